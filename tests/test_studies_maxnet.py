@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import math
 import struct
+from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
 from support import S, experiment, trace
 
-from headway.studies.maxnet import claims, experiments, published
-from headway.studies.maxnet.observe import _course, _lossy, _raw_mbps
+from headway.backends.sim import SimBackend
+from headway.studies.maxnet import claims, experiments, fit, published
+from headway.studies.maxnet.observe import _course, _in_slots, _lossy, _raw_course
 from headway.studies.maxnet.wire import wire
+from headway.study import StudyContext
 
 
 def states(*rows: tuple[float, int, int]) -> pl.DataFrame:
@@ -33,7 +36,7 @@ def test_a_course_is_the_mean_over_time_in_slots() -> None:
 
 def test_raw_throughput_is_what_is_in_flight_by_the_rtt() -> None:
     rows = states((0.5, 20, 30), (1.0, 20, 30), (2.0, 25, 30))
-    seen = _raw_mbps(rows, np.full(120, 30.0), 3 * S)
+    seen = _in_slots(_raw_course(rows, np.full(120, 30.0), 3 * S), 1.0)
     assert seen == pytest.approx([10 * 12e-3 / 0.03, 20 * 12e-3 / 0.03, 25 * 12e-3 / 0.03])
 
 
@@ -88,3 +91,17 @@ def test_every_claim_of_table_i_has_its_published_value() -> None:
     assert by_id["C-MN-018"].published == "1.21 Mbit/s"
     assert len(by_id) == 47
     assert set(published.TABLE_I) == set(experiments.CONTROLS)
+
+
+@pytest.mark.slow
+def test_fast_has_the_alpha_that_the_fit_finds() -> None:
+    ctx = StudyContext(Path(), SimBackend(), quick=True)
+    assert fit.ALPHA.best(ctx) == experiments.FAST_ALPHA_PKTS
+    [calibrated] = [one for one in claims.STATEMENTS if one.calibrated]
+    assert calibrated.id in fit.ALPHA.fitted_to
+    assert calibrated.basis("simulated") == "calibrated"
+
+
+def test_a_mean_rtt_that_does_not_exceed_the_printed_one_is_ruled_out() -> None:
+    assert fit.excess({fit.FOUR: 200.0}) == math.inf
+    assert fit.excess({fit.FOUR: 210.0}) == pytest.approx(0.05)

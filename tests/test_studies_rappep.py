@@ -15,7 +15,9 @@ import pytest
 from headway.backends.sim import SimBackend
 from headway.claims import Evidence, Statement
 from headway.experiment import Experiment
-from headway.studies.rappep import files_kernel, files_kernel_page, kernel_claims
+from headway.studies.rap_over_satellite.experiments import STARTS_S
+from headway.studies.rappep import files_kernel, files_kernel_page, fit, kernel_claims
+from headway.studies.rappep.experiments import PROXIED
 from headway.studies.rappep.observe import Found, Row, observe_live
 from headway.studies.rappep.worth import Candidate, _rows
 from headway.study import StudyContext
@@ -188,3 +190,15 @@ def test_what_needs_routers_from_end_to_end_is_not_asked_of_the_kernel(found: Fo
     claims = [one.judge(found, "live") for one in kernel_claims.OF_KERNEL]
     assert [claim.id for claim in claims if claim.verdict == "not checked"] == []
     assert {claim.basis for claim in claims} == {"live"}
+
+
+@pytest.mark.slow
+def test_tcp_pep_has_the_start_and_files_the_spread_that_the_fit_finds() -> None:
+    ctx = StudyContext(Path(), SimBackend(), quick=True)
+    assert fit.TCP_PEP.best(ctx) == (PROXIED["tcp_pep"], STARTS_S)
+
+
+def test_a_fit_without_an_error_has_the_published_times() -> None:
+    exact = {"tcp_pep-p0-r1": 23.0, "tcp_pep-p0-r2": 25.0, "tcp_pep-p1e-2-r1": 24 / 0.65}
+    assert fit.errors(exact) == pytest.approx(0)
+    assert fit.errors({**exact, "tcp_pep-p1e-2-r1": 12 / 0.65}) == pytest.approx(0.25)

@@ -13,9 +13,10 @@ from typing import Literal, get_args
 from headway.errors import HeadwayError
 from headway.files import save_text
 
-Basis = Literal["simulated", "live", "model", "setting"]
+Basis = Literal["simulated", "live", "model", "setting", "calibrated"]
 """What carries a verdict: trials in the simulator or on a live kernel, a formula that was
-evaluated, or a number that was restated. Only the first two can surprise anybody."""
+evaluated, or a number that was restated. Only the first two can surprise anybody. A setting was
+fitted to what a ``calibrated`` statement says, so its verdict counts in no headline."""
 
 Verdict = Literal["holds", "in part", "undecided", "fails", "as stated", "differs", "not checked"]
 """``in part``: what was judged holds, but is not all that is said. ``undecided``: the interval over
@@ -43,6 +44,7 @@ class Claim:
     is not all, ``same_as`` names the claim whose check this one repeats. ``note`` says why it fails
     or could not be checked, or what had to be chosen. ``margin`` is that of ``words.Check``.
     ``why`` is the kind of a failure (claims.why): "refuted", "unknown setting" or "open".
+    ``calibrated`` names the setting that was fitted to the statement.
     """
 
     id: str
@@ -58,6 +60,7 @@ class Claim:
     same_as: str = ""
     margin: float | None = None
     why: str = ""
+    calibrated: str = ""
 
     @property
     def is_published(self) -> bool:
@@ -144,6 +147,8 @@ def told(claims: Iterable[Claim]) -> str:
         parts.append(f"{tallies['model']['holds']} of {own_models} models")
     if settings := tallies["setting"].judged:
         parts.append(f"{tallies['setting']['as stated']} of {settings} settings are as stated")
+    if fitted := tallies["calibrated"].judged:
+        parts.append(f"{fitted} calibrated")
     if missing := sum(one["not checked"] for one in tallies.values()):
         parts.append(f"{missing} not checked")
     return "; ".join(parts) or "none"

@@ -119,6 +119,9 @@ class Statement(Generic[Found]):
 
     ``why`` says of which kind a failure is, with the experiments that show it (claims.why).
 
+    ``calibrated`` names the setting that was fitted to this statement (studies.common.fit). Its
+    verdict then counts in no headline.
+
     ``spoil`` changes trials' evidence so that the claim must fail, and ``mend``, for one that
     fails, so that it must hold: a check that no evidence can sway is no check.
     """
@@ -135,11 +138,14 @@ class Statement(Generic[Found]):
     unjudged: tuple[str, ...] = ()
     figures: Mapping[str, str] = dataclasses.field(default_factory=dict)
     why: Why | None = None
+    calibrated: str = ""
     spoil: Spoil | None = None
     mend: Spoil | None = None
 
     def basis(self, trials: Basis) -> Basis:
         """The claim's basis, where trials are "simulated" or "live"."""
+        if self.calibrated:
+            return "calibrated"
         return trials if self.carrier == "trials" else self.carrier
 
     def left_out(self, seen: Seen) -> frozenset[str]:
@@ -167,7 +173,8 @@ class Statement(Generic[Found]):
         if basis == "setting":
             verdict = "as stated" if seen.holds else "differs"
         reason = self.why.reason if self.why is not None and verdict == "fails" else ""
-        note = joined(seen.note, self.ours, reason)
+        fitted = f"In no tally: {self.calibrated}" if self.calibrated else ""
+        note = joined(seen.note, self.ours, reason, fitted)
         margin = seen.margin if seen.margin is not None else 1.0 if seen.holds else -1.0
         return self._claim(basis, verdict, measured, seen.unit, seen.tolerance, note, part, margin)
 
@@ -182,7 +189,7 @@ class Statement(Generic[Found]):
         part: str | None = None,
         margin: float | None = None,
     ) -> Claim:
-        failed = verdict in ("fails", "undecided")
+        failed = verdict in ("fails", "undecided") and basis != "calibrated"
         return Claim(
             id=self.id,
             statement=self.text,
@@ -197,6 +204,7 @@ class Statement(Generic[Found]):
             margin=margin,
             why=("open" if self.why is None else self.why.kind) if failed else "",
             same_as=self.same_as,
+            calibrated=self.calibrated,
         )
 
 

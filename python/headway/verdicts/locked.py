@@ -81,6 +81,8 @@ class Locked:
         outcome = self.full or self.quick
         if outcome is None or outcome.verdict not in ("fails", "undecided"):
             return ""
+        if self.basis == "calibrated":
+            return ""
         found = [one.full or one.quick for one in self.tries]
         flips = any(one is not None and one.verdict in GOOD for one in found)
         is_shown = not flips and len(found) > 1 if self.nothing_helps else flips

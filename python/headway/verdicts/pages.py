@@ -195,7 +195,9 @@ def _summary(studies: Studies) -> str:
             "A claim has a basis. `simulated` and `live` claims are judged by trials, and for each "
             "a test spoils the trials' evidence and sees the verdict change. A `model` is a "
             "formula that was evaluated; a `setting` is a number restated, which never holds: it "
-            "is as stated, or differs. What is judged on a part of its statement holds `in part`. "
+            "is as stated, or differs. A setting that no paper prints was fitted to what a "
+            "`calibrated` claim says, so that claim counts in no tally. "
+            "What is judged on a part of its statement holds `in part`. "
             "A check that stands under two numbers counts once. The headline counts statements of "
             "the five papers; ours are counted beside it.",
             "",
@@ -270,7 +272,8 @@ def _by_study(studies: Studies) -> list[str]:
         for basis in BASES:
             own = tallies[basis]
             good = own["as stated"] if basis == "setting" else own["holds"]
-            cells.append(f"{good} of {own.judged}" if own.judged else "")
+            told_as = str(own.judged) if basis == "calibrated" else f"{good} of {own.judged}"
+            cells.append(told_as if own.judged else "")
         cells += [
             str(sum(own[verdict] for own in tallies.values()) or "")
             for verdict in ("in part", "undecided", "not checked")

@@ -15,8 +15,8 @@ BUFFERS_BYTES = {"small": 30_000, "large": 400_000}
 """As printed; and one that no flow of these hosts fills, which the printed RTTs ask for."""
 SEND_BUFFERS = {"small": None, "large": "131072 B"}
 """Of the hosts: no limit; and the most that tcp_wmem gave until Linux 2.6.17, about 70 packets."""
-FAST_ALPHA_PKTS = 10
-"""Half of what 30 KB hold: with the draft's 20 one flow's share is the whole queue."""
+FAST_ALPHA_PKTS = 38
+"""Fitted to the RTT of four flows (fit.py): the paper does not print it."""
 STACK = "linux-2.6"
 CONTROLS = ("maxnet", "fast", "bic")
 LAYOUTS = {"one": 1, "four": 4, "two": 2}
@@ -103,7 +103,13 @@ def path(
     return Dumbbell.model_validate({**link, "rtt": f"{RTT_MS} ms", "reverse": back})
 
 
-def flows(layout: str, control: str, seed: int, buffer: str = "small") -> list[Flow]:
+def flows(
+    layout: str,
+    control: str,
+    seed: int,
+    buffer: str = "small",
+    alpha_pkts: int = FAST_ALPHA_PKTS,
+) -> list[Flow]:
     """One flow, four, or one of 56 ms and one of 28 ms, started one after the other."""
     chance = random.Random(f"{seed}/maxnet/{layout}")
     starts = [APART_S * (at + chance.random()) for at in range(LAYOUTS[layout])]
@@ -111,7 +117,7 @@ def flows(layout: str, control: str, seed: int, buffer: str = "small") -> list[F
     return [
         Flow.model_validate(
             {
-                "control": _control(control),
+                "control": _control(control, alpha_pkts),
                 "name": f"flow {at + 1}",
                 "start": f"{0 if layout == 'one' else start:.6f} s",
                 "delay": f"{FAR_DELAY_MS if distant else 0} ms",
@@ -122,8 +128,13 @@ def flows(layout: str, control: str, seed: int, buffer: str = "small") -> list[F
     ]
 
 
-def _control(name: str) -> dict[str, object]:
-    return {"name": name, "tunables": {"alpha": FAST_ALPHA_PKTS} if name == "fast" else {}}
+def _control(name: str, alpha_pkts: int) -> dict[str, object]:
+    return {"name": name, "tunables": {"alpha": alpha_pkts} if name == "fast" else {}}
+
+
+def four_of_fast(ctx: StudyContext, alpha_pkts: int) -> Experiment:
+    """Four flows of FAST with the larger buffer, to which alpha is fitted."""
+    return _figure(ctx, "four", "fast", "large", alpha_pkts=alpha_pkts)
 
 
 def _figure(
@@ -133,11 +144,12 @@ def _figure(
     buffer: str,
     mu: int = MU,
     rate_bps: float = RATE_BPS,
+    alpha_pkts: int = FAST_ALPHA_PKTS,
 ) -> Experiment:
     return _experiment(
         path(control, buffer, mu=mu, rate_bps=rate_bps),
-        # a window that the send buffer cuts leaves in lumps, in which no price is a queue
-        flows(layout, control, ctx.seed, buffer if mu == MU else "small"),
+        # a window that the send buffer limits leaves in bursts, in which no price is a queue
+        flows(layout, control, ctx.seed, buffer if mu == MU else "small", alpha_pkts),
         length_s=QUICK_LENGTH_S if ctx.quick else LENGTH_S,
         seed=ctx.seed,
         record=("flows", "queue", "drops"),

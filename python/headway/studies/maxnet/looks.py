@@ -1,28 +1,29 @@
-"""Check: what is looked at for claims on flows without random loss, and the rows of either kind."""
+"""Check: claims on flows without random loss, and access to the rows of either kind."""
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable
 
 import numpy as np
 
 from headway import metrics
-from headway.claims import Evidence, Seen, between, near
-from headway.metrics.stats import Array
+from headway.claims import Evidence, Seen, between, words
+from headway.metrics.stats import Array, Estimate, confidence_interval
 from headway.studies.maxnet import published
 from headway.studies.maxnet.experiments import CONTROLS, RATE_BPS, WIRE, key, lossy
-from headway.studies.maxnet.observe import FULL_SHARE, Lossy, Row, Sharing
+from headway.studies.maxnet.observe import Lossy, Row, Sharing
 from headway.studies.maxnet.wire import Wire
 
 Found = Evidence[Row]
 Look = Callable[[Found], Seen]
 
-RTT_TOLERANCE = 1.5 / published.RTT_MS
-COMPARABLE_S = 2.0
-"""Longest time by which a flow may come to its rate after the fastest control's."""
 FIRST_SLOTS = 5
 """Seconds that are "shortly after the start"."""
+FOUR_LEAST_MBPS, FOUR_MOST_MBPS, FOUR_APART = 2.0, 2.4, 0.05
+TWO_TOLERANCE, ALIKE = 0.07, 1.15
+"""Tolerances of the claims list: of C-MN-024, and of C-MN-030."""
 
 
 def sharing(found: Found, name: str) -> Sharing:
@@ -44,13 +45,13 @@ def of_table(found: Found, control: str, loss: int) -> list[Lossy]:
     return [row for row in rows if isinstance(row, Lossy)]
 
 
-def mean_mbps(found: Found, control: str, loss: int) -> float:
-    """A cell of table I."""
-    return float(np.mean([row.goodput_mbps for row in of_table(found, control, loss)]))
+def mean_mbps(found: Found, control: str, loss: int) -> Estimate:
+    """A cell of table I: the mean over runs and its interval."""
+    return confidence_interval([row.goodput_mbps for row in of_table(found, control, loss)])
 
 
 def on_wire(found: Found) -> Wire:
-    """The trial that was captured."""
+    """The trial whose packets were captured."""
     row = found[WIRE]
     assert isinstance(row, Wire)
     return row
@@ -65,19 +66,21 @@ def mean_rtt(layout: str) -> Look:
     def look(found: Found) -> Seen:
         row = sharing(found, key(layout, "maxnet"))
         later = [float(course[course.size // 2 :].mean()) for course in row.rtt_courses_ms]
-        seen = near(
-            float(np.mean(row.rtts_ms)), published.RTT_MS, relative=RTT_TOLERANCE, unit="ms"
+        rtt_ms = float(np.mean(row.rtts_ms))
+        low, high = published.RTT_RANGE_MS
+        one = words.within(rtt_ms, low, high)
+        return Seen.by(
+            rtt_ms,
+            one if layout == "one" else words.about(rtt_ms, published.RTT_MS),
+            unit="ms",
+            note=f"In the second half of the run the mean is {np.mean(later):.1f} ms. The whole "
+            "run includes the queue of the start. The transmission of one packet takes 1.2 ms.",
         )
-        note = (
-            f"In the second half {np.mean(later):.1f} ms: before, the queue of the start is in it. "
-            "A packet's own transmission is 1.2 ms."
-        )
-        return Seen(seen.measured, seen.holds, seen.tolerance, seen.unit, note)
 
     return look
 
 
-def exceeds(layout: str, control: str, least_ms: float, note: str) -> Look:
+def exceeds(layout: str, control: str, least_ms: float, note: str = "") -> Look:
     """C-MN-027 and 028, with the larger buffer."""
 
     def look(found: Found) -> Seen:
@@ -87,25 +90,29 @@ def exceeds(layout: str, control: str, least_ms: float, note: str) -> Look:
     return look
 
 
+def _rtt_of_one_ms(found: Found, control: str) -> float:
+    """The mean RTT of one flow with the larger buffer."""
+    return float(np.mean(sharing(found, key("one", control, "large")).rtts_ms))
+
+
 def bic_rtt(found: Found) -> Seen:
     """C-MN-020, with the larger buffer."""
-    maxnet, bic = (
-        float(np.mean(sharing(found, key("one", control, "large")).rtts_ms))
-        for control in ("maxnet", "bic")
-    )
-    return Seen(
+    maxnet, bic = (_rtt_of_one_ms(found, control) for control in ("maxnet", "bic"))
+    return Seen.by(
         f"{bic:.1f} ms, {bic / maxnet:.2f} times MaxNet's",
-        bic > published.BIC_RTT_MS and bic > 2 * maxnet,
-        "> 70 ms and > twice MaxNet's",
+        words.within(bic, published.BIC_RTT_MS, math.inf),
+        words.twice(bic, maxnet),
     )
 
 
 def rtt_order(found: Found) -> Seen:
     """C-MN-021, with the larger buffer."""
-    maxnet, fast, bic = (
-        float(np.mean(sharing(found, key("one", control, "large")).rtts_ms)) for control in CONTROLS
+    maxnet, fast, bic = (_rtt_of_one_ms(found, control) for control in CONTROLS)
+    return Seen.by(
+        f"{maxnet:.1f}, {fast:.1f} and {bic:.1f} ms",
+        words.much_less(maxnet, fast),
+        words.less(fast, bic),
     )
-    return Seen(f"{maxnet:.1f}, {fast:.1f} and {bic:.1f} ms", maxnet < fast < bic)
 
 
 def _steady(row: Sharing) -> Array:
@@ -119,30 +126,29 @@ def raw(found: Found) -> Seen:
     maxnet, fast, bic = (
         float(_steady(sharing(found, key("one", control))).mean()) for control in CONTROLS
     )
-    return Seen(
+    return Seen.by(
         f"{maxnet:.2f}, {fast:.2f} and {bic:.2f} Mbit/s",
-        0.9 * min(fast, bic) <= maxnet < min(fast, bic),
-        "less than both, by at most 10 %",
+        words.slightly_less(maxnet, fast),
+        words.slightly_less(maxnet, bic),
     )
 
 
-def _rate_after_s(row: Sharing) -> float:
-    """When raw throughput first was there; NaN: never."""
-    raw = row.raw_mbps[0]
-    hits = np.flatnonzero(raw >= FULL_SHARE * _steady(row).mean())
-    return float(hits[0] + 1) if hits.size else math.nan
-
-
 def comparable(found: Found) -> Seen:
-    """C-MN-023."""
+    """C-MN-023: each pair of the three controls."""
     rows = [sharing(found, key("one", control)) for control in CONTROLS]
-    after = [_rate_after_s(row) for row in rows]
-    spread = [float(_steady(row).std() / _steady(row).mean()) for row in rows]
-    return Seen(
-        f"{after[0]:g} s, others {after[1]:g} and {after[2]:g} s; varies by {100 * spread[0]:.1f} "
-        f"%, others {100 * spread[1]:.1f} and {100 * spread[2]:.1f} %",
-        after[0] <= min(after[1:]) + COMPARABLE_S and spread[0] <= max(*spread[1:], 0.02),
-        f"at most {COMPARABLE_S:g} s after the fastest, no less steady than the less steady",
+    after = [float(row.rate_after_s[0]) for row in rows]
+    least = [float(_steady(row).min() / _steady(row).mean()) for row in rows]
+    pairs = list(itertools.combinations(range(len(rows)), 2))
+    times, parts = (
+        ", ".join(f"{value:.3g}" for value in values)
+        for values in (after, [100 * part for part in least])
+    )
+    return Seen.by(
+        f"{times} s of MaxNet, FAST and BIC; the least second has {parts} % of the mean",
+        words.every([words.similar(after[a], after[b]) for a, b in pairs]),
+        words.every([words.similar(least[a], least[b]) for a, b in pairs]),
+        note="Time to 90 % of the later mean, read in slots of 25 ms; and the least second of the "
+        "second half, as a part of its mean.",
     )
 
 
@@ -152,12 +158,12 @@ def comparable(found: Found) -> Seen:
 def four(found: Found) -> Seen:
     """C-MN-024."""
     mbps = sharing(found, key("four", "maxnet")).goodputs_mbps
-    low, high = published.FOUR_MBPS
     apart = float(np.ptp(mbps) / mbps.mean())
-    return Seen(
+    return Seen.by(
         f"{mbps.min():.3f} to {mbps.max():.3f} Mbit/s",
-        low * 0.95 <= mbps.min() and mbps.max() <= high * 1.05 and apart < 0.05,
-        "±5 %, less than 5 % apart",
+        words.within(float(mbps.min()), FOUR_LEAST_MBPS, math.inf),
+        words.within(float(mbps.max()), -math.inf, FOUR_MOST_MBPS),
+        words.within(apart, 0, FOUR_APART, f"less than {100 * FOUR_APART:g} % apart"),
         note=f"At most {100 * float(np.abs(mbps / mbps.mean() - 1).max()):.1f} % from their mean.",
     )
 
@@ -168,48 +174,52 @@ def all_fair(found: Found) -> Seen:
         metrics.jain_index(list(sharing(found, key("four", control)).goodputs_mbps)) or 0.0
         for control in CONTROLS
     ]
-    words = ", ".join(f"{jain:.3f}" for jain in jains)
-    return Seen(f"{words} of MaxNet, FAST, BIC", min(jains) > 0.95, "Jain's index > 0.95 of each")
+    told = ", ".join(f"{jain:.3f}" for jain in jains)
+    return Seen.by(
+        f"{told} of MaxNet, FAST, BIC",
+        words.every([words.within(jain, 0.95, 1.0, "Jain's index ≥ 0.95") for jain in jains]),
+    )
 
 
 def overestimate(found: Found) -> Seen:
     """C-MN-029."""
-    words, holds = [], True
+    told, checks = [], []
     for control in ("fast", "bic"):
         row = sharing(found, key("four", control))
         first = float(np.stack(row.raw_mbps).sum(axis=0)[:FIRST_SLOTS].max())
-        holds = holds and first > RATE_BPS / 1e6 and row.dropped_share > 0.0
-        words.append(f"{control.upper()} {first:.2f} Mbit/s, {100 * row.dropped_share:.2f} % lost")
-    return Seen("; ".join(words), holds, "> 10 Mbit/s in a second of the first five, and losses")
+        checks += [
+            words.within(first, RATE_BPS / 1e6, math.inf, "> 10 Mbit/s in the first five seconds"),
+            words.within(row.dropped_share, 1e-9, math.inf, "losses"),
+        ]
+        told.append(f"{control.upper()} {first:.2f} Mbit/s, {100 * row.dropped_share:.2f} % lost")
+    return Seen.by("; ".join(told), *checks)
 
 
 def two(found: Found) -> Seen:
     """C-MN-030."""
     far, near_by = sharing(found, key("two", "maxnet")).goodputs_mbps
-    low, high = sorted((far, near_by))
-    holds = all(
-        abs(ours / theirs - 1) <= 0.07
-        for ours, theirs in zip((low, high), published.TWO_MBPS, strict=True)
-    )
-    return Seen(
+    low, high = sorted((float(far), float(near_by)))
+    return Seen.by(
         f"{far:.2f} of 57 ms, {near_by:.2f} of 29 ms",
-        holds and high / low < 1.15,
-        "±7 % each, ratio < 1.15",
-        "Mbit/s",
+        *(
+            words.quantity(ours, theirs, TWO_TOLERANCE)
+            for ours, theirs in zip((low, high), published.TWO_MBPS, strict=True)
+        ),
+        words.within(high / low, 1.0, ALIKE, f"ratio ≤ {ALIKE:g}"),
+        unit="Mbit/s",
     )
 
 
 def prefers(found: Found) -> Seen:
     """C-MN-031."""
-    ratios = [
-        float(np.divide(*sharing(found, key("two", control)).goodputs_mbps[::-1]))
-        for control in CONTROLS
-    ]
-    words = ", ".join(f"{ratio:.2f}" for ratio in ratios)
-    return Seen(
-        f"{words} of MaxNet, FAST, BIC",
-        1 / 1.15 < ratios[0] < 1.15 and min(ratios[1:]) > 1,
-        "29 ms over 57 ms: within 1.15; more than 1 of the others",
+    of = {control: sharing(found, key("two", control)).goodputs_mbps for control in CONTROLS}
+    ratios = {control: float(near_by / far) for control, (far, near_by) in of.items()}
+    told = ", ".join(f"{ratio:.2f}" for ratio in ratios.values())
+    return Seen.by(
+        f"{told} of MaxNet, FAST, BIC",
+        words.within(ratios["maxnet"], 1 / ALIKE, ALIKE),
+        *(words.more(float(of[one][1]), float(of[one][0])) for one in ("fast", "bic")),
+        note="Throughput at 29 ms over that at 57 ms.",
     )
 
 

@@ -1,4 +1,4 @@
-"""Check: table I, and what losses do to windows."""
+"""Check: table I, and how losses change windows."""
 
 from __future__ import annotations
 
@@ -7,17 +7,16 @@ import math
 
 import numpy as np
 
-from headway.claims import Seen, Statement, near, replaced, scaled
+from headway.claims import Change, Seen, Statement, Why, edited, replaced, scaled, words
 from headway.studies.maxnet import published
 from headway.studies.maxnet.experiments import CONTROLS, LOSSES
 from headway.studies.maxnet.looks import Found, mean_mbps, of_table, on_wire
 
-TABLE_TOLERANCE = {"maxnet": 0.12, "fast": 0.2, "bic": 0.2}
-EXCELLENT = 0.88
-"""At least so much of the published throughput: what table I may be below."""
+TABLE_TOLERANCE = {"maxnet": 0.1, "fast": 0.2, "bic": 0.2}
+"""Tolerances of the claims list."""
 MOST_BLOCKS = 2
 KEPT, ALLOWED_DECREASE = 0.98, 0.2
-"""What the law may do to a window by the price in the ACK that begins a recovery."""
+"""The ACK that begins a recovery also brings a price, by which the law may change a window."""
 
 
 def cell(control: str, loss: int) -> Statement[Found]:
@@ -26,9 +25,9 @@ def cell(control: str, loss: int) -> Statement[Found]:
     value = published.TABLE_I[control][loss]
 
     def look(found: Found) -> Seen:
-        mbps = mean_mbps(found, control, loss)
-        seen = near(mbps, value, relative=TABLE_TOLERANCE[control], unit="Mbit/s")
-        return Seen(seen.measured, seen.holds, seen.tolerance, seen.unit, _NOTES.get(number, ""))
+        mbps = mean_mbps(found, control, loss).mean
+        check = words.quantity(mbps, value, TABLE_TOLERANCE[control])
+        return Seen.by(mbps, check, unit="Mbit/s")
 
     keys = f"loss{loss}-{control}-r*"
     return Statement(
@@ -37,31 +36,68 @@ def cell(control: str, loss: int) -> Statement[Found]:
         f"{loss} % loss",
         f"{value:.2f} Mbit/s",
         look,
+        why=_WHYS.get(number),
         spoil=scaled(keys, 2.0, "goodput_mbps"),
         mend=replaced(keys, value, "goodput_mbps"),
     )
 
 
-_FAST = (
-    "FAST halves its window for every loss, as Reno does, so that windows of four to eight packets "
-    "are left; the paper gives neither its alpha nor what it does about losses."
-)
-_NOTES: dict[int, str] = {
-    11: _FAST,
-    14: _FAST,
-    17: _FAST,
-    16: "From 4 to 5 % the paper's throughput falls by a tenth, from 3 to 4 % by a fortieth; ours "
-    "goes on as before: SACK repairs nearly all losses, and few timeouts interrupt the law.",
+LARGER_QUEUE = edited({"topology.buffer": "400000 B"})
+
+
+def _timeouts(loss: int) -> Why:
+    return Why(
+        "refuted",
+        "At this loss windows have three or four packets, and each timeout counts. Lost ACKs make "
+        "timeouts, too; the paper has loss on all interfaces.",
+        (
+            Change(
+                "loss of data alone",
+                edited({"topology.reverse.loss": 0.0}),
+                f"loss{loss}-bic-r*",
+            ),
+            Change("a run of 20 s", edited({"duration": "20 s"}), f"loss{loss}-bic-r*"),
+        ),
+    )
+
+
+_WHYS: dict[int, Why] = {
+    2: Why(
+        "refuted",
+        "A flow of FAST keeps 38 packets in the queue, as four flows with an RTT above 200 ms do. "
+        "The printed queue of 30 KB holds 20, so FAST overflows it and halves its window.",
+        (Change("a queue of 400 KB", LARGER_QUEUE, "loss0-fast-r*"),),
+    ),
+    15: _timeouts(4),
+    16: Why(
+        "unknown setting",
+        "The paper prints no units, so which part of the price the law takes is ours. A larger "
+        "part answers losses' bursts harder and gives less at this loss. The printed law, without "
+        "the wait that we added to it, gives less still, but then misses 1 and 4 % loss.",
+        (
+            Change(
+                "a law that takes 1/16 of the price instead of 1/32",
+                edited({"flows.*.control.tunables.price_scale": 64}),
+                "loss5-maxnet-r*",
+            ),
+            Change(
+                "the printed law, whose eta does not wait for cwnd",
+                edited({"flows.*.control.tunables.anti_windup": "off"}),
+                "loss5-maxnet-r*",
+            ),
+        ),
+    ),
+    18: _timeouts(5),
 }
 
 
 def _order(found: Found, losses: tuple[int, ...], order: tuple[str, ...]) -> Seen:
-    words, holds = [], True
+    told, checks = [], []
     for loss in losses:
         values = [mean_mbps(found, control, loss) for control in order]
-        holds = holds and all(a > b for a, b in itertools.pairwise(values))
-        words.append(f"{loss} %: " + " > ".join(f"{value:.2f}" for value in values))
-    return Seen("; ".join(words) if holds else "; ".join(words).replace(">", "and"), holds)
+        checks += [words.more(a, b) for a, b in itertools.pairwise(values)]
+        told.append(f"{loss} %: " + ", ".join(f"{value.mean:.2f}" for value in values))
+    return Seen.by("; ".join(told), *checks)
 
 
 def order_with_loss(found: Found) -> Seen:
@@ -75,16 +111,17 @@ def order_without_loss(found: Found) -> Seen:
 
 
 def excellent(found: Found) -> Seen:
-    """C-MN-042."""
+    """C-MN-042: as in table I, or above it."""
     parts = [
-        mean_mbps(found, "maxnet", loss) / published.TABLE_I["maxnet"][loss] for loss in LOSSES[1:]
+        mean_mbps(found, "maxnet", loss).mean / published.TABLE_I["maxnet"][loss]
+        for loss in LOSSES[1:]
     ]
     blocks = on_wire(found).sack_blocks
     most = float(blocks.max()) if blocks.size else math.nan
-    return Seen(
+    return Seen.by(
         f"{min(parts):.2f} of the published throughput at least; at most {most:g} blocks",
-        min(parts) >= EXCELLENT and most == MOST_BLOCKS,
-        f"≥ {EXCELLENT:g}; 2 blocks",
+        words.within(min(parts), 1 - TABLE_TOLERANCE["maxnet"], math.inf),
+        words.is_so(most == MOST_BLOCKS, f"{MOST_BLOCKS} blocks"),
     )
 
 
@@ -95,10 +132,11 @@ def no_decrease(found: Found) -> Seen:
     if not kept.size:
         return Seen("no recovery", False)
     median, low = (float(np.quantile(kept, q)) for q in (0.5, 0.05))
-    return Seen(
+    return Seen.by(
         f"median {median:.2f} of cwnd, 5 % below {low:.2f}, {kept.size} recoveries",
-        median >= KEPT and low >= 1 - ALLOWED_DECREASE,
-        f"median ≥ {KEPT:g}, 5 % quantile ≥ {1 - ALLOWED_DECREASE:g}; half is standard",
+        words.within(median, KEPT, math.inf, f"median ≥ {KEPT:g}"),
+        words.within(low, 1 - ALLOWED_DECREASE, math.inf, "5 % quantile ≥ 0.8"),
+        note="Standard TCP keeps half.",
     )
 
 
@@ -109,13 +147,10 @@ def as_tcp(found: Found) -> Seen:
     windows = np.concatenate([row.timeouts_cwnd_pkts for row in rows])
     if not windows.size:
         return Seen("no timeout", False)
-    words = f"{windows.size} timeouts: cwnd {windows.min():g} to {windows.max():g}"
+    told = f"{windows.size} timeouts: cwnd {windows.min():g} to {windows.max():g}"
+    checks = [words.is_so(bool((windows <= 1).all()), "cwnd of 1")]
     if halves.size:
-        words += (
-            f"; ssthresh {halves.min():.2f} to {halves.max():.2f} of cwnd outside of recoveries"
-        )
-    return Seen(
-        words,
-        bool((windows <= 1).all()) and bool((halves <= 0.51).all()),
-        "cwnd of 1; half as ssthresh where no recovery had set it",
-    )
+        told += f"; ssthresh {halves.min():.2f} to {halves.max():.2f} of cwnd outside of recoveries"
+        most = "half as ssthresh where no recovery had set it"
+        checks.append(words.within(float(halves.max()), 0, 0.51, most))
+    return Seen.by(told, *checks)

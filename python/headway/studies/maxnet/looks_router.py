@@ -1,10 +1,13 @@
-"""Check: what is looked at for claims on the router, the law, the option and the buffer."""
+"""Check: claims on the router, the law, the option and the buffer."""
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
-from headway.claims import Seen, between, near
+from headway.claims import Seen, between, near, words
+from headway.claims.words import Check
 from headway.registry import registry
 from headway.studies.maxnet import published
 from headway.studies.maxnet.experiments import (
@@ -22,37 +25,48 @@ from headway.studies.maxnet.observe import Sharing
 from headway.studies.maxnet.wire import MAXNET
 
 MOST_APART_MS = 2.0
+OFFERED_MBPS = (9.45, 9.65)
+UNSTEADY_LOSS = 0.001
 
 
 def utilization(found: Found) -> Seen:
     """C-MN-035."""
     row = sharing(found, key("one", "maxnet"))
-    return near(row.offered_mbps * 1e6 / RATE_BPS * 100, 96, relative=0.01, unit="%")
+    low, high = OFFERED_MBPS
+    return Seen.by(
+        row.offered_mbps * 1e6 / RATE_BPS * 100,
+        words.within(row.offered_mbps, low, high, "9.5 to 9.6 Mbit/s, to one decimal"),
+        unit="%",
+    )
 
 
-def _unsteady(row: Sharing) -> bool:
-    """Losses go on, or the queue moves by more than a sixth of the path's."""
-    return row.later_dropped_share > 0.001 or row.later_queue_sd_ms > RTT_MS / 6
+def _unsteady(row: Sharing) -> Check:
+    """Losses go on, or the queue's standard deviation is above a sixth of the RTT."""
+    losses = row.later_dropped_share / UNSTEADY_LOSS - 1
+    queue = row.later_queue_sd_ms / (RTT_MS / 6) - 1
+    return words.within(max(losses, queue), 0, math.inf, "later losses > 0.1 % or queue ± > 4.7 ms")
 
 
 def higher_mu(found: Found) -> Seen:
     """C-MN-036."""
-    steady = [_unsteady(sharing(found, told(layout, MU))) for layout in LAYOUTS]
+    at_it = [sharing(found, told(layout, MU)) for layout in LAYOUTS]
     cases = {
         f"{mu / 1024:.2f}, {layout}": sharing(found, told(layout, mu))
         for mu in HIGHER_MU
         for layout in LAYOUTS
     }
-    bad = [name for name, row in cases.items() if _unsteady(row)]
-    words = ", ".join(
+    checks = {name: _unsteady(row) for name, row in cases.items()}
+    bad = [name for name, check in checks.items() if check.holds]
+    named = ", ".join(
         f"{name} ({100 * cases[name].later_dropped_share:.2f} %, "
         f"{cases[name].later_queue_sd_ms:.1f} ms)"
         for name in bad
     )
-    return Seen(
-        f"{len(bad)} of {len(cases)}: {words}" if bad else "none",
-        not any(steady) and 0 < len(bad) < len(cases),
-        "some of the cases above 0.96, none at it: later losses > 0.1 % or queue ± > 4.7 ms",
+    return Seen.by(
+        f"{len(bad)} of {len(cases)}: {named}" if bad else "none",
+        words.some(checks),
+        words.is_so(len(bad) < len(cases), "not all"),
+        words.is_so(not any(_unsteady(row).holds for row in at_it), "none at 0.96"),
     )
 
 
@@ -64,8 +78,7 @@ def rare(found: Found) -> Seen:
         0,
         0.1,
         unit="%",
-        note=f"In the second half {100 * row.later_dropped_share:.3f} %: all are of the start. The "
-        "price rises only by what is offered too much, and has to rise to 0.11 s.",
+        note=f"In the second half of the run {100 * row.later_dropped_share:.3f} %.",
     )
 
 
@@ -105,8 +118,6 @@ def queue_in_seconds(found: Found) -> Seen:
         0,
         MOST_APART_MS,
         unit="ms",
-        note="What the price was held at 0 for in the first round trips, in intervals of 10 ms in "
-        "which bursts were queued, it keeps: at mu = 1 nothing but an idle link lowers it.",
     )
 
 
@@ -120,14 +131,15 @@ def option(found: Found) -> Seen:
     """C-MN-044."""
     row = on_wire(found)
     sizes = np.unique(row.lengths_bytes)
-    words = " or ".join(f"{size:g}" for size in sizes)
-    return Seen(
-        f"{row.lengths_bytes.size} options of kind {MAXNET}, {words} bytes in all; echoes up to "
+    told = " or ".join(f"{size:g}" for size in sizes)
+    comes_back = sizes.size and row.echoes.max() > 1 and row.prices.max() >= 0
+    return Seen.by(
+        f"{row.lengths_bytes.size} options of kind {MAXNET}, {told} bytes in all; echoes up to "
         f"{row.echoes.max():.0f}, prices up to {row.prices.max():.0f}"
         if sizes.size
         else "none",
-        sizes.tolist() == [8.0] and row.echoes.max() > 1 and row.prices.max() >= 0,
-        "8 bytes, and prices that come back",
+        words.is_so(sizes.tolist() == [8.0], "8 bytes"),
+        words.is_so(bool(comes_back), "prices that come back"),
     )
 
 
@@ -135,9 +147,9 @@ def buffer(_found: Found) -> Seen:
     """C-MN-045."""
     products = [RATE_BPS / 8 * rtt_ms / 1e3 for rtt_ms in (RTT_MS, 2 * RTT_MS)]
     parts = [published.BUFFER_BYTES / product for product in products]
-    return Seen(
+    return Seen.by(
         f"{parts[0]:.2f} and {parts[1]:.2f} of the products",
-        all(0.75 <= part < 1 for part in parts),
-        "0.75 to 1 of both",
-        note="35 and 70 KB: slightly less than the one, less than half of the other.",
+        *(words.slightly_less(published.BUFFER_BYTES, product) for product in products),
+        note="The products are 35 and 70 KB. 30 KB are slightly less than the first, and less "
+        "than half of the second.",
     )

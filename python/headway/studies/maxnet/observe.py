@@ -25,7 +25,7 @@ LEAST_WINDOW_PKTS = 4
 IN_RECOVERY = 3
 """State of a sender whose ssthresh is that of a loss already."""
 FULL_SHARE = 0.9
-"""Of its later mean: a flow has come to its rate in the first slot that has as much."""
+"""A flow has reached its rate in the first slot of 25 ms with this part of its later mean."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +36,8 @@ class Sharing:
     """Of each flow."""
     raw_mbps: tuple[Array, ...]
     """Packets in flight by RTT of each flow, in slots of a second."""
+    rate_after_s: Array
+    """When each flow's raw throughput first reached its rate; NaN: never."""
     rtts_ms: Array
     """Mean RTT of each flow's packets: the path's, and their time at the bottleneck."""
     rtt_courses_ms: tuple[Array, ...]
@@ -121,12 +123,14 @@ def _sharing(trace: Trace) -> Sharing:
     waiting = _course(trace.rows_of("queue", "link", 0), "queue_bytes", RTT_SLOT_S, whole[1])
     waits_ms = np.nan_to_num(waiting) * BITS_PER_BYTE / RATE_BPS * 1e3
     bases_ms = [_base_ms(trace, at) for at in numbers]
+    raws = [
+        _raw_course(rows, base_ms + waits_ms, whole[1])
+        for rows, base_ms in zip(states, bases_ms, strict=True)
+    ]
     return Sharing(
         np.array([metrics.goodput_bps(trace, at, whole) / 1e6 for at in numbers]),
-        tuple(
-            _raw_mbps(rows, base_ms + waits_ms, whole[1])
-            for rows, base_ms in zip(states, bases_ms, strict=True)
-        ),
+        tuple(_in_slots(raw, RAW_SLOT_S) for raw in raws),
+        np.array([_rate_after_s(raw) for raw in raws]),
         np.array([base_ms + sojourn_ms for base_ms in bases_ms]),
         tuple(base_ms + waits_ms for base_ms in bases_ms),
         or_nan(queue.mean) * BITS_PER_BYTE / RATE_BPS * 1e3,
@@ -167,13 +171,23 @@ def _course(rows: pl.DataFrame, column: str, slot_s: float, end_ns: int) -> Arra
     return np.asarray(means, dtype=np.float64)
 
 
-def _raw_mbps(rows: pl.DataFrame, rtts_ms: Array, end_ns: int) -> Array:
-    """Packets in flight divided by the RTT, in slots of a second."""
+def _raw_course(rows: pl.DataFrame, rtts_ms: Array, end_ns: int) -> Array:
+    """Packets in flight divided by the RTT, in slots of 25 ms."""
     flight = _course(rows, "inflight_pkts", RTT_SLOT_S, end_ns)
-    raw = np.nan_to_num(flight) * PACKET_BITS / (rtts_ms * 1e3)
-    slots = round(RAW_SLOT_S / RTT_SLOT_S)
+    return np.asarray(np.nan_to_num(flight) * PACKET_BITS / (rtts_ms * 1e3), dtype=np.float64)
+
+
+def _in_slots(raw: Array, slot_s: float) -> Array:
+    """Means of the slots of 25 ms over longer ones."""
+    slots = round(slot_s / RTT_SLOT_S)
     whole = raw[: raw.size // slots * slots]
     return np.asarray(whole.reshape(-1, slots).mean(axis=1), dtype=np.float64)
+
+
+def _rate_after_s(raw: Array) -> float:
+    """When FULL_SHARE of the mean of the second half was first reached; NaN: never."""
+    hits = np.flatnonzero(raw >= FULL_SHARE * raw[raw.size // 2 :].mean())
+    return float(hits[0] + 1) * RTT_SLOT_S if hits.size else math.nan
 
 
 def _window_rate(trace: Trace, flow: int, window: Window) -> float:

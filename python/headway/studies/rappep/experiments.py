@@ -12,7 +12,9 @@ RTT_MS = 2 * raw.ONE_WAY_MS
 BDP_PKTS = raw.RATE_BPS * RTT_MS // (8 * 1000 * 1500)
 SIDE_RATE_BPS, SIDE_DELAY = 1_000_000_000, "100 us"
 MONITOR = f"pep-monitor:rtt_ms={RTT_MS}"
-QUICK_RUNS = 2
+QUICK_RUNS = 5
+BOTH_LOSSES_S = (18 / 0.75, 24 / 0.65)
+"""TCP PEP's published completion times without loss and at 1 %; fit.py says how they are read."""
 
 HYBLAS = {
     "hybla6_pep": "hybla",
@@ -83,13 +85,17 @@ def trial(
     seed: int,
     delays: bool = False,
     starts_s: float = raw.STARTS_S,
+    control: str = "",
 ) -> Experiment:
-    """Five files at once: as in rap-over-satellite, with a proxy, or with another start."""
+    """Five files at once: as in rap-over-satellite, with a proxy, or with another start.
+
+    ``control`` replaces that of a proxy's satellite leg.
+    """
     if scheme in raw.SCHEMES:
         return raw.trial(scheme, loss, run, seed=seed, delays=delays, starts_s=starts_s)
     plain = raw.trial("cubic26", loss, run, seed=seed, delays=delays, starts_s=starts_s)
     if scheme in PROXIED:
-        return _proxied(plain, PROXIED[scheme])
+        return _proxied(plain, control or PROXIED[scheme])
     return _started(plain, scheme)
 
 

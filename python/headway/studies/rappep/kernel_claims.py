@@ -8,26 +8,20 @@ from __future__ import annotations
 from dataclasses import replace
 
 from headway.claims import Seen, Statement, between
-from headway.studies.rappep.claims import ASSISTED, STATEMENTS
-from headway.studies.rappep.experiments import LOSSES, SCHEMES
-from headway.studies.rappep.observe import Found, afct_s, mean
+from headway.studies.rappep.claims import ASSISTED, STATEMENTS, slower, worst_swing
+from headway.studies.rappep.observe import Found
 
 _BESIDE = ("cubic26", "tcp_pep")
-_CLEAN, _LOSSY = LOSSES
 _AS_THERE = ("C-RP-011", "C-RP-012", "C-RP-015", "C-RP-016")
 """Judged as in the simulator."""
 
 
 def _slower(found: Found) -> Seen:
-    pairs = {s: (afct_s(found, s, _CLEAN).mean, afct_s(found, s, _LOSSY).mean) for s in _BESIDE}
-    words = ", ".join(f"{SCHEMES[s]} {a:.1f} and {b:.1f} s" for s, (a, b) in pairs.items())
-    return Seen(words, all(a < b for a, b in pairs.values()))
+    return slower(found, _BESIDE)
 
 
 def _worst_swing(found: Found) -> Seen:
-    swings = {scheme: mean(found, scheme, _LOSSY, "swing") for scheme in _BESIDE}
-    words = ", ".join(f"{SCHEMES[scheme]} {swing:.3g}" for scheme, swing in swings.items())
-    return Seen(words, swings["tcp_pep"] > swings["cubic26"])
+    return worst_swing(found, _BESIDE)
 
 
 def _no_drops(found: Found) -> Seen:

@@ -35,6 +35,8 @@ class Row:
     start to the last end."""
     steady_s: float
     """From the first start until the link is used (STEADY_S); infinite: never."""
+    converges_per_s: float
+    """One over that time; 0: never."""
     most_used: float
     """The largest mean of STEADY_S."""
     full_pkts: float
@@ -65,16 +67,29 @@ def observe(trial: str, trace: Trace) -> Row:
     lasts = files.slots_s > np.ceil(first_s)
     used = files.used_by_slot[lasts]
     means = np.convolve(used, np.ones(STEADY_S) / STEADY_S, "valid")
-    steady = np.flatnonzero(means >= STEADY_PART)
+    steady_s = _steady_s(means)
     drops = trace["drops"].filter((pl.col("link") == link) & (pl.col("reason") == _NO_ROOM))
     return Row(
         files=files,
         swing=float(used.std()) if used.size else float("nan"),
-        steady_s=float(steady[0] + STEADY_S) if steady.size else float("inf"),
+        steady_s=steady_s,
+        converges_per_s=1 / steady_s,
         most_used=float(means.max()) if means.size else float("nan"),
         full_pkts=float(drops.height),
         **_at_the_servers(trace, begins_s)._asdict(),
     )
+
+
+def _steady_s(means: Array) -> float:
+    """When the mean of STEADY_S, read every second, crosses STEADY_PART; infinite: never."""
+    hits = np.flatnonzero(means >= STEADY_PART)
+    if not hits.size:
+        return float("inf")
+    first = int(hits[0])
+    if first == 0:
+        return float(STEADY_S)
+    before, at = means[first - 1], means[first]
+    return float(STEADY_S + first - 1 + (STEADY_PART - before) / (at - before))
 
 
 def observe_live(trial: str, trace: Trace) -> Row:
@@ -146,15 +161,43 @@ def afct_s(found: Found, scheme: str, loss: float, *, delays: bool = False) -> E
     return confidence_interval([float(one.files.times_s.mean()) for one in rows])
 
 
+def _value(row: Row, name: str) -> float:
+    """The mean of a number of a trial, "swing" or "files.used"."""
+    value: Any = row
+    for part in name.split("."):
+        value = getattr(value, part)
+    return float(np.mean(value))
+
+
 def mean(found: Found, scheme: str, loss: float, name: str, *, delays: bool = False) -> float:
     """The mean of a number over runs, "swing" or "files.used"; NaN where one is."""
-    values = []
-    for one in trials(found, scheme, loss, delays=delays):
-        value: Any = one
-        for part in name.split("."):
-            value = getattr(value, part)
-        values.append(float(np.mean(value)))
-    return float(np.mean(values))
+    return float(np.mean([_value(one, name) for one in trials(found, scheme, loss, delays=delays)]))
+
+
+def beside(
+    found: Found, one: str, other: str, loss: float, name: str, *, delays: bool = False
+) -> tuple[Estimate, float]:
+    """A number's mean of two schemes, the first with the interval of their difference.
+
+    Runs have the same starts for every scheme, so the differences are those of single runs. Runs
+    in which one of the two is NaN are left out.
+    """
+    pairs = np.array(
+        [
+            [_value(a, name), _value(b, name)]
+            for a, b in zip(
+                trials(found, one, loss, delays=delays),
+                trials(found, other, loss, delays=delays),
+                strict=False,
+            )
+        ]
+    )
+    pairs = pairs[~np.isnan(pairs).any(axis=1)]
+    if not len(pairs):
+        return Estimate(float("nan"), None, None, 0), float("nan")
+    mine, than = pairs.mean(axis=0)
+    apart = confidence_interval(list(pairs[:, 0] - pairs[:, 1]))
+    return Estimate(float(mine), apart.sd, apart.half_width, apart.count), float(than)
 
 
 def jain(found: Found, scheme: str, loss: float, *, delays: bool = False) -> float:
