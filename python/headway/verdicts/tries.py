@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import fnmatch
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from headway.backends.kernel.headwayctl import Headwayctl
 from headway.claims import Claim, Statement
 from headway.claims.why import Change
 from headway.errors import HeadwayError
+from headway.studies.common.measured import MeasuredStudy, Measurement, measure
 from headway.study import Study, StudyContext
 from headway.sweep import observed
 
@@ -47,13 +48,27 @@ def tries_of(
     ]
 
 
+def shown(
+    study: Study[Any, Any],
+    ctx: StudyContext,
+    statement: Statement[Any],
+    rows: Mapping[str, Any],
+) -> Claim | None:
+    """Judge the statement that shows why another one fails; None if the study names none."""
+    name = statement.why.shown_by if statement.why else ""
+    by_id = {one.id: one for one in study.statements}
+    return by_id[name].judge(study.gather(ctx, rows)) if name else None
+
+
 def _changed(
     study: Study[Any, Any], ctx: StudyContext, change: Change, rows: Mapping[str, Any]
 ) -> dict[str, Any]:
+    if isinstance(study, MeasuredStudy):
+        return {**rows, **_measured(study, ctx, change)}
     experiments = {
         key: change.edit(experiment) if change.edit else experiment
         for key, experiment in study.experiments(ctx).items()
-        if any(fnmatch.fnmatchcase(key, pattern) for pattern in change.patterns)
+        if change.matches(key)
     }
     if not experiments:
         raise HeadwayError(f"{study.name}: no trial matches {', '.join(change.patterns)}")
@@ -62,7 +77,26 @@ def _changed(
     return {**rows, **again.rows}
 
 
-def verdict_of(tries: list[Tried], *, nothing_helps: bool) -> bool:
-    """Whether counterfactuals show what they are there for: a flip, or that there is none."""
-    flips = any(one.holds for one in tries)
-    return not flips and len(tries) > 1 if nothing_helps else flips
+def _measured(
+    study: MeasuredStudy[Any], ctx: StudyContext, change: Change
+) -> dict[str, Measurement]:
+    commands = {
+        key: [*command, *change.arguments]
+        for key, command in study.commands(ctx).items()
+        if change.matches(key)
+    }
+    if not commands:
+        raise HeadwayError(f"{study.name}: no measurement matches {', '.join(change.patterns)}")
+    headwayctl = Headwayctl()
+    return {key: measure(headwayctl, command) for key, command in commands.items()}
+
+
+def verdict_of(tries: list[Tried], *, nothing_helps: bool, shown_by: Claim | None = None) -> bool:
+    """Whether counterfactuals show what they are there for: a flip, or that there is none.
+
+    ``shown_by`` is the claim of the statement that Why names.
+    """
+    flips = [one.holds for one in tries]
+    if shown_by is not None:
+        flips.append(shown_by.verdict in GOOD)
+    return not any(flips) and len(flips) > 1 if nothing_helps else any(flips)
