@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import fnmatch
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
@@ -26,14 +26,15 @@ class Change:
 
     ``says`` completes "holds with ...", for example "a queue of 15 packets". ``observe`` replaces
     the study's own where the measure is what changes: it takes the key and the trace. A study whose
-    trials are commands of headwayctl has no experiments: ``arguments`` are added to its commands.
+    trials are commands of headwayctl has no experiments: ``options`` of its commands are replaced
+    or added.
     """
 
     says: str
     edit: Edit | None = None
     keys: str | Sequence[str] = "*"
     observe: Callable[[str, Any], Any] | None = None
-    arguments: Sequence[str] = ()
+    options: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def patterns(self) -> Sequence[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +15,8 @@ from headway.study import Study, StudyContext
 from headway.sweep import observed
 
 GOOD = ("holds", "in part", "as stated")
+SEVERAL_TIMES = ("--set",)
+"""Options of headwayctl that may be given several times."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +83,7 @@ def _measured(
     study: MeasuredStudy[Any], ctx: StudyContext, change: Change
 ) -> dict[str, Measurement]:
     commands = {
-        key: [*command, *change.arguments]
+        key: _with(command, change.options)
         for key, command in study.commands(ctx).items()
         if change.matches(key)
     }
@@ -89,6 +91,17 @@ def _measured(
         raise HeadwayError(f"{study.name}: no measurement matches {', '.join(change.patterns)}")
     headwayctl = Headwayctl()
     return {key: measure(headwayctl, command) for key, command in commands.items()}
+
+
+def _with(command: Sequence[str], options: Mapping[str, str]) -> list[str]:
+    """A command with other options; of those that may be given several times, one more."""
+    words = list(command)
+    for name, value in options.items():
+        if name in words and name not in SEVERAL_TIMES:
+            words[words.index(name) + 1] = value
+        else:
+            words += [name, value]
+    return words
 
 
 def verdict_of(tries: list[Tried], *, nothing_helps: bool, shown_by: Claim | None = None) -> bool:
