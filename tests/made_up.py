@@ -37,10 +37,10 @@ def option(command: Sequence[str], name: str, default: str = "") -> str:
 
 def router_bench(command: Sequence[str], *, more_ns: float = 20.0) -> Measurement:
     """`headwayctl router bench`: the program takes ``more_ns`` of 2 us, and 300 more of every
-    packet with a request; 1 us is sending."""
+    packet with a request, an empty one 10; 1 us is sending."""
     share = int(option(command, "--requests"))
     program_ns = more_ns + 3.0 * share
-    sides = {"plain": 2000.0, "without": 2000.0, "with": 2000.0 + program_ns}
+    sides = {"plain": 2000.0, "empty": 2010.0, "without": 2000.0, "with": 2000.0 + program_ns}
 
     def turn(slower: float) -> dict[str, Any]:
         return {

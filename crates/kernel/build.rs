@@ -44,6 +44,7 @@ fn main() {
                 "window",
                 "qs_host",
                 "headers_out",
+                "empty",
             ] {
                 let object = out.join(format!("{name}.bpf.o"));
                 let source = algorithms.join(format!("kernel/{name}.bpf.c"));

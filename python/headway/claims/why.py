@@ -8,8 +8,9 @@ setting that the paper does not print decides; a counterfactual shows the value 
 
 from __future__ import annotations
 
+import fnmatch
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
@@ -24,25 +25,33 @@ class Change:
     """One thing that a counterfactual changes in the trials whose key matches (shell wildcards).
 
     ``says`` completes "holds with ...", for example "a queue of 15 packets". ``observe`` replaces
-    the study's own where the measure is what changes: it takes the key and the trace.
+    the study's own where the measure is what changes: it takes the key and the trace. A study whose
+    trials are commands of headwayctl has no experiments: ``options`` of its commands are replaced
+    or added.
     """
 
     says: str
     edit: Edit | None = None
     keys: str | Sequence[str] = "*"
     observe: Callable[[str, Any], Any] | None = None
+    options: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def patterns(self) -> Sequence[str]:
         """The wildcards of the trials' keys."""
         return (self.keys,) if isinstance(self.keys, str) else self.keys
 
+    def matches(self, key: str) -> bool:
+        """Whether a trial is one of those that change."""
+        return any(fnmatch.fnmatchcase(key, pattern) for pattern in self.patterns)
+
 
 @dataclass(frozen=True)
 class Why:
     """Of which kind a failure is; ``reason`` tells the mechanism in one or two sentences.
 
-    ``shown_by`` is the id of another statement of the study that shows it instead of ``tries``.
+    ``shown_by`` is the id of another statement of the same study that shows the cause: it judges
+    the same sentence with one thing changed. It counts as a counterfactual.
     """
 
     kind: Kind

@@ -15,7 +15,7 @@ from headway.cli.show import console, print_json, progress_bar, watch
 from headway.errors import HeadwayError
 from headway.study import Study, StudyContext, discover
 from headway.table import alone
-from headway.verdicts.tries import tries_of
+from headway.verdicts.tries import shown, tries_of
 
 
 def why(
@@ -42,6 +42,7 @@ def why(
         rows = study.collect(ctx).rows
         claim = statement.judge(study.gather(ctx, rows))
         tried = tries_of(study, ctx, statement, rows)
+        shows = shown(study, ctx, statement, rows)
     if as_json:
         print_json(
             {
@@ -50,6 +51,7 @@ def why(
                 "kind": statement.why and statement.why.kind,
                 "as_published": _plain(claim),
                 "tries": [{"change": one.change.says, **_plain(one.claim)} for one in tried],
+                "shown_by": shows and {"claim": shows.id, **_plain(shows)},
             }
         )
         return
@@ -61,6 +63,9 @@ def why(
     for one in tried:
         out.print(f"With {one.change.says}:", markup=False)
         out.print(f"  {one.claim.verdict}: {alone(one.claim.measured)}", markup=False)
+    if shows is not None:
+        out.print(f"{shows.id}: {shows.statement}; {alone(shows.published)}", markup=False)
+        out.print(f"  {shows.verdict}: {alone(shows.measured)}", markup=False)
 
 
 def _plain(claim: Claim) -> dict[str, Any]:

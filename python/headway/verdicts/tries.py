@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-import fnmatch
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from headway.backends.kernel.headwayctl import Headwayctl
 from headway.claims import Claim, Statement
 from headway.claims.why import Change
 from headway.errors import HeadwayError
+from headway.studies.common.measured import MeasuredStudy, Measurement, measure
 from headway.study import Study, StudyContext
 from headway.sweep import observed
 
 GOOD = ("holds", "in part", "as stated")
+SEVERAL_TIMES = ("--set",)
+"""Options of headwayctl that may be given several times."""
 
 
 @dataclass(frozen=True)
@@ -47,16 +50,56 @@ def tries_of(
     ]
 
 
+def shown(
+    study: Study[Any, Any],
+    ctx: StudyContext,
+    statement: Statement[Any],
+    rows: Mapping[str, Any],
+) -> Claim | None:
+    """Judge the statement that shows why another one fails; None if the study names none."""
+    name = statement.why.shown_by if statement.why else ""
+    by_id = {one.id: one for one in study.statements}
+    return by_id[name].judge(study.gather(ctx, rows)) if name else None
+
+
 def _changed(
     study: Study[Any, Any], ctx: StudyContext, change: Change, rows: Mapping[str, Any]
 ) -> dict[str, Any]:
+    if isinstance(study, MeasuredStudy):
+        return {**rows, **_measured(study, ctx, change)}
     experiments = {
         key: change.edit(experiment) if change.edit else experiment
         for key, experiment in study.experiments(ctx).items()
-        if any(fnmatch.fnmatchcase(key, pattern) for pattern in change.patterns)
+        if change.matches(key)
     }
     if not experiments:
         raise HeadwayError(f"{study.name}: no trial matches {', '.join(change.patterns)}")
     observe = change.observe or study.observe
     again = observed(experiments, observe, None, ctx.backend, ctx.threads, ctx.progress)
     return {**rows, **again.rows}
+
+
+def _measured(
+    study: MeasuredStudy[Any], ctx: StudyContext, change: Change
+) -> dict[str, Measurement]:
+    commands = {
+        key: _with(command, change.options)
+        for key, command in study.commands(ctx).items()
+        if change.matches(key)
+    }
+    if not commands:
+        raise HeadwayError(f"{study.name}: no measurement matches {', '.join(change.patterns)}")
+    headwayctl = Headwayctl()
+    return {key: measure(headwayctl, command) for key, command in commands.items()}
+
+
+def _with(command: Sequence[str], options: Mapping[str, str]) -> list[str]:
+    """A command with other options; of those that may be given several times, one more."""
+    words = list(command)
+    for name, value in options.items():
+        if name in words and name not in SEVERAL_TIMES:
+            words[words.index(name) + 1] = value
+        else:
+            words += [name, value]
+    return words
+

@@ -53,6 +53,7 @@ struct Objects {
     window: &'static [u8],
     qs_host: &'static [u8],
     headers_out: &'static [u8],
+    empty: &'static [u8],
 }
 
 static OBJECTS: Result<Objects, &str> = include!(concat!(env!("OUT_DIR"), "/objects.rs"));
@@ -139,6 +140,14 @@ pub fn headers_out_object() -> Result<&'static [u8], &'static str> {
         .as_ref()
         .map(|o| o.headers_out)
         .map_err(|reason| *reason)
+}
+
+/// The object of a program that does nothing (`algorithms/kernel/empty.bpf.c`).
+///
+/// # Errors
+/// What the build was missing, in one line.
+pub fn empty_object() -> Result<&'static [u8], &'static str> {
+    OBJECTS.as_ref().map(|o| o.empty).map_err(|reason| *reason)
 }
 
 /// The object of a choice such as `cubic` or `cubic+hystart`.

@@ -31,6 +31,12 @@ Commands = Mapping[str, Sequence[str]]
 _TIMEOUT_S = 600.0
 
 
+def measure(headwayctl: Headwayctl, command: Sequence[str]) -> Measurement:
+    """What a command of headwayctl prints. Raises HeadwayError."""
+    measured: Measurement = headwayctl.json(*command, "--json", timeout_s=_TIMEOUT_S)
+    return measured
+
+
 class MeasuredStudy(Study[Measurement, Found]):
     """A study whose trials are commands of headwayctl; it needs the kernel backend."""
 
@@ -70,18 +76,18 @@ class MeasuredStudy(Study[Measurement, Found]):
         done = _finished_before(ctx, commands, headwayctl) if ctx.resume else []
         ctx.progress(len(done), len(commands), "")
 
-        def measure() -> None:
+        def measure_all() -> None:
             for key, command in commands.items():
                 if key in done:
                     continue
-                measured = headwayctl.json(*command, "--json", timeout_s=_TIMEOUT_S)
+                measured = measure(headwayctl, command)
                 record = {**_made_by(command, headwayctl), "measured": measured}
                 with held():
                     save_text(_file(ctx, key), json.dumps(record, indent=1))
                     done.append(key)
                     ctx.progress(len(done), len(commands), key)
 
-        if interrupted(measure):
+        if interrupted(measure_all):
             raise InterruptedRunError(len(done), len(commands), str(ctx.trials_dir))
         return self.saved(ctx)
 

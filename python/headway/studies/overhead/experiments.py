@@ -24,6 +24,9 @@ CHOICES = (
     "turn: the machine's speed changes by more than what Quick-Start takes.",
     "All requests are answered (max_requests=0) by the target algorithm on 10 Gbit/s; packets with "
     "a request are as long as those without.",
+    "The thesis' router was patched. Here a program is attached to the device, which has a price "
+    "of its own. So each comparison with an unmodified router has a twin: a statement of ours that "
+    "compares with a router that has an empty program.",
     "Delays are from the system call that sends a packet to the receiving device, at "
     f"{DELAY_PPS} packets per second; their distribution is that of the turn with the median mean.",
 )

@@ -1,7 +1,7 @@
-"""Run: what is kept of what headwayctl printed, and how three routers compare by it.
+"""Run: what is kept of what headwayctl printed, and how four routers compare by it.
 
-The three are measured in turns, so that what slows the machine for a while slows all of them: a
-ratio is the median over the turns, each against the plain router of its own turn.
+The four are measured in turns, so that what slows the machine for a while slows all of them: a
+ratio is the median over the turns, each against the other router of its own turn.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 from typing import Any, Self
+
+from headway.metrics.stats import Estimate
 
 
 @dataclass(frozen=True)
@@ -53,11 +55,13 @@ class Router:
 class Load:
     """One share of requests.
 
-    ``plain`` is an unmodified router that no request passes, as in table 6.4; ``without`` is
-    unmodified too and gets the packets that the one with the program gets.
+    ``plain`` is an unmodified router that no request passes, as in table 6.4, and ``empty`` the
+    same with a program that does nothing; ``without`` is unmodified too and gets the packets that
+    the one with the program gets.
     """
 
     plain: Router
+    empty: Router
     without: Router
     with_: Router
     program_ns: float | None
@@ -68,23 +72,40 @@ class Load:
         """From what headwayctl printed."""
         return cls(
             plain=Router.of(measured, "plain"),
+            empty=Router.of(measured, "empty"),
             without=Router.of(measured, "without"),
             with_=Router.of(measured, "with"),
             program_ns=measured["program_ns"],
         )
 
-    def rate_ratio(self, router: Router) -> float:
-        """A router's peak rate by that of the plain one."""
-        return _paired(router.rates_pps, self.plain.rates_pps)
+    def rate_ratio(self, router: Router, than: Router | None = None) -> Estimate:
+        """A router's peak rate by that of another one; without one, the plain router."""
+        return _paired(router.rates_pps, (than or self.plain).rates_pps)
 
-    def effort_ratio(self, router: Router) -> float:
+    def effort_ratio(self, router: Router, than: Router | None = None) -> Estimate:
         """The same of the effort of forwarding."""
-        return _paired(router.efforts_ns, self.plain.efforts_ns)
+        return _paired(router.efforts_ns, (than or self.plain).efforts_ns)
 
-    def delay_ratio(self, router: Router) -> float:
+    def delay_ratio(self, router: Router, than: Router | None = None) -> Estimate:
         """The same of mean delays."""
-        return _paired(router.delays_us, self.plain.delays_us)
+        return _paired(router.delays_us, (than or self.plain).delays_us)
+
+    @property
+    def empty_ns(self) -> Estimate:
+        """Processor time of a packet with the empty program, less that of the same turn without."""
+        pairs = zip(self.empty.efforts_ns, self.plain.efforts_ns, strict=True)
+        return _median([one - other for one, other in pairs])
 
 
-def _paired(ours: Sequence[float], plain: Sequence[float]) -> float:
-    return median(one / other for one, other in zip(ours, plain, strict=True))
+def _paired(ours: Sequence[float], than: Sequence[float]) -> Estimate:
+    return _median([one / other for one, other in zip(ours, than, strict=True)])
+
+
+def _median(values: Sequence[float]) -> Estimate:
+    """The median with its 95 % interval, whose ends are order statistics: turns have outliers."""
+    from scipy.stats import binom  # loads slowly
+
+    ranked = sorted(values)
+    middle, skipped = median(ranked), max(int(binom.ppf(0.025, len(ranked), 0.5)) - 1, 0)
+    low, high = ranked[skipped], ranked[-1 - skipped]
+    return Estimate(middle, None, max(middle - low, high - middle), len(ranked))

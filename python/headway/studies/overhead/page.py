@@ -44,8 +44,9 @@ def sketch() -> Sketch:
             Edge([f"packets of {PACKET_BYTES} B,", f"{shares} requests"]),
             Edge(["packets/s, delay,", "processor time"]),
         ],
-        "The router in the middle forwards within one processor, unmodified or with the program "
-        "of Quick-Start that meters packets and answers requests, in turns.",
+        "The router in the middle forwards within one processor: unmodified, with a program that "
+        "does nothing, or with that of Quick-Start, which meters packets and answers requests, in "
+        "turns.",
     )
 
 
@@ -54,6 +55,7 @@ def _table(loads: Mapping[int, Load]) -> Table:
     for share, load in loads.items():
         if share == 0:
             rows.append(_row("unmodified", share, load, load.plain))
+            rows.append(_row("empty program", share, load, load.empty))
         name = "unmodified, again" if share == 0 else "unmodified"
         rows.append(_row(name, share, load, load.without))
         rows.append(_row("Quick-Start", share, load, load.with_))
@@ -76,9 +78,9 @@ def _row(name: str, share: int, load: Load, router: Router) -> list[Cell]:
         round(median(router.delays_us), 2),
         round(median(router.efforts_ns)),
         round(load.program_ns) if in_program and load.program_ns else None,
-        round(load.rate_ratio(router), 3),
-        round(load.effort_ratio(router), 2),
-        round(load.delay_ratio(router), 3),
+        round(load.rate_ratio(router).mean, 3),
+        round(load.effort_ratio(router).mean, 2),
+        round(load.delay_ratio(router).mean, 3),
     ]
 
 
@@ -191,6 +193,7 @@ def _turns(found: Evidence[Load]) -> pl.DataFrame:
         for key, load in found.items()
         for router, own in (
             ("unmodified, no requests", load.plain),
+            ("empty program, no requests", load.empty),
             ("unmodified", load.without),
             ("Quick-Start", load.with_),
         )

@@ -2,6 +2,9 @@
 //! its program and without, in turns, and packets without its header through one without it.
 //! A header of Quick-Start asks for a rate.
 //!
+//! An attached program has a price before it does anything, so packets without the header also
+//! go through a router with a program that does nothing.
+//!
 //! A packet crosses both pairs of devices within the system call that sends it, on one
 //! processor. The time of that processor is what counts: it stays the same where others
 //! take the processor away for a while, which a rate by the clock does not.
@@ -10,19 +13,23 @@ pub mod packets;
 pub mod path;
 
 use std::io;
+use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use libbpf_rs::Object;
 use serde::Serialize;
 
 use crate::error::{Attempt as _, Failure};
 use crate::mechanisms::routers::{Link, Loaded, Request};
-use crate::objects::bpf;
+use crate::objects::bpf::{self, Point};
 use crate::objects::device::Device;
-use crate::objects::load;
+use crate::objects::{empty_object, load};
 use packets::{flood, trickle, Arrivals, Flood, Frames};
 use path::{RoutedPath, NOBODY_MAC, ROUTER_MAC, ROUTER_OUT};
 
+/// The program that does nothing (`algorithms/kernel/empty.bpf.c`).
+const EMPTY: &str = "hw_empty";
 /// What the router's link is said to carry.
 const RATE_BPS: u64 = 10_000_000_000;
 /// Packets before the first that count.
@@ -65,11 +72,13 @@ pub struct Forwarded {
     pub cpu_ns: f64,
 }
 
-/// The same of three routers.
+/// The same of four routers.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Sides<T> {
     /// As it is, and no packet carries a request.
     pub plain: T,
+    /// With a program that does nothing, and no packet carries a request.
+    pub empty: T,
     /// As it is, with the packets that the program is measured with.
     pub without: T,
     /// With the program.
@@ -120,11 +129,26 @@ pub struct Outcome {
 struct Lab {
     path: RoutedPath,
     router: Loaded,
+    empty: Object,
+    device: Device,
     frames: Frames,
     bench: Bench,
 }
 
 impl Lab {
+    /// Attaches what is at the router in a turn, for as long as the result is held.
+    fn program_of(&self, side: Side) -> Result<Option<OwnedFd>, Failure> {
+        match side {
+            Side::Plain | Side::Without => Ok(None),
+            Side::Empty => self
+                .device
+                .hold(&self.empty, EMPTY, Point::Egress)
+                .map(Some)
+                .attempt("attach an empty program"),
+            Side::With => self.router.hold().map(Some),
+        }
+    }
+
     fn flood(&self, to: [u8; 6], percent: usize, time: Duration) -> Result<Flood, Failure> {
         self.path
             .source
@@ -217,11 +241,15 @@ pub fn measure(bench: Bench) -> Result<Outcome, Failure> {
         rate_bps: RATE_BPS,
         ..Link::default()
     };
-    let router = Request::new(&bench.router, vec![device], link, &bench.settings)?.loaded()?;
+    let router = Request::new(&bench.router, vec![device.clone()], link, &bench.settings)?;
+    let router = router.loaded()?;
+    let empty = load::open(empty_object(), EMPTY, "an empty program")?;
     let lab = Lab {
         path,
         frames: Frames::of(router.header(), bench.packet_bytes)?,
         router,
+        empty: load::load(empty, "an empty program")?,
+        device,
         bench,
     };
     let bench = &lab.bench;
@@ -229,13 +257,9 @@ pub fn measure(bench: Bench) -> Result<Outcome, Failure> {
     lab.forward(percent, WARM_UP)?;
     let (mut rounds, mut sending_ns) = (Vec::new(), Vec::new());
     for number in 0..bench.rounds {
-        rounds.push(in_turn(number, |side| match side {
-            Side::Plain => lab.forward(0, bench.time),
-            Side::Without => lab.forward(percent, bench.time),
-            Side::With => {
-                let _held = lab.router.hold()?;
-                lab.forward(percent, bench.time)
-            }
+        rounds.push(in_turn(number, |side| {
+            let _held = lab.program_of(side)?;
+            lab.forward(side.percent(percent), bench.time)
         })?);
         let sending = lab.flood(NOBODY_MAC, percent, bench.time)?;
         sending_ns.push(sending.cpu_ns as f64 / sending.packets as f64);
@@ -258,6 +282,7 @@ pub fn measure(bench: Bench) -> Result<Outcome, Failure> {
             .iter()
             .map(|turn| Sides {
                 plain: turn.plain.mean_us,
+                empty: turn.empty.mean_us,
                 without: turn.without.mean_us,
                 with: turn.with.mean_us,
             })
@@ -271,8 +296,19 @@ pub fn measure(bench: Bench) -> Result<Outcome, Failure> {
 #[derive(Clone, Copy)]
 enum Side {
     Plain,
+    Empty,
     Without,
     With,
+}
+
+impl Side {
+    /// The share of packets with a request, of that which is asked for.
+    fn percent(self, asked: usize) -> usize {
+        match self {
+            Self::Plain | Self::Empty => 0,
+            Self::Without | Self::With => asked,
+        }
+    }
 }
 
 /// One turn. Each begins with another side: whoever comes first has no advantage.
@@ -281,20 +317,29 @@ fn in_turn<T>(
     mut measure: impl FnMut(Side) -> Result<T, Failure>,
 ) -> Result<Sides<T>, Failure> {
     // fields are made in the order in which they stand
-    Ok(match number % 3 {
+    Ok(match number % 4 {
         0 => Sides {
             plain: measure(Side::Plain)?,
+            empty: measure(Side::Empty)?,
             without: measure(Side::Without)?,
             with: measure(Side::With)?,
         },
         1 => Sides {
+            empty: measure(Side::Empty)?,
             without: measure(Side::Without)?,
             with: measure(Side::With)?,
             plain: measure(Side::Plain)?,
         },
+        2 => Sides {
+            without: measure(Side::Without)?,
+            with: measure(Side::With)?,
+            plain: measure(Side::Plain)?,
+            empty: measure(Side::Empty)?,
+        },
         _ => Sides {
             with: measure(Side::With)?,
             plain: measure(Side::Plain)?,
+            empty: measure(Side::Empty)?,
             without: measure(Side::Without)?,
         },
     })
@@ -304,13 +349,9 @@ fn delays_in_turn(lab: &Lab, rate_pps: u32) -> Result<Vec<Sides<Delays>>, Failur
     let percent = lab.bench.requests_percent;
     (0..lab.bench.rounds)
         .map(|number| {
-            in_turn(number, |side| match side {
-                Side::Plain => lab.delays(0, rate_pps),
-                Side::Without => lab.delays(percent, rate_pps),
-                Side::With => {
-                    let _held = lab.router.hold()?;
-                    lab.delays(percent, rate_pps)
-                }
+            in_turn(number, |side| {
+                let _held = lab.program_of(side)?;
+                lab.delays(side.percent(percent), rate_pps)
             })
         })
         .collect()
@@ -324,6 +365,7 @@ fn middle(turns: &mut [Sides<Delays>]) -> Option<Sides<Delays>> {
     };
     Some(Sides {
         plain: of(|turn| &turn.plain)?,
+        empty: of(|turn| &turn.empty)?,
         without: of(|turn| &turn.without)?,
         with: of(|turn| &turn.with)?,
     })

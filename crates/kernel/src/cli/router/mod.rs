@@ -78,7 +78,8 @@ struct AttachCommand {
 }
 
 /// Measure what a router's program costs: packets through a router of network namespaces, with
-/// it and without, and packets without requests or other headers, in turns
+/// it and without, and packets without requests or other headers, also with a program that does
+/// nothing, in turns
 #[derive(Debug, Args)]
 struct BenchCommand {
     /// The algorithm
@@ -204,11 +205,15 @@ fn bench(command: &BenchCommand) -> Result<(), Failure> {
 }
 
 fn print_outcome(outcome: &Outcome) {
-    say!("packets per second of one processor: without requests, with them, and with the program:");
+    say!(
+        "packets per second of one processor: without requests, the same with an empty program, \
+         with requests, and with the program:"
+    );
     for round in &outcome.rounds {
         say!(
-            "  {:9.0} {:9.0} {:9.0}  {:.3}",
+            "  {:9.0} {:9.0} {:9.0} {:9.0}  {:.3}",
             round.plain.rate_pps,
+            round.empty.rate_pps,
             round.without.rate_pps,
             round.with.rate_pps,
             round.with.rate_pps / round.without.rate_pps
@@ -231,6 +236,7 @@ fn print_outcome(outcome: &Outcome) {
     for (title, delays) in outcome.delays.iter().flat_map(|sides| {
         [
             ("without requests", &sides.plain),
+            ("without requests, with an empty program", &sides.empty),
             ("without the program", &sides.without),
             ("with it", &sides.with),
         ]
