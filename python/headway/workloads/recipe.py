@@ -13,10 +13,10 @@ from collections.abc import Callable
 import numpy as np
 
 from headway.errors import HeadwayError
-from headway.workloads import published, tmix
+from headway.workloads import published, recorded, tmix
 from headway.workloads.draws import Ints, Stream
 from headway.workloads.session_table import SessionTable
-from headway.workloads.workload import MOST_RESPONSES, Pareto, Tmix, Workload
+from headway.workloads.workload import MOST_RESPONSES, Pareto, Recorded, Tmix, Workload
 
 _AT_A_TIME = 1 << 20
 """Sessions of a file that are drawn in one go, about."""
@@ -55,6 +55,8 @@ def _vectors(workload: Workload) -> SessionTable:
     if isinstance(kind, Tmix):
         return _enough(tmix.read(kind.path, sha256=kind.sha256), workload)
     name = f"{workload.seed}/{kind.kind}"
+    if isinstance(kind, Recorded):
+        return _with_replacement(recorded.table(kind.largest_request), workload, name)
     if isinstance(kind, Pareto):
         sizes = Stream(f"{name}/response")
         of = published.synthetic_responses(kind.mean)
@@ -101,11 +103,8 @@ def _drawn_until(draw: Callable[[int], Ints], wanted: float, mean: float) -> Int
     return np.concatenate(drawn)
 
 
-def _enough(given: SessionTable, workload: Workload) -> SessionTable:
-    """Sessions of a file in random order, repeated until they are as many bytes as wanted."""
-    per_session = np.add.reduceat(
-        given.response_bytes, given.ends - given.exchanges, dtype=np.int64
-    )
+def _response_bytes(given: SessionTable, workload: Workload) -> Ints:
+    """What each session of a file receives. Raises HeadwayError for too large a load."""
     # of drawn responses Workload knows the mean when it is made, of a file's nobody before now
     mean_bytes = float(given.response_bytes.mean())
     if workload.wanted_bytes > mean_bytes * MOST_RESPONSES:
@@ -114,6 +113,28 @@ def _enough(given: SessionTable, workload: Workload) -> SessionTable:
             f"{mean_bytes:.3g} on average, {workload.wanted_bytes / mean_bytes:.2g} of them; "
             f"at most {MOST_RESPONSES:,}"
         )
+    return np.add.reduceat(given.response_bytes, given.ends - given.exchanges, dtype=np.int64)
+
+
+def _with_replacement(given: SessionTable, workload: Workload, name: str) -> SessionTable:
+    """Sessions, each drawn from all that are given, until they are as many bytes as wanted."""
+    per_session = _response_bytes(given, workload)
+    mean_bytes, wanted = float(per_session.mean()), workload.wanted_bytes
+    chosen = Stream(f"{name}/chosen")
+    blocks: list[Ints] = []
+    reached = 0
+    while reached < wanted or not blocks:
+        drawn = chosen.below(len(given), int((wanted - reached) / mean_bytes) + 100)
+        sums = reached + np.cumsum(per_session[drawn])
+        kept = drawn[: int(np.searchsorted(sums, wanted)) + 1]
+        blocks.append(kept)
+        reached += int(per_session[kept].sum())
+    return given.starting(np.zeros(len(given), dtype=np.int64)).of(np.concatenate(blocks))
+
+
+def _enough(given: SessionTable, workload: Workload) -> SessionTable:
+    """Sessions of a file in random order, repeated until they are as many bytes as wanted."""
+    per_session = _response_bytes(given, workload)
     order = Stream(f"{workload.seed}/order")
     blocks: list[Ints] = []
     reached, wanted, a_round = 0, workload.wanted_bytes, int(per_session.sum())

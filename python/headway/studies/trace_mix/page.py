@@ -18,6 +18,7 @@ from headway.studies.trace_mix.observe import Mix as Found
 from headway.studies.trace_mix.workload import workload_figures
 from headway.study import StudyContext
 from headway.table import Table
+from headway.workloads.distribution import beside_thesis
 
 
 def page(ctx: StudyContext, found: Found) -> Page:
@@ -30,13 +31,14 @@ def page(ctx: StudyContext, found: Found) -> Page:
                 found, shown, "Epoch duration that 5 % exceed, in ms", lambda one: 1e3 * one.p95_s
             ),
             _table(found, shown, "Packet loss on the downlink in %", lambda one: 100 * one.loss),
+            beside_thesis({"carried here": found.drawn}),
         ],
         figures={**_figures(found, shown), **workload_figures(found.drawn)},
         data={"cells": _cells(found)},
         facts=[
             ("Epochs", f"{sum(one.count for one in found.values())} in all trials"),
             ("Sessions' length", f"{_hours(ctx)} h of virtual time per trial"),
-            ("Vectors", str(ctx.vectors or "drawn; see the choices")),
+            ("Vectors", pairs.vectors_name(ctx.vectors)),
         ],
     )
 
