@@ -10,7 +10,7 @@ from headway.lazy import lazily
 from headway.workloads.workload import Campus, Pareto, Recorded, Tmix, Workload
 
 if TYPE_CHECKING:
-    from headway.workloads import distribution, published, recorded, tmix
+    from headway.workloads import campus, campus_fit, distribution, published, recorded, tmix
     from headway.workloads.draws import Stream
     from headway.workloads.exchange_file import (
         ExchangeTable,
@@ -30,6 +30,8 @@ else:
             "SessionTable": "headway.workloads.session_table",
             "Stream": "headway.workloads.draws",
             "WebObject": "headway.workloads.pages",
+            "campus": "headway.workloads.campus",
+            "campus_fit": "headway.workloads.campus_fit",
             "distribution": "headway.workloads.distribution",
             "exchanges_of": "headway.workloads.exchange_file",
             "from_vectors": "headway.workloads.session_table",
@@ -62,6 +64,8 @@ __all__ = [
     "Tmix",
     "WebObject",
     "Workload",
+    "campus",
+    "campus_fit",
     "distribution",
     "exchanges_of",
     "from_vectors",

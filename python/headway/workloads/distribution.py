@@ -5,6 +5,7 @@ A message of no bytes is not sent, so it counts as neither a request nor a respo
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -13,6 +14,7 @@ import numpy as np
 from headway.models.distributions import TruncatedPareto
 from headway.table import Table
 from headway.workloads import published, recorded
+from headway.workloads.campus import campus_model
 from headway.workloads.draws import Ints
 from headway.workloads.session_table import SessionTable
 
@@ -39,7 +41,7 @@ def distance_to_exponential(start_us: Ints) -> float:
     """Kolmogorov-Smirnov distance of the times between starts to the exponential distribution."""
     gaps = np.sort(np.diff(start_us))
     if gaps.size == 0 or not gaps[-1]:
-        return float("nan")
+        return math.nan
     steps = np.arange(1, gaps.size + 1) / gaps.size
     return float(np.abs(1 - np.exp(-gaps / gaps.mean()) - steps).max())
 
@@ -61,7 +63,7 @@ class Distribution:
     other_tail_shapes: tuple[float, float]
     """Fitted to the largest 1 % and to the largest 5 %: how much the shape depends on the part."""
     spacing: float
-    """``distance_to_exponential``."""
+    """``distance_to_exponential``; NaN where all start at once."""
     elephants: float
     """Part of the responses' bytes that is in responses above 100 kB."""
 
@@ -76,7 +78,7 @@ def distribution(table: SessionTable) -> Distribution:
         exchanges=float(table.exchanges.mean()),
         mean_response_bytes=float(responses.mean()),
         median_response_bytes=float(np.median(responses)),
-        mean_request_bytes=float(requests.mean()) if requests.size else float("nan"),
+        mean_request_bytes=float(requests.mean()) if requests.size else math.nan,
         responses_above_window=float((responses > window).mean()),
         requests_above_window=float((requests > window).mean()) if requests.size else 0.0,
         small_responses=float((responses < SMALL_BYTES).mean()),
@@ -120,7 +122,7 @@ def beside_thesis(tables: Mapping[str, SessionTable]) -> Table:
         (
             "times between connections: distance to the exponential",
             "almost exponential",
-            [f"{one.spacing:.3f}" for one in found],
+            ["–" if math.isnan(one.spacing) else f"{one.spacing:.3f}" for one in found],
         ),
         (
             "responses below 10 kB",
@@ -144,10 +146,11 @@ def beside_thesis(tables: Mapping[str, SessionTable]) -> Table:
 
 
 def recorded_beside_thesis() -> Table:
-    """The recorded vectors, without and with the uploads above 1 MB. Raises HeadwayError."""
+    """The recorded vectors, with and without uploads, and drawn ones. Raises HeadwayError."""
     return beside_thesis(
         {
             "recorded": recorded.table(1_000_000),
-            "with uploads above 1 MB": recorded.table(None),
+            "with uploads": recorded.table(None),
+            "drawn": campus_model().draw(100_000, "distribution"),
         }
     )

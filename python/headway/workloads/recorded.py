@@ -64,16 +64,8 @@ def kept(
 
 @functools.lru_cache(maxsize=4)
 def table(largest_request_bytes: int | None = None) -> SessionTable:
-    """The connections without a larger request as columns. Raises HeadwayError.
-
-    The error says that the file cannot be used, or that no connection with a response is left.
-    """
-    left = kept(connections(), largest_request_bytes)
-    if not any(exchange.response_bytes for one in left for exchange in one.exchanges):
-        raise HeadwayError(
-            f"largest_request: {largest_request_bytes} B leaves no connection with a response"
-        )
-    return tmix.sessions_of(left)
+    """The connections without a larger request as columns; None: all. Raises HeadwayError."""
+    return tmix.sessions_of(kept(connections(), largest_request_bytes))
 
 
 def data_of(given: Sequence[tmix.Connection]) -> str:

@@ -31,7 +31,7 @@ MOST_RESPONSES = 20_000_000
 
 
 class Campus(Spec):
-    """Connection vectors like those of the campus traces of 2008: see ``published``.
+    """Connection vectors drawn from a model of the recorded ones: see ``campus``.
 
     ``serve_factor`` multiplies the servers' delays; 0: they answer at once.
     """
