@@ -11,11 +11,12 @@ import pytest
 from headway import metrics
 from headway.backends.sim import SimBackend
 from headway.claims import Evidence
+from headway.cli.app import execute
 from headway.errors import HeadwayError
 from headway.experiment import Sessions
 from headway.studies import mixed_use, trace_mix
 from headway.studies.common import lab, pairs, traffic
-from headway.study import StudyContext, discover
+from headway.study import Study, StudyContext, discover
 from headway.trace import Trace
 from headway.workloads import Campus, Recorded, sessions, shares, tmix
 
@@ -172,6 +173,19 @@ def test_studies_of_traces_replay_the_recorded_vectors(name: str, tmp_path: Path
     assert app.workload.vectors == Recorded()
     assert "uploads" in " ".join(study.choices)
     assert [made().columns[1] for made in study.workload_tables] == ["thesis"]
+
+
+def test_vectors_are_chosen_by_name_or_by_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[Path | None] = []
+    monkeypatch.setattr(Study, "run", lambda _, ctx: seen.append(ctx.vectors))
+    monkeypatch.setattr("headway.cli.studies._show", lambda *_: None)
+    monkeypatch.chdir(tmp_path)
+    for chosen in ("recorded-all", "drawn", "some.tmix", str(tmp_path / "drawn")):
+        assert execute(["run", "buffers", "--vectors", chosen, "--out", "out"]) == 0
+    files = [tmp_path / "some.tmix", tmp_path / "drawn"]
+    assert seen == [Path("recorded-all"), Path("drawn"), *files]
 
 
 def test_vectors_that_nobody_knows_are_refused() -> None:
