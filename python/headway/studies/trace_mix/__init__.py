@@ -45,7 +45,7 @@ class TraceMix(Study[Epochs, Mix]):
         return observe.observe(trace)
 
     def gather(self, ctx: StudyContext, rows: Mapping[str, Epochs]) -> Mix:
-        """All trials, and the vectors."""
+        """All trials, and the vectors that they draw from."""
         return Mix(rows, experiments.vectors(ctx))
 
     def page(self, ctx: StudyContext, found: Mix) -> Page:

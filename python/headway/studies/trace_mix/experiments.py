@@ -6,7 +6,7 @@ from headway.experiment import Experiment
 from headway.studies.common import network, pairs
 from headway.studies.common.pairs import Scheme
 from headway.study import StudyContext
-from headway.workloads import SessionTable, Workload, sessions
+from headway.workloads import Recorded, SessionTable, Workload, recorded, sessions
 
 HOURS = 3.0
 QUICK_HOURS = {0.06: 1.0, 0.15: 0.4, 0.35: 0.4, 0.5: 0.2, 0.65: 0.2}
@@ -57,10 +57,14 @@ def workload(ctx: StudyContext, load: float) -> Workload:
 
 
 def vectors(ctx: StudyContext) -> SessionTable:
-    """The sessions of the smallest load, of three hours in the quick form, too."""
-    return sessions(
-        pairs.workload(pairs.traced(ctx.vectors), load=SMALL, hours=HOURS, seed=ctx.seed)
-    )
+    """The recorded connections that sessions are drawn from, with their recorded starts.
+
+    Of vectors that are not recorded: the sessions of the smallest load and three hours.
+    """
+    kind = pairs.traced(ctx.vectors)
+    if isinstance(kind, Recorded):
+        return recorded.table(kind.largest_request)
+    return sessions(pairs.workload(kind, load=SMALL, hours=HOURS, seed=ctx.seed))
 
 
 def hours(ctx: StudyContext, load: float) -> float:

@@ -1,7 +1,7 @@
 """What the connection vectors are like: C-TH-002 to 006 and 185, figures 3.14 and 3.15.
 
-The trials carry vectors of another recording than the thesis', so its printed numbers say how near
-the two are.
+The vectors are of another recording than the thesis', so its printed numbers say how near the two
+are. What is measured are the recorded connections, not those that a trial happens to draw.
 """
 
 from __future__ import annotations
