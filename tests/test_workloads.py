@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import json
 from pathlib import Path
 
 import numpy as np
@@ -17,17 +18,23 @@ from headway.experiment import Dumbbell, Experiment, Flow, Sessions
 from headway.workloads import (
     Campus,
     Pareto,
+    Recorded,
     SessionTable,
     Stream,
     Tmix,
     Workload,
+    campus,
+    campus_fit,
+    distribution,
     from_vectors,
     published,
     recipe,
+    recorded,
     sessions,
     shares,
     tmix,
 )
+from headway.workloads.campus import campus_model
 from headway.workloads.workload import PAYLOAD_SHARE
 
 CAMPUS = Workload(vectors=Campus(), load=0.35, rate="10 Mbit/s", until="1 h", seed=7)
@@ -42,43 +49,165 @@ def test_uniform_numbers_are_uniform_and_streams_differ() -> None:
     assert (Stream("a").uniform(100_000) == one).all()
 
 
-def test_workloads_are_the_same_on_every_machine() -> None:
-    table = sessions(CAMPUS)
+@pytest.mark.parametrize(
+    ("vectors", "begins"), [(Campus(), "12bf9b64c3e56963"), (Recorded(), "49076c0b1d637a8c")]
+)
+def test_workloads_are_the_same_on_every_machine(vectors: Campus | Recorded, begins: str) -> None:
+    table = sessions(CAMPUS.model_copy(update={"vectors": vectors}))
     columns = (table.start_us, table.exchanges, table.request_bytes, table.response_bytes)
     digest = hashlib.sha256(b"".join(column.tobytes() for column in columns)).hexdigest()
-    assert digest[:16] == "9a25b5e1396cf3e4"
+    assert digest[:16] == begins
 
 
-def test_campus_sizes_are_those_the_thesis_prints() -> None:
-    responses, requests = published.campus_responses(), published.campus_requests()
-    assert responses.mean == pytest.approx(14_000, rel=1e-6)
-    assert requests.mean == pytest.approx(1_000, rel=1e-6)
-    window = published.INITIAL_WINDOW_BYTES
-    assert 1 - responses.cdf(window) == pytest.approx(0.25, abs=1e-6)
-    assert 1 - requests.cdf(window) == pytest.approx(0.01, abs=1e-6)
-    # "Most transfers are smaller than 10 kB."
-    assert responses.cdf(10_000) > 0.8
+def test_the_recorded_connections_are_what_their_source_says() -> None:
+    """Against the numbers that are known of the file they were made from."""
+    table = recorded.table()
+    responses = table.response_bytes[table.response_bytes > 0]
+    requests = table.request_bytes[table.request_bytes > 0]
+    assert len(table) == 1007
+    assert table.response_bytes.mean() == pytest.approx(11_945, abs=1)
+    assert responses.max() == 8_831_503
+    assert table.exchanges.max() == 163
+    assert table.exchanges.mean() == pytest.approx(3.10, abs=0.01)
+    assert requests.mean() == pytest.approx(15_250, abs=10)
+    assert np.quantile(requests, [0.5, 0.9]).tolist() == pytest.approx([268, 598], rel=0.02)
+    assert np.diff(table.start_us).mean() == pytest.approx(6_801, abs=1)
+    assert {one.rtt_us is None for one in recorded.connections()} == {False}
+    assert {one.windows_bytes is None for one in recorded.connections()} == {False}
 
 
-def test_servers_delay_as_published() -> None:
-    delays = published.campus_serve_us()
-    # PackMime-HTTP's divisor for other means, 5.9 ms, is their median
-    assert delays.quantile(0.5) == pytest.approx(5_900, rel=0.01)
-    assert delays.cdf(99_999) == pytest.approx(0.89, abs=0.002)
-    assert delays.cdf(100_000) == 1
-    q = np.linspace(0.01, 0.88, 50)
-    assert delays.cdf(delays.quantile(q)) == pytest.approx(q)
-    drawn = sessions(CAMPUS).serve_us
-    assert np.median(drawn) == pytest.approx(5_900, rel=0.03)
-    assert drawn.max() == 100_000
+def test_uploads_can_be_left_out() -> None:
+    largest = [one.request_bytes.max() for one in (recorded.table(), recorded.table(1_000_000))]
+    assert largest == [12_424_783, 105_104]
+    assert len(recorded.table(1_000_000)) == 1004
+    with pytest.raises(ValueError, match="largest_request"):
+        Recorded.model_validate({"largest_request": "0 B"})
+
+
+def test_a_data_file_with_other_contents_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, text, said in (
+        ("other.tmix", "SEQ 0 1\n> 1\n", "install Headway again"),
+        ("broken.tmix", "SEQ x\n", "broken.tmix:1: SEQ"),
+        ("missing.tmix", None, "No such file"),
+    ):
+        file = tmp_path / name
+        if text is not None:
+            file.write_text(text)
+        monkeypatch.setattr(recorded, "FILE", file)
+        recorded.connections.cache_clear()
+        with pytest.raises(HeadwayError, match=said):
+            recorded.connections()
+    monkeypatch.undo()
+    recorded.connections.cache_clear()
+    assert len(recorded.connections()) == 1007
+
+
+def test_the_data_file_is_made_of_a_file_of_connections(tmp_path: Path) -> None:
+    text = recorded.data_of(recorded.connections())
+    assert text == recorded.FILE.read_text(encoding="utf-8")
+    again = tmix.parse(tmix.text_of(recorded.connections(), "ns2")).connections
+    assert recorded.data_of(again) == text
+
+
+def test_recorded_connections_are_drawn_with_replacement_and_stay_whole() -> None:
+    workload = CAMPUS.model_copy(update={"vectors": Recorded()})
+    table, given = sessions(workload), recorded.table(1_000_000)
+
+    def whole(of: SessionTable) -> list[tuple[bytes, ...]]:
+        columns = (of.request_bytes, of.serve_us, of.response_bytes, of.think_us)
+        parts = [np.split(column, of.ends[:-1]) for column in columns]
+        return [tuple(part.tobytes() for part in one) for one in zip(*parts, strict=True)]
+
+    known = {one: number for number, one in enumerate(whole(given))}
+    numbers = np.array([known[one] for one in whole(table)])
+    counts = np.bincount(numbers, minlength=len(given))[np.unique(list(known.values()))]
+    # each is drawn about as often, but not equally often as in rounds
+    single = counts[counts < 2 * counts.mean()]
+    assert single.std() == pytest.approx(np.sqrt(single.mean()), rel=0.15)
+    assert table.response_bytes.sum() == pytest.approx(workload.wanted_bytes, rel=0.01)
+    every = CAMPUS.model_copy(update={"vectors": Recorded(largest_request=None)})
+    assert sessions(every).request_bytes.max() == 12_424_783
+
+
+def test_vectors_are_measured_beside_the_thesis() -> None:
+    table = distribution.recorded_beside_thesis()
+    assert table.columns[:4] == ["quantity", "thesis", "recorded", "with uploads"]
+    rows = {str(row[0]): row[1:4] for row in table.rows}
+    assert rows["mean response"] == ["about 14 kB", "12.3 kB", "12.3 kB"]
+    assert rows["mean request"] == ["1 kB", "0.62 kB", "15.25 kB"]
+    assert rows["shape of the responses' tail: largest 2 %"] == ["1.1", "1.084", "1.082"]
+    assert rows["responses above the initial window of 3 MSS"] == ["25 %", "18.1 %", "18.1 %"]
+
+
+@pytest.fixture(scope="module")
+def many_drawn() -> SessionTable:
+    return campus_model().draw(100_000, "many")
+
+
+def test_drawn_vectors_have_the_recorded_correlations(many_drawn: SessionTable) -> None:
+    wanted = campus_fit.moments(recorded.table(1_000_000))
+    found = campus_fit.moments(many_drawn)
+    # small messages follow small ones: strongly in requests and responses
+    assert wanted.adjacent[0, 0] > 0.5
+    assert wanted.adjacent[1, 1] > 0.6
+    for name in ("within", "adjacent", "count"):
+        assert getattr(found, name) == pytest.approx(getattr(wanted, name), abs=0.04), name
+
+
+@pytest.mark.parametrize("name", campus.QUANTITIES)
+def test_drawn_vectors_have_the_recorded_quantiles(name: str, many_drawn: SessionTable) -> None:
+    given = recorded.table(1_000_000)
+    own, theirs = (
+        getattr(table, name)[campus_fit.there(table)[name]] for table in (many_drawn, given)
+    )
+    for q in (0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99):
+        # where the quantile is flat it may be a little off: between those of near parts
+        low, high = np.quantile(theirs, [q - 0.01, q + 0.01 if q < 0.99 else 0.995])
+        assert low <= np.quantile(own, q) <= high, q
+    assert (own == 0).mean() == pytest.approx((theirs == 0).mean(), abs=0.01)
+
+
+def test_drawn_vectors_have_the_recorded_numbers_of_exchanges(many_drawn: SessionTable) -> None:
+    given = recorded.table(1_000_000).exchanges
+    for count in (1, 2, 3, 6):
+        part = (given == count).mean()
+        assert (many_drawn.exchanges == count).mean() == pytest.approx(part, abs=0.01)
+    assert (many_drawn.think_us[many_drawn.ends - 1] == 0).all()
+    assert (many_drawn.request_bytes + many_drawn.response_bytes > 0).all()
+
+
+@pytest.mark.slow
+def test_the_parameters_of_the_model_are_those_that_are_fitted() -> None:
+    again = campus_fit.fitted(recorded.table(1_000_000))
+    written = json.loads(campus.FILE.read_text(encoding="utf-8"))
+    assert again["exchanges"] == written["exchanges"]
+    for name in ("slopes", "between", "within"):
+        assert again[name] == pytest.approx(np.array(written[name]), abs=0.002), name
+    for name in campus.QUANTITIES:
+        fitted, kept = (np.array(one["marginals"][name]["quantiles"]) for one in (again, written))
+        assert fitted == pytest.approx(kept, rel=0.01), name
+
+
+def test_a_model_that_cannot_be_read_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "model.json"
+    file.write_text('{"exchanges": [[1], [1]]}')
+    monkeypatch.setattr(campus, "FILE", file)
+    campus_model.cache_clear()
+    with pytest.raises(HeadwayError, match=r"model\.json: unreadable .*install Headway again"):
+        campus_model()
+    monkeypatch.undo()
+    campus_model.cache_clear()
+
+
+def test_servers_delays_can_be_scaled() -> None:
     none = sessions(CAMPUS.model_copy(update={"vectors": Campus(serve_factor=0)}))
     assert not none.serve_us.any()
     assert (none.response_bytes == sessions(CAMPUS).response_bytes).all()
-
-
-def test_a_size_can_be_neither_too_common_nor_too_large_for_its_mean() -> None:
-    with pytest.raises(ValueError, match="no log-normal"):
-        published.fitted(100.0, threshold=1000.0, above=0.5, largest=1e6)
+    assert sessions(CAMPUS).serve_us.any()
 
 
 def test_synthetic_responses_begin_where_their_mean_wants() -> None:
@@ -86,8 +215,10 @@ def test_synthetic_responses_begin_where_their_mean_wants() -> None:
     assert published.synthetic_responses(114_000).smallest == pytest.approx(22_700, rel=2e-3)
 
 
-@pytest.mark.parametrize("vectors", [Campus(), Pareto(mean="14 kB"), Pareto(mean="114 kB")])
-def test_a_workload_asks_for_its_load(vectors: Campus | Pareto) -> None:
+@pytest.mark.parametrize(
+    "vectors", [Campus(), Recorded(), Pareto(mean="14 kB"), Pareto(mean="114 kB")]
+)
+def test_a_workload_asks_for_its_load(vectors: Campus | Pareto | Recorded) -> None:
     workload = CAMPUS.model_copy(update={"vectors": vectors})
     table = sessions(workload)
     asked = table.response_bytes.sum() * 8 / 3600 / (10e6 * PAYLOAD_SHARE)
@@ -95,15 +226,6 @@ def test_a_workload_asks_for_its_load(vectors: Campus | Pareto) -> None:
     assert 0.35 <= asked < 0.35 + 10e6 * 8 / 3600 / 10e6
     assert table.start_us.min() >= 0
     assert table.start_us.max() < 3600 * 10**6
-
-
-def test_campus_vectors_have_their_means() -> None:
-    table = sessions(CAMPUS)
-    n = table.request_bytes.size
-    assert table.request_bytes.mean() == pytest.approx(1000, rel=0.03)
-    assert table.exchanges.mean() == pytest.approx(3.0, rel=0.03)
-    assert (table.response_bytes > 3 * 1448).mean() == pytest.approx(0.25, abs=4 / np.sqrt(n))
-    assert (table.think_us[table.ends - 1] == 0).all()
 
 
 def test_times_between_sessions_are_exponential() -> None:

@@ -77,7 +77,8 @@ class StudyContext:
     ``out_dir`` exists. ``quick`` asks for the shortest run that still shows every table.
     ``seed`` is the base seed, from which a study derives its trials' seeds. ``resume`` keeps
     trials that are already there, if the same engine made them from the same experiment.
-    ``vectors`` is a tmix file, for studies that take one instead of their own connection vectors.
+    ``vectors`` is a tmix file or a name of ``workloads.workload.NAMED``, for studies that replay
+    traces; None: their default.
     Without ``keeps_traces`` what was observed of a trial is all that is left of it.
     """
 
@@ -147,6 +148,8 @@ class Study(abc.ABC, Generic[Row, Found]):
     """Whether a tmix file may replace the study's own connection vectors."""
     only_backend: ClassVar[str | None] = None
     """The backend it needs, if there is only one."""
+    workload_tables: Sequence[Callable[[], Table]] = ()
+    """What ``headway describe`` prints of the study's workload, made when it is asked for."""
     parts: Sequence[tuple[str, Callable[[Sequence[Claim]], str]]] = ()
     """Parts of pages that are made of its locked claims, with their names."""
     agreements: Sequence[Agreement] = ()

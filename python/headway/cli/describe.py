@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -79,6 +80,7 @@ def _as_json(kind: str, item: Study[Any, Any] | Algorithm | Stack) -> dict[str, 
         "title": item.title,
         "source": item.source,
         "description": item.description,
+        "workload": [asdict(made()) for made in item.workload_tables],
     }
 
 
@@ -93,6 +95,8 @@ def _print(kind: str, item: Study[Any, Any] | Algorithm | Stack) -> None:
     if not isinstance(item, Algorithm):
         if item.description:
             out.print(item.description, markup=False)
+        for made in item.workload_tables:
+            print_table(made())
         out.print(f"run it: headway run {item.name}", markup=False)
         return
     if item.flags:

@@ -22,6 +22,7 @@ from headway.study import STUDY_FILE, Study, StudyContext, StudyResult, discover
 from headway.table import alone
 from headway.trace import load_trace
 from headway.validation.twins import Beside, beside_simulator
+from headway.workloads.workload import NAMED
 
 
 def run(
@@ -51,7 +52,7 @@ def run(
             "--vectors",
             parser=path,
             metavar="FILE",
-            help="A tmix file, for a study that takes one.",
+            help="Connection vectors: a tmix file, recorded, recorded-all or drawn.",
         ),
     ] = None,
     threads: Threads = 0,
@@ -79,7 +80,7 @@ def run(
             progress=progress,
             notice=notice,
             resume=resume,
-            vectors=vectors and vectors.resolve(),
+            vectors=vectors if vectors is None or str(vectors) in NAMED else vectors.resolve(),
         )
         if not force:
             chosen.refuse_to_overwrite(context)

@@ -1,4 +1,4 @@
-"""What hosts ask of each other: published distributions, connection vectors, tmix files.
+"""What hosts ask of each other: published distributions, recorded connections, tmix files.
 
 Pure functions: the same words give the same sessions on every machine. A ``Workload`` is
 what an experiment names; ``sessions`` and ``shares`` make the numbers of it.
@@ -7,10 +7,10 @@ what an experiment names; ``sessions`` and ``shares`` make the numbers of it.
 from typing import TYPE_CHECKING
 
 from headway.lazy import lazily
-from headway.workloads.workload import Campus, Pareto, Tmix, Workload
+from headway.workloads.workload import Campus, Pareto, Recorded, Tmix, Workload
 
 if TYPE_CHECKING:
-    from headway.workloads import published, tmix
+    from headway.workloads import campus, campus_fit, distribution, published, recorded, tmix
     from headway.workloads.draws import Stream
     from headway.workloads.exchange_file import (
         ExchangeTable,
@@ -30,12 +30,16 @@ else:
             "SessionTable": "headway.workloads.session_table",
             "Stream": "headway.workloads.draws",
             "WebObject": "headway.workloads.pages",
+            "campus": "headway.workloads.campus",
+            "campus_fit": "headway.workloads.campus_fit",
+            "distribution": "headway.workloads.distribution",
             "exchanges_of": "headway.workloads.exchange_file",
             "from_vectors": "headway.workloads.session_table",
             "page_table": "headway.workloads.pages",
             "published": "headway.workloads.published",
             "read_exchanges": "headway.workloads.exchange_file",
             "read_pages": "headway.workloads.pages",
+            "recorded": "headway.workloads.recorded",
             "sessions": "headway.workloads.recipe",
             "shares": "headway.workloads.recipe",
             "tmix": "headway.workloads.tmix",
@@ -54,17 +58,22 @@ __all__ = [
     "ExchangeTable",
     "PageTable",
     "Pareto",
+    "Recorded",
     "SessionTable",
     "Stream",
     "Tmix",
     "WebObject",
     "Workload",
+    "campus",
+    "campus_fit",
+    "distribution",
     "exchanges_of",
     "from_vectors",
     "page_table",
     "published",
     "read_exchanges",
     "read_pages",
+    "recorded",
     "sessions",
     "shares",
     "tmix",

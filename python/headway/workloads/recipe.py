@@ -13,13 +13,16 @@ from collections.abc import Callable
 import numpy as np
 
 from headway.errors import HeadwayError
-from headway.workloads import published, tmix
+from headway.workloads import published, recorded, tmix
+from headway.workloads.campus import campus_model
 from headway.workloads.draws import Ints, Stream
 from headway.workloads.session_table import SessionTable
-from headway.workloads.workload import MOST_RESPONSES, Pareto, Tmix, Workload
+from headway.workloads.workload import MOST_RESPONSES, Pareto, Recorded, Tmix, Workload
 
 _AT_A_TIME = 1 << 20
 """Sessions of a file that are drawn in one go, about."""
+_EXCHANGES = 3
+"""Of a drawn connection, about."""
 
 
 @functools.lru_cache(maxsize=4)
@@ -55,6 +58,8 @@ def _vectors(workload: Workload) -> SessionTable:
     if isinstance(kind, Tmix):
         return _enough(tmix.read(kind.path, sha256=kind.sha256), workload)
     name = f"{workload.seed}/{kind.kind}"
+    if isinstance(kind, Recorded):
+        return _with_replacement(recorded.table(kind.largest_request), workload, name)
     if isinstance(kind, Pareto):
         sizes = Stream(f"{name}/response")
         of = published.synthetic_responses(kind.mean)
@@ -67,25 +72,31 @@ def _vectors(workload: Workload) -> SessionTable:
 
 
 def _campus(name: str, wanted_bytes: float, serve_factor: float) -> SessionTable:
-    sizes = Stream(f"{name}/response")
-    of = published.campus_responses()
-    responses = _drawn_until(
-        lambda count: np.maximum(sizes.draw(of, count), 1),
-        wanted_bytes,
-        published.MEAN_RESPONSE_BYTES,
+    """Connections of the model until they are as many bytes as wanted."""
+    draw = campus_model().drawer(name)
+    parts: list[SessionTable] = []
+    reached = 0
+    while reached < wanted_bytes or not parts:
+        missing = (wanted_bytes - reached) / published.MEAN_RESPONSE_BYTES
+        more = draw(int(missing / _EXCHANGES) + 100)
+        sums = reached + np.cumsum(
+            np.add.reduceat(more.response_bytes, more.ends - more.exchanges, dtype=np.int64)
+        )
+        kept = more.of(np.arange(min(int(np.searchsorted(sums, wanted_bytes)) + 1, len(more))))
+        parts.append(kept)
+        reached += int(kept.response_bytes.sum())
+
+    def column(of: str) -> Ints:
+        return np.concatenate([getattr(part, of) for part in parts])
+
+    return SessionTable(
+        column("start_us"),
+        column("exchanges"),
+        column("request_bytes"),
+        column("response_bytes"),
+        column("think_us"),
+        np.rint(serve_factor * column("serve_us")).astype(np.int64),
     )
-    total = responses.size
-    # Each exchange is its connection's last with the same probability: geometric counts.
-    last = Stream(f"{name}/last").uniform(total) < 1 / published.EXCHANGES_PER_CONNECTION
-    last[-1] = True
-    exchanges = np.diff(np.nonzero(last)[0], prepend=-1)
-    requests = np.maximum(Stream(f"{name}/request").draw(published.campus_requests(), total), 1)
-    think_us = Stream(f"{name}/think").draw(published.campus_think_us(), total)
-    think_us[last] = 0
-    serve_us = Stream(f"{name}/serve").draw(published.campus_serve_us(), total)
-    serve_us = np.rint(serve_factor * serve_us).astype(np.int64)
-    zeros = np.zeros(exchanges.size, dtype=np.int64)
-    return SessionTable(zeros, exchanges, requests, responses, think_us, serve_us)
 
 
 def _drawn_until(draw: Callable[[int], Ints], wanted: float, mean: float) -> Ints:
@@ -101,11 +112,8 @@ def _drawn_until(draw: Callable[[int], Ints], wanted: float, mean: float) -> Int
     return np.concatenate(drawn)
 
 
-def _enough(given: SessionTable, workload: Workload) -> SessionTable:
-    """Sessions of a file in random order, repeated until they are as many bytes as wanted."""
-    per_session = np.add.reduceat(
-        given.response_bytes, given.ends - given.exchanges, dtype=np.int64
-    )
+def _response_bytes(given: SessionTable, workload: Workload) -> Ints:
+    """What each session of a file receives. Raises HeadwayError for too large a load."""
     # of drawn responses Workload knows the mean when it is made, of a file's nobody before now
     mean_bytes = float(given.response_bytes.mean())
     if workload.wanted_bytes > mean_bytes * MOST_RESPONSES:
@@ -114,6 +122,28 @@ def _enough(given: SessionTable, workload: Workload) -> SessionTable:
             f"{mean_bytes:.3g} on average, {workload.wanted_bytes / mean_bytes:.2g} of them; "
             f"at most {MOST_RESPONSES:,}"
         )
+    return np.add.reduceat(given.response_bytes, given.ends - given.exchanges, dtype=np.int64)
+
+
+def _with_replacement(given: SessionTable, workload: Workload, name: str) -> SessionTable:
+    """Sessions, each drawn from all that are given, until they are as many bytes as wanted."""
+    per_session = _response_bytes(given, workload)
+    mean_bytes, wanted = float(per_session.mean()), workload.wanted_bytes
+    chosen = Stream(f"{name}/chosen")
+    blocks: list[Ints] = []
+    reached = 0
+    while reached < wanted or not blocks:
+        drawn = chosen.below(len(given), int((wanted - reached) / mean_bytes) + 100)
+        sums = reached + np.cumsum(per_session[drawn])
+        kept = drawn[: int(np.searchsorted(sums, wanted)) + 1]
+        blocks.append(kept)
+        reached += int(per_session[kept].sum())
+    return given.starting(np.zeros(len(given), dtype=np.int64)).of(np.concatenate(blocks))
+
+
+def _enough(given: SessionTable, workload: Workload) -> SessionTable:
+    """Sessions of a file in random order, repeated until they are as many bytes as wanted."""
+    per_session = _response_bytes(given, workload)
     order = Stream(f"{workload.seed}/order")
     blocks: list[Ints] = []
     reached, wanted, a_round = 0, workload.wanted_bytes, int(per_session.sum())

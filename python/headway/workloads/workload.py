@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
@@ -30,13 +31,24 @@ MOST_RESPONSES = 20_000_000
 
 
 class Campus(Spec):
-    """Connection vectors like those of the campus traces of 2008: see ``published``.
+    """Connection vectors drawn from a model of the recorded ones: see ``campus``.
 
     ``serve_factor`` multiplies the servers' delays; 0: they answer at once.
     """
 
     kind: Literal["campus"] = "campus"
     serve_factor: float = Field(default=1.0, ge=0.0, le=1e6, allow_inf_nan=False)
+
+
+class Recorded(Spec):
+    """Connection vectors recorded on a campus, drawn with replacement: see ``recorded``.
+
+    Connections with a request larger than ``largest_request`` are left out; None: no connection is.
+    """
+
+    kind: Literal["recorded"] = "recorded"
+    trace: Literal["unc-2006-inbound"] = "unc-2006-inbound"
+    largest_request: PositiveSize | None = default(1_000_000)
 
 
 class Pareto(Spec):
@@ -55,6 +67,14 @@ class Tmix(Spec):
     sha256: str
 
 
+NAMED: Mapping[str, Campus | Recorded] = {
+    "recorded": Recorded(),
+    "recorded-all": Recorded(largest_request=None),
+    "drawn": Campus(),
+}
+"""Connection vectors that ``headway run --vectors`` knows by name; the first is the default."""
+
+
 class Workload(Spec):
     """Sessions of any number of host pairs, in all.
 
@@ -65,7 +85,7 @@ class Workload(Spec):
     ``persistent``: a pair's sessions take turns on one connection.
     """
 
-    vectors: Annotated[Campus | Pareto | Tmix, Field(discriminator="kind")]
+    vectors: Annotated[Campus | Pareto | Recorded | Tmix, Field(discriminator="kind")]
     load: float = Field(gt=0, allow_inf_nan=False)
     rate: Rate
     until: Length

@@ -15,6 +15,7 @@ from headway.studies.common import traffic
 from headway.studies.common.traffic import Traffic
 from headway.study import Study, StudyContext
 from headway.trace import Trace
+from headway.workloads.distribution import recorded_beside_thesis
 
 
 class Buffers(Study[Traffic, Evidence[Traffic]]):
@@ -28,6 +29,7 @@ class Buffers(Study[Traffic, Evidence[Traffic]]):
         "loss on the downlink and epoch durations of every startup."
     )
     takes_vectors = True
+    workload_tables = (recorded_beside_thesis,)
     statements = claims.STATEMENTS
     choices = (
         *trace_mix.choices.VECTORS,
@@ -42,9 +44,9 @@ class Buffers(Study[Traffic, Evidence[Traffic]]):
         """Epoch durations and loss."""
         return traffic.traffic(trace, traffic.responses(trace))
 
-    def page(self, _ctx: StudyContext, found: Evidence[Traffic]) -> Page:
+    def page(self, ctx: StudyContext, found: Evidence[Traffic]) -> Page:
         """Loss and epoch durations by buffer."""
-        return page.page(found)
+        return page.page(ctx, found)
 
 
 STUDY = Buffers()

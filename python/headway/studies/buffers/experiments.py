@@ -6,6 +6,7 @@ from headway.experiment import Experiment
 from headway.studies import trace_mix
 from headway.studies.common import pairs
 from headway.study import StudyContext
+from headway.workloads import Workload
 
 LOAD = 0.35
 BUFFERS_PKTS = (10, 20, 50, 75, 100, 150, 250, 500)
@@ -22,19 +23,24 @@ HOURS, QUICK_HOURS = trace_mix.experiments.HOURS, 0.2
 
 def experiments(ctx: StudyContext) -> dict[str, Experiment]:
     """One trial per scheme and buffer, all with the same sessions."""
-    workload = pairs.workload(
-        trace_mix.experiments.vectors_of(ctx),
-        load=LOAD,
-        hours=QUICK_HOURS if ctx.quick else HOURS,
-        seed=ctx.seed,
-    )
+    carried = workload(ctx)
     return {
         key(scheme.key, buffer): pairs.workload_experiment(
-            workload, [scheme], buffer_pkts=buffer, seed=ctx.seed
+            carried, [scheme], buffer_pkts=buffer, seed=ctx.seed
         )
         for buffer in BUFFERS_PKTS
         for scheme in pairs.present(SCHEMES)
     }
+
+
+def workload(ctx: StudyContext) -> Workload:
+    """What all schemes carry with every buffer."""
+    return pairs.workload(
+        pairs.traced(ctx.vectors),
+        load=LOAD,
+        hours=QUICK_HOURS if ctx.quick else HOURS,
+        seed=ctx.seed,
+    )
 
 
 def key(scheme: str, buffer_pkts: float) -> str:

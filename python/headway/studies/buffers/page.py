@@ -7,27 +7,37 @@ import numpy as np
 from headway.claims import Evidence
 from headway.figures import PUBLISHED, Curve, curves
 from headway.publish import Figures, Page
-from headway.studies.buffers.experiments import BUFFERS_PKTS, SCHEMES, key
+from headway.studies.buffers.experiments import BUFFERS_PKTS, SCHEMES, key, workload
 from headway.studies.common import pairs, traffic
 from headway.studies.common.pairs import Scheme
 from headway.studies.common.traffic import Traffic
+from headway.study import StudyContext
+from headway.workloads import sessions
+from headway.workloads.distribution import beside_thesis
 
 Found = Evidence[Traffic]
 
 
-def page(found: Found) -> Page:
+def page(ctx: StudyContext, found: Found) -> Page:
     """Tables, figures and data."""
     shown = pairs.present(SCHEMES)
     return Page(
         tables=[
-            traffic.table(found, shown, BUFFERS_PKTS, key, title, value)
-            for title, value in (
-                ("Packet loss on the downlink in % by buffer in packets", _loss),
-                ("Mean epoch duration in ms by buffer in packets", lambda one: 1e3 * one.mean_s),
-            )
+            *(
+                traffic.table(found, shown, BUFFERS_PKTS, key, title, value)
+                for title, value in (
+                    ("Packet loss on the downlink in % by buffer in packets", _loss),
+                    (
+                        "Mean epoch duration in ms by buffer in packets",
+                        lambda one: 1e3 * one.mean_s,
+                    ),
+                )
+            ),
+            beside_thesis({"carried here": sessions(workload(ctx))}),
         ],
         figures=_figures(found, shown),
         data={"cells": traffic.cells(found)},
+        facts=[("Vectors", pairs.vectors_name(ctx.vectors))],
     )
 
 

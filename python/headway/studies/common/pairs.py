@@ -8,14 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from headway.experiment import Control, Dumbbell, Experiment, Flow, Link, Sessions
 from headway.figures.style import Style, style_of
 from headway.studies.common import lab, network
 from headway.units import NS_PER_S
-from headway.workloads import Campus, Pareto, Tmix, Workload
+from headway.workloads import Campus, Pareto, Recorded, Tmix, Workload, tmix
+from headway.workloads.workload import NAMED
 
-Vectors = Campus | Pareto | Tmix
+Vectors = Campus | Pareto | Recorded | Tmix
 
 RTTS_MS = (4, 28, 54, 74, 98, 124, 150, 174, 200)
 """Of the common TCP evaluation suite; the thesis says "nine between 4 and 200 ms"."""
@@ -171,6 +173,29 @@ def workload(
             "seed": seed,
         }
     )
+
+
+def traced(chosen: Path | None) -> Campus | Recorded | Tmix:
+    """The vectors of a study that replays traces: the recorded ones if nothing is chosen.
+
+    ``chosen`` is a name of ``NAMED`` or a tmix file. Raises HeadwayError for an unreadable file.
+    """
+    name = next(iter(NAMED)) if chosen is None else str(chosen)
+    if name in NAMED:
+        return NAMED[name]
+    _, digest = tmix.load(name)
+    return Tmix(path=name, sha256=digest)
+
+
+def vectors_name(chosen: Path | None) -> str:
+    """What ``traced`` takes, in words for a report."""
+    words = {
+        "recorded": "recorded on a campus, without uploads above 1 MB",
+        "recorded-all": "recorded on a campus, with the uploads above 1 MB",
+        "drawn": "drawn from a model of the recorded ones",
+    }
+    name = next(iter(NAMED)) if chosen is None else str(chosen)
+    return words.get(name, name)
 
 
 def synthetic(mean_bytes: float) -> Pareto:

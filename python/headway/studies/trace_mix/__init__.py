@@ -5,7 +5,7 @@ milliseconds. Jump- and Initial-Start lose a little more, Mega-Start much more; 
 only on a lightly loaded link, or with optimistic routers or an activation threshold. XCP is slower
 than slow start, RCP faster than all.
 Setup: 450 host pairs with nine RTTs from 4 to 200 ms on 10 Mbit/s with 50 packets of buffer;
-connection vectors like those of a campus in 2008.  Run: three hours for each scheme and load.
+connection vectors recorded on a campus in 2006.  Run: three hours for each scheme and load.
 Plot: figures 6.50 to 6.55.
 """
 
@@ -17,6 +17,7 @@ from headway.studies.trace_mix import choices, claims, experiments, observe, pag
 from headway.studies.trace_mix.observe import Epochs, Mix
 from headway.study import Study, StudyContext
 from headway.trace import Trace
+from headway.workloads.distribution import recorded_beside_thesis
 
 
 class TraceMix(Study[Epochs, Mix]):
@@ -27,10 +28,11 @@ class TraceMix(Study[Epochs, Mix]):
     source = "Scharf, Fast Startup Internet Congestion Control (2011), section 6.4.5"
     description = (
         "450 host pairs, RTTs of 4 to 200 ms, 10 Mbit/s, 50 packets of buffer; connection vectors "
-        "like those of campus traces of 2008; three hours per startup at loads of 6 to 65 %. "
+        "recorded on a campus in 2006; three hours per startup at loads of 6 to 65 %. "
         "Epoch durations, by size, and packet loss."
     )
     takes_vectors = True
+    workload_tables = (recorded_beside_thesis,)
     statements = claims.STATEMENTS
     choices = choices.CHOICES
 
@@ -43,7 +45,7 @@ class TraceMix(Study[Epochs, Mix]):
         return observe.observe(trace)
 
     def gather(self, ctx: StudyContext, rows: Mapping[str, Epochs]) -> Mix:
-        """All trials, and the vectors."""
+        """All trials, and the vectors that they draw from."""
         return Mix(rows, experiments.vectors(ctx))
 
     def page(self, ctx: StudyContext, found: Mix) -> Page:

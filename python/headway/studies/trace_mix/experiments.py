@@ -6,7 +6,7 @@ from headway.experiment import Experiment
 from headway.studies.common import network, pairs
 from headway.studies.common.pairs import Scheme
 from headway.study import StudyContext
-from headway.workloads import Campus, SessionTable, Tmix, Workload, sessions, tmix
+from headway.workloads import Recorded, SessionTable, Workload, recorded, sessions
 
 HOURS = 3.0
 QUICK_HOURS = {0.06: 1.0, 0.15: 0.4, 0.35: 0.4, 0.5: 0.2, 0.65: 0.2}
@@ -51,25 +51,25 @@ def network_schemes(ctx: StudyContext, load: float) -> tuple[Scheme, ...]:
 
 def workload(ctx: StudyContext, load: float) -> Workload:
     """What all schemes carry at a load."""
-    return pairs.workload(vectors_of(ctx), load=load, hours=hours(ctx, load), seed=ctx.seed)
+    return pairs.workload(
+        pairs.traced(ctx.vectors), load=load, hours=hours(ctx, load), seed=ctx.seed
+    )
 
 
 def vectors(ctx: StudyContext) -> SessionTable:
-    """The sessions of the smallest load, of three hours in the quick form, too."""
-    return sessions(pairs.workload(vectors_of(ctx), load=SMALL, hours=HOURS, seed=ctx.seed))
+    """The recorded connections that sessions are drawn from, with their recorded starts.
+
+    Of vectors that are not recorded: the sessions of the smallest load and three hours.
+    """
+    kind = pairs.traced(ctx.vectors)
+    if isinstance(kind, Recorded):
+        return recorded.table(kind.largest_request)
+    return sessions(pairs.workload(kind, load=SMALL, hours=HOURS, seed=ctx.seed))
 
 
 def hours(ctx: StudyContext, load: float) -> float:
     """Virtual time in which sessions start."""
     return QUICK_HOURS[load] if ctx.quick else HOURS
-
-
-def vectors_of(ctx: StudyContext) -> Campus | Tmix:
-    """The file that was given, or vectors drawn from what the thesis prints."""
-    if ctx.vectors is None:
-        return Campus()
-    _, digest = tmix.load(ctx.vectors)
-    return Tmix(path=str(ctx.vectors), sha256=digest)
 
 
 def key(scheme: str, load: float) -> str:

@@ -12,12 +12,14 @@ from headway.publish import Figures, Page
 from headway.studies.common import pairs, traffic
 from headway.studies.common.pairs import Scheme
 from headway.studies.trace_mix import experiments
-from headway.studies.trace_mix.experiments import LOADS, SCHEMES, SMALL, key
+from headway.studies.trace_mix.experiments import LOADS, MODERATE, SCHEMES, SMALL, key
 from headway.studies.trace_mix.observe import Epochs
 from headway.studies.trace_mix.observe import Mix as Found
 from headway.studies.trace_mix.workload import workload_figures
 from headway.study import StudyContext
 from headway.table import Table
+from headway.workloads import sessions
+from headway.workloads.distribution import beside_thesis
 
 
 def page(ctx: StudyContext, found: Found) -> Page:
@@ -30,13 +32,19 @@ def page(ctx: StudyContext, found: Found) -> Page:
                 found, shown, "Epoch duration that 5 % exceed, in ms", lambda one: 1e3 * one.p95_s
             ),
             _table(found, shown, "Packet loss on the downlink in %", lambda one: 100 * one.loss),
+            beside_thesis(
+                {
+                    "vectors": found.drawn,
+                    "carried at 35 %": sessions(experiments.workload(ctx, MODERATE)),
+                }
+            ),
         ],
         figures={**_figures(found, shown), **workload_figures(found.drawn)},
         data={"cells": _cells(found)},
         facts=[
             ("Epochs", f"{sum(one.count for one in found.values())} in all trials"),
             ("Sessions' length", f"{_hours(ctx)} h of virtual time per trial"),
-            ("Vectors", str(ctx.vectors or "drawn; see the choices")),
+            ("Vectors", pairs.vectors_name(ctx.vectors)),
         ],
     )
 

@@ -1,0 +1,185 @@
+"""Fit the model of ``campus`` to the recorded connection vectors.
+
+    python -m headway.workloads.campus_fit
+
+writes ``data/campus-model.json``. The numbers of exchanges and the quantiles are taken from the
+recording. ``slopes``, ``between`` and ``within`` are fitted so that connections drawn from the
+model have the recording's ``moments``: correlations of normal scores within an exchange, between
+adjacent exchanges of a connection, and with the number of exchanges. Each step adds to the
+parameters what the moments of 40,000 drawn connections lack. Only exchanges with a request and a
+response have a server's delay, so its quantiles are then placed where they are those of such
+exchanges. The same recording gives the same parameters.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import special, stats
+
+from headway.files import save_text
+from headway.workloads import recorded
+from headway.workloads.campus import FILE, QUANTITIES, model_of
+from headway.workloads.draws import Floats
+from headway.workloads.session_table import SessionTable
+
+Flags = npt.NDArray[np.bool_]
+
+QUANTILES = (
+    *(0.002, 0.005, 0.01, 0.02, 0.03, 0.05, 0.075, *np.arange(0.1, 0.901, 0.025).round(4)),
+    *(0.925, 0.95, 0.96, 0.97, 0.98, 0.985, 0.99, 0.995, 0.998, 0.999),
+)
+STEPS = 30
+CONNECTIONS = 40_000
+_LEAST_EIGENVALUE = 0.02
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Correlations of normal scores, in the order of ``QUANTITIES``."""
+
+    within: Floats
+    """In the same exchange."""
+    adjacent: Floats
+    """Of an exchange with the next one, the mean of both orders."""
+    count: Floats
+    """With the number of exchanges of the connection."""
+
+
+def there(table: SessionTable) -> dict[str, Flags]:
+    """In which exchanges each quantity is one.
+
+    A server delays where it got a request and answers, a client thinks before a next exchange.
+    """
+    every = np.ones(table.request_bytes.size, dtype=bool)
+    answered = (table.request_bytes > 0) & (table.response_bytes > 0)
+    before_next = every.copy()
+    before_next[table.ends - 1] = False
+    return dict(zip(QUANTITIES, (every, every, answered, before_next), strict=True))
+
+
+def moments(table: SessionTable) -> Moments:
+    """Measure connection vectors."""
+    flags = there(table)
+    scores = [_scores(getattr(table, name), flags[name]) for name in QUANTITIES]
+    owner = np.repeat(np.arange(len(table)), table.exchanges)
+    first = np.flatnonzero(owner[1:] == owner[:-1])
+    count = np.repeat(_scores(table.exchanges, np.ones(len(table), dtype=bool)), table.exchanges)
+    size = range(len(QUANTITIES))
+    lagged = np.array(
+        [[_correlation(scores[i][first], scores[j][first + 1]) for j in size] for i in size]
+    )
+    return Moments(
+        np.array([[_correlation(scores[i], scores[j]) for j in size] for i in size]),
+        (lagged + lagged.T) / 2,
+        np.array([_correlation(scores[i], count) for i in size]),
+    )
+
+
+def _scores(values: npt.NDArray[Any], flags: Flags) -> Floats:
+    """Normal scores of the values that are flagged, NaN for the others; equal values have one."""
+    scores = np.full(values.size, np.nan)
+    ranks = stats.rankdata(values[flags])
+    scores[flags] = special.ndtri((ranks - 0.5) / ranks.size)
+    return scores
+
+
+def _correlation(one: Floats, other: Floats) -> float:
+    both = ~np.isnan(one) & ~np.isnan(other)
+    return float(np.corrcoef(one[both], other[both])[0, 1])
+
+
+def fitted(table: SessionTable) -> dict[str, Any]:
+    """The parameters of the model of these connection vectors, as the file has them."""
+    flags = there(table)
+    counts, connections = np.unique(table.exchanges, return_counts=True)
+    written: dict[str, Any] = {
+        "exchanges": [counts.tolist(), connections.tolist()],
+        "marginals": {
+            name: _marginal(getattr(table, name)[flags[name]].astype(np.float64))
+            for name in QUANTITIES
+        },
+    }
+    wanted = moments(table)
+    slopes = np.zeros(len(QUANTITIES))
+    between, within = wanted.adjacent.copy(), wanted.within - wanted.adjacent
+    for _ in range(STEPS):
+        between, within = _positive(between), _positive(within)
+        scale = np.sqrt(np.diag(between) + np.diag(within))
+        slopes, between = slopes / scale, between / np.outer(scale, scale)
+        within /= np.outer(scale, scale)
+        written.update(
+            slopes=slopes.round(4).tolist(),
+            between=between.round(4).tolist(),
+            within=within.round(4).tolist(),
+        )
+        found = moments(model_of(written).draw(CONNECTIONS, "campus fit"))
+        slopes = slopes + 0.5 * (wanted.count - found.count)
+        between = between + 0.5 * (wanted.adjacent - found.adjacent)
+        lack = (wanted.within - found.within) - (wanted.adjacent - found.adjacent)
+        within = within + 0.5 * lack
+    _place_delays(written)
+    return written
+
+
+def _place_delays(written: dict[str, Any]) -> None:
+    """Place the quantiles of the servers' delays so that answered exchanges have them.
+
+    Whether an exchange has a delay depends on its request, and so does the delay.
+    """
+    model = model_of(written)
+    own = model.marginals["serve_us"]
+    drawn = model.draw(CONNECTIONS, "campus fit")
+    delays = drawn.serve_us[there(drawn)["serve_us"]]
+    knots = written["marginals"]["serve_us"]["quantiles"]
+    reached = np.quantile(delays, [at for at, _ in knots])
+    levels = special.ndtr(np.interp(np.log(reached), np.log(own.values), own.scores))
+    levels = np.maximum.accumulate(levels.round(6))
+    written["marginals"]["serve_us"]["quantiles"] = [
+        [float(level), value] for level, (_, value) in zip(levels, knots, strict=True)
+    ]
+
+
+def _marginal(values: Floats) -> dict[str, Any]:
+    """The part that is zero, and quantiles of all above it up to the largest."""
+    zero_part = float((values == 0).mean())
+    ends = [at for at in QUANTILES if at > zero_part + 0.002]
+    lowest = float(values[values > 0].min())
+    knots = [(round(max(zero_part, 0.5 / values.size), 5), lowest)]
+    knots += [(float(at), float(np.quantile(values, at))) for at in ends]
+    # the largest three carry a third of the responses' bytes
+    for place, value in zip((2.5, 1.5, 0.5), np.sort(values)[-3:], strict=True):
+        knots.append((round(1 - place / values.size, 6), float(value)))
+    return {
+        "zero_part": round(zero_part, 5),
+        "quantiles": [[at, round(max(value, lowest), 1)] for at, value in knots],
+    }
+
+
+def _positive(matrix: Floats) -> Floats:
+    """The symmetric matrix with eigenvalues of at least a small one."""
+    values, vectors = np.linalg.eigh((matrix + matrix.T) / 2)
+    return np.asarray((vectors * np.maximum(values, _LEAST_EIGENVALUE)) @ vectors.T)
+
+
+def text_of(written: dict[str, Any]) -> str:
+    """The file's text, a line per parameter."""
+    lines = [
+        f' "{name}": {json.dumps(written[name])}' for name in sorted(written) if name != "marginals"
+    ]
+    marginals = [f'  "{name}": {json.dumps(one)}' for name, one in written["marginals"].items()]
+    lines.append(' "marginals": {\n' + ",\n".join(marginals) + "\n }")
+    return "{\n" + ",\n".join(lines) + "\n}\n"
+
+
+def main() -> None:
+    """Fit the model to the recorded connections without uploads above 1 MB."""
+    save_text(FILE, text_of(fitted(recorded.table(1_000_000))))
+
+
+if __name__ == "__main__":
+    main()
