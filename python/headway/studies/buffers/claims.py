@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 from headway.claims import Evidence, Seen, Statement, all_of, replaced, scaled, swapped, words
 from headway.claims.words import Check
+from headway.studies.buffers import causes
 from headway.studies.buffers.experiments import BUFFERS_PKTS, key
 from headway.studies.common import pairs
 from headway.studies.common.traffic import Traffic
@@ -137,6 +138,7 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         "loss with the default congestion control",
         "between 1 and 2 %",
         _slow_loss,
+        why=causes.SLOW_LOSS,
         spoil=scaled("slow-start-b500", 4.0, "loss"),
         mend=replaced("slow-start-*", 0.015, "loss"),
     ),
@@ -145,6 +147,7 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         "buffer with the least loss",
         "of the order of 50 packets",
         _least_loss,
+        why=causes.LEAST_LOSS,
         spoil=scaled("slow-start-b500", 0.1, "loss"),
         mend=scaled("slow-start-b50", 0.2, "loss"),
     ),
@@ -153,6 +156,7 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         "Jump-Start's loss beside Slow-Start's, buffers below 100 packets",
         "about twice",
         _doubled,
+        why=causes.DOUBLED,
         spoil=swapped("jump-start", "slow-start"),
         mend=all_of(
             replaced("slow-start-*", 0.015, "loss"), replaced("jump-start-*", 0.03, "loss")
@@ -163,6 +167,7 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         "Jump-Start's loss beside Slow-Start's, buffers above 100 packets",
         "hardly any difference",
         _same,
+        why=causes.SAME,
         spoil=scaled("jump-start-*", 1.5, "loss"),
         mend=replaced("*", 0.015, "loss"),
     ),
@@ -171,6 +176,7 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         "Initial-Start's loss beside Jump-Start's, even with a rather small buffer",
         "less",
         _initial_less,
+        why=causes.INITIAL_LESS,
         spoil=swapped("initial-start", "jump-start"),
         mend=scaled("initial-start-*", 0.5, "loss"),
     ),
@@ -189,6 +195,7 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         "only below 100 packets",
         _quick,
         figures={"slightly": "less than 1 percentage point"},
+        why=causes.QUICK,
         spoil=scaled("quick-start-optimistic-*", 1.6, "loss"),
         mend=all_of(
             replaced("slow-start-*", 0.02, "loss"),

@@ -10,7 +10,7 @@ import math
 
 from headway.claims import Seen, Statement, all_of, replaced, scaled, swapped, words
 from headway.studies.common import pairs
-from headway.studies.trace_mix import network_claims, workload
+from headway.studies.trace_mix import causes, network_claims, workload
 from headway.studies.trace_mix.experiments import LOADS, MODERATE, SCHEMES, SMALL, key
 from headway.studies.trace_mix.observe import Epochs
 from headway.studies.trace_mix.observe import Mix as Found
@@ -351,6 +351,7 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         "increased",
         _mega_tail,
         figures={"of the order of": "1.5 to 6 s"},
+        why=causes.MEGA_TAIL,
         spoil=replaced("mega-start-35", 0.0, "above_ms.1500"),
         mend=scaled("mega-start-35", 4.0, "above_ms.1500"),
     ),
@@ -388,6 +389,7 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         "almost independent of the load",
         _jump_everywhere,
         ours="Almost independent is judged as almost the same at 6 and 35 % load.",
+        why=causes.GAIN_BY_LOAD,
         spoil=scaled("jump-start-35", 1.3, "large.mean"),
         mend=all_of(
             replaced("slow-start-*", 0.6, "large.mean"),
@@ -400,6 +402,7 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         "only at small load",
         _quick_at_small_load,
         figures={"small load": "figures 6.52 and 6.53: 6 % is small, 35 % is not"},
+        why=causes.QUICK_AT_SMALL_LOAD,
         spoil=scaled("quick-start-chi-35", 0.8, "large.mean"),
         mend=scaled("quick-start-chi-35", 1.3, "large.mean"),
     ),
@@ -408,6 +411,7 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         "loss with an unmodified stack",
         "of the order of 1 %",
         _slow_loss,
+        why=causes.SLOW_LOSS,
         spoil=scaled("slow-start-35", 3.0, "loss"),
         mend=replaced("slow-start-35", 0.01, "loss"),
     ),
@@ -416,6 +420,7 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         "Jump-Start's additional loss",
         "about 1 %",
         _jump_loss,
+        why=causes.JUMP_LOSS,
         spoil=swapped("jump-start", "slow-start"),
         mend=all_of(
             replaced("slow-start-35", 0.015, "loss"), replaced("jump-start-35", 0.025, "loss")
@@ -433,6 +438,7 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         "Jump-Start with K_data = 10 L beside Initial-Start",
         "almost the same",
         _pacing_changes_nothing,
+        why=causes.PACING,
         spoil=PACED_LATER,
         mend=PACED_ALIKE,
     ),
@@ -448,6 +454,7 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         "Quick-Start's speedup at small load beside end-to-end schemes",
         "comparable",
         _quick_beside_ends,
+        why=causes.QUICK_BESIDE_ENDS,
         spoil=scaled("quick-start-chi-06", 1.3, "p95_s"),
         mend=all_of(replaced("*-06", 0.4, "p95_s"), replaced("*-15", 0.4, "p95_s")),
     ),
@@ -457,6 +464,7 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         "moderately more than Slow-Start's",
         _quick_loss,
         ours="The claims list takes less than 1 percentage point for moderate.",
+        why=causes.QUICK_LOSS,
         spoil=scaled("quick-start-optimistic-*", 3.0, "loss"),
         mend=all_of(
             replaced("slow-start-*", 0.015, "loss"), replaced("quick-start*", 0.02, "loss")
@@ -467,6 +475,7 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         "Quick-Start for every transfer at moderate load, target algorithm",
         "can take longer than Slow-Start",
         _quick_longer,
+        why=causes.QUICK_LONGER,
         spoil=scaled("quick-start-[35]?", 0.8, "p95_s"),
         mend=scaled("quick-start-[35]?", 1.2, "p95_s"),
     ),
@@ -475,6 +484,7 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         "loss with the optimistic algorithm beside target",
         "not significantly more",
         _optimistic_loss,
+        why=causes.OPTIMISTIC_LOSS,
         spoil=scaled("quick-start-optimistic-35", 1.5, "loss"),
         mend=replaced("quick-start*-35", 0.02, "loss"),
     ),
@@ -493,6 +503,7 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         "benefit of pacing a burst of ten segments",
         "few benefit",
         _pacing_is_no_benefit,
+        why=causes.PACING,
         spoil=scaled("jump-start-10-35", 0.5, "p95_s", "loss"),
         mend=PACED_ALIKE,
     ),

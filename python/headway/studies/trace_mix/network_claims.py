@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from headway.claims import Seen, Statement, scaled, swapped, words
+from headway.studies.trace_mix import causes
 from headway.studies.trace_mix.experiments import MODERATE, SCHEMES, UNLIMITED, key
 from headway.studies.trace_mix.observe import Mix as Found
 
@@ -51,6 +52,7 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         "RCP's mean epoch duration",
         "significantly outperforms any TCP-based scheme",
         _rcp,
+        why=causes.RCP_BESIDE_TCP,
         spoil=swapped("rcp", "slow-start"),
         mend=scaled("rcp-35", 0.5, "seconds.mean"),
     ),

@@ -1,0 +1,65 @@
+"""Why statements on the bottleneck's buffer do not hold, with the experiments that show it."""
+
+from __future__ import annotations
+
+from headway.claims import Change, Why
+from headway.studies.trace_mix.causes import DELAYED_ACKS, NO_SACK, PERSISTENT, buffer, load
+
+_JUMP = ("slow-start-b*", "jump-start-b*")
+
+SLOW_LOSS = Why(
+    "refuted",
+    "The thesis' receivers acknowledge every packet. Slow start then doubles its window in each "
+    "round trip and overshoots the queue. With delayed ACKs it grows more slowly.",
+    (Change("delayed ACKs", DELAYED_ACKS, "slow-start-b*"),),
+)
+
+LEAST_LOSS = Why(
+    "refuted",
+    "Slow start overshoots large queues and small ones cannot take bursts. How fast the window "
+    "grows decides which buffer is best.",
+    (Change("delayed ACKs", DELAYED_ACKS, "slow-start-b*"),),
+)
+
+DOUBLED = Why(
+    "refuted",
+    "Jump-Start adds a part to the losses that slow start has after it, and those are the larger "
+    "part at each buffer.",
+    (
+        Change("delayed ACKs", DELAYED_ACKS, _JUMP),
+        Change("persistent connections", PERSISTENT, _JUMP),
+        Change("hosts without SACK", NO_SACK, _JUMP),
+        Change("a load of 15 %", load(0.15), _JUMP),
+    ),
+    nothing_helps=True,
+)
+
+SAME = Why(
+    "refuted",
+    "Jump-Start adds losses at large buffers, too: its data meets a queue that other transfers in "
+    "slow start have filled.",
+    (
+        Change("delayed ACKs", DELAYED_ACKS, _JUMP),
+        Change("persistent connections", PERSISTENT, _JUMP),
+        Change("a load of 15 %", load(0.15), _JUMP),
+    ),
+    nothing_helps=True,
+)
+
+QUICK = Why(
+    "refuted",
+    "Quick-Start's grants change when transfers meet in slow start, and that changes the loss by "
+    "several percent in either direction at each buffer. With delayed ACKs slow start loses less.",
+    (
+        Change("delayed ACKs", DELAYED_ACKS, ("slow-start-b*", "quick-start*")),
+        Change("hosts without SACK", NO_SACK, ("slow-start-b*", "quick-start*")),
+    ),
+    nothing_helps=True,
+)
+
+INITIAL_LESS = Why(
+    "unknown setting",
+    "The text does not print the smallest buffer. A burst of ten packets overflows a queue of ten; "
+    "paced, it does not.",
+    (Change("a smallest buffer of 20 packets", buffer(20), "*-start-b10"),),
+)
