@@ -154,6 +154,24 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         lambda found: Seen.by(
             found[OLD].median_s, words.about(found[OLD].median_s, _PUBLISHED_S), unit="s"
         ),
+        why=Why(
+            "unknown setting",
+            "The copy of the page is not published, nor is it printed how long connections were "
+            "kept open. Here each object has a connection of its own, and a packet more or less in "
+            "its first window changes the time by a second.",
+            (
+                Change(
+                    "persistent connections (faster than published)",
+                    edited({"flows.*.app.keep_alive": True}),
+                    OLD,
+                ),
+                Change(
+                    "a first window of four packets, the largest of RFC 3390",
+                    edited({"flows.*.control": "cubic+initial-start:is_window_pkts=4"}),
+                    OLD,
+                ),
+            ),
+        ),
         spoil=replaced(OLD, 30.0, _LOADS),
         mend=replaced(OLD, _PUBLISHED_S, _LOADS),
     ),
