@@ -74,7 +74,7 @@ MPCP_RATIO = _with_queue(
     _clean("mpcp", "tcp_pep"),
 )
 USERS = _with_queue(
-    200,
+    300,
     "As for C-RP-002: with a queue of 1000 packets TCP PEP uses the link as well as MPCP.",
     _clean(*_FIGURES_3_4),
 )
