@@ -90,12 +90,6 @@ class Load:
         """The same of mean delays."""
         return _paired(router.delays_us, (than or self.plain).delays_us)
 
-    @property
-    def empty_ns(self) -> Estimate:
-        """Processor time of a packet with the empty program, less that of the same turn without."""
-        pairs = zip(self.empty.efforts_ns, self.plain.efforts_ns, strict=True)
-        return _median([one - other for one, other in pairs])
-
 
 def _paired(ours: Sequence[float], than: Sequence[float]) -> Estimate:
     return _median([one / other for one, other in zip(ours, than, strict=True)])
@@ -108,4 +102,15 @@ def _median(values: Sequence[float]) -> Estimate:
     ranked = sorted(values)
     middle, skipped = median(ranked), max(int(binom.ppf(0.025, len(ranked), 0.5)) - 1, 0)
     low, high = ranked[skipped], ranked[-1 - skipped]
-    return Estimate(middle, None, max(middle - low, high - middle), len(ranked))
+    return Estimate(middle, None, (high - low) / 2, len(ranked))
+
+
+def empty_ns(loads: Sequence[Load]) -> Estimate:
+    """Processor time of a packet with the empty program, less that of the same turn without."""
+    return _median(
+        [
+            one - other
+            for load in loads
+            for one, other in zip(load.empty.efforts_ns, load.plain.efforts_ns, strict=True)
+        ]
+    )
