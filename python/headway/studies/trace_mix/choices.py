@@ -11,8 +11,11 @@ UPLOADS = (
     " as the downlink, and acknowledgements wait behind them. (3) The three uploads have the same"
     " size, so the file does not show how often such an upload occurs; drawn with replacement "
     "they would repeat hundreds of times in three hours. They have no response, so the "
-    "distribution of the responses is the same with and without them. Both forms are run and "
-    "compared."
+    "distribution of the responses is the same with and without them. Both forms were run "
+    "afterwards. With the uploads Slow-Start's loss at 35 % load is lower, 1.6 instead of 2.3 % "
+    "(quick form, seed 1), although more is dropped: 3.1 instead of 2.7 % of the bytes. The "
+    "downlink then also carries the uploads' acknowledgements, two fifths of its packets, which "
+    "are counted."
 )
 
 VECTORS = (
