@@ -226,13 +226,21 @@ def _trials(
     }
 
 
-def user_of(app: Vectors | Pages, hosts: Hosts, scheme: str, *, start: str) -> Flow:
+def user_of(
+    app: Vectors | Pages,
+    hosts: Hosts,
+    scheme: str,
+    *,
+    start: str,
+    send_buffer: str | None = None,
+) -> Flow:
     """A user's connections, with a scheme."""
     return Flow.model_validate(
         {
             "app": app,
             "control": _control(hosts.control, scheme),
             "receive_buffer": lab.RECEIVE_BUFFER,
+            "send_buffer": send_buffer,
             "receive_window": None if scheme == "slow-start" else lab.RECEIVE_WINDOW,
             "data_volume": f"{HANDSHAKE_BYTES} B" if scheme == "quick-start" else None,
             "delayed_ack": hosts.delayed_ack,
