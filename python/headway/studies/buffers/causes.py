@@ -10,8 +10,14 @@ _JUMP = ("slow-start-b*", "jump-start-b*")
 SLOW_LOSS = Why(
     "refuted",
     "The thesis' receivers acknowledge every packet. Slow start then doubles its window in each "
-    "round trip and overshoots the queue. With delayed ACKs it grows more slowly.",
-    (Change("delayed ACKs", DELAYED_ACKS, "slow-start-b*"),),
+    "round trip and overshoots the queue. With delayed ACKs the full form loses 1.2 to 1.8 % from "
+    "20 packets on, but a queue of 10 packets still loses 2.8 %.",
+    (
+        Change("delayed ACKs", DELAYED_ACKS, "slow-start-b*"),
+        Change("persistent connections", PERSISTENT, "slow-start-b*"),
+        Change("a load of 15 %", load(0.15), "slow-start-b*"),
+    ),
+    nothing_helps=True,
 )
 
 LEAST_LOSS = Why(
