@@ -140,7 +140,7 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         "above 1 % the mean response time exceeds eq. A.7",
         "larger",
         _high_loss,
-        spoil=swapped("p2e-2", "p1e-2"),
+        spoil=scaled("*-p2e-2-*", 0.8, "mean_s"),
     ),
     Statement(
         "C-TH-067",
