@@ -122,9 +122,9 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         why=Why(
             "refuted",
             "At 1 % loss a window of 7 packets on average holds messages back for a quarter of the "
-            "time with Linux 2.6, which eq. A.7 does not know; with today's Linux for 15 %. No "
-            "round-trip time up to 200 ms, which the thesis does not print, makes the statement "
-            "hold.",
+            "time with Linux 2.6, which eq. A.7 does not know; with today's Linux for 15 %. The "
+            "round-trip time is not printed. With 200 ms the statement just holds in the full "
+            "form, but then C-TH-066 fails.",
             [
                 Change("hosts of today's Linux", edited({"stack": OTHER_STACK}), _OWN),
                 Change("a round-trip time of 20 ms", _rtt(20), _OWN),
@@ -140,7 +140,7 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         "above 1 % the mean response time exceeds eq. A.7",
         "larger",
         _high_loss,
-        spoil=swapped("p2e-2", "p1e-2"),
+        spoil=scaled("*-p2e-2-*", 0.8, "mean_s"),
     ),
     Statement(
         "C-TH-067",
