@@ -99,6 +99,18 @@ def test_a_verdict_is_of_its_basis() -> None:
     assert replace(statement, carrier="model").judge(above).basis == "model"
 
 
+def test_a_statement_that_a_setting_was_fitted_to_counts_in_no_headline() -> None:
+    fitted = Statement("C-MN-027", "above one", 1.0, look, calibrated="alpha was fitted to it")
+    for measured in (2.0, 0.5):
+        one = fitted.judge(Evidence({"a": measured}))
+        assert one.basis == "calibrated"
+        assert one.calibrated == "alpha was fitted to it"
+        assert one.note == "In no tally: alpha was fitted to it"
+        assert one.why == ""
+        assert headline([one]) == Headline(0, 0, 0)
+        assert told([one]) == "1 calibrated"
+
+
 def claim(name: str, basis: str, verdict: str, same_as: str = "", why: str = "") -> Claim:
     return Claim(name, "x", basis, 1.0, 1.0, None, "", verdict, same_as=same_as, why=why)  # type: ignore[arg-type]
 
