@@ -212,10 +212,17 @@ def test_every_word_of_a_statement_is_judged(name: str) -> None:
 def test_a_failure_is_explained_by_what_its_counterfactuals_show(name: str) -> None:
     locked = {one.id: one for one in _locked_of(name)}
     for one in STUDIES[name].statements:
-        if locked[one.id].claim().verdict in ("fails", "undecided") and not one.same_as:
+        was = locked[one.id]
+        # What a live kernel showed before the statement's words changed is shown anew first.
+        is_of_today = (was.statement, was.published) == (one.text, one.published)
+        if (
+            was.claim().verdict == "fails"
+            and not one.same_as
+            and (name in SIMULATED or is_of_today)
+        ):
             assert one.why is not None, f"{one.id} fails, and nothing says why"
             assert one.why.reason, one.id
-            assert locked[one.id].kind == one.why.kind, f"{one.id}: its experiments do not show it"
+            assert was.kind == one.why.kind, f"{one.id}: its experiments do not show it"
             assert one.why.shown_by in ("", *locked), one.id
 
 

@@ -189,7 +189,7 @@ class Statement(Generic[Found]):
         part: str | None = None,
         margin: float | None = None,
     ) -> Claim:
-        failed = verdict in ("fails", "undecided") and basis != "calibrated"
+        failed = verdict == "fails" and basis != "calibrated"
         return Claim(
             id=self.id,
             statement=self.text,

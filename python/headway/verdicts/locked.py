@@ -79,7 +79,7 @@ class Locked:
     def kind(self) -> str:
         """Of which kind the failure is; what no counterfactual shows is open."""
         outcome = self.full or self.quick
-        if outcome is None or outcome.verdict not in ("fails", "undecided"):
+        if outcome is None or outcome.verdict != "fails":
             return ""
         if self.basis == "calibrated":
             return ""

@@ -102,4 +102,3 @@ def _with(command: Sequence[str], options: Mapping[str, str]) -> list[str]:
         else:
             words += [name, value]
     return words
-

@@ -201,8 +201,8 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         looks.cubic_grows_as_a_cubic,
         ours="The window follows its cubic one round trip late, so the cubic is fitted to what the "
         "window follows. A cubic fitted to the window itself gives 0.33; for windows that the law "
-        "makes it gives 0.1 to 0.3. Proportional is judged by the epoch with the median R². That was "
-        "chosen after R² over all epochs together, 0.91 to 0.95, was seen.",
+        "makes it gives 0.1 to 0.3. Proportional is judged by the epoch with the median R², chosen "
+        "after R² over all epochs together, 0.91 to 0.95, was seen.",
         spoil=replaced(trial_key(CUBIC_GROWTH, 1), 0.2, "cubic_growth.constant"),
         mend=replaced(trial_key(CUBIC_GROWTH, 1), 0.4, "cubic_growth.constant"),
     ),

@@ -184,8 +184,8 @@ def _printed(published: float, tolerance: float) -> Callable[[Estimate], Sequenc
 _UNMETERED = Why(
     "open",
     "Packets without a request are counted on their own processor, without a lock and without a "
-    "look at the clock. In five runs that took 0 to 1.5 % of the effort more than an empty program "
-    "on a machine that others used, which is too near to the scatter to be told apart.",
+    "look at the clock. In runs on a machine that others used, the effort was 2 % less to 1.5 % "
+    "more than with an empty program, which is within the scatter.",
     [
         Change("each packet metered under a lock", keys=NONE, options=_EXTREME),
         Change("151 turns", keys=NONE, options={"--rounds": "151"}),
