@@ -154,8 +154,8 @@ def test_everything_that_was_put_in_can_be_read(html: str) -> None:
         "delay of one",
         "needs a kernel",
         "headway run study --seed 1",
-        "5 published statements: 1 of 3 simulated claims hold (and 1 in part); 1 of 1 settings are "
-        "as stated; 1 not checked",
+        "5 published statements: 1 of 3 simulated statements of ours hold (and 1 in part); "
+        "1 of 1 settings are as stated; 1 not checked",
         "Judged: half",
     ):
         assert text in " ".join(page.text.split()), text

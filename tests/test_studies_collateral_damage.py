@@ -260,7 +260,9 @@ def test_parts_of_pages_say_what_the_claims_say() -> None:
     assert "the means 0.5 ms off on average and 9.0 ms at most" in said
     assert "- C-CD-049, table 2, 50 ms, H-TCP, 2 flows: one-way delay, median: 354.8 inste" in said
     assert said.count("\n- ") == 1
-    assert parts["paper-001-verdicts"].startswith("88 of 90 simulated claims hold; ")
+    assert parts["paper-001-verdicts"].startswith(
+        "88 of 90 simulated statements of the papers hold; "
+    )
     assert "- C-CD-049, " in parts["paper-001-verdicts"]
     alike = {key: as_published(cell) for cell in CELLS for key in keys(cell)}
     claims = [one.judge(found(alike)) for one in STUDY.statements]

@@ -88,8 +88,6 @@ def test_what_shows_a_cause_counts_as_a_counterfactual(tmp_path: Path) -> None:
     claim = tries.shown(STUDY, ctx, dataclasses.replace(statement, why=why), rows)
     assert claim is not None
     assert (claim.id, claim.verdict) == ("overhead-empty-th-223", "holds")
-    assert tries.verdict_of([], nothing_helps=False, shown_by=claim)
-    assert not tries.verdict_of([], nothing_helps=True, shown_by=claim)
     assert tries.shown(STUDY, ctx, dataclasses.replace(statement, why=None), rows) is None
 
 

@@ -51,11 +51,11 @@ def _rcp_shares(found: Found) -> Seen:
         load: 100 * (mean(found, "rcp", load) / processor_sharing_s(load) - 1)
         for load in _loads(found, "rcp")
     }
-    return Seen.by(
+    seen = Seen.by(
         f"beside processor sharing {by_load(over, '%', 1)}",
         *(words.quantity(mean(found, "rcp", at), processor_sharing_s(at), 0.15) for at in over),
-        note="Each load is judged.",
     )
+    return replace(seen, tolerance="±15 % of eq. 6.12 at every load")
 
 
 def _order(found: Found) -> Seen:

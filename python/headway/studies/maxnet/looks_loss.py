@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import math
 
@@ -151,6 +152,6 @@ def as_tcp(found: Found) -> Seen:
     checks = [words.is_so(bool((windows <= 1).all()), "cwnd of 1")]
     if halves.size:
         told += f"; ssthresh {halves.min():.2f} to {halves.max():.2f} of cwnd outside of recoveries"
-        most = "half as ssthresh where no recovery had set it"
-        checks.append(words.within(float(halves.max()), 0, 0.51, most))
-    return Seen.by(told, *checks)
+        checks.append(words.within(float(halves.max()), 0, 0.51))
+    bound = "cwnd of 1; half as ssthresh where no recovery had set it"
+    return dataclasses.replace(Seen.by(told, *checks), tolerance=bound)
