@@ -8,6 +8,7 @@ from headway.claims import Seen, Statement, near, replaced, words
 from headway.claims.why import Change, Why, edited
 from headway.registry import registry
 from headway.studies.approval_control.found import Found
+from headway.studies.common.changes import NO_SACK
 
 
 def _set_to(router: str, tunable: str) -> float:
@@ -90,7 +91,7 @@ STATEMENTS: tuple[Statement[Found], ...] = (
             "carries the same four fields in 16 bytes: two of them are rounded to two bytes each.",
             [
                 Change("no timestamps", edited({"flows.*.timestamps": False}), "header-*"),
-                Change("no SACK", edited({"flows.*.sack": False}), "header-*"),
+                Change("no SACK", NO_SACK, "header-*"),
             ],
             nothing_helps=True,
         ),

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from headway.claims import Change, Why
-from headway.studies.trace_mix.causes import DELAYED_ACKS, NO_SACK, PERSISTENT, buffer, load
+from headway.studies.common.changes import DELAYED_ACKS, NO_SACK, queues_of
+from headway.studies.trace_mix.causes import PERSISTENT, load
 
 _JUMP = ("slow-start-b*", "jump-start-b*")
 
@@ -67,5 +68,5 @@ INITIAL_LESS = Why(
     "unknown setting",
     "The text does not print the smallest buffer. A burst of ten packets overflows a queue of ten; "
     "paced, it does not.",
-    (Change("a smallest buffer of 20 packets", buffer(20), "*-start-b10"),),
+    (Change("a smallest buffer of 20 packets", queues_of(20), "*-start-b10"),),
 )

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from headway.claims import Change, Why, edited
-from headway.claims.why import Edit
+from headway.claims import Change, Why
 from headway.experiment import Experiment, Flow
 from headway.studies.collateral_damage.enough import lengthened
 from headway.studies.collateral_damage.experiments import (
@@ -15,6 +14,7 @@ from headway.studies.collateral_damage.experiments import (
     VOIP_LEAD_S,
     trial_key,
 )
+from headway.studies.common.changes import both_ways
 from headway.units import NS_PER_S
 
 _LEAD_NS = int(VOIP_LEAD_S * NS_PER_S)
@@ -70,12 +70,6 @@ def three_minutes(experiment: Experiment) -> Experiment:
     return lengthened(experiment, LENGTH_S / QUICK_LENGTH_S)
 
 
-def _both_ways(**fields: object) -> Edit:
-    """The same change of both links."""
-    one_way = {f"topology.{name}": value for name, value in fields.items()}
-    return edited(one_way | {f"topology.reverse.{name}": value for name, value in fields.items()})
-
-
 STARTS = Change(f"flows that start within {SPREAD_S:g} s", spread_starts)
 
 GOODPUT_MEAN = Why(
@@ -103,7 +97,7 @@ FULL_QUEUE = Why(
     (
         Change(
             "a queue that refuses only what does not fit",
-            _both_ways(**{"aqm.tunables": {"overshoot": 0}}),
+            both_ways({"aqm.tunables": {"overshoot": 0}}),
         ),
     ),
 )
@@ -113,7 +107,7 @@ NOT_IDENTICAL = Why(
     "smaller part of its size, and the delays vary more. The medians that table 2 prints are up to "
     "5.8 % apart, too, and its standard deviations up to 23 %.",
     (
-        Change("a queue of 120 000 bytes", _both_ways(buffer="120000 B")),
+        Change("a queue of 120 000 bytes", both_ways({"buffer": "120000 B"})),
         Change("no delayed ACKs", without_delayed_acks),
         Change("trials three times as long", lambda one: lengthened(one, 3.0)),
     ),
@@ -137,8 +131,8 @@ PARABOLA = Why(
     "Linux 2.6.25 adds at most a packet for every second ACK. With some 20 ACKs per round trip the "
     "window falls behind the parabola within a second.",
     (
-        Change("a link of 2 Mbit/s", _both_ways(rate="2 Mbit/s"), trial_key(FIGURE_2, 1)),
-        Change("a link of 4 Mbit/s", _both_ways(rate="4 Mbit/s"), trial_key(FIGURE_2, 1)),
+        Change("a link of 2 Mbit/s", both_ways({"rate": "2 Mbit/s"}), trial_key(FIGURE_2, 1)),
+        Change("a link of 4 Mbit/s", both_ways({"rate": "4 Mbit/s"}), trial_key(FIGURE_2, 1)),
         Change("no delayed ACKs", without_delayed_acks, trial_key(FIGURE_2, 1)),
     ),
 )

@@ -13,6 +13,7 @@ from headway.claims.why import Change, Edit, Why, edited
 from headway.claims.words import Check
 from headway.models import fairness
 from headway.studies.common import lab
+from headway.studies.common.changes import DELAYED_ACKS, round_trip_of
 from headway.studies.convergence.experiments import (
     CONTROLS,
     DISTURBED,
@@ -222,7 +223,6 @@ _WITHOUT_RED = all_of(*(swapped(name, f"{name}-red") for name in (lab.SLOW_START
 """Drop-tail's trials as RED's, and the other way round."""
 
 _ALL_CONTROLS = tuple(f"{name}-*" for name in (lab.SLOW_START, *CONTROLS))
-_DELAYED = edited({"flows.*.delayed_ack": True})
 _MARKS = edited(
     {"topology.reverse.aqm": {"name": RED, "tunables": {"ecn": 1}}, "flows.*.ecn": "on"}
 )
@@ -232,10 +232,6 @@ def _red(least_pkts: int, most_pkts: int) -> Edit:
     """RED with these thresholds."""
     tunables = {"min_th_pkts": least_pkts, "max_th_pkts": most_pkts}
     return edited({"topology.reverse.aqm": {"name": RED, "tunables": tunables}})
-
-
-def _rtt(ms: int) -> Edit:
-    return edited({"topology.rtt": f"{ms} ms", "topology.reverse.delay": f"{ms / 2:g} ms"})
 
 
 STATEMENTS: tuple[Statement[Found], ...] = (
@@ -267,8 +263,8 @@ STATEMENTS: tuple[Statement[Found], ...] = (
                 Change("RED's thresholds at 10 and 30 packets", _red(10, 30), "slow-start-red-*"),
                 Change("RED's thresholds at 17 and 50 packets", _red(17, 50), "slow-start-red-*"),
                 Change("RED that marks instead of drops", _MARKS, "slow-start-red-*"),
-                Change("delayed ACKs", _DELAYED, "slow-start-*"),
-                Change("a round-trip time of 100 ms", _rtt(100), "slow-start-*"),
+                Change("delayed ACKs", DELAYED_ACKS, "slow-start-*"),
+                Change("a round-trip time of 100 ms", round_trip_of(100), "slow-start-*"),
             ],
             nothing_helps=True,
         ),
@@ -361,8 +357,8 @@ STATEMENTS: tuple[Statement[Found], ...] = (
                 Change("RED's thresholds at 10 and 30 packets", _red(10, 30), "*-red-*"),
                 Change("RED's thresholds at 17 and 50 packets", _red(17, 50), "*-red-*"),
                 Change("RED that marks instead of drops", _MARKS, "*-red-*"),
-                Change("a round-trip time of 50 ms", _rtt(50), _ALL_CONTROLS),
-                Change("delayed ACKs", _DELAYED, _ALL_CONTROLS),
+                Change("a round-trip time of 50 ms", round_trip_of(50), _ALL_CONTROLS),
+                Change("delayed ACKs", DELAYED_ACKS, _ALL_CONTROLS),
                 Change(
                     "BIC instead of NewReno, so that all controls are high-speed ones",
                     edited({"flows.*.control": f"bic+{lab.SLOW_START}"}),
@@ -391,7 +387,7 @@ STATEMENTS: tuple[Statement[Found], ...] = (
                     edited({"topology.reverse.buffer": "100 pkts"}),
                     f"{DISTURBED}-*",
                 ),
-                Change("a round-trip time of 100 ms", _rtt(100), f"{DISTURBED}-*"),
+                Change("a round-trip time of 100 ms", round_trip_of(100), f"{DISTURBED}-*"),
             ],
         ),
     ),

@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headway.claims import Seen, Statement, scaled, swapped, words
-from headway.claims.why import Change, Edit, Why, edited
+from headway.claims.why import Change, Why, edited
 from headway.metrics.stats import Array
 from headway.studies.common import lab
+from headway.studies.common.changes import round_trip_of
 from headway.studies.head_of_line.experiments import (
     CONTROLS,
     INTERVAL_S,
@@ -101,10 +102,6 @@ def _equation(_found: Found) -> Seen:
 _OWN = f"*-{lab.STACK}"
 
 
-def _rtt(ms: int) -> Edit:
-    return edited({"topology.rtt": f"{ms} ms", "topology.reverse.delay": f"{ms / 2:g} ms"})
-
-
 STATEMENTS: tuple[Statement[Found], ...] = (
     Statement(
         "C-TH-064",
@@ -127,8 +124,8 @@ STATEMENTS: tuple[Statement[Found], ...] = (
             "form, but then C-TH-066 fails.",
             [
                 Change("hosts of today's Linux", edited({"stack": OTHER_STACK}), _OWN),
-                Change("a round-trip time of 20 ms", _rtt(20), _OWN),
-                Change("a round-trip time of 200 ms", _rtt(200), _OWN),
+                Change("a round-trip time of 20 ms", round_trip_of(20), _OWN),
+                Change("a round-trip time of 200 ms", round_trip_of(200), _OWN),
                 Change(
                     "messages every 20 ms", edited({"flows.0.app.mean_interval": "20 ms"}), _OWN
                 ),

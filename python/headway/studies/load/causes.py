@@ -5,6 +5,7 @@ from __future__ import annotations
 from headway.claims import Change, Why, edited
 from headway.claims.why import Edit
 from headway.studies.common import lab
+from headway.studies.common.changes import DELAYED_ACKS, NO_SACK, both_ways, queues_of
 from headway.studies.load.experiments import LOADS
 from headway.studies.load.seen import LOADED
 
@@ -22,11 +23,6 @@ _ALIKE = _keys(("jump-start", "initial-start", "mega-start"), _AT_SMALL_LOAD)
 _QUICK_AT_SMALL_LOAD = _keys(("quick-start",), _AT_SMALL_LOAD)
 
 
-def _buffer(pkts: int) -> Edit:
-    """Both directions' queues."""
-    return edited({f"topology.{way}buffer": f"{pkts} pkts" for way in ("", "reverse.")})
-
-
 def _mean_response(size_bytes: int) -> Edit:
     return edited({"flows.*.app.workload.vectors.mean": f"{size_bytes} B"})
 
@@ -38,13 +34,7 @@ def _request(kbps: int) -> Edit:
 
 def _rcp(**tunables: int) -> Edit:
     """Tunables of RCP's routers."""
-    return edited(
-        {
-            f"topology.{way}routers.0.tunables.{name}": value
-            for way in ("", "reverse.")
-            for name, value in tunables.items()
-        }
-    )
+    return both_ways({f"routers.0.tunables.{name}": value for name, value in tunables.items()})
 
 
 _UNPRINTED_RATE = (
@@ -59,8 +49,8 @@ ENDS_ALIKE = Why(
     "link's rate, and Initial-Start sends only ten packets in the first round trip.",
     (
         Change("responses of 14 kB on average", _mean_response(14_000), _ALIKE),
-        Change("a buffer of 1000 packets", _buffer(1000), _ALIKE),
-        Change("delayed ACKs", edited({"flows.*.delayed_ack": True}), _ALIKE),
+        Change("a buffer of 1000 packets", queues_of(1000), _ALIKE),
+        Change("delayed ACKs", DELAYED_ACKS, _ALIKE),
     ),
     nothing_helps=True,
 )
@@ -71,8 +61,8 @@ ENDS_FAIL = Why(
     "away Initial-Start's gain and hosts without SACK take away Mega-Start's, but no change that "
     "was tried takes away both.",
     (
-        Change("a buffer of 10 packets", _buffer(10), _COMPARED),
-        Change("hosts without SACK", edited({"flows.*.sack": False}), _COMPARED),
+        Change("a buffer of 10 packets", queues_of(10), _COMPARED),
+        Change("hosts without SACK", NO_SACK, _COMPARED),
         Change("responses of 14 kB on average", _mean_response(14_000), _COMPARED),
         Change(
             "a connection for each response",
@@ -124,7 +114,7 @@ ONE_ROUND_TRIP = Why(
         Change("requests for 1.28 Mbit/s", _request(1280), _QUICK_AT_SMALL_LOAD),
         Change(
             "a buffer of 1000 packets",
-            _buffer(1000),
+            queues_of(1000),
             _keys(("slow-start", "jump-start", "quick-start"), _AT_SMALL_LOAD),
         ),
     ),
@@ -164,9 +154,7 @@ APPROVAL = Why(
     (
         Change(
             "routers that deny what they cannot grant in full",
-            edited(
-                {f"topology.{way}quick_start.whole": 1 for way in ("", "reverse.")},
-            ),
+            both_ways({"quick_start.whole": 1}),
             _keys(("quick-start", "quick-start-1000ms"), ("30", "50", "70", "90")),
         ),
     ),

@@ -14,7 +14,6 @@ from headway.claims import (
     Statement,
     Why,
     between,
-    edited,
     near,
     replaced,
     scaled,
@@ -22,10 +21,10 @@ from headway.claims import (
     words,
 )
 from headway.claims.spoil import Rows
-from headway.claims.why import Edit
 from headway.models import quick_start, startup
 from headway.registry import Tunable, registry
 from headway.studies.common import lab
+from headway.studies.common.changes import round_trip_of
 from headway.studies.quickstart_linux.experiments import (
     CONTROLS,
     LABELS,
@@ -270,11 +269,6 @@ def _reno_for_cubic(rows: Rows) -> Rows:
     return {**rows, trace_key(200, "cubic", "ss"): rows[trace_key(200, "reno", "ss")]}
 
 
-def _rtt(rtt_ms: int) -> Edit:
-    """Another RTT, half of it in each direction."""
-    return edited({"topology.rtt": f"{rtt_ms} ms", "topology.reverse.delay": f"{rtt_ms / 2:g} ms"})
-
-
 STATEMENTS: tuple[Statement[Found], ...] = (
     Statement(
         "C-QSL-001",
@@ -286,7 +280,7 @@ STATEMENTS: tuple[Statement[Found], ...] = (
             "The paper prints NetEm's delay, not the clock tick of the computer that runs it. "
             "NetEm of Linux 2.6.20 sends a packet at the tick after its delay: with ticks of 10 ms "
             "a delay of 50 ms takes 55 ms on average, and slow start needs one more slot.",
-            [Change("delays of 55 ms instead of 50 ms", _rtt(110), "trace-100-*-ss")],
+            [Change("delays of 55 ms instead of 50 ms", round_trip_of(110), "trace-100-*-ss")],
         ),
         mend=scaled("trace-100-*-ss", 1.25, "full_after_s"),
         spoil=scaled("trace-100-*-ss", 2.0, "full_after_s"),
@@ -385,7 +379,7 @@ STATEMENTS: tuple[Statement[Found], ...] = (
             "refuted",
             "With 10 ms the link holds 8 packets. Slow start fills it within two round trips, so "
             "the smallest transfer that does not fit the first window gains most.",
-            [Change("an RTT of 20 ms instead of 10 ms", _rtt(20), "sizes-10-*")],
+            [Change("an RTT of 20 ms instead of 10 ms", round_trip_of(20), "sizes-10-*")],
         ),
         spoil=replaced("sizes-200-reno-qs", 0.05, "times_s.1"),
         mend=replaced("sizes-10-*-qs", 0.01, "times_s.4"),

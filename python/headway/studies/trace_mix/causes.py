@@ -11,14 +11,13 @@ from headway.claims import Change, Why, edited
 from headway.claims.why import Edit
 from headway.experiment import Sessions
 from headway.studies.common import pairs, traffic
+from headway.studies.common.changes import DELAYED_ACKS, NO_SACK, both_ways, queues_of
 from headway.studies.trace_mix import observe
 from headway.studies.trace_mix.experiments import MODERATE, SCHEMES, SMALL, key
 from headway.studies.trace_mix.observe import Epochs
 from headway.trace import Trace
 
-DELAYED_ACKS = edited({"flows.*.delayed_ack": True})
 PERSISTENT = edited({"flows.*.app.workload.persistent": True})
-NO_SACK = edited({"flows.*.sack": False})
 
 
 def load(part: float) -> Edit:
@@ -26,20 +25,9 @@ def load(part: float) -> Edit:
     return edited({"flows.*.app.workload.load": part})
 
 
-def buffer(pkts: int) -> Edit:
-    """Both directions' queues."""
-    return edited({f"topology.{way}buffer": f"{pkts} pkts" for way in ("", "reverse.")})
-
-
 def router(**tunables: int) -> Edit:
     """Tunables of Quick-Start's routers."""
-    return edited(
-        {
-            f"topology.{way}quick_start.{name}": value
-            for way in ("", "reverse.")
-            for name, value in tunables.items()
-        }
-    )
+    return both_ways({f"quick_start.{name}": value for name, value in tunables.items()})
 
 
 def _at(*schemes: str, loads: tuple[float, ...] = (MODERATE,)) -> tuple[str, ...]:
@@ -120,7 +108,7 @@ PACING = Why(
     "refuted",
     "Bursts of ten packets lose some percent more than paced ones in a queue of 50 packets. A "
     "larger queue takes the bursts.",
-    (Change("a buffer of 250 packets", buffer(250), _at("initial-start", "jump-start-10")),),
+    (Change("a buffer of 250 packets", queues_of(250), _at("initial-start", "jump-start-10")),),
 )
 
 _QUICK = _at("quick-start-chi", loads=(SMALL, 0.15))

@@ -7,6 +7,7 @@ import numpy as np
 from headway.claims import Change, Seen, Statement, Why, edited, scaled, swapped, words
 from headway.metrics.stats import Array
 from headway.studies.common import lab
+from headway.studies.common.changes import queues_of
 from headway.studies.transfer_times.experiments import (
     AROUND_CODES_MBPS,
     CAPACITIES_BPS,
@@ -191,9 +192,7 @@ def _by_size(values: Array) -> str:
 def _long_queue_of(packets: int) -> Change:
     return Change(
         f"queues of {packets} packets",
-        edited(
-            {"topology.buffer": f"{packets} pkts", "topology.reverse.buffer": f"{packets} pkts"}
-        ),
+        queues_of(packets),
         "long-*",
     )
 

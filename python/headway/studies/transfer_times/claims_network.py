@@ -9,6 +9,7 @@ from headway.claims.spoil import Rows
 from headway.metrics.stats import Array
 from headway.models._checks import Floats
 from headway.studies.common import lab
+from headway.studies.common.changes import both_ways, round_trip_of
 from headway.studies.transfer_times.experiments import BUFFERS_PKTS, over_sizes_key
 from headway.studies.transfer_times.results import Results
 from headway.studies.transfer_times.schemes import LATE
@@ -72,12 +73,7 @@ STATEMENTS: tuple[Statement[Results], ...] = (
                 ),
                 Change(
                     "alpha of 0.5 in XCP's routers",
-                    edited(
-                        {
-                            "topology.routers.0.tunables.alpha": 500,
-                            "topology.reverse.routers.0.tunables.alpha": 500,
-                        }
-                    ),
+                    both_ways({"routers.0.tunables.alpha": 500}),
                     _XCP,
                 ),
                 Change(
@@ -87,7 +83,7 @@ STATEMENTS: tuple[Statement[Results], ...] = (
                 ),
                 Change(
                     "a round-trip time of 100 ms",
-                    edited({"topology.rtt": "100 ms", "topology.reverse.delay": "50 ms"}),
+                    round_trip_of(100),
                     (_XCP, _LATE),
                 ),
             ],
