@@ -78,6 +78,12 @@ def test_a_difference_within_the_interval_is_none() -> None:
     assert not words.less(mine, than).holds
 
 
+def test_samples_are_identical_where_a_test_tells_them_not_apart() -> None:
+    sample = [float(number) for number in range(50)]
+    assert words.identically_distributed(sample, [one + 0.5 for one in sample]).holds
+    assert not words.identically_distributed(sample, [one + 30 for one in sample]).holds
+
+
 def test_words_over_cells_ask_for_all_most_or_one() -> None:
     good, bad = words.is_so(True, ""), words.is_so(False, "")
     for count, everywhere, mostly, somewhere in (

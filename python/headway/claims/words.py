@@ -15,6 +15,7 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -339,48 +340,50 @@ def identically_distributed(mine: Sequence[float], than: Sequence[float]) -> Che
 
 def every(checks: Mapping[str, Check] | Sequence[Check]) -> Check:
     """Judge "Always", "any", "never", "all": each cell named holds."""
-    return _over(checks, lambda margins: margins[0], "in every cell", "all")
+    return _over(checks, 0, "in every cell", "all")
 
 
 def both(*checks: Check) -> Check:
     """All of several conditions; no word of its own."""
-    return _over(checks, lambda margins: margins[0], "")
+    return _over(checks, 0, "")
 
 
 def most(checks: Mapping[str, Check] | Sequence[Check]) -> Check:
     """Judge "Most", "typically", "usually": more than half of the cells named hold."""
-    return _over(checks, lambda margins: margins[(len(margins) - 1) // 2], "in most cells", "most")
+    return _over(checks, (len(checks) - 1) // 2, "in most cells", "most")
 
 
 def some(checks: Mapping[str, Check] | Sequence[Check]) -> Check:
     """Judge "May", "can", "sometimes": at least one cell of the range named holds."""
-    return _over(checks, lambda margins: margins[-1], "in some cell", "may")
+    return _over(checks, -1, "in some cell", "may")
 
 
 def at_small_load(by_load: Mapping[float, Check]) -> Check:
     """Judge "At small load": of all loads of the section, the smallest and the next to it hold."""
-    return _over([by_load[x] for x in sorted(by_load)[:2]], _least, "two smallest", "small load")
+    return _over([by_load[x] for x in sorted(by_load)[:2]], 0, "two smallest", "small load")
 
 
 def at_high_load(by_load: Mapping[float, Check]) -> Check:
     """Judge "At high load": of all loads of the section, the largest and the next to it hold."""
-    return _over([by_load[x] for x in sorted(by_load)[-2:]], _least, "two largest", "high load")
+    return _over([by_load[x] for x in sorted(by_load)[-2:]], 0, "two largest", "high load")
 
 
-def _least(margins: Sequence[float]) -> float:
-    return margins[0]
-
-
-def _over(checks, choose, where: str, *words: str) -> Check:  # type: ignore[no-untyped-def]
-    found = list(checks.values()) if isinstance(checks, Mapping) else list(checks)
+def _over(
+    checks: Mapping[Any, Check] | Sequence[Check],
+    rank: int,
+    where: str,
+    *words: str,
+) -> Check:
+    """The check of this rank, from the one that is furthest from holding on."""
+    found = list(checks.values() if isinstance(checks, Mapping) else checks)
     if not found:
         return _check(math.nan, where, *words)
     ranked = sorted(found, key=lambda one: (one.holds, one.margin))
-    margin = choose([one.margin for one in ranked])
-    holds = next(one.holds for one in ranked if one.margin == margin)
+    decides = ranked[rank]
     bounds = "; ".join(dict.fromkeys(one.bound for one in found))
     judged = frozenset(words).union(*(one.words for one in found))
-    return Check(holds, margin, f"{bounds}, {where}" if where else bounds, judged)
+    bound = f"{bounds}, {where}" if where else bounds
+    return Check(decides.holds, decides.margin, bound, judged)
 
 
 def grows_with(x: Sequence[float], y: Sequence[float]) -> Check:
