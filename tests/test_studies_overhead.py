@@ -85,10 +85,11 @@ def test_what_shows_a_cause_counts_as_a_counterfactual(tmp_path: Path) -> None:
     statement = next(one for one in STUDY.statements if one.id == "C-TH-235")
     why = Why("refuted", "It is cheap.", shown_by="overhead-empty-th-223")
     rows = made_up.rows("overhead", ctx)
-    claim = tries.shown(STUDY, ctx, dataclasses.replace(statement, why=why), rows)
-    assert claim is not None
-    assert (claim.id, claim.verdict) == ("overhead-empty-th-223", "holds")
-    assert tries.shown(STUDY, ctx, dataclasses.replace(statement, why=None), rows) is None
+    [tried] = tries.tries_of(STUDY, ctx, dataclasses.replace(statement, why=why), rows)
+    assert (tried.claim.id, tried.claim.verdict) == ("overhead-empty-th-223", "holds")
+    assert tried.claim.basis == "live"
+    assert tried.change.says == "what overhead-empty-th-223 compares with"
+    assert tries.tries_of(STUDY, ctx, dataclasses.replace(statement, why=None), rows) == []
 
 
 def test_what_shows_a_cause_is_a_statement_of_the_study() -> None:

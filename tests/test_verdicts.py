@@ -263,7 +263,7 @@ def test_every_statement_is_locked_with_a_reason_where_it_does_not_hold(name: st
     assert set(locked) == {one.id for one in STUDIES[name].statements}
     for one in locked.values():
         verdict = one.claim().verdict
-        has_reason = one.note or one.part or one.why
+        has_reason = one.note or one.part
         assert verdict in ("holds", "as stated", "undecided") or has_reason, f"{one.id}: {verdict}"
 
 
@@ -467,6 +467,11 @@ def test_the_full_form_runs_until_each_verdict_is_decided() -> None:
     [claim], trials = chance.settled(_with_margins(0.2), sure, again({}), 8)
     assert (claim.verdict, trials, asked) == ("holds", {"X-1": 1}, [])
     doubtful = [_with_margins(m) for m in (0.2, -0.1, 0.1, 0.0)]
+    failed = chance.settled(
+        _with_margins(0.01), doubtful, again(dict.fromkeys(range(2, 9), -0.3)), 8
+    )
+    assert (failed[0][0].verdict, failed[1]) == ("fails", {"X-1": 5})
+    asked.clear()
     [claim], trials = chance.settled(_with_margins(0.2), doubtful, again({2: 0.3}), 8)
     assert (claim.verdict, trials, asked) == ("holds", {"X-1": 3}, [2, 3])
     asked.clear()

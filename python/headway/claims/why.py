@@ -60,6 +60,13 @@ class Why:
     nothing_helps: bool = False
     shown_by: str = ""
 
+    @property
+    def changes(self) -> Sequence[Change]:
+        """All counterfactuals; the statement of ``shown_by`` is the last."""
+        if not self.shown_by:
+            return self.tries
+        return (*self.tries, Change(f"what {self.shown_by} compares with"))
+
 
 def edited(fields: Mapping[str, Any]) -> Edit:
     """An edit that puts values at paths of an experiment; "*" is every entry of a list.

@@ -15,7 +15,7 @@ from headway.cli.show import console, print_json, progress_bar, watch
 from headway.errors import HeadwayError
 from headway.study import Study, StudyContext, discover
 from headway.table import alone
-from headway.verdicts.tries import shown, tries_of
+from headway.verdicts.tries import tries_of
 
 
 def why(
@@ -26,8 +26,8 @@ def why(
     as_json: AsJson = False,
 ) -> None:
     """Judge one claim, then judge it again with each change that explains why it fails."""
-    study, statement = _found(name)
-    backend = backend_named(study.only_backend or "sim")
+    study, statement, backend_name = _found(name)
+    backend = backend_named(backend_name)
     with progress_bar(not as_json) as progress, tempfile.TemporaryDirectory() as folder:
         watch(backend, progress)
         ctx = StudyContext(
@@ -40,9 +40,8 @@ def why(
             keeps_traces=False,
         )
         rows = study.collect(ctx).rows
-        claim = statement.judge(study.gather(ctx, rows))
+        claim = statement.judge(study.gather(ctx, rows), ctx.basis)
         tried = tries_of(study, ctx, statement, rows)
-        shows = shown(study, ctx, statement, rows)
     if as_json:
         print_json(
             {
@@ -51,7 +50,6 @@ def why(
                 "kind": statement.why and statement.why.kind,
                 "as_published": _plain(claim),
                 "tries": [{"change": one.change.says, **_plain(one.claim)} for one in tried],
-                "shown_by": shows and {"claim": shows.id, **_plain(shows)},
             }
         )
         return
@@ -63,19 +61,18 @@ def why(
     for one in tried:
         out.print(f"With {one.change.says}:", markup=False)
         out.print(f"  {one.claim.verdict}: {alone(one.claim.measured)}", markup=False)
-    if shows is not None:
-        out.print(f"{shows.id}: {shows.statement}; {alone(shows.published)}", markup=False)
-        out.print(f"  {shows.verdict}: {alone(shows.measured)}", markup=False)
 
 
 def _plain(claim: Claim) -> dict[str, Any]:
     return {"verdict": claim.verdict, "measured": claim.measured, "unit": claim.unit}
 
 
-def _found(name: str) -> tuple[Study[Any, Any], Statement[Any]]:
+def _found(name: str) -> tuple[Study[Any, Any], Statement[Any], str]:
+    """The form of a study that judges the claim, the statement, and the backend it runs on."""
     for study in discover().values():
         for form in study.forms():
             for statement in form.statements:
                 if statement.id == name:
-                    return form, statement
+                    on = study.only_backend or ("sim" if form is study else "kernel")
+                    return form, statement, on
     raise HeadwayError(f"CLAIM: {name} is not a claim of a study; docs/claims.md lists them")

@@ -86,12 +86,18 @@ def settled(
                 runs[claim.id].append(claim)
         open_ = {name for name in open_ if not is_decided(runs[name])}
     # Where no further run was allowed, those of the quick form are all there is.
-    final = {
+    final: dict[str, Verdict] = {
         name: "undecided" if budget == 1 and name in open_ else verdict(own)
         for name, own in runs.items()
     }
-    claims_now = [replace(one, verdict=final[one.id]) for one in first]
+    claims_now = [_with(one, final[one.id], runs[one.id]) for one in first]
     return claims_now, {name: len(own) for name, own in runs.items()}
+
+
+def _with(first: Claim, decided: Verdict, runs: Sequence[Claim]) -> Claim:
+    """A claim with the verdict over all runs, and the note of a run that has this verdict."""
+    alike = next((run for run in runs if run.verdict == decided), first)
+    return replace(first, verdict=decided, note=alike.note)
 
 
 def is_decided(runs: Sequence[Claim]) -> bool:

@@ -72,7 +72,6 @@ class Locked:
     trials: int = 1
     why: str = ""
     nothing_helps: bool = False
-    shown_by: str = ""
     tries: Sequence[Try] = ()
 
     @property
@@ -86,7 +85,7 @@ class Locked:
         found = [one.full or one.quick for one in self.tries]
         flips = any(one is not None and one.verdict in GOOD for one in found)
         is_shown = not flips and len(found) > 1 if self.nothing_helps else flips
-        return self.why if self.why and (is_shown or self.shown_by) else "open"
+        return self.why if self.why and is_shown else "open"
 
     @property
     def flips(self) -> bool:
@@ -284,10 +283,9 @@ def _why(
     return {
         "why": why.kind,
         "nothing_helps": why.nothing_helps,
-        "shown_by": why.shown_by,
         "tries": tuple(
             _try(before.get(change.says, Try(change.says)), found.get(change.says, {}))
-            for change in why.tries
+            for change in why.changes
             if change.says in found or change.says in before
         ),
     }

@@ -309,12 +309,11 @@ def _shown(one: Locked) -> str:
     """What its counterfactuals changed, and what each found."""
     if one.kind in ("", "open"):
         return ""
-    tried = [
+    return "; ".join(
         f"{each.change}: {outcome.verdict}, {_value(outcome.measured)}"
         for each in one.tries
         if (outcome := each.full or each.quick) is not None
-    ]
-    return "; ".join([*tried, *([one.shown_by] if one.shown_by else [])])
+    )
 
 
 def _undecided(studies: Studies) -> list[str]:

@@ -26,11 +26,6 @@ class Tried:
     change: Change
     claim: Claim
 
-    @property
-    def holds(self) -> bool:
-        """Whether the statement holds with the change, at least in part."""
-        return self.claim.verdict in GOOD
-
 
 def tries_of(
     study: Study[Any, Any],
@@ -40,26 +35,19 @@ def tries_of(
 ) -> list[Tried]:
     """Run and judge each counterfactual of a statement beside a study's rows. Raises HeadwayError.
 
-    Only trials that change are run; the others keep what was observed of them.
+    Only trials that change are run; the others keep what was observed of them. The statement that
+    ``shown_by`` names needs no run: it judges the same rows.
     """
-    if statement.why is None:
+    why = statement.why
+    if why is None:
         return []
-    return [
-        Tried(change, statement.judge(study.gather(ctx, _changed(study, ctx, change, rows))))
-        for change in statement.why.tries
-    ]
 
+    def judged(one: Statement[Any], evidence: Mapping[str, Any]) -> Claim:
+        return one.judge(study.gather(ctx, evidence), ctx.basis)
 
-def shown(
-    study: Study[Any, Any],
-    ctx: StudyContext,
-    statement: Statement[Any],
-    rows: Mapping[str, Any],
-) -> Claim | None:
-    """Judge the statement that shows why another one fails; None if the study names none."""
-    name = statement.why.shown_by if statement.why else ""
-    by_id = {one.id: one for one in study.statements}
-    return by_id[name].judge(study.gather(ctx, rows)) if name else None
+    found = [judged(statement, _changed(study, ctx, change, rows)) for change in why.tries]
+    found += [judged(one, rows) for one in study.statements if one.id == why.shown_by]
+    return [Tried(*both) for both in zip(why.changes, found, strict=True)]
 
 
 def _changed(
