@@ -316,32 +316,19 @@ fn in_turn<T>(
     number: u32,
     mut measure: impl FnMut(Side) -> Result<T, Failure>,
 ) -> Result<Sides<T>, Failure> {
-    // fields are made in the order in which they stand
-    Ok(match number % 4 {
-        0 => Sides {
-            plain: measure(Side::Plain)?,
-            empty: measure(Side::Empty)?,
-            without: measure(Side::Without)?,
-            with: measure(Side::With)?,
-        },
-        1 => Sides {
-            empty: measure(Side::Empty)?,
-            without: measure(Side::Without)?,
-            with: measure(Side::With)?,
-            plain: measure(Side::Plain)?,
-        },
-        2 => Sides {
-            without: measure(Side::Without)?,
-            with: measure(Side::With)?,
-            plain: measure(Side::Plain)?,
-            empty: measure(Side::Empty)?,
-        },
-        _ => Sides {
-            with: measure(Side::With)?,
-            plain: measure(Side::Plain)?,
-            empty: measure(Side::Empty)?,
-            without: measure(Side::Without)?,
-        },
+    let mut order = [Side::Plain, Side::Empty, Side::Without, Side::With];
+    let first = number as usize % order.len();
+    order.rotate_left(first);
+    let mut found = [None, None, None, None];
+    for side in order {
+        found[side as usize] = Some(measure(side)?);
+    }
+    let [plain, empty, without, with] = found.map(|one| one.expect("each side had its turn"));
+    Ok(Sides {
+        plain,
+        empty,
+        without,
+        with,
     })
 }
 
