@@ -26,6 +26,7 @@ from headway.workloads import recorded
 from headway.workloads.campus import FILE, QUANTITIES, model_of
 from headway.workloads.draws import Floats
 from headway.workloads.session_table import SessionTable
+from headway.workloads.workload import LARGEST_REQUEST_BYTES
 
 Flags = npt.NDArray[np.bool_]
 
@@ -178,7 +179,7 @@ def text_of(written: dict[str, Any]) -> str:
 
 def main() -> None:
     """Fit the model to the recorded connections without uploads above 1 MB."""
-    save_text(FILE, text_of(fitted(recorded.table(1_000_000))))
+    save_text(FILE, text_of(fitted(recorded.table(LARGEST_REQUEST_BYTES))))
 
 
 if __name__ == "__main__":

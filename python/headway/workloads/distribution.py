@@ -17,6 +17,7 @@ from headway.workloads import published, recorded
 from headway.workloads.campus import campus_model
 from headway.workloads.draws import Ints
 from headway.workloads.session_table import SessionTable
+from headway.workloads.workload import LARGEST_REQUEST_BYTES
 
 TAIL_PART = 0.02
 """Of the responses, the largest: what a Pareto tail is fitted to."""
@@ -149,7 +150,7 @@ def recorded_beside_thesis() -> Table:
     """The recorded vectors, with and without uploads, and drawn ones. Raises HeadwayError."""
     return beside_thesis(
         {
-            "recorded": recorded.table(1_000_000),
+            "recorded": recorded.table(LARGEST_REQUEST_BYTES),
             "with uploads": recorded.table(None),
             "drawn": campus_model().draw(100_000, "distribution"),
         }

@@ -40,6 +40,10 @@ class Campus(Spec):
     serve_factor: float = Field(default=1.0, ge=0.0, le=1e6, allow_inf_nan=False)
 
 
+LARGEST_REQUEST_BYTES = 1_000_000
+"""Recorded connections with a larger request are left out unless asked for."""
+
+
 class Recorded(Spec):
     """Connection vectors recorded on a campus, drawn with replacement: see ``recorded``.
 
@@ -48,7 +52,7 @@ class Recorded(Spec):
 
     kind: Literal["recorded"] = "recorded"
     trace: Literal["unc-2006-inbound"] = "unc-2006-inbound"
-    largest_request: PositiveSize | None = default(1_000_000)
+    largest_request: PositiveSize | None = default(LARGEST_REQUEST_BYTES)
 
 
 class Pareto(Spec):
