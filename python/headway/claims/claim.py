@@ -15,12 +15,13 @@ from headway.files import save_text
 
 Basis = Literal["simulated", "live", "model", "setting", "calibrated"]
 """What carries a verdict: trials in the simulator or on a live kernel, a formula that was
-evaluated, or a number that was restated. Only the first two can surprise anybody. A setting was
-fitted to what a ``calibrated`` statement says, so its verdict counts in no headline."""
+evaluated, or a number that was restated. Only the first two can surprise anybody. A
+``calibrated`` statement gives a number that a setting was fitted to, and counts in no headline."""
 
 Verdict = Literal["holds", "in part", "undecided", "fails", "as stated", "differs", "not checked"]
-"""``in part``: what was judged holds, but is not all that is said. ``undecided``: the interval over
-several seeds has both. ``as stated`` and ``differs`` are a setting's; a setting never holds."""
+"""``in part``: what was judged holds, but is not all that is said. ``undecided``: the 95 %
+interval over several seeds includes 0. ``as stated`` and ``differs`` are a setting's, which never
+holds."""
 
 BASES: tuple[Basis, ...] = get_args(Basis)
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)

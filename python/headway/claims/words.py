@@ -5,8 +5,8 @@ judgement of a statement from checks; a word of the statement that no check name
 hold in part at most (``Statement.judge``). The meanings were written before results were seen.
 A number that the paper prints, or that can be read from its figure, goes before a word's meaning.
 
-A value is a number, or an ``Estimate`` where a run has the 95 % interval of its mean; comparisons
-then ask that the intervals do not reach each other's mean difference. A NaN never holds.
+A value is a number, or an ``Estimate`` where a run has the 95 % interval of its mean. Comparisons
+of estimates also ask that the 95 % interval of the difference excludes 0. A NaN never holds.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ R_SQUARED = 0.95
 
 @dataclass(frozen=True)
 class Word:
-    """A word, or several that mean the same: how it is found in a sentence, what it asks for."""
+    """A word of the table: the pattern that finds it in a sentence, and what it asks for."""
 
     name: str
     pattern: str
@@ -86,7 +86,7 @@ WORDS: tuple[Word, ...] = (
 )
 NAMES = tuple(word.name for word in WORDS)
 _COMPARED = frozenset(NAMES) - {"more", "most", "all", "may", "small load", "high load"}
-"""Words that say how large a difference is, and so judge a "more" beside them, too."""
+"""Words that give the size of a difference. Beside one of them, "more" needs no other check."""
 
 
 def words_in(sentence: str) -> frozenset[str]:

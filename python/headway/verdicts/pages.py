@@ -195,19 +195,19 @@ def _summary(studies: Studies) -> str:
             "A claim has a basis. `simulated` and `live` claims are judged by trials, and for each "
             "a test spoils the trials' evidence and sees the verdict change. A `model` is a "
             "formula that was evaluated; a `setting` is a number restated, which never holds: it "
-            "is as stated, or differs. A setting that no paper prints was fitted to what a "
-            "`calibrated` claim says, so that claim counts in no tally. "
-            "What is judged on a part of its statement holds `in part`. "
+            "is as stated, or differs. A `calibrated` claim gives a number that a setting was "
+            "fitted to, and counts in no tally. What is judged on a part of its statement holds "
+            "`in part`. "
             "A check that stands under two numbers counts once. The headline counts statements of "
             "the five papers; ours are counted beside it.",
             "",
             "Each word of a statement is judged by one table, [below](#what-words-mean). A verdict "
-            "is `undecided` where the 95 % interval of the claim's margin over the full form's "
-            "seeds has 0 in it.",
+            "is `undecided` where the 95 % interval of the claim's margin, over seeds of the full "
+            "form, includes 0.",
             "",
-            "A statement that fails is `refuted` if it is not general, due to an "
-            "`unknown setting` if a setting that the paper does not print decides it, and else "
-            "`open`. `headway why CLAIM` runs the experiments that show it.",
+            "A statement that fails is of one of three kinds. `refuted`: it is not general. "
+            "`unknown setting`: a setting that the paper does not print decides it. `open`: we do "
+            "not know why. `headway why CLAIM` runs the experiments that show the first two.",
             "",
             "`make docs` builds the page of each study as part of the documentation site.",
             "",

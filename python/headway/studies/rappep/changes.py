@@ -32,7 +32,7 @@ def _sides(*schemes: str) -> list[str]:
 
 
 def _delays_times(factor: float) -> Edit:
-    """Side links with a part of their delay."""
+    """Multiply the delays of the side links."""
 
     def edit(experiment: Experiment) -> Experiment:
         data = experiment.model_dump(mode="json")
