@@ -184,7 +184,7 @@ def _one(
             first.claims,
             [small.claims, *(others or {}).values()],
             again,
-            1 if is_live else chance.FULL_SEEDS,
+            chance.LIVE_RUNS if is_live else chance.FULL_SEEDS,
         )
         already = {(one.id, one.what) for one in found}
         more = [*differences(locked, large, "full"), *differing_tries(locked, first.tries, "full")]

@@ -15,6 +15,8 @@ from headway.metrics.stats import confidence_interval
 
 FULL_SEEDS = 8
 """The budget: the full form runs with at most so many seeds."""
+LIVE_RUNS = 3
+"""The budget on a live kernel, where a run takes as long as it takes."""
 LEAST_SEEDS = 3
 """Of the full form, before its own interval decides."""
 AGREE = 6
