@@ -103,8 +103,7 @@ def test_every_file_that_is_named_is_there() -> None:
         f"{file}: {name}"
         for file in told
         for name in FILE.findall(ADDRESS.sub("", comments(file, texts[file])))
-        if name.removeprefix("./").replace("../", "") not in known
-        and not OTHERS.match(name)
+        if name.removeprefix("./").replace("../", "") not in known and not OTHERS.match(name)
     ]
     assert gone == []
 
