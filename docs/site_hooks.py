@@ -30,7 +30,7 @@ PYTHON = """# Python
 
 [Get started](../get-started.md#in-python) has a whole experiment,
 [A parking lot](../parking-lot.md) one with several links, and
-[Architecture](../architecture.md#the-trace) the tables of a trace.
+[The trace](../trace.md) the tables of a trace.
 
 | Module | |
 |---|---|"""

@@ -57,8 +57,6 @@ OTHERS = re.compile(
     r"(linux|net|include/net|kernel/bpf)/|(tcp(_\w+)?|ip_dummynet|vmlinux)\.[ch]$"  # of kernels
     r"|(.*/)?(NAME|mine|too_far|my_law|my_header)\.\w+$"  # of whoever adds one
 )
-# What stood there once, which the table of decisions compares with.
-GONE = {"docs/architecture.md": {"cli.py"}}
 # A page says what is to be written where: ```rust PATH, ```file PATH.
 WRITTEN = re.compile(r"^```\w+ (\S+)$", re.MULTILINE)
 
@@ -105,9 +103,7 @@ def test_every_file_that_is_named_is_there() -> None:
         f"{file}: {name}"
         for file in told
         for name in FILE.findall(ADDRESS.sub("", comments(file, texts[file])))
-        if name.removeprefix("./").replace("../", "") not in known
-        and not OTHERS.match(name)
-        and name not in GONE.get(file, ())
+        if name.removeprefix("./").replace("../", "") not in known and not OTHERS.match(name)
     ]
     assert gone == []
 

@@ -79,11 +79,11 @@ BBR = Against(
     trials=3,
     simulated=True,
     quiet_us=5,
-    remark="""BBR keeps the largest of ten rounds' rate samples, so that noise in the times of ACKs
-counts as rate and stands in the queue: a machine that does something else at the time has more
-(docs/stack.md, "What is not modelled"). So of the runs of a path the one on the least late link
-counts, and the simulator's link stalls when that of the kernel's own control did; what it does on a
-link that is never late stands beside it. Until 2026-11-23 that was what was judged.
+    remark="""BBR keeps the largest of ten rounds' rate samples. Noise in the times of ACKs
+therefore raises the rate and lengthens the queue, and a busy machine has more noise (docs/stack.md,
+"What is not modelled"). Of the runs of a path, only the one with the least late link counts. The
+simulator's link stalls when the link of the kernel's own control did. The columns "never late" have
+the simulator on a link that is never late; until 2026-11-23 these were judged.
 """,
 )
 AGAINST = (CUBIC, BBR)
@@ -218,9 +218,9 @@ def section(against: Against, pairs: Sequence[Pair], measured: str) -> str:
     return f"""{against.title}
 
 {measured} One flow, a queue of 1 BDP{trials}.
-Promised: goodput within {against.goodput:.0%}, mean queue within {against.queue:.0%}.
-Its deviation is the standard deviation of its own trials; late, by how much packets left the
-emulated link late on average.
+The targets are goodput within {against.goodput:.0%} and mean queue within {against.queue:.0%}.
+"Its deviation" is the standard deviation of the trials of the kernel's own control. "Late" is how
+late packets left the emulated link on average.
 {against.remark}
 | {" | ".join(columns)} | holds |
 |{"---|" * (len(columns) + 1)}

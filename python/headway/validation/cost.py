@@ -128,8 +128,9 @@ def section(costs: Sequence[Cost], measured: str) -> str:
     return f"""{TITLE}
 
 {measured}
-Mean time in a control's eBPF programs per ACK, counted by the kernel (`headwayctl status
---measure`), under one bulk flow of {DURATION_S} s at {RATE} and {RTT} with a queue of 1 BDP.
+The table shows the mean time per ACK in a control's eBPF programs, as the kernel counts it
+(`headwayctl status --measure`), with one bulk flow of {DURATION_S} s at {RATE} and {RTT} and a
+queue of 1 BDP.
 
 | control | startup | ACKs | ns per ACK |
 |---|---|---|---|

@@ -82,14 +82,14 @@ def _of_protocol(name: str) -> list[Scenario]:
 CONTROLS = Part(
     "controls",
     "## The papers' other controls",
-    """Ours on both sides, the same C file: this kernel has none of these as a module of its own
-([controls.md](controls.md) has them beside a Debian kernel's).""",
+    """Both sides run our C file, because this kernel has none of these controls as a module
+([controls.md](controls.md) compares them with a Debian kernel's modules).""",
     tuple(_controls()),
 )
 PROTOCOLS = Part(
     "protocols",
     "## Controls that routers steer",
-    "Hosts, header and router from the same C files on both sides.",
+    "Hosts, header and router run the same C files on both sides.",
     tuple(row for name in ("xcp", "rcp", "vcp", "mpcp", "maxnet") for row in _of_protocol(name)),
 )
 PARTS = (CONTROLS, PROTOCOLS)

@@ -99,10 +99,10 @@ def page(
 
 Made by `headway validate` on {about["date"]}, Linux {about["kernel"]}, Headway
 {about["headway"]}: {_how_measured(comparisons, about)}
-A difference is (simulator − kernel) / kernel; behind it stands the 95 % interval of the
+A difference is (simulator − kernel) / kernel. The next column is the 95 % interval of the
 means' difference (Welch). With random loss, trials of one seed lose the same packets, by number, on
-both: there the difference is the median of these pairs' differences, and the interval that of
-their mean. One-way delay is that of the bottleneck: its queue and its propagation.
+both backends: the difference is then the median of these pairs' differences, and the interval is
+that of their mean. One-way delay is that of the bottleneck: its queue and its propagation.
 
 {_tables(comparisons)}
 {kept}"""
@@ -131,7 +131,7 @@ def _not_measured(part: parts.Part, comparisons: Sequence[Comparison]) -> str:
     if not missing:
         return ""
     controls = ", ".join(dict.fromkeys(scenario.control for scenario in missing))
-    return f"Not measured are {len(missing)} of its {len(part.scenarios)} scenarios: {controls}.\n"
+    return f"{len(missing)} of its {len(part.scenarios)} scenarios were not measured: {controls}.\n"
 
 
 def with_parts(previous: str | None, sections: Sequence[str]) -> str:
@@ -143,11 +143,11 @@ def _how_measured(comparisons: Sequence[Comparison], about: Mapping[str, Any]) -
     lengths = [about["duration_s"] or c.scenario.duration_s for c in comparisons]
     trials = [len(c.kernels) for c in comparisons]
     repeated = sum(c.repeated for c in comparisons)
-    return f"""{len(comparisons)} scenarios of {_range(lengths)} s, the first fifth left
-out, on both backends with stack linux-6. Trials of each: {_range(trials)} on the kernel, five
-times as many in the simulator; flows start as each trial's seed draws, alike on both. Medians of
-the trials are compared. {repeated} kernel runs were repeated because the emulator could not keep
-time, or the kernel did not run a control when it asked for an ssthresh."""
+    return f"""{len(comparisons)} scenarios of {_range(lengths)} s, without their first fifth,
+on both backends with stack linux-6. Each scenario has {_range(trials)} trials on the kernel and
+five times as many in the simulator. Each trial's seed determines when its flows start, equally on
+both. The medians of the trials are compared. {repeated} kernel runs were repeated because the
+emulator was late, or because the kernel skipped the call of a control that sets ssthresh."""
 
 
 def _tables(comparisons: Sequence[Comparison]) -> str:
@@ -158,14 +158,14 @@ def _tables(comparisons: Sequence[Comparison]) -> str:
     warned = [c for c in comparisons if c.warnings]
     doubts = "\n".join(f"- `{c.scenario.key}`: {'; '.join(c.warnings)}" for c in warned)
     if doubts:
-        doubts = f"\nRuns that the kernel backend itself doubts:\n\n{doubts}\n"
+        doubts = f"\nRuns with a warning of the kernel backend:\n\n{doubts}\n"
     return f"""\
 | over the scenarios, absolute | median | 90th percentile | largest | target | holds |
 |---|---|---|---|---|---|
 {distribution}
 
-Packets sent again agree in {share:.0%} of the scenarios; the target is {RETRANSMITS_SHARE:.0%}.
-They agree where the simulator's median is within {RETRANSMITS_RELATIVE:.0%} of the kernel's or
+Retransmissions agree in {share:.0%} of the scenarios; the target is {RETRANSMITS_SHARE:.0%}.
+They agree if the simulator's median is within {RETRANSMITS_RELATIVE:.0%} of the kernel's or
 within {RETRANSMITS_PKTS} packets.
 {_beyond_chance(comparisons)}
 
@@ -234,7 +234,7 @@ def _beyond_chance(comparisons: Sequence[Comparison]) -> str:
         beyond = sum(not low <= 0 <= high for low, high in known)
         told.append(f"of {what} in {beyond} of {len(known)}")
     beyond_chance = " and ".join(told)
-    return f"The interval leaves 0 out {beyond_chance} scenarios; chance alone would in 5 %."
+    return f"The interval excludes 0 {beyond_chance} scenarios; by chance it would in 5 %."
 
 
 def _row(c: Comparison) -> str:
