@@ -1,6 +1,6 @@
-//! Compiles every control and every startup to an eBPF object, and the binding to the
-//! kernel in the forms that pairs of them need; headwayctl links a pair when it is asked
-//! for. Without a clang that can, the crate still builds and says what is missing.
+//! Compiles every control and every startup to an eBPF object, and the binding to the kernel in
+//! every form that a pair needs. headwayctl links a pair when a user asks for it. Without a
+//! suitable clang the crate still builds, and its commands report what is missing.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -34,7 +34,7 @@ fn main() {
             };
             let (statics, pairs) = build.pairs();
             let routers = build.routers();
-            // programs that are no algorithm: a field of struct Objects each
+            // programs that are not an algorithm: one field of struct Objects each
             let mut programs = String::new();
             for name in [
                 "probe",
@@ -62,7 +62,7 @@ fn main() {
     fs::write(out.join("objects.rs"), list).expect("OUT_DIR is writable");
 }
 
-/// The folders that HEADWAY_ALGORITHMS names, below the work tree's root.
+/// The folders listed in HEADWAY_ALGORITHMS, relative to the work tree's root.
 fn further_folders(manifest: &Path) -> Vec<PathBuf> {
     println!("cargo::rerun-if-env-changed=HEADWAY_ALGORITHMS");
     let named = env::var_os("HEADWAY_ALGORITHMS").unwrap_or_default();
@@ -76,7 +76,7 @@ fn further_folders(manifest: &Path) -> Vec<PathBuf> {
     folders
 }
 
-/// What compiles, and where to.
+/// The compiler, its inputs and its output folder.
 #[derive(Clone)]
 struct Build {
     clang: String,
@@ -136,7 +136,7 @@ impl Build {
         (statics, list)
     }
 
-    /// A program for each router's algorithm, as the list of them.
+    /// Compiles a program for each router algorithm and returns their list.
     fn routers(&self) -> String {
         let mut list = String::new();
         for router in routers() {
@@ -152,25 +152,25 @@ impl Build {
         list
     }
 
-    /// A router's file and its binding.
+    /// Compiles a router's file with its binding.
     fn router(&self, id: &str, publishes: bool, object: &str) -> PathBuf {
         let unit = compile::of_router(id, &format!("router/{id}.c"), publishes);
         self.unit(&unit, object)
     }
 
-    /// One algorithm's file and what the binding calls of it.
+    /// Compiles one algorithm's file with the functions that the binding calls.
     fn algorithm(&self, kind: &str, id: &str, object: &str) -> PathBuf {
         let unit = compile::of_algorithm(kind, id, &format!("{kind}/{id}.c"));
         self.unit(&unit, object)
     }
 
-    /// A binding, to sockets ("control") or to tests ("contract").
+    /// Compiles a binding, to sockets ("control") or to tests ("contract").
     fn binding(&self, header: &str, switches: &[&str], object: &str) -> PathBuf {
         self.unit(&compile::of_binding(header, switches), object)
     }
 
-    /// Objects that only tests load: they find them by the environment of their build, and
-    /// the product has nothing of them.
+    /// Compiles objects that only tests load. Tests find them through environment variables of the
+    /// build; the product does not contain them.
     fn objects_of_tests(&self, tests: &Path) {
         let tell = |name: &str, object: &Path| {
             println!("cargo::rustc-env=HEADWAY_{name}={}", object.display());
@@ -182,7 +182,7 @@ impl Build {
             self.compile(&source, &object);
             tell(&test.to_uppercase(), &object);
         }
-        // the protocol of three files, whose folder no build of the product names
+        // the example protocol of three files; no build of the product includes its folder
         let protocol = tests.join("../../../tests/protocol");
         println!("cargo::rerun-if-changed={}", protocol.display());
         let controls = tests.join("../../../tests/controls");
@@ -244,15 +244,15 @@ impl Build {
     }
 }
 
-/// libbpf's own headers, as the crate that links it installed them.
+/// libbpf's headers, as libbpf-sys installed them.
 fn libbpf() -> PathBuf {
     env::var_os("DEP_BPF_INCLUDE")
         .expect("libbpf-sys tells where its headers are")
         .into()
 }
 
-/// Writes the list of what the binding includes besides the port of the simulator, so that a
-/// file of one's own can be compiled where the sources are not.
+/// Writes the list of the headers that the binding includes besides the simulator's port, so that
+/// headwayctl can compile a user's file without the source tree.
 fn binding(algorithms: &Path, out: &Path) {
     let mut list = String::from("const BINDING: &[(&str, &str)] = &[\n");
     let mut add = |name: String, file: &Path| {

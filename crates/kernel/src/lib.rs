@@ -1,19 +1,22 @@
-//! Headway's controls in the running kernel: every control and every startup is an eBPF
-//! object, compiled with the crate from the same C files that the simulator runs, and a
-//! pair is linked when it is wanted. The binary `headwayctl` attaches them and takes them away.
+//! Headway's congestion controls in the running kernel. The build compiles every control and every
+//! startup to an eBPF object, from the same C files that the simulator runs. A control and a
+//! startup are linked to one object when a pair is needed. The binary `headwayctl` attaches and
+//! detaches pairs.
 //!
-//! Rooms, from the ground up; one knows only those before it (tests/arrows.rs):
+//! Modules, lowest first. A module uses only modules above it in this list (tests/arrows.rs checks
+//! this):
 //!
 //! - [`error`], [`out`]: how a command fails and prints;
-//! - `mirror`, `generated`, `uapi`: structures of the eBPF programs, and of Linux;
-//! - [`socket_options`]: what applications say of their connections;
-//! - [`system`]: what of Linux is no eBPF: namespaces, a folder's lock, processes, clocks;
-//! - [`objects`]: the eBPF objects of this build, how they are loaded and hooked;
-//! - [`mechanisms`]: what they do for hosts and routers, one file each;
-//! - [`attach`]: controls: attached, listed, judged, taken away;
+//! - `mirror`, `generated`, `uapi`: structures of the eBPF programs and of Linux;
+//! - [`socket_options`]: the socket options with which applications describe their connections;
+//! - [`system`]: Linux interfaces other than eBPF: namespaces, a lock on a folder, processes,
+//!   clocks;
+//! - [`objects`]: the eBPF objects of this build: how they are loaded and hooked;
+//! - [`mechanisms`]: what the eBPF programs do for hosts and routers, one file each;
+//! - [`attach`]: attaching, listing, checking and detaching controls;
 //! - [`traffic`], [`testbed`]: senders and receivers, and hosts to run them in;
-//! - [`benches`]: what a mechanism costs and brings, measured on this machine;
-//! - [`cli`]: the command line, which nobody knows.
+//! - [`benches`]: the cost and the benefit of a mechanism, measured on this machine;
+//! - [`cli`]: the command line, which no other module uses.
 #![warn(missing_docs)]
 
 #[cfg(test)]

@@ -1,33 +1,34 @@
-//! Structures of the eBPF programs and of Linux as headwayctl reads and writes them: bytes
-//! of maps and messages under the names of generated.rs, uapi.rs and the crates that have them.
+//! Structures of the eBPF programs and of Linux as headwayctl reads and writes them. They are the
+//! bytes of maps and messages, under the names of generated.rs, uapi.rs and the crates that define
+//! them.
 
 use std::net::Ipv6Addr;
 
 pub use crate::generated::*;
 use crate::uapi;
 
-/// Integers only, without a hole between or behind them.
+/// A structure of integers without padding between or after them.
 ///
 /// # Safety
-/// It is that: any bytes are a value, and all of its bytes are initialized.
+/// Every bit pattern must be a valid value, and all bytes must be initialized.
 pub unsafe trait Plain: Copy {
-    /// The value that stands at the beginning of these bytes.
+    /// Reads the value at the beginning of these bytes.
     fn read(bytes: &[u8]) -> Option<Self> {
         let bytes = bytes.get(..size_of::<Self>())?;
-        // SAFETY: so many bytes, and any are a value.
+        // SAFETY: the slice holds this many bytes, and any bytes are a valid value.
         Some(unsafe { bytes.as_ptr().cast::<Self>().read_unaligned() })
     }
 
-    /// Its bytes.
+    /// The value's bytes.
     fn bytes(&self) -> &[u8] {
-        // SAFETY: all of them are initialized, and live as long as it.
+        // SAFETY: all bytes are initialized, and they live as long as the value.
         unsafe { std::slice::from_raw_parts(std::ptr::from_ref(self).cast(), size_of::<Self>()) }
     }
 }
 
 macro_rules! plain {
     ($($name:ident)*) => {
-        // SAFETY: integers, and C names what fills them up.
+        // SAFETY: integers only; the C structures name their padding.
         $(unsafe impl Plain for $name {})*
     };
 }
@@ -45,11 +46,11 @@ unsafe impl Plain for uapi::InetDiagReqV2 {}
 unsafe impl Plain for linux_raw_sys::net::tcp_info {}
 
 impl Prefix {
-    /// Its address.
+    /// The prefix's address.
     pub fn ipv6(&self) -> Ipv6Addr {
         let mut octets = [0; 16];
         for (place, word) in octets.chunks_exact_mut(4).zip(self.address) {
-            place.copy_from_slice(&word.to_ne_bytes()); // in network byte order as it stands
+            place.copy_from_slice(&word.to_ne_bytes()); // already in network byte order
         }
         octets.into()
     }

@@ -1,5 +1,5 @@
-//! What commands print. A reader that goes away early is no error: the rest is nobody's
-//! loss. A device that is full is one, told once when the command has done its work.
+//! Output of commands. A reader that closes the pipe early is not an error. A full device is an
+//! error, which the command reports once, after its work is done.
 
 use std::fmt;
 use std::io::{self, Write as _};
@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::error::Failure;
 
-/// Why no more can be printed; the first reason counts.
+/// The first error that prevented printing.
 static FAILURE: Mutex<Option<io::Error>> = Mutex::new(None);
 
 /// Prints a line, as `println!` does, and never panics.
@@ -23,12 +23,12 @@ pub(crate) fn line(text: fmt::Arguments<'_>) {
     note(io::stdout().write_fmt(format_args!("{text}\n")));
 }
 
-/// Has everything written that was printed so far.
+/// Writes out everything printed so far.
 pub(crate) fn flush() {
     note(io::stdout().flush());
 }
 
-/// Takes down how printing went.
+/// Records the result of a write.
 pub(crate) fn note(result: io::Result<()>) {
     if let Err(error) = result {
         let mut failure = FAILURE.lock().unwrap_or_else(|e| e.into_inner());
@@ -36,10 +36,10 @@ pub(crate) fn note(result: io::Result<()>) {
     }
 }
 
-/// Whether all that was said has been written, as far as anybody wanted it.
+/// Reports whether all output was written, unless its reader went away.
 ///
 /// # Errors
-/// It could not be written, and somebody was there to read it.
+/// Output could not be written although its reader was still there.
 pub(crate) fn finish() -> Result<(), Failure> {
     flush();
     let failure = FAILURE.lock().unwrap_or_else(|e| e.into_inner()).take();
@@ -54,7 +54,7 @@ pub(crate) fn finish() -> Result<(), Failure> {
 /// Prints a value as JSON.
 ///
 /// # Errors
-/// It has no JSON.
+/// The value cannot be written as JSON.
 pub(crate) fn json(value: &impl Serialize) -> Result<(), Failure> {
     let text = serde_json::to_string_pretty(value)
         .map_err(|e| Failure::failed(format!("cannot write JSON: {e}")))?;

@@ -1,12 +1,12 @@
-//! Arrows of the crate point one way: a room knows only those that stand before it, and
-//! nothing of the domain knows the command line.
+//! Checks the dependencies between the crate's modules: a module uses only modules before it in the
+//! list below, and only main.rs uses the command line.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Rooms from the ground up. Those of one line may know each other; a file of `src` that
-/// is in none of them is a finding.
+/// The modules, lowest first. Modules of one line may use each other. A file of `src` outside these
+/// modules fails the test.
 const STOREYS: [&[&str]; 9] = [
     &["error", "skipped", "generated", "uapi", "socket_options"],
     &["out", "mirror"],
@@ -18,7 +18,7 @@ const STOREYS: [&[&str]; 9] = [
     &["benches"],
     &["cli"],
 ];
-/// What makes a program of the rooms, and what tests include.
+/// The crate's root files, which may use every module.
 const ABOVE_ALL: [&str; 2] = ["lib", "main"];
 
 fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
@@ -32,7 +32,7 @@ fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// Every word that follows `crate::` in the code of a file, that of a list in braces, too.
+/// Every word after `crate::` in a file's code, including the words of a list in braces.
 fn rooms_named_in(text: &str) -> Vec<String> {
     let code: Vec<&str> = text
         .lines()
@@ -69,7 +69,7 @@ fn rooms_named_in(text: &str) -> Vec<String> {
 }
 
 #[test]
-fn a_room_knows_only_those_before_it() {
+fn a_module_uses_only_modules_before_it() {
     let storey: BTreeMap<&str, usize> = STOREYS
         .iter()
         .enumerate()
@@ -89,12 +89,12 @@ fn a_room_knows_only_those_before_it() {
             continue;
         }
         let Some(height) = storey.get(room.as_str()) else {
-            wrong.push(format!("{} is in no room of this test", inside.display()));
+            wrong.push(format!("{} is in no module of this test", inside.display()));
             continue;
         };
         let text = fs::read_to_string(&path).expect("a source");
         for named in rooms_named_in(&text) {
-            // what lib.rs offers by its own name stands in `objects`
+            // lib.rs re-exports names of `objects`
             let target = storey.get(named.as_str()).copied().unwrap_or(3);
             arrows += usize::from(named != room);
             if named != room && target >= *height {
@@ -105,13 +105,13 @@ fn a_room_knows_only_those_before_it() {
     assert!(arrows > 100, "{arrows} arrows are too few to be all");
     assert!(
         wrong.is_empty(),
-        "arrows that run up:\n{}",
+        "uses of a higher module:\n{}",
         wrong.join("\n")
     );
 }
 
 #[test]
-fn arrows_are_found_in_lists_and_paths_and_not_in_comments() {
+fn uses_are_found_in_lists_and_paths_but_not_in_comments() {
     let text = "use crate::{cli, testbed::{up, down},\n    units};\n// crate::nothing\n\
                 let x = crate::out::line(); //! crate::neither";
     assert_eq!(rooms_named_in(text), ["cli", "testbed", "units", "out"]);

@@ -1,8 +1,8 @@
-//! headwayctl on the live kernel: attach, status, replace, detach, with TCP
-//! connections in network namespaces of the test's own.
+//! headwayctl on the running kernel: attach, status, replace, detach, with TCP connections in
+//! network namespaces that the test makes.
 //!
-//! It measures the cost of an ACK over one second, and accepts 10 ns to 100 us. A measurement that
-//! fails is repeated if cores were away meanwhile (tests/machine.rs).
+//! It measures the cost of an ACK over one second, and accepts 10 ns to 100 us. A failed
+//! measurement is repeated if other work used the cores meanwhile (tests/machine.rs).
 
 use crate::{common, lab};
 use std::os::fd::AsRawFd as _;
@@ -14,7 +14,7 @@ use crate::lab::{attached, chosen, fails, headwayctl, json, left_over, one_line,
 use headway_kernel::{objects, ControlObject};
 use libbpf_rs::{Link, MapCore as _, MapFlags, MapType, Object};
 
-/// Enough for some dozen acknowledgements.
+/// Enough for a few dozen ACKs.
 const SOME_BYTES: u64 = 4_000_000;
 
 fn nothing_is_left() {
@@ -22,7 +22,7 @@ fn nothing_is_left() {
     assert_eq!(left_over(), Vec::<String>::new());
 }
 
-fn doctor_tells_each_item_and_its_exit_status_sums_it_up() {
+fn doctor_lists_each_check_and_its_exit_status_covers_all() {
     let output = headwayctl(&["doctor", "--json"]).output().unwrap();
     let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     let items = report["items"].as_array().unwrap();
@@ -30,7 +30,7 @@ fn doctor_tells_each_item_and_its_exit_status_sums_it_up() {
     let ok = items.iter().all(|item| item["ok"] == true);
     assert_eq!(report["ok"], ok);
     assert_eq!(output.status.code(), Some(if ok { 0 } else { 3 }));
-    // this test runs where eBPF may be loaded, so these cannot be missing
+    // this test runs only where eBPF may be loaded, so these checks cannot fail
     for name in [
         "type information (BTF)",
         "privileges",
@@ -72,14 +72,14 @@ fn an_attached_control_outlives_its_command_and_is_counted() {
     succeeds(&["detach", "hwt_a"]);
     assert!(attached("hwt_a").is_none());
     assert_eq!(json(&["status"])["lingering"][0]["references"], 1);
-    // the connection goes on with it
+    // the connection keeps the detached control
     let connection = connection.carry(SOME_BYTES);
     assert_eq!(chosen(&connection.out), "hwt_a");
     drop(connection);
     nothing_is_left();
 }
 
-fn a_connection_survives_a_replacement_byte_by_byte() {
+fn a_connection_survives_a_replacement_without_a_wrong_byte() {
     let lab = Lab::new();
     succeeds(&[
         "attach",
@@ -109,7 +109,7 @@ fn a_connection_survives_a_replacement_byte_by_byte() {
     assert_eq!(after["counters"]["connections"], 0);
     let status = json(&["status"]);
     assert_eq!(status["lingering"][0]["map_id"], before["map_id"]);
-    // new connections have the new one, also by the namespace's default
+    // new connections use the new control, also through the namespace's default
     let new = lab.connect(None);
     let new = new.carry(SOME_BYTES);
     assert!(acks() > Some(20));
@@ -118,7 +118,7 @@ fn a_connection_survives_a_replacement_byte_by_byte() {
     assert_eq!(lab.default(), "reno");
 }
 
-fn detach_puts_back_the_first_default() {
+fn detach_restores_the_first_default() {
     let lab = Lab::new();
     let one = json(&[
         "attach",
@@ -140,7 +140,7 @@ fn detach_puts_back_the_first_default() {
     ]);
     assert_eq!(two["default_in"]["previous"], "reno");
     assert_eq!(lab.default(), "hwt_d");
-    // it is no more the default of anything
+    // it is no longer the default of any namespace
     assert_eq!(
         json(&["detach", "hwt_c"])["restored"],
         serde_json::json!([])
@@ -149,7 +149,7 @@ fn detach_puts_back_the_first_default() {
     succeeds(&["detach", "hwt_d"]);
     assert_eq!(lab.default(), "reno");
 
-    // what somebody set since then stays
+    // a default that another program set since then stays
     succeeds(&[
         "attach",
         "reno",
@@ -162,7 +162,7 @@ fn detach_puts_back_the_first_default() {
     lab.netns.set_default_control("hwt_d").unwrap();
     succeeds(&["detach", "hwt_c"]);
     assert_eq!(lab.default(), "hwt_d");
-    // and what is taken away is nobody's default
+    // and a detached control is no namespace's default
     nothing_is_left();
     assert_eq!(lab.default(), "reno");
 }
@@ -190,9 +190,9 @@ fn a_dry_run_changes_nothing() {
     nothing_is_left();
 }
 
-/// Attaches the object with large state as a program does that is not headwayctl.
+/// Attaches the object with large state, as a program other than headwayctl would.
 fn attach_without_headwayctl() -> (Object, Link) {
-    // the build sets the paths with the objects
+    // the build sets the paths together with the objects
     let leaked = |path: Option<&str>| -> &'static [u8] {
         std::fs::read(path.unwrap_or_default()).unwrap().leak()
     };
@@ -200,7 +200,7 @@ fn attach_without_headwayctl() -> (Object, Link) {
     let large = ControlObject {
         name: "cubic_ls",
         control: "cubic",
-        startup: Some("slow-start"), // a pair of this build has no startup of a test's
+        startup: Some("slow-start"), // pairs of this build do not include the test's startup
         needs_ecn: false,
         binding: leaked(option_env!("HEADWAY_LARGE_STATE_BINDING")),
         algorithms: vec![
@@ -219,7 +219,7 @@ fn attach_without_headwayctl() -> (Object, Link) {
     (object, link)
 }
 
-fn what_another_program_attached_is_seen_and_taken_away() {
+fn a_control_of_another_program_is_listed_and_detached() {
     let held = attach_without_headwayctl();
     let entry = attached("hwt_large").unwrap();
     assert_eq!(entry["pinned"], false);
@@ -245,7 +245,7 @@ fn a_control_attached_inside_a_namespace_outlives_the_command() {
     nothing_is_left();
 }
 
-fn state_that_does_not_fit_the_socket_lies_in_a_map() {
+fn state_too_large_for_the_socket_is_in_a_map() {
     let (object, link) = attach_without_headwayctl();
     let lab = Lab::new();
     let connection = lab.connect(Some("hwt_large"));
@@ -258,13 +258,13 @@ fn state_that_does_not_fit_the_socket_lies_in_a_map() {
         .lookup(&connection.out.as_raw_fd().to_ne_bytes(), MapFlags::ANY)
         .unwrap()
         .unwrap();
-    // the last word; before the startup's state is what paces
+    // the last word; the state for pacing comes before the startup's state
     let last = state.len() - 8;
     let acks = u64::from_ne_bytes(state[last..].try_into().unwrap());
     assert!(acks > 20, "{acks}");
     let entry = attached("hwt_large").unwrap();
     assert_eq!(entry["counters"]["acks"], acks);
-    // chosen anew, it starts anew
+    // chosen anew, the control starts with fresh state
     lab::choose(&connection.out, "reno").unwrap();
     lab::choose(&connection.out, "hwt_large").unwrap();
     let state = storage
@@ -320,7 +320,7 @@ fn errors_are_one_line_with_a_status() {
         let line = fails(arguments, 2);
         assert!(line.contains(word), "{line}");
     }
-    // a name that the kernel has already
+    // a name that the kernel already has
     let reno = |arguments: &[&str]| {
         let mut command = headwayctl(arguments);
         command.env("HEADWAY_SCOPE", "reno").output().unwrap()
@@ -331,8 +331,8 @@ fn errors_are_one_line_with_a_status() {
     nothing_is_left();
 }
 
-fn without_privileges_it_says_what_is_missing() {
-    // the build's folder may be closed to others
+fn without_privileges_an_error_names_what_is_missing() {
+    // other users may not be able to enter the build's folder
     let copy = format!("/run/lock/headwayctl-{}", std::process::id());
     std::fs::copy(env!("CARGO_BIN_EXE_headwayctl"), &copy).unwrap();
     for arguments in [
@@ -361,33 +361,33 @@ fn without_privileges_it_says_what_is_missing() {
 
 pub const TESTS: &[common::Test<'_>] = &[
     (
-        "doctor tells each item and its exit status sums it up",
-        &doctor_tells_each_item_and_its_exit_status_sums_it_up,
+        "doctor lists each check and its exit status covers all",
+        &doctor_lists_each_check_and_its_exit_status_covers_all,
     ),
     (
         "an attached control outlives its command and is counted",
         &an_attached_control_outlives_its_command_and_is_counted,
     ),
     (
-        "a connection survives a replacement byte by byte",
-        &a_connection_survives_a_replacement_byte_by_byte,
+        "a connection survives a replacement without a wrong byte",
+        &a_connection_survives_a_replacement_without_a_wrong_byte,
     ),
     (
-        "detach puts back the first default",
-        &detach_puts_back_the_first_default,
+        "detach restores the first default",
+        &detach_restores_the_first_default,
     ),
     ("a dry run changes nothing", &a_dry_run_changes_nothing),
     (
-        "what another program attached is seen and taken away",
-        &what_another_program_attached_is_seen_and_taken_away,
+        "a control of another program is listed and detached",
+        &a_control_of_another_program_is_listed_and_detached,
     ),
     (
         "a control attached inside a namespace outlives the command",
         &a_control_attached_inside_a_namespace_outlives_the_command,
     ),
     (
-        "state that does not fit the socket lies in a map",
-        &state_that_does_not_fit_the_socket_lies_in_a_map,
+        "state too large for the socket is in a map",
+        &state_too_large_for_the_socket_is_in_a_map,
     ),
     (
         "costs are measured on request",
@@ -398,7 +398,7 @@ pub const TESTS: &[common::Test<'_>] = &[
         &errors_are_one_line_with_a_status,
     ),
     (
-        "without privileges it says what is missing",
-        &without_privileges_it_says_what_is_missing,
+        "without privileges an error names what is missing",
+        &without_privileges_an_error_names_what_is_missing,
     ),
 ];

@@ -1,6 +1,5 @@
-//! What the command line promises is what happens: names as people type them, dry runs
-//! that refuse what the run refuses, numbers that are stored as they are told, and
-//! output that nobody reads.
+//! The command line keeps its promises: names as users type them, dry runs that refuse what the run
+//! refuses, numbers that are stored as given, and output to a full device or a closed pipe.
 
 use crate::{common, lab};
 use std::fs::{File, OpenOptions};
@@ -16,7 +15,7 @@ fn nothing_is_left() {
     assert_eq!(left_over(), Vec::<String>::new());
 }
 
-/// What the kernel says to its log from now on.
+/// Lines that the kernel logs from now on.
 struct KernelLog(File);
 
 impl KernelLog {
@@ -45,8 +44,8 @@ impl KernelLog {
     }
 }
 
-fn a_control_is_found_under_the_name_people_type() {
-    // without a scope: the control's own name where the kernel has none such
+fn a_control_is_found_by_the_name_that_users_type() {
+    // without a scope, the control's own name if the kernel has no control of that name
     let planned = |choice: &str| -> Value {
         let mut command = headwayctl(&["attach", choice, "--dry-run", "--json"]);
         let output = command.env_remove("HEADWAY_SCOPE").output().unwrap();
@@ -63,7 +62,7 @@ fn a_control_is_found_under_the_name_people_type() {
     }
     assert_eq!(planned("htcp+hystart")["name"], "htcp_hs");
 
-    // a scope's names begin with it, and are found all the same
+    // names in a scope begin with the scope, and are found without it as well
     let outcome = json(&["attach", "htcp"]);
     let name = outcome["name"].as_str().unwrap();
     assert!(name.starts_with("hwt_htcp_"), "{name}");
@@ -77,7 +76,7 @@ fn a_control_is_found_under_the_name_people_type() {
     nothing_is_left();
 }
 
-fn detach_alone_takes_the_only_thing_or_says_what_there_is() {
+fn detach_without_a_name_detaches_the_only_entry_or_lists_all() {
     let line = fails(&["detach"], 2);
     assert!(line.contains("nothing is attached"), "{line}");
     succeeds(&["attach", "reno", "--name", "hwt_one"]);
@@ -123,7 +122,7 @@ fn a_hot_swap_leaves_no_warning_in_the_kernels_log() {
     nothing_is_left();
 }
 
-fn hints_are_stored_as_they_are_told_and_end_with_detach() {
+fn hints_are_stored_as_given_and_end_with_detach() {
     let line = fails(&["hints", "set", "10.0.0.0/8", "--rate", "7bit"], 2);
     assert!(line.contains("8 bit/s or more"), "{line}");
     let line = fails(&["hints", "set", "10.0.0.0/8", "--rate", "10"], 2);
@@ -151,13 +150,13 @@ fn hints_are_stored_as_they_are_told_and_end_with_detach() {
         would.contains("would forget the default of 10.0.0.0/8"),
         "{would}"
     );
-    fails(&["hints", "detach", "--keep-defaults"], 2); // then there is nothing to end
+    fails(&["hints", "detach", "--keep-defaults"], 2); // nothing is attached then
     assert_eq!(json(&["hints", "detach"])["defaults"][0], "10.0.0.0/8");
     assert_eq!(json(&["hints", "list"])["defaults"], serde_json::json!([]));
     nothing_is_left();
 }
 
-/// Some bytes from left to right, by the default control of the testbed's hosts or another.
+/// Carries some bytes from left to right, with the hosts' default control or another.
 fn carry(testbed: &str, control: &[&str]) {
     let exec = |host: &str, arguments: &[&str]| {
         let program = env!("CARGO_BIN_EXE_headwayctl");
@@ -180,7 +179,7 @@ fn carry(testbed: &str, control: &[&str]) {
     lab::until_closed(&["left1", "right1"].map(|host| format!("headway-{testbed}-{host}")));
 }
 
-fn a_testbed_attaches_its_control_and_takes_it_away_again() {
+fn a_testbed_attaches_its_control_and_detaches_it() {
     let (one, two) = ("hwtcl-one", "hwtcl-two");
     let up = |name: &str, control: &str| {
         let words = ["testbed", "up", "--name", name, "--control", control];
@@ -226,7 +225,8 @@ fn a_testbed_attaches_its_control_and_takes_it_away_again() {
         "{entry}"
     );
 
-    // another one shares it, under the name people type, and with it goes what is attached
+    // another testbed shares it, under the name that users type; the control is detached with that
+    // testbed
     let line = {
         let all = words(&up(two, "htcp:adaptive_backoff=on"));
         fails(&all.iter().map(String::as_str).collect::<Vec<_>>(), 2)
@@ -248,7 +248,7 @@ fn a_testbed_attaches_its_control_and_takes_it_away_again() {
     assert!(fails(&["testbed", "down"], 2).contains("there is no testbed"));
     assert!(attached(&name).is_none());
     succeeds(&["detach", "--all"]);
-    // the kernel takes its time with namespaces, whose default it was
+    // the kernel takes a while to remove namespaces, whose default it was
     lab::wait_until("nothing is left", || left_over().is_empty());
     nothing_is_left();
 }
@@ -283,7 +283,7 @@ fn dry_runs_of_everything_else_change_nothing() {
     assert_eq!(left_over(), Vec::<String>::new());
 }
 
-fn output_that_cannot_be_written_is_a_line_and_what_nobody_reads_is_nothing() {
+fn a_full_device_is_a_one_line_error_and_a_closed_pipe_is_none() {
     for arguments in [
         &["status"][..],
         &["doctor"],
@@ -312,12 +312,12 @@ fn output_that_cannot_be_written_is_a_line_and_what_nobody_reads_is_nothing() {
 
 pub const TESTS: &[common::Test<'_>] = &[
     (
-        "a control is found under the name people type",
-        &a_control_is_found_under_the_name_people_type,
+        "a control is found by the name that users type",
+        &a_control_is_found_by_the_name_that_users_type,
     ),
     (
-        "detach alone takes the only thing or says what there is",
-        &detach_alone_takes_the_only_thing_or_says_what_there_is,
+        "detach without a name detaches the only entry or lists all",
+        &detach_without_a_name_detaches_the_only_entry_or_lists_all,
     ),
     (
         "a dry run refuses what the run refuses",
@@ -328,19 +328,19 @@ pub const TESTS: &[common::Test<'_>] = &[
         &a_hot_swap_leaves_no_warning_in_the_kernels_log,
     ),
     (
-        "hints are stored as they are told and end with detach",
-        &hints_are_stored_as_they_are_told_and_end_with_detach,
+        "hints are stored as given and end with detach",
+        &hints_are_stored_as_given_and_end_with_detach,
     ),
     (
-        "a testbed attaches its control and takes it away again",
-        &a_testbed_attaches_its_control_and_takes_it_away_again,
+        "a testbed attaches its control and detaches it",
+        &a_testbed_attaches_its_control_and_detaches_it,
     ),
     (
         "dry runs of everything else change nothing",
         &dry_runs_of_everything_else_change_nothing,
     ),
     (
-        "output that cannot be written is a line and what nobody reads is nothing",
-        &output_that_cannot_be_written_is_a_line_and_what_nobody_reads_is_nothing,
+        "a full device is a one-line error and a closed pipe is none",
+        &a_full_device_is_a_one_line_error_and_a_closed_pipe_is_none,
     ),
 ];

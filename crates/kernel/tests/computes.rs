@@ -1,5 +1,5 @@
-//! Every object against the verifier of the running kernel and against the native binding. It
-//! asks the kernel to run programs and measures no time, so it can run beside other work.
+//! Checks every object with the running kernel's verifier, and compares it with the native binding.
+//! The kernel runs programs, but no time is measured, so other work may run at the same time.
 
 mod common;
 mod contract;

@@ -1,8 +1,8 @@
-//! Every control with every startup gives the same outputs in both bindings, the
-//! native one and the kernel's, over one list of situations.
+//! Every control with every startup gives the same outputs in both bindings, the native one and the
+//! kernel's, over one list of situations.
 //!
-//! With tunables at the ends of their ranges every control is tried with its own startup, and
-//! every startup with CUBIC; HEADWAY_LONG=1 tries all with all.
+//! With tunables at the ends of their ranges, every control is tested with its own startup, and
+//! every startup with CUBIC. HEADWAY_LONG=1 tests all combinations.
 
 mod situations;
 
@@ -14,7 +14,7 @@ use headway_kernel::objects::contract::{Call, Contract};
 use headway_kernel::{objects, ControlObject};
 use situations::{situations, Situation, Step};
 
-/// What a control that takes rate samples hears of an ACK: any kind, as the numbers fall.
+/// A rate sample for an ACK, with values of any kind that are derived from the ACK's numbers.
 fn sample_of(conn: &mut Conn, ack: &Ack) -> RateSample {
     let bits = ack.acked_pkts.wrapping_mul(0x9e37_79b9) ^ ack.rtt_us.unsigned_abs();
     conn.delivered_us = conn.now_us;
@@ -39,10 +39,10 @@ fn sample_of(conn: &mut Conn, ack: &Ack) -> RateSample {
     }
 }
 
-/// What a monitor says first: much to spare, and one connection that begins.
+/// The monitor's first values: much spare capacity, and one connection that starts.
 const FIRST: u32 = 0xe078_f70f;
 
-/// What a monitor says then: of any link, and now and then that there is none.
+/// The monitor's later values: any link, and sometimes no monitor.
 fn monitor_of(random: u32) -> Monitor {
     let bits = u64::from(random);
     Monitor {
@@ -59,7 +59,7 @@ fn monitor_of(random: u32) -> Monitor {
     }
 }
 
-/// The stack's part, with either binding behind `call`. Tells every output.
+/// The stack's part, with either binding behind `call`. Returns every output.
 fn drive(
     situation: &Situation,
     takes_samples: bool,
@@ -75,7 +75,7 @@ fn drive(
     };
     tell(&mut conn, Call::Open);
     tell(&mut conn, Call::Init);
-    // the first data of the connection
+    // the connection's first data
     if takes_samples {
         tell(&mut conn, Call::Monitor(monitor_of(FIRST)));
     }
@@ -210,7 +210,7 @@ fn ebpf(
     })
 }
 
-/// Whether its tunables are tried at the ends of their ranges, too.
+/// Whether its tunables are also tested at the ends of their ranges.
 fn has_extremes(pair: &ControlObject) -> bool {
     pair.control == "cubic"
         || pair.startup == control(pair.control).unwrap().startup
@@ -269,7 +269,7 @@ fn both_bindings_agree(pair: &ControlObject) {
     println!("{}: {compared} outputs are identical", pair.name);
 }
 
-/// The binding of tests in the form that a pair needs; the build sets the paths.
+/// The tests' binding in the form that a pair needs; the build sets the paths.
 fn binding(takes_samples: bool, joined: bool) -> Vec<u8> {
     let path = match (takes_samples, joined) {
         (true, _) => option_env!("HEADWAY_CONTRACT_SAMPLES"),
@@ -279,7 +279,7 @@ fn binding(takes_samples: bool, joined: bool) -> Vec<u8> {
     std::fs::read(path.unwrap_or_default()).unwrap()
 }
 
-/// The comparison has to be able to fail.
+/// The comparison must be able to fail.
 fn another_control_differs() {
     let objects = objects().unwrap();
     let pair = |name: &str| objects.iter().find(|o| o.name == name).unwrap();
@@ -291,8 +291,8 @@ fn another_control_differs() {
     assert!(differ > situations().len() / 2, "{differ}");
 }
 
-/// A situation in which nothing changes would compare nothing.
-fn situations_do_what_they_say() {
+/// A situation in which the window does not change would not compare anything.
+fn every_situation_changes_the_window() {
     let pair = objects()
         .unwrap()
         .iter()
@@ -319,7 +319,10 @@ fn every_pair_gives_the_same_outputs_in_both_bindings() {
 }
 
 pub const TESTS: &[common::Test<'_>] = &[
-    ("situations do what they say", &situations_do_what_they_say),
+    (
+        "every situation changes the window",
+        &every_situation_changes_the_window,
+    ),
     (
         "every pair gives the same outputs in both bindings",
         &every_pair_gives_the_same_outputs_in_both_bindings,

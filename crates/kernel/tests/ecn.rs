@@ -1,5 +1,5 @@
-//! A control that needs ECN (tests/controls) on the kernel: it asks for it and is granted
-//! it with the namespace's default as it is, and what leaves is what the simulator's sends
+//! A control that needs ECN (tests/controls) on the kernel. It negotiates ECN although the
+//! namespace's default is unchanged, and its packets are those that the simulator sends
 //! (crates/sim/tests/further/ecn_controls.rs).
 
 use crate::common;
@@ -20,14 +20,14 @@ const CWR: u8 = 128;
 const ECT_0: u8 = 2;
 const BYTES: usize = 200_000;
 
-/// Attaches the test's control, as the build would if it stood in algorithms/.
+/// Attaches the test's control, as the build would if it were in algorithms/.
 fn attach() -> (Object, Link) {
     let reno = objects().unwrap().iter().find(|o| o.name == "reno_ss");
     let reno = reno.unwrap();
     let path = option_env!("HEADWAY_ASKS_ECN").unwrap_or_default(); // set with the objects
     let object = ControlObject {
         name: "asks_ecn_ss",
-        control: "reno", // this build knows no control of a test's
+        control: "reno", // this build does not know the test's control
         startup: reno.startup,
         needs_ecn: true,
         binding: reno.binding,
@@ -40,7 +40,7 @@ fn attach() -> (Object, Link) {
     (object, link)
 }
 
-/// What one packet showed.
+/// The fields of one packet.
 #[derive(Clone, Copy, Debug)]
 struct Seen {
     opener: bool,
@@ -49,7 +49,7 @@ struct Seen {
     has_data: bool,
 }
 
-/// What a tap has seen of a connection to a port.
+/// The packets of a connection to a port that a tap has received.
 fn seen(tap: &OwnedFd, port: u16) -> Vec<Seen> {
     let mut list = Vec::new();
     for frame in frames(tap) {
@@ -69,7 +69,7 @@ fn seen(tap: &OwnedFd, port: u16) -> Vec<Seen> {
     list
 }
 
-/// A connection that carries some bytes: its packets and the sender's window.
+/// A connection that carries some bytes: returns its packets and the sender's window.
 fn transfer(lab: &Lab, opener: bool, responder: bool) -> (Vec<Seen>, u32) {
     let carry = || {
         let tap = packets_of("lo", libc::ETH_P_ALL)?;
@@ -119,7 +119,7 @@ fn cwnd_pkts(socket: &TcpStream) -> io::Result<u32> {
     Ok(tcp_info(socket)?.0.tcpi_snd_cwnd)
 }
 
-/// The SYN, the SYN-ACK, and what was sent from then on.
+/// The SYN, the SYN-ACK, and the packets after them.
 fn parts(all: &[Seen]) -> (Seen, Seen, Vec<Seen>) {
     let first = |flags: u8| {
         let mut of_kind = all.iter().filter(|s| s.flags & (SYN | ACK) == flags);
@@ -129,7 +129,7 @@ fn parts(all: &[Seen]) -> (Seen, Seen, Vec<Seen>) {
     (first(SYN), first(SYN | ACK), rest.collect())
 }
 
-fn who_needs_ecn_asks_for_it_and_grants_it_and_sends_what_can_be_marked() {
+fn a_control_that_needs_ecn_negotiates_it_and_sends_ect() {
     let held = attach();
     let lab = Lab::new();
     let (all, cwnd) = transfer(&lab, true, true);
@@ -140,11 +140,11 @@ fn who_needs_ecn_asks_for_it_and_grants_it_and_sends_what_can_be_marked() {
     assert!(rest.iter().any(|s| s.opener && s.has_data));
     assert!(rest.iter().all(|s| s.ecn == ECT_0), "{rest:?}");
     assert!(rest.iter().all(|s| s.flags & (ECE | CWR) == 0));
-    assert_eq!(cwnd, 40, "the control knows that it was agreed on");
+    assert_eq!(cwnd, 40, "the control knows that ECN was negotiated");
     drop(held);
 }
 
-fn a_host_whose_default_is_passive_does_not_grant_it() {
+fn a_host_whose_default_is_passive_does_not_accept_ecn() {
     let held = attach();
     let lab = Lab::new();
     let (all, cwnd) = transfer(&lab, true, false);
@@ -152,13 +152,13 @@ fn a_host_whose_default_is_passive_does_not_grant_it() {
     assert_eq!((syn.flags, syn.ecn), (SYN | ECE | CWR, ECT_0));
     assert_eq!((answer.flags, answer.ecn), (SYN | ACK, 0));
     let (data, acks): (Vec<Seen>, Vec<Seen>) = rest.iter().partition(|s| s.opener);
-    assert!(data.iter().all(|s| s.ecn == ECT_0), "never taken back");
+    assert!(data.iter().all(|s| s.ecn == ECT_0), "always ECT(0)");
     assert!(acks.iter().all(|s| s.ecn == 0));
-    assert_eq!(cwnd, 4, "the control knows that it was not agreed on");
+    assert_eq!(cwnd, 4, "the control knows that ECN was not negotiated");
     drop(held);
 }
 
-fn who_needs_ecn_does_not_make_others_ask() {
+fn a_control_that_needs_ecn_does_not_enable_it_for_others() {
     let held = attach();
     let lab = Lab::new();
     let (all, _) = transfer(&lab, false, true);
@@ -171,15 +171,15 @@ fn who_needs_ecn_does_not_make_others_ask() {
 
 pub const TESTS: &[common::Test<'_>] = &[
     (
-        "who needs ecn asks for it and grants it and sends what can be marked",
-        &who_needs_ecn_asks_for_it_and_grants_it_and_sends_what_can_be_marked,
+        "a control that needs ecn negotiates it and sends ect",
+        &a_control_that_needs_ecn_negotiates_it_and_sends_ect,
     ),
     (
-        "a host whose default is passive does not grant it",
-        &a_host_whose_default_is_passive_does_not_grant_it,
+        "a host whose default is passive does not accept ecn",
+        &a_host_whose_default_is_passive_does_not_accept_ecn,
     ),
     (
-        "who needs ecn does not make others ask",
-        &who_needs_ecn_does_not_make_others_ask,
+        "a control that needs ecn does not enable it for others",
+        &a_control_that_needs_ecn_does_not_enable_it_for_others,
     ),
 ];

@@ -1,6 +1,6 @@
-//! The socket options of include/headway.h on the live kernel, and the defaults of
-//! prefixes: what an application sets it gets back, what it may not set is refused as
-//! the kernel refuses, and everything goes away with `detach --all`.
+//! The socket options of include/headway.h on the running kernel, and the defaults of prefixes.
+//! Options read back as set, invalid options get the kernel's errors, and `detach --all` removes
+//! everything.
 
 use crate::common;
 use std::io;
@@ -31,8 +31,8 @@ fn number(result: io::Result<()>) -> Option<i32> {
     result.unwrap_err().raw_os_error()
 }
 
-/// Here nobody knows the options. Those of another session at the root of all cgroups reach
-/// everybody; then nothing can be said, and the test tells that.
+/// Checks that the options are not accepted here. If another session accepts them at the root of
+/// all cgroups, they are accepted everywhere; the test then reports that it could not check.
 fn nobody_takes_them() {
     let answer = set(&socket(), RATE, 1u32);
     if answer.is_ok() {
@@ -56,7 +56,7 @@ fn attached() -> Cgroup {
     cgroup
 }
 
-fn what_is_set_is_read_back() {
+fn options_are_read_back_as_set() {
     let _cgroup = attached();
     let s = socket();
     assert_eq!(get::<Info>(&s, INFO).unwrap(), Info::default());
@@ -83,7 +83,7 @@ fn what_is_set_is_read_back() {
     assert!((50_000..60_000).contains(&info.deadline_ms), "{info:?}");
     assert_eq!(get::<u32>(&s, TYPE).unwrap(), 1);
     assert_eq!(get::<u64>(&s, VOLUME).unwrap(), 5_000_000_000);
-    assert_eq!(get::<u32>(&s, VOLUME).unwrap(), u32::MAX); // the nearest it can say
+    assert_eq!(get::<u32>(&s, VOLUME).unwrap(), u32::MAX); // the largest possible value
     assert_eq!(get::<u64>(&s, RATE).unwrap(), 0); // nothing is granted
     set(&s, RATE, 0u32).unwrap();
     assert_eq!(get::<Info>(&s, INFO).unwrap().from_application, 0);
@@ -94,7 +94,7 @@ fn what_is_set_is_read_back() {
     nothing_is_left();
 }
 
-fn what_a_listening_socket_says_holds_for_what_it_accepts() {
+fn accepted_sockets_inherit_the_listeners_options() {
     let _cgroup = attached();
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     set(&listener, RATE, 8_000_000u32).unwrap();
@@ -105,7 +105,7 @@ fn what_a_listening_socket_says_holds_for_what_it_accepts() {
     nothing_is_left();
 }
 
-fn the_longest_prefix_of_the_peer_decides_and_the_application_before_it() {
+fn the_longest_prefix_applies_unless_the_application_sets_a_value() {
     let _cgroup = attached();
     succeeds(&["hints", "set", "default", "--rate", "1mbit"]);
     succeeds(&["hints", "set", "127.0.0.0/8", "--rate", "10mbit"]);
@@ -130,7 +130,7 @@ fn the_longest_prefix_of_the_peer_decides_and_the_application_before_it() {
     assert_eq!(asked([127, 0, 0, 1], &nothing), 10_000_000);
     assert_eq!(asked([127, 0, 0, 9], &nothing), 0); // low priority never starts fast
     assert_eq!(asked([127, 0, 0, 9], &says(TYPE, 1)), 20_000_000);
-    assert_eq!(asked([127, 0, 0, 1], &says(TYPE, 0)), 0); // it wants to be as ever
+    assert_eq!(asked([127, 0, 0, 1], &says(TYPE, 0)), 0); // the standard type
     assert_eq!(asked([127, 0, 0, 1], &says(RATE, 4_000_000)), 4_000_000);
     assert_eq!(get::<Info>(&socket(), INFO).unwrap().asked_bps, 1_000_000);
     succeeds(&["hints", "unset", "default"]);
@@ -142,7 +142,7 @@ fn the_longest_prefix_of_the_peer_decides_and_the_application_before_it() {
     nothing_is_left();
 }
 
-fn the_rest_is_refused_as_the_kernel_refuses() {
+fn invalid_options_get_the_errors_of_the_kernel() {
     let cgroup = attached();
     let s = socket();
     for (option, value) in [(TYPE, 3u64), (STABILIZE, 2), (DEADLINE, 1 << 32), (INFO, 0)] {
@@ -158,17 +158,17 @@ fn the_rest_is_refused_as_the_kernel_refuses() {
     assert_eq!(error.raw_os_error(), Some(libc::EINVAL));
     let datagrams = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     assert!(set(&datagrams, RATE, 1u32).is_err());
-    // the kernel's own options go on, also those whose value is longer than a page
+    // the kernel's own options still work, including values longer than a page
     set(&s, libc::TCP_NODELAY, 1u32).unwrap();
     assert_eq!(get::<u32>(&s, libc::TCP_NODELAY).unwrap(), 1);
     assert_eq!(number(set(&s, 9999, [0u8; 9000])), Some(libc::ENOPROTOOPT));
-    // outside of the cgroup nobody knows them
+    // outside the cgroup the options are unknown
     cgroup.leave();
     nobody_takes_them();
     nothing_is_left();
 }
 
-fn attached_again_it_is_elsewhere_and_detached_it_is_nowhere() {
+fn attaching_again_moves_the_options_and_detaching_ends_them() {
     let cgroup = attached();
     let inner = cgroup.path.join("inner");
     std::fs::create_dir(&inner).unwrap();
@@ -243,7 +243,7 @@ fn the_example_in_c_runs_with_hints_and_without() {
     let output = upload();
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(text.starts_with("1000000 bytes in "), "{text}");
-    // the system's congestion control is none of ours
+    // the system's congestion control is not Headway's
     let granted = "\nasked for 10000000 bit/s, granted 0 bit/s, started at 0 bit/s\n";
     assert!(text.ends_with(granted), "{text}");
     assert!(output.stderr.is_empty());
@@ -275,26 +275,29 @@ fn maps_of_another_version_are_named() {
 }
 
 pub const TESTS: &[common::Test<'_>] = &[
-    ("what is set is read back", &what_is_set_is_read_back),
     (
-        "what a listening socket says holds for what it accepts",
-        &what_a_listening_socket_says_holds_for_what_it_accepts,
+        "options are read back as set",
+        &options_are_read_back_as_set,
     ),
     (
-        "the longest prefix of the peer decides and the application before it",
-        &the_longest_prefix_of_the_peer_decides_and_the_application_before_it,
+        "accepted sockets inherit the listener's options",
+        &accepted_sockets_inherit_the_listeners_options,
+    ),
+    (
+        "the longest prefix applies unless the application sets a value",
+        &the_longest_prefix_applies_unless_the_application_sets_a_value,
     ),
     (
         "maps of another version are named",
         &maps_of_another_version_are_named,
     ),
     (
-        "the rest is refused as the kernel refuses",
-        &the_rest_is_refused_as_the_kernel_refuses,
+        "invalid options get the errors of the kernel",
+        &invalid_options_get_the_errors_of_the_kernel,
     ),
     (
-        "attached again it is elsewhere and detached it is nowhere",
-        &attached_again_it_is_elsewhere_and_detached_it_is_nowhere,
+        "attaching again moves the options and detaching ends them",
+        &attaching_again_moves_the_options_and_detaching_ends_them,
     ),
     (
         "errors are one line with a status",

@@ -1,6 +1,6 @@
-//! Headers of router-controlled protocols as an attacker may make them: to every router's
-//! program packet by packet (BPF_PROG_TEST_RUN), and through it on a live path to hosts whose
-//! sockets send and answer such headers. HEADWAY_FUZZ sets how many.
+//! Headers of router-controlled protocols as an attacker may build them. They are sent to every
+//! router's program packet by packet (BPF_PROG_TEST_RUN), and through it over a live path to hosts
+//! whose sockets send and answer such headers. HEADWAY_FUZZ sets their number.
 
 mod conversation;
 mod forged;
@@ -50,7 +50,7 @@ fn hostile_headers_harm_no_packet() {
             let list = options(&mut random, info);
             let mut sent = packet(&segment, random.next() as u8, &list, &data);
             if random.below(20) == 0 {
-                // a header that lies about itself, but for its version
+                // a corrupt header, except for its version
                 let at = 1 + random.below((IP_BYTES + TCP_BYTES - 1) as u64);
                 sent[at] = random.next() as u8;
             }
@@ -58,13 +58,13 @@ fn hostile_headers_harm_no_packet() {
                 sent.truncate(random.below(sent.len() as u64).max(1));
             }
             let Ok(went_on) = trial.run("hw_router", &sent) else {
-                continue; // the kernel takes no packet so short
+                continue; // the kernel refuses a packet this short
             };
             unharmed(info, &sent, &went_on);
             changed += u64::from(sent != went_on);
         }
-        println!("{}: {changed} headers were written anew", router.name);
-        // a level changes with the load of a time that a short test does not last
+        println!("{}: {changed} headers were rewritten", router.name);
+        // a level changes only with the load over a longer time than this test takes
         assert!(
             changed > 0 || info.carrier == Carrier::EcnBits,
             "{}",
@@ -109,14 +109,14 @@ fn hostile_headers_harm_no_connection() {
     assert_eq!(complaints(), before, "dmesg says more");
 }
 
-/// Waits until status says that so many connections go by losses.
+/// Waits until status reports that `n` connections react to losses only.
 fn wait_until_alone(n: u64, what: &str) {
     lab::wait_until(&format!("{n} of them {what}"), || {
         json(&["status"])["endpoints"][0]["counters"]["alone"] == n
     });
 }
 
-fn a_flow_falls_back_where_no_router_answers_and_status_says_so() {
+fn a_flow_falls_back_without_a_router_and_status_reports_it() {
     for control in controls() {
         let Some(info) = control.header_at_sockets() else {
             continue;
@@ -125,7 +125,7 @@ fn a_flow_falls_back_where_no_router_answers_and_status_says_so() {
         let name = format!("hwt_{}", control.name);
         succeeds(&["attach", control.name, "--name", &name]);
         path.source.netns.set_default_control(&name).unwrap();
-        // VCP, whose silence is a word for little load, has to see a queue
+        // VCP needs a queue: without one, a missing header means low load
         let narrow = "tbf rate 2mbit burst 5kb limit 60kb";
         path.router
             .tc(&format!("qdisc add dev {ROUTER_OUT} root {narrow}"))
@@ -135,7 +135,10 @@ fn a_flow_falls_back_where_no_router_answers_and_status_says_so() {
         let transfer = Transfer::start(&path);
         wait_until_alone(1, "without a router");
         let text = succeeds(&["status"]);
-        assert!(text.contains("1 of its connections go by losses"), "{text}");
+        assert!(
+            text.contains("1 of its connections react to losses"),
+            "{text}"
+        );
         let router = routers()
             .iter()
             .find(|r| r.header == Some(info.name))
@@ -161,7 +164,7 @@ fn a_flow_falls_back_where_no_router_answers_and_status_says_so() {
             let run = || Command::new("nft").arg(&rule).output();
             let output = path.router.netns.inside(run).unwrap();
             assert!(output.status.success(), "{output:?}");
-            wait_until_alone(1, "where the option is taken off");
+            wait_until_alone(1, "where the option is removed");
         }
         drop(transfer);
         wait_until_alone(0, "closed");
@@ -180,7 +183,7 @@ pub const TESTS: &[common::Test<'_>] = &[
         &hostile_headers_harm_no_connection,
     ),
     (
-        "a flow falls back where no router answers, and status says so",
-        &a_flow_falls_back_where_no_router_answers_and_status_says_so,
+        "a flow falls back without a router and status reports it",
+        &a_flow_falls_back_without_a_router_and_status_reports_it,
     ),
 ];

@@ -1,8 +1,9 @@
-//! What applications say, on the live kernel: downloads over an emulated path of
-//! 50 Mbit/s and 100 ms whose server sets socket options before it answers.
+//! The application interface on the running kernel: downloads over an emulated path of 50 Mbit/s
+//! and 100 ms, whose server sets socket options before it responds.
 //!
-//! It measures how long downloads take and the rates at which they start, which may be 5 % from the
-//! exact ones. A measurement that fails is repeated if cores were away meanwhile (tests/machine.rs).
+//! It measures how long downloads take and their initial rates, which may differ by 5 % from the
+//! exact ones. A failed measurement is repeated if other work used the cores meanwhile
+//! (tests/machine.rs).
 
 use crate::{common, lab};
 use std::io::{Read as _, Write as _};
@@ -20,17 +21,17 @@ const SERVER_ADDRESS: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 1);
 const CLIENT_PREFIX: &str = "10.78.0.0/16";
 const BYTES: usize = 500_000;
 
-/// The path and a cgroup whose processes may give hints; all of it goes with the value.
+/// The path and a cgroup whose processes may set hints, both removed with the value.
 struct Path {
     _cgroup: Cgroup,
 }
 
-/// A download as its two ends saw it.
+/// A download as its two ends recorded it.
 #[derive(Debug)]
 struct Seen {
-    /// From the request to the last byte.
+    /// Time from the request to the last byte.
     took_ms: u64,
-    /// What the server's socket said after its last write.
+    /// The server's TCP_STARTUP_INFO after its last write.
     info: Info,
     ssthresh_pkts: u32,
 }
@@ -43,7 +44,7 @@ impl Path {
             format!("net.ipv4.tcp_wmem={buffers}"),
             "net.ipv4.tcp_no_metrics_save=1".to_owned(),
         ];
-        let _ = lab::headwayctl(&["testbed", "down", TESTBED]).output(); // of a run that failed
+        let _ = lab::headwayctl(&["testbed", "down", TESTBED]).output(); // left by a failed run
         let mut up = vec!["testbed", "up", "--name", TESTBED];
         up.extend(["--rate", "50mbit", "--rtt", "100ms", "--buffer", "2000000B"]);
         for sysctl in &sysctls {
@@ -59,7 +60,7 @@ impl Path {
         Netns::find(&format!("headway-{TESTBED}-{name}")).unwrap()
     }
 
-    /// The server says something when it has the request, and answers in one write.
+    /// The server calls `say` when it has the request, and responds in one write.
     fn download(&self, control: &str, say: impl Fn(&TcpStream) + Send + 'static) -> Seen {
         let listener = Self::side("left1")
             .inside(|| {
@@ -74,7 +75,7 @@ impl Path {
             stream.read_exact(&mut [0u8; 3]).unwrap();
             say(&stream);
             stream.write_all(&vec![7u8; BYTES]).unwrap();
-            // its peer closes when it has all
+            // the client closes when it has everything
             assert_eq!(stream.read(&mut [0u8; 1]).unwrap(), 0);
             let info = get::<Info>(&stream, INFO).unwrap();
             (info, ssthresh_pkts(&stream))
@@ -98,7 +99,7 @@ impl Path {
         seen
     }
 
-    /// The same, which takes so many ms where the machine keeps time.
+    /// As `download`; must take this many ms, on a machine that is not disturbed.
     fn download_in(
         &self,
         ms: RangeInclusive<u64>,
@@ -110,7 +111,7 @@ impl Path {
         })
     }
 
-    /// The same, which is as it should be where the machine keeps time.
+    /// As `download`; must fulfil `is_right`, on a machine that is not disturbed.
     fn download_as(
         &self,
         what: &str,
@@ -122,7 +123,8 @@ impl Path {
     }
 }
 
-/// Whether a startup's rate is the path's, whose round trip the kernel measured, within 5 %.
+/// Whether a startup's rate is within 5 % of the exact one. The kernel measures the path's round
+/// trip.
 fn is_about(rate_bps: u64, exact_bps: u64) -> bool {
     rate_bps.abs_diff(exact_bps) < exact_bps / 20
 }
@@ -148,8 +150,8 @@ fn ssthresh_pkts(stream: &TcpStream) -> u32 {
 
 fn nothing(_: &TcpStream) {}
 
-/// What a server does that was told so many milliseconds from request to last byte: half
-/// a round trip has passed when it hears of them.
+/// A server whose response has to arrive so many milliseconds after the request was sent. Half a
+/// round trip has passed when the server reads the request.
 fn deadline_ms(total_ms: u64) -> impl Fn(&TcpStream) + Clone {
     move |stream| {
         set(stream, VOLUME, BYTES as u64).unwrap();
@@ -157,12 +159,13 @@ fn deadline_ms(total_ms: u64) -> impl Fn(&TcpStream) + Clone {
     }
 }
 
-/// 346 packets of 1500 bytes: 183 ms with the round trip at least, 610 ms in slow start.
-fn a_deadline_is_met_if_the_path_allows_and_else_the_start_is_slow() {
+/// 346 packets of 1500 bytes take at least 183 ms including the round trip, and 610 ms in slow
+/// start.
+fn a_deadline_is_met_if_possible_and_otherwise_slow_start_is_used() {
     let path = Path::new();
     succeeds(&["attach", "reno+mega-start", "--name", "hwt_ms"]);
     for total_ms in [250, 400] {
-        // the deadline itself, and what a shared machine takes at most
+        // up to the deadline, and 10 ms more on a shared machine
         let ms = total_ms / 2 + 1..=total_ms + 10;
         let exact_bps = 346 * 1500 * 8 * 1000 / (total_ms - 100);
         let what = format!("{exact_bps} bit/s and {ms:?} ms");
@@ -176,7 +179,7 @@ fn a_deadline_is_met_if_the_path_allows_and_else_the_start_is_slow() {
     }
 }
 
-fn a_rate_that_is_all_it_needs_ends_slow_start() {
+fn a_sufficient_rate_ends_slow_start() {
     let path = Path::new();
     succeeds(&["attach", "reno+mega-start", "--name", "hwt_ms"]);
     let rate = |stabilize: u32| {
@@ -185,11 +188,11 @@ fn a_rate_that_is_all_it_needs_ends_slow_start() {
             set(stream, STABILIZE, stabilize).unwrap();
         }
     };
-    // 10 Mbit/s are 83 packets in 100 ms, and no round trip of the emulator is shorter
+    // 10 Mbit/s are 83 packets in 100 ms, and the emulator has no shorter round trip
     let steady = path.download_as("ssthresh of 83 to 85 packets", "hwt_ms", rate(1), |seen| {
         (83..86).contains(&seen.ssthresh_pkts)
     });
-    // 263 packets are left after the first round trip, and 83 of them fit the next
+    // after the first round trip 263 packets are left, and 83 of them fit into the next
     let sooner = format!("sooner than in {} ms", steady.took_ms);
     let eager = path.download_as(&sooner, "hwt_ms", rate(0), |seen| {
         seen.took_ms < steady.took_ms
@@ -197,7 +200,7 @@ fn a_rate_that_is_all_it_needs_ends_slow_start() {
     assert_eq!(eager.ssthresh_pkts, i32::MAX as u32, "{eager:?}");
 }
 
-fn a_large_write_is_seen_whole() {
+fn a_startup_sees_the_size_of_a_large_write() {
     let path = Path::new();
     let original = ["--set", "js_max_bytes=0", "--set", "js_max_rate_kbps=0"];
     let attach = ["attach", "reno+jump-start", "--name", "hwt_js"];
@@ -210,7 +213,7 @@ fn a_large_write_is_seen_whole() {
     });
 }
 
-fn defaults_of_prefixes_hold_for_every_startup() {
+fn defaults_of_prefixes_apply_to_every_startup() {
     let path = Path::new();
     for (startup, tunables) in [
         ("mega-start", &[][..]),
@@ -240,14 +243,14 @@ fn defaults_of_prefixes_hold_for_every_startup() {
         assert_eq!(low.info.started_bps, 0, "{startup}: {low:?}");
         succeeds(&["detach", "hwt_any"]);
     }
-    // said when the request was there: late, but before the first byte
+    // set when the request arrived: late, but before the first byte of the response
     succeeds(&["attach", "reno+mega-start", "--name", "hwt_any"]);
     succeeds(&["hints", "unset", CLIENT_PREFIX]);
     let standard = path.download("hwt_any", |stream| set(stream, TYPE, 0u32).unwrap());
     assert_eq!(standard.info.started_bps, 0, "{standard:?}");
 }
 
-fn what_a_path_carried_is_remembered_for_its_lifetime() {
+fn a_paths_window_is_remembered_for_its_lifetime() {
     let path = Path::new();
     let automatic = ["attach", "reno+mega-start", "--set", "ms_automatic=off"];
     succeeds(&[&automatic[..], &["--name", "hwt_ms"]].concat());
@@ -258,7 +261,7 @@ fn what_a_path_carried_is_remembered_for_its_lifetime() {
         seen
     };
     let twice = || {
-        let _ = lab::headwayctl(&["hints", "forget"]).output(); // of a measurement before
+        let _ = lab::headwayctl(&["hints", "forget"]).output(); // left by an earlier measurement
         succeeds(&["hints", "remember", "2s"]);
         assert_eq!(saved(), serde_json::Value::Null);
         let first = download();
@@ -271,8 +274,8 @@ fn what_a_path_carried_is_remembered_for_its_lifetime() {
     common::holds(what, twice, |(first, saved, second)| {
         let [rtt_us, rate_bps] = ["min_rtt_us", "rate_bps"].map(|n| saved[n].as_u64().unwrap());
         let with_headers_bps = rate_bps * 1500 / 1448;
-        // the last round trips of slow start carried some hundred packets each
-        // the base RTT is 100 ms; TCP may read its clock some microseconds late when it sends
+        // the last round trips of slow start carried some hundred packets each. The base RTT is 100
+        // ms; TCP may read its clock some microseconds late when it sends.
         (99_900..110_000).contains(&rtt_us)
             && (5_000_000..50_000_000).contains(&rate_bps)
             && second.info.started_bps.abs_diff(with_headers_bps) < rate_bps / 50
@@ -290,20 +293,23 @@ fn what_a_path_carried_is_remembered_for_its_lifetime() {
 
 pub const TESTS: &[common::Test<'_>] = &[
     (
-        "a deadline is met if the path allows and else the start is slow",
-        &a_deadline_is_met_if_the_path_allows_and_else_the_start_is_slow,
+        "a deadline is met if possible and otherwise slow start is used",
+        &a_deadline_is_met_if_possible_and_otherwise_slow_start_is_used,
     ),
     (
-        "a rate that is all it needs ends slow start",
-        &a_rate_that_is_all_it_needs_ends_slow_start,
-    ),
-    ("a large write is seen whole", &a_large_write_is_seen_whole),
-    (
-        "what a path carried is remembered for its lifetime",
-        &what_a_path_carried_is_remembered_for_its_lifetime,
+        "a sufficient rate ends slow start",
+        &a_sufficient_rate_ends_slow_start,
     ),
     (
-        "defaults of prefixes hold for every startup",
-        &defaults_of_prefixes_hold_for_every_startup,
+        "a startup sees the size of a large write",
+        &a_startup_sees_the_size_of_a_large_write,
+    ),
+    (
+        "a path's window is remembered for its lifetime",
+        &a_paths_window_is_remembered_for_its_lifetime,
+    ),
+    (
+        "defaults of prefixes apply to every startup",
+        &defaults_of_prefixes_apply_to_every_startup,
     ),
 ];

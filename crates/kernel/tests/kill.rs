@@ -1,6 +1,6 @@
-//! headwayctl killed at random moments leaves nothing that `detach --all` does not
-//! remove, and connections of other programs go on. HEADWAY_KILLS sets how many, HEADWAY_SWAPS
-//! how many swaps under traffic.
+//! After headwayctl is killed at random moments, `detach --all` removes everything that is left,
+//! and connections of other programs continue. HEADWAY_KILLS sets the number of kills,
+//! HEADWAY_SWAPS the number of swaps under traffic.
 
 use crate::{common, lab};
 use std::process::Stdio;
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use crate::lab::{headwayctl, left_over, succeeds, Cgroup, Lab};
 
-/// What is killed, in turn; the second ones find something attached.
+/// The commands to kill, in turn; the second of each pair finds something attached.
 fn commands<'a>(netns: &'a str, cgroup: &'a str) -> Vec<Vec<&'a str>> {
     vec![
         vec!["attach", "cubic", "--name", "hwt_k", "--default-in", netns],
@@ -30,7 +30,7 @@ fn commands<'a>(netns: &'a str, cgroup: &'a str) -> Vec<Vec<&'a str>> {
     ]
 }
 
-/// Numbers below n that differ between runs: the moments are to be met by chance.
+/// Numbers below n that differ between runs, so that over many runs every moment is hit.
 fn random(n: u64) -> u64 {
     use std::hash::{BuildHasher as _, Hasher as _};
     std::collections::hash_map::RandomState::new()
@@ -39,7 +39,7 @@ fn random(n: u64) -> u64 {
         % n
 }
 
-/// How often, by the environment; 20 where it says nothing.
+/// The number of repetitions from the environment; 20 by default.
 fn number(variable: &str) -> u32 {
     let text = std::env::var(variable).ok();
     text.map_or(20, |text| text.parse().expect("it is a number"))
@@ -49,12 +49,12 @@ fn kills_leave_nothing() {
     let kills = number("HEADWAY_KILLS");
     let lab = Lab::new();
     let cgroup = Cgroup::enter();
-    cgroup.leave(); // the other connection is none of Headway's
+    cgroup.leave(); // the other connection does not use Headway
     let other = lab.connect(None);
     let (killing, ends) = std::sync::mpsc::channel::<()>();
     let other = other.carry_while(move || ends.try_recv() == Err(TryRecvError::Empty));
 
-    // how long each takes when nobody kills it
+    // the duration of each command without a kill
     let commands = commands(&lab.name, cgroup.name());
     let mut durations: Vec<Duration> = commands
         .iter()
@@ -89,7 +89,7 @@ fn kills_leave_nothing() {
         if child.wait().unwrap().code().is_none() {
             killed += 1;
         } else {
-            // when it was timed a core was elsewhere for a while
+            // the measured duration may be too long if other work used the cores
             durations[which] = durations[which].min(moment);
         }
         succeeds(&["detach", "--all"]);
@@ -103,7 +103,7 @@ fn kills_leave_nothing() {
     assert!(bytes > 1_000_000, "{bytes}");
 }
 
-fn many_at_once_do_not_get_in_each_others_way() {
+fn concurrent_commands_do_not_disturb_each_other() {
     let lab = Lab::new();
     for _ in 0..3 {
         let children: Vec<_> = (0..12)
@@ -144,7 +144,7 @@ fn hot_swaps_under_traffic_harm_no_connection() {
     let start = Instant::now();
     for i in 0..swaps as usize {
         if i % 10 == 0 {
-            // a connection that began with each of them, and outlives many
+            // a connection that starts with the present control and outlives many swaps
             let each = Duration::from_millis(300) + start.elapsed() / (i as u32 + 1) * 20;
             let until = Instant::now() + each;
             let goes_on = move || Instant::now() < until;
@@ -166,8 +166,8 @@ fn hot_swaps_under_traffic_harm_no_connection() {
 
 pub const TESTS: &[common::Test<'_>] = &[
     (
-        "many at once do not get in each other's way",
-        &many_at_once_do_not_get_in_each_others_way,
+        "concurrent commands do not disturb each other",
+        &concurrent_commands_do_not_disturb_each_other,
     ),
     ("kills leave nothing", &kills_leave_nothing),
     (

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only)
-/* A startup whose state does not fit icsk_ca_priv beside CUBIC's: slow start that
- * counts ACKs in the last word it may have. */
+/* A startup whose state does not fit into icsk_ca_priv together with CUBIC's: slow start that
+ * counts ACKs in the last word of its state. */
 #include "port/bpf/kernel.h"
 #include "port/cc.h"
 

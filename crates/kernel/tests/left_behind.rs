@@ -1,5 +1,5 @@
-//! What stays behind: nothing, however a command was attacked or ended, and what has to
-//! stay is said.
+//! Commands leave nothing, however they were attacked or ended. If something has to stay, an error
+//! names it.
 
 use crate::{common, lab};
 use std::fs::{self, File};
@@ -37,7 +37,7 @@ fn programs_that_start_others_and_ignore_signals_end() {
     up();
     let left = Netns::find(&format!("headway-{NAME}-left1")).unwrap();
     let inode = left.identity.1;
-    // each of them is a new process, and none hears SIGTERM
+    // each is a new process, and all ignore SIGTERM
     let script = "trap '' TERM; n=0; while [ $n -lt 400 ]; do sleep 100 & n=$((n+1)); \
                   sleep 0.01; done; sleep 100";
     let mut forking = headwayctl(&["testbed", "exec", "--name", NAME, "left1", "--"])
@@ -53,8 +53,8 @@ fn programs_that_start_others_and_ignore_signals_end() {
     assert!(!Path::new(ROOT).exists());
 }
 
-/// A cgroup whose processes not even SIGKILL ends; None: this machine has only cgroup2,
-/// where it does.
+/// A cgroup whose processes even SIGKILL does not end; None: this machine has only cgroup2, where
+/// SIGKILL does.
 struct Frozen(std::path::PathBuf);
 
 impl Frozen {
@@ -82,7 +82,7 @@ impl Drop for Frozen {
     }
 }
 
-fn what_does_not_end_is_named_and_stays_for_the_next_down() {
+fn processes_that_do_not_end_are_named_and_left_for_the_next_down() {
     up();
     succeeds(&["testbed", "up", "--name", "hwt-other"]);
     let mut sleeping = headwayctl(&["testbed", "exec", "--name", NAME, "right1", "--"])
@@ -105,7 +105,7 @@ fn what_does_not_end_is_named_and_stays_for_the_next_down() {
                 "{line}"
             );
             let status = json(&["testbed", "status"]);
-            assert_eq!(status["testbeds"].as_array().unwrap().len(), 1); // the other has gone
+            assert_eq!(status["testbeds"].as_array().unwrap().len(), 1); // the other was removed
             assert_eq!(status["testbeds"][0]["alive"], true);
         }
     }
@@ -114,7 +114,7 @@ fn what_does_not_end_is_named_and_stays_for_the_next_down() {
     assert!(!Path::new(ROOT).exists());
 }
 
-fn an_emulator_whose_state_is_lost_is_seen_and_removed() {
+fn an_emulator_whose_state_is_lost_is_listed_and_removed() {
     let state = format!("{ROOT}/testbed/{NAME}.json");
     for (how, down) in [("cut", NAME), ("deleted", "--all")] {
         let pid = up()["emulator"]["pid"].as_u64().unwrap();
@@ -139,7 +139,7 @@ fn an_emulator_whose_state_is_lost_is_seen_and_removed() {
         assert!(!Path::new(&format!("/run/netns/headway-{NAME}-left1")).exists());
         assert!(!Path::new(ROOT).exists());
     }
-    // neither file nor name, only the process
+    // without file and name, only the process is left
     let pid = up()["emulator"]["pid"].as_u64().unwrap();
     fs::remove_dir_all(ROOT).unwrap();
     for side in ["left1", "right1"] {
@@ -149,7 +149,7 @@ fn an_emulator_whose_state_is_lost_is_seen_and_removed() {
     assert!(!is_running(pid));
 }
 
-/// A full disk at a folder, for as long as the value.
+/// A full disk at a folder, while the value exists.
 struct Full(String);
 
 impl Full {
@@ -172,7 +172,7 @@ impl Drop for Full {
     }
 }
 
-fn attach_that_cannot_note_the_default_leaves_nothing_attached() {
+fn attach_that_cannot_record_the_default_leaves_nothing_attached() {
     let lab = Lab::new();
     let attach = [
         "attach",
@@ -188,13 +188,13 @@ fn attach_that_cannot_note_the_default_leaves_nothing_attached() {
         assert!(line.contains("No space left"), "{line}");
         assert_eq!(attached("hwt_d"), None);
         assert_eq!(lab.default(), "reno");
-        // one that was there stays as it was
+        // a control attached before stays as it is
         succeeds(&["attach", "cubic", "--name", "hwt_d"]);
         fails(&attach, 1);
         assert_eq!(attached("hwt_d").unwrap()["control"], "cubic");
         succeeds(&["detach", "hwt_d"]);
     }
-    // replaced, and then its link cannot be pinned: the old one is put back
+    // replaced, but its link cannot be pinned: the old control is restored
     succeeds(&["attach", "htcp", "--name", "hwt_d"]);
     let pin = format!("{ROOT}/bpf/hwt_d");
     let c_pin = std::ffi::CString::new(pin.as_str()).unwrap();
@@ -205,10 +205,10 @@ fn attach_that_cannot_note_the_default_leaves_nothing_attached() {
     let line = fails(&["attach", "cubic", "--name", "hwt_d"], 3);
     assert!(line.contains("pin"), "{line}");
     assert_eq!(attached("hwt_d").unwrap()["control"], "htcp");
-    // what is no pin goes with all
+    // a file that is not a pin is removed by `detach --all`
     succeeds(&["detach", "--all"]);
     assert_eq!(lab::left_attached(), Vec::<String>::new());
-    // and with room it works
+    // and with free space it works
     succeeds(&attach);
     assert_eq!(lab.default(), "hwt_d");
     succeeds(&["detach", "--all"]);
@@ -216,7 +216,7 @@ fn attach_that_cannot_note_the_default_leaves_nothing_attached() {
     assert_eq!(lab.default(), "reno");
 }
 
-fn what_never_was_leaves_no_file() {
+fn commands_without_effect_leave_no_file() {
     for (arguments, exit_status) in [
         (&["testbed", "down", "hwt-never"][..], 2),
         (
@@ -233,7 +233,7 @@ fn what_never_was_leaves_no_file() {
         succeeds(arguments);
         assert!(!Path::new(ROOT).exists(), "{arguments:?}");
     }
-    // a name for a namespace that `up` was killed before it could give it
+    // a name to which `up` was killed before it could mount a namespace
     up();
     let host = format!("/run/netns/headway-{NAME}-left1");
     lab::ip(&["netns", "del", &format!("headway-{NAME}-left1")]);
@@ -243,7 +243,7 @@ fn what_never_was_leaves_no_file() {
     assert!(!Path::new(ROOT).exists());
 }
 
-fn a_lock_is_roots_alone_and_who_waits_is_told_for_whom() {
+fn a_lock_is_roots_alone_and_a_waiting_command_names_its_holder() {
     let path = format!("{ROOT}/lock");
     succeeds(&["attach", "reno", "--name", "hwt_l"]);
     assert_eq!(
@@ -273,7 +273,7 @@ fn a_lock_is_roots_alone_and_who_waits_is_told_for_whom() {
     assert!(waiting.wait().unwrap().success());
     assert_eq!(lab::left_attached(), Vec::<String>::new());
 
-    // and never behind a link
+    // and a lock is never taken through a link
     let target = std::env::temp_dir().join(format!("hwt-kept-{}", std::process::id()));
     fs::write(&target, "kept").unwrap();
     fs::DirBuilder::new().mode(0o755).create(ROOT).unwrap();
@@ -286,7 +286,7 @@ fn a_lock_is_roots_alone_and_who_waits_is_told_for_whom() {
     assert!(!Path::new(ROOT).exists());
 }
 
-/// A proxy on the gateway of a testbed, when it takes connections.
+/// A proxy on a testbed's gateway; waits until it accepts connections.
 fn proxy() -> Child {
     let proxy = headwayctl(&["testbed", "exec", "--name", NAME, "gateway", "--"])
         .arg(env!("CARGO_BIN_EXE_headwayctl"))
@@ -307,7 +307,7 @@ fn proxy() -> Child {
     proxy
 }
 
-fn a_proxy_is_in_status_and_ends_with_everything_also_one_that_was_killed() {
+fn status_lists_proxies_and_detach_all_removes_running_and_killed_ones() {
     json(&["testbed", "up", "--name", NAME, "--preset", "geo-gateway"]);
     let rules = || {
         let list = ["testbed", "exec", "--name", NAME, "gateway", "--"];
@@ -323,10 +323,10 @@ fn a_proxy_is_in_status_and_ends_with_everything_also_one_that_was_killed() {
     let status = json(&["status"]);
     assert_eq!(status["proxies"].as_array().unwrap().len(), 0);
     assert_eq!(status["killed_proxies"][0], "pep");
-    assert!(rules().contains("headway"), "what a killed one leaves");
+    assert!(rules().contains("headway"), "the rules of a killed proxy");
     let told = json(&["detach", "--all", "--dry-run"]);
     assert_eq!(told["proxies"][0], "pep");
-    assert!(rules().contains("headway"), "a dry run takes nothing");
+    assert!(rules().contains("headway"), "a dry run removes nothing");
     assert_eq!(json(&["detach", "--all"])["proxies"][0], "pep");
     assert_eq!(rules(), "");
     let mut second = proxy();
@@ -340,7 +340,7 @@ fn a_proxy_is_in_status_and_ends_with_everything_also_one_that_was_killed() {
     assert!(!Path::new(ROOT).exists());
 }
 
-fn a_testbed_goes_with_what_a_killed_proxy_in_it_left_and_leaves_those_of_others() {
+fn removing_a_testbed_removes_only_the_files_of_its_killed_proxies() {
     let lab = Lab::new();
     json(&["testbed", "up", "--name", NAME, "--preset", "geo-gateway"]);
     let mut first = proxy();
@@ -348,7 +348,7 @@ fn a_testbed_goes_with_what_a_killed_proxy_in_it_left_and_leaves_those_of_others
     let killed = Command::new("kill").args(["-9", &pid]).status().unwrap();
     assert!(killed.success());
     first.wait().unwrap();
-    // one elsewhere that was killed, too
+    // a second killed proxy, in another namespace
     let folder = format!("{ROOT}/pep");
     let other = Netns::find(&lab.name).unwrap().identity;
     for (file, text) in [
@@ -373,31 +373,31 @@ pub const TESTS: &[common::Test<'_>] = &[
         &programs_that_start_others_and_ignore_signals_end,
     ),
     (
-        "what does not end is named and stays for the next down",
-        &what_does_not_end_is_named_and_stays_for_the_next_down,
+        "processes that do not end are named and left for the next down",
+        &processes_that_do_not_end_are_named_and_left_for_the_next_down,
     ),
     (
-        "an emulator whose state is lost is seen and removed",
-        &an_emulator_whose_state_is_lost_is_seen_and_removed,
+        "an emulator whose state is lost is listed and removed",
+        &an_emulator_whose_state_is_lost_is_listed_and_removed,
     ),
     (
-        "attach that cannot note the default leaves nothing attached",
-        &attach_that_cannot_note_the_default_leaves_nothing_attached,
+        "attach that cannot record the default leaves nothing attached",
+        &attach_that_cannot_record_the_default_leaves_nothing_attached,
     ),
     (
-        "what never was leaves no file",
-        &what_never_was_leaves_no_file,
+        "commands without effect leave no file",
+        &commands_without_effect_leave_no_file,
     ),
     (
-        "a lock is root's alone, and who waits is told for whom",
-        &a_lock_is_roots_alone_and_who_waits_is_told_for_whom,
+        "a lock is root's alone and a waiting command names its holder",
+        &a_lock_is_roots_alone_and_a_waiting_command_names_its_holder,
     ),
     (
-        "a proxy is in status, and ends with everything, also one that was killed",
-        &a_proxy_is_in_status_and_ends_with_everything_also_one_that_was_killed,
+        "status lists proxies and detach all removes running and killed ones",
+        &status_lists_proxies_and_detach_all_removes_running_and_killed_ones,
     ),
     (
-        "a testbed goes with what a killed proxy in it left, and leaves those of others",
-        &a_testbed_goes_with_what_a_killed_proxy_in_it_left_and_leaves_those_of_others,
+        "removing a testbed removes only the files of its killed proxies",
+        &removing_a_testbed_removes_only_the_files_of_its_killed_proxies,
     ),
 ];

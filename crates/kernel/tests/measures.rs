@@ -1,6 +1,6 @@
-//! The live kernel, in suites that measure rates and durations. A core that others use disturbs
-//! them: a measurement that fails is made again if cores were away meanwhile (tests/machine.rs),
-//! and with HEADWAY_BESIDE set the test fails at once, to be run once more, alone.
+//! Suites on the running kernel that measure rates and durations. Other work on the cores disturbs
+//! them: a failed measurement is repeated if other work used the cores meanwhile
+//! (tests/machine.rs). With HEADWAY_BESIDE set, the test fails at once, to be run again alone.
 
 mod attach;
 mod common;

@@ -1,9 +1,9 @@
-//! A protocol of three new files (tests/protocol: header, router, control; tests/two_bits with
-//! its header in the ECN bits) is added by naming their folder when headwayctl is built, and
-//! runs live: a host, a router, another host. Nothing else of the tree is touched.
+//! Adds a protocol of three new files (tests/protocol: header, router, control; tests/two_bits has
+//! its header in the ECN bits) by naming their folder when headwayctl is built, and runs it live: a
+//! host, a router, another host. No other file of the tree is changed.
 //!
-//! It runs cargo and git, and measures rates over a second or two, which may be 5 % off; on a
-//! machine that takes cores away the measurement is made again (tests/machine.rs).
+//! It runs cargo and git, and measures rates over a second or two, which may be 5 % off. If other
+//! work used the cores meanwhile, the measurement is repeated (tests/machine.rs).
 
 mod common;
 #[path = "../../../tests/further.rs"]
@@ -28,7 +28,7 @@ use serde_json::Value;
 use transfer::Transfer;
 
 const CONTROL: &str = "hwt_explicit_ss";
-/// Of a full packet with timestamps and the header, and of what it carries.
+/// Sizes of a full packet with timestamps and the header, and of its payload.
 const IP_BYTES: f64 = 1500.0;
 const PAYLOAD_BYTES: f64 = 1500.0 - 20.0 - 20.0 - 12.0 - 12.0;
 
@@ -36,7 +36,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// What differs from what is committed, files that are new among it.
+/// Changes compared with the commit, including new files.
 fn changes() -> Option<String> {
     let mut git = Command::new("git");
     git.args(["status", "--porcelain", "--untracked-files=all"]);
@@ -46,7 +46,7 @@ fn changes() -> Option<String> {
         .then(|| String::from_utf8_lossy(&told.stdout).into_owned())
 }
 
-/// headwayctl as a build with the folders makes it.
+/// Builds headwayctl with the protocol's folders.
 fn build() -> PathBuf {
     let (_, folder) = further::built(Path::new(env!("CARGO_TARGET_TMPDIR")), "kernel_further");
     folder.join("headwayctl")
@@ -73,7 +73,7 @@ impl Built {
         self.route(path, "explicit-rate", &format!("rate_kbps={rate_kbps}"));
     }
 
-    /// A router's algorithm where packets leave for the sink, on a link that is never full.
+    /// Attaches a router's algorithm at the device towards the sink, on a link that is never full.
     fn route(&self, path: &RoutedPath, name: &str, set: &str) {
         let netns = path.router.path();
         let at = ["--netns", &netns, "--dev", ROUTER_OUT];
@@ -81,7 +81,7 @@ impl Built {
         self.succeeds(&[&["router", name], &link[..], &at].concat());
     }
 
-    /// Headers leave a host whole.
+    /// Starts to write headers at a host's device.
     fn let_out(&self, host: &Namespace) {
         let netns = host.path();
         self.succeeds(&["host", "headers", "--netns", &netns, "--dev", HOST_DEVICE]);
@@ -92,12 +92,12 @@ impl Built {
     }
 }
 
-/// IP bits per second that arrive meanwhile.
+/// IP bits per second that arrive during this time.
 fn rate_bps(transfer: &Transfer, meanwhile: Duration) -> f64 {
     transfer.bytes_per_s(meanwhile) / PAYLOAD_BYTES * IP_BYTES * 8.0
 }
 
-/// The rate of a transfer, which has to be this within a share.
+/// Checks that the rate of a transfer is within a share of `want_bps`.
 fn has_rate(transfer: &Transfer, want_bps: f64, within: f64, meanwhile: Duration) {
     let measured = common::holds(
         &format!("of {want_bps} bit/s"),
@@ -115,7 +115,7 @@ fn the_sender_obeys_the_rate_that_the_router_writes(built: &Built) {
     let transfer = Transfer::start(&path);
     for rate_kbps in [4000, 40_000, 10_000] {
         built.allow(&path, rate_kbps);
-        // what was in the buffers at the old rate goes first
+        // buffers still contain data sent at the old rate
         thread::sleep(Duration::from_millis(500));
         has_rate(
             &transfer,
@@ -130,7 +130,10 @@ fn the_sender_obeys_the_rate_that_the_router_writes(built: &Built) {
     let router = &status["routers"][0]["counters"];
     assert_eq!(router["allowed_bps"], 10_000_000, "{router}");
     assert!(router["headers"].as_u64() > Some(1000), "{router}");
-    assert_eq!(router["lowered"], router["headers"], "all ask for all");
+    assert_eq!(
+        router["lowered"], router["headers"],
+        "every header asks for the highest rate"
+    );
     let endpoint = &status["endpoints"][0];
     assert_eq!(endpoint["header"], "explicit-rate");
     assert_eq!(endpoint["control"], CONTROL);
@@ -142,15 +145,15 @@ fn the_sender_obeys_the_rate_that_the_router_writes(built: &Built) {
     built.succeeds(&["detach", "--all"]);
 }
 
-/// Packets of sockets with other controls stay as they are, whoever attached what.
-fn who_has_another_control_sends_no_header(built: &Built) {
+/// Packets of sockets with other controls stay unchanged, whichever process attached the programs.
+fn sockets_with_other_controls_send_no_header(built: &Built) {
     let path = RoutedPath::new(true).unwrap();
     built.succeeds(&["attach", "explicit"]);
     path.source.netns.set_default_control("reno").unwrap();
     built.allow(&path, 4000);
     let transfer = Transfer::start(&path);
     let sent = || rate_bps(&transfer, Duration::from_secs(1));
-    common::holds("bit/s that nobody keeps down", sent, |bps| *bps > 40e6);
+    common::holds("bit/s without a limit", sent, |bps| *bps > 40e6);
     drop(transfer);
     let status = built.status();
     assert_eq!(status["routers"][0]["counters"]["headers"], 0);
@@ -158,7 +161,7 @@ fn who_has_another_control_sends_no_header(built: &Built) {
     built.succeeds(&["detach", "--all"]);
 }
 
-fn a_router_behind_the_queue_is_called_for_what_leaves(built: &Built) {
+fn a_router_behind_the_queue_sees_departing_packets(built: &Built) {
     let path = RoutedPath::new(true).unwrap();
     built.succeeds(&["attach", "explicit"]);
     path.source.netns.set_default_control(CONTROL).unwrap();
@@ -190,7 +193,7 @@ fn a_header_in_the_ecn_bits_is_written_read_and_answered(built: &Built) {
     };
     let begin = |level: &str| {
         built.route(&path, "two-bits", level);
-        thread::sleep(Duration::from_secs(1)); // what was in the buffers goes first
+        thread::sleep(Duration::from_secs(1)); // until the buffers are empty
     };
     begin("level=3");
     has_rate(&transfer, 2e6, 0.05, Duration::from_secs(2));
@@ -201,7 +204,7 @@ fn a_header_in_the_ecn_bits_is_written_read_and_answered(built: &Built) {
         let after = timers();
         (rate_bps, (after[0] - before[0]) / (after[1] - before[1]))
     };
-    // the router's two timers, which do not know of each other, as far as packets are not apart
+    // the router's two independent timers, which fire only when packets arrive
     let what = "bit/s of 8 million, calls of the short timer for one of the long one";
     let measured = common::holds(what, rate_and_times, |(rate_bps, by_time)| {
         (rate_bps / 8e6 - 1.0).abs() < 0.05 && (2.5..3.6).contains(by_time)
@@ -225,16 +228,13 @@ fn a_header_in_the_ecn_bits_is_written_read_and_answered(built: &Built) {
         "{counters}"
     );
     let written = &status["headers_out"][0]["counters"]["bits_written"];
-    assert_eq!(
-        written, &counters["sent"],
-        "every buffer leaves by the device"
-    );
+    assert_eq!(written, &counters["sent"], "every buffer passes the device");
     let counters = built.router()["counters"].clone();
     assert!(counters["written"].as_u64() > Some(1000), "{counters}");
     built.succeeds(&["detach", "--all"]);
 }
 
-/// The device's own queue, where a virtual one of the told rate would be empty.
+/// The router uses the device's own queue. A virtual queue at the configured rate would be empty.
 fn the_queue_may_be_the_devices_own(built: &Built) {
     const LIMIT_BYTES: u64 = 60_000;
     let path = RoutedPath::new(true).unwrap();
@@ -283,7 +283,7 @@ fn the_queue_may_be_the_devices_own(built: &Built) {
     built.succeeds(&["detach", "--all"]);
 }
 
-/// Where TCP has agreed on ECN the bits are its own.
+/// If TCP negotiated ECN, the bits belong to TCP.
 fn a_connection_with_ecn_keeps_its_bits(built: &Built) {
     let path = RoutedPath::new(true).unwrap();
     built.succeeds(&["attach", "two_bits"]);
@@ -307,7 +307,7 @@ fn a_connection_with_ecn_keeps_its_bits(built: &Built) {
     built.succeeds(&["detach", "--all"]);
 }
 
-/// SACK blocks and whether the header is there, of an ACK in a frame.
+/// The number of SACK blocks and whether the header is present, for an ACK in a frame.
 fn of_ack(frame: &[u8]) -> Option<(usize, bool)> {
     let ip = frame.get(14..)?;
     let tcp = ip.get(usize::from(ip[0] & 15) * 4..)?;
@@ -337,7 +337,7 @@ fn of_ack(frame: &[u8]) -> Option<(usize, bool)> {
     (ip[9] == 6 && data == 0 && tcp[13] == 16).then_some((blocks, answers))
 }
 
-/// Packets are lost in many places: three SACK blocks and timestamps leave no room.
+/// Packets are lost in many places: three SACK blocks and timestamps leave no room for the header.
 fn sack_blocks_give_way_to_the_answer(built: &Built) {
     for lets_out in [false, true] {
         let path = RoutedPath::new(true).unwrap();
@@ -383,7 +383,7 @@ fn sack_blocks_give_way_to_the_answer(built: &Built) {
     }
 }
 
-fn it_comes_and_goes_with_its_control(built: &Built) {
+fn the_header_program_comes_and_goes_with_its_control(built: &Built) {
     let endpoints = || {
         let status = built.status();
         status["endpoints"].as_array().unwrap().len()
@@ -400,15 +400,15 @@ fn it_comes_and_goes_with_its_control(built: &Built) {
         "{line}"
     );
     built.succeeds(&["attach", "reno", "--name", CONTROL]);
-    assert_eq!(endpoints(), 0, "of what was replaced");
+    assert_eq!(endpoints(), 0, "of the replaced control");
     built.succeeds(&["attach", "explicit"]);
     assert_eq!(endpoints(), 1);
     built.succeeds(&["detach", CONTROL]);
     assert_eq!(endpoints(), 0);
-    // a command that was killed half-way: the control is gone, its program is not
+    // a command killed halfway: the control is detached, its program is not
     built.succeeds(&["attach", "explicit"]);
     fs::remove_file(format!("/run/headway-hwt/bpf/{CONTROL}")).unwrap();
-    lab::wait_until("it is gone", || {
+    lab::wait_until("the control is detached", || {
         built.status()["attached"].as_array().unwrap().is_empty()
     });
     assert_eq!(endpoints(), 1);
@@ -421,17 +421,16 @@ fn it_comes_and_goes_with_its_control(built: &Built) {
 fn main() {
     let before = changes();
     let built = match common::reason_to_skip() {
-        Some(_) => Built(PathBuf::new()), // which the run of the tests will tell
+        Some(_) => Built(PathBuf::new()), // the run of the tests reports it
         None => Built(build()),
     };
     let tests: &[common::Test<'_>] = &[
         ("the sender obeys the rate that the router writes", &|| {
             the_sender_obeys_the_rate_that_the_router_writes(&built)
         }),
-        (
-            "a router behind the queue is called for what leaves",
-            &|| a_router_behind_the_queue_is_called_for_what_leaves(&built),
-        ),
+        ("a router behind the queue sees departing packets", &|| {
+            a_router_behind_the_queue_sees_departing_packets(&built)
+        }),
         (
             "a header in the ecn bits is written, read and answered",
             &|| a_header_in_the_ecn_bits_is_written_read_and_answered(&built),
@@ -445,12 +444,15 @@ fn main() {
         ("sack blocks give way to the answer", &|| {
             sack_blocks_give_way_to_the_answer(&built);
         }),
-        ("who has another control sends no header", &|| {
-            who_has_another_control_sends_no_header(&built);
+        ("sockets with other controls send no header", &|| {
+            sockets_with_other_controls_send_no_header(&built);
         }),
-        ("it comes and goes with its control", &|| {
-            it_comes_and_goes_with_its_control(&built);
-        }),
+        (
+            "the header program comes and goes with its control",
+            &|| {
+                the_header_program_comes_and_goes_with_its_control(&built);
+            },
+        ),
         ("nothing else of the tree is touched", &|| {
             assert_eq!(before, changes());
         }),

@@ -1,8 +1,9 @@
-//! Quick-Start over a path of the emulator with a router in the middle: a server, a
-//! router's namespace, and a client behind 100 Mbit/s and 100 ms.
+//! Quick-Start over an emulated path with a router in the middle: a server, a router's namespace,
+//! and a client behind 100 Mbit/s and 100 ms.
 //!
-//! It measures how long downloads take; one that the path determines may take 15 % longer. A
-//! measurement that fails is repeated if cores were away meanwhile (tests/machine.rs).
+//! It measures how long downloads take. A download whose time is determined by the path may take 15
+//! % longer. A failed measurement is repeated if other work used the cores meanwhile
+//! (tests/machine.rs).
 
 mod path;
 
@@ -22,7 +23,7 @@ fn n(host: &Value, counter: &str) -> u64 {
 fn a_granted_rate_shortens_a_download_and_is_reported() {
     let mut whole = None;
     let mut downloads = || {
-        drop(whole.take()); // of a measurement before
+        drop(whole.take()); // left by an earlier measurement
         let path = whole.insert(Path::with_hosts(true));
         path.router(&["--rate", "100mbit"]);
         let slow = path.download("cubic");
@@ -48,7 +49,7 @@ fn a_granted_rate_shortens_a_download_and_is_reported() {
         assert_eq!(n(&router, counter), 1, "{router}");
     }
     assert_eq!(n(&router, "granted_bps"), 81_920_000);
-    // the last requests, with the reason why it was lowered
+    // the last requests, with the reason why the rate was lowered
     let (there, here) = (&router["events"][0], &server["recent"][0]);
     assert_eq!(here["asked_bps"], 163_840_000, "{here}");
     assert_eq!(here["granted_bps"], 81_920_000, "{here}");
@@ -81,8 +82,8 @@ fn a_granted_rate_shortens_a_download_and_is_reported() {
 fn a_request_with_data_costs_a_round_trip_more() {
     let mut whole = None;
     let mut download = || {
-        drop(whole.take()); // of a measurement before
-        let path = Path::with_hosts(false); // nobody knows how much it will be
+        drop(whole.take()); // left by an earlier measurement
+        let path = Path::with_hosts(false); // the volume is unknown
         path.router(&["--rate", "100mbit"]);
         let cgroup = Cgroup::enter();
         succeeds(&["hints", "attach", "--cgroup", cgroup.name()]);
@@ -105,7 +106,7 @@ fn a_request_with_data_costs_a_round_trip_more() {
     assert_eq!(path.damaged(), 0);
 }
 
-fn what_an_earlier_connection_was_granted_is_not_the_next_ones() {
+fn a_grant_is_not_passed_on_to_the_next_connection() {
     let path = Path::with_hosts(true);
     path.router(&["--rate", "100mbit"]);
     path.keep_ports();
@@ -117,9 +118,9 @@ fn what_an_earlier_connection_was_granted_is_not_the_next_ones() {
     assert_eq!(n(&path.host(SERVER), "requests"), 1);
 }
 
-fn a_router_that_takes_no_part_is_noticed() {
+fn a_router_that_does_not_take_part_is_detected() {
     let path = Path::with_hosts(true);
-    // of the two routers one approves, at the server's own device
+    // only one of the two routers approves, the one at the server's device
     let first = [
         "router",
         "attach",
@@ -144,7 +145,7 @@ fn a_router_that_takes_no_part_is_noticed() {
     assert_eq!(path.damaged(), 0);
 }
 
-fn where_options_are_dropped_the_connection_begins_without() {
+fn if_options_are_dropped_the_connection_starts_without_them() {
     let path = Path::with_hosts(true);
     path.router(&["--rate", "100mbit"]);
     let mut nft = Command::new("ip")
@@ -161,7 +162,7 @@ fn where_options_are_dropped_the_connection_begins_without() {
         .unwrap();
     assert!(nft.wait().unwrap().success());
     let took = path.download("hwq_qs");
-    assert!(took > Duration::from_secs(1), "{took:?}"); // the SYN-ACK came again
+    assert!(took > Duration::from_secs(1), "{took:?}"); // the SYN-ACK was retransmitted
     let server = path.host(SERVER);
     assert_eq!(n(&server, "requests"), 1);
     assert_eq!(n(&server, "lost"), 1, "{server}");
@@ -183,7 +184,7 @@ fn a_full_link_refuses_and_the_refusal_is_reported() {
     let router = path.router_status();
     assert_eq!(n(&router, "denials"), 1, "{router}");
     let reason = router["events"][0]["reason"].as_str().unwrap();
-    assert!(reason.contains("0.05 Mbit/s are all"), "{reason}");
+    assert!(reason.contains("allows 0.05 Mbit/s in total"), "{reason}");
     assert_eq!(server["recent"][0]["reason"], "not answered");
     assert_eq!(n(&router, "reports"), 1, "{router}");
 }
@@ -205,11 +206,11 @@ fn wireshark_reads_what_is_on_the_wire() {
         .spawn()
         .unwrap();
     let captured = || std::fs::metadata(&file).map_or(0, |m| m.len());
-    // it captures once the file has its head
+    // tcpdump captures once the file has its header
     lab::wait_until("tcpdump begins", || captured() >= 24);
     path.download("hwq_qs");
     lab::wait_until("all is written", || captured() > BYTES as u64);
-    // SAFETY: a child of ours that was not waited for.
+    // SAFETY: our child process, which has not been waited for.
     unsafe { libc::kill(capture.id() as i32, libc::SIGTERM) };
     capture.wait().unwrap();
     let tshark = |arguments: &[&str]| {
@@ -226,8 +227,7 @@ fn wireshark_reads_what_is_on_the_wire() {
             .unwrap();
         String::from_utf8(output.stdout).unwrap()
     };
-    // a sum of zero is written as 0xffff by Linux, which is the same and which tshark
-    // calls bad
+    // Linux writes a checksum of zero as 0xffff, which is equivalent but which tshark calls bad
     let bad = tshark(&[
         "-Y",
         "ip.checksum.status == 0 || (tcp.checksum.status == 0 && tcp.checksum != 0xffff)",
@@ -246,7 +246,7 @@ fn wireshark_reads_what_is_on_the_wire() {
     }
 }
 
-fn what_is_at_a_device_goes_with_it_and_by_command() {
+fn programs_end_with_their_device_or_by_command() {
     let path = Path::with_hosts(true);
     path.router(&[
         "--rate",
@@ -263,8 +263,10 @@ fn what_is_at_a_device_goes_with_it_and_by_command() {
     assert_eq!(json(&["status"])["routers"], serde_json::json!([]));
     assert_eq!(path.host(SERVER)["complete"], true);
     run(&format!("ip -n {SERVER} link del vs"));
-    lab::wait_until("it goes", || path.host(SERVER)["complete"] == false);
-    // a testbed takes what is at its own hosts' devices with it
+    lab::wait_until("a program is detached", || {
+        path.host(SERVER)["complete"] == false
+    });
+    // removing a testbed removes the programs at its own hosts' devices
     assert_eq!(path.host(CLIENT)["complete"], true);
     succeeds(&["testbed", "down", TESTBED]);
     let status = json(&["status"]);
@@ -345,16 +347,16 @@ pub const TESTS: &[common::Test<'_>] = &[
         &a_request_with_data_costs_a_round_trip_more,
     ),
     (
-        "what an earlier connection was granted is not the next one's",
-        &what_an_earlier_connection_was_granted_is_not_the_next_ones,
+        "a grant is not passed on to the next connection",
+        &a_grant_is_not_passed_on_to_the_next_connection,
     ),
     (
-        "a router that takes no part is noticed",
-        &a_router_that_takes_no_part_is_noticed,
+        "a router that does not take part is detected",
+        &a_router_that_does_not_take_part_is_detected,
     ),
     (
-        "where options are dropped the connection begins without",
-        &where_options_are_dropped_the_connection_begins_without,
+        "if options are dropped the connection starts without them",
+        &if_options_are_dropped_the_connection_starts_without_them,
     ),
     (
         "a full link refuses and the refusal is reported",
@@ -365,7 +367,7 @@ pub const TESTS: &[common::Test<'_>] = &[
         &wireshark_reads_what_is_on_the_wire,
     ),
     (
-        "what is at a device goes with it and by command",
-        &what_is_at_a_device_goes_with_it_and_by_command,
+        "programs end with their device or by command",
+        &programs_end_with_their_device_or_by_command,
     ),
 ];

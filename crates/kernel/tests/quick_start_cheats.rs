@@ -1,8 +1,7 @@
-//! Receivers that lie about what the path approved (RFC 4782, sections 9.1 and 3.4),
-//! against the live host: a receiver of the test's own on the raw device opposite,
-//! and a router that lowers every request. What is predicted: each step of the rate
-//! that is claimed beyond the approved one is two bits of the nonce that the receiver
-//! does not know, so one lie in 4^steps gets through.
+//! Receivers that lie about the approved rate (RFC 4782, sections 9.1 and 3.4), against the real
+//! host. The test acts as the receiver on the raw device opposite, and a router lowers every
+//! request. Prediction: for each step of the rate that the receiver claims beyond the approved one,
+//! it does not know two bits of the nonce, so one lie in 4^steps succeeds.
 
 use crate::{common, lab};
 use std::io;
@@ -20,7 +19,8 @@ const RECEIVER_ADDRESS: Ipv4Addr = Ipv4Addr::new(10, 99, 0, 2);
 const SERVER_MAC: [u8; 6] = [2, 0, 0, 0, 0, 1];
 const RECEIVER_MAC: [u8; 6] = [2, 0, 0, 0, 0, 2];
 const PORT: u16 = 5001;
-/// What the server asks for, 40 kbit/s times 2 to its power, and what the router leaves.
+/// The rate that the server asks for, 40 kbit/s times 2 to this power, and the rate that the router
+/// leaves.
 const ASKED: u8 = 8;
 const APPROVED: u8 = 5;
 const REQUEST_OPTION: u8 = 25;
@@ -35,9 +35,9 @@ fn run(line: &str) {
     assert!(output.status.success(), "{line}: {output:?}");
 }
 
-/// A server that asks for rates behind a router, and opposite a device without IP.
+/// A server that requests rates behind a router, opposite a device without IP.
 struct Path {
-    /// None once the path goes: a socket that is left keeps its control.
+    /// None while the path is removed: an open socket would keep its control.
     listener: Option<TcpListener>,
     raw: OwnedFd,
     next_port: u16,
@@ -129,7 +129,7 @@ impl Path {
         }
     }
 
-    /// Connects and answers the request in the SYN-ACK with what `lie` makes of it.
+    /// Connects and answers the request in the SYN-ACK with the result of `lie`.
     fn connect(&mut self, lie: impl Fn(&Request) -> (u8, u32)) {
         let port = self.next_port;
         self.next_port += 1;
@@ -151,7 +151,7 @@ impl Path {
         host["counters"][counter].as_u64().expect("a counter")
     }
 
-    /// Grants, forged nonces and inflated rates of `n` connections that lie so.
+    /// Grants, forged nonces and inflated rates of `n` connections with this lie.
     fn lies(&mut self, n: u64, lie: impl Fn(&Request) -> (u8, u32)) -> [u64; 3] {
         let counted = |path: &Self| ["grants", "nonce_forged", "inflated"].map(|c| path.count(c));
         let before = counted(self);
@@ -163,7 +163,7 @@ impl Path {
             let after = counted(self);
             [0, 1, 2].map(|i| after[i] - before[i])
         };
-        // the kernel takes what the last one sent when it has a core
+        // the kernel processes the last packet when a core is free
         lab::wait_until("all have answered", || counts().iter().sum::<u64>() >= n);
         let counts = counts();
         assert_eq!(counts.iter().sum::<u64>(), n, "{counts:?}");
@@ -189,7 +189,7 @@ fn remove() {
     }
 }
 
-/// What a router left of a request.
+/// A request after the router changed it.
 struct Request {
     code: u8,
     nonce: u32,
@@ -237,7 +237,7 @@ fn checksum(mut sum: u32) -> [u8; 2] {
     (!(sum as u16)).to_be_bytes()
 }
 
-/// An IPv4 packet of the receiver's; `options` are whole words.
+/// An IPv4 packet from the receiver; `options` are whole words.
 fn segment(port: u16, (sequence, ack): (u32, u32), flags: u8, options: &[u8]) -> Vec<u8> {
     let tcp_bytes = 20 + options.len();
     let mut tcp = [port.to_be_bytes(), PORT.to_be_bytes()].concat();
@@ -255,7 +255,7 @@ fn segment(port: u16, (sequence, ack): (u32, u32), flags: u8, options: &[u8]) ->
     [ip, tcp].concat()
 }
 
-/// Whether `caught` of `n` is what a probability predicts, within four deviations.
+/// Whether `caught` of `n` agrees with a probability, within four standard deviations.
 fn predicted(caught: u64, n: u64, probability: f64) -> bool {
     let (n, caught) = (n as f64, caught as f64);
     let deviation = (n * probability * (1.0 - probability)).sqrt();
@@ -263,15 +263,15 @@ fn predicted(caught: u64, n: u64, probability: f64) -> bool {
     (caught - n * probability).abs() <= 4.0 * deviation.max(0.25)
 }
 
-fn who_tells_the_truth_is_believed() {
+fn an_honest_receiver_is_believed() {
     let mut path = Path::new();
     assert_eq!(path.lies(50, |r| (r.code, r.nonce)), [50, 0, 0]);
-    // less than was approved is a receiver's right
+    // a receiver may return less than was approved
     assert_eq!(path.lies(50, |r| (r.code - 1, r.nonce)), [50, 0, 0]);
     assert_eq!(path.count("lowered"), 100);
 }
 
-fn who_inflates_the_rate_is_caught_as_often_as_predicted() {
+fn an_inflated_rate_is_detected_as_often_as_predicted() {
     let mut path = Path::new();
     for (steps, n) in [(1u8, 400), (2, 400), (3, 400)] {
         let [_, caught, _] = path.lies(n, |r| (r.code + steps, r.nonce));
@@ -281,17 +281,20 @@ fn who_inflates_the_rate_is_caught_as_often_as_predicted() {
             "{steps} steps: {caught} of {n}"
         );
     }
-    // more than was asked for needs no nonce
+    // more than was asked for is detected without the nonce
     assert_eq!(path.lies(50, |r| (ASKED + 1, r.nonce)), [0, 0, 50]);
     let status = json(&["status"]);
     let remarks = status["quick_start_hosts"][0]["remarks"].to_string();
-    assert!(remarks.contains("a rate that nobody approved"), "{remarks}");
+    assert!(
+        remarks.contains("a rate that was not approved"),
+        "{remarks}"
+    );
     assert!(remarks.contains("more than was asked for"), "{remarks}");
 }
 
-fn who_does_not_know_the_nonce_is_caught() {
+fn a_receiver_without_the_nonce_is_detected() {
     let mut path = Path::new();
-    // the approved rate with a nonce of its own: right in one of 4^5
+    // the approved rate with an invented nonce: right in one of 4^5
     let forged = |r: &Request| (r.code, r.nonce.wrapping_mul(0x9e37_79b1) >> 2);
     let [_, caught, _] = path.lies(400, forged);
     let probability = 1.0 - 0.25f64.powi(i32::from(APPROVED));
@@ -300,15 +303,15 @@ fn who_does_not_know_the_nonce_is_caught() {
 
 pub const TESTS: &[common::Test<'_>] = &[
     (
-        "who tells the truth is believed",
-        &who_tells_the_truth_is_believed,
+        "an honest receiver is believed",
+        &an_honest_receiver_is_believed,
     ),
     (
-        "who inflates the rate is caught as often as predicted",
-        &who_inflates_the_rate_is_caught_as_often_as_predicted,
+        "an inflated rate is detected as often as predicted",
+        &an_inflated_rate_is_detected_as_often_as_predicted,
     ),
     (
-        "who does not know the nonce is caught",
-        &who_does_not_know_the_nonce_is_caught,
+        "a receiver without the nonce is detected",
+        &a_receiver_without_the_nonce_is_detected,
     ),
 ];

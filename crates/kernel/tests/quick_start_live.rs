@@ -1,10 +1,10 @@
-//! Hostile packets through a live router to a live host: from a namespace, over a router's
-//! namespace with `headwayctl router attach quick-start`, to one with `headwayctl host
-//! quick-start`. HEADWAY_FUZZ sets how many.
+//! Hostile packets through a running router to a running host. They go from one namespace over a
+//! router's namespace with `headwayctl router attach quick-start` to a namespace with `headwayctl
+//! host quick-start`. HEADWAY_FUZZ sets their number.
 //!
-//! It measures how long a connection takes beside a flood: at most four seconds, with nine of ten
-//! packets of the flood at the router. A measurement that fails is repeated if cores were away
-//! meanwhile (tests/machine.rs).
+//! It measures how long a connection takes during a flood: at most four seconds, with nine of ten
+//! packets of the flood at the router. A failed measurement is repeated if other work used the
+//! cores meanwhile (tests/machine.rs).
 
 use crate::{common, wire};
 use std::collections::BTreeMap;
@@ -24,10 +24,10 @@ use headway_kernel::benches::forwarding::path::{
 use headway_kernel::system::namespace::Namespace;
 
 const ETHERNET_BYTES: usize = 14;
-/// Bits per second that routers may give: 1 Gbit/s at nine tenths.
+/// Bits per second that routers may grant: 1 Gbit/s at nine tenths.
 const GIVEN_BPS: u64 = 900_000_000;
 
-/// A path with routers' and hosts' programs; they go with the value.
+/// A path with programs of routers and hosts, detached with the value.
 struct Lab {
     path: RoutedPath,
 }
@@ -48,7 +48,7 @@ impl Lab {
         lab
     }
 
-    /// A router that never forgets what it granted, while a test lasts.
+    /// A router that does not forget its grants during a test.
     fn router(&self, algorithm: &str) {
         let mut words = vec![
             "router",
@@ -104,7 +104,7 @@ fn send(socket: &OwnedFd, packet: &[u8]) {
     assert!(sent > 0, "{}", io::Error::last_os_error());
 }
 
-/// A packet that came, if there is one.
+/// The next received packet, if any.
 fn receive(socket: &OwnedFd, frame: &mut [u8]) -> Option<usize> {
     // SAFETY: a buffer with its length.
     let got = unsafe {
@@ -119,8 +119,8 @@ fn receive(socket: &OwnedFd, frame: &mut [u8]) -> Option<usize> {
     (got >= ETHERNET_BYTES as isize).then_some(got as usize)
 }
 
-/// What a router may have changed: TTL and checksum, the Quick-Start option (a request's,
-/// and only downwards), and options in which routers write where they are.
+/// Checks that a router changed nothing else than TTL and checksum, the Quick-Start option (of a
+/// request, and only downwards), and options in which routers record their addresses.
 fn unharmed(sent: &[u8], came: &[u8]) {
     assert_eq!(sent.len(), came.len());
     assert_eq!(came[8], sent[8] - 1);
@@ -135,7 +135,7 @@ fn unharmed(sent: &[u8], came: &[u8]) {
     may_change[10..12].fill(true);
     let mut requests = 0;
     let list_end = each_option(sent, |start, end| match sent[start] {
-        // record route, timestamps: the kernel's own
+        // record route, timestamps: the kernel writes these
         7 | 68 => may_change[start..end].fill(true),
         OPTION if end - start == 8 && sent[start + 2] >> 4 == 0 && requests == 0 => {
             requests += 1;
@@ -149,7 +149,7 @@ fn unharmed(sent: &[u8], came: &[u8]) {
         OPTION => requests += 1,
         _ => {}
     });
-    // what stands behind the list's end the kernel clears
+    // the kernel clears the bytes after the end of the list
     for at in list_end..header_bytes {
         may_change[at] |= came[at] == 0;
     }
@@ -161,9 +161,9 @@ fn unharmed(sent: &[u8], came: &[u8]) {
     }
 }
 
-/// A packet to the sink with hostile options; its number is its identification.
+/// A packet to the sink with hostile options; its number is in the identification field.
 fn attack(random: &mut Random, number: u16) -> Vec<u8> {
-    // what does not hold together, Linux drops; half do, with whatever stands in them
+    // Linux drops inconsistent options; half of the packets are consistent, with random contents
     let mut options = vec![1u8; random.below(9)];
     options.extend(option(
         random.next() as u8,
@@ -193,7 +193,7 @@ fn attack(random: &mut Random, number: u16) -> Vec<u8> {
         }
     }
     if random.below(20) == 0 {
-        // a header that lies about itself, but for its number, time to live and goal
+        // a corrupt header, except for its number, time to live and destination
         let at = [0, 1, 2, 3, 6, 7, 9][random.below(7)];
         sent[at] = random.next() as u8;
     }
@@ -228,15 +228,15 @@ fn hostile_packets_harm_nothing_on_their_way() {
                 sent[usize::from(number)] = attack;
                 left -= 1;
             }
-            // what the kernel has put off comes with the next ones
+            // packets that the kernel deferred arrive with the next ones
             while let Some(bytes) = receive(&into, &mut frame) {
                 let packet = &frame[ETHERNET_BYTES..bytes];
                 if packet.len() < IP_BYTES || packet[12] != 10 || packet[13] != 80 {
-                    continue; // not ours
+                    continue; // another packet
                 }
                 let number = u16::from_be_bytes([packet[4], packet[5]]);
                 let attack = &sent[usize::from(number)];
-                // IP's length rules, not the frame's
+                // the length by IP's rules, not the frame's
                 let total = usize::from(u16::from_be_bytes([attack[2], attack[3]]));
                 let total = total.min(packet.len());
                 unharmed(&attack[..total.min(attack.len())], &packet[..total]);
@@ -257,13 +257,13 @@ fn hostile_packets_harm_nothing_on_their_way() {
     assert_eq!(complaints(), before, "dmesg says more");
 }
 
-/// Bytes of each map of Quick-Start, by its id and the kernel's count. Others on this
-/// machine may have some too.
+/// Size in bytes of each map of Quick-Start, by its id and the kernel's count. Other programs of
+/// this machine may have such maps too.
 fn map_bytes() -> BTreeMap<u32, u64> {
     let mut bytes = BTreeMap::new();
     let mut id = 0u32;
-    // SAFETY: numbers, places for results, and plain data with its size; descriptors are
-    // owned by what closes them.
+    // SAFETY: numbers, places for results, and plain data with its size; every descriptor has an
+    // owner that closes it.
     unsafe {
         while libbpf_sys::bpf_map_get_next_id(id, &mut id) == 0 {
             let fd = libbpf_sys::bpf_map_get_fd_by_id(id);
@@ -288,7 +288,7 @@ fn map_bytes() -> BTreeMap<u32, u64> {
     bytes
 }
 
-/// A SYN to the sink that asks for a rate, from an address that no host has.
+/// A SYN to the sink that requests a rate, from an address that no host has.
 fn request_of_nobody(random: &mut Random) -> Vec<u8> {
     let request = option(9, random.next() as u8, random.next() as u32 >> 2);
     let mut syn = packet(&request, 64, random.next() as u16 | 1024);
@@ -319,7 +319,7 @@ fn a_flood_of_requests_takes_no_memory_and_no_connection() {
         for stream in listener.incoming() {
             let mut stream = stream.unwrap();
             let mut bytes = [0u8; 4];
-            // those of the flood never come so far
+            // connections of the flood never complete
             if stream.read_exact(&mut bytes).is_ok() {
                 stream.write_all(&bytes).unwrap();
             }
@@ -344,7 +344,7 @@ fn a_flood_of_requests_takes_no_memory_and_no_connection() {
     };
     converse(b"ping");
     let out = socket(&lab.path.source, 0);
-    // what is sent in the meantime, and of it what reached the router
+    // what is sent meanwhile, and how much of it reached the router
     let flooded = || {
         let requests = lab.count("requests");
         let (over, sent) = (AtomicBool::new(false), AtomicU64::new(0));
@@ -368,7 +368,7 @@ fn a_flood_of_requests_takes_no_memory_and_no_connection() {
         (sent.into_inner(), requests, longest)
     };
     let (sent, requests, longest) = common::holds(
-        "SYNs, requests at the router, the longest a connection beside took",
+        "SYNs, requests at the router, the longest connection at the same time",
         flooded,
         |(_, requests, longest)| *requests >= flood * 9 / 10 && *longest < Duration::from_secs(4),
     );
@@ -378,11 +378,11 @@ fn a_flood_of_requests_takes_no_memory_and_no_connection() {
     now.retain(|id, _| ours.contains_key(id));
     let bytes: u64 = now.values().sum();
     println!(
-        "{sent} SYNs, {requests} requests at the router; a connection beside took at most \
+        "{sent} SYNs, {requests} requests at the router; another connection took at most \
          {longest:?}; {} maps of Quick-Start have {bytes} bytes as before",
         now.len()
     );
-    // some of another test may have come between, and have gone
+    // maps of another test may have been made and removed meanwhile
     assert!(
         now.iter().all(|(id, bytes)| ours[id] == *bytes),
         "{ours:?} became {now:?}"

@@ -1,9 +1,9 @@
-//! Quick-Start's programs on single packets (BPF_PROG_TEST_RUN): the numbers of RFC
-//! 4782, and a great many options that are not what they should be. HEADWAY_FUZZ sets
-//! how many.
+//! Quick-Start's programs on single packets (BPF_PROG_TEST_RUN): the numbers of RFC 4782, and many
+//! malformed options. HEADWAY_FUZZ sets their number.
 //!
 //! One test counts the packets of a slot of 100 ms, which must be sent within the slot. It is
-//! repeated if cores were away meanwhile (tests/machine.rs). The others measure no time.
+//! repeated if other work used the cores meanwhile (tests/machine.rs). The other tests do not
+//! measure time.
 
 use crate::{common, wire};
 use std::time::Duration;
@@ -23,7 +23,7 @@ fn router(settings: &[(&str, &str)]) -> Trial {
     Trial::router("quick-start", 10_000_000, &settings).unwrap()
 }
 
-/// What a router makes of one option; the packet around it has to stay as it was.
+/// The option after a router; the packet around it must be unchanged.
 fn routed(router: &Trial, bytes: &[u8; 8]) -> [u8; 8] {
     let sent = packet(bytes, 63, 1);
     let went_on = router.run("hw_router", &sent).unwrap();
@@ -31,7 +31,7 @@ fn routed(router: &Trial, bytes: &[u8; 8]) -> [u8; 8] {
     went_on[IP_BYTES..IP_BYTES + 8].try_into().unwrap()
 }
 
-/// Nothing but an option of eight bytes and the checksum has changed, which is right.
+/// Only an option of eight bytes and the checksum have changed, and the checksum is right.
 fn unharmed(sent: &[u8], went_on: &[u8], option_at: usize) {
     assert_eq!(sent.len(), went_on.len());
     let header_bytes = usize::from(sent[0] & 15) * 4;
@@ -52,16 +52,16 @@ fn unharmed(sent: &[u8], went_on: &[u8], option_at: usize) {
     }
 }
 
-fn the_rfcs_option_is_read_and_lowered_as_it_says() {
+fn the_rfcs_option_is_read_and_lowered_as_specified() {
     // request of 5.12 Mbit/s, QS TTL 0x5a: 19 08 07 5A AA AA AA A8
     let request = option(7, 0x5a, 0x2aaa_aaaa);
     assert_eq!(request, [0x19, 8, 7, 0x5a, 0xaa, 0xaa, 0xaa, 0xa8]);
-    // approved as it is: one off the QS TTL, the nonce as it was
+    // approved unchanged: QS TTL is one less, the nonce is the same
     let wide = router(&[("capacity_kbps", "10000")]);
     assert_eq!(routed(&wide, &request), option(7, 0x59, 0x2aaa_aaaa));
-    // lowered to 1.28 Mbit/s: the pieces of steps 7 and 6 are drawn anew, and nothing else
+    // lowered to 1.28 Mbit/s: only the parts of the nonce for steps 7 and 6 are drawn anew
     let mut drawn = std::collections::BTreeSet::new();
-    // what was granted before, or sent, takes nothing from the next
+    // earlier grants and traffic do not reduce the next grant
     let narrow = router(&[
         ("capacity_kbps", "1300"),
         ("algorithm", "optimistic"),
@@ -81,17 +81,18 @@ fn the_rfcs_option_is_read_and_lowered_as_it_says() {
     assert_eq!(closed.router_state().unwrap()[6], 1); // denials
                                                       // QS TTL is modulo 256
     assert_eq!(routed(&wide, &option(1, 0, 0))[3], 255);
-    // a report goes on as it is: 19 08 85 00 AA AA AA A8
+    // a report passes unchanged: 19 08 85 00 AA AA AA A8
     let report = option(0x85, 0, 0x2aaa_aaaa);
     assert_eq!(routed(&wide, &report), report);
     assert_eq!(wide.router_state().unwrap()[9], 1); // reports
-                                                    // the two reserved bits are not a router's
+                                                    // a router must not change the two reserved
+                                                    // bits
     let reserved = |mut option: [u8; 8]| {
         option[7] |= 3;
         option
     };
     assert_eq!(routed(&wide, &reserved(report)), reserved(report));
-    let another = router(&[("capacity_kbps", "10000")]); // that has granted nothing yet
+    let another = router(&[("capacity_kbps", "10000")]); // without grants so far
     assert_eq!(
         routed(&another, &reserved(request)),
         reserved(option(7, 0x59, 0x2aaa_aaaa))
@@ -102,8 +103,8 @@ fn the_rfcs_option_is_read_and_lowered_as_it_says() {
     );
 }
 
-/// Packets are counted without a look at the clock; what the slot's sample says has to be
-/// what metering each by itself would.
+/// Packets are counted without reading the clock. A slot's sample must equal the sum of all its
+/// packets.
 fn a_sample_has_every_packet_of_its_slot() {
     const SLOT: Duration = Duration::from_millis(100);
     let router = router(&[
@@ -114,9 +115,9 @@ fn a_sample_has_every_packet_of_its_slot() {
     let plain = packet(&[], 63, 1);
     let request = packet(&option(3, 9, 1), 63, 1);
     let slot = || {
-        // the peak of one before is forgotten
+        // forget the peak of earlier packets
         std::thread::sleep(SLOT * 6);
-        // the first packet of all starts a slot; the next ones find it over
+        // the very first packet starts a slot; the next ones find that it is over
         router.run("hw_router", &plain).unwrap();
         let start_ns = router.router_state().unwrap()[12] - SLOT.as_nanos() as u64;
         for _ in 0..500 {
@@ -141,7 +142,7 @@ fn now_ns() -> u64 {
     headway_kernel::system::clock::now_ns() as u64
 }
 
-fn an_option_is_found_wherever_it_stands() {
+fn an_option_is_found_at_any_position() {
     let wide = router(&[("capacity_kbps", "1000000")]);
     let request = option(3, 9, 0x1234_5678 & 0x3fff_ffff);
     for before in 0..=32usize {
@@ -154,7 +155,7 @@ fn an_option_is_found_wherever_it_stands() {
     }
 }
 
-/// Where a router should see the option: the first of its type with a length of 8.
+/// Where a router should find the option: the first of its type with a length of 8.
 fn expected_at(packet: &[u8]) -> Option<usize> {
     let end = usize::from(packet[0] & 15) * 4;
     if packet[0] >> 4 != 4 || end < IP_BYTES || end > packet.len() {
@@ -180,12 +181,12 @@ fn expected_at(packet: &[u8]) -> Option<usize> {
     None
 }
 
-fn hostile_options_harm_nothing_and_get_nothing() {
+fn hostile_options_do_no_harm_and_get_no_grant() {
     let (runs, seed) = (wire::runs(20_000), wire::seed());
     println!("{runs} packets for a router and a host each, seed {seed}");
     let mut random = Random(seed);
-    // slots far longer than the test: what is granted is never forgotten, so the sum of
-    // all grants has to stay below capacity times threshold
+    // slots are far longer than the test, so grants are never forgotten, and the sum of all grants
+    // must stay below capacity times threshold
     let settings = [
         ("capacity_kbps", "1000000"),
         ("threshold_permille", "900"),
@@ -204,7 +205,7 @@ fn hostile_options_harm_nothing_and_get_nothing() {
                 random.next() as u16,
             );
             if random.below(20) == 0 {
-                // a header that lies about itself
+                // a corrupt header
                 let at = random.below(IP_BYTES as u64);
                 sent[at] = random.next() as u8;
             }
@@ -212,7 +213,7 @@ fn hostile_options_harm_nothing_and_get_nothing() {
                 sent.truncate(random.below(sent.len() as u64).max(1));
             }
             let Ok(went_on) = router.run("hw_router", &sent) else {
-                continue; // the kernel takes no packet so short
+                continue; // the kernel refuses a packet this short
             };
             match expected_at(&sent) {
                 Some(at) => {
@@ -228,8 +229,8 @@ fn hostile_options_harm_nothing_and_get_nothing() {
                 }
                 None => assert_eq!(sent, went_on, "seed {seed}"),
             }
-            // who receives it leaves it as it is, and what leaves a host without a
-            // socket is not touched either
+            // the receiving host leaves the packet unchanged, and a packet that leaves a host
+            // without a socket is unchanged too
             assert_eq!(host.run("hw_qs_in", &sent).unwrap(), sent, "seed {seed}");
         }
         let status = router.router_state().unwrap();
@@ -246,19 +247,19 @@ fn hostile_options_harm_nothing_and_get_nothing() {
 
 pub const TESTS: &[common::Test<'_>] = &[
     (
-        "the RFC's option is read and lowered as it says",
-        &the_rfcs_option_is_read_and_lowered_as_it_says,
+        "the RFC's option is read and lowered as specified",
+        &the_rfcs_option_is_read_and_lowered_as_specified,
     ),
     (
         "a sample has every packet of its slot",
         &a_sample_has_every_packet_of_its_slot,
     ),
     (
-        "an option is found wherever it stands",
-        &an_option_is_found_wherever_it_stands,
+        "an option is found at any position",
+        &an_option_is_found_at_any_position,
     ),
     (
-        "hostile options harm nothing and get nothing",
-        &hostile_options_harm_nothing_and_get_nothing,
+        "hostile options do no harm and get no grant",
+        &hostile_options_do_no_harm_and_get_no_grant,
     ),
 ];

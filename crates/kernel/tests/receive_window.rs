@@ -1,8 +1,8 @@
-//! Ways around a small receive window on the live kernel (the thesis' section 5.2), and the
-//! bench that measures them. What the thesis says of it the study receive-window judges.
+//! Ways around a small receive window on the running kernel (the thesis' section 5.2), and the
+//! benchmark that measures them. The study receive-window compares the results with the thesis.
 //!
-//! It measures how long transfers take: one that goes around the window must save 150 ms or more. A
-//! measurement that fails is repeated if cores were away meanwhile (tests/machine.rs).
+//! It measures how long transfers take: one that avoids the window must save 150 ms or more. A
+//! failed measurement is repeated if other work used the cores meanwhile (tests/machine.rs).
 
 use crate::{common, lab};
 use std::time::{Duration, Instant};
@@ -10,17 +10,17 @@ use std::time::{Duration, Instant};
 use crate::lab::{fails, json, left_attached, succeeds, Cgroup};
 use headway_kernel::benches::receive_window::{Hosts, Setting, Transferred};
 
-/// 139 packets: a round trip of the path holds 166.
+/// 139 packets: one round trip of the path holds 166.
 const BYTES: usize = 200_000;
 
-/// Hosts whose applications are heard, and controls that send all that is written.
+/// Hosts whose applications may set options, and controls that send everything written.
 struct Path {
     hosts: Hosts,
     _cgroup: Cgroup,
 }
 
 impl Path {
-    /// The receiver's window is that of Linux 2.6.24 at first, or has room at once.
+    /// The receiver's first window is that of Linux 2.6.24, or as large as its buffer.
     fn new(first_window_pkts: Option<u32>) -> Self {
         let hosts = Hosts::new(&Setting {
             rate: "10mbit".to_owned(),
@@ -61,8 +61,8 @@ impl Drop for Path {
     }
 }
 
-/// All that was written may leave, until the first of it is acknowledged.
-fn a_sender_that_goes_beyond_the_window_does_so_until_it_is_told_to_stop() {
+/// Everything written may be sent until the first of it is acknowledged.
+fn a_sender_ignores_the_peers_window_until_detached() {
     let path = Path::new(Some(4));
     let left = path.hosts.sender().path();
     let window = ["host", "window", "--netns", &left, "--dev", "hw0"];
@@ -84,7 +84,7 @@ fn a_sender_that_goes_beyond_the_window_does_so_until_it_is_told_to_stop() {
     });
 }
 
-/// Figure 5.13: without it 45 packets leave in the first round trip, with it 139.
+/// Figure 5.13: in the first round trip 45 packets are sent without the extra ACK, 139 with it.
 fn an_extra_ack_lifts_the_bound_of_the_syn_ack() {
     let path = Path::new(None);
     succeeds(&["attach", "cubic+mega-start", "--name", "hwt_ms"]);
@@ -125,12 +125,12 @@ const BENCH: [&str; 8] = [
     "200pkts",
 ];
 
-fn the_bench_tells_both_windows_and_what_arrived_and_leaves_nothing() {
+fn the_bench_reports_windows_and_arrivals_and_leaves_nothing() {
     let small = ["--first-window", "4", "--initial-window", "2"];
     let slow_start = ["--control", "cubic+slow-start"];
     let short = ["--rtt", "50ms"];
     let bench = || json(&[&BENCH[..], &short, &small, &slow_start].concat());
-    // on a machine that is elsewhere the first look comes late, and a timer runs out
+    // if other work uses the cores, the first sample is late, and a timer expires
     let outcome = common::holds("both windows, nothing lost", bench, |outcome| {
         let mut rounds = outcome["rounds"].as_array().unwrap().iter();
         rounds.all(|round| {
@@ -154,7 +154,7 @@ fn the_bench_tells_both_windows_and_what_arrived_and_leaves_nothing() {
         let arrived = round["arrived"].as_array().unwrap();
         assert_eq!(arrived[arrived.len() - 1][1], 100_000);
         assert_eq!(arrived[arrived.len() - 1][0], round["took_us"]);
-        // the request's round trip, and slow start's
+        // the request's round trip, and those of slow start
         assert!(round["took_us"].as_u64().unwrap() > 5 * 50_000);
     }
     assert_eq!(outcome["counters"].as_object().unwrap().len(), 0);
@@ -184,7 +184,7 @@ fn a_bench_that_is_killed_leaves_nothing() {
         std::thread::sleep(Duration::from_millis(delay_ms));
         bench.kill().unwrap();
         bench.wait().unwrap();
-        // the kernel takes links away a moment after their last holder
+        // the kernel removes links a moment after their last holder
         let end = Instant::now() + Duration::from_secs(5);
         while !left_attached().is_empty() && Instant::now() < end {
             std::thread::sleep(Duration::from_millis(50));
@@ -197,7 +197,7 @@ fn a_bench_that_is_killed_leaves_nothing() {
     }
 }
 
-fn what_the_bench_cannot_do_it_says_in_a_line() {
+fn errors_of_the_bench_are_one_line() {
     for (option, value) in [
         ("--bytes", "0B"),
         ("--bytes", "3pkts"),
@@ -215,23 +215,23 @@ fn what_the_bench_cannot_do_it_says_in_a_line() {
 
 pub const TESTS: &[common::Test<'_>] = &[
     (
-        "a sender that goes beyond the window does so until it is told to stop",
-        &a_sender_that_goes_beyond_the_window_does_so_until_it_is_told_to_stop,
+        "a sender ignores the peer's window until detached",
+        &a_sender_ignores_the_peers_window_until_detached,
     ),
     (
         "an extra ACK lifts the bound of the SYN-ACK",
         &an_extra_ack_lifts_the_bound_of_the_syn_ack,
     ),
     (
-        "the bench tells both windows and what arrived, and leaves nothing",
-        &the_bench_tells_both_windows_and_what_arrived_and_leaves_nothing,
+        "the bench reports windows and arrivals and leaves nothing",
+        &the_bench_reports_windows_and_arrivals_and_leaves_nothing,
     ),
     (
         "a bench that is killed leaves nothing",
         &a_bench_that_is_killed_leaves_nothing,
     ),
     (
-        "what the bench cannot do it says in a line",
-        &what_the_bench_cannot_do_it_says_in_a_line,
+        "errors of the bench are one line",
+        &errors_of_the_bench_are_one_line,
     ),
 ];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only)
-/* A congestion control that writes where the kernel lets none write: the
- * verifier has to refuse it. */
+/* A congestion control that writes a field which the kernel does not let any control write: the
+ * verifier must refuse it. */
 #include "port/bpf/kernel.h"
 
 SEC("struct_ops/refused_ssthresh")

@@ -1,5 +1,6 @@
-//! A router's algorithm by the one binding, live: packets from a namespace over a router's
-//! to a third, with `headwayctl router attach` at the router's way out.
+//! A router's algorithm with the shared binding, on the running kernel: packets from one namespace
+//! over a router's namespace to a third, with `headwayctl router attach` at the router's outgoing
+//! device.
 
 use crate::lab::{fails, json, succeeds};
 use crate::{common, lab};
@@ -10,7 +11,7 @@ use serde_json::Value;
 
 const PACKETS: usize = 200;
 const REQUESTS: u64 = 20;
-/// What `trickle` asks for, and what a router of 10 Mbit/s may give of it.
+/// The rate that `trickle` requests, and the rate that a router of 10 Mbit/s may grant.
 const ASKED_CODE: u64 = 8;
 
 fn attach(path: &RoutedPath, rate: &str, more: &[&str]) -> String {
@@ -38,19 +39,19 @@ fn router() -> Value {
     list[0].clone()
 }
 
-/// Sends packets, of which one in ten asks for a rate.
+/// Sends packets; one in ten requests a rate.
 fn send(path: &RoutedPath) {
     let before = path.arrived_pkts().unwrap();
     let frames = Frames::of_requests(LEAST_BYTES);
     let work = || trickle(ROUTER_MAC, &frames, 10, 2000, PACKETS);
     let sent = path.source.netns.inside(work).unwrap();
     assert_eq!(sent.len(), PACKETS);
-    lab::wait_until("they arrive", || {
+    lab::wait_until("the packets arrive", || {
         path.arrived_pkts().unwrap() >= before + PACKETS as u64
     });
 }
 
-/// Headers whose checksum the sink found wrong.
+/// Packets for which the sink found a wrong header checksum.
 fn wrong_headers(path: &RoutedPath) -> u64 {
     let read = || std::fs::read_to_string("/proc/thread-self/net/snmp");
     let text = path.sink.netns.inside(read).unwrap();
@@ -64,7 +65,7 @@ fn wrong_headers(path: &RoutedPath) -> u64 {
     values[at].parse().unwrap()
 }
 
-fn what_passes_is_seen_answered_and_counted_by_its_declared_names() {
+fn packets_are_answered_and_counted_under_the_declared_names() {
     let path = RoutedPath::new(true).unwrap();
     let text = attach(&path, "10mbit", &["--set", "max_delay_ms=100"]);
     assert!(text.contains("quick-start is at "), "{text}");
@@ -75,7 +76,7 @@ fn what_passes_is_seen_answered_and_counted_by_its_declared_names() {
     assert_eq!(router["rate_bps"], 10_000_000);
     assert_eq!(router["tunables"]["max_delay_ms"], "100");
     assert_eq!(router["counters"]["requests"], REQUESTS);
-    // 10.24 Mbit/s are asked for: nobody can have all of it
+    // 10.24 Mbit/s are requested: no request can be granted in full
     let [grants, lowered, denials] =
         ["grants", "lowered", "denials"].map(|n| router["counters"][n].as_u64().unwrap());
     assert!(grants >= 1, "{router}");
@@ -84,13 +85,13 @@ fn what_passes_is_seen_answered_and_counted_by_its_declared_names() {
     assert!(router["traffic"]["packets"].as_u64().unwrap() >= PACKETS as u64);
     assert_eq!(router["traffic"]["headers"], REQUESTS);
     assert_eq!(router["traffic"]["changed"], REQUESTS);
-    // the last of what the algorithm told, the latest first
+    // the algorithm's last events, latest first
     let events = router["events"].as_array().unwrap();
     assert_eq!(events.len(), 16);
     for event in events {
         assert_eq!(event["values"]["requested_code"], ASKED_CODE, "{event}");
         assert!(event["values"]["granted_code"].as_u64().unwrap() < ASKED_CODE);
-        // who asked, and why it did not get all
+        // the sender, and why its request was not granted in full
         assert!(event["sender"].as_str().unwrap().contains(':'), "{event}");
         assert!(event["peer"].as_str().unwrap().contains(':'), "{event}");
         assert!(!event["reason"].as_str().unwrap().is_empty(), "{event}");
@@ -104,21 +105,21 @@ fn what_passes_is_seen_answered_and_counted_by_its_declared_names() {
     assert!(json(&["status"])["routers"].as_array().unwrap().is_empty());
 }
 
-fn a_fast_link_grants_all_that_is_asked() {
+fn a_fast_link_grants_every_request() {
     let path = RoutedPath::new(true).unwrap();
     attach(&path, "10Gbit/s", &[]);
     send(&path);
     let counters = router()["counters"].clone();
     assert_eq!(counters["grants"], REQUESTS, "{counters}");
     assert_eq!(counters["lowered"], 0, "{counters}");
-    // attached anew, it knows nothing of before
+    // attached anew, it has no earlier state
     attach(&path, "10Gbit/s", &[]);
     assert_eq!(router()["counters"]["requests"], 0);
     succeeds(&["detach", "--all"]);
 }
 
-/// What comes at many times a link's rate and does not give way: the link drops it.
-fn a_virtual_queue_has_an_end() {
+/// Traffic at many times the link's rate that does not slow down: the link drops it.
+fn a_virtual_queue_has_a_limit() {
     let path = RoutedPath::new(true).unwrap();
     let netns = path.router.path();
     let words = "router pep-monitor --rate 100kbit --set rtt_ms=20";
@@ -130,13 +131,13 @@ fn a_virtual_queue_has_an_end() {
         }
         let counters = router()["counters"].clone();
         let waits = counters["persistent_queue_bytes"].as_u64().unwrap();
-        // it empties while the test looks whether all has arrived
+        // the queue empties while the test waits for the packets
         assert!((room_bytes / 4..=room_bytes).contains(&waits), "{counters}");
         succeeds(&["detach", "--all"]);
     }
 }
 
-fn what_is_wrong_is_told_in_one_line() {
+fn errors_are_one_line() {
     let path = RoutedPath::new(true).unwrap();
     let netns = path.router.path();
     let at = ["--netns", &netns, "--dev", ROUTER_OUT];
@@ -152,7 +153,7 @@ fn what_is_wrong_is_told_in_one_line() {
     let text = attach(&path, "10mbit", &["--dry-run"]);
     assert!(text.contains("would attach quick-start"), "{text}");
     assert!(json(&["status"])["routers"].as_array().unwrap().is_empty());
-    // routers of several protocols share a device, those that write the same bits do not
+    // routers of several protocols share a device, except those that write the same bits
     for router in ["vcp", "xcp"] {
         succeeds(&[&["router", "attach", router, "--rate", "10mbit"], &at[..]].concat());
     }
@@ -165,12 +166,12 @@ fn what_is_wrong_is_told_in_one_line() {
     succeeds(&["detach", "--all"]);
 }
 
-/// The protocol of tests/protocol: identifier, rate, what was returned.
+/// The option of tests/protocol: identifier, rate, returned value.
 fn explicit_rate(rate: u32) -> Vec<u8> {
     [&[253, 12, 0x48, 0x45][..], &rate.to_be_bytes(), &[0; 4]].concat()
 }
 
-/// The sum of 16-bit words that a checksum is of.
+/// The sum of 16-bit words that a checksum covers.
 fn sum(bytes: &[u8]) -> u32 {
     let words = bytes
         .chunks(2)
@@ -180,7 +181,7 @@ fn sum(bytes: &[u8]) -> u32 {
     (sum & 0xffff) + (sum >> 16)
 }
 
-/// What a TCP segment's checksum makes 0xffff: the segment with its pseudo-header.
+/// The sum over a TCP segment and its pseudo-header, 0xffff if the checksum is right.
 fn tcp_sum(packet: &[u8]) -> u32 {
     let length = (packet.len() - 20) as u16;
     sum(&[
@@ -192,7 +193,7 @@ fn tcp_sum(packet: &[u8]) -> u32 {
     .concat())
 }
 
-/// A TCP segment with options and some data, its checksums right.
+/// A TCP segment with options and some data, and right checksums.
 fn segment(options: &[u8]) -> Vec<u8> {
     let mut packet = vec![0u8; 40];
     packet[0] = 0x45;
@@ -215,14 +216,14 @@ fn segment(options: &[u8]) -> Vec<u8> {
 }
 
 fn a_protocol_of_three_files_has_its_header_read_and_written_by_the_binding() {
-    // the build sets the path with the objects
+    // the build sets the path together with the objects
     let path = option_env!("HEADWAY_PROTOCOL_ROUTER").unwrap_or_default();
     let object = std::fs::read(path).unwrap().leak();
     let (allowed_kbps, later) = (800, [0, 0]);
     let tunables = [&[allowed_kbps][..], &later].concat();
     let trial = Trial::router_of(object, &tunables, 10_000_000).unwrap();
     let pass = |packet: &[u8]| trial.run("hw_router", packet).unwrap();
-    // 800 kbit/s are 100,000 B/s; behind one, two and three bytes that say nothing, too
+    // 800 kbit/s are 100,000 B/s; also after one, two and three no-operation bytes
     for before in [&[][..], &[1], &[1, 1], &[1, 1, 1]] {
         let mut options = [before, &explicit_rate(u32::MAX)].concat();
         let at = 40 + before.len() + 4;
@@ -239,9 +240,9 @@ fn a_protocol_of_three_files_has_its_header_read_and_written_by_the_binding() {
         let mut expected = sent.clone();
         expected[at..at + 4].copy_from_slice(&100_000u32.to_be_bytes());
         expected[36..38].copy_from_slice(&passed[36..38]);
-        assert_eq!(passed, expected, "nothing else is touched");
+        assert_eq!(passed, expected, "nothing else is changed");
     }
-    // who asks for less, for nothing, or is another's option, passes as it came
+    // a request for less or for nothing, and another protocol's option, pass unchanged
     let mut anothers = explicit_rate(u32::MAX);
     anothers[3] = 0;
     for options in [explicit_rate(99_999), explicit_rate(0), anothers, vec![]] {
@@ -252,20 +253,17 @@ fn a_protocol_of_three_files_has_its_header_read_and_written_by_the_binding() {
 
 pub const TESTS: &[common::Test<'_>] = &[
     (
-        "what passes is seen, answered and counted by its declared names",
-        &what_passes_is_seen_answered_and_counted_by_its_declared_names,
+        "packets are answered and counted under the declared names",
+        &packets_are_answered_and_counted_under_the_declared_names,
     ),
     (
-        "a fast link grants all that is asked",
-        &a_fast_link_grants_all_that_is_asked,
+        "a fast link grants every request",
+        &a_fast_link_grants_every_request,
     ),
     (
         "a protocol of three files has its header read and written by the binding",
         &a_protocol_of_three_files_has_its_header_read_and_written_by_the_binding,
     ),
-    ("a virtual queue has an end", &a_virtual_queue_has_an_end),
-    (
-        "what is wrong is told in one line",
-        &what_is_wrong_is_told_in_one_line,
-    ),
+    ("a virtual queue has a limit", &a_virtual_queue_has_a_limit),
+    ("errors are one line", &errors_are_one_line),
 ];

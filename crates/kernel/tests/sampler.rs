@@ -1,4 +1,4 @@
-//! `headwayctl sample` and `headwayctl traffic` together, in a namespace of the test's own.
+//! `headwayctl sample` and `headwayctl traffic` together, in a namespace that the test makes.
 
 use crate::{common, lab};
 use std::io::{BufRead as _, BufReader};
@@ -11,7 +11,7 @@ use headway_kernel::mechanisms::sampler::RECORD_BYTES;
 use headway_kernel::system::netns::Netns;
 use serde_json::Value;
 
-/// A program that said "ready" and runs on.
+/// A program that has printed "ready" and still runs.
 struct Running(Child, BufReader<std::process::ChildStdout>);
 
 impl Running {
@@ -24,7 +24,7 @@ impl Running {
         Self(child, out)
     }
 
-    /// Its summary.
+    /// Ends the program and returns its summary.
     fn end(mut self) -> Value {
         let mut text = String::new();
         std::io::Read::read_to_string(&mut self.1, &mut text).unwrap();
@@ -115,7 +115,7 @@ fn a_senders_life_is_recorded_and_no_other_connection() {
         assert_eq!(receiver.end()["received_bytes"], 3_000_000);
     }
     lab::until_closed(&[&lab.name]);
-    // SAFETY: a process of ours.
+    // SAFETY: our own process.
     unsafe { libc::kill(sampler.0.id().try_into().unwrap(), libc::SIGTERM) };
     let summary = sampler.end();
     let samples = read(&out);

@@ -1,7 +1,7 @@
-//! First flights on the live kernel: a download over an emulated path, timed.
+//! First flights on the running kernel: timed downloads over an emulated path.
 //!
-//! Each startup has a range of milliseconds, a round trip wide. A measurement that fails is repeated
-//! if cores were away meanwhile (tests/machine.rs).
+//! Each startup has a range of milliseconds, one round trip wide. A failed measurement is repeated
+//! if other work used the cores meanwhile (tests/machine.rs).
 
 use crate::{common, lab};
 use std::fs;
@@ -11,7 +11,7 @@ use std::process::Stdio;
 use crate::lab::{headwayctl, succeeds};
 
 const TESTBED: &str = "hwt-startups";
-/// 500 kB, asked for with 400 bytes.
+/// 500 kB, requested with 400 bytes.
 const EPOCHS: &str = "[[400,500000,0]]";
 const ADDRESS: &str = "10.77.0.1:6001";
 
@@ -52,9 +52,9 @@ fn download_ms(startup: &str) -> u64 {
     ((words[2] - words[1]) / 1_000_000) as u64
 }
 
-/// From connect() on: one round of 200 ms for the handshake, then 10, 20, 40, 80, 160, 320 packets
-/// of slow start; 45, 90, 180, 360 of Jump-Start; Mega-Start's 166 of 10 Mbit/s and 332. 346 are
-/// needed.
+/// From connect() on: one round trip of 200 ms for the handshake, then 10, 20, 40, 80, 160, 320
+/// packets in slow start; 45, 90, 180, 360 with Jump-Start; 166 and 332 with Mega-Start at 10
+/// Mbit/s. The response is 346 packets.
 fn fast_startups_save_the_round_trips_that_they_promise() {
     succeeds(&[
         "testbed",

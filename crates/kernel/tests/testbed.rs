@@ -1,9 +1,8 @@
-//! The testbed by its command line: real programs run in it, and nothing of it is
-//! ever left.
+//! The testbed by its command line: real programs run in it, and nothing of it is ever left.
 //!
 //! It measures the rate of iperf3 through 20 Mbit/s (at least 15), the seconds of a download (4 to
-//! 15), and whether a change of the link comes within a second. A measurement that fails is repeated
-//! if cores were away meanwhile (tests/machine.rs). The other tests only wait.
+//! 15), and whether a change of the link happens within a second. A failed measurement is repeated
+//! if other work used the cores meanwhile (tests/machine.rs). The other tests only wait.
 
 #[path = "../../../tests/machine.rs"]
 mod machine;
@@ -29,21 +28,21 @@ fn cubic_is_allowed() -> bool {
 
 static ALONE: Mutex<()> = Mutex::new(());
 
-/// Not captured by the test harness, so that it is seen in any case.
+/// Prints a line that the test harness does not capture, so that it is always shown.
 fn say(line: &str) {
     let _ = writeln!(std::io::stderr(), "{line}");
 }
 
 /// Why testbeds are not possible here; `None` if they are.
 fn missing(programs: &[&str]) -> Option<String> {
-    // SAFETY: takes nothing, cannot fail.
+    // SAFETY: no arguments; cannot fail.
     if unsafe { libc::geteuid() } != 0 {
         return Some("a testbed needs root".into());
     }
     if fs::File::open("/dev/net/tun").is_err() {
         return Some("no TUN devices".into());
     }
-    // SAFETY: concerns the child only, which ends at once.
+    // SAFETY: affects the child only, which ends at once.
     let status = unsafe {
         use std::os::unix::process::CommandExt as _;
         Command::new("true")
@@ -73,7 +72,7 @@ macro_rules! need {
     };
 }
 
-/// The measurement, or the end of a test on a machine that is too busy for it.
+/// The measurement, or the end of the test on a machine that is too busy for it.
 macro_rules! measured {
     ($($argument:expr),+ $(,)?) => {
         match machine::measured($($argument),+) {
@@ -111,7 +110,7 @@ fn json(arguments: &[&str]) -> Value {
     serde_json::from_str(&ok(arguments)).unwrap()
 }
 
-/// A testbed of this test, which is taken away whatever happens.
+/// A testbed of this test, which is removed whatever happens.
 struct Testbed {
     name: String,
     cubic_was_allowed: bool,
@@ -138,7 +137,7 @@ impl Testbed {
         command(&[&["exec", "--name", &self.name, host, "--"], program].concat())
     }
 
-    /// Fails if anything of it is left.
+    /// Fails if anything of the testbed is left.
     fn assert_gone(&self) {
         assert_eq!(self.namespaces(), Vec::<String>::new());
         assert_eq!(self.processes(), Vec::<String>::new());
@@ -290,7 +289,7 @@ fn nginx_and_curl_over_a_satellite_are_byte_identical() {
     need!("curl", "nginx");
     const BYTES: usize = 5_000_000;
     let folder = Folder::new("www");
-    // no two parts alike, so that a swapped or repeated part shows
+    // no two parts are equal, so that a swapped or repeated part is detected
     let mut x = 1u32;
     let body: Vec<u8> = (0..BYTES)
         .map(|_| {
@@ -343,7 +342,7 @@ fn every_host_reaches_every_host_of_the_other_side() {
             let url = format!("http://10.78.0.{n}:9/");
             let curl = ["curl", "-sS", "--max-time", "5", &url];
             let output = testbed.exec(host, &curl).output().unwrap();
-            // refused by the other end, so it was reached
+            // the other end refused, so it was reached
             assert_eq!(output.status.code(), Some(7), "{}", text(&output.stderr));
             assert!(!text(&output.stderr).contains("timed out"));
         }
@@ -416,17 +415,17 @@ fn bad_input_is_one_line_and_changes_nothing() {
 }
 
 #[test]
-fn schedules_begin_when_somebody_says() {
+fn schedules_begin_on_command() {
     need!();
     let schedule = std::env::temp_dir().join(format!("headway-begin-{}", std::process::id()));
-    // down after a second, for a minute
+    // the link is down after a second, for a minute
     let lines = "time_ns,rate_bps,delay_ns\n0,10000000,1000000\n\
         1000000000,0,1000000\n61000000000,10000000,1000000\n";
     fs::write(&schedule, lines).unwrap();
     let vary = format!("schedule:{}", schedule.display());
     let (testbed, _) = Testbed::up("begin", &["--vary", &vary]);
     fs::remove_file(&schedule).unwrap();
-    // nobody listens, which the other host says at once if it is reached; 124: it timed out
+    // without a listener, the other host refuses at once if it is reached; 124: timeout
     let reaches = || {
         let connect = ["timeout", "1", "bash", "-c", ": < /dev/tcp/10.78.0.1/9"];
         let status = testbed.exec("left1", &connect).output().unwrap().status;
@@ -434,7 +433,7 @@ fn schedules_begin_when_somebody_says() {
         status.code() == Some(1)
     };
     let begin = || {
-        // it is down by now, and stays so where nobody says more
+        // the link would be down by now; without the command the schedule has not begun
         std::thread::sleep(Duration::from_millis(1200));
         let would = ok(&["begin", &testbed.name, "--dry-run", "--json"]);
         assert!(would.contains("\"dry_run\": true"), "{would}");
@@ -453,11 +452,11 @@ fn schedules_begin_when_somebody_says() {
 }
 
 #[test]
-fn a_testbed_without_its_emulator_is_seen_and_removed() {
+fn a_testbed_without_its_emulator_is_listed_and_removed() {
     need!();
     let (testbed, state) = Testbed::up("dead", &[]);
     let pid = state["emulator"]["pid"].as_i64().unwrap();
-    // SAFETY: plain numbers; the process is ours.
+    // SAFETY: plain numbers; our own process.
     unsafe { libc::kill(pid as i32, libc::SIGKILL) };
     let alive = || {
         let status = json(&["status", "--json"]);
@@ -501,7 +500,7 @@ fn a_kill_at_any_moment_leaves_nothing_that_down_does_not_remove() {
         child.kill().unwrap();
         child.wait().unwrap();
         if i % 3 == 2 {
-            // `down` is killed as well, and another one finishes its work
+            // `down` is killed as well, and a second one completes its work
             let mut child = command(&["down", &testbed.name])
                 .stdout(Stdio::null())
                 .stderr(Stdio::null())

@@ -20,8 +20,8 @@ fn the_verifier_accepts_every_router() {
     }
 }
 
-/// The same way must be able to say no.
-fn the_verifier_refuses_a_write_that_no_control_may_do() {
+/// The same check must be able to fail.
+fn the_verifier_refuses_a_forbidden_write() {
     let path = option_env!("HEADWAY_REFUSED").unwrap_or_default(); // set with the objects
     let bytes = std::fs::read(path).unwrap_or_else(|e| panic!("{path}: {e}"));
     let log = verify("refused", &bytes).unwrap_err();
@@ -38,7 +38,7 @@ pub const TESTS: &[common::Test<'_>] = &[
         &the_verifier_accepts_every_router,
     ),
     (
-        "the verifier refuses a write that no control may do",
-        &the_verifier_refuses_a_write_that_no_control_may_do,
+        "the verifier refuses a forbidden write",
+        &the_verifier_refuses_a_forbidden_write,
     ),
 ];

@@ -1,5 +1,5 @@
-//! The live kernel, in suites that only wait for what comes by itself. No test asserts how long
-//! something takes; a condition has 20 seconds to come true, so they can run beside other work.
+//! Suites on the running kernel that only wait. No test asserts a duration. A condition has 20
+//! seconds to become true, so other work may run at the same time.
 
 mod command_line;
 mod common;

@@ -1,5 +1,5 @@
-//! Whose something is: one scope's commands leave alone what another's made, and what is
-//! nobody's of Headway; a device is told from another of the same name.
+//! Commands of one scope do not touch what another scope's commands made, or anything that is not
+//! Headway's. A device is not mistaken for another of the same name.
 
 use crate::{common, lab};
 use std::fs;
@@ -11,7 +11,7 @@ use crate::lab::{fails, headwayctl, ip, json, one_line, succeeds, Lab};
 use headway_kernel::system::namespace::Namespace;
 use serde_json::Value;
 
-/// Begins like the scope of all other tests, which is "hwt".
+/// Begins with the same letters as the scope of all other tests, "hwt".
 const OTHER: &str = "hwtx";
 
 fn in_scope(scope: &str, arguments: &[&str]) -> Output {
@@ -29,7 +29,7 @@ fn other_json(arguments: &[&str]) -> Value {
     serde_json::from_str(&other(&[arguments, &["--json"]].concat())).unwrap()
 }
 
-/// The other scope's things go with the value.
+/// Objects of the other scope, removed with the value.
 struct Others;
 
 impl Drop for Others {
@@ -43,7 +43,7 @@ fn named(namespace: &str) -> bool {
     Path::new("/run/netns").join(namespace).exists()
 }
 
-fn a_testbed_is_its_scopes_alone() {
+fn a_testbed_belongs_to_its_scope_only() {
     let _others = Others;
     let up = ["testbed", "up", "--name"];
     other(&[&up[..], &["hwt-theirs"]].concat());
@@ -73,7 +73,7 @@ fn a_testbed_is_its_scopes_alone() {
     }
 }
 
-fn a_namespace_that_is_only_named_like_ours_stays() {
+fn a_namespace_that_only_has_a_similar_name_stays() {
     let foreign = "headway-hwt-foreign-left1";
     ip(&["netns", "add", foreign]);
     let status = json(&["testbed", "status"]);
@@ -84,7 +84,7 @@ fn a_namespace_that_is_only_named_like_ours_stays() {
     assert!(named(foreign));
     ip(&["netns", "del", foreign]);
 
-    // also one that took the place of a testbed's
+    // also one that replaced a testbed's namespace
     succeeds(&["testbed", "up", "--name", "hwt-foreign"]);
     ip(&["netns", "del", foreign]);
     ip(&["netns", "add", foreign]);
@@ -94,7 +94,7 @@ fn a_namespace_that_is_only_named_like_ours_stays() {
     ip(&["netns", "del", foreign]);
 }
 
-fn a_scope_is_a_word_and_not_the_beginning_of_one() {
+fn a_scope_is_a_whole_word() {
     let _others = Others;
     let lab = Lab::new();
     succeeds(&["attach", "reno", "--name", "hwt_a"]);
@@ -112,7 +112,7 @@ fn a_scope_is_a_word_and_not_the_beginning_of_one() {
         Value::from([(); 0])
     );
 
-    // no kernel's name would have room for more than such a scope
+    // a scope this long leaves no room in the kernel's names
     for command in [
         &["status"][..],
         &["detach", "--all"],
@@ -124,7 +124,7 @@ fn a_scope_is_a_word_and_not_the_beginning_of_one() {
     }
 }
 
-fn namespaces_without_a_name_are_told_apart() {
+fn unnamed_namespaces_are_distinguished() {
     let spaces = [Namespace::new().unwrap(), Namespace::new().unwrap()];
     let inside = |which: usize, arguments: &[&str]| {
         let run = || headwayctl(arguments).output();
@@ -142,7 +142,7 @@ fn namespaces_without_a_name_are_told_apart() {
     assert_eq!(hosts.as_array().unwrap().len(), 1);
     assert_eq!(hosts[0]["complete"], true);
     one_line(&inside(0, &["detach", "--dev", "lo"]), 2);
-    // by a path as well, or as `status` calls it while a process is in it
+    // also by a path, or by the label of `status` while a process is in it
     succeeds(&["detach", "--dev", "lo", "--netns", &spaces[1].path()]);
     let output = inside(1, &["host", "quick-start", "--dev", "lo"]);
     assert!(output.status.success(), "{output:?}");
@@ -175,7 +175,7 @@ fn a_device_that_was_renamed_moved_or_deleted_is_found() {
         succeeds(&["detach", "--dev", device, "--netns", netns]);
         assert_eq!(places(), Vec::<String>::new());
     };
-    // by its new name, by its old one
+    // by its new name and by its old one
     for name in ["hwnew", "hwold"] {
         attach("hwold");
         ip(&["-n", &lab.name, "link", "set", "hwold", "name", "hwnew"]);
@@ -183,7 +183,7 @@ fn a_device_that_was_renamed_moved_or_deleted_is_found() {
         detach(&lab.name, name);
         ip(&["-n", &lab.name, "link", "del", "hwnew"]);
     }
-    // another one gets the number that it had
+    // a new device gets the old number
     let add = |device: &str| {
         let index = ["name", device, "index", "4077", "type", "veth"];
         ip(&[&["-n", &lab.name, "link", "add"], &index[..]].concat());
@@ -236,7 +236,7 @@ fn a_long_name_of_a_namespace_is_found() {
     assert_eq!(lab::left_attached(), Vec::<String>::new());
 }
 
-/// A program that lets all packets by, at a device's way in; none of Headway's.
+/// A program at a device's ingress that passes all packets and is not Headway's.
 fn foreign_program(lab: &Lab) -> [OwnedFd; 2] {
     use libbpf_sys as sys;
     // r0 = TCX_NEXT; exit
@@ -263,7 +263,7 @@ fn foreign_program(lab: &Lab) -> [OwnedFd; 2] {
     [owned(lab.netns.inside(attach).unwrap()), program]
 }
 
-fn what_is_none_of_headways_is_not_touched() {
+fn programs_and_processes_of_others_are_not_touched() {
     let lab = Lab::new();
     let [link, _program] = foreign_program(&lab);
     let at = ["--dev", "lo", "--netns", &lab.name];
@@ -281,7 +281,7 @@ fn what_is_none_of_headways_is_not_touched() {
     succeeds(&["detach", "--all"]);
     assert_eq!(device(), before);
 
-    // nor a program whose command line is an emulator's
+    // nor a process whose command line looks like an emulator's
     let folder = std::env::temp_dir().join(format!("hwtest-{}", std::process::id()));
     fs::create_dir_all(&folder).unwrap();
     fs::write(folder.join("testbed"), "while :; do sleep 0.1; done").unwrap();
@@ -299,20 +299,17 @@ fn what_is_none_of_headways_is_not_touched() {
 
 pub const TESTS: &[common::Test<'_>] = &[
     (
-        "a testbed is its scope's alone",
-        &a_testbed_is_its_scopes_alone,
+        "a testbed belongs to its scope only",
+        &a_testbed_belongs_to_its_scope_only,
     ),
     (
-        "a namespace that is only named like ours stays",
-        &a_namespace_that_is_only_named_like_ours_stays,
+        "a namespace that only has a similar name stays",
+        &a_namespace_that_only_has_a_similar_name_stays,
     ),
+    ("a scope is a whole word", &a_scope_is_a_whole_word),
     (
-        "a scope is a word and not the beginning of one",
-        &a_scope_is_a_word_and_not_the_beginning_of_one,
-    ),
-    (
-        "namespaces without a name are told apart",
-        &namespaces_without_a_name_are_told_apart,
+        "unnamed namespaces are distinguished",
+        &unnamed_namespaces_are_distinguished,
     ),
     (
         "a device that was renamed, moved or deleted is found",
@@ -323,7 +320,7 @@ pub const TESTS: &[common::Test<'_>] = &[
         &a_long_name_of_a_namespace_is_found,
     ),
     (
-        "what is none of Headway's is not touched",
-        &what_is_none_of_headways_is_not_touched,
+        "programs and processes of others are not touched",
+        &programs_and_processes_of_others_are_not_touched,
     ),
 ];

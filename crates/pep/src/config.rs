@@ -1,4 +1,4 @@
-//! What the proxy is asked to do.
+//! The configuration of a proxy.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -8,14 +8,14 @@ use headway_system::error::{Attempt as _, Failure};
 
 use crate::limits::Tables;
 
-/// Of the connections there may be, so many can wait for a server's answer.
+/// Percentage of the connections that may wait for a server's answer.
 const HELD_PERCENT: usize = 25;
-/// More than any machine of today holds.
+/// More than any present machine supports.
 const MOST_CONNECTIONS: usize = 10_000_000;
-/// The least is what pipes have anyway; the most is more than any path needs.
+/// The minimum is the default size of a pipe; the maximum is more than any path needs.
 const PIPE_BYTES: std::ops::RangeInclusive<usize> = 1 << 16..=1 << 30;
 
-/// What a side's sockets are to be.
+/// The settings of the sockets on one side.
 #[derive(Clone, Debug, Default)]
 pub struct Side {
     /// Devices of this side.
@@ -26,62 +26,62 @@ pub struct Side {
     pub buffer_bytes: Option<usize>,
 }
 
-/// Where a line is written of each connection that has ended.
+/// Where to log ended connections, one line each.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Journal {
-    /// Where errors are.
+    /// Standard error.
     Stderr,
-    /// At the end of a file.
+    /// Appended to a file.
     File(PathBuf),
 }
 
-/// All of it.
+/// The whole configuration.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// Of this proxy: of its control socket, and the last word of its nftables table's name.
+    /// Name of this proxy: of its control socket, and the last word of its nftables table's name.
     pub name: String,
-    /// What comes before it in that name; may be empty.
+    /// Prefix of the table's name; may be empty.
     pub scope: String,
-    /// Where the control socket is made.
+    /// The folder of the control socket.
     pub folder: PathBuf,
-    /// Where connections are opened from.
+    /// The side whose hosts open connections.
     pub client: Side,
-    /// Where they lead to.
+    /// The side whose hosts accept connections.
     pub server: Side,
-    /// Event loops.
+    /// Number of event loops.
     pub workers: usize,
-    /// Of each pipe between two sockets.
+    /// Size of each pipe between two sockets.
     pub pipe_bytes: usize,
-    /// From as many on, new ones are routed plainly.
+    /// New connections bypass the proxy once it has this many.
     pub max_connections: usize,
-    /// From as much memory in pipes, sockets and the proxy itself on, the same.
+    /// New connections bypass the proxy once pipes, sockets and the proxy use this much memory.
     pub max_memory_bytes: u64,
-    /// A connection on which nothing moved for so long is reset at both ends.
+    /// A connection without progress for this long is reset at both ends.
     pub idle_timeout: Duration,
-    /// A server that did not answer for so long is given up.
+    /// A server that does not answer for this long is given up.
     pub handshake_timeout: Duration,
-    /// Clients' handshakes are completed after their servers' only.
+    /// A client's handshake is completed only after its server's.
     pub confirm: bool,
-    /// Where a line is written of each connection that has ended.
+    /// Where to log ended connections.
     pub journal: Option<Journal>,
-    /// Where Prometheus asks, at loopback.
+    /// Loopback address at which Prometheus reads the metrics.
     pub metrics: Option<SocketAddr>,
-    /// How long connections may still take after the proxy was told to stop.
+    /// How long connections may continue after the proxy was told to stop.
     pub drain_timeout: Duration,
-    /// Firewall mark of intercepted packets, and number of the routing table; the mark of the
+    /// Firewall mark of intercepted packets, and number of the routing table. The mark of the
     /// proxy's own packets is the next number.
     pub mark: u32,
-    /// It takes the place of the one of its name that runs, if there is one.
+    /// Replaces a running proxy of the same name, if one exists.
     pub replace: bool,
-    /// Whom root becomes; None: headway-pep or nobody.
+    /// The user that a process started as root becomes; None: headway-pep or nobody.
     pub user: Option<String>,
 }
 
 impl Config {
-    /// Whether it can be.
+    /// Checks the configuration.
     ///
     /// # Errors
-    /// One line that names what cannot be, and what can.
+    /// One line that names what is invalid, and what is allowed.
     pub fn check(&self) -> Result<(), Failure> {
         let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
         if self.name.is_empty() || self.name.len() > 31 || !self.name.chars().all(is_word) {
@@ -119,7 +119,7 @@ impl Config {
                 within(what, bytes, 4096, 1 << 30)?;
             }
         }
-        // both marks, and a number that no table of the system's own has
+        // leaves room for the second mark, and excludes the system's own routing tables
         if !(256..u32::MAX - 1).contains(&self.mark) {
             return Err(Failure::bad_input(format!(
                 "mark {}: must be 256 to {}",
@@ -136,17 +136,17 @@ impl Config {
         table_of(&self.scope, &self.name)
     }
 
-    /// What connections are dealt to.
+    /// The descriptor tables among which connections are distributed.
     pub(crate) fn tables(&self) -> Tables {
         Tables::of(self.workers, self.confirm)
     }
 
-    /// So many clients may wait for their servers' answers; more pass around.
+    /// Most clients that may wait for their servers' answers; others bypass the proxy.
     pub(crate) fn max_held(&self) -> usize {
         (self.max_connections * HELD_PERCENT / 100).max(1)
     }
 
-    /// Of packets of the proxy's own sockets.
+    /// Mark of packets of the proxy's own sockets.
     #[must_use]
     pub fn own_mark(&self) -> u32 {
         self.mark + 1
@@ -170,7 +170,8 @@ fn within(what: &str, value: usize, least: usize, most: usize) -> Result<(), Fai
     )))
 }
 
-/// There are some, each is there, and none has a name that would be another thing to nft.
+/// Checks that at least one device is given, that all exist, and that no name has a special meaning
+/// for nft.
 fn check_devices(what: &str, names: &[String]) -> Result<(), Failure> {
     if names.is_empty() {
         return Err(Failure::bad_input(format!(
@@ -186,7 +187,7 @@ fn check_devices(what: &str, names: &[String]) -> Result<(), Failure> {
         }
         if name == "lo" {
             return Err(Failure::bad_input(format!(
-                "{what} lo: what is the machine's own is not intercepted"
+                "{what} lo: the machine's own traffic is not intercepted"
             )));
         }
         let c_name = std::ffi::CString::new(name.as_str()).map_err(std::io::Error::from);
@@ -194,7 +195,7 @@ fn check_devices(what: &str, names: &[String]) -> Result<(), Failure> {
         // SAFETY: a terminated string.
         if unsafe { libc::if_nametoindex(c_name.as_ptr()) } == 0 {
             return Err(Failure::bad_input(format!(
-                "{what} {name}: there is none of this name in this network namespace"
+                "{what} {name}: no such device in this network namespace"
             )));
         }
     }
@@ -203,7 +204,7 @@ fn check_devices(what: &str, names: &[String]) -> Result<(), Failure> {
 
 #[cfg(test)]
 impl Config {
-    /// With limits of each kind, and no device.
+    /// A configuration with limits of each kind, and without devices.
     pub(crate) fn example() -> Self {
         Self {
             name: "pep".to_owned(),
@@ -261,7 +262,7 @@ mod tests {
             ),
             (
                 refused(|c| c.client.devices = vec!["surely-not".to_owned()]),
-                "client device surely-not: there is none",
+                "client device surely-not: no such device",
             ),
         ] {
             assert!(line.starts_with(words), "{line}");

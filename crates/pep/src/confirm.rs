@@ -1,8 +1,9 @@
-//! The client's handshake after the server's. The rules drop a client's first packet (SYN) and log it
-//! to here. A connection to the server is opened in the client's name; when it stands, the SYN is
-//! sent on to the listener, through loopback with the mark of what is intercepted, and the kernel
-//! answers it with all its options as if it had just come. A worker then finds the socket to the
-//! server in `held`. A server that refuses does so to the client, which never was connected.
+//! Completes a client's handshake only after its server's. The rules drop a client's first packet
+//! (SYN) and log it to this module, which opens a connection to the server with the client's
+//! address. When that connection is established, the SYN is sent on to the listener, through
+//! loopback with the mark of intercepted packets. The kernel then answers it with all its options,
+//! as if it had just arrived. A worker finds the socket to the server in `held`. If the server
+//! refuses, the client gets the same answer and was never connected.
 
 use std::io;
 use std::net::SocketAddr;
@@ -26,23 +27,23 @@ use crate::worker::{Begun, Shared};
 use crate::Config;
 use headway_system::error::{Attempt as _, Failure};
 
-/// Datagrams read at a stretch, before servers that have answered have their turn.
+/// Datagrams read in a row, before servers' answers are handled.
 const DATAGRAMS: usize = 64;
-/// Between two looks at the clock.
+/// Interval between checks of the time.
 const TICK: Duration = Duration::from_secs(1);
-/// Where there is no room for another, one that has waited for longer goes: a server across
-/// satellites answers sooner, and a client that is alive sends its SYN again.
+/// If the table is full, a SYN that has waited for longer is dropped. A server across satellites
+/// answers sooner, and a client that still runs retransmits its SYN.
 const STALE: Duration = Duration::from_secs(3);
-/// What is no connection's.
+/// Key of the log's events; no connection has it.
 const LOG: u64 = WAKE - 1;
 
-/// Sends packets as they are, of one version of IP.
+/// Sockets that send complete packets of one version of IP.
 #[derive(Debug)]
 struct Senders {
     family: Family,
-    /// To the listener.
+    /// Sends to the listener.
     taken: OwnedFd,
-    /// To where it is routed.
+    /// Sends along the route.
     own: OwnedFd,
 }
 
@@ -53,14 +54,14 @@ pub(crate) struct Holder {
     shared: Arc<Shared>,
     held: Arc<Held>,
     log: Nflog,
-    /// What is logged is read.
+    /// Whether logged packets are read.
     takes: bool,
     senders: Vec<Senders>,
     queue: Queue,
 }
 
 impl Holder {
-    /// Opens all that needs a privilege: the group of the log, raw sockets.
+    /// Opens everything that needs a privilege: the group of the log, raw sockets.
     pub fn new(
         config: Arc<Config>,
         shared: Arc<Shared>,
@@ -88,12 +89,12 @@ impl Holder {
         })
     }
 
-    /// Where the rules log to.
+    /// The group that the rules log to.
     pub fn group(&self) -> u16 {
         self.log.group
     }
 
-    /// Works until it is told to end.
+    /// Runs until told to end.
     pub fn run(mut self, begun: &Begun) -> io::Result<()> {
         begun.tell();
         let mut events = Vec::new();
@@ -124,7 +125,7 @@ impl Holder {
 
     fn answer(&mut self, now: Instant) -> io::Result<()> {
         let asked = self.shared.asked();
-        // before, what is sent on would come to a process whose place this one takes
+        // SYNs sent on any earlier would arrive at the process that this one replaces
         let takes = self.shared.takes.load(Relaxed);
         if takes != std::mem::replace(&mut self.takes, takes) {
             if takes {
@@ -144,7 +145,7 @@ impl Holder {
         Ok(())
     }
 
-    /// Clients may be there that another process has held until now.
+    /// Starts to watch all held clients, including those that another process has held until now.
     fn begin_all(&self) -> io::Result<()> {
         for (number, waiting) in self.held.table().iter() {
             if !waiting.answered {
@@ -154,12 +155,12 @@ impl Holder {
         self.queue.add(&self.log, LOG, EventFlags::IN)
     }
 
-    /// What was logged to here until now is held; what becomes of it another process sees to.
+    /// Holds what was logged until now, and stops. Another process continues with the held clients.
     fn pause(&mut self, now: Instant) -> io::Result<()> {
         while self.receive(now)? {}
         self.queue.remove(&self.log)?;
         for (_, waiting) in self.held.table().iter() {
-            // closing it does not do it, for the other has it, too
+            // closing the socket would not suffice, because the other process has it as well
             if !waiting.answered {
                 self.queue.remove(&waiting.socket)?;
             }
@@ -172,7 +173,7 @@ impl Holder {
         self.queue.add(socket, number, flags)
     }
 
-    /// Takes some of what was logged. Returns whether there may be more.
+    /// Reads some of the logged packets. Returns whether there may be more.
     fn receive(&mut self, now: Instant) -> io::Result<bool> {
         let mut syns = Vec::new();
         let mut more = true;
@@ -188,13 +189,13 @@ impl Holder {
         Ok(more)
     }
 
-    /// A client has sent its first packet, perhaps not for the first time.
+    /// Handles a client's SYN, which may be a retransmission.
     fn begin(&mut self, syn: Syn, now: Instant) -> io::Result<()> {
         let held = Arc::clone(&self.held);
         let mut table = held.table();
         if let Some(waiting) = table.like(&syn) {
             if waiting.answered {
-                self.send_on(&syn); // it, or what answered it, was lost
+                self.send_on(&syn); // the SYN or the SYN-ACK was lost
             }
             waiting.syn = syn;
             return Ok(());
@@ -223,7 +224,7 @@ impl Holder {
         match socket::connect(syn.client, syn.server, side, mark) {
             Ok(socket) => {
                 if self.watch(&socket, table.next_number()).is_err() {
-                    drop(socket); // which has the ends of the one that passes
+                    drop(socket); // it has the addresses and ports of the SYN to be passed
                     self.pass(&syn);
                     return Ok(());
                 }
@@ -234,7 +235,8 @@ impl Holder {
                     answered: false,
                 });
             }
-            // there is one with these ends: the kernel knows what to make of another SYN of it
+            // a connection with these addresses and ports exists: the kernel handles another SYN
+            // for it
             Err(Errno::ADDRINUSE | Errno::ADDRNOTAVAIL) => self.send_on(&syn),
             Err(why @ (Errno::NETUNREACH | Errno::HOSTUNREACH | Errno::ACCESS)) => {
                 self.refuse(&syn, now, why);
@@ -244,11 +246,11 @@ impl Holder {
         Ok(())
     }
 
-    /// A server has answered, or the kernel in its place.
+    /// Handles a server's answer, or an error that the kernel reports instead.
     fn settle(&mut self, number: u64) -> io::Result<()> {
         let held = Arc::clone(&self.held);
         let mut table = held.table();
-        // one that has gone a moment ago may still have been in the list, or all were left to another
+        // a client removed a moment ago may still be in the list of events, or all were handed over
         let Some(waiting) = table.get(number).filter(|_| self.takes) else {
             return Ok(());
         };
@@ -256,7 +258,7 @@ impl Holder {
             Ok(Ok(())) => {
                 self.queue.remove(&waiting.socket)?;
                 waiting.answered = true;
-                // it may be claimed as soon as it is sent, which waits for the table
+                // a worker may claim it as soon as it is sent, but has to wait for the table's lock
                 self.send_on(&waiting.syn);
             }
             Ok(Err(why)) | Err(why) => {
@@ -268,7 +270,7 @@ impl Holder {
         Ok(())
     }
 
-    /// The client is told what the server has said.
+    /// Gives the client the server's negative answer.
     fn refuse(&self, syn: &Syn, since: Instant, why: Errno) {
         self.shared.never_was(
             (syn.client, syn.server),
@@ -283,18 +285,19 @@ impl Holder {
         }
     }
 
-    /// To the listener.
+    /// Sends a SYN on to the listener.
     fn send_on(&self, syn: &Syn) {
         self.send(syn.server, |senders| &senders.taken, syn.packet());
     }
 
-    /// There is no room: it goes where it would have gone without the proxy.
+    /// Sends a SYN along its route, as without the proxy, because the table is full.
     fn pass(&self, syn: &Syn) {
         count(&self.counters().passed);
         self.send(syn.server, |senders| &senders.own, syn.packet());
     }
 
-    /// What cannot be sent is lost as on any path, and its sender tries again.
+    /// Sends a packet. If that fails, the packet is lost as on any path, and its sender
+    /// retransmits.
     fn send(&self, to: SocketAddr, by: fn(&Senders) -> &OwnedFd, packet: &[u8]) {
         let family = Family::of(to);
         let mut senders = self.senders.iter();
@@ -304,8 +307,8 @@ impl Holder {
         }
     }
 
-    /// Servers that do not answer are given up, and clients that do not complete their handshake.
-    /// The client of a silent server is told nothing, as without a proxy.
+    /// Gives up servers that do not answer, and clients that do not complete their handshake. The
+    /// client of a silent server gets no answer, as without a proxy.
     fn sweep(&self, now: Instant) {
         let mut table = self.held.table();
         table.forget(now.checked_sub(STALE).unwrap_or(now));

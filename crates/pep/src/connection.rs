@@ -1,5 +1,5 @@
-//! A client's connection and the one to its server that goes with it: opened, both
-//! directions moved, ended as the end hosts end theirs.
+//! A client's connection and the matching one to its server. Opens the second, moves data in both
+//! directions, and ends each as the end hosts end theirs.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -15,24 +15,24 @@ use crate::flow::{Flow, Leg, Step, Tools};
 use crate::journal::Line;
 use crate::socket;
 
-/// Index of the client's leg, and of the direction that begins there.
+/// Index of the client's leg, and of the direction from the client.
 pub(crate) const CLIENT: usize = 0;
-/// The same of the server's.
+/// Index of the server's leg, and of the direction from the server.
 pub(crate) const SERVER: usize = 1;
 
-/// Where a connection stands.
+/// The phase of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Phase {
-    /// The client's first packet waits for the server to answer.
+    /// The client's SYN waits for the server's answer.
     Held,
     /// The server has not answered yet.
     Connecting,
-    /// Both legs stand.
+    /// Both legs are established.
     Open,
-    /// One leg broke; what it had sent before is still on its way, and then the other is reset.
+    /// One leg broke. Data that it sent before is still delivered, then the other leg is reset.
     Breaking,
-    /// Both have said their last; what is on its way arrives.
+    /// Both ends have sent a FIN. Data in flight is still delivered.
     Closing,
 }
 
@@ -49,7 +49,7 @@ pub(crate) enum Outcome {
 }
 
 impl Outcome {
-    /// Where it is counted.
+    /// The counter for this outcome.
     pub fn counter(self, counters: &Counters) -> &AtomicU64 {
         match self {
             Self::Closed => &counters.closed,
@@ -79,16 +79,16 @@ impl Serialize for Outcome {
     }
 }
 
-/// What is to be done with a connection next.
+/// What a worker has to do next with a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Next {
-    /// Nothing until something happens.
+    /// Wait for an event.
     Wait,
-    /// It had its share and has more to do.
+    /// Continue later: it used its share of the time.
     Again,
-    /// It waits for what no event tells: look again soon.
+    /// Check again soon, because no event reports what it waits for.
     Look,
-    /// It is over.
+    /// Remove it: it has ended.
     End(Outcome),
 }
 
@@ -97,34 +97,34 @@ pub(crate) enum Next {
 pub struct ConnectionStatus {
     /// Address and port of the client.
     pub client: SocketAddr,
-    /// Of the server.
+    /// Address and port of the server.
     pub server: SocketAddr,
-    /// Where it stands.
+    /// Its phase.
     pub phase: Phase,
-    /// Since it was taken.
+    /// Time since it was accepted.
     pub age_ms: u64,
-    /// Since something moved.
+    /// Time since data last moved.
     pub idle_ms: u64,
-    /// From the client, handed to the server's side.
+    /// Bytes from the client, delivered to the server's side.
     pub client_bytes: u64,
-    /// From the server, handed to the client's side.
+    /// Bytes from the server, delivered to the client's side.
     pub server_bytes: u64,
-    /// Of the connection to the client; null: there is none yet.
+    /// The connection to the client; null: none yet.
     pub client_leg: Option<LegStatus>,
-    /// Of that to the server.
+    /// The connection to the server.
     pub server_leg: Option<LegStatus>,
 }
 
-/// What the kernel says of one of the two.
+/// The kernel's information about one of the two connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LegStatus {
-    /// Its smoothed round-trip time; null: none was measured.
+    /// Its smoothed round-trip time; null: not measured.
     pub srtt_us: Option<u32>,
     /// Its congestion window.
     pub cwnd_pkts: u32,
-    /// That were sent again.
+    /// Retransmitted packets.
     pub retrans_pkts: u32,
-    /// Sent or waiting to be, and not acknowledged yet.
+    /// Bytes sent or waiting to be sent that are not acknowledged.
     pub unacknowledged_bytes: u32,
 }
 
@@ -132,7 +132,7 @@ impl LegStatus {
     fn of(leg: &Leg) -> Option<Self> {
         let (info, _) = tcp_info(&leg.socket).ok()?;
         Some(Self {
-            // an estimate is never 0, which is none
+            // an estimate is never 0; 0 means that the kernel has none
             srtt_us: Some(info.tcpi_rtt).filter(|&rtt| rtt != 0),
             cwnd_pkts: info.tcpi_snd_cwnd,
             retrans_pkts: info.tcpi_total_retrans,
@@ -142,7 +142,7 @@ impl LegStatus {
 }
 
 impl ConnectionStatus {
-    /// Of one that has no leg to its client yet.
+    /// The status of a connection without a leg to its client.
     pub(crate) fn held((client, server): (SocketAddr, SocketAddr), age: Duration) -> Self {
         let age_ms = age.as_millis() as u64;
         Self {
@@ -159,7 +159,7 @@ impl ConnectionStatus {
     }
 }
 
-/// Both legs and both directions.
+/// Both legs and both directions of a connection.
 #[derive(Debug)]
 pub(crate) struct Connection {
     client: SocketAddr,
@@ -167,18 +167,18 @@ pub(crate) struct Connection {
     pub legs: [Leg; 2],
     flows: [Flow; 2],
     phase: Phase,
-    /// Of `Breaking`.
+    /// The broken leg in phase `Breaking`.
     broken: usize,
     started: Instant,
     moved: Instant,
-    /// What either end had not acknowledged yet when nothing had moved for long.
+    /// Unacknowledged bytes of both legs at the last idle timeout.
     unacknowledged: [i32; 2],
-    /// It is in the list of those that have more to do, or are looked at soon.
+    /// Whether it is in the list of connections to continue or to check soon.
     pub listed: bool,
 }
 
 impl Connection {
-    /// The client's leg stands, the server's has begun to.
+    /// A connection whose client leg is established, and whose server leg has started to connect.
     pub fn new(legs: [Leg; 2], client: SocketAddr, server: SocketAddr, now: Instant) -> Self {
         Self {
             client,
@@ -194,7 +194,7 @@ impl Connection {
         }
     }
 
-    /// What the kernel told of a leg.
+    /// Records an event of a leg.
     pub fn note(&mut self, side: usize, flags: EventFlags) {
         let leg = &mut self.legs[side];
         let has = |flag| flags.intersects(flag);
@@ -210,7 +210,7 @@ impl Connection {
         }
     }
 
-    /// Moves on what can be moved.
+    /// Moves as much data as possible.
     pub fn advance(&mut self, tools: &mut Tools, now: Instant) -> Next {
         let before = self.bytes();
         let next = self.step(tools);
@@ -224,7 +224,7 @@ impl Connection {
         next
     }
 
-    /// The last that came of a direction was more than what is copied.
+    /// Whether the last read in a direction was larger than what is copied.
     pub fn moves_much(&self) -> bool {
         self.flows.iter().any(Flow::is_bulk)
     }
@@ -238,7 +238,7 @@ impl Connection {
             if self.legs[SERVER].broken {
                 return Next::End(Outcome::Refused);
             }
-            // what was acknowledged is delivered, also where its sender did not wait
+            // acknowledged data is delivered, even if its sender did not wait for it
             if self.legs[CLIENT].broken && !socket::has_unread(&self.legs[CLIENT].socket) {
                 return Next::End(Outcome::Broke(CLIENT));
             }
@@ -260,7 +260,7 @@ impl Connection {
             if let Some(broken) = [CLIENT, SERVER].into_iter().find(|&s| self.legs[s].broken) {
                 self.phase = Phase::Breaking;
                 self.broken = broken;
-                // the kernel knows no more of it than what has come
+                // a broken leg gets no more events: read what has arrived
                 (self.legs[broken].readable, self.legs[broken].ending) = (true, true);
                 self.flows[1 - broken].abandon(&tools.counters);
             } else if self.flows.iter().all(|flow| flow.finished) {
@@ -277,8 +277,9 @@ impl Connection {
         }
     }
 
-    /// Both ends were passed on, and neither leg is there any more: whose side had not acknowledged
-    /// all by then broke it off. The end itself counts as one byte, and nothing is lost with it.
+    /// Both FINs were passed on, and neither leg exists any more. A side that had not acknowledged
+    /// everything by then has reset its leg. The FIN counts as one byte, and nothing is lost with
+    /// it.
     fn closed(&self) -> Outcome {
         let broke = |&side: &usize| {
             let leg = &self.legs[side];
@@ -288,8 +289,8 @@ impl Connection {
         side.map_or(Outcome::Closed, Outcome::Broke)
     }
 
-    /// What came before the one leg broke is handed over, and acknowledged, before the other
-    /// is reset: a reset takes with it what is still under way.
+    /// After one leg broke, delivers the data that it sent before and waits for its
+    /// acknowledgement, then resets the other leg. A reset would discard data in flight.
     fn broken_off(&mut self, tools: &mut Tools) -> Next {
         let end = Next::End(Outcome::Broke(self.broken));
         let other = 1 - self.broken;
@@ -319,8 +320,8 @@ impl Connection {
         }
     }
 
-    /// Why it has to go, if it has waited for too long. While an end acknowledges what waits in the
-    /// kernel, something moves.
+    /// The reason to end a connection that has waited too long. An end that still acknowledges data
+    /// from the kernel's buffer counts as progress.
     pub fn overdue(&mut self, now: Instant, config: &crate::Config) -> Option<Outcome> {
         if self.phase == Phase::Connecting {
             let late = now.duration_since(self.started) > config.handshake_timeout;
@@ -338,12 +339,12 @@ impl Connection {
         None
     }
 
-    /// Nothing is expected but what the kernel does by itself.
+    /// Whether it only waits for the kernel to finish.
     pub fn is_closing(&self) -> bool {
         self.phase == Phase::Closing
     }
 
-    /// Ends it. Closing a socket that is not over resets it (socket.rs).
+    /// Ends it. Closing an unfinished socket resets it (socket.rs).
     pub fn end(mut self, outcome: Outcome, counters: &Counters) {
         for flow in &mut self.flows {
             flow.abandon(counters);
@@ -351,7 +352,7 @@ impl Connection {
         count(outcome.counter(counters));
     }
 
-    /// What is told of it at its end.
+    /// The connection's line in the log.
     pub fn line(&self, end: Outcome) -> Line {
         let [client_bytes, server_bytes] = self.bytes();
         let [client_rtt_us, server_rtt_us] = self

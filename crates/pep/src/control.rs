@@ -1,4 +1,4 @@
-//! The control socket: who is root asks how the proxy is, tells it to stop, or takes its place.
+//! The control socket: with it, root asks for a proxy's status, stops the proxy, or replaces it.
 
 use std::fs::{self, File, Permissions};
 use std::io::{self, Read as _, Write as _};
@@ -16,33 +16,33 @@ use serde::{Deserialize, Serialize};
 use crate::connection::ConnectionStatus;
 use crate::counters::Totals;
 
-/// Who asks says so at once, and takes the answer at once.
+/// How long a client may take to send its request and to read the answer.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Of what is said, beside what `status` answers.
+/// Longest line except the answer to `status`.
 const LONGEST_LINE: usize = 1 << 16;
 
-/// What can be asked for.
+/// A request.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Request {
-    /// How it is; with every connection.
+    /// Returns the status, on request with every connection.
     Status {
-        /// Each of them is listed, too.
+        /// Include every connection.
         connections: bool,
     },
-    /// Take no new connections, and end when those there are have ended.
+    /// Take no new connections, and end when all present connections have ended.
     Stop {
-        /// And cut off those that take longer; None: what it was started with.
+        /// Cut off connections after this time; None: the configured time.
         within_ms: Option<u64>,
     },
-    /// Hand over to the process that asks (handover.rs).
+    /// Hand over to the requesting process (handover.rs).
     HandOver {
-        /// The version of what is said then that this process knows.
+        /// The version of the handover protocol that the requesting process uses.
         version: u32,
     },
-    /// It has what it needs: take no more connections, and hand over clients that are held.
+    /// Take no more connections, and hand over held clients: the successor is ready.
     LetGo,
-    /// It has them, and takes connections.
+    /// The successor has the held clients and takes connections.
     Entered,
 }
 
@@ -50,24 +50,24 @@ pub enum Request {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Taking {
-    /// They are.
+    /// New connections are taken.
     Yes,
-    /// They pass: a limit was reached.
+    /// New connections bypass the proxy, because a limit was reached.
     Full,
-    /// They pass: it was told to stop.
+    /// New connections bypass the proxy, because it was told to stop.
     Stopping,
-    /// Another process takes them; this one ends when those it has have ended.
+    /// Another process takes them; this one ends when its connections have ended.
     HandsOver,
 }
 
-/// How a proxy is.
+/// The status of a proxy.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Status {
     /// Its name.
     pub name: String,
     /// Its process.
     pub pid: u32,
-    /// Since its start.
+    /// Time since its start.
     pub uptime_s: u64,
     /// Whether it takes new connections.
     pub taking: Taking,
@@ -79,33 +79,32 @@ pub struct Status {
     pub server_devices: Vec<String>,
     /// Congestion control of connections to clients; null: the namespace's.
     pub client_control: Option<String>,
-    /// Of those to servers.
+    /// Congestion control of connections to servers; null: the namespace's.
     pub server_control: Option<String>,
-    /// Event loops.
+    /// Number of event loops.
     pub workers: usize,
-    /// Connections there are, those that are held included.
+    /// Present connections, including held ones.
     pub open: u64,
     /// Clients that wait for their servers' answers.
     pub held: u64,
-    /// From so many on they pass around.
+    /// Number of connections from which new ones bypass the proxy.
     pub max_connections: u64,
-    /// In pipes, in the process, and of the machine's TCP.
+    /// Memory of pipes, of the process, and of the machine's TCP.
     pub memory_bytes: u64,
-    /// From so much on they pass around.
+    /// Memory from which new connections bypass the proxy.
     pub max_memory_bytes: u64,
-    /// Pipes there are.
+    /// Open pipes.
     pub pipes: u64,
-    /// What lies in them.
+    /// Bytes in pipes.
     pub held_bytes: u64,
-    /// First packets of connections that passed around it, repeated ones included; null: not
-    /// known.
+    /// SYNs of connections that bypassed the proxy, including retransmissions; null: unknown.
     pub around: Option<u64>,
-    /// What was counted since the start.
+    /// Counters since the start.
     pub totals: Totals,
-    /// Every connection, where that was asked for.
+    /// Every connection, if requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connections: Option<Vec<ConnectionStatus>>,
-    /// Processes whose place this one has taken and that have connections yet.
+    /// Replaced processes that still have connections.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub predecessors: Vec<Status>,
 }
@@ -118,7 +117,7 @@ fn lock_path(folder: &Path, name: &str) -> PathBuf {
     folder.join(format!("{name}.lock"))
 }
 
-/// The names of proxies that have a socket in a folder, running or not.
+/// The names of proxies with a socket in a folder, running or not.
 #[must_use]
 pub fn names(folder: &Path) -> Vec<String> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
@@ -137,17 +136,17 @@ pub fn names(folder: &Path) -> Vec<String> {
     names
 }
 
-/// The network namespace of a proxy, running or not. None: there is none of that name.
+/// The network namespace of a proxy, running or not. None: no proxy has this name.
 #[must_use]
 pub fn place_of(folder: &Path, name: &str) -> Option<Identity> {
     let lock = File::open(lock_path(folder, name)).ok()?;
     noted(&lock).map(|place| place.netns)
 }
 
-/// Asks a proxy. None if there is none of that name.
+/// Asks a proxy. None: no proxy has this name.
 ///
 /// # Errors
-/// It does not answer, or not as one does.
+/// The proxy does not answer, or its answer is invalid.
 pub fn ask<T: DeserializeOwned>(
     folder: &Path,
     name: &str,
@@ -166,7 +165,7 @@ pub fn ask<T: DeserializeOwned>(
         .attempt(&what)
 }
 
-/// None: nobody listens.
+/// Connects to a proxy. None: no process listens.
 pub(crate) fn connect(folder: &Path, name: &str) -> io::Result<Option<UnixStream>> {
     let nobody = [io::ErrorKind::NotFound, io::ErrorKind::ConnectionRefused];
     match UnixStream::connect(socket_path(folder, name)) {
@@ -179,48 +178,50 @@ pub(crate) fn connect(folder: &Path, name: &str) -> io::Result<Option<UnixStream
     }
 }
 
-/// Where a proxy has put its rules, which it says before it does.
+/// Where a proxy has installed its rules; recorded before it installs them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Place {
     pub mark: u32,
-    /// Of the network namespace.
+    /// The network namespace.
     pub netns: Identity,
 }
 
 impl Place {
-    /// Of this thread's namespace.
+    /// The place in this thread's namespace.
     pub fn here(mark: u32) -> io::Result<Self> {
         let netns = identity::at(Path::new("/proc/thread-self/ns/net"))?;
         Ok(Self { mark, netns })
     }
 }
 
-/// The proxy's end. Who holds it is the only one of its name.
+/// The proxy's end of the control socket. Its lock guarantees that no other proxy has this name.
 #[derive(Debug)]
 pub(crate) struct Control {
     pub listener: UnixListener,
     pub lock: File,
     folder: PathBuf,
     name: String,
-    /// What one of this name says that ended without taking it out.
+    /// The place recorded by a proxy of this name that ended without removing its rules.
     pub left: Option<Place>,
-    /// The files are another process's.
+    /// The files belong to another process.
     pub anothers: bool,
 }
 
 impl Control {
+    /// Takes the name of a proxy.
+    ///
     /// # Errors
-    /// One of that name runs; lack of privilege.
+    /// A proxy of that name is running; lack of privilege.
     pub fn new(folder: &Path, name: &str) -> Result<Self, Failure> {
         let what = format!("make a control socket in {}", folder.display());
         let lock = try_take(&lock_path(folder, name)).attempt(&what)?;
         let lock = lock.ok_or_else(|| {
             Failure::failed(format!(
-                "a proxy named {name} runs; `headwayctl pep stop {name}` ends it"
+                "a proxy named {name} is running; `headwayctl pep stop {name}` ends it"
             ))
         })?;
         let path = socket_path(folder, name);
-        let _ = fs::remove_file(&path); // of one that was killed
+        let _ = fs::remove_file(&path); // left by a killed proxy
         let listener = UnixListener::bind(&path).attempt(&what)?;
         fs::set_permissions(&path, Permissions::from_mode(0o600)).attempt(&what)?;
         let left = noted(&lock);
@@ -229,7 +230,7 @@ impl Control {
         Ok(control)
     }
 
-    /// One whose files another process has made, and still has.
+    /// The control socket and lock of another process, which still owns the files.
     pub fn of(folder: &Path, name: &str, listener: UnixListener, lock: File) -> io::Result<Self> {
         listener.set_nonblocking(true)?;
         Ok(Self {
@@ -242,17 +243,18 @@ impl Control {
         })
     }
 
-    /// Says where rules are going to be put.
+    /// Records where rules will be installed.
     pub fn note(&self, place: Place) -> Result<(), Failure> {
         let text = serde_json::to_vec(&place).map_err(io::Error::from);
         let write = |text: Vec<u8>| {
             self.lock.set_len(0)?;
             self.lock.write_all_at(&text, 0)
         };
-        text.and_then(write).attempt("note where rules are put")
+        text.and_then(write)
+            .attempt("record where rules are installed")
     }
 
-    /// The next who asks, and what; none that is not this user or root.
+    /// The next request and its sender; none if the sender is neither this user nor root.
     pub fn next(&self) -> Option<(Request, UnixStream)> {
         let (stream, _) = self.listener.accept().ok()?;
         let who = rustix::net::sockopt::socket_peercred(&stream).ok()?;
@@ -261,20 +263,20 @@ impl Control {
             return None;
         }
         stream.set_nonblocking(false).ok()?;
-        // one line is sent at once; who does not is not waited for
+        // a client sends its line at once; others are not waited for
         stream.set_read_timeout(Some(PATIENCE / 100)).ok()?;
         stream.set_write_timeout(Some(PATIENCE)).ok()?;
         Some((hear(&stream).ok()??, stream))
     }
 }
 
-/// The next line, and nothing of what comes behind it. None: nothing comes any more.
+/// Reads the next line, and nothing after it. None: the stream has ended.
 pub(crate) fn hear<T: DeserializeOwned>(mut stream: &UnixStream) -> io::Result<Option<T>> {
     let mut line = Vec::new();
     let mut byte = [0];
     while line.len() < LONGEST_LINE {
         let read = match stream.read(&mut byte) {
-            // a socket with a time limit is, when the process stops and continues
+            // read() on a socket with a timeout is interrupted when the process stops and continues
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
             read => read?,
         };
@@ -285,17 +287,17 @@ pub(crate) fn hear<T: DeserializeOwned>(mut stream: &UnixStream) -> io::Result<O
             _ => line.push(byte[0]),
         }
     }
-    Err(io::Error::other("a line without end"))
+    Err(io::Error::other("the line is too long"))
 }
 
-/// Says a line.
+/// Writes a line.
 pub(crate) fn tell(mut stream: &UnixStream, what: &impl Serialize) -> io::Result<()> {
     let mut line = serde_json::to_vec(what)?;
     line.push(b'\n');
     stream.write_all(&line)
 }
 
-/// What who had a lock before has noted there.
+/// The place that a lock's former holder recorded.
 fn noted(mut lock: &File) -> Option<Place> {
     let mut text = String::new();
     lock.read_to_string(&mut text).ok()?;
@@ -311,11 +313,11 @@ impl Drop for Control {
     }
 }
 
-/// Of who has the lock.
+/// Removes the files of a proxy; the caller must hold its lock.
 pub(crate) fn remove_files(folder: &Path, name: &str) {
     let _ = fs::remove_file(socket_path(folder, name));
     let _ = fs::remove_file(lock_path(folder, name));
-    // what is not empty stays
+    // fails if the folder is not empty
     let _ = fs::remove_dir(folder);
     let _ = folder.parent().map(fs::remove_dir);
 }

@@ -1,4 +1,4 @@
-//! What the workers counted.
+//! The counters of the workers.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
@@ -6,26 +6,26 @@ use serde::{Deserialize, Serialize};
 
 macro_rules! counters {
     ($($(#[doc = $doc:literal])* $name:ident,)*) => {
-        /// Of all workers, since the start.
+        /// Counters of all workers, since the start.
         #[derive(Debug, Default)]
         pub struct Counters {
             /// Clients that wait for their servers' answers.
             pub(crate) held: AtomicUsize,
-            /// Pipes that are open, spare ones included.
+            /// Open pipes, including spare ones.
             pub(crate) pipes: AtomicUsize,
-            /// Bytes that lie in pipes.
+            /// Bytes in pipes.
             pub(crate) held_bytes: AtomicUsize,
             $(pub(crate) $name: AtomicU64,)*
         }
 
-        /// The same at one moment.
+        /// The counters at one time.
         #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
         pub struct Totals {
             $($(#[doc = $doc])* pub $name: u64,)*
         }
 
         impl Counters {
-            /// What they say now.
+            /// The present values.
             #[must_use]
             pub fn totals(&self) -> Totals {
                 Totals { $($name: self.$name.load(Relaxed),)* }
@@ -39,7 +39,7 @@ macro_rules! counters {
                 vec![$((stringify!($name), self.$name),)*]
             }
 
-            /// The same, with what each is.
+            /// Names, descriptions and values.
             pub(crate) fn described(&self) -> Vec<(&'static str, &'static str, u64)> {
                 vec![$((stringify!($name), concat!($($doc),*).trim_ascii(), self.$name),)*]
             }
@@ -48,39 +48,39 @@ macro_rules! counters {
 }
 
 counters! {
-    /// Connections that were taken from clients.
+    /// Connections that were accepted from clients.
     accepted,
     /// Servers that answered.
     connected,
-    /// The servers that refused, or could not be reached.
+    /// Servers that refused, or could not be reached.
     refused,
     /// Servers that did not answer in time.
     handshake_timeouts,
-    /// First packets that were sent on because too many clients waited for servers.
+    /// SYNs that were sent on because too many clients waited for servers.
     passed,
-    /// Connections that ended with everything delivered, both ways.
+    /// Connections that ended with all data delivered in both directions.
     closed,
-    /// Connections that the client's side broke off.
+    /// Connections that the client's side reset.
     reset_by_client,
-    /// Connections that the server's side broke off.
+    /// Connections that the server's side reset.
     reset_by_server,
-    /// Connections that were given up because nothing moved.
+    /// Connections that were given up because no data moved.
     idle_timeouts,
-    /// Connections that were cut off by the end of the proxy.
+    /// Connections that the end of the proxy cut off.
     cut_off,
     /// Connections that were dropped because the kernel had no room for a socket.
     no_room,
-    /// Bytes from clients that were handed to the server's side.
+    /// Bytes from clients that were delivered to the server's side.
     client_bytes,
-    /// Bytes from servers that were handed to the client's side.
+    /// Bytes from servers that were delivered to the client's side.
     server_bytes,
-    /// Of both, those that were copied, as small writes are.
+    /// Bytes of both directions that were copied, as for small writes.
     copied_bytes,
-    /// Lines of connections that have ended which could not be written.
+    /// Log lines of ended connections that could not be written.
     lost_lines,
 }
 
-/// One more.
+/// Adds one.
 pub(crate) fn count(counter: &AtomicU64) {
     counter.fetch_add(1, Relaxed);
 }

@@ -1,5 +1,5 @@
-//! One direction of a connection: bytes from one leg to the other, none lost, none twice, in
-//! order. What one leg does not take waits in a pipe, and meanwhile nothing is read.
+//! One direction of a connection: moves bytes from one leg to the other in order, without loss or
+//! duplication. Data that one leg cannot accept yet waits in a pipe; meanwhile nothing is read.
 
 use std::os::fd::OwnedFd;
 use std::sync::atomic::Ordering::Relaxed;
@@ -13,24 +13,25 @@ use crate::counters::Counters;
 use crate::pipe::{Pipe, Pool};
 use crate::socket;
 
-/// What fits is copied; of what fills it more is to be expected, and a pipe is opened.
+/// Reads that fit into this buffer are copied. A read that fills it is probably followed by more
+/// data, and a pipe is opened.
 pub(crate) const SCRATCH_BYTES: usize = 16 << 10;
-/// After as much the others have their turn.
+/// Bytes of one turn, after which other connections continue.
 const BUDGET_BYTES: usize = 1 << 20;
 
 /// One of the two TCP connections.
 #[derive(Debug)]
 pub(crate) struct Leg {
     pub socket: OwnedFd,
-    /// A read may bring something.
+    /// A read may return data.
     pub readable: bool,
-    /// A write may take something.
+    /// A write may accept data.
     pub writable: bool,
-    /// The end of what comes is known to be near: a short read is not the last.
+    /// The end of the stream is near, so a short read need not be the last.
     pub ending: bool,
-    /// Something urgent has come.
+    /// Urgent data has arrived.
     pub urgent: bool,
-    /// It is broken: reset, or given up by the kernel.
+    /// The leg is broken: it was reset, or the kernel gave it up.
     pub broken: bool,
 }
 
@@ -47,7 +48,7 @@ impl Leg {
     }
 }
 
-/// What all connections of a worker share.
+/// Resources shared by all connections of a worker.
 #[derive(Debug)]
 pub(crate) struct Tools {
     pub pool: Pool,
@@ -65,48 +66,48 @@ impl Tools {
     }
 }
 
-/// Where a direction stands after it was moved on.
+/// The state of a direction after it was moved on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
-    /// Nothing is there to be read.
+    /// No data can be read.
     Idle,
-    /// The other leg takes nothing.
+    /// The other leg accepts no data.
     Blocked,
-    /// It had its share; there is more to do.
+    /// The turn is used up, and more data is waiting.
     More,
-    /// All has been handed over, and so was the end.
+    /// All data and the FIN were delivered.
     Finished,
-    /// All that came before the source broke has been handed over.
+    /// All data from before the source broke was delivered.
     Drained,
     /// The sink is broken.
     SinkBroke,
 }
 
-/// One direction.
+/// One direction of a connection.
 #[derive(Debug, Default)]
 pub(crate) struct Flow {
     pipe: Option<Pipe>,
-    /// In the pipe, or in memory.
+    /// Bytes in the pipe or in memory.
     held_bytes: usize,
-    /// What was copied and not taken, where no pipe could be had.
+    /// Data that was copied but not accepted, when no pipe was available.
     rest: Vec<u8>,
-    /// Handed over.
+    /// Bytes delivered.
     pub bytes: u64,
-    /// The last read brought more than what is copied: the next begins with a pipe.
+    /// The last read was larger than what is copied, so the next one uses a pipe.
     bulk: bool,
-    /// The source has said its last.
+    /// The source has sent its FIN.
     ended: bool,
-    /// And the sink was told.
+    /// The FIN was passed on to the sink.
     pub finished: bool,
 }
 
 impl Flow {
-    /// The last read brought more than what is copied.
+    /// Whether the last read was larger than what is copied.
     pub fn is_bulk(&self) -> bool {
         self.bulk
     }
 
-    /// Moves what can be moved, up to a share.
+    /// Moves as much data as possible, within a turn.
     pub fn pump(&mut self, from: &mut Leg, to: &mut Leg, tools: &mut Tools) -> Step {
         let before = self.bytes;
         let step = self.run(from, to, tools);
@@ -124,7 +125,7 @@ impl Flow {
             return Step::Finished;
         }
         let limit = self.bytes + BUDGET_BYTES as u64;
-        // a splice found nothing: the next read is another
+        // set after a splice that returned no data: the next read is a recv()
         let mut stands = false;
         loop {
             if self.held_bytes > 0 {
@@ -160,7 +161,7 @@ impl Flow {
         }
     }
 
-    /// From the pipe to the sink.
+    /// Moves data from the pipe to the sink.
     fn hand_over(&mut self, to: &mut Leg, counters: &Counters) -> Option<Step> {
         if !to.writable {
             return Some(Step::Blocked);
@@ -194,7 +195,7 @@ impl Flow {
         }
     }
 
-    /// From the source into the pipe, which is empty.
+    /// Moves data from the source into the pipe, which is empty.
     fn fill(&mut self, from: &mut Leg, counters: &Counters, stands: &mut bool) {
         let Some(pipe) = &self.pipe else { return };
         let flags = SpliceFlags::NONBLOCK | SpliceFlags::MOVE;
@@ -206,16 +207,16 @@ impl Flow {
                 counters.held_bytes.fetch_add(n, Relaxed);
             }
             Err(Errno::INTR) => {}
-            // It has nothing, or it stands before an urgent byte of which an event is yet to tell.
+            // The socket has no data, or an urgent byte is next whose event is still to come.
             Err(Errno::AGAIN) if !from.urgent && !from.ending => from.readable = false,
-            // It has nothing, or has ended, or broke, or it stands before an urgent byte, which
-            // is told in the same way: by each of these. A read tells them apart.
+            // The socket has no data, or has ended, or broke, or an urgent byte is next. Splice
+            // reports an urgent byte by either of these results; a recv() distinguishes the cases.
             Ok(_) | Err(Errno::AGAIN) => *stands = true,
             Err(_) => (from.broken, *stands) = (true, true),
         }
     }
 
-    /// From the source to the sink through memory, or into a pipe if there is more to come.
+    /// Moves data from the source to the sink through memory, or into a pipe if there is more.
     fn copy(
         &mut self,
         from: &mut Leg,
@@ -241,7 +242,7 @@ impl Flow {
             Err(_) => return Some(self.source_broke(from)),
         };
         *stands = false;
-        // less than there was room for: whatever comes now is announced anew
+        // a short read: a new event will report later data
         if n < size && !from.ending && !from.urgent {
             from.readable = false;
         }
@@ -268,7 +269,7 @@ impl Flow {
                 .as_ref()
                 .map(|pipe| rustix::io::write(&pipe.write, rest));
             if piped != Some(Ok(rest.len())) {
-                self.pipe = None; // with what it may have taken
+                self.pipe = None; // including a part that it may have accepted
                 self.rest = rest.to_vec();
             }
             self.held_bytes = rest.len();
@@ -277,7 +278,7 @@ impl Flow {
         None
     }
 
-    /// The urgent byte goes as one. The sink has room, or it stays where it is.
+    /// Passes the urgent byte on as urgent. If the sink has no room, the byte stays in the source.
     fn pass_urgent(&mut self, from: &mut Leg, to: &mut Leg) -> Option<Step> {
         let mut byte = [0u8; 1];
         match net::recv(
@@ -288,7 +289,7 @@ impl Flow {
             Ok((1, _)) => {}
             Err(Errno::INTR) => return None,
             Err(Errno::AGAIN) => {
-                // it was announced and is yet to come
+                // it was announced but has not arrived yet
                 from.readable = false;
                 return None;
             }
@@ -316,15 +317,15 @@ impl Flow {
         }
     }
 
-    /// A read failed, which it does when nothing is left to be read and nothing waits. Linux
-    /// says so once, and from then on that it has ended.
+    /// Handles a failed read. Reads fail when no data is left to read and none waits in the pipe.
+    /// Linux reports the error once, and the end of the stream afterwards.
     fn source_broke(&mut self, from: &mut Leg) -> Step {
         from.broken = true;
         self.ended = true;
         Step::Drained
     }
 
-    /// Nothing more comes and nothing waits: the end is passed on, unless it was no end.
+    /// Passes the FIN on when all data was delivered, unless the source broke.
     fn finish(&mut self, from: &Leg, to: &Leg) -> Step {
         if from.broken {
             return Step::Drained;
@@ -336,11 +337,11 @@ impl Flow {
         Step::Finished
     }
 
-    /// What waits is of use to nobody any more.
+    /// Discards waiting data, which can no longer be delivered.
     pub fn abandon(&mut self, counters: &Counters) {
         counters.held_bytes.fetch_sub(self.held_bytes, Relaxed);
         self.held_bytes = 0;
         self.rest = Vec::new();
-        self.pipe = None; // with what is in it
+        self.pipe = None; // with its data
     }
 }

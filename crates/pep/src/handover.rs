@@ -1,16 +1,18 @@
-//! A process takes the place of another of the same name, and no connection notices:
+//! A process replaces another of the same name without disturbing any connection:
 //!
-//! 1. It asks for it (`hand-over`) and is told what there is, with the lock, the control socket and
-//!    the listening sockets themselves. The other goes on as before.
-//! 2. It prepares all that could fail, and changes the rules if they have to. Should it end now,
-//!    the other puts its own back.
-//! 3. It says `let-go`: the other takes no more connections and hands over clients that are held
-//!    until servers answer (`--confirm`). What waits in the listening sockets' queues waits for
-//!    whoever comes: the other again, if nothing more is said.
-//! 4. It says `entered`: the other keeps the connections that it has, and leaves rules, socket and
-//!    lock alone.
+//! 1. The successor sends `hand-over`. It receives a description of the proxy, with the lock, the
+//!    control socket and the listening sockets. The predecessor continues as before.
+//! 2. The successor prepares everything that could fail, and changes the rules if necessary. If it
+//!    ends now, the predecessor restores its rules.
+//! 3. The successor sends `let-go`. The predecessor takes no more connections and hands over
+//!    clients that are held until servers answer (`--confirm`). Connections in the queues of the
+//!    listening sockets wait for the successor, or for the predecessor again if no further message
+//!    follows.
+//! 4. The successor sends `entered`. The predecessor keeps its connections, and leaves rules,
+//!    socket and lock alone.
 //!
-//! From then on the other is asked through the same stream, and its end is the stream's.
+//! From then on the successor sends requests to the predecessor through the same stream. The stream
+//! ends when the predecessor does.
 
 use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, IoSlice, IoSliceMut, Read as _, Write as _};
@@ -35,43 +37,44 @@ use crate::socket::Family;
 use crate::syn::Syn;
 use crate::Config;
 
-/// Of what is said here. A later one understands this one as well, or refuses it in words.
+/// Version of the handover protocol. A later version also understands this one, or refuses it with
+/// a message.
 pub(crate) const VERSION: u32 = 2;
-/// What is told of held clients is not longer: of more than are held at a time.
+/// Longest description of held clients: more than are held at a time.
 const MOST_BYTES: usize = 1 << 28;
 /// Descriptors in one message (SCM_MAX_FD).
 const AT_ONCE: usize = 253;
-/// A predecessor that does not answer for so long is told of no more.
+/// A predecessor that does not answer for this long is left out of the status.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// What is handed over. The descriptors follow in this order: the lock, the control socket,
-/// listeners of each family, streams to predecessors.
+/// The description of the proxy. The descriptors follow in this order: the lock, the control
+/// socket, listeners of each family, streams to predecessors.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Offer {
     pub version: u32,
     pub place: Place,
     pub ports: Vec<(Family, u16)>,
-    /// How many of each family.
+    /// The number of listeners of each family.
     pub listeners: Vec<usize>,
     pub predecessors: usize,
-    /// Where connections that go on come and go.
+    /// Devices of the connections that continue.
     pub devices: Vec<String>,
-    /// The nftables table as it was put in.
+    /// The nftables table as it was installed.
     pub table: String,
-    /// Clients are held until servers answer.
+    /// Whether clients are held until servers answer.
     pub confirm: bool,
 }
 
-/// A client that is held, told beside the socket to its server.
+/// A held client, sent together with the socket to its server.
 #[derive(Debug, Serialize, Deserialize)]
 struct Told {
-    /// Its first packet.
+    /// The client's SYN.
     syn: Vec<u8>,
     waited_us: u64,
     answered: bool,
 }
 
-/// What comes after the answer to `let-go`: so many bytes of `Told`, then so many sockets.
+/// Follows the answer to `let-go`: the bytes of all `Told`, then the number of sockets.
 #[derive(Debug, Serialize, Deserialize)]
 struct Heading {
     bytes: usize,
@@ -85,7 +88,7 @@ enum Answer {
     Refused(String),
 }
 
-/// Tells who asked for the place what there is.
+/// Sends the description of the proxy to the successor.
 pub(crate) fn offer(stream: &UnixStream, offer: Offer, all: &[BorrowedFd<'_>]) -> io::Result<()> {
     control::tell(stream, &Answer::Offer(offer))?;
     send(stream, all)
@@ -97,13 +100,13 @@ fn send(stream: &UnixStream, all: &[BorrowedFd<'_>]) -> io::Result<()> {
         let mut message = SendAncillaryBuffer::new(&mut space);
         message.push(SendAncillaryMessage::ScmRights(some));
         let byte = [IoSlice::new(b".")];
-        // a socket with a time limit is interrupted when the process stops and continues
+        // a socket with a timeout is interrupted when the process stops and continues
         retry_on_intr(|| sendmsg(stream, &byte, &mut message, SendFlags::NOSIGNAL))?;
     }
     Ok(())
 }
 
-/// Tells who asked for the place why not; who is gone need not know.
+/// Refuses a handover with a reason. Ignores a successor that has ended.
 pub(crate) fn refuse(stream: &UnixStream, why: &str) {
     let _ = control::tell(stream, &Answer::Refused(why.to_owned()));
 }
@@ -131,7 +134,7 @@ fn receive(stream: &UnixStream, number: usize) -> io::Result<Vec<OwnedFd>> {
     Ok(all)
 }
 
-/// Hands over clients that are held, after the answer to `let-go`.
+/// Hands over held clients, after the answer to `let-go`.
 pub(crate) fn hand_over(mut stream: &UnixStream, all: &[Waiting]) -> io::Result<()> {
     let told = |waiting: &Waiting| Told {
         syn: waiting.syn.packet().to_vec(),
@@ -172,26 +175,26 @@ fn take_over(mut stream: &UnixStream) -> io::Result<Vec<Waiting>> {
     Ok(held.collect())
 }
 
-/// What was handed over, by a process that goes on until it is told to let go.
+/// The resources handed over, by a process that continues until `let-go`.
 #[derive(Debug)]
 pub(crate) struct Estate {
     pub offer: Offer,
     lock: File,
     control: UnixListener,
-    /// Of each family that the offer names.
+    /// The listeners of each family in the offer.
     listeners: Vec<Vec<OwnedFd>>,
     predecessors: Vec<Predecessor>,
     from: UnixStream,
 }
 
-/// Asks for the place of the proxy of that name. None: there is none.
+/// Asks the proxy of that name for a handover. None: no proxy has this name.
 pub(crate) fn ask(
     folder: &Path,
     name: &str,
     place: Place,
     confirm: bool,
 ) -> Result<Option<Estate>, Failure> {
-    let what = format!("take the place of proxy {name}");
+    let what = format!("replace proxy {name}");
     let Some(from) = control::connect(folder, name).attempt(&what)? else {
         return Ok(None);
     };
@@ -205,11 +208,11 @@ pub(crate) fn ask(
     let offer = match control::hear(&from).attempt(&what)? {
         Some(Answer::Offer(offer)) => offer,
         Some(Answer::Refused(why)) => return Err(other(&why)),
-        None => return Err(other("its version knows no handing over")),
+        None => return Err(other("its version does not support a handover")),
     };
     if offer.version != version {
         let why = format!(
-            "it hands over by version {}, not {version}, of what is said then",
+            "it uses version {} of the handover protocol, not {version}",
             offer.version
         );
         return Err(other(&why));
@@ -219,20 +222,20 @@ pub(crate) fn ask(
     }
     if offer.place.mark != place.mark {
         return Err(Failure::bad_input(format!(
-            "mark {}: the proxy whose place is to be taken has {}, and its connections need it",
+            "mark {}: the running proxy has {}, which its connections need",
             place.mark, offer.place.mark
         )));
     }
     if offer.confirm && !confirm {
         return Err(Failure::bad_input(
-            "confirm: the proxy whose place is to be taken holds clients until their servers answer, \
-             and who takes it has to, too",
+            "confirm: the running proxy holds clients until their servers answer, \
+             and its successor must do so as well",
         ));
     }
     let number = 2 + offer.listeners.iter().sum::<usize>() + offer.predecessors;
     let mut all = receive(&from, number).attempt(&what)?.into_iter();
     let mut take = |n: usize| -> Vec<OwnedFd> { all.by_ref().take(n).collect() };
-    let [lock, control] = <[OwnedFd; 2]>::try_from(take(2)).map_err(|_| other("it broke off"))?;
+    let [lock, control] = <[OwnedFd; 2]>::try_from(take(2)).map_err(|_| other("it has ended"))?;
     let listeners = offer.listeners.iter().map(|&n| take(n)).collect();
     let predecessors = take(offer.predecessors).into_iter().map(UnixStream::from);
     Ok(Some(Estate {
@@ -246,7 +249,7 @@ pub(crate) fn ask(
 }
 
 impl Estate {
-    /// The control's end, whose files are the other's until it lets go.
+    /// The proxy's end of the control socket. The predecessor owns its files until it lets go.
     pub fn control(&self, config: &Config) -> Result<Control, Failure> {
         let copies = self.control.try_clone().and_then(|control| {
             let lock = self.lock.try_clone()?;
@@ -255,19 +258,18 @@ impl Estate {
         copies.attempt("keep a control socket")
     }
 
-    /// Of each family.
+    /// The listeners of each family.
     pub fn listeners(&self) -> impl Iterator<Item = (Family, &[OwnedFd])> {
         let families = self.offer.ports.iter().map(|(family, _)| *family);
         families.zip(self.listeners.iter().map(Vec::as_slice))
     }
 
-    /// From here on it is this process that takes connections. Returns who did before, and clients
-    /// that are held.
+    /// From here on this process takes connections. Returns the predecessors, and the held clients.
     pub fn enter(self) -> Result<(Vec<Predecessor>, Vec<Waiting>), Failure> {
-        let what = "take the place of a proxy";
+        let what = "replace a proxy";
         let mut all = self.predecessors;
         control::tell(&self.from, &Request::LetGo).attempt(what)?;
-        // line by line: what a buffer reads ahead would lose the sockets that come with it
+        // read byte by byte: reading ahead would lose the sockets that accompany the next bytes
         let status: Option<Status> = control::hear(&self.from).attempt(what)?;
         if status.is_none() {
             return Err(Failure::failed(format!("cannot {what}: it has ended")));
@@ -279,17 +281,17 @@ impl Estate {
     }
 }
 
-/// A process whose place was taken, and that has connections yet.
+/// A replaced process that still has connections.
 #[derive(Debug)]
 pub(crate) struct Predecessor {
     from: BufReader<UnixStream>,
-    /// It did not answer in time, so that its answers are none to what is asked then.
+    /// It did not answer in time, so later answers no longer match the requests.
     mute: bool,
 }
 
 impl Predecessor {
     fn new(stream: UnixStream) -> Self {
-        // without it whoever hangs would be waited for
+        // without a timeout, a hanging process would block this one
         let _ = stream.set_read_timeout(Some(PATIENCE));
         let _ = stream.set_write_timeout(Some(PATIENCE));
         Self {
@@ -314,7 +316,7 @@ impl Predecessor {
         answer
     }
 
-    /// Also with answers that nobody has read.
+    /// Whether it has ended, even if unread answers are left.
     pub fn has_ended(&self) -> bool {
         let now = Timespec {
             tv_sec: 0,
@@ -347,7 +349,7 @@ mod tests {
         }
     }
 
-    /// What is taken over from one that answers like this.
+    /// What a successor receives from a proxy that answers like this.
     fn taken(answer: impl FnOnce(&UnixStream) + Send) -> Result<Option<Estate>, Failure> {
         let folder = std::env::temp_dir().join(format!(
             "headway-over-{}-{:?}",
@@ -373,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn more_descriptors_than_fit_in_a_message_come_in_their_order() {
+    fn more_descriptors_than_fit_in_a_message_arrive_in_order() {
         let estate = taken(|stream| {
             let files: Vec<File> = (0..403).map(|_| File::open("/dev/null").unwrap()).collect();
             let all: Vec<BorrowedFd<'_>> = files.iter().map(|file| file.as_fd()).collect();
@@ -385,15 +387,15 @@ mod tests {
     }
 
     #[test]
-    fn another_version_is_refused_in_a_line_that_says_what_to_do() {
+    fn another_version_is_refused_in_a_line_with_the_remedy() {
         for (answer, why) in [
             (
                 Box::new(|_: &UnixStream| ()) as Box<dyn FnOnce(&UnixStream) + Send>,
-                "its version knows no handing over",
+                "its version does not support a handover",
             ),
             (
                 Box::new(|s: &UnixStream| offer(s, some_offer(VERSION + 1), &[]).unwrap()),
-                "by version 3, not 2",
+                "version 3 of the handover protocol, not 2",
             ),
             (Box::new(|s: &UnixStream| refuse(s, "it stops")), "it stops"),
         ] {
@@ -406,7 +408,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mark_that_is_not_the_others_is_refused_and_who_holds_nobody_for_one_that_does() {
+    fn a_different_mark_and_a_successor_without_confirm_are_refused() {
         let (mut marked, mut confirms) = (some_offer(VERSION), some_offer(VERSION));
         marked.place.mark = 400;
         confirms.confirm = true;
@@ -418,7 +420,7 @@ mod tests {
     }
 
     #[test]
-    fn clients_that_are_held_come_with_the_sockets_to_their_servers() {
+    fn held_clients_arrive_with_the_sockets_to_their_servers() {
         let (near, far) = UnixStream::pair().unwrap();
         let now = Instant::now();
         let held: Vec<Waiting> = (0..700)
@@ -435,7 +437,7 @@ mod tests {
             hand_over(&near, &held).unwrap();
             heir.join().unwrap().unwrap()
         });
-        // the time that a client has waited is whole microseconds, and stands still on its way
+        // the waiting time is in whole microseconds, and does not advance during the transfer
         let most_lost = begin.elapsed() + Duration::from_micros(1);
         assert_eq!(taken.len(), held.len());
         for (theirs, ours) in taken.iter().zip(&held) {

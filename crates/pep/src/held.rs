@@ -1,5 +1,5 @@
-//! Connections whose clients are answered when their servers have answered: until the client has
-//! completed its handshake, too, there is its first packet and the socket to the server.
+//! Connections whose clients get an answer only after their servers have answered. Until the client
+//! has completed its handshake as well, an entry holds its SYN and the socket to the server.
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::SocketAddr;
@@ -11,32 +11,32 @@ use std::time::Instant;
 use crate::counters::Counters;
 use crate::syn::Syn;
 
-/// One that is held.
+/// An entry of the table.
 #[derive(Debug)]
 pub(crate) struct Waiting {
-    /// The last that the client has sent.
+    /// The client's last SYN.
     pub syn: Syn,
     pub socket: OwnedFd,
     pub since: Instant,
-    /// The server has answered; now the client is.
+    /// The server has answered, and the SYN was sent on to the listener.
     pub answered: bool,
 }
 
 impl Waiting {
-    /// Its client and its server.
+    /// Addresses and ports of client and server.
     pub fn ends(&self) -> (SocketAddr, SocketAddr) {
         (self.syn.client, self.syn.server)
     }
 }
 
-/// All of them. Their numbers grow, so that the first is the oldest.
+/// All entries. Their numbers grow, so that the first is the oldest.
 #[derive(Debug)]
 pub(crate) struct Table {
     next: u64,
     by_age: BTreeMap<u64, Waiting>,
     by_ends: HashMap<(SocketAddr, SocketAddr), u64>,
-    /// Those whose clients have come, by their first sequence numbers: a SYN of such a one that comes
-    /// now was sent before that, and has waited to be read.
+    /// Connections whose clients have completed the handshake, with their initial sequence numbers.
+    /// A SYN with such a number was sent before, and was read late.
     settled: HashMap<(SocketAddr, SocketAddr), (u32, Instant)>,
     counters: Arc<Counters>,
 }
@@ -50,7 +50,7 @@ impl Table {
         self.by_age.get_mut(&number)
     }
 
-    /// That of the same client and server.
+    /// The entry of the same client and server.
     pub fn like(&mut self, syn: &Syn) -> Option<&mut Waiting> {
         let number = self.by_ends.get(&(syn.client, syn.server))?;
         self.by_age.get_mut(number)
@@ -67,7 +67,7 @@ impl Table {
             .map(|(&number, waiting)| (number, waiting))
     }
 
-    /// Under a number above all before, which the next one has.
+    /// Adds an entry under the next number.
     pub fn insert(&mut self, waiting: Waiting) {
         self.by_ends.insert(waiting.ends(), self.next);
         self.by_age.insert(self.next, waiting);
@@ -75,7 +75,7 @@ impl Table {
         self.tell();
     }
 
-    /// Of the next that is inserted.
+    /// The number of the next entry.
     pub fn next_number(&self) -> u64 {
         self.next
     }
@@ -87,18 +87,18 @@ impl Table {
         Some(waiting)
     }
 
-    /// Whether its client has come meanwhile.
+    /// Whether its client has completed the handshake meanwhile.
     pub fn is_settled(&self, syn: &Syn) -> bool {
         let first = self.settled.get(&(syn.client, syn.server));
         first.is_some_and(|(sequence, _)| *sequence == syn.sequence())
     }
 
-    /// Whose clients have come before is not known any more.
+    /// Forgets handshakes completed before this time.
     pub fn forget(&mut self, before: Instant) {
         self.settled.retain(|_, (_, since)| *since >= before);
     }
 
-    /// Leaves none; the oldest comes first.
+    /// Removes all entries and returns them, oldest first.
     pub fn take(&mut self) -> Vec<Waiting> {
         self.by_ends.clear();
         let all = std::mem::take(&mut self.by_age).into_values().collect();
@@ -111,7 +111,7 @@ impl Table {
     }
 }
 
-/// The table, which who opens connections to servers and who takes those of clients share.
+/// The table, shared by the thread that connects to servers and by those that accept clients.
 #[derive(Debug)]
 pub(crate) struct Held(Mutex<Table>);
 
@@ -130,13 +130,14 @@ impl Held {
         self.0.lock().unwrap_or_else(|e| e.into_inner())
     }
 
-    /// Those that another process has held, or was to.
+    /// Adds the entries of another process.
     pub fn take_in(&self, all: Vec<Waiting>) {
         let mut table = self.table();
         all.into_iter().for_each(|waiting| table.insert(waiting));
     }
 
-    /// The socket to the server, for who has that to the client.
+    /// Removes an entry and returns its socket to the server, for the worker that accepted the
+    /// client.
     pub fn claim(&self, client: SocketAddr, server: SocketAddr) -> Option<OwnedFd> {
         let mut table = self.table();
         let number = *table.by_ends.get(&(client, server))?;
@@ -154,7 +155,7 @@ mod tests {
     use std::time::Duration;
 
     #[test]
-    fn a_first_packet_that_was_read_late_begins_nothing_anew() {
+    fn a_syn_that_was_read_late_starts_no_connection() {
         let held = Held::new(Arc::default());
         let now = Instant::now();
         let syn = Syn::example(1000);

@@ -1,5 +1,5 @@
-//! A line for each connection that has ended. Event loops hand it over and go on; where the writer
-//! does not keep up lines are lost, and counted.
+//! Writes a line for each connection that has ended. Event loops pass lines on without waiting. If
+//! the writer cannot keep up, lines are lost and counted.
 
 use std::fmt::Write as _;
 use std::fs::{File, OpenOptions};
@@ -21,14 +21,14 @@ use crate::connection::Outcome;
 use crate::counters::{count, Counters};
 use crate::privileges;
 
-/// Lines that wait to be written: a second of the fastest coming and going, and 1 MB.
+/// Lines waiting to be written: a second at the highest rate of connections, and 1 MB.
 const LINES: usize = 8192;
-/// At the end.
+/// Time for the last lines at the end.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// Written at once.
+/// Most bytes written in one call.
 const BATCH_BYTES: usize = 64 << 10;
 
-/// What is told of a connection.
+/// The contents of a line.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Line {
     /// When it ended.
@@ -38,14 +38,14 @@ pub(crate) struct Line {
     pub server: SocketAddr,
     /// How it ended.
     pub end: Outcome,
-    /// Since it was taken, or since the client's first packet where it never was.
+    /// Time since the connection was accepted, or since the client's SYN if it never was.
     #[serde(rename = "duration_us", serialize_with = "microseconds")]
     pub duration: Duration,
-    /// From the client, handed to the server's side.
+    /// Bytes from the client, delivered to the server's side.
     pub client_bytes: u64,
-    /// From the server, handed to the client's side.
+    /// Bytes from the server, delivered to the client's side.
     pub server_bytes: u64,
-    /// The kernel's smoothed estimate for each side at the end; null: it has none.
+    /// The kernel's smoothed estimate for each side at the end; null: none.
     pub client_rtt_us: Option<u32>,
     pub server_rtt_us: Option<u32>,
 }
@@ -54,7 +54,7 @@ fn microseconds<S: Serializer>(time: &Duration, to: S) -> Result<S::Ok, S::Error
     to.serialize_u64(time.as_micros() as u64)
 }
 
-/// UTC, in milliseconds.
+/// UTC with milliseconds.
 fn rfc3339<S: Serializer>(time: &SystemTime, to: S) -> Result<S::Ok, S::Error> {
     let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
     let seconds = since.as_secs();
@@ -84,7 +84,7 @@ fn rfc3339<S: Serializer>(time: &SystemTime, to: S) -> Result<S::Ok, S::Error> {
     ))
 }
 
-/// Where event loops hand lines to.
+/// The event loops' end of the log.
 #[derive(Clone, Debug)]
 pub(crate) struct Journal {
     to: SyncSender<Line>,
@@ -92,7 +92,7 @@ pub(crate) struct Journal {
 }
 
 impl Journal {
-    /// Does not wait.
+    /// Passes a line on without waiting.
     pub fn note(&self, line: Line) {
         if self.to.try_send(line).is_err() {
             count(&self.counters.lost_lines);
@@ -100,13 +100,13 @@ impl Journal {
     }
 }
 
-/// Who writes them.
+/// The thread that writes the lines.
 #[derive(Debug)]
 pub(crate) struct Writer(JoinHandle<()>);
 
 impl Writer {
-    /// Waits until all is written, which it is once nobody has a [`Journal`] of it any more; but not
-    /// for a sink that takes nothing.
+    /// Waits until everything is written, which is so once all its [`Journal`]s are dropped. Gives
+    /// up on a sink that accepts no data.
     pub fn end(self) {
         let until = Instant::now() + PATIENCE;
         while !self.0.is_finished() && Instant::now() < until {
@@ -115,7 +115,7 @@ impl Writer {
     }
 }
 
-/// Opens a place and begins to write there.
+/// Opens a place and starts to write there.
 pub(crate) fn open(place: &Place, counters: &Arc<Counters>) -> Result<(Journal, Writer), Failure> {
     let mut sink: Box<dyn Write + Send> = match place {
         Place::Stderr => Box::new(io::stderr()),
@@ -128,8 +128,8 @@ pub(crate) fn open(place: &Place, counters: &Arc<Counters>) -> Result<(Journal, 
     Ok((Journal { to, counters }, Writer(writer)))
 }
 
-/// Every write goes to the end, wherever that is now: who keeps old lines elsewhere copies them
-/// and cuts the file.
+/// Opens a file for appending. Every write goes to the present end, so that log rotation may copy
+/// and truncate the file.
 fn append(path: &Path) -> Result<File, Failure> {
     let mut options = OpenOptions::new();
     options.create(true).append(true).mode(0o640);
@@ -138,14 +138,14 @@ fn append(path: &Path) -> Result<File, Failure> {
     })
 }
 
-/// Writes what is there at once, until nobody can send any more.
+/// Writes the available lines in one call, until all senders are dropped.
 fn write(sink: &mut dyn Write, from: &Receiver<Line>, counters: &Counters) {
     while let Ok(first) = from.recv() {
         let (mut text, mut lines) = (String::new(), 0);
         let mut next = Some(first);
         while let Some(line) = next {
             if let Ok(json) = serde_json::to_string(&line) {
-                let _ = writeln!(text, "{json}"); // a String takes all
+                let _ = writeln!(text, "{json}"); // writing to a String cannot fail
                 lines += 1;
             }
             next = (text.len() < BATCH_BYTES)
@@ -202,7 +202,7 @@ mod tests {
         }
     }
 
-    /// Takes a line when it is told to, and says that it has begun to.
+    /// A sink that accepts a line only when told to, and reports when it starts to.
     struct Slow(std::sync::mpsc::Sender<()>, Receiver<()>);
 
     impl Write for Slow {
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn who_hands_a_line_over_never_waits_and_what_is_lost_is_counted() {
+    fn passing_a_line_on_never_waits_and_lost_lines_are_counted() {
         let counters = Arc::new(Counters::default());
         let (to, from) = sync_channel(3);
         let journal = Journal {
@@ -230,7 +230,7 @@ mod tests {
         let own = Arc::clone(&counters);
         let writer = thread::spawn(move || write(&mut Slow(begun, goes), &from, &own));
         journal.note(line(0, 0));
-        begins.recv().unwrap(); // it has that one in hand, and stands
+        begins.recv().unwrap(); // the sink is writing this line, and blocks
         for _ in 0..5 {
             journal.note(line(0, 0));
         }

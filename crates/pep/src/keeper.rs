@@ -1,7 +1,7 @@
-//! Who changes the rules when the proxy may not any more: a process that is split off at the start,
-//! is told once what the rules are, and then obeys a few orders. It may change the network and run
-//! `nft` and `ip`; it reads nothing that comes from there. It ends with the proxy, whose rules stay
-//! if it was killed: where nobody listens connections pass.
+//! The process that changes the rules after the proxy has given up its privileges. It is forked at
+//! the start, receives the rules once, and then obeys a few orders. It may change the network and
+//! run `nft` and `ip`; it reads no data from the network. It ends with the proxy. If it was killed,
+//! the rules stay, but connections bypass the proxy because no process listens.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -22,20 +22,20 @@ use crate::privileges;
 use crate::rules::Rules;
 use crate::socket::Family;
 
-/// A port at which somebody has begun to listen is known after so long.
+/// Interval of checks for new listening ports.
 const REFRESH: Duration = Duration::from_secs(2);
 
-/// What it is about, told once.
+/// The task, received once.
 #[derive(Debug, Serialize, Deserialize)]
 struct Task {
     rules: Rules,
-    /// Another process's table, and the families that it has led here.
+    /// The table of a replaced process, and the families whose packets it already routes here.
     instead_of: Option<(String, Vec<Family>)>,
     folder: PathBuf,
     name: String,
-    /// Something of it may be there.
+    /// Whether any of the rules may be installed.
     put: bool,
-    /// Ports that clients may have and the proxy cannot.
+    /// Ports that clients may use but the proxy cannot.
     #[serde(skip)]
     busy: BTreeSet<u16>,
 }
@@ -50,14 +50,14 @@ enum Order {
     },
     Refresh,
     Count,
-    /// With the control socket and the lock's file.
+    /// Remove the rules, the control socket and the lock's file.
     Remove,
 }
 
-/// What came of an order: a number, or an exit status and why.
+/// The result of an order: a number, or an exit status and a message.
 type Answer = Result<Option<u64>, (u8, String)>;
 
-/// Its other end, which the proxy has.
+/// The proxy's end of the stream to this process.
 #[derive(Debug)]
 pub(crate) struct Keeper {
     stream: UnixStream,
@@ -66,21 +66,21 @@ pub(crate) struct Keeper {
     refreshed: Instant,
 }
 
-/// One that was split off and does not know its task.
+/// A forked process without its task.
 #[derive(Debug)]
 pub(crate) struct Split(UnixStream, libc::pid_t);
 
-/// Splits it off a process that has one thread.
+/// Forks it from a process with a single thread.
 pub(crate) fn split_off() -> Result<Split, Failure> {
-    let what = "split off a process";
+    let what = "fork a process";
     let (near, far) = UnixStream::pair().attempt(what)?;
-    // SAFETY: this process has one thread, so that nothing is half done in the other.
+    // SAFETY: this process has one thread, so no other thread's work is interrupted in the child.
     match unsafe { libc::fork() } {
         -1 => Err(io::Error::last_os_error()).attempt(what),
         0 => {
             drop(near);
             let ended = catch_unwind(AssertUnwindSafe(|| keep(&far)));
-            // SAFETY: nothing of the process it was is run.
+            // SAFETY: does not run any code of the parent process.
             unsafe { libc::_exit(i32::from(ended.is_err())) }
         }
         pid => Ok(Split(near, pid)),
@@ -89,11 +89,11 @@ pub(crate) fn split_off() -> Result<Split, Failure> {
 
 fn keep(stream: &UnixStream) {
     let own = stream.as_raw_fd() as libc::c_uint;
-    // SAFETY: descriptors of the process it was, which it does not use; plain numbers.
+    // SAFETY: descriptors of the parent process, which this one does not use; plain numbers.
     unsafe {
         libc::close_range(3, own - 1, 0);
         libc::close_range(own + 1, libc::c_uint::MAX, 0);
-        // it ends when the proxy has
+        // it ends when the proxy has ended
         for signal in [libc::SIGTERM, libc::SIGINT, libc::SIGHUP] {
             libc::signal(signal, libc::SIG_IGN);
         }
@@ -114,7 +114,7 @@ fn keep(stream: &UnixStream) {
 
 impl Task {
     fn obey(&mut self, order: Order) -> Result<Option<u64>, Failure> {
-        // where the kernel does not tell, none is known
+        // if the kernel reports no ports, none are known
         let busy = || listening::everywhere().unwrap_or_default();
         let rules = &self.rules;
         let done = match (order, &self.instead_of) {
@@ -140,7 +140,7 @@ impl Task {
             }
             (Order::Count, _) => return Ok(rules.around()),
             (Order::Remove, _) => {
-                // where the mark is another's, so are the rules that it names
+                // if the mark belongs to another proxy, so do the rules that it names
                 if self.put {
                     rules.remove()?;
                 }
@@ -153,7 +153,7 @@ impl Task {
 }
 
 impl Split {
-    /// Tells it its task.
+    /// Sends the task.
     pub fn begin(
         self,
         rules: Rules,
@@ -170,7 +170,7 @@ impl Split {
             busy: BTreeSet::new(),
         };
         let Self(stream, pid) = self;
-        control::tell(&stream, &task).attempt("tell the rules")?;
+        control::tell(&stream, &task).attempt("pass the rules on")?;
         let rules = task.rules;
         Ok(Keeper {
             stream,
@@ -183,18 +183,18 @@ impl Split {
 
 impl Keeper {
     fn order(&self, order: Order) -> Result<Option<u64>, Failure> {
-        let what = "change the rules: the process that does";
+        let what = "reach the process that changes the rules";
         control::tell(&self.stream, &order).attempt(what)?;
         match control::hear::<Answer>(&self.stream).attempt(what)? {
             Some(answer) => answer.map_err(|(exit_status, message)| Failure {
                 message,
                 exit_status,
             }),
-            None => Err(Failure::failed(format!("cannot {what} has ended"))),
+            None => Err(Failure::failed(format!("cannot {what}: it has ended"))),
         }
     }
 
-    /// Puts all in, or takes the place of another process's.
+    /// Installs the rules, or replaces those of another process.
     pub fn put(&self) -> Result<(), Failure> {
         self.order(Order::Put).map(drop)
     }
@@ -211,8 +211,8 @@ impl Keeper {
         self.order(Order::Restore { open }).map(drop)
     }
 
-    /// Looks, now and then, what others on this machine do that rules depend on. What fails is tried
-    /// again the next time.
+    /// From time to time, updates the ports on which other programs listen. A failed update is
+    /// repeated the next time.
     pub fn refresh(&mut self) {
         if self.refreshed.elapsed() >= REFRESH {
             self.refreshed = Instant::now();
@@ -224,7 +224,8 @@ impl Keeper {
         self.order(Order::Count).ok().flatten()
     }
 
-    /// Takes all out, and then the control socket: as long as something is left, `pep stop` finds it.
+    /// Removes the rules, and then the control socket: as long as anything is left, `pep stop`
+    /// finds it.
     pub fn remove(&self) -> Result<(), Failure> {
         self.order(Order::Remove).map(drop)
     }
@@ -233,7 +234,7 @@ impl Keeper {
 impl Drop for Keeper {
     fn drop(&mut self) {
         let _ = self.stream.shutdown(std::net::Shutdown::Both);
-        // SAFETY: a child of this process, which ends when nobody gives orders any more.
+        // SAFETY: a child of this process, which ends when the stream is closed.
         unsafe { libc::waitpid(self.pid, std::ptr::null_mut(), 0) };
     }
 }

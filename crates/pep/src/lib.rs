@@ -1,22 +1,24 @@
-//! A transparent split-TCP proxy. What clients open is intercepted (TPROXY) and becomes two
-//! connections, each with the congestion control and the buffers of its side; the addresses of
-//! client and server stay what they are on both. The way of the data:
+//! A transparent split-TCP proxy. It intercepts clients' connections (TPROXY) and makes two of
+//! each, with the congestion control and the buffers of its side. Both connections keep the
+//! addresses and ports of client and server. The modules:
 //!
-//! - [`Config`]: what is asked for;
-//! - `rules`: nftables and routing (`routes`), put in and taken out by itself; `sets`: what they
-//!   remember; `listening`: what they are told; `untracked`: what connection tracking does not see;
-//! - `keeper`: who changes them when the proxy may not any more; `privileges`: what it may then;
-//! - `socket`: sockets with others' addresses, listening and connecting;
-//! - `worker`: an event loop per core, each with a `table` of descriptors, a `queue` of events and its
-//!   connections in a `slab`;
-//! - `confirm`: clients' first packets wait in `held` until servers have answered; `nflog` brings
-//!   them, `syn` reads them and makes answers;
-//! - `connection`: two legs and what becomes of them; `flow`: one direction, by splice through
-//!   a `pipe`; `counters`;
-//! - `limits`: whether new connections are taken or pass around;
-//! - `journal`: a line for each that has ended; `metrics`: what is counted, for Prometheus;
-//! - `proxy`: what goes on beside that; [`control`]: who asks how it is; `handover`: a process takes
-//!   the place of another; [`run`]: from start to end.
+//! - [`Config`]: the configuration;
+//! - `rules`: installs and removes nftables rules and routing (`routes`); `sets`: sets of
+//!   connections in the rules; `listening`: ports that the rules leave out; `untracked`: packets
+//!   hidden from connection tracking;
+//! - `keeper`: the process that changes the rules after the proxy has given up its privileges;
+//!   `privileges`: what the proxy may still do;
+//! - `socket`: sockets with foreign addresses, listening and connecting;
+//! - `worker`: an event loop per core, each with a `table` of descriptors, a `queue` of events and
+//!   its connections in a `slab`;
+//! - `confirm`: clients' SYNs wait in `held` until servers have answered; `nflog` receives them,
+//!   `syn` parses them and builds answers;
+//! - `connection`: two legs and their outcome; `flow`: one direction, by splice through a `pipe`;
+//!   `counters`;
+//! - `limits`: whether new connections are taken or bypass the proxy;
+//! - `journal`: a line for each ended connection; `metrics`: the counters, for Prometheus;
+//! - `proxy`: the main thread; [`control`]: requests to a running proxy; `handover`: one process
+//!   replaces another; [`run`]: from start to end.
 #![warn(missing_docs)]
 
 mod config;

@@ -1,4 +1,4 @@
-//! Whether new connections are taken, or pass around the proxy because there is no room.
+//! Whether new connections are taken, or bypass the proxy because a limit is reached.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt as _;
@@ -9,25 +9,25 @@ use headway_system::error::{Attempt as _, Failure};
 use crate::counters::Counters;
 use crate::Config;
 
-/// Taken again when so much of the limit is in use, in percent, so that it does not flap.
+/// Connections are taken again below this percentage of the limit, to avoid oscillation.
 const AGAIN_PERCENT: u64 = 95;
-/// What one asks for who does not say.
+/// Default number of connections.
 const USUAL_CONNECTIONS: usize = 10_000;
 
-/// Descriptors beside those of connections: listeners, event queues, the control socket.
+/// Descriptors other than those of connections: listeners, event queues, the control socket.
 const SPARE_DESCRIPTORS: usize = 1024;
-/// The kernel deals connections to loops by a hash, so that one may have more than its part: by so
-/// much, in percent, and so many.
+/// The kernel distributes connections among loops by a hash, so that a loop may get more than its
+/// share: by this percentage and this number.
 const UNEVEN_PERCENT: usize = 10;
 const UNEVEN: usize = 64;
 /// One socket on each side.
 const SOCKETS: usize = 2;
-/// Both ends.
+/// Descriptors of a pipe: both ends.
 const OF_A_PIPE: usize = 2;
-/// With fewer most would be copied.
+/// With fewer pipes, most data would be copied.
 const LEAST_PIPES: usize = 64;
 
-/// What this process may open now, and at most without more privilege.
+/// The number of descriptors that this process may open now, and at most without more privilege.
 fn descriptors() -> std::io::Result<(usize, usize)> {
     // SAFETY: writes plain numbers.
     unsafe {
@@ -49,24 +49,25 @@ fn set_descriptors(current: usize, most: usize) -> bool {
     unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &limit) == 0 }
 }
 
-/// What connections are dealt to: event loops with tables of descriptors of their own (`table`), each
-/// of which may open as many as a process, or one table that all loops share.
+/// The descriptor tables among which connections are distributed. Either each event loop has its
+/// own (`table`) and may open as many as a process, or all loops share one.
 #[derive(Clone, Copy, Debug)]
 pub struct Tables(usize);
 
 impl Tables {
-    /// Of so many loops. Who holds clients until servers answer hands sockets from loop to loop.
+    /// The tables of this many loops. With `confirm`, loops pass sockets on to each other and so
+    /// need a shared table.
     #[must_use]
     pub fn of(workers: usize, confirm: bool) -> Self {
         Self(if confirm { 1 } else { workers })
     }
 
-    /// Each thread has one.
+    /// Whether each thread has its own table.
     pub(crate) fn are_threads(self) -> bool {
         self.0 > 1
     }
 
-    /// The most that one of them may have, of so many connections in all.
+    /// The most connections of one table, out of this many in total.
     fn share(self, connections: usize) -> usize {
         if self.0 == 1 {
             return connections;
@@ -76,7 +77,7 @@ impl Tables {
         part.saturating_add(more).min(connections)
     }
 
-    /// How many there may be in all, where one may have so many.
+    /// The total number of connections if one table may have this many.
     fn whole(self, share: usize) -> usize {
         if self.0 == 1 {
             return share;
@@ -85,7 +86,8 @@ impl Tables {
         part.saturating_mul(self.0).max(share)
     }
 
-    /// So many connections can be open where nothing else is asked for, and a pipe for each.
+    /// The default number of connections, as far as descriptors for them and a pipe for each are
+    /// available.
     #[must_use]
     pub fn usual_connections(self) -> usize {
         let most = descriptors().map_or(SPARE_DESCRIPTORS, |(_, most)| most);
@@ -94,16 +96,16 @@ impl Tables {
     }
 }
 
-/// What an event loop may have.
+/// The limits of an event loop.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Share {
-    /// From so many on, new ones pass around, whatever other loops have.
+    /// Number of connections from which new ones bypass the proxy, whatever other loops have.
     pub connections: usize,
     pub pipes: usize,
 }
 
-/// Lets this process open what its connections need, and two pipes for each of them if it may.
-/// Returns what of them is a loop's.
+/// Raises this process's limit of descriptors to what its connections need, and if possible to two
+/// pipes for each. Returns the share of a loop.
 pub(crate) fn raise_descriptors(config: &Config) -> Result<Share, Failure> {
     let (current, most) = descriptors().attempt("read the limit of descriptors")?;
     let tables = config.tables();
@@ -143,7 +145,7 @@ pub(crate) fn raise_descriptors(config: &Config) -> Result<Share, Failure> {
     })
 }
 
-/// Where the kernel says it: open, for no file is opened any more once the proxy runs.
+/// The kernel's files on memory use. They stay open, because a running proxy opens no files.
 #[derive(Debug)]
 pub(crate) struct Gauges {
     own: File,
@@ -163,25 +165,26 @@ impl Gauges {
     }
 }
 
-/// Such a file is made anew when it is read from its beginning.
+/// Reads such a file from its beginning, which gives present values.
 fn read(file: &File) -> String {
     let mut text = [0; 1024];
     let length = file.read_at(&mut text, 0).unwrap_or(0);
     String::from_utf8_lossy(&text[..length]).into_owned()
 }
 
-/// What of the limits is in use.
+/// The used part of the limits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Use {
     pub connections: u64,
-    /// Of the loop that has most.
+    /// Connections of the loop that has most.
     pub most_of_a_loop: u64,
     pub memory_bytes: u64,
 }
 
 impl Use {
-    /// As it is now, by what each loop has. Memory is what lies in pipes, what this process takes,
-    /// and what the kernel has for TCP: of the whole machine, for it does not count by process.
+    /// The present use, given the connections of each loop. Memory is the data in pipes, this
+    /// process's memory, and the TCP memory of the whole machine, because the kernel does not count
+    /// it by process.
     pub fn now(
         gauges: &Gauges,
         counters: &Counters,
@@ -202,7 +205,7 @@ impl Use {
         }
     }
 
-    /// Whether there is room for new ones, who are taken at present or not.
+    /// Whether new connections can be taken. `taken`: they are taken at present.
     pub fn has_room(self, config: &Config, share: Share, taken: bool) -> bool {
         let below = |used: u64, limit: u64| {
             if taken {
@@ -230,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn either_limit_lets_connections_pass_until_there_is_room_again() {
+    fn connections_bypass_at_either_limit_until_there_is_room_again() {
         let config = config(1000, 1_000_000);
         let share = Share {
             connections: 600,
@@ -248,11 +251,11 @@ mod tests {
         assert!(room(999, 999_999, true));
         assert!(!room(1000, 0, true));
         assert!(!room(0, 1_000_000, true));
-        // it does not flap
+        // avoids oscillation
         assert!(!room(999, 0, false));
         assert!(!room(0, 950_000, false));
         assert!(room(949, 949_999, false));
-        // one loop has more than its part
+        // one loop has more than its share
         assert!(room_of(700, 599, 0, true));
         assert!(!room_of(700, 600, 0, true));
         assert!(!room_of(700, 570, 0, false));
@@ -260,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn tables_have_room_for_what_is_dealt_unevenly_and_no_more_than_all() {
+    fn tables_have_room_for_an_uneven_distribution_up_to_the_total() {
         for (workers, confirm, all, share) in [
             (2, false, 10_000, 5564),
             (8, false, 10_000, 1439),
@@ -276,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_in_use_is_this_process_and_more() {
+    fn memory_in_use_includes_this_process() {
         let counters = Counters::default();
         let gauges = Gauges::open().unwrap();
         let before = Use::now(&gauges, &counters, [].into_iter());
@@ -289,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn more_connections_than_descriptors_are_refused_with_what_would_do() {
+    fn more_connections_than_descriptors_are_refused_with_a_possible_number() {
         let error = raise_descriptors(&config(1_000_000_000, 1)).unwrap_err();
         assert!(error.message.starts_with("most connections 1000000000: "));
         assert!(error.message.contains("enough for "), "{error}");

@@ -1,6 +1,6 @@
-//! Ports at which somebody on this machine listens for whoever comes to any of its addresses, by the
-//! kernel's netlink (linux/inet_diag.h). A connection to a server cannot have one of them: its
-//! client's address and port are to be the socket's own, and any address is that one, too.
+//! Ports on which programs of this machine listen at any address, from the kernel's netlink
+//! (linux/inet_diag.h). The proxy's socket to a server has the client's address and port. It cannot
+//! use such a port, because the listener's any-address includes the client's.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -11,15 +11,15 @@ use headway_system::netlink::{message, take, Netlink};
 const BY_FAMILY: u16 = 20;
 /// TCP_LISTEN, as a set of states.
 const LISTEN: u32 = 1 << 10;
-/// `struct inet_diag_req_v2`: family, protocol, two bytes that are nothing here, states, and the ends
-/// of a socket, which are not looked at.
+/// `struct inet_diag_req_v2`: family, protocol, two unused bytes, states, and the ends of a socket,
+/// which are ignored.
 const REQUEST_BYTES: usize = 56;
-/// `struct inet_diag_msg`: where a socket's own port is, in the network's order, and its address.
+/// `struct inet_diag_msg`: offset of the socket's port, in network byte order, and of its address.
 const PORT: std::ops::Range<usize> = 4..6;
 const ADDRESS: std::ops::Range<usize> = 8..24;
 const DATAGRAM_BYTES: usize = 1 << 16;
 
-/// All of them, for either version of IP: a listener of IPv6 may be one of IPv4, too.
+/// All such ports, for both versions of IP: an IPv6 listener may accept IPv4 as well.
 pub(crate) fn everywhere() -> io::Result<BTreeSet<u16>> {
     let socket = Netlink::open(libc::NETLINK_SOCK_DIAG)?;
     let mut buffer = vec![0; DATAGRAM_BYTES];
@@ -35,7 +35,7 @@ pub(crate) fn everywhere() -> io::Result<BTreeSet<u16>> {
     Ok(ports)
 }
 
-/// True: it was the last datagram.
+/// Parses a datagram; true for the last one.
 fn heard(mut datagram: &[u8], ports: &mut BTreeSet<u16>) -> io::Result<bool> {
     while let Some(answer) = take(&mut datagram)? {
         if i32::from(answer.kind) == libc::NLMSG_DONE {
@@ -60,7 +60,7 @@ mod tests {
 
     #[test]
     #[ignore = "live: binds IPv6 addresses, which not every machine has"]
-    fn who_listens_at_any_address_is_found_and_nobody_else() {
+    fn only_listeners_at_any_address_are_found() {
         let bound = |address| TcpListener::bind(address).unwrap();
         let all = [
             bound("0.0.0.0:0"),

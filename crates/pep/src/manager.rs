@@ -1,5 +1,6 @@
-//! What systemd is told of a service, by datagrams to a socket that it names (sd_notify(3)): that it
-//! takes connections, and which process does; that it ends, and how long that may take.
+//! Notifies systemd about a service, by datagrams to a socket that systemd names (sd_notify(3)):
+//! that the service is ready, and which is its main process; that it is stopping, and how long that
+//! may take.
 
 use std::env;
 use std::ffi::OsStr;
@@ -13,19 +14,19 @@ use std::time::Duration;
 use headway_system::error::{Attempt as _, Failure};
 
 const NAMED: &str = "NOTIFY_SOCKET";
-/// What ends on time is not cut off, by a manager that is busy either.
+/// Added to the announced time, so that a busy manager does not kill a proxy that ends on time.
 const GRACE: Duration = Duration::from_secs(15);
 
-/// Who started this process and wants to be told. A proxy that is at work can open no such socket,
-/// so that it has it from the start.
+/// The service manager that started this process and asked for notifications. A running proxy
+/// cannot open such a socket, so it has it from the start.
 #[derive(Debug)]
 pub struct Manager(UnixDatagram);
 
 impl Manager {
-    /// None: nobody wants to be told.
+    /// The manager's socket; None: no notifications are wanted.
     ///
     /// # Errors
-    /// Nobody listens where the environment says.
+    /// No process listens at the address in the environment.
     pub fn find() -> Result<Option<Self>, Failure> {
         let Some(path) = env::var_os(NAMED).filter(|path| !path.is_empty()) else {
             return Ok(None);
@@ -44,18 +45,18 @@ impl Manager {
         Ok(Self(socket))
     }
 
-    /// A process takes connections, and is the service's from now on.
+    /// Reports that a process takes connections, and is the service's main process from now on.
     pub fn is_ready(&self, pid: u32, status: &str) {
         self.tell(&format!("READY=1\nMAINPID={pid}\nSTATUS={status}"));
     }
 
-    /// It ends, for which it takes so long at most.
+    /// Reports that the service is stopping, which takes at most this long.
     pub(crate) fn ends(&self, within: Duration) {
         let most_us = (within + GRACE).as_micros();
         self.tell(&format!("STOPPING=1\nEXTEND_TIMEOUT_USEC={most_us}"));
     }
 
-    /// A manager that is gone need not know.
+    /// Sends a notification; ignores a manager that is gone.
     fn tell(&self, what: &str) {
         let _ = self.0.send(what.as_bytes());
     }
@@ -67,7 +68,7 @@ mod tests {
     use std::process;
 
     #[test]
-    fn who_listens_at_a_path_or_an_abstract_name_is_told() {
+    fn listeners_at_a_path_or_an_abstract_name_are_notified() {
         let name = format!("headway-manager-{}", process::id());
         let path = env::temp_dir().join(&name);
         let abstract_name = SocketAddr::from_abstract_name(&name).unwrap();

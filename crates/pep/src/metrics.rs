@@ -1,5 +1,5 @@
-//! What is counted, for Prometheus: its text format 0.0.4, by HTTP on loopback. A thread of its own
-//! answers one request after the other and asks the proxy for what it says.
+//! The counters for Prometheus, in its text format 0.0.4, over HTTP on loopback. A separate thread
+//! answers one request after the other and asks the proxy for its status.
 
 use std::fmt::Write as _;
 use std::io::{self, Read as _, Write as _};
@@ -18,21 +18,21 @@ use rustix::net::{self, sockopt, AddressFamily, SocketFlags, SocketType};
 use crate::control::{Status, Taking};
 use crate::privileges;
 
-/// For all of a request and of its answer.
+/// Time for a complete request and its answer.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// Between two looks whether anybody wants it.
+/// Interval of checks whether the metrics are still wanted.
 const LOOK: Timespec = Timespec {
     tv_sec: 0,
     tv_nsec: 100_000_000,
 };
-/// Before another is tried for where there was no room.
+/// Pause after an accept that failed for lack of a descriptor.
 const PAUSE: Duration = Duration::from_millis(100);
 const BACKLOG: i32 = 64;
-/// Of a request with its headers.
+/// Longest request with its headers.
 const REQUEST_BYTES: usize = 8192;
 const TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// Who asks, as the proxy sees it. Dropped, it ends: another process answers.
+/// The proxy's end of the thread. When dropped, the thread ends and another process answers.
 #[derive(Debug)]
 pub(crate) struct Scrapes {
     from: Receiver<Sender<Status>>,
@@ -40,16 +40,16 @@ pub(crate) struct Scrapes {
 }
 
 impl Scrapes {
-    /// Tells those who have asked since.
+    /// Answers requests that have arrived since.
     pub fn answer(&self, mut status: impl FnMut() -> Status) {
         for to in self.from.try_iter() {
-            let _ = to.send(status()); // or it has waited for too long
+            let _ = to.send(status()); // fails if the thread has given up
         }
     }
 }
 
-/// Listens and answers until nobody wants it any more. The process that takes another's place
-/// listens beside it for a while; else the port has to be free.
+/// Listens and answers until the returned value is dropped. A successor shares the port with its
+/// predecessor for a while (`beside`); otherwise the port must be free.
 pub(crate) fn serve(address: SocketAddr, beside: bool) -> Result<Scrapes, Failure> {
     let what = format!("listen at {address}, --metrics");
     if !beside {
@@ -64,12 +64,12 @@ pub(crate) fn serve(address: SocketAddr, beside: bool) -> Result<Scrapes, Failur
     privileges::start("pep-metrics", move || {
         while served.strong_count() > 0 {
             let mut fds = [PollFd::new(&listener, PollFlags::IN)];
-            let _ = poll(&mut fds, Some(&LOOK)); // a signal is no matter
+            let _ = poll(&mut fds, Some(&LOOK)); // a signal does not matter
             match listener.accept() {
-                // who does not ask as one does, or goes away, is not missed
+                // an invalid request, or a client that goes away, is ignored
                 Ok((stream, _)) => drop(answer(&stream, &to)),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                Err(_) => thread::sleep(PAUSE), // there is no descriptor for it
+                Err(_) => thread::sleep(PAUSE), // no descriptor is available
             }
         }
     })?;
@@ -104,7 +104,7 @@ fn answer(mut stream: &TcpStream, proxy: &Sender<Sender<Status>>) -> io::Result<
                 None => (
                     "503 Service Unavailable",
                     "text/plain",
-                    "it ends\n".to_owned(),
+                    "the proxy is stopping\n".to_owned(),
                 ),
             }
         }
@@ -124,7 +124,8 @@ enum Request {
     Other(&'static str),
 }
 
-/// Reads a request to its end: to close with some of it unread would reset the answer.
+/// Reads a whole request: closing with unread data would reset the connection before the answer
+/// arrives.
 fn request(mut stream: &TcpStream, until: Instant) -> io::Result<Request> {
     let mut bytes = [0; REQUEST_BYTES];
     let mut length = 0;
@@ -140,14 +141,14 @@ fn request(mut stream: &TcpStream, until: Instant) -> io::Result<Request> {
             }
             Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
             Ok(n) => length += n,
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {} // its time is over
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {} // the time is over
             Err(error) => return Err(error),
         }
     }
     Ok(wanted(&String::from_utf8_lossy(&bytes[..length])))
 }
 
-/// By its first line (RFC 9112, 3).
+/// Parses the first line (RFC 9112, 3).
 fn wanted(request: &str) -> Request {
     let mut words = request.lines().next().unwrap_or_default().split(' ');
     let (method, target, version) = (words.next(), words.next(), words.next());
@@ -162,7 +163,7 @@ fn wanted(request: &str) -> Request {
     }
 }
 
-/// One of the text format: its name without the first words, what kind it is, what it says.
+/// A metric of the text format: its name without the prefix, kind, help and value.
 struct Metric<'a> {
     name: String,
     kind: &'a str,
@@ -190,24 +191,24 @@ fn counter<'a>(name: &str, help: &'a str, value: u64) -> Metric<'a> {
     }
 }
 
-/// All of them, as Prometheus reads them.
+/// All metrics in the text format.
 fn text(status: &Status) -> String {
     let takes = u64::from(status.taking == Taking::Yes);
     let mut all = vec![
-        gauge("uptime_seconds", "Since the start.", status.uptime_s),
+        gauge("uptime_seconds", "Time since the start.", status.uptime_s),
         gauge(
             "taking",
-            "1: new connections are taken; 0: they pass around.",
+            "1: new connections are taken; 0: they bypass the proxy.",
             takes,
         ),
         gauge(
             "connections",
-            "Connections there are, those that are held included.",
+            "Present connections, including held ones.",
             status.open,
         ),
         gauge(
             "max_connections",
-            "From so many on they pass around.",
+            "Number of connections from which new ones bypass the proxy.",
             status.max_connections,
         ),
         gauge(
@@ -217,19 +218,19 @@ fn text(status: &Status) -> String {
         ),
         gauge(
             "memory_bytes",
-            "In pipes, in the process, and of the machine's TCP.",
+            "Memory of pipes, of the process, and of the machine's TCP.",
             status.memory_bytes,
         ),
         gauge(
             "max_memory_bytes",
-            "From so much on they pass around.",
+            "Memory from which new connections bypass the proxy.",
             status.max_memory_bytes,
         ),
-        gauge("pipes", "Pipes that are open.", status.pipes),
-        gauge("held_bytes", "Bytes that lie in pipes.", status.held_bytes),
+        gauge("pipes", "Open pipes.", status.pipes),
+        gauge("held_bytes", "Bytes in pipes.", status.held_bytes),
     ];
     if let Some(around) = status.around {
-        let help = "First packets of connections that passed around, repeated ones included.";
+        let help = "SYNs of connections that bypassed the proxy, including retransmissions.";
         all.push(counter("around", help, around));
     }
     let totals = status.totals.described();
@@ -239,11 +240,11 @@ fn text(status: &Status) -> String {
             .map(|(name, help, value)| counter(name, help, *value)),
     );
 
-    // of the name, nothing has to be escaped (config.rs)
+    // the name contains no characters that need escaping (config.rs)
     let labels = format!("proxy=\"{}\"", status.name);
     let version = env!("CARGO_PKG_VERSION");
     let mut text = format!(
-        "# HELP headway_pep_build_info What runs.\n\
+        "# HELP headway_pep_build_info Version of the proxy.\n\
          # TYPE headway_pep_build_info gauge\n\
          headway_pep_build_info{{{labels},version=\"{version}\"}} 1\n"
     );
@@ -254,7 +255,7 @@ fn text(status: &Status) -> String {
         value,
     } in all
     {
-        // a String takes all
+        // writing to a String cannot fail
         let _ = write!(
             text,
             "# HELP headway_pep_{name} {help}\n\
@@ -270,7 +271,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_no_request_for_metrics_is_told_so() {
+    fn requests_for_anything_else_get_an_error() {
         let first = |line: &str| wanted(&format!("{line}\r\nHost: x\r\n\r\n"));
         assert_eq!(first("GET /metrics HTTP/1.1"), Request::Metrics);
         assert_eq!(first("GET /metrics?x=1 HTTP/1.0"), Request::Metrics);

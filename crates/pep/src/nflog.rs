@@ -1,4 +1,4 @@
-//! Packets that a rule `log group` of nftables hands over, by the kernel's netlink
+//! Receives packets that a rule `log group` of nftables passes on, by the kernel's netlink
 //! (linux/netfilter/nfnetlink_log.h).
 
 use std::io;
@@ -9,23 +9,23 @@ use headway_system::netlink::{attribute, attributes, message, take, Netlink};
 use rustix::io::Errno;
 use rustix::net::{self, sockopt, RecvFlags};
 
-/// What follows a message's header: a family, a version, and the group in the network's order.
+/// Bytes after a message's header: a family, a version, and the group in network byte order.
 const SUBJECT_BYTES: usize = 4;
 /// NFNL_SUBSYS_ULOG, NFULNL_MSG_PACKET and NFULNL_MSG_CONFIG
 const PACKET: u16 = 4 << 8;
 const CONFIGURE: u16 = PACKET | 1;
 /// NFULA_PAYLOAD
 const PAYLOAD: u16 = 9;
-/// NFULA_CFG_CMD: NFULNL_CFG_CMD_BIND; NFULA_CFG_MODE: NFULNL_COPY_PACKET, up to so many bytes.
+/// NFULA_CFG_CMD: NFULNL_CFG_CMD_BIND; NFULA_CFG_MODE: NFULNL_COPY_PACKET, with the length limit.
 const BIND: (u16, &[u8]) = (1, &[1]);
 const WHOLE: (u16, &[u8]) = (2, &[0, 0, 0xff, 0xff, 2, 0]);
-/// Others may have some.
+/// Number of groups tried, because other programs may use some.
 const GROUPS_TRIED: u16 = 16;
-/// SYNs that wait to be read; of one that finds no room the client sends another.
+/// Buffer for SYNs that wait to be read. If it is full, a SYN is lost and the client retransmits.
 const QUEUE_BYTES: usize = 4 << 20;
 const DATAGRAM_BYTES: usize = 1 << 17;
 
-/// Who receives the packets of a group.
+/// Receives the packets of a group.
 #[derive(Debug)]
 pub(crate) struct Nflog {
     socket: Netlink,
@@ -34,7 +34,7 @@ pub(crate) struct Nflog {
 }
 
 impl Nflog {
-    /// Takes the first group from one on that nobody has.
+    /// Takes the first free group, starting at this one.
     pub fn open(first: u16) -> Result<Self, Failure> {
         let last = first.wrapping_add(GROUPS_TRIED - 1);
         let what = format!("receive what nftables logs in one of groups {first} to {last}");
@@ -49,7 +49,7 @@ impl Nflog {
                     })
                 }
                 Err(error) => match Errno::from_io_error(&error) {
-                    // that of another is not permitted
+                    // the kernel refuses a group that another process has
                     Some(Errno::BUSY | Errno::PERM) => refused = error,
                     _ => return Err(error).attempt(what),
                 },
@@ -58,17 +58,17 @@ impl Nflog {
         Err(refused).attempt(what)
     }
 
-    /// Calls `each` with the packets of a datagram. False: there is none.
+    /// Calls `each` with the packets of a datagram. False: no datagram is waiting.
     pub fn receive(&mut self, mut each: impl FnMut(&[u8])) -> io::Result<bool> {
         let length = match net::recv(&self.socket, &mut *self.buffer, RecvFlags::DONTWAIT) {
             Ok((length, _)) => length,
             Err(Errno::AGAIN) => return Ok(false),
-            // some were lost, of which their senders send others
+            // some packets were lost; their senders retransmit
             Err(Errno::NOBUFS | Errno::INTR) => return Ok(true),
             Err(errno) => return Err(errno.into()),
         };
         let mut messages = &self.buffer[..length];
-        // what cannot be read is lost in the same way
+        // unreadable packets are lost in the same way
         while let Ok(Some(answer)) = take(&mut messages) {
             let about = answer.payload.get(SUBJECT_BYTES..).unwrap_or_default();
             for (name, packet) in attributes(about) {
@@ -87,18 +87,18 @@ impl AsFd for Nflog {
     }
 }
 
-/// A socket that has a group, and gets its packets whole.
+/// A socket that is bound to a group, and receives its packets whole.
 fn bound(group: u16) -> io::Result<Netlink> {
     let socket = Netlink::open(libc::NETLINK_NETFILTER)?;
     for (name, value) in [BIND, WHOLE] {
         let subject = [[0, 0], group.to_be_bytes()].concat();
         let payload = [subject, attribute(name, value)].concat();
         let flags = libc::NLM_F_REQUEST | libc::NLM_F_ACK;
-        // what is logged meanwhile goes before the answer: the group is ours from the first on, and
-        // no rule names it yet
+        // the group belongs to this socket from its first message on. A logged packet could arrive
+        // before the answer, but no rule names the group yet.
         socket.ask(&message(CONFIGURE, flags, &payload), &mut [0; 256])?;
     }
-    // more than the system's most where that is permitted
+    // more than the system's maximum, if permitted
     let _ = sockopt::set_socket_recv_buffer_size_force(&socket, QUEUE_BYTES);
     Ok(socket)
 }

@@ -1,4 +1,4 @@
-//! Pipes between sockets: large, opened when data is under way, given back when it is not.
+//! Pipes between sockets: large, opened while data is waiting, returned afterwards.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -10,16 +10,16 @@ use rustix::pipe::{fcntl_setpipe_size, pipe_with, PipeFlags};
 use crate::counters::Counters;
 use crate::flow::SCRATCH_BYTES;
 
-/// Kept for the next connection; more than that are closed.
+/// Most pipes that are kept for reuse; others are closed.
 const SPARE: usize = 32;
 
-/// An empty one, or one whose holder knows what is in it.
+/// A pipe. It is empty, or its owner knows its contents.
 #[derive(Debug)]
 pub(crate) struct Pipe {
     pub read: OwnedFd,
     pub write: OwnedFd,
     pub capacity_bytes: usize,
-    /// Of its pool.
+    /// The pool's number of open pipes.
     open: Arc<AtomicUsize>,
     counters: Arc<Counters>,
 }
@@ -31,16 +31,16 @@ impl Drop for Pipe {
     }
 }
 
-/// The spare ones of a worker.
+/// The spare pipes of a worker.
 #[derive(Debug)]
 pub(crate) struct Pool {
     spare: Vec<Pipe>,
-    /// The fewest that were spare since the last look: so many nobody needs.
+    /// The lowest number of spare pipes since the last trim; these were not needed.
     unused: usize,
     pipe_bytes: usize,
-    /// So many can be open.
+    /// Most open pipes.
     most: usize,
-    /// Those in use included.
+    /// Open pipes, including those in use.
     open: Arc<AtomicUsize>,
     counters: Arc<Counters>,
 }
@@ -57,7 +57,7 @@ impl Pool {
         }
     }
 
-    /// An empty pipe, if one may be had.
+    /// An empty pipe; None: the limit is reached.
     pub fn take(&mut self) -> Option<Pipe> {
         if let Some(pipe) = self.spare.pop() {
             self.unused = self.unused.min(self.spare.len());
@@ -71,7 +71,7 @@ impl Pool {
 
     fn open(&self) -> io::Result<Pipe> {
         let (read, write) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
-        // one that stays at the system's size works as well, with more calls
+        // a pipe of the default size works as well, with more system calls
         let capacity_bytes = fcntl_setpipe_size(&write, self.pipe_bytes)
             .or_else(|_| rustix::pipe::fcntl_getpipe_size(&write))?;
         if capacity_bytes < SCRATCH_BYTES {
@@ -88,14 +88,14 @@ impl Pool {
         })
     }
 
-    /// Takes an empty pipe back.
+    /// Returns an empty pipe to the pool.
     pub fn give_back(&mut self, pipe: Pipe) {
         if self.spare.len() < SPARE {
             self.spare.push(pipe);
         }
     }
 
-    /// Closes those that nobody needed since this was called last.
+    /// Closes pipes that were not needed since the last call.
     pub fn trim(&mut self) {
         let keep = self.spare.len() - self.unused.min(self.spare.len());
         self.spare.truncate(keep);
@@ -108,18 +108,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_pipe_is_used_again_and_closed_when_nobody_needs_it() {
+    fn a_pipe_is_reused_and_closed_when_it_is_not_needed() {
         let counters = Arc::new(Counters::default());
         let open = || counters.pipes.load(Relaxed);
         let mut pool = Pool::new(1 << 20, 2, Arc::clone(&counters));
         let (a, b) = (pool.take().unwrap(), pool.take().unwrap());
         assert!(a.capacity_bytes >= 1 << 16);
-        assert!(pool.take().is_none(), "more than there may be");
+        assert!(pool.take().is_none(), "more than the limit");
         pool.give_back(a);
         pool.give_back(b);
         let again = pool.take().unwrap();
         assert_eq!(open(), 2);
-        pool.trim(); // one was needed meanwhile
+        pool.trim(); // one pipe was needed meanwhile
         pool.give_back(again);
         assert_eq!(open(), 2);
         pool.trim();

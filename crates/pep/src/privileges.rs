@@ -1,6 +1,6 @@
-//! What a proxy that runs may do: nothing but what it needs. Started as root it becomes another
-//! user; of root's capabilities it keeps three, programs it starts have none, and system calls
-//! that it has no use for are refused. It opens no file and starts no program.
+//! The privileges of a running proxy. A process started as root becomes another user. It keeps
+//! three of root's capabilities; programs that it starts have none. System calls that it does not
+//! need are refused. It opens no files and starts no programs.
 
 use std::collections::BTreeMap;
 use std::ffi::CString;
@@ -18,38 +18,38 @@ use seccompiler::{
     SeccompCondition, SeccompFilter, SeccompRule,
 };
 
-/// Whom root becomes, the first that there is.
+/// Users that root becomes; the first that exists is used.
 const USERS: [&str; 2] = ["headway-pep", "nobody"];
-/// Transparent and marked sockets and their buffers; clients' ports below 1024; pipes beyond what
-/// one user may have.
+/// For transparent and marked sockets and their buffers; for clients' ports below 1024; for pipes
+/// beyond the limit of one user.
 const KEPT: CapabilitySet = CapabilitySet::NET_ADMIN
     .union(CapabilitySet::NET_BIND_SERVICE)
     .union(CapabilitySet::SYS_RESOURCE);
 
-/// Whom to become.
+/// A user and its group.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct User {
     uid: libc::uid_t,
     gid: libc::gid_t,
 }
 
-/// Whom to become, if anybody.
+/// The user to become, if any.
 pub(crate) fn user(wanted: Option<&str>) -> Result<Option<User>, Failure> {
     let is_root = rustix::process::geteuid().is_root();
     let names = wanted.map_or(USERS.to_vec(), |name| vec![name]);
     let found = names.iter().find_map(|name| named(name));
     match (found, wanted) {
-        (None, Some(name)) => Err(Failure::bad_input(format!("user {name}: there is none"))),
-        (Some(user), Some(name)) if user.uid == 0 => Err(Failure::bad_input(format!(
-            "user {name}: must be another than root"
-        ))),
+        (None, Some(name)) => Err(Failure::bad_input(format!("user {name}: no such user"))),
+        (Some(user), Some(name)) if user.uid == 0 => {
+            Err(Failure::bad_input(format!("user {name}: must not be root")))
+        }
         (Some(user), Some(name)) if !is_root && user.uid != rustix::process::geteuid().as_raw() => {
             Err(Failure::bad_input(format!(
                 "user {name}: only root can become another user"
             )))
         }
         (None, None) if is_root => Err(Failure::bad_input(
-            "user: there is neither headway-pep nor nobody to become; --user names another",
+            "user: neither headway-pep nor nobody exists; choose one with --user",
         )),
         (user, _) => Ok(user.filter(|_| is_root)),
     }
@@ -57,24 +57,24 @@ pub(crate) fn user(wanted: Option<&str>) -> Result<Option<User>, Failure> {
 
 fn named(name: &str) -> Option<User> {
     let name = CString::new(name).ok()?;
-    // SAFETY: a terminated string; what it leads to is read before another thread is there.
+    // SAFETY: a terminated string; the result is read while this process has one thread.
     let entry = unsafe { libc::getpwnam(name.as_ptr()).as_ref() }?;
     let (uid, gid) = (entry.pw_uid, entry.pw_gid);
     Some(User { uid, gid })
 }
 
-/// Programs that this process starts have no more than these.
+/// Limits the capabilities of programs that this process starts to these.
 fn bound(kept: CapabilitySet) {
     for number in 0..64 {
         if kept.bits() & (1 << number) == 0 {
-            // SAFETY: plain numbers. One that there is not, or without the right to, is as well.
+            // SAFETY: plain numbers. Unknown capabilities and lack of the right are harmless.
             unsafe { libc::prctl(libc::PR_CAPBSET_DROP, number, 0, 0, 0) };
         }
     }
 }
 
-/// Starts a thread that may do nothing, before the proxy has given up anything: it has nothing of
-/// that, and so neither has whoever finds a way into it.
+/// Starts a thread without privileges, before the proxy gives up its own. An attacker who takes
+/// over the thread gains nothing.
 pub(crate) fn start(
     name: &str,
     work: impl FnOnce() + Send + 'static,
@@ -88,14 +88,15 @@ pub(crate) fn start(
         }
     });
     let thread = thread.attempt("start a thread")?;
-    // before another thread takes it the right to give up its bounding set
+    // wait: once another thread has become the proxy's user, this thread may no longer reduce its
+    // bounding set
     let gone = from.recv().map_err(io::Error::other);
     gone.and_then(|gone| gone).attempt("give up privileges")?;
     Ok(thread)
 }
 
-/// Of root nothing remains but what it takes to become the proxy's user together with the other
-/// threads, which leaves it without that.
+/// Gives up everything except the capabilities with which all threads become the proxy's user.
+/// Becoming that user drops these as well.
 fn give_up_all() -> io::Result<()> {
     let mut kept = CapabilitySet::empty();
     if rustix::process::geteuid().is_root() {
@@ -112,14 +113,15 @@ fn give_up_all() -> io::Result<()> {
     Ok(set_no_new_privs(true)?)
 }
 
-/// Gives up all that the proxy does not need, in this thread and those that it will start.
+/// Gives up all privileges that the proxy does not need, in this thread and those that it starts
+/// later.
 pub(crate) fn give_up(user: Option<User>) -> Result<(), Failure> {
     let what = "give up privileges";
     let have = capabilities(None).attempt(what)?;
     bound(CapabilitySet::empty());
     if let Some(User { uid, gid }) = user {
         set_keep_capabilities(true).attempt(what)?;
-        // SAFETY: plain numbers, and a list of none. The C library has all threads do it.
+        // SAFETY: plain numbers, and an empty list. The C library applies the calls to all threads.
         let results = unsafe {
             [
                 libc::setgroups(0, std::ptr::null()),
@@ -142,7 +144,7 @@ pub(crate) fn give_up(user: Option<User>) -> Result<(), Failure> {
     set_no_new_privs(true).attempt(what)
 }
 
-/// What the process needs that runs `nft` and `ip`, and the two have.
+/// Keeps what a process needs that runs `nft` and `ip`, and passes it on to them.
 pub(crate) fn keep_for_rules() -> io::Result<()> {
     let kept = CapabilitySet::NET_ADMIN;
     bound(kept);
@@ -157,11 +159,11 @@ pub(crate) fn keep_for_rules() -> io::Result<()> {
     Ok(set_no_new_privs(true)?)
 }
 
-/// From now on system calls of all threads that are not needed fail (EPERM).
+/// From now on, system calls that are not needed fail in all threads (EPERM).
 pub(crate) fn confine() -> Result<(), Failure> {
     let what = "filter system calls";
     let Ok(arch) = std::env::consts::ARCH.try_into() else {
-        return Ok(()); // of another machine the numbers are not known
+        return Ok(()); // the numbers are only known for some architectures
     };
     let refused = SeccompAction::Errno(libc::EPERM as u32);
     let rules = rules().map_err(io::Error::other).attempt(what)?;
@@ -179,17 +181,17 @@ fn rules() -> Result<Rules, seccompiler::BackendError> {
     let mut rules: Rules = CALLS.iter().map(|&call| (call, Vec::new())).collect();
     let is = |argument, op, value: i32| SeccompCondition::new(argument, Dword, op, value as u64);
     let eq = |argument, value| is(argument, SeccompCmpOp::Eq, value);
-    // connections, and no other way into the kernel
+    // connections; no other socket types of the kernel
     let flags = (libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK) as u32;
     let kind = SeccompCmpOp::MaskedEq(u64::from(!flags));
     let mut sockets = Vec::new();
     for family in [libc::AF_INET, libc::AF_INET6] {
         let stream = is(1, kind.clone(), libc::SOCK_STREAM)?;
-        // not that of another protocol, as SCTP
+        // not those of another protocol such as SCTP
         sockets.push(SeccompRule::new(vec![eq(0, family)?, stream, eq(2, 0)?])?);
     }
     rules.insert(libc::SYS_socket, sockets);
-    // CAP_NET_ADMIN would put whole firewalls in by others
+    // with CAP_NET_ADMIN, other options could replace a whole firewall
     let options = OPTIONS
         .iter()
         .map(|&(level, option)| SeccompRule::new(vec![eq(1, level)?, eq(2, option)?]));
@@ -198,7 +200,7 @@ fn rules() -> Result<Rules, seccompiler::BackendError> {
     let requests = [0x541b, 0x5411, 0x8905, 0x5421].into_iter();
     let requests = requests.map(|request| SeccompRule::new(vec![eq(1, request)?]));
     rules.insert(libc::SYS_ioctl, requests.collect::<Result<_, _>>()?);
-    // memory, but no code
+    // memory, but not executable
     let no_code = SeccompCmpOp::MaskedEq(libc::PROT_EXEC as u64);
     for call in [libc::SYS_mmap, libc::SYS_mprotect] {
         rules.insert(
@@ -209,7 +211,8 @@ fn rules() -> Result<Rules, seccompiler::BackendError> {
     Ok(rules)
 }
 
-/// What sockets of the proxy are told (socket.rs), and how long is waited for who asks it.
+/// The socket options that the proxy sets (socket.rs), and the timeouts for clients of the control
+/// socket.
 const OPTIONS: [(i32, i32); 13] = [
     (libc::SOL_SOCKET, libc::SO_MARK),
     (libc::SOL_SOCKET, libc::SO_REUSEADDR),
@@ -253,13 +256,13 @@ const CALLS: &[i64] = &[
 mod tests {
     use super::*;
 
-    /// Whether something can be done under the filter, by a process of its own.
+    /// Whether `deed` succeeds under the filter, tried in a child process.
     fn can(deed: impl FnOnce() -> bool) -> bool {
-        // SAFETY: the child does nothing but this, and ends.
+        // SAFETY: the child only runs `deed`, and ends.
         let pid = unsafe { libc::fork() };
         if pid == 0 {
             let done = confine().is_ok() && deed();
-            // SAFETY: nothing of the process it was is run.
+            // SAFETY: does not run any code of the parent process.
             unsafe { libc::_exit(i32::from(!done)) };
         }
         let mut status = 0;
@@ -275,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn sockets_are_those_of_tcp_and_are_told_what_the_proxy_tells_them() {
+    fn only_tcp_sockets_and_the_proxys_options_are_allowed() {
         use libc::{AF_INET, AF_INET6, AF_UNIX, SOCK_CLOEXEC, SOCK_DGRAM, SOCK_STREAM};
         for (family, kind) in [
             (AF_INET, SOCK_STREAM),

@@ -1,4 +1,4 @@
-//! What a loop waits for: events of descriptors, and somebody who wakes it.
+//! The events that a loop waits for: those of descriptors, and wake-ups.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -10,12 +10,12 @@ use rustix::io::Errno;
 
 use crate::worker::Shared;
 
-/// Taken at a stretch.
+/// Most events returned by one call.
 const EVENTS: usize = 256;
-/// The word of the event that somebody wants something of the loop.
+/// The key of the wake-up event.
 pub(crate) const WAKE: u64 = u64::MAX;
 
-/// Tells each event with the word that its descriptor was added with.
+/// An epoll queue. It returns each event with the key that its descriptor was added with.
 #[derive(Debug)]
 pub(crate) struct Queue(OwnedFd);
 
@@ -39,8 +39,8 @@ impl Queue {
         Ok(epoll::delete(&self.0, fd)?)
     }
 
-    /// Puts what happens within so long in the place of `events`; none, if nothing does or a signal
-    /// comes first.
+    /// Replaces `events` by the events within this time; none if nothing happens or a signal
+    /// arrives.
     pub fn wait(&self, within: Duration, events: &mut Vec<Event>) -> io::Result<()> {
         let within = Timespec::try_from(within).map_err(io::Error::other)?;
         events.clear();

@@ -1,5 +1,5 @@
-//! How packets with the proxy's mark come to this machine: a policy rule and a routing table, both
-//! named by the mark.
+//! Routes packets with the proxy's mark to this machine, with a policy rule and a routing table.
+//! Both are identified by the mark.
 
 use std::process::{Command, Output};
 
@@ -8,15 +8,15 @@ use headway_system::error::Failure;
 use crate::rules::{missing, succeeded};
 use crate::socket::Family;
 
-/// So that people see whose routes and rules they are.
+/// Shows users whose routes and rules these are.
 const PROTOCOL: [&str; 2] = ["protocol", "72"];
-/// Before all rules of others: a packet with the mark is the proxy's.
+/// Before all rules of others: a packet with the mark belongs to the proxy.
 const PREFERENCE: &str = "1";
-/// Rules of one mark that runs which were killed have left.
+/// Most leftover rules of one mark, from killed proxies.
 const MOST_LEFT: usize = 16;
 
-/// Whether nobody else has the mark, that of the proxy's own packets, or packets of its own with
-/// the mark, as a proxy with the number before has.
+/// Checks that no one else uses the mark or the next one, which is for the proxy's own packets. A
+/// proxy with the previous number would use this mark for its own packets.
 pub(crate) fn free(family: Family, mark: u32) -> Result<(), Failure> {
     let refused = |why: &str| {
         Err(Failure::bad_input(format!(
@@ -24,7 +24,7 @@ pub(crate) fn free(family: Family, mark: u32) -> Result<(), Failure> {
         )))
     };
     let table = mark.to_string();
-    // a table that was never used is an error to ip
+    // `ip` reports an error for a table that was never used
     let there = said(family, &["route", "show", "table", &table])?;
     if !there.trim().is_empty() {
         return refused("the routing table of this number has routes already");
@@ -33,15 +33,15 @@ pub(crate) fn free(family: Family, mark: u32) -> Result<(), Failure> {
         if clashes(rule, mark) {
             let rule = rule.split_whitespace().collect::<Vec<_>>().join(" ");
             return refused(&format!(
-                "it, or the number before or after, has the policy rule \"{rule}\" already"
+                "the policy rule \"{rule}\" already uses it, or the number before or after"
             ));
         }
     }
     Ok(())
 }
 
-/// Whether a policy rule, as `ip` shows it, is about packets with the mark or the next, or leads
-/// those with the one before.
+/// Whether a policy rule, as `ip` shows it, matches packets with the mark or the next one, or
+/// routes those with the previous one.
 fn clashes(rule: &str, mark: u32) -> bool {
     let mut words = rule.split_whitespace().skip_while(|word| *word != "fwmark");
     let Some(value) = words.nth(1) else {
@@ -58,14 +58,14 @@ fn clashes(rule: &str, mark: u32) -> bool {
     [mark, mark + 1].iter().any(|own| own & mask == value) || value == mark - 1
 }
 
-/// Has marked packets of a family come to this machine.
+/// Routes marked packets of a family to this machine.
 pub(crate) fn lead(family: Family, mark: u32) -> Result<(), Failure> {
     let table = mark.to_string();
     must(family, &["rule", "add"], &rule(&table))?;
     must(family, &["route", "add"], &route(&table))
 }
 
-/// Undoes that, for both families, if it was done.
+/// Removes the rules and routes of both families, if any.
 pub(crate) fn remove(mark: u32) -> Result<(), Failure> {
     let table = mark.to_string();
     for family in [Family::V4, Family::V6] {

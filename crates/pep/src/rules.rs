@@ -1,6 +1,6 @@
-//! The proxy's rules: nftables tables of its own, a policy rule and a routing table, put in
-//! and taken out as a whole. New connections are taken by one chain, which is emptied to let
-//! them pass; if nobody listens any more, tproxy finds no socket and they pass as well.
+//! The proxy's rules: its own nftables tables, a policy rule and a routing table, installed and
+//! removed as a whole. One chain takes new connections; it is emptied to let them bypass the proxy.
+//! If no process listens any more, tproxy finds no socket and connections bypass the proxy as well.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -18,15 +18,15 @@ use crate::untracked::{word, Marks};
 
 /// The first packet of a connection.
 pub(crate) const SYN: &str = "tcp flags & (fin | syn | rst | ack) == syn";
-/// One of those that come after it, the last of the handshake among them.
+/// A packet after the first, including the last one of the handshake.
 pub(crate) const ACK: &str = "tcp flags & (fin | syn | rst | ack) == ack";
-/// What is put in, for which address families, and where the listeners are.
+/// The rules to install, for which address families, and where the listeners are.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Rules {
     table: String,
     mark: u32,
     own_mark: u32,
-    /// Of both sides, and of connections that another process has yet.
+    /// Devices of both sides, and of connections that another process still has.
     devices: String,
     clients: String,
     servers: String,
@@ -35,7 +35,8 @@ pub(crate) struct Rules {
     group: Option<u16>,
 }
 
-/// Address families that this machine forwards: of another, nothing could pass around.
+/// Address families that this machine forwards. Connections of other families could not bypass the
+/// proxy.
 pub(crate) fn forwarded() -> Vec<Family> {
     let is_on = |path: &str| fs::read_to_string(path).is_ok_and(|text| text.trim() != "0");
     let mut families = Vec::new();
@@ -76,13 +77,13 @@ impl Rules {
         }
     }
 
-    /// Whether nobody else has what it needs.
+    /// Checks that no one else uses the mark.
     pub fn free(&self) -> Result<(), Failure> {
         let mut families = self.ports.iter();
         families.try_for_each(|(family, _)| routes::free(*family, self.mark))
     }
 
-    /// Puts all in. Nothing is taken yet.
+    /// Installs everything. New connections are not taken yet.
     pub fn install(&self, busy: &BTreeSet<u16>) -> Result<(), Failure> {
         nft(&without(&self.table))?;
         for (family, _) in &self.ports {
@@ -91,8 +92,8 @@ impl Rules {
         nft(&(self.text((0, 0)) + &self.filling(busy)))
     }
 
-    /// Takes the place of the table that another process has put in, in one go, if it is not what
-    /// this one wants, and takes new connections.
+    /// Replaces the table of another process in one transaction, if it differs from this one, and
+    /// takes new connections.
     pub fn take_over(
         &self,
         table: &str,
@@ -112,13 +113,13 @@ impl Rules {
         self.renew(&filled)
     }
 
-    /// Puts the table back, whatever became of it.
+    /// Restores the table, whatever its present state.
     pub fn restore(&self, open: bool, busy: &BTreeSet<u16>) -> Result<(), Failure> {
         let opening = if open { self.opening() } else { String::new() };
         self.renew(&(self.filling(busy) + &opening))
     }
 
-    /// From now on clients with these ports pass, and others do not.
+    /// From now on, only clients with these ports bypass the proxy.
     pub fn fill(&self, busy: &BTreeSet<u16>) -> Result<(), Failure> {
         nft(&self.filling(busy))
     }
@@ -134,9 +135,9 @@ impl Rules {
         text
     }
 
-    /// Chains that are there get other rules, each at once; sets keep what they remember, and the
-    /// counter what it has counted. Where tables are deleted and added in one go packets pass unmarked
-    /// for a moment, and come to ends that know nothing of them.
+    /// Replaces the rules of existing chains, each chain at once. Sets keep their elements, and the
+    /// counter its value. Deleting and adding tables in one transaction would let packets pass
+    /// unmarked for a moment, and they would reach hosts that do not know their connection.
     fn renew(&self, filled: &str) -> Result<(), Failure> {
         let table = &self.table;
         let mut text = String::new();
@@ -144,17 +145,17 @@ impl Rules {
             text += &format!("table {word} {table} {{ }}\nflush table {word} {table}\n");
         }
         let renewed = nft(&(text + &self.text((0, 0)) + filled));
-        // those of another version may have chains and sets of another kind
+        // chains and sets of another version may be of other kinds
         renewed.or_else(|_| {
             let count = self.count().unwrap_or_default();
             nft(&(without(table) + &self.text(count) + filled))
         })
     }
 
-    /// The tables, with what was counted before. What they do not name passes untouched, all of UDP
-    /// included. First comes what nearly all packets are, those of connections that the proxy has:
-    /// the rules below say the same of them, after a look into the routes. It comes after the rules
-    /// of others that say where a packet leads (NAT): what they lead elsewhere is not taken.
+    /// The tables, with the counter's previous value. Packets that no rule names pass untouched,
+    /// including all of UDP. The first rules match nearly all packets: those of the proxy's
+    /// connections. The rules further down would treat them the same way, after a route lookup. The
+    /// chain comes after other programs' NAT rules: what these redirect is not taken.
     pub fn text(&self, (packets, bytes): (u64, u64)) -> String {
         let Self {
             table,
@@ -213,7 +214,7 @@ impl Rules {
         )
     }
 
-    /// From now on new connections are taken.
+    /// From now on, new connections are taken.
     pub fn open(&self) -> Result<(), Failure> {
         nft(&self.opening())
     }
@@ -225,8 +226,9 @@ impl Rules {
                 |family| Set::Asked.known(family) + " " + &Set::Begun.note(family),
                 &format!("meta mark set {mark} accept"),
             ),
-            // where nobody listens the packet is not dropped, but passes; one that is dropped begins
-            // when it is sent on, which it may never be
+            // if no process listens, the packet is not dropped but bypasses the proxy. A dropped
+            // SYN leaves the set `Begun` and enters it again when it is sent on, which may never
+            // happen
             Some(group) => self.to_listeners(
                 |family| {
                     let parts = [
@@ -246,11 +248,11 @@ impl Rules {
         text
     }
 
-    /// Rules for packets that go to listeners, after what is asked `first`; where there is no
-    /// listener `end` is not reached.
+    /// Rules for packets to listeners, with `first` as a condition. Without a listener, `end` is
+    /// not reached.
     fn to_listeners(&self, first: impl Fn(Family) -> String, end: &str) -> Vec<String> {
         let line = |(family, port): &(Family, u16)| {
-            // a first packet with headers between IP's and TCP's is not understood (syn.rs)
+            // syn.rs does not parse a SYN with headers between those of IP and TCP
             let which = match family {
                 Family::V4 => "meta nfproto ipv4 meta l4proto tcp",
                 Family::V6 if self.group.is_some() => "ip6 nexthdr tcp",
@@ -265,22 +267,22 @@ impl Rules {
         self.ports.iter().map(line).collect()
     }
 
-    /// From now on they pass; those that were taken go on.
+    /// From now on, new connections bypass the proxy. Existing connections continue.
     pub fn close(&self) -> Result<(), Failure> {
         nft(&format!("flush chain inet {} take\n", self.table))
     }
 
-    /// Takes out whatever of it is there.
+    /// Removes all of the rules that exist.
     pub fn remove(&self) -> Result<(), Failure> {
         remove(&self.table, self.mark)
     }
 
-    /// What is intercepted.
+    /// The intercepted address families.
     pub fn families(&self) -> impl Iterator<Item = &'static str> + '_ {
         self.ports.iter().map(|(family, _)| family.name())
     }
 
-    /// New connections that passed around the proxy, by their first packets.
+    /// The number of SYNs that bypassed the proxy.
     pub fn around(&self) -> Option<u64> {
         self.count().map(|(packets, _)| packets)
     }
@@ -300,12 +302,12 @@ impl Rules {
     }
 }
 
-/// Families of tables, as nftables calls them.
+/// Families of tables, by nftables' names.
 const TABLES: [&str; 3] = ["inet", "ip", "ip6"];
 
-/// Takes the tables out, there or not.
+/// Removes the tables, whether or not they exist.
 fn without(table: &str) -> String {
-    // the first line makes sure that there is something to delete
+    // the first line creates the table if needed, so that the second cannot fail
     let text = |word| format!("table {word} {table} {{ }}\ndelete table {word} {table}\n");
     TABLES.map(text).concat()
 }
@@ -316,7 +318,7 @@ pub(crate) fn chain(name: &str, lines: &[String]) -> String {
     format!("\n    chain {name} {{\n        {lines}\n    }}")
 }
 
-/// Takes out what a proxy with this table and mark has put in, if it is there.
+/// Removes what a proxy with this table and mark has installed.
 pub(crate) fn remove(table: &str, mark: u32) -> Result<(), Failure> {
     nft(&without(table))?;
     routes::remove(mark)
@@ -331,7 +333,7 @@ pub(crate) fn missing(program: &str, package: &str, error: &io::Error) -> Failur
     }
 }
 
-/// Runs a batch; it is taken as a whole or not at all.
+/// Runs a batch, which nft applies as a whole or not at all.
 fn nft(batch: &str) -> Result<(), Failure> {
     let mut child = Command::new("nft")
         .args(["-f", "-"])
@@ -341,7 +343,7 @@ fn nft(batch: &str) -> Result<(), Failure> {
         .spawn()
         .map_err(|e| missing("nft", "nftables", &e))?;
     if let Some(mut input) = child.stdin.take() {
-        // what it has to say about that it says itself
+        // nft reports why it closes its input
         let _ = input.write_all(batch.as_bytes());
     }
     let output = child.wait_with_output().attempt("wait for nft")?;

@@ -1,4 +1,4 @@
-//! The proxy from its start to its end.
+//! The proxy from start to end.
 
 use std::os::fd::OwnedFd;
 use std::path::Path;
@@ -26,12 +26,12 @@ use crate::socket::{self, Family};
 use crate::worker::{Begun, Shared, Worker};
 use crate::Config;
 
-/// Runs a proxy until `stop` is set or the control socket says so. Calls `ready` when it takes
-/// connections; the manager is told when it ends.
+/// Runs a proxy until `stop` is set or the control socket asks for its end. Calls `ready` when it
+/// takes connections. Notifies the manager when it ends.
 ///
 /// # Errors
-/// It cannot start; a worker ended. Nothing of it is left either way, and whose place it was to
-/// take goes on.
+/// The proxy cannot start, or a worker ended. In either case nothing of it is left, and a proxy
+/// that it was to replace continues.
 pub fn run(
     config: Config,
     stop: &AtomicBool,
@@ -40,10 +40,10 @@ pub fn run(
 ) -> Result<Totals, Failure> {
     let forwarded = check(&config)?;
     let user = privileges::user(config.user.as_deref())?;
-    // while this process has one thread
+    // must happen while this process has one thread
     let keeper = keeper::split_off()?;
     let share = limits::raise_descriptors(&config)?;
-    let here = Place::here(config.mark).attempt("look at the own network namespace")?;
+    let here = Place::here(config.mark).attempt("find this process's network namespace")?;
     let estate = match config.replace {
         true => handover::ask(&config.folder, &config.name, here, config.confirm)?,
         false => None,
@@ -110,22 +110,22 @@ pub fn run(
     };
     privileges::give_up(user)?;
     let mut proxy = Proxy::new(means);
-    // also where a thread or a rule fails
+    // clean up even if a thread or a rule fails
     let worked = proxy.work(loops, estate, stop, ready);
     let ended = proxy.end();
-    drop(journal); // those of the workers went with them
+    drop(journal); // the workers' have been dropped already
     writer.into_iter().for_each(Writer::end);
     worked.and(ended).map(|()| proxy.totals())
 }
 
-/// What can be refused is refused before anything is changed: sockets that cannot be what a side
-/// wants, too. Returns what can be intercepted.
+/// Makes all checks before anything is changed, including whether sockets accept the settings of a
+/// side. Returns the families that can be intercepted.
 fn check(config: &Config) -> Result<Vec<Family>, Failure> {
     config.check()?;
     let families = rules::forwarded();
     if families.is_empty() {
         return Err(Failure::failed(
-            "forwarding is off, so nothing could pass around the proxy: \
+            "forwarding is off, so no connection could bypass the proxy: \
              set net.ipv4.ip_forward or net.ipv6.conf.all.forwarding to 1",
         ));
     }
@@ -135,15 +135,15 @@ fn check(config: &Config) -> Result<Vec<Family>, Failure> {
     Ok(families)
 }
 
-/// Nobody of this name runs, and what one has left that was killed goes.
+/// Makes sure that no proxy of this name runs, and removes the rules of a killed one.
 fn begin(config: &Config, here: Place) -> Result<Control, Failure> {
     let mut control = Control::new(&config.folder, &config.name)?;
     if let Some(left) = control.left {
-        control.anothers = true; // until all is gone that it tells of
+        control.anothers = true; // until everything that it records is removed
         if left.netns != here.netns {
             return Err(Failure::failed(format!(
                 "a proxy named {0} was killed in another network namespace, where its rules are \
-                 left; `headwayctl pep stop {0}` takes them out",
+                 left; `headwayctl pep stop {0}` removes them",
                 config.name
             )));
         }
@@ -154,10 +154,10 @@ fn begin(config: &Config, here: Place) -> Result<Control, Failure> {
     Ok(control)
 }
 
-/// Says what `run` would put in, as far as that is known before it listens.
+/// The rules that `run` would install, as far as known before it listens.
 ///
 /// # Errors
-/// What `run` would refuse.
+/// The checks of `run` fail.
 pub fn plan(config: &Config) -> Result<String, Failure> {
     let families = check(config)?;
     let ports = families.into_iter().map(|family| (family, 0)).collect();
@@ -165,11 +165,10 @@ pub fn plan(config: &Config) -> Result<String, Failure> {
     Ok(Rules::new(config, ports, group, &[]).text((0, 0)))
 }
 
-/// Takes out what a proxy of that name has left that was killed. Returns false if there is
-/// nothing.
+/// Removes what a killed proxy of that name has left. Returns false if it left nothing.
 ///
 /// # Errors
-/// It runs; its rules are in another network namespace, which `inside` cannot enter.
+/// The proxy runs, or its rules are in another network namespace, which `inside` cannot enter.
 pub fn clean(
     folder: &Path,
     scope: &str,
@@ -198,7 +197,7 @@ pub(crate) struct Listeners(pub Vec<(Family, Vec<Arc<OwnedFd>>)>);
 impl Listeners {
     pub fn ports(&self) -> Result<Vec<(Family, u16)>, Failure> {
         let of = |(family, all): &(Family, Vec<Arc<OwnedFd>>)| {
-            let bound = socket::local_address(&*all[0]).attempt("look at a listener")?;
+            let bound = socket::local_address(&*all[0]).attempt("read a listener's address")?;
             Ok((*family, bound.port()))
         };
         self.0.iter().map(of).collect()
@@ -212,12 +211,12 @@ impl Listeners {
         self.0.iter().flat_map(|(_, all)| all)
     }
 
-    /// From now on connections can wait there.
+    /// From now on connections can wait in their queues.
     pub fn open(&self) -> Result<(), Failure> {
         self.all().try_for_each(|listener| socket::listen(listener))
     }
 
-    /// Each worker's, who has one of each family at least.
+    /// Each worker's sockets, at least one of each family.
     fn shares(&self, workers: usize) -> Vec<Vec<Arc<OwnedFd>>> {
         let mut shares: Vec<Vec<_>> = (0..workers).map(|_| Vec::new()).collect();
         for (_, all) in &self.0 {
@@ -229,8 +228,8 @@ impl Listeners {
     }
 }
 
-/// Those that were handed over, all of them, for connections wait in each; and as many more as
-/// workers need.
+/// All sockets that were handed over, because connections wait in each, and additional ones for
+/// more workers.
 fn listeners(
     config: &Config,
     forwarded: Vec<Family>,
@@ -240,7 +239,7 @@ fn listeners(
     let handed = estate.into_iter().flat_map(|estate| estate.listeners());
     for (family, sockets) in handed {
         let copies: Result<_, _> = sockets.iter().map(OwnedFd::try_clone).collect();
-        let copies: Vec<OwnedFd> = copies.attempt("keep a listener")?;
+        let copies: Vec<OwnedFd> = copies.attempt("duplicate a listener")?;
         let shared = copies.into_iter().map(Arc::new).collect();
         found.0.push((family, shared));
     }
@@ -253,7 +252,7 @@ fn listeners(
         while all.len() < config.workers {
             let port = match all.first() {
                 Some(first) => socket::local_address(&**first)
-                    .attempt("look at a listener")?
+                    .attempt("read a listener's address")?
                     .port(),
                 None => 0,
             };

@@ -1,23 +1,24 @@
-//! Sets of connections in the proxy's nftables tables, by their ends. One that is full has no room
-//! for another SYN; that one passes around the proxy.
+//! Sets of connections in the proxy's nftables tables, by addresses and ports. If a set is full, a
+//! further SYN bypasses the proxy.
 
 use crate::socket::Family;
 
-/// So many are known at a time: a flood of 26,000 SYNs per second, in some 50 MB of the kernel's.
+/// Most elements of a set: enough for a flood of 26,000 SYNs per second, in some 50 MB of kernel
+/// memory.
 const MOST: u32 = 1 << 18;
 
-/// Who is in a set.
+/// The kind of a set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Set {
-    /// Who sent a SYN that may be taken, as it came. Where it leads elsewhere after the rules of
-    /// others (NAT), its ends are not those any more.
+    /// Clients whose SYN may be taken, with its original addresses. If NAT rules of other programs
+    /// redirect the SYN, its addresses no longer match.
     Asked,
-    /// Whose handshake was begun with the proxy. Where more of them are under way than the kernel
-    /// keeps, as in a flood of SYNs, it answers with cookies and keeps nothing (RFC 4987, 3.6). The
-    /// packet that brings a cookie back belongs to no socket, so the rules know by the set that it
-    /// goes to the listener, which checks it.
+    /// Clients that have started a handshake with the proxy. If more handshakes are pending than
+    /// the kernel stores, as in a flood of SYNs, the kernel answers with SYN cookies and stores
+    /// nothing (RFC 4987, 3.6). The ACK with a cookie then belongs to no socket. By this set, the
+    /// rules send it to the listener, which checks the cookie.
     Begun,
-    /// Who waits for a server: until then there is no socket for another SYN of it.
+    /// Clients that wait for a server; until then no socket exists for a retransmitted SYN.
     Held,
 }
 
@@ -31,7 +32,8 @@ impl Set {
         format!("{word}_{}", family.name())
     }
 
-    /// After that the client has come, or is late by far; a packet has gone through all rules.
+    /// Lifetime of an element. After it the client has completed its handshake or is very late; for
+    /// `Asked`, the packet has passed all rules.
     fn within(self) -> &'static str {
         match self {
             Self::Asked => "1s",
@@ -39,7 +41,7 @@ impl Set {
         }
     }
 
-    /// The sets.
+    /// The definitions of the sets.
     pub fn text(self, families: &[Family]) -> String {
         let text = |&family: &Family| {
             format!(
@@ -59,23 +61,23 @@ impl Set {
         families.iter().map(text).collect()
     }
 
-    /// Part of a rule: a SYN is noted; without room for it the rule ends here.
+    /// A statement that adds a SYN's connection. If the set is full, the rule ends here.
     pub fn note(self, family: Family) -> String {
         format!("update @{} {{ {} }}", self.name(family), ends(family))
     }
 
-    /// Part of a rule: it goes on for packets of what was noted.
+    /// A condition for packets of connections in the set.
     pub fn known(self, family: Family) -> String {
         format!("{} @{}", ends(family), self.name(family))
     }
 
-    /// Part of a rule, or one: it is not noted any more.
+    /// A statement that removes the packet's connection.
     pub fn forget(self, family: Family) -> String {
         format!("delete @{} {{ {} }}", self.name(family), ends(family))
     }
 }
 
-/// What tells connections apart.
+/// The fields that identify a connection.
 fn ends(family: Family) -> &'static str {
     match family {
         Family::V4 => "ip saddr . tcp sport . ip daddr . tcp dport",

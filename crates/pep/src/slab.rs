@@ -1,9 +1,9 @@
-//! Values by number; a number that was given back is not mistaken for its next holder's.
+//! Values by number. An old key is not mistaken for the key of a later value with the same index.
 //!
-//! Crates that do this (slotmap) have keys of 64 bits of which they promise nothing. An event of
-//! the kernel has as many to say whose it is, and they have to say which of two sockets, too.
+//! Other crates with this feature (slotmap) have keys of 64 bits without a specified layout. An
+//! event of the kernel carries 64 bits, which must also hold which of two sockets it is about.
 
-/// Room for a number of values. A key has the place in its lower half.
+/// A collection of values. The lower half of a key is the index.
 #[derive(Debug)]
 pub(crate) struct Slab<T> {
     places: Vec<Place<T>>,
@@ -12,7 +12,7 @@ pub(crate) struct Slab<T> {
 
 #[derive(Debug)]
 struct Place<T> {
-    /// How many have been here before; it wraps after a billion.
+    /// How many earlier values this index had; wraps after a billion.
     generation: u32,
     value: Option<Box<T>>,
 }
@@ -77,12 +77,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_key_is_of_no_use_after_its_value_has_gone() {
+    fn a_key_is_invalid_after_its_value_was_removed() {
         let mut slab = Slab::default();
         let (a, b) = (slab.insert("a"), slab.insert("b"));
         assert_eq!(slab.remove(a), Some("a"));
         let c = slab.insert("c");
-        assert_eq!(c as u32, a as u32, "the place is used again");
+        assert_eq!(c as u32, a as u32, "the index is reused");
         assert_eq!(slab.get(a), None);
         assert_eq!(slab.remove(a), None);
         assert_eq!(slab.get(c), Some(&mut "c"));

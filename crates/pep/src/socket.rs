@@ -1,4 +1,4 @@
-//! TCP sockets of the proxy: what std and rustix do not do with them.
+//! The proxy's TCP sockets, with options that std and rustix do not support.
 
 use std::fs;
 use std::io;
@@ -14,12 +14,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::config::Side;
 
-/// Handshakes that wait to be taken; the kernel has a limit of its own (net.core.somaxconn).
+/// Most handshakes waiting to be accepted; the kernel has its own limit (net.core.somaxconn).
 const BACKLOG: i32 = 65_535;
 /// States of a connection (net/tcp_states.h).
 const TCP_CLOSE: u8 = 7;
 
-/// The version of IP.
+/// A version of IP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Family {
@@ -62,7 +62,7 @@ fn open(family: Family, kind: SocketType, protocol: Option<Protocol>) -> Result<
     net::socket_with(domain, kind, flags, protocol)
 }
 
-/// A socket that sends packets as they are, with all their headers, and receives none.
+/// A socket that sends complete packets with all headers, and receives none.
 pub(crate) fn raw(family: Family, mark: u32) -> Result<OwnedFd, Failure> {
     let socket = open(family, SocketType::RAW, Some(net::ipproto::RAW));
     let socket = socket.attempt("open a raw socket, which --confirm needs CAP_NET_RAW for")?;
@@ -70,7 +70,7 @@ pub(crate) fn raw(family: Family, mark: u32) -> Result<OwnedFd, Failure> {
     Ok(socket)
 }
 
-/// A socket that may have addresses of others, with what its side wants.
+/// A socket that may use foreign addresses, with the settings of its side.
 fn transparent(family: Family, side: &Side, mark: u32) -> Result<OwnedFd, Failure> {
     let socket = open(family, SocketType::STREAM, None).attempt("open a socket")?;
     match family {
@@ -78,27 +78,27 @@ fn transparent(family: Family, side: &Side, mark: u32) -> Result<OwnedFd, Failur
         Family::V6 => set(&socket, libc::SOL_IPV6, libc::IPV6_TRANSPARENT, &1i32)
             .and_then(|()| Ok(sockopt::set_ipv6_v6only(&socket, true)?)),
     }
-    .attempt("let a socket have others' addresses")?;
+    .attempt("allow foreign addresses on a socket")?;
     set(&socket, libc::SOL_SOCKET, libc::SO_MARK, &mark).attempt("mark a socket")?;
     sockopt::set_socket_reuseaddr(&socket, true).attempt("reuse an address")?;
-    // a writer's small segments are not held back a second time
+    // the sender has already decided about small segments: do not delay them again
     sockopt::set_tcp_nodelay(&socket, true).attempt("set TCP_NODELAY")?;
-    // whatever closes one that is not over, the end of this process too, resets it: nobody takes
-    // the beginning of what was sent for all of it
+    // closing an unfinished socket resets it, also at the end of this process: no peer may take the
+    // beginning of the data for all of it
     sockopt::set_socket_linger(&socket, Some(Duration::ZERO)).attempt("set SO_LINGER")?;
-    // an urgent byte keeps its place among the others
+    // an urgent byte keeps its place in the stream
     sockopt::set_socket_oobinline(&socket, true).attempt("set SO_OOBINLINE")?;
     wear(&socket, side)?;
     Ok(socket)
 }
 
-/// Gives a socket the control and the buffers of its side.
+/// Sets the congestion control and the buffers of a side on a socket.
 fn wear(socket: &OwnedFd, side: &Side) -> Result<(), Failure> {
     if let Some(control) = &side.control {
         sockopt::set_tcp_congestion(socket, control).map_err(|error| {
             if error == Errno::NOENT {
                 Failure::bad_input(format!(
-                    "control {control}: the kernel has none of this name; `headwayctl attach` brings one"
+                    "control {control}: no such control in the kernel; `headwayctl attach` adds one"
                 ))
             } else {
                 Failure::failed(format!("cannot use control {control}: {error}"))
@@ -113,12 +113,12 @@ fn wear(socket: &OwnedFd, side: &Side) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Whether sockets can be what a side wants.
+/// Checks that sockets accept the settings of a side.
 pub(crate) fn check(side: &Side, mark: u32) -> Result<(), Failure> {
     transparent(Family::V4, side, mark).map(drop)
 }
 
-/// A socket to listen at for what is intercepted; several share a port.
+/// A listening socket for intercepted connections; several share a port.
 pub(crate) fn listener(
     family: Family,
     port: u16,
@@ -127,18 +127,20 @@ pub(crate) fn listener(
 ) -> Result<OwnedFd, Failure> {
     let socket = transparent(family, side, mark)?;
     sockopt::set_socket_reuseport(&socket, true).attempt("share a port")?;
-    // at loopback: an address that no intercepted packet has, so that none is taken by chance
+    // bound to loopback, an address that no intercepted packet has, so that it accepts no other
+    // connections
     net::bind(&socket, &family.loopback(port)).attempt("bind a listener to loopback")?;
     Ok(socket)
 }
 
-/// Lets it take handshakes, if it does not yet.
+/// Makes it listen, if it does not yet.
 pub(crate) fn listen(listener: &OwnedFd) -> Result<(), Failure> {
     net::listen(listener, BACKLOG).attempt("listen")
 }
 
-/// The same for a listening socket that another made, whose side may have wanted something else:
-/// what this one leaves to the kernel becomes the kernel's again. The next clients have it.
+/// Changes the settings of a listening socket that another process made with other settings.
+/// Settings that this configuration leaves to the kernel are reset to the kernel's. They apply to
+/// future connections.
 pub(crate) fn change(listener: &OwnedFd, side: &Side) -> Result<(), Failure> {
     let kernels = |name: &str| fs::read_to_string(format!("/proc/sys/net/ipv4/{name}"));
     let control = kernels("tcp_congestion_control").attempt("read the default control")?;
@@ -149,23 +151,23 @@ pub(crate) fn change(listener: &OwnedFd, side: &Side) -> Result<(), Failure> {
     ] {
         let text = kernels(name).attempt(format!("read {name}"))?;
         let bytes = text.split_whitespace().nth(1).and_then(|n| n.parse().ok());
-        // the kernel doubles it
+        // the kernel doubles the value
         let half: i32 = bytes.map_or(1 << 16, |bytes: i32| bytes / 2);
         set(listener, libc::SOL_SOCKET, option, &half).attempt("size a socket's buffers")?;
     }
     set(listener, libc::SOL_SOCKET, libc::SO_BUF_LOCK, &0i32)
-        .attempt("leave a socket's buffers to the kernel")?;
+        .attempt("reset a socket's buffers")?;
     wear(listener, side)
 }
 
-/// Begins a connection to a server in the name of a client.
+/// Starts to connect to a server with a client's address.
 pub(crate) fn connect(
     client: SocketAddr,
     server: SocketAddr,
     side: &Side,
     mark: u32,
 ) -> Result<OwnedFd, Errno> {
-    // that such sockets can be made was seen at the start: there is no room for another
+    // such sockets were possible at the start, so the kernel has no room for another
     let socket = transparent(Family::of(server), side, mark).map_err(|_| Errno::NOBUFS)?;
     net::bind(&socket, &client)?;
     match net::connect(&socket, &server) {
@@ -174,17 +176,18 @@ pub(crate) fn connect(
     }
 }
 
-/// Where a socket is bound to: of one that was accepted, where its client wanted to.
+/// The address that a socket is bound to. For an accepted socket, the address that its client
+/// connected to.
 pub(crate) fn local_address(socket: impl AsFd) -> io::Result<SocketAddr> {
     Ok(net::getsockname(socket)?.try_into()?)
 }
 
-/// The kernel has finished with a connection: all was acknowledged, or it is broken.
+/// Whether the kernel has finished with a connection: all data was acknowledged, or it is broken.
 pub(crate) fn is_over(socket: &OwnedFd) -> bool {
     tcp_info(socket).map_or(true, |(info, _)| info.tcpi_state == TCP_CLOSE)
 }
 
-/// An integer of ioctl.
+/// Reads an integer by ioctl.
 fn ask(socket: &OwnedFd, request: libc::c_ulong) -> i32 {
     let mut value: i32 = 0;
     // SAFETY: these requests write an int.
@@ -196,17 +199,17 @@ fn ask(socket: &OwnedFd, request: libc::c_ulong) -> i32 {
     }
 }
 
-/// What was sent and not yet acknowledged, in bytes.
+/// Bytes sent but not yet acknowledged.
 pub(crate) fn unacknowledged_bytes(socket: &OwnedFd) -> i32 {
     ask(socket, libc::TIOCOUTQ) // SIOCOUTQ
 }
 
-/// Something has come that was not read yet.
+/// Whether unread data has arrived.
 pub(crate) fn has_unread(socket: &OwnedFd) -> bool {
     rustix::io::ioctl_fionread(socket).is_ok_and(|bytes| bytes > 0)
 }
 
-/// The next byte to be read is urgent.
+/// Whether the next byte to be read is urgent.
 pub(crate) fn is_at_mark(socket: &OwnedFd) -> bool {
     const SIOCATMARK: libc::c_ulong = 0x8905;
     ask(socket, SIOCATMARK) != 0

@@ -1,4 +1,4 @@
-//! A client's first packet as it came in: whose it is, and what its sender can be answered with.
+//! A client's SYN as it arrived: its addresses, and the answers that can be sent to the client.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -9,17 +9,17 @@ const TCP: u8 = 6;
 const TCP_BYTES: usize = 20;
 const V4_BYTES: usize = 20;
 const V6_BYTES: usize = 40;
-/// Of the TCP header.
+/// Offsets in the TCP header.
 const SEQUENCE_AT: usize = 4;
 const CHECKSUM_AT: usize = 16;
-/// What an ICMP error quotes at most, so that it stays below 576 bytes (RFC 1812, 4.3.2.3).
+/// Most bytes quoted in an ICMP error, which keeps it below 576 bytes (RFC 1812, 4.3.2.3).
 const QUOTED_BYTES: usize = 512;
 
-/// A SYN, whole.
+/// A complete SYN packet.
 #[derive(Clone, Debug)]
 pub(crate) struct Syn {
     packet: Vec<u8>,
-    /// Of its IP header.
+    /// Length of its IP header.
     header_bytes: usize,
     pub client: SocketAddr,
     pub server: SocketAddr,
@@ -29,7 +29,7 @@ fn be16(bytes: &[u8], at: usize) -> u16 {
     u16::from_be_bytes([bytes[at], bytes[at + 1]])
 }
 
-/// What a checksum of TCP or ICMPv6 covers beside the segment (RFC 9293, 3.1; RFC 8200, 8.1).
+/// The part of a TCP or ICMPv6 checksum outside the segment (RFC 9293, 3.1; RFC 8200, 8.1).
 fn pseudo_header(from: IpAddr, to: IpAddr, protocol: u8, bytes: usize) -> Sum {
     match (from, to) {
         (IpAddr::V4(from), IpAddr::V4(to)) => Sum::pseudo_header(from, to, protocol, bytes as u16),
@@ -47,7 +47,7 @@ fn pseudo_header(from: IpAddr, to: IpAddr, protocol: u8, bytes: usize) -> Sum {
 }
 
 impl Syn {
-    /// None: it is none that a kernel would take.
+    /// Parses a SYN; None: a kernel would not accept it.
     pub fn parse(packet: &[u8]) -> Option<Self> {
         let (from, to, header_bytes, end): (IpAddr, IpAddr, usize, usize) =
             match packet.first()? >> 4 {
@@ -94,8 +94,9 @@ impl Syn {
         syn.has_checksum().then_some(syn)
     }
 
-    /// Whether it came whole. A sender on the same machine leaves the checksum to a device that it
-    /// never passes, and only has the pseudo header's in it: it is filled in.
+    /// Whether its checksum is valid. A sender on the same machine leaves the checksum to a device
+    /// that the packet never passes, so the field holds only the sum of the pseudo header. It is
+    /// then completed.
     fn has_checksum(&mut self) -> bool {
         let (from, to) = (self.client.ip(), self.server.ip());
         let segment = &mut self.packet[self.header_bytes..];
@@ -123,8 +124,8 @@ impl Syn {
         &self.packet
     }
 
-    /// What the server's answer is to the client, in its name: why there is no connection. None: it
-    /// is told nothing, as by a server that is silent.
+    /// The packet with which the client learns why the server cannot be reached, sent with the
+    /// server's address. None: the client gets no answer, as from a silent server.
     pub fn answer(&self, why: Errno) -> Option<Vec<u8>> {
         // codes of ICMP and of ICMPv6, RFC 792 and RFC 4443, 3.1
         match why {
@@ -152,7 +153,7 @@ impl Syn {
         self.back(TCP, &mut reset, CHECKSUM_AT)
     }
 
-    /// An ICMP error, of the code of its version.
+    /// An ICMP error with the code for its version of IP.
     fn unreachable(&self, v4_code: u8, v6_code: u8) -> Vec<u8> {
         let (protocol, kind, code) = match self.client {
             SocketAddr::V4(_) => (1, 3, v4_code),
@@ -188,7 +189,7 @@ impl Syn {
                 packet.extend(from.octets());
                 packet.extend(to.octets());
             }
-            _ => unreachable!("both are of one packet"),
+            _ => unreachable!("both addresses are of one version"),
         }
         packet.extend_from_slice(payload);
         packet
@@ -199,7 +200,7 @@ impl Syn {
 mod tests {
     use super::*;
 
-    /// A SYN of 40 or 60 bytes whose checksum is what `fill` makes of it.
+    /// A SYN of 40 or 60 bytes whose checksum `fill` sets.
     fn packet(from: &str, to: &str, fill: fn(&mut [u8], Sum)) -> Vec<u8> {
         let mut segment = [0; TCP_BYTES];
         segment[..4].copy_from_slice(&[0x10, 0, 0, 80]);
@@ -207,7 +208,7 @@ mod tests {
         (segment[12], segment[13]) = (0x50, 2);
         let (from, to): (IpAddr, IpAddr) = (from.parse().unwrap(), to.parse().unwrap());
         fill(&mut segment, pseudo_header(from, to, TCP, TCP_BYTES));
-        // from where it goes: what is made of it goes the other way
+        // `back` builds a packet from `server` to `client`, here from `from` to `to`
         let shape = Syn {
             packet: Vec::new(),
             header_bytes: 0,
@@ -235,7 +236,7 @@ mod tests {
     }
 
     impl Syn {
-        /// One of a client with such a port.
+        /// A SYN from this client port.
         pub(crate) fn example(port: u16) -> Self {
             let mut packet = packet("10.1.0.2", "192.0.2.1", |segment, pseudo| {
                 whole(segment, pseudo);
@@ -254,7 +255,7 @@ mod tests {
     const ENDS: [(&str, &str); 2] = [("10.1.0.2", "192.0.2.1"), ("fd00::2", "2001:db8::1")];
 
     #[test]
-    fn a_checksum_that_was_left_to_a_device_is_filled_in_and_a_wrong_one_refused() {
+    fn a_partial_checksum_is_completed_and_a_wrong_one_refused() {
         for (from, to) in ENDS {
             let complete = Syn::parse(&packet(from, to, whole)).unwrap();
             assert_eq!(complete.packet(), packet(from, to, whole));
@@ -267,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn no_input_makes_it_fail() {
+    fn no_input_makes_the_parser_panic() {
         for (from, to) in ENDS {
             let good = packet(from, to, whole);
             for length in 0..good.len() {
@@ -286,15 +287,19 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_comes_from_the_server_and_names_what_it_answers() {
+    fn an_answer_has_the_servers_address_and_matches_the_syn() {
         for (from, to) in ENDS {
             let syn = Syn::parse(&packet(from, to, whole)).unwrap();
             let reset = syn.answer(Errno::CONNREFUSED).unwrap();
-            // as if the server had opened one: ends swapped, and its checksum is right
+            // as if the server had sent a segment: addresses swapped, and a valid checksum
             let seen = Syn::parse(&reset).unwrap();
             assert_eq!((seen.client, seen.server), (syn.server, syn.client));
             let segment = &reset[seen.header_bytes..];
-            assert_eq!(segment[8..12], [0; 4], "the number after the last");
+            assert_eq!(
+                segment[8..12],
+                [0; 4],
+                "the sequence number after the SYN's"
+            );
             let error = syn.answer(Errno::HOSTUNREACH).unwrap();
             assert!(error.ends_with(syn.packet()));
             let message = &error[syn.header_bytes..];

@@ -1,18 +1,18 @@
-//! A thread's own table of descriptors. The kernel's limit of open files is one of a table, so event
-//! loops that have one each can open as many as that many processes; and what one thread alone uses is
-//! looked up without counting references, and opened and closed without waiting for others.
+//! A descriptor table for a single thread. The kernel limits open files per table, so event loops
+//! with separate tables can each open as many as a process. Descriptors of a table with one user
+//! are looked up without reference counts, and opened and closed without waiting for other threads.
 //!
-//! A number means what it means in the table of the thread that uses it: sockets of a loop are opened,
-//! used and closed by its thread.
+//! A descriptor is only valid in the table of the thread that uses it, so a loop's thread must
+//! open, use and close the loop's sockets.
 
 use std::io;
 use std::os::fd::{AsRawFd as _, BorrowedFd};
 
-/// The first that is neither input, output nor where errors go.
+/// The first descriptor after standard input, output and error.
 const FIRST: libc::c_uint = 3;
 
-/// From now on the calling thread has a table of its own, in which all is yet that it shared with
-/// others.
+/// From now on the calling thread has its own table, which still includes all descriptors that it
+/// shared with others.
 pub(crate) fn leave() -> io::Result<()> {
     // SAFETY: a plain number. Descriptors of this thread are those that it had.
     match unsafe { libc::unshare(libc::CLONE_FILES) } {
@@ -21,8 +21,8 @@ pub(crate) fn leave() -> io::Result<()> {
     }
 }
 
-/// Closes all but these in the table that the calling thread has to itself: what is others' stays
-/// open in theirs, and nothing is held open here when they close it.
+/// Closes all descriptors except these in the calling thread's own table. They stay open in the
+/// tables of other threads, and this thread no longer keeps them open when those close them.
 pub(crate) fn keep_only(kept: &[BorrowedFd<'_>]) -> io::Result<()> {
     let mut kept: Vec<_> = kept
         .iter()
@@ -40,7 +40,7 @@ pub(crate) fn keep_only(kept: &[BorrowedFd<'_>]) -> io::Result<()> {
 }
 
 fn close(from: libc::c_uint, to: libc::c_uint) -> io::Result<()> {
-    // SAFETY: plain numbers of descriptors that nothing of this thread owns.
+    // SAFETY: plain numbers of descriptors that nothing in this thread owns.
     match unsafe { libc::close_range(from, to, 0) } {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),
@@ -55,14 +55,14 @@ mod tests {
     use std::os::unix::net::UnixStream;
     use std::thread;
 
-    /// Whether such a number is open in the calling thread's table.
+    /// Whether this descriptor is open in the calling thread's table.
     fn is_open(number: i32) -> bool {
         // SAFETY: plain numbers.
         unsafe { libc::fcntl(number, libc::F_GETFD) != -1 }
     }
 
     #[test]
-    fn a_thread_keeps_what_it_names_and_others_keep_what_is_theirs() {
+    fn a_thread_keeps_the_named_descriptors_and_others_keep_theirs() {
         let (mut near, far) = UnixStream::pair().unwrap();
         let (other, _its_end) = UnixStream::pair().unwrap();
         let theirs = other.as_raw_fd();
@@ -74,7 +74,7 @@ mod tests {
                 keep_only(&[own.as_fd(), far.as_fd()]).unwrap();
                 assert!(!is_open(theirs) && is_open(far.as_raw_fd()));
                 (&own).write_all(b"a").unwrap();
-                // what is left goes with the thread
+                // the remaining descriptors are closed with the thread
             });
             thread.join().unwrap();
         });
@@ -85,7 +85,7 @@ mod tests {
         assert_eq!(
             near.read(&mut byte).unwrap(),
             0,
-            "nobody holds the other end"
+            "no thread holds the other end"
         );
     }
 }

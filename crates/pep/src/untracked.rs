@@ -1,18 +1,19 @@
-//! Both legs of a connection have the same ends, so that the kernel's connection tracking, where
-//! others' rules have turned it on, takes one for the other: their packets would be invalid by
-//! turns, and those to servers not be masqueraded. It is to know servers' legs only. That costs a
-//! look for what a packet's socket is, which the rules have then done, and is there where nothing is
-//! tracked, too: a rule that asked whether it is would turn it on.
+//! Hides packets on the clients' side from the kernel's connection tracking. Both legs of a
+//! connection have the same addresses and ports. If rules of other programs have enabled connection
+//! tracking, it would mistake one leg for the other: packets would be invalid in turn, and packets
+//! to servers would not be masqueraded. So it should only see the servers' legs. This costs a
+//! lookup of each packet's socket, which later rules use as well. The lookup also happens on
+//! machines without connection tracking, because a rule that checked for tracking would enable it.
 //!
-//! A client's first packet is tracked until the rules of others (NAT) have said where it leads. If
-//! that is to be taken a copy of it that is not tracked goes on, by loopback (nftables' `dup`, which
-//! tables of one version of IP have), and of the one that came nothing remains.
+//! A client's SYN is tracked until NAT rules of other programs have decided its destination. If the
+//! proxy takes it, an untracked copy continues through loopback (nftables' `dup`, available in
+//! tables of one version of IP), and the original is dropped.
 
 use crate::rules::{chain, ACK, SYN};
 use crate::sets::Set;
 use crate::socket::Family;
 
-/// What of the rules it takes.
+/// The parts of the rules that these chains need.
 pub(crate) struct Marks<'a> {
     pub mark: u32,
     pub own_mark: u32,
@@ -21,7 +22,7 @@ pub(crate) struct Marks<'a> {
 }
 
 impl Marks<'_> {
-    /// Chains for packets that come, and that leave, before they are tracked. `known` are sets of
+    /// Chains for incoming and outgoing packets, before they are tracked. `known` are sets of
     /// clients that have no socket yet.
     pub fn chains(&self, families: &[Family], known: &[Set]) -> String {
         let Self {
@@ -49,19 +50,19 @@ impl Marks<'_> {
                 came.push(format!("{} notrack return", set.known(family)));
             }
         }
-        // of sockets there is no mark to see before they stand and after their end
+        // before a socket is established and after its end, its mark cannot be seen
         came.push(format!("socket mark != {own_mark} return"));
         came.push("socket transparent 1 notrack".to_owned());
         let left = [
             "type filter hook output priority raw; policy accept;".to_owned(),
             format!("meta mark {own_mark} oifname {clients} notrack return"),
-            // a first packet that is sent on after the server has answered
+            // a SYN that is sent on after the server has answered
             format!("meta mark {mark} oifname \"lo\" notrack"),
         ];
         chain("came", &came) + &chain("left", &left)
     }
 
-    /// Tables by which first packets that are taken come again.
+    /// Tables that send copies of taken SYNs through loopback.
     pub fn tables(&self, table: &str, families: &[Family]) -> String {
         let Self { mark, clients, .. } = self;
         let text = |family: &Family| {
@@ -78,7 +79,7 @@ impl Marks<'_> {
     }
 }
 
-/// What nftables calls a version of IP.
+/// nftables' name for a version of IP.
 pub(crate) fn word(family: Family) -> &'static str {
     match family {
         Family::V4 => "ip",

@@ -1,6 +1,6 @@
-//! An event loop: takes connections and moves them on. There is one per core, each with
-//! listening sockets of its own between which the kernel distributes, and a table of descriptors of
-//! its own, unless sockets are handed from loop to loop (`--confirm`).
+//! An event loop: accepts connections and moves their data. There is one per core. Each has its own
+//! listening sockets, among which the kernel distributes connections, and its own descriptor table,
+//! unless loops pass sockets on to each other (`--confirm`).
 
 use std::collections::VecDeque;
 use std::io;
@@ -28,36 +28,37 @@ use crate::queue::{Queue, WAKE};
 use crate::slab::Slab;
 use crate::{socket, table, Config};
 
-/// Connections taken at a stretch, before those that are there have their turn.
+/// Connections accepted in a row, before existing ones continue.
 const ACCEPTS: usize = 64;
-/// Between two looks at what no event tells; where there is much to look at, so long for each.
+/// Interval of checks for what no event reports; with many connections, this long for each.
 const LOOK: Duration = Duration::from_millis(10);
 const LOOK_OF_EACH: Duration = Duration::from_micros(20);
-/// Between two looks at the clock on behalf of all connections.
+/// Interval of the checks of all connections' timeouts.
 const TICK: Duration = Duration::from_secs(1);
-/// From here on events are no connection's: a key is shorter by some bits.
+/// Keys from here on are not connections': those have fewer bits.
 const OWN: u64 = 1 << 63;
 const LISTENER: u64 = WAKE - 1;
 
-/// What a worker and whoever watches it share.
+/// State shared by a worker and the main thread.
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub counters: Arc<Counters>,
-    /// Where ends are told.
+    /// Where to log ended connections.
     pub journal: Option<Journal>,
-    /// New connections are to be taken; not while another process may be about to.
+    /// Take new connections; false while another process may be about to.
     pub takes: AtomicBool,
-    /// Never again: the listening sockets are another's now, or nobody's.
+    /// Never take connections again: the listening sockets belong to another process, or are
+    /// closed.
     pub lets_go: AtomicBool,
-    /// It takes some.
+    /// The worker is accepting connections.
     pub listens: AtomicBool,
-    /// All connections are to be cut off, and the worker to end.
+    /// Cut off all connections, and end.
     pub end: AtomicBool,
-    /// Connections that it has, those that are closing included.
+    /// Connections of the worker, including those that are closing.
     pub open: AtomicUsize,
-    /// Who wants to know of all connections.
+    /// The sender of a request for all connections.
     ask: Mutex<Option<Sender<Vec<ConnectionStatus>>>>,
-    /// Becomes readable when somebody wants something.
+    /// Becomes readable when a request is waiting.
     pub wake: OwnedFd,
 }
 
@@ -78,12 +79,12 @@ impl Shared {
         }))
     }
 
-    /// Tells the worker, by one of the words above.
+    /// Sets one of the flags above and wakes the worker.
     pub fn tell(&self, word: &AtomicBool) {
         self.say(word, true);
     }
 
-    /// Takes a word back.
+    /// Clears a flag and wakes the worker.
     pub fn take_back(&self, word: &AtomicBool) {
         self.say(word, false);
     }
@@ -93,13 +94,13 @@ impl Shared {
         self.wake();
     }
 
-    /// Lets the worker look what is wanted of it.
+    /// Wakes the worker to check its flags.
     fn wake(&self) {
-        // full means that it is awake
+        // a full counter means that the worker is awake already
         let _ = rustix::io::write(&self.wake, &1u64.to_ne_bytes());
     }
 
-    /// One ends that had no leg to its server, or none to its client.
+    /// Counts and logs a connection that never had a leg to its server, or none to its client.
     pub fn never_was(
         &self,
         (client, server): (SocketAddr, SocketAddr),
@@ -122,25 +123,25 @@ impl Shared {
         }
     }
 
-    /// Who wants something, after such an event.
+    /// Clears the wake-up event and returns a waiting request.
     pub fn asked(&self) -> Option<Sender<Vec<ConnectionStatus>>> {
         let _ = rustix::io::read(&self.wake, &mut [0u8; 8]);
         self.ask.lock().unwrap_or_else(|e| e.into_inner()).take()
     }
 
-    /// Asks for all connections of the worker.
+    /// Requests all connections of the worker.
     pub fn ask(&self, to: Sender<Vec<ConnectionStatus>>) {
         *self.ask.lock().unwrap_or_else(|e| e.into_inner()) = Some(to);
         self.wake();
     }
 }
 
-/// A thread tells by it that it has all that it works with.
+/// With this a thread reports that it has everything that it needs.
 pub(crate) struct Begun(pub Sender<()>);
 
 impl Begun {
     pub fn tell(&self) {
-        let _ = self.0.send(()); // who does not wait any more need not know
+        let _ = self.0.send(()); // fails if no one waits any more
     }
 }
 
@@ -149,24 +150,24 @@ impl Begun {
 pub(crate) struct Worker {
     config: Arc<Config>,
     shared: Arc<Shared>,
-    /// Where servers have answered before their clients are.
+    /// Servers' sockets whose clients are answered only after the servers.
     held: Option<Arc<Held>>,
     queue: Queue,
     listeners: Vec<OwnedFd>,
-    /// False while there is no room for another descriptor, too.
+    /// Also false while no descriptor is available.
     listening: bool,
     connections: Slab<Connection>,
     tools: Tools,
-    /// Those that have more to do.
+    /// Connections with more data to move.
     pending: VecDeque<u64>,
-    /// Those to look at soon, and when.
+    /// Connections to check soon, and when.
     watched: Vec<u64>,
     look: Instant,
 }
 
 impl Worker {
-    /// Called by the thread that is to work. Descriptors of others are closed in its table, those
-    /// listening sockets, too: it has copies.
+    /// Must be called by the worker's thread. Closes all other descriptors in its table, including
+    /// the given listening sockets, of which it keeps copies.
     pub fn new(
         config: Arc<Config>,
         shared: Arc<Shared>,
@@ -215,8 +216,8 @@ impl Worker {
         Ok(())
     }
 
-    /// Until the next tick, or for ever. Another process may have the same sockets, so that closing
-    /// them does not do it.
+    /// Stops accepting until the next tick, or for good. Closing the sockets would not suffice,
+    /// because another process may have them as well.
     fn pause(&mut self) -> io::Result<()> {
         if std::mem::take(&mut self.listening) {
             for listener in &self.listeners {
@@ -227,8 +228,8 @@ impl Worker {
         Ok(())
     }
 
-    /// Works until it is told to end. What little there is to do goes before what moves much, of
-    /// which one has its turn at a time.
+    /// Runs until told to end. Small tasks come before bulk transfers, of which one continues at a
+    /// time.
     pub fn run(mut self) -> io::Result<()> {
         let mut events = Vec::new();
         let mut tick = Instant::now() + TICK;
@@ -295,36 +296,36 @@ impl Worker {
     fn accept(&mut self, listener: usize, now: Instant) -> io::Result<()> {
         for _ in 0..ACCEPTS {
             let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-            // an event may have been in the list when they were left to another
+            // the event may have been in the list when the sockets were handed over
             let Some(from) = self.listeners.get(listener).filter(|_| self.listening) else {
                 return Ok(());
             };
             match acceptfrom_with(from, flags) {
                 Ok((socket, peer)) => self.take(socket, peer, now),
                 Err(Errno::AGAIN) => return Ok(()),
-                // others were not to blame: who comes next may stay
+                // only this connection failed: continue with the next
                 Err(Errno::INTR | Errno::CONNABORTED | Errno::PROTO) => {}
                 Err(Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM) => {
-                    // they wait until the next tick
+                    // connections wait until the next tick
                     count(&self.shared.counters.no_room);
                     return self.pause();
                 }
-                // what came over the network is the connection's trouble, not the listener's
+                // a network error concerns this connection, not the listener
                 Err(_) => {}
             }
         }
         Ok(())
     }
 
-    /// A client's connection, which begins one to its server.
+    /// Takes a client's accepted connection and starts to connect to its server.
     fn take(&mut self, socket: OwnedFd, peer: Option<rustix::net::SocketAddrAny>, now: Instant) {
         let client = peer.and_then(|address| address.try_into().ok());
         let Some((client, server)) = client.zip(socket::local_address(&socket).ok()) else {
-            return; // it is gone already
+            return; // it has ended already
         };
         let (client, server): (SocketAddr, SocketAddr) = (client, server);
         if server.ip().is_loopback() {
-            return; // somebody of this machine came to the listener itself
+            return; // a program of this machine connected to the listener directly
         }
         count(&self.shared.counters.accepted);
         self.shared.open.fetch_add(1, Relaxed);
@@ -368,7 +369,7 @@ impl Worker {
 
     fn happened(&mut self, word: u64, flags: EventFlags, now: Instant) {
         let key = word >> 1;
-        // one that ended a moment ago may still have been in the list
+        // an ended connection may still be in the list of events
         if let Some(connection) = self.connections.get(key) {
             connection.note((word & 1) as usize, flags);
             if connection.listed {
@@ -414,7 +415,7 @@ impl Worker {
         }
     }
 
-    /// What is due by the clock.
+    /// Ends connections whose timeout has passed.
     fn sweep(&mut self, now: Instant) {
         for key in self.connections.keys() {
             let Some(connection) = self.connections.get(key) else {

@@ -1,16 +1,17 @@
-//! A proxy at work between a client and a server, in network namespaces. HEADWAY_TRANSFERS=10000
-//! makes the transfers many, HEADWAY_LONG=1 the connections that are open at a time, for ten minutes.
+//! A running proxy between a client and a server, in network namespaces. HEADWAY_TRANSFERS=10000
+//! sets the number of transfers. HEADWAY_LONG=1 keeps very many connections open for ten minutes.
 //!
-//! - `lab`: the namespaces; `proxy`: this program again, as a proxy; `ends`: connections through it;
-//! - `started`, `legs`, `around`, `nat`, `replace`, `many`, `confirm`, `hostile`, `observed`, `transfers`:
-//!   what is tested; `script`: how one of the transfers goes.
+//! - `lab`: the namespaces; `proxy`: this program again, as a proxy; `ends`: connections through
+//!   it;
+//! - `started`, `legs`, `around`, `nat`, `replace`, `many`, `confirm`, `hostile`, `observed`,
+//!   `transfers`: the tests; `script`: the course of a transfer.
 //!
-//! It needs root, ip, nft and ss. It measures how long exchanges take beside floods and stuck
-//! connections, with bounds of several times what they take alone. A measurement that fails is
-//! repeated if cores were away meanwhile (tests/machine.rs). Everything else only waits, for up to 20
-//! seconds.
+//! It needs root, ip, nft and ss. It measures how long exchanges take during floods and next to
+//! stuck connections, with bounds of several times the undisturbed duration. A failed measurement
+//! is repeated if other work used the cores meanwhile (tests/machine.rs). All other tests only
+//! wait, for up to 20 seconds.
 
-/// Tests under their names.
+/// Tests with their names.
 macro_rules! tests {
     ($($name:ident),* $(,)?) => {
         &[$((stringify!($name), $name as fn(&$crate::lab::Lab))),*]
@@ -72,14 +73,15 @@ const TESTS: [&[Test]; 10] = [
     transfers::TESTS,
 ];
 
-/// What was measured. On a machine that was too busy for it the test ends here: this comes last.
+/// The measured value. On a machine that was too busy for the measurement the test ends here, so
+/// this comes last.
 fn judged<T>(measured: Result<T, TooBusy>) -> T {
     measured.unwrap_or_else(|busy| resume_unwind(Box::new(busy)))
 }
 
-/// Why they cannot run here.
+/// Why the tests cannot run here.
 fn reason_to_skip() -> Option<String> {
-    // SAFETY: takes nothing, cannot fail.
+    // SAFETY: no arguments; cannot fail.
     if unsafe { libc::geteuid() } != 0 {
         return Some("network namespaces need root".to_owned());
     }
@@ -108,7 +110,7 @@ fn main() {
         Some(word) => name.contains(word.as_str()),
         None => true,
     });
-    // a long run does not keep others from theirs
+    // a long run does not block other test programs
     let long = ["HEADWAY_TRANSFERS", "HEADWAY_LONG"];
     let short = long.iter().all(|name| std::env::var_os(name).is_none());
     let _machine = short.then(lab::machine_to_oneself);
@@ -127,7 +129,7 @@ fn main() {
                 }
                 None => {
                     failed += 1;
-                    // the next is not to find what this one's proxy has left
+                    // the next test must not find what this one's proxy has left
                     let _ = std::fs::remove_dir_all(proxy::folder());
                     println!("test {name} ... FAILED");
                 }
@@ -136,7 +138,7 @@ fn main() {
     }
     println!("\ntest result: {passed} passed; {failed} failed");
     if let Some(folder) = proxy::folder().parent() {
-        let _ = std::fs::remove_dir_all(folder); // of tests that failed
+        let _ = std::fs::remove_dir_all(folder); // left by failed tests
     }
     std::process::exit(i32::from(failed > 0));
 }

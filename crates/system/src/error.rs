@@ -5,37 +5,37 @@ use std::io;
 
 /// Exit status of a command that was understood but did not succeed.
 pub const FAILED: u8 = 1;
-/// Exit status for bad input, which is also what clap uses.
+/// Exit status for bad input, the same as clap's.
 pub const BAD_INPUT: u8 = 2;
-/// Exit status where the kernel, or a privilege that is missing, forbids it.
+/// Exit status if the kernel lacks something, or a privilege is missing.
 pub const KERNEL_CANNOT: u8 = 3;
 
 /// Why a command failed, in one line, and its exit status.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
-    /// What was attempted, what happened and what to do; one line.
+    /// What was attempted, what happened and what to do, in one line.
     pub message: String,
     /// [`FAILED`], [`BAD_INPUT`] or [`KERNEL_CANNOT`].
     pub exit_status: u8,
 }
 
 impl Failure {
-    /// It did not work, through no fault of the input or of the kernel's abilities.
+    /// A failure that neither the input nor the kernel's abilities caused.
     pub fn failed(message: impl Into<String>) -> Self {
         Self::new(message.into(), FAILED)
     }
 
-    /// What the user asked for makes no sense.
+    /// A failure caused by invalid input.
     pub fn bad_input(message: impl Into<String>) -> Self {
         Self::new(message.into(), BAD_INPUT)
     }
 
-    /// The kernel cannot, or does not let this user.
+    /// A failure because the kernel cannot do it, or does not permit it to this user.
     pub fn kernel_cannot(message: impl Into<String>) -> Self {
         Self::new(message.into(), KERNEL_CANNOT)
     }
 
-    /// Line breaks become "; ", for one error is one line.
+    /// Replaces line breaks by "; ", because one error is one line.
     fn new(message: String, exit_status: u8) -> Self {
         let lines: Vec<&str> = message
             .lines()
@@ -57,12 +57,12 @@ impl fmt::Display for Failure {
 
 impl std::error::Error for Failure {}
 
-/// `result.attempt("mount a bpffs")`: an error of the system together with what was attempted.
+/// `result.attempt("mount a bpffs")` adds what was attempted to a system error.
 pub trait Attempt<T> {
-    /// Says what was attempted, in words that follow "cannot".
+    /// Adds what was attempted, in words that follow "cannot".
     ///
     /// # Errors
-    /// The same failure as a [`Failure`]; lack of privilege is [`KERNEL_CANNOT`].
+    /// The same error as a [`Failure`]; lack of privilege is [`KERNEL_CANNOT`].
     fn attempt(self, what: impl fmt::Display) -> Result<T, Failure>;
 }
 
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn lack_of_privilege_is_the_kernels_refusal() {
+    fn lack_of_privilege_is_kernel_cannot() {
         let denied: io::Result<()> = Err(io::Error::from_raw_os_error(libc::EPERM));
         assert_eq!(
             denied.attempt("mount").unwrap_err().exit_status,

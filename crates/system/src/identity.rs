@@ -1,4 +1,4 @@
-//! By what the kernel tells files, and so namespaces, apart: device and inode.
+//! The identity of files, and so of namespaces: device and inode.
 
 use std::fs::{self, File, Metadata};
 use std::io;
@@ -8,20 +8,20 @@ use std::path::Path;
 /// Device and inode.
 pub type Identity = (u64, u64);
 
-/// Of a file that was looked at.
+/// The identity in a file's metadata.
 pub fn of(meta: &Metadata) -> Identity {
     (meta.dev(), meta.ino())
 }
 
-/// Of what a path leads to.
+/// The identity of the file at a path.
 ///
 /// # Errors
-/// It leads nowhere, or may not be looked at.
+/// The file does not exist, or may not be accessed.
 pub fn at(path: &Path) -> io::Result<Identity> {
     fs::metadata(path).map(|meta| of(&meta))
 }
 
-/// Whether the name itself, followed through no link, is still this open file's.
+/// Whether the path itself, without following a link, is still this open file.
 pub fn is_named(path: &Path, file: &File) -> bool {
     let named = fs::symlink_metadata(path).map(|meta| of(&meta));
     named.is_ok_and(|named| file.metadata().is_ok_and(|meta| of(&meta) == named))
@@ -32,7 +32,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_that_was_replaced_is_another_one() {
+    fn a_replaced_file_has_another_identity() {
         let path = std::env::temp_dir().join(format!("headway-identity-{}", std::process::id()));
         let link = path.with_extension("link");
         fs::write(&path, "").unwrap();
@@ -45,7 +45,7 @@ mod tests {
         fs::remove_file(&path).unwrap();
         assert!(!is_named(&path, &first));
         fs::write(&path, "").unwrap();
-        assert!(!is_named(&path, &first)); // `first` is open: its inode is not used again
+        assert!(!is_named(&path, &first)); // `first` is open, so its inode is not reused
         fs::remove_file(&path).unwrap();
     }
 }

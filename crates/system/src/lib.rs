@@ -1,10 +1,10 @@
-//! What Headway's programs ask of Linux alike; it knows nobody.
+//! Linux interfaces that several of Headway's programs use; depends on no other crate of Headway.
 //!
 //! - [`error`]: how a command fails: one line with what was attempted, and an exit status;
-//! - [`identity`]: which file is which;
+//! - [`identity`]: device and inode of a file;
 //! - [`lock`]: a file that one process at a time holds;
-//! - [`netlink`]: what the kernel is asked and tells by messages;
-//! - [`socket`]: options of sockets that the standard library does not know.
+//! - [`netlink`]: netlink messages to and from the kernel;
+//! - [`socket`]: socket options that the standard library does not support.
 #![warn(missing_docs)]
 
 pub mod error;

@@ -1,5 +1,5 @@
-//! A lock: a file that one process at a time holds, and that its holder may remove. It is its
-//! owner's alone: who may open it could hold it, and with it whoever waits, for ever.
+//! A lock: a file that one process at a time holds, and that its holder may remove. Only its owner
+//! may open it: anyone who can open it could hold it forever.
 
 use std::fs::{DirBuilder, File, OpenOptions, Permissions};
 use std::io;
@@ -11,20 +11,20 @@ use rustix::io::Errno;
 
 use crate::identity;
 
-/// Takes a lock, and makes its file and folder if need be. The kernel releases it when the last
-/// descriptor of the file is closed, however its holder ended. None: somebody else has it.
+/// Takes a lock, and makes its file and folder if needed. The kernel releases it when the last
+/// descriptor of the file is closed, however its holder ended. None: another process holds it.
 ///
 /// # Errors
-/// Lack of privilege; something else than a file is in its place.
+/// Lack of privilege; something other than a file is in its place.
 pub fn try_take(path: &Path) -> io::Result<Option<File>> {
     loop {
         let file = match open(path) {
-            // the folder was removed between the two
+            // the folder was removed between the two calls
             Err(e) if e.kind() == io::ErrorKind::NotFound => continue,
             other => other?,
         };
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-            // whoever had it may have removed the file: then it locks nothing any more
+            // the previous holder may have removed the file, which then locks nothing
             Ok(()) if identity::is_named(path, &file) => return Ok(Some(file)),
             Ok(()) | Err(Errno::INTR) => {}
             Err(Errno::WOULDBLOCK) => return Ok(None),
@@ -33,20 +33,20 @@ pub fn try_take(path: &Path) -> io::Result<Option<File>> {
     }
 }
 
-/// Opens the file for its owner alone, and never through a link.
+/// Opens the file with access for its owner only, and never through a link.
 fn open(path: &Path) -> io::Result<File> {
     if let Some(folder) = path.parent() {
         let made = DirBuilder::new().recursive(true).mode(0o755).create(folder);
         if let Err(error) = made {
             match folder.symlink_metadata() {
-                // it was there, and others have taken it away, or made it again
+                // the file existed, and another process has removed it, or made it again
                 Err(gone) if error.kind() == io::ErrorKind::AlreadyExists => return Err(gone),
                 Ok(meta) if meta.is_dir() => {}
                 _ => return Err(error),
             }
         }
     }
-    // not to wait for the other end of what is no file
+    // do not wait for the other end of a FIFO
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
     let file = OpenOptions::new()
         .create(true)
@@ -58,9 +58,9 @@ fn open(path: &Path) -> io::Result<File> {
         .open(path)?;
     let meta = file.metadata()?;
     if !meta.is_file() {
-        return Err(io::Error::other("it is no regular file"));
+        return Err(io::Error::other("it is not a regular file"));
     }
-    // left by one that let others read it
+    // left by a version that let others read it
     if meta.permissions().mode() & 0o077 != 0 {
         file.set_permissions(Permissions::from_mode(0o600))?;
     }
@@ -74,12 +74,12 @@ mod tests {
     use std::fs;
 
     #[test]
-    fn one_at_a_time_has_the_file_that_is_there_and_nothing_else_is_one() {
+    fn one_process_at_a_time_holds_the_present_file() {
         let folder = std::env::temp_dir().join(format!("headway-taken-{}", std::process::id()));
         let path = folder.join("lock");
         let first = try_take(&path).unwrap().expect("free");
         assert!(try_take(&path).unwrap().is_none());
-        // its file went, so that it keeps nobody out any more
+        // its file was removed, so the lock no longer excludes other processes
         fs::remove_dir_all(&folder).unwrap();
         let second = try_take(&path).unwrap().expect("another file");
         assert!(identity::is_named(&path, &second) && !identity::is_named(&path, &first));
@@ -93,12 +93,12 @@ mod tests {
         fs::remove_file(&path).unwrap();
         mkfifoat(CWD, &path, Mode::RWXU).unwrap();
         let error = try_take(&path).unwrap_err();
-        assert!(error.to_string().contains("no regular file"), "{error}");
+        assert!(error.to_string().contains("not a regular file"), "{error}");
         fs::remove_dir_all(&folder).unwrap();
     }
 
     #[test]
-    fn who_lets_go_may_take_the_folder_away_while_others_make_it() {
+    fn a_holder_may_remove_the_folder_while_others_create_it() {
         let folder = std::env::temp_dir().join(format!("headway-gone-{}", std::process::id()));
         let path = folder.join("lock");
         std::thread::scope(|all| {

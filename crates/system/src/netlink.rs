@@ -1,4 +1,4 @@
-//! The kernel's netlink: a socket, messages, and the attributes in them (linux/netlink.h).
+//! The kernel's netlink: a socket, messages, and their attributes (linux/netlink.h).
 
 use std::io;
 use std::num::NonZeroU32;
@@ -6,25 +6,25 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::net::{self, AddressFamily, Protocol, RecvFlags, SendFlags, SocketFlags, SocketType};
 
-/// Messages and attributes begin at multiples of it.
+/// Alignment of messages and attributes.
 const ALIGN_BYTES: usize = 4;
-/// Of a message: its length in four bytes, its kind, flags, a number and a sender.
+/// Header of a message: length in four bytes, kind, flags, a number and a sender.
 const HEADER_BYTES: usize = 16;
-/// Of an attribute: its length, its kind.
+/// Header of an attribute: length and kind.
 const ATTRIBUTE_BYTES: usize = 4;
 
-/// A socket of netlink in the namespace that the calling thread is in.
+/// A netlink socket in the calling thread's namespace.
 #[derive(Debug)]
 pub struct Netlink(OwnedFd);
 
 impl Netlink {
-    /// Opens it for a protocol, a `NETLINK_*`.
+    /// Opens a socket for a protocol, a `NETLINK_*`.
     ///
     /// # Errors
-    /// The kernel does not have it.
+    /// The kernel does not have the protocol.
     pub fn open(protocol: i32) -> io::Result<Self> {
         let (family, kind) = (AddressFamily::NETLINK, SocketType::RAW);
-        // none is 0, NETLINK_ROUTE
+        // None is protocol 0, NETLINK_ROUTE
         let protocol = NonZeroU32::new(protocol as u32).map(Protocol::from_raw);
         let socket = net::socket_with(family, kind, SocketFlags::CLOEXEC, protocol)?;
         Ok(Self(socket))
@@ -33,7 +33,7 @@ impl Netlink {
     /// Sends a message.
     ///
     /// # Errors
-    /// The kernel does not take it.
+    /// The kernel refuses it.
     pub fn send(&self, message: &[u8]) -> io::Result<()> {
         net::send(&self.0, message, SendFlags::empty())?;
         Ok(())
@@ -42,16 +42,16 @@ impl Netlink {
     /// Receives a datagram of answers.
     ///
     /// # Errors
-    /// There is none.
+    /// No datagram can be received.
     pub fn receive<'a>(&self, buffer: &'a mut [u8]) -> io::Result<&'a [u8]> {
         let (length, _) = net::recv(&self.0, &mut *buffer, RecvFlags::empty())?;
         Ok(&buffer[..length])
     }
 
-    /// Sends a message and receives the first of the answers.
+    /// Sends a message and receives the first answer.
     ///
     /// # Errors
-    /// The kernel does not take it, or answers that it failed.
+    /// The kernel refuses the message, or answers with an error.
     pub fn ask<'a>(&self, message: &[u8], buffer: &'a mut [u8]) -> io::Result<Option<Answer<'a>>> {
         self.send(message)?;
         take(&mut self.receive(buffer)?)
@@ -70,12 +70,12 @@ pub fn message(kind: u16, flags: i32, payload: &[u8]) -> Vec<u8> {
     bytes.extend(((HEADER_BYTES + payload.len()) as u32).to_ne_bytes());
     bytes.extend(kind.to_ne_bytes());
     bytes.extend((flags as u16).to_ne_bytes());
-    bytes.extend([0; 8]); // no number is asked for, and the sender is this socket
+    bytes.extend([0; 8]); // no number, and the sender is this socket
     bytes.extend(payload);
     bytes
 }
 
-/// An attribute, filled up.
+/// An attribute, padded.
 pub fn attribute(kind: u16, payload: &[u8]) -> Vec<u8> {
     let length = u16::try_from(ATTRIBUTE_BYTES + payload.len()).unwrap_or(u16::MAX);
     let mut bytes = [length.to_ne_bytes(), kind.to_ne_bytes()].concat();
@@ -84,19 +84,19 @@ pub fn attribute(kind: u16, payload: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// What a datagram of answers holds.
+/// An answer in a datagram.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Answer<'a> {
-    /// A `NLMSG_*` or a protocol's own.
+    /// A `NLMSG_*` or one of the protocol's kinds.
     pub kind: u16,
-    /// What follows its header.
+    /// The bytes after the header.
     pub payload: &'a [u8],
 }
 
-/// Takes the first message off a datagram of answers; none: there is no other.
+/// Removes the first message from a datagram of answers; none: the datagram is empty.
 ///
 /// # Errors
-/// It is cut short; it says that a request failed.
+/// The message is truncated, or reports that a request failed.
 pub fn take<'a>(bytes: &mut &'a [u8]) -> io::Result<Option<Answer<'a>>> {
     let Some(&[a, b, c, d, e, f, ..]) = bytes.first_chunk::<HEADER_BYTES>() else {
         return Ok(None);
@@ -110,7 +110,7 @@ pub fn take<'a>(bytes: &mut &'a [u8]) -> io::Result<Option<Answer<'a>>> {
     Ok(Some(Answer { kind, payload }))
 }
 
-/// The attributes that stand one after the other: their kinds and what is in them.
+/// The kinds and contents of consecutive attributes.
 pub fn attributes(mut bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
     std::iter::from_fn(move || {
         let &[a, b, c, d] = bytes.first_chunk()?;
@@ -120,14 +120,14 @@ pub fn attributes(mut bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
     })
 }
 
-/// A text among attributes.
+/// The text of an attribute.
 pub fn text(bytes: &[u8], wanted: u16) -> Option<String> {
     let (_, text) = attributes(bytes).find(|(kind, _)| *kind == wanted)?;
     let end = text.iter().position(|&b| b == 0).unwrap_or(text.len());
     Some(String::from_utf8_lossy(&text[..end]).into_owned())
 }
 
-/// What is between a header and the end, which is taken off with what fills it up.
+/// Removes a message or attribute with its padding, and returns the bytes after its header.
 fn split<'a>(bytes: &mut &'a [u8], header_bytes: usize, length: usize) -> Option<&'a [u8]> {
     let payload = bytes.get(header_bytes..length)?;
     *bytes = &bytes[length.next_multiple_of(ALIGN_BYTES).min(bytes.len())..];
@@ -135,10 +135,10 @@ fn split<'a>(bytes: &mut &'a [u8], header_bytes: usize, length: usize) -> Option
 }
 
 fn short() -> io::Error {
-    io::Error::other("the kernel's answer is cut short")
+    io::Error::other("the kernel's answer is truncated")
 }
 
-/// An error that is none is an acknowledgement.
+/// Error code 0 is an acknowledgement.
 fn acknowledged(payload: &[u8]) -> io::Result<()> {
     let raw = payload.first_chunk().ok_or_else(short)?;
     match i32::from_ne_bytes(*raw) {
@@ -151,7 +151,7 @@ fn acknowledged(payload: &[u8]) -> io::Result<()> {
 mod tests {
     use super::*;
 
-    /// What asks for a device (linux/rtnetlink.h, `struct ifinfomsg`).
+    /// A request for a device (linux/rtnetlink.h, `struct ifinfomsg`).
     fn device(index: i32) -> [u8; 16] {
         let mut bytes = [0; 16];
         bytes[4..8].copy_from_slice(&index.to_ne_bytes());
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn the_kernel_tells_the_name_of_a_device_and_that_there_is_none() {
+    fn the_kernel_reports_a_devices_name_and_a_missing_device() {
         let socket = Netlink::open(libc::NETLINK_ROUTE).unwrap();
         let mut buffer = vec![0; 1 << 15];
         let mut ask = |index| {
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_put_in_is_taken_out_in_its_order() {
+    fn attributes_are_read_in_the_order_written() {
         let all = [attribute(7, b"odd"), attribute(9, b"text\0rest")].concat();
         let first = message(3, 0, &all);
         let both = [&first[..], &message(4, 0, &[])].concat();
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_is_its_error_and_what_is_cut_short_is_one() {
+    fn a_refusal_and_a_truncated_answer_are_errors() {
         let of = |code: i32| message(libc::NLMSG_ERROR as u16, 0, &code.to_ne_bytes());
         let refusal = take(&mut &of(-libc::EBUSY)[..]).unwrap_err();
         assert_eq!(refusal.raw_os_error(), Some(libc::EBUSY));
@@ -201,7 +201,7 @@ mod tests {
         for length in HEADER_BYTES..whole.len() {
             assert!(take(&mut &whole[..length]).is_err(), "{length}");
         }
-        // no length that a header may say makes it read what is not there
+        // a wrong length in a header never leads to a read beyond the end
         for length in 0..=u8::MAX {
             let mut damaged = whole.clone();
             damaged[0] = length;

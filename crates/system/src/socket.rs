@@ -1,4 +1,4 @@
-//! Options of sockets that the standard library does not know.
+//! Socket options that the standard library does not support.
 
 use std::io;
 use std::mem::{size_of_val, zeroed};
@@ -10,8 +10,8 @@ fn length_of<T>(value: &T) -> libc::socklen_t {
     size_of_val(value) as libc::socklen_t
 }
 
-/// Sets an option: of `level` ([`libc::SOL_SOCKET`], [`libc::IPPROTO_TCP`] ...), to an integer, an
-/// array of bytes or a structure of the C library's.
+/// Sets an option of `level` ([`libc::SOL_SOCKET`], [`libc::IPPROTO_TCP`] ...) to an integer, an
+/// array of bytes or a structure of the C library.
 ///
 /// # Errors
 /// The system's.
@@ -33,8 +33,8 @@ pub fn set<T: Copy>(socket: &impl AsRawFd, level: i32, option: i32, value: &T) -
     }
 }
 
-/// What the kernel says of a connection (TCP_INFO), and how many bytes of the structure it knows:
-/// it only ever grows.
+/// The kernel's information about a connection (TCP_INFO), and the bytes of the structure that the
+/// kernel filled in: the structure only grows with kernel versions.
 ///
 /// # Errors
 /// The system's.

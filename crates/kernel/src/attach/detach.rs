@@ -1,4 +1,4 @@
-//! Taking controls away: their links, pins, and the defaults they were made.
+//! Detaches controls: removes their links and pins, and restores the defaults of namespaces.
 
 use std::fs;
 use std::os::fd::AsFd as _;
@@ -18,31 +18,31 @@ use crate::objects::load;
 use crate::system::netns::{self, Netns};
 use crate::system::rundir::{self, Lock};
 
-/// The last resort for a namespace's default: every kernel has it.
+/// Default of a namespace if no other control is left; every kernel has Reno.
 const BUILT_IN: &str = "reno";
 
-/// A default that was or would be put back.
+/// A default that was or would be restored.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Restored {
     /// The namespace.
     pub namespace: String,
-    /// Its default again.
+    /// The control that is its default again.
     pub control: String,
 }
 
 /// What was or would be done.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Outcome {
-    /// The kernel's names of the controls taken away.
+    /// The kernel's names of the detached controls.
     pub detached: Vec<String>,
-    /// The namespaces whose default changes back.
+    /// The namespaces whose default is restored.
     pub restored: Vec<Restored>,
 }
 
-/// What is to go.
+/// What to detach.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What<'a> {
-    /// A control, by the kernel's name of it.
+    /// A control, by the kernel's name for it.
     Control(&'a str),
     /// The programs at a device, by its place (namespace:device).
     Device(&'a str),
@@ -50,10 +50,10 @@ pub enum What<'a> {
     All,
 }
 
-/// What a plan consists of, before any of it is done.
+/// The planned actions.
 struct Plan {
     attachments: Vec<Attachment>,
-    /// Programs of cgroups and devices; of a control, that beside it.
+    /// Programs at cgroups and devices. For a control, the programs that belong to it.
     hooks: Vec<Hook>,
     defaults: Vec<(Netns, String)>,
 }
@@ -61,7 +61,7 @@ struct Plan {
 /// What [`detach`] would do now.
 ///
 /// # Errors
-/// As of `detach`.
+/// As `detach`.
 pub fn plan(what: What<'_>) -> Result<Outcome, Failure> {
     check()?;
     Ok(outcome(&make_plan(what)?))
@@ -96,7 +96,7 @@ fn make_plan(what: What<'_>) -> Result<Plan, Failure> {
         What::All => None,
     };
     let found = inventory::find()?;
-    // what is detached but still in use is looked for too: it may be a default
+    // includes controls that are detached but still in use: one may be a namespace's default
     let wanted: Vec<Attachment> = found
         .iter()
         .filter(|a| name.is_none_or(|name| a.name == name))
@@ -108,7 +108,7 @@ fn make_plan(what: What<'_>) -> Result<Plan, Failure> {
             control != name && found.iter().any(|a| a.attached && a.name == control)
         })
     };
-    // what new namespaces inherit stands in for a record that is missing
+    // without a record, the default that new namespaces inherit is restored
     let first = Netns::find("/proc/1/ns/net")
         .or_else(|_| Netns::find("/proc/self/ns/net"))
         .and_then(|n| {
@@ -118,7 +118,7 @@ fn make_plan(what: What<'_>) -> Result<Plan, Failure> {
     let first = first.ok();
     let mut defaults = Vec::new();
     for netns in netns::all() {
-        // a namespace may go away while we look
+        // the namespace may disappear meanwhile
         let Ok(now) = netns.default_control() else {
             continue;
         };
@@ -148,7 +148,7 @@ fn make_plan(what: What<'_>) -> Result<Plan, Failure> {
             return Err(Failure::bad_input(format!(
                 "nothing of Headway is attached as \"{name}\"; {}",
                 if attached.is_empty() {
-                    "nothing is attached at all".to_owned()
+                    "nothing is attached".to_owned()
                 } else {
                     format!("attached: {}", attached.join(", "))
                 }
@@ -162,11 +162,11 @@ fn make_plan(what: What<'_>) -> Result<Plan, Failure> {
     })
 }
 
-/// The place of a device that may have been renamed since, or have gone, with its
-/// namespace or alone.
+/// The place of a device, with its namespace or by its name alone. The device may have been renamed
+/// or removed since a program was attached.
 ///
 /// # Errors
-/// There is neither such a device nor anything that was attached to one.
+/// No such device exists, and nothing was attached to one.
 pub fn place(netns: Option<&str>, device: &str) -> Result<String, Failure> {
     check()?;
     let found = Device::find(netns, device).map(|device| device.place());
@@ -195,13 +195,14 @@ fn plan_of_device(place: &str) -> Result<Plan, Failure> {
         .filter(|hook| hook.place == place)
         .map(|hook| hook.map_ids.clone())
         .collect();
-    // of a monitor the program that sees packets leave goes with it, whatever its device is called
+    // a monitor's program that sees packets leave is detached with it, by the maps they share: its
+    // own place may have an old name of the device
     hooks.retain(|hook| {
         hook.place == place || routers::watches_departures(hook) && here.contains(&hook.map_ids)
     });
     if hooks.is_empty() {
         return Err(Failure::bad_input(format!(
-            "nothing of Headway is at {place}; `headwayctl status` shows where something is"
+            "nothing of Headway is at {place}; `headwayctl status` lists what is attached"
         )));
     }
     Ok(Plan {
@@ -211,11 +212,11 @@ fn plan_of_device(place: &str) -> Result<Plan, Failure> {
     })
 }
 
-/// Takes a control away, or all of Headway's. Sockets that use it go on with it
-/// until they close; no new ones can choose it.
+/// Detaches a control, the programs at a device, or all of Headway's. Sockets keep a detached
+/// control until they close; new sockets cannot choose it.
 ///
 /// # Errors
-/// Nothing is attached under that name or there; the kernel refuses.
+/// Nothing is attached under that name or at that device; the kernel refuses.
 pub fn detach(what: What<'_>) -> Result<Outcome, Failure> {
     check()?;
     let lock = rundir::lock()?;
@@ -229,7 +230,7 @@ pub fn detach(what: What<'_>) -> Result<Outcome, Failure> {
     Ok(outcome(&plan))
 }
 
-/// The same for a control, by whoever has the lock.
+/// As [`detach`] for a control, for a caller that holds the lock.
 pub(crate) fn take_away(name: &str, lock: &Lock) -> Result<(), Failure> {
     carry_out(&make_plan(What::Control(name))?, lock)?;
     forget(name, lock)
@@ -259,8 +260,8 @@ fn forget(name: &str, lock: &Lock) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Takes away what is at the devices of namespaces that are about to go: their pins
-/// would outlast them.
+/// Detaches programs at the devices of namespaces that are about to be removed. Otherwise their
+/// pins would remain.
 ///
 /// # Errors
 /// The kernel refuses.
@@ -271,7 +272,7 @@ pub fn detach_in(namespaces: &[(Identity, &str)]) -> Result<(), Failure> {
     let mut hooks = hooks::find()?;
     hooks.retain(|hook| match hook.netns {
         Some(at) => namespaces.iter().any(|(identity, _)| *identity == at),
-        // the devices went with the emulator
+        // the devices disappeared with the emulator
         None => hook.noted_place.rsplit_once(':').is_some_and(|(label, _)| {
             (hook.gone || routers::watches_departures(hook))
                 && namespaces.iter().any(|(_, name)| *name == label)
@@ -287,8 +288,8 @@ pub fn detach_in(namespaces: &[(Identity, &str)]) -> Result<(), Failure> {
     routers::forget_gone(&lock)
 }
 
-/// Forgets the records of namespaces whose default is none of Headway's any more,
-/// be it that it was put back or that somebody set another.
+/// Removes the records of namespaces whose default is no longer a control of Headway's: it was
+/// restored, or another process set a different one.
 pub(crate) fn forget_defaults(lock: &Lock) -> Result<(), Failure> {
     let attached = inventory::find()?;
     let namespaces = netns::all();
@@ -312,10 +313,10 @@ fn restore(netns: &Netns, control: &str) -> Result<(), Failure> {
         netns.set_default_control(BUILT_IN)
     });
     match result {
-        // the namespace went away meanwhile
+        // the namespace disappeared meanwhile
         Err(_) if netns.default_control().is_err() => Ok(()),
         other => other.attempt(format!(
-            "make {control} the default of namespace {} again",
+            "restore {control} as the default of namespace {}",
             netns.label
         )),
     }
@@ -328,11 +329,11 @@ fn unregister(attachment: &Attachment) -> Result<(), Failure> {
         return bpf::delete_first_element(map.as_fd()).attempt(&what);
     };
     let Ok(link) = bpf::link_by_id(link_id) else {
-        return Ok(()); // its last holder let go meanwhile
+        return Ok(()); // its last holder released it meanwhile
     };
     match bpf::link_detach(link.as_fd()) {
         Ok(()) => Ok(()),
-        // a kernel that only detaches with the last holder: the pin, in most cases
+        // a kernel that detaches only with the last holder, which is the pin in most cases
         Err(e) if e.raw_os_error() == Some(libc::EOPNOTSUPP) => {
             drop(link);
             let pin = rundir::pin_path(&attachment.name);

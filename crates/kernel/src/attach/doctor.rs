@@ -1,4 +1,4 @@
-//! What this kernel can do. Everything is tried, not looked up by version.
+//! Checks what this kernel can do, by trying instead of comparing versions.
 
 use std::collections::BTreeSet;
 use std::fs::{self, OpenOptions};
@@ -19,35 +19,35 @@ use crate::system::{cgroup, sockets};
 /// One thing that Headway needs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Item {
-    /// What it is.
+    /// Its name.
     pub name: &'static str,
-    /// Whether it is there.
+    /// Whether it works.
     pub ok: bool,
-    /// What was found, or why it is not there; one line.
+    /// What was found, or why it does not work; one line.
     pub found: String,
-    /// How to get it, where it is missing.
+    /// How to get it, if it is missing.
     pub remedy: Option<&'static str>,
 }
 
-/// The whole examination.
+/// The results of all checks.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Report {
     /// The kernel's release.
     pub kernel: String,
     /// Whether nothing is missing.
     pub ok: bool,
-    /// Everything that was tried.
+    /// All checks.
     pub items: Vec<Item>,
 }
 
 impl Report {
-    /// What is missing.
+    /// The failed checks.
     pub fn missing(&self) -> impl Iterator<Item = &Item> {
         self.items.iter().filter(|item| !item.ok)
     }
 }
 
-/// What was found, or why it is not there.
+/// What was found, or why the check failed.
 type Found = Result<String, String>;
 
 const AS_ROOT: &str =
@@ -55,7 +55,7 @@ const AS_ROOT: &str =
 const KERNEL_6_4: &str =
     "a kernel of 6.4 or newer with CONFIG_BPF_SYSCALL, CONFIG_BPF_JIT and CONFIG_DEBUG_INFO_BTF";
 
-/// Tries everything.
+/// Runs all checks.
 #[must_use]
 pub fn examine() -> Report {
     load::keep_log();
@@ -220,8 +220,8 @@ fn compiled() -> Found {
     Ok(format!("{} pairs of control and startup", objects.len()))
 }
 
-/// Other network namespaces than the first do not see the setting: there a program that was
-/// loaded tells.
+/// Only the first network namespace sees the setting. In others, a loaded program shows whether it
+/// was compiled.
 fn jit() -> Found {
     let is_on = match fs::read_to_string("/proc/sys/net/core/bpf_jit_enable") {
         Ok(text) => text.trim() != "0",
@@ -240,8 +240,8 @@ fn jit() -> Found {
     }
 }
 
-/// Loads the probe object with only some of its programs, and the maps of
-/// `struct_ops` that need no other.
+/// Loads the probe object with only some of its programs, and with the `struct_ops` maps that need
+/// no other program.
 fn load_probe(programs: &[&str]) -> Result<libbpf_rs::Object, String> {
     let bytes = probe_object()?;
     let mut open = ObjectBuilder::default()
@@ -273,7 +273,7 @@ fn loads(programs: &[&str]) -> Found {
     load_probe(&all.into_iter().collect::<Vec<_>>()).map(|_| "loads".to_owned())
 }
 
-/// Attach by a link, replace, detach: all that attach and detach do.
+/// Attaches by a link, replaces and detaches, as the attach and detach commands do.
 fn struct_ops() -> Found {
     let programs = ["probe_ssthresh", "probe_cong_avoid", "probe_undo_cwnd"];
     let mut objects = [load_probe(&programs)?, load_probe(&programs)?];
@@ -283,13 +283,13 @@ fn struct_ops() -> Found {
     let mut first = first.maps_mut().find(is_control).ok_or(missing)?;
     let mut second = second.maps_mut().find(is_control).ok_or(missing)?;
     let link = match first.attach_struct_ops() {
-        // another doctor is at it
+        // another doctor is checking at the same time
         Err(e) if e.kind() == libbpf_rs::ErrorKind::AlreadyExists => {
             return Ok("attaches".to_owned())
         }
         other => other.map_err(|e| format!("does not attach: {e}"))?,
     };
-    // refused, for the name is taken, but makes the map ready to take its place
+    // refused because the name is taken, but prepares the map for the replacement below
     let _ = second.attach_struct_ops();
     bpf::link_update(link.as_fd(), second.as_fd()).map_err(|e| format!("is not replaced: {e}"))?;
     link.detach()
@@ -324,8 +324,8 @@ fn available(control: &str) -> Found {
     }
 }
 
-/// A window of 100 Mbit/s times 200 ms has to fit between sender and receiver,
-/// whose buffers hold about half as much payload as their size says.
+/// Checks that a window of 100 Mbit/s times 200 ms fits into the buffers of sender and receiver. A
+/// buffer holds about half its size as payload.
 fn buffers() -> Found {
     const BUFFER_BYTES: u64 = 4 << 20;
     let mut found = Vec::new();
@@ -345,7 +345,7 @@ fn buffers() -> Found {
     Ok(found.join(", "))
 }
 
-/// Runs `work` on a thread in a new network namespace, which goes with it.
+/// Runs `work` on a thread in a new network namespace, which is removed with the thread.
 fn in_new_namespace(work: impl FnOnce() -> io::Result<String> + Send) -> Found {
     std::thread::scope(|scope| {
         let thread = scope.spawn(|| {
@@ -362,9 +362,9 @@ fn in_new_namespace(work: impl FnOnce() -> io::Result<String> + Send) -> Found {
     })
 }
 
-/// A Quick-Start router at this thread's loopback.
+/// Attaches a Quick-Start router to this thread's loopback.
 fn device_programs() -> io::Result<String> {
-    /// Of every namespace.
+    /// Its number in every namespace.
     const LOOPBACK: i32 = 1;
     let router = Trial::router("quick-start", 1_000_000, &[]);
     let router = router.map_err(|e| io::Error::other(e.message))?;
@@ -388,7 +388,7 @@ fn tun() -> io::Result<String> {
         .write(true)
         .open("/dev/net/tun")
         .map_err(|e| io::Error::new(e.kind(), format!("/dev/net/tun: {e}")))?;
-    // SAFETY: plain data, for which zero is a value; the kernel reads and writes it.
+    // SAFETY: plain data, for which zero is a valid value; the kernel reads and writes it.
     unsafe {
         let mut request: libc::ifreq = std::mem::zeroed();
         request.ifr_ifru.ifru_flags = (libc::IFF_TUN | libc::IFF_NO_PI) as libc::c_short;
@@ -420,7 +420,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_missing_comes_with_a_remedy() {
+    fn a_failed_check_names_a_remedy() {
         let report = examine();
         for item in &report.items {
             assert_eq!(item.ok, item.remedy.is_none(), "{item:?}");

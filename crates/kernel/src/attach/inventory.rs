@@ -1,5 +1,5 @@
-//! What of Headway is in the kernel, whoever attached it: found by walking the
-//! kernel's maps and links, not by what was noted down.
+//! Everything of Headway in the kernel, whichever process attached it. It is found by walking the
+//! kernel's maps and links, not from records in files.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -22,51 +22,50 @@ const COMMON: &str = "common";
 const DATA: &str = "data";
 /// `BPF_STRUCT_OPS_STATE_*`
 const STATE_IN_USE: u32 = 1;
-/// One of a control's programs.
+/// A program of a control.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Program {
-    /// Its name.
+    /// The program's name.
     pub name: String,
     /// Runs while statistics were on.
     pub runs: u64,
-    /// Time spent in them.
+    /// Time spent in the program.
     pub run_time_ns: u64,
 }
 
 /// A control in the kernel.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Attachment {
-    /// The kernel's name of it.
+    /// The kernel's name for it.
     pub name: String,
     /// The control.
     pub control: String,
     /// The startup.
     pub startup: Option<String>,
-    /// Values of the tunables it was loaded with; those that this build does not
-    /// know are left out.
+    /// Values of the tunables it was loaded with. Tunables unknown to this build are left out.
     pub tunables: BTreeMap<String, u32>,
     /// Id of its map.
     pub map_id: u32,
     /// Id of the link that keeps it attached.
     pub link_id: Option<u32>,
-    /// Whether sockets can choose it. False: detached or replaced, and kept by the
-    /// sockets that were using it.
+    /// Whether sockets can choose it. False: it was detached or replaced, and the sockets that used
+    /// it keep it.
     pub attached: bool,
     /// References that the kernel counts: one for each socket, for each namespace
     /// that has it as default, and for its link.
     pub references: u32,
-    /// What its connections did, by name.
+    /// Counters of its connections, by name.
     pub counters: BTreeMap<String, u64>,
     /// Its programs.
     pub programs: Vec<Program>,
 }
 
-/// Where things are in the kernel's view of a `struct_ops` map's value.
+/// Offsets in the kernel's view of a `struct_ops` map's value.
 struct Layout {
     references: usize,
     state: usize,
     name: usize,
-    /// Each holds a program's id.
+    /// Offsets of the programs' ids.
     programs: Vec<usize>,
 }
 
@@ -113,7 +112,7 @@ fn text_at(bytes: &[u8], offset: usize) -> String {
 fn links() -> io::Result<BTreeMap<u32, u32>> {
     let mut links = BTreeMap::new();
     for id in bpf::link_ids()? {
-        // it may go away while we look
+        // the link may disappear meanwhile
         let info = bpf::link_by_id(id).and_then(|fd| bpf::link_info(fd.as_fd()));
         if let Ok(info) = info {
             if info.kind == bpf::LINK_TYPE_STRUCT_OPS && info.map_id != 0 {
@@ -124,7 +123,7 @@ fn links() -> io::Result<BTreeMap<u32, u32>> {
     Ok(links)
 }
 
-/// Everything of Headway, attached first, by name.
+/// Everything of Headway: attached controls first, then by name.
 ///
 /// # Errors
 /// Lack of privilege.
@@ -182,7 +181,7 @@ pub fn find() -> Result<Vec<Attachment>, Failure> {
         for id in maps {
             read_data_map(id, &mut attachment);
         }
-        // a map that was loaded but never registered is somebody's trial
+        // a map that was loaded but never registered is another process's trial
         if !attachment.name.is_empty() && rundir::is_in_scope(&attachment.name, &scope) {
             found.push(attachment);
         }
@@ -191,7 +190,7 @@ pub fn find() -> Result<Vec<Attachment>, Failure> {
     Ok(found)
 }
 
-/// Takes over what a program's map tells: constants or counters.
+/// Reads constants or counters from a program's map.
 fn read_data_map(id: u32, attachment: &mut Attachment) {
     let Ok(map) = bpf::map_by_id(id) else { return };
     let Ok(info) = bpf::map_info(map.as_fd()) else {
@@ -239,7 +238,7 @@ fn read_data_map(id: u32, attachment: &mut Attachment) {
     }
 }
 
-/// Tunables of a pair as people write them.
+/// Tunables of a pair as users write them.
 #[must_use]
 pub fn shown_tunables(
     control: &str,
@@ -255,7 +254,7 @@ pub fn shown_tunables(
 }
 
 impl Attachment {
-    /// "cubic+hystart", or what an object that does not tell is called.
+    /// "cubic+hystart", or the kernel's name if the object does not contain its algorithms' names.
     #[must_use]
     pub fn pair(&self) -> String {
         if self.control.is_empty() {
@@ -265,13 +264,13 @@ impl Attachment {
         }
     }
 
-    /// Its tunables as people write them: "hystart_detect=both", "after_idle=on".
+    /// The tunables as users write them: "hystart_detect=both", "after_idle=on".
     #[must_use]
     pub fn shown_tunables(&self) -> BTreeMap<String, String> {
         shown_tunables(&self.control, self.startup.as_deref(), &self.tunables)
     }
 
-    /// Runs and time of the programs that run on every ACK: (ACKs, ns per ACK).
+    /// Runs and mean time of the programs that run on every ACK: (ACKs, ns per ACK).
     #[must_use]
     pub fn cost_per_ack(&self) -> Option<(u64, u64)> {
         let on_ack = ["hw_pkts_acked", "hw_cong_avoid", "hw_cong_control"];

@@ -1,4 +1,4 @@
-//! Attaching a control, or putting another in its place.
+//! Attaches a control, or replaces an attached one.
 
 pub mod detach;
 pub mod doctor;
@@ -37,7 +37,7 @@ pub struct Request {
     default_in: Option<Netns>,
 }
 
-/// What was done, or would be.
+/// What was done, or would be done.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Outcome {
     /// The kernel's name.
@@ -46,11 +46,11 @@ pub struct Outcome {
     pub control: &'static str,
     /// The startup.
     pub startup: Option<&'static str>,
-    /// True: it took the place of one of the same name.
+    /// True: it replaced an attached control of the same name.
     pub replaced: bool,
-    /// The tunables that differ from their defaults, and those that do not.
+    /// All tunables, including those at their defaults.
     pub tunables: std::collections::BTreeMap<String, u32>,
-    /// The namespace whose default it is now, and what was the default before.
+    /// The namespace that has it as default now, and the default before.
     pub default_in: Option<DefaultChange>,
 }
 
@@ -59,7 +59,7 @@ pub struct Outcome {
 pub struct DefaultChange {
     /// The namespace.
     pub namespace: String,
-    /// What `detach` puts back.
+    /// The default that `detach` restores.
     pub previous: String,
 }
 
@@ -67,7 +67,7 @@ impl Request {
     /// Checks a choice such as `cubic+hystart` with settings such as `beta=800`.
     ///
     /// # Errors
-    /// What is wrong with it, with the nearest names.
+    /// What is wrong with it, with the nearest known names.
     pub fn new(
         choice: &str,
         settings: &[String],
@@ -93,13 +93,13 @@ impl Request {
         })
     }
 
-    /// The kernel's name of it.
+    /// The kernel's name for it.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Whether this very control is attached under its name, with the same tunables.
+    /// Whether the same control is attached under this name, with the same tunables.
     ///
     /// # Errors
     /// Lack of privilege.
@@ -131,7 +131,7 @@ impl Request {
     /// What [`Self::run`] would do now.
     ///
     /// # Errors
-    /// As of `run`, as far as can be known without doing it.
+    /// As `run`, as far as known in advance.
     pub fn plan(&self) -> Result<Outcome, Failure> {
         self.check()?;
         let replaced = attached_as(&self.name)?.is_some();
@@ -165,15 +165,15 @@ impl Request {
         load::required(&format!("attach {}", self.name))
     }
 
-    /// Attaches for as long as the result is held, with maps of its own: its connections
-    /// hear of nobody's hints, but that each will carry so much.
+    /// Attaches while the result is held, with maps that are not shared. Its connections get no
+    /// hints of other processes, except that each will carry `volume_bytes`.
     ///
     /// # Errors
     /// The kernel refuses, or has a control of that name.
     pub(crate) fn hold(&self, volume_bytes: u64) -> Result<Held, Failure> {
         self.check_loadable()?;
         let mut object = load::load(self.open()?, &self.name)?;
-        // a startup that does not ask has no such map
+        // only startups that request a rate have this map
         if let Some(prefixes) = object.maps().find(|map| map.name() == PREFIXES) {
             hints::write_default(&prefixes, Prefix::ALL, 0, volume_bytes, 0)?;
         }
@@ -187,15 +187,16 @@ impl Request {
         constants::open(self.object, self.object.binding, &self.name, &self.tunables)
     }
 
-    /// Attaches. Killed at any moment, it leaves nothing that detach does not find.
+    /// Attaches the control. If the process is killed at any moment, `detach` finds everything that
+    /// is left.
     ///
     /// # Errors
-    /// The kernel refuses, or somebody else has a control of that name.
+    /// The kernel refuses, or has another program's control of that name.
     pub fn run(&self) -> Result<Outcome, Failure> {
         self.check()?;
         let lock = rundir::lock()?;
         rundir::mount_bpffs(&lock)?;
-        // what cannot be noted is not begun
+        // records the present default first; without a record nothing is attached
         let previous = match &self.default_in {
             Some(netns) => {
                 let previous = previous_default(netns)?;
@@ -205,10 +206,10 @@ impl Request {
             None => None,
         };
         let before = attached_as(&self.name)?;
-        // held, so that it can be put back
+        // hold the map, so that it can be restored
         let map = before.as_ref().and_then(|b| bpf::map_by_id(b.map_id).ok());
         self.carry_out(previous, &lock).inspect_err(|_| {
-            // the first error says more than one of putting back
+            // the first error is more informative than one of restoring
             let _ = self.take_back(before.as_ref(), map.as_ref(), &lock);
         })
     }
@@ -232,7 +233,7 @@ impl Request {
         Ok(self.outcome(replaced, change))
     }
 
-    /// After a failure: what was attached before is again, or nothing is.
+    /// After a failure, restores what was attached before, or detaches.
     fn take_back(
         &self,
         before: Option<&Attachment>,
@@ -255,7 +256,7 @@ impl Request {
         detach::forget_defaults(lock)
     }
 
-    /// Loads and attaches; true if it took another's place.
+    /// Loads and attaches. Returns whether it replaced an attached control.
     fn attach(&self, lock: &Lock) -> Result<bool, Failure> {
         let mut open = self.open()?;
         shared::share_maps(&mut open, lock)?;
@@ -267,7 +268,7 @@ impl Request {
         Ok(replaced)
     }
 
-    /// Lets sockets choose it.
+    /// Makes sockets able to choose it.
     fn register(&self, object: &mut Object) -> Result<bool, Failure> {
         let mut map = struct_ops(object)?;
         let Some(before) = attached_as(&self.name)? else {
@@ -294,14 +295,14 @@ impl Request {
         Ok(true)
     }
 
-    /// The link outlives this process by its pin.
+    /// Pins the link, which then outlives this process.
     fn pin(&self, link: std::os::fd::BorrowedFd<'_>) -> Result<(), Failure> {
         let what = format!("pin the link of {}", self.name);
         let path = rundir::pin_path(&self.name);
         let wanted = bpf::link_info(link).attempt(&what)?.id;
         match bpf::pinned(&path).and_then(|fd| bpf::link_info(fd.as_fd())) {
             Ok(info) if info.id == wanted => return Ok(()),
-            // of a link that is attached no more
+            // a pin of a link that is no longer attached
             Ok(_) => fs::remove_file(&path).attempt(&what)?,
             Err(e) if e.kind() == io::ErrorKind::NotFound => {}
             Err(e) => return Err(e).attempt(&what),
@@ -309,11 +310,11 @@ impl Request {
         bpf::pin(link, &path).attempt(&what)
     }
 
-    /// A namespace whose default was of this name still gives new sockets the
-    /// control that was replaced, until its default is set anew.
+    /// Sets the defaults of namespaces anew. A namespace whose default has this name would still
+    /// give new sockets the replaced control.
     fn renew_defaults(&self) -> Result<(), Failure> {
         for netns in netns::all() {
-            // a namespace may go away while we look
+            // the namespace may disappear meanwhile
             if netns.default_control().is_ok_and(|now| now == self.name) {
                 netns
                     .set_default_control(&self.name)
@@ -324,9 +325,9 @@ impl Request {
     }
 }
 
-/// Fills in a control's map in the kernel, which libbpf does on its way to a link only.
-/// A link of a name that is taken would leave a warning in the kernel's log, so the
-/// attempt ends before the kernel looks at the name: it may open no more descriptors.
+/// Fills in a control's map in the kernel. libbpf does so only while it makes a link. Linking a
+/// name that is taken would log a warning in the kernel, so the attempt must fail before the kernel
+/// looks at the name: a limit of no more descriptors makes it fail.
 fn make_ready(map: &mut MapMut<'_>) -> io::Result<()> {
     // SAFETY: plain data that the kernel reads and writes.
     unsafe {
@@ -341,7 +342,7 @@ fn make_ready(map: &mut MapMut<'_>) -> io::Result<()> {
         if libc::setrlimit(libc::RLIMIT_NOFILE, &none) != 0 {
             return Err(io::Error::last_os_error());
         }
-        // what is wrong with the map, the update of the link will tell
+        // the update of the link reports any error in the map
         drop(map.attach_struct_ops());
         if libc::setrlimit(libc::RLIMIT_NOFILE, &limit) != 0 {
             return Err(io::Error::last_os_error());
@@ -350,9 +351,9 @@ fn make_ready(map: &mut MapMut<'_>) -> io::Result<()> {
     Ok(())
 }
 
-/// A control that goes with the value.
+/// A control that is attached until this value is dropped.
 #[derive(Debug)]
-#[allow(dead_code)] // it is there to be dropped
+#[allow(dead_code)] // detaches when dropped
 pub(crate) struct Held {
     object: Object,
     link: Link,
@@ -369,7 +370,7 @@ fn set_default(name: &str, netns: &Netns) -> String {
     format!("make {name} the default of namespace {}", netns.label)
 }
 
-/// What `detach` has to put back: what was there before the first change.
+/// The default that `detach` has to restore: the one before the first change.
 fn previous_default(netns: &Netns) -> Result<String, Failure> {
     let now = netns.default_control().attempt(format!(
         "read the default congestion control of {}",

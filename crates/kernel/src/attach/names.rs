@@ -1,4 +1,4 @@
-//! What controls are called: in the kernel, and by people.
+//! The names of controls, in the kernel and as users write them.
 
 use std::fs;
 
@@ -10,7 +10,7 @@ use crate::objects::load;
 use crate::objects::{choose, ControlObject};
 use crate::system::rundir;
 
-/// The congestion controls that sockets can choose, whoever's they are.
+/// The congestion controls that sockets can choose, Headway's and others.
 fn available() -> Vec<String> {
     let list = "/proc/sys/net/ipv4/tcp_available_congestion_control";
     let text = fs::read_to_string(list).unwrap_or_default();
@@ -22,9 +22,9 @@ pub(crate) fn is_available(name: &str) -> bool {
     available().iter().any(|other| other == name)
 }
 
-/// The name that people type: the control's, where its startup is its own and the kernel
-/// has none of its own by that name; else with the startup's suffix. A scope's names
-/// begin with it.
+/// The kernel's name for a pair: the control's name if the pair uses the control's own startup and
+/// the kernel has no control of that name except Headway's; otherwise the name with the startup's
+/// suffix. Names in a scope begin with the scope.
 pub(crate) fn default_name(object: &ControlObject) -> Result<String, Failure> {
     let scope = rundir::scope()?;
     let is_own_startup = headway_algorithms::control(object.control)
@@ -43,15 +43,15 @@ pub(crate) fn default_name(object: &ControlObject) -> Result<String, Failure> {
 }
 
 fn is_ours(name: &str) -> bool {
-    // who may not look has nothing attached either
+    // a process without privilege has nothing attached either
     load::missing().is_none() && attached_as(name).is_ok_and(|found| found.is_some())
 }
 
-/// The kernel's name of an attached control, from that or from what people type: `htcp`,
-/// `cubic+hystart`. None: nothing of Headway is attached so.
+/// The kernel's name for an attached control, given that name or what users write: `htcp`,
+/// `cubic+hystart`. None: no such control of Headway is attached.
 ///
 /// # Errors
-/// Several are.
+/// Several controls match.
 pub fn find_name(typed: &str) -> Result<Option<String>, Failure> {
     if load::missing().is_some() {
         return Ok(None);
@@ -66,7 +66,7 @@ pub fn find_name(typed: &str) -> Result<Option<String>, Failure> {
         None => (typed, None),
     };
     if file_of(control).is_some() {
-        // what is in the file today is of no account
+        // only the name counts: the file may have changed since
         let same = |a: &Attachment| startup.is_none_or(|s| a.startup.as_deref() == Some(s));
         attached.retain(|a| a.control == plain(control) && same(a));
     } else {

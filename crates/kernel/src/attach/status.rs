@@ -1,4 +1,4 @@
-//! What is attached and what uses it.
+//! What is attached, and which sockets use it.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -21,33 +21,33 @@ use crate::system::netns;
 use crate::system::rundir;
 use crate::system::sockets;
 
-/// A namespace's part in a control.
+/// The use of a control in a namespace.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Use {
     /// The namespace.
     pub namespace: String,
-    /// Its TCP sockets with this control by name.
+    /// The namespace's TCP sockets with a control of this name.
     pub sockets: u64,
-    /// Whether sockets that choose none get it.
+    /// Whether it is the namespace's default.
     pub is_default: bool,
 }
 
-/// A control with its use.
+/// A control and its use.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Entry {
-    /// What the kernel has.
+    /// The control in the kernel.
     #[serde(flatten)]
     pub attachment: Attachment,
     /// Whether headwayctl's pin keeps it, rather than a process.
     pub pinned: bool,
-    /// Where it is used. Sockets are told apart by the name of their control only:
-    /// this includes those that go on with a replaced one of the same name.
+    /// Where it is used. Sockets are distinguished by the name of their control only, so the counts
+    /// include sockets that keep a replaced control of the same name.
     pub used_in: Vec<Use>,
     /// ACKs and nanoseconds per ACK, while statistics were on.
     pub cost_per_ack: Option<Cost>,
 }
 
-/// What a control costs.
+/// The cost of a control.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Cost {
     /// ACKs measured.
@@ -59,15 +59,15 @@ pub struct Cost {
 /// Everything of Headway in this kernel.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Status {
-    /// Sockets can choose these.
+    /// Controls that sockets can choose.
     pub attached: Vec<Entry>,
-    /// Detached or replaced, but sockets still go on with them.
+    /// Controls that were detached or replaced, but that sockets still use.
     pub lingering: Vec<Attachment>,
     /// Headers of controls that endpoints send.
     pub endpoints: Vec<Endpoint>,
-    /// Devices where headers leave as sockets alone cannot send them.
+    /// Devices at which headers are written that sockets alone cannot send.
     pub headers_out: Vec<HeadersOut>,
-    /// Where socket options are taken from applications.
+    /// Where socket options of applications are accepted.
     pub hints: Vec<Hints>,
     /// Defaults for the peers of a prefix.
     pub hint_defaults: Vec<PrefixDefault>,
@@ -75,13 +75,13 @@ pub struct Status {
     pub quick_start_hosts: Vec<quick_start::Host>,
     /// Routers' algorithms at their devices.
     pub routers: Vec<routers::Router>,
-    /// Devices whose connections may begin with larger windows.
+    /// Devices whose connections may start with larger windows.
     pub first_windows: Vec<FirstWindow>,
-    /// Whether the kernel counts programs' runs (kernel.bpf_stats_enabled).
+    /// Whether the kernel counts runs of programs (kernel.bpf_stats_enabled).
     pub counts_runs: bool,
 }
 
-/// Reads it all. With `measure`, the kernel counts programs' runs for that long first.
+/// Reads the whole status. With `measure`, the kernel first counts runs of programs for this long.
 ///
 /// # Errors
 /// Lack of privilege.
@@ -133,7 +133,7 @@ pub fn status(measure: Option<Duration>) -> Result<Status, Failure> {
 fn all_uses() -> BTreeMap<String, Vec<Use>> {
     let mut uses: BTreeMap<String, Vec<Use>> = BTreeMap::new();
     for netns in netns::all() {
-        // a namespace may go away while we look
+        // the namespace may disappear meanwhile
         let Ok(mut counts) = netns.inside(sockets::count_by_control) else {
             continue;
         };
@@ -151,7 +151,7 @@ fn all_uses() -> BTreeMap<String, Vec<Use>> {
 }
 
 impl Status {
-    /// Whether there is nothing of Headway in this kernel.
+    /// Whether nothing of Headway is in this kernel.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.attached.is_empty()
@@ -166,7 +166,7 @@ impl Status {
 }
 
 impl Entry {
-    /// All its sockets.
+    /// Number of sockets in all namespaces.
     #[must_use]
     pub fn sockets(&self) -> u64 {
         self.used_in.iter().map(|u| u.sockets).sum()

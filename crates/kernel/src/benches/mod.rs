@@ -1,4 +1,4 @@
-//! What a mechanism costs and brings, measured on this machine.
+//! The cost and the benefit of a mechanism, measured on this machine.
 
 pub mod forwarding;
 pub mod receive_window;

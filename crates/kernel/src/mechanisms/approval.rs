@@ -1,16 +1,16 @@
-//! Why a router granted less of a rate than was asked for: the tightest of the bounds that
-//! algorithms/router/quick_start.c knows, of what it tells and how it was set up.
+//! Why a router granted less than the requested rate: the tightest bound of
+//! algorithms/router/quick_start.c, found from the router's events and its settings.
 
 use std::collections::BTreeMap;
 
 use headway_algorithms::quick_start::{code_down, rate_bytes_per_s};
 use headway_algorithms::TunableInfo;
 
-/// The algorithm that tells of requests.
+/// The algorithm whose events report requests.
 pub(super) const ALGORITHM: &str = "quick-start";
 
-/// Why less was granted than was asked for; none: nothing less was, or another router did
-/// it. `told` and `tunables` have the names that the algorithm declares.
+/// Why less was granted than requested. None: the request was granted in full, or another router
+/// reduced it. The keys of `told` and `tunables` are the names that the algorithm declares.
 pub(super) fn reason(
     told: &BTreeMap<String, u64>,
     tunables: &[(&TunableInfo, u32)],
@@ -57,7 +57,7 @@ pub(super) fn reason(
     Some(if most_bps <= left_bps {
         format!("max_code allows {} Mbit/s", mbit(most_bps))
     } else if left_bps == given_bps {
-        format!("{} Mbit/s are all that is given out", mbit(given_bps))
+        format!("the threshold allows {} Mbit/s in total", mbit(given_bps))
     } else if left_bps == unused_bps {
         format!(
             "a load of {:.3} Mbit/s leaves {:.3} of {}",
@@ -80,7 +80,8 @@ pub(super) fn reason(
 mod tests {
     use super::*;
 
-    /// Codes, what was limited, and bit/s; what differs from the defaults.
+    /// An event with these codes, limit and rates in bit/s; `changed` are tunables that differ from
+    /// their defaults.
     fn told(
         codes: (u64, u64),
         limited: bool,
@@ -107,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn a_router_says_which_bound_a_request_met() {
+    fn the_bound_that_limited_a_request_is_named() {
         assert_eq!(told((4, 4), false, (0, 0), &[]), None);
         let says = |reason: Option<String>, word: &str| {
             let reason = reason.unwrap();
@@ -115,9 +116,15 @@ mod tests {
         };
         let most = [("max_requests", 100)];
         says(told((4, 0), true, (0, 0), &most), "more than 100 requests");
-        says(told((8, 7), false, (0, 0), &[]), "10 Mbit/s are all");
+        says(
+            told((8, 7), false, (0, 0), &[]),
+            "allows 10 Mbit/s in total",
+        );
         let other = [("capacity_kbps", 20_000)];
-        says(told((9, 8), false, (0, 0), &other), "20 Mbit/s are all");
+        says(
+            told((9, 8), false, (0, 0), &other),
+            "allows 20 Mbit/s in total",
+        );
         says(
             told((7, 5), false, (8_000_000, 0), &[]),
             "a load of 8.000 Mbit/s leaves 2.000",

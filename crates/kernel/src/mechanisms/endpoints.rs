@@ -1,6 +1,6 @@
-//! Headers at endpoints (`algorithms/port/bpf/endpoint.h`): the programs beside a control
-//! that owns one, for all sockets of the machine's cgroup. They come and go with their
-//! control.
+//! Headers at endpoints (`algorithms/port/bpf/endpoint.h`): the programs that a control with a
+//! header needs, for all sockets of the machine's cgroup. They are attached and detached together
+//! with their control.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -21,7 +21,7 @@ use crate::system::clock::now_ns;
 use crate::system::rundir::Lock;
 
 const PROGRAM: &str = "hw_endpoint";
-/// Beside it, where the header is in the ECN bits.
+/// The second program of a header in the ECN bits.
 const READER: &str = "hw_bits_in";
 const COUNTERS: &str = "hw_carried_cnt";
 const LAST: &str = "hw_carried_last";
@@ -29,55 +29,55 @@ const LAST: &str = "hw_carried_last";
 /// A header that endpoints send and answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Endpoint {
-    /// The kernel's name of the control that it is there for.
+    /// The kernel's name for the control that needs it.
     pub control: String,
-    /// The header; null: a control that this build does not have.
+    /// The header; null: this build does not have the control.
     pub header: Option<&'static str>,
-    /// It is in the ECN bits, which are written at devices (see [`super::headers_out`]).
+    /// The header is in the ECN bits, which are written at devices (see [`super::headers_out`]).
     pub needs_device: bool,
-    /// The cgroup whose sockets take part.
+    /// The cgroup whose sockets send and answer the header.
     pub cgroup: String,
     /// Whether headwayctl's pin keeps it, rather than a process.
     pub pinned: bool,
     /// What happened, by name.
     pub counters: BTreeMap<String, u64>,
-    /// What came back last, to any of the sockets; null: nothing has.
+    /// The last answer that any of the sockets received; null: none yet.
     pub feedback: Option<Feedback>,
 }
 
-/// An answer that a control was told of.
+/// An answer that was passed to a control.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Feedback {
-    /// How long ago, ms.
+    /// Age of the answer, ms.
     pub age_ms: u64,
-    /// The answer's fields, by the names that it declares.
+    /// The answer's fields, by the names that the header declares.
     pub values: BTreeMap<String, i64>,
 }
 
-/// Headers without an answer that say something.
+/// So many headers without an answer are worth a remark.
 const SILENCE: u64 = 100;
 
 impl Endpoint {
-    /// What the counters say of the path, in words.
+    /// Remarks on the path, derived from the counters.
     #[must_use]
     pub fn remarks(&self) -> Vec<String> {
         let n = |name: &str| self.counters.get(name).copied().unwrap_or(0);
         let mut remarks = Vec::new();
         if n("sent") >= SILENCE && n("fed_back") == 0 {
             remarks.push(
-                "no answer came back: it is taken off on the way, or the receivers do not take part"
+                "no answer came back: the path removes the header, or the receivers ignore it"
                     .to_owned(),
             );
         }
         match n("alone") {
             0 => {}
             n => remarks.push(format!(
-                "{n} of its connections go by losses: no router on the path answers, or the header is \
-                 taken off"
+                "{n} of its connections react to losses only: no router on the path answers, or \
+                 the path removes the header"
             )),
         }
         if n("ecn_agreed") > 0 {
-            remarks.push("some connections have agreed on ECN, and go without it".to_owned());
+            remarks.push("some connections negotiated ECN and do not use the header".to_owned());
         }
         remarks
     }
@@ -90,24 +90,24 @@ fn header_of(control: &str) -> Option<&'static HeaderInfo> {
         .header_at_sockets()
 }
 
-/// The cgroup whose sockets send it: the machine's.
+/// The cgroup whose sockets send the header: the machine's root cgroup.
 fn cgroup_for(header: &HeaderInfo) -> Result<PathBuf, Failure> {
     cgroup::root(&format!("send the header {}", header.name))
 }
 
-/// Whether it is a program beside a control.
+/// Whether this is one of the programs that belong to a control.
 #[must_use]
 pub fn is_ours(hook: &Hook) -> bool {
     [PROGRAM, READER].contains(&hook.program.as_str())
 }
 
-/// The kernel's name of the control that a program is there for.
+/// The kernel's name for the control that a program belongs to.
 #[must_use]
 pub fn control_of(hook: &Hook) -> String {
     hook.text("hw_attached_name")
 }
 
-/// The programs beside a control; of a command that was killed, perhaps more than it has.
+/// The programs of a control. If a command was killed, there may be more than the control needs.
 ///
 /// # Errors
 /// Lack of privilege.
@@ -117,10 +117,10 @@ pub fn beside(name: &str) -> Result<Vec<Hook>, Failure> {
     Ok(found)
 }
 
-/// Refuses a second control with the same header: packets would carry it twice.
+/// Refuses a second control with the same header, because packets would carry the header twice.
 ///
 /// # Errors
-/// There is one; no cgroup2.
+/// Such a control is attached; no cgroup2.
 pub fn check(control: &str, name: &str) -> Result<(), Failure> {
     let Some(header) = header_of(control) else {
         return Ok(());
@@ -139,7 +139,7 @@ pub fn check(control: &str, name: &str) -> Result<(), Failure> {
     }
 }
 
-/// Says in the object of a control where its program will be, if it has one.
+/// Writes to a control's object where its program will be attached, if it has one.
 ///
 /// # Errors
 /// No cgroup2 is mounted.
@@ -151,7 +151,7 @@ pub fn describe(open: &mut OpenObject, control: &str) -> Result<(), Failure> {
     hooks::set_place(open, &root.display().to_string())
 }
 
-/// Attaches a loaded control's programs, if it has any, in the place of those in `before`.
+/// Attaches the programs of a loaded control, if it has any, and detaches those in `before`.
 ///
 /// # Errors
 /// The kernel refuses.
@@ -174,7 +174,7 @@ pub fn attach(object: &Object, control: &str, before: &[Hook], lock: &Lock) -> R
     before.iter().try_for_each(|hook| hook.detach(lock))
 }
 
-/// `struct hw_carried_last`: a time, and the fields of an answer to such a header.
+/// Reads `struct hw_carried_last`: a time, and the fields of an answer to the header.
 fn feedback(hook: &Hook, of: &Sent) -> Option<Feedback> {
     let (map, info) = hook.map(LAST)?;
     let raw = bpf::first_element(map.as_fd(), info.value_bytes as usize).ok()?;
@@ -204,7 +204,7 @@ fn feedback(hook: &Hook, of: &Sent) -> Option<Feedback> {
     })
 }
 
-/// All of them.
+/// All headers that endpoints send.
 ///
 /// # Errors
 /// Lack of privilege.

@@ -1,6 +1,6 @@
-//! What of controls' headers sockets cannot send by themselves, at the devices that packets
-//! leave a host by (`algorithms/kernel/headers_out.bpf.c`): codepoints in the two ECN bits, and
-//! answers in ACKs that are full of SACK blocks.
+//! Parts of controls' headers that sockets alone cannot send. They are written at the devices
+//! through which packets leave a host (`algorithms/kernel/headers_out.bpf.c`): codepoints in the
+//! two ECN bits, and answers in ACKs that are full of SACK blocks.
 
 use std::collections::BTreeMap;
 
@@ -18,12 +18,12 @@ use crate::system::rundir;
 const PROGRAM: &str = "hw_headers_out";
 const COUNTERS: &str = "hw_headers_cnt";
 
-/// A device where that is done.
+/// A device at which headers are written.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct HeadersOut {
     /// Namespace and device.
     pub place: String,
-    /// Whether the device has gone.
+    /// Whether the device no longer exists.
     pub gone: bool,
     /// What happened, by name.
     pub counters: BTreeMap<String, u64>,
@@ -33,12 +33,12 @@ fn is_ours(hook: &Hook) -> bool {
     hook.program == PROGRAM
 }
 
-/// Begins it. `dry_run`: only checks that it could.
+/// Starts to write headers at a device. `dry_run`: only checks that it could.
 ///
 /// # Errors
-/// The kernel refuses: devices have links for programs since Linux 6.6.
+/// The kernel refuses; programs at devices need Linux 6.6.
 pub fn attach(device: &Device, dry_run: bool) -> Result<(), Failure> {
-    load::required("let headers out")?;
+    load::required("write headers at a device")?;
     rundir::enter()?;
     if dry_run {
         return Ok(());
@@ -55,11 +55,11 @@ pub fn attach(device: &Device, dry_run: bool) -> Result<(), Failure> {
     shared::share_maps(&mut open, &lock)?;
     device.describe_to(&mut open)?;
     let object = load::load(open, "the program of headers")?;
-    // a router at the same device is to see what is written
+    // runs first, so that a router at the same device sees what it writes
     device.attach(&object, PROGRAM, Point::EgressFirst, &lock)
 }
 
-/// Where it is done.
+/// The devices at which headers are written.
 ///
 /// # Errors
 /// Lack of privilege.

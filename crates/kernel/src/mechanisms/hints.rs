@@ -1,6 +1,5 @@
-//! The application interface: socket options that a cgroup's processes may use, and
-//! defaults for the peers of a prefix. `algorithms/port/bpf/app.h` says how the stack
-//! reads both.
+//! The application interface: socket options that a cgroup's processes may use, and defaults for
+//! the peers of a prefix. `algorithms/port/bpf/app.h` describes how the stack reads both.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -30,7 +29,7 @@ const PROGRAMS: [(&str, Point); 2] = [
 ];
 /// The program of algorithms/kernel/writes.bpf.c.
 const WRITES: &str = "hw_hints_write";
-/// What it is attached to, as type information calls it.
+/// The tracepoint that it is attached to, by its name in BTF.
 const WRITES_TRACEPOINT: &str = "btf_trace_tcp_sendmsg_locked";
 /// The options, in the order of their numbers (include/headway.h).
 const OPTIONS: [&str; 5] = [
@@ -40,32 +39,32 @@ const OPTIONS: [&str; 5] = [
     "data_volume",
     "deadline",
 ];
-/// What connections to a prefix do that say nothing (algorithms/port/bpf/app.h).
+/// Defaults for connections to a prefix that set no options themselves (algorithms/port/bpf/app.h).
 pub(crate) const PREFIXES: &str = "hw_prefixes";
 /// The application types, in the order of their numbers.
 pub const TYPES: [&str; 3] = ["standard", "responsive", "lowpriority"];
 
-/// The socket options, where they are taken.
+/// A cgroup from whose processes socket options are accepted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Hints {
     /// The cgroup whose processes may use them.
     pub cgroup: String,
     /// Whether headwayctl's pins keep them.
     pub pinned: bool,
-    /// Whether startups are told of all of a large write.
+    /// Whether startups learn the full size of a large write.
     pub sees_writes: bool,
-    /// How often each option was set; "refused" and "read" beside them.
+    /// How often each option was set, and in addition "refused" and "read".
     pub counters: BTreeMap<String, u64>,
 }
 
-/// What connections to a prefix do that say nothing themselves.
+/// The defaults of connections to a prefix that set no options themselves.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct PrefixDefault {
     /// "default" for all addresses.
     pub prefix: String,
     /// Initial rate, bit/s.
     pub rate_bps: u64,
-    /// What its connections carry as a rule; null: not known.
+    /// Usual volume of a connection; null: unknown.
     pub volume_bytes: Option<u64>,
     /// One of [`TYPES`].
     pub application_type: &'static str,
@@ -76,12 +75,11 @@ fn check() -> Result<(), Failure> {
     rundir::enter()
 }
 
-/// Takes the socket options from all processes of a cgroup and of those below it;
-/// None: of the machine. Where they were taken before, they are no more. `dry_run`: only
-/// says where it would be.
+/// Accepts the socket options from all processes of a cgroup and its descendants; None: of the
+/// machine. An earlier attachment is detached. `dry_run`: only returns the place.
 ///
 /// # Errors
-/// There is no such cgroup, or the kernel refuses.
+/// The cgroup does not exist, or the kernel refuses.
 pub fn attach(cgroup: Option<&Path>, dry_run: bool) -> Result<String, Failure> {
     check()?;
     let cgroup = match cgroup {
@@ -126,12 +124,12 @@ pub fn attach(cgroup: Option<&Path>, dry_run: bool) -> Result<String, Failure> {
     Ok(place)
 }
 
-/// Whether this kernel has the tracepoint; since Linux 6.16.
+/// Whether this kernel has the tracepoint (since Linux 6.16).
 fn kernel_tells_of_writes() -> bool {
     Btf::of_kernel().is_some_and(|btf| btf.has_typedef(WRITES_TRACEPOINT))
 }
 
-/// Lets the startups know of all of a large write.
+/// Passes the full size of large writes to the startups.
 fn attach_writes(place: &str, lock: &Lock) -> Result<(), Failure> {
     let mut open = load::open(writes_object(), "hw_writes", "writes")?;
     hooks::set_place(&mut open, place)?;
@@ -151,20 +149,20 @@ fn attached() -> Result<Vec<Hook>, Failure> {
     Ok(hooks)
 }
 
-/// What `detach` ended, or would.
+/// What `detach` removed, or would remove.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ended {
-    /// The cgroups from whose processes options were taken.
+    /// The cgroups from whose processes options were accepted.
     pub places: Vec<String>,
     /// The prefixes that had defaults.
     pub defaults: Vec<String>,
 }
 
-/// Takes them no more, and forgets the defaults of prefixes unless they are to be kept.
-/// `dry_run`: only says what would end.
+/// Stops accepting options, and removes the defaults of prefixes unless they are to be kept.
+/// `dry_run`: only reports what would be removed.
 ///
 /// # Errors
-/// There is nothing to end; the kernel refuses.
+/// Nothing is attached and no prefix has a default; the kernel refuses.
 pub fn detach(keep_defaults: bool, dry_run: bool) -> Result<Ended, Failure> {
     check()?;
     let hooks = attached()?;
@@ -188,13 +186,13 @@ pub fn detach(keep_defaults: bool, dry_run: bool) -> Result<Ended, Failure> {
     }
     for prefix in &ended.defaults {
         if let (Some(map), Ok(prefix)) = (shared::map(PREFIXES), Prefix::parse(prefix)) {
-            let _ = map.delete(&prefix.to_bytes()); // another command may have been first
+            let _ = map.delete(&prefix.to_bytes()); // another command may have removed it
         }
     }
     Ok(ended)
 }
 
-/// Where the socket options are taken, and how often each was used.
+/// Where socket options are accepted, and how often each was used.
 ///
 /// # Errors
 /// Lack of privilege.
@@ -221,8 +219,8 @@ pub fn status() -> Result<Vec<Hints>, Failure> {
         .collect())
 }
 
-/// Sets the default of a prefix; it holds at once, also for what runs already and
-/// has not yet connected. `dry_run`: only checks that it could.
+/// Sets the default of a prefix. It takes effect at once, also for running processes that have not
+/// connected yet. `dry_run`: only checks that it could.
 ///
 /// # Errors
 /// Lack of privilege, or too many prefixes.
@@ -243,11 +241,11 @@ pub fn set_default(
         make_maps(&lock)?;
     }
     let map = shared::map(PREFIXES)
-        .ok_or_else(|| Failure::failed("the map of prefixes went away; try again"))?;
+        .ok_or_else(|| Failure::failed("the map of prefixes has disappeared; try again"))?;
     write_default(&map, prefix, rate_bps, volume_bytes, kind)
 }
 
-/// Sets it in a map of prefixes.
+/// Writes a default to a map of prefixes.
 pub(crate) fn write_default(
     map: &impl MapCore,
     prefix: Prefix,
@@ -265,17 +263,17 @@ pub(crate) fn write_default(
         .map_err(|e| Failure::failed(format!("cannot set the default of {prefix}: {e}")))
 }
 
-/// Loads the object for its maps, which stay by their pins; nothing is attached.
+/// Loads the object for its maps, which stay because they are pinned. Nothing is attached.
 fn make_maps(lock: &Lock) -> Result<(), Failure> {
     let mut open = load::open(hints_object(), "hw_hints", "hints")?;
     shared::share_maps(&mut open, lock)?;
     load::load(open, "the map of prefixes").map(drop)
 }
 
-/// Forgets the default of a prefix. `dry_run`: only checks that it has one.
+/// Removes the default of a prefix. `dry_run`: only checks that the prefix has one.
 ///
 /// # Errors
-/// It has none.
+/// The prefix has no default.
 pub fn unset_default(prefix: Prefix, dry_run: bool) -> Result<(), Failure> {
     check()?;
     let key = prefix.to_bytes();

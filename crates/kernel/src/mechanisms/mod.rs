@@ -1,5 +1,5 @@
-//! What programs in the kernel do for hosts and routers: one file for each, with how it
-//! is attached, what it counts, and how it is taken away.
+//! What programs in the kernel do for hosts and routers. Each file attaches one mechanism, reads
+//! its counters and detaches it.
 
 mod approval;
 pub(crate) mod endpoints;

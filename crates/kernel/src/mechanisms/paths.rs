@@ -1,5 +1,5 @@
-//! What the fast-startup manager remembers of the paths to destinations
-//! (`algorithms/port/bpf/paths.h`): whether it does, for how long, and what.
+//! The paths to destinations that the fast-startup manager remembers
+//! (`algorithms/port/bpf/paths.h`), and for how long it does.
 
 use libbpf_rs::{MapCore as _, MapFlags};
 use serde::Serialize;
@@ -19,27 +19,27 @@ pub struct SavedPath {
     pub destination: String,
     /// Inode of the namespace from which it was reached.
     pub netns: u32,
-    /// What was delivered in one smallest round trip.
+    /// Packets delivered in one smallest round trip.
     pub cwnd_pkts: u32,
-    /// The smallest round trip; null: a connection uses what is saved.
+    /// The smallest round trip; null: a connection is using the saved path.
     pub min_rtt_us: Option<u32>,
-    /// The rate that both make, payload; null with `min_rtt_us`.
+    /// The rate that follows from both, payload; null with `min_rtt_us`.
     pub rate_bps: Option<u64>,
-    /// Since it was saved.
+    /// Time since the path was saved.
     pub age_s: u64,
 }
 
-/// All that is remembered.
+/// All remembered paths.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Memory {
-    /// How long it is good for; null: nothing is remembered.
+    /// How long a path is valid; null: paths are not remembered.
     pub lifetime_s: Option<u64>,
-    /// The destinations, what has expired left out.
+    /// The destinations without expired ones.
     pub paths: Vec<SavedPath>,
 }
 
-/// Remembers paths for so long; 0: forgets all and remembers nothing. `dry_run`: only
-/// checks that it could.
+/// Remembers paths for this time; 0: forgets all and stops remembering. `dry_run`: only checks that
+/// it could.
 ///
 /// # Errors
 /// Lack of privilege.
@@ -55,7 +55,7 @@ pub fn remember(lifetime_ns: u64, dry_run: bool) -> Result<(), Failure> {
         quick_start::make_maps(&lock)?;
     }
     let map = shared::map("hw_manager")
-        .ok_or_else(|| Failure::failed("the memory of paths went away; try again"))?;
+        .ok_or_else(|| Failure::failed("the memory of paths has disappeared; try again"))?;
     map.update(
         &0u32.to_ne_bytes(),
         &lifetime_ns.to_ne_bytes(),
@@ -72,7 +72,7 @@ pub fn remember(lifetime_ns: u64, dry_run: bool) -> Result<(), Failure> {
     Ok(())
 }
 
-/// `struct hw_path_key` and `struct hw_path`, unless it has expired.
+/// Reads `struct hw_path_key` and `struct hw_path`; none if the path has expired.
 fn saved_path(key: &[u8], value: &[u8], lifetime_ns: u64) -> Option<SavedPath> {
     let (key, path) = (PathKey::read(key)?, Path::read(value)?);
     let address = key.peer.ipv6();
@@ -92,7 +92,7 @@ fn saved_path(key: &[u8], value: &[u8], lifetime_ns: u64) -> Option<SavedPath> {
     })
 }
 
-/// What is remembered now.
+/// The paths remembered now.
 #[must_use]
 pub fn memory() -> Memory {
     let lifetime_ns = shared::map("hw_manager")

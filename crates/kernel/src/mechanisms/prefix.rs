@@ -1,11 +1,11 @@
-//! Addresses that begin alike: whose connections a default of hints is for.
+//! Address prefixes, to which defaults of hints apply.
 
 use std::net::{IpAddr, Ipv6Addr};
 
 use crate::error::Failure;
 use crate::mirror::{self, Plain as _};
 
-/// Addresses that begin alike.
+/// An address prefix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Prefix {
     address: Ipv6Addr,
@@ -18,10 +18,10 @@ impl Prefix {
         bits: 0,
     };
 
-    /// Reads `10.0.0.0/8`, `2001:db8::/32`, an address, or `default`.
+    /// Parses `10.0.0.0/8`, `2001:db8::/32`, an address, or `default`.
     ///
     /// # Errors
-    /// It is none of these, or has bits beyond its length.
+    /// The text is none of these, or the address has bits beyond the prefix's length.
     pub fn parse(text: &str) -> Result<Self, Failure> {
         let bad = |what: &str| {
             Failure::bad_input(format!(
@@ -59,7 +59,7 @@ impl Prefix {
         Ok(Self { address, bits })
     }
 
-    /// `struct hw_prefix` of algorithms/port/bpf/app.h.
+    /// The prefix as `struct hw_prefix` of algorithms/port/bpf/app.h.
     pub(crate) fn to_bytes(self) -> [u8; 20] {
         let octets = self.address.octets();
         let word = |i: usize| [octets[i], octets[i + 1], octets[i + 2], octets[i + 3]];
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_prefix_is_refused_in_a_line() {
+    fn an_invalid_prefix_is_refused_in_a_line() {
         for text in [
             "",
             "10.0.0.0/33",

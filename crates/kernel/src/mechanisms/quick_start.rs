@@ -1,5 +1,5 @@
-//! Quick-Start (RFC 4782) in the live kernel: a host's side of it at a device, and
-//! which congestion controls ask for rates.
+//! Quick-Start (RFC 4782) in the running kernel: a host's part at a device, and the congestion
+//! controls that request rates.
 
 use std::collections::BTreeMap;
 
@@ -19,30 +19,30 @@ use crate::system::rundir::{self, Lock};
 
 /// The programs of algorithms/kernel/qs_host.bpf.c.
 const PROGRAMS: [(&str, Point); 2] = [("hw_qs_in", Point::Ingress), ("hw_qs_out", Point::Egress)];
-/// The startup whose pairs ask.
+/// The startup whose pairs request rates.
 const STARTUP: &str = "quick-start";
 
-/// A host's side at a device.
+/// A host's part at a device.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Host {
     /// Namespace and device.
     pub place: String,
-    /// False: only one of its two programs is there, or its device has gone.
+    /// False: only one of the two programs is attached, or the device no longer exists.
     pub complete: bool,
     /// What happened, by name.
     pub counters: BTreeMap<String, u64>,
-    /// What of it says that the path does not take part; one line each.
+    /// Signs that the path does not take part, one line each.
     pub remarks: Vec<String>,
-    /// Its last requests and what became of them, the latest first.
+    /// The last requests and their outcomes, latest first.
     pub recent: Vec<Recent>,
 }
 
-/// Lets the host behind a device take part: its congestion controls of the startup
-/// quick-start ask, and its TCP answers the requests of others up to a rate code.
-/// `dry_run`: only checks that it could.
+/// Makes the host behind a device take part: its congestion controls with the startup quick-start
+/// send requests, and its TCP answers the requests of others up to a rate code. `dry_run`: only
+/// checks that it could.
 ///
 /// # Errors
-/// The kernel refuses: devices have links for programs since Linux 6.6.
+/// The kernel refuses; programs at devices need Linux 6.6.
 pub fn attach_host(device: &Device, willing_code: u32, dry_run: bool) -> Result<(), Failure> {
     load::required("take part in Quick-Start")?;
     rundir::enter()?;
@@ -105,7 +105,7 @@ pub fn hosts() -> Result<Vec<Host>, Failure> {
         .collect())
 }
 
-/// What failures mean.
+/// Explains the counters of failures.
 fn remarks(counters: &BTreeMap<String, u64>) -> Vec<String> {
     let meanings = [
         ("refused", "refused by a router or the receiver"),
@@ -121,7 +121,7 @@ fn remarks(counters: &BTreeMap<String, u64>) -> Vec<String> {
             "ttl_differs",
             "not seen by a router on the path, which does not take part",
         ),
-        ("nonce_forged", "answered with a rate that nobody approved"),
+        ("nonce_forged", "answered with a rate that was not approved"),
         ("inflated", "answered with more than was asked for"),
         ("no_room", "or other options did not fit their packets"),
     ];
@@ -144,8 +144,8 @@ fn key(name: &str) -> [u8; size_of::<QsAskerName>()] {
     key
 }
 
-/// Notes that a congestion control of that name asks, if its startup is Quick-Start;
-/// else that it does not.
+/// Records whether a congestion control of that name requests rates, which it does if its startup
+/// is Quick-Start.
 ///
 /// # Errors
 /// The map is full.
@@ -163,7 +163,7 @@ pub fn note_asker(
         make_maps(lock)?;
     }
     let map = shared::map("hw_qs_askers")
-        .ok_or_else(|| Failure::failed("the map of controls went away; try again"))?;
+        .ok_or_else(|| Failure::failed("the map of controls has disappeared; try again"))?;
     let mut asker = QsAsker::default();
     for (place, (_, number)) in asker.tun.iter_mut().zip(tunables) {
         *place = *number;
@@ -172,14 +172,14 @@ pub fn note_asker(
         .map_err(|e| Failure::failed(format!("cannot note that {name} asks for rates: {e}")))
 }
 
-/// Forgets it.
+/// Removes the record of a congestion control.
 pub fn forget_asker(name: &str, _lock: &Lock) {
     if let Some(map) = shared::map("hw_qs_askers") {
-        let _ = map.delete(&key(name)); // it may never have been one
+        let _ = map.delete(&key(name)); // there may be no record
     }
 }
 
-/// Loads the object for its maps, which stay by their pins; nothing is attached.
+/// Loads the object for its maps, which stay because they are pinned. Nothing is attached.
 pub(crate) fn make_maps(lock: &Lock) -> Result<(), Failure> {
     let mut open = load::open(quick_start_host_object(), "hw_qs_host", "Quick-Start")?;
     shared::share_maps(&mut open, lock)?;

@@ -1,4 +1,4 @@
-//! The last requests of Quick-Start that a host sent, and what became of them
+//! The last Quick-Start requests that a host sent, and their outcomes
 //! (algorithms/port/bpf/recent.h).
 
 use std::net::{Ipv4Addr, SocketAddrV4};
@@ -20,24 +20,24 @@ const FAILURES: [&str; 7] = [
     "not answered",
     "lost",
     "not seen by a router on the path",
-    "answered with a rate that nobody approved",
+    "answered with a rate that was not approved",
     "answered with more than was asked for",
 ];
 
-/// A request and what became of it.
+/// A request and its outcome.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Recent {
-    /// Time since then, ms.
+    /// Age of the entry, ms.
     pub age_ms: u64,
-    /// Who asked.
+    /// The requesting socket.
     pub sender: String,
-    /// Whom it wants to send to.
+    /// The receiver of the data.
     pub peer: String,
-    /// The rate asked for, bit/s.
+    /// The requested rate, bit/s.
     pub asked_bps: u64,
     /// The rate granted, bit/s; 0: none.
     pub granted_bps: u64,
-    /// What else became of it; null: it was granted, or is still awaited.
+    /// Why it was not granted; null: it was granted, or the response is awaited.
     pub reason: Option<String>,
 }
 
@@ -81,14 +81,14 @@ fn entries(value: &[u8]) -> Vec<Entry> {
 
 fn read(hook: &Hook) -> Vec<Entry> {
     let Some((map, info)) = hook.map(MAP) else {
-        return Vec::new(); // of an older headwayctl
+        return Vec::new(); // written by an older headwayctl
     };
     bpf::first_element(map.as_fd(), info.value_bytes as usize)
         .map(|value| entries(&value))
         .unwrap_or_default()
 }
 
-/// What became of a host's last requests, the latest first.
+/// The outcomes of a host's last requests, latest first.
 #[must_use]
 pub fn of_host(hook: &Hook) -> Vec<Recent> {
     let told = read(hook).into_iter().map(|entry| {
@@ -106,7 +106,7 @@ pub fn of_host(hook: &Hook) -> Vec<Recent> {
 mod tests {
     use super::*;
 
-    /// Of these codes.
+    /// An entry with these codes.
     fn raw(asked: u8, granted: u8, failure: u8) -> Vec<u8> {
         let mut raw = u64::try_from(now_ns()).unwrap().to_ne_bytes().to_vec();
         raw.extend([10, 78, 0, 1, 10, 77, 0, 1]);

@@ -1,4 +1,4 @@
-//! A router's or host's program, packet by packet, without a device: what a test runs
+//! Runs a router's or host's program on single packets without a device, for tests
 //! (`BPF_PROG_TEST_RUN`).
 
 use std::io;
@@ -12,12 +12,12 @@ use crate::objects::hooks;
 use crate::objects::load;
 use crate::objects::quick_start_host_object;
 
-/// What the kernel puts before a test's packet.
+/// Bytes of the Ethernet header before a test's packet.
 pub const ETHERNET_BYTES: usize = 14;
-/// Room for what a program may add.
+/// Room for bytes that a program may add.
 const SPARE_BYTES: usize = 64;
 
-/// `struct __sk_buff`, and where it says by which device a packet came.
+/// `struct __sk_buff`, and the position of the device by which a packet came.
 const CONTEXT_WORDS: usize = 32;
 const INGRESS_WORD: usize = 9;
 
@@ -38,10 +38,10 @@ fn open(bytes: Result<&'static [u8], &'static str>) -> Result<OpenObject, Failur
 }
 
 impl Trial {
-    /// A router's algorithm with settings such as `("capacity_kbps", "10000")`.
+    /// Loads a router's algorithm with settings such as `("capacity_kbps", "10000")`.
     ///
     /// # Errors
-    /// Settings that are wrong; a kernel that refuses.
+    /// Invalid settings, or the kernel refuses the program.
     pub fn router(
         name: &str,
         rate_bps: u64,
@@ -52,11 +52,11 @@ impl Trial {
         Self::router_of(object.bytes, &tunables, rate_bps)
     }
 
-    /// A router's program by its object (algorithms/port/bpf/router.h), with its tunables in
-    /// declared order.
+    /// Loads a router's program from its object (algorithms/port/bpf/router.h), with its tunables
+    /// in declared order.
     ///
     /// # Errors
-    /// No such program; a kernel that refuses.
+    /// The object has no such program, or the kernel refuses it.
     pub fn router_of(
         bytes: &'static [u8],
         tunables: &[u32],
@@ -68,25 +68,25 @@ impl Trial {
         Ok(Self { object })
     }
 
-    /// A host's side, with maps of its own.
+    /// Loads a host's programs with maps that are not shared.
     ///
     /// # Errors
-    /// A kernel that refuses.
+    /// The kernel refuses a program.
     pub fn host() -> Result<Self, Failure> {
         let object = load::load(open(quick_start_host_object())?, "the host's Quick-Start")?;
         Ok(Self { object })
     }
 
-    /// One of its programs.
+    /// A program of the object.
     ///
     /// # Errors
-    /// There is none of that name.
+    /// The object has no program of that name.
     pub fn program(&self, name: &str) -> io::Result<Program<'_>> {
         hooks::program(&self.object, name).map_err(io::Error::other)
     }
 
-    /// Runs a program on an IPv4 packet that another host sent. Returns the packet as
-    /// it goes on.
+    /// Runs a program on an IPv4 packet that another host sent. Returns the packet as the program
+    /// leaves it.
     ///
     /// # Errors
     /// The kernel refuses to run it.
@@ -96,7 +96,7 @@ impl Trial {
         frame[12] = 8; // IPv4
         frame.extend_from_slice(packet);
         let mut out = vec![0u8; frame.len() + SPARE_BYTES];
-        // SAFETY: plain data, for which zero is a value; buffers with their lengths.
+        // SAFETY: plain data, for which zero is a valid value; buffers with their lengths.
         unsafe {
             let mut context = [0u32; CONTEXT_WORDS];
             context[INGRESS_WORD] = 1;
@@ -118,10 +118,10 @@ impl Trial {
         Ok(out.split_off(ETHERNET_BYTES.min(out.len())))
     }
 
-    /// The state of a router's algorithm, in words: its counters are the first.
+    /// The state of a router's algorithm, as 64-bit words that begin with its counters.
     ///
     /// # Errors
-    /// It is no router.
+    /// The object is not a router's.
     pub fn router_state(&self) -> io::Result<Vec<u64>> {
         routers::state_of(&self.object)
     }

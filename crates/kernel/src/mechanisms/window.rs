@@ -1,4 +1,4 @@
-//! The receive window of a connection's first round trip, at a host's device
+//! The receive window during a connection's first round trip, changed at a host's device
 //! (`algorithms/kernel/window.bpf.c`).
 
 use std::collections::BTreeMap;
@@ -22,25 +22,26 @@ const PROGRAMS: [(&str, Point); 2] = [
 ];
 const COUNTERS_MAP: &str = "hw_window_cnt";
 
-/// What is done at a device.
+/// The changes to first windows at a device.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct FirstWindow {
     /// Namespace and device.
     pub place: String,
-    /// False: only one of its two programs is there, or its device has gone.
+    /// False: only one of the two programs is attached, or the device no longer exists.
     pub complete: bool,
-    /// Window of the extra ACK; null: none is sent.
+    /// Window of the extra ACK; null: no extra ACK is sent.
     pub own_bytes: Option<u32>,
-    /// What the peer's window is taken to be at least; null: what it says.
+    /// Lower bound for the peer's window; null: the window is used as the peer sends it.
     pub peer_bytes: Option<u32>,
     /// What happened, by name.
     pub counters: BTreeMap<String, u64>,
 }
 
-/// Begins it; 0 bytes: not done. `dry_run`: only checks that it could.
+/// Starts to change first windows; 0 bytes: that side is not changed. `dry_run`: only checks that
+/// it could.
 ///
 /// # Errors
-/// The kernel refuses; Quick-Start is there already, which must come after it.
+/// The kernel refuses, or Quick-Start is attached already, which must be attached afterwards.
 pub fn attach(
     device: &Device,
     own_bytes: u32,
@@ -54,8 +55,8 @@ pub fn attach(
     let mut own = there.iter().filter(|h| h.place == place);
     if own.any(|hook| hook.program.starts_with("hw_qs_")) {
         return Err(Failure::bad_input(format!(
-            "device {place}: Quick-Start is there and must come after this; \
-             `headwayctl detach --dev` it and attach it again later"
+            "device {place}: Quick-Start is attached already and must be attached after this; \
+             run `headwayctl detach --dev` first and attach it again afterwards"
         )));
     }
     if dry_run {
@@ -87,7 +88,7 @@ fn load(device: &Device, own_bytes: u32, peer_bytes: u32) -> Result<Object, Fail
     load::load(open, "the programs of first windows")
 }
 
-/// The same for as long as the result is held.
+/// As [`attach`], while the result is held.
 ///
 /// # Errors
 /// The kernel refuses.
@@ -101,7 +102,7 @@ pub(crate) fn hold(device: &Device, own_bytes: u32, peer_bytes: u32) -> Result<H
     Ok(Held { object, links })
 }
 
-/// First windows that go with the value.
+/// First windows are changed until this value is dropped.
 #[derive(Debug)]
 pub(crate) struct Held {
     object: Object,
@@ -126,7 +127,7 @@ fn is_ours(hook: &Hook) -> bool {
     PROGRAMS.iter().any(|(name, _)| *name == hook.program)
 }
 
-/// Where it is done.
+/// The devices at which first windows are changed.
 ///
 /// # Errors
 /// Lack of privilege.

@@ -1,5 +1,5 @@
-//! The bpf() calls that take ids or descriptors of objects which other processes
-//! may have made; libbpf-rs covers those made here.
+//! The bpf() calls that take ids or descriptors of objects which other processes may have made.
+//! libbpf-rs covers the objects that this process makes.
 
 use std::ffi::c_char;
 use std::io;
@@ -20,10 +20,10 @@ pub const LINK_TYPE_TCX: u32 = sys::BPF_LINK_TYPE_TCX;
 /// `BPF_LINK_TYPE_RAW_TRACEPOINT`.
 pub const LINK_TYPE_RAW_TRACEPOINT: u32 = sys::BPF_LINK_TYPE_RAW_TRACEPOINT;
 
-/// At most so many programs are at a device, one way (kernel/bpf/mprog.c).
+/// Most programs at a device, per direction (kernel/bpf/mprog.c).
 const LINKS_AT_DEVICE: usize = 64;
 
-/// What the kernel tells of a map.
+/// The kernel's information about a map.
 #[derive(Clone, Debug)]
 pub struct MapInfo {
     /// Kind, a `BPF_MAP_TYPE_*`.
@@ -32,15 +32,15 @@ pub struct MapInfo {
     pub name: String,
     /// Size of a value.
     pub value_bytes: u32,
-    /// Type of a value in the kernel's own type information; 0 if it is not there.
+    /// Type of a value in the kernel's BTF; 0 if the kernel has none.
     pub kernel_value_type: u32,
-    /// The object's own type information; 0 if it has none.
+    /// Id of the object's BTF; 0 if it has none.
     pub btf_id: u32,
-    /// Type of a value in it.
+    /// Type of a value in the object's BTF.
     pub value_type: u32,
 }
 
-/// What the kernel tells of a link.
+/// The kernel's information about a link.
 #[derive(Clone, Copy, Debug)]
 pub struct LinkInfo {
     /// Kind, a `BPF_LINK_TYPE_*`.
@@ -55,16 +55,16 @@ pub struct LinkInfo {
     pub device: u32,
 }
 
-/// What the kernel tells of a program.
+/// The kernel's information about a program.
 #[derive(Clone, Debug)]
 pub struct ProgramInfo {
     /// Name, at most 15 characters.
     pub name: String,
-    /// Time spent in it while statistics were on.
+    /// Time spent in the program while statistics were on.
     pub run_time_ns: u64,
     /// Runs while statistics were on.
     pub runs: u64,
-    /// Whether it was compiled to the processor's instructions.
+    /// Whether the kernel compiled it to native instructions.
     pub is_native: bool,
     /// The maps it uses.
     pub map_ids: Vec<u32>,
@@ -79,9 +79,9 @@ fn check(result: i32) -> io::Result<i32> {
 }
 
 /// # Safety
-/// `result` is a new descriptor that nobody else owns, or an error.
+/// `result` is a new descriptor without another owner, or an error.
 unsafe fn owned(result: i32) -> io::Result<OwnedFd> {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     check(result).map(|fd| unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
@@ -97,7 +97,7 @@ fn ids(next: unsafe extern "C" fn(u32, *mut u32) -> i32) -> io::Result<Vec<u32>>
     let mut id = 0;
     loop {
         let start = id;
-        // SAFETY: one of libbpf's iterators with a valid place for the result.
+        // SAFETY: one of libbpf's iterators, with a valid place for the result.
         match check(unsafe { next(start, &mut id) }) {
             Ok(_) => ids.push(id),
             Err(e) if e.raw_os_error() == Some(libc::ENOENT) => return Ok(ids),
@@ -122,37 +122,37 @@ pub fn link_ids() -> io::Result<Vec<u32>> {
     ids(sys::bpf_link_get_next_id)
 }
 
-/// A map by its id.
+/// Opens a map by its id.
 ///
 /// # Errors
-/// It is gone, or lack of privilege.
+/// The map no longer exists, or lack of privilege.
 pub fn map_by_id(id: u32) -> io::Result<OwnedFd> {
     // SAFETY: returns a new descriptor.
     unsafe { owned(sys::bpf_map_get_fd_by_id(id)) }
 }
 
-/// A link by its id.
+/// Opens a link by its id.
 ///
 /// # Errors
-/// It is gone, or lack of privilege.
+/// The link no longer exists, or lack of privilege.
 pub fn link_by_id(id: u32) -> io::Result<OwnedFd> {
     // SAFETY: returns a new descriptor.
     unsafe { owned(sys::bpf_link_get_fd_by_id(id)) }
 }
 
-/// A program by its id.
+/// Opens a program by its id.
 ///
 /// # Errors
-/// It is gone, or lack of privilege.
+/// The program no longer exists, or lack of privilege.
 pub fn program_by_id(id: u32) -> io::Result<OwnedFd> {
     // SAFETY: returns a new descriptor.
     unsafe { owned(sys::bpf_prog_get_fd_by_id(id)) }
 }
 
-/// What is pinned at a path.
+/// Opens the object pinned at a path.
 ///
 /// # Errors
-/// Nothing is, or it may not be opened.
+/// No object is pinned there, or the process may not open it.
 pub fn pinned(path: &Path) -> io::Result<OwnedFd> {
     let path = c_path(path)?;
     // SAFETY: a terminated string; returns a new descriptor.
@@ -174,12 +174,12 @@ fn c_path(path: &Path) -> io::Result<std::ffi::CString> {
     std::ffi::CString::new(path.as_os_str().as_bytes()).map_err(io::Error::from)
 }
 
-/// What the kernel tells of a map.
+/// Reads the kernel's information about a map.
 ///
 /// # Errors
-/// The descriptor is of something else.
+/// The descriptor is not a map's.
 pub fn map_info(fd: BorrowedFd<'_>) -> io::Result<MapInfo> {
-    // SAFETY: plain data, for which zero is a value; its size is handed over.
+    // SAFETY: plain data, for which zero is a valid value; the call gets its size.
     let info = unsafe {
         let mut info: sys::bpf_map_info = std::mem::zeroed();
         let mut bytes = size_of_val(&info) as u32;
@@ -200,13 +200,13 @@ pub fn map_info(fd: BorrowedFd<'_>) -> io::Result<MapInfo> {
     })
 }
 
-/// What the kernel tells of a link.
+/// Reads the kernel's information about a link.
 ///
 /// # Errors
-/// The descriptor is of something else.
+/// The descriptor is not a link's.
 pub fn link_info(fd: BorrowedFd<'_>) -> io::Result<LinkInfo> {
-    // SAFETY: plain data, for which zero is a value; its size is handed over. The
-    // union holds zeros or what the kind says.
+    // SAFETY: plain data, for which zero is a valid value; the call gets its size. The union holds
+    // zeros, or the variant of the link's kind.
     unsafe {
         let mut info: sys::bpf_link_info = std::mem::zeroed();
         let mut bytes = size_of_val(&info) as u32;
@@ -231,14 +231,14 @@ pub fn link_info(fd: BorrowedFd<'_>) -> io::Result<LinkInfo> {
     }
 }
 
-/// What the kernel tells of a program.
+/// Reads the kernel's information about a program.
 ///
 /// # Errors
-/// The descriptor is of something else.
+/// The descriptor is not a program's.
 pub fn program_info(fd: BorrowedFd<'_>) -> io::Result<ProgramInfo> {
     let mut map_ids = vec![0u32; 64];
-    // SAFETY: plain data, for which zero is a value; its size and the array's length
-    // are handed over.
+    // SAFETY: plain data, for which zero is a valid value; the call gets its size and the array's
+    // length.
     let info = unsafe {
         let mut info: sys::bpf_prog_info = std::mem::zeroed();
         let mut bytes = size_of_val(&info) as u32;
@@ -264,15 +264,15 @@ pub fn program_info(fd: BorrowedFd<'_>) -> io::Result<ProgramInfo> {
 /// Element 0 of a map, `bytes` long (for a per-CPU map, of all CPUs).
 ///
 /// # Errors
-/// There is none.
+/// The map has no such element.
 pub fn first_element(map: BorrowedFd<'_>, bytes: usize) -> io::Result<Vec<u8>> {
     first_element_by(map, bytes, 0)
 }
 
-/// The same of a map whose elements have a lock, which is held meanwhile.
+/// As [`first_element`], with the lock held that the map's elements contain.
 ///
 /// # Errors
-/// There is none.
+/// The map has no such element.
 pub fn first_element_locked(map: BorrowedFd<'_>, bytes: usize) -> io::Result<Vec<u8>> {
     first_element_by(map, bytes, u64::from(sys::BPF_F_LOCK))
 }
@@ -280,8 +280,8 @@ pub fn first_element_locked(map: BorrowedFd<'_>, bytes: usize) -> io::Result<Vec
 fn first_element_by(map: BorrowedFd<'_>, bytes: usize, flags: u64) -> io::Result<Vec<u8>> {
     let mut value = vec![0u8; bytes];
     let key = 0u32;
-    // SAFETY: the key is of the only size such maps have; the caller took the
-    // value's size from the kernel.
+    // SAFETY: the key has the size that all such maps use; the caller got the value's size from the
+    // kernel.
     check(unsafe {
         sys::bpf_map_lookup_elem_flags(
             map.as_raw_fd(),
@@ -293,24 +293,24 @@ fn first_element_by(map: BorrowedFd<'_>, bytes: usize, flags: u64) -> io::Result
     Ok(value)
 }
 
-/// Removes element 0, which unregisters a `struct_ops` map that has no link.
+/// Removes element 0, which unregisters a `struct_ops` map without a link.
 ///
 /// # Errors
-/// It has a link or is not registered.
+/// The map has a link or is not registered.
 pub fn delete_first_element(map: BorrowedFd<'_>) -> io::Result<()> {
     let key = 0u32;
-    // SAFETY: the key is of the size such maps have.
+    // SAFETY: the key has the size that such maps use.
     check(unsafe { sys::bpf_map_delete_elem(map.as_raw_fd(), (&raw const key).cast()) }).map(drop)
 }
 
-/// Number of CPUs in a per-CPU map's value.
+/// Number of per-CPU values that the kernel keeps for one element.
 #[must_use]
 pub fn possible_cpus() -> usize {
     // SAFETY: no arguments.
     usize::try_from(unsafe { sys::libbpf_num_possible_cpus() }).unwrap_or(1)
 }
 
-/// Lets a `struct_ops` link hold another map of the same name.
+/// Replaces the map of a `struct_ops` link by another of the same name.
 ///
 /// # Errors
 /// The kernel refuses (older than 6.4), or the names differ.
@@ -327,25 +327,26 @@ pub enum Point {
     SetSockOpt,
     /// getsockopt() of a cgroup's processes.
     GetSockOpt,
-    /// What happens to the sockets of a cgroup's processes.
+    /// Events of the sockets of a cgroup's processes.
     SockOps,
-    /// Packets that come to the sockets of a cgroup's processes.
+    /// Packets that arrive at the sockets of a cgroup's processes.
     SocketIngress,
-    /// Packets that come in from a device.
+    /// Packets that arrive at a device.
     Ingress,
-    /// Packets that are about to go into a device's queue.
+    /// Packets that are about to enter a device's queue.
     Egress,
-    /// The same, before all programs that are there.
+    /// As `Egress`, before all programs already attached there.
     EgressFirst,
-    /// A tracepoint, which the program itself names.
+    /// A tracepoint, which the program's section names.
     Tracepoint,
 }
 
-/// Attaches a program to a cgroup's descriptor, to the number of a device of this
-/// thread's namespace, or to its tracepoint (target 0). It stays as long as the link is held or pinned.
+/// Attaches a program to a cgroup's descriptor, to a device of this thread's namespace by its
+/// number, or to its tracepoint (target 0). The program stays attached while the link is held or
+/// pinned.
 ///
 /// # Errors
-/// The kernel refuses: devices have such links since Linux 6.6.
+/// The kernel refuses; links at devices need Linux 6.6.
 pub fn attach(program: BorrowedFd<'_>, target: i32, point: Point) -> io::Result<OwnedFd> {
     let kind = match point {
         Point::SetSockOpt => sys::BPF_CGROUP_SETSOCKOPT,
@@ -356,8 +357,8 @@ pub fn attach(program: BorrowedFd<'_>, target: i32, point: Point) -> io::Result<
         Point::Egress | Point::EgressFirst => sys::BPF_TCX_EGRESS,
         Point::Tracepoint => sys::BPF_TRACE_RAW_TP,
     };
-    // SAFETY: a valid descriptor and a number that the kernel checks; plain data, for which
-    // zero is a value, with its size.
+    // SAFETY: a valid descriptor and a number that the kernel checks; plain data, for which zero is
+    // a valid value, with its size.
     unsafe {
         let mut options: sys::bpf_link_create_opts = std::mem::zeroed();
         options.sz = size_of_val(&options) as sys::size_t;
@@ -373,17 +374,17 @@ pub fn attach(program: BorrowedFd<'_>, target: i32, point: Point) -> io::Result<
     }
 }
 
-/// The ids of the links at a device of this thread's namespace, both ways.
+/// The ids of the links at a device of this thread's namespace, in both directions.
 ///
 /// # Errors
-/// There is no such device; the kernel has no links at devices (older than 6.6).
+/// The device does not exist, or the kernel has no links at devices (older than 6.6).
 pub fn links_at(device: i32) -> io::Result<Vec<u32>> {
     let mut found = Vec::new();
     for kind in [sys::BPF_TCX_INGRESS, sys::BPF_TCX_EGRESS] {
         let mut links = [0u32; LINKS_AT_DEVICE];
         let mut programs = [0u32; LINKS_AT_DEVICE];
-        // SAFETY: plain data, for which zero is a value; its size and the arrays' length
-        // are handed over.
+        // SAFETY: plain data, for which zero is a valid value; the call gets its size and the
+        // arrays' length.
         let count = unsafe {
             let mut options: sys::bpf_prog_query_opts = std::mem::zeroed();
             options.sz = size_of_val(&options) as sys::size_t;
@@ -398,7 +399,7 @@ pub fn links_at(device: i32) -> io::Result<Vec<u32>> {
     Ok(found)
 }
 
-/// Takes effect at once, whoever still holds the link.
+/// Detaches a link at once, even if other processes hold it.
 ///
 /// # Errors
 /// The kernel cannot detach links of this kind.
@@ -407,7 +408,7 @@ pub fn link_detach(link: BorrowedFd<'_>) -> io::Result<()> {
     check(unsafe { sys::bpf_link_detach(link.as_raw_fd()) }).map(drop)
 }
 
-/// Run times of programs are counted while the descriptor is open.
+/// Counts the run times of programs while the returned descriptor is open.
 ///
 /// # Errors
 /// Lack of privilege.

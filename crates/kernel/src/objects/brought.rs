@@ -1,5 +1,6 @@
-//! A control or a router in a file of one's own: compiled to eBPF by this machine's clang, with
-//! the flags and the binding of those that the build made, and named where the kernel refuses it.
+//! A control or a router in a user's file: compiled to eBPF by this machine's clang, with the same
+//! flags and binding as the algorithms of the build. If the kernel refuses the program, the error
+//! names the line of the file.
 
 use std::env::consts::ARCH;
 use std::fs;
@@ -19,17 +20,17 @@ use crate::objects::{compile, load, objects, ControlObject, RouterObject};
 
 include!(concat!(env!("OUT_DIR"), "/port.rs"));
 
-/// What of the port is compiled here and in the simulator stands in this folder of the work.
+/// The part of the port that the simulator compiles as well is in this folder of the work folder.
 const ALGORITHMS: &str = "algorithms";
 
-/// The files whose objects this process has made, to find their lines in what the kernel says.
+/// The files compiled by this process, to find the lines that the kernel's messages refer to.
 static SOURCES: Mutex<Vec<Source>> = Mutex::new(Vec::new());
 
 fn bad_input(error: AlgorithmError) -> Failure {
     Failure::bad_input(error.to_string())
 }
 
-/// What compiles a file.
+/// The compiler and the folder in which a user's file is compiled.
 struct Bench {
     work: Work,
     source: Source,
@@ -60,7 +61,7 @@ impl Bench {
         })
     }
 
-    /// The ELF file of a translation unit.
+    /// Compiles a translation unit to an ELF file.
     fn object(&self, name: &str, unit: &str) -> Result<&'static [u8], Failure> {
         let what = format!("compile {}", self.source.path());
         let folder = self.work.folder().join(ALGORITHMS);
@@ -81,14 +82,14 @@ impl Bench {
         Ok(Box::leak(bytes.into_boxed_slice()))
     }
 
-    /// From here on the kernel's refusals are looked up in the file.
+    /// From now on, the kernel's refusals are looked up in the file.
     fn remember(self) {
         let mut all = SOURCES.lock().unwrap_or_else(PoisonError::into_inner);
         all.push(self.source);
     }
 }
 
-/// The object of a control in a file, joined with a startup or with its own start.
+/// The object of a control in a user's file, joined with a startup or with the control's own start.
 pub(crate) fn control(
     info: &'static ControlInfo,
     startup: Option<&'static StartupInfo>,
@@ -119,7 +120,7 @@ pub(crate) fn control(
     })))
 }
 
-/// The object of a startup, as the build made it for those controls that it joins.
+/// The object of a startup, as the build made it for the controls that it joins.
 fn object_of(startup: &StartupInfo) -> Result<&'static [u8], Failure> {
     let built = load::of_build(objects())?;
     let joined = built.iter().find(|o| o.startup == Some(startup.name));
@@ -128,7 +129,7 @@ fn object_of(startup: &StartupInfo) -> Result<&'static [u8], Failure> {
         .ok_or_else(|| Failure::failed(format!("this build has no object for {}", startup.name)))
 }
 
-/// The program of a router in a file.
+/// The program of a router in a user's file.
 pub(crate) fn router(info: &'static RouterInfo) -> Result<&'static RouterObject, Failure> {
     let file = info.file.unwrap_or(info.name);
     let bench = Bench::new(Kind::Router, file)?;
@@ -141,14 +142,14 @@ pub(crate) fn router(info: &'static RouterInfo) -> Result<&'static RouterObject,
     })))
 }
 
-/// What an algorithm declares. No build of headwayctl knows it of a file's: an attached object
-/// says it itself, in a variable.
+/// What an algorithm declares. For a user's file, no build of headwayctl knows these declarations,
+/// so the attached object carries them in a variable.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Declared {
     pub(crate) tunables: Vec<TunableInfo>,
     pub(crate) counters: Vec<CounterInfo>,
     pub(crate) events: Vec<CounterInfo>,
-    /// The header that a control's sockets send.
+    /// The header that the control's sockets send.
     pub(crate) header: Option<Sent>,
 }
 
@@ -157,12 +158,12 @@ pub(crate) struct Declared {
 pub(crate) struct Sent {
     pub(crate) name: &'static str,
     pub(crate) in_ecn_bits: bool,
-    /// Of what comes back.
+    /// Fields of the answer.
     pub(crate) answer: Vec<FieldInfo>,
 }
 
 impl Sent {
-    /// That of a control of this process.
+    /// The header of a control that this process knows.
     pub(crate) fn by(control: &str) -> Option<Self> {
         let control = headway_algorithms::control(control).ok()?;
         let own = control.header_at_sockets()?;
@@ -175,11 +176,11 @@ impl Sent {
     }
 }
 
-/// The variable.
+/// Name of the variable that carries the declarations.
 pub(crate) const SAID: &str = "hw_brought";
 
 impl Declared {
-    /// Of a router.
+    /// The declarations of a router.
     pub(crate) fn of(info: &RouterInfo) -> Self {
         Self {
             tunables: info.tunables.clone(),
@@ -218,11 +219,11 @@ impl Declared {
         format!("const volatile char {SAID}[] = \"{text}\";\n")
     }
 
-    /// What a variable's bytes say; None: they are not ours.
+    /// Reads the declarations from the variable's bytes; None: the bytes do not parse.
     pub(crate) fn read(bytes: &[u8]) -> Option<Self> {
         let end = bytes.iter().position(|&b| b == 0).unwrap_or(bytes.len());
         let text: Value = serde_json::from_slice(&bytes[..end]).ok()?;
-        // few, and as long as this process runs
+        // leaked: the strings are few and live as long as this process
         let word =
             |value: &Value| -> Option<&'static str> { Some(value.as_str()?.to_owned().leak()) };
         let number = |value: &Value| u32::try_from(value.as_u64()?).ok();
@@ -269,11 +270,11 @@ impl Declared {
     }
 }
 
-/// Where in a file of one's own it stands what the kernel's verifier refuses; None: it is not
-/// in one.
+/// Finds the line of a user's file that the kernel's verifier refused; None: the refusal is not in
+/// such a file.
 pub(crate) fn place_in(log: &str) -> Option<String> {
     let all = SOURCES.lock().unwrap_or_else(PoisonError::into_inner);
-    // "; text of the line @ mine.c:12", or without its place before Linux 6.9
+    // "; text of the line @ mine.c:12"; before Linux 6.9 without file and line
     let annotations = log.lines().filter_map(|line| line.strip_prefix("; "));
     let mut places = annotations.filter_map(|text| {
         let place = match text.rsplit_once(" @ ") {
@@ -299,7 +300,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_an_object_says_of_itself_is_read_as_it_was_declared() {
+    fn declarations_in_an_object_read_back_unchanged() {
         let router = headway_algorithms::router("quick-start").unwrap();
         let declared = Declared {
             header: Some(Sent {
@@ -311,7 +312,7 @@ mod tests {
         };
         let unit = declared.said();
         let text = unit.split_once('"').unwrap().1.rsplit_once('"').unwrap().0;
-        // as the compiler does
+        // unescape as the compiler does
         let bytes = text.replace("\\\"", "\"").replace("\\\\", "\\") + "\0";
         let read = Declared::read(bytes.as_bytes()).unwrap();
         assert_eq!(read.tunables, router.tunables);
@@ -324,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn the_kernels_last_word_is_placed_in_the_last_line_of_the_file() {
+    fn a_refusal_names_the_last_annotated_line_of_the_file() {
         let folder = std::env::temp_dir().join(format!("headway-placed-{}", std::process::id()));
         fs::create_dir_all(&folder).unwrap();
         let file = folder.join("placed.c");
@@ -341,7 +342,7 @@ mod tests {
                    ; odd = 3; @ placed.c:4\n; u32 hw_max(a, b) @ fixed.h:20\nR1 is odd\n";
         let said = format!("{path}:4: the kernel refuses `odd = 3;`");
         assert_eq!(place_in(log), Some(said.clone()));
-        // before Linux 6.9 without the place
+        // before Linux 6.9 the annotation has no file and line
         assert_eq!(place_in("; odd = 3;\nR1 is odd\n"), Some(said));
         assert_eq!(
             place_in("; u32 hw_max(a, b) @ fixed.h:20\nR1 is odd\n"),

@@ -1,4 +1,4 @@
-//! Type information, as far as it is needed to find variables and members by name.
+//! BPF type information (BTF), as far as needed to find variables and members by name.
 
 use std::collections::BTreeMap;
 use std::ffi::{CStr, CString};
@@ -11,7 +11,7 @@ pub struct Btf(NonNull<sys::btf>);
 
 impl Drop for Btf {
     fn drop(&mut self) {
-        // SAFETY: ours, and not used after.
+        // SAFETY: we own the object and do not use it afterwards.
         unsafe { sys::btf__free(self.0.as_ptr()) }
     }
 }
@@ -37,27 +37,27 @@ pub struct Variable {
 }
 
 impl Btf {
-    /// The running kernel's.
+    /// The running kernel's type information.
     #[must_use]
     pub fn of_kernel() -> Option<Self> {
         // SAFETY: returns a new object or null.
         NonNull::new(unsafe { sys::btf__load_vmlinux_btf() }).map(Self)
     }
 
-    /// That of an object in the kernel.
+    /// The type information of an object in the kernel.
     #[must_use]
     pub fn by_id(id: u32) -> Option<Self> {
         // SAFETY: returns a new object or null.
         NonNull::new(unsafe { sys::btf__load_from_kernel_by_id(id) }).map(Self)
     }
 
-    /// Whether it has a typedef of that name.
+    /// Whether a typedef of that name exists.
     #[must_use]
     pub fn has_typedef(&self, name: &str) -> bool {
         let Ok(name) = CString::new(name) else {
             return false;
         };
-        // SAFETY: the object is ours and alive; a terminated string.
+        // SAFETY: we own the object, which is alive; a terminated string.
         let found = unsafe {
             sys::btf__find_by_name_kind(self.0.as_ptr(), name.as_ptr(), sys::BTF_KIND_TYPEDEF)
         };
@@ -67,13 +67,13 @@ impl Btf {
     /// The members of a structure, by name.
     #[must_use]
     pub fn members(&self, type_id: u32) -> BTreeMap<String, Member> {
-        // SAFETY: the object is ours and alive.
+        // SAFETY: we own the object, which is alive.
         unsafe { members(self.0.as_ptr(), type_id) }
     }
 
     fn find(&self, structure: &str) -> Option<u32> {
         let name = CString::new(structure).ok()?;
-        // SAFETY: the object is ours and alive; a terminated string.
+        // SAFETY: we own the object, which is alive; a terminated string.
         let id = unsafe {
             sys::btf__find_by_name_kind(self.0.as_ptr(), name.as_ptr(), sys::BTF_KIND_STRUCT)
         };
@@ -88,18 +88,18 @@ impl Btf {
             .unwrap_or_default()
     }
 
-    /// Bytes of a structure of that name.
+    /// Size in bytes of a structure of that name.
     #[must_use]
     pub fn size_of(&self, name: &str) -> Option<usize> {
         let id = self.find(name)?;
-        // SAFETY: the object is ours and alive.
+        // SAFETY: we own the object, which is alive.
         usize::try_from(unsafe { sys::btf__resolve_size(self.0.as_ptr(), id) }).ok()
     }
 
     /// The variables of a data section such as `.rodata`, by name.
     #[must_use]
     pub fn variables(&self, section: &str) -> BTreeMap<String, Variable> {
-        // SAFETY: the object is ours and alive.
+        // SAFETY: we own the object, which is alive.
         unsafe { variables(self.0.as_ptr(), section) }
     }
 }
@@ -136,7 +136,7 @@ pub fn members_of(object: &libbpf_rs::OpenObject, structure: &str) -> BTreeMap<S
     }
 }
 
-/// Bytes of a structure that an opened object declares.
+/// Size in bytes of a structure that an opened object declares.
 #[cfg(test)]
 fn size_in(object: &libbpf_rs::OpenObject, structure: &str) -> Option<usize> {
     use libbpf_rs::AsRawLibbpf as _;
@@ -152,7 +152,7 @@ fn size_in(object: &libbpf_rs::OpenObject, structure: &str) -> Option<usize> {
 /// # Safety
 /// `btf` is valid.
 unsafe fn name(btf: *const sys::btf, offset: u32) -> Option<String> {
-    // SAFETY: libbpf returns null or a string of the object.
+    // SAFETY: libbpf returns null or a string that the object owns.
     unsafe {
         let text = sys::btf__name_by_offset(btf, offset);
         (!text.is_null()).then(|| CStr::from_ptr(text).to_string_lossy().into_owned())
@@ -168,7 +168,7 @@ fn kind_and_length(info: u32) -> (u32, usize) {
 /// `btf` is valid.
 unsafe fn members(btf: *const sys::btf, type_id: u32) -> BTreeMap<String, Member> {
     let mut found = BTreeMap::new();
-    // SAFETY: the members follow the structure's type, as many as it says.
+    // SAFETY: the members follow the structure's type, which gives their number.
     unsafe {
         let structure = sys::btf__type_by_id(btf, type_id);
         if structure.is_null() {
@@ -185,7 +185,7 @@ unsafe fn members(btf: *const sys::btf, type_id: u32) -> BTreeMap<String, Member
             let is_pointer = !member_type.is_null()
                 && kind_and_length((*member_type).info).0 == sys::BTF_KIND_PTR;
             if let Some(name) = name(btf, member.name_off) {
-                // the upper byte is a bit field's width where the structure has any
+                // the upper byte is the width of a bit field, in structures that have any
                 let offset = (member.offset & 0x00ff_ffff) as usize / 8;
                 found.insert(
                     name,
@@ -208,7 +208,7 @@ unsafe fn variables(btf: *const sys::btf, section: &str) -> BTreeMap<String, Var
     let Ok(section) = CString::new(section) else {
         return found;
     };
-    // SAFETY: the list of variables follows the section's type, as long as it says.
+    // SAFETY: the list of variables follows the section's type, which gives its length.
     unsafe {
         let id = sys::btf__find_by_name_kind(btf, section.as_ptr(), sys::BTF_KIND_DATASEC);
         let Ok(id) = u32::try_from(id) else {
@@ -244,7 +244,7 @@ mod tests {
     use libbpf_rs::{ObjectBuilder, OpenObject};
     use std::collections::BTreeSet;
 
-    /// What the object's type information says of a structure's size or a field's place.
+    /// A structure's size or a field's offset, from the object's type information.
     fn in_object(open: &OpenObject, name: &str) -> Option<usize> {
         match name.split_once('.') {
             None => size_in(open, name),
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn every_structure_is_laid_out_as_in_the_objects() {
+    fn every_structure_has_the_layout_of_the_objects() {
         let objects = [
             objects::hints_object(),
             objects::quick_start_host_object(),
@@ -273,8 +273,9 @@ mod tests {
                 }
             }
         }
-        // the others' type information is in objects that are joined when they are wanted, or
-        // are the tests' own, or nowhere: the C file itself asserts the size of hw_sample
+        // These objects do not contain the other structures. They are in objects that are linked on
+        // demand, in the tests' objects, or in no object: the C file itself asserts the size of
+        // hw_sample.
         let elsewhere = [
             "hw_situation",
             "hw_path",

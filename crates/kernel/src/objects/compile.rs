@@ -1,6 +1,6 @@
-//! How C becomes eBPF: the compiler, its flags, and the translation units around an
-//! algorithm's file. The build includes this file (build.rs) for the algorithms of the tree;
-//! headwayctl uses it for a file that somebody brings.
+//! How C becomes eBPF: the compiler, its flags, and the translation units around an algorithm's
+//! file. The build includes this file (build.rs) for the algorithms of the source tree. headwayctl
+//! uses it for a user's file.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -8,18 +8,18 @@ use std::process::{Command, Output};
 
 use headway_algorithms::{Carrier, ControlInfo, StartupInfo};
 
-/// Functions of the algorithms are inlined: what a function that returns nothing leaves
-/// in its result's register is nothing to the compiler, but an error to the verifier.
+/// Inline all functions of the algorithms. A function without a result may leave anything in the
+/// result's register: the compiler does not care, but the verifier refuses it.
 const INLINE: &str = "#pragma clang attribute push(__attribute__((always_inline)), \
                       apply_to = function)\n";
 /// The first clang whose CO-RE relocations of stores and bit fields are complete.
 const OLDEST_CLANG: u32 = 16;
-/// What the kernel gives a congestion control per socket; more lies in a map.
+/// Bytes that the kernel gives a congestion control per socket; larger state is in a map.
 const CA_PRIV_BYTES: u32 = 104;
-/// `struct hw_pacing`, which stands before the other state of a pair that paces.
+/// `struct hw_pacing`, which comes before the other state of a pair that paces.
 const PACING_BYTES: u32 = 16;
 
-/// A clang of `OLDEST_CLANG` or newer with the BPF target, or what is missing.
+/// Finds a clang of `OLDEST_CLANG` or newer with the BPF target, or names what is missing.
 pub fn find_clang() -> Result<String, String> {
     let candidates: Vec<String> = match std::env::var("HEADWAY_CLANG") {
         Ok(clang) => vec![clang],
@@ -63,8 +63,8 @@ fn kernel_arch(arch: &str) -> &str {
     }
 }
 
-/// The command that compiles for a machine of that architecture; folders of headers, the
-/// source and `-o` are to come.
+/// The command that compiles for a machine of that architecture. The caller adds header folders,
+/// the source and `-o`.
 pub fn compiler(clang: &str, arch: &str) -> Command {
     let mut command = Command::new(clang);
     command
@@ -80,7 +80,8 @@ pub fn compile(command: &mut Command, source: &Path, object: &Path) -> std::io::
     command.arg("-c").args(to).output()
 }
 
-/// A control's or a startup's file ("cc/reno.c"), and what the binding calls of it.
+/// A unit of a control's or a startup's file ("cc/reno.c") with the functions that the binding
+/// calls.
 pub fn of_algorithm(kind: &str, id: &str, file: &str) -> String {
     format!(
         "#include \"port/bpf/kernel.h\"\n\
@@ -93,7 +94,7 @@ pub fn of_algorithm(kind: &str, id: &str, file: &str) -> String {
     )
 }
 
-/// A router's file and its binding. `publishes`: it tells controls what it knows.
+/// A unit of a router's file with its binding. `publishes`: it publishes its state to controls.
 pub fn of_router(id: &str, file: &str, publishes: bool) -> String {
     let publishes = if publishes {
         "#define HW_PUBLISHES\n"
@@ -110,7 +111,7 @@ pub fn of_router(id: &str, file: &str, publishes: bool) -> String {
     )
 }
 
-/// A binding, to sockets ("control") or to tests ("contract").
+/// A unit of a binding, to sockets ("control") or to tests ("contract").
 pub fn of_binding(header: &str, switches: &[&str]) -> String {
     let mut unit = String::new();
     for switch in switches {
@@ -121,7 +122,7 @@ pub fn of_binding(header: &str, switches: &[&str]) -> String {
     unit
 }
 
-/// What the binding is told of the pairs that it is for (port/bpf/pair.h), as definitions.
+/// The definitions that fit the binding to a pair (port/bpf/pair.h).
 pub fn switches(control: &ControlInfo, startup: Option<&StartupInfo>) -> Vec<&'static str> {
     let startup_paces = startup.is_some_and(|s| s.paces);
     let paces = startup_paces || control.flags.paces();

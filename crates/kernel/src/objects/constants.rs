@@ -1,4 +1,4 @@
-//! What is fixed in an object before the kernel sees it: tunables and its name.
+//! Constants written to an object before it is loaded: tunables and the name.
 
 use libbpf_rs::{MapType, ObjectBuilder, OpenObject};
 
@@ -11,19 +11,19 @@ use crate::objects::ControlObject;
 /// The kernel's structure of a congestion control, as algorithms/port/bpf declares it.
 const OPS: &str = "tcp_congestion_ops";
 
-/// What any control has in its flags there, and what it has that needs ECN
-/// (TCP_CONG_NON_RESTRICTED, TCP_CONG_NEEDS_ECN).
+/// Flags of every control, and the additional flag of one that needs ECN (TCP_CONG_NON_RESTRICTED,
+/// TCP_CONG_NEEDS_ECN).
 const NON_RESTRICTED: u32 = 1;
 const NEEDS_ECN: u32 = 2;
 
 /// Values of all tunables in declared order: the control's, the startup's.
 pub type Tunables = [Vec<(&'static str, u32)>; 2];
 
-/// Links a pair with a binding and opens it with its constants filled in and the kernel's
-/// name of it.
+/// Links a pair with a binding and opens the object. Fills in its constants and the kernel's name
+/// for it.
 ///
 /// # Errors
-/// The objects are not of one build.
+/// The objects are not of the same build.
 pub fn open(
     object: &ControlObject,
     binding: &[u8],
@@ -81,8 +81,8 @@ pub fn open(
                     Failure::failed(format!("{} has no room for {variable}", object.name))
                 })?;
             }
-            // only the binding to sockets has a use for the one, only what carries a
-            // header for the other
+            // only the binding to sockets has the first variable, only pairs that send a header
+            // have the second
             for (variable, bytes) in &where_there_is_room {
                 let _ = write(value, variables.get(*variable), bytes);
             }
@@ -91,10 +91,10 @@ pub fn open(
     Ok(open)
 }
 
-/// The parts of a setting `name=value`.
+/// Splits a setting `name=value`.
 ///
 /// # Errors
-/// It has no such parts.
+/// The setting has another form.
 pub fn name_and_value(setting: &str) -> Result<(&str, &str), Failure> {
     setting
         .split_once('=')
@@ -142,7 +142,7 @@ fn rename(value: &mut [u8], name_at: Option<usize>, name: &str) -> Result<(), Fa
     Ok(())
 }
 
-/// Writes what the kernel is to know of the control.
+/// Writes the flags of the control.
 fn declare(value: &mut [u8], flags_at: Option<usize>, flags: u32) -> Option<()> {
     let at = flags_at?;
     let place = value.get_mut(at..at + 4)?;
@@ -162,7 +162,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_is_written_whole() {
+    fn a_name_is_written_with_its_padding() {
         let mut value = *b"\0\0\0\0headway-unnamed\0\x01";
         rename(&mut value, Some(4), "a").unwrap();
         assert_eq!(&value, b"\0\0\0\0a\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x01");

@@ -1,5 +1,5 @@
-//! The eBPF binding of a pair, call by call: what a test compares with the native
-//! binding. The kernel runs the program (`BPF_PROG_TEST_RUN`); no socket is involved.
+//! The eBPF binding of a pair, one call at a time. Tests compare it with the native binding. The
+//! kernel runs the program (`BPF_PROG_TEST_RUN`) without a socket.
 
 use std::io;
 use std::os::fd::{AsFd as _, AsRawFd as _};
@@ -22,7 +22,7 @@ pub enum Call {
     Init,
     /// An ACK acknowledged data.
     PktsAcked(Ack),
-    /// Growth by so many packets (or ACKs).
+    /// cwnd grows by this many packets (or ACKs).
     Grow(u32),
     /// The new ssthresh on congestion.
     Ssthresh,
@@ -34,28 +34,28 @@ pub enum Call {
     UndoCwnd(u32),
     /// The floor of rate halving.
     MinCwnd,
-    /// A SYN is about to leave.
+    /// A SYN is about to be sent.
     Open,
-    /// An ACK brought news, to a control that takes rate samples.
+    /// A rate sample arrived, for a control that uses rate samples.
     Control(RateSample),
-    /// What the link's monitor says, before that.
+    /// The state of the link's monitor, before `Control`.
     Monitor(Monitor),
 }
 
-/// A pair in the kernel, with one connection's state.
+/// A pair in the kernel, with the state of one connection.
 #[derive(Debug)]
 pub struct Contract {
     object: Object,
-    /// In memory that the program has too, mapped as long as the object lives.
+    /// In memory shared with the program, mapped while the object lives.
     situation: NonNull<Situation>,
 }
 
 impl Contract {
-    /// Loads a pair with the binding of tests (algorithms/port/bpf/contract.h), which the
-    /// build leaves beside the product; tunables that are not set have their defaults.
+    /// Loads a pair with the binding of tests (algorithms/port/bpf/contract.h), which is not part
+    /// of the product. Tunables that are not set have their defaults.
     ///
     /// # Errors
-    /// Settings that are wrong; a kernel that refuses.
+    /// Invalid settings, or the kernel refuses the program.
     pub fn load(
         pair: &ControlObject,
         binding: &[u8],
@@ -88,7 +88,7 @@ impl Contract {
         Ok(Self { object, situation })
     }
 
-    /// Makes one call in the kernel. Returns what it returned, 0 where it returns nothing.
+    /// Makes one call in the kernel. Returns the call's result, or 0 for a call without one.
     ///
     /// # Errors
     /// The kernel refuses to run it.
@@ -132,9 +132,9 @@ impl Contract {
             .progs()
             .find(|p| p.name() == "hw_contract")
             .ok_or_else(|| io::Error::other("the object has no hw_contract"))?;
-        // SAFETY: the situation is mapped while the object lives and nobody else has
-        // a reference to it; the program runs between the two accesses only. The
-        // options are plain data, for which zero is a value.
+        // SAFETY: the situation is mapped while the object lives, and no other reference to it
+        // exists. The program runs between the two accesses only. The options are plain data, for
+        // which zero is a valid value.
         let result = unsafe {
             self.situation.write_volatile(situation);
             let mut options: libbpf_sys::bpf_test_run_opts = std::mem::zeroed();
@@ -148,7 +148,7 @@ impl Contract {
             *conn = situation.conn;
             situation.result
         };
-        // the stack's part, which the native binding does too
+        // the stack's part; the native binding does it as well
         if let Call::SetState(state) = call {
             conn.ca_state = state as u8;
         }

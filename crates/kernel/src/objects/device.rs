@@ -12,24 +12,24 @@ use crate::objects::hooks;
 use crate::system::netns::Netns;
 use crate::system::rundir::Lock;
 
-/// A device of a namespace.
+/// A device in a namespace.
 #[derive(Clone, Debug)]
 pub struct Device {
-    /// Its namespace.
+    /// The device's namespace.
     pub netns: Netns,
-    /// Its name there.
+    /// The device's name in the namespace.
     pub name: String,
-    /// Its number there.
+    /// The device's number in the namespace.
     number: i32,
     /// Bytes before the IP header.
     link_header_bytes: u32,
 }
 
 impl Device {
-    /// Finds a device; without a namespace, in this process's.
+    /// Finds a device, by default in the namespace of this process.
     ///
     /// # Errors
-    /// There is none of that name, or it carries neither IP nor Ethernet.
+    /// No device has that name, or the device carries neither IP nor Ethernet.
     pub fn find(netns: Option<&str>, name: &str) -> Result<Self, Failure> {
         let netns = match netns {
             Some(name) => Netns::find(name)?,
@@ -62,19 +62,20 @@ impl Device {
         })
     }
 
-    /// Whether one program does for both.
+    /// Whether one program works at both devices.
     #[must_use]
     pub fn is_like(&self, other: &Self) -> bool {
         self.link_header_bytes == other.link_header_bytes
     }
 
-    /// How it is called in what is attached to it; no two devices are called the same.
+    /// The device's name in the programs attached to it, unique among all devices.
     #[must_use]
     pub fn place(&self) -> String {
         format!("{}:{}", self.netns.place_label(), self.name)
     }
 
-    /// The inode of its namespace and its number there, by which programs know it.
+    /// The inode of the device's namespace and the device's number. Programs identify the device by
+    /// these.
     ///
     /// # Errors
     /// The inode does not fit the kernel's 32 bits.
@@ -82,7 +83,7 @@ impl Device {
         Ok([inode(&self.netns)?, self.number as u32])
     }
 
-    /// Says in an object's constants where it will be attached.
+    /// Writes to an object's constants where it will be attached.
     ///
     /// # Errors
     /// The object has no such constants.
@@ -95,7 +96,7 @@ impl Device {
     /// Attaches a loaded object's program and pins the link.
     ///
     /// # Errors
-    /// There is no such program, or the kernel refuses.
+    /// The object has no such program, or the kernel refuses.
     pub fn attach(
         &self,
         object: &Object,
@@ -107,10 +108,10 @@ impl Device {
         hooks::keep(self.hold(object, program, point), &self.place(), &pin, lock)
     }
 
-    /// Attaches a loaded object's program for as long as the link is held.
+    /// Attaches a loaded object's program while the link is held.
     ///
     /// # Errors
-    /// There is no such program, or the kernel refuses.
+    /// The object has no such program, or the kernel refuses.
     pub fn hold(&self, object: &Object, program: &str, point: Point) -> io::Result<OwnedFd> {
         let program = hooks::program(object, program).map_err(io::Error::other)?;
         let program = program.as_fd();
@@ -126,8 +127,8 @@ fn examine(name: &str) -> io::Result<(i32, u16)> {
     if bytes.len() > libc::IFNAMSIZ {
         return Err(io::Error::from_raw_os_error(libc::ENODEV));
     }
-    // SAFETY: a terminated string; plain data, for which zero is a value, that the
-    // kernel reads and writes; a new descriptor.
+    // SAFETY: a terminated string; plain data, for which zero is a valid value, that the kernel
+    // reads and writes; a new descriptor.
     unsafe {
         let number = libc::if_nametoindex(c_name.as_ptr());
         if number == 0 {
@@ -162,10 +163,10 @@ pub fn name_of(number: u32) -> Option<String> {
     Some(String::from_utf8_lossy(&name[..end]).into_owned())
 }
 
-/// The namespace's inode, by which programs know it.
+/// The namespace's inode, by which programs identify it.
 ///
 /// # Errors
-/// It does not fit the kernel's 32 bits.
+/// The inode does not fit the kernel's 32 bits.
 pub fn inode(netns: &Netns) -> Result<u32, Failure> {
     u32::try_from(netns.identity.1)
         .map_err(io::Error::other)

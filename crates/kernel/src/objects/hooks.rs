@@ -1,6 +1,5 @@
-//! Programs that are attached by a link to a cgroup or to a device. What is attached
-//! is found by walking the kernel's links, not by what was noted down; each program
-//! says in its constants who attached it and where.
+//! Programs attached by a link to a cgroup or a device. They are found by walking the kernel's
+//! links, not from records in files. Each program's constants hold who attached it, and where.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -18,7 +17,7 @@ use crate::objects::device;
 use crate::system::netns::{self, Netns};
 use crate::system::rundir::{self, Lock};
 
-/// Longest place, as algorithms/port/bpf/hook.h has room for; of a scope, all is noted.
+/// Longest place that algorithms/port/bpf/hook.h has room for. A scope is always stored whole.
 const PLACE_BYTES: usize = 512;
 
 const KINDS: [u32; 3] = [
@@ -27,38 +26,38 @@ const KINDS: [u32; 3] = [
     bpf::LINK_TYPE_RAW_TRACEPOINT,
 ];
 
-/// A program at its place.
+/// A program and where it is attached.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Hook {
     /// The program's name.
     pub program: String,
-    /// The cgroup's folder, or namespace and device as they are called now.
+    /// The cgroup's folder, or namespace and device by their present names.
     pub place: String,
-    /// The same as it was called when it was attached.
+    /// The same place by its names when the program was attached.
     #[serde(skip)]
     pub noted_place: String,
-    /// Whose namespace the device is in; unknown of a device that has gone.
+    /// The device's namespace; unknown for a device that no longer exists.
     #[serde(skip)]
     pub netns: Option<Identity>,
     /// Id of the link that keeps it attached.
     pub link_id: u32,
-    /// Whether the device it was attached to has gone.
+    /// Whether the device it was attached to no longer exists.
     pub gone: bool,
     /// Whether headwayctl's pin keeps it, rather than a process.
     pub pinned: bool,
     /// Runs while statistics were on.
     pub runs: u64,
-    /// Time spent in it while statistics were on.
+    /// Time spent in the program while statistics were on.
     pub run_time_ns: u64,
     /// The maps it uses.
     #[serde(skip)]
     pub map_ids: Vec<u32>,
 }
 
-/// Writes constants of an opened object: name of the variable, bytes.
+/// Writes constants of an opened object, given as name of the variable and bytes.
 ///
 /// # Errors
-/// The object has no such variable, or no room in it.
+/// The object has no such variable, or the variable is too small.
 pub fn set_constants(open: &mut OpenObject, constants: &[(&str, &[u8])]) -> Result<(), Failure> {
     let variables = btf::variables_of(open, ".rodata");
     let mut maps = open.maps_mut();
@@ -75,8 +74,8 @@ pub fn set_constants(open: &mut OpenObject, constants: &[(&str, &[u8])]) -> Resu
                 "the object has no room for its constant {name}"
             )));
         };
-        // SAFETY: the section's memory belongs to the object, which is borrowed for as
-        // long, and type information says that the variable lies within it.
+        // SAFETY: the section's memory belongs to the object, which is borrowed meanwhile. Type
+        // information shows that the variable lies within it.
         unsafe {
             let at = range.start.add(place.offset);
             std::ptr::copy_nonoverlapping(bytes.as_ptr(), at, bytes.len());
@@ -85,13 +84,13 @@ pub fn set_constants(open: &mut OpenObject, constants: &[(&str, &[u8])]) -> Resu
     Ok(())
 }
 
-/// Says in an object's constants who attaches it and where.
+/// Writes to an object's constants who attaches it, and where.
 ///
 /// # Errors
-/// As of [`set_constants`].
+/// As [`set_constants`].
 pub fn set_place(open: &mut OpenObject, place: &str) -> Result<(), Failure> {
     let scope = rundir::scope()?.into_bytes();
-    // the end tells more of a long path than its beginning
+    // the end of a long path is more distinctive than its beginning
     let mut from = place.len().saturating_sub(PLACE_BYTES - 1);
     while !place.is_char_boundary(from) {
         from += 1;
@@ -100,7 +99,7 @@ pub fn set_place(open: &mut OpenObject, place: &str) -> Result<(), Failure> {
     set_constants(open, &[("hw_scope", &scope), ("hw_place", place)])
 }
 
-/// Everything of Headway that is attached so, by name and place.
+/// All attached programs of Headway, by name and place.
 ///
 /// # Errors
 /// Lack of privilege.
@@ -115,7 +114,7 @@ pub fn find() -> Result<Vec<Hook>, Failure> {
     let mut places = Places::default();
     let mut found = Vec::new();
     for id in bpf::link_ids().attempt(what)? {
-        // it may go away while we look
+        // the link may disappear meanwhile
         let Ok(link) = bpf::link_by_id(id).and_then(|fd| bpf::link_info(fd.as_fd())) else {
             continue;
         };
@@ -128,7 +127,7 @@ pub fn find() -> Result<Vec<Hook>, Failure> {
             continue;
         };
         let Some((its_scope, noted_place)) = place_of(&program.map_ids) else {
-            continue; // not ours
+            continue; // not Headway's
         };
         if scope.is_empty() || its_scope == scope {
             let is_at_device = link.kind == bpf::LINK_TYPE_TCX;
@@ -154,16 +153,16 @@ pub fn find() -> Result<Vec<Hook>, Failure> {
     Ok(found)
 }
 
-/// Where devices are now: a link tells the number of its device, not the namespace, and
-/// what it was called when a program was attached, others may be called today.
+/// Finds where devices are now. A link gives the number of its device, but not the namespace. The
+/// device may have been renamed since the program was attached.
 #[derive(Default)]
 struct Places {
-    /// With the label of each; empty until the first is looked for.
+    /// Every namespace with its label; empty until the first search.
     namespaces: Vec<(Netns, String)>,
 }
 
 impl Places {
-    /// Namespace and place of the device that has that number and that link.
+    /// Namespace and place of the device with that number and that link.
     fn find(&mut self, link_id: u32, device: u32, noted: &str) -> Option<(Identity, String)> {
         if self.namespaces.is_empty() {
             self.namespaces = netns::all()
@@ -175,7 +174,7 @@ impl Places {
                 .collect();
         }
         let (noted, _) = noted.rsplit_once(':')?;
-        // most are where they were
+        // first the namespace noted when the program was attached: most devices stay there
         self.namespaces.sort_by_key(|(_, label)| label != noted);
         let number = i32::try_from(device).ok()?;
         self.namespaces.iter().find_map(|(netns, label)| {
@@ -188,7 +187,7 @@ impl Places {
     }
 }
 
-/// What a program's constants say of it: scope and place.
+/// Scope and place from a program's constants.
 fn place_of(map_ids: &[u32]) -> Option<(String, String)> {
     map_ids.iter().find_map(|&id| {
         let said = |name: &str| constant(id, name).map(|raw| text(&raw));
@@ -196,7 +195,7 @@ fn place_of(map_ids: &[u32]) -> Option<(String, String)> {
     })
 }
 
-/// A constant that is text, up to its end.
+/// A constant's text, up to its terminator.
 fn text(raw: &[u8]) -> String {
     let end = raw.iter().position(|&b| b == 0).unwrap_or(raw.len());
     String::from_utf8_lossy(&raw[..end]).into_owned()
@@ -216,19 +215,19 @@ fn constant(map_id: u32, name: &str) -> Option<Vec<u8>> {
 }
 
 impl Hook {
-    /// The value of one of its constants.
+    /// The value of a constant of the program.
     #[must_use]
     pub fn constant(&self, name: &str) -> Option<Vec<u8>> {
         self.map_ids.iter().find_map(|&id| constant(id, name))
     }
 
-    /// One that is text; empty where there is none.
+    /// A constant's text; empty if the program has no such constant.
     #[must_use]
     pub fn text(&self, name: &str) -> String {
         text(&self.constant(name).unwrap_or_default())
     }
 
-    /// One of its maps.
+    /// A map of the program.
     #[must_use]
     pub fn map(&self, name: &str) -> Option<(OwnedFd, bpf::MapInfo)> {
         self.map_ids.iter().find_map(|&id| {
@@ -246,7 +245,7 @@ impl Hook {
             .unwrap_or_default()
     }
 
-    /// The same by name, as the structure in the map calls them.
+    /// The same by name, as the map's structure names them.
     #[must_use]
     pub fn named_counters(&self, map: &str) -> BTreeMap<String, u64> {
         self.map(map)
@@ -254,24 +253,25 @@ impl Hook {
             .unwrap_or_default()
     }
 
-    /// What people call it: the place and what is there.
+    /// The program's title in messages: the place and what is attached there.
     #[must_use]
     pub fn title(&self) -> String {
         format!("{} at {}", self.program, self.place)
     }
 
-    /// Takes it away at once, whoever holds it, with its pin.
+    /// Detaches the program at once, even if other processes hold its link, and removes its pin.
     ///
     /// # Errors
     /// The kernel refuses.
     pub fn detach(&self, _lock: &Lock) -> Result<(), Failure> {
         let what = format!("detach {}", self.title());
         let Ok(link) = bpf::link_by_id(self.link_id) else {
-            return Ok(()); // its last holder let go meanwhile
+            return Ok(()); // its last holder released it meanwhile
         };
         match bpf::link_detach(link.as_fd()) {
             Ok(()) => {}
-            // of a device that has gone; of a tracepoint, whose link goes with its pin
+            // ENODEV: the device no longer exists. EOPNOTSUPP: a tracepoint, whose link ends with
+            // its pin.
             Err(e) if matches!(e.raw_os_error(), Some(libc::ENODEV | libc::EOPNOTSUPP)) => {}
             Err(e) => return Err(e).attempt(&what),
         }
@@ -285,8 +285,8 @@ impl Hook {
     }
 }
 
-/// The sums over all CPUs of a per-CPU map's 64-bit counters, by the names that the
-/// structure in the map gives them; nothing where it has no type information.
+/// The sums over all CPUs of a per-CPU map's 64-bit counters, by the names in the map's structure.
+/// Empty if the map has no type information.
 #[must_use]
 pub fn named_counters(map: BorrowedFd<'_>, info: &bpf::MapInfo) -> BTreeMap<String, u64> {
     let sums = per_cpu_sums(map, info.value_bytes as usize).unwrap_or_default();
@@ -301,7 +301,7 @@ pub fn named_counters(map: BorrowedFd<'_>, info: &bpf::MapInfo) -> BTreeMap<Stri
 /// The sums over all CPUs of the 64-bit counters in a per-CPU map's only element.
 ///
 /// # Errors
-/// It cannot be read.
+/// The map cannot be read.
 pub fn per_cpu_sums(map: BorrowedFd<'_>, value_bytes: usize) -> io::Result<Vec<u64>> {
     let stride = value_bytes.next_multiple_of(8);
     let value = bpf::first_element(map, stride * bpf::possible_cpus())?;
@@ -317,7 +317,7 @@ pub fn per_cpu_sums(map: BorrowedFd<'_>, value_bytes: usize) -> io::Result<Vec<u
 /// A loaded object's program.
 ///
 /// # Errors
-/// There is none of that name.
+/// The object has no program of that name.
 pub fn program<'a>(object: &'a Object, name: &str) -> Result<Program<'a>, Failure> {
     object
         .progs()
@@ -325,10 +325,11 @@ pub fn program<'a>(object: &'a Object, name: &str) -> Result<Program<'a>, Failur
         .ok_or_else(|| Failure::failed(format!("the object has no program {name}")))
 }
 
-/// Pins a new link, which then outlives this process; killed before, nothing is left.
+/// Pins a new link, so that it outlives this process. If this process is killed before, nothing
+/// stays attached.
 ///
 /// # Errors
-/// It could not be made, or cannot be pinned.
+/// The link could not be made, or cannot be pinned.
 pub fn keep(
     link: io::Result<OwnedFd>,
     place: &str,
@@ -349,8 +350,8 @@ fn refused(what: &str, error: &io::Error) -> Failure {
     }
 }
 
-/// The link's own number tells it from one whose device had that number before, and is
-/// elsewhere now.
+/// Pins a link under a name that includes the link's number. A device may have moved to another
+/// namespace, and a new device may have its old number.
 fn pin_link(link: BorrowedFd<'_>, name: &str) -> io::Result<()> {
     let id = bpf::link_info(link)?.id;
     bpf::pin(

@@ -1,4 +1,4 @@
-//! Joining objects to one, by libbpf's static linker: what one declares, another defines.
+//! Links several objects to one with libbpf's static linker.
 
 use std::ffi::c_void;
 use std::fs::File;
@@ -11,24 +11,24 @@ use libbpf_sys as sys;
 use crate::error::{Attempt as _, Failure};
 use crate::objects::load;
 
-/// A linker at work; it writes to a file that it does not own.
+/// libbpf's linker; it writes to a file that it does not own.
 struct Linker(*mut sys::bpf_linker);
 
 impl Drop for Linker {
     fn drop(&mut self) {
-        // SAFETY: ours, and not used after.
+        // SAFETY: we own the linker and do not use it afterwards.
         unsafe { sys::bpf_linker__free(self.0) }
     }
 }
 
-/// The ELF file of what these ELF files are together.
+/// Links several ELF files to one.
 ///
 /// # Errors
-/// They do not belong together, as libbpf says; no memory.
+/// libbpf cannot link them (the error quotes its message); no memory.
 pub fn link(name: &str, parts: &[&[u8]]) -> Result<Vec<u8>, Failure> {
     let what = format!("link the objects of {name}");
     load::keep_log();
-    // SAFETY: a terminated string; a new descriptor, which the file owns from here on.
+    // SAFETY: a terminated string; the call returns a new descriptor, which the file owns.
     let file = unsafe {
         let fd = libc::memfd_create(c"headway".as_ptr(), libc::MFD_CLOEXEC);
         if fd < 0 {
@@ -42,8 +42,8 @@ pub fn link(name: &str, parts: &[&[u8]]) -> Result<Vec<u8>, Failure> {
             Failure::failed(format!("cannot {what}: {error}: {}", load::said()))
         })
     };
-    // SAFETY: the file outlives the linker, which goes at the end of this block; libbpf
-    // reads the parts during the calls only and changes nothing in them.
+    // SAFETY: the file outlives the linker, which is dropped at the end of this block. libbpf reads
+    // the parts during the calls only and does not change them.
     unsafe {
         let linker = Linker(sys::bpf_linker__new_fd(file.as_raw_fd(), null_mut()));
         if linker.0.is_null() {
@@ -71,7 +71,7 @@ mod tests {
     use crate::objects::objects;
 
     #[test]
-    fn what_belongs_together_becomes_one_and_what_is_missing_is_named() {
+    fn objects_are_linked_and_a_missing_symbol_is_named() {
         let objects = match objects() {
             Ok(objects) => objects,
             Err(reason) => return crate::skipped::skipped(1, reason),

@@ -1,4 +1,4 @@
-//! Whether this process may load objects, and loading them.
+//! Checks whether this process may load objects, and loads them.
 
 use std::cell::RefCell;
 use std::fs;
@@ -9,7 +9,7 @@ use libbpf_rs::{ErrorKind, Object, ObjectBuilder, OpenObject, PrintLevel};
 use crate::error::Failure;
 use crate::objects::brought;
 
-/// What this machine lacks to load an object, in one line; `None` if nothing.
+/// What this machine lacks to load an object, in one line; `None` if nothing is missing.
 #[must_use]
 pub fn missing() -> Option<String> {
     if !Path::new("/sys/kernel/btf/vmlinux").exists() {
@@ -18,7 +18,7 @@ pub fn missing() -> Option<String> {
     missing_privilege()
 }
 
-/// What this process is not allowed, in one line; `None` if nothing.
+/// The privilege that this process lacks, in one line; `None` if it lacks none.
 #[must_use]
 pub fn missing_privilege() -> Option<String> {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
@@ -45,8 +45,8 @@ fn may_load(capabilities: u64) -> bool {
 }
 
 thread_local! {
-    /// What libbpf printed since the last call, of this thread's objects; its messages have no
-    /// other way out.
+    /// libbpf's messages about this thread's objects since the last call. libbpf passes messages
+    /// only to a callback.
     static LOG: RefCell<String> = const { RefCell::new(String::new()) };
 }
 
@@ -54,7 +54,7 @@ fn log(_level: PrintLevel, message: String) {
     LOG.with_borrow_mut(|log| log.push_str(&message));
 }
 
-/// The line of libbpf's messages that says most, since [`keep_log`].
+/// The most informative line of libbpf's messages since [`keep_log`].
 #[must_use]
 pub fn said() -> String {
     gist(&take_log())
@@ -64,14 +64,14 @@ fn take_log() -> String {
     LOG.take()
 }
 
-/// From here on libbpf's messages are kept instead of printed.
+/// From now on, libbpf's messages are kept instead of printed.
 pub fn keep_log() {
     libbpf_rs::set_print(Some((PrintLevel::Info, log)));
     take_log();
 }
 
-/// The line of the log that says most: the verifier's last word before its
-/// statistics, or libbpf's.
+/// The most informative line of the log: the verifier's last line before its statistics, or
+/// libbpf's last line.
 fn gist(log: &str) -> String {
     let noise = [
         "processed ",
@@ -88,10 +88,11 @@ fn gist(log: &str) -> String {
         .to_owned()
 }
 
-/// Fails with one line where this machine or this process cannot load objects, which `what` needs.
+/// Fails if this machine or this process cannot load objects. `what` names the action that needs
+/// them.
 ///
 /// # Errors
-/// It cannot.
+/// Objects cannot be loaded.
 pub fn required(what: &str) -> Result<(), Failure> {
     match missing() {
         Some(reason) => Err(Failure::kernel_cannot(format!("cannot {what}: {reason}"))),
@@ -99,18 +100,18 @@ pub fn required(what: &str) -> Result<(), Failure> {
     }
 }
 
-/// What the build made of the eBPF programs.
+/// The eBPF programs of the build.
 ///
 /// # Errors
-/// It made none, for a reason that it knew.
+/// The build made none, for the given reason.
 pub fn of_build<T>(made: Result<T, &str>) -> Result<T, Failure> {
     made.map_err(|reason| Failure::failed(format!("this build has no eBPF objects: {reason}")))
 }
 
-/// Opens an object of the build under a name; `what` it is of.
+/// Opens an object of the build under a name. `what` describes the object in errors.
 ///
 /// # Errors
-/// It was not made, or libbpf does not take it.
+/// The build did not make the object, or libbpf refuses it.
 pub fn open(made: Result<&[u8], &str>, name: &str, what: &str) -> Result<OpenObject, Failure> {
     let bytes = of_build(made)?;
     ObjectBuilder::default()
@@ -119,10 +120,10 @@ pub fn open(made: Result<&[u8], &str>, name: &str, what: &str) -> Result<OpenObj
         .map_err(|e| Failure::failed(format!("cannot open the object of {what}: {e}")))
 }
 
-/// Loads an object, which is when the kernel's verifier judges its programs.
+/// Loads an object. The kernel's verifier checks its programs.
 ///
 /// # Errors
-/// What the kernel said, in one line.
+/// The kernel's reason, in one line.
 pub fn load(open: OpenObject, name: &str) -> Result<Object, Failure> {
     keep_log();
     open.load().map_err(|error| {
@@ -144,7 +145,7 @@ pub fn attach_error(name: &str, error: &libbpf_rs::Error) -> Failure {
     }
 }
 
-/// The kernel's own, or another program's.
+/// The name belongs to the kernel's own control or to another program's.
 #[must_use]
 pub fn name_taken(name: &str) -> Failure {
     Failure::bad_input(format!(
@@ -152,7 +153,7 @@ pub fn name_taken(name: &str) -> Failure {
     ))
 }
 
-/// Jiffies per second: the kernel's coarse clock goes by jiffies and tells its step.
+/// Jiffies per second. The resolution of the kernel's coarse clock is one jiffy.
 #[must_use]
 pub fn kernel_hz() -> u32 {
     // SAFETY: plain data for the result.
@@ -169,11 +170,11 @@ pub fn kernel_hz() -> u32 {
         .map_or(0, |ns| (1_000_000_000 + ns / 2) / ns)
 }
 
-/// Loads an object on trial, so that the verifier judges every program of it, and
-/// unloads it again. Nothing is attached.
+/// Loads an object on trial, so that the verifier checks all its programs, and unloads it again.
+/// Nothing is attached.
 ///
 /// # Errors
-/// The loader's error followed by its log, which holds the verifier's.
+/// The loader's error, followed by its log, which includes the verifier's.
 pub fn verify(name: &str, bytes: &[u8]) -> Result<(), String> {
     ObjectBuilder::default()
         .name(name)
@@ -182,10 +183,10 @@ pub fn verify(name: &str, bytes: &[u8]) -> Result<(), String> {
         .and_then(|open| verify_open(name, open))
 }
 
-/// The same with an object that is open.
+/// As [`verify`], for an object that is open already.
 ///
 /// # Errors
-/// As of [`verify`].
+/// As [`verify`].
 pub fn verify_open(name: &str, open: OpenObject) -> Result<(), String> {
     keep_log();
     open.load()
@@ -198,7 +199,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn capabilities_of_an_ordinary_user_do_not_suffice() {
+    fn an_ordinary_users_capabilities_are_not_enough() {
         assert!(may_load(u64::MAX));
         assert!(may_load(1 << 12 | 1 << 38 | 1 << 39));
         assert!(!may_load(0));
@@ -206,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn the_kernels_tick_is_a_usual_one() {
+    fn the_kernels_tick_rate_is_a_usual_one() {
         assert!(
             [100, 250, 300, 1000].contains(&kernel_hz()),
             "{}",
@@ -215,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn the_gist_of_a_log_is_the_verifiers_last_word() {
+    fn the_last_line_of_the_verifier_is_taken_from_a_log() {
         let log = "libbpf: prog 'x': -- BEGIN PROG LOAD LOG --\n0: R1=ctx()\n\
                    no write support to tcp_sock at off 3\nprocessed 7 insns\n\
                    -- END PROG LOAD LOG --\n";

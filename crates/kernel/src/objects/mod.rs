@@ -1,4 +1,4 @@
-//! The eBPF objects of this build, and how they are loaded, prepared and hooked.
+//! The eBPF objects of this build: how they are loaded, prepared and hooked.
 
 pub(crate) mod bpf;
 pub(crate) mod brought;
@@ -16,13 +16,13 @@ use headway_algorithms::AlgorithmError;
 
 use crate::error::Failure;
 
-/// A control joined with a startup, or with its own start: what is linked to one eBPF
-/// object when it is wanted.
+/// A control joined with a startup, or with its own start. Both are linked to one eBPF object on
+/// demand.
 #[derive(Debug)]
 pub struct ControlObject {
-    /// The kernel's name of the congestion control, at most 15 characters.
+    /// The kernel's name for the congestion control, at most 15 characters.
     pub name: &'static str,
-    /// The control; of a file of one's own, its path and content.
+    /// The control. For a user's file, its path and content.
     pub control: &'static str,
     /// The startup; None where the control owns its start.
     pub startup: Option<&'static str>,
@@ -30,7 +30,7 @@ pub struct ControlObject {
     pub needs_ecn: bool,
     /// The ELF file of the congestion control (`struct_ops`) without the algorithms.
     pub binding: &'static [u8],
-    /// Those of the algorithms.
+    /// The ELF files of the algorithms.
     pub algorithms: &'static [&'static [u8]],
 }
 
@@ -77,7 +77,7 @@ pub fn routers() -> Result<&'static [RouterObject], &'static str> {
         .map_err(|reason| *reason)
 }
 
-/// The object of `doctor`'s attempts (`algorithms/kernel/probe.bpf.c`).
+/// The object that `doctor` tries to load (`algorithms/kernel/probe.bpf.c`).
 ///
 /// # Errors
 /// What the build was missing, in one line.
@@ -104,7 +104,7 @@ pub fn hints_object() -> Result<&'static [u8], &'static str> {
     OBJECTS.as_ref().map(|o| o.hints).map_err(|reason| *reason)
 }
 
-/// The object that sees how much applications write (`algorithms/kernel/writes.bpf.c`).
+/// The object that sees the size of applications' writes (`algorithms/kernel/writes.bpf.c`).
 ///
 /// # Errors
 /// What the build was missing, in one line.
@@ -131,7 +131,7 @@ pub fn quick_start_host_object() -> Result<&'static [u8], &'static str> {
         .map_err(|reason| *reason)
 }
 
-/// The object of headers at the devices of hosts (`algorithms/kernel/headers_out.bpf.c`).
+/// The object that writes headers at the devices of hosts (`algorithms/kernel/headers_out.bpf.c`).
 ///
 /// # Errors
 /// What the build was missing, in one line.
@@ -153,7 +153,7 @@ pub fn empty_object() -> Result<&'static [u8], &'static str> {
 /// The object of a choice such as `cubic` or `cubic+hystart`.
 ///
 /// # Errors
-/// Unknown names with the nearest ones; a build without objects.
+/// An unknown name, with the nearest known names; a build without objects.
 pub fn choose(choice: &str) -> Result<&'static ControlObject, Failure> {
     let (control, startup) = match choice.split_once('+') {
         Some((control, startup)) => (control, Some(startup)),
@@ -192,28 +192,28 @@ pub fn choose(choice: &str) -> Result<&'static ControlObject, Failure> {
 }
 
 impl ControlObject {
-    /// Opens it under a name, with its tunables at their defaults.
+    /// Opens the object under a name, with its tunables at their defaults.
     ///
     /// # Errors
-    /// The objects are not of one build.
+    /// The objects are not of the same build.
     pub fn open(&self, name: &str) -> Result<libbpf_rs::OpenObject, Failure> {
         let tunables = constants::tunables(self, &[])?;
         constants::open(self, self.binding, name, &tunables)
     }
 
-    /// Loads it on trial, so that the verifier judges every program of it, and unloads it
+    /// Loads the object on trial, so that the verifier checks all its programs, and unloads it
     /// again. Nothing is attached.
     ///
     /// # Errors
-    /// The loader's error followed by its log, which holds the verifier's.
+    /// The loader's error, followed by its log, which includes the verifier's.
     pub fn verify(&self) -> Result<(), String> {
         let open = self.open(self.name).map_err(|e| e.message)?;
         load::verify_open(self.name, open)
     }
 }
 
-/// A control and its startup as people name them: "cubic+hystart"; the control alone where
-/// it owns its start.
+/// A control and its startup as users write them: "cubic+hystart"; the control alone if it has its
+/// own start.
 #[must_use]
 pub fn pair_of(control: &str, startup: Option<&str>) -> String {
     startup.map_or_else(|| control.to_owned(), |s| format!("{control}+{s}"))
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn a_choice_without_a_startup_has_the_controls_own() {
+    fn a_choice_without_a_startup_uses_the_controls_own() {
         if let Err(reason) = objects() {
             return crate::skipped::skipped(1, reason);
         }

@@ -1,5 +1,5 @@
-//! Maps that several objects share: pinned by name, so that every object that is
-//! loaded, whenever and by whichever command, has the same ones.
+//! Maps that several objects share. They are pinned by name, so that every object uses the same
+//! maps, whichever command loads it.
 
 use std::path::PathBuf;
 
@@ -9,7 +9,7 @@ use libbpf_sys as sys;
 use crate::error::Failure;
 use crate::system::rundir::{self, Lock};
 
-/// The maps of algorithms/port/bpf that are not an object's own.
+/// The maps of algorithms/port/bpf that objects share.
 const SHARED: [&str; 8] = [
     "hw_app",
     "hw_prefixes",
@@ -28,7 +28,7 @@ fn path(name: &str) -> PathBuf {
 /// Makes an object use the pinned maps, or pin its own when it is loaded.
 ///
 /// # Errors
-/// What is pinned was made by a headwayctl with other maps; libbpf refuses the path.
+/// The pinned maps are of another version of headwayctl; libbpf refuses the path.
 pub fn share_maps(open: &mut OpenObject, _lock: &Lock) -> Result<(), Failure> {
     for mut map in open.maps_mut() {
         let name = map.name().to_string_lossy().into_owned();
@@ -41,7 +41,7 @@ pub fn share_maps(open: &mut OpenObject, _lock: &Lock) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The kernel would only say "invalid argument".
+/// Compares sizes before loading, because the kernel would only report "invalid argument".
 fn refuse_another_version(name: &str, map: &OpenMap) -> Result<(), Failure> {
     let Some(pinned) = self::map(name) else {
         return Ok(());
@@ -53,12 +53,12 @@ fn refuse_another_version(name: &str, map: &OpenMap) -> Result<(), Failure> {
         return Ok(());
     }
     Err(Failure::failed(format!(
-        "what is attached was attached by another version of headwayctl (its map {name} differs); \
-         headwayctl detach --all takes it away"
+        "another version of headwayctl attached what runs now (map {name} differs); run \
+         `headwayctl detach --all` first"
     )))
 }
 
-/// A shared map, if anything has made it yet.
+/// A shared map, if it exists already.
 #[must_use]
 pub fn map(name: &str) -> Option<MapHandle> {
     MapHandle::from_pinned_path(path(name)).ok()

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use crate::error::{Attempt as _, Failure};
 
-/// Where it is mounted; None: nowhere.
+/// Where cgroup2 is mounted; None: it is not mounted.
 ///
 /// # Errors
 /// The mounts cannot be read.
@@ -19,10 +19,10 @@ pub fn mounted() -> io::Result<Option<PathBuf>> {
     }))
 }
 
-/// The same; `what` cannot be done without.
+/// As [`mounted`], for an action `what` that needs it.
 ///
 /// # Errors
-/// It is not mounted.
+/// cgroup2 is not mounted.
 pub fn root(what: &str) -> Result<PathBuf, Failure> {
     mounted().attempt("read the mounts")?.ok_or_else(|| {
         Failure::kernel_cannot(format!(

@@ -20,7 +20,7 @@ pub fn now_ns() -> i64 {
 /// Time between two ticks of the kernel's clock.
 ///
 /// # Errors
-/// The kernel does not tell.
+/// The kernel does not report it.
 pub fn tick_ns() -> Result<u64, Failure> {
     let mut tick = libc::timespec {
         tv_sec: 0,
@@ -51,7 +51,7 @@ pub fn sleep_until(time_ns: i64) {
     {}
 }
 
-/// Wake-ups as exact as the kernel can: by default it may delay each by 50 µs.
+/// Makes wake-ups as exact as possible. By default the kernel may delay each by 50 µs.
 pub fn exact_timers() {
     // SAFETY: an option with one integer.
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) };

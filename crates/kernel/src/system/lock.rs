@@ -1,4 +1,4 @@
-//! A folder's lock, which every command that changes anything there waits for.
+//! The lock of a folder. Every command takes it before it changes anything in the folder.
 
 use std::fs::{self, File};
 use std::io::{self, Write as _};
@@ -14,15 +14,15 @@ use crate::error::{Attempt as _, Failure};
 
 /// The file's name.
 const FILE: &str = "lock";
-/// The folder within another that has a lock of its own.
+/// The folder inside another with a separate lock.
 pub const TESTBEDS: &str = "testbed";
-/// Other commands take less; who waits longer is told for whom.
+/// How long to wait before naming the lock's holder. Most commands hold it for less.
 const SILENCE: Duration = Duration::from_secs(1);
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// Held while anything in a folder is changed; the kernel releases it if its holder
-/// dies. Processes that inherit it hold it too, so that nothing a killed command
-/// started goes on behind the back of the next.
+/// Held while anything in a folder is changed. The kernel releases it if its holder dies. Processes
+/// that inherit it hold it as well, so that the next command waits for everything that a killed
+/// command started.
 #[derive(Debug)]
 pub struct Lock {
     file: File,
@@ -30,12 +30,11 @@ pub struct Lock {
 }
 
 impl Lock {
-    /// Waits until nobody else holds it; from a second on it says on stderr who does.
-    /// Makes the folder if need be; when it is let go, the folder goes if nothing else
-    /// is in it.
+    /// Waits for the lock. After a second, names its holder on stderr. Makes the folder if needed.
+    /// When the lock is released, the folder is removed if it has no other content.
     ///
     /// # Errors
-    /// Lack of privilege; something else than a file is in its place.
+    /// Lack of privilege; something other than a file is in its place.
     pub fn take(folder: &Path) -> Result<Lock, Failure> {
         let path = folder.join(FILE);
         let what = format!("lock {}", path.display());
@@ -51,7 +50,7 @@ impl Lock {
         }
     }
 
-    /// Its descriptor, for a process that shall hold it too.
+    /// The lock's descriptor, for a process that is to hold the lock as well.
     #[must_use]
     pub fn fd(&self) -> i32 {
         self.file.as_raw_fd()
@@ -59,20 +58,20 @@ impl Lock {
 }
 
 impl Drop for Lock {
-    /// A command that only needed the lock leaves no file, however it ended. Whoever
-    /// waits notices that the file is another one.
+    /// Removes the file, so that a command that only needed the lock leaves nothing. A waiting
+    /// process notices that the file was replaced.
     fn drop(&mut self) {
         let others = fs::read_dir(&self.folder).map(|list| {
             list.flatten()
                 .any(|e| e.file_name() != FILE && e.file_name() != TESTBEDS)
         });
-        // of somebody else's file nothing is known
+        // leaves a file that another process made
         let path = self.folder.join(FILE);
         if !identity::is_named(&path, &self.file) || others.unwrap_or(true) {
             return;
         }
         let _ = fs::remove_file(&path);
-        // what is not empty stays
+        // fails if the folder is not empty
         let _ = fs::remove_dir(&self.folder);
         if self.folder.ends_with(TESTBEDS) {
             let _ = self.folder.parent().map(fs::remove_dir);
@@ -80,10 +79,10 @@ impl Drop for Lock {
     }
 }
 
-/// Waiting for others, and saying for whom.
+/// Waits for other processes and names them.
 struct Waiting {
     path: PathBuf,
-    /// When somebody is to be told.
+    /// When to name the holder next.
     tell: Instant,
     told: Vec<i32>,
 }
@@ -97,8 +96,8 @@ impl Waiting {
         }
     }
 
-    /// Sleeps a little; says who holds the lock when it is time, and whenever it is
-    /// another one.
+    /// Sleeps a little. Names the lock's holder once the time has come, and again if the holder
+    /// changes.
     fn pause(&mut self) {
         std::thread::sleep(PAUSE);
         if Instant::now() < self.tell {
@@ -107,7 +106,7 @@ impl Waiting {
         self.tell = Instant::now() + SILENCE;
         let holders = holders(&self.path);
         if holders == self.told || holders.is_empty() {
-            return; // said, or let go just now
+            return; // named already, or released just now
         }
         let list: Vec<String> = holders
             .iter()
@@ -118,12 +117,12 @@ impl Waiting {
             self.path.display(),
             list.join(", ")
         );
-        let _ = writeln!(io::stderr(), "{line}"); // whoever closed it need not know
+        let _ = writeln!(io::stderr(), "{line}"); // stderr may be closed
         self.told = holders;
     }
 }
 
-/// The processes that hold the lock of a file, also by a descriptor that they inherited.
+/// The processes that hold the lock of a file, including those that inherited its descriptor.
 fn holders(path: &Path) -> Vec<i32> {
     let Ok(wanted) = fs::symlink_metadata(path).map(|meta| identity::of(&meta)) else {
         return Vec::new();
@@ -154,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn who_waits_gets_the_lock_of_the_file_that_is_there() {
+    fn a_waiting_process_gets_the_lock_of_the_present_file() {
         let folder = folder("wait");
         let first = Lock::take(&folder).unwrap();
         let (tell, told) = channel();
@@ -168,14 +167,14 @@ mod tests {
             })
         };
         assert!(told.recv_timeout(Duration::from_millis(200)).is_err());
-        drop(first); // which removes the file that the other one waits for
+        drop(first); // removes the file that the other thread waits for
         told.recv_timeout(Duration::from_secs(60)).unwrap();
         drop(waiting.join().unwrap());
-        assert!(!folder.exists(), "what only a lock was in is left");
+        assert!(!folder.exists(), "a folder with only a lock is left");
     }
 
     #[test]
-    fn it_is_its_owners_alone_and_not_behind_a_link() {
+    fn the_file_is_its_owners_alone_and_not_behind_a_link() {
         let folder = folder("own");
         fs::create_dir_all(&folder).unwrap();
         let (path, target) = (folder.join(FILE), folder.join("target"));
@@ -185,7 +184,7 @@ mod tests {
         assert_eq!(fs::read_to_string(&target).unwrap(), "kept");
         fs::remove_file(&path).unwrap();
 
-        // left by a headwayctl that let everybody read it
+        // left by a headwayctl that made it readable for everyone
         fs::write(&path, "").unwrap();
         fs::set_permissions(&path, Permissions::from_mode(0o644)).unwrap();
         for _ in 0..2 {

@@ -1,4 +1,4 @@
-//! What a command needs of Linux that is no eBPF.
+//! Linux interfaces other than eBPF.
 
 pub(crate) mod cgroup;
 pub mod clock;

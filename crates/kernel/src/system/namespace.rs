@@ -1,4 +1,4 @@
-//! Network namespaces without a name, which go with the process that made them.
+//! Unnamed network namespaces, which are removed with the process that made them.
 
 use std::fs::{self, File};
 use std::io;
@@ -9,34 +9,34 @@ use std::process::Command;
 use crate::error::{Attempt as _, Failure};
 use crate::system::netns::Netns;
 
-/// Whether this process may make one.
+/// Checks that this process may make one.
 ///
 /// # Errors
-/// It may not.
+/// The process may not.
 pub fn check() -> Result<(), Failure> {
-    // SAFETY: takes nothing, cannot fail.
+    // SAFETY: no arguments; cannot fail.
     if unsafe { libc::geteuid() } != 0 {
         return Err(Failure::kernel_cannot("network namespaces need root"));
     }
     Ok(())
 }
 
-/// A namespace that lasts as long as the value.
+/// A namespace that exists as long as this value.
 #[derive(Debug)]
 pub struct Namespace {
-    /// To work in it.
+    /// The namespace, to run work in it.
     pub netns: Netns,
     _file: File,
 }
 
 impl Namespace {
-    /// Makes one.
+    /// Makes a namespace.
     ///
     /// # Errors
     /// Lack of privilege.
     pub fn new() -> Result<Self, Failure> {
         let file = std::thread::spawn(|| {
-            // SAFETY: concerns this thread only, which ends here.
+            // SAFETY: affects this thread only, which ends here.
             if unsafe { libc::unshare(libc::CLONE_NEWNET) } != 0 {
                 return Err(io::Error::last_os_error());
             }
@@ -52,24 +52,24 @@ impl Namespace {
         })
     }
 
-    /// A file to enter it by, as long as this process has it.
+    /// A file to enter it by, while this process runs.
     #[must_use]
     pub fn path(&self) -> String {
         self.netns.path.display().to_string()
     }
 
-    /// Runs `ip` with words inside.
+    /// Runs `ip` with these words in the namespace.
     ///
     /// # Errors
-    /// What it says.
+    /// The program's error.
     pub fn ip(&self, words: &str) -> Result<(), Failure> {
         self.command("ip", words)
     }
 
-    /// Runs `tc` with words inside.
+    /// Runs `tc` with these words in the namespace.
     ///
     /// # Errors
-    /// What it says.
+    /// The program's error.
     pub fn tc(&self, words: &str) -> Result<(), Failure> {
         self.command("tc", words)
     }
@@ -94,10 +94,10 @@ impl Namespace {
         )))
     }
 
-    /// Sets a variable of /proc/sys/net inside.
+    /// Sets a variable of /proc/sys/net in the namespace.
     ///
     /// # Errors
-    /// There is none of that name.
+    /// No variable has this name.
     pub fn sysctl(&self, name: &str, value: &str) -> Result<(), Failure> {
         let path = Path::new("/proc/sys/net").join(name);
         self.netns

@@ -1,5 +1,4 @@
-//! Network namespaces: which there are, work inside them, and their default
-//! congestion control.
+//! Network namespaces: lists them, runs work in them, and sets their default congestion control.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -14,10 +13,10 @@ use crate::error::{Attempt as _, Failure};
 
 /// Where `ip netns` keeps namespaces by name.
 const NAMED: &str = "/run/netns";
-/// Read and written by whoever is inside.
+/// Refers to the namespace of the process that reads or writes it.
 const DEFAULT_CONTROL: &str = "/proc/sys/net/ipv4/tcp_congestion_control";
 
-/// The namespace of the first process, and what it is called.
+/// The namespace of the first process, and its label.
 const FIRST: &str = "/proc/1/ns/net";
 const FIRST_LABEL: &str = "init";
 
@@ -26,8 +25,8 @@ const FIRST_LABEL: &str = "init";
 pub struct Netns {
     /// Its identity.
     pub identity: Identity,
-    /// A name for people: that of `ip netns`, "init", or a process in it; with
-    /// [`Netns::place_label`] one tells namespaces apart.
+    /// A name for users: that of `ip netns`, "init", or a process in it. [`Netns::place_label`] is
+    /// unique; this name is not.
     pub label: String,
     /// A file to enter it by.
     pub path: PathBuf,
@@ -42,11 +41,11 @@ impl Netns {
         })
     }
 
-    /// The namespace of a name of `ip netns`, of a path such as /proc/PID/ns/net, or of
-    /// what `status` calls one that has no name.
+    /// Finds a namespace by its name in `ip netns`, by a path such as /proc/PID/ns/net, or by the
+    /// label that `status` shows for an unnamed one.
     ///
     /// # Errors
-    /// There is none, with the names there are.
+    /// No such namespace; lists the known names.
     pub fn find(name: &str) -> Result<Self, Failure> {
         let path = if name.contains('/') {
             PathBuf::from(name)
@@ -54,7 +53,7 @@ impl Netns {
             Path::new(NAMED).join(name)
         };
         let netns = Self::at(path, name.to_owned()).ok();
-        // only a namespace's file is on the same device as our own
+        // only files of namespaces are on the same device as our own namespace's file
         let own = identity::at(Path::new("/proc/self/ns/net"))
             .map(|id| id.0)
             .ok();
@@ -65,29 +64,29 @@ impl Netns {
             Failure::bad_input(format!(
                 "no network namespace \"{name}\"; {}",
                 if known.is_empty() {
-                    "`ip netns add` makes one".to_owned()
+                    "`ip netns add` creates one".to_owned()
                 } else {
-                    format!("there are {}", known.join(", "))
+                    format!("known are {}", known.join(", "))
                 }
             ))
         })
     }
 
-    /// The one that this process is in, by its name if it has one.
+    /// The namespace of this process, by its name if it has one.
     ///
     /// # Errors
-    /// It may not be looked at.
+    /// The process may not read it.
     pub fn own() -> Result<Self, Failure> {
-        let own =
-            identity::at(Path::new("/proc/self/ns/net")).attempt("look at the own namespace")?;
+        let own = identity::at(Path::new("/proc/self/ns/net"))
+            .attempt("find this process's namespace")?;
         all()
             .into_iter()
             .find(|netns| netns.identity == own)
-            .ok_or_else(|| Failure::failed("the own network namespace is not to be found"))
+            .ok_or_else(|| Failure::failed("cannot find the network namespace of this process"))
     }
 
-    /// What it is called in places: no two namespaces have the same, and one has the
-    /// same however it was found, by whichever command.
+    /// Its label in places. The label is unique and does not depend on how, or by which command,
+    /// the namespace was found.
     #[must_use]
     pub fn place_label(&self) -> String {
         if identity::at(Path::new(FIRST)).ok() == Some(self.identity) {
@@ -95,21 +94,21 @@ impl Netns {
         }
         named()
             .into_iter()
-            // a name that looks like another namespace's label is none
+            // ignores a name that looks like another namespace's label
             .filter(|name| name != FIRST_LABEL && !name.starts_with("net:["))
             .find(|name| identity::at(&Path::new(NAMED).join(name)).ok() == Some(self.identity))
             .unwrap_or_else(|| self.kernels_label())
     }
 
-    /// As the links in /proc/PID/ns are shown.
+    /// As the links in /proc/PID/ns show it.
     fn kernels_label(&self) -> String {
         format!("net:[{}]", self.identity.1)
     }
 
-    /// Runs `work` inside, on a thread of its own, and waits for it.
+    /// Runs `work` in the namespace, on a separate thread, and waits for it.
     ///
     /// # Errors
-    /// The namespace is gone or may not be entered, or what `work` returned.
+    /// The namespace no longer exists or may not be entered, or the error of `work`.
     pub fn inside<T: Send>(&self, work: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
         let file = File::open(&self.path)?;
         if identity::of(&file.metadata()?) != self.identity {
@@ -132,15 +131,15 @@ impl Netns {
     /// The congestion control of sockets that do not choose one.
     ///
     /// # Errors
-    /// The namespace is gone.
+    /// The namespace no longer exists.
     pub fn default_control(&self) -> io::Result<String> {
         self.inside(|| Ok(fs::read_to_string(DEFAULT_CONTROL)?.trim().to_owned()))
     }
 
-    /// Sets it.
+    /// Sets the default congestion control.
     ///
     /// # Errors
-    /// There is no such control, or it is restricted, or the namespace is gone.
+    /// The control is unknown or restricted, or the namespace no longer exists.
     pub fn set_default_control(&self, name: &str) -> io::Result<()> {
         self.inside(|| fs::write(DEFAULT_CONTROL, name))
     }
@@ -184,9 +183,8 @@ pub fn all() -> Vec<Netns> {
     found.into_values().collect()
 }
 
-/// Enters the mount namespace of the first ancestor that may be looked at, where
-/// pins have to be to outlive `ip netns exec`, which gives its command a mount
-/// namespace of its own.
+/// Enters the mount namespace of the first ancestor that this process may inspect. Pins must be
+/// there to outlive `ip netns exec`, which runs its command in a new mount namespace.
 ///
 /// # Errors
 /// Lack of privilege.
@@ -206,14 +204,14 @@ pub fn enter_first_mount_namespace() -> Result<(), Failure> {
     }
     let what = format!("enter the mount namespace of process {process}");
     let file = File::open(&first).attempt(&what)?;
-    // SAFETY: a valid descriptor. The process has one thread yet.
+    // SAFETY: a valid descriptor. The process still has one thread.
     if unsafe { libc::setns(file.as_raw_fd(), libc::CLONE_NEWNS) } != 0 {
         return Err(io::Error::last_os_error()).attempt(&what);
     }
     Ok(())
 }
 
-/// The parent of a process; none of the first, nor of those that cannot be seen.
+/// The parent of a process; none for the first process and for those that cannot be seen.
 fn parent_of(process: &str) -> Option<String> {
     let status = fs::read_to_string(Path::new("/proc").join(process).join("status")).ok()?;
     let parent = status
@@ -229,7 +227,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_that_is_no_namespace_is_refused() {
+    fn a_file_that_is_not_a_namespace_is_refused() {
         let error = Netns::find("/proc/self/status").unwrap_err();
         assert_eq!(error.exit_status, crate::error::BAD_INPUT);
         assert!(Netns::find("surely-not-there").is_err());

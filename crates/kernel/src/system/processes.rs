@@ -1,4 +1,4 @@
-//! The processes of /proc, their names for people, and the priority of this one.
+//! The processes in /proc, their descriptions for users, and the priority of this process.
 
 use std::fs;
 use std::path::PathBuf;
@@ -33,19 +33,19 @@ pub fn describe(pid: i32) -> String {
     format!("process {pid} ({command})")
 }
 
-/// The kernel's name of a process or of one of its own threads; empty if it is gone.
+/// The kernel's name for a process or for a thread of this process; empty if it has ended.
 pub fn name_of(pid: i32) -> String {
     let name = fs::read_to_string(file(pid, "comm")).unwrap_or_default();
     name.trim().to_owned()
 }
 
-/// This process and what it starts go before other work, where that is allowed. With `real_time`
-/// they also go on when the testbed's emulator, which is real-time, wakes up on their core. A
-/// program that waits for the processor leaves packets waiting and answers them in one burst.
+/// Raises the priority of this process and its children, if allowed. With `real_time` they also
+/// keep running when the testbed's emulator, which is real-time, wakes up on their core. Otherwise
+/// packets would wait for the processor, and the program would answer them in one burst.
 pub fn be_prompt(real_time: bool) {
     const URGENT: libc::c_int = -19;
     let parameters = libc::sched_param { sched_priority: 1 };
-    // SAFETY: plain numbers; where it is not allowed the priority stays.
+    // SAFETY: plain numbers; if it is not allowed, the priority stays as it is.
     unsafe {
         libc::setpriority(libc::PRIO_PROCESS, 0, URGENT);
         if real_time {

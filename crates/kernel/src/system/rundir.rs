@@ -1,5 +1,5 @@
-//! What Headway keeps in /run: a lock, a bpffs of its own with the pins, and what
-//! has to be put back on detach. `detach --all` removes all of it.
+//! Headway's files in /run: a lock, a bpffs with the pins, and the defaults to restore on detach.
+//! `detach --all` removes all of them.
 
 use std::ffi::CString;
 use std::fs;
@@ -14,19 +14,19 @@ use crate::error::{Attempt as _, Failure};
 pub use crate::system::lock::Lock;
 use crate::system::netns::{self, Netns};
 
-/// Restricts headwayctl to controls whose name begins like this, with a folder of
-/// its own, so that tests do not take away what is at work.
+/// Restricts headwayctl to controls whose name begins with this word, and to a separate folder, so
+/// that tests do not detach controls that are in use.
 pub const SCOPE: &str = "HEADWAY_SCOPE";
-/// Where what has no scope is kept.
+/// The folder without a scope.
 const MACHINE: &str = "/run/headway";
-/// So that a control's name, of 15 characters at most, has room for more than it.
+/// Leaves room for more characters in a control's name, which has at most 15.
 const SCOPE_LONGEST: usize = 13;
 const BPF_FS_MAGIC: libc::c_long = 0xcafe_4a11;
 
-/// The word that the names begin with which this process may touch; empty for all.
+/// The word with which the names begin that this process may change; empty for all.
 ///
 /// # Errors
-/// It is not made of letters and digits, or too long for a control's name.
+/// The word is not letters and digits only, or too long for a control's name.
 pub fn scope() -> Result<String, Failure> {
     let scope = std::env::var_os(SCOPE).unwrap_or_default();
     let scope = scope.to_string_lossy().into_owned();
@@ -39,8 +39,8 @@ pub fn scope() -> Result<String, Failure> {
     }
 }
 
-/// Whether a control's name is of a scope: its first word is, and not only its first
-/// letters, which may be those of another scope.
+/// Whether a control's name is in a scope: its first word must be the scope. Only its first letters
+/// are not enough, as they may begin another scope.
 #[must_use]
 pub fn is_in_scope(name: &str, scope: &str) -> bool {
     scope.is_empty()
@@ -49,7 +49,7 @@ pub fn is_in_scope(name: &str, scope: &str) -> bool {
             .is_some_and(|rest| !rest.starts_with(|c: char| c.is_ascii_alphanumeric()))
 }
 
-/// Where the state of this process's scope is kept. Only root may write there.
+/// The folder with the state of this process's scope. Only root may write there.
 #[must_use]
 pub fn root() -> PathBuf {
     match scope() {
@@ -58,7 +58,7 @@ pub fn root() -> PathBuf {
     }
 }
 
-/// Outside /sys, which `ip netns exec` mounts anew. Names in it have no dots.
+/// Outside /sys, which `ip netns exec` mounts anew. Names in it contain no dots.
 fn bpffs() -> PathBuf {
     root().join("bpf")
 }
@@ -78,13 +78,13 @@ pub struct DefaultRecord {
     pub identity: Identity,
     /// The namespace's name when it was changed.
     pub label: String,
-    /// What to put back.
+    /// The control to restore.
     pub previous: String,
-    /// What Headway set.
+    /// The control that Headway set.
     pub set_to: String,
 }
 
-/// Waits until nobody else changes anything. Makes the folder if need be.
+/// Waits for the lock. Makes the folder if needed.
 ///
 /// # Errors
 /// Lack of privilege.
@@ -92,7 +92,7 @@ pub fn lock() -> Result<Lock, Failure> {
     Lock::take(&root())
 }
 
-/// The same, and nobody of another scope changes what is the machine's alone.
+/// As [`lock`], and also locks out other scopes from changes to the whole machine.
 ///
 /// # Errors
 /// Lack of privilege.
@@ -103,20 +103,20 @@ pub fn lock_machine() -> Result<[Option<Lock>; 2], Failure> {
     Ok([Some(own), other.transpose()?])
 }
 
-/// Whether Headway's bpffs is mounted and seen from here.
+/// Whether Headway's bpffs is mounted and visible to this process.
 #[must_use]
 pub fn has_bpffs() -> bool {
     let Ok(path) = c_path(&bpffs()) else {
         return false;
     };
-    // SAFETY: plain data, for which zero is a value, and a terminated string.
+    // SAFETY: plain data, for which zero is a valid value, and a terminated string.
     unsafe {
         let mut stat: libc::statfs = std::mem::zeroed();
         libc::statfs(path.as_ptr(), &mut stat) == 0 && stat.f_type == BPF_FS_MAGIC
     }
 }
 
-/// Goes where the pins are, or would have to be.
+/// Enters the mount namespace where the pins are, or would be.
 ///
 /// # Errors
 /// Lack of privilege.
@@ -127,7 +127,7 @@ pub fn enter() -> Result<(), Failure> {
     netns::enter_first_mount_namespace()
 }
 
-/// Mounts the bpffs unless it is.
+/// Mounts the bpffs unless it is mounted.
 ///
 /// # Errors
 /// Lack of privilege.
@@ -155,19 +155,19 @@ pub fn mount_bpffs(_lock: &Lock) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Where the link of a control of that name is pinned.
+/// Path of the pin of a control's link.
 #[must_use]
 pub fn pin_path(name: &str) -> PathBuf {
     bpffs().join(name)
 }
 
-/// Where something else than a control is pinned. No control has so long a name.
+/// Path of the pin of anything else. The name is longer than any control's name.
 #[must_use]
 pub fn other_pin_path(kind: &str, name: &str) -> PathBuf {
     bpffs().join(format!("headway_{kind}_{name}"))
 }
 
-/// All pins. What has a dot in its name is the kernel's own (maps.debug).
+/// All pins. Files with a dot in their name are the kernel's own (maps.debug).
 #[must_use]
 pub fn pins() -> Vec<PathBuf> {
     if !has_bpffs() {
@@ -188,8 +188,8 @@ fn record_path((device, inode): Identity) -> PathBuf {
     defaults().join(format!("{device}-{inode}.json"))
 }
 
-/// The namespaces whose default was changed. A record that cannot be read is
-/// skipped: it was never finished, so its change was not made.
+/// The namespaces whose default was changed. An unreadable record is skipped: it was never
+/// completed, so the change was not made.
 #[must_use]
 pub fn default_records() -> Vec<DefaultRecord> {
     let mut records: Vec<DefaultRecord> = fs::read_dir(defaults())
@@ -202,7 +202,7 @@ pub fn default_records() -> Vec<DefaultRecord> {
     records
 }
 
-/// Remembers a namespace's default before it is changed.
+/// Records a namespace's default before it is changed.
 ///
 /// # Errors
 /// The folder cannot be written.
@@ -231,16 +231,15 @@ pub fn record_default(
         .attempt(&what)
 }
 
-/// Forgets a namespace's record.
+/// Removes a namespace's record.
 pub fn forget_default(_lock: &Lock, identity: Identity) {
     let path = record_path(identity);
     let _ = fs::remove_file(path.with_extension("partial"));
     let _ = fs::remove_file(path);
 }
 
-/// Removes everything that `detach --all` must not leave: records, the bpffs with
-/// whatever is pinned in it, the lock, and the folder unless others keep
-/// something in it.
+/// Removes everything that `detach --all` must not leave: records, the bpffs with all pins, the
+/// lock, and the folder unless it has other content.
 ///
 /// # Errors
 /// Something cannot be removed.
@@ -252,7 +251,7 @@ pub fn remove(lock: Lock) -> Result<(), Failure> {
     }
     for pin in pins() {
         let removed = if pin.is_dir() {
-            fs::remove_dir_all(&pin) // somebody's folder
+            fs::remove_dir_all(&pin) // a folder that a user made
         } else {
             fs::remove_file(&pin)
         };
@@ -277,7 +276,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_scope_is_a_word_and_not_the_first_letters_of_one() {
+    fn a_scope_is_a_whole_word() {
         for (name, is_ours) in [
             ("ann_x", true),
             ("ann-x", true),

@@ -1,4 +1,4 @@
-//! How many TCP sockets use which congestion control (`sock_diag`, linux/inet_diag.h).
+//! Counts TCP sockets by their congestion control (`sock_diag`, linux/inet_diag.h).
 
 use std::collections::BTreeMap;
 use std::io;
@@ -14,13 +14,13 @@ use crate::uapi::{InetDiagMsg, InetDiagReqV2, SOCK_DIAG_BY_FAMILY};
 
 /// Attribute of an answer: the control's name (linux/inet_diag.h).
 const INET_DIAG_CONG: u16 = 4;
-/// States that have no control at work (net/tcp_states.h).
+/// States in which a socket's control is not active (net/tcp_states.h).
 const WITHOUT_CONTROL: [u32; 3] = [BPF_TCP_TIME_WAIT, BPF_TCP_SYN_RECV, BPF_TCP_LISTEN];
-/// States of a socket, whose numbers begin with 1; TCP_NEW_SYN_RECV and what comes behind it
-/// are the kernel's own.
+/// States of a socket, numbered from 1. TCP_NEW_SYN_RECV and later states are internal to the
+/// kernel.
 const STATES: std::ops::RangeInclusive<u32> = BPF_TCP_ESTABLISHED..=BPF_TCP_CLOSING;
 
-/// Counts the sockets of the namespace that the calling thread is in.
+/// Counts the sockets in the calling thread's namespace.
 ///
 /// # Errors
 /// The kernel has no `inet_diag`.
@@ -48,7 +48,7 @@ fn request(family: u8) -> Vec<u8> {
     message(SOCK_DIAG_BY_FAMILY as u16, flags, request.bytes())
 }
 
-/// Takes one datagram of the answer; true when it was the last.
+/// Parses one datagram of the answer; true for the last one.
 fn take(mut bytes: &[u8], counts: &mut BTreeMap<String, u64>) -> io::Result<bool> {
     while let Some(answer) = netlink::take(&mut bytes)? {
         if i32::from(answer.kind) == libc::NLMSG_DONE {
@@ -81,7 +81,7 @@ mod tests {
             })
             .collect();
         let after: u64 = count_by_control().unwrap().values().sum();
-        // others of this machine come and go
+        // other connections of this machine may open and close
         assert!(after + 10 >= before + 40, "{before} {after}");
         drop(streams);
     }

@@ -1,5 +1,5 @@
-//! The congestion control of a testbed's hosts: the kernel's own, one that is attached,
-//! or one of Headway's that `up` attaches and `down` takes away again.
+//! The congestion control of a testbed's hosts: the kernel's own, an attached one, or one of
+//! Headway's that `up` attaches and `down` detaches.
 
 use super::state::{self, State};
 use crate::attach::detach::{self, What};
@@ -8,23 +8,23 @@ use crate::attach::Request;
 use crate::error::Failure;
 use crate::objects;
 
-/// Before the name of a control that is to be the kernel's own.
+/// Prefix of the name of one of the kernel's own controls.
 const KERNEL_OWN: &str = "kernel:";
 
-/// What `--control` means on this machine, now.
+/// The control that `--control` selects on this machine at present.
 #[derive(Debug)]
 pub struct Chosen {
-    /// The kernel's name of it.
+    /// The kernel's name for it.
     pub name: String,
-    /// What `up` has to attach first; `None`: it is there.
+    /// The control that `up` has to attach first; `None`: it is available.
     pub attach: Option<Request>,
 }
 
-/// Reads `htcp`, `cubic+hystart`, `htcp:adaptive_backoff=off` or `kernel:bbr`. A plain name
-/// is the kernel's, or that of what is attached, where there is such a control.
+/// Parses `htcp`, `cubic+hystart`, `htcp:adaptive_backoff=off` or `kernel:bbr`. A plain name
+/// selects the kernel's or an attached control of that name, if one exists.
 ///
 /// # Errors
-/// Unknown settings; the control is attached with other ones.
+/// Unknown settings; the control is attached with other settings.
 pub fn choose(text: &str) -> Result<Chosen, Failure> {
     let there = |name: &str| Chosen {
         name: name.to_owned(),
@@ -48,7 +48,7 @@ pub fn choose(text: &str) -> Result<Chosen, Failure> {
         if let Some(name) = names::find_name(choice)? {
             return Ok(there(&name));
         }
-        // a module that the kernel loads when it is asked for it, or an error it tells
+        // the kernel loads a module of this name on demand, or reports an error
         if !choice.contains('+') && objects::choose(choice).is_err() {
             return Ok(there(choice));
         }
@@ -60,8 +60,8 @@ pub fn choose(text: &str) -> Result<Chosen, Failure> {
     }
     if names::is_available(&name) {
         return Err(Failure::bad_input(format!(
-            "--control \"{text}\": {name} is there with other settings; --control {name} takes it as \
-             it is, and `headwayctl detach {name}` takes it away"
+            "--control \"{text}\": {name} is attached with other settings; use it with --control \
+             {name}, or detach it with `headwayctl detach {name}`"
         )));
     }
     Ok(Chosen {
@@ -70,8 +70,9 @@ pub fn choose(text: &str) -> Result<Chosen, Failure> {
     })
 }
 
-/// Takes away what `up` attached, unless another testbed's hosts go on with it: then it
-/// goes with that one. Returns the names of what goes: the hosts', the gateway's.
+/// Detaches the controls that `up` attached, except those that another testbed's hosts use: they
+/// are detached with that testbed. Returns the names of the detached controls, of the hosts and of
+/// the gateway.
 ///
 /// # Errors
 /// The kernel refuses.
@@ -86,7 +87,7 @@ pub fn give_up(state: &State, dry_run: bool) -> Result<[Option<String>; 2], Fail
     ])
 }
 
-/// Returns whether it goes.
+/// Returns whether the control is detached.
 fn give_up_one(state: &State, name: &String, dry_run: bool) -> Result<bool, Failure> {
     let heir = state::names()
         .into_iter()
@@ -107,7 +108,7 @@ fn give_up_one(state: &State, name: &String, dry_run: bool) -> Result<bool, Fail
         return Ok(false);
     }
     if names::find_name(name)?.as_ref() != Some(name) {
-        return Ok(false); // somebody was first
+        return Ok(false); // another process detached it first
     }
     if !dry_run {
         detach::detach(What::Control(name))?;

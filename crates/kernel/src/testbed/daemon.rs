@@ -1,7 +1,7 @@
-//! The emulator's own process.
+//! The emulator's process.
 //!
-//! It lives only if `up` comes to its end: until `up` says so through a pipe, the
-//! end of `up` is also its end, and it holds the lock, so that `down` waits for it.
+//! It outlives `up` only if `up` completes. Until `up` reports this through a pipe, the emulator
+//! ends when `up` ends, and it holds the lock, so that `down` waits for it.
 
 use std::fs;
 use std::io::{self, Read as _, Write as _};
@@ -16,19 +16,18 @@ use super::state::{self, HostState, State};
 use crate::error::{Attempt as _, Failure};
 use crate::system::netns::Netns;
 
-/// What the emulator tells `up` when the devices are there.
+/// The emulator's message to `up` when the devices exist.
 pub const READY: &str = "ready";
-/// What `up` tells the emulator at its end.
+/// The message of `up` to the emulator when `up` completes.
 pub const COMMIT: u8 = b'c';
-/// The signal that says when schedules and traces begin; the time comes with it.
+/// The signal that starts schedules and traces; its value is the time.
 const BEGIN: i32 = libc::SIGUSR1;
 
 pub(super) fn failed(error: EmulatorError) -> Failure {
     Failure::failed(error.to_string())
 }
 
-/// Runs the emulator of a testbed until a signal asks for its end. `lock_fd` is
-/// the inherited lock.
+/// Runs the emulator of a testbed until a signal ends it. `lock_fd` is the inherited lock.
 ///
 /// # Errors
 /// A device cannot be made, or the log cannot be written.
@@ -37,9 +36,9 @@ pub fn run_emulator(name: &str, lock_fd: i32) -> Result<(), Failure> {
     if lock_fd < 3 || unsafe { libc::fcntl(lock_fd, libc::F_GETFD) } < 0 {
         return Err(Failure::bad_input("`testbed up` starts the emulator"));
     }
-    // SAFETY: `up` passes the number of a descriptor that is ours alone now.
+    // SAFETY: `up` passes the number of a descriptor that only this process uses now.
     let lock = unsafe { OwnedFd::from_raw_fd(lock_fd) };
-    // All threads inherit this; signals are waited for below.
+    // All threads inherit the mask; the loop below waits for the signals.
     let signals = block_signals();
     let state =
         State::load(name).ok_or_else(|| Failure::bad_input(format!("no testbed {name}")))?;
@@ -49,7 +48,7 @@ pub fn run_emulator(name: &str, lock_fd: i32) -> Result<(), Failure> {
     io::stdout().flush().attempt("talk to `testbed up`")?;
     let mut word = [0];
     if io::stdin().read_exact(&mut word).is_err() || word[0] != COMMIT {
-        return Err(Failure::failed("`testbed up` did not come to its end"));
+        return Err(Failure::failed("`testbed up` did not complete"));
     }
     drop(lock);
     leave()?;
@@ -85,7 +84,7 @@ pub fn run_emulator(name: &str, lock_fd: i32) -> Result<(), Failure> {
                 of_ground.as_ref().map(|(live, _)| live.summary()),
                 &state.hosts,
             );
-            // a full disk must not end the emulator; the last summary counts
+            // a full disk must not end the emulator; only the last summary must be complete
             let _ = state::save_summary(name, &summary);
         }
         stop.store(true, Ordering::Relaxed);
@@ -102,7 +101,7 @@ pub fn run_emulator(name: &str, lock_fd: i32) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What an emulator's thread did.
+/// The result of an emulator's thread.
 fn joined(
     thread: ScopedJoinHandle<'_, Result<Summary, EmulatorError>>,
 ) -> Result<Summary, EmulatorError> {
@@ -118,7 +117,7 @@ pub(super) fn device(host: &HostState, name: &str) -> Result<OwnedFd, Failure> {
         .attempt(format!("make device {name} of {}", host.name))
 }
 
-/// The devices of several.
+/// The devices of several hosts.
 pub(super) fn devices(hosts: &[&HostState]) -> Result<Vec<OwnedFd>, Failure> {
     hosts
         .iter()
@@ -126,7 +125,7 @@ pub(super) fn devices(hosts: &[&HostState]) -> Result<Vec<OwnedFd>, Failure> {
         .collect()
 }
 
-/// Leaves the terminal and the folder of `up`; nothing of it is held open.
+/// Leaves the terminal and the working folder of `up`, and holds neither open.
 fn leave() -> Result<(), Failure> {
     let what = "leave the terminal";
     let null = fs::OpenOptions::new()
@@ -141,13 +140,13 @@ fn leave() -> Result<(), Failure> {
         libc::dup2(null.as_raw_fd(), 0);
         libc::dup2(null.as_raw_fd(), 1);
     }
-    // A session shares the processor with other sessions as a whole, where the
-    // kernel groups them; then a thread's own priority counts only within it.
+    // If the kernel groups sessions, it schedules each session as a whole against the others. A
+    // thread's own priority then counts only within its session.
     let _ = fs::write("/proc/self/autogroup", "-20");
     Ok(())
 }
 
-/// All that there is to say of the legs so far.
+/// The summary of all legs so far.
 fn judged(mut summary: Summary, ground: Option<Summary>, hosts: &[HostState]) -> Summary {
     add_device_drops(&mut summary, hosts);
     if let Some(ground) = ground {
@@ -156,7 +155,7 @@ fn judged(mut summary: Summary, ground: Option<Summary>, hosts: &[HostState]) ->
     summary
 }
 
-/// Adds what the hosts' devices dropped before the emulator could read it.
+/// Adds the packets that the hosts' devices dropped before the emulator could read them.
 fn add_device_drops(summary: &mut Summary, hosts: &[HostState]) {
     let drops = hosts.iter().map(|host| {
         let table = Netns::find(&host.namespace)
@@ -170,12 +169,12 @@ fn add_device_drops(summary: &mut Summary, hosts: &[HostState]) {
     summary.judge();
 }
 
-/// The count of a device in /proc/net/dev.
+/// The transmit drops of a device in /proc/net/dev.
 fn transmit_drops(table: &str, device: &str) -> Option<u64> {
     let counters = table
         .lines()
         .find_map(|line| line.trim().strip_prefix(device)?.strip_prefix(':'))?;
-    // eight columns of receiving, then bytes, packets, errors, drops
+    // eight columns of receive counters, then bytes, packets, errors, drops
     counters.split_whitespace().nth(11)?.parse().ok()
 }
 
@@ -193,10 +192,10 @@ fn block_signals() -> libc::sigset_t {
     }
 }
 
-/// What another process may ask of the emulator.
+/// A request of another process to the emulator.
 enum Asked {
     Nothing,
-    /// Schedules and traces begin at this time.
+    /// Start schedules and traces at this time.
     Begin(u64),
     End,
 }
@@ -207,8 +206,8 @@ fn wait_for(signals: &libc::sigset_t) -> Asked {
         tv_sec: 1,
         tv_nsec: 0,
     };
-    // SAFETY: initialized structures that outlive the call; who sends BEGIN sends a value
-    // with it, and any bits are a number.
+    // SAFETY: initialized structures that outlive the call. The sender of BEGIN sends a value with
+    // it, and any bits are a number.
     unsafe {
         let mut info: libc::siginfo_t = std::mem::zeroed();
         match libc::sigtimedwait(signals, &raw mut info, &raw const second) {
@@ -219,17 +218,17 @@ fn wait_for(signals: &libc::sigset_t) -> Asked {
     }
 }
 
-/// Tells the emulator of a testbed from which time of `CLOCK_MONOTONIC` on its schedules and
-/// traces count. `dry_run`: only checks that it could.
+/// Starts the schedules and traces of a testbed's emulator at this time of `CLOCK_MONOTONIC`.
+/// `dry_run`: only checks that it could.
 ///
 /// # Errors
-/// There is no such testbed, or its emulator does not run.
+/// The testbed does not exist, or its emulator is not running.
 pub fn begin(name: &str, at_ns: u64, dry_run: bool) -> Result<(), Failure> {
     let state = State::load(name)
         .ok_or_else(|| Failure::bad_input(format!("there is no testbed {name}")))?;
     let emulator = state.emulator.filter(|process| process.is_alive());
-    let emulator =
-        emulator.ok_or_else(|| Failure::failed(format!("testbed {name}: no emulator runs")))?;
+    let emulator = emulator
+        .ok_or_else(|| Failure::failed(format!("testbed {name}: its emulator has ended")))?;
     if dry_run {
         return Ok(());
     }
@@ -240,7 +239,7 @@ pub fn begin(name: &str, at_ns: u64, dry_run: bool) -> Result<(), Failure> {
     match unsafe { libc::sigqueue(emulator.pid, BEGIN, value) } {
         0 => Ok(()),
         _ => Err(Failure::failed(format!(
-            "cannot tell the emulator of {name}: {}",
+            "cannot signal the emulator of {name}: {}",
             io::Error::last_os_error()
         ))),
     }

@@ -1,4 +1,4 @@
-//! Taking a testbed away, also one that was never finished.
+//! Removes a testbed, also one whose `up` did not complete.
 
 use std::ffi::CString;
 use std::fs::{self, File};
@@ -23,28 +23,28 @@ use crate::system::rundir;
 
 const ALLOWED: &str = "/proc/sys/net/ipv4/tcp_allowed_congestion_control";
 
-/// A testbed that was taken away.
+/// A removed testbed.
 #[derive(Debug, Serialize)]
 pub struct Removed {
     /// Its name.
     pub name: String,
-    /// Namespaces, and with them their devices.
+    /// Namespaces, removed together with their devices.
     pub namespaces: Vec<String>,
-    /// Processes that ran in them and were ended.
+    /// Processes in the namespaces that were ended.
     pub ended_processes: Vec<i32>,
-    /// The emulator's last word; null if it never had one.
+    /// The emulator's last summary; null if it wrote none.
     pub summary: Option<Summary>,
-    /// The control that went with it, for `up` had attached it; null: none.
+    /// The control that `up` had attached, if it was detached as well; null: none.
     pub detached: Option<String>,
-    /// That of its gateway, taken away likewise.
+    /// The gateway's control, if it was detached as well.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub detached_of_gateway: Option<String>,
 }
 
-/// Takes one testbed away, or all. With `dry_run` says what would be taken away.
+/// Removes one testbed, or all. With `dry_run`, only reports what would be removed.
 ///
 /// # Errors
-/// There is no such testbed, or something of it cannot be removed.
+/// The testbed does not exist, or part of it cannot be removed.
 pub fn down(name: Option<&str>, dry_run: bool) -> Result<Vec<Removed>, Failure> {
     let lock = state::lock()?;
     let names = state::names();
@@ -60,7 +60,7 @@ pub fn down(name: Option<&str>, dry_run: bool) -> Result<Vec<Removed>, Failure> 
     };
     let (mut removed, mut errors) = (vec![], vec![]);
     for name in &chosen {
-        // one that cannot be removed keeps none of the others
+        // a testbed that cannot be removed does not keep the others from being removed
         match remove(&lock, name, dry_run) {
             Ok(testbed) => removed.push(testbed),
             Err(error) => errors.push(error),
@@ -89,7 +89,7 @@ pub fn remove(_lock: &Lock, name: &str, dry_run: bool) -> Result<Removed, Failur
         detached: None,
         detached_of_gateway: None,
     };
-    // Held open, so that no other namespace gets the numbers by which they are known.
+    // Held open, so that no other namespace gets the same device and inode numbers.
     let held: Vec<(File, Identity, String)> = removed
         .namespaces
         .iter()
@@ -117,12 +117,12 @@ pub fn remove(_lock: &Lock, name: &str, dry_run: bool) -> Result<Removed, Failur
         drop(controls);
     }
     gateway::end_proxies(&inside());
-    // Programs first, while their network is still there.
+    // Programs first, while their network still exists.
     let programs = process::end(inside, Duration::from_secs(2));
     removed.ended_processes = programs.asked;
     all_ended(name, &programs.left)?;
     gateway::forget_killed_proxies(&identities)?;
-    // Then the emulator, whose devices go with it. Its state file may be lost.
+    // Then the emulator, whose devices disappear with it. Its state file may be lost.
     let noted = state.as_ref().and_then(|s| s.emulator);
     let emulators = || -> Vec<Process> {
         let found = process::emulators().into_iter();
@@ -140,7 +140,7 @@ pub fn remove(_lock: &Lock, name: &str, dry_run: bool) -> Result<Removed, Failur
         let path = Path::new(state::NAMED).join(namespace);
         unmount(&path).attempt(format!("remove namespace {namespace}"))?;
     }
-    // Who came in by a name just before it went.
+    // Ends processes that entered by a name just before it was removed.
     let late = process::end(inside, Duration::from_secs(1));
     removed.ended_processes.extend(late.asked);
     all_ended(name, &late.left)?;
@@ -154,7 +154,7 @@ pub fn remove(_lock: &Lock, name: &str, dry_run: bool) -> Result<Removed, Failur
     Ok(removed)
 }
 
-/// Says what stays, and how to go on.
+/// Fails if processes are left, and names them and the next step.
 fn all_ended(name: &str, left: &[Process]) -> Result<(), Failure> {
     if left.is_empty() {
         return Ok(());
@@ -167,7 +167,7 @@ fn all_ended(name: &str, left: &[Process]) -> Result<(), Failure> {
     let more = left.len() - list.len();
     Err(Failure::failed(format!(
         "testbed {name} is not removed: {} of its processes {} not end, {}{}; \
-         `headwayctl testbed down {name}` tries again",
+         run `headwayctl testbed down {name}` again",
         left.len(),
         if left.len() == 1 { "does" } else { "do" },
         list.join(", "),
@@ -175,7 +175,7 @@ fn all_ended(name: &str, left: &[Process]) -> Result<(), Failure> {
     )))
 }
 
-/// What `ip netns del` does, also for a name whose namespace was never mounted.
+/// As `ip netns del`, also for a name whose namespace was never mounted.
 fn unmount(path: &Path) -> io::Result<()> {
     let target = CString::new(path.as_os_str().as_encoded_bytes())?;
     // SAFETY: a terminated string.
@@ -194,8 +194,8 @@ fn allowed() -> io::Result<Vec<String>> {
     Ok(text.split_whitespace().map(str::to_owned).collect())
 }
 
-/// Lets all namespaces use a control. The list is the machine's and can only be
-/// written as a whole: no control of Headway may come or go meanwhile.
+/// Allows a control in all namespaces. The list belongs to the whole machine and can only be
+/// written as a whole, so no control of Headway may be attached or detached meanwhile.
 pub fn allow(control: &str) -> Result<(), Failure> {
     let what = format!("allow {control} in namespaces");
     let mut controls = allowed().attempt(&what)?;
@@ -203,9 +203,9 @@ pub fn allow(control: &str) -> Result<(), Failure> {
     fs::write(ALLOWED, controls.join(" ")).attempt(&what)
 }
 
-/// Takes that back; what others allowed meanwhile stays.
+/// Withdraws this permission. Controls that other processes allowed meanwhile stay allowed.
 pub fn forbid(control: &str) -> Result<(), Failure> {
-    let what = format!("take back that {control} is allowed in namespaces");
+    let what = format!("withdraw the permission of {control} in namespaces");
     let mut controls = allowed().attempt(&what)?;
     controls.retain(|c| c != control);
     fs::write(ALLOWED, controls.join(" ")).attempt(&what)
@@ -216,7 +216,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_stays_is_named_and_what_to_do() {
+    fn processes_that_stay_are_named_with_the_next_step() {
         all_ended("a", &[]).unwrap();
         let own = Process::find(std::process::id() as i32).unwrap();
         let error = all_ended("a", &[own; 7]).unwrap_err();

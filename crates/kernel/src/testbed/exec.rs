@@ -1,4 +1,4 @@
-//! A program in a host.
+//! Runs a program in a host's network.
 
 use std::convert::Infallible;
 use std::ffi::OsString;
@@ -12,11 +12,11 @@ use std::process::Command;
 use super::state;
 use crate::error::{Attempt as _, Failure};
 
-/// Becomes the program `command`, in the network of `host`. Only the network
-/// changes: files and pinned objects are those of outside.
+/// Becomes the program `command`, in the network of `host`. Only the network changes: the program
+/// sees the same files and pinned objects as outside.
 ///
 /// # Errors
-/// No such testbed, host or program, or lack of privilege.
+/// The testbed, host or program does not exist, or lack of privilege.
 pub fn exec(
     testbed: Option<&str>,
     host: &str,

@@ -1,4 +1,4 @@
-//! The path of an experiment's file: the same numbers that a simulation of it has.
+//! The path of an experiment's file, with the same numbers as in a simulation of it.
 
 use std::fs;
 use std::path::Path;
@@ -8,22 +8,23 @@ use headway_sim::scenario::LinkSpec;
 
 use crate::error::Failure;
 
-/// What a testbed takes of an experiment.
+/// The part of an experiment that a testbed uses.
 pub(super) struct Asked {
     /// From left to right, then from right to left.
     pub(super) links: [LinkSpec; 2],
-    /// Of the random streams.
+    /// Seed of the random streams.
     pub(super) seed: u64,
-    /// Both access links on the way, each way.
+    /// Delay of both access links together, in each direction.
     pub(super) access_ns: u64,
-    /// Of each access link.
+    /// Rate of each access link.
     pub(super) access_rate_bps: u64,
 }
 
-/// Reads the JSON of an experiment, as Python's typed model writes it. Its flows are not looked at.
+/// Reads an experiment's JSON, as Python's typed model writes it. Ignores its flows.
 ///
 /// # Errors
-/// One line for a file that is no experiment, and for a path that no testbed has.
+/// A one-line error for a file that is not an experiment, and for a path that a testbed cannot
+/// have.
 pub(super) fn read(file: &Path) -> Result<Asked, Failure> {
     let bad = |line: String| Failure::bad_input(format!("{}: {line}", file.display()));
     let text = fs::read_to_string(file).map_err(|e| bad(e.to_string()))?;

@@ -1,5 +1,5 @@
-//! A gateway in the middle of two emulated legs: that of the testbed, which is the satellite's, and
-//! a terrestrial one between it and the hosts on the left.
+//! A gateway between two emulated legs. The testbed's link is the satellite leg; a terrestrial leg
+//! connects the gateway to the hosts on the left.
 
 use std::fs;
 use std::net::Ipv4Addr;
@@ -19,16 +19,16 @@ use crate::error::{Attempt as _, Failure};
 use crate::system::netns::Netns;
 use crate::system::rundir;
 
-/// The host.
+/// Name of the gateway's host.
 pub const NAME: &str = "gateway";
-/// Its device towards the hosts on the right.
+/// The gateway's device towards the hosts on the right.
 pub const SATELLITE: &str = "sat";
-/// Its device towards the hosts on the left.
+/// The gateway's device towards the hosts on the left.
 pub const TERRESTRIAL: &str = "ground";
 const ADDRESS: Ipv4Addr = Ipv4Addr::new(10, 79, 0, 1);
 
-/// Puts the gateway on the left of a testbed's link. Returns the terrestrial leg, which has that
-/// side's hosts with their delays.
+/// Adds a gateway on the left of a testbed's link. Returns the terrestrial leg, which gets the
+/// hosts on that side with their delays.
 pub(super) fn between(config: &mut Config, forward: Path, reverse: Path) -> Config {
     let hosts = std::mem::take(&mut config.left);
     let at = |hosts: &[Host]| Host {
@@ -40,13 +40,13 @@ pub(super) fn between(config: &mut Config, forward: Path, reverse: Path) -> Conf
     let mut ground = Config::new(forward.link, reverse.link, hosts, right);
     ground.forward.vary = forward.vary;
     ground.reverse.vary = reverse.vary;
-    // other random streams than the satellite's
+    // random streams that differ from the satellite leg's
     ground.seed = config.seed.wrapping_add(1);
     ground.late_threshold_ns = config.late_threshold_ns;
     ground
 }
 
-/// The host itself.
+/// The gateway as a host.
 pub(super) fn host(testbed: &str) -> HostState {
     HostState {
         name: NAME.into(),
@@ -57,7 +57,7 @@ pub(super) fn host(testbed: &str) -> HostState {
     }
 }
 
-/// Arguments of `ip` for its devices.
+/// Arguments of `ip` for the gateway's devices.
 pub(super) fn configuration(spec: &Spec, queue_pkts: u32) -> Vec<String> {
     let mtu_bytes = spec.config.mtu_bytes;
     let mut lines = vec!["link set lo up".to_owned()];
@@ -72,7 +72,7 @@ pub(super) fn configuration(spec: &Spec, queue_pkts: u32) -> Vec<String> {
     lines
 }
 
-/// What hosts reach through it besides each other: itself.
+/// A host's route to the gateway itself, besides the route to the other side.
 pub(super) fn route(spec: &Spec, host: &HostState) -> Option<String> {
     let HostState {
         address, device, ..
@@ -81,14 +81,14 @@ pub(super) fn route(spec: &Spec, host: &HostState) -> Option<String> {
     spec.ground.as_ref().map(|_| to_it)
 }
 
-/// Lets it forward.
+/// Makes the gateway forward packets.
 pub(super) fn forward(netns: &Netns) -> Result<(), Failure> {
     netns
         .inside(|| fs::write("/proc/sys/net/ipv4/ip_forward", "1"))
         .attempt(format!("let {} forward", netns.label))
 }
 
-/// Both legs over new devices, the satellite's first.
+/// Both legs over new devices, the satellite leg first.
 pub(super) fn emulators(state: &State) -> Result<(Emulator, Option<Emulator>), Failure> {
     let side = |side: &str| -> Vec<&HostState> {
         let hosts = state.hosts.iter();
@@ -111,7 +111,7 @@ pub(super) fn emulators(state: &State) -> Result<(Emulator, Option<Emulator>), F
     Ok((satellite, Some(ground)))
 }
 
-/// Lets a testbed's summary say what was wrong with the terrestrial leg.
+/// Adds the warnings of the terrestrial leg to a testbed's summary.
 pub(super) fn judge(summary: &mut Summary, mut ground: Summary) {
     ground.judge();
     let warnings = ground.warnings.into_iter();
@@ -121,10 +121,11 @@ pub(super) fn judge(summary: &mut Summary, mut ground: Summary) {
     summary.on_time = summary.warnings.is_empty();
 }
 
-/// How long a proxy may take to take out its rules.
+/// Longest time for a proxy to remove its rules.
 const MOST_S: u64 = 5;
 
-/// Has the proxies among a testbed's processes cut off what they carry and end, and waits for them.
+/// Makes the proxies among a testbed's processes drop their connections and end, and waits for
+/// them.
 pub(super) fn end_proxies(processes: &[Process]) {
     let folder = rundir::root().join("pep");
     let ours = |status: &Status| {
@@ -135,7 +136,7 @@ pub(super) fn end_proxies(processes: &[Process]) {
     for name in control::names(&folder) {
         let status = Request::Status { connections: false };
         let answer = control::ask::<Status>(&folder, &name, status);
-        // one that does not answer is ended as every other process is
+        // a proxy that does not answer is ended like any other process
         let Some(proxy) = answer.ok().flatten().as_ref().and_then(ours) else {
             continue;
         };
@@ -147,8 +148,8 @@ pub(super) fn end_proxies(processes: &[Process]) {
     }
 }
 
-/// Takes away the files of proxies in a testbed's namespaces that were killed. Their rules go with
-/// the namespaces.
+/// Removes the files of proxies that were killed in a testbed's namespaces. Their rules disappear
+/// with the namespaces.
 pub(super) fn forget_killed_proxies(namespaces: &[Identity]) -> Result<(), Failure> {
     let folder = rundir::root().join("pep");
     for name in control::names(&folder) {

@@ -1,11 +1,13 @@
 //! Hosts in network namespaces, joined by the emulator.
 //!
-//! A testbed has a row of hosts on the left and one on the right. Each host is a
-//! network namespace with a TUN device whose other end the emulator holds; all of
-//! them share one link in each direction. What exists is always found again: the
-//! state file is written before the first change, namespaces say whose they are
-//! (own.rs), and devices live only as long as the emulator, which lives only if `up`
-//! came to its end and is known by its command line.
+//! A testbed has a row of hosts on the left and one on the right. Each host is a network namespace
+//! with a TUN device whose other end the emulator holds. All hosts share one link in each
+//! direction.
+//!
+//! Everything that a testbed creates can be found again. The state file is written before the first
+//! change. Namespaces carry a mark with their testbed's name (own.rs). Devices exist only as long
+//! as the emulator, which outlives `up` only if `up` completes, and which is recognized by its
+//! command line.
 
 mod control;
 mod daemon;
@@ -34,11 +36,11 @@ pub use up::{plan, up};
 /// The name of the device inside each host.
 pub const DEVICE: &str = "hw0";
 
-/// All namespaces of testbeds begin so.
+/// Prefix of all testbeds' namespaces.
 const PREFIX: &str = "headway-";
-/// The name of a testbed that was not given one.
+/// Name of a testbed without a given name.
 pub const DEFAULT_NAME: &str = "default";
-/// Hosts per side, at most.
+/// Most hosts per side.
 pub const MAX_HOSTS: u32 = 100;
 
 /// The namespace of a host.
@@ -46,7 +48,7 @@ fn namespace(testbed: &str, host: &str) -> String {
     format!("{PREFIX}{testbed}-{host}")
 }
 
-/// The testbed and host that a namespace belongs to; `None` if to none.
+/// The testbed and host that a namespace's name belongs to; `None`: not a testbed's.
 fn owner(namespace: &str) -> Option<(&str, &str)> {
     let (testbed, host) = namespace.strip_prefix(PREFIX)?.rsplit_once('-')?;
     if host == gateway::NAME {

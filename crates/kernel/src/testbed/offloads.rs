@@ -1,4 +1,4 @@
-//! What a device takes off TCP's hands, as `ethtool -k` shows it.
+//! Offloads of a device, as `ethtool -k` shows them.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -9,7 +9,7 @@ use crate::uapi::{
     ETHTOOL_GTXCSUM,
 };
 
-/// Commands that read one setting, by ethtool's names.
+/// Commands that read one setting each, by ethtool's names.
 const SETTINGS: [(&str, u32); 6] = [
     ("rx-checksumming", ETHTOOL_GRXCSUM),
     ("tx-checksumming", ETHTOOL_GTXCSUM),
@@ -19,11 +19,11 @@ const SETTINGS: [(&str, u32); 6] = [
     ("generic-receive-offload", ETHTOOL_GGRO),
 ];
 
-/// The settings of a device in the calling thread's network namespace. A setting
-/// that the device does not have is left out.
+/// The settings of a device in the calling thread's network namespace. Settings that the device
+/// does not have are left out.
 ///
 /// # Errors
-/// There is no such device.
+/// The device does not exist.
 pub fn of(device: &str) -> io::Result<BTreeMap<String, bool>> {
     // SAFETY: no pointers.
     let socket = unsafe { libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) };
@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn loopback_has_every_setting_and_no_device_is_an_error() {
+    fn loopback_has_every_setting_and_a_missing_device_is_an_error() {
         let found = of("lo").unwrap();
         assert_eq!(found.len(), SETTINGS.len(), "{found:?}");
         assert!(of("no-such-device").is_err());

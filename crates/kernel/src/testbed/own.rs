@@ -1,6 +1,6 @@
-//! Whose a namespace is: it says so itself, by an alias of its loopback device that is
-//! set before it gets a name. A namespace that is only named like a testbed's has none,
-//! and one whose state file is lost still has it.
+//! The owner of a namespace. An alias of its loopback device names it, which is set before the
+//! namespace gets a name. A namespace that only has a name like a testbed's has no alias. A
+//! namespace whose state file is lost still has its alias.
 
 use std::ffi::CString;
 use std::fs::{self, DirBuilder, OpenOptions};
@@ -18,10 +18,10 @@ use crate::system::namespace::Namespace;
 use crate::system::netns::Netns;
 use crate::system::rundir;
 
-/// The first device of every namespace is its loopback.
+/// The first device of every namespace is its loopback device.
 const LOOPBACK: i32 = 1;
 
-/// What the namespaces of a testbed of this scope say.
+/// The alias in namespaces of a testbed of this scope.
 fn mark(testbed: &str) -> Result<String, Failure> {
     Ok(format!("headway testbed {testbed} {}", rundir::scope()?))
 }
@@ -29,7 +29,7 @@ fn mark(testbed: &str) -> Result<String, Failure> {
 /// Makes the namespace of a host, with its mark, as `ip netns add` would.
 ///
 /// # Errors
-/// There is one of that name; lack of privilege.
+/// The name is taken; lack of privilege.
 pub fn add(testbed: &str, namespace: &str) -> Result<(), Failure> {
     let what = format!("add network namespace {namespace}");
     let mark = mark(testbed)?;
@@ -48,18 +48,18 @@ pub fn add(testbed: &str, namespace: &str) -> Result<(), Failure> {
         .attempt(&what)
 }
 
-/// Whether a namespace is of this scope's testbed of that name.
+/// Whether a namespace belongs to this scope's testbed of that name.
 pub fn is_ours(testbed: &str, namespace: &str) -> bool {
     let Ok(mark) = mark(testbed) else {
         return false;
     };
-    // what has another name is found by that; a link would lead elsewhere
+    // a name that is a link would lead to another namespace, which is found under its own name
     Netns::find(namespace)
         .and_then(|netns| netns.inside(alias).attempt("read an alias"))
         .is_ok_and(|alias| alias == Some(mark))
 }
 
-/// Mounts in the folder of names are to be seen in every mount namespace.
+/// Makes mounts in the folder of names visible in every mount namespace.
 fn share_names() -> io::Result<()> {
     let folder = Path::new(NAMED);
     DirBuilder::new()
@@ -68,7 +68,7 @@ fn share_names() -> io::Result<()> {
         .create(folder)?;
     let share = || mount(Path::new(""), folder, libc::MS_SHARED | libc::MS_REC);
     match share() {
-        // it is no mount yet
+        // the folder is not a mount yet
         Err(e) if e.raw_os_error() == Some(libc::EINVAL) => {
             mount(folder, folder, libc::MS_BIND | libc::MS_REC)?;
             share()
@@ -88,7 +88,7 @@ fn mount(from: &Path, to: &Path, flags: libc::c_ulong) -> io::Result<()> {
     Ok(())
 }
 
-/// The loopback device of this thread's namespace, in a message.
+/// A message about the loopback device of this thread's namespace.
 fn loopback() -> ifinfomsg {
     // SAFETY: integers only.
     let mut device: ifinfomsg = unsafe { std::mem::zeroed() };
@@ -111,7 +111,7 @@ fn alias() -> io::Result<Option<String>> {
     })
 }
 
-/// What a request's answer says.
+/// Sends a request and reads its answer.
 fn ask<T>(request: &[u8], read: impl FnOnce(&[u8]) -> T) -> io::Result<T> {
     let mut buffer = vec![0u8; 1 << 15];
     let answer = Netlink::open(libc::NETLINK_ROUTE)?.ask(request, &mut buffer)?;
@@ -123,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_namespace_tells_whose_it_is() {
+    fn a_namespace_is_marked_with_its_owner() {
         if let Err(error) = crate::system::namespace::check() {
             return crate::skipped::skipped(1, &error.message);
         }

@@ -1,34 +1,34 @@
-//! Paths to play with. The servers are on the left, the user is on the right.
+//! Ready-made paths. The servers are on the left, the user is on the right.
 
 use headway_experiment::Buffer;
 
-/// A path by name.
+/// A path with a name.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Preset {
-    /// As given to `--preset`.
+    /// The name for `--preset`.
     pub name: &'static str,
-    /// For people.
+    /// Description for users.
     pub title: &'static str,
     /// From left to right: towards the user.
     pub down_bps: u64,
     /// From right to left.
     pub up_bps: u64,
-    /// Propagation, both ways together, half of it each way.
+    /// Round-trip propagation delay, half of it each way.
     pub rtt_ns: u64,
-    /// Room of the queue towards the user.
+    /// Size of the queue towards the user.
     pub down_buffer: Buffer,
-    /// Room of the queue from the user.
+    /// Size of the queue from the user.
     pub up_buffer: Buffer,
-    /// What lies between the servers and a gateway, if there is one.
+    /// The leg between the servers and a gateway, if the path has one.
     pub ground: Option<Ground>,
 }
 
-/// A terrestrial leg, alike both ways, with queues of its bandwidth-delay product.
+/// A terrestrial leg, the same in both directions, with queues of its bandwidth-delay product.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Ground {
-    /// Both ways.
+    /// Rate in each direction.
     pub rate_bps: u64,
-    /// Propagation, both ways together.
+    /// Round-trip propagation delay.
     pub rtt_ns: u64,
 }
 
@@ -51,10 +51,9 @@ pub const PRESETS: [Preset; 5] = [
         up_buffer: Buffer::Bytes(131_072),
         ground: None,
     },
-    // Rates and round trip: medians of Huang et al., "A Close Examination of
-    // Performance and Power Characteristics of 4G LTE Networks", MobiSys 2012
-    // (12.74 and 5.64 Mbit/s, 69.5 ms). Buffers: our choice, deep as cellular ones
-    // are.
+    // Rates and round trip: medians of Huang et al., "A Close Examination of Performance and Power
+    // Characteristics of 4G LTE Networks", MobiSys 2012 (12.74 and 5.64 Mbit/s, 69.5 ms). Buffers:
+    // our choice, deep as in cellular networks.
     Preset {
         name: "lte",
         title: "LTE at the medians of a measurement study of 2012",
@@ -78,8 +77,8 @@ pub const PRESETS: [Preset; 5] = [
         up_buffer: Buffer::bdp(1),
         ground: None,
     },
-    // Round trip of the satellite's leg, as of the path before, and its rates: our choice, of the
-    // order of what is sold in 2026; a metropolitan network behind the gateway: our choice.
+    // Round trip of the satellite leg: as in the preset above. Its rates: our choice, of the order
+    // of offers in 2026. A metropolitan network on the left of the gateway: our choice.
     Preset {
         name: "geo-gateway",
         title: "a gateway between a network on the ground and a geostationary satellite",

@@ -1,5 +1,5 @@
-//! A testbed that one process has for itself: its hosts' namespaces have no names and
-//! its emulator is a thread, so that whatever ends the process ends them.
+//! A testbed inside one process. The hosts' namespaces have no names and the emulator is a thread,
+//! so all of it ends with the process.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
@@ -12,20 +12,20 @@ use super::Spec;
 use crate::error::{Attempt as _, Failure};
 use crate::system::namespace::{self, Namespace};
 
-/// One host on either side of a link.
+/// A link with one host on each side.
 #[derive(Debug)]
 pub struct Private {
-    /// Its device and addresses are those of every testbed.
+    /// The left host. Its device and addresses are those of every testbed.
     pub left: Namespace,
-    /// The other one.
+    /// The right host.
     pub right: Namespace,
     stop: Arc<AtomicBool>,
     emulator: Option<JoinHandle<Result<Summary, EmulatorError>>>,
 }
 
 impl Private {
-    /// Makes it, and starts the emulator. Of the hosts the first on each side is made, and
-    /// their default congestion control is the machine's.
+    /// Makes the testbed and starts the emulator. Only the first host of each side is made. The
+    /// hosts' default congestion control is the machine's.
     ///
     /// # Errors
     /// Lack of privilege; no `ip`; no TUN devices.
@@ -63,7 +63,7 @@ impl Private {
         })
     }
 
-    /// Ends it. Returns what the emulator did.
+    /// Ends the testbed. Returns the emulator's summary.
     ///
     /// # Errors
     /// The emulator ended before.
@@ -84,7 +84,7 @@ impl Private {
 
 impl Drop for Private {
     fn drop(&mut self) {
-        let _ = self.end(); // who wants to know calls finish()
+        let _ = self.end(); // finish() returns the errors
     }
 }
 

@@ -1,5 +1,5 @@
-//! Processes by number and start, so that a number that was used again is never
-//! mistaken for the process that had it before.
+//! Processes identified by number and start time, so that a reused number is never mistaken for the
+//! earlier process.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
@@ -10,9 +10,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::system::{processes, rundir};
 
-/// Between two looks.
+/// Time between two checks.
 const PAUSE: Duration = Duration::from_millis(5);
-/// How long processes are made to end.
+/// How long to kill processes before giving up.
 const FORCE: Duration = Duration::from_secs(if cfg!(test) { 1 } else { 5 });
 
 /// A process that was seen running.
@@ -25,11 +25,11 @@ pub struct Process {
 }
 
 impl Process {
-    /// The process that has this number now; `None` if none, or it has ended.
+    /// The process with this number now; `None` if none has it, or it has ended.
     #[must_use]
     pub fn find(pid: i32) -> Option<Process> {
         let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-        // the name, in parentheses, may hold anything
+        // the name in parentheses may contain any character
         let mut fields = stat[stat.rfind(')')? + 1..].split_ascii_whitespace();
         if matches!(fields.next()?, "Z" | "X") {
             return None;
@@ -38,7 +38,7 @@ impl Process {
         Some(Process { pid, start_ticks })
     }
 
-    /// It is still there.
+    /// Whether the process still runs.
     #[must_use]
     pub fn is_alive(&self) -> bool {
         Process::find(self.pid) == Some(*self)
@@ -68,12 +68,12 @@ pub fn inside(namespaces: &[Identity]) -> Vec<Process> {
         .collect()
 }
 
-/// The emulators of this scope that run, by the name of their testbed, also those whose
-/// state file is lost.
+/// The running emulators of this scope with their testbeds' names, including those whose state file
+/// is lost.
 pub fn emulators() -> Vec<(String, Process)> {
     let scope = rundir::scope().unwrap_or_default();
     let own_program = program_of("self");
-    // SAFETY: takes nothing, cannot fail.
+    // SAFETY: no arguments; cannot fail.
     let own_user = unsafe { libc::geteuid() };
     processes::all()
         .into_iter()
@@ -89,7 +89,7 @@ pub fn emulators() -> Vec<(String, Process)> {
         .collect()
 }
 
-/// The name of a process's program, which may have been installed anew since.
+/// The name of a process's program, which may have been reinstalled since.
 fn program_of(process: &str) -> Option<String> {
     let path = fs::read_link(format!("/proc/{process}/exe")).ok()?;
     let name = path.file_name()?.to_str()?;
@@ -115,17 +115,17 @@ fn scope_in(environment: &[u8]) -> String {
     String::from_utf8_lossy(value.unwrap_or_default()).into_owned()
 }
 
-/// What came of processes that were to end.
+/// The outcome of ending processes.
 #[derive(Debug, Default)]
 pub struct Ended {
-    /// Numbers of those that were asked to end.
+    /// Numbers of the processes that were asked to end.
     pub asked: Vec<i32>,
-    /// Those that are still there.
+    /// Processes that still run.
     pub left: Vec<Process>,
 }
 
-/// Ends all that `find` finds, looking again and again: those that are there may start
-/// others meanwhile. Asks them first, and makes those end that do not within
+/// Ends all processes that `find` finds. Calls `find` repeatedly, because running processes may
+/// start others meanwhile. Sends SIGTERM first, then kills the processes that still run after
 /// `patience`. Gives up after `FORCE` more.
 pub fn end(find: impl Fn() -> Vec<Process>, patience: Duration) -> Ended {
     let mut ended = Ended::default();
@@ -146,7 +146,7 @@ pub fn end(find: impl Fn() -> Vec<Process>, patience: Duration) -> Ended {
     }
     let until = Instant::now() + FORCE;
     while !ended.left.is_empty() && Instant::now() < until {
-        // what has stopped starts no other while its turn comes
+        // a stopped process cannot start others before it is killed
         for signal in [libc::SIGSTOP, libc::SIGKILL] {
             ended.left.iter().for_each(|p| p.signal(signal));
         }
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_that_was_used_again_is_another_process() {
+    fn a_reused_number_is_another_process() {
         let mut own = Process::find(std::process::id() as i32).unwrap();
         own.start_ticks += 1;
         assert!(!own.is_alive());
@@ -191,8 +191,8 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_end_is_told() {
-        // a number that nobody has is never signalled, and here never gone
+    fn a_process_that_does_not_end_is_reported() {
+        // no process has this number: it is never signalled, and `find` always returns it
         let gone = Process {
             pid: i32::MAX,
             start_ticks: 1,
@@ -204,7 +204,7 @@ mod tests {
         };
         let ended = end(find, Duration::ZERO);
         assert_eq!((ended.asked, ended.left), (vec![i32::MAX], vec![gone]));
-        assert!(looks.get() > 1, "it looks again");
+        assert!(looks.get() > 1, "it calls find again");
     }
 
     #[test]

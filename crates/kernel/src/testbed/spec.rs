@@ -1,4 +1,4 @@
-//! What a testbed shall be, and the emulator's configuration that follows.
+//! The specification of a testbed, and the emulator's configuration that follows from it.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -17,51 +17,51 @@ use serde::Deserialize;
 use super::{experiment, gateway, preset, HostState, DEVICE, MAX_HOSTS};
 use crate::error::{Attempt as _, Failure};
 
-/// What the command line says about the links; all of it optional.
+/// The options for links on the command line; all are optional.
 #[derive(Clone, Debug, Default)]
 pub struct LinkOptions {
     /// Name of a preset.
     pub preset: Option<String>,
-    /// A file with both directions, instead of everything else here.
+    /// A file with both directions, which replaces all other options here.
     pub config: Option<PathBuf>,
-    /// An experiment's file, instead of everything else here but `capture`.
+    /// An experiment's file, which replaces all other options here except `capture`.
     pub experiment: Option<PathBuf>,
-    /// Both directions.
+    /// Rate of both directions.
     pub rate: Option<String>,
-    /// From right to left.
+    /// Rate from right to left.
     pub reverse_rate: Option<String>,
-    /// Propagation, both ways together.
+    /// Round-trip propagation delay.
     pub rtt: Option<String>,
-    /// Both directions.
+    /// Buffer of both directions.
     pub buffer: Option<String>,
-    /// Both directions.
+    /// Loss of both directions.
     pub loss: Option<String>,
-    /// Both directions: a name and tunables, "red:ecn=on".
+    /// AQM of both directions: a name and tunables, "red:ecn=on".
     pub aqm: Option<String>,
-    /// "schedule:FILE" or "mahimahi:FILE".
+    /// Rate over time: "schedule:FILE" or "mahimahi:FILE".
     pub vary: Option<String>,
-    /// The same for the other direction.
+    /// As `vary`, for the other direction.
     pub reverse_vary: Option<String>,
-    /// Of the random streams.
+    /// Seed of the random streams.
     pub seed: Option<u64>,
-    /// File for the packets of both directions.
+    /// Capture file for the packets of both directions.
     pub capture: Option<PathBuf>,
 }
 
-/// A testbed to be.
+/// The specification of a testbed.
 #[derive(Clone, Debug)]
 pub struct Spec {
-    /// Of the testbed.
+    /// The testbed's name.
     pub name: String,
-    /// The preset, if there was one.
+    /// The preset, if one was given.
     pub preset: Option<String>,
-    /// The emulator's.
+    /// The emulator's configuration.
     pub config: Config,
-    /// The terrestrial leg, where a gateway stands before the link.
+    /// The terrestrial leg, if a gateway is on the left of the link.
     pub ground: Option<Config>,
     /// Default congestion control of all hosts.
     pub control: String,
-    /// That of the gateway, where it has another.
+    /// Default congestion control of the gateway, if it differs.
     pub gateway_control: Option<String>,
     /// Settings of all hosts, without the congestion control.
     pub sysctls: BTreeMap<String, String>,
@@ -77,13 +77,13 @@ struct ConfigFile {
     seed: Option<u64>,
     forward: Path,
     reverse: Path,
-    /// Both directions of a leg before a gateway on the left; without it there is none.
+    /// Both directions of a leg on the left of a gateway; none: no gateway.
     #[serde(default)]
     ground: Option<Leg>,
-    /// Of the hosts on the left, in their order; missing ones have none.
+    /// Extra delays of the hosts on the left, in order; missing values are 0.
     #[serde(default)]
     extra_delay_ns: Vec<u64>,
-    /// Of each host's own link; without it packets reach the emulated link at once.
+    /// Rate of each host's access link; without it packets reach the emulated link at once.
     #[serde(default)]
     access_rate_bps: Option<u64>,
     #[serde(default)]
@@ -106,36 +106,36 @@ struct Leg {
     reverse: Path,
 }
 
-/// What holds without preset and options.
+/// Defaults without preset and options.
 const RATE_BPS: u64 = 10_000_000;
 const RTT_NS: u64 = 50_000_000;
 
-/// Settings of every host, explicit because a new namespace takes some from the
-/// machine, and others differ between kernels.
+/// Settings of every host. They are explicit because a new namespace takes some from the machine,
+/// and other defaults differ between kernels.
 const SYSCTLS: [(&str, &str); 13] = [
     ("net.ipv4.ip_forward", "0"),
     ("net.ipv4.tcp_ecn", "2"),
     ("net.ipv4.tcp_moderate_rcvbuf", "1"),
     ("net.ipv4.tcp_mtu_probing", "0"),
-    // a connection must not learn from the one before it
+    // a connection must not use metrics of an earlier one
     ("net.ipv4.tcp_no_metrics_save", "1"),
-    // enough for several products of 1 Gbit/s and 200 ms
+    // enough for several bandwidth-delay products of 1 Gbit/s and 200 ms
     ("net.ipv4.tcp_rmem", "4096 131072 268435456"),
     ("net.ipv4.tcp_sack", "1"),
     ("net.ipv4.tcp_slow_start_after_idle", "1"),
     ("net.ipv4.tcp_timestamps", "1"),
     ("net.ipv4.tcp_window_scaling", "1"),
     ("net.ipv4.tcp_wmem", "4096 16384 268435456"),
-    // no neighbours to be asked for on these links
+    // IPv6 would send neighbour discovery on these links
     ("net.ipv6.conf.all.disable_ipv6", "1"),
     ("net.ipv6.conf.default.disable_ipv6", "1"),
 ];
 
 impl Spec {
-    /// Puts a testbed together.
+    /// Builds the specification of a testbed.
     ///
     /// # Errors
-    /// One line for whatever makes no sense.
+    /// A one-line error for any invalid value.
     pub fn new(
         name: &str,
         links: &LinkOptions,
@@ -152,7 +152,7 @@ impl Spec {
         }
         if !(1..=MAX_HOSTS).contains(&hosts) {
             return Err(Failure::bad_input(format!(
-                "{hosts} hosts per side are not possible; 1 to {MAX_HOSTS}"
+                "{hosts} hosts per side: must be 1 to {MAX_HOSTS}"
             )));
         }
         let (mut config, ground) = config(links, hosts)?;
@@ -205,14 +205,14 @@ impl Spec {
         all
     }
 
-    /// Gives the gateway another control than the hosts have.
+    /// Gives the gateway a different control from the hosts'.
     ///
     /// # Errors
-    /// There is no gateway.
+    /// The testbed has no gateway.
     pub fn set_gateway_control(&mut self, control: &str) -> Result<(), Failure> {
         if self.ground.is_none() {
             return Err(bad(format!(
-                "--gateway-control {control}: there is no gateway; --preset geo-gateway has one"
+                "--gateway-control {control}: no gateway here; --preset geo-gateway has one"
             )));
         }
         self.gateway_control = Some(control.to_owned());
@@ -233,7 +233,7 @@ fn settings(changes: &[String]) -> Result<BTreeMap<String, String>, Failure> {
         let (name, value) = change
             .split_once('=')
             .filter(|(name, _)| name.starts_with("net.") && !name.contains(['/', ' ']))
-            .ok_or_else(|| bad(format!("\"{change}\" is not like net.ipv4.tcp_sack=0")))?;
+            .ok_or_else(|| bad(format!("\"{change}\": must be like net.ipv4.tcp_sack=0")))?;
         settings.insert(name.into(), value.into());
     }
     Ok(settings)
@@ -291,7 +291,7 @@ fn config(links: &LinkOptions, hosts: u32) -> Result<(Config, Option<Config>), F
     let paths = both.flat_map(|config| [&mut config.forward, &mut config.reverse]);
     for vary in paths.map(|path| &mut path.vary) {
         if let Some(VaryFile::Schedule { file } | VaryFile::Mahimahi { file }) = vary {
-            // the emulator runs in another folder
+            // the emulator runs in another working folder
             *file = std::path::absolute(&*file).attempt(format!("find {}", file.display()))?;
         }
     }
@@ -324,7 +324,7 @@ fn from_options(links: &LinkOptions) -> Result<ConfigFile, Failure> {
         Some(name) => Some(preset::find(name).ok_or_else(|| {
             let names: Vec<_> = super::PRESETS.iter().map(|p| p.name).collect();
             bad(format!(
-                "no preset \"{name}\"; there are {}",
+                "no preset \"{name}\"; known are {}",
                 names.join(", ")
             ))
         })?),
@@ -422,7 +422,8 @@ fn from_options(links: &LinkOptions) -> Result<ConfigFile, Failure> {
     })
 }
 
-/// As long as an experiment's may be, though the emulator's halves are less.
+/// Parses a round-trip time, as long as an experiment's may be. The emulator's delays are half of
+/// it.
 fn parse_rtt(text: &str) -> Result<u64, Refused> {
     parse_time(text).and_then(any_time)
 }
@@ -441,12 +442,12 @@ fn parse_vary(text: &str) -> Result<VaryFile, Refused> {
         Some(("schedule", file)) => Ok(VaryFile::Schedule { file: file.into() }),
         Some(("mahimahi", file)) => Ok(VaryFile::Mahimahi { file: file.into() }),
         _ => Err(Refused::new(format!(
-            "\"{text}\" is not like schedule:FILE or mahimahi:FILE"
+            "\"{text}\": must be schedule:FILE or mahimahi:FILE"
         ))),
     }
 }
 
-/// Everything that the emulator would refuse, before anything is changed.
+/// Makes the emulator's own checks before anything is changed.
 fn check(config: &Config) -> Result<(), Failure> {
     config.check().map_err(|e| bad(e.to_string()))?;
     for path in [&config.forward, &config.reverse] {
@@ -522,7 +523,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_sense_is_bad_input() {
+    fn invalid_values_are_bad_input() {
         let with = |change: fn(&mut LinkOptions)| {
             let mut links = LinkOptions::default();
             change(&mut links);

@@ -1,4 +1,4 @@
-//! What is known of testbeds beyond the life of the command that made them.
+//! The state of testbeds, which is kept after the command that made them has ended.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -21,11 +21,11 @@ use crate::system::rundir;
 /// Where `ip netns` keeps namespaces by name.
 pub const NAMED: &str = "/run/netns";
 
-/// How far `up` came.
+/// Progress of `up`.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
 pub enum Phase {
-    /// It has not come to its end.
+    /// `up` has not completed.
     Starting,
     /// The testbed can be used.
     Up,
@@ -36,13 +36,13 @@ pub enum Phase {
 pub struct HostState {
     /// "left1", "right1", ...
     pub name: String,
-    /// As `ip netns` calls it.
+    /// Its name in `ip netns`.
     pub namespace: String,
     /// Its only address.
     pub address: Ipv4Addr,
-    /// The device inside.
+    /// The device in the host's namespace.
     pub device: String,
-    /// What the device takes off TCP's hands; empty until it is there.
+    /// The device's offloads; empty until the device exists.
     #[serde(default)]
     pub offloads: BTreeMap<String, bool>,
 }
@@ -50,58 +50,58 @@ pub struct HostState {
 /// A testbed, as in its state file.
 #[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
 pub struct State {
-    /// Of this format: 1.
+    /// Version of this format: 1.
     pub version: u32,
-    /// Of the testbed.
+    /// The testbed's name.
     pub name: String,
-    /// How far `up` came.
+    /// Progress of `up`.
     pub phase: Phase,
     /// When `up` began, in nanoseconds since 1970.
     pub created_unix_ns: u64,
-    /// Null if none was named.
+    /// The preset; null if none was given.
     pub preset: Option<String>,
     /// Default congestion control of all hosts.
     pub control: String,
-    /// Null until it runs.
+    /// The emulator's process; null until it runs.
     pub emulator: Option<Process>,
     /// All hosts, the left ones first.
     pub hosts: Vec<HostState>,
     /// The emulator's configuration.
     pub config: Config,
-    /// The terrestrial leg, where there is a gateway.
+    /// The terrestrial leg, if the testbed has a gateway.
     #[serde(default)]
     pub ground: Option<Config>,
-    /// The gateway's default control, where it has another.
+    /// Default congestion control of the gateway, if it differs.
     #[serde(default)]
     pub gateway_control: Option<String>,
-    /// What was set in every host.
+    /// Settings of every host.
     pub sysctls: BTreeMap<String, String>,
-    /// Folder of the log; null if none is kept.
+    /// Folder of the log; null: no log.
     pub log: Option<PathBuf>,
-    /// A control that is allowed to all namespaces for a moment; not null means that
-    /// `up` was killed in that moment, and `down` takes the permission back.
+    /// A control that all namespaces are temporarily allowed to use. Not null after `up` means that
+    /// `up` was killed meanwhile; `down` then withdraws the permission.
     pub allowed_control: Option<String>,
-    /// A control that `up` attached, and `down` takes away.
+    /// A control that `up` attached, and that `down` detaches.
     #[serde(default)]
     pub attached_control: Option<String>,
-    /// The same for the gateway's.
+    /// The same for the gateway.
     #[serde(default)]
     pub attached_gateway_control: Option<String>,
 }
 
-/// A testbed, and how it does.
+/// A testbed and its present condition.
 #[derive(Debug, Serialize)]
 pub struct Status {
-    /// As in the state file.
+    /// The contents of the state file.
     #[serde(flatten)]
     pub state: State,
-    /// The emulator runs.
+    /// Whether the emulator is running.
     pub alive: bool,
-    /// At most a second old; null before the first.
+    /// The emulator's summary, at most a second old; null before the first.
     pub summary: Option<Summary>,
 }
 
-/// Of this process's scope.
+/// The folder of this process's scope.
 fn folder() -> PathBuf {
     rundir::root().join(lock::TESTBEDS)
 }
@@ -110,12 +110,12 @@ fn file(name: &str, extension: &str) -> PathBuf {
     folder().join(format!("{name}.{extension}"))
 }
 
-/// Where the emulator writes what goes wrong.
+/// The file for the emulator's errors.
 pub fn errors_file(name: &str) -> PathBuf {
     file(name, "stderr")
 }
 
-/// Writes a file as a whole or not at all.
+/// Writes a file atomically.
 pub fn write_whole(path: &Path, value: &impl Serialize) -> io::Result<()> {
     let mut partial = path.as_os_str().to_owned();
     partial.push(".partial");
@@ -124,7 +124,7 @@ pub fn write_whole(path: &Path, value: &impl Serialize) -> io::Result<()> {
 }
 
 impl State {
-    /// Keeps it.
+    /// Writes the state file.
     ///
     /// # Errors
     /// The folder cannot be written.
@@ -133,8 +133,8 @@ impl State {
         write_whole(&path, self).attempt(format!("write {}", path.display()))
     }
 
-    /// The state of a testbed; `None` if there is none or it was never finished, in
-    /// which case nothing had been changed yet.
+    /// The state of a testbed. `None`: no testbed, or its first state file was not completed, so
+    /// nothing had been changed yet.
     #[must_use]
     pub fn load(name: &str) -> Option<State> {
         serde_json::from_slice(&fs::read(file(name, "json")).ok()?).ok()
@@ -149,7 +149,7 @@ impl State {
         }
     }
 
-    /// The emulator runs.
+    /// Whether the emulator is running.
     #[must_use]
     pub fn is_alive(&self) -> bool {
         self.emulator.is_some_and(|process| process.is_alive())
@@ -158,12 +158,12 @@ impl State {
     /// A host by name.
     ///
     /// # Errors
-    /// There is none, with the names there are.
+    /// No host has this name; lists the known names.
     pub fn host(&self, name: &str) -> Result<&HostState, Failure> {
         self.hosts.iter().find(|h| h.name == name).ok_or_else(|| {
             let names: Vec<_> = self.hosts.iter().map(|h| h.name.as_str()).collect();
             Failure::bad_input(format!(
-                "testbed {} has no host \"{name}\"; there are {}",
+                "testbed {} has no host \"{name}\"; known are {}",
                 self.name,
                 names.join(", ")
             ))
@@ -171,12 +171,12 @@ impl State {
     }
 }
 
-/// Shows what the emulator did so far.
+/// Writes the emulator's summary so far.
 pub fn save_summary(name: &str, summary: &Summary) -> io::Result<()> {
     write_whole(&file(name, "summary.json"), summary)
 }
 
-/// What the emulator did, as of a moment ago.
+/// The emulator's last summary.
 pub fn load_summary(name: &str) -> Option<Summary> {
     serde_json::from_slice(&fs::read(file(name, "summary.json")).ok()?).ok()
 }
@@ -201,7 +201,7 @@ pub fn forget(name: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Waits until nobody else changes testbeds.
+/// Waits for the lock on testbeds.
 ///
 /// # Errors
 /// Lack of privilege.
@@ -209,7 +209,7 @@ pub fn lock() -> Result<Lock, Failure> {
     Lock::take(&folder())
 }
 
-/// The names of all testbeds of this scope that left a file, a namespace or an emulator.
+/// The names of all testbeds of this scope with a file, a namespace or an emulator.
 #[must_use]
 pub fn names() -> Vec<String> {
     let mut names: Vec<String> = list(&folder())
@@ -233,8 +233,8 @@ fn list(folder: &Path) -> Vec<String> {
         .collect()
 }
 
-/// The namespaces of this scope's testbeds, with their testbed. What is only named like
-/// one is somebody else's.
+/// The namespaces of this scope's testbeds, with their testbed. Namespaces that only have a similar
+/// name are left out.
 fn own_namespaces() -> Vec<(String, String)> {
     list(Path::new(NAMED))
         .into_iter()
@@ -245,7 +245,7 @@ fn own_namespaces() -> Vec<(String, String)> {
         .collect()
 }
 
-/// The namespaces that a testbed has.
+/// The namespaces of a testbed.
 #[must_use]
 pub fn namespaces(testbed: &str) -> Vec<String> {
     let mut found: Vec<String> = own_namespaces()
@@ -257,7 +257,7 @@ pub fn namespaces(testbed: &str) -> Vec<String> {
     found
 }
 
-/// Names that `up` was killed before it gave them to a namespace: files, and empty.
+/// Files of namespaces' names to which no namespace was mounted, because `up` was killed before.
 #[must_use]
 pub fn names_of_nothing(state: &State) -> Vec<PathBuf> {
     let paths = state
@@ -272,10 +272,10 @@ pub fn names_of_nothing(state: &State) -> Vec<PathBuf> {
         .collect()
 }
 
-/// The testbed of that name, or the only one there is.
+/// The testbed of that name, or the only one.
 ///
 /// # Errors
-/// There is none, or it is not clear which is meant.
+/// No such testbed exists, or several exist and no name was given.
 pub fn find(name: Option<&str>) -> Result<State, Failure> {
     let up: Vec<String> = names()
         .into_iter()
@@ -286,7 +286,7 @@ pub fn find(name: Option<&str>) -> Result<State, Failure> {
         (None, [only]) => only,
         (None, []) => {
             return Err(Failure::bad_input(
-                "there is no testbed; `headwayctl testbed up` makes one",
+                "there is no testbed; `headwayctl testbed up` creates one",
             ))
         }
         (None, many) => {
@@ -304,23 +304,23 @@ pub fn find(name: Option<&str>) -> Result<State, Failure> {
     })
 }
 
-/// The name of the only testbed there is, in whatever state.
+/// The name of the only testbed, in any state.
 ///
 /// # Errors
-/// There is none, or it is not clear which is meant.
+/// No testbed exists, or several do.
 pub fn only_name() -> Result<String, Failure> {
     let mut names = names();
     match names.len() {
-        0 => Err(Failure::bad_input("take down what? there is no testbed")),
+        0 => Err(Failure::bad_input("there is no testbed to take down")),
         1 => Ok(names.remove(0)),
         _ => Err(Failure::bad_input(format!(
-            "take down which testbed? NAME, one of {}, or --all",
+            "which testbed? give NAME, one of {}, or --all",
             names.join(", ")
         ))),
     }
 }
 
-/// All testbeds, and in words what there is of those that left nothing else.
+/// All testbeds, and the remains of those without a state file.
 #[must_use]
 pub fn status() -> (Vec<Status>, Vec<String>) {
     let mut known = vec![];

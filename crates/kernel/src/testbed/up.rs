@@ -1,4 +1,4 @@
-//! Making a testbed.
+//! Creates a testbed.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -18,12 +18,12 @@ use crate::system::lock::Lock;
 use crate::system::netns::Netns;
 use crate::system::rundir;
 
-/// Room for bursts on their way to the emulator, in packets: what is lost there is
-/// no part of the emulated path.
+/// Queue of a device for bursts on their way to the emulator, in packets. Losses there are not part
+/// of the emulated path.
 const DEVICE_QUEUE_PKTS: u32 = 20_000;
 const CONTROL: &str = "net.ipv4.tcp_congestion_control";
 
-/// What `up` would do, in words.
+/// The steps of `up`, in words.
 ///
 /// # Errors
 /// The control cannot be attached.
@@ -87,7 +87,7 @@ pub(super) fn configuration(spec: &Spec, host: &HostState) -> Vec<String> {
     lines
 }
 
-/// The controls of the hosts, and of the gateway where it has another.
+/// The controls of the hosts, and of the gateway if it differs.
 struct Choices {
     hosts: Chosen,
     gateway: Option<Chosen>,
@@ -114,7 +114,7 @@ impl Choices {
     }
 }
 
-/// Makes a testbed. If it fails, nothing of it is left.
+/// Creates a testbed. After a failure nothing of it is left.
 ///
 /// # Errors
 /// The name is taken, a privilege or program is missing, or the control is unknown.
@@ -132,8 +132,8 @@ pub fn up(spec: &Spec) -> Result<State, Failure> {
         taken.filter(|name| fs::symlink_metadata(Path::new(state::NAMED).join(name)).is_ok());
     if let Some(namespace) = taken.into_iter().next() {
         return Err(Failure::bad_input(format!(
-            "testbed {name}: there is a network namespace {namespace} already, and it is none \
-             of this testbed's; take another --name"
+            "testbed {name}: a network namespace {namespace} exists already and is not \
+             this testbed's; choose another --name"
         )));
     }
     let chosen = Choices::of(spec)?;
@@ -160,7 +160,7 @@ pub fn up(spec: &Spec) -> Result<State, Failure> {
     match make(&lock, spec, &chosen, &mut state) {
         Ok(()) => Ok(state),
         Err(error) => {
-            // the first error says more than one of cleaning up
+            // the first error is more informative than one of cleaning up
             let _ = down::remove(&lock, name, false);
             Err(error)
         }
@@ -168,7 +168,7 @@ pub fn up(spec: &Spec) -> Result<State, Failure> {
 }
 
 fn check_machine() -> Result<(), Failure> {
-    // SAFETY: takes nothing, cannot fail.
+    // SAFETY: no arguments; cannot fail.
     if unsafe { libc::geteuid() } != 0 {
         return Err(Failure::kernel_cannot("a testbed needs root"));
     }
@@ -219,7 +219,7 @@ fn make(lock: &Lock, spec: &Spec, chosen: &Choices, state: &mut State) -> Result
     }
     state.phase = Phase::Up;
     state.save()?;
-    // From here on the emulator stays.
+    // From here on the emulator outlives this process.
     let commit = emulator
         .stdin
         .take()
@@ -229,7 +229,7 @@ fn make(lock: &Lock, spec: &Spec, chosen: &Choices, state: &mut State) -> Result
         .attempt("talk to the emulator")
 }
 
-/// A child that inherits the lock.
+/// Makes a child inherit the lock.
 fn with_lock(program: &mut Command, lock: &Lock) {
     let fd = lock.fd();
     // SAFETY: fcntl may be called between fork and exec.
@@ -277,7 +277,7 @@ pub(super) fn set_sysctls(spec: &Spec, netns: &Netns) -> Result<(), Failure> {
     for (name, value) in &spec.sysctls {
         let path = sysctl_path(name);
         match netns.inside(|| fs::write(&path, value)) {
-            // a kernel without IPv6 has nothing to be switched off
+            // a kernel without IPv6 does not need it disabled
             Err(e) if e.kind() == io::ErrorKind::NotFound && name.starts_with("net.ipv6.") => {}
             Err(e) if e.kind() == io::ErrorKind::NotFound => {
                 return Err(Failure::bad_input(format!("this kernel has no {name}")));
@@ -291,7 +291,7 @@ pub(super) fn set_sysctls(spec: &Spec, netns: &Netns) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Attaches the control if it has to be; the state file knows of it before it happens.
+/// Attaches the control if needed. The state file records it first.
 fn attach(
     chosen: &Chosen,
     state: &mut State,
@@ -304,16 +304,15 @@ fn attach(
     state.save()?;
     let attached = request.run();
     if attached.is_err() {
-        // of that name there may be somebody else's
+        // the name may belong to another process's control
         *noted(state) = None;
         state.save()?;
     }
     attached.map(drop)
 }
 
-/// Makes its control the default of each host. Where only the first namespace may
-/// use it, it is allowed to all for a moment; the state file knows of that before
-/// it happens.
+/// Sets the default control of each host. If only the first namespace may use the control, all
+/// namespaces are temporarily allowed to; the state file records this first.
 fn set_control(state: &mut State) -> Result<(), Failure> {
     let mut groups: BTreeMap<String, Vec<HostState>> = BTreeMap::new();
     for host in &state.hosts {
@@ -362,7 +361,7 @@ fn set_control_of(hosts: &[HostState], control: &str, state: &mut State) -> Resu
     })
 }
 
-/// Starts the emulator and waits until the devices are there.
+/// Starts the emulator and waits until the devices exist.
 fn start_emulator(lock: &Lock, state: &mut State) -> Result<Child, Failure> {
     let what = "start the emulator";
     let errors_file = state::errors_file(&state.name);

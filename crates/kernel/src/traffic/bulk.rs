@@ -1,4 +1,4 @@
-//! One TCP connection that sends as fast as it may, or a given number of bytes.
+//! One TCP connection that sends as fast as TCP allows, or sends a given number of bytes.
 
 use std::io::{ErrorKind, Read};
 use std::net::{SocketAddrV4, TcpStream};
@@ -19,7 +19,7 @@ use crate::system::clock::{now_ns, sleep_until};
 
 /// Rows of the receiver's file are at least this far apart.
 const RECORD_GAP_NS: i64 = 500_000;
-/// Of one call: more than any receive buffer holds.
+/// Size of one read call: more than any receive buffer holds.
 const LARGEST_CALL_BYTES: usize = 16 << 20;
 
 /// A bulk sender.
@@ -31,13 +31,13 @@ pub struct BulkSend {
     pub control: Option<String>,
     /// TCP_NODELAY.
     pub nodelay: bool,
-    /// What is said of the connection before it opens.
+    /// Hints that are set before the connection opens.
     pub hints: Hints,
     /// How much to send; None sends until `stop_ns`.
     pub bytes: Option<u64>,
     /// When to connect.
     pub start_ns: i64,
-    /// When to stop writing; what is in the send buffer is still delivered.
+    /// When to stop writing. Data in the send buffer is still delivered.
     pub stop_ns: i64,
     /// When to give up.
     pub end_ns: i64,
@@ -48,21 +48,21 @@ pub struct BulkSend {
 pub struct BulkSent {
     /// When connect was called; None if that was too late.
     pub started_ns: Option<i64>,
-    /// When the connection was established; None if it never was.
+    /// When the connection was established; None: never.
     pub connected_ns: Option<i64>,
     /// When the last byte was acknowledged, or the sender gave up.
     pub finished_ns: i64,
     /// Bytes handed to TCP.
     pub written_bytes: u64,
-    /// Whether all of them were acknowledged.
+    /// Whether all written bytes were acknowledged.
     pub complete: bool,
-    /// Whether the receiver was told with a FIN (a reset at `end_ns` otherwise).
+    /// Whether the sender closed with a FIN (with a reset at `end_ns` otherwise).
     pub closed: bool,
     /// TCP_INFO before the connection was closed.
     pub tcp_info: Option<TcpInfo>,
 }
 
-/// Sends.
+/// Connects and sends.
 ///
 /// # Errors
 /// An unknown control; a peer that refuses or resets.
@@ -126,7 +126,7 @@ fn write_until(socket: &TcpStream, task: &BulkSend) -> Result<u64, Failure> {
 pub struct BulkReceive {
     /// Where to listen.
     pub listen: SocketAddrV4,
-    /// How.
+    /// How it reads.
     pub reading: Reading,
     /// File of rows (time ns, bytes received since the start).
     pub out: Option<PathBuf>,
@@ -182,13 +182,16 @@ fn read_until(
     got: &mut BulkReceived,
     records: &mut Option<Records<2>>,
 ) -> Result<(), Failure> {
-    // as large as any call, now: a large one takes tens of ms to prepare, and reads are due in time
+    // allocated now and as large as any call: a large buffer takes tens of ms to prepare, and reads
+    // are due in time
     let largest = usize::try_from(task.reading.largest_call_bytes()).unwrap_or(usize::MAX);
     let mut chunk = vec![0u8; largest.clamp(CHUNK_BYTES, LARGEST_CALL_BYTES)];
     let (mut recorded_ns, mut recorded_bytes) = (i64::MIN, 0);
     let mut calls = Calls::of(task.reading, got.accepted_ns.unwrap_or_else(now_ns));
     if calls.is_some() {
-        socket.set_nonblocking(true).attempt("not to block")?;
+        socket
+            .set_nonblocking(true)
+            .attempt("make a socket non-blocking")?;
     }
     while let Some(bytes) = next_call(socket, task, &mut calls)? {
         let bytes = bytes.min(chunk.len());
@@ -200,7 +203,7 @@ fn read_until(
             }
             Ok(bytes) => {
                 let time_ns = now_ns();
-                // the total before this read held until now
+                // the previous total held until now
                 if time_ns.saturating_sub(recorded_ns) >= RECORD_GAP_NS {
                     record(records, time_ns, got.received_bytes + bytes as u64)?;
                     (recorded_ns, recorded_bytes) = (time_ns, got.received_bytes + bytes as u64);
@@ -219,7 +222,7 @@ fn read_until(
     Ok(())
 }
 
-/// Waits until a read is due, and says how much it takes; None when it is too late.
+/// Waits until a read is due and returns how much it may read; None: the time is over.
 fn next_call(
     socket: &TcpStream,
     task: &BulkReceive,

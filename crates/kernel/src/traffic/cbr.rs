@@ -1,4 +1,4 @@
-//! Datagrams at a constant rate, each with its number and the time it was sent.
+//! Datagrams at a constant rate, each with its number and the time of sending.
 
 use std::io::ErrorKind;
 use std::net::{SocketAddrV4, UdpSocket};
@@ -17,7 +17,7 @@ use crate::system::clock::{exact_timers, now_ns, sleep_until};
 const HEADER_BYTES: usize = 28;
 /// The number and the time.
 const STAMP_BYTES: usize = 16;
-/// ECT(0) of the type of service (RFC 3168 section 5).
+/// ECT(0) in the type of service field (RFC 3168 section 5).
 const ECT_0: i32 = 2;
 /// The largest datagram, with its headers.
 const LARGEST_BYTES: usize = 65_535;
@@ -25,34 +25,34 @@ const LARGEST_BYTES: usize = 65_535;
 /// A sender.
 #[derive(Clone, Debug)]
 pub struct CbrSend {
-    /// Where to.
+    /// The receiver's address.
     pub to: SocketAddrV4,
-    /// Size of each IP packet, headers and all.
+    /// Size of each IP packet with all headers.
     pub ip_bytes: usize,
-    /// Time between two.
+    /// Time between two datagrams.
     pub interval_ns: i64,
-    /// When the first is due.
+    /// When the first datagram is due.
     pub start_ns: i64,
-    /// None is due at this time or later.
+    /// No datagram is due at this time or later.
     pub stop_ns: i64,
-    /// They can be marked: they carry ECT(0).
+    /// Datagrams carry ECT(0), so that routers can mark them.
     pub ecn: bool,
-    /// File of rows (number, time sent in ns): what was lost is known only here.
+    /// File of rows (number, time sent in ns); only the sender knows what was lost.
     pub out: Option<PathBuf>,
 }
 
 /// What a sender did.
 #[derive(Clone, Debug, Serialize)]
 pub struct CbrSent {
-    /// Datagrams handed to the kernel.
+    /// Datagrams passed to the kernel.
     pub sent_pkts: u64,
-    /// Those that the kernel did not take; they have no row.
+    /// Datagrams that the kernel refused; they have no row.
     pub refused_pkts: u64,
-    /// The longest that one was sent after it was due.
+    /// Longest delay between due time and sending.
     pub late_max_ns: i64,
 }
 
-/// Sends.
+/// Sends the datagrams.
 ///
 /// # Errors
 /// A size that does not fit; a file that cannot be written.
@@ -60,18 +60,18 @@ pub fn send(task: &CbrSend) -> Result<CbrSent, Failure> {
     let sizes = HEADER_BYTES + STAMP_BYTES..=LARGEST_BYTES;
     if !sizes.contains(&task.ip_bytes) {
         return Err(Failure::bad_input(format!(
-            "IP packets of {} bytes: from {} to {} are possible",
+            "IP packets of {} bytes: must be from {} to {}",
             task.ip_bytes,
             sizes.start(),
             sizes.end()
         )));
     }
     if task.interval_ns <= 0 {
-        return Err(Failure::bad_input("an interval is more than 0 ns"));
+        return Err(Failure::bad_input("the interval must be more than 0 ns"));
     }
     let socket = UdpSocket::bind("0.0.0.0:0").attempt("open a UDP socket")?;
     if task.ecn {
-        set(&socket, libc::IPPROTO_IP, libc::IP_TOS, &ECT_0).attempt("send what can be marked")?;
+        set(&socket, libc::IPPROTO_IP, libc::IP_TOS, &ECT_0).attempt("set ECT(0)")?;
     }
     let mut records = task.out.as_deref().map(Records::<2>::create).transpose()?;
     exact_timers();
@@ -98,7 +98,7 @@ pub fn send(task: &CbrSend) -> Result<CbrSent, Failure> {
                     records.push([number, time_ns])?;
                 }
             }
-            // a receiver that does not listen yet, or a full device queue
+            // the receiver is not listening yet, or the device's queue is full
             Err(error)
                 if matches!(error.kind(), ErrorKind::ConnectionRefused)
                     || error.raw_os_error() == Some(libc::ENOBUFS) =>
@@ -131,7 +131,7 @@ pub struct CbrReceive {
 pub struct CbrReceived {
     /// Datagrams received.
     pub received_pkts: u64,
-    /// Too short to hold a number and a time.
+    /// Datagrams too short for a number and a time.
     pub foreign_pkts: u64,
 }
 
@@ -197,7 +197,8 @@ mod tests {
             let task = CbrReceive {
                 listen: sender(186).to,
                 out: Some(out.clone()),
-                // what is late waits in the socket: two seconds are enough to read it
+                // datagrams that arrive late wait in the socket: two seconds are enough to read
+                // them
                 end_ns: now_ns() + 2_000_000_000,
             };
             std::thread::spawn(move || receive(&task, || tell.send(()).unwrap()))

@@ -1,8 +1,8 @@
-//! Small senders and receivers whose traffic is what the simulator's applications
-//! send: bulk data, datagrams at a constant rate, requests and responses, echoes.
+//! Small senders and receivers with the same traffic as the simulator's applications: bulk data,
+//! datagrams at a constant rate, requests and responses, echoes.
 //!
-//! Every time is of CLOCK_MONOTONIC, which all network namespaces of a machine share,
-//! so a send and its arrival in another namespace can be compared.
+//! All times are of CLOCK_MONOTONIC, which is the same in all network namespaces of a machine. So
+//! the time of sending can be compared with the time of arrival in another namespace.
 
 use std::io::{IoSlice, Write};
 use std::net::TcpStream;
@@ -26,12 +26,13 @@ pub use socket::Hints;
 
 /// Bytes of a read or a write.
 const CHUNK_BYTES: usize = 64 * 1024;
-/// Chunks that one call writes at most.
+/// Most chunks that one call writes.
 const MOST_CHUNKS: usize = 256;
 
-/// Writes as much of a number of bytes as there is room for, in one call as programs do: a startup
-/// may ask how much is being written (algorithms/kernel/writes.bpf.c), and of two calls the first
-/// would end in a small packet, for whose ACK Nagle's algorithm would hold back the last.
+/// Writes as much of `bytes` as the socket has room for, in one call as applications do. A startup
+/// may look at how much is being written (algorithms/kernel/writes.bpf.c). With two calls, the
+/// first would end in a small packet, and Nagle's algorithm would hold back the last packet until
+/// its ACK.
 fn write_at_once(mut socket: &TcpStream, bytes: u64) -> std::io::Result<usize> {
     static CHUNK: [u8; CHUNK_BYTES] = [0x5a; CHUNK_BYTES];
     let mut left = usize::try_from(bytes).unwrap_or(usize::MAX);

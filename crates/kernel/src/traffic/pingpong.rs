@@ -1,5 +1,5 @@
-//! Messages at exponential gaps on one connection, which the other end echoes: the
-//! simulator's application, with the same gaps for the same seed and flow.
+//! Messages at exponential intervals on one connection, which the other end echoes. It matches the
+//! simulator's application, with the same intervals for the same seed and flow.
 
 use std::collections::VecDeque;
 use std::io::{ErrorKind, Read, Write};
@@ -19,7 +19,7 @@ use super::CHUNK_BYTES;
 use crate::error::{Attempt, Failure};
 use crate::system::clock::{now_ns, sleep_until};
 
-/// One end of the conversation.
+/// One end of a ping-pong connection.
 #[derive(Clone, Debug)]
 pub struct Pingpong {
     /// The client: where to connect; the server: where to listen.
@@ -32,22 +32,22 @@ pub struct Pingpong {
     pub message_bytes: u64,
     /// Mean time between two messages.
     pub mean_interval_ns: u64,
-    /// Of the experiment.
+    /// The experiment's seed.
     pub seed: u64,
-    /// Number of the flow, which with the seed decides the gaps.
+    /// Number of the flow; seed and flow determine the intervals.
     pub flow: u32,
     /// When the client connects.
     pub start_ns: i64,
-    /// When the client sends no more.
+    /// When the client stops sending messages.
     pub stop_ns: i64,
     /// When to give up.
     pub end_ns: i64,
-    /// The client's file of rows (message, start ns, end ns); the server's of rows
-    /// (time ns, bytes received since the start).
+    /// The client's file of rows (message, start ns, end ns), or the server's file of rows (time
+    /// ns, bytes received since the start).
     pub out: Option<PathBuf>,
 }
 
-/// A connection with what was read from it and what it does not take yet.
+/// A connection with its received bytes and the bytes still to be written.
 struct End<'a> {
     socket: &'a TcpStream,
     received_bytes: u64,
@@ -57,7 +57,9 @@ struct End<'a> {
 
 impl<'a> End<'a> {
     fn new(socket: &'a TcpStream) -> Result<Self, Failure> {
-        socket.set_nonblocking(true).attempt("not to block")?;
+        socket
+            .set_nonblocking(true)
+            .attempt("make a socket non-blocking")?;
         reset_on_close(socket, true);
         Ok(Self {
             socket,
@@ -67,7 +69,7 @@ impl<'a> End<'a> {
         })
     }
 
-    /// Writes and reads what goes without waiting. Returns the bytes that were read.
+    /// Writes and reads as much as possible without waiting. Returns the bytes read.
     fn turn(&mut self) -> Result<u64, Failure> {
         let mut chunk = [0x5au8; CHUNK_BYTES];
         while self.owed_bytes > 0 {
@@ -93,7 +95,7 @@ impl<'a> End<'a> {
         Ok(self.received_bytes - before_bytes)
     }
 
-    /// An error that is none, or the other end's.
+    /// Whether an error is harmless, or the other end closed the connection.
     fn goes_on(&mut self, error: &std::io::Error) -> bool {
         match error.kind() {
             ErrorKind::WouldBlock | ErrorKind::Interrupted => true,
@@ -105,7 +107,7 @@ impl<'a> End<'a> {
         }
     }
 
-    /// Waits until there is something to do, at most until then.
+    /// Waits until the socket is ready, at most until `until_ns`.
     fn wait(&self, until_ns: i64) -> Result<(), Failure> {
         let write = if self.owed_bytes > 0 {
             libc::POLLOUT
@@ -126,7 +128,7 @@ impl Pingpong {
     }
 }
 
-/// Sends messages; the row of one is from when it was handed to TCP until its echo is whole.
+/// Sends messages. A message's row covers the time from its write until its echo is complete.
 ///
 /// # Errors
 /// An unknown control; a server that refuses; a file that cannot be written.
@@ -182,7 +184,7 @@ pub fn client(task: &Pingpong) -> Result<Conversed, Failure> {
     Ok(done)
 }
 
-/// Echoes the messages of one connection; `ready` is called when it listens.
+/// Echoes the messages of one connection. `ready` is called once it listens.
 ///
 /// # Errors
 /// An unknown control; an address in use; a file that cannot be written.
@@ -224,10 +226,11 @@ mod tests {
     use super::*;
     use std::net::Ipv4Addr;
 
-    /// Over the loopback device. How late a message leaves is the machine's business and not
-    /// judged; only a machine that connects half a second late leaves nothing to judge.
+    /// Runs over the loopback device. The test does not check how late a message is sent, which
+    /// depends on the machine. If the machine connects half a second late, no message is left to
+    /// check.
     #[test]
-    fn every_message_has_its_echo_and_the_gaps_are_of_the_seed() {
+    fn every_message_is_echoed_and_the_seed_sets_the_intervals() {
         let begin_ns = now_ns();
         let out = |side| std::env::temp_dir().join(format!("hw-pp-{side}-{}", std::process::id()));
         let task = Pingpong {

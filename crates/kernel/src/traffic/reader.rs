@@ -1,34 +1,33 @@
-//! How a receiver reads: all there is at once, at a rate, or in portions; the same as the
+//! How a receiver reads: everything as it arrives, at a rate, or in portions. It matches the
 //! simulator's readers.
 
-/// How often a reader at a rate reads.
+/// Interval between the reads of a reader at a rate.
 const RATE_INTERVAL_NS: i64 = 10_000_000;
 
 /// How an application reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reading {
-    /// All there is, as it arrives.
+    /// Everything, as it arrives.
     Eager,
-    /// What a rate brings in every 10 ms.
+    /// Every 10 ms, as much as the rate allows.
     Rate {
         /// Bits per second of application data.
         bps: u64,
     },
-    /// At most so much every so often, the first time an interval after the connection
-    /// was accepted.
+    /// At most `bytes` every `interval_ns`, first one interval after the connection was accepted.
     Portions {
-        /// In one call.
+        /// Bytes in one call.
         bytes: u64,
-        /// From one call to the next.
+        /// Time between two calls.
         interval_ns: i64,
     },
 }
 
 impl Reading {
-    /// What one call takes at most.
+    /// Most bytes that one call reads.
     pub(super) fn largest_call_bytes(self) -> u64 {
         match self {
-            Reading::Eager => 0, // it takes what it is given room for
+            Reading::Eager => 0, // it reads as much as its buffer holds
             Reading::Portions { bytes, .. } => bytes,
             Reading::Rate { bps } => {
                 let bytes = u128::from(bps) * RATE_INTERVAL_NS as u128 / 8_000_000_000;
@@ -38,7 +37,7 @@ impl Reading {
     }
 }
 
-/// A reader's calls, one after the other.
+/// The sequence of a reader's calls.
 #[derive(Debug)]
 pub(super) struct Calls {
     reading: Reading,
@@ -47,7 +46,7 @@ pub(super) struct Calls {
 }
 
 impl Calls {
-    /// Those of a reader with pauses.
+    /// The calls of a reader with pauses; None: an eager reader.
     pub fn of(reading: Reading, accepted_ns: i64) -> Option<Calls> {
         (reading != Reading::Eager).then_some(Calls {
             reading,
@@ -56,7 +55,7 @@ impl Calls {
         })
     }
 
-    /// When the next call is due, and how much it takes.
+    /// When the next call is due, and how much it reads.
     pub fn next(&mut self) -> (i64, u64) {
         self.made += 1;
         let (interval_ns, bytes) = match self.reading {

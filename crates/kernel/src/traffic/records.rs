@@ -29,7 +29,7 @@ impl<const N: usize> Records<N> {
             .attempt(format_args!("write {}", self.path.display()))
     }
 
-    /// Writes what is still buffered.
+    /// Writes the buffered rows.
     pub(crate) fn finish(mut self) -> Result<(), Failure> {
         self.file
             .flush()

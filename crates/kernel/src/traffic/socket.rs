@@ -1,4 +1,4 @@
-//! TCP sockets set up before they connect, which the standard library does not do.
+//! TCP sockets with options set before they connect, which the standard library cannot do.
 
 use std::io;
 use std::mem::{offset_of, size_of, size_of_val, zeroed};
@@ -14,25 +14,25 @@ use crate::error::{Attempt, Failure};
 use crate::socket_options::{TCP_DATA_VOLUME, TCP_DEADLINE, TCP_INITIAL_RATE};
 use crate::system::clock::{now_ns, until};
 
-/// What an application says of its connection before it opens (include/headway.h).
+/// What an application states about its connection before it opens (include/headway.h).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Hints {
-    /// The rate to start at, bit/s with headers.
+    /// The initial rate, bit/s with headers.
     pub initial_rate_bps: Option<u64>,
     /// How much this end will send.
     pub data_volume_bytes: Option<u64>,
-    /// Time from now until the last byte should have arrived; the kernel is told milliseconds.
+    /// Time from now until the last byte should have arrived; passed to the kernel in milliseconds.
     pub deadline_ns: Option<u64>,
 }
 
-/// What a connection is to be.
+/// Options of a connection.
 #[derive(Clone, Copy, Debug)]
 pub struct TcpOptions<'a> {
     /// The kernel's name of the congestion control; None leaves the namespace's.
     pub control: Option<&'a str>,
     /// Small segments are sent at once (TCP_NODELAY).
     pub nodelay: bool,
-    /// For the kernel, if somebody takes hints.
+    /// Hints for the kernel, if it accepts hints.
     pub hints: Hints,
 }
 
@@ -40,7 +40,7 @@ fn set_control(socket: RawFd, name: &str) -> Result<(), Failure> {
     let mut bytes = [0u8; 16];
     if name.len() >= bytes.len() {
         return Err(Failure::bad_input(format!(
-            "control {name:?}: a name in the kernel has at most 15 characters"
+            "control {name:?}: the kernel's names have at most 15 characters"
         )));
     }
     bytes[..name.len()].copy_from_slice(name.as_bytes());
@@ -55,12 +55,12 @@ fn set_control(socket: RawFd, name: &str) -> Result<(), Failure> {
     })
 }
 
-/// Says what the application knows of a connection, before it opens or later.
+/// Sets the hints of a connection, before it opens or later.
 ///
 /// # Errors
-/// Nobody takes hints of this process.
+/// This process's cgroup does not accept hints.
 pub(super) fn set_hints(socket: RawFd, hints: Hints) -> Result<(), Failure> {
-    // 0 would take it back
+    // 0 would withdraw the deadline
     let deadline_ms = hints.deadline_ns.map(|ns| (ns / 1_000_000).max(1));
     for (option, name, value) in [
         (TCP_INITIAL_RATE, "initial rate", hints.initial_rate_bps),
@@ -71,18 +71,18 @@ pub(super) fn set_hints(socket: RawFd, hints: Hints) -> Result<(), Failure> {
         set(&socket, libc::IPPROTO_TCP, option as i32, &value).map_err(|error| {
             if error.raw_os_error() == Some(libc::ENOPROTOOPT) {
                 Failure::failed(format!(
-                    "cannot say the {name}: nobody takes hints of this process; \
-                     `headwayctl hints attach` does"
+                    "cannot set the {name}: hints of this process are not accepted; \
+                     run `headwayctl hints attach`"
                 ))
             } else {
-                Failure::failed(format!("cannot say the {name}: {error}"))
+                Failure::failed(format!("cannot set the {name}: {error}"))
             }
         })?;
     }
     Ok(())
 }
 
-/// A TCP socket with its options, which the window of the first flight depends on.
+/// Makes a TCP socket with its options. The window of the first flight depends on them.
 fn new_socket(options: TcpOptions) -> Result<RawFd, Failure> {
     // SAFETY: no pointers.
     let socket = unsafe { libc::socket(libc::AF_INET, libc::SOCK_STREAM | libc::SOCK_CLOEXEC, 0) };
@@ -106,7 +106,7 @@ fn new_socket(options: TcpOptions) -> Result<RawFd, Failure> {
     match set_up() {
         Ok(()) => Ok(socket),
         Err(error) => {
-            // SAFETY: ours, and used by nobody.
+            // SAFETY: we own the descriptor and no one else uses it.
             unsafe { libc::close(socket) };
             Err(error)
         }
@@ -124,11 +124,10 @@ fn address_of(address: SocketAddrV4) -> libc::sockaddr_in {
 
 const ADDRESS_BYTES: libc::socklen_t = size_of::<libc::sockaddr_in>() as libc::socklen_t;
 
-/// Begins to connect, without blocking then or later; from a port of its own choice if `from`
-/// is given.
+/// Starts to connect; the socket never blocks. It uses the port `from` if given.
 ///
 /// # Errors
-/// An unknown control; a port that is taken; no way to the peer.
+/// An unknown control; a port in use; no route to the peer.
 pub(super) fn begin_connect(
     peer: SocketAddrV4,
     from: Option<u16>,
@@ -137,7 +136,9 @@ pub(super) fn begin_connect(
     let socket = new_socket(options)?;
     // SAFETY: a new descriptor that nothing else owns.
     let stream = unsafe { TcpStream::from_raw_fd(socket) };
-    stream.set_nonblocking(true).attempt("not to block")?;
+    stream
+        .set_nonblocking(true)
+        .attempt("make a socket non-blocking")?;
     if let Some(port) = from {
         let raw = address_of(SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, port));
         // SAFETY: the pointer and length are those of `raw`.
@@ -157,8 +158,8 @@ pub(super) fn begin_connect(
     Ok(stream)
 }
 
-/// Connects; the socket does not block. None at `end_ns`: who answers no more by then is not
-/// asked, and has refused nothing.
+/// Connects; the socket does not block. None: the peer had not answered by `end_ns`, which is not
+/// an error.
 ///
 /// # Errors
 /// An unknown control; a peer that refuses, or does not answer until TCP gives up.
@@ -182,10 +183,10 @@ pub fn connect_until(
     }
 }
 
-/// Connections that wait to be accepted; the system allows 4096 (net.core.somaxconn).
+/// Backlog of connections to be accepted; the system allows 4096 (net.core.somaxconn).
 const WAITING: libc::c_int = 4096;
 
-/// Listens; connections inherit the options.
+/// Listens; accepted connections inherit the options.
 ///
 /// # Errors
 /// An unknown control, or an address that is in use or not this host's.
@@ -216,7 +217,7 @@ pub fn accept_until(listener: &TcpListener, end_ns: i64) -> Result<Option<TcpStr
     Ok(Some(stream))
 }
 
-/// Waits until there is something to read; false at `end_ns`.
+/// Waits until the socket is readable; false at `end_ns`.
 ///
 /// # Errors
 /// The system's.
@@ -224,7 +225,7 @@ pub fn readable_until(socket: RawFd, end_ns: i64) -> Result<bool, Failure> {
     ready_until(socket, libc::POLLIN, end_ns)
 }
 
-/// Waits until there is room to write; false at `end_ns`.
+/// Waits until the socket is writable; false at `end_ns`.
 ///
 /// # Errors
 /// The system's.
@@ -232,7 +233,7 @@ pub fn writable_until(socket: RawFd, end_ns: i64) -> Result<bool, Failure> {
     ready_until(socket, libc::POLLOUT, end_ns)
 }
 
-/// Waits for any of the events of poll(2), or for an end of the connection; false at `end_ns`.
+/// Waits for any of the events of poll(2), or for the end of the connection; false at `end_ns`.
 ///
 /// # Errors
 /// The system's.
@@ -281,33 +282,33 @@ pub fn drained_until(socket: &TcpStream, end_ns: i64) -> bool {
     }
 }
 
-/// From now on, if the program ends the connection does: it is reset, and no orphan
-/// goes on in a namespace that is about to go.
+/// From now on, closing the socket resets the connection, also when the program ends. So no
+/// orphaned connection remains in a namespace that is about to be removed.
 pub fn reset_on_close(socket: &TcpStream, reset: bool) {
     let linger = libc::linger {
         l_onoff: i32::from(reset),
         l_linger: 0,
     };
-    // The socket is closed in any case; without the option only more slowly.
+    // Without the option the socket is still closed, only more slowly.
     let _ = set(socket, libc::SOL_SOCKET, libc::SO_LINGER, &linger);
 }
 
-/// What the kernel says of a connection (TCP_INFO), where its structure has it.
+/// The kernel's information about a connection (TCP_INFO), as far as its structure includes it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TcpInfo {
     /// Largest segment sent, bytes of data.
     pub mss_bytes: u32,
     /// Congestion window.
     pub cwnd_pkts: u32,
-    /// What the receiver announced last.
+    /// The receive window announced last.
     pub peer_window_bytes: Option<u32>,
-    /// Segments sent again.
+    /// Retransmitted segments.
     pub retransmits_pkts: u32,
-    /// Segments with data sent, first or again.
+    /// Data segments sent, including retransmissions.
     pub sent_pkts: Option<u32>,
-    /// Bytes of data sent, first or again.
+    /// Bytes of data sent, including retransmissions.
     pub sent_bytes: Option<u64>,
-    /// Bytes of data sent again.
+    /// Bytes of data retransmitted.
     pub retransmitted_bytes: Option<u64>,
     /// Bytes acknowledged; the SYN of the end that connected counts as one.
     pub acked_bytes: Option<u64>,
@@ -315,24 +316,25 @@ pub struct TcpInfo {
     pub received_bytes: Option<u64>,
     /// Retransmission timeouts (Linux 6.7).
     pub rtos: Option<u16>,
-    /// Time the receiver's window held the sender back.
+    /// Time for which the receiver's window limited the sender.
     pub rwnd_limited_us: Option<u64>,
-    /// Time the send buffer held the sender back.
+    /// Time for which the send buffer limited the sender.
     pub sndbuf_limited_us: Option<u64>,
     /// Smoothed round-trip time.
     pub srtt_us: u32,
     /// Shortest round-trip time of the last minutes (tcp_min_rtt_wlen).
     pub min_rtt_us: Option<u32>,
-    /// Both ends agreed on ECN (TCPI_OPT_ECN).
+    /// Both ends negotiated ECN (TCPI_OPT_ECN).
     pub ecn: bool,
 }
 
-/// Of two numbers, where both are known.
+/// Combines two numbers if both are known.
 fn both<T>(one: Option<T>, other: Option<T>, of: impl Fn(T, T) -> T) -> Option<T> {
     one.zip(other).map(|(one, other)| of(one, other))
 }
 
-/// Reads TCP_INFO. The structure only ever grows: a kernel fills in what it has of it.
+/// Reads TCP_INFO. The structure only grows with kernel versions; the kernel fills in the part that
+/// it knows.
 ///
 /// # Errors
 /// The system's.
@@ -341,7 +343,7 @@ pub fn tcp_info(socket: &TcpStream) -> Result<TcpInfo, Failure> {
     Ok(TcpInfo::of(&raw, known_bytes))
 }
 
-/// A field, where the kernel filled it in.
+/// A field, if the kernel filled it in.
 macro_rules! known {
     ($raw:ident, $bytes:ident, $field:ident) => {
         (offset_of!(tcp_info, $field) + size_of_val(&$raw.$field) <= $bytes).then_some($raw.$field)
@@ -349,8 +351,8 @@ macro_rules! known {
 }
 
 impl TcpInfo {
-    /// This and another connection's as one: what is counted is added, what holds at a
-    /// time is the other's.
+    /// Combines two connections: counters are added, and momentary values are the other
+    /// connection's.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         Self {
@@ -373,7 +375,7 @@ impl TcpInfo {
         }
     }
 
-    /// Of the first `bytes` of a structure.
+    /// From the first `bytes` of a structure.
     fn of(raw: &tcp_info, bytes: usize) -> Self {
         Self {
             mss_bytes: raw.tcpi_snd_mss,
@@ -453,7 +455,7 @@ mod tests {
     }
 
     #[test]
-    fn a_peer_that_refuses_is_an_error_until_the_end_and_nothing_after_it() {
+    fn a_refused_connection_is_an_error_only_before_the_end() {
         let options = TcpOptions {
             control: None,
             nodelay: false,

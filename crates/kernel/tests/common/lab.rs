@@ -1,4 +1,4 @@
-//! headwayctl as a command, a network namespace of the test's own, and TCP in it.
+//! headwayctl as a command, a network namespace for a test, and TCP connections in it.
 #![allow(dead_code, unused_imports)]
 
 #[path = "lab/connection.rs"]
@@ -26,27 +26,27 @@ pub use sockets::{
     choose, choose_for, chosen, get, set, Info, DEADLINE, INFO, RATE, STABILIZE, TYPE, VOLUME,
 };
 
-/// headwayctl with arguments.
+/// The command headwayctl with arguments.
 pub fn headwayctl(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_headwayctl"));
     command.args(arguments);
     command
 }
 
-/// Runs headwayctl; it has to succeed. Returns what it printed.
+/// Runs headwayctl, which must succeed. Returns its output.
 pub fn succeeds(arguments: &[&str]) -> String {
     let output = headwayctl(arguments).output().unwrap();
     assert!(output.status.success(), "{arguments:?}: {output:?}");
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// The same with --json.
+/// As [`succeeds`], with --json.
 pub fn json(arguments: &[&str]) -> Value {
     let arguments = [arguments, &["--json"]].concat();
     serde_json::from_str(&succeeds(&arguments)).unwrap()
 }
 
-/// Runs headwayctl; it has to fail in one line. Returns the line.
+/// Runs headwayctl, which must fail with one line. Returns the line.
 pub fn fails(arguments: &[&str], exit_status: i32) -> String {
     one_line(&headwayctl(arguments).output().unwrap(), exit_status)
 }
@@ -65,10 +65,10 @@ pub fn attached(name: &str) -> Option<Value> {
     list.iter().find(|entry| entry["name"] == name).cloned()
 }
 
-/// Controls that sockets of earlier tests still held when this suite began, by map.
+/// Ids of maps of controls that sockets of earlier tests still held when this suite began.
 static LINGERED: Mutex<Vec<Value>> = Mutex::new(Vec::new());
 
-/// What `detach --all` may not leave, in words.
+/// Everything that `detach --all` must not leave, in words.
 pub fn left_over() -> Vec<String> {
     let mut found = Vec::new();
     let status = json(&["status"]);
@@ -103,15 +103,14 @@ pub fn left_over() -> Vec<String> {
     found
 }
 
-/// The same but controls that only sockets which have closed still hold, of another test
-/// perhaps.
+/// As [`left_over`], without controls that only closed sockets still hold, perhaps of another test.
 pub fn left_attached() -> Vec<String> {
     let mut left = left_over();
     left.retain(|entry| !entry.starts_with("lingering"));
     left
 }
 
-/// Lines of the kernel's log that no test may add to.
+/// The number of lines in the kernel's log that no test may cause.
 pub fn complaints() -> usize {
     let output = Command::new("dmesg").output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout);
@@ -127,11 +126,12 @@ pub fn complaints() -> usize {
     text.lines().filter(is_bad).count()
 }
 
-/// Names of congestion controls are the whole machine's: one suite at a time, which keeps to
-/// names of its own and so leaves alone what is at work.
+/// Takes the machine for one suite at a time, because names of congestion controls are shared by
+/// the whole machine. The suite uses names in a scope, and so does not touch controls that are in
+/// use.
 pub fn machine_to_oneself() -> Option<File> {
     if crate::common::reason_to_skip().is_some() {
-        return None; // which the run of the tests will tell
+        return None; // `run` reports the reason
     }
     std::env::set_var("HEADWAY_SCOPE", "hwt");
     let path = "/run/lock/headway-tests";
@@ -139,7 +139,7 @@ pub fn machine_to_oneself() -> Option<File> {
     // SAFETY: a valid descriptor.
     let result = unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX) };
     assert_eq!(result, 0, "flock {path}");
-    crate::common::take_down(); // of a run that was killed, or ended in the middle
+    crate::common::take_down(); // left by a killed or incomplete run
     succeeds(&["detach", "--all"]);
     let status = json(&["status"]);
     let lingering = status["lingering"].as_array().unwrap().iter();
@@ -147,8 +147,9 @@ pub fn machine_to_oneself() -> Option<File> {
     Some(file)
 }
 
-/// The same for suites of Quick-Start: sockets whose path went away keep their control for a
-/// while, which no other suite is to find in its scope.
+/// As [`machine_to_oneself`], for suites of Quick-Start, which use another scope. Sockets whose
+/// path was removed keep their control for a while, and other suites must not find it in their
+/// scope.
 pub fn machine_to_oneself_for_quick_start() -> Option<File> {
     let lock = machine_to_oneself();
     if lock.is_some() {
@@ -157,13 +158,13 @@ pub fn machine_to_oneself_for_quick_start() -> Option<File> {
     lock
 }
 
-/// For a suite that attaches nothing, and so has no scope.
+/// For a suite that attaches nothing and so needs no scope.
 pub fn no_scope() -> Option<File> {
     std::env::remove_var("HEADWAY_SCOPE");
     None
 }
 
-/// Waits for what comes by itself, however busy the machine is.
+/// Waits until a condition is true, however busy the machine is.
 pub fn wait_until(what: &str, is_so: impl Fn() -> bool) {
     let end = Instant::now() + Duration::from_secs(20);
     while !is_so() {
@@ -172,10 +173,10 @@ pub fn wait_until(what: &str, is_so: impl Fn() -> bool) {
     }
 }
 
-/// Waits until no connection of these namespaces is open: TCP sends again what was lost of its
-/// goodbye, and a socket whose path goes first keeps its control for minutes.
+/// Waits until no connection of these namespaces is open. TCP retransmits a lost FIN. A socket
+/// whose path is removed before that keeps its control for minutes.
 pub fn until_closed(namespaces: &[impl AsRef<str>]) {
-    // of /proc/net/tcp: TIME_WAIT, which has no control any more, and LISTEN
+    // states of /proc/net/tcp: TIME_WAIT, which no longer has a control, and LISTEN
     const CLOSED: [&str; 2] = ["06", "0A"];
     let end = Instant::now() + Duration::from_secs(10);
     for name in namespaces {
@@ -199,7 +200,7 @@ pub fn ip(arguments: &[&str]) {
     assert!(output.status.success(), "ip {arguments:?}: {output:?}");
 }
 
-/// A network namespace with loopback, which goes with the value.
+/// A network namespace with loopback, removed with the value.
 pub struct Lab {
     pub name: String,
     pub netns: Netns,
@@ -225,7 +226,7 @@ impl Lab {
         self.netns.default_control().unwrap()
     }
 
-    /// A connection in the namespace that carries bytes until it is told to stop.
+    /// Opens a connection in the namespace.
     pub fn connect(&self, control: Option<&str>) -> Connection {
         let (out, into) = self
             .netns
@@ -233,7 +234,7 @@ impl Lab {
                 let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
                 let out =
                     TcpStream::connect_timeout(&listener.local_addr()?, Duration::from_secs(5));
-                // chosen before connect where it matters; init runs here all the same
+                // most tests do not need it set before connect(); init is called here as well
                 let out = out?;
                 if let Some(control) = control {
                     choose(&out, control)?;
@@ -245,8 +246,8 @@ impl Lab {
     }
 }
 
-/// A cgroup of the test's own, which goes with the value. The whole test program is
-/// in it meanwhile, as are the programs that it starts.
+/// A cgroup for a test, removed with the value. Meanwhile the whole test program and the programs
+/// that it starts are in it.
 pub struct Cgroup {
     pub path: std::path::PathBuf,
     root: std::path::PathBuf,
@@ -262,7 +263,7 @@ impl Cgroup {
             .expect("doctor wants a cgroup2");
         let root = std::path::PathBuf::from(root[1]);
         let path = root.join(format!("hwtest-{}", std::process::id()));
-        remove_cgroup(&path); // of a test that was killed and had this number
+        remove_cgroup(&path); // left by a killed test with this process number
         std::fs::create_dir_all(&path).unwrap();
         let cgroup = Self { path, root };
         cgroup.move_to(&cgroup.path);
@@ -290,7 +291,7 @@ impl Drop for Cgroup {
     }
 }
 
-/// With those within, which a test that failed has left.
+/// Removes a cgroup and those inside it, which a failed test may have left.
 fn remove_cgroup(path: &std::path::Path) {
     for within in std::fs::read_dir(path).into_iter().flatten().flatten() {
         if within.file_type().is_ok_and(|kind| kind.is_dir()) {

@@ -1,5 +1,5 @@
-//! Running tests that a machine may not be able to run: the reason is shown, which
-//! libtest would hide.
+//! Runs tests that a machine may not be able to run, and prints the reason, which libtest would
+//! hide.
 #![allow(dead_code)]
 
 #[path = "../../../../tests/skipped.rs"]
@@ -23,7 +23,7 @@ pub fn reason_to_skip() -> Option<String> {
     }
 }
 
-/// Calls with each, on all cores; panics if one of the calls does.
+/// Calls with each element, on all cores. Panics if a call does.
 pub fn each<T: Sync>(all: &[T], call: impl Fn(&T) + Sync) {
     let next = AtomicUsize::new(0);
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
@@ -38,20 +38,20 @@ pub fn each<T: Sync>(all: &[T], call: impl Fn(&T) + Sync) {
     });
 }
 
-/// A measurement that is right (machine.rs). A test that cannot make one ends, and `run` tells.
+/// Repeats a measurement until it is right (machine.rs). If the machine is too busy for that, the
+/// test ends and `run` reports it.
 pub fn holds<T: Debug>(what: &str, measure: impl FnMut() -> T, is_right: impl Fn(&T) -> bool) -> T {
     machine::measured(what, measure, is_right).unwrap_or_else(|busy| resume_unwind(Box::new(busy)))
 }
 
-/// Takes down what a test that failed left of its scope: the next is judged by what it does
-/// itself.
+/// Removes what a failed test left in its scope, so that it does not affect the next test.
 pub fn take_down() {
     if std::env::var_os("HEADWAY_SCOPE").is_some() {
         for command in [
             ["testbed", "down", "--all"].as_slice(),
             &["detach", "--all"],
         ] {
-            // says itself what it cannot
+            // the commands print their errors
             let _ = Command::new(env!("CARGO_BIN_EXE_headwayctl"))
                 .args(command)
                 .status();
@@ -59,19 +59,19 @@ pub fn take_down() {
     }
 }
 
-/// A test under its name.
+/// A test with its name.
 pub type Test<'a> = (&'a str, &'a dyn Fn());
 
 /// The tests of one file.
 pub struct Suite<'a> {
     pub name: &'a str,
-    /// Called before the first of the tests; what it returns is dropped after the last.
+    /// Called before the first test; its result is dropped after the last.
     pub begin: fn() -> Option<File>,
     pub tests: &'a [Test<'a>],
 }
 
 /// Runs the tests `SUITE::TEST` in order: all, those whose name contains the argument, or with
-/// `--exact` the one of that name.
+/// `--exact` only the one with that name.
 pub fn run(suites: &[Suite<'_>]) {
     let (flags, words): (Vec<_>, Vec<_>) =
         std::env::args().skip(1).partition(|a| a.starts_with('-'));

@@ -1,4 +1,4 @@
-//! A transfer over a routed path that goes on meanwhile.
+//! A transfer over a routed path in the background.
 #![allow(dead_code)]
 
 use std::io::{Read as _, Write as _};
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use headway_kernel::benches::forwarding::path::{RoutedPath, SINK};
 
-/// A transfer that goes on until it is dropped.
+/// A transfer that continues until it is dropped.
 pub struct Transfer {
     ends: Arc<AtomicBool>,
     received_bytes: Arc<AtomicU64>,
@@ -18,7 +18,7 @@ pub struct Transfer {
 }
 
 impl Transfer {
-    /// From the path's source, whose default control it has, to its sink.
+    /// Starts a transfer from the path's source, with the source's default control, to its sink.
     pub fn start(path: &RoutedPath) -> Self {
         let listen = || TcpListener::bind((SINK, 0));
         let listener = path.sink.netns.inside(listen).unwrap();
@@ -36,7 +36,7 @@ impl Transfer {
         let sender = thread::spawn(move || {
             let block = [0x48; 50_000];
             while !stop.load(Ordering::Relaxed) {
-                let _ = out.write(&block); // a full buffer is no error
+                let _ = out.write(&block); // a full buffer is not an error
             }
         });
         let receiver = thread::spawn(move || {
@@ -53,7 +53,7 @@ impl Transfer {
         }
     }
 
-    /// Bytes of data per second that arrive meanwhile.
+    /// Bytes of data per second that arrive during this time.
     pub fn bytes_per_s(&self, meanwhile: Duration) -> f64 {
         let received = || self.received_bytes.load(Ordering::Relaxed) as f64;
         let (before, from) = (received(), Instant::now());

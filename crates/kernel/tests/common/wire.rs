@@ -1,10 +1,10 @@
-//! Packets as an attacker may make them.
+//! Packets as an attacker may build them.
 #![allow(dead_code)]
 
 pub const IP_BYTES: usize = 20;
 pub const OPTION: u8 = 25;
 
-/// A stream of numbers that differ between runs; a failure prints where it began.
+/// Random numbers that differ between runs; a failure prints the seed.
 pub struct Random(pub u64);
 
 impl Random {
@@ -41,7 +41,7 @@ pub fn sum_up(packet: &mut [u8], header_bytes: usize) {
     packet[10..12].copy_from_slice(&sum.to_be_bytes());
 }
 
-/// An IPv4 packet with options (padded to words) and a TCP SYN of one flow.
+/// An IPv4 packet with options (padded to words) and the TCP SYN of a flow.
 pub fn packet(options: &[u8], ttl: u8, flow: u16) -> Vec<u8> {
     let mut options = options.to_vec();
     options.resize(options.len().next_multiple_of(4), 0);
@@ -70,8 +70,8 @@ pub fn option(code: u8, ttl: u8, nonce: u32) -> [u8; 8] {
     bytes
 }
 
-/// Options as an attacker may send them: random bytes, true ones with wrong lengths,
-/// cut off, several at once.
+/// Options as an attacker may send them: random bytes, valid ones with wrong lengths, truncated, or
+/// several.
 pub fn hostile(random: &mut Random) -> Vec<u8> {
     let mut options = Vec::new();
     while options.len() < 40 && random.below(5) > 0 {
@@ -79,7 +79,7 @@ pub fn hostile(random: &mut Random) -> Vec<u8> {
             0 => options.extend(vec![1u8; random.below(5)]),
             1 => options.extend(random.next().to_be_bytes()),
             2 => {
-                // three in four are requests, as far as the function says
+                // three in four are requests by their function field
                 let function = random.next() as u8 & [0, 0, 0, 0xf0][random.below(4)];
                 let code = function | random.next() as u8 & 15;
                 let mut bytes = option(code, random.next() as u8, random.next() as u32 >> 2);
@@ -101,8 +101,8 @@ pub fn hostile(random: &mut Random) -> Vec<u8> {
     options
 }
 
-/// Calls with where each option of a whole header begins and ends, as far as the list
-/// holds together. Returns where it ends.
+/// Calls with the begin and end of each option of a complete header, while the list is consistent.
+/// Returns the end of the list.
 pub fn each_option(packet: &[u8], mut call: impl FnMut(usize, usize)) -> usize {
     let end = usize::from(packet[0] & 15) * 4;
     let mut at = IP_BYTES;
@@ -121,14 +121,14 @@ pub fn each_option(packet: &[u8], mut call: impl FnMut(usize, usize)) -> usize {
     at
 }
 
-/// How many packets the long tests take: HEADWAY_FUZZ, or so many.
+/// Number of packets in long tests: HEADWAY_FUZZ, or `default`.
 pub fn runs(default: u64) -> u64 {
     std::env::var("HEADWAY_FUZZ").ok().map_or(default, |text| {
         text.parse().expect("HEADWAY_FUZZ is a number")
     })
 }
 
-/// Where the random packets begin: HEADWAY_SEED, or the clock.
+/// Seed of the random packets: HEADWAY_SEED, or the clock.
 pub fn seed() -> u64 {
     if let Ok(text) = std::env::var("HEADWAY_SEED") {
         return text.parse().expect("HEADWAY_SEED is a number");

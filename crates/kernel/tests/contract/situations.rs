@@ -8,13 +8,13 @@ const RTT_US: u32 = 50_000;
 /// What the stack does next.
 #[derive(Clone, Copy, Debug)]
 pub enum Step {
-    /// An ACK for so many packets, so long after the one before, with a sample.
+    /// An ACK of this many packets, this long after the previous one, with a sample.
     Ack {
         pkts: u32,
         rtt_us: i32,
         gap_us: u64,
     },
-    /// The window is cut for a loss (Recovery) or a mark (CWR) and repaired.
+    /// cwnd is reduced after a loss (Recovery) or a mark (CWR), and recovery completes.
     Cut(CaState),
     Timeout,
     Undo,
@@ -27,7 +27,7 @@ pub enum Step {
     Window(u32),
 }
 
-/// A situation: a connection to begin with, and what happens to it.
+/// A situation: an initial connection and what happens to it.
 pub struct Situation {
     pub name: &'static str,
     pub conn: Conn,
@@ -45,7 +45,7 @@ fn acks(n: usize, pkts: u32, rtt_us: i32, gap_us: u64) -> Vec<Step> {
     ]
 }
 
-/// A round-trip time that a growing queue raises.
+/// ACKs with a round-trip time that a growing queue increases.
 fn acks_with_growing_delay(n: u32) -> Vec<Step> {
     (0..n)
         .map(|i| Step::Ack {
@@ -71,7 +71,7 @@ pub fn situations() -> Vec<Situation> {
     let mut list = vec![
         plain("slow start", vec![growth()]),
         plain(
-            "slow start into a growing queue",
+            "slow start with a growing queue",
             vec![acks_with_growing_delay(400)],
         ),
         plain(
@@ -185,7 +185,7 @@ pub fn situations() -> Vec<Situation> {
     list
 }
 
-/// What a startup that paces a first window may know, and how that window fares.
+/// First flights of a startup that paces the first window: its inputs, and the fate of that window.
 fn first_flights() -> Vec<Situation> {
     let knows = || Conn {
         now_us: 5_000_000,
@@ -214,7 +214,7 @@ fn first_flights() -> Vec<Situation> {
     [
         ("a first flight with a deadline", wants(), vec![acks()]),
         (
-            "a rate that is all it needs",
+            "a sufficient rate",
             Conn {
                 asked_rate_bytes_per_s: 1_250_000,
                 ..wants()
@@ -271,7 +271,7 @@ fn first_flights() -> Vec<Situation> {
     .into()
 }
 
-/// xorshift64*, the same everywhere.
+/// xorshift64*, the same on every machine.
 struct Random(u64);
 
 impl Random {
@@ -282,7 +282,7 @@ impl Random {
         (self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 11) % n
     }
 
-    /// Of at most so many bits, each number of bits as likely.
+    /// A number of at most this many bits; every number of bits is equally likely.
     fn of_any_size(&mut self, bits: u64) -> u64 {
         let size = 1 + self.below(bits);
         self.below(1 << size)

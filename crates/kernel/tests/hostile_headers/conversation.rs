@@ -1,4 +1,4 @@
-//! A peer whose segments are the test's own talks with a socket of Linux, over a router.
+//! A peer that builds its own segments and talks to a Linux socket over a router.
 
 use std::io::{self, Read as _, Write as _};
 use std::net::{Ipv4Addr, TcpListener};
@@ -15,7 +15,7 @@ use super::forged::{options, packet, Segment};
 use crate::lab::{choose_for, json, packets_of, succeeds};
 use crate::wire::{Random, IP_BYTES};
 
-/// A peer whose segments are the test's own, from an address that no host has.
+/// A peer that builds its own segments, from an address that no host has.
 struct Peer {
     raw: OwnedFd,
     segment: Segment,
@@ -33,7 +33,7 @@ impl Peer {
         assert!(sent > 0, "{}", io::Error::last_os_error());
     }
 
-    /// The TCP part of the next segment that comes.
+    /// The TCP part of the next received segment.
     fn receive(&self) -> Option<Vec<u8>> {
         let mut frame = [0u8; 4096];
         for _ in 0..10_000 {
@@ -76,12 +76,12 @@ impl Peer {
         peer
     }
 
-    /// Takes in what the sink sends, until it has acknowledged so much.
+    /// Receives the sink's packets until it has acknowledged `sequence`.
     fn settle(&mut self, sequence: u32, came: &mut u64) {
         let until = Instant::now() + Duration::from_secs(5);
         let mut acked = false;
         while !acked || *came < u64::from(sequence - 2) {
-            assert!(Instant::now() < until, "the connection stands still");
+            assert!(Instant::now() < until, "the connection does not progress");
             let Some(tcp) = self.receive() else { continue };
             assert_eq!(tcp[13] & 4, 0, "no reset");
             let word = |at: usize| u32::from_be_bytes(tcp[at..at + 4].try_into().unwrap());
@@ -96,7 +96,7 @@ impl Peer {
                 }
                 *came += u64::from(new);
                 self.segment.ack = self.segment.ack.wrapping_add(new);
-                // the answers may have left it a window of a packet or two
+                // the hostile answers may have reduced the sink's window to one or two packets
                 self.send(0, &[], &[]);
             }
         }
@@ -107,11 +107,11 @@ fn byte_at(position: u64) -> u8 {
     (position.wrapping_mul(0x9e37_79b9) >> 11) as u8
 }
 
-/// Segments of a batch: hostile ones of a byte each, and one that has it all.
+/// Segments of a batch: hostile ones of one byte each, then one with all of their bytes.
 const BATCH: usize = 50;
 
-/// A peer sends hostile headers and answers to a socket whose control owns the header, and
-/// which sends back every byte.
+/// A peer sends hostile headers and answers to a socket whose control uses the header. The socket
+/// returns every byte.
 pub fn converse(
     path: &RoutedPath,
     control: &ControlInfo,
@@ -165,7 +165,7 @@ pub fn converse(
         }
         let next = peer.segment.sequence;
         peer.segment.sequence = first;
-        peer.send(0, &[], &data); // some options mean something to TCP, which then drops
+        peer.send(0, &[], &data); // TCP drops segments with some of the options
         peer.segment.sequence = next;
         sent += BATCH as u64;
         peer.settle(next, &mut came);
@@ -174,7 +174,8 @@ pub fn converse(
     peer.send(0, &[], &[]);
     assert_eq!(server.join().unwrap(), sent, "{}", control.name);
     assert_eq!(came, sent);
-    // nobody acknowledges the sink's FIN: its socket would keep the control for minutes
+    // the peer does not acknowledge the sink's FIN, so a RST closes its socket, which would keep
+    // the control for minutes
     peer.segment.sequence += 1;
     peer.segment.flags = 4;
     peer.send(0, &[], &[]);

@@ -1,4 +1,4 @@
-//! Packets with headers as an attacker may make them, and what may have become of one.
+//! Packets with headers as an attacker may build them, and checks that they pass unharmed.
 
 use std::net::Ipv4Addr;
 
@@ -9,11 +9,11 @@ use crate::wire::{self, sum_up, Random, IP_BYTES};
 
 pub const TCP_BYTES: usize = 20;
 
-/// A header with any values in its fields, as it should be or not.
+/// A header with valid or invalid values in its fields.
 fn forged(random: &mut Random, info: &HeaderInfo) -> Vec<u8> {
     let mut words = [random.next(), random.next(), random.next()];
     if random.below(3) == 0 {
-        words = words.map(|word| word & 0xff_0000_00ff); // small ones
+        words = words.map(|word| word & 0xff_0000_00ff); // small values
     }
     let mut bytes = info.emit(&Fields(words));
     match random.below(6) {
@@ -28,7 +28,7 @@ fn forged(random: &mut Random, info: &HeaderInfo) -> Vec<u8> {
     bytes
 }
 
-/// Options of whole words: true headers, wrong ones, several, cut off.
+/// Options of whole words: valid headers, wrong ones, several, truncated.
 pub fn options(random: &mut Random, info: &HeaderInfo) -> Vec<u8> {
     let mut list = vec![1u8; random.below(4)];
     while list.len() < 40 && random.below(4) > 0 {
@@ -43,7 +43,7 @@ pub fn options(random: &mut Random, info: &HeaderInfo) -> Vec<u8> {
     list
 }
 
-/// The sum that a TCP segment's checksum completes, with its pseudo-header.
+/// The sum over a TCP segment and its pseudo-header, without its checksum.
 fn tcp_sum(packet: &[u8]) -> u16 {
     let at = usize::from(packet[0] & 15) * 4;
     let bytes = (packet.len() - at) as u16;
@@ -51,7 +51,7 @@ fn tcp_sum(packet: &[u8]) -> u16 {
     wire::checksum(&[&pseudo, &packet[at..]].concat())
 }
 
-/// What of a segment's header matters to its receiver.
+/// The fields of a segment that matter to its receiver.
 pub struct Segment {
     pub from: (Ipv4Addr, u16),
     pub to: (Ipv4Addr, u16),
@@ -60,7 +60,7 @@ pub struct Segment {
     pub flags: u8,
 }
 
-/// An IPv4 packet with its checksums.
+/// An IPv4 packet with checksums.
 pub fn packet(segment: &Segment, ecn: u8, options: &[u8], data: &[u8]) -> Vec<u8> {
     let mut packet = vec![0u8; IP_BYTES + TCP_BYTES];
     packet[..2].copy_from_slice(&[0x45, ecn]);
@@ -88,7 +88,7 @@ pub fn packet(segment: &Segment, ecn: u8, options: &[u8], data: &[u8]) -> Vec<u8
     packet
 }
 
-/// Where the first option of a kind begins and ends, as far as the list holds together.
+/// The begin and end of the first option of a kind, if the list is consistent.
 fn option_at(packet: &[u8], kind: u8) -> Option<(usize, usize)> {
     let tcp = usize::from(packet[0] & 15) * 4;
     let end = (tcp + usize::from(packet.get(tcp + 12)? >> 4) * 4).min(packet.len());
@@ -110,8 +110,8 @@ fn option_at(packet: &[u8], kind: u8) -> Option<(usize, usize)> {
     None
 }
 
-/// Nothing has changed but a header of the right length, or two bits, and the checksum of
-/// what changed, which is as right or as wrong as before.
+/// Checks that only a header of the right length, or two bits, and the checksum of the changed data
+/// have changed. The checksum must be as right or as wrong as before.
 pub fn unharmed(info: &HeaderInfo, sent: &[u8], came: &[u8]) {
     assert_eq!(sent.len(), came.len());
     let tcp = usize::from(sent[0] & 15) * 4;

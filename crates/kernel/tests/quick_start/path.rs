@@ -1,5 +1,5 @@
 //! The path: a server, a router's namespace, and a client behind 100 Mbit/s and 100 ms of the
-//! emulator; what is downloaded over it, and what is told of it.
+//! emulator; downloads over it, and what headwayctl reports about it.
 
 use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, Shutdown, SocketAddrV4, TcpListener, TcpStream};
@@ -16,7 +16,7 @@ pub const ROUTER: &str = "headway-hwtqs-left1";
 pub const CLIENT: &str = "headway-hwtqs-right1";
 pub const SERVER: &str = "hwtqs-server";
 const SERVER_ADDRESS: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 1);
-/// Of the client's side.
+/// Addresses on the client's side.
 const PREFIX: &str = "10.78.0.0/16";
 const SERVER_PORT: u16 = 5300;
 pub const BYTES: usize = 1_000_000;
@@ -27,7 +27,7 @@ pub fn run(line: &str) {
     assert!(output.status.success(), "{line}: {output:?}");
 }
 
-/// The path; all of it goes with the value.
+/// The path, removed with the value.
 pub struct Path;
 
 impl Path {
@@ -57,7 +57,7 @@ impl Path {
             "net.ipv4.tcp_no_metrics_save=1",
         ]);
         let path = Self;
-        // the testbed's left host becomes the router: its address moves to the server
+        // the testbed's left host becomes the router, and its address moves to the server
         for line in [
             format!("ip netns add {SERVER}"),
             format!("ip link add vs netns {SERVER} type veth peer name vr netns {ROUTER}"),
@@ -69,7 +69,7 @@ impl Path {
             format!("ip -n {SERVER} addr add {SERVER_ADDRESS}/32 dev vs"),
             format!("ip -n {SERVER} link set vs up"),
             format!("ip -n {SERVER} route add 10.250.0.1 dev vs"),
-            // room for the option in packets that are full otherwise
+            // leaves room for the option in packets that would be full otherwise
             format!("ip -n {SERVER} route add default via 10.250.0.1 dev vs mtu lock 1492"),
         ] {
             run(&line);
@@ -85,7 +85,7 @@ impl Path {
         path
     }
 
-    /// Both hosts take part, and connections to the client ask.
+    /// Both hosts take part, and connections to the client request rates.
     pub fn with_hosts(volume: bool) -> Self {
         let path = Self::new();
         succeeds(&["attach", "reno+quick-start", "--name", "hwq_qs"]);
@@ -100,7 +100,7 @@ impl Path {
         path
     }
 
-    /// Every connection of the client's has the same ports.
+    /// Makes every connection of the client use the same ports.
     pub fn keep_ports(&self) {
         let range = "/proc/sys/net/ipv4/ip_local_port_range";
         let client = Netns::find(CLIENT).unwrap();
@@ -108,7 +108,7 @@ impl Path {
         client.inside(write).unwrap();
     }
 
-    /// Connections that begin from now on do not ask.
+    /// Connections that start from now on do not request rates.
     pub fn ask_no_more(&self) {
         succeeds(&["hints", "unset", PREFIX]);
         succeeds(&[
@@ -134,12 +134,13 @@ impl Path {
         succeeds(&[&to, options].concat());
     }
 
-    /// The client asks and the server answers with a megabyte. Returns how long it took.
+    /// The client sends a request and the server responds with a megabyte. Returns the duration.
     pub fn download(&self, control: &str) -> Duration {
         self.announced_download(control, false).0
     }
 
-    /// The server may announce its answer before it writes it, and is told what became of it.
+    /// As `download`. The server may announce the volume of its response first, and reads
+    /// TCP_STARTUP_INFO.
     pub fn announced_download(&self, control: &str, announced: bool) -> (Duration, Option<Info>) {
         let listener = Netns::find(SERVER).unwrap().inside(|| {
             let listener = TcpListener::bind((SERVER_ADDRESS, SERVER_PORT))?;
@@ -156,7 +157,7 @@ impl Path {
             }
             stream.write_all(&vec![7u8; BYTES]).unwrap();
             stream.shutdown(Shutdown::Write).unwrap();
-            assert_eq!(stream.read(&mut request).unwrap(), 0); // the client has all
+            assert_eq!(stream.read(&mut request).unwrap(), 0); // the client has everything
             announced.then(|| lab::get::<Info>(&stream, lab::INFO).unwrap())
         });
         let to = SocketAddrV4::new(SERVER_ADDRESS, SERVER_PORT);
@@ -191,7 +192,7 @@ impl Path {
         json(&["status"])["routers"][0].clone()
     }
 
-    /// Packets that the client's kernel found damaged.
+    /// Packets that the client's kernel found corrupt.
     pub fn damaged(&self) -> u64 {
         let text = Netns::find(CLIENT)
             .unwrap()
@@ -218,7 +219,7 @@ impl Drop for Path {
         remove();
         succeeds(&["detach", "--all"]);
         if !std::thread::panicking() {
-            // a socket whose path went away keeps its control until TCP gives up
+            // a socket whose path was removed keeps its control until TCP gives up
             assert_eq!(left_attached(), Vec::<String>::new());
         }
     }

@@ -1,4 +1,4 @@
-//! Who takes a proxy's place: asks for it, is told of all, and has it or leaves it.
+//! The handover to a successor: it asks, receives everything, and takes over or gives up.
 
 use std::os::fd::{AsFd as _, BorrowedFd};
 use std::os::unix::net::UnixStream;
@@ -11,14 +11,14 @@ use crate::control::{self, Request, Taking};
 use crate::handover::{self, Offer, Predecessor};
 use crate::held::Waiting;
 
-/// Who asked for this one's place takes it by then, or not at all.
+/// Time for a successor to take over.
 const HESITATION: Duration = Duration::from_secs(30);
 
-/// Who asked for the place.
+/// The successor.
 pub(super) struct Heir {
     pub stream: UnixStream,
     since: Instant,
-    /// He was given clients that are held, and has not said that he has them.
+    /// Held clients that were sent to the successor, and whose arrival it has not confirmed.
     passed: Option<Vec<Waiting>>,
 }
 
@@ -29,20 +29,21 @@ impl Heir {
 }
 
 impl Proxy {
-    /// Somebody asks for the place. Until he takes it all goes on, but the rules stay as they are.
+    /// Handles a request for a handover. Until the successor takes over everything continues, but
+    /// the rules are not changed.
     pub(super) fn offer(&mut self, version: u32, stream: UnixStream) {
         let why = if version < handover::VERSION {
-            Some("it wants to know a newer version of what is said then")
+            Some("it requires a newer version of the handover protocol")
         } else if self.stopping.is_some() {
-            Some("it is about to end")
+            Some("it is stopping")
         } else if self.heir.is_some() {
-            Some("another is about to take it")
+            Some("another process is replacing it already")
         } else {
             None
         };
         match why {
             Some(why) => handover::refuse(&stream, why),
-            // who is gone does not take it
+            // a successor that has ended is ignored
             None => {
                 if self.tell_all(&stream).is_ok() {
                     self.heir = Some(Heir {
@@ -59,7 +60,7 @@ impl Proxy {
         let what = "hand over";
         let means = &self.means;
         let Some(control) = &means.control else {
-            return Err(Failure::failed("it was handed over"));
+            return Err(Failure::failed("it has handed over already"));
         };
         let others = match self.predecessors[..] {
             [] => &[][..],
@@ -84,7 +85,8 @@ impl Proxy {
         handover::offer(stream, offer, &all).attempt(what)
     }
 
-    /// He takes the place; or he ended and all is as before; or he has taken it and wants to know.
+    /// Handles a message of the successor: it takes over, it confirms, it sends a request, or it
+    /// has ended.
     pub(super) fn hear_heir(&mut self) {
         let Some(mut heir) = self.heir.take() else {
             return;
@@ -102,13 +104,13 @@ impl Proxy {
                 }
             }
             Ok(Some(request)) => self.carry_out(request, &heir.stream),
-            // if he took it, it was his
+            // if the successor had taken over, the name was its own
             Ok(None) | Err(_) => return self.stay(heir),
         }
         self.heir = Some(heir);
     }
 
-    /// Nobody is taken any more. Returns who is held.
+    /// Stops taking connections. Returns the held clients.
     fn pause(&self) -> Vec<Waiting> {
         for (shared, _) in &self.workers {
             shared.take_back(&shared.takes);
@@ -123,7 +125,7 @@ impl Proxy {
         handover::hand_over(&heir.stream, heir.passed.as_deref().unwrap_or_default())
     }
 
-    /// He did not take the place, or had it and has ended.
+    /// Continues because the successor did not take over. Or the successor did, and has ended.
     pub(super) fn stay(&mut self, heir: Heir) {
         if let Some(waiting) = heir.passed {
             if let Some(held) = &self.means.held {
@@ -133,7 +135,7 @@ impl Proxy {
                 shared.tell(&shared.takes);
             }
         }
-        // the rules may have been changed; if that fails they are as they were, or as he wanted them
+        // the successor may have changed the rules. If restoring fails, they stay as they are
         let _ = match self.taking {
             Taking::HandsOver => Ok(()),
             Taking::Yes => self.means.rules.restore(true),
@@ -150,7 +152,7 @@ impl Proxy {
         self.means.scrapes = None;
         self.means.manager = None;
         self.predecessors.clear();
-        // what it has lasts as long as it likes: only taking is another's now
+        // its connections may last as long as they like: only new ones belong to the successor
         self.stopping = Some((Instant::now(), None));
         self.taking = Taking::HandsOver;
     }

@@ -1,5 +1,5 @@
-//! What goes on beside the workers: limits, questions (`status`), the end, and who takes this one's
-//! place (`heir`).
+//! The main thread of a running proxy: limits, requests (`status`), the end, and the handover to a
+//! successor (`heir`).
 
 mod heir;
 mod status;
@@ -30,51 +30,52 @@ use crate::worker::{Begun, Shared};
 use crate::Config;
 use heir::Heir;
 
-/// Between two looks at limits, signals and workers.
+/// Interval of checks of limits, signals and workers.
 const LOOK: Duration = Duration::from_millis(20);
-/// Handshakes that were begun when no more are taken are still completed.
+/// Handshakes that were started before the proxy stopped taking connections are still completed
+/// within this time.
 const HANDSHAKE: Duration = Duration::from_secs(1);
-/// Before rules that could not be changed are tried again.
+/// Pause before a failed change of the rules is repeated.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// A thread to be: its name, what it shares, its work.
+/// A thread to start: its name, its shared state, its work.
 pub(crate) type Loop = (
     String,
     Arc<Shared>,
     Box<dyn FnOnce(&Begun) -> std::io::Result<()> + Send>,
 );
 
-/// What a proxy works with.
+/// The resources of a proxy.
 pub(crate) struct Means {
     pub config: Arc<Config>,
     pub place: Place,
     pub rules: Keeper,
     pub gauges: Gauges,
     pub share: Share,
-    /// Where clients wait for their servers' answers.
+    /// Clients that wait for their servers' answers.
     pub held: Option<Arc<Held>>,
     pub listeners: Listeners,
     pub counters: Arc<Counters>,
-    /// None: it is another process's, as rules and listeners are.
+    /// None: it belongs to another process, and so do rules and listeners.
     pub control: Option<Control>,
     pub scrapes: Option<Scrapes>,
-    /// Who is told when it ends, unless another has taken its place.
+    /// The manager that is notified at the end, unless a successor has taken over.
     pub manager: Option<Arc<Manager>>,
 }
 
-/// A proxy that takes connections, or has some yet.
+/// A proxy that takes connections, or still has some.
 pub(crate) struct Proxy {
     means: Means,
     workers: Vec<(Arc<Shared>, JoinHandle<std::io::Result<()>>)>,
     started: Instant,
     taking: Taking,
-    /// Rules that could not be changed are tried again from then on.
+    /// When a failed change of the rules is repeated.
     again: Instant,
-    /// No more are taken since, and until when connections may last, if not as long as they like.
+    /// When it stopped taking connections, and until when connections may last, if limited.
     stopping: Option<(Instant, Option<Instant>)>,
     heir: Option<Heir>,
     predecessors: Vec<Predecessor>,
-    /// Devices of the connections of predecessors.
+    /// Devices of the predecessors' connections.
     others: Vec<String>,
 }
 
@@ -110,7 +111,7 @@ impl Proxy {
             let thread = thread.spawn(move || work(&Begun(begun)));
             let thread = thread.attempt("start a thread")?;
             self.workers.push((shared, thread));
-            // what it needs it may not get when system calls are filtered
+            // the thread opens what it needs before system calls are filtered
             if has_begun.recv().is_err() {
                 return Err(Failure::failed("a worker ended"));
             }
@@ -141,7 +142,7 @@ impl Proxy {
             if let Some((since, until)) = self.stopping {
                 let now = Instant::now();
                 let over = |grace| until.is_some_and(|until| now >= until + grace);
-                // their connections need the rules
+                // the predecessors' connections need the rules
                 let alone = self.predecessors.is_empty() || over(HANDSHAKE);
                 let all_ended = used.connections == 0 && now >= since + HANDSHAKE;
                 if alone && (all_ended || over(Duration::ZERO)) {
@@ -154,7 +155,7 @@ impl Proxy {
         }
     }
 
-    /// Takes another process's place. What fails here leaves it to that one.
+    /// Takes over from another process. If this fails, that process continues.
     fn enter(&mut self, estate: Estate) -> Result<(), Failure> {
         self.others = estate.offer.devices.clone();
         self.means.rules.put()?;
@@ -180,7 +181,7 @@ impl Proxy {
         Use::now(&self.means.gauges, &self.means.counters, of_loops)
     }
 
-    /// Lets new connections pass where there is no room, and takes them where there is again.
+    /// Lets new connections bypass the proxy at a limit, and takes them again below it.
     fn take_or_pass(&mut self, used: Use) {
         let taken = self.taking == Taking::Yes;
         let room = used.has_room(&self.means.config, self.means.share, taken);
@@ -194,16 +195,16 @@ impl Proxy {
         };
         match changed {
             Ok(()) => self.taking = taking,
-            // those there are go on, and it is tried again
+            // existing connections continue, and the change is repeated later
             Err(_) => self.again = Instant::now() + PAUSE,
         }
     }
 
-    /// From now on new connections pass, if nobody else takes them.
+    /// From now on new connections bypass the proxy, unless a successor takes them.
     fn stop(&mut self, within: Duration) {
         if self.stopping.is_none() {
             if self.means.rules.close().is_err() {
-                self.close_listeners(); // where nobody listens they pass, too
+                self.close_listeners(); // without a listener they bypass it as well
             }
             self.taking = Taking::Stopping;
         }
@@ -217,11 +218,11 @@ impl Proxy {
             within_ms: Some(within.as_millis() as u64),
         };
         for predecessor in &mut self.predecessors {
-            let _ = predecessor.ask(request); // or it has ended
+            let _ = predecessor.ask(request); // fails if it has ended
         }
     }
 
-    /// Waits a moment for who asks.
+    /// Waits a moment for requests and handles them.
     fn answer(&mut self) -> Result<(), Failure> {
         let wait = Timespec::try_from(LOOK).map_err(std::io::Error::other);
         let wait = wait.attempt("wait")?;
@@ -232,7 +233,7 @@ impl Proxy {
             .chain(heir)
             .map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN))
             .collect();
-        let _ = poll(&mut fds, Some(&wait)); // a signal is looked for anyway
+        let _ = poll(&mut fds, Some(&wait)); // the caller checks for signals anyway
         let speaks = fds.len() > self.means.control.iter().len()
             && fds.last().is_some_and(|fd| !fd.revents().is_empty());
         self.predecessors.retain(|other| !other.has_ended());
@@ -262,7 +263,7 @@ impl Proxy {
             let within = within_ms.map(Duration::from_millis);
             self.stop(within.unwrap_or(self.means.config.drain_timeout));
         }
-        // who is gone need not know
+        // a client that has gone is ignored
         let _ = control::tell(stream, &self.status(connections));
     }
 
@@ -270,12 +271,12 @@ impl Proxy {
         for (shared, _) in &self.workers {
             shared.tell(&shared.lets_go);
         }
-        // the next to be accepted is another's
+        // the next connection is the successor's
         self.means.listeners = Listeners::default();
         self.wait_for_pause();
     }
 
-    /// Until no worker takes connections, which none does for long that was told so.
+    /// Waits until no worker accepts connections. Workers that were told to stop do so soon.
     fn wait_for_pause(&self) {
         let end = Instant::now() + HANDSHAKE;
         let listens = |(shared, _): &(Arc<Shared>, _)| shared.listens.load(Relaxed);
@@ -284,8 +285,8 @@ impl Proxy {
         }
     }
 
-    /// Ends the workers, which cut off what is left, and takes the rules out, unless they are
-    /// another's.
+    /// Ends the workers, which cut off their connections, and removes the rules, unless these
+    /// belong to another process.
     pub fn end(&mut self) -> Result<(), Failure> {
         let mut result = Ok(());
         for (shared, _) in &self.workers {
@@ -303,7 +304,7 @@ impl Proxy {
         match &mut self.means.control {
             Some(control) if !control.anothers => {
                 let removed = self.means.rules.remove();
-                control.anothers = true; // its files have gone with the rules, or stay with them
+                control.anothers = true; // its files were removed with the rules, or stay with them
                 result.and(removed)
             }
             _ => result,

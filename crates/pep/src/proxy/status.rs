@@ -1,4 +1,4 @@
-//! How a proxy is, as [`crate::control`] tells it.
+//! A proxy's status, as [`crate::control`] reports it.
 
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::channel;
@@ -8,7 +8,7 @@ use super::Proxy;
 use crate::connection::ConnectionStatus;
 use crate::control::{Request, Status, Taking};
 
-/// Workers answer between two events.
+/// How long to wait for workers, which answer between two events.
 const ANSWER: Duration = Duration::from_secs(2);
 
 impl Proxy {

@@ -1,5 +1,5 @@
-//! What passes around a proxy: what is not to be taken, what comes at its limit, after its end, and
-//! when it was killed.
+//! Connections that bypass a proxy: those that it must not take, those beyond its limit, and those
+//! after its end or after it was killed.
 
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -19,17 +19,17 @@ use crate::proxy::{folder, Proxy, Wanted};
 use crate::{judged, Test};
 
 pub const TESTS: &[Test] = tests![
-    what_is_not_to_be_taken_is_not,
-    a_client_whose_port_somebody_listens_at_passes_around,
-    at_its_limit_connections_pass_around_and_work,
+    connections_that_must_not_be_taken_bypass_the_proxy,
+    a_client_with_a_listeners_port_bypasses_the_proxy,
+    at_the_limit_connections_bypass_the_proxy_and_work,
     it_ends_when_its_connections_have_ended_and_leaves_nothing,
-    a_killed_proxy_is_passed_by_and_its_rules_are_replaced,
-    what_is_left_elsewhere_or_cannot_be_taken_out_is_not_forgotten,
+    connections_bypass_a_killed_proxy_and_its_rules_are_replaced,
+    rules_that_are_elsewhere_or_cannot_be_removed_are_not_forgotten,
 ];
 
-fn what_is_not_to_be_taken_is_not(lab: &Lab) {
+fn connections_that_must_not_be_taken_bypass_the_proxy(lab: &Lab) {
     let proxy = Proxy::start(lab, &Wanted::default());
-    // the gateway's own, from outside and from itself
+    // connections to the gateway itself, from outside and from the gateway
     let own = lab.listen(GATEWAY);
     let port = own.local_addr().unwrap().port();
     let near = lab.connect(GATEWAY_V4, port).unwrap();
@@ -43,7 +43,7 @@ fn what_is_not_to_be_taken_is_not(lab: &Lab) {
     let port = inner.local_addr().unwrap().port();
     let outer = lab.inside(SERVER, || TcpStream::connect((CLIENT_V4, port)));
     drop((outer, inner.accept().unwrap()));
-    // the listener itself, by whoever is on the gateway
+    // connections to the listener itself, from the gateway
     let text = lab.on(GATEWAY, "nft", "list table inet headway_pep");
     let (_, rest) = text.split_once("tproxy ip to 127.0.0.1:").unwrap();
     let port = rest.split(' ').next().unwrap().parse::<u16>().unwrap();
@@ -51,7 +51,7 @@ fn what_is_not_to_be_taken_is_not(lab: &Lab) {
     if let Ok(mut stream) = straight {
         assert!(is_reset(&mut stream));
     }
-    // a server's port of the same number is a server's
+    // a server's port with the same number belongs to the server
     let same = lab.inside(SERVER, || TcpListener::bind((SERVER_V4, port)));
     let (mut near, mut far) = pair(lab, &same);
     exchange(&mut near, &mut far);
@@ -75,8 +75,8 @@ fn what_is_not_to_be_taken_is_not(lab: &Lab) {
     proxy.stop();
 }
 
-/// The proxy's leg to the server cannot have that port.
-fn a_client_whose_port_somebody_listens_at_passes_around(lab: &Lab) {
+/// The proxy's socket to the server cannot use that port.
+fn a_client_with_a_listeners_port_bypasses_the_proxy(lab: &Lab) {
     let listener = lab.listen(SERVER);
     let to = |address: &str| {
         let port = listener.local_addr().unwrap().port();
@@ -107,16 +107,16 @@ fn a_client_whose_port_somebody_listens_at_passes_around(lab: &Lab) {
             let text = lab.on(GATEWAY, "nft", "list set inet headway_pep busy");
             text.contains(port)
         };
-        wait_until("it to be known", || known("40004"));
+        wait_until("the port to be in the set", || known("40004"));
         assert!(passes(40_004, to(SERVER_V4)));
         drop(later);
-        wait_until("it to be forgotten", || !known("40004"));
+        wait_until("the port to leave the set", || !known("40004"));
         assert!(!passes(40_004, to(SERVER_V6)));
         proxy.stop();
     }
 }
 
-fn at_its_limit_connections_pass_around_and_work(lab: &Lab) {
+fn at_the_limit_connections_bypass_the_proxy_and_work(lab: &Lab) {
     let wanted = Wanted {
         most: Some(20),
         ..Wanted::default()
@@ -136,7 +136,7 @@ fn at_its_limit_connections_pass_around_and_work(lab: &Lab) {
     let (mut near, mut far) = pair(lab, &listener);
     exchange(&mut near, &mut far);
     assert_eq!(proxy.status().totals.connected, 21);
-    // those that passed around go on doing so
+    // connections that bypassed the proxy continue to do so
     for (near, far) in &mut around {
         exchange(near, far);
     }
@@ -151,7 +151,7 @@ fn it_ends_when_its_connections_have_ended_and_leaves_nothing(lab: &Lab) {
     wait_until("the end to begin", || {
         proxy.status().taking == Taking::Stopping
     });
-    // the old one works, and a new one passes around
+    // the old connection works, and a new one bypasses the proxy
     exchange(&mut near, &mut far);
     let (mut near2, mut far2) = pair(lab, &listener);
     exchange(&mut near2, &mut far2);
@@ -169,12 +169,12 @@ fn it_ends_when_its_connections_have_ended_and_leaves_nothing(lab: &Lab) {
     assert!(!folder().exists(), "its folder is left");
 }
 
-fn a_killed_proxy_is_passed_by_and_its_rules_are_replaced(lab: &Lab) {
+fn connections_bypass_a_killed_proxy_and_its_rules_are_replaced(lab: &Lab) {
     let proxy = Proxy::start(lab, &Wanted::default());
     let listener = lab.listen(SERVER);
     let port = listener.local_addr().unwrap().port();
-    // connections at work, of which one end writes and the other reads: only once is a socket told
-    // that it was reset
+    // connections of which one end writes and the other reads: a socket is told only once that it
+    // was reset
     let mut readers = Vec::new();
     for n in 0..8 {
         let (near, far) = pair(lab, &listener);
@@ -202,12 +202,12 @@ fn a_killed_proxy_is_passed_by_and_its_rules_are_replaced(lab: &Lab) {
     );
     for reader in readers {
         let end: std::io::Result<()> = reader.join().unwrap();
-        assert!(end.is_err(), "a stream that was cut off looked whole");
+        assert!(end.is_err(), "a stream that was cut off looked complete");
     }
     assert!(!lab.rules().is_empty());
     let before = lab.rules();
     let proxy = Proxy::start(lab, &Wanted::default());
-    assert_eq!(lab.rules(), before, "there twice");
+    assert_eq!(lab.rules(), before, "rules occur twice");
     let near = lab.connect(SERVER_V6, port).unwrap();
     let (mut near, mut far) = (near, accept(&listener));
     exchange(&mut near, &mut far);
@@ -215,7 +215,7 @@ fn a_killed_proxy_is_passed_by_and_its_rules_are_replaced(lab: &Lab) {
     proxy.stop();
     assert_eq!(lab.rules(), Vec::<String>::new());
 
-    // or they are taken out without another run
+    // or the rules are removed without another run
     let clean = || {
         headway_pep::clean(&folder(), "", "pep", |_, remove| {
             lab.inside(GATEWAY, || Ok(remove()))
@@ -230,7 +230,7 @@ fn a_killed_proxy_is_passed_by_and_its_rules_are_replaced(lab: &Lab) {
     judged(passed);
 }
 
-fn what_is_left_elsewhere_or_cannot_be_taken_out_is_not_forgotten(lab: &Lab) {
+fn rules_that_are_elsewhere_or_cannot_be_removed_are_not_forgotten(lab: &Lab) {
     let clean = || {
         headway_pep::clean(&folder(), "", "pep", |_, remove| {
             lab.inside(GATEWAY, || Ok(remove()))
@@ -249,7 +249,7 @@ fn what_is_left_elsewhere_or_cannot_be_taken_out_is_not_forgotten(lab: &Lab) {
     assert_eq!(lab.rules(), Vec::<String>::new());
     Proxy::start(&elsewhere, &Wanted::default()).stop();
 
-    // a program that fails from some time on
+    // a program that fails from a certain time on
     let programs = std::env::temp_dir().join(format!("headway-pep-nft-{}", std::process::id()));
     fs::create_dir_all(&programs).unwrap();
     let (nft, fails) = (programs.join("nft"), programs.join("fails"));
@@ -270,7 +270,7 @@ fn what_is_left_elsewhere_or_cannot_be_taken_out_is_not_forgotten(lab: &Lab) {
     proxy.terminate();
     assert!(proxy.fails().contains("cannot run nft"));
     assert!(!lab.rules().is_empty());
-    assert_eq!(clean(), Ok(true), "nobody knows of them");
+    assert_eq!(clean(), Ok(true), "the rules are unknown");
     assert_eq!(lab.rules(), Vec::<String>::new());
     fs::remove_dir_all(programs).unwrap();
 }

@@ -1,4 +1,4 @@
-//! Clients that are answered when their servers have answered.
+//! Clients that get an answer only after their servers have answered.
 
 use std::io::{self, ErrorKind};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream};
@@ -19,13 +19,13 @@ use crate::proxy::{Proxy, Wanted};
 use crate::{judged, transfers, Test};
 
 pub const TESTS: &[Test] = tests![
-    a_refusal_is_one_at_connect,
-    what_cannot_be_reached_is_the_error_that_it_is_without_a_proxy,
-    who_is_connected_has_waited_for_the_server,
+    a_refusal_makes_connect_fail,
+    unreachable_servers_give_the_same_error_as_without_a_proxy,
+    a_client_is_connected_only_after_the_server,
     every_byte_arrives_after_a_handshake_that_was_held,
-    a_silent_server_is_silence_to_its_client,
-    a_flood_of_first_packets_is_bounded_and_stops_nobody,
-    at_a_limit_and_without_the_proxy_connections_pass_that_would_have_been_held,
+    a_client_of_a_silent_server_gets_no_answer,
+    a_flood_of_syns_is_bounded_and_does_not_stop_others,
+    at_a_limit_and_after_a_kill_connections_bypass_the_proxy,
 ];
 
 const DEAF_PORT: u16 = 4000;
@@ -37,14 +37,14 @@ fn confirming() -> Wanted {
     }
 }
 
-/// Both ends of a connection that has been used.
+/// Both ends of a connection that has carried data.
 fn pair(lab: &Lab, listener: &TcpListener) -> (TcpStream, TcpStream) {
     let (mut near, mut far) = ends::pair(lab, listener);
     exchange(&mut near, &mut far);
     (near, far)
 }
 
-fn a_refusal_is_one_at_connect(lab: &Lab) {
+fn a_refusal_makes_connect_fail(lab: &Lab) {
     let proxy = Proxy::start(lab, &confirming());
     let listener = lab.listen(SERVER);
     let (mut near, mut far) = pair(lab, &listener);
@@ -61,7 +61,7 @@ fn a_refusal_is_one_at_connect(lab: &Lab) {
     proxy.stop();
 }
 
-fn what_cannot_be_reached_is_the_error_that_it_is_without_a_proxy(lab: &Lab) {
+fn unreachable_servers_give_the_same_error_as_without_a_proxy(lab: &Lab) {
     lab.inside(SERVER, || {
         std::fs::write("/proc/sys/net/ipv4/ip_forward", "1")?;
         std::fs::write("/proc/sys/net/ipv6/conf/all/forwarding", "1")
@@ -85,10 +85,10 @@ fn what_cannot_be_reached_is_the_error_that_it_is_without_a_proxy(lab: &Lab) {
     let totals = proxy.status().totals;
     assert_eq!((totals.refused, totals.accepted), (2, 0), "{totals:?}");
     proxy.stop();
-    // what routers say of a connection of the proxy's comes to it without --confirm, too
+    // routers' errors for a connection of the proxy reach it without --confirm as well
     let proxy = Proxy::start(lab, &Wanted::default());
     let early = ["10.91.9.1", "fd91:9::1"].map(|to| lab.connect(to, 80));
-    wait_until("what the router says", || {
+    wait_until("the router's error", || {
         let totals = proxy.status().totals;
         assert_eq!(totals.handshake_timeouts, 0, "{totals:?}");
         totals.refused == 2
@@ -97,7 +97,7 @@ fn what_cannot_be_reached_is_the_error_that_it_is_without_a_proxy(lab: &Lab) {
     proxy.stop();
 }
 
-fn who_is_connected_has_waited_for_the_server(lab: &Lab) {
+fn a_client_is_connected_only_after_the_server(lab: &Lab) {
     const DEAF: Duration = Duration::from_millis(300);
     let proxy = Proxy::start(lab, &confirming());
     let listener = lab.listen(SERVER);
@@ -123,7 +123,7 @@ fn who_is_connected_has_waited_for_the_server(lab: &Lab) {
         assert_eq!(peer.port(), own.port());
     }
     let status = proxy.status();
-    // the client and the proxy have both sent their first packets twice
+    // the client and the proxy have both sent their SYN twice
     let counted = (status.totals.accepted, status.totals.connected, status.held);
     assert_eq!(counted, (2, 2, 0), "{status:?}");
     proxy.stop();
@@ -144,25 +144,25 @@ fn every_byte_arrives_after_a_handshake_that_was_held(lab: &Lab) {
     proxy.stop();
 }
 
-fn a_silent_server_is_silence_to_its_client(lab: &Lab) {
+fn a_client_of_a_silent_server_gets_no_answer(lab: &Lab) {
     let wanted = Wanted {
         handshake_ms: Some(1000),
         ..confirming()
     };
     let proxy = Proxy::start(lab, &wanted);
     lab.deafen(DEAF_PORT);
-    // it is asked again after 1 and 3 s
+    // the proxy retransmits the SYN after 1 and 3 s
     let connected = lab.connect_within(Duration::from_secs(5), SERVER_V4, DEAF_PORT);
-    let error = connected.expect_err("it is deaf");
+    let error = connected.expect_err("the server drops the SYNs");
     assert_eq!(error.kind(), ErrorKind::TimedOut, "{error}");
-    wait_until("it to be given up", || proxy.status().held == 0);
+    wait_until("the server to be given up", || proxy.status().held == 0);
     let totals = proxy.status().totals;
     assert_eq!((totals.accepted, totals.refused), (0, 0), "{totals:?}");
     assert!(totals.handshake_timeouts >= 1, "{totals:?}");
     proxy.stop();
 }
 
-/// First packets of so many connections that nobody wants.
+/// SYNs of many connections that no server accepts.
 fn flood(lab: &Lab, number: u16) {
     let client: Ipv4Addr = CLIENT_V4.parse().unwrap();
     let server: Ipv4Addr = SERVER_V4.parse().unwrap();
@@ -189,7 +189,7 @@ fn flood(lab: &Lab, number: u16) {
     });
 }
 
-fn a_flood_of_first_packets_is_bounded_and_stops_nobody(lab: &Lab) {
+fn a_flood_of_syns_is_bounded_and_does_not_stop_others(lab: &Lab) {
     const MOST: usize = 2000;
     const HELD: u64 = MOST as u64 / 4;
     const SENT: u16 = 5000;
@@ -223,7 +223,8 @@ fn a_flood_of_first_packets_is_bounded_and_stops_nobody(lab: &Lab) {
         },
         |took| *took < Duration::from_secs(2),
     );
-    // who comes now passes, and once the oldest are old enough is taken in the place of one
+    // a new connection bypasses the proxy; once the oldest are old enough, a new one replaces one
+    // of them
     let (mut around, mut end) = pair(lab, &listener);
     let before = proxy.status().totals.connected;
     wait_until("another to be taken", || {
@@ -237,7 +238,7 @@ fn a_flood_of_first_packets_is_bounded_and_stops_nobody(lab: &Lab) {
     judged(took);
 }
 
-fn at_a_limit_and_without_the_proxy_connections_pass_that_would_have_been_held(lab: &Lab) {
+fn at_a_limit_and_after_a_kill_connections_bypass_the_proxy(lab: &Lab) {
     let wanted = Wanted {
         most: Some(8),
         ..confirming()

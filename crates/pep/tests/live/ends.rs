@@ -26,7 +26,7 @@ pub fn accept(listener: &TcpListener) -> TcpStream {
     far
 }
 
-/// One question and its answer.
+/// A request and its answer.
 pub fn exchange(near: &mut TcpStream, far: &mut TcpStream) {
     near.write_all(b"ask").unwrap();
     let mut text = [0; 3];
@@ -36,7 +36,7 @@ pub fn exchange(near: &mut TcpStream, far: &mut TcpStream) {
     assert_eq!(&text, b"ask");
 }
 
-/// From a port that may have been used a moment ago.
+/// Connects from a port that may have been used a moment ago.
 pub fn connect_from(port: u16, to: SocketAddr) -> io::Result<TcpStream> {
     let (domain, any) = match to {
         SocketAddr::V4(_) => (AddressFamily::INET, Ipv4Addr::UNSPECIFIED.into()),
@@ -63,7 +63,7 @@ pub fn reset(stream: TcpStream) {
     set(&stream, libc::SOL_SOCKET, libc::SO_LINGER, &linger).unwrap();
 }
 
-/// What was written and is not acknowledged.
+/// Bytes that were written and are not acknowledged.
 pub fn unacknowledged(stream: &TcpStream) -> i32 {
     let mut value = 0;
     // SAFETY: the request writes an int.

@@ -1,5 +1,5 @@
-//! What some do on purpose, and others by being slow: whether it delays a flow that does nothing
-//! of the kind. Times are printed.
+//! Attacks, and hosts that are slow: tests whether they delay a flow that takes no part. Prints
+//! times.
 
 use std::io::{self, Read as _, Write as _};
 use std::net::{IpAddr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
@@ -20,15 +20,15 @@ use crate::proxy::{Proxy, Wanted};
 use crate::Test;
 
 pub const TESTS: &[Test] = tests![
-    a_flood_of_first_packets_keeps_nobody_out,
-    who_is_slow_or_floods_does_not_delay_others,
+    a_flood_of_syns_does_not_lock_others_out,
+    slow_and_flooding_hosts_do_not_delay_others,
 ];
 
-/// SYNs per second: more than the kernel keeps handshakes.
+/// SYNs per second: more than the kernel can keep handshakes for.
 const FLOOD_PER_S: u32 = 4000;
 const SYN: u8 = 2;
 
-/// The ones' complement sum that IP's checksums are made of (RFC 1071).
+/// The ones' complement sum of IP's checksums (RFC 1071).
 fn checksum(parts: &[&[u8]]) -> u16 {
     let words = parts.iter().flat_map(|part| part.chunks(2));
     let mut sum: u32 = words
@@ -40,7 +40,7 @@ fn checksum(parts: &[&[u8]]) -> u16 {
     !(sum as u16)
 }
 
-/// A first packet from somebody who is not there. Numbers differ by `n`.
+/// A SYN from an address that no host has. Numbers differ by `n`.
 fn syn(to: IpAddr, port: u16, n: u32) -> Vec<u8> {
     let [.., a, b] = n.to_be_bytes();
     let mut tcp = Vec::new();
@@ -85,7 +85,7 @@ fn syn(to: IpAddr, port: u16, n: u32) -> Vec<u8> {
     head
 }
 
-/// Sends first packets to both of the server's addresses, until it is told to end.
+/// Sends SYNs to both of the server's addresses, until told to end.
 fn flood(port: u16, end: &AtomicBool) -> io::Result<()> {
     let open = |family| net::socket_with(family, SocketType::RAW, SocketFlags::CLOEXEC, Some(RAW));
     let sockets = [open(AddressFamily::INET)?, open(AddressFamily::INET6)?];
@@ -96,7 +96,7 @@ fn flood(port: u16, end: &AtomicBool) -> io::Result<()> {
         for n in n..due {
             let at = n as usize % 2;
             let to = SocketAddr::new(to[at], 0);
-            // a device's queue that is full takes none
+            // a full device queue drops the packet
             let _ = net::sendto(
                 &sockets[at],
                 &syn(to.ip(), port, n),
@@ -110,13 +110,13 @@ fn flood(port: u16, end: &AtomicBool) -> io::Result<()> {
     Ok(())
 }
 
-/// Who is not there has a route, or nobody would be answered.
+/// Adds routes to the addresses that no host has; without routes they would not be answered.
 fn route_to_nobody(lab: &Lab) {
     lab.ip(GATEWAY, "route add 10.200.0.0/16 via 10.91.1.2");
     lab.ip(GATEWAY, "route add fd92::/64 via fd91:1::2");
 }
 
-/// Cookies that the gateway's kernel has sent, and those that came back and were right.
+/// SYN cookies that the gateway's kernel has sent, and valid ones that came back.
 fn cookies(lab: &Lab) -> (u64, u64) {
     let text = lab.inside(GATEWAY, || {
         fs::read_to_string("/proc/thread-self/net/netstat")
@@ -144,11 +144,14 @@ fn serves_beside_a_flood(lab: &Lab, confirm: bool, flooded: u16, listener: &TcpL
         let flood = scope.spawn(|| lab.try_inside(CLIENT, || flood(flooded, &end)));
         let all = catch_unwind(AssertUnwindSafe(|| {
             let sent = || cookies(lab).0 - before.0;
-            // each listener has a queue of its own, which are not full at once
-            wait_until("cookies, or as many that wait as may", || match confirm {
-                true => proxy.status().totals.passed > COOKIES,
-                false => sent() > COOKIES,
-            });
+            // each listener has its own queue, and the queues fill up at different times
+            wait_until(
+                "cookies, or the limit of waiting clients",
+                || match confirm {
+                    true => proxy.status().totals.passed > COOKIES,
+                    false => sent() > COOKIES,
+                },
+            );
             let disturbed = || sent() + proxy.status().totals.passed;
             let at_first = disturbed();
             for n in 0..MANY {
@@ -159,7 +162,7 @@ fn serves_beside_a_flood(lab: &Lab, confirm: bool, flooded: u16, listener: &TcpL
             }
             assert!(
                 disturbed() > at_first,
-                "the flood was over before they came"
+                "the flood was over before the connections"
             );
         }));
         end.store(true, Relaxed);
@@ -169,7 +172,7 @@ fn serves_beside_a_flood(lab: &Lab, confirm: bool, flooded: u16, listener: &TcpL
         }
     });
     let status = proxy.status();
-    // some may have come just when the kernel had room; none passed around, but of those that are held
+    // some connections may have found room in the kernel; without --confirm none bypassed the proxy
     if !confirm {
         let came = cookies(lab).1 - before.1;
         assert!(came >= MANY as u64 / 2, "{came} cookies came back");
@@ -178,11 +181,11 @@ fn serves_beside_a_flood(lab: &Lab, confirm: bool, flooded: u16, listener: &TcpL
     proxy.stop();
 }
 
-fn a_flood_of_first_packets_keeps_nobody_out(lab: &Lab) {
+fn a_flood_of_syns_does_not_lock_others_out(lab: &Lab) {
     route_to_nobody(lab);
     let listener = lab.listen(SERVER);
     let port = listener.local_addr().unwrap().port();
-    // where clients wait for servers, only those of servers that answer come to the kernel's queue
+    // with --confirm, only the SYNs of clients whose servers answer reach the kernel's queue
     for (confirm, flooded) in [
         (false, 9),
         (true, lab.listen(SERVER).local_addr().unwrap().port()),
@@ -190,7 +193,7 @@ fn a_flood_of_first_packets_keeps_nobody_out(lab: &Lab) {
         serves_beside_a_flood(lab, confirm, flooded, &listener);
     }
 
-    // one that passes after all is not taken for one that was begun with the proxy
+    // a connection that bypasses the proxy is not mistaken for one that started with it
     let wanted = Wanted {
         most: Some(1),
         ..Wanted::default()
@@ -221,7 +224,7 @@ fn a_flood_of_first_packets_keeps_nobody_out(lab: &Lab) {
     proxy.stop();
 }
 
-/// The far end of the connection that said so much.
+/// The far end of the connection that sent these bytes.
 fn accept_after(listener: &TcpListener, said: &[u8]) -> TcpStream {
     let mut far = accept(listener);
     let mut text = vec![0; said.len()];
@@ -230,7 +233,7 @@ fn accept_after(listener: &TcpListener, said: &[u8]) -> TcpStream {
     far
 }
 
-/// Exchanges of the probe in one look.
+/// Exchanges of the probe in one measurement.
 const PROBES: usize = 400;
 
 /// The median and the 99th percentile.
@@ -255,7 +258,7 @@ fn probe(near: &mut TcpStream, far: &mut TcpStream) -> Times {
     }
 }
 
-/// Something that some do until the flag is set.
+/// An attack that runs until the flag is set.
 type Deed = fn(&Lab, &TcpListener, &AtomicBool);
 
 const CONNECTIONS: usize = 30;
@@ -268,7 +271,7 @@ const DEEDS: [(&str, Deed); 4] = [
     }),
 ];
 
-/// Connections whose near ends have written all that is taken from them.
+/// Connections whose near ends have written as much as is accepted.
 fn stuck(lab: &Lab, listener: &TcpListener) -> Vec<(TcpStream, TcpStream)> {
     let all: Vec<_> = (0..CONNECTIONS).map(|_| pair(lab, listener)).collect();
     for (near, _) in &all {
@@ -295,7 +298,7 @@ fn read_slowly(lab: &Lab, listener: &TcpListener, end: &AtomicBool) {
     while !end.load(Relaxed) {
         for (near, far) in &mut all {
             far.read_exact(&mut [0; 1000]).unwrap();
-            let _ = near.write(&[5; 1000]); // what there is room for
+            let _ = near.write(&[5; 1000]); // as much as fits
         }
         thread::sleep(Duration::from_millis(10));
     }
@@ -313,8 +316,8 @@ fn write_bytes(lab: &Lab, listener: &TcpListener, end: &AtomicBool) {
     }
 }
 
-fn who_is_slow_or_floods_does_not_delay_others(lab: &Lab) {
-    // each with a listener of its own, so that nobody accepts another's
+fn slow_and_flooding_hosts_do_not_delay_others(lab: &Lab) {
+    // each with a separate listener, so that they do not accept each other's connections
     let wanted = Wanted {
         buffer: Some(200_000),
         ..Wanted::default()

@@ -1,4 +1,4 @@
-//! A client, a gateway and a server in network namespaces of their own.
+//! A client, a gateway and a server in network namespaces.
 
 use std::fs::{self, File};
 use std::io;
@@ -16,7 +16,7 @@ pub const SERVER_V4: &str = "10.91.2.2";
 pub const SERVER_V6: &str = "fd91:2::2";
 pub const CLIENT_V4: &str = "10.91.1.2";
 pub const GATEWAY_V4: &str = "10.91.1.1";
-/// The other end may be busy making what it sends, on a machine that is busy with other things.
+/// Long enough for a busy machine to prepare the data.
 pub const PATIENCE: Duration = Duration::from_secs(120);
 /// The mark and the routing table.
 pub const MARK: u32 = 18_519;
@@ -28,7 +28,7 @@ pub fn run(program: &str, words: &str) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// What takes the namespaces away.
+/// Removes the namespaces when dropped.
 pub struct Lab {
     prefix: String,
 }
@@ -47,7 +47,7 @@ impl Lab {
                 format!("link add {near} netns {name} type veth peer name {far} netns {gateway}");
             run("ip", &words);
             for (at, device, end) in [(host, near, 2), (GATEWAY, far, 1)] {
-                // without it neighbours are not asked for during the first second
+                // without this setting, neighbours are not resolved during the first second
                 let at_once =
                     || fs::write(format!("/proc/sys/net/ipv6/conf/{device}/accept_dad"), "0");
                 lab.inside(at, at_once);
@@ -76,12 +76,12 @@ impl Lab {
         run("ip", &format!("-n {} {words}", self.name(host)));
     }
 
-    /// What a program prints on a host.
+    /// The output of a program on a host.
     pub fn on(&self, host: &str, program: &str, words: &str) -> String {
         self.inside(host, || Ok(run(program, words)))
     }
 
-    /// Works on a host; sockets that are made there stay there.
+    /// Runs `work` on a host; sockets that it makes stay there.
     pub fn inside<T: Send>(&self, host: &str, work: impl FnOnce() -> io::Result<T> + Send) -> T {
         self.try_inside(host, work)
             .unwrap_or_else(|e| panic!("on host {host}: {e}"))
@@ -109,13 +109,13 @@ impl Lab {
 
     pub fn listen(&self, host: &str) -> TcpListener {
         let listener = self.inside(host, || TcpListener::bind("[::]:0"));
-        // a test that is slow to accept is no server that fails
-        // SAFETY: a valid descriptor.
+        // a test that accepts slowly must not look like a failing server. SAFETY: a valid
+        // descriptor.
         assert_eq!(unsafe { libc::listen(listener.as_raw_fd(), 4096) }, 0);
         listener
     }
 
-    /// The server does not hear what comes to a port any more.
+    /// Makes the server drop packets to a port.
     pub fn deafen(&self, port: u16) {
         let rules = format!(
             "add table inet deaf; \
@@ -125,12 +125,12 @@ impl Lab {
         self.on(SERVER, "nft", &rules);
     }
 
-    /// From the client; first packets may be lost.
+    /// Connects from the client, patiently, because SYNs may be lost.
     pub fn connect(&self, to: &str, port: u16) -> io::Result<TcpStream> {
         self.connect_within(Duration::from_secs(30), to, port)
     }
 
-    /// From the client, which waits for so long.
+    /// Connects from the client with a timeout.
     pub fn connect_within(&self, limit: Duration, to: &str, port: u16) -> io::Result<TcpStream> {
         let to: IpAddr = to.parse().unwrap();
         let address = SocketAddr::new(to, port);
@@ -140,7 +140,7 @@ impl Lab {
         Ok(stream)
     }
 
-    /// What rules of the proxy there are on the gateway.
+    /// The proxy's rules on the gateway.
     pub fn rules(&self) -> Vec<String> {
         let mut found = Vec::new();
         for (program, words) in [("nft", "list tables"), ("ip", "-4 rule"), ("ip", "-6 rule")] {
@@ -170,14 +170,14 @@ impl Drop for Lab {
     }
 }
 
-/// A host behind the server's, which then is a gateway, too.
+/// A host behind the server's host, which then is a gateway as well.
 pub struct Behind<'a> {
     lab: &'a Lab,
     name: &'static str,
 }
 
 impl<'a> Behind<'a> {
-    /// With an address whose net ends in /24, and of which the gateway is the first.
+    /// The network is a /24, and its first address is the gateway's.
     pub fn new(lab: &'a Lab, address: &str) -> Self {
         let name = "w";
         let net = address.rsplit_once('.').unwrap().0;
@@ -209,7 +209,7 @@ impl Drop for Behind<'_> {
     }
 }
 
-/// Waits for what comes by itself, however busy the machine is.
+/// Waits until a condition is true, however busy the machine is.
 pub fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
     let end = Instant::now() + Duration::from_secs(20);
     while !is_so() {
@@ -218,7 +218,7 @@ pub fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
-/// Tests of several programs that change what is the machine's take turns.
+/// Makes test programs that change the whole machine take turns.
 pub fn machine_to_oneself() -> File {
     let file = File::create("/run/lock/headway-tests").expect("root may write to /run/lock");
     // SAFETY: a valid descriptor.
@@ -227,7 +227,7 @@ pub fn machine_to_oneself() -> File {
     file
 }
 
-/// A number that is another one each time.
+/// A number that differs each time.
 pub fn next() -> u32 {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     NEXT.fetch_add(1, Relaxed)

@@ -1,4 +1,4 @@
-//! What one end does, as the other sees it: refusals, urgent bytes, a pause, silence.
+//! What one end does, as the other end sees it: refusals, urgent bytes, a pause, silence.
 
 use std::fs;
 use std::io::{ErrorKind, Read as _, Write as _};
@@ -15,18 +15,18 @@ use crate::proxy::{Proxy, Wanted};
 use crate::{judged, Test};
 
 pub const TESTS: &[Test] = tests![
-    a_refusal_is_a_reset_and_harms_nobody_else,
-    at_both_ends_two_proxies_carry_what_one_does,
-    urgent_bytes_stay_urgent_and_in_their_place,
-    a_slow_reader_stops_its_writer_and_nobody_else,
-    what_takes_too_long_is_reset,
-    what_an_end_acknowledges_bit_by_bit_is_not_idle,
-    who_breaks_off_before_it_has_all_is_not_counted_as_closed,
-    a_port_that_was_used_a_moment_ago_is_used_again_where_servers_have_timestamps,
-    legs_have_the_proxys_mark_whatever_the_kernel_gives_to_what_is_accepted,
+    a_refusal_is_a_reset_and_does_not_affect_others,
+    two_proxies_at_both_ends_carry_what_one_does,
+    urgent_bytes_stay_urgent_and_in_order,
+    a_slow_reader_stops_only_its_writer,
+    connections_that_exceed_a_timeout_are_reset,
+    a_connection_with_slow_acknowledgements_is_not_idle,
+    an_end_that_resets_before_it_has_everything_is_counted_as_reset,
+    a_port_is_reused_at_once_if_servers_use_timestamps,
+    legs_have_the_proxys_mark_even_if_the_kernel_marks_accepted_sockets,
 ];
 
-fn a_refusal_is_a_reset_and_harms_nobody_else(lab: &Lab) {
+fn a_refusal_is_a_reset_and_does_not_affect_others(lab: &Lab) {
     let proxy = Proxy::start(lab, &Wanted::default());
     let listener = lab.listen(SERVER);
     let (mut near, mut far) = pair(lab, &listener);
@@ -47,8 +47,8 @@ fn a_refusal_is_a_reset_and_harms_nobody_else(lab: &Lab) {
     assert!(is_reset(&mut near) && is_reset(&mut far), "cut off unseen");
 }
 
-/// A satellite link between two proxies: what they pass on passes both.
-fn at_both_ends_two_proxies_carry_what_one_does(lab: &Lab) {
+/// A satellite link between two proxies: everything passes both.
+fn two_proxies_at_both_ends_carry_what_one_does(lab: &Lab) {
     const FAR_V4: &str = "10.91.3.2";
     let far_host = Behind::new(lab, FAR_V4);
     let near_proxy = Proxy::start(lab, &Wanted::default());
@@ -81,7 +81,7 @@ fn at_both_ends_two_proxies_carry_what_one_does(lab: &Lab) {
             near.read_to_end(&mut text).unwrap();
             assert!(text == data);
         });
-        // the other direction goes on
+        // the other direction continues
         near.write_all(&data[..1000]).unwrap();
         if n % 2 == 0 {
             near.shutdown(Shutdown::Write).unwrap();
@@ -112,7 +112,7 @@ fn at_both_ends_two_proxies_carry_what_one_does(lab: &Lab) {
     far_proxy.stop();
 }
 
-fn urgent_bytes_stay_urgent_and_in_their_place(lab: &Lab) {
+fn urgent_bytes_stay_urgent_and_in_order(lab: &Lab) {
     let proxy = Proxy::start(lab, &Wanted::default());
     let listener = lab.listen(SERVER);
     for before in [10, 100_000] {
@@ -131,7 +131,7 @@ fn urgent_bytes_stay_urgent_and_in_their_place(lab: &Lab) {
     proxy.stop();
 }
 
-fn a_slow_reader_stops_its_writer_and_nobody_else(lab: &Lab) {
+fn a_slow_reader_stops_only_its_writer(lab: &Lab) {
     let wanted = Wanted {
         buffer: Some(100_000),
         ..Wanted::default()
@@ -150,7 +150,7 @@ fn a_slow_reader_stops_its_writer_and_nobody_else(lab: &Lab) {
             }
             Err(_) => thread::sleep(Duration::from_millis(5)),
         }
-        assert!(taken < 64 << 20, "nothing holds it back");
+        assert!(taken < 64 << 20, "the writer is not stopped");
     }
     let status = proxy.status();
     assert!(status.held_bytes <= 1 << 20, "{status:?}");
@@ -177,7 +177,7 @@ fn a_slow_reader_stops_its_writer_and_nobody_else(lab: &Lab) {
     judged(took);
 }
 
-fn what_takes_too_long_is_reset(lab: &Lab) {
+fn connections_that_exceed_a_timeout_are_reset(lab: &Lab) {
     let wanted = Wanted {
         idle_ms: Some(1000),
         handshake_ms: Some(1000),
@@ -196,8 +196,8 @@ fn what_takes_too_long_is_reset(lab: &Lab) {
     proxy.stop();
 }
 
-/// All of it lies in the kernel, whose reader takes some each second.
-fn what_an_end_acknowledges_bit_by_bit_is_not_idle(lab: &Lab) {
+/// All of the data is in the kernel's buffer, whose reader reads some each second.
+fn a_connection_with_slow_acknowledgements_is_not_idle(lab: &Lab) {
     const ALL: usize = 1_500_000;
     let wanted = Wanted {
         idle_ms: Some(1000),
@@ -221,7 +221,7 @@ fn what_an_end_acknowledges_bit_by_bit_is_not_idle(lab: &Lab) {
     proxy.stop();
 }
 
-fn who_breaks_off_before_it_has_all_is_not_counted_as_closed(lab: &Lab) {
+fn an_end_that_resets_before_it_has_everything_is_counted_as_reset(lab: &Lab) {
     let wanted = Wanted {
         buffer: Some(4_000_000),
         ..Wanted::default()
@@ -234,23 +234,24 @@ fn who_breaks_off_before_it_has_all_is_not_counted_as_closed(lab: &Lab) {
     far.read_exact(&mut [0]).unwrap_err();
     far.write_all(&vec![5; 1_000_000]).unwrap();
     far.shutdown(Shutdown::Write).unwrap();
-    // both ends have been passed on
-    wait_until("all to be in the kernel", || {
+    // both FINs have been passed on
+    wait_until("everything to be in the kernel", || {
         let connection = &proxy.status().connections.unwrap()[0];
-        let leg = connection.client_leg.expect("it stands");
+        let leg = connection.client_leg.expect("an established leg");
         let waits = leg.unacknowledged_bytes > 500_000 && leg.srtt_us.is_some();
         connection.phase == headway_pep::Phase::Closing && waits && leg.cwnd_pkts > 1
     });
     reset(near);
-    wait_until("it to end", || proxy.status().open == 0);
+    wait_until("the connection to end", || proxy.status().open == 0);
     let totals = proxy.status().totals;
     let counted = (totals.reset_by_client, totals.closed);
     assert_eq!(counted, (1, 0), "{totals:?}");
     proxy.stop();
 }
 
-/// With this the kernel gives a connection the mark of its first packet, which leads here.
-fn legs_have_the_proxys_mark_whatever_the_kernel_gives_to_what_is_accepted(lab: &Lab) {
+/// With these settings the kernel gives a connection the mark of its SYN, which routes packets to
+/// this machine.
+fn legs_have_the_proxys_mark_even_if_the_kernel_marks_accepted_sockets(lab: &Lab) {
     lab.inside(GATEWAY, || {
         fs::write("/proc/sys/net/ipv4/tcp_fwmark_accept", "1")?;
         fs::write("/proc/sys/net/ipv4/fwmark_reflect", "1")
@@ -274,9 +275,9 @@ fn legs_have_the_proxys_mark_whatever_the_kernel_gives_to_what_is_accepted(lab: 
     }
 }
 
-/// The leg to the server is closed first where its client is, and then waits (TIME_WAIT). By
-/// timestamps the server tells what comes late, so that the kernel does not wait.
-fn a_port_that_was_used_a_moment_ago_is_used_again_where_servers_have_timestamps(lab: &Lab) {
+/// The leg to the server is closed first, as its client closed first, and then is in TIME_WAIT. If
+/// the server uses timestamps, late packets can be detected, so the kernel reuses the port at once.
+fn a_port_is_reused_at_once_if_servers_use_timestamps(lab: &Lab) {
     let listener = lab.listen(SERVER);
     let port = listener.local_addr().unwrap().port();
     let to = SocketAddr::new(SERVER_V4.parse().unwrap(), port);

@@ -1,4 +1,4 @@
-//! Very many connections at a time: what an idle one costs, and some that are broken off all the time.
+//! Very many simultaneous connections: the cost of an idle one, and resets all the time.
 
 use std::collections::HashMap;
 use std::fs;
@@ -20,19 +20,19 @@ use crate::Test;
 
 pub const TESTS: &[Test] = tests![
     an_idle_connection_costs_two_descriptors_and_no_pipe,
-    many_connections_of_which_some_are_reset_leave_nothing,
+    many_connections_with_some_resets_leave_nothing,
 ];
 
-/// What asks the far end to reset.
+/// Asks the far end to reset the connection.
 const BREAK: u8 = b'R';
 const SAID: usize = 64;
-/// Of all connections, reset in each round, by either end.
+/// Percentage of connections reset in each round, by either end.
 const BROKEN_PERCENT: usize = 2;
-/// Of all connections, used in each round.
+/// Percentage of connections used in each round.
 const USED_PERCENT: usize = 5;
 const ROUND: Duration = Duration::from_secs(1);
 
-/// Lets this process open as many descriptors as it may; returns how many.
+/// Raises this process's limit of descriptors to the maximum and returns it.
 fn most_descriptors() -> usize {
     // SAFETY: reads and writes plain numbers.
     let most = unsafe {
@@ -45,10 +45,10 @@ fn most_descriptors() -> usize {
     usize::try_from(most).unwrap_or(usize::MAX)
 }
 
-/// The far end of all connections, a process of its own: it says what it is told, or resets.
+/// The far end of all connections, a separate process: it echoes bytes, or resets.
 pub fn echo() {
     most_descriptors();
-    // SAFETY: it ends with the process that started it.
+    // SAFETY: plain numbers; this process ends with the one that started it.
     unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
     let listener = TcpListener::bind("[::]:0").unwrap();
     println!("{}", listener.local_addr().unwrap().port());
@@ -122,7 +122,7 @@ impl Drop for Far {
     }
 }
 
-/// Opens so many, each of which works.
+/// Opens this many connections and checks that each works.
 fn open(lab: &Lab, far: &Far, number: usize, all: &mut Vec<TcpStream>) {
     let opened = lab.inside(CLIENT, || {
         (0..number)
@@ -143,7 +143,7 @@ fn use_once(stream: &mut TcpStream) {
     assert_eq!(said, [7; SAID]);
 }
 
-/// Breaks one off, from either end.
+/// Resets a connection from either end.
 fn break_off(mut stream: TcpStream, by_far_end: bool) {
     if !by_far_end {
         return reset(stream);
@@ -153,15 +153,15 @@ fn break_off(mut stream: TcpStream, by_far_end: bool) {
     assert_eq!(end, Err(io::ErrorKind::ConnectionReset));
 }
 
-fn many_connections_of_which_some_are_reset_leave_nothing(lab: &Lab) {
+fn many_connections_with_some_resets_leave_nothing(lab: &Lab) {
     let long = std::env::var_os("HEADWAY_LONG").is_some();
     let (number, rounds) = if long { (10_000, 600) } else { (1000, 5) };
-    // Room above them for the limit. Each of two event loops may open less than all need.
+    // Room above them for the limit. Each of two event loops may open fewer than all need.
     let most = number * 108 / 100;
     let table = 2 * most * 65 / 100 + 1200;
     assert!(
         most_descriptors() >= table.max(most + 500),
-        "it may not open so many"
+        "the descriptors do not suffice"
     );
     let around = 50;
     let wanted = Wanted {
@@ -215,7 +215,7 @@ fn many_connections_of_which_some_are_reset_leave_nothing(lab: &Lab) {
     );
     assert!(largest < 2 * number * 3 / 4, "{largest}");
 
-    // to the limit, and beyond it
+    // up to the limit, and beyond it
     let room = most - all.len();
     open(lab, &far, room, &mut all);
     wait_until("the limit", || proxy.status().taking == Taking::Full);
@@ -244,7 +244,7 @@ fn an_idle_connection_costs_two_descriptors_and_no_pipe(lab: &Lab) {
         let mut all: Vec<_> = (0..n).map(|_| pair(lab, &listener)).collect();
         for (near, far) in &mut all {
             exchange(near, far);
-            // more than is copied
+            // more than what is copied
             near.write_all(&[1; 100_000]).unwrap();
             far.read_exact(&mut [0; 100_000]).unwrap();
         }

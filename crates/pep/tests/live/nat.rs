@@ -1,5 +1,5 @@
-//! A gateway that rewrites addresses, as that of an office does: both legs of a connection have the
-//! same ends, and connection tracking is to know the server's only.
+//! A gateway that rewrites addresses, as in an office. Both legs of a connection have the same
+//! addresses and ports, and connection tracking must see only the server's leg.
 
 use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -15,13 +15,13 @@ use crate::proxy::{Proxy, Wanted};
 use crate::Test;
 
 pub const TESTS: &[Test] = tests![
-    through_a_gateway_that_masquerades_all_comes_and_no_packet_is_invalid,
-    handshakes_by_cookies_are_masqueraded_as_others_are,
-    a_client_that_asks_again_is_not_taken_for_its_leg_to_the_server,
-    what_others_rules_lead_elsewhere_gets_there,
+    through_a_masquerading_gateway_everything_arrives_and_no_packet_is_invalid,
+    handshakes_with_syn_cookies_are_masqueraded_like_others,
+    a_retransmitted_syn_is_not_mistaken_for_the_leg_to_the_server,
+    connections_that_other_rules_redirect_arrive_there,
 ];
 
-/// What an office has: one address for all, and a firewall that knows connections.
+/// The rules of an office: one address for all hosts, and a stateful firewall.
 const OFFICE: &str = "
 table inet office {
     counter invalid { }
@@ -46,7 +46,7 @@ table inet office {
 
 fn masquerade(lab: &Lab) {
     lab.on(GATEWAY, "nft", OFFICE);
-    // nobody but the gateway can be answered
+    // the server can answer only the gateway
     lab.ip(SERVER, "-4 route del default");
     lab.ip(SERVER, "-6 route del default");
 }
@@ -55,8 +55,9 @@ fn invalid(lab: &Lab) -> String {
     lab.on(GATEWAY, "nft", "list counter inet office invalid")
 }
 
-/// From the client, which counts from a number of its own: in one kernel all hosts have the same
-/// secret, so that the gateway's first number of the same ends would be nearly the client's.
+/// Connects from the client, with an initial sequence number in a certain range. All namespaces of
+/// one kernel share the secret of initial sequence numbers, so the gateway's number for the same
+/// addresses and ports would be close to the client's.
 fn connect(lab: &Lab, to: &str, port: u16, n: u32) -> TcpStream {
     const TCP_REPAIR: i32 = 19;
     const TCP_REPAIR_QUEUE: i32 = 20;
@@ -71,7 +72,7 @@ fn connect(lab: &Lab, to: &str, port: u16, n: u32) -> TcpStream {
         let number = (n << 29).wrapping_add(1);
         for (option, value) in [
             (TCP_REPAIR, 1),
-            (TCP_REPAIR_QUEUE, 2), // of what is sent
+            (TCP_REPAIR_QUEUE, 2), // the send queue
             (TCP_QUEUE_SEQ, number),
             (TCP_REPAIR, 0),
         ] {
@@ -82,7 +83,7 @@ fn connect(lab: &Lab, to: &str, port: u16, n: u32) -> TcpStream {
     })
 }
 
-/// To the server and from there, each in a thread of its own.
+/// Transfers in both directions, each in a separate thread.
 fn transfer(near: TcpStream, far: TcpStream) {
     const BYTES: usize = 4 << 20;
     thread::scope(|scope| {
@@ -104,7 +105,7 @@ fn transfer(near: TcpStream, far: TcpStream) {
     });
 }
 
-fn through_a_gateway_that_masquerades_all_comes_and_no_packet_is_invalid(lab: &Lab) {
+fn through_a_masquerading_gateway_everything_arrives_and_no_packet_is_invalid(lab: &Lab) {
     masquerade(lab);
     let listener = lab.listen(SERVER);
     let port = listener.local_addr().unwrap().port();
@@ -132,8 +133,8 @@ fn through_a_gateway_that_masquerades_all_comes_and_no_packet_is_invalid(lab: &L
     assert!(counted.contains("packets 0"), "{counted}");
 }
 
-/// Where the queue of handshakes is full, the packet that completes one belongs to no socket.
-fn handshakes_by_cookies_are_masqueraded_as_others_are(lab: &Lab) {
+/// If the queue of handshakes is full, the packet that completes a handshake belongs to no socket.
+fn handshakes_with_syn_cookies_are_masqueraded_like_others(lab: &Lab) {
     masquerade(lab);
     lab.inside(GATEWAY, || {
         std::fs::write("/proc/sys/net/ipv4/tcp_syncookies", "2") // always
@@ -153,8 +154,9 @@ fn handshakes_by_cookies_are_masqueraded_as_others_are(lab: &Lab) {
     proxy.stop();
 }
 
-/// Its first packets come again while the server is waited for, and are like those to the server.
-fn a_client_that_asks_again_is_not_taken_for_its_leg_to_the_server(lab: &Lab) {
+/// The client retransmits its SYN while the server is awaited. The SYNs look like those of the leg
+/// to the server.
+fn a_retransmitted_syn_is_not_mistaken_for_the_leg_to_the_server(lab: &Lab) {
     masquerade(lab);
     let listener = lab.listen(SERVER);
     let port = listener.local_addr().unwrap().port();
@@ -178,7 +180,10 @@ fn a_client_that_asks_again_is_not_taken_for_its_leg_to_the_server(lab: &Lab) {
             let far = accept(&listener);
             let port = far.peer_addr().unwrap().port();
             let of = |near: &TcpStream| near.local_addr().unwrap().port() == port;
-            let at = nears.iter().position(of).expect("a port that is kept");
+            let at = nears
+                .iter()
+                .position(of)
+                .expect("a port that is not rewritten");
             transfer(nears.remove(at), far);
         }
     });
@@ -188,7 +193,7 @@ fn a_client_that_asks_again_is_not_taken_for_its_leg_to_the_server(lab: &Lab) {
     proxy.stop();
 }
 
-fn what_others_rules_lead_elsewhere_gets_there(lab: &Lab) {
+fn connections_that_other_rules_redirect_arrive_there(lab: &Lab) {
     let server = lab.listen(SERVER);
     let port = server.local_addr().unwrap().port();
     let own = lab.inside(GATEWAY, || TcpListener::bind("0.0.0.0:3128"));

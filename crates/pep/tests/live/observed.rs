@@ -1,4 +1,4 @@
-//! What a proxy tells of itself: metrics, and a line for each connection.
+//! What a proxy reports: metrics, and a line for each connection.
 
 use std::collections::HashMap;
 use std::fs;
@@ -13,12 +13,9 @@ use crate::lab::{wait_until, Lab, GATEWAY, GATEWAY_V4, SERVER, SERVER_V4};
 use crate::proxy::{Proxy, Wanted};
 use crate::Test;
 
-pub const TESTS: &[Test] = tests![
-    metrics_are_what_status_says,
-    each_connection_that_has_ended_is_a_line,
-];
+pub const TESTS: &[Test] = tests![metrics_agree_with_status, each_ended_connection_is_a_line,];
 
-/// The answer to a request, its first line and its body.
+/// The answer to a request: its first line and its body.
 fn ask(lab: &Lab, at: SocketAddr, request: &str) -> (String, String) {
     let text = lab.inside(GATEWAY, || {
         let mut stream = TcpStream::connect(at)?;
@@ -33,8 +30,7 @@ fn ask(lab: &Lab, at: SocketAddr, request: &str) -> (String, String) {
     (head.lines().next().unwrap().to_owned(), body.to_owned())
 }
 
-/// Reads the text format as strictly as it is written: of each metric what it is, its type, and one
-/// sample.
+/// Parses the text format strictly: each metric has its help, its type, and one sample.
 fn samples(text: &str) -> HashMap<String, u64> {
     let mut found = HashMap::new();
     let lines: Vec<&str> = text.lines().collect();
@@ -56,12 +52,12 @@ fn samples(text: &str) -> HashMap<String, u64> {
         assert_eq!(group[1], format!("# TYPE {name} {kind}"));
         let short = name.strip_prefix("headway_pep_").unwrap();
         let before = found.insert(short.to_owned(), value.parse().unwrap());
-        assert_eq!(before, None, "{name} is there twice");
+        assert_eq!(before, None, "{name} occurs twice");
     }
     found
 }
 
-fn metrics_are_what_status_says(lab: &Lab) {
+fn metrics_agree_with_status(lab: &Lab) {
     let at: SocketAddr = "127.0.0.1:9469".parse().unwrap();
     let wanted = Wanted {
         metrics: Some(at),
@@ -98,13 +94,17 @@ fn metrics_are_what_status_says(lab: &Lab) {
     let (first, _) = ask(lab, at, "GET / HTTP/1.1\r\n\r\n");
     assert_eq!(first, "HTTP/1.1 404 Not Found");
 
-    // who asks for nothing keeps others from asking for a moment, and nobody else from anything
+    // a client that sends nothing blocks other readers of the metrics for a moment, and nothing
+    // else
     let silent = lab.inside(GATEWAY, || TcpStream::connect(at));
     exchange(&mut near, &mut far);
     let start = Instant::now();
     let (first, _) = ask(lab, at, request);
     assert_eq!(first, "HTTP/1.1 200 OK");
-    assert!(start.elapsed() < Duration::from_secs(20), "it is stuck");
+    assert!(
+        start.elapsed() < Duration::from_secs(20),
+        "the metrics are blocked"
+    );
     drop(silent);
     let other = lab.try_inside(SERVER, || TcpStream::connect((GATEWAY_V4, at.port())));
     assert!(other.is_err(), "from outside");
@@ -119,7 +119,7 @@ fn metrics_are_what_status_says(lab: &Lab) {
     Proxy::start(lab, &wanted).stop();
 }
 
-fn each_connection_that_has_ended_is_a_line(lab: &Lab) {
+fn each_ended_connection_is_a_line(lab: &Lab) {
     let path = std::env::temp_dir().join(format!("headway-pep-{}.jsonl", std::process::id()));
     let lines = || -> Vec<Value> {
         let text = fs::read_to_string(&path).unwrap();
@@ -158,7 +158,7 @@ fn each_connection_that_has_ended_is_a_line(lab: &Lab) {
         let time = line["time"].as_str().unwrap();
         assert!(time.starts_with("20") && time.ends_with('Z'), "{line}");
 
-        // as who keeps old lines elsewhere does
+        // as log rotation does
         fs::OpenOptions::new()
             .write(true)
             .open(&path)

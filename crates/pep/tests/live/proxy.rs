@@ -1,4 +1,4 @@
-//! A proxy on the gateway, which is this program again.
+//! A proxy on the gateway. It is this program again.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,17 +15,17 @@ use headway_pep::{Config, Journal, Side};
 
 use crate::lab::{Lab, GATEWAY, MARK, SERVER};
 
-/// Another proxy beside the first, or at the other end.
+/// Name of another proxy, on the gateway or at the other end.
 const OTHER: &str = "other";
 
-/// Where control sockets are.
+/// The folder of control sockets.
 pub fn folder() -> PathBuf {
     // the proxy is a child of the test
     let id = std::env::var("HEADWAY_PEP_TEST").unwrap_or_else(|_| std::process::id().to_string());
     PathBuf::from(format!("/run/headway-peptest{id}/pep"))
 }
 
-/// Settings of a proxy, as words.
+/// Settings of a proxy, as command-line words.
 #[derive(Clone, Default)]
 pub struct Wanted {
     pub most: Option<usize>,
@@ -39,17 +39,17 @@ pub struct Wanted {
     pub metrics: Option<SocketAddr>,
     pub replace: bool,
     pub workers: Option<usize>,
-    /// That it may open.
+    /// Most descriptors that it may open.
     pub descriptors: Option<usize>,
-    /// A device of clients that comes and goes nowhere.
+    /// An additional client device without traffic.
     pub extra_device: bool,
-    /// At the other end: on the server's host, between the gateway and one behind it.
+    /// At the other end: on the server's host, between the gateway and a host behind it.
     pub other_end: bool,
-    /// Of another name, with a mark of its own.
+    /// A different name, with this mark.
     pub other: Option<u32>,
-    /// Started by nobody, with what the unit gives it.
+    /// Started by the user nobody, with the capabilities of the systemd unit.
     pub by_nobody: bool,
-    /// Where programs are looked for first.
+    /// A folder in which programs are looked for first.
     pub programs: Option<PathBuf>,
 }
 
@@ -80,7 +80,7 @@ impl Wanted {
     }
 }
 
-/// As systemd starts it.
+/// The words of the systemd unit.
 const UNIT: &[&str] = &[
     "setpriv",
     "--reuid=nobody",
@@ -96,7 +96,7 @@ extern "C" fn stop(_: libc::c_int) {
     STOP.store(true, Relaxed);
 }
 
-/// The child: the proxy.
+/// The child process: the proxy.
 pub fn run(words: &[String]) {
     let number = |at: usize, default: u64| words[at].parse().unwrap_or(default);
     let control = |at: usize| Some(words[at].clone()).filter(|word| word != "-");
@@ -145,7 +145,7 @@ pub fn run(words: &[String]) {
         assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &limit) }, 0);
     }
     let handler: extern "C" fn(libc::c_int) = stop;
-    // SAFETY: the handler only stores into an atomic; and the test takes this process with it.
+    // SAFETY: the handler only stores to an atomic, and this process ends with the test.
     unsafe {
         libc::signal(libc::SIGTERM, handler as libc::sighandler_t);
         libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
@@ -159,11 +159,11 @@ pub fn run(words: &[String]) {
     }
 }
 
-/// A proxy that runs on the gateway.
+/// A running proxy on the gateway.
 pub struct Proxy {
     child: Child,
     name: &'static str,
-    /// Its event loops have tables of descriptors of their own.
+    /// Whether its event loops have their own descriptor tables.
     tables: bool,
 }
 
@@ -223,12 +223,12 @@ impl Proxy {
             .expect("it runs")
     }
 
-    /// In all of its tables.
+    /// Descriptors in all of its tables.
     pub fn descriptors(&self) -> usize {
         self.descriptors_by_thread().values().sum()
     }
 
-    /// Of each thread that has a table, by its number.
+    /// Descriptors of each thread with its own table, by the thread's number.
     pub fn descriptors_by_thread(&self) -> BTreeMap<u32, usize> {
         let threads = fs::read_dir(format!("/proc/{}/task", self.pid())).unwrap();
         let of = |thread: io::Result<fs::DirEntry>| {
@@ -256,19 +256,19 @@ impl Proxy {
         unsafe { libc::kill(self.pid() as i32, signal) };
     }
 
-    /// As `kill -9` does.
+    /// Kills it as `kill -9` does.
     pub fn kill(mut self) {
         self.signal(libc::SIGKILL);
         self.child.wait().unwrap();
     }
 
-    /// Has to end by itself, with success.
+    /// It must end without help, successfully.
     pub fn ends(mut self) {
         let status = self.child.wait().unwrap();
         assert!(status.success(), "{status}");
     }
 
-    /// Has to end by itself, and to say why it did not end well.
+    /// It must end without help, with an error, which is returned.
     pub fn fails(mut self) -> String {
         let mut text = String::new();
         let errors = self.child.stderr.take().unwrap();
@@ -277,12 +277,12 @@ impl Proxy {
         text
     }
 
-    /// As systemd does.
+    /// Terminates it as systemd does.
     pub fn terminate(&self) {
         self.signal(libc::SIGTERM);
     }
 
-    /// Through the control socket, at once.
+    /// Stops it through the control socket, at once.
     pub fn stop(self) {
         let stop = Request::Stop { within_ms: Some(0) };
         let _: Option<Status> = ask(&folder(), self.name, stop).expect("it answers");
@@ -291,14 +291,14 @@ impl Proxy {
 }
 
 impl Drop for Proxy {
-    /// Of a test that failed.
+    /// Kills a proxy that a failed test has left.
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// One that asks for the place of the proxy that runs, and never takes it.
+/// A successor that asks the running proxy for a handover and never takes over.
 pub fn half_taken() -> UnixStream {
     let mut stream = UnixStream::connect(folder().join("pep.sock")).unwrap();
     stream

@@ -1,4 +1,4 @@
-//! One process takes another's place, under load.
+//! One process replaces another under load.
 
 use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -16,16 +16,16 @@ use crate::Test;
 
 pub const TESTS: &[Test] = tests![
     five_replacements_under_load_fail_no_connection_and_lose_no_byte,
-    five_replacements_of_one_that_holds_clients_fail_none,
-    a_client_that_waits_for_its_server_is_handed_over,
-    who_cannot_take_the_place_leaves_it_as_it_was,
-    a_killed_successor_is_passed_by_and_its_rules_are_replaced,
+    five_replacements_with_confirm_fail_no_connection,
+    a_held_client_is_handed_over,
+    a_failed_replacement_leaves_the_proxy_as_it_was,
+    connections_bypass_a_killed_successor_and_its_rules_are_replaced,
 ];
 
-/// The lasting streams repeat this, whose length no buffer is a multiple of.
+/// The lasting streams repeat a block of this length, of which no buffer's size is a multiple.
 const BLOCK_BYTES: usize = 65_521;
 
-/// A byte that says where in a stream it stands.
+/// A byte that depends on its position in a stream.
 fn byte_at(at: usize) -> u8 {
     (at as u64)
         .wrapping_mul(0x9e37_79b9_7f4a_7c15)
@@ -36,7 +36,7 @@ fn block(at: usize, bytes: usize) -> Vec<u8> {
     (at..at + bytes).map(byte_at).collect()
 }
 
-/// Reads blocks to the end; all is what it has to be.
+/// Reads blocks to the end and checks every byte.
 fn all_is_right(mut from: TcpStream) -> Result<(), String> {
     let right = block(0, BLOCK_BYTES);
     let (mut at, mut part) = (0, vec![0; 1 << 16]);
@@ -46,18 +46,18 @@ fn all_is_right(mut from: TcpStream) -> Result<(), String> {
         match read.map_err(|e| format!("after {at} bytes: {e}"))? {
             0 => return Ok(()),
             n if part[..n] == right[at % BLOCK_BYTES..][..n] => at += n,
-            _ => return Err(format!("another byte within {at}")),
+            _ => return Err(format!("wrong byte before {at}")),
         }
     }
 }
 
-/// What is under way while proxies come and go.
+/// The load while proxies are replaced.
 struct Load<'a> {
     lab: &'a Lab,
     listener: TcpListener,
     stop: AtomicBool,
     opened: AtomicUsize,
-    /// Exchanges, and who begins them.
+    /// Exchanges in progress, and the thread that starts them.
     under_way: AtomicUsize,
     moved: AtomicUsize,
     wrong: Mutex<Vec<String>>,
@@ -76,7 +76,7 @@ impl<'a> Load<'a> {
         }
     }
 
-    /// Some that last, each way; and new ones all the time.
+    /// Starts some lasting streams in each direction, and new connections all the time.
     fn start<'scope>(&'scope self, scope: &'scope Scope<'scope, '_>) {
         for n in 0..4 {
             let (near, far) = pair(self.lab, &self.listener);
@@ -85,7 +85,7 @@ impl<'a> Load<'a> {
             scope.spawn(move || {
                 let (mut at, data) = (0, block(0, BLOCK_BYTES));
                 while !self.stop.load(Relaxed) {
-                    // others share this machine
+                    // leaves time for other work on this machine
                     thread::sleep(Duration::from_millis(1));
                     if let Err(error) = out.write_all(&data) {
                         return self.note(format!("lasting, after {at} bytes: {error}"));
@@ -94,7 +94,7 @@ impl<'a> Load<'a> {
                 }
                 let _ = out.shutdown(Shutdown::Write);
                 self.moved.fetch_add(at, Relaxed);
-                // it stays until the other end has all
+                // keeps the connection until the other end has everything
                 let _ = out.read(&mut [0]);
             });
             scope.spawn(move || {
@@ -170,7 +170,7 @@ fn five_replacements_under_load_fail_no_connection_and_lose_no_byte(lab: &Lab) {
     replaced_under_load(lab, false);
 }
 
-fn five_replacements_of_one_that_holds_clients_fail_none(lab: &Lab) {
+fn five_replacements_with_confirm_fail_no_connection(lab: &Lab) {
     replaced_under_load(lab, true);
 }
 
@@ -179,11 +179,11 @@ fn replaced_under_load(lab: &Lab, confirm: bool) {
     let wanted = |n: usize| Wanted {
         replace: n > 0,
         workers: Some([2, 3, 1][n % 3]),
-        // another table, and the same one
+        // with another table, and with the same
         extra_device: n % 4 > 1,
-        // and other options of the listeners
+        // with other options of the listeners
         buffer: (n % 2 == 1).then_some(500_000),
-        // of those that are told to end, which they are not
+        // the drain time applies only to proxies that are told to stop, which these are not
         drain_ms: Some(10),
         confirm,
         metrics: Some(([127, 0, 0, 1], 9469).into()),
@@ -209,7 +209,7 @@ fn replaced_under_load(lab: &Lab, confirm: bool) {
             (status.taking, first.taking),
             (Taking::Yes, Taking::HandsOver)
         );
-        // those that last are the first one's yet
+        // the lasting streams still belong to the first proxy
         assert!(first.open >= 4 && pids.len() <= 5, "{status:?}");
         thread::sleep(Duration::from_millis(300));
         load.stop.store(true, Relaxed);
@@ -223,17 +223,17 @@ fn replaced_under_load(lab: &Lab, confirm: bool) {
     for proxy in proxies {
         proxy.ends();
     }
-    wait_until("predecessors to be forgotten", || {
+    wait_until("predecessors to end", || {
         last.status().predecessors.is_empty()
     });
     let status = last.status();
-    assert_eq!(status.around, Some(0), "a connection passed around");
+    assert_eq!(status.around, Some(0), "a connection bypassed the proxy");
     assert_eq!(lab.rules(), before);
     last.stop();
     assert_eq!(lab.rules(), Vec::<String>::new());
 }
 
-fn a_client_that_waits_for_its_server_is_handed_over(lab: &Lab) {
+fn a_held_client_is_handed_over(lab: &Lab) {
     let wanted = |replace| Wanted {
         confirm: true,
         replace,
@@ -246,7 +246,7 @@ fn a_client_that_waits_for_its_server_is_handed_over(lab: &Lab) {
     thread::scope(|scope| {
         let client = scope.spawn(|| lab.connect(SERVER_V4, port));
         wait_until("the client to be held", || proxy.status().held == 1);
-        // who holds nobody cannot take this one's place
+        // a successor without --confirm cannot take over
         let refused = Wanted {
             replace: true,
             ..Wanted::default()
@@ -254,7 +254,7 @@ fn a_client_that_waits_for_its_server_is_handed_over(lab: &Lab) {
         let line = Proxy::try_start(lab, &refused).err().unwrap();
         assert!(line.starts_with("confirm: "), "{line}");
         assert_eq!(proxy.status().held, 1);
-        // nor does one that breaks off in the middle
+        // nor can one that ends halfway
         let mut heir = half_taken();
         heir.write_all(b"\"let-go\"\n").unwrap();
         wait_until("the client to be given away", || proxy.status().held == 0);
@@ -267,7 +267,7 @@ fn a_client_that_waits_for_its_server_is_handed_over(lab: &Lab) {
         let mut near = client
             .join()
             .unwrap()
-            .expect("its server hears the next SYN");
+            .expect("its server receives the next SYN");
         let (mut far, _) = listener.accept().unwrap();
         exchange(&mut near, &mut far);
         let status = next.status();
@@ -282,12 +282,12 @@ fn a_client_that_waits_for_its_server_is_handed_over(lab: &Lab) {
     });
 }
 
-fn who_cannot_take_the_place_leaves_it_as_it_was(lab: &Lab) {
+fn a_failed_replacement_leaves_the_proxy_as_it_was(lab: &Lab) {
     let replacing = Wanted {
         replace: true,
         ..Wanted::default()
     };
-    // nobody's place is free
+    // no proxy to replace
     let proxy = Proxy::start(lab, &replacing);
     let listener = lab.listen(SERVER);
     let (mut near, mut far) = pair(lab, &listener);
@@ -303,7 +303,7 @@ fn who_cannot_take_the_place_leaves_it_as_it_was(lab: &Lab) {
         ),
         (
             Wanted {
-                extra_device: true, // which is not there
+                extra_device: true, // which does not exist
                 ..replacing.clone()
             },
             "extra0",
@@ -312,7 +312,7 @@ fn who_cannot_take_the_place_leaves_it_as_it_was(lab: &Lab) {
         let line = Proxy::try_start(lab, &wanted).err().unwrap();
         assert!(line.contains(why) && line.lines().count() == 1, "{line}");
     }
-    // one that is killed between the two steps, when it has changed the rules
+    // a successor that is killed between the two steps, after it has changed the rules
     let stream = half_taken();
     lab.on(GATEWAY, "nft", "flush chain inet headway_pep take");
     assert_ne!(before, (lab.rules(), chain()));
@@ -323,10 +323,10 @@ fn who_cannot_take_the_place_leaves_it_as_it_was(lab: &Lab) {
     });
     let (mut near2, mut far2) = pair(lab, &listener);
     exchange(&mut near2, &mut far2);
-    // and one that ends when this one has stopped to take connections for it
+    // and one that ends after this proxy has stopped taking connections for it
     let mut stream = half_taken();
     stream.write_all(b"\"let-go\"\n").unwrap();
-    thread::sleep(Duration::from_millis(200)); // it takes 20 ms to hear that
+    thread::sleep(Duration::from_millis(200)); // it reads that within 20 ms
     let (mut near3, mut far3) = thread::scope(|scope| {
         let waits = scope.spawn(|| pair(lab, &listener));
         thread::sleep(Duration::from_millis(100));
@@ -340,7 +340,7 @@ fn who_cannot_take_the_place_leaves_it_as_it_was(lab: &Lab) {
     let status = proxy.status();
     assert_eq!((status.taking, status.totals.accepted), (Taking::Yes, 3));
 
-    // both are told to end, and cut off what they have
+    // both are told to end, and cut off their connections
     let next = Proxy::start(lab, &replacing);
     let (mut near3, mut far3) = pair(lab, &listener);
     exchange(&mut near3, &mut far3);
@@ -352,7 +352,7 @@ fn who_cannot_take_the_place_leaves_it_as_it_was(lab: &Lab) {
     assert_eq!(lab.rules(), Vec::<String>::new());
 }
 
-fn a_killed_successor_is_passed_by_and_its_rules_are_replaced(lab: &Lab) {
+fn connections_bypass_a_killed_successor_and_its_rules_are_replaced(lab: &Lab) {
     let proxy = Proxy::start(lab, &Wanted::default());
     let before = lab.rules();
     let listener = lab.listen(SERVER);
@@ -367,14 +367,14 @@ fn a_killed_successor_is_passed_by_and_its_rules_are_replaced(lab: &Lab) {
     let (mut cut, _far) = pair(lab, &listener);
     next.kill();
     assert!(is_reset(&mut cut));
-    // a new one passes around, and an old one goes on
+    // a new connection bypasses the proxy, and an old one continues
     let (mut near2, mut far2) = pair(lab, &listener);
     exchange(&mut near2, &mut far2);
     exchange(&mut near, &mut far);
     drop((near, far));
     proxy.ends();
     let again = Proxy::start(lab, &Wanted::default());
-    assert_eq!(lab.rules(), before, "there twice");
+    assert_eq!(lab.rules(), before, "rules occur twice");
     let (mut near3, mut far3) = pair(lab, &listener);
     exchange(&mut near3, &mut far3);
     assert_eq!(again.status().totals.connected, 1);

@@ -1,5 +1,5 @@
-//! How one transfer goes: of random sizes, with pauses, half-closes in either order, a slow reader, a
-//! reset or an end that is killed. A number says all of it, and both ends know it.
+//! The course of a transfer: random sizes, pauses, half-closes in either order, a slow reader, a
+//! reset, or an end that is killed. A seed determines it, and both ends know the seed.
 
 use std::io::{self, BufRead as _, BufReader, ErrorKind, Read as _, Write as _};
 use std::net::{Shutdown, TcpStream};
@@ -11,30 +11,30 @@ use std::time::Duration;
 use crate::ends::{reset, unacknowledged};
 use crate::lab::wait_until;
 
-/// How a transfer goes.
+/// The course of a transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Course {
-    /// The client says all and its end; then the server does.
+    /// The client sends everything and its FIN; then the server does.
     ClientFirst,
-    /// The server says all and its end; then the client does.
+    /// The server sends everything and its FIN; then the client does.
     ServerFirst,
-    /// Both at once.
+    /// Both at the same time.
     Both,
-    /// The client says all, which is acknowledged, and resets.
+    /// The client sends everything, waits for its ACK, and resets.
     ClientResets,
-    /// The server does.
+    /// The server does the same.
     ServerResets,
-    /// The client resets in the middle.
+    /// The client resets halfway.
     ClientBreaks,
-    /// The client's process says all and is killed: its kernel delivers that, and an end.
+    /// The client's process sends everything and is killed. Its kernel delivers the data and a FIN.
     ClientKilled,
-    /// The server's is.
+    /// The server's process does the same.
     ServerKilled,
-    /// The client's is killed before it has read an answer that has come: a reset.
+    /// The client's process is killed before it has read an answer that has arrived: a reset.
     ClientKilledDeaf,
 }
 
-/// The answer that nobody reads.
+/// An answer that is never read.
 const UNREAD: &[u8] = b"never read";
 
 /// splitmix64 (Steele, Lea, Flood 2014).
@@ -51,9 +51,9 @@ pub struct Script {
     course: Course,
     client_bytes: usize,
     server_bytes: usize,
-    /// Of writes.
+    /// Size of a write.
     chunk: usize,
-    /// Every so many writes there is a pause.
+    /// Number of writes between pauses.
     pause_each: usize,
     /// The reader sleeps now and then.
     slow: bool,
@@ -61,7 +61,7 @@ pub struct Script {
     largest: usize,
 }
 
-/// From a byte to ten megabytes, as many of each order.
+/// From a byte to ten megabytes; every order of magnitude is equally likely.
 fn size(state: &mut u64, largest: usize) -> usize {
     let order = random(state) % 8;
     let most = 10usize.pow(order as u32).min(largest);
@@ -97,7 +97,7 @@ impl Script {
         }
     }
 
-    /// What one end sends.
+    /// The data that one end sends.
     fn data(&self, client: bool) -> Vec<u8> {
         let (bytes, mut state) = if client {
             (self.client_bytes, self.seed ^ 1)
@@ -113,7 +113,7 @@ impl Script {
     }
 
     fn send(&self, stream: &mut TcpStream, data: &[u8]) -> io::Result<()> {
-        // small writes of much data would take for ever
+        // small writes of much data would take too long
         let chunk = self.chunk.max(data.len() / 200);
         for (n, part) in data.chunks(chunk).enumerate() {
             if n % self.pause_each == self.pause_each - 1 && n < 400 {
@@ -124,7 +124,7 @@ impl Script {
         Ok(())
     }
 
-    /// Reads to the end, whatever that is.
+    /// Reads to the end, whether FIN or error.
     fn receive(&self, stream: &mut TcpStream) -> (Vec<u8>, io::Result<()>) {
         let mut data = Vec::new();
         let mut part = vec![0; if self.slow { 1 << 14 } else { 1 << 18 }];
@@ -141,14 +141,14 @@ impl Script {
         }
     }
 
-    /// All of what the other end sends, and its end.
+    /// Reads everything that the other end sends, and its FIN.
     fn receive_all(&self, stream: &mut TcpStream, client_sends: bool) -> Result<(), String> {
         let (data, end) = self.receive(stream);
         end.map_err(|e| format!("after {} bytes: {e}", data.len()))?;
         same(&data, &self.data(client_sends), true)
     }
 
-    /// What comes before a reset, and the reset.
+    /// Reads the data before a reset, and the reset.
     fn receive_reset(
         &self,
         stream: &mut TcpStream,
@@ -163,7 +163,7 @@ impl Script {
         same(&data, &self.data(client_sends), all)
     }
 
-    /// Says all, has it acknowledged, and resets.
+    /// Sends everything, waits for its ACK, and resets.
     fn send_and_reset(&self, mut stream: TcpStream, data: &[u8]) -> Result<(), String> {
         self.send(&mut stream, data).map_err(|e| e.to_string())?;
         wait_until("acknowledgements", || unacknowledged(&stream) == 0);
@@ -199,7 +199,8 @@ impl Script {
             .map_err(|e| e.to_string())
     }
 
-    /// A process of its own says all, waits for an answer if that is not to be read, and is killed.
+    /// A separate process sends everything, waits for an answer if it is to stay unread, and is
+    /// killed.
     fn say_and_be_killed(&self, stream: TcpStream, client: bool, deaf: bool) -> io::Result<()> {
         let mut child = Command::new(std::env::current_exe()?)
             .args(["writer".to_owned(), self.seed.to_string()])
@@ -224,7 +225,7 @@ impl Script {
     }
 
     pub fn client(&self, mut stream: TcpStream) -> Result<(), String> {
-        // the seed, and where it comes from
+        // the seed, and this end's port for comparison
         let port = stream.local_addr().map_err(|e| e.to_string())?.port();
         let head = [&self.seed.to_le_bytes()[..], &port.to_le_bytes()].concat();
         stream.write_all(&head).map_err(|e| e.to_string())?;
@@ -270,13 +271,12 @@ impl Script {
     }
 }
 
-/// The process that is killed: its standard input is the connection.
+/// The process to be killed: its standard input is the connection.
 pub fn writer(words: &[String]) {
     let number = |at: usize| words[at].parse::<u64>().unwrap();
     let script = Script::of(number(0), number(1) as usize);
     let (client, deaf) = (words[2] == "true", words[3] == "true");
-    // SAFETY: the descriptor is this process's, which does not use it otherwise; it ends with
-    // the process that started it.
+    // SAFETY: only this code uses the descriptor; the process ends with the one that started it.
     let mut stream = unsafe {
         libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
         TcpStream::from_raw_fd(0)
@@ -291,7 +291,7 @@ pub fn writer(words: &[String]) {
     }
 }
 
-/// Equal; or one the beginning of the other, if not all is wanted.
+/// Compares data: equal, or one a prefix of the other if not everything is expected.
 fn same(got: &[u8], sent: &[u8], all: bool) -> Result<(), String> {
     let differs = got.iter().zip(sent).position(|(a, b)| a != b);
     match differs {

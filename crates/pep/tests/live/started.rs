@@ -1,4 +1,4 @@
-//! How a proxy starts: with the controls that it was given, and with no privilege that it does not need.
+//! How a proxy starts: with the configured controls, and without privileges that it does not need.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,12 +9,12 @@ use crate::proxy::{folder, Proxy, Wanted};
 use crate::Test;
 
 pub const TESTS: &[Test] = tests![
-    it_has_given_up_what_it_does_not_need,
-    each_side_has_the_control_that_it_was_given,
-    a_mark_that_another_has_is_refused_and_the_other_goes_on,
+    it_has_given_up_privileges_that_it_does_not_need,
+    each_side_has_its_configured_control,
+    a_mark_in_use_is_refused_and_its_user_continues,
 ];
 
-/// What /proc says of a thread.
+/// Values of a thread in /proc.
 fn said(task: &Path, name: &str) -> Vec<String> {
     let text = fs::read_to_string(task.join("status")).unwrap();
     let line = text.lines().find_map(|line| line.strip_prefix(name));
@@ -22,7 +22,7 @@ fn said(task: &Path, name: &str) -> Vec<String> {
     words.map(str::to_owned).collect()
 }
 
-/// Every thread has these capabilities and no others, or none at all.
+/// Checks that every thread has exactly these capabilities, or none.
 fn has_only(proxy: &Proxy, kept: u64, bounding: u64) {
     let nobody = run("id", "-u nobody").trim().to_owned();
     let mut names = Vec::new();
@@ -54,12 +54,12 @@ fn has_only(proxy: &Proxy, kept: u64, bounding: u64) {
     }
 }
 
-/// Of this process.
+/// Capabilities of this process.
 fn capabilities(set: &str) -> u64 {
     u64::from_str_radix(&said(Path::new("/proc/self"), set)[0], 16).unwrap()
 }
 
-fn it_has_given_up_what_it_does_not_need(lab: &Lab) {
+fn it_has_given_up_privileges_that_it_does_not_need(lab: &Lab) {
     let journal = std::env::temp_dir().join(format!("headway-pep-log-{}", std::process::id()));
     let wanted = |by_nobody| Wanted {
         journal: Some(match by_nobody {
@@ -71,10 +71,11 @@ fn it_has_given_up_what_it_does_not_need(lab: &Lab) {
         ..Wanted::default()
     };
     let proxy = Proxy::start(lab, &wanted(false));
-    // CAP_NET_BIND_SERVICE 10, CAP_NET_ADMIN 12, CAP_SYS_RESOURCE 24, of those there are
+    // CAP_NET_BIND_SERVICE 10, CAP_NET_ADMIN 12, CAP_SYS_RESOURCE 24, as far as this process has
+    // them
     let kept = capabilities("CapPrm:") & ((1 << 10) | (1 << 12) | (1 << 24));
     has_only(&proxy, kept, 0);
-    // and whoever changes the rules
+    // and the process that changes the rules
     let path = format!("/proc/{0}/task/{0}/children", proxy.pid());
     let keeper = fs::read_to_string(path).unwrap();
     let keeper = PathBuf::from(format!("/proc/{}", keeper.trim()));
@@ -85,7 +86,7 @@ fn it_has_given_up_what_it_does_not_need(lab: &Lab) {
     assert!(!keeper.exists());
     fs::remove_file(&journal).unwrap();
 
-    // one that is not root's cannot take from its bounding set; systemd does
+    // a proxy that does not run as root cannot reduce its bounding set; systemd does
     fs::create_dir_all(folder()).unwrap();
     std::os::unix::fs::chown(folder(), Some(65_534), None).unwrap();
     let proxy = Proxy::start(lab, &wanted(true));
@@ -97,7 +98,7 @@ fn it_has_given_up_what_it_does_not_need(lab: &Lab) {
     fs::remove_dir_all(folder().parent().unwrap()).unwrap();
 }
 
-fn each_side_has_the_control_that_it_was_given(lab: &Lab) {
+fn each_side_has_its_configured_control(lab: &Lab) {
     let with = |client: &str, server: &str| Wanted {
         controls: Some((client.to_owned(), server.to_owned())),
         ..Wanted::default()
@@ -114,7 +115,7 @@ fn each_side_has_the_control_that_it_was_given(lab: &Lab) {
     let listener = lab.listen(SERVER);
     let _pair = pair(lab, &listener);
     let text = lab.on(GATEWAY, "ss", "-tinH state established");
-    // two lines each: addresses, then what is inside
+    // two lines each: addresses, then details
     let lines: Vec<&str> = text.lines().collect();
     let control_of = |peer: &str| {
         let at = lines.iter().position(|l| {
@@ -134,10 +135,10 @@ fn each_side_has_the_control_that_it_was_given(lab: &Lab) {
     proxy.stop();
 }
 
-fn a_mark_that_another_has_is_refused_and_the_other_goes_on(lab: &Lab) {
+fn a_mark_in_use_is_refused_and_its_user_continues(lab: &Lab) {
     let proxy = Proxy::start(lab, &Wanted::default());
     let before = lab.rules();
-    // its own packets have the next number
+    // the proxy's own packets have the next number
     for mark in [MARK - 1, MARK, MARK + 1] {
         let wanted = Wanted {
             other: Some(mark),

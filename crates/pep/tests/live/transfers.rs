@@ -1,4 +1,4 @@
-//! Transfers whose every byte is known at both ends, many at a time.
+//! Transfers in which both ends check every byte, many at a time.
 
 use std::io::{self, ErrorKind, Read as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -16,11 +16,11 @@ use crate::Test;
 
 pub const TESTS: &[Test] = tests![
     every_byte_of_every_transfer_arrives,
-    every_byte_arrives_where_packets_are_lost,
+    every_byte_arrives_despite_packet_loss,
 ];
 
-/// Both ends lose one in a hundred of the packets that come. A reset is spared: TCP says it once,
-/// and who does not hear it knows as little without a proxy.
+/// Both ends lose one in a hundred of the received packets, but no resets: TCP sends a reset only
+/// once, and an end that loses it would miss it without a proxy as well.
 pub fn lose(lab: &Lab) {
     let rules = "add table inet loss; \
                  add chain inet loss in { type filter hook prerouting priority raw ; }; \
@@ -43,7 +43,7 @@ fn serve(stream: io::Result<(TcpStream, SocketAddr)>, largest: usize) -> Result<
     let mut head = [0; 10];
     match stream.read_exact(&mut head) {
         Ok(()) => {}
-        // broken off before it began
+        // reset before it began
         Err(e) if e.kind() == ErrorKind::ConnectionReset => return Ok(()),
         Err(e) => return Err(format!("its head: {e}")),
     }
@@ -58,7 +58,7 @@ fn serve(stream: io::Result<(TcpStream, SocketAddr)>, largest: usize) -> Result<
         .map_err(|e| format!("server, {script:?}: {e}"))
 }
 
-/// Makes so many, several at a time, each by a number of its own; returns what went wrong.
+/// Makes this many transfers, several at a time, each with its own seed. Returns the failures.
 pub fn transfers(lab: &Lab, number: usize, first_seed: u64, largest: usize) -> Vec<String> {
     const AT_ONCE: usize = 16;
     let listener: TcpListener = lab.listen(SERVER);
@@ -74,7 +74,7 @@ pub fn transfers(lab: &Lab, number: usize, first_seed: u64, largest: usize) -> V
                 }
                 let script = Script::of(first_seed + n as u64, largest);
                 let to = if n % 4 == 3 { SERVER_V6 } else { SERVER_V4 };
-                // both ends in one thread's care, so that a failure is told of one transfer
+                // one thread runs both ends, so that a failure belongs to one transfer
                 let stream = match lab.connect(to, port) {
                     Ok(stream) => stream,
                     Err(e) => {
@@ -98,7 +98,7 @@ pub fn transfers(lab: &Lab, number: usize, first_seed: u64, largest: usize) -> V
     wrong.into_inner().unwrap()
 }
 
-/// Of the transfers so many have no losses, and the largest has so many bytes.
+/// The number of transfers without losses, the number with losses, and the largest size in bytes.
 fn transfers_wanted() -> (usize, usize, usize) {
     let long = std::env::var("HEADWAY_TRANSFERS").ok();
     let long: Option<usize> = long.map(|n| n.parse().expect("HEADWAY_TRANSFERS is a number"));
@@ -110,7 +110,7 @@ fn every_byte_of_every_transfer_arrives(lab: &Lab) {
     transfer_all(lab, number, largest);
 }
 
-fn every_byte_arrives_where_packets_are_lost(lab: &Lab) {
+fn every_byte_arrives_despite_packet_loss(lab: &Lab) {
     let (_, number, largest) = transfers_wanted();
     lose(lab);
     transfer_all(lab, number, largest);
@@ -121,7 +121,7 @@ fn every_byte_arrives_where_packets_are_lost(lab: &Lab) {
 fn transfer_all(lab: &Lab, number: usize, largest: usize) {
     let proxy = Proxy::start(lab, &Wanted::default());
     let descriptors = proxy.descriptors();
-    // one that has nothing to do with them all, and goes on all the time
+    // an unrelated connection that continues all the time
     let (mut near, mut far) = pair(lab, &lab.listen(SERVER));
     let end = AtomicBool::new(false);
     let wrong = thread::scope(|scope| {
@@ -133,7 +133,7 @@ fn transfer_all(lab: &Lab, number: usize, largest: usize) {
         });
         let wrong = transfers(lab, number, 1_000_000 * u64::from(next()), largest);
         end.store(true, Relaxed);
-        witness.join().expect("an innocent connection goes on");
+        witness.join().expect("an unrelated connection continues");
         wrong
     });
     assert!(wrong.is_empty(), "{} of {number}: {wrong:#?}", wrong.len());

@@ -1,13 +1,13 @@
-//! What a router's algorithm costs: packets through a router of network namespaces, with
-//! its program and without, in turns, and packets without its header through one without it.
-//! A header of Quick-Start asks for a rate.
+//! Measures what a router's algorithm costs. Packets pass a router in a network namespace, in turns
+//! with and without the algorithm's program, and packets without its header pass a router without
+//! the program. The header of Quick-Start is a rate request.
 //!
-//! An attached program has a price before it does anything, so packets without the header also
-//! go through a router with a program that does nothing.
+//! Any attached program has a cost, even if it does nothing. So packets without the header also
+//! pass a router with an empty program.
 //!
-//! A packet crosses both pairs of devices within the system call that sends it, on one
-//! processor. The time of that processor is what counts: it stays the same where others
-//! take the processor away for a while, which a rate by the clock does not.
+//! A packet crosses both pairs of devices within the system call that sends it, on one processor.
+//! The benchmark measures that processor's time. Unlike a rate by the clock, it stays the same if
+//! other processes use the processor for a while.
 
 pub mod packets;
 pub mod path;
@@ -28,13 +28,13 @@ use crate::objects::{empty_object, load};
 use packets::{flood, trickle, Arrivals, Flood, Frames};
 use path::{RoutedPath, NOBODY_MAC, ROUTER_MAC, ROUTER_OUT};
 
-/// The program that does nothing (`algorithms/kernel/empty.bpf.c`).
+/// The empty program (`algorithms/kernel/empty.bpf.c`).
 const EMPTY: &str = "hw_empty";
-/// What the router's link is said to carry.
+/// The link rate that the router is configured with.
 const RATE_BPS: u64 = 10_000_000_000;
-/// Packets before the first that count.
+/// How long packets are sent before the measurement.
 const WARM_UP: Duration = Duration::from_millis(200);
-/// Delays are told at these parts of the packets, in 1/10^6.
+/// Quantiles of the delay that are reported, in 1/10^6.
 const QUANTILES: [u32; 12] = [
     0, 100_000, 250_000, 500_000, 750_000, 900_000, 950_000, 990_000, 995_000, 999_000, 999_900,
     1_000_000,
@@ -45,84 +45,85 @@ const QUANTILES: [u32; 12] = [
 pub struct Bench {
     /// The algorithm.
     pub router: String,
-    /// Of an IP packet.
+    /// Size of an IP packet.
     pub packet_bytes: usize,
-    /// Packets with a request, or whatever header the algorithm has, of a hundred.
+    /// Percentage of packets with a request, or with the header of another algorithm.
     pub requests_percent: usize,
-    /// Turns.
+    /// Number of turns.
     pub rounds: u32,
-    /// Time of each part of a turn.
+    /// Duration of each part of a turn.
     pub time: Duration,
     /// The router's tunables, by name.
     pub settings: Vec<(String, String)>,
-    /// Also delays, at this many packets per second.
+    /// Packets per second at which delays are measured too; None: delays are not measured.
     pub delay_pps: Option<u32>,
 }
 
-/// Packets that were forwarded, and what it took.
+/// Forwarded packets and the time they took.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Forwarded {
     /// Packets.
     pub packets: u64,
-    /// Per second of the processor's time, sending and dropping them included.
+    /// Packets per second of the processor's time, which includes sending and dropping them.
     pub rate_pps: f64,
-    /// By the clock.
+    /// Packets per second by the clock.
     pub clock_pps: f64,
-    /// Of the processor, per packet.
+    /// Processor time per packet.
     pub cpu_ns: f64,
 }
 
-/// The same of four routers.
+/// A result for each of four routers.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Sides<T> {
-    /// As it is, and no packet carries a request.
+    /// No program; no packet carries a request.
     pub plain: T,
-    /// With a program that does nothing, and no packet carries a request.
+    /// An empty program; no packet carries a request.
     pub empty: T,
-    /// As it is, with the packets that the program is measured with.
+    /// No program; the same packets as with the program.
     pub without: T,
-    /// With the program.
+    /// With the algorithm's program.
     pub with: T,
 }
 
-/// Time from the call that sends a packet until it is at the sink's device.
+/// Times from the call that sends a packet until the packet is at the sink's device.
 #[derive(Clone, Debug, Serialize)]
 pub struct Delays {
     /// Packets sent.
     pub packets: usize,
-    /// Of these, the ones that did not arrive.
+    /// Packets that did not arrive.
     pub lost: usize,
     /// Mean.
     pub mean_us: f64,
-    /// Part of the packets (in 1/10^6) that takes at most so long, in us.
+    /// Quantiles: the part of the packets (in 1/10^6), and the longest delay among them in us.
     pub quantiles_us: Vec<(u32, f64)>,
 }
 
-/// All that was measured.
+/// All results.
 #[derive(Clone, Debug, Serialize)]
 pub struct Outcome {
-    /// As asked for.
+    /// As requested.
     pub router: String,
-    /// As asked for.
+    /// As requested.
     pub packet_bytes: usize,
-    /// As asked for.
+    /// As requested.
     pub requests_percent: usize,
     /// The turns.
     pub rounds: Vec<Sides<Forwarded>>,
-    /// Sending, and a router that drops the packet at once: of the time of a forwarded
-    /// packet, what is not forwarding.
+    /// Processor time per packet for sending to a router that drops the packet at once. This part
+    /// of a forwarded packet's time is not forwarding.
     pub sending_cpu_ns: f64,
-    /// Rate with the program by that of the same packets without, the rounds' median.
+    /// Rate with the program divided by the rate of the same packets without it, median of the
+    /// rounds.
     pub rate_ratio: f64,
-    /// Time in the program by the kernel's statistics, which take part of it.
+    /// Time in the program by the kernel's statistics, which add to it themselves.
     pub program_ns: Option<f64>,
-    /// Delays, if asked for: of each side's turns the one whose mean is the median.
+    /// Delays, if requested: for each side, the turn with the median of the means.
     pub delays: Option<Sides<Delays>>,
-    /// The mean of every turn, in us; empty if delays were not asked for.
+    /// The mean of every turn, in us; empty if delays were not requested.
     pub delay_rounds_us: Vec<Sides<f64>>,
-    /// What the router did in the turns: its counters.
+    /// Requests that the router counted in the turns.
     pub requests: u64,
-    /// Of the requests.
+    /// Grants among them.
     pub grants: u64,
 }
 
@@ -136,7 +137,7 @@ struct Lab {
 }
 
 impl Lab {
-    /// Attaches what is at the router in a turn, for as long as the result is held.
+    /// Attaches a turn's program to the router while the result is held.
     fn program_of(&self, side: Side) -> Result<Option<OwnedFd>, Failure> {
         match side {
             Side::Plain | Side::Without => Ok(None),
@@ -162,7 +163,7 @@ impl Lab {
         let before = self.path.arrived_pkts().attempt(what)?;
         let sent = self.flood(ROUTER_MAC, percent, time)?;
         let packets = self.path.arrived_pkts().attempt(what)? - before;
-        // where the kernel puts packets off, some may find its queue full
+        // if the kernel defers packets, some may find its queue full and be lost
         if packets * 10 < sent.packets * 9 {
             return Err(Failure::failed(format!(
                 "of {} packets the router forwarded {packets} only; is the machine busy?",
@@ -229,7 +230,7 @@ fn median(values: impl Iterator<Item = f64>) -> f64 {
     values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
-/// Measures.
+/// Runs the measurement.
 ///
 /// # Errors
 /// Lack of privilege, or a kernel that cannot attach programs to devices.
@@ -302,7 +303,7 @@ enum Side {
 }
 
 impl Side {
-    /// The share of packets with a request, of that which is asked for.
+    /// The percentage of packets with a request on this side.
     fn percent(self, asked: usize) -> usize {
         match self {
             Self::Plain | Self::Empty => 0,
@@ -311,7 +312,8 @@ impl Side {
     }
 }
 
-/// One turn. Each begins with another side: whoever comes first has no advantage.
+/// Runs one turn. Each turn begins with a different side, so that no side has the advantage of the
+/// first position.
 fn in_turn<T>(
     number: u32,
     mut measure: impl FnMut(Side) -> Result<T, Failure>,
@@ -344,7 +346,7 @@ fn delays_in_turn(lab: &Lab, rate_pps: u32) -> Result<Vec<Sides<Delays>>, Failur
         .collect()
 }
 
-/// Of each side, the turn whose mean is the median; none of no turns.
+/// For each side, the turn with the median of the means; none without turns.
 fn middle(turns: &mut [Sides<Delays>]) -> Option<Sides<Delays>> {
     let mut of = |side: fn(&Sides<Delays>) -> &Delays| {
         turns.sort_by(|a, b| side(a).mean_us.total_cmp(&side(b).mean_us));
@@ -358,7 +360,7 @@ fn middle(turns: &mut [Sides<Delays>]) -> Option<Sides<Delays>> {
     })
 }
 
-/// Mean time in the program while the kernel counts it.
+/// Mean time in the program, with the kernel's statistics on.
 fn program_ns(lab: &Lab) -> Result<Option<f64>, Failure> {
     let _held = lab.router.hold()?;
     let counting = bpf::enable_statistics().attempt("let the kernel count programs' runs")?;

@@ -1,5 +1,4 @@
-//! Packets for a router: as fast as they go, or one at a time with the time that each
-//! takes.
+//! Sends packets to a router as fast as possible, or one at a time to measure the delay of each.
 
 use std::fs;
 use std::io;
@@ -20,9 +19,9 @@ use super::path::{HOST_DEVICE, SINK, SOURCE, SOURCE_MAC};
 use crate::error::Failure;
 use crate::system::processes;
 
-/// Packets of one system call; shares of requests are parts of it.
+/// Packets of one system call. The share of requests is kept within each burst.
 pub const BURST_PKTS: usize = 100;
-/// Until what was sent last has gone through.
+/// Wait for the packets sent last to arrive.
 const SETTLE: Duration = Duration::from_millis(20);
 const ETHERNET_BYTES: usize = 14;
 const IPV4_ETHERTYPE: u16 = 0x0800;
@@ -36,16 +35,16 @@ const TCP_BYTES: usize = 20;
 const CHECKSUM_IN_UDP: usize = 6;
 const CHECKSUM_IN_TCP: usize = 16;
 
-/// The two packets of a measurement, without and with an algorithm's header, of one length.
+/// The two packets of a measurement: of equal length, without and with the algorithm's header.
 #[derive(Debug)]
 pub struct Frames {
     packets: [Vec<u8>; 2],
-    /// Of UDP or TCP, whose data changes.
+    /// Offset of the checksum of UDP or TCP, whose data changes.
     checksum_at: [usize; 2],
 }
 
 impl Frames {
-    /// Quick-Start requests for 10.24 Mbit/s in datagrams.
+    /// Datagrams, with Quick-Start requests for 10.24 Mbit/s.
     ///
     /// # Panics
     /// Below [`LEAST_BYTES`].
@@ -57,10 +56,11 @@ impl Frames {
         }
     }
 
-    /// What a router's algorithm reads; none: datagrams with requests, which it does not.
+    /// Packets with the header that a router's algorithm reads. None: datagrams with requests,
+    /// which the algorithm ignores.
     ///
     /// # Errors
-    /// So short a packet has no room for it.
+    /// The packet is too short for the header.
     pub fn of(header: Option<&'static HeaderInfo>, ip_bytes: usize) -> Result<Self, Failure> {
         let Some(header) = header.filter(|h| h.carrier != Carrier::IpOption) else {
             return Ok(Self::of_requests(ip_bytes));
@@ -72,7 +72,7 @@ impl Frames {
                 header.name
             )));
         }
-        // every field has a value that is nothing special: a thousand, or one in a byte
+        // every field gets an ordinary value: a thousand, or one if the field is one byte
         let mut fields = [0u8; size_of::<Fields>()];
         for field in &header.fields {
             let (at, bytes) = (field.offset as usize, field.bytes as usize);
@@ -99,7 +99,7 @@ impl Frames {
     }
 }
 
-/// A TCP segment of no connection. Routers do not look at its checksum.
+/// A TCP segment outside any connection. Routers do not check its checksum.
 fn segment(ip_bytes: usize, ecn: u8, option: &[u8]) -> Vec<u8> {
     let mut packet = vec![0u8; ip_bytes];
     packet[..2].copy_from_slice(&[0x45, ecn & 3]);
@@ -120,7 +120,7 @@ fn segment(ip_bytes: usize, ecn: u8, option: &[u8]) -> Vec<u8> {
     packet
 }
 
-/// A UDP datagram, with a request for 10.24 Mbit/s or without; of the same length either way.
+/// A UDP datagram with or without a request for 10.24 Mbit/s; both have the same length.
 fn datagram(ip_bytes: usize, request: bool) -> Vec<u8> {
     let mut ip = Ipv4Repr::new(SOURCE, SINK, PROTOCOL_UDP);
     if request {
@@ -143,7 +143,7 @@ fn datagram(ip_bytes: usize, request: bool) -> Vec<u8> {
 
 /// A packet socket at the host's device of this thread's namespace.
 fn packet_socket(protocol: u16) -> io::Result<OwnedFd> {
-    // SAFETY: no pointers but to values of the right kind and length; a new descriptor.
+    // SAFETY: all pointers are to values of the right type and length; a new descriptor.
     unsafe {
         let fd = libc::socket(libc::AF_PACKET, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0);
         if fd < 0 {
@@ -163,9 +163,9 @@ fn packet_socket(protocol: u16) -> io::Result<OwnedFd> {
     }
 }
 
-/// Keeps this thread on one processor, the last one. Returns its number.
+/// Pins this thread to the last processor and returns the processor's number.
 fn stay() -> usize {
-    // SAFETY: plain data, for which zero is a value; concerns this thread.
+    // SAFETY: plain data, for which zero is a valid value; affects this thread only.
     unsafe {
         let cpu = libc::sysconf(libc::_SC_NPROCESSORS_ONLN).max(1) as usize - 1;
         let mut set: libc::cpu_set_t = zeroed();
@@ -175,8 +175,8 @@ fn stay() -> usize {
     }
 }
 
-/// The kernel's thread that goes on with packets where a processor has too many: the
-/// file with its time.
+/// The schedstat file of ksoftirqd, the kernel's thread that continues with packets when a
+/// processor has too many.
 fn softirq_thread(cpu: usize) -> Option<PathBuf> {
     let name = format!("ksoftirqd/{cpu}");
     let thread = processes::all()
@@ -194,7 +194,7 @@ fn run_ns(schedstat: Option<&PathBuf>) -> u64 {
 }
 
 fn thread_cpu_ns() -> u64 {
-    // SAFETY: plain data, for which zero is a value; this clock always exists.
+    // SAFETY: plain data, for which zero is a valid value; this clock always exists.
     unsafe {
         let mut time: libc::timespec = zeroed();
         libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut time);
@@ -202,23 +202,23 @@ fn thread_cpu_ns() -> u64 {
     }
 }
 
-/// What it took to send packets, and, as a veth hands a packet on within the system call
-/// that sends it, to forward them.
+/// The time it took to send packets. A veth passes a packet on within the system call that sends
+/// it, so the time includes forwarding.
 #[derive(Clone, Copy, Debug)]
 pub struct Flood {
     /// Packets.
     pub packets: u64,
-    /// On the clock.
+    /// Time by the clock.
     pub seconds: f64,
-    /// Of the processor.
+    /// Processor time.
     pub cpu_ns: u64,
 }
 
-/// Sends as fast as it can for a time, from this thread's namespace. Of a hundred
-/// packets so many carry the header.
+/// Sends as fast as possible for a time, from this thread's namespace. `percent` of the packets
+/// carry the header.
 ///
 /// # Errors
-/// The socket cannot be made, or does not send.
+/// The socket cannot be made, or sending fails.
 pub fn flood(
     to: [u8; 6],
     frames: &Frames,
@@ -242,7 +242,7 @@ pub fn flood(
     let mut messages: Vec<libc::mmsghdr> = parts
         .iter_mut()
         .map(|part| {
-            // SAFETY: plain data, for which zero is a value.
+            // SAFETY: plain data, for which zero is a valid value.
             let mut message: libc::mmsghdr = unsafe { zeroed() };
             message.msg_hdr.msg_iov = part;
             message.msg_hdr.msg_iovlen = 1;
@@ -273,11 +273,11 @@ pub fn flood(
     })
 }
 
-/// Sends packets one at a time at a rate, from this thread's namespace. Returns when
-/// each was sent, ns of CLOCK_REALTIME, by its number.
+/// Sends packets one at a time at a rate, from this thread's namespace. Returns for each packet
+/// number when it was sent, in ns of CLOCK_REALTIME.
 ///
 /// # Errors
-/// As of [`flood`].
+/// As [`flood`].
 pub fn trickle(
     to: [u8; 6],
     frames: &Frames,
@@ -290,7 +290,7 @@ pub fn trickle(
     let checksum_at = frames.checksum_at;
     let mut frames = frames.to(to);
     for (frame, at) in frames.iter_mut().zip(checksum_at) {
-        // the number in it changes, so no checksum
+        // no checksum, because the number in the packet changes
         frame[ETHERNET_BYTES + at..ETHERNET_BYTES + at + 2].fill(0);
     }
     let gap = Duration::from_secs(1) / rate_pps;
@@ -317,7 +317,7 @@ pub fn trickle(
 }
 
 fn realtime_ns() -> i64 {
-    // SAFETY: plain data, for which zero is a value; this clock always exists.
+    // SAFETY: plain data, for which zero is a valid value; this clock always exists.
     unsafe {
         let mut time: libc::timespec = zeroed();
         libc::clock_gettime(libc::CLOCK_REALTIME, &mut time);
@@ -325,7 +325,7 @@ fn realtime_ns() -> i64 {
     }
 }
 
-/// Receives what [`trickle`] sends.
+/// Receives the packets of [`trickle`].
 #[derive(Debug)]
 pub struct Arrivals {
     socket: OwnedFd,
@@ -346,11 +346,11 @@ impl Arrivals {
         Ok(Self { socket, ip_bytes })
     }
 
-    /// Numbers of packets and when the kernel got them, until `done` and nothing more
-    /// comes.
+    /// Returns the numbers of packets and when the kernel received them, until `done` is set and no
+    /// more packets arrive.
     ///
     /// # Errors
-    /// The socket does not receive.
+    /// Receiving fails.
     pub fn collect(&self, done: &AtomicBool) -> io::Result<Vec<(u64, i64)>> {
         let mut arrived = Vec::new();
         let mut bytes = vec![0u8; 2048];
@@ -382,7 +382,7 @@ impl Arrivals {
                 }
                 let header = libc::CMSG_FIRSTHDR(&message);
                 if got as usize != ETHERNET_BYTES + self.ip_bytes || header.is_null() {
-                    continue; // not ours
+                    continue; // another program's packet
                 }
                 let time: libc::timespec = std::ptr::read_unaligned(libc::CMSG_DATA(header).cast());
                 let at = got as usize - NUMBER_BYTES;

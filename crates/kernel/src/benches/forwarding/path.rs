@@ -1,5 +1,5 @@
-//! Three network namespaces in a row: a source, a router, a sink. They have no names:
-//! whatever ends this process, nothing of them is left.
+//! Three network namespaces in a row: a source, a router, a sink. They have no names, so the kernel
+//! removes them however this process ends.
 
 use std::fs;
 use std::io;
@@ -13,31 +13,32 @@ pub const HOST_DEVICE: &str = "hw0";
 /// The router's device towards the sink.
 pub const ROUTER_OUT: &str = "out";
 const ROUTER_IN: &str = "in";
-/// Of the source and of the sink.
+/// Address of the source.
 pub const SOURCE: Ipv4Addr = Ipv4Addr::new(10, 79, 1, 1);
-/// Of the sink.
+/// Address of the sink.
 pub const SINK: Ipv4Addr = Ipv4Addr::new(10, 79, 2, 2);
-/// Ethernet addresses: of the source, of the router towards the source, and of the sink.
+/// Ethernet address of the source.
 pub const SOURCE_MAC: [u8; 6] = [2, 0, 0, 0, 0, 1];
-/// Of the router towards the source.
+/// Ethernet address of the router towards the source.
 pub const ROUTER_MAC: [u8; 6] = [2, 0, 0, 0, 0, 2];
-/// Of nobody.
+/// An Ethernet address that no device has.
 pub const NOBODY_MAC: [u8; 6] = [2, 0, 0, 0, 0, 9];
 
 /// The three in a row.
 #[derive(Debug)]
 pub struct RoutedPath {
-    /// Where packets come from.
+    /// Sends packets.
     pub source: Namespace,
-    /// What forwards them.
+    /// Forwards packets.
     pub router: Namespace,
-    /// Where they go.
+    /// Receives packets.
     pub sink: Namespace,
 }
 
 impl RoutedPath {
-    /// Makes it, with addresses and routes. The router does not ask who the sink is: with
-    /// `sink_listens` it knows, else packets go to nobody and the sink drops them at once.
+    /// Makes the path with addresses and routes. The router has a fixed neighbour entry for the
+    /// sink. With `sink_listens` it is the sink's Ethernet address. Otherwise no device has the
+    /// address, and the sink drops packets at once.
     ///
     /// # Errors
     /// Lack of privilege; no `ip`.
@@ -93,7 +94,7 @@ impl RoutedPath {
     /// Packets that arrived at the sink's device.
     ///
     /// # Errors
-    /// It is gone.
+    /// The device no longer exists.
     pub fn arrived_pkts(&self) -> io::Result<u64> {
         let text = self
             .sink
@@ -102,7 +103,7 @@ impl RoutedPath {
         text.lines()
             .find_map(|line| line.trim().strip_prefix(HOST_DEVICE)?.strip_prefix(':'))
             .and_then(|numbers| numbers.split_whitespace().nth(1)?.parse().ok())
-            .ok_or_else(|| io::Error::other("the sink's device is gone"))
+            .ok_or_else(|| io::Error::other("the sink's device no longer exists"))
     }
 }
 

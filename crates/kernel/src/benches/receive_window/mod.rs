@@ -1,9 +1,9 @@
-//! What a receiver's window makes of a start: transfers over an emulated path between two
-//! hosts that only this process has, with both windows as the sender knows them and what
-//! arrives (the thesis' section 5.2, figures 5.11 and 5.12).
+//! Measures how a receiver's window affects a connection's start. Transfers run over an emulated
+//! path between two unnamed network namespaces. The benchmark records both windows as the sender
+//! knows them, and the data that arrives (the thesis' section 5.2, figures 5.11 and 5.12).
 //!
-//! Linux 2.6.24 announced a few packets at first. Today's announces 64 kB or what the
-//! buffer has room for; a route with `initrwnd` makes it as it was.
+//! Linux 2.6.24 announced a window of a few packets at first. Today's Linux announces 64 kB or the
+//! size of its buffer. A route with `initrwnd` restores the old behaviour.
 
 mod transfer;
 
@@ -27,31 +27,31 @@ use crate::testbed::{LinkOptions, Private, Spec, DEVICE};
 /// The path and the hosts.
 #[derive(Clone, Debug)]
 pub struct Setting {
-    /// Both directions, like 10mbit.
+    /// Rate of both directions, like 10mbit.
     pub rate: String,
-    /// There and back, like 200ms.
+    /// Round-trip time, like 200ms.
     pub rtt: String,
-    /// Room of each queue, like 1000pkts.
+    /// Size of each queue, like 1000pkts.
     pub buffer: String,
-    /// tcp_rmem and tcp_wmem of both hosts, in bytes: least, at first, most.
+    /// tcp_rmem and tcp_wmem of both hosts, in bytes: minimum, default, maximum.
     pub buffers: [u64; 3],
     /// The sender's first congestion window; None: the kernel's.
     pub initial_window_pkts: Option<u32>,
-    /// The receiver's first window; None: what its buffer has room for.
+    /// The receiver's first window; None: as its buffer allows.
     pub first_window_pkts: Option<u32>,
 }
 
-/// Two hosts and the path between them, which go with the value.
+/// Two hosts and the path between them, removed when the value is dropped.
 #[derive(Debug)]
 pub struct Hosts {
     testbed: Private,
 }
 
 impl Hosts {
-    /// Makes them. The receiver acknowledges every segment.
+    /// Makes the hosts. The receiver acknowledges every segment.
     ///
     /// # Errors
-    /// A setting that makes no sense; lack of privilege.
+    /// An invalid setting; lack of privilege.
     pub fn new(setting: &Setting) -> Result<Self, Failure> {
         let links = LinkOptions {
             rate: Some(setting.rate.clone()),
@@ -78,22 +78,22 @@ impl Hosts {
         Ok(hosts)
     }
 
-    /// Who has the data.
+    /// The host that sends the data.
     #[must_use]
     pub fn sender(&self) -> &Namespace {
         &self.testbed.left
     }
 
-    /// Who gets it.
+    /// The host that receives the data.
     #[must_use]
     pub fn receiver(&self) -> &Namespace {
         &self.testbed.right
     }
 
-    /// Carries so much with a control of the kernel.
+    /// Transfers `bytes` with a congestion control of the kernel.
     ///
     /// # Errors
-    /// As of [`Transfer::run`].
+    /// As [`Transfer::run`].
     pub fn transfer(
         &self,
         control: &str,
@@ -118,7 +118,7 @@ impl Hosts {
 /// What to measure.
 #[derive(Clone, Debug)]
 pub struct Bench {
-    /// Of the sender, such as `cubic+jump-start`.
+    /// The sender's control, such as `cubic+jump-start`.
     pub control: String,
     /// Its tunables, `name=value`.
     pub settings: Vec<String>,
@@ -132,37 +132,37 @@ pub struct Bench {
     pub sender_connects: bool,
     /// Window of an extra ACK of the receiver; 0: none.
     pub extra_ack_bytes: u32,
-    /// What the sender takes the receiver's window for at first; 0: what it says.
+    /// Lower bound for the receiver's first window at the sender; 0: the window as announced.
     pub ignore_peer_bytes: u32,
 }
 
-/// All that was measured.
+/// All results.
 #[derive(Clone, Debug, Serialize)]
 pub struct Outcome {
-    /// As asked for.
+    /// As requested.
     pub control: String,
-    /// As asked for.
+    /// As requested.
     pub bytes: usize,
     /// The transfers.
     pub rounds: Vec<Transferred>,
-    /// What the programs of first windows did: extra ACKs, windows that were raised.
+    /// Counters of the programs of first windows: extra ACKs, raised windows.
     pub counters: BTreeMap<String, u64>,
     /// Whether the emulated link kept time.
     pub on_time: bool,
-    /// Why not.
+    /// What delayed the emulated link.
     pub warnings: Vec<String>,
 }
 
-/// Lets what is on its way arrive: the last ACKs of a connection that has ended.
+/// Lets packets in flight arrive: the last ACKs of a connection that has ended.
 const BETWEEN: Duration = Duration::from_millis(300);
 
-/// Measures.
+/// Runs the measurement.
 ///
 /// # Errors
-/// A control that is not known; lack of privilege; a kernel that refuses.
+/// An unknown control; lack of privilege; a kernel that refuses.
 pub fn measure(bench: &Bench) -> Result<Outcome, Failure> {
     load::required("measure first windows")?;
-    // names of controls are the machine's
+    // names of controls are shared by the whole machine
     let mut name = format!("{}_wb{:x}", rundir::scope()?, std::process::id());
     name.truncate(15);
     let name = name.trim_start_matches('_').to_owned();
@@ -186,7 +186,10 @@ pub fn measure(bench: &Bench) -> Result<Outcome, Failure> {
     }
     let mut counters: BTreeMap<String, u64> = BTreeMap::new();
     for program in &programs {
-        for (name, count) in program.counters().attempt("read what was done")? {
+        for (name, count) in program
+            .counters()
+            .attempt("read the counters of first windows")?
+        {
             *counters.entry(name).or_default() += count;
         }
     }

@@ -1,5 +1,5 @@
-//! One transfer between two hosts, with what the sender knew of both windows meanwhile
-//! and what reached the receiver.
+//! One transfer between two hosts. Records both windows at the sender and the data that reached the
+//! receiver.
 
 use std::io::{self, Read as _, Write as _};
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpStream};
@@ -13,66 +13,65 @@ use crate::system::clock::{exact_timers, now_ns};
 use crate::system::netns::Netns;
 use crate::traffic::socket::{self, reset_on_close, Hints, TcpInfo, TcpOptions};
 
-/// How often the sender is looked at.
+/// Interval between samples of the sender.
 const SAMPLE: Duration = Duration::from_millis(5);
 /// A transfer that takes longer has failed.
 const LONGEST_NS: i64 = 60_000_000_000;
-/// What a receiver that connects says, so that the sender begins.
+/// Request of a receiver that connects; the sender then starts.
 const REQUEST: &[u8; 3] = b"get";
 const CHUNK_BYTES: usize = 64 * 1024;
 
 /// A host of a transfer.
 #[derive(Clone, Copy, Debug)]
 pub struct End<'a> {
-    /// Where it is.
+    /// The host's namespace.
     pub netns: &'a Netns,
-    /// What it listens at, if it does.
+    /// The address it listens at, if it listens.
     pub address: Ipv4Addr,
 }
 
-/// Who sends, who receives, what and how.
+/// The two ends of a transfer and its parameters.
 #[derive(Clone, Copy, Debug)]
 pub struct Transfer<'a> {
-    /// Has the data.
+    /// The end that sends the data.
     pub sender: End<'a>,
-    /// Gets it.
+    /// The end that receives the data.
     pub receiver: End<'a>,
     /// The kernel's name of the sender's control.
     pub control: &'a str,
     /// Payload.
     pub bytes: usize,
-    /// The sender opens the connection; else the receiver does, and asks.
+    /// The sender opens the connection; otherwise the receiver does, and sends a request.
     pub sender_connects: bool,
 }
 
-/// What the sender knew at a moment.
+/// The windows at the sender at one time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Windows {
-    /// Since the transfer began.
+    /// Time since the transfer began.
     pub time_us: u64,
     /// Congestion window.
     pub cwnd_bytes: u64,
-    /// What the receiver announced last.
+    /// The receive window announced last.
     pub window_bytes: u64,
 }
 
-/// What became of a transfer. It begins with the request, or with connect() where the
-/// sender connects.
+/// The results of a transfer. It begins with the request, or with connect() if the sender connects.
 #[derive(Clone, Debug, Serialize)]
 pub struct Transferred {
-    /// Until the last byte reached the receiver.
+    /// Time until the last byte reached the receiver.
     pub took_us: u64,
-    /// Every few milliseconds from the first byte on.
+    /// Samples every few milliseconds from the first byte on.
     pub windows: Vec<Windows>,
-    /// Time and bytes so far, whenever the receiver read some.
+    /// Time and bytes so far, for every read of the receiver.
     pub arrived: Vec<(u64, u64)>,
-    /// How long the receiver's window held the sender back; null: not known.
+    /// How long the receiver's window limited the sender; null: unknown.
     pub window_limited_us: Option<u64>,
-    /// Segments sent again.
+    /// Retransmitted segments.
     pub retransmits_pkts: u32,
 }
 
-/// What either end saw, in times of CLOCK_MONOTONIC.
+/// What each end recorded, in times of CLOCK_MONOTONIC.
 #[derive(Debug, Default)]
 struct Seen {
     began_ns: Option<i64>,
@@ -81,10 +80,10 @@ struct Seen {
 }
 
 impl Transfer<'_> {
-    /// Carries it out.
+    /// Runs the transfer.
     ///
     /// # Errors
-    /// An unknown control; no connection, or none that ends within a minute.
+    /// An unknown control; no connection, or one that does not end within a minute.
     pub fn run(&self) -> Result<Transferred, Failure> {
         let (server, client) = if self.sender_connects {
             (self.receiver, self.sender)
@@ -98,20 +97,20 @@ impl Transfer<'_> {
             )
         })?;
         let SocketAddr::V4(to) = listener.local_addr().attempt("listen")? else {
-            return Err(Failure::failed("listens on no IPv4 address"));
+            return Err(Failure::failed("the listening address is not IPv4"));
         };
         let end_ns = now_ns() + LONGEST_NS;
         let (served, asked) = std::thread::scope(|scope| {
             let served = scope.spawn(|| {
                 let stream = socket::accept_until(&listener, end_ns)?
-                    .ok_or_else(|| Failure::failed("nobody connected"))?;
+                    .ok_or_else(|| Failure::failed("no connection arrived"))?;
                 self.serve(stream, !self.sender_connects, end_ns)
             });
             let asked = inside(client.netns, || {
                 let began_ns = now_ns();
                 let options = self.options(self.sender_connects);
                 let stream = socket::connect_until(to, options, end_ns)?
-                    .ok_or_else(|| Failure::failed("nobody answered"))?;
+                    .ok_or_else(|| Failure::failed("no answer arrived"))?;
                 stream.set_nonblocking(false).attempt("block")?;
                 reset_on_close(&stream, false);
                 let mut seen = self.serve(stream, self.sender_connects, end_ns)?;
@@ -145,7 +144,7 @@ impl Transfer<'_> {
         }
     }
 
-    /// Writes all and watches until the receiver has closed.
+    /// Writes all data and samples the connection until the receiver has closed it.
     fn send(&self, mut stream: TcpStream, end_ns: i64) -> Result<Seen, Failure> {
         let mut seen = Seen::default();
         if !self.sender_connects {
@@ -185,7 +184,9 @@ impl Transfer<'_> {
             }
             let got = stream.read(&mut chunk).attempt("receive the data")?;
             if got == 0 {
-                return Err(Failure::failed("the sender closed before all had arrived"));
+                return Err(Failure::failed(
+                    "the sender closed before all data had arrived",
+                ));
             }
             bytes += got as u64;
             seen.arrived.push((now_ns(), bytes));
@@ -199,7 +200,7 @@ impl Transfer<'_> {
         } else {
             (served, asked)
         };
-        let nothing = || Failure::failed("a transfer ended before it was seen");
+        let nothing = || Failure::failed("a transfer ended before it was sampled");
         let began_ns = asked.began_ns.ok_or_else(nothing)?;
         let (end_ns, _) = receiver.arrived.last().ok_or_else(nothing)?;
         let (_, last) = sender.windows.last().ok_or_else(nothing)?;
@@ -228,7 +229,7 @@ impl Transfer<'_> {
     }
 }
 
-/// Works in a namespace, on a thread of its own.
+/// Runs `work` in a namespace, on a separate thread.
 fn inside<T: Send>(
     netns: &Netns,
     work: impl FnOnce() -> Result<T, Failure> + Send,

@@ -1,4 +1,4 @@
-//! The routers that are attached, by what the kernel knows of them.
+//! The attached routers, as found in the kernel.
 
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddrV4};
@@ -16,7 +16,7 @@ use crate::objects::btf::{Btf, Member};
 use crate::objects::hooks::{self, Hook};
 use crate::system::clock::now_ns;
 
-/// Of what it counts, what only the binding needs.
+/// Counters that only the binding needs; not shown.
 const BEHIND_THE_SCENES: [&str; 2] = ["gathered_bytes", "gather_until_ticks"];
 
 /// A router's algorithm at its device.
@@ -26,23 +26,23 @@ pub struct Router {
     pub name: String,
     /// Namespace and device.
     pub place: String,
-    /// Further devices that send into the same link.
+    /// Further devices that send to the same link.
     pub also_at: Vec<String>,
-    /// Whether the device has gone.
+    /// Whether the device no longer exists.
     pub gone: bool,
-    /// The link's rate as it was told, bit/s.
+    /// The link's rate as configured, bit/s.
     pub rate_bps: u64,
-    /// What it takes for the link's queue.
+    /// The queue that the algorithm takes for the link's.
     pub queue: Queue,
-    /// Room of that queue as it was told; null: no limit.
+    /// Size of that queue as configured; null: no limit.
     pub limit_bytes: Option<u64>,
-    /// Its tunables as people write them.
+    /// The tunables as users write them.
     pub tunables: BTreeMap<String, String>,
-    /// What the algorithm counts and knows, by the names that it declares.
+    /// The algorithm's counters and state, by the names that it declares.
     pub counters: BTreeMap<String, u64>,
-    /// What passed: packets, bytes, headers, drops, marks.
+    /// Traffic: packets, bytes, headers, drops, marks.
     pub traffic: BTreeMap<String, u64>,
-    /// What the algorithm told last, the latest first.
+    /// The algorithm's last events, latest first.
     pub events: Vec<Event>,
     /// Runs of the program while statistics were on, and the mean time of one.
     pub runs: u64,
@@ -50,21 +50,21 @@ pub struct Router {
     pub ns_per_run: Option<u64>,
 }
 
-/// What one call of an algorithm told.
+/// An event that one call of an algorithm reported.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Event {
-    /// How long ago, ms.
+    /// Age of the event, ms.
     pub age_ms: u64,
-    /// Connection, as routers tell them apart.
+    /// The connection, by the number with which routers distinguish connections.
     pub flow: u64,
-    /// Who sent the packet; null: it was not IPv4.
+    /// The packet's sender; null: the packet was not IPv4.
     pub sender: Option<String>,
-    /// To whom.
+    /// The packet's receiver.
     pub peer: Option<String>,
-    /// Why a request got less than it asked for, where the algorithm has requests; null: it
-    /// did not, or that was another router's doing.
+    /// Why a request was granted less than it asked for, if the algorithm handles requests; null:
+    /// it was granted in full, or another router reduced it.
     pub reason: Option<String>,
-    /// Values by the names that the algorithm declares.
+    /// Values, by the names that the algorithm declares.
     pub values: BTreeMap<String, u64>,
 }
 
@@ -78,7 +78,7 @@ pub(super) fn name_of(hook: &Hook) -> String {
     hook.text("hw_router_name")
 }
 
-/// All of them.
+/// All attached routers.
 ///
 /// # Errors
 /// Lack of privilege.
@@ -91,7 +91,8 @@ pub fn attached_routers() -> Result<Vec<Router>, Failure> {
     Ok(routers.collect())
 }
 
-/// One program at several devices is one router: its first place, and the others.
+/// Groups hooks by router: one program at several devices is one router, listed with its first
+/// place and the others.
 pub(super) fn by_program(hooks: Vec<Hook>) -> Vec<(Hook, Vec<Hook>)> {
     let mut found: Vec<(Hook, Vec<Hook>)> = Vec::new();
     for hook in hooks {
@@ -106,7 +107,7 @@ pub(super) fn by_program(hooks: Vec<Hook>) -> Vec<(Hook, Vec<Hook>)> {
     found
 }
 
-/// What the algorithm of that name declares: as its program says, or as this build knows it.
+/// The declarations of an algorithm: from its program, or else from this build.
 pub(super) fn declared(hook: &Hook, name: &str) -> Option<Declared> {
     let said = hook.constant(SAID);
     let declared = said.and_then(|bytes| Declared::read(&bytes));
@@ -163,8 +164,7 @@ fn router(hook: Hook) -> Router {
     }
 }
 
-/// Counters and events of a link's state, where the object's type information says that
-/// they are.
+/// Counters and events of a link's state, at the offsets in the object's type information.
 fn link_of(hook: &Hook, info: Option<&Declared>) -> Option<(BTreeMap<String, u64>, Vec<Event>)> {
     let (map, map_info) = hook.map(LINKS)?;
     let btf = Btf::by_id(map_info.btf_id)?;
@@ -185,7 +185,7 @@ fn link_of(hook: &Hook, info: Option<&Declared>) -> Option<(BTreeMap<String, u64
     Some((counters, events))
 }
 
-/// The counters of an algorithm whose state begins there in its map's value.
+/// The counters of an algorithm whose state begins at byte `state` of its map's value.
 pub(super) fn counters_of(value: &[u8], state: usize, info: &Declared) -> BTreeMap<String, u64> {
     let counters = info.counters.iter().enumerate().filter_map(|(i, counter)| {
         let at = u64_at(value, state + 8 * i)?;
@@ -194,7 +194,7 @@ pub(super) fn counters_of(value: &[u8], state: usize, info: &Declared) -> BTreeM
     counters.collect()
 }
 
-/// An entry of what was told, with its number; none where nothing was yet.
+/// An event with its number; none for an entry that is still empty.
 fn event(
     raw: &[u8],
     told: &BTreeMap<String, Member>,

@@ -1,6 +1,6 @@
-//! A router's algorithm at the device of a link: any of algorithms/router, by the one
-//! binding (algorithms/port/bpf/router.h). What it counts and tells has the names that
-//! the algorithm declares.
+//! A router's algorithm at the device of a link. All algorithms of algorithms/router use one
+//! binding (algorithms/port/bpf/router.h). Counters and events have the names that the algorithm
+//! declares.
 
 mod found;
 mod monitor;
@@ -35,29 +35,29 @@ const PROGRAM: &str = "hw_router";
 const LINKS: &str = "hw_router_links";
 const TRAFFIC: &str = "hw_router_seen";
 
-/// What a router takes for its link's queue.
+/// The queue that a router takes for its link's.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Queue {
-    /// What has come, and what the link's rate has sent since.
+    /// A computed queue: the bytes that arrived minus what the link's rate has sent since.
     #[default]
     Virtual,
-    /// What waits in the device's own queueing discipline.
+    /// The packets that wait in the device's own queueing discipline.
     Backlog,
 }
 
-/// A link that a router is to be at.
+/// The link that a router manages.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Link {
-    /// What it can carry, bit/s.
+    /// The link's capacity, bit/s.
     pub rate_bps: u64,
-    /// Room of its queue; none: no limit.
+    /// Size of its queue; none: no limit.
     pub limit_bytes: Option<u64>,
-    /// Which queue that is.
+    /// The queue that is read.
     pub queue: Queue,
 }
 
-/// A router to be.
+/// A router to be attached.
 #[derive(Debug)]
 pub struct Request {
     devices: Vec<Device>,
@@ -68,11 +68,10 @@ pub struct Request {
 }
 
 impl Request {
-    /// Checks a name, the devices that send into a link, and settings such as
-    /// `("threshold", "10")`.
+    /// Checks a name, the devices that send to a link, and settings such as `("threshold", "10")`.
     ///
     /// # Errors
-    /// What is wrong with them, with the names there are; devices of several kinds.
+    /// What is wrong with them, with the known names; devices of several kinds.
     ///
     /// # Panics
     /// Without a device.
@@ -87,7 +86,7 @@ impl Request {
         let first = &devices[0];
         if let Some(other) = devices.iter().find(|device| !device.is_like(first)) {
             return Err(Failure::bad_input(format!(
-                "devices {} and {}: one carries Ethernet and one IP; a link's must be alike",
+                "devices {} and {}: one carries Ethernet and one IP; they must be of one kind",
                 first.place(),
                 other.place()
             )));
@@ -104,17 +103,17 @@ impl Request {
         })
     }
 
-    /// Where it will be.
+    /// The place where the router will be attached.
     fn place(&self) -> String {
         let places: Vec<String> = self.devices.iter().map(Device::place).collect();
         places.join(", ")
     }
 
-    /// Attaches it; the same algorithm that was there before is no more, with what it
-    /// knew. `dry_run`: only checks that it could.
+    /// Attaches the router. An earlier router of the same algorithm is detached, and its state is
+    /// lost. `dry_run`: only checks that it could.
     ///
     /// # Errors
-    /// The kernel refuses: devices have links for programs since Linux 6.6.
+    /// The kernel refuses; programs at devices need Linux 6.6.
     pub fn run(&self, dry_run: bool) -> Result<String, Failure> {
         let place = self.place();
         load::required(&format!("attach {} to {place}", self.info.name))?;
@@ -142,7 +141,8 @@ impl Request {
         Ok(place)
     }
 
-    /// What a monitor has besides: an entry for its device, and a program that sees packets leave.
+    /// Adds the parts that only a monitor has: an entry for its device, and a program that sees
+    /// packets leave.
     fn begin_to_publish(&self, object: &Object, lock: &Lock) -> Result<(), Failure> {
         let device = &self.devices[0];
         forget_gone(lock)?;
@@ -158,7 +158,7 @@ impl Request {
         Ok(())
     }
 
-    /// Routers that are at its devices.
+    /// Routers attached at these devices.
     fn here(&self) -> Result<Vec<Hook>, Failure> {
         let is_here = |hook: &Hook| self.devices.iter().any(|d| d.place() == hook.place);
         let mut hooks = attached()?;
@@ -166,8 +166,8 @@ impl Request {
         Ok(hooks)
     }
 
-    /// Whether it may stand beside those that are there. Of one from a file that this process has
-    /// not read only the name is known.
+    /// Checks that the router may share its devices with those attached there. A router from a file
+    /// that this process has not read is known by its name only, and is not checked.
     fn may_join(&self) -> Result<(), Failure> {
         for hook in self.here()? {
             let Ok(other) = headway_algorithms::router(&name_of(&hook)) else {
@@ -206,7 +206,7 @@ impl Request {
         Ok(open)
     }
 
-    /// Loads it, to be attached now and then by this process.
+    /// Loads the router, so that this process can attach it several times.
     pub(crate) fn loaded(&self) -> Result<Loaded, Failure> {
         Ok(Loaded {
             object: load::load(self.open()?, &format!("the router {}", self.info.name))?,
@@ -216,7 +216,7 @@ impl Request {
     }
 }
 
-/// An algorithm and its program.
+/// An algorithm and its program, by name.
 pub(crate) fn find(name: &str) -> Result<(&'static RouterInfo, &'static RouterObject), Failure> {
     let bad_input = |e: headway_algorithms::AlgorithmError| Failure::bad_input(e.to_string());
     let info = headway_algorithms::router(name).map_err(bad_input)?;
@@ -230,8 +230,8 @@ pub(crate) fn find(name: &str) -> Result<(&'static RouterInfo, &'static RouterOb
     Ok((info, object))
 }
 
-/// Writes the constants of a router's object: tunables in declared order, the link's rate,
-/// and what gathering has to know of the machine.
+/// Writes the constants of a router's object: tunables in declared order, the link's rate, and the
+/// properties of the machine that gathering needs.
 pub(crate) fn set_constants(
     open: &mut OpenObject,
     tunables: &[u32],
@@ -249,7 +249,7 @@ pub(crate) fn set_constants(
     )
 }
 
-/// A router whose program is in the kernel, and goes with the value.
+/// A router whose program is in the kernel until this value is dropped.
 pub(crate) struct Loaded {
     object: Object,
     device: Device,
@@ -257,19 +257,19 @@ pub(crate) struct Loaded {
 }
 
 impl Loaded {
-    /// Attaches it for as long as the result is held.
+    /// Attaches the router while the result is held.
     pub(crate) fn hold(&self) -> Result<OwnedFd, Failure> {
         self.device
             .hold(&self.object, PROGRAM, Point::Egress)
             .attempt(format!("attach a program to {}", self.device.place()))
     }
 
-    /// What the algorithm reads of packets.
+    /// The packet header that the algorithm reads.
     pub(crate) fn header(&self) -> Option<&'static HeaderInfo> {
         headway_algorithms::header::header(self.info.header?).ok()
     }
 
-    /// One of the algorithm's counters so far; 0 if it has none of that name.
+    /// A counter of the algorithm by its name; 0 if it has no such counter.
     pub(crate) fn counter(&self, name: &str) -> io::Result<u64> {
         let at = self.info.counters.iter().position(|c| c.name == name);
         let state = state_of(&self.object)?;
@@ -284,7 +284,7 @@ impl Loaded {
     }
 }
 
-/// The state of a loaded object's algorithm, in words: its counters are the first.
+/// The state of a loaded object's algorithm, as 64-bit words that begin with its counters.
 pub(crate) fn state_of(object: &Object) -> io::Result<Vec<u64>> {
     let links = object.maps().find(|map| map.name() == LINKS);
     let map = links.ok_or_else(|| io::Error::other("no router"))?;
@@ -308,7 +308,7 @@ pub(crate) fn tunables(
         let at = infos.iter().position(|t| t.name == name).ok_or_else(|| {
             let known: Vec<&str> = infos.iter().map(|t| t.name).collect();
             Failure::bad_input(format!(
-                "tunable \"{name}\": there are {}",
+                "tunable \"{name}\": unknown; known are {}",
                 known.join(", ")
             ))
         })?;

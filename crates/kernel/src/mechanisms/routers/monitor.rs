@@ -1,5 +1,5 @@
-//! Routers that publish what they know to the controls of this machine
-//! (`algorithms/port/bpf/monitors.h`): of one device each, by its namespace and number.
+//! Monitors: routers that publish the state of one device to the controls of this machine
+//! (`algorithms/port/bpf/monitors.h`). The device is identified by its namespace and number.
 
 use std::os::fd::AsFd as _;
 
@@ -15,13 +15,13 @@ use crate::objects::hooks::{self, Hook};
 use crate::objects::shared;
 use crate::system::rundir::Lock;
 
-/// The program that sees packets leave the device's own queue.
+/// The program that sees packets leave the device's queue.
 const DEPARTURES: &str = "hw_router_sent";
 const MONITORS: &str = "hw_monitors";
 const NETNS: &str = "hw_monitor_netns";
 const NUMBER: &str = "hw_monitor_device";
 
-/// Whether a link is known well enough to publish of it.
+/// Checks that the link is specified well enough for a monitor.
 pub(super) fn check(
     info: &RouterInfo,
     devices: &[Device],
@@ -30,7 +30,7 @@ pub(super) fn check(
 ) -> Result<(), Failure> {
     if devices.len() > 1 {
         return Err(Failure::bad_input(format!(
-            "--netns: {} is of one device, that by which this machine's connections leave",
+            "--netns: {} serves one device, through which this machine's connections leave",
             info.name
         )));
     }
@@ -39,15 +39,15 @@ pub(super) fn check(
     };
     if queue == Queue::Virtual && info.tunables.iter().zip(tunables).any(measures) {
         return Err(Failure::bad_input(format!(
-            "capacity=measured: {} sees packets leave only with --backlog, a device whose own \
-             queue is the link's; without it give --capacity and capacity=told",
+            "capacity=measured: {} can see packets leave only with --backlog, at a device whose \
+             own queue is the link's; otherwise give --capacity and capacity=told",
             info.name
         )));
     }
     Ok(())
 }
 
-/// Says in an object's constants whose entry is written.
+/// Writes to an object's constants which device's entry it writes.
 pub(super) fn describe(open: &mut OpenObject, device: &Device) -> Result<(), Failure> {
     let [netns, number] = device.key()?;
     hooks::set_constants(
@@ -59,10 +59,12 @@ pub(super) fn describe(open: &mut OpenObject, device: &Device) -> Result<(), Fai
     )
 }
 
-/// Makes the device's entry, in which nothing is told yet.
+/// Makes the device's entry, without values.
 pub(super) fn enter(device: &Device) -> Result<(), Failure> {
     let Some(map) = shared::map(MONITORS) else {
-        return Err(Failure::failed("the map of monitors went away; try again"));
+        return Err(Failure::failed(
+            "the map of monitors has disappeared; try again",
+        ));
     };
     let nothing = vec![0; map.value_size() as usize];
     map.update(&bytes(device.key()?), &nothing, MapFlags::ANY)
@@ -73,7 +75,7 @@ fn bytes(key: [u32; 2]) -> Vec<u8> {
     key.iter().flat_map(|word| word.to_ne_bytes()).collect()
 }
 
-/// Lets a loaded monitor see packets leave.
+/// Attaches the program with which a loaded monitor sees packets leave.
 pub(super) fn watch_departures(
     object: &Object,
     device: &Device,
@@ -86,21 +88,21 @@ pub(super) fn watch_departures(
     hooks::keep(link, &device.place(), &pin, lock)
 }
 
-/// The programs that see packets leave; of a command that was killed, perhaps without a router.
+/// The programs that see packets leave. If a command was killed, one may be left without its
+/// router.
 pub(super) fn departures() -> Result<Vec<Hook>, Failure> {
     let mut hooks = hooks::find()?;
     hooks.retain(watches_departures);
     Ok(hooks)
 }
 
-/// Whether it is such a program: it is at no device, though it is of one.
+/// Whether this is such a program. It serves a device but is attached to a tracepoint.
 #[must_use]
 pub fn watches_departures(hook: &Hook) -> bool {
     hook.program == DEPARTURES
 }
 
-/// Takes out what is published of devices that have no monitor any more; controls then know of
-/// none.
+/// Removes the entries of devices without a monitor. Controls then have no monitor there.
 ///
 /// # Errors
 /// Lack of privilege.
@@ -111,7 +113,7 @@ pub fn forget_gone(_lock: &Lock) -> Result<(), Failure> {
     let is_of = |hook: Hook| Some([hook.constant(NETNS)?, hook.constant(NUMBER)?].concat());
     let there: Vec<Vec<u8>> = attached()?.into_iter().filter_map(is_of).collect();
     for key in map.keys().filter(|key| !there.contains(key)) {
-        let _ = map.delete(&key); // another command may have been first
+        let _ = map.delete(&key); // another command may have removed it
     }
     Ok(())
 }

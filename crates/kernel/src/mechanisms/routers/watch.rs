@@ -1,4 +1,4 @@
-//! Routers whose counters are read again and again while they work.
+//! Reads the counters of routers repeatedly while they work.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -20,16 +20,16 @@ use crate::system::clock::now_ns;
 pub struct Watched {
     /// The algorithm.
     pub name: String,
-    /// Namespace and device; the first of several that send into the link.
+    /// Namespace and device; the first if several devices send to the link.
     pub place: String,
     declared: Declared,
     map: OwnedFd,
     value_bytes: usize,
-    /// Of the algorithm's state in the map's value.
+    /// Offset of the algorithm's state in the map's value.
     offset: usize,
 }
 
-/// What a router had counted and knew at a time.
+/// A router's counters and state at one time.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Reading {
     /// CLOCK_MONOTONIC.
@@ -38,14 +38,14 @@ pub struct Reading {
     pub place: String,
     /// The algorithm.
     pub name: String,
-    /// By the names that it declares.
+    /// Values, by the names that the algorithm declares.
     pub counters: BTreeMap<String, u64>,
 }
 
-/// The routers that are at these devices; without any, at all.
+/// The routers at these devices; without devices, all routers.
 ///
 /// # Errors
-/// Lack of privilege; a device without one, or none at all.
+/// Lack of privilege; a device without a router, or no router.
 pub fn watched(devices: &[Device]) -> Result<Vec<Watched>, Failure> {
     let places: Vec<String> = devices.iter().map(Device::place).collect();
     let mut hooks = attached()?;
@@ -86,7 +86,7 @@ impl Watched {
         })
     }
 
-    /// What it counts now.
+    /// Reads the counters now.
     ///
     /// # Errors
     /// The kernel refuses.

@@ -1,5 +1,5 @@
-//! Records of what TCP senders know, from `algorithms/kernel/sampler.bpf.c`: each is
-//! written to a file as it comes, in the kernel's layout (little-endian).
+//! Records the state of TCP senders with `algorithms/kernel/sampler.bpf.c`. Each record is written
+//! to a file as it arrives, in the kernel's layout (little-endian).
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -16,17 +16,17 @@ use crate::mirror::{self, Plain as _};
 
 /// Bytes of a record, `struct hw_sample`.
 pub const RECORD_BYTES: usize = size_of::<mirror::Sample>();
-/// As many namespaces as the program compares with.
+/// Most namespaces that the program can compare with.
 pub const NETNS_MAX: usize = 8;
 
-/// Which connections, and how often.
+/// The connections to record, and how often.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Choice {
     /// First port of the servers that the senders connected to.
     pub first_port: u16,
     /// Last port of the servers.
     pub last_port: u16,
-    /// The sockets of the servers as well as of those that connected to them.
+    /// Record the servers' sockets as well as those that connected to them.
     pub both_ends: bool,
     /// ACKs that change neither window nor ssthresh are recorded at most this often.
     pub gap_ns: u32,
@@ -52,12 +52,12 @@ impl Choice {
     }
 }
 
-/// What became of the records.
+/// How many records were written and lost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Sampled {
     /// Records written.
     pub records: u64,
-    /// Records that found no room between kernel and file; more than 0 is a gap.
+    /// Records dropped because the buffer between kernel and file was full; more than 0 is a gap.
     pub lost: u64,
 }
 
@@ -70,10 +70,10 @@ fn refused(what: &str, error: &libbpf_rs::Error) -> Failure {
     }
 }
 
-/// Records until `stop` is set. `ready` is called when nothing is missed any more.
+/// Records until `stop` is set. `ready` is called once recording is complete from then on.
 ///
 /// # Errors
-/// A kernel that does not take the programs; a file that cannot be written.
+/// The kernel refuses the programs, or the file cannot be written.
 pub fn sample(
     object: &[u8],
     choice: &Choice,
@@ -133,9 +133,9 @@ pub fn sample(
         ready();
         let mut running = true;
         while running {
-            // what came before the stop is still read
+            // records from before the stop are still read
             running = !stop.load(Ordering::Relaxed);
-            // many at a time: a wake-up per ACK would cost the measured traffic its CPU
+            // many records at a time: a wake-up per ACK would take CPU from the measured traffic
             std::thread::sleep(Duration::from_millis(if running { 20 } else { 0 }));
             if ring.consume().is_err() {
                 break;
@@ -171,7 +171,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_configuration_is_laid_out_as_the_program_reads_it() {
+    fn the_configuration_has_the_layout_that_the_program_reads() {
         let choice = Choice {
             first_port: 5001,
             last_port: 5010,

@@ -1,4 +1,4 @@
-//! The end that opens connections and asks.
+//! The client: it opens connections and sends requests.
 
 use std::collections::HashMap;
 use std::net::TcpStream;
@@ -21,11 +21,11 @@ use crate::traffic::socket::{begin_connect, reset_on_close};
 enum Phase {
     /// The handshake.
     Connecting,
-    /// Room for the request.
+    /// Room to write the request.
     Asking,
     /// The response.
     Answered,
-    /// That all of a request without a response is acknowledged.
+    /// The ACK of all of a request without a response.
     Delivered,
     /// The end of its think time.
     Thinking { until_ns: i64 },
@@ -33,21 +33,21 @@ enum Phase {
     Blocked,
 }
 
-/// A connection that is open.
+/// An open connection.
 struct Talk {
     socket: TcpStream,
     exchange: u32,
-    /// The exchange after its last.
+    /// The number after the connection's last exchange.
     end: u32,
     phase: Phase,
-    /// Of the request or response.
+    /// Bytes left of the request or response.
     left_bytes: u64,
     asked_ns: i64,
 }
 
 struct Client<'a> {
     task: &'a Conversation,
-    /// The first exchange of each connection, and the number of all.
+    /// The first exchange of each connection, and at the end the number of all exchanges.
     firsts: Vec<u32>,
     order: Order,
     waits: Waits,
@@ -58,9 +58,9 @@ struct Client<'a> {
     done: Conversed,
 }
 
-/// Asks; the row of an exchange is from its request's first byte to its response's last, or
-/// to its own arrival. A connection's first request is there when the connection is asked for, so
-/// its row has the handshake.
+/// Runs the client. The row of an exchange covers the time from its request's first byte to its
+/// response's last byte, or to the arrival of a request without response. A connection's first
+/// request exists when connect() is called, so its row includes the handshake.
 ///
 /// # Errors
 /// An unknown control; a server that refuses; a file that cannot be written.
@@ -96,7 +96,7 @@ pub fn client(task: &Conversation) -> Result<Conversed, Failure> {
 }
 
 impl Client<'_> {
-    /// When a connection may open at the earliest.
+    /// The earliest time at which a connection may open.
     fn start_ns(&self, connection: u32) -> i64 {
         let after_ns = value_at(&self.task.exchanges.start_ns, connection);
         self.task.start_ns.saturating_add_unsigned(after_ns)
@@ -127,7 +127,7 @@ impl Client<'_> {
         Ok(())
     }
 
-    /// A connection goes as far as it can.
+    /// Advances a connection as far as possible.
     fn turn(&mut self, connection: u32) -> Result<(), Failure> {
         while let Some(talk) = self.talks.get_mut(&connection) {
             let moved = match talk.phase {
@@ -195,7 +195,7 @@ impl Client<'_> {
         Ok(())
     }
 
-    /// The response is there.
+    /// Handles a complete response.
     fn complete(&mut self, connection: u32, time_ns: i64) -> Result<(), Failure> {
         let Some(talk) = self.talks.get_mut(&connection) else {
             return Ok(());
@@ -213,7 +213,7 @@ impl Client<'_> {
         Ok(())
     }
 
-    /// An exchange is over: the next begins, and those that come after it.
+    /// Ends an exchange and starts the exchanges that wait for it.
     fn over(&mut self, connection: u32) -> Result<(), Failure> {
         let Some(talk) = self.talks.get_mut(&connection) else {
             return Ok(());
@@ -229,7 +229,7 @@ impl Client<'_> {
         for nth in 0..waiting {
             let next = self.order.waiting(exchange, nth);
             let whose = self.firsts.partition_point(|&first| first <= next) as u32 - 1;
-            // at once, but for what has a start of its own
+            // at once, unless the connection has its own start time
             self.waits.at(self.start_ns(whose).max(now_ns()), whose);
         }
         Ok(())

@@ -1,10 +1,10 @@
-//! Requests and responses on the connections of a file (docs/exchanges.md): bytes asked, the
-//! server's time, bytes answered and time to think, and which come after which. Both ends know
-//! the file; the bytes carry nothing. Where there are several connections, the client's port
-//! says which of them one is.
+//! Requests and responses on the connections of a file (docs/exchanges.md): request bytes, the
+//! server's time, response bytes, think time, and dependencies between exchanges. Both ends know
+//! the file; the bytes carry no information. With several connections, the server identifies each
+//! by the client's port.
 //!
-//! One thread plays all of them at either end; memory follows the file and the connections that
-//! are open.
+//! Each end runs all connections in one thread. Memory grows with the file and the open
+//! connections.
 
 mod client;
 mod server;
@@ -27,15 +27,15 @@ use super::{write_at_once, CHUNK_BYTES};
 use crate::error::{Attempt, Failure};
 use crate::system::clock::now_ns;
 
-/// Request in bytes, response in bytes, think time until the next in ns.
+/// Request in bytes, response in bytes, think time until the next request in ns.
 pub type Epoch = (u64, u64, u64);
 
-/// Port of the client's end of the first of several connections; the others' follow.
+/// The client's port of the first of several connections; the others use the following ports.
 const FIRST_PORT: u16 = (u16::MAX as usize + 1 - MAX_CONNECTIONS_LIVE) as u16;
-/// How often it is looked whether all was acknowledged, of which the kernel tells nobody.
+/// How often the sender checks whether everything was acknowledged: the kernel does not report it.
 const LOOK_NS: i64 = 1_000_000;
 
-/// One end of the conversation.
+/// One end of the connections.
 #[derive(Clone, Debug)]
 pub struct Conversation {
     /// The client: where to connect; the server: where to listen.
@@ -44,24 +44,24 @@ pub struct Conversation {
     pub control: Option<String>,
     /// TCP_NODELAY.
     pub nodelay: bool,
-    /// What this end says of its connections before they open; the deadline is the server's, and
-    /// of each response that has none of its own.
+    /// Hints of this end's connections, set before they open. The deadline is the server's, for
+    /// every response without its own.
     pub hints: Hints,
-    /// What is asked and answered.
+    /// The exchanges.
     pub exchanges: Exchanges,
-    /// From when the connections' starts count.
+    /// Time that the connections' start times are relative to.
     pub start_ns: i64,
-    /// When the client opens no more connections.
+    /// When the client stops opening connections.
     pub stop_ns: i64,
     /// When to give up.
     pub end_ns: i64,
     /// The client's file of rows (exchange, start ns, end ns).
     pub out: Option<PathBuf>,
-    /// A file of rows (time ns, bytes received since the start), of either end.
+    /// A file of rows (time ns, bytes received since the start), for either end.
     pub received: Option<PathBuf>,
 }
 
-/// Exchanges on one connection, whose server answers at once.
+/// Exchanges on one connection whose server responds at once.
 #[must_use]
 pub fn of_epochs(epochs: &[Epoch]) -> Exchanges {
     Exchanges {
@@ -74,21 +74,21 @@ pub fn of_epochs(epochs: &[Epoch]) -> Exchanges {
     }
 }
 
-/// What one end did.
+/// Results of one end.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Conversed {
     /// When the client first called connect; None for a server, or if that was too late.
     pub started_ns: Option<i64>,
-    /// When the first connection was established; None if none ever was.
+    /// When the first connection was established; None: never.
     pub connected_ns: Option<i64>,
-    /// Exchanges whose last byte came in time.
+    /// Exchanges whose last byte arrived in time.
     pub complete_epochs: u64,
-    /// When the last of them ended.
+    /// When the last complete exchange ended.
     pub finished_ns: Option<i64>,
-    /// TCP_INFO before each connection was closed, as the sum over them; one SYN counts as a byte
-    /// that the server acknowledged.
+    /// The sum of TCP_INFO over the connections, each read before it was closed. The server's
+    /// acknowledged bytes include one SYN per connection.
     pub tcp_info: Option<TcpInfo>,
-    /// The longest that anything was begun after its time; None: not measured.
+    /// Longest delay of a timed action; None: not measured.
     pub late_max_ns: Option<i64>,
 }
 
@@ -100,13 +100,14 @@ impl Conversed {
         }
     }
 
-    /// Another exchange is complete.
+    /// Counts a complete exchange.
     fn complete(&mut self, time_ns: i64) {
         self.complete_epochs += 1;
         self.finished_ns = self.finished_ns.max(Some(time_ns));
     }
 
-    /// A connection is over, or its time; the SYN was one of this end's or not.
+    /// Adds a connection that ended or ran out of time. `has_syn`: this end sent the SYN that
+    /// counts as a byte.
     fn add(&mut self, socket: &TcpStream, has_syn: bool) -> Result<(), Failure> {
         let mut info = tcp_info(socket)?;
         self.tcp_info = Some(match self.tcp_info {
@@ -121,19 +122,19 @@ impl Conversed {
     }
 }
 
-/// What one end received, for its file of rows (time ns, bytes since the start).
+/// The bytes that one end received, for its file of rows (time ns, bytes since the start).
 struct Received {
     bytes: u64,
     records: Option<Records<2>>,
     chunk: Vec<u8>,
 }
 
-/// How far a read or a write came.
+/// How far a read or a write got.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Moved {
     /// All of it.
     All,
-    /// The socket takes or has no more for now.
+    /// The socket cannot read or write more for now.
     Part,
     /// The peer has closed or reset the connection.
     Ended,
@@ -149,7 +150,7 @@ impl Received {
         })
     }
 
-    /// Receives what is left of a number of bytes, as far as they are there.
+    /// Reads the remaining bytes, as far as they have arrived.
     fn take(&mut self, mut socket: &TcpStream, left: &mut u64) -> Result<Moved, Failure> {
         while *left > 0 {
             let part = usize::try_from(*left).map_or(CHUNK_BYTES, |left| left.min(CHUNK_BYTES));
@@ -176,7 +177,7 @@ impl Received {
     }
 }
 
-/// Sends what is left of a number of bytes, as far as there is room.
+/// Writes the remaining bytes, as far as there is room.
 fn give(socket: &TcpStream, left: &mut u64) -> Result<Moved, Failure> {
     while *left > 0 {
         match write_at_once(socket, *left) {
@@ -190,10 +191,10 @@ fn give(socket: &TcpStream, left: &mut u64) -> Result<Moved, Failure> {
     Ok(Moved::All)
 }
 
-/// An error that only says how far it came.
+/// Maps an error that only ends a read or write early.
 fn stopped_by(error: &std::io::Error) -> Option<Moved> {
     match error.kind() {
-        // Interrupted is tried again with the next event: sockets that do not block are not.
+        // Interrupted is tried again at the next event; non-blocking sockets are not interrupted.
         ErrorKind::WouldBlock | ErrorKind::Interrupted => Some(Moved::Part),
         ErrorKind::ConnectionReset | ErrorKind::BrokenPipe => Some(Moved::Ended),
         _ => None,
@@ -208,18 +209,18 @@ fn is_drained(socket: &TcpStream) -> bool {
     !known || queued == 0
 }
 
-/// How long a packet is under way to this end, or from it: half of the shortest round trip.
+/// One-way delay to the other end: half of the shortest round trip.
 fn one_way_ns(socket: &TcpStream) -> Result<i64, Failure> {
     Ok(i64::from(tcp_info(socket)?.min_rtt_us.unwrap_or(0)) * 500)
 }
 
-/// Of each exchange, where the column may be empty.
+/// The value of an exchange, from a column that may be empty.
 fn value_at(column: &[u64], exchange: u32) -> u64 {
     column.get(exchange as usize).copied().unwrap_or(0)
 }
 
 impl Conversation {
-    /// Without the deadline, which is each response's.
+    /// The options without the deadline, which is set per response.
     fn options(&self) -> TcpOptions<'_> {
         TcpOptions {
             control: self.control.as_deref(),

@@ -1,4 +1,4 @@
-//! The end that answers.
+//! The server: it answers requests.
 
 use std::collections::HashMap;
 use std::io::ErrorKind;
@@ -14,36 +14,36 @@ use crate::error::{Attempt, Failure};
 use crate::system::clock::now_ns;
 use crate::traffic::socket::{listen, reset_on_close, set_hints, Hints};
 
-/// Who is told of new connections; no connection has this number.
+/// The listener's number in `Waits`; no connection has it.
 const LISTENER: u32 = u32::MAX;
 
 /// What a connection waits for.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Phase {
-    /// Its turn, where nothing is asked: that the response before it is acknowledged.
+    /// Without a request: the ACK of the previous response.
     Unasked,
-    /// Its turn, where nothing is asked: the end of the client's think time.
+    /// Without a request: the end of the client's think time.
     Thinking { until_ns: i64 },
     /// The request.
     Asked,
-    /// The server's own time.
+    /// The end of the server's own time.
     Serving { until_ns: i64 },
-    /// Room for the response.
+    /// Room to write the response.
     Answering,
     /// The client's FIN.
     Closing,
 }
 
-/// A connection that is open.
+/// An open connection.
 struct Talk {
     socket: TcpStream,
     exchange: u32,
-    /// The exchange after its last.
+    /// The number after the connection's last exchange.
     end: u32,
     phase: Phase,
-    /// Of the request or response.
+    /// Bytes left of the request or response.
     left_bytes: u64,
-    /// When the request left its client; None: it has not come.
+    /// When the client sent the request; None: the request has not arrived.
     left_ns: Option<i64>,
 }
 
@@ -52,7 +52,7 @@ struct Server<'a> {
     listener: TcpListener,
     firsts: Vec<u32>,
     accepted: Vec<bool>,
-    /// Connections that were accepted and are over.
+    /// Connections that were accepted and have ended.
     closed: usize,
     waits: Waits,
     talks: HashMap<u32, Talk>,
@@ -60,14 +60,16 @@ struct Server<'a> {
     done: Conversed,
 }
 
-/// Answers all connections; `ready` is called when it listens.
+/// Answers all connections. `ready` is called once it listens.
 ///
 /// # Errors
-/// An unknown control; an address in use; a deadline that nobody takes.
+/// An unknown control; an address in use; a deadline if hints are not accepted.
 pub fn server(task: &Conversation, ready: impl FnOnce()) -> Result<Conversed, Failure> {
     many_sockets();
     let listener = listen(task.address, task.options())?;
-    listener.set_nonblocking(true).attempt("not to block")?;
+    listener
+        .set_nonblocking(true)
+        .attempt("make a socket non-blocking")?;
     let mut server = Server {
         task,
         listener,
@@ -102,7 +104,7 @@ impl Server<'_> {
             let (socket, peer) = match self.listener.accept() {
                 Ok(accepted) => accepted,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
-                // it was reset before anybody took it
+                // it was reset before it was accepted
                 Err(error) if error.kind() == ErrorKind::ConnectionAborted => continue,
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
                 Err(error) => return Err(error).attempt("accept a connection"),
@@ -113,7 +115,9 @@ impl Server<'_> {
             };
             self.accepted[connection as usize] = true;
             self.done.connected_ns.get_or_insert_with(now_ns);
-            socket.set_nonblocking(true).attempt("not to block")?;
+            socket
+                .set_nonblocking(true)
+                .attempt("make a socket non-blocking")?;
             reset_on_close(&socket, true);
             self.waits.watch(socket.as_raw_fd(), connection)?;
             let at = connection as usize;
@@ -126,7 +130,7 @@ impl Server<'_> {
                 left_ns: None,
             };
             if talk.left_bytes == 0 {
-                // the client could send from when it had the handshake's second packet
+                // the client could send once it had received the SYN-ACK
                 talk.left_ns = Some(now_ns() - one_way_ns(&talk.socket)?);
             }
             self.talks.insert(connection, talk);
@@ -134,7 +138,8 @@ impl Server<'_> {
         }
     }
 
-    /// Which connection comes from there; None: none of ours, or one that was there already.
+    /// The number of the connection from this address; None: not from our client, or connected
+    /// already.
     fn number_of(&self, peer: SocketAddr) -> Option<u32> {
         let number = match self.accepted.len() {
             1 => 0,
@@ -143,7 +148,7 @@ impl Server<'_> {
         (self.accepted.get(number as usize) == Some(&false)).then_some(number)
     }
 
-    /// A connection goes as far as it can.
+    /// Advances a connection as far as possible.
     fn turn(&mut self, connection: u32) -> Result<(), Failure> {
         let columns = &self.task.exchanges;
         while let Some(talk) = self.talks.get_mut(&connection) {
@@ -211,7 +216,7 @@ impl Server<'_> {
                     }
                     moved
                 }
-                // whatever comes, it is not asked for
+                // the server did not ask for any bytes that arrive now
                 Phase::Closing => match self.received.take(&talk.socket, &mut u64::MAX.clone())? {
                     Moved::All => Moved::Part,
                     moved => moved,
@@ -236,7 +241,7 @@ impl Server<'_> {
     }
 }
 
-/// The response has a deadline: its startup may want to know.
+/// Sets the response's deadline, which its startup may use.
 fn say_deadline(task: &Conversation, talk: &Talk) -> Result<(), Failure> {
     let own_ns = value_at(&task.exchanges.deadline_ns, talk.exchange);
     let within_ns = match own_ns {
@@ -253,7 +258,8 @@ fn say_deadline(task: &Conversation, talk: &Talk) -> Result<(), Failure> {
         .saturating_add_unsigned(within_ns);
     let hints = Hints {
         deadline_ns: Some(u64::try_from(due_ns - now_ns).unwrap_or(0)),
-        // the first segment leaves before the rest is written, and would be taken for all
+        // the first segment is sent before the rest is written; without the volume, a startup would
+        // take the first write for the whole response
         data_volume_bytes: Some(value_at(&task.exchanges.response_bytes, talk.exchange)),
         ..Hints::default()
     };

@@ -1,4 +1,4 @@
-//! Both ends over the loopback device.
+//! Runs both ends over the loopback device.
 
 use std::net::Ipv4Addr;
 
@@ -23,10 +23,11 @@ fn task(port: u16, exchanges: Exchanges) -> Conversation {
 
 type Played = (Conversed, Conversed, Vec<[i64; 3]>);
 
-/// What client and server did, and the client's rows (exchange, start, end) in the file's order.
+/// The results of client and server, and the client's rows (exchange, start, end) in the file's
+/// order.
 ///
-/// The client's ports are its connections' numbers, so another program may have them: where that
-/// is possible both have a network of their own.
+/// The client's ports depend on the connections' numbers, so another program may be using them. If
+/// possible, both ends run in a new network namespace.
 fn played(task: &Conversation) -> Played {
     if namespace::check().is_err() {
         return both_ends(task);
@@ -63,7 +64,7 @@ fn both_ends(task: &Conversation) -> Played {
 }
 
 #[test]
-fn every_request_has_its_response_and_thinking_takes_its_time() {
+fn every_request_gets_its_response_and_think_times_are_kept() {
     let task = task(
         47_313,
         Exchanges {
@@ -85,7 +86,8 @@ fn every_request_has_its_response_and_thinking_takes_its_time() {
 #[test]
 fn connections_wait_for_one_another_and_for_their_starts() {
     const MS: i64 = 1_000_000;
-    // connection 0: exchanges 0 and 1; 1: 2 and 3 after 1's and 4's; 2: 4, which starts late
+    // connection 0: exchanges 0 and 1, 1 waits for 4; connection 1: 2 after 0, 3 after 1;
+    // connection 2: 4, which starts late
     let text = "connection,start_ns,request_bytes,response_bytes,serve_ns,think_ns,after\n\
                 0,,100,200000,,30000000,\n0,,300,1,,,4\n1,,100,1000,,,0\n1,,100,1000,,,1\n\
                 2,80000000,0,70000,20000000,5000000,\n";
@@ -110,7 +112,7 @@ fn connections_wait_for_one_another_and_for_their_starts() {
 }
 
 #[test]
-fn nothing_is_asked_or_answered_and_both_ends_agree_on_whose_turn_it_is() {
+fn exchanges_without_a_request_or_response_keep_both_ends_in_step() {
     let exchanges = of_epochs(&[
         (500_000, 0, 10_000_000),
         (0, 300_000, 20_000_000),
@@ -118,7 +120,7 @@ fn nothing_is_asked_or_answered_and_both_ends_agree_on_whose_turn_it_is() {
     ]);
     let (asked, answered, rows) = played(&task(47_316, exchanges));
     assert_eq!((asked.complete_epochs, answered.complete_epochs), (3, 3));
-    // the server cannot begin long before or after the client has thought
+    // the server must not begin long before or after the end of the client's think time
     let length_ns = rows[2][2] - rows[0][1];
     assert!(length_ns >= 29_000_000, "{length_ns}");
 }

@@ -1,4 +1,4 @@
-//! What one thread waits for: news of many sockets, and times.
+//! Lets one thread wait for events of many sockets and for times.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -12,12 +12,12 @@ use crate::traffic::socket::readable_until;
 
 const EVENTS: usize = 256;
 
-/// Sockets and times, each with the number of whom they concern.
+/// Sockets and times, each with the number of its owner.
 pub(super) struct Waits {
     epoll: OwnedFd,
     times: BinaryHeap<Reverse<(i64, u32)>>,
     news: Vec<u32>,
-    /// The longest that a time was told of after it.
+    /// Longest delay between a time and its return.
     pub late_max_ns: i64,
 }
 
@@ -38,7 +38,7 @@ impl Waits {
         })
     }
 
-    /// Tells of a socket whenever it can be read or written again, until it is closed.
+    /// Reports a socket whenever it becomes readable or writable, until it is closed.
     pub fn watch(&self, socket: RawFd, whose: u32) -> Result<(), Failure> {
         let wanted = libc::EPOLLIN | libc::EPOLLOUT | libc::EPOLLRDHUP | libc::EPOLLET;
         let mut event = libc::epoll_event {
@@ -53,17 +53,17 @@ impl Waits {
         Ok(())
     }
 
-    /// Tells at a time.
+    /// Reports `whose` at a time.
     pub fn at(&mut self, time_ns: i64, whose: u32) {
         self.times.push(Reverse((time_ns, whose)));
     }
 
-    /// No time is waited for.
+    /// Whether no times are pending.
     pub fn has_no_times(&self) -> bool {
         self.times.is_empty()
     }
 
-    /// Whom the next news or time concerns; None at `end_ns`.
+    /// The owner of the next event or time; None at `end_ns`.
     pub fn next(&mut self, end_ns: i64) -> Result<Option<u32>, Failure> {
         loop {
             let time_ns = now_ns();
@@ -82,7 +82,7 @@ impl Waits {
             if let Some(whose) = self.news.pop() {
                 return Ok(Some(whose));
             }
-            // exact to the nanosecond, as epoll_wait is not
+            // exact to the nanosecond, unlike epoll_wait
             if readable_until(self.epoll.as_raw_fd(), until_ns)? {
                 self.fetch()?;
             }
@@ -93,7 +93,7 @@ impl Waits {
         // SAFETY: all zeros is a valid array of epoll_event.
         let mut events: [libc::epoll_event; EVENTS] = unsafe { zeroed() };
         let most = EVENTS as libc::c_int;
-        // SAFETY: the array outlives the call and is as long as it says.
+        // SAFETY: the array outlives the call and has the length passed.
         let got = unsafe { libc::epoll_wait(self.epoll.as_raw_fd(), events.as_mut_ptr(), most, 0) };
         let Ok(got) = usize::try_from(got) else {
             let error = io::Error::last_os_error();
@@ -102,20 +102,20 @@ impl Waits {
                 _ => Err(error).attempt("wait for a socket"),
             };
         };
-        // in the order in which they came, as the last is taken first
+        // reversed, because events are taken from the end
         self.news
             .extend(events[..got].iter().rev().map(|event| event.u64 as u32));
         Ok(())
     }
 }
 
-/// As many open sockets as this process may have.
+/// Raises the limit of open sockets to the most that this process may have.
 pub(super) fn many_sockets() {
     let mut most = libc::rlimit {
         rlim_cur: 0,
         rlim_max: 0,
     };
-    // SAFETY: a structure of our own. Where it fails, too many sockets do, and say so.
+    // SAFETY: a structure of our own. If the call fails, opening too many sockets reports an error.
     unsafe {
         if libc::getrlimit(libc::RLIMIT_NOFILE, &mut most) == 0 {
             most.rlim_cur = most.rlim_max;

@@ -1,4 +1,4 @@
-//! A TCP connection that carries bytes, each of which is known by its position.
+//! A TCP connection that carries bytes whose values depend on their position.
 
 use std::io::{self, Read as _, Write as _};
 use std::net::TcpStream;
@@ -30,7 +30,7 @@ fn byte(position: u64) -> u8 {
 }
 
 impl Connection {
-    /// Carries so many bytes; every one has to arrive as it was sent. Returns the connection.
+    /// Carries this many bytes, which must all arrive unchanged. Returns the connection.
     pub fn carry(self, bytes: u64) -> Self {
         let blocks = AtomicU64::new(bytes.div_ceil(BLOCK_BYTES as u64));
         let is_left = move || {
@@ -41,7 +41,7 @@ impl Connection {
         self.carry_while(is_left).join().unwrap().1
     }
 
-    /// Returns how many, and the connection.
+    /// Carries bytes while `goes_on` is true. Returns their number and the connection.
     pub fn carry_while(
         self,
         goes_on: impl Fn() -> bool + Send + 'static,
@@ -57,7 +57,7 @@ impl Connection {
                     }
                     out.write_all(&block).unwrap();
                     sent += block.len() as u64;
-                    // enough to be at work all the time, not to take the machine
+                    // enough to be busy all the time without using the whole machine
                     thread::sleep(Duration::from_millis(1));
                 }
                 (sent, out)
@@ -69,7 +69,7 @@ impl Connection {
             let mut sender = Some(sender);
             let mut ended = None;
             let mut silent = Instant::now();
-            // all has come once its sender has ended
+            // everything has arrived once its sender has ended
             while ended.as_ref().is_none_or(|(sent, _)| *sent != received) {
                 if let Some(sender) = sender.take_if(|sender| sender.is_finished()) {
                     ended = Some(sender.join().unwrap());
@@ -91,7 +91,9 @@ impl Connection {
                 }
             }
             let (_, out) = ended.expect("the loop waits for it");
-            wait_until("all is acknowledged", || unacknowledged_bytes(&out) == 0);
+            wait_until("everything is acknowledged", || {
+                unacknowledged_bytes(&out) == 0
+            });
             (received, Self { out, into })
         })
     }

@@ -7,12 +7,12 @@ use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
 use headway_kernel::system::namespace::Namespace;
 use headway_system::socket::set;
 
-/// From here on a device of this thread's namespace gets packets with whole checksums.
+/// From now on, a device of this thread's namespace gets packets with complete checksums.
 pub fn sums_up_itself(device: &str) -> io::Result<()> {
     const SET_TX_CHECKSUMS: u32 = 0x17; // ETHTOOL_STXCSUM
     let mut off = [SET_TX_CHECKSUMS, 0];
-    // SAFETY: no pointers; all zeros is a valid request; the request and the value that it
-    // points to outlive the call.
+    // SAFETY: no pointers; all zeros is a valid request; the request and the value that it points
+    // to outlive the call.
     unsafe {
         let socket = libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0);
         if socket < 0 {
@@ -31,7 +31,7 @@ pub fn sums_up_itself(device: &str) -> io::Result<()> {
     Ok(())
 }
 
-/// The frames that such a socket has got so far.
+/// The frames that this socket has received so far.
 pub fn frames(tap: &OwnedFd) -> Vec<Vec<u8>> {
     let mut list = Vec::new();
     let mut frame = vec![0u8; 70_000];
@@ -49,11 +49,11 @@ pub fn frames(tap: &OwnedFd) -> Vec<Vec<u8>> {
 }
 
 /// A socket for whole frames of a device of this thread's namespace, of one protocol or of all
-/// (ETH_P_ALL). A read waits a second at most.
+/// (ETH_P_ALL). A read waits at most a second.
 pub fn packets_of(device: &str, protocol: libc::c_int) -> io::Result<OwnedFd> {
     let name = CString::new(device)?;
-    // SAFETY: a terminated string; a new descriptor; plain data for which zero is a
-    // value, with its own length.
+    // SAFETY: a terminated string; a new descriptor; plain data for which zero is a valid value,
+    // with its length.
     unsafe {
         let raw = libc::socket(libc::AF_PACKET, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0);
         if raw < 0 {
@@ -79,8 +79,9 @@ pub fn packets_of(device: &str, protocol: libc::c_int) -> io::Result<OwnedFd> {
     }
 }
 
-/// From here on the router of a [`RoutedPath`] passes on what comes from 10.80.0.0/16, where nobody
-/// is, and answers go to the source: whoever is pretended to have sent.
+/// From now on, the router of a [`RoutedPath`] forwards packets with sources in 10.80.0.0/16, which
+/// no host has, and sends the answers to the path's source. So the source can use any of these
+/// addresses.
 ///
 /// [`RoutedPath`]: headway_kernel::benches::forwarding::path::RoutedPath
 pub fn let_anybody_send(router: &Namespace) {

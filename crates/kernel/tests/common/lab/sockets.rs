@@ -1,4 +1,4 @@
-//! Options of sockets: the congestion control, and what applications tell Headway.
+//! Socket options: the congestion control, and the options with which applications inform Headway.
 
 use std::io;
 use std::net::TcpStream;
@@ -10,7 +10,7 @@ pub fn choose(socket: &TcpStream, control: &str) -> io::Result<()> {
     choose_for(socket, control)
 }
 
-/// The same for a listening socket, and what it accepts.
+/// As [`choose`], for a listening socket and the sockets that it accepts.
 pub fn choose_for(socket: &impl AsRawFd, control: &str) -> io::Result<()> {
     // SAFETY: a valid descriptor, a buffer and its length.
     let result = unsafe {
@@ -49,7 +49,7 @@ pub fn chosen(socket: &TcpStream) -> String {
 }
 
 pub type Info = options::TcpStartupInfo;
-// as setsockopt() takes them
+// in the types of setsockopt()
 pub const TYPE: i32 = options::TCP_APPLICATION_TYPE as i32;
 pub const RATE: i32 = options::TCP_INITIAL_RATE as i32;
 pub const STABILIZE: i32 = options::TCP_STABILIZE_THROUGHPUT as i32;
