@@ -176,7 +176,7 @@ fn a_relay_stands_between_the_ends() {
     let error = Scenario::from_json(&chain(1, 1, 0.0, &cbr).to_string()).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "flows[0].relay: a relay is not allowed; null for UDP"
+        "flows[0].relay: a relay is not allowed; UDP flows have none"
     );
 }
 
