@@ -85,7 +85,10 @@ fn a_reader_is_of_bulk_transfers_and_has_a_rate_or_portions() {
             json!({"read_bytes": 5, "read_interval_ns": 0}),
             "read_interval_ns",
         ),
-        (json!({"read_bytes": 5}), "read_bytes and read_interval_ns only together"),
+        (
+            json!({"read_bytes": 5}),
+            "read_bytes and read_interval_ns only together",
+        ),
         (json!({"read_rate_bps": 5, "read_bytes": 5}), "no portions"),
         (
             json!({"read_rate_bps": 5, "app": {"kind": "pingpong", "request_bytes": 5,

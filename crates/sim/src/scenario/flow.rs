@@ -255,12 +255,20 @@ impl Flow {
             }
             (Some(rate_bps), _, _) => {
                 let field = format!("{field}.read_rate_bps");
-                return Err(bad(&field, rate_bps, "not together with read_bytes or read_interval_ns"));
+                return Err(bad(
+                    &field,
+                    rate_bps,
+                    "not together with read_bytes or read_interval_ns",
+                ));
             }
             (None, bytes, interval_ns) => {
                 let field = format!("{field}.read_bytes");
                 let given = bytes.or(interval_ns).unwrap_or(0);
-                return Err(bad(&field, given, "read_bytes and read_interval_ns only together"));
+                return Err(bad(
+                    &field,
+                    given,
+                    "read_bytes and read_interval_ns only together",
+                ));
             }
         };
         if !matches!(self.app, App::Bulk(_)) {

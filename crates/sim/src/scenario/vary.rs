@@ -95,9 +95,9 @@ impl Vary {
             if line.is_empty() {
                 continue;
             }
-            let time_ms = line
-                .parse()
-                .map_err(|_| ScenarioError(format!("line {number}: expected a time in milliseconds")))?;
+            let time_ms = line.parse().map_err(|_| {
+                ScenarioError(format!("line {number}: expected a time in milliseconds"))
+            })?;
             opportunities_ms.push(time_ms);
             numbers.push(number);
         }

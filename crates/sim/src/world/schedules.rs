@@ -121,7 +121,9 @@ fn follow(number: u64) -> Result<(), String> {
     let (mut at, mut written, mut read) = (0, [0_u64; 2], [0_u64; 2]);
     loop {
         if !world.step() {
-            return Err(format!("schedule did not finish: wrote {written:?}, read {read:?}"));
+            return Err(format!(
+                "schedule did not finish: wrote {written:?}, read {read:?}"
+            ));
         }
         let now_ns = world.net.now_ns;
         let net = &mut world.net;

@@ -100,7 +100,7 @@ impl Link {
         tables: &mut Tables,
     ) {
         let queue = self.discipline.classify(&self.view, pkt);
-        let held = self.held.as_mut().expect("the caller looked");
+        let held = self.held.as_mut().expect("checked by the caller");
         held.join(
             queue,
             Waiting {
