@@ -67,7 +67,7 @@ pub struct Path {
 }
 
 impl Path {
-    ///  The link, including the changes in its file.
+    /// The link, including the changes in its file.
     ///
     /// # Errors
     /// One line for a file that cannot be read or is invalid.
@@ -205,7 +205,7 @@ impl Config {
         self.real_time.unwrap_or(rate_bps <= REAL_TIME_MAX_BPS)
     }
 
-    ///  Checks every field, without opening a file.
+    /// Checks every field, without opening a file.
     ///
     /// # Errors
     /// One line that names the field, the value and what is allowed.

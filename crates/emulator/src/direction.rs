@@ -71,7 +71,7 @@ pub struct Direction {
 }
 
 impl Direction {
-    ///  Creates an idle direction. `number` selects its random stream and is its number in the log.
+    /// Creates an idle direction. `number` selects its random stream and is its number in the log.
     ///
     /// # Errors
     /// One line for an unknown queue algorithm, a tunable out of range or an invalid file.

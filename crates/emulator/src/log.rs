@@ -112,7 +112,7 @@ row! {
     packet: u32,
 }
 
-///  Reads a whole log.
+/// Reads a whole log.
 ///
 /// # Errors
 /// The file cannot be read, or ends within a row.

@@ -74,7 +74,7 @@ impl Tunable {
         }
     }
 
-    ///  Parses a value: a number, on or off, or a choice's name.
+    /// Parses a value: a number, on or off, or a choice's name.
     ///
     /// # Errors
     /// One line for any other text, and for a value out of range.
@@ -153,7 +153,7 @@ pub struct Named {
 /// Options as text: names and values.
 pub type Options<'a> = Vec<(&'a str, &'a str)>;
 
-///  Splits text at colons into a name and options such as "sack=off". A control of the kernel
+/// Splits text at colons into a name and options such as "sack=off". A control of the kernel
 /// has a colon in its name.
 ///
 /// # Errors
@@ -172,7 +172,7 @@ pub fn split_options(text: &str) -> Result<(&str, Options<'_>), Refused> {
     Ok((&text[..end], options))
 }
 
-///  Parses options from parts such as "sack=off".
+/// Parses options from parts such as "sack=off".
 ///
 /// # Errors
 /// One line for text that is no option, or for an option given twice.
@@ -212,7 +212,7 @@ impl Known {
         })
     }
 
-    ///  Parses a queue discipline: "drop-tail", "red:ecn=on:max_th_pkts=50".
+    /// Parses a queue discipline: "drop-tail", "red:ecn=on:max_th_pkts=50".
     ///
     /// # Errors
     /// One line for an unknown name or a value out of range.
@@ -221,7 +221,7 @@ impl Known {
         self.queue_of(name, &options)
     }
 
-    ///  Like [`Known::queue`], given a name and its options.
+    /// Like [`Known::queue`], given a name and its options.
     ///
     /// # Errors
     /// One line for an unknown name or a value out of range.
@@ -229,7 +229,7 @@ impl Known {
         alone(self.find(&self.queues, name, "queue discipline")?, options)
     }
 
-    ///  Checks a router algorithm, given its name and options.
+    /// Checks a router algorithm, given its name and options.
     ///
     /// # Errors
     /// One line for an unknown name or a value out of range.
@@ -237,7 +237,7 @@ impl Known {
         alone(self.find(&self.routers, name, "router")?, options)
     }
 
-    ///  Checks a control, its startup and the tunables of both. The name may be "cubic+hystart"; all
+    /// Checks a control, its startup and the tunables of both. The name may be "cubic+hystart"; all
     /// options must be tunables.
     ///
     /// # Errors
@@ -313,7 +313,7 @@ fn halves(name: &str) -> (&str, Option<&str>) {
     }
 }
 
-///  Checks the name of a control that the running kernel provides.
+/// Checks the name of a control that the running kernel provides.
 ///
 /// # Errors
 /// One line for an invalid name, or for a startup or tunables.

@@ -51,7 +51,7 @@ pub struct Exchanges {
 }
 
 impl Exchanges {
-    ///  Reads a file.
+    /// Reads a file.
     ///
     /// # Errors
     /// One line that names the line and the column of the error.
@@ -75,7 +75,7 @@ impl Exchanges {
         self.request_bytes.is_empty()
     }
 
-    ///  Checks whether two programs can run the exchanges that communicate only by these bytes.
+    /// Checks whether two programs can run the exchanges that communicate only by these bytes.
     ///
     /// # Errors
     /// More connections than ports; or a server that would have to know when another connection's

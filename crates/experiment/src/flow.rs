@@ -130,7 +130,7 @@ pub struct Flows {
 }
 
 impl Kind {
-    ///  Parses and checks a value of this kind.
+    /// Parses and checks a value of this kind.
     ///
     /// # Errors
     /// One line with the value and what is allowed.
@@ -211,7 +211,7 @@ fn option_names() -> Vec<&'static str> {
     FLOW_OPTIONS.iter().map(|(name, _)| *name).collect()
 }
 
-///  Parses flows from compact text: COUNTxNAME[+STARTUP][:OPTION=VALUE]..., separated by commas.
+/// Parses flows from compact text: COUNTxNAME[+STARTUP][:OPTION=VALUE]..., separated by commas.
 ///
 /// NAME is a control, or "voip". An option is one of [`FLOW_OPTIONS`] or a tunable of the control
 /// or startup. Options are returned as text: [`values`] parses them.
@@ -262,7 +262,7 @@ fn counted(part: &str) -> (usize, &str) {
 
 type Split = (Option<Named>, Vec<(String, String)>);
 
-///  Parses a flow without its count.
+/// Parses a flow without its count.
 ///
 /// # Errors
 /// One line for an unknown name.
@@ -294,7 +294,7 @@ pub fn parse_flow(text: &str, known: &Known) -> Result<Split, Refused> {
     Ok((control, options.into_iter().map(owned).collect()))
 }
 
-///  Parses and checks the options of a flow.
+/// Parses and checks the options of a flow.
 ///
 /// # Errors
 /// One line with the option, its value, and what is allowed.

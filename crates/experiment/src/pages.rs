@@ -43,7 +43,7 @@ pub struct Pages {
 }
 
 impl Pages {
-    ///  Reads a file.
+    /// Reads a file.
     ///
     /// # Errors
     /// One line that names the line and the column of the error.

@@ -276,7 +276,7 @@ pub(crate) fn scaled(
     Ok(value as u64)
 }
 
-///  Parses a rate: bits per second, more than 0.
+/// Parses a rate: bits per second, more than 0.
 ///
 /// # Errors
 /// One line with the allowed units.
@@ -284,7 +284,7 @@ pub fn parse_rate(text: &str) -> Result<u64, Refused> {
     scaled(text, "rate", &[&RATES_BPS, &RATES_TOO], RATES_SHOWN, 1)
 }
 
-///  Parses a time: nanoseconds, 0 or more.
+/// Parses a time: nanoseconds, 0 or more.
 ///
 /// # Errors
 /// One line with the allowed units.
@@ -292,7 +292,7 @@ pub fn parse_time(text: &str) -> Result<u64, Refused> {
     scaled(text, "time", &[&TIMES_NS], TIMES_SHOWN, 0)
 }
 
-///  Parses a time: nanoseconds, more than 0.
+/// Parses a time: nanoseconds, more than 0.
 ///
 /// # Errors
 /// One line with the allowed units.
@@ -300,7 +300,7 @@ pub fn parse_positive_time(text: &str) -> Result<u64, Refused> {
     scaled(text, "time", &[&TIMES_NS], TIMES_SHOWN, 1)
 }
 
-///  Parses a size: bytes, 0 or more.
+/// Parses a size: bytes, 0 or more.
 ///
 /// # Errors
 /// One line with the allowed units.
@@ -308,7 +308,7 @@ pub fn parse_size(text: &str) -> Result<u64, Refused> {
     scaled(text, "size", &[&SIZES_BYTES], SIZES_SHOWN, 0)
 }
 
-///  Parses a size: bytes, more than 0.
+/// Parses a size: bytes, more than 0.
 ///
 /// # Errors
 /// One line with the allowed units.
@@ -316,7 +316,7 @@ pub fn parse_positive_size(text: &str) -> Result<u64, Refused> {
     scaled(text, "size", &[&SIZES_BYTES], SIZES_SHOWN, 1)
 }
 
-///  Parses a probability from 0 up to, but not including, 1: "0.01" or "1%".
+/// Parses a probability from 0 up to, but not including, 1: "0.01" or "1%".
 ///
 /// # Errors
 /// One line for any other text.
@@ -324,7 +324,7 @@ pub fn parse_probability(text: &str) -> Result<f64, Refused> {
     probability(text, &quoted(text))
 }
 
-///  Like [`parse_probability`]; messages show `shown` instead of `text`.
+/// Like [`parse_probability`]; messages show `shown` instead of `text`.
 ///
 /// # Errors
 /// One line for any other text.
@@ -368,7 +368,7 @@ fn shown(value: i128, units: &[Unit]) -> String {
     format!("{sign}{whole}.{} {name}", decimals.trim_end_matches('0'))
 }
 
-///  Checks that a time does not exceed the limit.
+/// Checks that a time does not exceed the limit.
 ///
 /// # Errors
 /// One line for a time that is too long.

@@ -73,8 +73,8 @@ impl Buffer {
         }
     }
 
-    ///  The limit on a link with this rate and a path with this base RTT. Messages use `of` to name the
-    /// link, for example " of hop 0".
+    /// The limit on a link with this rate and a path with this base RTT. Messages use `of` to name
+    /// the link, for example " of hop 0".
     ///
     /// # Errors
     /// Less than one byte, or more than the largest limit.
@@ -113,7 +113,7 @@ pub fn bdp_bytes(rate_bps: u64, base_rtt_ns: u64) -> u128 {
     u128::from(rate_bps) * u128::from(base_rtt_ns) / (8 * NS_PER_S)
 }
 
-///  Parses a queue limit in bytes, whole packets or BDP, more than 0.
+/// Parses a queue limit in bytes, whole packets or BDP, more than 0.
 ///
 /// # Errors
 /// One line with the allowed units.

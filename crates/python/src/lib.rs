@@ -199,7 +199,7 @@ impl Stop {
     }
 }
 
-///  Runs a scenario in the calling thread. Other Python threads continue to run.
+/// Runs a scenario in the calling thread. Other Python threads continue to run.
 ///
 /// `progress` is called with the simulated nanoseconds a few times a second. `spill` is called
 /// with the tables' rows and the captured file so far, whenever they use more than `spill_bytes`.

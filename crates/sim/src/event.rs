@@ -7,7 +7,6 @@
 //!
 //! Lists have the newest event first. Only the heap needs a tie-breaker: events that enter a lap or
 //! a slot later were also added later.
-//! the heap: what a lap or a slot receives later was made later.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

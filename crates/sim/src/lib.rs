@@ -32,7 +32,7 @@ pub use world::{Outcome, World};
 
 /// Parses, builds and runs a scenario.
 ///
-///  # Errors
+/// # Errors
 /// A one-line message for a scenario that cannot run.
 pub fn run(scenario_json: &str) -> Result<Outcome, ScenarioError> {
     let scenario = Scenario::from_json(scenario_json)?;

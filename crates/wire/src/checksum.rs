@@ -78,7 +78,7 @@ pub const fn replace(checksum: u16, before: u16, after: u16) -> u16 {
     Sum(!checksum as u64 + !before as u64 + after as u64).finish()
 }
 
-///  Compares a header's checksum with the one computed from its bytes.
+/// Compares a header's checksum with the one computed from its bytes.
 ///
 /// 0x0000 and 0xffff are both zero in one's complement, so they count as equal
 /// (RFC 1624 section 3).

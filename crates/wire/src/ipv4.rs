@@ -57,7 +57,7 @@ pub struct Ipv4View<'a> {
 }
 
 impl<'a> Ipv4View<'a> {
-    ///  Views a whole packet; bytes after its total length are ignored.
+    /// Views a whole packet; bytes after its total length are ignored.
     ///
     /// # Errors
     /// The first wrong field.
@@ -76,7 +76,7 @@ impl<'a> Ipv4View<'a> {
         }
     }
 
-    ///  Views a packet whose payload may be cut, as in a capture with a snap length.
+    /// Views a packet whose payload may be cut, as in a capture with a snap length.
     ///
     /// # Errors
     /// The first wrong field.
@@ -229,7 +229,7 @@ impl<'a> Ipv4View<'a> {
         Walker::new(&self.bytes[FIXED_BYTES..self.header_len_bytes()])
     }
 
-    ///  Returns the first option of a type, `None` if there is none.
+    /// Returns the first option of a type, `None` if there is none.
     ///
     /// # Errors
     /// The option exists and one of its fields is wrong.
@@ -243,7 +243,7 @@ impl<'a> Ipv4View<'a> {
         &self.bytes[self.header_len_bytes()..]
     }
 
-    ///  Checks the header's checksum.
+    /// Checks the header's checksum.
     ///
     /// # Errors
     /// The checksum in the header and the correct one.
@@ -301,7 +301,7 @@ impl Ipv4Repr {
         }
     }
 
-    ///  Copies a view to a value.
+    /// Copies a view to a value.
     ///
     /// # Errors
     /// None in practice: the view has checked everything, and the options are checked again.

@@ -56,11 +56,11 @@ pub trait WireOption: Sized {
     /// Name, kind and source.
     const INFO: OptionInfo;
 
-    ///  Parses the bytes after the length byte.
+    /// Parses the bytes after the length byte.
     ///
     /// # Errors
-    /// The wrong field, with an offset into `data`; [`OptionSpace::get`] converts it to an offset into
-    /// the header.
+    /// The wrong field, with an offset into `data`; [`OptionSpace::get`] converts it to an offset
+    /// into the header.
     fn parse(data: &[u8]) -> Result<Self, ParseError>;
 
     /// Writes the bytes after the length byte into `out`, which has room for 38,
@@ -260,7 +260,7 @@ impl<C: Carrier> OptionSpace<C> {
         Ok(space)
     }
 
-    ///  Appends an option.
+    /// Appends an option.
     ///
     /// # Errors
     /// [`NoRoom`] if the header has no room; nothing is added then.
@@ -272,7 +272,7 @@ impl<C: Carrier> OptionSpace<C> {
         self.push_encoded(O::INFO.name, &whole[..needed_bytes])
     }
 
-    ///  Appends an option that another codec has encoded, including kind and length.
+    /// Appends an option that another codec has encoded, including kind and length.
     ///
     /// # Errors
     /// [`NoRoom`] if the header has no room; nothing is added then.
@@ -296,7 +296,7 @@ impl<C: Carrier> OptionSpace<C> {
         Ok(())
     }
 
-    ///  Appends one byte of padding, to align the next option.
+    /// Appends one byte of padding, to align the next option.
     ///
     /// # Errors
     /// [`NoRoom`] if all 40 bytes are used.
@@ -320,7 +320,7 @@ impl<C: Carrier> OptionSpace<C> {
         Walker::new(&self.bytes[..usize::from(self.len)])
     }
 
-    ///  Returns the first option of a type, `None` if there is none.
+    /// Returns the first option of a type, `None` if there is none.
     ///
     /// # Errors
     /// The option exists and one of its fields is wrong.

@@ -72,7 +72,7 @@ fn make_room(out: &mut Vec<u8>, total_len_bytes: usize) -> Result<u16, TooLong> 
     Ok(total)
 }
 
-///  Builds an IPv4 packet with a TCP segment; replaces the content of `out`. The protocol field is
+/// Builds an IPv4 packet with a TCP segment; replaces the content of `out`. The protocol field is
 /// TCP's, whatever `ip` contains.
 ///
 /// # Errors
@@ -96,7 +96,7 @@ pub fn build_tcp(
     Ok(())
 }
 
-///  Builds an IPv4 packet with a UDP datagram; replaces the content of `out`. The protocol field is
+/// Builds an IPv4 packet with a UDP datagram; replaces the content of `out`. The protocol field is
 /// UDP's, whatever `ip` contains.
 ///
 /// # Errors

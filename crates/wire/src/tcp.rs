@@ -102,8 +102,8 @@ pub struct TcpView<'a> {
 }
 
 impl<'a> TcpView<'a> {
-    ///  Views a segment, which is an IP packet's payload. The TCP header has no length field, so a cut
-    /// payload is not an error.
+    /// Views a segment, which is an IP packet's payload. The TCP header has no length field, so a
+    /// cut payload is not an error.
     ///
     /// # Errors
     /// The first wrong field.
@@ -204,7 +204,7 @@ impl<'a> TcpView<'a> {
         Walker::new(&self.bytes[FIXED_BYTES..self.header_len_bytes()])
     }
 
-    ///  Returns the first option of a type, `None` if there is none.
+    /// Returns the first option of a type, `None` if there is none.
     ///
     /// # Errors
     /// The option exists and one of its fields is wrong.
@@ -218,10 +218,11 @@ impl<'a> TcpView<'a> {
         &self.bytes[self.header_len_bytes()..]
     }
 
-    ///  Checks the checksum of a whole segment between two hosts.
+    /// Checks the checksum of a whole segment between two hosts.
     ///
     /// # Errors
-    /// The checksum in the header and the correct one, or a segment that is longer than IPv4 allows.
+    /// The checksum in the header and the correct one, or a segment that is longer than IPv4
+    /// allows.
     pub fn verify_checksum(
         &self,
         source: Ipv4Addr,
@@ -257,7 +258,7 @@ pub struct TcpRepr {
 }
 
 impl TcpRepr {
-    ///  Copies a view to a value.
+    /// Copies a view to a value.
     ///
     /// # Errors
     /// None in practice: the view has checked everything, and the options are checked again.

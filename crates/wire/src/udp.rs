@@ -20,7 +20,7 @@ pub struct UdpView<'a> {
 }
 
 impl<'a> UdpView<'a> {
-    ///  Views a whole datagram; bytes after its length are ignored.
+    /// Views a whole datagram; bytes after its length are ignored.
     ///
     /// # Errors
     /// The first wrong field.
@@ -39,7 +39,7 @@ impl<'a> UdpView<'a> {
         }
     }
 
-    ///  Views a datagram whose payload may be cut, as in a capture with a snap length.
+    /// Views a datagram whose payload may be cut, as in a capture with a snap length.
     ///
     /// # Errors
     /// The first wrong field.
@@ -100,7 +100,7 @@ impl<'a> UdpView<'a> {
         &self.bytes[HEADER_BYTES..]
     }
 
-    ///  Checks the checksum of a whole datagram between two hosts; a datagram without a checksum is
+    /// Checks the checksum of a whole datagram between two hosts; a datagram without a checksum is
     /// valid.
     ///
     /// # Errors

@@ -75,7 +75,7 @@ fn attempt<T, E: std::fmt::Display>(result: Result<T, E>, what: &str) -> Result<
 }
 
 impl Emulator {
-    ///  Creates an emulator over open TUN devices, one for each host of the configuration, in that
+    /// Creates an emulator over open TUN devices, one for each host of the configuration, in that
     /// order. Time 0 of schedules and traces is now.
     ///
     /// # Errors
@@ -214,10 +214,10 @@ impl Emulator {
         self.begin.clone()
     }
 
-    ///  Emulates until `stop` is true, which is checked every 50 ms. Packets in flight are then lost.
+    /// Emulates until `stop` is true, which is checked every 50 ms. Packets in flight are then
+    /// lost.
     ///
     /// # Errors
-    /// All devices are gone, or the log cannot be written.
     /// All devices are gone, or the log cannot be written.
     pub fn run(&mut self, stop: &AtomicBool) -> Result<Summary, EmulatorError> {
         self.summary.real_time = clock::be_punctual(self.config.wants_real_time());

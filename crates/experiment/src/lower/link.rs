@@ -85,7 +85,7 @@ impl Topology {
 /// The fields of one direction, and its delay.
 type Way<'a> = (Fields<'a>, u64);
 
-///  Lowers the topology of an experiment.
+/// Lowers the topology of an experiment.
 ///
 /// # Errors
 /// One line that names the field, its value and what is allowed.

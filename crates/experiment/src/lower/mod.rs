@@ -69,7 +69,7 @@ pub fn checkpoints_ns(duration_ns: u64, warmup_ns: u64, sample_ns: Option<u64>) 
     all
 }
 
-///  Lowers an experiment to a scenario, as JSON. `apps` returns the application of a flow that
+/// Lowers an experiment to a scenario, as JSON. `apps` returns the application of a flow that
 /// is not in the document, by the flow's number and in the scenario's form.
 ///
 /// # Errors
@@ -161,7 +161,7 @@ fn json_of<'a, T: serde::Deserialize<'a>>(text: &'a str, at: &str) -> Result<T, 
         .map_err(|e| Refused::new(format!("{at}: {}", shorten(&e.to_string()))))
 }
 
-///  Reads the topology and the seed of an experiment's file.
+/// Reads the topology and the seed of an experiment's file.
 ///
 /// # Errors
 /// One line that names the field, its value and what is allowed.

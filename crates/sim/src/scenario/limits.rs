@@ -35,7 +35,7 @@ const _: () = assert!(MAX_WINDOW_BYTES == 65_535 << WINDOW_SHIFT);
 pub(super) const SOCKET_BUFFER_BYTES: std::ops::RangeInclusive<u64> =
     BUFFER_BYTES.0..=BUFFER_BYTES.1;
 
-///  Checks a link's rate.
+/// Checks a link's rate.
 ///
 /// # Errors
 /// One line that names the field, the value and what is allowed.

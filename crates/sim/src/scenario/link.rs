@@ -94,7 +94,7 @@ impl Default for Aqm {
 }
 
 impl LinkSpec {
-    ///  Checks every field; `field` is the link's name in messages.
+    /// Checks every field; `field` is the link's name in messages.
     ///
     /// # Errors
     /// One line for a value out of range.

@@ -61,7 +61,7 @@ pub struct Scenario {
 }
 
 impl Scenario {
-    ///  Parses and checks a scenario.
+    /// Parses and checks a scenario.
     ///
     /// # Errors
     /// One line for malformed JSON, an unknown field or a value out of range.

@@ -59,7 +59,7 @@ impl From<Step> for [u64; 3] {
 type Wrong = (Option<usize>, &'static str);
 
 impl Vary {
-    ///  Parses a schedule: lines `time_ns,rate_bps,delay_ns` under that header.
+    /// Parses a schedule: lines `time_ns,rate_bps,delay_ns` under that header.
     ///
     /// # Errors
     /// A message with the number of the wrong line.
@@ -83,7 +83,7 @@ impl Vary {
         Vary::Schedule { steps }.of_lines(&numbers)
     }
 
-    ///  Parses a Mahimahi trace: a time in milliseconds on each line.
+    /// Parses a Mahimahi trace: a time in milliseconds on each line.
     ///
     /// # Errors
     /// A message with the number of the wrong line.
@@ -112,7 +112,7 @@ impl Vary {
         }
     }
 
-    ///  Checks every entry; `field` is the variation's name in messages, or empty.
+    /// Checks every entry; `field` is the variation's name in messages, or empty.
     ///
     /// # Errors
     /// One line that names the first wrong entry.

@@ -75,7 +75,7 @@ fn profile_of(field: &str, name: &str) -> Result<&'static Profile, ScenarioError
 impl World {
     /// Builds the network and the hosts.
     ///
-    ///  # Errors
+    /// # Errors
     /// One line that names the field. The scenario's own check cannot know stacks, algorithms,
     /// tunables and link names; these are checked here.
     pub fn new(scenario: &Scenario) -> Result<World, ScenarioError> {
@@ -224,7 +224,7 @@ impl World {
         link.counters.sent_pkts
     }
 
-    ///  Checks every internal relation that must hold between events; for tests.
+    /// Checks every internal relation that must hold between events; for tests.
     ///
     /// # Errors
     /// Names the relation that is violated.

@@ -31,7 +31,7 @@ pub struct Writer<W> {
 }
 
 impl<W: Write> Writer<W> {
-    ///  Begins a file.
+    /// Begins a file.
     ///
     /// # Errors
     /// Errors of the output, or a text longer than 65,535 bytes.
@@ -67,7 +67,7 @@ impl<W: Write> Writer<W> {
         Ok(writer)
     }
 
-    ///  Describes an interface and returns its number. A snap length of 0 keeps whole packets.
+    /// Describes an interface and returns its number. A snap length of 0 keeps whole packets.
     ///
     /// # Errors
     /// Errors of the output, or a name longer than 65,535 bytes.
@@ -85,11 +85,12 @@ impl<W: Write> Writer<W> {
         Ok(number)
     }
 
-    ///  Writes a packet, of which the interface's snap length is kept. Times count from 1970, in a
+    /// Writes a packet, of which the interface's snap length is kept. Times count from 1970, in a
     /// simulation from the start of the run.
     ///
     /// # Errors
-    /// Errors of the output, an interface that was not added, or a comment longer than 65,535 bytes.
+    /// Errors of the output, an interface that was not added, or a comment longer than 65,535
+    /// bytes.
     pub fn write_packet(
         &mut self,
         interface: u32,
@@ -135,7 +136,7 @@ impl<W: Write> Writer<W> {
         &mut self.out
     }
 
-    ///  Flushes and returns the output.
+    /// Flushes and returns the output.
     ///
     /// # Errors
     /// Errors of the output.
