@@ -211,7 +211,7 @@ fn option_names() -> Vec<&'static str> {
     FLOW_OPTIONS.iter().map(|(name, _)| *name).collect()
 }
 
-/// Parses flows from compact text: COUNTxNAME[+STARTUP][:OPTION=VALUE]..., separated by commas.
+/// Parses flows from compact text: `COUNTxNAME[+STARTUP][:OPTION=VALUE]...`, separated by commas.
 ///
 /// NAME is a control, or "voip". An option is one of [`FLOW_OPTIONS`] or a tunable of the control
 /// or startup. Options are returned as text: [`values`] parses them.

@@ -4,7 +4,7 @@ use super::{Reading, HEADER_BYTES, MTU_BYTES, TIMESTAMP_BYTES};
 use crate::scenario::EcnMode;
 
 /// Socket options of a flow. The fields that packets need are at the end, so that they share a
-/// cache line with the fields after them in [`Socket`].
+/// cache line with the fields after them in `Socket`.
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub struct SocketOptions {

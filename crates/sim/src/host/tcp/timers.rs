@@ -8,7 +8,7 @@ use crate::net::Net;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Timer {
-    /// Retransmission, tail loss probe or RACK reordering, see [`Pending`].
+    /// Retransmission, tail loss probe or RACK reordering, see `Pending`.
     Resend = 0,
     /// Delayed or compressed ACK.
     Ack = 1,

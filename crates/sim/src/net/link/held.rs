@@ -126,8 +126,8 @@ impl Link {
     }
 
     /// Sends the next packet of a link that holds packets, if its wire is free at `now_ns`. Call it
-    /// after each [`Offer::Held`] and at the times that it returns, until it returns
-    /// [`Turn::Over`].
+    /// after each [`Offer::Held`](super::Offer::Held) and at the times that it returns, until it
+    /// returns [`Turn::Over`].
     pub fn take(&mut self, now_ns: u64, tables: &mut Tables) -> Turn {
         self.drain(now_ns, tables);
         let Some(held) = self.held.as_mut().filter(|held| held.pkts() > 0) else {

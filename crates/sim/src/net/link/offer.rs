@@ -113,7 +113,7 @@ pub enum Offer {
         /// Its ECN bits now.
         ecn: u8,
     },
-    /// It waits for its turn ([`Link::take`]).
+    /// It waits for its turn ([`Link::take`](super::Link::take)).
     Held {
         /// Whether it was marked CE.
         mark: bool,
