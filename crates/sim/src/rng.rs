@@ -13,7 +13,7 @@ pub enum Purpose {
     App = 2,
     /// Initial sequence numbers of exported packets.
     Wire = 3,
-    /// Nonces of Quick-Start rate requests.
+    /// Nonces of rate requests (RFC 4782).
     Nonce = 4,
     /// Routers of a link.
     Router = 5,

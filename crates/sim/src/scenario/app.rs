@@ -70,7 +70,7 @@ list_of_apps! {
     Pages = "pages",
     /// Small messages and their echoes.
     Pingpong = "pingpong",
-    /// Quick-Start rate requests (RFC 4782) without data.
+    /// Rate requests (RFC 4782) without data.
     Requests = "requests",
 }
 
@@ -120,8 +120,8 @@ pub struct Pingpong {
     pub mean_interval_ns: u64,
 }
 
-/// Quick-Start rate requests (RFC 4782) without data, each in an empty UDP datagram, with
-/// exponential gaps. They load routers.
+/// Rate requests (RFC 4782) without data, each in an empty UDP datagram, with exponential gaps. They
+/// load routers.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Requests {

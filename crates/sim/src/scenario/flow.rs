@@ -84,14 +84,14 @@ pub struct Flow {
     /// connection opens.
     #[serde(default)]
     pub announces_first: bool,
-    /// Highest rate, in IP bits per second, that both ends accept as receivers of Quick-Start
-    /// requests. Absent: any rate. Below 80 kbit/s they do not answer requests.
+    /// Highest rate, in IP bits per second, that both ends accept as receivers of rate requests
+    /// (RFC 4782). Absent: any rate. Below 80 kbit/s they do not answer requests.
     #[serde(default)]
     pub willing_rate_bps: Option<u64>,
-    /// Rate codes that a lying receiver adds to the rate in its Quick-Start responses.
+    /// Rate codes that a lying receiver adds to the rate in its responses.
     #[serde(default)]
     pub inflates_codes: u8,
-    /// Whether the receiver invents the nonce in its Quick-Start responses.
+    /// Whether the receiver invents the nonce in its responses.
     #[serde(default)]
     pub forges_nonce: bool,
     /// When the application opens the flow.
