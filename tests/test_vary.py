@@ -90,7 +90,7 @@ def test_what_makes_no_sense_is_one_line(vary: object, said: str) -> None:
 def test_a_bad_line_of_a_file_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)  # a long name would be shortened
     Path("rates.csv").write_text("time_ns,rate_bps,delay_ns\n0,20000000,20000000\n5,x,1\n")
-    with pytest.raises(ExperimentError, match=r"rates.csv: line 3: not three whole numbers"):
+    with pytest.raises(ExperimentError, match=r"rates.csv: line 3: expected three whole numbers"):
         _path("schedule:rates.csv")
 
 

@@ -1,12 +1,12 @@
-//! Makes one number of the sources that the engine is built from: results are kept
-//! under it, so that those of another engine are never taken for this one's.
+//! Hashes the sources from which the engine is built. Results are stored under this hash, so that
+//! results of another engine are never mistaken for those of this one.
 
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
 use sha2::{Digest as _, Sha256};
 
-/// Everything that decides what a simulation gives, from the top of the repository.
+/// All files that determine the results of a simulation, relative to the top of the repository.
 const SOURCES: [&str; 10] = [
     "algorithms",
     "crates/algorithms/src",

@@ -1,8 +1,7 @@
-//! Lists the option folders, so that a new option is one new file.
+//! Lists the option folders, so that a new option needs only a new file.
 //!
-//! For `src/tcp_options/NAME.rs` this writes `pub mod NAME;` and an entry of the
-//! folder's registry, taken from the file's `pub const INFO`. The same holds for
-//! `src/ipv4_options`.
+//! For `src/tcp_options/NAME.rs` this writes `pub mod NAME;` and an entry of the folder's registry,
+//! taken from the file's `pub const INFO`. It does the same for `src/ipv4_options`.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -19,7 +18,7 @@ fn option_files(folder: &Path) -> io::Result<Vec<(String, PathBuf)>> {
             }
         }
     }
-    // Directory order differs between machines; the build must not.
+    // The order of a directory differs between machines; the build must not depend on it.
     files.sort();
     Ok(files)
 }

@@ -1,4 +1,4 @@
-//! Packets as they were, in a pcapng file.
+//! Captures packets to a pcapng file.
 
 use std::io;
 use std::path::PathBuf;
@@ -9,25 +9,25 @@ use serde::{Deserialize, Serialize};
 use crate::config::{error, EmulatorError};
 use crate::spool::Spool;
 
-/// The links by their numbers.
+/// Names of the links, by number.
 const LINKS: [&str; 2] = ["forward0", "reverse0"];
 const BOTTLENECK: &str = "bottleneck";
 const HOSTS: &str = "hosts";
-/// The sides whose hosts have an interface each in a capture of hosts.
+/// Names of the sides; a capture of hosts has an interface for each side.
 const SIDES: [&str; 2] = ["left", "right"];
 
-/// What to capture.
+/// A packet capture.
 #[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 pub struct Capture {
     /// The file.
     pub file: PathBuf,
-    /// "forward0" or "reverse0": packets as they are offered to that link;
-    /// "bottleneck": both directions as the hosts on the left see them; "hosts": both
-    /// directions as the hosts on either side see them, on an interface for each side.
+    /// "forward0" or "reverse0": packets as they are offered to that link; "bottleneck": both
+    /// directions as seen by the hosts on the left; "hosts": both directions as seen by the hosts
+    /// on either side, with an interface for each side.
     #[serde(default = "bottleneck")]
     pub link: String,
-    /// Kept of each packet; 0 keeps all of it.
+    /// Bytes to keep of each packet; 0 keeps all.
     #[serde(default)]
     pub snaplen_bytes: u32,
 }
@@ -50,14 +50,14 @@ impl Capture {
     }
 }
 
-/// Where packets are taken, and the file they go to.
+/// Capture points, and the file to which the packets are written.
 pub(crate) struct Tap {
     writer: Writer<Spool>,
-    /// Per link, the interface of packets that are offered to it, if they are taken.
+    /// Per link: the interface for packets that are offered to it, if they are captured.
     offered: [Option<u32>; 2],
-    /// The same of packets that are delivered.
+    /// Per link: the interface for packets that it delivers, if they are captured.
     delivered: [Option<u32>; 2],
-    /// From the monotonic clock to the time since 1970.
+    /// Difference between the time since 1970 and the monotonic clock.
     unix_offset_ns: u64,
 }
 
@@ -103,16 +103,16 @@ impl Tap {
 
     fn take(&mut self, interface: u32, now_ns: u64, packet: &[u8]) {
         let unix_ns = now_ns + self.unix_offset_ns;
-        // into memory; what the disk refuses is told at the end
+        // writes to memory; `finish` reports errors of the disk
         let _ = self.writer.write_packet(interface, unix_ns, packet, None);
     }
 
-    /// Blocks that found no room because the disk was too slow.
+    /// Packets that were not written because the disk was too slow.
     pub fn lost_pkts(&mut self) -> u64 {
         self.writer.get_mut().lost
     }
 
-    /// Writes the rest and waits for the disk.
+    /// Writes the remaining packets and waits for the disk.
     pub fn finish(&mut self) -> io::Result<()> {
         self.writer.get_mut().finish()
     }

@@ -7,30 +7,30 @@ fn ns(clock: ClockId) -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-/// Now, on `CLOCK_MONOTONIC`.
+/// Current time of `CLOCK_MONOTONIC`.
 #[must_use]
 pub fn monotonic_ns() -> u64 {
     ns(ClockId::Monotonic)
 }
 
-/// Now, in nanoseconds since 1970.
+/// Current time in nanoseconds since 1970.
 pub(crate) fn unix_ns() -> u64 {
     ns(ClockId::Realtime)
 }
 
-/// How long this thread has run.
+/// Processor time of this thread.
 pub(crate) fn thread_cpu_ns() -> u64 {
     ns(ClockId::ThreadCPUTime)
 }
 
-/// How long this thread has waited for a core although it could have run; `None`
-/// on a kernel without scheduler statistics.
+/// How long this thread was runnable but waited for a core; `None` on a kernel without scheduler
+/// statistics.
 pub(crate) fn thread_wait_ns() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
     text.split_ascii_whitespace().nth(1)?.parse().ok()
 }
 
-/// A duration as the kernel takes it.
+/// A duration as a kernel structure.
 pub(crate) fn timespec(duration_ns: u64) -> Timespec {
     Timespec {
         tv_sec: (duration_ns / 1_000_000_000) as i64,
@@ -38,15 +38,15 @@ pub(crate) fn timespec(duration_ns: u64) -> Timespec {
     }
 }
 
-/// Asks for punctual wake-ups of this thread: with `real_time` it runs as soon as it
-/// wakes, whatever else runs. Returns whether it got that. All of it may be refused
-/// to an ordinary user; lateness is measured in any case.
+/// Requests punctual wake-ups of this thread. With `real_time` it requests real-time scheduling, so
+/// that the thread runs as soon as it wakes. Returns whether that was granted. The kernel may
+/// refuse all of this to an ordinary user; lateness is measured in any case.
 pub(crate) fn be_punctual(real_time: bool) -> bool {
     // Short slices let the thread run soon after it wakes (since Linux 6.12; older
     // kernels ignore them).
     const SLICE_NS: u64 = 100_000;
     const MOST_URGENT: i32 = -20;
-    // SAFETY: plain data, for which zero is a value.
+    // SAFETY: plain data, for which zero is a valid value.
     let mut attributes: libc::sched_attr = unsafe { std::mem::zeroed() };
     attributes.size = size_of::<libc::sched_attr>() as u32;
     // SAFETY: the structure outlives the call; the calls concern this thread only.

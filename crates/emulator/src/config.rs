@@ -1,4 +1,4 @@
-//! What to emulate, as plain data in SI units.
+//! The configuration of an emulator, as plain data in SI units.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::capture::Capture;
 
-/// An emulator: two directions, the hosts on either side, and how to keep time.
+/// An emulator: two directions, the hosts on either side, and timing parameters.
 #[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
@@ -26,31 +26,31 @@ pub struct Config {
     pub left: Vec<Host>,
     /// Hosts on the right, one per device.
     pub right: Vec<Host>,
-    /// Rate of each host's access link, which leads to the emulated link. Without it packets
-    /// reach the emulated link at once.
+    /// Rate of each host's access link, which leads to the emulated link. Without it packets reach
+    /// the emulated link immediately.
     #[serde(default)]
     pub access_rate_bps: Option<u64>,
     /// Largest IP packet.
     #[serde(default = "ethernet_mtu")]
     pub mtu_bytes: u32,
-    /// Where the row of each packet goes; none are kept when absent.
+    /// File for the log, which has a row per packet; absent: no log.
     #[serde(default)]
     pub log: Option<PathBuf>,
-    /// Packets to keep as they were; none are when absent.
+    /// Packet capture; absent: none.
     #[serde(default)]
     pub capture: Option<Capture>,
     /// A packet delivered later than this after it was due counts as late.
     #[serde(default = "millisecond")]
     pub late_threshold_ns: u64,
-    /// Sleep ends this long before a packet is due; the rest is spent polling.
+    /// Sleep ends this long before a packet is due; the thread polls for the rest of the time.
     #[serde(default = "default_spin")]
     pub spin_ns: u64,
-    /// Largest share of a core spent polling, from 0 to 1; when it is used up, sleep
-    /// lasts until the packet is due.
+    /// Largest share of a core spent polling, from 0 to 1. When it is used up, the thread sleeps
+    /// until the packet is due.
     #[serde(default = "default_spin_share")]
     pub spin_share: f64,
-    /// Ask for real-time scheduling; when absent, where the rates leave the thread
-    /// idle often enough. Linux stalls a real-time thread that is not for 50 ms.
+    /// Whether to request real-time scheduling. Absent: requested if the rates leave the thread
+    /// idle often enough, because Linux stalls a real-time thread for 50 ms if it is never idle.
     #[serde(default)]
     pub real_time: Option<bool>,
 }
@@ -61,16 +61,16 @@ pub struct Config {
 pub struct Path {
     /// Rate, delay, queue and disturbances, as in a scenario.
     pub link: LinkSpec,
-    /// Rate and delay that change as a file says, instead of the link's.
+    /// File with changes of rate and delay, which replace the link's.
     #[serde(default)]
     pub vary: Option<VaryFile>,
 }
 
 impl Path {
-    /// The link, with what its file says.
+    /// The link, including the changes in its file.
     ///
     /// # Errors
-    /// One line for a file that cannot be read or makes no sense.
+    /// One line for a file that cannot be read or is invalid.
     pub fn link(&self) -> Result<LinkSpec, EmulatorError> {
         let mut link = self.link.clone();
         if let Some(file) = &self.vary {
@@ -83,17 +83,17 @@ impl Path {
     }
 }
 
-/// A file that says how rate and delay change. Time starts when the emulator does.
+/// A file with changes of rate and delay. Its time 0 is the emulator's start.
 #[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
 #[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
 pub enum VaryFile {
-    /// Lines `time_ns,rate_bps,delay_ns` under that header; the last line holds.
+    /// Lines `time_ns,rate_bps,delay_ns` under that header. The last line applies until the end.
     Schedule {
         /// The file.
         file: PathBuf,
     },
-    /// A trace of Mahimahi: each line is the millisecond of an opportunity to
-    /// deliver 1500 IP bytes; the trace repeats. The link's delay holds.
+    /// A Mahimahi trace: each line is the millisecond at which 1500 IP bytes can be delivered. The
+    /// trace repeats. The link's delay applies.
     Mahimahi {
         /// The file.
         file: PathBuf,
@@ -116,18 +116,18 @@ impl VaryFile {
 #[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct Host {
-    /// Packets to this address go to its device.
+    /// Address of the host; packets to it are written to its device.
     pub address: Ipv4Addr,
-    /// And those to these: of hosts behind it.
+    /// Addresses of hosts behind it; packets to these are also written to its device.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub behind: Vec<Ipv4Addr>,
-    /// Added to the delay of each packet from and to this host.
+    /// Delay added to each packet from and to this host.
     #[serde(default)]
     pub extra_delay_ns: u64,
 }
 
 impl Host {
-    /// A host with nobody behind it.
+    /// A host without hosts behind it.
     #[must_use]
     pub fn new(address: Ipv4Addr, extra_delay_ns: u64) -> Self {
         Self {
@@ -137,7 +137,7 @@ impl Host {
         }
     }
 
-    /// All that its device leads to.
+    /// All addresses that are reached through its device.
     pub(crate) fn addresses(&self) -> impl Iterator<Item = Ipv4Addr> + '_ {
         std::iter::once(self.address).chain(self.behind.iter().copied())
     }
@@ -159,10 +159,10 @@ fn default_spin_share() -> f64 {
     0.25
 }
 
-/// The fastest link on which real-time scheduling is worth its risk.
+/// Largest rate of a link for which real-time scheduling is worth its risk.
 const REAL_TIME_MAX_BPS: u64 = 200_000_000;
 
-/// Why an emulator cannot start or go on, in one line.
+/// An error of the emulator, in one line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EmulatorError(pub String);
 
@@ -179,7 +179,7 @@ pub(crate) fn error<T>(message: impl Into<String>) -> Result<T, EmulatorError> {
 }
 
 impl Config {
-    /// An emulator with the given links and hosts and defaults for the rest.
+    /// A configuration with these links and hosts, and defaults for all other fields.
     #[must_use]
     pub fn new(forward: LinkSpec, reverse: LinkSpec, left: Vec<Host>, right: Vec<Host>) -> Config {
         let path = |link| Path { link, vary: None };
@@ -216,7 +216,7 @@ impl Config {
                 .map_err(|e| EmulatorError(e.to_string()))?;
             if !path.link.routers.is_empty() {
                 return error(format!(
-                    "{name}.link.routers: an emulated link is no router; none only"
+                    "{name}.link.routers: emulated links cannot have routers"
                 ));
             }
         }

@@ -1,4 +1,4 @@
-//! One direction in virtual time: the simulator's link, and what it does to packets.
+//! One direction in virtual time: the simulator's link and its treatment of packets.
 
 use headway_algorithms::QueueInstance;
 use headway_sim::net::link::{Drop, Link, Offer, Offered, Turn};
@@ -9,32 +9,32 @@ use crate::config::{EmulatorError, Path};
 use crate::lateness::Histogram;
 use crate::summary::{DepartureError, DirectionSummary};
 
-/// What became of an offered packet.
+/// Result of offering a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// It crosses the link.
     Carried(Carried),
     /// It waits for its turn ([`Direction::turn`]).
     Held {
-        /// It gets congestion experienced.
+        /// Whether it was marked CE.
         mark: bool,
     },
-    /// It is gone.
+    /// It was dropped.
     Dropped(Drop),
 }
 
-/// What a direction is told of a packet.
+/// The properties of a packet that the link uses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Arriving {
-    /// By which its owner knows it again, where it is held.
+    /// Number by which the caller identifies the packet while it is held.
     pub id: u32,
-    /// Tells connections apart.
+    /// Number that distinguishes connections.
     pub flow: u32,
-    /// Size from the IP header on.
+    /// Size of the IP packet.
     pub ip_bytes: u32,
     /// The two ECN bits.
     pub ecn: u8,
-    /// Its IPv4 header has options.
+    /// Whether its IPv4 header has options.
     pub ip_options: bool,
 }
 
@@ -47,7 +47,7 @@ pub struct Carried {
     pub due_ns: u64,
     /// When its copy is due there, if it was duplicated.
     pub copy_due_ns: Option<u64>,
-    /// It gets congestion experienced.
+    /// Whether it was marked CE.
     pub mark: bool,
 }
 
@@ -56,11 +56,11 @@ pub struct Direction {
     name: &'static str,
     number: u8,
     link: Link,
-    /// The latest time that the link has seen.
+    /// The latest time at which the link was used.
     last_ns: u64,
-    /// When a packet that is held may have its turn; none is held: absent.
+    /// The next turn of a held packet; absent if none is held.
     turn_ns: Option<u64>,
-    /// What the simulator's link records besides its counters; not kept.
+    /// The tables that the simulator's link fills; they are discarded.
     tables: Tables,
     error: Histogram,
     late_pkts: u64,
@@ -71,10 +71,10 @@ pub struct Direction {
 }
 
 impl Direction {
-    /// An idle direction; `number` selects its random stream and is its number in the log.
+    /// Creates an idle direction. `number` selects its random stream and is its number in the log.
     ///
     /// # Errors
-    /// One line for an unknown queue algorithm, a tunable out of range or a bad file.
+    /// One line for an unknown queue algorithm, a tunable out of range or an invalid file.
     pub fn new(
         path: &Path,
         number: u8,
@@ -106,7 +106,7 @@ impl Direction {
         })
     }
 
-    /// Changes of its rate and delay count from `origin_ns`, from their beginning.
+    /// Makes changes of rate and delay count from `origin_ns`, starting over.
     pub fn begin_at(&mut self, origin_ns: u64) {
         self.link.begin_at(origin_ns);
     }
@@ -117,27 +117,26 @@ impl Direction {
         self.number
     }
 
-    /// The latest time that the link has seen: packets are offered then or later.
+    /// The latest time at which the link was used; packets must not be offered before it.
     #[must_use]
     pub fn last_ns(&self) -> u64 {
         self.last_ns
     }
 
-    /// What the link does with ECN before the queue decides.
+    /// How the link treats ECN before the queue decides.
     #[must_use]
     pub fn ecn(&self) -> EcnPath {
         self.link.ecn
     }
 
-    /// A packet has come that goes no further, whatever the queue.
+    /// Counts a packet that is dropped before it reaches the queue.
     pub fn refuse(&mut self, ip_bytes: u32, reason: Drop) -> Outcome {
         self.link.refuse(ip_bytes, reason);
         Outcome::Dropped(reason)
     }
 
-    /// Offers a packet; `now_ns` may not decrease from call to call. Whoever gets
-    /// [`Outcome::Held`] asks for turns then, and from then on at [`Self::turn_ns`], before
-    /// another packet is offered.
+    /// Offers a packet; `now_ns` must not decrease from call to call. After [`Outcome::Held`], call
+    /// [`Self::turn`] now and later at each [`Self::turn_ns`], before the next packet is offered.
     pub fn offer(&mut self, now_ns: u64, packet: &Arriving) -> Outcome {
         let offered = Offered {
             id: packet.id,
@@ -166,7 +165,7 @@ impl Direction {
                 ..
             } => Outcome::Carried(self.carried(depart_ns, arrive_ns, mark)),
         };
-        // the log tells when queues were full; this table would only grow
+        // the log shows when queues were full; this table would only grow
         self.tables.queue_full = Default::default();
         self.max_queue_bytes = self.max_queue_bytes.max(self.link.queue_bytes());
         self.max_queue_pkts = self.max_queue_pkts.max(self.link.queue_pkts());
@@ -188,14 +187,14 @@ impl Direction {
         carried
     }
 
-    /// When it wants to be asked for a turn.
+    /// When [`Self::turn`] must be called next.
     #[must_use]
     pub fn turn_ns(&self) -> Option<u64> {
         self.turn_ns
     }
 
-    /// What became of a held packet whose turn was by `now_ns`, at its own time however late
-    /// this call is; to be called until there is none.
+    /// Returns the result of a held packet whose turn came by `now_ns`. The result has the time of
+    /// the turn, however late this call is. Call it until it returns None.
     pub fn turn(&mut self, now_ns: u64) -> Option<(u32, Outcome)> {
         while let Some(at_ns) = self.turn_ns.filter(|&at_ns| at_ns <= now_ns) {
             self.last_ns = self.last_ns.max(at_ns);
@@ -234,7 +233,7 @@ impl Direction {
         self.link.settle(self.last_ns, &mut self.tables);
     }
 
-    /// A packet that was due at `due_ns` is delivered at `now_ns`.
+    /// Counts a packet that was due at `due_ns` and delivered at `now_ns`.
     #[inline]
     pub fn delivered(&mut self, due_ns: u64, now_ns: u64) {
         let error_ns = now_ns.saturating_sub(due_ns);
@@ -242,12 +241,12 @@ impl Direction {
         self.late_pkts += u64::from(error_ns > self.late_threshold_ns);
     }
 
-    /// The device did not take a packet.
+    /// Counts a packet that the device rejected.
     pub fn undelivered(&mut self) {
         self.undelivered_pkts += 1;
     }
 
-    /// What this direction has done until `now_ns`.
+    /// Counters of this direction until `now_ns`.
     pub fn summary(&mut self, now_ns: u64) -> DirectionSummary {
         self.settle(now_ns);
         let counters = &self.link.counters;

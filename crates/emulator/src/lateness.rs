@@ -1,6 +1,6 @@
-//! How late packets were: a histogram of fixed size.
+//! Lateness of packets, as a histogram of fixed size.
 
-/// Bits of a value that a bucket tells apart: 1/32, about 3 %.
+/// Bits of a value that buckets resolve: 1/32, about 3 %.
 const PRECISION_BITS: u32 = 5;
 const PER_OCTAVE: usize = 1 << PRECISION_BITS;
 const BUCKETS: usize = (64 - PRECISION_BITS as usize + 1) * PER_OCTAVE;
@@ -50,7 +50,7 @@ impl Histogram {
         self.max_ns = self.max_ns.max(value_ns);
     }
 
-    /// How many values there are.
+    /// Number of values.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.count
@@ -68,7 +68,7 @@ impl Histogram {
         (self.count > 0).then(|| self.sum_ns as f64 / self.count as f64)
     }
 
-    /// The value that a share `q` of all does not exceed; `None` without values.
+    /// The value that a fraction `q` of all values does not exceed; `None` without values.
     #[must_use]
     pub fn quantile_ns(&self, q: f64) -> Option<u64> {
         let rank = ((q * self.count as f64).ceil() as u64).max(1);
@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn quantiles_are_within_a_thirty_second() {
+    fn quantiles_have_an_error_of_at_most_a_thirty_second() {
         let mut histogram = Histogram::default();
         let mut values: Vec<u64> = (0..20_000u64).map(|i| (i * i * 7919) % 900_007).collect();
         values.iter().for_each(|&v| histogram.add(v));
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn buckets_are_in_order_and_hold_their_values() {
+    fn buckets_are_ordered_and_contain_their_values() {
         for value in (0..100_000)
             .chain((0..63).map(|bit| 1 << bit))
             .chain([u64::MAX])
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_known_without_values() {
+    fn without_values_there_are_no_statistics() {
         let histogram = Histogram::default();
         assert_eq!(histogram.quantile_ns(0.5), None);
         assert_eq!(histogram.mean_ns(), None);

@@ -1,11 +1,10 @@
 //! The simulator's links in real time between TUN devices.
 //!
-//! A packet that a host sends is read from its TUN device and offered to the link
-//! of its direction, which is the simulator's own code: same queue, same queue
-//! algorithms, same arithmetic. The link says when the packet is due at the far
-//! end; then it is written to the device of its destination. How late each packet
-//! was is counted, so that a measurement on a machine that could not keep time
-//! shows it.
+//! A packet that a host sends is read from its TUN device and offered to the link of its direction.
+//! The link is the simulator's own code, with the same queues, queue algorithms and arithmetic. It
+//! determines when the packet is due at the far end; at that time the packet is written to its
+//! destination's device. The emulator counts how late each packet was, so that a measurement shows
+//! whether the machine kept time.
 //!
 //! All times are nanoseconds of `CLOCK_MONOTONIC`, which is also the clock of
 //! eBPF's `bpf_ktime_get_ns`.

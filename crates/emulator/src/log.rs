@@ -1,7 +1,7 @@
-//! The log: a row per packet.
+//! The log, with a row per packet.
 //!
-//! The file is rows of 64 bytes and nothing else, little-endian, in the order in
-//! which packets left the emulator; a program can map it into memory as it is.
+//! The file consists of rows of 64 bytes, little-endian, in the order in which packets left the
+//! emulator. A program can map it into memory directly.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -16,17 +16,17 @@ pub const ROW_BYTES: usize = 64;
 
 macro_rules! row {
     ($($(#[doc = $doc:literal])+ $name:ident: $type:ident),* $(,)?) => {
-        /// What happened to one packet. All times are of `CLOCK_MONOTONIC`.
+        /// What happened to a packet. All times are of `CLOCK_MONOTONIC`.
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
         pub struct Row { $($(#[doc = $doc])+ pub $name: $type),* }
 
         impl Row {
-            /// Appends the bytes of the row.
+            /// Appends the bytes of the row to `out`.
             pub fn write(&self, out: &mut Vec<u8>) {
                 $(out.extend_from_slice(&self.$name.to_le_bytes());)*
             }
 
-            /// Reads the bytes of a row.
+            /// Decodes the bytes of a row.
             #[must_use]
             pub fn read(bytes: &[u8; ROW_BYTES]) -> Row {
                 let mut at = 0;
@@ -42,7 +42,7 @@ macro_rules! row {
             }
         }
 
-        /// The columns of the log in their order, to be written beside it.
+        /// Descriptions of the log's columns, in order, for a file next to the log.
         #[must_use]
         pub fn columns() -> Vec<ColumnInfo> {
             vec![$(ColumnInfo {
@@ -54,14 +54,14 @@ macro_rules! row {
     };
 }
 
-/// A column as NumPy wants it.
+/// A column as NumPy describes it.
 #[derive(Clone, Debug, Serialize, PartialEq, Eq)]
 pub struct ColumnInfo {
-    /// Ends in its unit.
+    /// Name; it ends in the unit.
     pub name: &'static str,
     /// "<u8", "<u4", "<u2" or "u1".
     pub dtype: &'static str,
-    /// A line.
+    /// A line of description.
     pub meaning: &'static str,
 }
 
@@ -75,17 +75,19 @@ fn dtype(rust: &str) -> &'static str {
 }
 
 row! {
-    /// When it was offered to the link; a host's answer, when what it answers was due.
+    /// When it was offered to the link; for a host's answer, when the packet that it answers was
+    /// due.
     arrived_ns: u64,
-    /// When its last bit left the queue, or a queue dropped it at its head; 0 if dropped on arrival.
+    /// When its last bit left the queue, or a queue dropped it at its head; 0 if dropped on
+    /// arrival.
     departed_ns: u64,
-    /// When it was due at the far end, 0 if dropped.
+    /// When it was due at the far end; 0 if dropped.
     due_ns: u64,
-    /// When it was really delivered there, 0 if it was not.
+    /// When it was actually delivered there; 0 if it was not.
     delivered_ns: u64,
-    /// Queue after it joined, or when it was dropped, waiting and in transmission.
+    /// Bytes waiting and in transmission after it joined the queue, or when it was dropped.
     queue_bytes: u32,
-    /// Queue after it joined, or when it was dropped, waiting and in transmission.
+    /// Packets waiting and in transmission after it joined the queue, or when it was dropped.
     queue_pkts: u32,
     /// IPv4 address of the sender as a number (10.77.0.1 is 0x0a4d0001).
     source: u32,
@@ -95,7 +97,7 @@ row! {
     source_port: u16,
     /// 0 unless TCP or UDP.
     destination_port: u16,
-    /// Size from the IP header on.
+    /// Size of the IP packet.
     ip_bytes: u32,
     /// 0 forward (left to right), 1 reverse.
     link: u8,
@@ -104,9 +106,9 @@ row! {
     outcome: u8,
     /// 6 TCP, 17 UDP.
     protocol: u8,
-    /// Bit 0 marked with congestion experienced, bit 1 the copy of a duplicated packet.
+    /// Bit 0: marked CE; bit 1: the copy of a duplicated packet.
     flags: u8,
-    /// Number of the packet, counted over both directions; a copy has that of its original.
+    /// Number of the packet, counted over both directions; a copy has the number of its original.
     packet: u32,
 }
 
@@ -130,7 +132,7 @@ pub fn read_log(file: &Path) -> io::Result<Vec<Row>> {
     }
 }
 
-/// The side of the log that the emulator sees.
+/// The emulator's end of the log.
 pub(crate) struct Log(Spool);
 
 impl Log {
@@ -143,12 +145,12 @@ impl Log {
         self.0.push(|batch| row.write(batch));
     }
 
-    /// Gives the writer what there is.
+    /// Passes all rows so far to the writer thread.
     pub fn hand_over(&mut self) {
         self.0.hand_over();
     }
 
-    /// Rows that the writer has, and rows that found no room.
+    /// Rows passed to the writer, and rows lost because the writer was too slow.
     pub fn rows(&self) -> (u64, u64) {
         (self.0.written, self.0.lost)
     }
@@ -185,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_reads_back_as_it_was_written() {
+    fn a_row_is_read_as_it_was_written() {
         let mut bytes = vec![];
         row(5).write(&mut bytes);
         assert_eq!(bytes.len(), ROW_BYTES);

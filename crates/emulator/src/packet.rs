@@ -1,4 +1,4 @@
-//! What the emulator looks at in a packet.
+//! The fields of a packet that the emulator uses.
 
 use std::net::Ipv4Addr;
 
@@ -16,11 +16,11 @@ pub(crate) struct Header {
     pub ecn: u8,
     /// The IPv4 header is longer than its fixed fields.
     pub ip_options: bool,
-    /// A TCP SYN that asks for ECN (RFC 3168 section 6.1.1).
+    /// Whether it is a TCP SYN that requests ECN (RFC 3168 section 6.1.1).
     pub asks_ecn: bool,
-    /// A TCP segment.
+    /// Whether it is a TCP segment.
     pub is_tcp: bool,
-    /// A TCP segment that only acknowledges.
+    /// Whether it is a TCP segment that only acknowledges.
     pub is_ack: bool,
     /// 0 unless TCP or UDP.
     pub source_port: u16,
@@ -32,7 +32,7 @@ const TCP: u8 = 6;
 const UDP: u8 = 17;
 
 impl Header {
-    /// `None` if it is not an IPv4 packet.
+    /// Parses a packet; `None` if it is not an IPv4 packet.
     pub fn parse(bytes: &[u8]) -> Option<Header> {
         let ip = Ipv4View::parse(bytes).ok()?;
         let payload = ip.payload();
@@ -61,7 +61,7 @@ impl Header {
     }
 }
 
-/// No data, and no flag but ACK and those of ECN.
+/// Whether a segment has no data, and no flags except ACK and those of ECN.
 fn is_ack(segment: &[u8]) -> bool {
     let (Some(header_words), Some(flags)) = (segment.get(12), segment.get(13)) else {
         return false;
@@ -70,32 +70,33 @@ fn is_ack(segment: &[u8]) -> bool {
     segment.len() == usize::from(header_words >> 4) * 4 && u16::from(*flags) & others.bits() == 0
 }
 
-/// SYN, ECE and CWR without ACK.
+/// Whether the flags are SYN, ECE and CWR without ACK.
 fn asks_ecn(flags: &u8) -> bool {
     let asks = TcpFlags::SYN | TcpFlags::ECE | TcpFlags::CWR;
     u16::from(*flags) & (asks | TcpFlags::ACK).bits() == asks.bits()
 }
 
 impl Header {
-    /// The same for all packets of a connection in one direction, and most often another
-    /// than that of the others: its addresses, ports and protocol, mixed.
+    /// A hash of addresses, ports and protocol. It is the same for all packets of a connection in
+    /// one direction, and rarely the same for two connections.
     pub fn flow(&self) -> u32 {
         let ports = u32::from(self.source_port) << 16 | u32::from(self.destination_port);
         let words = [self.source.to_bits(), self.destination.to_bits(), ports];
         words.iter().fold(u32::from(self.protocol), |flow, word| {
-            // an odd factor spreads neighbours over all bits, the shift brings them down
+            // the odd factor spreads neighbouring values over all bits; the shift brings them to
+            // the low bits
             let mixed = (flow ^ word).wrapping_mul(0x9e37_79b1);
             mixed ^ mixed >> 15
         })
     }
 }
 
-/// Sets congestion experienced, and the checksum that follows from it.
+/// Sets CE, and updates the checksum.
 pub(crate) fn mark(bytes: &mut [u8]) {
     set_ecn(bytes, Ecn::Ce);
 }
 
-/// Sets the two ECN bits, and the checksum that follows from them.
+/// Sets the two ECN bits, and updates the checksum.
 pub(crate) fn set_ecn(bytes: &mut [u8], ecn: Ecn) {
     let old = u16::from_be_bytes([bytes[0], bytes[1]]);
     bytes[1] = bytes[1] & !(Ecn::Ce as u8) | ecn as u8;
@@ -109,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn connections_are_told_apart() {
+    fn connections_are_distinguished() {
         let header = Header::parse(&udp_packet()).unwrap();
         let flows: std::collections::HashSet<u32> = (0..10_000)
             .map(|port| {
@@ -141,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn a_packet_is_known_by_addresses_and_ports() {
+    fn addresses_and_ports_of_a_packet_are_parsed() {
         let header = Header::parse(&udp_packet()).unwrap();
         assert_eq!(header.source, Ipv4Addr::new(10, 77, 0, 1));
         assert_eq!(header.destination, Ipv4Addr::new(10, 78, 0, 2));
@@ -153,14 +154,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_ipv4_is_refused() {
+    fn packets_other_than_ipv4_are_rejected() {
         assert_eq!(Header::parse(&[]), None);
         assert_eq!(Header::parse(&[0x60; 60]), None);
         assert_eq!(Header::parse(&udp_packet()[..27]), None);
     }
 
     #[test]
-    fn a_syn_that_asks_for_ecn_is_known() {
+    fn a_syn_that_requests_ecn_is_recognized() {
         for (flags, asks) in [(0xc2, true), (0x02, false), (0x52, false), (0xd2, false)] {
             let mut bytes = udp_packet();
             bytes.resize(40, 0);
@@ -170,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bleached_packet_keeps_a_right_checksum() {
+    fn clearing_ecn_bits_keeps_the_checksum_correct() {
         for ecn in 0..=3 {
             let mut bytes = udp_packet();
             bytes[1] = 0xb8 | ecn;
@@ -184,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn a_marked_packet_keeps_a_right_checksum() {
+    fn marking_a_packet_keeps_the_checksum_correct() {
         for ecn in [1, 2, 3] {
             for identification in 0..=u16::MAX {
                 let mut bytes = udp_packet();

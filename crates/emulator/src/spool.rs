@@ -1,5 +1,4 @@
-//! Bytes for a file, written by a thread of its own so that a slow disk does not
-//! disturb the timing.
+//! Writes bytes to a file in a separate thread, so that a slow disk does not disturb the timing.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -7,23 +6,22 @@ use std::path::Path;
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError};
 use std::thread::JoinHandle;
 
-/// Bytes handed over at once.
+/// Bytes that are passed to the thread together.
 const BATCH_BYTES: usize = 256 << 10;
 /// Batches that may wait for the disk: 256 MiB.
 const BATCHES_WAITING: usize = 1024;
 
-/// The side that the emulator sees. What is written by one call reaches the file
-/// whole or not at all.
+/// The emulator's end. The bytes of a call are written to the file completely or not at all.
 pub(crate) struct Spool {
     batch: Vec<u8>,
-    /// Calls whose bytes are in the batch.
+    /// Number of calls whose bytes are in the batch.
     items: u64,
     full: Option<SyncSender<Vec<u8>>>,
     empty: Receiver<Vec<u8>>,
     writer: Option<JoinHandle<io::Result<()>>>,
-    /// Calls whose bytes were handed over.
+    /// Number of calls whose bytes were passed to the thread.
     pub written: u64,
-    /// Calls whose bytes found no room.
+    /// Number of calls whose bytes were lost because the disk was too slow.
     pub lost: u64,
 }
 
@@ -55,7 +53,7 @@ impl Spool {
         })
     }
 
-    /// With room for what goes over the limit.
+    /// An empty batch, with room for the item that exceeds the limit.
     fn buffer() -> Vec<u8> {
         Vec::with_capacity(BATCH_BYTES + (64 << 10))
     }
@@ -70,7 +68,7 @@ impl Spool {
         }
     }
 
-    /// Gives the writer what there is.
+    /// Passes the current batch to the thread.
     pub fn hand_over(&mut self) {
         if self.batch.is_empty() {
             return;
@@ -85,7 +83,7 @@ impl Spool {
         }
     }
 
-    /// Writes the rest and waits for the disk.
+    /// Writes the remaining bytes and waits for the disk.
     pub fn finish(&mut self) -> io::Result<()> {
         self.hand_over();
         self.full = None;

@@ -1,98 +1,99 @@
-//! What an emulator did and how well it kept time.
+//! Counters of an emulator, and how well it kept time.
 
 use serde::{Deserialize, Serialize};
 
 use crate::lateness::Histogram;
 
-/// The share of late packets from which a measurement is not to be trusted.
+/// The share of late packets above which a measurement is not reliable.
 const LATE_SHARE_MAX: f64 = 0.01;
 
-/// An emulator's account of itself.
+/// Summary of an emulator's run.
 #[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
 pub struct Summary {
     /// Version of the emulator.
     pub version: String,
-    /// Always "CLOCK_MONOTONIC": of all times in this summary and in the log.
+    /// Clock of all times in this summary and in the log; always "CLOCK_MONOTONIC".
     pub clock: String,
     /// When it started.
     pub start_ns: u64,
-    /// Time 0 of schedules and traces: when it started, or when somebody said.
+    /// Time 0 of schedules and traces: the start, or a later time set through [`crate::Begin`].
     #[serde(default)]
     pub schedule_start_ns: u64,
-    /// The same in nanoseconds since 1970.
+    /// Start in nanoseconds since 1970.
     pub start_unix_ns: u64,
     /// When this summary was made.
     pub end_ns: u64,
-    /// It has ended.
+    /// Whether the emulator has ended.
     pub finished: bool,
-    /// It kept time and lost nothing: at most 1 in 100 packets was late, and every
-    /// packet was delivered and logged. A measurement without this is suspect.
+    /// Whether it kept time and lost nothing: at most 1 in 100 packets was late, and every packet
+    /// was delivered and logged. Otherwise the measurement is not reliable.
     pub on_time: bool,
     /// Why `on_time` is false, in words; empty if it is true.
     pub warnings: Vec<String>,
     /// A packet is late when it is delivered later than this after it was due.
     pub late_threshold_ns: u64,
-    /// The emulating thread was scheduled in real time.
+    /// Whether the emulating thread had real-time scheduling.
     pub real_time: bool,
     /// Processor time of the emulating thread.
     pub cpu_ns: u64,
-    /// Part of the processor time in which it polled for punctuality.
+    /// Part of the processor time spent polling.
     pub spin_ns: u64,
-    /// How long it could have run but no core was free; null if the kernel does not tell.
+    /// How long the thread was runnable but no core was free; null if the kernel does not report
+    /// it.
     pub cpu_wait_ns: Option<u64>,
     /// Packets to an address that no host of the other side has.
     pub unroutable_pkts: u64,
     /// Packets that are not IPv4.
     pub not_ipv4_pkts: u64,
-    /// Packets refused because the emulator held too many.
+    /// Packets dropped because the emulator held too many.
     pub overflow_pkts: u64,
     /// Packets that a device dropped before the emulator could read them; null if unknown.
     pub device_drops_pkts: Option<u64>,
-    /// Rows that the log did not take because its disk was too slow.
+    /// Rows that were not logged because the disk was too slow.
     pub log_lost_rows: u64,
-    /// Rows that the log took.
+    /// Rows that were logged.
     pub log_rows: u64,
-    /// Packets that are missing in the capture because its disk was too slow.
+    /// Packets that were not captured because the disk was too slow.
     #[serde(default)]
     pub capture_lost_pkts: u64,
     /// "forward", then "reverse".
     pub directions: Vec<DirectionSummary>,
 }
 
-/// What one direction did.
+/// Counters of one direction.
 #[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
 pub struct DirectionSummary {
     /// "forward" (left to right) or "reverse".
     pub name: String,
-    /// Offered to the link.
+    /// Packets offered to the link.
     pub arrived_pkts: u64,
-    /// Offered to the link.
+    /// Bytes offered to the link.
     pub arrived_bytes: u64,
-    /// Completely transmitted by the link.
+    /// Packets completely transmitted by the link.
     pub sent_pkts: u64,
-    /// Completely transmitted by the link.
+    /// Bytes completely transmitted by the link.
     pub sent_bytes: u64,
-    /// Lost or dropped by the link.
+    /// Packets lost or dropped by the link.
     pub dropped_pkts: u64,
-    /// Lost or dropped by the link.
+    /// Bytes lost or dropped by the link.
     pub dropped_bytes: u64,
-    /// Written to the receiver's device, copies included.
+    /// Packets written to the receiver's device, including copies.
     pub delivered_pkts: u64,
-    /// Refused by the receiver's device.
+    /// Packets rejected by the receiver's device.
     pub undelivered_pkts: u64,
-    /// Delivered later than the threshold.
+    /// Packets delivered later than the threshold.
     pub late_pkts: u64,
-    /// How late the delivered packets were.
+    /// Lateness of the delivered packets.
     pub departure_error: DepartureError,
-    /// Longest queue, waiting and in transmission.
+    /// Longest queue in bytes, waiting and in transmission.
     pub max_queue_bytes: u32,
-    /// Longest queue, waiting and in transmission.
+    /// Longest queue in packets, waiting and in transmission.
     pub max_queue_pkts: u32,
     /// Integral of the queue's length, bytes times microseconds.
     pub queue_byte_us: u64,
 }
 
-/// How long after they were due packets were delivered; null without packets.
+/// Lateness of packets: delivery minus due time; null without packets.
 #[derive(Clone, Debug, Default, Deserialize, Serialize, PartialEq)]
 pub struct DepartureError {
     /// Mean.
@@ -117,7 +118,7 @@ impl DepartureError {
 }
 
 impl Summary {
-    /// Judges: fills in `on_time` and `warnings` from the counters.
+    /// Sets `on_time` and `warnings` from the counters.
     pub fn judge(&mut self) {
         self.warnings.clear();
         for direction in &self.directions {
@@ -132,10 +133,10 @@ impl Summary {
         }
         let undelivered = self.directions.iter().map(|d| d.undelivered_pkts).sum();
         for (pkts, what) in [
-            (undelivered, "packets were refused by a host's device"),
+            (undelivered, "packets were rejected by a host's device"),
             (
                 self.overflow_pkts,
-                "packets found the emulator's memory full",
+                "packets were dropped because the emulator held too many",
             ),
             (
                 self.device_drops_pkts.unwrap_or(0),
@@ -151,7 +152,7 @@ impl Summary {
         self.on_time = self.warnings.is_empty();
     }
 
-    /// Share of a core that the emulator used, polling included.
+    /// Share of a core that the emulator used, including polling.
     #[must_use]
     pub fn cpu_share(&self) -> f64 {
         self.cpu_ns as f64 / (self.end_ns - self.start_ns).max(1) as f64

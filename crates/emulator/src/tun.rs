@@ -1,12 +1,12 @@
-//! TUN devices: IPv4 packets without a header before them, segmented by the kernel.
+//! TUN devices for IPv4 packets without an additional header, segmented by the kernel.
 
 use std::fs::OpenOptions;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::OpenOptionsExt;
 
-/// Creates a TUN device in the network namespace of the calling thread. It exists
-/// as long as the descriptor is open, which does not block.
+/// Creates a TUN device in the network namespace of the calling thread. The device exists while the
+/// descriptor is open. Reads do not block.
 ///
 /// # Errors
 /// The name is too long or taken, the kernel has no TUN, or the privilege is missing.
@@ -18,7 +18,7 @@ pub fn create(name: &str) -> io::Result<OwnedFd> {
     if name.is_empty() || name.len() >= request.ifr_name.len() {
         return Err(io::Error::new(
             io::ErrorKind::InvalidInput,
-            format!("{name:?} is not the name of a device"),
+            format!("{name:?} is not a valid device name"),
         ));
     }
     for (to, from) in request.ifr_name.iter_mut().zip(name.bytes()) {
@@ -30,7 +30,7 @@ pub fn create(name: &str) -> io::Result<OwnedFd> {
         .write(true)
         .custom_flags(libc::O_NONBLOCK | libc::O_CLOEXEC)
         .open("/dev/net/tun")?;
-    // SAFETY: the request outlives the call and is of the kind that TUNSETIFF takes.
+    // SAFETY: the request outlives the call and has the type that TUNSETIFF expects.
     if unsafe { libc::ioctl(file.as_raw_fd(), libc::TUNSETIFF, &raw mut request) } < 0 {
         return Err(io::Error::last_os_error());
     }

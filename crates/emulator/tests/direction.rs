@@ -1,5 +1,4 @@
-//! A direction in virtual time does what the simulator's link does, and what a
-//! file tells it.
+//! A direction in virtual time behaves like the simulator's link, and follows its file.
 
 use headway_emulator::{Arriving, Carried, Direction, Outcome, Path, VaryFile};
 use headway_sim::net::link::Drop;
@@ -37,7 +36,7 @@ fn carried(outcome: Outcome) -> Carried {
     }
 }
 
-/// A file that is removed at the end of the test.
+/// A file that is removed when the test ends.
 struct TempFile(std::path::PathBuf);
 
 impl TempFile {
@@ -55,7 +54,7 @@ impl std::ops::Drop for TempFile {
 }
 
 #[test]
-fn packets_leave_one_after_the_other_and_arrive_after_the_delay() {
+fn packets_are_sent_one_after_the_other_and_arrive_after_the_delay() {
     let mut d = direction(r#"{"rate_bps": 12000000, "delay_ns": 50000000}"#, None);
     for i in 1..=3 {
         let c = carried(offer(&mut d, 0, 1500, 0, false));
@@ -78,7 +77,7 @@ fn a_full_queue_drops() {
 }
 
 #[test]
-fn red_drops_early_and_marks_what_can_be_marked() {
+fn red_drops_early_and_marks_ecn_capable_packets() {
     let aqm = r#""aqm": {"name": "red", "tunables": {"ecn": 1, "weight_shift": 1}}"#;
     let json = format!(r#"{{"rate_bps": 1000000, "limit_pkts": 1000, {aqm}}}"#);
     let mut d = direction(&json, None);
@@ -108,7 +107,7 @@ fn random_loss_has_its_probability() {
 }
 
 #[test]
-fn duplicates_and_late_packets_are_drawn_by_the_simulators_link() {
+fn duplicates_and_late_packets_are_those_of_the_simulators_link() {
     let json = r#"{"rate_bps": 1000000000, "duplicate": 1.0, "reorder": 1.0,
         "reorder_delay_ns": 7000000}"#;
     let c = carried(offer(&mut direction(json, None), 0, 1500, 0, false));
@@ -128,7 +127,7 @@ fn rate_and_delay_follow_a_schedule() {
     let mut d = direction(r#"{"rate_bps": 1}"#, Some(vary));
     let c = carried(offer(&mut d, 0, 1500, 0, false));
     assert_eq!((c.depart_ns, c.due_ns), (MS, 31 * MS));
-    // ten times slower, and due no earlier than the packet before it
+    // ten times slower, and due no earlier than its predecessor
     let c = carried(offer(&mut d, 10 * MS, 1500, 0, false));
     assert_eq!((c.depart_ns, c.due_ns), (20 * MS, 31 * MS));
     let c = carried(offer(&mut d, 30 * MS, 1500, 0, false));
@@ -163,7 +162,7 @@ fn late_deliveries_are_counted() {
 }
 
 #[test]
-fn what_makes_no_sense_is_refused_in_one_line() {
+fn invalid_configurations_are_rejected_with_one_line() {
     let refused = |json: &str, vary| {
         let path = Path {
             link: link(json),
@@ -185,7 +184,7 @@ fn what_makes_no_sense_is_refused_in_one_line() {
 }
 
 #[test]
-fn packets_with_ip_options_are_dropped_where_the_link_says_so() {
+fn packets_with_ip_options_are_dropped_if_the_link_is_set_to() {
     for (json, dropped) in [
         (r#"{"rate_bps": 1000000}"#, false),
         (r#"{"rate_bps": 1000000, "drop_ip_options": true}"#, true),
@@ -197,13 +196,13 @@ fn packets_with_ip_options_are_dropped_where_the_link_says_so() {
     }
 }
 
-/// What comes of the turns until `now_ns`, however late one asks.
+/// Results of all turns until `now_ns`, however late the call is.
 fn turns(d: &mut Direction, now_ns: u64) -> Vec<(u32, Outcome)> {
     std::iter::from_fn(|| d.turn(now_ns)).collect()
 }
 
 #[test]
-fn codel_holds_packets_until_their_turn_which_has_its_own_time() {
+fn codel_holds_packets_until_their_turns_whose_times_do_not_depend_on_the_calls() {
     let aqm = r#""aqm": {"name": "codel"}"#;
     let json = format!(r#"{{"rate_bps": 12000000, "delay_ns": 50000000, {aqm}}}"#);
     let mut d = direction(&json, None);
@@ -222,7 +221,7 @@ fn codel_holds_packets_until_their_turn_which_has_its_own_time() {
     assert_eq!(carried(first).depart_ns, 10 + MS);
     assert_eq!(d.turn_ns(), Some(10 + MS));
     assert!(turns(&mut d, 9 + MS).is_empty());
-    // asked 5 ms late: both had their turns when the wire was free
+    // called 5 ms late: both had their turns when the wire was free
     let late = turns(&mut d, 8 * MS);
     let times: Vec<_> = late
         .iter()
@@ -240,7 +239,7 @@ fn codel_holds_packets_until_their_turn_which_has_its_own_time() {
 }
 
 #[test]
-fn codel_drops_or_marks_what_stands() {
+fn codel_drops_or_marks_a_standing_queue() {
     for (ecn, tunables) in [(0, r#"{"ecn": 1}"#), (2, r#"{"ecn": 1}"#), (2, "{}")] {
         let aqm = format!(r#""aqm": {{"name": "codel", "tunables": {tunables}}}"#);
         let mut d = direction(&format!(r#"{{"rate_bps": 12000000, {aqm}}}"#), None);
@@ -271,7 +270,7 @@ fn codel_drops_or_marks_what_stands() {
 }
 
 #[test]
-fn codel_takes_packets_at_the_opportunities_of_a_trace() {
+fn codel_dequeues_packets_at_the_opportunities_of_a_trace() {
     let file = TempFile::new("codel-trace", "3\n3\n10\n");
     let vary = VaryFile::Mahimahi {
         file: file.0.clone(),
@@ -291,7 +290,7 @@ fn codel_takes_packets_at_the_opportunities_of_a_trace() {
 }
 
 #[test]
-fn a_schedule_begins_anew_when_somebody_says() {
+fn a_schedule_can_be_restarted() {
     let file = TempFile::new(
         "begin.csv",
         "time_ns,rate_bps,delay_ns\n0,12000000,0\n5000000,1200000,0\n",
@@ -310,7 +309,7 @@ fn a_schedule_begins_anew_when_somebody_says() {
         }
         carried(offer(&mut d, now_ms * MS, 1500, 0, false)).depart_ns / MS
     };
-    // ten times slower after 5 ms; from 100 ms on it is fast again for 5 ms
+    // ten times slower after 5 ms; from 100 ms on it is fast again, for 5 ms
     assert_eq!([depart_ms(0, false), depart_ms(20, false)], [1, 30]);
     assert_eq!([depart_ms(100, true), depart_ms(120, false)], [101, 130]);
     let mut d = direction(r#"{"rate_bps": 1}"#, Some(trace));
@@ -318,6 +317,6 @@ fn a_schedule_begins_anew_when_somebody_says() {
     assert_eq!([due_ms(0), due_ms(0), due_ms(0)], [3, 3, 10]);
     d.begin_at(100 * MS);
     let mut due_ms = |now_ms: u64| carried(offer(&mut d, now_ms * MS, 1500, 0, false)).due_ns / MS;
-    // before its time 0 a trace is as at its beginning
+    // before time 0 a trace is as at its start
     assert_eq!([due_ms(50), due_ms(100), due_ms(100)], [103, 103, 110]);
 }

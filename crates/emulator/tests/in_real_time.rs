@@ -1,9 +1,9 @@
-//! The emulator in real time: how well it keeps time, how much it carries, and
-//! that it says so when it could not keep time. The bounds that are asserted are
-//! wide, for the machine may be busy; what was measured is printed.
+//! The emulator in real time: how well it keeps time, how much it carries, and that it reports when
+//! it could not keep time. The asserted bounds are wide, because the machine may be busy; the
+//! measured values are printed.
 //!
-//! It needs root, network namespaces, TUN devices, ip and iperf3. A measurement that fails is
-//! repeated if cores were away meanwhile (tests/machine.rs).
+//! It needs root, network namespaces, TUN devices, ip and iperf3. A failed measurement is repeated
+//! if cores were unavailable meanwhile (tests/machine.rs).
 
 mod common;
 #[path = "../../../tests/machine.rs"]
@@ -26,7 +26,7 @@ use headway_sim::scenario::LinkSpec;
 const LEFT: &str = "10.77.0.1";
 const RIGHT: &str = "10.78.0.1";
 
-/// Tests one after the other: two emulators at once would disturb each other.
+/// Runs tests one after the other, because two emulators at once would disturb each other.
 static ALONE: std::sync::Mutex<()> = std::sync::Mutex::new(());
 
 macro_rules! need {
@@ -39,7 +39,7 @@ macro_rules! need {
     };
 }
 
-/// The measurement, or the end of a test on a machine that is too busy for it.
+/// The result of a measurement; ends the test on a machine that is too busy.
 macro_rules! measured {
     ($($argument:expr),+ $(,)?) => {
         match machine::measured($($argument),+) {
@@ -49,7 +49,7 @@ macro_rules! measured {
     };
 }
 
-/// Not captured by the test harness, so that it is seen in any case.
+/// Prints past the test harness's capture, so that the line is always visible.
 fn say(line: &str) {
     let _ = writeln!(std::io::stderr(), "{line}");
 }
@@ -81,7 +81,7 @@ impl Pair {
         }
     }
 
-    /// Sends TCP from left to right for a while; returns the bytes received.
+    /// Sends TCP from left to right for a number of seconds; returns the bytes received.
     fn bulk(&self, seconds: u64) -> u64 {
         let (ready, bound) = std::sync::mpsc::channel();
         let receiver = self.right.spawn(move || {
@@ -165,7 +165,7 @@ fn departures_at_ten_megabits_are_punctual() {
 }
 
 #[test]
-fn the_log_tells_of_every_packet_and_agrees_with_the_counters() {
+fn the_log_has_every_packet_and_agrees_with_the_counters() {
     need!(missing());
     let file = std::env::temp_dir().join(format!("headway-live-{}.log", std::process::id()));
     let link = r#"{"rate_bps": 5000000, "delay_ns": 10000000, "limit_bytes": 15000}"#;
@@ -174,7 +174,7 @@ fn the_log_tells_of_every_packet_and_agrees_with_the_counters() {
         pair.bulk(2);
         pair.stop()
     };
-    // rows are lost that nobody takes in time to write them
+    // rows are lost if the writer thread gets no time to write them
     let summary = measured!("rows", run, |summary| summary.log_lost_rows == 0);
     let rows = read_log(&file).unwrap();
     std::fs::remove_file(&file).unwrap();
@@ -196,7 +196,7 @@ fn the_log_tells_of_every_packet_and_agrees_with_the_counters() {
         }
         let carried: Vec<_> = rows.iter().filter(|r| r.outcome == 0).collect();
         for pair in carried.windows(2) {
-            // the wire: each starts when it is there and the one before has left
+            // the wire: a packet starts when it has arrived and its predecessor has left
             let start_ns = pair[1].arrived_ns.max(pair[0].departed_ns);
             let transmit_ns = (u64::from(pair[1].ip_bytes) * 8_000_000_000).div_ceil(5_000_000);
             assert_eq!(pair[1].departed_ns, start_ns + transmit_ns);
@@ -206,7 +206,7 @@ fn the_log_tells_of_every_packet_and_agrees_with_the_counters() {
 }
 
 #[test]
-fn the_log_tells_when_a_queue_dropped_a_packet_at_its_head() {
+fn the_log_shows_when_a_queue_dropped_a_packet_at_its_head() {
     need!(missing());
     let file = std::env::temp_dir().join(format!("headway-codel-{}.log", std::process::id()));
     let link = r#"{"rate_bps": 5000000, "delay_ns": 10000000, "aqm": {"name": "codel"}}"#;
@@ -225,7 +225,7 @@ fn the_log_tells_when_a_queue_dropped_a_packet_at_its_head() {
 }
 
 #[test]
-fn what_a_host_answers_joins_its_link_when_the_question_was_due() {
+fn an_answer_of_a_host_joins_its_link_when_the_packet_it_answers_was_due() {
     need!(missing(), missing_program("ping"));
     let file = std::env::temp_dir().join(format!("headway-answers-{}.log", std::process::id()));
     let link = r#"{"rate_bps": 5000000, "delay_ns": 10000000}"#;
@@ -251,7 +251,7 @@ fn what_a_host_answers_joins_its_link_when_the_question_was_due() {
 }
 
 #[test]
-fn what_a_program_sends_as_its_connection_opens_joins_its_link_with_the_acks() {
+fn data_sent_when_a_connection_opens_joins_its_link_with_the_acks() {
     need!(missing());
     let file = std::env::temp_dir().join(format!("headway-opens-{}.log", std::process::id()));
     let run = || {
@@ -274,7 +274,7 @@ fn what_a_program_sends_as_its_connection_opens_joins_its_link_with_the_acks() {
         std::fs::remove_file(&file).unwrap();
         rows
     };
-    // SYN, ACK, data; after the SYN-ACK each has left the host's link when the one before has
+    // SYN, ACK, data; after the SYN-ACK each has left the host's link when its predecessor has
     let of = |rows: &[Row], link: u8| -> Vec<Row> {
         rows.iter().filter(|r| r.link == link).cloned().collect()
     };
@@ -291,13 +291,13 @@ fn what_a_program_sends_as_its_connection_opens_joins_its_link_with_the_acks() {
         .iter()
         .map(|r| (r.ip_bytes, r.arrived_ns))
         .collect();
-    // the second and third packet of 1500 bytes are read faster than the host's link carries them
+    // the second and third packet of 1500 bytes are read faster than the host's link sends them
     assert_eq!(arrived[3].0, 1500);
     assert!(arrived[3].1 - arrived[2].1 >= 12_000, "{arrived:?}");
 }
 
 #[test]
-fn packets_to_nobody_are_counted() {
+fn packets_to_unknown_addresses_are_counted() {
     need!(missing());
     let run = || {
         let pair = Pair::new(r#"{"rate_bps": 5000000}"#, |_| {});
@@ -311,12 +311,12 @@ fn packets_to_nobody_are_counted() {
         thread::sleep(Duration::from_millis(200));
         pair.stop()
     };
-    // the emulator is to take them before it is told to stop
+    // the emulator must read them before it is stopped
     let summary = measured!("packets", run, |summary| summary.unroutable_pkts == 5);
     assert_eq!(summary.directions[0].arrived_pkts, 0);
 }
 
-/// What iperf3 received in bit/s over 1 Gbit/s and 200 ms.
+/// The rate in bit/s that iperf3 received over 1 Gbit/s and 200 ms.
 fn received_bps() -> f64 {
     let link = r#"{"rate_bps": 1000000000, "delay_ns": 100000000, "limit_bytes": 25000000}"#;
     let pair = Pair::new(link, |_| {});
@@ -330,7 +330,7 @@ fn received_bps() -> f64 {
         let tables = ["tcp", "tcp6"].map(|name| format!("/proc/thread-self/net/{name}"));
         let text = || tables.iter().map(|t| std::fs::read_to_string(t).unwrap());
         while !text().any(|text| text.lines().any(is_its)) {
-            assert!(Instant::now() < end, "iperf3 does not begin");
+            assert!(Instant::now() < end, "iperf3 does not start");
             thread::sleep(Duration::from_millis(10));
         }
     });
@@ -356,12 +356,12 @@ fn received_bps() -> f64 {
 }
 
 #[test]
-fn a_gigabit_over_200_ms_is_carried() {
+fn a_gigabit_per_second_over_200_ms_is_carried() {
     need!(missing(), missing_program("iperf3"));
     measured!("1 Gbit/s", received_bps, |bps| *bps > 300e6);
 }
 
-/// This thread's priority, and that of those it starts from now on.
+/// Raises the priority of this thread and of those it starts from now on.
 fn first_of_all() {
     // SAFETY: plain numbers.
     unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, -20) };
@@ -370,8 +370,8 @@ fn first_of_all() {
 #[test]
 fn lateness_is_reported_when_the_machine_is_overloaded() {
     need!(missing());
-    // more busy threads than cores, of the emulator's own priority, which the transfer's threads
-    // inherit: they are to be slow, not to stand still
+    // more busy threads than cores, with the emulator's priority; the transfer's threads inherit
+    // it, so they become slow but do not stall
     let cores = thread::available_parallelism().unwrap().get();
     let busy = Arc::new(AtomicBool::new(true));
     let hogs: Vec<_> = (0..6 * cores)

@@ -1,19 +1,19 @@
-//! How algorithms are written: "cubic", "cubic+hystart", "htcp:adaptive_backoff=off",
-//! "red:ecn=on", "kernel:bbr" for what the running kernel brings itself, and "./mine.c" for a
-//! file of one's own.
+//! How algorithms are written: "cubic", "cubic+hystart", "htcp:adaptive_backoff=off", "red:ecn=on",
+//! "kernel:bbr" for a control that the running kernel provides, and "./mine.c" for a user's own
+//! file.
 
 use std::borrow::Cow;
 
 use crate::text::{quoted, unknown, Refused};
 
-/// Before the name of a control that the running kernel brings itself.
+/// Prefix of a control that the running kernel provides.
 pub const KERNEL_OWN: &str = "kernel:";
 const KERNEL_NAME_CHARS: usize = 15;
-/// Behind the path of a file, what it held: so many hexadecimal digits of a hash of it.
+/// Number of hexadecimal digits of the content hash that may follow a file's path.
 pub const CONTENT_DIGITS: usize = 16;
 
-/// The path of a file of one's own, and the content that it had when it was recorded, from
-/// "./mine.c" or "./mine.c@0123456789abcdef"; None: a name.
+/// The path and the recorded content hash of a user's own file, from "./mine.c" or
+/// "./mine.c@0123456789abcdef"; None: it is a name.
 #[must_use]
 pub fn file_of(name: &str) -> Option<(&str, Option<&str>)> {
     let is_content =
@@ -25,7 +25,7 @@ pub fn file_of(name: &str) -> Option<(&str, Option<&str>)> {
     path.ends_with(".c").then_some((path, content))
 }
 
-/// A name as labels have it: of a file, neither folder nor content.
+/// The name for labels. For a file it has neither folder nor content hash.
 #[must_use]
 pub fn plain(name: &str) -> &str {
     file_of(name).map_or(name, |(path, _)| {
@@ -34,16 +34,16 @@ pub fn plain(name: &str) -> &str {
     })
 }
 
-/// A tunable as its algorithm declares it: a whole number from `min` to `max`.
+/// A tunable that an algorithm declares: a whole number from `min` to `max`.
 #[derive(Clone, Debug)]
 pub struct Tunable {
     /// Its name.
     pub name: String,
-    /// "bool" is a switch, "a|b|c" names the values from 0 on.
+    /// The unit. "bool" is a switch; "a|b|c" names the values from 0 on.
     pub unit: String,
-    /// Least value.
+    /// Smallest value.
     pub min: u32,
-    /// Greatest value.
+    /// Largest value.
     pub max: u32,
 }
 
@@ -52,7 +52,7 @@ impl Tunable {
         self.unit == "bool"
     }
 
-    /// The number of a choice's name. A unit without bars is no name, also where it is "1".
+    /// The number of a choice, given its name. A unit without bars has no choices.
     fn choice(&self, written: &str) -> Option<usize> {
         if !self.unit.contains('|') {
             return None;
@@ -60,7 +60,7 @@ impl Tunable {
         self.unit.split('|').position(|name| name == written)
     }
 
-    /// What may be written.
+    /// The allowed values, as text.
     #[must_use]
     pub fn allowed(&self) -> String {
         if self.is_switch() {
@@ -74,10 +74,10 @@ impl Tunable {
         }
     }
 
-    /// The value of what is written: a number, on or off, or a choice's name.
+    /// Parses a value: a number, on or off, or a choice's name.
     ///
     /// # Errors
-    /// One line for anything else, and for what is out of range.
+    /// One line for any other text, and for a value out of range.
     pub fn check(&self, written: &str) -> Result<u32, Refused> {
         let value = if self.is_switch() && switch(written).is_some() {
             switch(written).map(u32::from)
@@ -98,7 +98,7 @@ impl Tunable {
     }
 }
 
-/// What a switch says: on or off, true or false, yes or no, in any case; None: none of them.
+/// Parses a switch: on or off, true or false, yes or no, in any case; None: none of them.
 #[must_use]
 pub fn switch(written: &str) -> Option<bool> {
     match written.to_ascii_lowercase().as_str() {
@@ -108,56 +108,56 @@ pub fn switch(written: &str) -> Option<bool> {
     }
 }
 
-/// An algorithm that may be named.
+/// An algorithm that text can name.
 #[derive(Clone, Debug)]
 pub struct Algorithm {
     /// Its name.
     pub name: String,
-    /// A control's own startup; None where it owns its start.
+    /// A control's default startup; None if it has its own start.
     pub startup: Option<String>,
     /// Its tunables.
     pub tunables: Vec<Tunable>,
 }
 
-/// What a file of one's own holds, by the kind that is asked for and its name.
+/// Reads a user's own file: returns its algorithm, given the requested kind and the file.
 pub type Bring = fn(kind: &str, file: &str) -> Result<Algorithm, Refused>;
 
-/// All that may be named: who calls this crate knows what was built.
+/// All names that text can use. The caller passes them, because it knows what was built.
 #[derive(Clone, Debug, Default)]
 pub struct Known {
-    /// How flows go on.
+    /// Congestion controls.
     pub controls: Vec<Algorithm>,
-    /// How flows start.
+    /// Startups.
     pub startups: Vec<Algorithm>,
-    /// What queues do.
+    /// Queue disciplines.
     pub queues: Vec<Algorithm>,
-    /// What routers do beside queueing.
+    /// Router algorithms.
     pub routers: Vec<Algorithm>,
-    /// Profiles of the TCP endpoint.
+    /// Names of stack profiles.
     pub stacks: Vec<String>,
-    /// How files are read; None: not at all.
+    /// How files are read; None: files are not allowed.
     pub bring: Option<Bring>,
 }
 
-/// An algorithm's name, and what of its tunables is not the default.
+/// An algorithm's name and its tunables that differ from their defaults.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Named {
     /// The name.
     pub name: String,
-    /// A control's startup, if one is named.
+    /// A control's startup, if it is set.
     pub startup: Option<String>,
-    /// Tunables by name, as written.
+    /// Values of tunables by name.
     pub tunables: Vec<(String, u32)>,
 }
 
-/// Options as they are written: names and values.
+/// Options as text: names and values.
 pub type Options<'a> = Vec<(&'a str, &'a str)>;
 
-/// What colons separate: a name, and options as "sack=off". A kernel's own control has a colon
-/// in its name.
+/// Splits text at colons into a name and options such as "sack=off". A control of the kernel
+/// has a colon in its name.
 ///
 /// # Errors
-/// One line for what is no option, or is given twice.
+/// One line for text that is no option, or for an option given twice.
 pub fn split_options(text: &str) -> Result<(&str, Options<'_>), Refused> {
     let own = if text.starts_with(KERNEL_OWN) {
         KERNEL_OWN.len()
@@ -172,10 +172,10 @@ pub fn split_options(text: &str) -> Result<(&str, Options<'_>), Refused> {
     Ok((&text[..end], options))
 }
 
-/// Options by name, from parts such as "sack=off".
+/// Parses options from parts such as "sack=off".
 ///
 /// # Errors
-/// One line for what is no option, or is given twice.
+/// One line for text that is no option, or for an option given twice.
 pub fn options<'a>(parts: impl IntoIterator<Item = &'a str>) -> Result<Options<'a>, Refused> {
     let mut options = Options::new();
     for part in parts {
@@ -195,7 +195,7 @@ pub fn options<'a>(parts: impl IntoIterator<Item = &'a str>) -> Result<Options<'
 }
 
 impl Known {
-    /// The algorithm called `name`.
+    /// Finds the algorithm with this name.
     fn find<'a>(
         &self,
         all: &'a [Algorithm],
@@ -212,36 +212,36 @@ impl Known {
         })
     }
 
-    /// What a queue does: "drop-tail", "red:ecn=on:max_th_pkts=50".
+    /// Parses a queue discipline: "drop-tail", "red:ecn=on:max_th_pkts=50".
     ///
     /// # Errors
-    /// One line for what is not known or out of range.
+    /// One line for an unknown name or a value out of range.
     pub fn queue(&self, text: &str) -> Result<Named, Refused> {
         let (name, options) = split_options(text)?;
         self.queue_of(name, &options)
     }
 
-    /// The same of a name and its options.
+    /// Like [`Known::queue`], given a name and its options.
     ///
     /// # Errors
-    /// One line for what is not known or out of range.
+    /// One line for an unknown name or a value out of range.
     pub fn queue_of(&self, name: &str, options: &[(&str, &str)]) -> Result<Named, Refused> {
         alone(self.find(&self.queues, name, "queue discipline")?, options)
     }
 
-    /// What a router does, by its name and options.
+    /// Checks a router algorithm, given its name and options.
     ///
     /// # Errors
-    /// One line for what is not known or out of range.
+    /// One line for an unknown name or a value out of range.
     pub fn router(&self, name: &str, options: &[(&str, &str)]) -> Result<Named, Refused> {
         alone(self.find(&self.routers, name, "router")?, options)
     }
 
-    /// How a flow goes on and starts, and both their tunables: a name as "cubic+hystart", and
-    /// options that are all tunables.
+    /// Checks a control, its startup and the tunables of both. The name may be "cubic+hystart"; all
+    /// options must be tunables.
     ///
     /// # Errors
-    /// One line for what is not known or out of range.
+    /// One line for an unknown name or a value out of range.
     pub fn control(&self, name: &str, options: &[(&str, &str)]) -> Result<Named, Refused> {
         let (name, startup) = halves(name);
         if let Some(own) = name.strip_prefix(KERNEL_OWN) {
@@ -253,7 +253,7 @@ impl Known {
             });
         }
         let owners = self.owners(name, startup)?;
-        // a file's name has its content from here on
+        // from here on, a file's name includes its content hash
         let named = |at: usize| owners[at].name.clone();
         Ok(Named {
             name: named(0),
@@ -262,7 +262,7 @@ impl Known {
         })
     }
 
-    /// The control of that name and the startup that goes with it.
+    /// Finds the control and its startup.
     fn owners(
         &self,
         name: &str,
@@ -282,8 +282,8 @@ impl Known {
         Ok(vec![control, started])
     }
 
-    /// The first of `options` that is a tunable of neither the control nor the startup of that
-    /// name is refused, with `others` named beside the tunables.
+    /// Rejects the first of `options` that is a tunable of neither the control nor its startup. The
+    /// message suggests `others` in addition to the tunables.
     pub(crate) fn only_tunables(
         &self,
         name: &str,
@@ -305,7 +305,7 @@ impl Known {
     }
 }
 
-/// "cubic+hystart" in its two parts.
+/// Splits "cubic+hystart" into its two parts.
 fn halves(name: &str) -> (&str, Option<&str>) {
     match name.split_once('+') {
         Some((control, startup)) => (control, Some(startup)),
@@ -313,10 +313,10 @@ fn halves(name: &str) -> (&str, Option<&str>) {
     }
 }
 
-/// The name of a control that the running kernel brings itself.
+/// Checks the name of a control that the running kernel provides.
 ///
 /// # Errors
-/// One line for what is none, or comes with a startup or tunables.
+/// One line for an invalid name, or for a startup or tunables.
 pub fn check_kernel_own(name: &str, own: &str, has_more: bool) -> Result<(), Refused> {
     let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-');
     if !(1..=KERNEL_NAME_CHARS).contains(&own.len()) || !own.chars().all(fits) {
@@ -333,7 +333,7 @@ pub fn check_kernel_own(name: &str, own: &str, has_more: bool) -> Result<(), Ref
     Ok(())
 }
 
-/// An algorithm that nothing joins.
+/// An algorithm that is not combined with another one.
 fn alone(owner: Cow<'_, Algorithm>, options: &[(&str, &str)]) -> Result<Named, Refused> {
     Ok(Named {
         name: owner.name.clone(),
@@ -342,7 +342,7 @@ fn alone(owner: Cow<'_, Algorithm>, options: &[(&str, &str)]) -> Result<Named, R
     })
 }
 
-/// Values by tunable name.
+/// Parses and checks the values of tunables.
 fn checked(
     owners: &[Cow<'_, Algorithm>],
     values: &[(&str, &str)],

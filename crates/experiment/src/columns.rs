@@ -1,17 +1,17 @@
-//! Files of whole numbers: comma-separated columns that the first line names, in any order. Lines
-//! that begin with # say what they like. A file of any length is read line by line.
+//! Files of whole numbers in comma-separated columns. The first line names the columns, in any
+//! order. Lines that begin with # are comments. Files of any length are read line by line.
 
 use std::fmt::Display;
 use std::io::BufRead;
 
 use crate::text::{quoted, shorten, Refused};
 
-/// What may stand in a column.
+/// Allowed values of a column.
 pub(crate) struct Column {
     pub name: &'static str,
     /// The largest number.
     pub most: u64,
-    /// What is said of one that has to be there and is not; None: it may be empty, or missing.
+    /// Message if the value is missing; None: it may be empty, or the column may be missing.
     pub needed: Option<&'static str>,
 }
 
@@ -24,7 +24,7 @@ pub(crate) const fn column(name: &'static str, most: u64) -> Column {
     }
 }
 
-/// A column of bytes that has to be there.
+/// A required column of byte counts.
 pub(crate) const fn bytes(name: &'static str) -> Column {
     Column {
         name,
@@ -33,7 +33,7 @@ pub(crate) const fn bytes(name: &'static str) -> Column {
     }
 }
 
-/// Where a value stands.
+/// Position of a value in the file.
 pub(crate) struct Place<'a> {
     pub line: usize,
     pub column: &'a str,
@@ -48,13 +48,13 @@ impl Place<'_> {
     }
 }
 
-/// Reads a file: `row` is handed each line's number and values, in the order of `columns`.
+/// Reads a file. `row` gets each line's number and its values, in the order of `columns`.
 pub(crate) fn read<const N: usize>(
     text: impl BufRead,
     columns: &[Column; N],
     mut row: impl FnMut(usize, [Option<u64>; N]) -> Result<(), Refused>,
 ) -> Result<(), Refused> {
-    // Which column is at each place of a line; empty before the first line.
+    // The column at each position of a line; empty before the first line.
     let mut order = Vec::new();
     for (number, line) in (1..).zip(text.lines()) {
         let line = line.map_err(|error| Refused::new(format!("line {number}: {error}")))?;
@@ -78,7 +78,7 @@ fn named(number: usize, line: &str, columns: &[Column]) -> Result<Vec<usize>, Re
             let said = quoted(&shorten(name));
             let names: Vec<_> = columns.iter().map(|column| column.name).collect();
             return Err(Refused::new(format!(
-                "line {number}: {said} is no column; allowed: {}",
+                "line {number}: unknown column {said}; allowed: {}",
                 names.join(", ")
             )));
         };
@@ -111,7 +111,7 @@ fn values<const N: usize>(
         let column = columns[at].name;
         let place = Place { line, column };
         let Some(text) = fields.next() else {
-            return Err(place.refuse("nothing", "as many values as columns"));
+            return Err(place.refuse("nothing", "one value per column is needed"));
         };
         values[at] = value(text.trim(), &columns[at], &place)?;
     }
@@ -120,14 +120,14 @@ fn values<const N: usize>(
             let said = quoted(&shorten(more));
             let columns = order.len();
             Err(Refused::new(format!(
-                "line {line}: {said} is one value too many; {columns} columns are named"
+                "line {line}: {said} is one value too many; the first line names {columns} columns"
             )))
         }
         None => Ok(values),
     }
 }
 
-/// A value of a line; None where there is nothing.
+/// Parses a value of a line; None if it is empty.
 fn value(text: &str, column: &Column, place: &Place) -> Result<Option<u64>, Refused> {
     if text.is_empty() {
         return match column.needed {

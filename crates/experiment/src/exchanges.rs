@@ -1,6 +1,5 @@
-//! Requests and responses as a file: one line per exchange, as comma-separated values.
-//!
-//! `docs/exchanges.md` has what the columns mean.
+//! Files of requests and responses: one line of comma-separated values per exchange.
+//! `docs/exchanges.md` describes the columns.
 
 use std::io::BufRead;
 
@@ -8,12 +7,13 @@ use crate::columns::{self, bytes, column, Column, Place};
 use crate::limits::{MAX_BYTES, MAX_TIME_NS};
 use crate::text::Refused;
 
-/// After no other exchange.
+/// Waits for no other exchange.
 pub const NONE: u32 = u32::MAX;
-/// Exchanges of one file.
+/// Largest number of exchanges in a file.
 pub const MAX_EXCHANGES: usize = 100_000_000;
 
-/// Connections of one file between two live programs: as many as there are ports of one end.
+/// Largest number of connections of a file between two live programs: the number of ports of one
+/// end.
 pub const MAX_CONNECTIONS_LIVE: usize = 32_768;
 
 /// The columns of a file.
@@ -28,25 +28,25 @@ const COLUMNS: [Column; 8] = [
     column("after", MAX_EXCHANGES as u64),
 ];
 
-/// What two hosts exchange: connections, and on each exchanges in turn.
+/// The exchanges between two hosts: connections, each with exchanges in sequence.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Exchanges {
-    /// Of each connection: when it may open at the earliest, from the start of all.
+    /// Per connection: earliest start, counted from the start of the whole.
     pub start_ns: Vec<u64>,
-    /// Of each connection: its exchanges, at least one.
+    /// Per connection: number of exchanges, at least one.
     pub exchanges: Vec<u32>,
-    /// Of each exchange, connection after connection, as all that follow.
+    /// Per exchange, connection after connection, like all columns below.
     pub request_bytes: Vec<u64>,
-    /// How much is answered.
+    /// Size of the response.
     pub response_bytes: Vec<u64>,
-    /// From the request's end to the response. Empty: at once.
+    /// Time from the end of the request to the response. Empty: none.
     pub serve_ns: Vec<u64>,
-    /// From the response's end until what comes after may begin.
+    /// Time from the end of the response until the next exchange may begin.
     pub think_ns: Vec<u64>,
-    /// Time for the response; 0: none of its own. Empty: none has.
+    /// Time within which the response should arrive; 0: no deadline. Empty: no exchange has one.
     pub deadline_ns: Vec<u64>,
-    /// Which exchange it comes after, besides the one before on its connection; [`NONE`]:
-    /// no other. Empty: none does.
+    /// The exchange for which it waits, in addition to the one before on its connection; [`NONE`]:
+    /// no other. Empty: none waits for another.
     pub after: Vec<u32>,
 }
 
@@ -54,7 +54,7 @@ impl Exchanges {
     /// Reads a file.
     ///
     /// # Errors
-    /// One line that names the line and the column of what is wrong.
+    /// One line that names the line and the column of the error.
     pub fn read(text: impl BufRead) -> Result<Exchanges, Refused> {
         let mut reading = Reading::default();
         columns::read(text, &COLUMNS, |line, values| {
@@ -63,22 +63,22 @@ impl Exchanges {
         reading.finish()
     }
 
-    /// How many there are.
+    /// Number of exchanges.
     #[must_use]
     pub fn len(&self) -> usize {
         self.request_bytes.len()
     }
 
-    /// There is none.
+    /// Whether there are no exchanges.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.request_bytes.is_empty()
     }
 
-    /// Whether two programs can play them that tell each other nothing but the bytes.
+    /// Checks whether two programs can run the exchanges that communicate only by these bytes.
     ///
     /// # Errors
-    /// More connections than ports; a server that would have to know when another connection's
+    /// More connections than ports; or a server that would have to know when another connection's
     /// exchange is over at the client.
     pub fn playable_live(&self) -> Result<(), Refused> {
         let connections = self.exchanges.len();
@@ -95,15 +95,15 @@ impl Exchanges {
         });
         match unasked {
             Some(at) => Err(Refused::new(format!(
-                "exchange {at}, after: {} is not allowed where request_bytes is 0, but in a \
-                 connection's first; the server is not told when it is over",
+                "exchange {at}, after: {} is not allowed; with request_bytes 0 only the first \
+                 exchange of a connection can wait, because the server does not know when to send",
                 self.after[at]
             ))),
             None => Ok(()),
         }
     }
 
-    /// The first exchange of each connection, and the number of all.
+    /// The first exchange of each connection, and the total number.
     #[must_use]
     pub fn firsts(&self) -> Vec<u32> {
         let ends = self.exchanges.iter().scan(0, |end, &n| {
@@ -114,8 +114,9 @@ impl Exchanges {
     }
 }
 
-/// An exchange with an `after` that never begins, since it comes after itself by others: each
-/// waits for the one before on its connection, of which `exchanges` has the numbers, too.
+/// Finds an exchange with an `after` that never begins, because it waits for itself through others.
+/// Each exchange also waits for the one before on its connection; `exchanges` has the number of
+/// exchanges per connection.
 #[must_use]
 pub fn never_begins(exchanges: &[u32], after: &[u32]) -> Option<usize> {
     let total = after.len();
@@ -130,7 +131,7 @@ pub fn never_begins(exchanges: &[u32], after: &[u32]) -> Option<usize> {
         }
         first = end;
     }
-    // Exchanges by what they come after, as a chain through `next_of`.
+    // Exchanges that wait for the same one, as a list through `next_of`.
     let mut first_of = vec![NONE; total];
     let mut next_of = vec![NONE; total];
     for (at, &of) in after.iter().enumerate().filter(|(_, &of)| of != NONE) {
@@ -156,11 +157,11 @@ pub fn never_begins(exchanges: &[u32], after: &[u32]) -> Option<usize> {
     (0..total).find(|&at| waits_for[at] > 0 && after[at] != NONE)
 }
 
-/// A file that is being read.
+/// State while a file is read.
 #[derive(Default)]
 struct Reading {
     read: Exchanges,
-    /// Name of the connection of the last line.
+    /// Number of the last line's connection.
     connection: Option<u64>,
     known: std::collections::HashSet<u64>,
     lines: Vec<u32>,
@@ -179,14 +180,14 @@ impl Reading {
         }
         let connection = connection.unwrap_or(0);
         if self.connection == Some(connection) {
-            *read.exchanges.last_mut().expect("there is one") += 1;
+            *read.exchanges.last_mut().expect("a connection") += 1;
             if start.is_some() {
                 let allowed = "only in a connection's first line";
                 return Err(place("start_ns").refuse(start.unwrap_or(0), allowed));
             }
         } else {
             if !self.known.insert(connection) {
-                let allowed = "the lines of a connection stand together";
+                let allowed = "the lines of a connection must be adjacent";
                 return Err(place("connection").refuse(connection, allowed));
             }
             self.connection = Some(connection);
@@ -214,7 +215,8 @@ impl Reading {
         read.serve_ns.push(serve.unwrap_or(0));
         read.think_ns.push(think.unwrap_or(0));
         read.deadline_ns.push(deadline.unwrap_or(0));
-        // What does not fit is refused at the end, when it is known how many there are.
+        // Numbers that are too large are rejected at the end, when the number of exchanges is
+        // known.
         let of = after.map_or(NONE, |of| u32::try_from(of).unwrap_or(NONE - 1));
         read.after.push(of);
         if of != NONE {
@@ -244,7 +246,7 @@ impl Reading {
         }
         if let Some(at) = never_begins(&read.exchanges, &read.after) {
             let line = line_of(at);
-            let allowed = "it would come after itself";
+            let allowed = "it would wait for itself";
             return Err(Place { line, column }.refuse(read.after[at], allowed));
         }
         if read.after.iter().all(|&of| of == NONE) {

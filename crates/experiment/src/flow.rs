@@ -11,7 +11,7 @@ use crate::quantity::{
 };
 use crate::text::{quoted, shorten, unknown, Refused};
 
-/// What kind of value an option of a flow has.
+/// Types of option values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Bits per second, more than 0.
@@ -24,9 +24,9 @@ pub enum Kind {
     Size(u64, u64),
     /// On or off.
     Switch,
-    /// A whole number, from this on.
+    /// A whole number, at least this.
     Whole(u64),
-    /// Any text that can be printed.
+    /// Any printable text.
     Name,
     /// A profile of the TCP endpoint.
     Stack,
@@ -34,7 +34,7 @@ pub enum Kind {
     Word(&'static [&'static str]),
 }
 
-/// What the ends of a connection do about ECN: both the same, or the opener and the responder.
+/// ECN of a connection's ends: of both, or of the opener and the responder.
 const ECN: &[&str] = &[
     "off",
     "on",
@@ -52,8 +52,8 @@ const HTTP: &[&str] = &["1.0", "1.1", "1.1-pipelined", "2"];
 
 const SIZE: Kind = Kind::Size(1, MAX_BYTES);
 
-/// All that the text of a flow may say beside its algorithms' tunables: a new option is one more
-/// line here, and a field of that name in Python's Flow.
+/// All options of a flow's text in addition to its algorithms' tunables. A new option needs a line
+/// here and a field with that name in Python's Flow.
 pub const FLOW_OPTIONS: &[(&str, Kind)] = &[
     ("name", Kind::Name),
     ("sack", Kind::Switch),
@@ -94,7 +94,7 @@ pub const FLOW_OPTIONS: &[(&str, Kind)] = &[
     ("connections", Kind::Whole(1)),
 ];
 
-/// Of them, those of an application over TCP.
+/// Those that only applications over TCP have.
 const OF_TCP: [&str; 7] = [
     "size",
     "exchanges",
@@ -108,7 +108,7 @@ const OF_TCP: [&str; 7] = [
 /// An option's value, in SI units.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Value {
-    /// Bits per second, nanoseconds, bytes, or just a number.
+    /// Bits per second, nanoseconds, bytes, or a plain number.
     Number(u64),
     /// On or off.
     Switch(bool),
@@ -116,24 +116,24 @@ pub enum Value {
     Text(String),
 }
 
-/// Flows that are all alike.
+/// Identical flows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Flows {
-    /// How many.
+    /// Number of flows.
     pub count: usize,
-    /// None: a call of VoIP.
+    /// Congestion control; None: a VoIP call.
     pub control: Option<Named>,
-    /// Options that are not left out, as they are written.
+    /// The given options, as text.
     pub options: Vec<(String, String)>,
-    /// Where it stands in the text.
+    /// The part of the text that describes them.
     pub part: String,
 }
 
 impl Kind {
-    /// The value of what is written for an option of this kind.
+    /// Parses and checks a value of this kind.
     ///
     /// # Errors
-    /// One line: the value and what is allowed.
+    /// One line with the value and what is allowed.
     pub fn check(self, written: &str, known: &Known) -> Result<Value, Refused> {
         let no = |shown: String, allowed: String| {
             Err(Refused::new(format!("{shown} is not allowed; {allowed}")))
@@ -211,13 +211,13 @@ fn option_names() -> Vec<&'static str> {
     FLOW_OPTIONS.iter().map(|(name, _)| *name).collect()
 }
 
-/// Flows from compact text: COUNTxNAME[+STARTUP][:OPTION=VALUE]..., separated by commas.
+/// Parses flows from compact text: `COUNTxNAME[+STARTUP][:OPTION=VALUE]...`, separated by commas.
 ///
 /// NAME is a control, or "voip". An option is one of [`FLOW_OPTIONS`] or a tunable of the control
-/// or startup. Options are as they are written: [`values`] has what they mean.
+/// or startup. Options are returned as text: [`values`] parses them.
 ///
 /// # Errors
-/// One line that names the part that is wrong.
+/// One line that names the part with the error.
 pub fn parse_flows(text: &str, known: &Known) -> Result<Vec<Flows>, Refused> {
     let mut flows: Vec<Flows> = Vec::new();
     let mut all = 0;
@@ -248,7 +248,7 @@ pub fn parse_flows(text: &str, known: &Known) -> Result<Vec<Flows>, Refused> {
     Ok(flows)
 }
 
-/// How often, and what. More digits than a number of flows may have are too many flows.
+/// Splits a count from the rest. A count with too many digits is returned as too many flows.
 fn counted(part: &str) -> (usize, &str) {
     match part.split_once('x') {
         Some((count, rest)) if !count.is_empty() && count.bytes().all(|b| b.is_ascii_digit()) => {
@@ -262,10 +262,10 @@ fn counted(part: &str) -> (usize, &str) {
 
 type Split = (Option<Named>, Vec<(String, String)>);
 
-/// One flow, without its count.
+/// Parses a flow without its count.
 ///
 /// # Errors
-/// One line for what is not known.
+/// One line for an unknown name.
 pub fn parse_flow(text: &str, known: &Known) -> Result<Split, Refused> {
     let (name, written) = split_options(text)?;
     let is_option = |name: &str| FLOW_OPTIONS.iter().any(|(option, _)| *option == name);
@@ -294,10 +294,10 @@ pub fn parse_flow(text: &str, known: &Known) -> Result<Split, Refused> {
     Ok((control, options.into_iter().map(owned).collect()))
 }
 
-/// What the options of a flow mean, by name.
+/// Parses and checks the options of a flow.
 ///
 /// # Errors
-/// One line: the option, its value, what is allowed.
+/// One line with the option, its value, and what is allowed.
 pub fn values(flow: &Flows, known: &Known) -> Result<Vec<(String, Value)>, Refused> {
     flow.options
         .iter()

@@ -1,17 +1,21 @@
-//! One description of an experiment, for everybody who reads one: the Python package (whose
-//! typed models are its face), `headwayctl`, the emulator, and what runs in a browser.
+//! The description of an experiment, shared by all its readers: the Python package, whose typed
+//! models have the same fields, `headwayctl`, the emulator, and code that runs in a browser.
 //!
-//! Here stand, once: what units quantities have ([`quantity`]), what a bandwidth-delay product is
-//! ([`queue`]), how algorithms and flows are written ([`algorithm`], [`flow`]), what may be asked
-//! for ([`limits`]), when flows start that name no time ([`start`]), how a path's numbers
-//! become those of its two links ([`path`]), how requests and responses ([`exchanges`]) and Web
-//! pages ([`pages`]) stand in a file, which of them wait for which ([`order`]), and how a whole experiment becomes
-//! the engine's scenario ([`lower`]). Numbers come out in SI units: bits per second, nanoseconds,
-//! bytes. What is wrong is one line that names what was written and what is allowed.
+//! This crate is the only place that defines
+//! - the units of quantities ([`quantity`]) and the bandwidth-delay product ([`queue`]),
+//! - how algorithms and flows are written ([`algorithm`], [`flow`]),
+//! - the limits of values ([`limits`]),
+//! - the start times of flows without one ([`start`]),
+//! - how a path's numbers are split between its two links ([`path`]),
+//! - the files of requests and responses ([`exchanges`]) and of Web pages ([`pages`]), and which of
+//!   them wait for which ([`order`]),
+//! - how a whole experiment becomes the engine's scenario ([`lower`]).
 //!
-//! The crate reads no file and no clock, opens nothing and starts no thread: it compiles wherever
-//! `core` and `alloc` do, WebAssembly included. It knows no algorithm either: who calls it
-//! brings what there is ([`algorithm::Known`]).
+//! Results are in SI units: bits per second, nanoseconds, bytes. An error is one line that names
+//! what was written and what is allowed.
+//!
+//! The crate opens no file, reads no clock and starts no thread, so it also compiles for
+//! WebAssembly. It contains no list of algorithms: the caller passes one ([`algorithm::Known`]).
 #![warn(missing_docs)]
 
 pub mod algorithm;

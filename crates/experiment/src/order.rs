@@ -1,24 +1,24 @@
-//! Which exchanges may begin: those that come after others wait for them. Both backends ask
-//! here while they play a file of exchanges.
+//! Determines which exchanges may begin: some wait for others. Both backends use it while they run
+//! a file of exchanges.
 
 use crate::exchanges::NONE;
 
-/// Exchanges of a file that are over, and those that wait for them.
+/// The exchanges of a file that are over, and those that wait.
 #[derive(Clone, Debug, Default)]
 pub struct Order {
-    /// Of each exchange: the one it comes after; [`NONE`]: only the one before on its
-    /// connection. Empty: none comes after another.
+    /// Per exchange: the one for which it waits; [`NONE`]: only the one before on its connection.
+    /// Empty: none waits for another.
     after: Vec<u32>,
-    /// Exchanges that are over, their think times included.
+    /// Per exchange: whether it is over, including its think time.
     over: Vec<bool>,
-    /// Where each exchange's part of `waiting` begins; one more at the end.
+    /// Start of each exchange's part of `waiting`; one more entry at the end.
     first_waiting: Vec<u32>,
-    /// Exchanges by what they come after.
+    /// Waiting exchanges, grouped by the one for which they wait.
     waiting: Vec<u32>,
 }
 
 impl Order {
-    /// Of so many exchanges; `after` has one entry for each, or none at all.
+    /// Creates the order for this number of exchanges; `after` has one entry each, or none.
     #[must_use]
     pub fn new(after: &[u32], exchanges: usize) -> Order {
         if after.is_empty() {
@@ -45,14 +45,15 @@ impl Order {
         }
     }
 
-    /// Whether an exchange has to wait for another than the one before.
+    /// Whether an exchange still waits for another one than the one before on its connection.
     #[must_use]
     pub fn blocks(&self, exchange: u32) -> bool {
         let after = self.after.get(exchange as usize).copied();
         after.is_some_and(|of| of != NONE && !self.over[of as usize])
     }
 
-    /// An exchange is over; returns how many come after it: [`Order::waiting`] has them.
+    /// Notes that an exchange is over; returns the number of those that wait for it.
+    /// [`Order::waiting`] lists them.
     pub fn is_over(&mut self, exchange: u32) -> usize {
         if let Some(over) = self.over.get_mut(exchange as usize) {
             *over = true;
@@ -60,7 +61,7 @@ impl Order {
         self.of(exchange).len()
     }
 
-    /// One of those that come after an exchange, the `nth` from 0 in the file's order.
+    /// The `nth` exchange, from 0 in the file's order, that waits for `exchange`.
     #[must_use]
     pub fn waiting(&self, exchange: u32, nth: usize) -> u32 {
         self.of(exchange)[nth]
@@ -80,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_comes_after_an_exchange_waits_until_it_is_over() {
+    fn an_exchange_waits_until_its_predecessor_is_over() {
         let mut order = Order::new(&[NONE, 2, NONE, 0, 2], 5);
         assert_eq!(
             [0, 1, 2, 3, 4].map(|at| order.blocks(at)),
@@ -94,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn without_the_column_nothing_waits() {
+    fn without_the_column_no_exchange_waits() {
         let mut order = Order::new(&[], 3);
         assert!(!order.blocks(2));
         assert_eq!(order.is_over(0), 0);

@@ -1,5 +1,5 @@
-//! Web pages as a file: one line per object, as comma-separated values. `docs/pages.md` has what
-//! the columns mean.
+//! Files of Web pages: one line of comma-separated values per object. `docs/pages.md` describes the
+//! columns.
 
 use std::io::BufRead;
 
@@ -8,9 +8,9 @@ use crate::exchanges::NONE;
 use crate::limits::{MAX_BYTES, MAX_TIME_NS};
 use crate::text::Refused;
 
-/// Objects of one file.
+/// Largest number of objects in a file.
 pub const MAX_OBJECTS: usize = 100_000_000;
-/// Connections that a browser has to one server, at most.
+/// Largest number of connections from a browser to one server.
 pub const MAX_PARALLEL: u32 = 6;
 
 const COLUMNS: [Column; 7] = [
@@ -23,23 +23,22 @@ const COLUMNS: [Column; 7] = [
     column("after", MAX_OBJECTS as u64),
 ];
 
-/// What a user loads: pages in turn, each of objects that reveal one another.
+/// The pages that a user loads one after the other. Each has objects that reveal other objects.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Pages {
-    /// Of each page: its objects, at least one.
+    /// Per page: number of objects, at least one.
     pub objects: Vec<u32>,
-    /// Of each page: from its last object until the next page.
+    /// Per page: time from the arrival of its last object to the next page.
     pub think_ns: Vec<u64>,
-    /// Of each object, page after page, as all that follow.
+    /// Per object, page after page, like all columns below.
     pub request_bytes: Vec<u64>,
-    /// How much is answered, with all that HTTP adds.
+    /// Size of the response, including everything that HTTP adds.
     pub response_bytes: Vec<u64>,
-    /// What the server takes. Empty: nothing.
+    /// Time that the server takes. Empty: none.
     pub serve_ns: Vec<u64>,
-    /// From when it is revealed until it is asked for. Empty: at once.
+    /// Time from when the object is revealed until it is requested. Empty: none.
     pub start_ns: Vec<u64>,
-    /// The object whose arrival reveals it, an earlier one of its page; [`NONE`]: it is known
-    /// when the page begins.
+    /// The earlier object of its page that reveals it; [`NONE`]: it is known when the page begins.
     pub after: Vec<u32>,
 }
 
@@ -47,7 +46,7 @@ impl Pages {
     /// Reads a file.
     ///
     /// # Errors
-    /// One line that names the line and the column of what is wrong.
+    /// One line that names the line and the column of the error.
     pub fn read(text: impl BufRead) -> Result<Pages, Refused> {
         let mut reading = Reading::default();
         columns::read(text, &COLUMNS, |line, values| reading.object(line, values))?;
@@ -66,11 +65,11 @@ impl Pages {
     }
 }
 
-/// A file that is being read.
+/// State while a file is read.
 #[derive(Default)]
 struct Reading {
     read: Pages,
-    /// Name and first object of the page of the last line.
+    /// Number and first object of the last line's page.
     page: Option<(u64, usize)>,
     known: std::collections::HashSet<u64>,
     request_sum: u64,
@@ -94,12 +93,12 @@ impl Reading {
                     let allowed = "only in a page's first line";
                     return Err(place("think_ns").refuse(think, allowed));
                 }
-                *read.objects.last_mut().expect("there is one") += 1;
+                *read.objects.last_mut().expect("a page") += 1;
                 first
             }
             _ => {
                 if !self.known.insert(page) {
-                    let allowed = "the lines of a page stand together";
+                    let allowed = "the lines of a page must be adjacent";
                     return Err(place("page").refuse(page, allowed));
                 }
                 self.page = Some((page, number));
@@ -114,7 +113,7 @@ impl Reading {
         ] {
             let bytes = bytes.unwrap_or(0);
             if bytes == 0 {
-                return Err(place(column).refuse(0, "at least 1 byte, its header"));
+                return Err(place(column).refuse(0, "at least 1 byte for the header"));
             }
             *sum += bytes;
             if *sum > MAX_BYTES {
@@ -126,7 +125,7 @@ impl Reading {
             let earlier = first as u64..number as u64;
             if !earlier.contains(&of) {
                 let allowed = if first == number {
-                    format!("nothing, for {number} is the first of its page")
+                    format!("empty, because {number} is the first of its page")
                 } else {
                     format!("an earlier object of its page, {first} to {}", number - 1)
                 };
@@ -137,7 +136,7 @@ impl Reading {
         read.response_bytes.push(response.unwrap_or(0));
         read.serve_ns.push(serve.unwrap_or(0));
         read.start_ns.push(start.unwrap_or(0));
-        // An earlier object's number fits.
+        // The number of an earlier object fits.
         read.after.push(after.map_or(NONE, |of| of as u32));
         Ok(())
     }

@@ -1,15 +1,15 @@
-//! How a path's numbers become those of its links.
+//! How a path's numbers are split between its links.
 
-/// The one-way delays that a round trip is made of: half of it each way, and what is left of an
-/// odd number of nanoseconds on the way back.
+/// The one-way delays of a round trip: half of it in each direction. The way back gets the rest of
+/// an odd number of nanoseconds.
 #[must_use]
 pub fn halves_ns(rtt_ns: u64) -> (u64, u64) {
     let there_ns = rtt_ns / 2;
     (there_ns, rtt_ns - there_ns)
 }
 
-/// Propagation there and back over all hops and through the access links of both hosts: what a
-/// bandwidth-delay product counts. A flow's own extra delay does not.
+/// Propagation in both directions over all hops and through the access links of both hosts, as the
+/// bandwidth-delay product counts it. A flow's own extra delay is not included.
 #[must_use]
 pub fn base_rtt_ns(hops: impl IntoIterator<Item = (u64, u64)>, access_delay_ns: u64) -> u64 {
     let hops_ns: u64 = hops.into_iter().map(|(there, back)| there + back).sum();

@@ -1,16 +1,16 @@
 //! Quantities as people write them: "1Mbit/s", "50 ms", "60000 B".
 //!
-//! A rate is a whole number of bits per second, a time one of nanoseconds, a size one of bytes; what lies
-//! between is rounded to the nearest, half to even. A number without a unit is refused, because
-//! 50 could be milliseconds or seconds and 1000 bits or bytes.
+//! A rate is a whole number of bits per second, a time of nanoseconds, a size of bytes. Other
+//! values are rounded to the nearest, half to even. A number without a unit is rejected, because 50
+//! could mean milliseconds or seconds, and 1000 could mean bits or bytes.
 
 use crate::limits::MAX_TIME_NS;
 use crate::text::{quoted, Refused};
 
-/// What a unit is called, and what one of it is in the smallest.
+/// A unit's name and its value in the smallest unit.
 pub type Unit = (&'static str, u64);
 
-/// Of rates, in bits per second.
+/// Units of rates, in bits per second.
 pub const RATES_BPS: [Unit; 14] = [
     ("Gbit/s", 1_000_000_000),
     ("Gbps", 1_000_000_000),
@@ -27,9 +27,9 @@ pub const RATES_BPS: [Unit; 14] = [
     ("bps", 1),
     ("bit", 1),
 ];
-/// The same, as some write them.
+/// Alternative spellings of units of rates.
 const RATES_TOO: [Unit; 2] = [("Kbit/s", 1_000), ("Kbps", 1_000)];
-/// Of times, in nanoseconds.
+/// Units of times, in nanoseconds.
 pub const TIMES_NS: [Unit; 9] = [
     ("h", 3_600_000_000_000),
     ("min", 60_000_000_000),
@@ -41,7 +41,7 @@ pub const TIMES_NS: [Unit; 9] = [
     ("μs", 1_000),
     ("ns", 1),
 ];
-/// Of sizes, in bytes.
+/// Units of sizes, in bytes.
 pub const SIZES_BYTES: [Unit; 10] = [
     ("GB", 1_000_000_000),
     ("MB", 1_000_000),
@@ -55,25 +55,25 @@ pub const SIZES_BYTES: [Unit; 10] = [
     ("bytes", 1),
 ];
 
-/// What is told of units that are allowed.
+/// Units of rates that messages list.
 pub const RATES_SHOWN: &str = "bit/s, kbit/s, Mbit/s, Gbit/s";
-/// The same of times.
+/// Units of times that messages list.
 pub const TIMES_SHOWN: &str = "ns, us, ms, s, min, h";
-/// The same of sizes.
+/// Units of sizes that messages list.
 pub const SIZES_SHOWN: &str = "B, kB, MB, GB, KiB, MiB, GiB";
 
-/// More than this, before or after the point, is no quantity of ours.
+/// Largest power of ten of a quantity, before or after the decimal point.
 const MAX_MAGNITUDE: i64 = 30;
-/// More significant digits than a 64-bit number has say nothing.
+/// Largest number of significant digits: a 64-bit number has no more.
 const MAX_DIGITS: usize = 20;
 const MAX_VALUE: u128 = i64::MAX as u128;
 
-/// A decimal number, exactly: `digits` × 10 to `exponent`.
+/// An exact decimal number: `digits` × 10 to `exponent`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Number {
-    /// Whether it is below 0.
+    /// Whether it is negative.
     pub negative: bool,
-    /// At most 20 of them, the last not 0.
+    /// At most 20 digits, the last not 0.
     pub digits: u128,
     /// Power of ten of the last digit.
     pub exponent: i32,
@@ -114,13 +114,13 @@ impl Number {
         }
     }
 
-    /// Whether nothing lies behind the point.
+    /// Whether it has no digits after the decimal point.
     #[must_use]
     pub fn is_whole(&self) -> bool {
         self.exponent >= 0 || self.digits == 0
     }
 
-    /// Without an exponent: "1.5".
+    /// The number without an exponent: "1.5".
     #[must_use]
     pub fn plain(&self) -> String {
         let sign = if self.negative { "-" } else { "" };
@@ -135,7 +135,7 @@ impl Number {
     }
 }
 
-/// The number that `text` begins with and the unit behind it, both of which have to be there.
+/// Splits text into a number and a unit; both are required.
 pub(crate) fn split<'a>(
     text: &'a str,
     kind: &str,
@@ -162,7 +162,7 @@ pub(crate) fn split<'a>(
     Ok((decimal(number, text)?, unit))
 }
 
-/// Where the number ends that `text` begins with; None: it begins with none.
+/// End of the number with which `text` begins; None: it does not begin with a number.
 fn number_end(text: &str) -> Option<usize> {
     let bytes = text.as_bytes();
     let digits = |from: usize| {
@@ -226,7 +226,7 @@ fn decimal(number: &str, text: &str) -> Result<Number, Refused> {
             exponent: 0,
         });
     }
-    // the power of ten of the first digit, and of the last one that is not 0
+    // the power of ten of the first digit, and of the last digit that is not 0
     let leading = power + significant.len() as i64 - after.len() as i64 - 1;
     if leading > MAX_MAGNITUDE {
         return Err(too("large"));
@@ -249,7 +249,7 @@ fn decimal(number: &str, text: &str) -> Result<Number, Refused> {
     })
 }
 
-/// A whole number of the smallest unit. `least` is 0 or 1.
+/// Converts text to a whole number of the smallest unit. `least` is 0 or 1.
 pub(crate) fn scaled(
     text: &str,
     kind: &str,
@@ -276,7 +276,7 @@ pub(crate) fn scaled(
     Ok(value as u64)
 }
 
-/// Bits per second, more than 0.
+/// Parses a rate: bits per second, more than 0.
 ///
 /// # Errors
 /// One line with the allowed units.
@@ -284,7 +284,7 @@ pub fn parse_rate(text: &str) -> Result<u64, Refused> {
     scaled(text, "rate", &[&RATES_BPS, &RATES_TOO], RATES_SHOWN, 1)
 }
 
-/// Nanoseconds, 0 or more.
+/// Parses a time: nanoseconds, 0 or more.
 ///
 /// # Errors
 /// One line with the allowed units.
@@ -292,7 +292,7 @@ pub fn parse_time(text: &str) -> Result<u64, Refused> {
     scaled(text, "time", &[&TIMES_NS], TIMES_SHOWN, 0)
 }
 
-/// Nanoseconds, more than 0.
+/// Parses a time: nanoseconds, more than 0.
 ///
 /// # Errors
 /// One line with the allowed units.
@@ -300,7 +300,7 @@ pub fn parse_positive_time(text: &str) -> Result<u64, Refused> {
     scaled(text, "time", &[&TIMES_NS], TIMES_SHOWN, 1)
 }
 
-/// Bytes, 0 or more.
+/// Parses a size: bytes, 0 or more.
 ///
 /// # Errors
 /// One line with the allowed units.
@@ -308,7 +308,7 @@ pub fn parse_size(text: &str) -> Result<u64, Refused> {
     scaled(text, "size", &[&SIZES_BYTES], SIZES_SHOWN, 0)
 }
 
-/// Bytes, more than 0.
+/// Parses a size: bytes, more than 0.
 ///
 /// # Errors
 /// One line with the allowed units.
@@ -316,18 +316,18 @@ pub fn parse_positive_size(text: &str) -> Result<u64, Refused> {
     scaled(text, "size", &[&SIZES_BYTES], SIZES_SHOWN, 1)
 }
 
-/// A probability from 0 up to, not including, 1: "0.01" or "1%".
+/// Parses a probability from 0 up to, but not including, 1: "0.01" or "1%".
 ///
 /// # Errors
-/// One line for anything else.
+/// One line for any other text.
 pub fn parse_probability(text: &str) -> Result<f64, Refused> {
     probability(text, &quoted(text))
 }
 
-/// The same of what is shown otherwise than as text.
+/// Like [`parse_probability`]; messages show `shown` instead of `text`.
 ///
 /// # Errors
-/// One line for anything else.
+/// One line for any other text.
 pub fn probability(text: &str, shown: &str) -> Result<f64, Refused> {
     let text = text.trim();
     let (number, divisor) = match text.strip_suffix('%') {
@@ -347,8 +347,8 @@ pub fn probability(text: &str, shown: &str) -> Result<f64, Refused> {
     }
 }
 
-/// The shortest exact text of `value`: in the first of `units`, largest first, of which it is at
-/// least one and three decimals say all.
+/// The shortest exact text of `value`. It uses the first (largest) unit in which the value is at
+/// least 1 and has at most three decimals.
 fn shown(value: i128, units: &[Unit]) -> String {
     let magnitude = value.unsigned_abs();
     let fits = |factor: u64| {
@@ -368,10 +368,10 @@ fn shown(value: i128, units: &[Unit]) -> String {
     format!("{sign}{whole}.{} {name}", decimals.trim_end_matches('0'))
 }
 
-/// A time that may be asked for.
+/// Checks that a time does not exceed the limit.
 ///
 /// # Errors
-/// One line: it is longer than any may be.
+/// One line for a time that is too long.
 pub fn any_time(ns: u64) -> Result<u64, Refused> {
     if ns <= MAX_TIME_NS {
         return Ok(ns);
@@ -382,14 +382,14 @@ pub fn any_time(ns: u64) -> Result<u64, Refused> {
     )))
 }
 
-/// Bits per second as the shortest exact text; [`parse_rate`] gives the same number back.
+/// Formats bits per second as the shortest exact text; [`parse_rate`] returns the same number.
 #[must_use]
 pub fn format_rate(rate_bps: i128) -> String {
     let units = [RATES_BPS[0], RATES_BPS[4], RATES_BPS[8], RATES_BPS[11]];
     shown(rate_bps, &units)
 }
 
-/// Nanoseconds as the shortest exact text; [`parse_time`] gives the same number back.
+/// Formats nanoseconds as the shortest exact text; [`parse_time`] returns the same number.
 #[must_use]
 pub fn format_time(time_ns: i128) -> String {
     shown(
@@ -398,13 +398,13 @@ pub fn format_time(time_ns: i128) -> String {
     )
 }
 
-/// Bytes as exact text in B; [`parse_size`] gives the same number back.
+/// Formats bytes as exact text in B; [`parse_size`] returns the same number.
 #[must_use]
 pub fn format_size(size_bytes: i128) -> String {
     format!("{size_bytes} B")
 }
 
-/// The shortest text that says all of a number of bytes: "1 MB", "64 kB", "1500 B".
+/// The shortest exact text of a number of bytes: "1 MB", "64 kB", "1500 B".
 #[must_use]
 pub fn format_size_shortly(size_bytes: u64) -> String {
     let units = [SIZES_BYTES[0], SIZES_BYTES[1], SIZES_BYTES[2]];

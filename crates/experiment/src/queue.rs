@@ -1,4 +1,4 @@
-//! How much room a queue has: "60000 B", "40 pkts", "1 BDP".
+//! Capacity of a queue: "60000 B", "40 pkts", "1 BDP".
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use crate::text::{quoted, Refused};
 const SHOWN: &str = "B, kB, MB, GB, KiB, MiB, GiB, pkts, BDP";
 const NS_PER_S: u128 = 1_000_000_000;
 
-/// A queue's limit as it is written.
+/// A queue's limit as written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Buffer {
     /// In IP bytes.
@@ -20,7 +20,7 @@ pub enum Buffer {
     Bdp(Number),
 }
 
-/// A queue's limit as it is kept to.
+/// A queue's limit in bytes or packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
     /// In IP bytes.
@@ -30,7 +30,7 @@ pub enum Limit {
 }
 
 impl Buffer {
-    /// So many bandwidth-delay products.
+    /// A number of bandwidth-delay products.
     #[must_use]
     pub const fn bdp(products: u32) -> Buffer {
         Buffer::Bdp(Number {
@@ -59,8 +59,8 @@ impl Buffer {
         }
     }
 
-    /// The limit on a link of this rate and a path of this base RTT, not judged; more than
-    /// 2¹²⁸ counts as that. A part of a byte does not count.
+    /// The limit on a link with this rate and a path with this base RTT, without checking it. More
+    /// than 2¹²⁸ counts as 2¹²⁸. Fractions of a byte are dropped.
     #[must_use]
     pub fn bytes(&self, rate_bps: u64, base_rtt_ns: u64) -> Option<u128> {
         match self {
@@ -73,11 +73,11 @@ impl Buffer {
         }
     }
 
-    /// The limit on a link of this rate and a path of this base RTT; `of` says whose, where that
-    /// is to be told (" of hop 0").
+    /// The limit on a link with this rate and a path with this base RTT. Messages use `of` to name
+    /// the link, for example " of hop 0".
     ///
     /// # Errors
-    /// Less than one byte, or more than a queue may have.
+    /// Less than one byte, or more than the largest limit.
     pub fn limit(&self, rate_bps: u64, base_rtt_ns: u64, of: &str) -> Result<Limit, Refused> {
         let bytes = self.bytes(rate_bps, base_rtt_ns);
         let (room, unit) = match (bytes, self) {
@@ -113,7 +113,7 @@ pub fn bdp_bytes(rate_bps: u64, base_rtt_ns: u64) -> u128 {
     u128::from(rate_bps) * u128::from(base_rtt_ns) / (8 * NS_PER_S)
 }
 
-/// A queue limit in bytes, whole packets or BDP, more than 0.
+/// Parses a queue limit in bytes, whole packets or BDP, more than 0.
 ///
 /// # Errors
 /// One line with the allowed units.

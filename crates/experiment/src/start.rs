@@ -1,19 +1,19 @@
-//! When flows start that name no time: drawn from the experiment's seed.
+//! Start times of flows without one, drawn from the experiment's seed.
 //!
-//! The draw is `random()` of Python's `random.Random` seeded with the text `SEED/start/FLOW`, the
-//! one sequence that Python promises to keep: the text and its SHA-512 as one number, the
-//! generator MT19937 initialized by that number's 32-bit words (M. Matsumoto, T. Nishimura,
-//! "Mersenne Twister", ACM TOMACS 8(1), 1998), and of its first two words 53 bits.
+//! The draw is `random()` of Python's `random.Random` seeded with the text `SEED/start/FLOW`, a
+//! sequence that Python promises to keep. The text and its SHA-512 form one number, whose 32-bit
+//! words initialize the generator MT19937 (M. Matsumoto, T. Nishimura, "Mersenne Twister", ACM
+//! TOMACS 8(1), 1998). The result has 53 bits of its first two words.
 
 use sha2::{Digest, Sha512};
 
-/// When flow number `flow` starts, in nanoseconds from 0 up to, not including, `spread_ns`.
+/// When flow number `flow` starts, in nanoseconds from 0 up to, but not including, `spread_ns`.
 #[must_use]
 pub fn start_ns(seed: u64, flow: usize, spread_ns: u64) -> u64 {
     (uniform(&format!("{seed}/start/{flow}")) * spread_ns as f64) as u64
 }
 
-/// The first number of a generator that was seeded with a text, in [0, 1).
+/// The first number in [0, 1) of a generator seeded with a text.
 fn uniform(seed: &str) -> f64 {
     let mut bytes = seed.as_bytes().to_vec();
     bytes.extend(Sha512::digest(seed.as_bytes()));
@@ -35,7 +35,7 @@ fn uniform(seed: &str) -> f64 {
 const N: usize = 624;
 const M: usize = 397;
 
-/// MT19937's state from a list of words.
+/// The state of MT19937 initialized by a list of words.
 fn by_array(words: &[u32]) -> [u32; N] {
     let mut state = [0_u32; N];
     state[0] = 19_650_218;
@@ -70,7 +70,7 @@ fn by_array(words: &[u32]) -> [u32; N] {
     state
 }
 
-/// Output number `i`, which is below N - M, of a fresh state.
+/// Output number `i`, below N - M, of a fresh state.
 fn output(state: &[u32; N], i: usize) -> u32 {
     let joined = (state[i] & 0x8000_0000) | (state[i + 1] & 0x7fff_ffff);
     let twist = if joined & 1 == 1 { 0x9908_b0df } else { 0 };

@@ -1,13 +1,13 @@
-//! How what was written is shown again, and what was perhaps meant.
+//! Shows input in messages, and suggests names for misspelt ones.
 
 use std::fmt;
 
-/// One line for what is wrong: what was written, and what is allowed.
+/// An error in one line: what was written, and what is allowed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refused(String);
 
 impl Refused {
-    /// That line.
+    /// Creates the error with this line.
     pub fn new(line: impl Into<String>) -> Refused {
         Refused(line.into())
     }
@@ -21,13 +21,13 @@ impl fmt::Display for Refused {
 
 impl std::error::Error for Refused {}
 
-/// Of a text that is shown, at most so many characters.
+/// Largest number of characters that messages show of a text.
 const LONGEST_SHOWN: usize = 60;
-/// Names that alike are near, by [`ratio`].
+/// Smallest [`ratio`] of names that count as near.
 const NEAR: f64 = 0.6;
 const NEAREST: usize = 3;
 
-/// `text` in quotes, so that one sees where it begins and ends; on one line whatever it has.
+/// `text` in quotes, so that its ends are visible; always on one line.
 #[must_use]
 pub fn quoted(text: &str) -> String {
     let quote = if text.contains('\'') && !text.contains('"') {
@@ -44,7 +44,7 @@ pub fn quoted(text: &str) -> String {
             '\t' => shown.push_str("\\t"),
             c if c == quote => shown.extend(['\\', c]),
             c if c.is_control() && (c as u32) < 256 => shown += &format!("\\x{:02x}", c as u32),
-            // a line or paragraph may end in other ways, too
+            // other characters can also end a line or paragraph
             c if c.is_control() || matches!(c, '\u{2028}' | '\u{2029}') => {
                 shown += &format!("\\u{:04x}", c as u32);
             }
@@ -55,7 +55,7 @@ pub fn quoted(text: &str) -> String {
     shown
 }
 
-/// `text` so that a line with it can be read: its beginning, where it is long.
+/// `text` without spaces at its ends, shortened if it is long.
 #[must_use]
 pub fn shorten(text: &str) -> String {
     let text = text.trim();
@@ -66,7 +66,7 @@ pub fn shorten(text: &str) -> String {
     kept + "..."
 }
 
-/// One line: what is unknown, and the nearest names (all of them where none is near).
+/// A line that names what is unknown and the nearest known names, or all names if none is near.
 #[must_use]
 pub fn unknown(kind: &str, name: &str, names: &[&str]) -> String {
     let near = nearest(name, names);
@@ -78,7 +78,7 @@ pub fn unknown(kind: &str, name: &str, names: &[&str]) -> String {
     format!("unknown {kind} {}; {hint}", quoted(name))
 }
 
-/// Up to three of `names` that are near `name`, the nearest first, whatever their case.
+/// Up to three of `names` that are near `name`, ignoring case, the nearest first.
 #[must_use]
 pub fn nearest<'a>(name: &str, names: &[&'a str]) -> Vec<&'a str> {
     let lower = |text: &str| text.to_lowercase().chars().collect::<Vec<char>>();
@@ -90,7 +90,7 @@ pub fn nearest<'a>(name: &str, names: &[&'a str]) -> Vec<&'a str> {
         if near < NEAR {
             continue;
         }
-        // of names that differ in case alone the last one counts
+        // of names that differ only in case, the last one counts
         match found.iter_mut().find(|(_, other, _)| *other == letters) {
             Some(same) => same.2 = known,
             None => found.push((near, letters, known)),
@@ -104,8 +104,9 @@ pub fn nearest<'a>(name: &str, names: &[&'a str]) -> Vec<&'a str> {
         .collect()
 }
 
-/// How alike two texts are, from 0 to 1: twice the letters that match, over all letters
-/// (Ratcliff and Metzener's gestalt pattern matching, Dr. Dobb's Journal, July 1988).
+/// Similarity of two texts from 0 to 1: twice the number of matching characters divided by the
+/// number of all characters (Ratcliff and Metzener's gestalt pattern matching, Dr. Dobb's Journal,
+/// July 1988).
 fn ratio(one: &[char], other: &[char]) -> f64 {
     let all = one.len() + other.len();
     if all == 0 {
@@ -114,7 +115,8 @@ fn ratio(one: &[char], other: &[char]) -> f64 {
     2.0 * matching(one, other) as f64 / all as f64
 }
 
-/// The longest common part, and so on to the left and to the right of it.
+/// Number of matching characters: the longest common part, and recursively those to its left and
+/// right.
 fn matching(one: &[char], other: &[char]) -> usize {
     let (mut at, mut beside, mut longest) = (0, 0, 0);
     let mut before = vec![0; other.len() + 1];
@@ -144,7 +146,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_shown_stays_on_one_line() {
+    fn shown_text_stays_on_one_line() {
         assert_eq!(quoted("10"), "'10'");
         assert_eq!(quoted("a\nb\u{2028}\u{0}"), "'a\\nb\\u2028\\x00'");
         assert_eq!(quoted("it's"), "\"it's\"");
@@ -153,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn a_misspelt_name_finds_the_nearest() {
+    fn a_misspelt_name_suggests_the_nearest() {
         let names = ["reno", "cubic", "cubic26", "htcp"];
         assert_eq!(nearest("cubik", &names), ["cubic", "cubic26"]);
         assert_eq!(nearest("CUBIC", &names), ["cubic", "cubic26"]);

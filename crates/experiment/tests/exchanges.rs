@@ -1,4 +1,4 @@
-//! Files of exchanges: what they say, and what is wrong with them by line and column.
+//! Files of exchanges: their content, and errors by line and column.
 
 use headway_experiment::exchanges::{never_begins, Exchanges, NONE};
 use proptest::prelude::*;
@@ -8,7 +8,7 @@ fn read(text: &str) -> Result<Exchanges, String> {
 }
 
 #[test]
-fn columns_come_in_any_order_and_what_is_not_said_is_nothing() {
+fn columns_have_any_order_and_missing_values_are_zero_or_none() {
     let page = read(
         "# a page: the document, then two pictures at once\n\
          response_bytes,connection,request_bytes,after,think_ns\n\
@@ -28,21 +28,21 @@ fn columns_come_in_any_order_and_what_is_not_said_is_nothing() {
 }
 
 #[test]
-fn what_is_wrong_is_named_by_line_and_column() {
+fn errors_name_the_line_and_the_column() {
     let header = "connection,start_ns,request_bytes,response_bytes,after\n";
     for (lines, said) in [
         ("1,,x,5,\n", "line 2, request_bytes: 'x' is not allowed; a whole number up to 1125899906842624"),
         ("1,,,5,\n", "line 2, request_bytes: nothing is not allowed; a number of bytes is needed"),
         ("1,,-1,5,\n", "line 2, request_bytes: '-1' is not allowed; a whole number up to 1125899906842624"),
         ("1,,0,0,\n", "line 2, response_bytes: 0 is not allowed; at least 1 byte is asked or answered"),
-        ("1,,1,5\n", "line 2, after: nothing is not allowed; as many values as columns"),
-        ("1,,1,5,,9\n", "line 2: '9' is one value too many; 5 columns are named"),
-        ("1,,1,5,\n2,,1,5,\n1,,1,5,\n", "line 4, connection: 1 is not allowed; the lines of a connection stand together"),
+        ("1,,1,5\n", "line 2, after: nothing is not allowed; one value per column is needed"),
+        ("1,,1,5,,9\n", "line 2: '9' is one value too many; the first line names 5 columns"),
+        ("1,,1,5,\n2,,1,5,\n1,,1,5,\n", "line 4, connection: 1 is not allowed; the lines of a connection must be adjacent"),
         ("1,,1,5,\n\n1,7,1,5,\n", "line 4, start_ns: 7 is not allowed; only in a connection's first line"),
         ("1,,1,5,\n2,,1,5,2\n", "line 3, after: 2 is not allowed; exchanges are counted from 0 to 1"),
-        ("1,,1,5,\n2,,1,5,1\n", "line 3, after: 1 is not allowed; it would come after itself"),
-        // the second of connection 1 comes after connection 2, which comes after it
-        ("1,,1,5,\n1,,1,5,2\n2,,1,5,1\n", "line 3, after: 2 is not allowed; it would come after itself"),
+        ("1,,1,5,\n2,,1,5,1\n", "line 3, after: 1 is not allowed; it would wait for itself"),
+        // the second exchange of connection 1 waits for connection 2, which waits for it
+        ("1,,1,5,\n1,,1,5,2\n2,,1,5,1\n", "line 3, after: 2 is not allowed; it would wait for itself"),
         ("1,,1125899906842624,5,\n1,,1,5,\n", "line 3, request_bytes: 1125899906842625 is not allowed; at most 1125899906842624 bytes in all"),
         ("", "the file has no exchange; a line of column names and one per exchange are needed"),
     ] {
@@ -50,7 +50,7 @@ fn what_is_wrong_is_named_by_line_and_column() {
     }
     assert_eq!(
         read("request_bytes,size\n").unwrap_err(),
-        "line 1: 'size' is no column; allowed: connection, start_ns, request_bytes, \
+        "line 1: unknown column 'size'; allowed: connection, start_ns, request_bytes, \
          response_bytes, serve_ns, think_ns, deadline_ns, after"
     );
     assert_eq!(
@@ -64,9 +64,9 @@ fn what_is_wrong_is_named_by_line_and_column() {
 }
 
 proptest! {
-    /// Against a slow search: an exchange begins when all that it waits for is over.
+    /// Compared with a slow search, in which an exchange begins when all that it waits for is over.
     #[test]
-    fn a_circle_is_found_where_there_is_one(
+    fn a_circular_wait_is_found_if_and_only_if_it_exists(
         connections in prop::collection::vec(1u32..4, 1..6),
         draws in prop::collection::vec((any::<bool>(), any::<u32>()), 18),
     ) {
@@ -95,14 +95,14 @@ proptest! {
     }
 
     #[test]
-    fn no_text_makes_the_reader_panic(text in "[a-z_,0-9\n #-]{0,200}") {
+    fn arbitrary_text_never_makes_the_reader_panic(text in "[a-z_,0-9\n #-]{0,200}") {
         let _ = read(&format!("request_bytes,response_bytes,after,connection\n{text}"));
         let _ = read(&text);
     }
 }
 
 #[test]
-fn what_two_live_programs_cannot_play_is_said() {
+fn files_that_two_live_programs_cannot_run_are_rejected() {
     let two = "connection,request_bytes,response_bytes,after\n0,1,1,\n0,0,1,2\n1,0,1,0\n";
     let said = read(two).unwrap().playable_live().unwrap_err().to_string();
     assert!(

@@ -52,7 +52,7 @@ fn refused(text: &str) -> String {
 }
 
 #[test]
-fn flows_are_read_with_their_options_and_tunables() {
+fn flows_are_parsed_with_their_options_and_tunables() {
     let known = known();
     let text =
         "2xcubic+hystart:low_window=8:initial_rate=5Mbit/s:size=1MB, voip:start=1s,kernel:bbr";
@@ -75,7 +75,7 @@ fn flows_are_read_with_their_options_and_tunables() {
 }
 
 #[test]
-fn what_is_wrong_names_its_part() {
+fn errors_name_the_part_of_the_text() {
     for (text, said) in [
         ("", "'': write for example 2xcubic or"),
         ("0xcubic", "'0xcubic': write for example"),
@@ -145,7 +145,7 @@ fn what_is_wrong_names_its_part() {
 }
 
 #[test]
-fn a_queue_is_read_like_a_control() {
+fn a_queue_is_parsed_like_a_control() {
     let red = known().queue("red:mode=plain").unwrap();
     assert_eq!(red.tunables, [("mode".to_owned(), 1)]);
     assert!(known()
@@ -156,7 +156,7 @@ fn a_queue_is_read_like_a_control() {
 }
 
 #[test]
-fn starts_are_those_that_python_draws() {
+fn start_times_equal_those_of_python() {
     // int(random.Random(f"{seed}/start/{flow}").random() * spread)
     assert_eq!(start_ns(1, 0, 1_000_000_000), 502_877_711);
     assert_eq!(start_ns(1, 1, 1_000_000_000), 48_495_829);
@@ -171,7 +171,7 @@ fn starts_are_those_that_python_draws() {
 }
 
 #[test]
-fn a_round_trip_is_halved_and_put_together_again() {
+fn the_two_halves_of_a_round_trip_add_up() {
     assert_eq!(halves_ns(7), (3, 4));
     assert_eq!(base_rtt_ns([halves_ns(7), (10, 20)], 5), 57);
 }

@@ -1,5 +1,5 @@
-//! From an experiment to a scenario: quantities in SI units, links each way, starts; and what is told
-//! of a document that says something else.
+//! From an experiment to a scenario: quantities in SI units, links in both directions, start times;
+//! and the errors of invalid documents.
 
 use headway_experiment::algorithm::{Algorithm, Known, Tunable};
 use headway_experiment::lower::{checkpoints_ns, path_of, scenario, topology, Asked};
@@ -75,7 +75,7 @@ fn a_scenario_has_numbers_in_si_units_and_a_start_for_every_flow() {
 }
 
 #[test]
-fn the_way_back_mirrors_rate_and_room_but_no_disturbance() {
+fn the_reverse_link_mirrors_rate_and_limit_but_no_disturbance() {
     let mut path = dumbbell();
     path["buffer"] = json!("2 BDP");
     path["rtt"] = json!("40 ms");
@@ -99,7 +99,7 @@ fn the_way_back_mirrors_rate_and_room_but_no_disturbance() {
 }
 
 #[test]
-fn counters_are_read_at_the_warm_up_at_batches_and_samples_once_each() {
+fn counters_are_read_once_at_the_warm_up_and_at_each_batch_and_sample() {
     assert_eq!(
         checkpoints_ns(100, 0, None),
         (0..10).map(|k| k * 10).collect::<Vec<_>>()
@@ -109,7 +109,7 @@ fn counters_are_read_at_the_warm_up_at_batches_and_samples_once_each() {
 }
 
 #[test]
-fn what_is_wrong_is_one_line_with_its_place() {
+fn errors_are_one_line_and_name_the_place() {
     let told = |change: fn(&mut Json), line: &str| {
         let mut document = experiment();
         change(&mut document);
@@ -158,7 +158,7 @@ fn what_is_wrong_is_one_line_with_its_place() {
     );
     told(
         |d| d["flows"][0]["app"] = json!({ "kind": "sessions" }),
-        "flows[0].app: is made of",
+        "flows[0].app: needs data from",
     );
     told(|d| d["flows"] = json!("reno"), "flows: ");
     told(
@@ -168,7 +168,7 @@ fn what_is_wrong_is_one_line_with_its_place() {
 }
 
 #[test]
-fn the_path_alone_is_read_with_the_seed() {
+fn the_path_can_be_read_alone_with_the_seed() {
     let (path, seed) = path_of(&experiment().to_string(), &known()).unwrap();
     assert_eq!((path.hops.len(), path.is_chain, seed), (1, false, 5));
 }

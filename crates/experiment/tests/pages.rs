@@ -1,4 +1,4 @@
-//! Files of Web pages: what they say, and what is wrong with them by line and column.
+//! Files of Web pages: their content, and errors by line and column.
 
 use headway_experiment::exchanges::NONE;
 use headway_experiment::pages::Pages;
@@ -9,7 +9,7 @@ fn read(text: &str) -> Result<Pages, String> {
 }
 
 #[test]
-fn columns_come_in_any_order_and_what_is_not_said_is_nothing() {
+fn columns_have_any_order_and_missing_values_are_zero_or_none() {
     let pages = read(
         "# a document and its pictures; then another page\n\
          response_bytes,page,request_bytes,after,think_ns,start_ns\n\
@@ -28,16 +28,16 @@ fn columns_come_in_any_order_and_what_is_not_said_is_nothing() {
 }
 
 #[test]
-fn what_is_wrong_is_named_by_line_and_column() {
+fn errors_name_the_line_and_the_column() {
     let header = "page,start_ns,request_bytes,response_bytes,think_ns,after\n";
     for (lines, said) in [
         ("1,,x,5,,\n", "line 2, request_bytes: 'x' is not allowed; a whole number up to 1125899906842624"),
         ("1,,,5,,\n", "line 2, request_bytes: nothing is not allowed; a number of bytes is needed"),
-        ("1,,1,0,,\n", "line 2, response_bytes: 0 is not allowed; at least 1 byte, its header"),
-        ("1,,1,5,\n", "line 2, after: nothing is not allowed; as many values as columns"),
-        ("1,,1,5,,\n2,,1,5,,\n1,,1,5,,\n", "line 4, page: 1 is not allowed; the lines of a page stand together"),
+        ("1,,1,0,,\n", "line 2, response_bytes: 0 is not allowed; at least 1 byte for the header"),
+        ("1,,1,5,\n", "line 2, after: nothing is not allowed; one value per column is needed"),
+        ("1,,1,5,,\n2,,1,5,,\n1,,1,5,,\n", "line 4, page: 1 is not allowed; the lines of a page must be adjacent"),
         ("1,,1,5,,\n\n1,,1,5,8,\n", "line 4, think_ns: 8 is not allowed; only in a page's first line"),
-        ("1,,1,5,,0\n", "line 2, after: 0 is not allowed; nothing, for 0 is the first of its page"),
+        ("1,,1,5,,0\n", "line 2, after: 0 is not allowed; empty, because 0 is the first of its page"),
         ("1,,1,5,,\n1,,1,5,,\n1,,1,5,,2\n", "line 4, after: 2 is not allowed; an earlier object of its page, 0 to 1"),
         ("1,,1,5,,\n2,,1,5,,\n2,,1,5,,0\n", "line 4, after: 0 is not allowed; an earlier object of its page, 1 to 1"),
         ("1,,1,1125899906842624,,\n1,,1,5,,\n", "line 3, response_bytes: 1125899906842629 is not allowed; at most 1125899906842624 bytes in all"),
@@ -47,7 +47,7 @@ fn what_is_wrong_is_named_by_line_and_column() {
     }
     assert_eq!(
         read("request_bytes,size\n").unwrap_err(),
-        "line 1: 'size' is no column; allowed: page, start_ns, request_bytes, response_bytes, \
+        "line 1: unknown column 'size'; allowed: page, start_ns, request_bytes, response_bytes, \
          serve_ns, think_ns, after"
     );
     assert_eq!(
@@ -58,7 +58,7 @@ fn what_is_wrong_is_named_by_line_and_column() {
 
 proptest! {
     #[test]
-    fn no_text_is_more_than_one_line_of_complaint(text in "(page|after|request_bytes|response_bytes|[0-9,x\n#-]){0,40}") {
+    fn errors_are_one_line_for_arbitrary_text(text in "(page|after|request_bytes|response_bytes|[0-9,x\n#-]){0,40}") {
         if let Err(said) = read(&text) {
             prop_assert!(!said.contains('\n'), "{said}");
         }

@@ -1,4 +1,4 @@
-//! Quantities: what is read, what is refused, and that what is shown reads back.
+//! Quantities: accepted and rejected text, and formatted values that parse back.
 
 use headway_experiment::quantity::{format_rate, format_size_shortly, format_time};
 use headway_experiment::{
@@ -29,7 +29,7 @@ fn numbers_have_units() {
 }
 
 #[test]
-fn halves_go_to_the_even_number() {
+fn halves_are_rounded_to_even() {
     assert_eq!(parse_time("0.5 ns"), Ok(0));
     assert_eq!(parse_time("1.5 ns"), Ok(2));
     assert_eq!(parse_time("2.5 ns"), Ok(2));
@@ -38,7 +38,7 @@ fn halves_go_to_the_even_number() {
 }
 
 #[test]
-fn what_is_wrong_is_said_with_what_is_allowed() {
+fn errors_say_what_is_allowed() {
     let units = "allowed: bit/s, kbit/s, Mbit/s, Gbit/s";
     assert_eq!(
         said(parse_rate("1000")),
@@ -70,7 +70,7 @@ fn what_is_wrong_is_said_with_what_is_allowed() {
 }
 
 #[test]
-fn a_product_of_bandwidth_and_delay_is_in_whole_bytes() {
+fn the_bandwidth_delay_product_is_in_whole_bytes() {
     assert_eq!(bdp_bytes(1_000_000, 50_000_000), 6250);
     let limit = |text: &str, rate, rtt| parse_buffer(text).unwrap().limit(rate, rtt, "");
     assert_eq!(
@@ -98,13 +98,13 @@ fn a_product_of_bandwidth_and_delay_is_in_whole_bytes() {
 
 proptest! {
     #[test]
-    fn what_is_shown_reads_back(value in 1_u64..i64::MAX as u64) {
+    fn formatted_values_parse_back(value in 1_u64..i64::MAX as u64) {
         prop_assert_eq!(parse_rate(&format_rate(value.into())), Ok(value));
         prop_assert_eq!(parse_time(&format_time(value.into())), Ok(value));
     }
 
     #[test]
-    fn every_text_is_read_or_refused_on_one_line(text in "\\PC{0,20}|[-+]?[0-9.]{1,5}[eE]?[0-9]{0,30} ?[a-zA-Z/]{0,6}") {
+    fn every_text_is_parsed_or_rejected_with_one_line(text in "\\PC{0,20}|[-+]?[0-9.]{1,5}[eE]?[0-9]{0,30} ?[a-zA-Z/]{0,6}") {
         let results = [parse_rate(&text).err(), parse_time(&text).err(), parse_buffer(&text).err()];
         for refused in results.into_iter().flatten() {
             prop_assert!(!refused.to_string().contains('\n'));

@@ -1,4 +1,5 @@
-//! What Python's typed models ask the crate `headway-experiment`: nothing is decided here.
+//! Python bindings of the crate `headway-experiment`, which the typed models use. This module has
+//! no logic of its own.
 
 use std::collections::HashMap;
 use std::sync::OnceLock;
@@ -15,29 +16,29 @@ use pyo3::types::PyDict;
 
 use crate::invalid;
 
-/// Path and recorded content of a file of one's own; None: a name.
+/// Path and recorded content hash of a user's own file; None: it is a name.
 #[pyfunction]
 fn file_of(name: &str) -> Option<(&str, Option<&str>)> {
     algorithm::file_of(name)
 }
 
-/// A name as labels have it.
+/// The name for labels.
 #[pyfunction]
 fn plain(name: &str) -> &str {
     algorithm::plain(name)
 }
 
-/// What a file of one's own is by its table, "control" or "router"; "control" where it has none,
-/// so that what brings it says what is missing. Raises ValueError for one that cannot be read.
+/// The kind of a user's own file, by its table: "control" or "router"; "control" if it has no
+/// table, so that loading it reports what is missing. Raises ValueError if the file cannot be read.
 #[pyfunction]
 fn kind_in(name: &str) -> PyResult<&'static str> {
     let kind = headway_algorithms::brought::kind_in(name).map_err(invalid)?;
     Ok(kind.noun())
 }
 
-/// What a file of one's own holds, a "control" or a "router", as the registry describes its own;
-/// it is compiled and loaded. Raises ValueError with one line that names the file and, where there
-/// is one, its line.
+/// Compiles and loads a user's own file, a "control" or a "router". Returns its description, like
+/// those of the registry. Raises ValueError with one line that names the file and, if known, its
+/// line.
 #[pyfunction]
 fn brought(py: Python<'_>, kind: &str, name: &str) -> PyResult<String> {
     py.detach(|| match kind {
@@ -55,20 +56,20 @@ fn brought(py: Python<'_>, kind: &str, name: &str) -> PyResult<String> {
     })
 }
 
-/// ValueError where a link's routers may not be together.
+/// Raises ValueError if these routers cannot share a link.
 #[pyfunction]
 fn check_routers(names: Vec<PyBackedStr>) -> PyResult<()> {
     let names: Vec<&str> = names.iter().map(|name| &**name).collect();
     sharing::may_share_named(&names).map_err(invalid)
 }
 
-/// ValueError where a router would take the header of a control's packets for its own.
+/// Raises ValueError if a router would misread the header of a control's packets as its own.
 #[pyfunction]
 fn check_passage(control: &str, router: &str) -> PyResult<()> {
     sharing::may_pass(control, router).map_err(invalid)
 }
 
-/// All that was built into this engine.
+/// All names that are built into this engine.
 fn known() -> &'static Known {
     static KNOWN: OnceLock<Known> = OnceLock::new();
     KNOWN.get_or_init(|| Known {
@@ -114,7 +115,7 @@ fn parse_positive_size(text: &str) -> PyResult<u64> {
     quantity::parse_positive_size(text).map_err(invalid)
 }
 
-/// The amount as decimal text, and the unit: B, pkts or BDP.
+/// The amount as decimal text, and its unit: B, pkts or BDP.
 #[pyfunction]
 fn parse_buffer(text: &str) -> PyResult<(String, &'static str)> {
     let buffer = queue::parse_buffer(text).map_err(invalid)?;
@@ -141,14 +142,14 @@ fn bdp_bytes(rate_bps: u64, rtt_ns: u64) -> u128 {
     headway_experiment::bdp_bytes(rate_bps, rtt_ns)
 }
 
-/// What of a queue's limit, as `parse_buffer` reads it, is a limit in bytes; None: in packets.
+/// A queue's limit in bytes, given as `parse_buffer` returns it; None: it is in packets.
 #[pyfunction]
 fn limit_bytes(buffer: &str, rate_bps: u64, base_rtt_ns: u64) -> PyResult<Option<u128>> {
     let buffer: Buffer = queue::parse_buffer(buffer).map_err(invalid)?;
     Ok(buffer.bytes(rate_bps, base_rtt_ns))
 }
 
-/// ValueError where a queue cannot have that limit.
+/// Raises ValueError if a queue cannot have this limit.
 #[pyfunction]
 fn check_limit(buffer: &str, rate_bps: u64, base_rtt_ns: u64, of: &str) -> PyResult<()> {
     let buffer: Buffer = queue::parse_buffer(buffer).map_err(invalid)?;
@@ -168,7 +169,7 @@ fn base_rtt_ns(hops: Vec<(u64, u64)>, access_delay_ns: u64) -> u64 {
     path::base_rtt_ns(hops, access_delay_ns)
 }
 
-/// When each flow starts: at the time of its own, or one that the seed draws.
+/// Start of each flow: its own start time, or one drawn from the seed.
 #[pyfunction]
 fn start_times_ns(seed: u64, spread_ns: u64, own: Vec<Option<u64>>) -> Vec<u64> {
     own.into_iter()
@@ -182,7 +183,8 @@ fn checkpoints_ns(duration_ns: u64, warmup_ns: u64, sample_ns: Option<u64>) -> V
     lower::checkpoints_ns(duration_ns, warmup_ns, sample_ns)
 }
 
-/// Of each flow: its own name, its control's, whether it is a call of VoIP.
+/// Names of flows. Each entry has the flow's own name, its control's, and whether it is a VoIP
+/// call.
 #[pyfunction]
 fn flow_names(flows: Vec<(Option<PyBackedStr>, Option<PyBackedStr>, bool)>) -> Vec<String> {
     let flows = flows.iter().enumerate();
@@ -193,8 +195,8 @@ fn flow_names(flows: Vec<(Option<PyBackedStr>, Option<PyBackedStr>, bool)>) -> V
         .collect()
 }
 
-/// The scenario of an experiment, which is given as the JSON of its typed model; `apps` are those
-/// applications that are not numbers alone, by the numbers of their flows.
+/// The scenario of an experiment, which is given as the JSON of its typed model. `apps` has the
+/// applications that need other data, by the numbers of their flows.
 #[pyfunction]
 fn scenario(
     py: Python<'_>,
@@ -212,7 +214,7 @@ fn scenario(
         .map_err(invalid)
 }
 
-/// A topology as a scenario has it, from the JSON of its typed model.
+/// A topology in the scenario's form, from the JSON of its typed model.
 #[pyfunction]
 fn topology(document: &str) -> PyResult<String> {
     let written = serde_json::from_str(document).map_err(invalid)?;
@@ -249,21 +251,21 @@ fn dictionary<'py>(
     Ok(dictionary)
 }
 
-/// Options by name, from parts such as "sack=off".
+/// Parses options from parts such as "sack=off".
 #[pyfunction]
 fn options_of_text(py: Python<'_>, parts: Vec<String>) -> PyResult<Bound<'_, PyDict>> {
     let options = algorithm::options(parts.iter().map(String::as_str)).map_err(invalid)?;
     dictionary(py, options)
 }
 
-/// A name, and options by name, from "htcp:adaptive_backoff=off".
+/// Parses a name and options from text such as "htcp:adaptive_backoff=off".
 #[pyfunction]
 fn split_options<'py>(py: Python<'py>, text: &str) -> PyResult<(String, Bound<'py, PyDict>)> {
     let (name, options) = algorithm::split_options(text).map_err(invalid)?;
     Ok((name.to_owned(), dictionary(py, options)?))
 }
 
-/// ValueError where a control that the kernel brings itself cannot be asked for so.
+/// Raises ValueError for an invalid name of a control of the kernel.
 #[pyfunction]
 fn check_kernel_own(name: &str, has_more: bool) -> PyResult<()> {
     let own = name.strip_prefix(algorithm::KERNEL_OWN).unwrap_or_default();
@@ -272,7 +274,7 @@ fn check_kernel_own(name: &str, has_more: bool) -> PyResult<()> {
 
 /// Fields of a control: its name, its startup (or None), its tunables.
 type ControlFields<'py> = (String, Option<String>, Bound<'py, PyDict>);
-/// Fields of a flow: those of its control, None for a call of VoIP, and options as written.
+/// Fields of a flow: those of its control (None for a VoIP call), and its options as text.
 type FlowFields<'py> = (Option<ControlFields<'py>>, Bound<'py, PyDict>);
 
 fn flow_fields<'py>(
@@ -287,14 +289,14 @@ fn flow_fields<'py>(
     Ok((control, dictionary(py, options)?))
 }
 
-/// One flow, without its count.
+/// Parses a flow without its count.
 #[pyfunction]
 fn parse_flow<'py>(py: Python<'py>, text: &str) -> PyResult<FlowFields<'py>> {
     let (control, options) = flow::parse_flow(text, known()).map_err(invalid)?;
     flow_fields(py, control, options)
 }
 
-/// Flows: of each part how many, the part as it is shown, and the fields of one.
+/// Parses flows. Each entry has the number of flows, the part of the text, and the fields of one.
 #[pyfunction]
 fn parse_flows<'py>(
     py: Python<'py>,
@@ -308,7 +310,7 @@ fn parse_flows<'py>(
     flows.into_iter().map(fields).collect()
 }
 
-/// What the options of flows mean in SI units, by name: what others than Python read.
+/// Parses the options of flows; returns SI units by name, as readers other than Python get them.
 #[pyfunction]
 fn flow_values<'py>(py: Python<'py>, text: &str) -> PyResult<Vec<Bound<'py, PyDict>>> {
     let flows = flow::parse_flows(text, known()).map_err(invalid)?;
@@ -327,7 +329,7 @@ fn flow_values<'py>(py: Python<'py>, text: &str) -> PyResult<Vec<Bound<'py, PyDi
     Ok(all)
 }
 
-/// Adds all of this to the module.
+/// Adds these functions to the module.
 pub(crate) fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     for function in [
         wrap_pyfunction!(parse_rate, module)?,

@@ -1,4 +1,4 @@
-//! The Python module `headway._engine`: glue over the simulator, nothing else.
+//! The Python module `headway._engine`: bindings of the simulator without logic of their own.
 
 mod experiment;
 mod memory;
@@ -16,13 +16,13 @@ use pyo3::types::{PyBytes, PyDict};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// How often a long run looks for Ctrl-C, and whether it is still wanted.
+/// Interval at which a long run checks for Ctrl-C and for a stop request.
 const SIGNAL_INTERVAL: Duration = Duration::from_millis(50);
-/// How often the progress is told.
+/// Interval between calls of `progress`.
 const TELL_INTERVAL: Duration = Duration::from_millis(250);
-/// Rows that are kept before they are handed over, where somebody takes them.
+/// Bytes of rows that are kept before `spill` is called.
 const SPILL_BYTES: usize = 64 << 20;
-/// Events between two looks at the clock, and between two beats of who is watched.
+/// Events between two checks of the clock, and between two signs of life of a watched run.
 const EVENTS_PER_LOOK: u32 = 100_000;
 const EVENTS_PER_BEAT: u32 = 20;
 
@@ -53,20 +53,21 @@ fn version() -> &'static str {
     env!("CARGO_PKG_VERSION")
 }
 
-/// What the engine was built from, as a hash of its sources.
+/// A hash of the sources from which the engine was built.
 #[pyfunction]
 fn sources() -> &'static str {
     env!("HEADWAY_SOURCES")
 }
 
-/// Memory that this process may still take: the machine's, its group's and its own limit.
+/// Memory that this process may still use: the smallest limit of the machine, its group and the
+/// process.
 #[pyfunction]
 fn free_bytes() -> u64 {
     memory::free_bytes()
 }
 
-/// A file's text ("schedule" or "mahimahi") as the engine takes it in a link's `vary`.
-/// Raises ValueError with one line that names the line of the file.
+/// Converts a file's text ("schedule" or "mahimahi") to the form of a link's `vary`. Raises
+/// ValueError with one line that names the line of the file.
 #[pyfunction]
 fn vary_of_text(kind: &str, text: &str) -> PyResult<String> {
     let vary = match kind {
@@ -77,8 +78,8 @@ fn vary_of_text(kind: &str, text: &str) -> PyResult<String> {
     serde_json::to_string(&vary.map_err(invalid)?).map_err(invalid)
 }
 
-/// Whether two live programs can play a file of exchanges. Raises ValueError with one line that
-/// says why not.
+/// Checks whether two live programs can run a file of exchanges. Raises ValueError with one line
+/// that gives the reason.
 #[pyfunction]
 fn check_exchanges_live(path: std::path::PathBuf) -> PyResult<()> {
     let file = std::fs::File::open(path)?;
@@ -86,8 +87,8 @@ fn check_exchanges_live(path: std::path::PathBuf) -> PyResult<()> {
     read.playable_live().map_err(invalid)
 }
 
-/// The columns of a file of exchanges. Raises ValueError with one line that names the file's
-/// line and column, OSError where it cannot be read.
+/// Reads the columns of a file of exchanges. Raises ValueError with one line that names the file's
+/// line and column, OSError if the file cannot be read.
 #[pyfunction]
 fn read_exchanges<'py>(py: Python<'py>, path: std::path::PathBuf) -> PyResult<Bound<'py, PyDict>> {
     let file = std::fs::File::open(path)?;
@@ -106,7 +107,7 @@ fn read_exchanges<'py>(py: Python<'py>, path: std::path::PathBuf) -> PyResult<Bo
     Ok(columns)
 }
 
-/// The columns of a file of Web pages. Raises as [`read_exchanges`] does.
+/// Reads the columns of a file of Web pages. Raises the same errors as [`read_exchanges`].
 #[pyfunction]
 fn read_pages<'py>(py: Python<'py>, path: std::path::PathBuf) -> PyResult<Bound<'py, PyDict>> {
     let file = std::fs::File::open(path)?;
@@ -124,7 +125,7 @@ fn read_pages<'py>(py: Python<'py>, path: std::path::PathBuf) -> PyResult<Bound<
     Ok(columns)
 }
 
-/// Raises ValueError with one line for a link's `vary` that makes no sense.
+/// Raises ValueError with one line for an invalid `vary` of a link.
 #[pyfunction]
 fn check_vary(vary_json: &str) -> PyResult<()> {
     let vary: Vary = serde_json::from_str(vary_json).map_err(invalid)?;
@@ -140,7 +141,7 @@ fn array<'py>(py: Python<'py>, column: Column) -> Bound<'py, PyAny> {
     }
 }
 
-/// With no room for it this is a MemoryError.
+/// Copies bytes to Python; raises MemoryError if there is no room.
 fn to_bytes<'py>(py: Python<'py>, bytes: &[u8]) -> PyResult<Bound<'py, PyBytes>> {
     PyBytes::new_with(py, bytes.len(), |room| {
         room.copy_from_slice(bytes);
@@ -180,7 +181,7 @@ fn to_python<'py>(py: Python<'py>, outcome: Outcome) -> PyResult<Bound<'py, PyDi
     Ok(result)
 }
 
-/// Tells runs in other threads to end without a result.
+/// Lets another thread stop runs, which then end without a result.
 #[pyclass(frozen)]
 #[derive(Default)]
 struct Stop(AtomicBool);
@@ -192,23 +193,23 @@ impl Stop {
         Self::default()
     }
 
-    /// Every run that was given this one ends soon.
+    /// Stops every run that was given this object.
     fn set(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
 }
 
-/// Runs one scenario in the calling thread, while other Python threads go on.
+/// Runs a scenario in the calling thread. Other Python threads continue to run.
 ///
-/// `progress` is called with the simulated nanoseconds a few times a second. Where there
-/// is a `spill`, it is called with the tables' rows and the captured file so far, None
-/// for what is not wanted, whenever they take more than `spill_bytes`, and the result
-/// has what came after.
+/// `progress` is called with the simulated nanoseconds a few times a second. `spill` is called
+/// with the tables' rows and the captured file so far, whenever they use more than `spill_bytes`.
+/// Its arguments are None for tables or a capture that the scenario does not ask for. The result
+/// then has the rest.
 ///
-/// Raises ValueError with one line if the scenario is not valid, MemoryError with one
-/// line if trace and capture come to need more than `limit_bytes` (default: what is
-/// free as the run begins), KeyboardInterrupt on Ctrl-C in the main thread, and
-/// InterruptedError if `stop` is set meanwhile.
+/// Raises ValueError with one line if the scenario is not valid, MemoryError with one line if
+/// trace and capture need more than `limit_bytes` (default: a third of the memory that is free
+/// when the run begins), KeyboardInterrupt on Ctrl-C in the main thread, and InterruptedError if
+/// `stop` was set.
 #[pyfunction]
 #[pyo3(signature = (scenario_json, stop=None, *, progress=None, limit_bytes=None, spill=None, spill_bytes=SPILL_BYTES))]
 fn run<'py>(
@@ -220,7 +221,7 @@ fn run<'py>(
     spill: Option<&Bound<'py, PyAny>>,
     spill_bytes: usize,
 ) -> PyResult<Bound<'py, PyDict>> {
-    // columns grow by doubling, and what Python makes of them needs room, too
+    // columns grow by doubling, and their Python copies need room, too
     let limit_bytes = limit_bytes.unwrap_or_else(|| memory::free_bytes() / 3);
     let _watch =
         Watch::begin().map_err(|e| PyOSError::new_err(format!("cannot watch a run: {e}")))?;
@@ -274,8 +275,8 @@ fn run<'py>(
     to_python(py, py.detach(|| world.finish()))
 }
 
-/// Runs until the time is over, or the trace is larger than one of the bounds; false if
-/// the run ended before. Bounds are looked at after the same events in every run.
+/// Runs until the time is over, or until the trace exceeds one of the bounds; returns false if the
+/// run has ended. Every run checks the bounds after the same events.
 fn goes_on(world: &mut World, until: Instant, limit_bytes: usize, spill_bytes: usize) -> bool {
     loop {
         for _ in 0..EVENTS_PER_LOOK / EVENTS_PER_BEAT {

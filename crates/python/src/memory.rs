@@ -1,13 +1,13 @@
-//! How much memory this process may still take.
+//! The memory that this process may still use.
 
 use std::fs;
 
 const PAGE_BYTES: u64 = 4096;
-/// Allocators and threads of Polars reserve this much address space for what they use.
+/// Allocators and threads of Polars reserve this much address space per byte used.
 const ADDRESSES_PER_BYTE: u64 = 3;
 
-/// The least of what the machine has free, what is left of its group's limit, and what
-/// is left of its own limit of address space. Where Linux does not say: no limit.
+/// The smallest of the machine's free memory, what is left of its group's limit, and what is left
+/// of its own limit of address space. A limit that Linux does not report does not count.
 pub fn free_bytes() -> u64 {
     [machine(), group(), own()]
         .into_iter()

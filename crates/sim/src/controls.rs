@@ -1,15 +1,15 @@
-//! Congestion controls as flows choose them.
+//! Congestion controls that flows choose.
 
 use crate::scenario::Control;
 use headway_algorithms::{AlgorithmError, ControlInstance};
 
-/// One control per distinct choice: its clones share tunables, which so stay in
-/// the cache however many flows there are.
+/// One control per distinct choice. Its clones share tunables, which therefore stay in the cache
+/// however many flows use them.
 #[derive(Default)]
 pub(crate) struct Prototypes<'a>(Vec<(&'a Control, ControlInstance)>);
 
 impl<'a> Prototypes<'a> {
-    /// A fresh control of that choice.
+    /// Returns a fresh control of this choice.
     pub fn get(&mut self, choice: &'a Control) -> Result<ControlInstance, AlgorithmError> {
         if let Some((_, known)) = self.0.iter().find(|(c, _)| *c == choice) {
             return Ok(known.clone());

@@ -1,17 +1,17 @@
-//! The event queue. Events come out by time and, at the same time, in the order in
-//! which they were made, so that simultaneous events always happen alike.
+//! The event queue. Events are taken in the order of their time. Events of the same time are taken
+//! in the order in which they were added, so that runs are reproducible.
 //!
-//! A timing wheel holds the events of the present lap, one list per slot; a second
-//! wheel has one list per coming lap, dealt out to the slots when its lap begins;
-//! a heap keeps the rest. An event so moves at most twice, whatever their number.
+//! A timing wheel holds the events of the current lap, with one list per slot. A second wheel has
+//! one list per coming lap; its events move to the slots when that lap begins. A heap keeps all
+//! later events. An event therefore moves at most twice, however many events are pending.
 //!
-//! Lists have the newest event first. That makes a tie-breaker needless outside
-//! the heap: what a lap or a slot receives later was made later.
+//! Lists have the newest event first. Only the heap needs a tie-breaker: events that enter a lap or
+//! a slot later were also added later.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// What an event is about; [`Event::id`] says which one.
+/// The kind of an event. [`Event::id`] identifies its object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum What {
@@ -19,13 +19,13 @@ pub enum What {
     Arrival = 0,
     /// A timer of socket `id >> 3` with [`crate::host::tcp::Timer`] number `id & 7`.
     Timer = 1,
-    /// Flow `id`'s application wants to act.
+    /// The application of flow `id` acts.
     App = 2,
     /// Counters are recorded.
     Checkpoint = 3,
-    /// Link `id` can send the next of the packets that it holds.
+    /// Link `id` can send the next of its held packets.
     Turn = 4,
-    /// The routers of link `id` want to act.
+    /// The routers of link `id` act.
     Tick = 5,
     /// Packet `id` arrives at its host.
     Delivery = 6,
@@ -34,18 +34,17 @@ pub enum What {
 /// An entry of the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// When, in simulated nanoseconds.
+    /// Simulated time of the event, in nanoseconds.
     pub time_ns: u64,
-    /// Kind and number in one word: queues are walked often, and short entries
-    /// stay in the cache.
+    /// Kind and number in one word. Queues are walked often, and short entries stay in the cache.
     tag: u32,
 }
 
-/// Bits of a tag that are the number.
+/// Bits of a tag that hold the number.
 const ID_BITS: u32 = 29;
 
 impl Event {
-    /// Kind.
+    /// The kind.
     #[inline]
     pub fn what(&self) -> What {
         match self.tag >> ID_BITS {
@@ -59,19 +58,19 @@ impl Event {
         }
     }
 
-    /// Which one.
+    /// The number.
     #[inline]
     pub fn id(&self) -> u32 {
         self.tag & ((1 << ID_BITS) - 1)
     }
 }
 
-/// A slot of the wheel lasts 2^13 ns, less than a packet of 1500 bytes takes at 1 Gbit/s: at
-/// 100 Mbit/s few slots have more than one event, and nothing need be sorted.
+/// A slot of the wheel lasts 2^13 ns, less than a packet of 1500 bytes takes at 1 Gbit/s. At 100
+/// Mbit/s few slots have more than one event, so sorting is rarely needed.
 const SLOT_BITS: u32 = 13;
-/// Slots of the wheel; a lap takes 268 ms, about the shortest retransmission timeout.
+/// Slots of the wheel. A lap takes 268 ms, about the shortest retransmission timeout.
 const SLOTS: u64 = 32768;
-/// Laps of the second wheel, a bit each in a word; together 17 s.
+/// Laps of the second wheel, one bit each in a word; together 17 s.
 const LAPS: u64 = 64;
 const NONE: u32 = u32::MAX;
 
@@ -84,20 +83,20 @@ struct Node {
 
 /// The pending events.
 pub struct Events {
-    /// Events of the present slot, the earliest last.
+    /// Events of the current slot, the earliest last.
     present: Vec<Event>,
-    /// Number of the present slot since the start of time.
+    /// Number of the current slot, counted from time 0.
     slot: u64,
-    /// First node of the list of each slot of the present lap.
+    /// First node of the list of each slot of the current lap.
     heads: Box<[u32; SLOTS as usize]>,
     /// A bit for every slot that has a list.
     occupied: Box<[u64; SLOTS as usize / 64]>,
-    /// First node of the list of each coming lap; a lap lies at its number modulo LAPS.
+    /// First node of the list of each coming lap, at the lap's number modulo LAPS.
     laps: [u32; LAPS as usize],
     laps_occupied: u64,
     nodes: Vec<Node>,
     free: u32,
-    /// Events beyond the second wheel when they were made: time, order, tag.
+    /// Events that were beyond the second wheel when they were added: time, order, tag.
     far: BinaryHeap<Reverse<(u64, u64, u32)>>,
     next_order: u64,
 }
@@ -120,7 +119,7 @@ impl Default for Events {
 }
 
 impl Events {
-    /// Adds an event; its time must not lie before the event taken last.
+    /// Adds an event. Its time must not be before that of the last event taken.
     #[inline]
     pub fn push(&mut self, time_ns: u64, what: What, id: u32) {
         debug_assert!(id >> ID_BITS == 0, "numbers have {ID_BITS} bits");
@@ -137,8 +136,8 @@ impl Events {
         }
     }
 
-    /// Adds an event of the present slot or of a later lap. Most events are of neither; they
-    /// skip this function and its stack frame.
+    /// Adds an event of the current slot or of a later lap. Most events belong to another slot of
+    /// the current lap; they skip this function and its stack frame.
     #[inline(never)]
     fn push_apart(&mut self, event: Event) {
         let time_ns = event.time_ns;
@@ -161,9 +160,9 @@ impl Events {
         }
     }
 
-    /// A node with an event that is in no list yet. Its fields are written one by one: a node
-    /// made elsewhere would be copied as a whole, and a processor stalls when it loads at once
-    /// what it has just stored in parts.
+    /// Returns a node with an event; the node is in no list yet. The fields are written one by one:
+    /// a node built elsewhere would be copied as a whole, and a processor stalls when it loads in
+    /// one access what it has just stored in parts.
     #[inline]
     fn node(&mut self, event: Event) -> u32 {
         let number = self.free;
@@ -177,7 +176,7 @@ impl Events {
         self.another_node(event.time_ns, event.tag)
     }
 
-    /// Adds a node, since more events are pending than ever before.
+    /// Allocates a node: more events are pending than ever before.
     #[cold]
     #[inline(never)]
     fn another_node(&mut self, time_ns: u64, tag: u32) -> u32 {
@@ -186,7 +185,7 @@ impl Events {
         (self.nodes.len() - 1) as u32
     }
 
-    /// Puts a node on a slot of the present lap.
+    /// Puts a node on a slot of the current lap.
     #[inline]
     fn link(&mut self, slot: u64, node: u32) {
         let at = (slot % SLOTS) as usize;
@@ -194,7 +193,7 @@ impl Events {
         self.occupied[at / 64] |= 1 << (at % 64);
     }
 
-    /// Takes the earliest event, unless it lies after `until_ns`.
+    /// Takes the earliest event, unless its time is after `until_ns`.
     #[inline]
     pub fn pop(&mut self, until_ns: u64) -> Option<Event> {
         if self.present.is_empty() {
@@ -209,9 +208,9 @@ impl Events {
         }
     }
 
-    /// Turns the wheel to the next slot with events. Returns the event of a slot that has
-    /// only one, as most have, unless it lies after `until_ns`; else the slot's events are
-    /// the present ones.
+    /// Advances the wheel to the next slot with events. Most such slots have a single event: it is
+    /// returned, unless its time is after `until_ns`. Otherwise the slot's events become the
+    /// current ones.
     #[inline]
     fn turn(&mut self, until_ns: u64) -> Option<Event> {
         let at = loop {
@@ -236,7 +235,7 @@ impl Events {
         None
     }
 
-    /// The first slot of the lap from the present one on that has a list.
+    /// The first slot of the lap, from the current one on, that has a list.
     #[inline]
     fn next_occupied(&self) -> Option<usize> {
         let start = (self.slot % SLOTS) as usize;
@@ -249,7 +248,7 @@ impl Events {
         Some(word * 64 + bits.trailing_zeros() as usize)
     }
 
-    /// The events of a list that begins with this node become the present ones.
+    /// Makes the events of the list that begins with this node the current ones.
     fn take_list(&mut self, mut number: u32) {
         while number != NONE {
             let node = &mut self.nodes[number as usize];
@@ -261,8 +260,8 @@ impl Events {
         }
     }
 
-    /// Goes to the next lap with events and deals them out to its slots. Returns
-    /// false if there is none.
+    /// Advances to the next lap with events and moves them to its slots. Returns false if no lap
+    /// has any.
     #[cold]
     fn begin_lap(&mut self) -> bool {
         let present = self.slot / SLOTS;
@@ -297,7 +296,7 @@ impl Events {
         true
     }
 
-    /// Turns a list round; returns its new first node.
+    /// Reverses a list and returns its new first node.
     fn reversed(&mut self, mut number: u32) -> u32 {
         let mut first = NONE;
         while number != NONE {
@@ -313,7 +312,7 @@ impl Events {
 mod tests {
     use super::*;
 
-    /// A small generator for the tests.
+    /// A small random generator for the tests.
     fn next(state: &mut u64) -> u64 {
         *state = state
             .wrapping_mul(6_364_136_223_846_793_005)
@@ -322,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn events_come_out_by_time_and_then_in_the_order_they_were_made() {
+    fn events_are_taken_by_time_and_then_in_the_order_they_were_added() {
         for span_ns in [50, 1 << 20, 1 << 31, 1 << 40] {
             let mut events = Events::default();
             let mut state = 1;
@@ -342,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn events_made_while_time_passes_come_in_order_too() {
+    fn events_added_while_time_passes_are_taken_in_order_too() {
         let mut events = Events::default();
         let mut state = 7;
         let mut reference = std::collections::BTreeSet::new();

@@ -1,10 +1,10 @@
 //! A deterministic packet-level simulator of networks with a TCP endpoint
 //! modelled on Linux.
 //!
-//! Time is virtual and counted in integer nanoseconds; the same scenario and
-//! seed give the same trace, bit for bit, on every machine. One run is one
-//! thread; many runs are independent. The congestion controls and queue
-//! algorithms are the C files of `algorithms/`, the same that the kernel runs.
+//! Time is virtual and counted in integer nanoseconds. The same scenario and seed give the same
+//! trace, bit for bit, on every machine. A run uses one thread; runs are independent of each other.
+//! The congestion controls and queue algorithms are the C files of `algorithms/`, which the kernel
+//! runs too.
 //!
 //! ```
 //! let outcome = headway_sim::run(r#"{
@@ -33,7 +33,7 @@ pub use world::{Outcome, World};
 /// Parses, builds and runs a scenario.
 ///
 /// # Errors
-/// One line for a scenario that cannot run.
+/// A one-line message for a scenario that cannot run.
 pub fn run(scenario_json: &str) -> Result<Outcome, ScenarioError> {
     let scenario = Scenario::from_json(scenario_json)?;
     Ok(World::new(&scenario)?.run())

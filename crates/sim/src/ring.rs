@@ -1,7 +1,7 @@
-//! A queue in a ring whose size is a power of two: what every packet goes through several
-//! times finds its place by a mask.
+//! A queue in a ring buffer whose size is a power of two, so that a mask finds an element's slot.
+//! Every packet passes through several of these queues.
 
-/// First in, first out, with access to what is between.
+/// A first-in, first-out queue with access to every element.
 #[derive(Clone, Debug)]
 pub struct Ring<T> {
     slots: Box<[T]>,
@@ -20,31 +20,31 @@ impl<T> Default for Ring<T> {
 }
 
 impl<T: Copy + Default> Ring<T> {
-    /// How many there are.
+    /// Number of elements.
     #[inline(always)]
     pub fn len(&self) -> usize {
         self.len as usize
     }
 
-    /// Where the element with this number lies, counted from the first.
+    /// Slot of the element at this position, counted from the front.
     #[inline(always)]
     fn place(&self, at: usize) -> usize {
         (self.head as usize).wrapping_add(at) & self.slots.len().wrapping_sub(1)
     }
 
-    /// The first.
+    /// The first element.
     #[inline(always)]
     pub fn front(&self) -> Option<&T> {
         self.get(0)
     }
 
-    /// The same, to change.
+    /// The first element, mutable.
     #[inline(always)]
     pub fn front_mut(&mut self) -> Option<&mut T> {
         self.get_mut(0)
     }
 
-    /// An element by its number.
+    /// The element at this position.
     #[inline(always)]
     pub fn get(&self, at: usize) -> Option<&T> {
         if at >= self.len() {
@@ -53,7 +53,7 @@ impl<T: Copy + Default> Ring<T> {
         self.slots.get(self.place(at))
     }
 
-    /// The same, to change.
+    /// The element at this position, mutable.
     #[inline(always)]
     pub fn get_mut(&mut self, at: usize) -> Option<&mut T> {
         if at >= self.len() {
@@ -63,7 +63,7 @@ impl<T: Copy + Default> Ring<T> {
         self.slots.get_mut(place)
     }
 
-    /// Adds one at the end.
+    /// Appends an element.
     #[inline(always)]
     pub fn push_back(&mut self, value: T) {
         if self.len() == self.slots.len() {
@@ -82,7 +82,7 @@ impl<T: Copy + Default> Ring<T> {
         self.len -= 1;
     }
 
-    /// Takes the first.
+    /// Removes and returns the first element.
     #[inline(always)]
     pub fn pop_front(&mut self) -> Option<T> {
         let value = *self.get(0)?;
@@ -90,12 +90,12 @@ impl<T: Copy + Default> Ring<T> {
         Some(value)
     }
 
-    /// All, from the first on.
+    /// Iterates over all elements, front to back.
     pub fn iter(&self) -> impl Iterator<Item = &T> {
         (0..self.len()).map(|at| &self.slots[self.place(at)])
     }
 
-    /// Changes all, from the first on.
+    /// Changes every element in place, front to back.
     pub fn for_each_mut(&mut self, mut change: impl FnMut(&mut T)) {
         for at in 0..self.len() {
             let place = self.place(at);
@@ -120,14 +120,14 @@ mod tests {
     use std::collections::VecDeque;
 
     #[test]
-    fn a_ring_does_as_a_queue_of_the_library_does() {
+    fn a_ring_behaves_like_a_vec_deque() {
         let (mut ring, mut queue) = (Ring::default(), VecDeque::new());
         let mut state = 1_u64;
         for step in 0..20_000_u64 {
             state = state
                 .wrapping_mul(6_364_136_223_846_793_005)
                 .wrapping_add(1);
-            // Grows for a while, then shrinks to nothing, and again.
+            // Grows for 1000 steps, then shrinks to empty, and repeats.
             let grows = step % 2000 < 1000;
             if (state >> 60 < 11) == grows {
                 ring.push_back(step);

@@ -1,10 +1,10 @@
-//! Random streams: one per purpose and number, all from the run's seed, so that
-//! adding a flow does not change what another flow or link draws.
+//! Random streams. Each purpose and number has a separate stream, derived from the run's seed, so
+//! that adding a flow does not change what another flow or link draws.
 
 use rand_core::SeedableRng;
 use rand_xoshiro::{SplitMix64, Xoshiro256PlusPlus};
 
-/// What a stream is for.
+/// The purpose of a stream.
 #[derive(Clone, Copy)]
 pub enum Purpose {
     /// Loss, duplication, reordering and queue management of a link.
@@ -13,17 +13,17 @@ pub enum Purpose {
     App = 2,
     /// Initial sequence numbers of exported packets.
     Wire = 3,
-    /// Nonces of requests for a rate.
+    /// Nonces of rate requests (RFC 4782).
     Nonce = 4,
     /// Routers of a link.
     Router = 5,
-    /// What a congestion control draws.
+    /// Numbers that a congestion control draws.
     Control = 6,
-    /// When the hosts' clocks tick.
+    /// Phase of the hosts' clock ticks.
     Ticks = 7,
 }
 
-/// The stream for `purpose` and `number` of a run with `seed`.
+/// Returns the stream for `purpose` and `number` of a run with `seed`.
 pub fn stream(seed: u64, purpose: Purpose, number: u32) -> Xoshiro256PlusPlus {
     use rand_core::RngCore;
     let mut mix = SplitMix64::seed_from_u64(seed);
@@ -32,12 +32,12 @@ pub fn stream(seed: u64, purpose: Purpose, number: u32) -> Xoshiro256PlusPlus {
     Xoshiro256PlusPlus::seed_from_u64(base ^ tag.wrapping_mul(0x9e37_79b9_7f4a_7c15))
 }
 
-/// An exponentially distributed time, by a portable logarithm.
+/// Draws an exponentially distributed time. The logarithm is a portable one.
 pub fn exponential_ns(rng: &mut Xoshiro256PlusPlus, mean_ns: u64) -> u64 {
     (-libm::log(uniform(rng)) * mean_ns as f64) as u64
 }
 
-/// A uniform number in (0, 1], from the 53 high bits of a draw.
+/// Draws a uniform number in (0, 1] from the 53 high bits of a random word.
 pub fn uniform(rng: &mut Xoshiro256PlusPlus) -> f64 {
     use rand_core::RngCore;
     ((rng.next_u64() >> 11) + 1) as f64 / 9_007_199_254_740_992.0

@@ -1,14 +1,15 @@
-//! What is published of BBR's behaviour (Cardwell et al., ACM Queue 14(5), 2016, and
-//! draft-cardwell-iccrg-bbr-congestion-control-00), in traces of one flow.
+//! Published behaviour of BBR (Cardwell et al., ACM Queue 14(5), 2016, and
+//! draft-cardwell-iccrg-bbr-congestion-control-00) in traces of one flow.
 
 use crate::common::{bulk, dumbbell, run, wide_link, MS, SECOND};
 use headway_sim::Outcome;
 
 const RATE_BPS: u64 = 50_000_000;
 const RTT_MS: u64 = 40;
-/// 50 Mbit/s over 40 ms in packets of 1500 bytes.
+/// Bandwidth-delay product of 50 Mbit/s and 40 ms in packets of 1500 bytes.
 const BDP_PKTS: u32 = 166;
-/// Three large segments, two packets for the probing phase, and one of rounding.
+/// Packets that BBR allows beyond its window: three large segments, two packets for the probing
+/// phase, and one for rounding.
 const BUDGET_PKTS: u32 = 3 * 12 + 3;
 
 fn flow(duration_ns: u64) -> Outcome {
@@ -17,7 +18,7 @@ fn flow(duration_ns: u64) -> Outcome {
     run(&dumbbell("linux-6", duration_ns, &link, flows))
 }
 
-/// Times, windows and packets in flight of the flow.
+/// Times, congestion windows and packets in flight of the flow.
 fn states(outcome: &Outcome) -> Vec<(u64, u32, u32)> {
     let t = &outcome.tables.flow_state;
     (0..t.time_ns.len())
@@ -26,25 +27,25 @@ fn states(outcome: &Outcome) -> Vec<(u64, u32, u32)> {
 }
 
 #[test]
-fn startup_fills_the_path_in_as_many_rounds_as_it_has_doublings() {
+fn startup_fills_the_path_in_one_round_per_doubling() {
     let outcome = flow(2 * SECOND);
     let full_ns = states(&outcome)
         .iter()
         .find(|s| s.2 >= BDP_PKTS)
         .expect("the path is filled")
         .0;
-    // from 10 packets that is four doublings and a bit; a round for the handshake
+    // from 10 packets: between four and five doublings, and a round for the handshake
     let rounds = full_ns / (RTT_MS * MS);
     assert!((4..=6).contains(&rounds), "{rounds}");
 }
 
 #[test]
-fn after_startup_two_products_and_the_budget_are_the_most_in_flight() {
+fn after_startup_at_most_two_bdp_plus_the_budget_are_in_flight() {
     let outcome = flow(9 * SECOND);
     let late = states(&outcome).into_iter().filter(|s| s.0 > 2 * SECOND);
     let most = late.clone().map(|s| s.2).max().expect("states");
     assert!(most <= 2 * BDP_PKTS + BUDGET_PKTS, "{most}");
-    // with a queue of a thousand packets, which loss-based controls fill
+    // the queue has room for a thousand packets, which loss-based controls fill
     let queue = &outcome.tables.queue;
     let longest = (0..queue.time_ns.len())
         .filter(|&i| queue.link[i] == 0 && queue.time_ns[i] as u64 > 2 * SECOND)
@@ -55,7 +56,7 @@ fn after_startup_two_products_and_the_budget_are_the_most_in_flight() {
 }
 
 #[test]
-fn every_ten_seconds_four_packets_are_in_flight_for_200_ms_and_a_round() {
+fn every_ten_seconds_bbr_sends_four_packets_per_round_for_200_ms() {
     let outcome = flow(35 * SECOND);
     let states = states(&outcome);
     let mut probes = vec![];
@@ -71,7 +72,7 @@ fn every_ten_seconds_four_packets_are_in_flight_for_200_ms_and_a_round() {
     assert_eq!(probes.len(), 3, "{probes:?}");
     for (from, to) in &probes {
         let ms = (to - from) / MS;
-        // until so little is in flight, 200 ms, and the ACK that says so
+        // the time until only four packets are in flight, 200 ms, and the next ACK
         assert!((200..200 + 3 * RTT_MS).contains(&ms), "{ms}");
     }
     for pair in probes.windows(2) {
@@ -81,9 +82,9 @@ fn every_ten_seconds_four_packets_are_in_flight_for_200_ms_and_a_round() {
 }
 
 #[test]
-fn the_cycle_probes_with_a_quarter_more_once_in_eight_round_trips() {
+fn every_eighth_round_trip_probes_with_a_quarter_more() {
     let outcome = flow(9 * SECOND);
-    // a probe leaves up to a quarter of a product in the queue, which the next phase drains
+    // a probe adds up to a quarter of a BDP to the queue, which the next phase drains
     let queue = &outcome.tables.queue;
     let mut peaks = 0;
     let mut above = false;

@@ -1,10 +1,10 @@
-//! Links whose rate and delay change during a run, or that are down for a while.
+//! Links whose rate and delay change during a run, or that are down temporarily.
 
 use crate::common::{bulk, dumbbell, run, MS, SECOND};
 use headway_sim::Outcome;
 use serde_json::{json, Value};
 
-/// 1500-byte datagrams, one each `interval_ns`, over a forward link of these fields.
+/// 1500-byte datagrams, one per `interval_ns`, over a forward link with these fields.
 fn datagrams(forward: Value, interval_ns: u64, duration_ns: u64) -> Outcome {
     run(&json!({
         "duration_ns": duration_ns,
@@ -27,7 +27,7 @@ fn sent_in_seconds(outcome: &Outcome, seconds: usize) -> Vec<u32> {
     let mut sent = vec![0; seconds];
     let mut before = 0;
     for row in (0..q.link.len()).filter(|&row| q.link[row] == 0) {
-        // a departure; at the end of a second it belongs to that second
+        // a departure; one at the end of a second counts for that second
         let second = (q.time_ns[row] as u64).saturating_sub(1) / SECOND;
         if q.queue_pkts[row] < before && (second as usize) < seconds {
             sent[second as usize] += 1;
@@ -39,7 +39,7 @@ fn sent_in_seconds(outcome: &Outcome, seconds: usize) -> Vec<u32> {
 
 #[test]
 fn a_link_follows_steps_of_its_rate_to_the_packet() {
-    // 1000 packets a second offered; 12 Mbit/s carry all, 6 carry half, 0 none
+    // 1000 packets a second are offered; 12 Mbit/s carry all, 6 Mbit/s half, 0 none
     let steps = json!([
         [0, 12_000_000, 0],
         [SECOND, 6_000_000, 0],
@@ -50,12 +50,12 @@ fn a_link_follows_steps_of_its_rate_to_the_packet() {
     let vary = json!({"kind": "schedule", "steps": steps});
     let outcome = datagrams(json!({"rate_bps": 1, "vary": vary}), MS, 5 * SECOND);
     let sent = sent_in_seconds(&outcome, 5);
-    // the first packet needs 12 ns of access link and a millisecond of this one
+    // the first packet needs 12 ns on the access link and a millisecond on this one
     assert_eq!(sent, [999, 500, 0, 1500, 1000]);
 }
 
 #[test]
-fn the_delay_changes_with_the_steps_and_none_overtakes() {
+fn the_delay_follows_the_steps_and_no_packet_overtakes_another() {
     let steps = json!([
         [0, 1_200_000_000, 30 * MS],
         [50 * MS, 1_200_000_000, 10 * MS]
@@ -69,13 +69,13 @@ fn the_delay_changes_with_the_steps_and_none_overtakes() {
     assert!(arrivals.windows(2).all(|w| w[0] <= w[1]), "{arrivals:?}");
     let owd_ms = |row: usize| udp.owd_ns[row] / MS as i64;
     assert_eq!(owd_ms(0), 30);
-    // sent at 49 ms with 30, at 56 ms with 10 but not before the one in front of it
+    // sent at 49 ms with 30 ms of delay; sent at 56 ms with 10 ms, but not before its predecessor
     assert_eq!((udp.sent_ns[8], owd_ms(8)), (56 * MS as i64, 23));
     assert_eq!((udp.sent_ns[11], owd_ms(11)), (77 * MS as i64, 10));
 }
 
 #[test]
-fn a_schedule_of_one_step_is_the_constant_link() {
+fn a_schedule_of_one_step_equals_a_constant_link() {
     let link = |vary: Value| {
         let mut link = json!({"rate_bps": 9_999_991, "delay_ns": 17 * MS, "limit_bytes": 60_000});
         if !vary.is_null() {
@@ -92,18 +92,18 @@ fn a_schedule_of_one_step_is_the_constant_link() {
 }
 
 #[test]
-fn a_mahimahi_trace_is_used_up_by_who_has_enough_to_send() {
-    // two opportunities each third millisecond: 8 Mbit/s
+fn a_saturating_sender_uses_every_opportunity_of_a_mahimahi_trace() {
+    // two opportunities every third millisecond: 8 Mbit/s
     let opportunities: Vec<u64> = (1..=300_u64).map(|i| i.div_ceil(2) * 3).collect();
     let vary = json!({"kind": "mahimahi", "opportunities_ms": opportunities});
     let link = json!({"rate_bps": 1, "vary": vary, "limit_pkts": 50});
     let outcome = datagrams(link, MS, 3 * SECOND);
-    // 666 at 3, 6, ... 999 ms; 1000 ms is none of the times
+    // 666 packets at 3, 6, ... 999 ms; there is no opportunity at 1000 ms
     assert_eq!(sent_in_seconds(&outcome, 3), [666, 666, 668]);
 }
 
 #[test]
-fn tcp_lives_through_an_outage() {
+fn tcp_recovers_from_an_outage() {
     let steps = json!([
         [0, 10_000_000, 20 * MS],
         [5 * SECOND, 0, 20 * MS],
@@ -123,12 +123,12 @@ fn tcp_lives_through_an_outage() {
 }
 
 #[test]
-fn what_makes_no_sense_is_one_line() {
+fn invalid_schedules_are_rejected_with_one_line() {
     let refused = |vary: Value| {
         let link = json!({"rate_bps": 1_000_000, "vary": vary});
         let scenario = dumbbell("linux-6", SECOND, &link, json!([bulk("cubic", None)]));
         let error = headway_sim::run(&scenario.to_string()).err();
-        let line = error.expect("it is refused").to_string();
+        let line = error.expect("it is rejected").to_string();
         assert!(!line.contains('\n'), "{line}");
         line
     };

@@ -1,5 +1,5 @@
-//! Response times of 100 kB over 10 Mbit/s and 200 ms with a deadline: figure 7.4 of the
-//! thesis, with the rate that the startup itself makes of the deadline.
+//! Response times of 100 kB over 10 Mbit/s and 200 ms with a deadline: figure 7.4 of the thesis.
+//! The startup computes the rate from the deadline.
 
 use crate::common::{dumbbell, run, wide_link, MS, SECOND};
 use headway_sim::Scenario;
@@ -16,7 +16,7 @@ fn flow(startup: &str, deadline_ms: Option<u64>) -> Value {
     flow
 }
 
-/// From the request's leaving, after the handshake, to the last byte.
+/// Time from when the request is sent, after the handshake, to the last byte.
 fn response_ms(startup: &str, deadline_ms: Option<u64>) -> f64 {
     let link = wide_link(10_000_000, 100 * MS);
     let flows = json!([flow(startup, deadline_ms)]);
@@ -29,19 +29,19 @@ fn response_ms(startup: &str, deadline_ms: Option<u64>) -> f64 {
 
 #[test]
 fn mega_start_meets_every_deadline_that_the_path_allows() {
-    // a round trip and 105 kB at 10 Mbit/s take 284 ms
+    // a round trip, and 105 kB at 10 Mbit/s, take 284 ms
     for deadline_ms in [290, 300, 320, 350, 400, 450, 500, 550, 600, 700, 1000, 2000] {
         let took_ms = response_ms("mega-start", Some(deadline_ms));
         assert!(took_ms <= deadline_ms as f64, "{deadline_ms}: {took_ms}");
     }
     let slow_ms = response_ms("slow-start", None);
     assert!(slow_ms > 600.0, "{slow_ms}");
-    // with time enough it starts slowly, though not later than it may
+    // with enough time it starts slowly, but not later than the deadline allows
     assert_eq!(response_ms("mega-start", Some(2000)), slow_ms);
 }
 
 #[test]
-fn a_deadline_before_the_round_trip_ends_starts_nothing() {
+fn a_deadline_within_the_round_trip_causes_no_fast_start() {
     let slow_ms = response_ms("slow-start", None);
     for deadline_ms in [100, 150, 199, 200] {
         for startup in ["mega-start", "quick-start"] {
@@ -55,7 +55,7 @@ fn a_deadline_before_the_round_trip_ends_starts_nothing() {
 }
 
 #[test]
-fn jump_start_has_no_use_for_a_deadline() {
+fn jump_start_ignores_a_deadline() {
     let none_ms = response_ms("jump-start", None);
     for deadline_ms in [100, 400, 2000] {
         assert_eq!(response_ms("jump-start", Some(deadline_ms)), none_ms);
@@ -63,7 +63,7 @@ fn jump_start_has_no_use_for_a_deadline() {
 }
 
 #[test]
-fn an_upload_counts_from_its_start_and_its_rate_may_be_all_it_needs() {
+fn the_deadline_of_an_upload_counts_from_its_start_and_stabilize_keeps_its_rate() {
     let took_ms = |fields: &Value| {
         let mut flow = json!({"name": "upload", "app": {"kind": "bulk", "bytes": 300_000},
             "control": {"name": "reno", "startup": "mega-start"},
@@ -77,20 +77,20 @@ fn an_upload_counts_from_its_start_and_its_rate_may_be_all_it_needs() {
         let tables = run(&scenario).tables;
         let state = &tables.flow_state;
         let last = state.time_ns.last().copied().unwrap() / MS as i64;
-        // of the last ACK, half a round trip after the last byte's arrival
+        // time of the last ACK, minus half a round trip: arrival of the last byte
         (last - 100, *state.cwnd_pkts.iter().max().unwrap())
     };
-    // handshake, half a round trip and 300 kB in 400 ms
+    // the handshake, half a round trip, and 300 kB in 400 ms
     let (in_time, _) = took_ms(&json!({"deadline_ns": 700 * MS}));
     assert!((580..=700).contains(&in_time), "{in_time}");
-    // 10 Mbit/s are 166 packets per round trip; slow start would go on above
+    // 10 Mbit/s are 166 packets per round trip; slow start would continue beyond that
     let (_, most) = took_ms(&json!({"initial_rate_bps": 10_000_000}));
     let (_, steady) = took_ms(&json!({"initial_rate_bps": 10_000_000, "stabilize": true}));
     assert!(most > 170 && steady <= 168, "{most} {steady}");
 }
 
 #[test]
-fn what_has_no_end_has_no_deadline() {
+fn a_flow_without_an_end_cannot_have_a_deadline() {
     for (app, deadline_ns) in [
         (json!({"kind": "bulk"}), 1000),
         (json!({"kind": "bulk", "bytes": 1000}), 0),

@@ -1,5 +1,5 @@
-//! What is published of the controls that look at delay, in traces: the queue they keep,
-//! and the shares they leave each other. Response functions are in studies/controls.
+//! Published behaviour of the delay-based controls in traces: the queue that they keep, and how
+//! they share a link. studies/controls has their response functions.
 
 use crate::common::{bulk, dumbbell, run, wide_link, MS, SECOND};
 use headway_sim::Outcome;
@@ -7,19 +7,18 @@ use serde_json::{json, Value};
 
 const RATE_BPS: u64 = 10_000_000;
 const PKT_BYTES: f64 = 1500.0;
-/// Of a packet at that rate.
+/// Seconds that a packet takes at that rate.
 const PKT_S: f64 = 1.2e-3;
 const MSS_BYTES: f64 = 1448.0;
 const STACKS: [&str; 2] = ["linux-2.6", "linux-6"];
-/// What is before it is not looked at: where slow start overshoots, since the first ACKs of
-/// each of its rounds show no queue, Vegas gives back a packet per round trip.
+/// Tests ignore the time before this. Slow start overshoots, because the first ACKs of each round
+/// show no queue. Vegas then reduces cwnd by a packet per round trip.
 const WARM_UP_S: u64 = 120;
 const END_S: u64 = 150;
 
-/// Flows over 10 Mbit/s and 100 ms with room for all packets, each with so much more of
-/// one-way delay. They start 20 ms apart: each meets an empty queue with its first data,
-/// and so knows its path. Every packet is acknowledged, so that none waits behind another
-/// of its own for want of an ACK.
+/// Flows over 10 Mbit/s and 100 ms with room for all packets; each has an additional one-way delay.
+/// They start 20 ms apart, so that each one's first data meets an empty queue and measures the base
+/// RTT. Every packet is acknowledged, so that no packet waits for the ACK of an earlier one.
 fn flows(stack: &str, controls: &[(Value, u64)]) -> Outcome {
     let flow = |(i, (control, extra_ms)): (usize, &(Value, u64))| {
         let mut flow = bulk("reno", None);
@@ -46,7 +45,7 @@ fn fast(alpha: u32) -> Value {
     json!({"name": "fast", "tunables": {"alpha": alpha}})
 }
 
-/// Mean over time of what is in the forward queue, with the packet in transmission.
+/// Mean length of the forward queue over time, including the packet in transmission.
 fn mean_queue_pkts(outcome: &Outcome) -> f64 {
     let c = &outcome.tables.link_counters;
     let at: Vec<_> = (0..c.link.len()).filter(|&i| c.link[i] == 0).collect();
@@ -57,7 +56,7 @@ fn mean_queue_pkts(outcome: &Outcome) -> f64 {
     byte_us / ((END_S - WARM_UP_S) as f64 * 1e6) / PKT_BYTES
 }
 
-/// Packets per second that arrive of each flow.
+/// Packets per second of each flow that arrive.
 fn rates_pps(outcome: &Outcome) -> Vec<f64> {
     let c = &outcome.tables.flow_counters;
     let n = outcome.summary.flows.len();
@@ -68,7 +67,7 @@ fn rates_pps(outcome: &Outcome) -> Vec<f64> {
         .collect()
 }
 
-/// What each flow has in the queue by its own numbers: rate times queueing delay.
+/// Packets of each flow in the queue, by the flow's numbers: rate times queueing delay.
 fn own_queues_pkts(outcome: &Outcome) -> Vec<f64> {
     let rates = rates_pps(outcome);
     let delay_us = |flow: usize| {
@@ -115,12 +114,12 @@ fn the_queue_of_several_flows_of_fast_is_the_sum_of_their_alphas() {
 }
 
 #[test]
-fn flows_of_fast_get_alpha_packets_per_queueing_delay_whatever_their_round_trips() {
+fn flows_of_fast_get_alpha_packets_per_queueing_delay_at_any_rtt() {
     for stack in STACKS {
         let outcome = flows(stack, &[(fast(10), 0), (fast(30), 0), (fast(20), 50)]);
         let queue = mean_queue_pkts(&outcome);
         assert!(near(queue, 60.0, 0.05), "{stack}: {queue}");
-        // alpha/(RTT - base RTT), of which all have the same
+        // alpha/(RTT - base RTT), where the difference is the same for all flows
         for (rate, alpha) in rates_pps(&outcome).into_iter().zip([10.0, 30.0, 20.0]) {
             let expected = alpha / (queue * PKT_S);
             assert!(near(rate, expected, 0.07), "{stack}: {rate} for {expected}");
@@ -134,7 +133,7 @@ fn flows_of_vegas_keep_between_alpha_and_beta_packets_each() {
         for n in [1, 2, 5] {
             let outcome = alike(stack, &json!({"name": "vegas"}), n);
             let queue = mean_queue_pkts(&outcome);
-            // with the one in transmission, which no RTT counts as queued
+            // including the packet in transmission, which no RTT counts as queued
             let most = 4.0 * n as f64 + 1.0;
             let within = (2.0 * n as f64..most).contains(&queue);
             assert!(within, "{stack} {n}: {queue}");
@@ -145,13 +144,13 @@ fn flows_of_vegas_keep_between_alpha_and_beta_packets_each() {
 }
 
 #[test]
-fn vegas_shares_by_packets_in_the_queue_not_by_round_trips() {
+fn vegas_shares_by_packets_in_the_queue_not_by_rtt() {
     let vegas = json!({"name": "vegas"});
     let controls: Vec<_> = [0, 50, 100].map(|ms| (vegas.clone(), ms)).into();
     let outcome = flows("linux-6", &controls);
     let queues = own_queues_pkts(&outcome);
-    // between 2 and 4 each; a packet's own time on the link is no queue, but is missing in
-    // the handshake's RTT
+    // between 2 and 4 each. A packet's transmission time is not queueing, but the handshake's RTT
+    // does not include it.
     let within = queues.iter().all(|queue| (2.0..5.5).contains(queue));
     assert!(within, "{queues:?}");
     let rates = rates_pps(&outcome);

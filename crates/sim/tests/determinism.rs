@@ -1,9 +1,9 @@
-//! The same scenario and seed give the same trace, bit for bit: in two runs, in
-//! debug and release builds, and however many threads run beside each other.
+//! The same scenario and seed give the same trace, bit for bit: in two runs, in debug and release
+//! builds, and with any number of parallel threads.
 //!
-//! When the simulator's results change on purpose, the failing assertion shows the
-//! new value of a hash; put it in, and say so in CHANGELOG.md under "Results that
-//! change". The bounds beside each hash are about what is plausible and stay.
+//! When the simulator's results change on purpose, the failing assertion shows the new hash. Enter
+//! it here, and describe the change in CHANGELOG.md under "Results that change". The bounds next to
+//! each hash check plausibility; do not change them.
 
 use crate::common::{bulk, run, MS, SECOND};
 use headway_sim::trace::record::Column;
@@ -19,13 +19,13 @@ fn hash(outcome: Outcome) -> u64 {
             hash = (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
         }
     };
-    // The count of events is how the engine works, not what it finds.
+    // The number of events depends on the engine's implementation, so it is not hashed.
     for flow in &outcome.summary.flows {
         add(serde_json::to_string(flow).expect("a flow").as_bytes());
     }
     for (table, columns) in outcome.tables.into_columns() {
-        // A table without rows adds nothing, so that a new kind of table changes no
-        // trace that has none of it.
+        // Tables without rows are not hashed, so that a new table does not change traces without
+        // rows in it.
         let rows = columns.first().map_or(0, |(_, column)| column.len());
         if rows == 0 {
             continue;
@@ -41,7 +41,7 @@ fn hash(outcome: Outcome) -> u64 {
             }
         }
     }
-    // The first block of a capture names the version of Headway. Its length is in bytes 4 to 7.
+    // The first block of a capture names the version of Headway. Bytes 4 to 7 have its length.
     if let Some(capture) = outcome.capture {
         let block_bytes = u32::from_le_bytes(capture[4..8].try_into().expect("four bytes"));
         add(&capture[block_bytes as usize..]);
@@ -63,7 +63,7 @@ fn home_link() -> Value {
         "capture": {"link": "bottleneck", "snaplen_bytes": 80}})
 }
 
-/// Today's stack on a path that loses, doubles and reorders.
+/// linux-6 on a path that loses, duplicates and reorders packets.
 fn rough_path() -> Value {
     let link = json!({"rate_bps": 10_000_000, "delay_ns": 20 * MS, "limit_pkts": 50,
         "loss": 0.005, "duplicate": 0.01, "reorder": 0.02, "reorder_delay_ns": 5 * MS});
@@ -101,7 +101,7 @@ fn the_home_link_gives_its_golden_trace() {
     let scenario = home_link();
     let outcome = run(&scenario);
     let links = &outcome.tables.link_counters;
-    // The last checkpoint's row of the forward link.
+    // The forward link's row at the last checkpoint.
     let row = links.link.len() - 2;
     let utilization = links.sent_bytes[row] as f64 / (20.0 * 125_000.0);
     assert!((0.95..=1.0).contains(&utilization), "{utilization}");
@@ -109,7 +109,7 @@ fn the_home_link_gives_its_golden_trace() {
     assert!((10..400).contains(&dropped), "{dropped} packets dropped");
     let lost = outcome.tables.udp.owd_ns.iter().filter(|&&d| d < 0).count();
     assert!(lost < 200, "{lost} of 1000 datagrams lost");
-    // Propagation, a full queue and one packet in front.
+    // Propagation, a full queue, and the packet in transmission.
     let longest = outcome.tables.udp.owd_ns.iter().max().expect("datagrams");
     assert!(
         (400 * MS..540 * MS).contains(&(*longest as u64)),
@@ -127,7 +127,7 @@ fn the_rough_path_gives_its_golden_trace() {
         assert_eq!(flow.unique_bytes, bytes);
         let end_ns = flow.last_packet_ns.expect("packets");
         assert!((2 * SECOND..40 * SECOND).contains(&end_ns), "{end_ns}");
-        // The last byte is followed by its ACK, half a round trip later, and by the FINs.
+        // Half a round trip after the last byte its ACK arrives, and then the FINs.
         let done_ns = flow.done_ns.expect("all has arrived");
         assert!((SECOND..end_ns - 20 * MS).contains(&done_ns), "{done_ns}");
     }
@@ -136,9 +136,9 @@ fn the_rough_path_gives_its_golden_trace() {
     let data_pkts = (3_000_000_u64.div_ceil(1448), 2_000_000_u64.div_ceil(1448));
     let again = counters.retransmits_pkts[0] + counters.retransmits_pkts[1];
     let sent = counters.sent_pkts[0] + counters.sent_pkts[1];
-    // Segments may be cut where the window ends.
+    // Segments may be cut at the end of the window.
     assert!((data_pkts.0 + data_pkts.1..data_pkts.0 + data_pkts.1 + 20).contains(&(sent - again)));
-    assert!((17..400).contains(&again), "{again} packets sent again");
+    assert!((17..400).contains(&again), "{again} packets retransmitted");
     assert_hash(&scenario, 0x4b25_1b0f_2615_4f1f);
 }
 
@@ -177,7 +177,7 @@ fn two_runs_are_identical_and_another_seed_is_not() {
 }
 
 #[test]
-fn runs_do_not_touch_each_other_whatever_the_number_of_threads() {
+fn parallel_runs_do_not_affect_each_other() {
     let scenarios: Vec<Value> = (0..8)
         .map(|seed| {
             let mut scenario = [home_link(), rough_path(), parking_lot()][seed % 3].clone();
@@ -203,7 +203,7 @@ fn runs_do_not_touch_each_other_whatever_the_number_of_threads() {
 }
 
 #[test]
-fn what_is_recorded_does_not_change_what_happens() {
+fn recording_does_not_change_the_run() {
     let full = run(&home_link());
     let mut bare = home_link();
     bare["record"] = json!({"flows": false, "queue": false, "udp": false, "drops": false});

@@ -1,5 +1,5 @@
-//! ECN of RFC 3168: who negotiates it, which packets can be marked, the echo, and the
-//! answer to a mark, in both stack profiles.
+//! ECN (RFC 3168) in both stack profiles: negotiation, which packets are ECN-capable, the echo, and
+//! the response to a mark.
 
 use crate::common::{bulk, dumbbell, find, run, wide_link, Seen, Trace, MS, SECOND};
 use headway_wire::TcpFlags;
@@ -22,13 +22,13 @@ fn asks() -> TcpFlags {
     TcpFlags::ECE | TcpFlags::CWR
 }
 
-/// SYN, SYN-ACK as seen at the bottleneck.
+/// SYNs and SYN-ACKs seen at the bottleneck.
 fn handshake(trace: &Trace) -> (Vec<&Seen>, Vec<&Seen>) {
     let syns = trace.segments.iter().filter(|s| s.has(TcpFlags::SYN));
     syns.partition(|s| s.outbound)
 }
 
-/// A queue that marks: RED that reaches its probability of 10 % at 30 packets.
+/// A queue that marks: RED that reaches its largest probability of 10 % at 30 packets.
 fn marking(rate_bps: u64, delay_ns: u64) -> Value {
     json!({"rate_bps": rate_bps, "delay_ns": delay_ns, "limit_pkts": 1000,
         "aqm": {"name": "red", "tunables": {"ecn": 1, "min_th_pkts": 10, "max_th_pkts": 30,
@@ -36,7 +36,7 @@ fn marking(rate_bps: u64, delay_ns: u64) -> Value {
 }
 
 #[test]
-fn ecn_is_negotiated_where_the_opener_asks_and_the_responder_is_not_off() {
+fn ecn_is_negotiated_if_the_opener_requests_it_and_the_responder_is_not_off() {
     for stack in STACKS {
         for opener in MODES {
             for responder in MODES {
@@ -66,7 +66,7 @@ fn ecn_is_negotiated_where_the_opener_asks_and_the_responder_is_not_off() {
 }
 
 #[test]
-fn no_end_asks_for_ecn_where_nothing_is_said() {
+fn no_end_requests_ecn_by_default() {
     for stack in STACKS {
         let link = marking(10_000_000, 10 * MS);
         let trace = Trace::of(&dumbbell(
@@ -78,13 +78,13 @@ fn no_end_asks_for_ecn_where_nothing_is_said() {
         assert!(trace.segments.iter().all(|s| s.ecn == NOT_ECT));
         assert!(!trace.segments.iter().any(|s| s.has(TcpFlags::ECE)));
         assert_eq!(trace.outcome.summary.flows[0].ecn, None);
-        // what cannot be marked is dropped early
+        // packets that are not ECN-capable are dropped early
         assert!(trace.outcome.tables.drops.reason.contains(&2), "{stack}");
     }
 }
 
 #[test]
-fn a_syn_that_is_repeated_asks_no_more_and_old_stacks_ask_for_ever() {
+fn a_retransmitted_syn_requests_no_ecn_except_in_linux_26() {
     let mut link = wide_link(10_000_000, 10 * MS);
     link["ecn"] = json!("drop-syn");
     for (stack, falls_back) in [("linux-6", true), ("linux-2.6", false)] {
@@ -109,8 +109,8 @@ fn a_syn_that_is_repeated_asks_no_more_and_old_stacks_ask_for_ever() {
 }
 
 #[test]
-fn ecn_is_kept_where_only_the_syn_ack_was_lost() {
-    // the listener granted it when it first heard the SYN, and says so again
+fn ecn_stays_negotiated_if_only_the_syn_ack_was_lost() {
+    // the responder accepted ECN at the first SYN, and repeats that in the second SYN-ACK
     let mut scenario = dumbbell(
         "linux-6",
         5 * SECOND,
@@ -136,7 +136,7 @@ fn ecn_is_kept_where_only_the_syn_ack_was_lost() {
 }
 
 #[test]
-fn what_a_path_has_bleached_is_not_marked_but_dropped() {
+fn packets_with_cleared_ecn_bits_are_dropped_instead_of_marked() {
     for stack in STACKS {
         let mut link = marking(10_000_000, 10 * MS);
         link["ecn"] = json!("bleach");
@@ -150,7 +150,7 @@ fn what_a_path_has_bleached_is_not_marked_but_dropped() {
 }
 
 #[test]
-fn marks_halve_reno_once_per_round_trip_and_cost_no_packet() {
+fn marks_halve_reno_once_per_round_trip_without_loss() {
     for stack in STACKS {
         let flows = json!([flow("on", "passive", None)]);
         let trace = Trace::of(&dumbbell(
@@ -176,7 +176,7 @@ fn marks_halve_reno_once_per_round_trip_and_cost_no_packet() {
         for &(_, kind, before, after) in &backoffs {
             assert_eq!((kind, after), (CWR_KIND, (before / 2).max(2)), "{stack}");
         }
-        // each is told once, on new data
+        // each reduction sets CWR once, on new data
         let told: Vec<_> = trace
             .data()
             .into_iter()
@@ -188,7 +188,7 @@ fn marks_halve_reno_once_per_round_trip_and_cost_no_packet() {
 }
 
 #[test]
-fn a_mark_is_echoed_until_the_sender_says_that_it_has_reduced() {
+fn a_mark_is_echoed_until_the_sender_sends_cwr() {
     for stack in STACKS {
         let flows = json!([flow("on", "on", None)]);
         let scenario = dumbbell(stack, 20 * SECOND, &marking(10_000_000, 20 * MS), flows);
@@ -218,7 +218,7 @@ fn a_mark_is_echoed_until_the_sender_says_that_it_has_reduced() {
 }
 
 #[test]
-fn what_is_sent_again_cannot_be_marked() {
+fn retransmissions_are_not_ecn_capable() {
     for stack in STACKS {
         let mut link = wide_link(10_000_000, 10 * MS);
         link["loss"] = json!(0.01);
@@ -237,7 +237,7 @@ fn what_is_sent_again_cannot_be_marked() {
             newest = newest.max(sent.seq + u64::from(sent.len));
         }
         assert!(again >= 2, "{stack}");
-        // a loss is told as a mark is (RFC 3168 section 6.1.2)
+        // a reduction after a loss also sets CWR (RFC 3168 section 6.1.2)
         assert!(trace.data().iter().any(|s| s.has(TcpFlags::CWR)), "{stack}");
     }
 }

@@ -1,11 +1,11 @@
-//! Exchanges of a file: connections open when they are due, and some come after others.
+//! Exchanges of a file: connections open when they are due, and exchanges can wait for others.
 
 use crate::common::{run, wide_link, world, MS, SECOND};
 use serde_json::{json, Value};
 
 const NONE: u32 = u32::MAX;
 
-/// 10 Mbit/s, 100 ms RTT; one pair with the given application.
+/// One pair with this application; 10 Mbit/s, 100 ms RTT.
 fn pair(app: &Value) -> Value {
     let link = wide_link(10_000_000, 50 * MS);
     json!({
@@ -17,9 +17,10 @@ fn pair(app: &Value) -> Value {
 }
 
 #[test]
-fn an_exchange_begins_when_what_it_comes_after_is_over_and_its_connection_is_free() {
-    // A document; two pictures on connections of their own, one of which also has a start
-    // before that is over; a last one on the first connection that waits for a picture.
+fn an_exchange_begins_when_its_predecessor_is_over_and_its_connection_is_free() {
+    // A document; two pictures on separate connections, one of which has a start time that comes
+    // later than the end of the document; a last picture on the first connection that waits for
+    // another picture.
     let page = json!({
         "kind": "exchanges",
         "start_ns": [0, 3 * SECOND, 0], "exchanges": [2, 1, 1],
@@ -35,20 +36,19 @@ fn an_exchange_begins_when_what_it_comes_after_is_over_and_its_connection_is_fre
     );
     assert_eq!(rows.epoch.len(), 4);
     assert_eq!(asked(0), SECOND);
-    // Its handshake is part of the time.
+    // The handshake is part of the time.
     assert!((200 * MS..260 * MS).contains(&(done(0) - asked(0))));
     assert_eq!(asked(3), done(0) + 30 * MS);
-    assert_eq!(asked(2), 4 * SECOND, "not before its start");
-    assert_eq!(
-        asked(1),
-        done(2) + 10 * MS,
-        "it had to wait for the picture"
+    assert_eq!(asked(2), 4 * SECOND, "it begins at its start time");
+    assert_eq!(asked(1), done(2) + 10 * MS, "it waits for the picture");
+    assert!(
+        done(1) - asked(1) < 110 * MS,
+        "the connection is still open"
     );
-    assert!(done(1) - asked(1) < 110 * MS, "the connection stood");
 }
 
 #[test]
-fn vectors_on_connections_in_turn_are_exchanges_that_come_after_each_other() {
+fn vectors_on_several_connections_equal_exchanges_that_wait_for_each_other() {
     let epochs = [
         (300, 40_000, 100 * MS),
         (500, 9000, 50 * MS),
@@ -73,7 +73,7 @@ fn vectors_on_connections_in_turn_are_exchanges_that_come_after_each_other() {
 }
 
 #[test]
-fn a_deadline_of_its_own_goes_before_that_of_the_flow() {
+fn the_deadline_of_an_exchange_overrides_that_of_the_flow() {
     let with = |deadlines: &[u64]| {
         let mut scenario = pair(&json!({
             "kind": "exchanges", "start_ns": [0], "exchanges": [2],
@@ -86,15 +86,15 @@ fn a_deadline_of_its_own_goes_before_that_of_the_flow() {
         let rows = run(&scenario).tables.responses;
         (rows.end_ns[0] - rows.start_ns[0]) as u64
     };
-    // What is left of a deadline decides whether a fast startup is needed.
+    // The time until the deadline decides whether a fast startup is needed.
     assert_eq!(with(&[0, 0]), with(&[]));
     assert_eq!(with(&[20 * SECOND, 0]), with(&[]));
     assert!(with(&[220 * MS, 0]) + 50 * MS < with(&[]));
 }
 
 #[test]
-fn a_thousand_connections_by_ten_at_a_time_need_the_sockets_of_those_that_are_open() {
-    // Ten chains, each of a hundred connections that follow one another a second apart.
+fn a_thousand_connections_need_only_the_sockets_of_the_open_ones() {
+    // Ten chains of a hundred connections each; a connection opens a second after its predecessor.
     let n = 1000;
     let after: Vec<u32> = (0..n).map(|i| if i < 10 { NONE } else { i - 10 }).collect();
     let page = json!({
@@ -110,13 +110,13 @@ fn a_thousand_connections_by_ten_at_a_time_need_the_sockets_of_those_that_are_op
             world.check_invariants().unwrap();
         }
     }
-    // TIME_WAIT takes a minute: some fifty generations of ten pairs.
+    // TIME_WAIT takes a minute, so the sockets of about fifty connections of each chain exist.
     assert!(world.sockets() < 1100, "{} sockets", world.sockets());
     assert_eq!(world.finish().tables.responses.epoch.len(), n as usize);
 }
 
 #[test]
-fn what_cannot_be_is_refused_by_its_field() {
+fn invalid_columns_are_rejected_by_name() {
     let good = json!({
         "kind": "exchanges", "start_ns": [0], "exchanges": [2], "request_bytes": [1, 1],
         "response_bytes": [1, 1], "think_ns": [0, 0],
@@ -125,7 +125,7 @@ fn what_cannot_be_is_refused_by_its_field() {
         (
             "after",
             json!([NONE, 1]),
-            "after[1]: 1 is not allowed; what does not come after",
+            "after[1]: 1 is not allowed; an exchange that does not itself wait",
         ),
         (
             "after",

@@ -1,10 +1,10 @@
-//! Sub-queues: Deficit Round Robin shares a link among those that want it.
+//! Sub-queues: Deficit Round Robin shares a link among the flows that use it.
 
 use crate::common::{bulk, world, MS, SECOND};
 use headway_sim::Outcome;
 use serde_json::{json, Value};
 
-/// A sender of twice the link's 10 Mbit/s, and two downloads, for 20 s.
+/// A sender of twice the link's 10 Mbit/s and two downloads, for 20 s.
 fn shared(aqm: &str, limits: Value, datagram_bytes: u32) -> Outcome {
     let mut link = json!({"rate_bps": 10_000_000, "delay_ns": 10 * MS, "aqm": {"name": aqm}});
     link.as_object_mut()
@@ -30,7 +30,7 @@ fn shared(aqm: &str, limits: Value, datagram_bytes: u32) -> Outcome {
     world.finish()
 }
 
-/// Parts of the link that the three had.
+/// Shares of the link that the three flows had.
 fn parts(outcome: &Outcome, datagram_bytes: u64) -> [f64; 3] {
     let of = |bytes: u64| bytes as f64 * 8.0 / (10e6 * 20.0);
     let udp = &outcome.tables.udp;
@@ -40,7 +40,7 @@ fn parts(outcome: &Outcome, datagram_bytes: u64) -> [f64; 3] {
 }
 
 #[test]
-fn three_that_want_more_have_a_third_each_whatever_their_packets() {
+fn three_saturating_flows_get_a_third_each_at_any_packet_size() {
     for limits in [json!({"limit_bytes": 120_000}), json!({"limit_pkts": 80})] {
         for datagram_bytes in [1500, 300] {
             let outcome = shared("drr", limits.clone(), datagram_bytes);
@@ -54,7 +54,7 @@ fn three_that_want_more_have_a_third_each_whatever_their_packets() {
 }
 
 #[test]
-fn without_sub_queues_the_one_that_does_not_listen_has_nearly_all() {
+fn without_sub_queues_an_unresponsive_flow_gets_nearly_the_whole_link() {
     let outcome = shared("drop-tail", json!({"limit_bytes": 120_000}), 1500);
     let parts = parts(&outcome, 1500);
     assert!(parts[2] > 0.8 && parts[0] + parts[1] < 0.2, "{parts:?}");

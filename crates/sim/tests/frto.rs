@@ -1,17 +1,17 @@
-//! Timeouts of linux-6 (RFC 5682): spurious ones are found out by new data and taken back,
-//! real ones are repaired as before, and what was sent a moment ago is not given up.
+//! Timeouts of linux-6 (RFC 5682). F-RTO detects spurious timeouts by new data and undoes them.
+//! Real timeouts are repaired as without F-RTO, and recently sent packets are not marked lost.
 
 use crate::common::{bulk, dumbbell, Trace, MS, SECOND};
 use serde_json::{json, Value};
 
-/// A path whose delay jumps by `more_ms` at 3 s, for a second: packets come in order, late.
+/// A path whose delay increases by `more_ms` at 3 s, for a second: packets are late but in order.
 fn jumps(more_ms: u64) -> Value {
     let (rate, at) = (10_000_000, 20 * MS);
     json!({"rate_bps": rate, "delay_ns": at, "limit_pkts": 100, "vary": {"kind": "schedule",
         "steps": [[0, rate, at], [3 * SECOND, rate, at + more_ms * MS], [4 * SECOND, rate, at]]}})
 }
 
-/// A transfer without timestamps, which alone would tell copies from originals.
+/// A transfer without timestamps, which would also distinguish retransmissions from originals.
 fn transfer(control: &str, link: &Value, sack: bool, frto: bool) -> Trace {
     let mut flow = bulk(control, None);
     flow["timestamps"] = json!(false);
@@ -24,7 +24,7 @@ fn transfer(control: &str, link: &Value, sack: bool, frto: bool) -> Trace {
 }
 
 #[test]
-fn a_spurious_timeout_is_taken_back_and_nothing_is_sent_again_for_it() {
+fn a_spurious_timeout_is_undone_without_retransmissions() {
     for sack in [true, false] {
         // Vegas does not fill the queue, so that no packet is dropped
         let [with, without] = [true, false].map(|frto| transfer("vegas", &jumps(900), sack, frto));
@@ -43,7 +43,7 @@ fn a_spurious_timeout_is_taken_back_and_nothing_is_sent_again_for_it() {
             });
             copies.count()
         };
-        // timeout, then undone
+        // a timeout that is undone later
         assert!(step(&with).iter().any(|b| b.0 == 1), "{:?}", step(&with));
         assert!(step(&with).iter().any(|b| b.0 == 3), "{:?}", step(&with));
         assert!(
@@ -51,11 +51,15 @@ fn a_spurious_timeout_is_taken_back_and_nothing_is_sent_again_for_it() {
             "{:?}",
             step(&without)
         );
-        // the oldest packet per timeout, and the probe of the tail
-        assert!(again(&with) <= 4, "sack {sack}: {} again", again(&with));
+        // the oldest packet at each timeout, and the tail loss probe
+        assert!(
+            again(&with) <= 4,
+            "sack {sack}: {} retransmissions",
+            again(&with)
+        );
         assert!(
             again(&without) >= 20,
-            "sack {sack}: {} again",
+            "sack {sack}: {} retransmissions",
             again(&without)
         );
         let before = with.cwnd_at(3 * SECOND);
@@ -65,7 +69,7 @@ fn a_spurious_timeout_is_taken_back_and_nothing_is_sent_again_for_it() {
 }
 
 #[test]
-fn a_real_timeout_is_repaired_with_frto_as_without() {
+fn a_real_timeout_is_repaired_equally_fast_with_and_without_frto() {
     let at = 20 * MS;
     let outage = json!({"rate_bps": 10_000_000, "delay_ns": at, "limit_pkts": 20,
         "vary": {"kind": "schedule", "steps": [[0, 10_000_000, at], [3 * SECOND, 5_000, at],
@@ -80,7 +84,7 @@ fn a_real_timeout_is_repaired_with_frto_as_without() {
 }
 
 #[test]
-fn old_stacks_are_without_it_and_say_so() {
+fn linux_26_rejects_frto() {
     let mut flow = bulk("vegas", None);
     flow["frto"] = json!(true);
     let scenario = dumbbell("linux-2.6", SECOND, &jumps(100), json!([flow]));

@@ -1,4 +1,4 @@
-//! The scenario's parser and builder on anything: no panic, and an error is one line.
+//! Any input to the scenario's parser and builder must not panic, and an error must be one line.
 //!
 //! `PROPTEST_CASES` sets the number of cases.
 
@@ -19,7 +19,7 @@ fn cases(default: u32) -> ProptestConfig {
     }
 }
 
-/// One of everything that a scenario can have.
+/// A scenario with at least one of everything that it can have.
 fn valid() -> Value {
     let link = json!({"rate_bps": 1_000_000, "delay_ns": 10_000_000, "limit_bytes": 30_000,
         "limit_pkts": 20, "loss": 0.01, "duplicate": 0.01, "reorder": 0.01,
@@ -49,7 +49,7 @@ fn valid() -> Value {
     })
 }
 
-/// Every place in a document, as the pointers of RFC 6901.
+/// Every location in a document, as a JSON pointer (RFC 6901).
 fn places(value: &Value, at: &str, out: &mut Vec<String>) {
     out.push(at.to_string());
     match value {
@@ -64,7 +64,7 @@ fn places(value: &Value, at: &str, out: &mut Vec<String>) {
     }
 }
 
-/// Values that sit at the edges of what a field may hold.
+/// Values at the limits of what a field may hold.
 fn odd_value() -> impl Strategy<Value = Value> {
     let edges = [
         0,
@@ -93,7 +93,7 @@ fn odd_value() -> impl Strategy<Value = Value> {
     ]
 }
 
-/// Parses, builds and runs a little. Returns whether the scenario was accepted.
+/// Parses, builds and briefly runs a scenario. Returns whether it was accepted.
 fn survives(text: &str) -> Result<bool, TestCaseError> {
     let built = Scenario::from_json(text).and_then(|s| World::new(&s));
     match built {
@@ -116,7 +116,7 @@ fn survives(text: &str) -> Result<bool, TestCaseError> {
 }
 
 #[test]
-fn the_scenario_that_is_mutated_is_valid() {
+fn the_unmutated_scenario_is_valid() {
     assert!(survives(&valid().to_string()).unwrap());
 }
 
@@ -124,7 +124,7 @@ proptest! {
     #![proptest_config(cases(500))]
 
     #[test]
-    fn text_is_refused_in_one_line(text in "\\PC{0,200}") {
+    fn arbitrary_text_is_rejected_with_one_line(text in "\\PC{0,200}") {
         survives(&text)?;
     }
 
@@ -153,13 +153,13 @@ proptest! {
             let mut all = vec![];
             places(&scenario, "", &mut all);
             let place = &all[at.index(all.len())];
-            *scenario.pointer_mut(place).expect("it was listed") = value;
+            *scenario.pointer_mut(place).expect("a listed location") = value;
         }
         survives(&scenario.to_string())?;
     }
 
     #[test]
-    fn a_scenario_with_a_field_more_or_less_does_not_panic(
+    fn a_scenario_with_an_extra_or_a_missing_field_does_not_panic(
         at in any::<Index>(), name in "[a-z_]{1,12}", value in odd_value(), remove in any::<bool>(),
     ) {
         let mut scenario = valid();

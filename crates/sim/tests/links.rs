@@ -1,4 +1,4 @@
-//! Links and queues: rates are exact, limits hold, packets take their routes.
+//! Links and queues: rates are exact, limits hold, packets follow their routes.
 
 use crate::common::{bulk, dumbbell, run, MS, SECOND};
 use serde_json::{json, Value};
@@ -63,7 +63,7 @@ fn a_busy_link_sends_at_exactly_its_rate() {
                 assert_eq!(time_ns - previous_ns, sent_bytes * 8000);
                 gaps += 1;
             }
-            // Idle time begins when nothing is left.
+            // The link is idle when the queue is empty.
             departed_ns = (pkts > 0).then_some(time_ns);
         }
         before = (bytes, pkts);
@@ -75,7 +75,7 @@ fn a_busy_link_sends_at_exactly_its_rate() {
 }
 
 #[test]
-fn a_packet_takes_its_transmission_and_the_delay_of_every_link_on_its_way() {
+fn a_packet_takes_the_transmission_time_and_delay_of_every_link_on_its_path() {
     let scenario = json!({
         "duration_ns": SECOND,
         "topology": {"kind": "dumbbell", "access_rate_bps": 10_000_000, "access_delay_ns": 3 * MS,
@@ -130,7 +130,7 @@ fn red_drops_early_and_keeps_the_queue_shorter_than_drop_tail() {
 }
 
 #[test]
-fn flows_of_a_parking_lot_cross_the_links_between_their_routers_only() {
+fn flows_of_a_parking_lot_cross_only_the_links_between_their_routers() {
     let link = json!({"rate_bps": 2_000_000, "delay_ns": 5 * MS, "limit_pkts": 30});
     let hop = json!({"forward": link, "reverse": link});
     let lot = |flows: Value| {
@@ -158,15 +158,15 @@ fn flows_of_a_parking_lot_cross_the_links_between_their_routers_only() {
     for (hop, local) in bytes[1..].iter().enumerate() {
         let sent = all.tables.link_counters.sent_bytes[2 * hop];
         assert!(sent > 19 * 250_000, "forward{hop} was full: {sent}");
-        // Both flows of a hop share it, and nobody else does.
+        // Only the two flows of a hop share it.
         let share = (bytes[0] + local) as f64 / (sent as f64 * 1448.0 / 1500.0);
         assert!((0.9..1.001).contains(&share), "forward{hop}: {share}");
-        assert!(bytes[0] < *local, "the long way gets less");
+        assert!(bytes[0] < *local, "the long path gets less");
     }
 }
 
 #[test]
-fn random_loss_duplication_and_reordering_happen_as_often_as_asked() {
+fn loss_duplication_and_reordering_have_their_probabilities() {
     let mut link = json!({"rate_bps": 100_000_000, "delay_ns": 10 * MS, "loss": 0.1,
         "duplicate": 0.2, "reorder": 0.3, "reorder_delay_ns": 15 * MS});
     let flow = json!({"name": "voice",
@@ -188,14 +188,14 @@ fn random_loss_duplication_and_reordering_happen_as_often_as_asked() {
     );
     let doubled = share(arrived, sent - lost) - 1.0;
     assert!((doubled - 0.2).abs() < 0.01, "{doubled}");
-    // Copies make their own way.
+    // Copies are reordered independently.
     let late_share = share(late, arrived);
     assert!((late_share - 0.3).abs() < 0.01, "{late_share}");
 }
 
 #[test]
-fn a_router_that_sees_packets_leave_changes_no_random_loss() {
-    // maxnet writes headers as packets leave; reno has none, so it changes nothing.
+fn a_router_at_the_dequeue_side_does_not_change_random_losses() {
+    // maxnet writes headers as packets leave. Reno's packets have none, so it changes nothing.
     let disturbed = |routers: Value| {
         let mut link = json!({"rate_bps": 5_000_000, "delay_ns": 20 * MS, "limit_pkts": 30,
             "loss": 0.02, "duplicate": 0.02, "reorder": 0.02, "reorder_delay_ns": 5 * MS});

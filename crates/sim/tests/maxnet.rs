@@ -1,15 +1,15 @@
-//! MaxNet over simulated paths: the equilibrium that its equations say, max-min fairness
-//! whatever the RTT, empty queues, and what becomes of it where no router takes part.
+//! MaxNet over simulated paths: the equilibrium of its equations, max-min fairness at any RTT,
+//! empty queues, and its behaviour without routers.
 
 use crate::common::{bulk, run, MS, SECOND};
 use headway_sim::Outcome;
 use serde_json::{json, Value};
 
-/// 0.96 as routers keep it.
+/// 0.96 in the routers' fixed-point representation.
 const MU: f64 = 983.0 / 1024.0;
-/// Bytes of payload in a packet of 1500: MaxNet's option takes eight.
+/// Fraction of payload in a packet of 1500 bytes: MaxNet's option takes eight.
 const PAYLOAD: f64 = 1440.0 / 1500.0;
-/// Of the price that sources take, and their interval in seconds.
+/// Factor by which sources scale the price, and their interval in seconds.
 const SCALE: f64 = 1.0 / 32.0;
 const INTERVAL_S: f64 = 2.0;
 
@@ -18,8 +18,8 @@ fn link(rate_bps: u64, delay_ms: u64, limit_bytes: u64) -> Value {
            "routers": [{"name": "maxnet"}]})
 }
 
-/// A flow with so much extra delay each way. Every packet is acknowledged: the law holds
-/// windows against the smallest RTT, and what ACKs wait is no part of that.
+/// A flow with an additional delay in each direction. Every packet is acknowledged, because the law
+/// compares windows with the smallest RTT, which does not include the delay of ACKs.
 fn flow(extra_ms: u64) -> Value {
     let mut flow = bulk("maxnet", None);
     flow["extra_delay_ns"] = json!(extra_ms * MS);
@@ -45,7 +45,7 @@ fn dumbbell(rate_bps: u64, one_way_ms: u64, limit_bytes: u64) -> Value {
     json!({"kind": "dumbbell", "forward": link, "reverse": link})
 }
 
-/// IP bits per second of a flow between two checkpoints, by what its receiver got.
+/// IP bits per second of a flow between two checkpoints, measured at its receiver.
 fn rate_bps(outcome: &Outcome, flow: u32, from_s: u64, to_s: u64) -> f64 {
     let c = &outcome.tables.flow_counters;
     let at = |s: u64| {
@@ -74,7 +74,7 @@ fn price_s(outcome: &Outcome, link: u32, at_s: u64) -> f64 {
     c.value[row] as f64 / 1e6
 }
 
-/// The mean length of a link's queue between two checkpoints, as time.
+/// Mean length of a link's queue between two checkpoints, as time.
 fn queue_ms(outcome: &Outcome, link: u32, rate_bps: f64, from_s: u64, to_s: u64) -> f64 {
     let c = &outcome.tables.link_counters;
     let at = |s: u64| {
@@ -100,13 +100,13 @@ fn near(got: f64, wanted: f64, by: f64, what: &str) {
     );
 }
 
-/// Figure 2's equilibrium: N p1/(p2 price interval) = mu C.
+/// The equilibrium of figure 2: N p1/(p2 price interval) = mu C.
 fn equilibrium_s(flows: f64, rate_bps: f64) -> f64 {
     6.0 * flows / (SCALE * INTERVAL_S * MU * rate_bps / 12_000.0)
 }
 
 #[test]
-fn n_flows_get_mu_c_over_n_each_and_the_price_is_n_times_one_flows() {
+fn n_flows_get_mu_c_over_n_each_at_n_times_the_price_of_one_flow() {
     for flows in [2u32, 4, 8] {
         let topology = dumbbell(20_000_000, 30, 400_000);
         let all = (0..flows).map(|_| flow(0)).collect();
@@ -121,7 +121,7 @@ fn n_flows_get_mu_c_over_n_each_and_the_price_is_n_times_one_flows() {
             );
         }
         let price = (30..59).map(|s| price_s(&outcome, 0, s)).sum::<f64>() / 29.0;
-        // windows are held against the smallest RTT; a packet's time and a delayed ACK's are more
+        // the law uses the smallest RTT; a packet's transmission and a delayed ACK add to it
         near(price, equilibrium_s(f64::from(flows), 20e6), 0.12, "price");
         assert!(queue_ms(&outcome, 0, 20e6, 30, 59) < 1.2, "a packet or two");
         assert_eq!(dropped(&outcome, 0, 10), 0);
@@ -130,7 +130,7 @@ fn n_flows_get_mu_c_over_n_each_and_the_price_is_n_times_one_flows() {
 
 #[test]
 fn with_seconds_as_units_the_price_is_7_5_ms_per_flow_at_10_mbit_s() {
-    // stable where enough flows share the link: 16 of them make 120 ms of it
+    // stable if enough flows share the link: with 16 flows the price is 120 ms
     let flows = 16;
     let mut all = Vec::new();
     for _ in 0..flows {
@@ -159,7 +159,7 @@ fn the_law_in_seconds_as_printed_does_not_settle_on_the_papers_path() {
 }
 
 #[test]
-fn flows_of_unlike_rtts_get_the_same() {
+fn flows_with_different_rtts_get_the_same_rate() {
     let extra_ms = [0, 10, 20, 30];
     let topology = dumbbell(40_000_000, 20, 800_000);
     let share = MU * 40e6 / 4.0;
@@ -179,8 +179,9 @@ fn flows_of_unlike_rtts_get_the_same() {
 
 #[test]
 fn a_parking_lot_of_three_hops_is_shared_max_min_fairly() {
-    // the long flow and three of the first hop are held back there: C/4 each. The second
-    // has one more flow, the third two, which share what that leaves of 2 C and of C.
+    // the first hop limits the long flow and the three flows of that hop to C/4 each. The second
+    // hop has one more flow and the third two more; they share what the long flow leaves of 2 C and
+    // of C.
     let rate = 20_000_000;
     let hop =
         |rate| json!({"forward": link(rate, 20, 800_000), "reverse": link(rate, 20, 800_000)});
@@ -207,7 +208,7 @@ fn a_parking_lot_of_three_hops_is_shared_max_min_fairly() {
             &format!("flow {at}"),
         );
     }
-    // the long flow obeys the dearest of its three routers
+    // the long flow follows the highest price of its three routers
     let prices: Vec<f64> = [0, 2, 4]
         .iter()
         .map(|&l| price_s(&outcome, l, 100))
@@ -216,7 +217,7 @@ fn a_parking_lot_of_three_hops_is_shared_max_min_fairly() {
 }
 
 #[test]
-fn where_no_router_takes_part_it_shares_as_reno_does() {
+fn without_maxnet_routers_it_behaves_like_reno() {
     let mut topology = dumbbell(10_000_000, 20, 50_000);
     for way in ["forward", "reverse"] {
         topology[way]["routers"] = json!([]);
@@ -228,7 +229,7 @@ fn where_no_router_takes_part_it_shares_as_reno_does() {
     let (ours, reno) = (rate_bps(&outcome, 0, 10, 59), rate_bps(&outcome, 1, 10, 59));
     assert!(
         dropped(&outcome, 0, 10) > 0,
-        "it finds the queue's end as Reno does"
+        "it fills the queue as Reno does"
     );
     assert!(ours + reno * PAYLOAD > 9e6, "{ours} {reno}");
     assert!((0.5..2.0).contains(&(ours / reno)), "{ours} {reno}");
@@ -243,7 +244,7 @@ fn a_loss_is_repaired_without_a_smaller_window() {
     };
     for loss in [0.005, 0.02] {
         let got = rate_bps(&lossy(loss), 0, 10, 39);
-        // what is lost is sent again, and the router prices what is offered
+        // lost packets are retransmitted, and the router's price includes what is offered
         near(got, MU * 10e6 * (1.0 - loss), 0.04, &format!("loss {loss}"));
     }
 }

@@ -1,4 +1,4 @@
-//! Web pages: objects that reveal one another, over each version of HTTP.
+//! Web pages: objects that reveal other objects, over each version of HTTP.
 
 use crate::common::{run, wide_link, world, MS, SECOND};
 use headway_sim::Outcome;
@@ -15,7 +15,7 @@ const VERSIONS: [(&str, u32); 6] = [
     ("2", 1),
 ];
 
-/// One page: of each object its response, and what reveals it.
+/// One page; each object has its response size and the object that reveals it.
 fn page(http: &str, connections: u32, objects: &[(u64, u32)]) -> Value {
     json!({
         "kind": "pages", "http": http, "connections": connections,
@@ -26,7 +26,7 @@ fn page(http: &str, connections: u32, objects: &[(u64, u32)]) -> Value {
     })
 }
 
-/// 10 Mbit/s, 100 ms RTT; one user.
+/// One user; 10 Mbit/s, 100 ms RTT.
 fn user(app: &Value) -> Value {
     let link = wide_link(10_000_000, 50 * MS);
     json!({
@@ -37,7 +37,7 @@ fn user(app: &Value) -> Value {
     })
 }
 
-/// Of each object: when it was asked for and when it had arrived, from the flow's start.
+/// When each object was requested and when it had arrived, counted from the flow's start.
 fn times(outcome: &Outcome) -> Vec<(u64, u64)> {
     let rows = &outcome.tables.responses;
     let mut times = vec![(0, 0); rows.epoch.len()];
@@ -52,13 +52,13 @@ fn load(app: &Value) -> Vec<(u64, u64)> {
     times(&run(&user(app)))
 }
 
-/// Whether a time is that of so many round trips, but for what bytes take on the link.
+/// Whether a time is this number of round trips, plus the transmission time of the bytes.
 fn is_trips(ns: u64, trips: u64) -> bool {
     (trips * 100 * MS..trips * 100 * MS + 20 * MS).contains(&ns)
 }
 
 #[test]
-fn each_version_takes_its_round_trips() {
+fn each_http_version_takes_its_number_of_round_trips() {
     // A small document, and three small pictures that it reveals.
     let objects = [(1000, NONE), (900, 0), (800, 0), (700, 0)];
     for (http, connections, trips) in [
@@ -87,16 +87,16 @@ fn each_version_takes_its_round_trips() {
 fn responses_of_http_2_share_the_connection_and_those_of_pipelining_come_in_order() {
     let objects = [(1000, NONE), (1_000_000, 0), (1000, 0)];
     let [two, pipelined] = ["2", "1.1-pipelined"].map(|http| load(&page(http, 1, &objects)));
-    assert_eq!(two[2].0, two[1].0, "asked for at once");
+    assert_eq!(two[2].0, two[1].0, "requested at the same time");
     assert!(two[2].1 + 500 * MS < two[1].1, "{two:?}");
     assert!(pipelined[2].1 >= pipelined[1].1, "{pipelined:?}");
-    // In all it is as much.
+    // The total time is the same.
     let (last, other) = (two[1].1, pipelined[2].1);
     assert!(last.abs_diff(other) < 10 * MS, "{last} and {other}");
 }
 
 #[test]
-fn a_server_of_http_2_works_on_all_requests_at_once_and_a_pipeline_on_one() {
+fn a_server_processes_http_2_requests_in_parallel_and_pipelined_ones_in_turn() {
     let objects = [(1000, NONE), (1000, NONE), (1000, NONE)];
     let serve = |http: &str| {
         let mut app = page(http, 1, &objects);
@@ -116,7 +116,7 @@ fn a_server_of_http_2_works_on_all_requests_at_once_and_a_pipeline_on_one() {
 }
 
 #[test]
-fn pages_follow_each_other_after_think_times_and_objects_after_their_own() {
+fn pages_start_after_think_times_and_objects_after_their_waits() {
     let app = json!({
         "kind": "pages", "http": "1.1", "connections": 2, "objects": [2, 1],
         "think_ns": [3 * SECOND, 0], "request_bytes": [300, 300, 300],
@@ -127,11 +127,14 @@ fn pages_follow_each_other_after_think_times_and_objects_after_their_own() {
     assert_eq!(times[0].0, 20 * MS);
     assert_eq!(times[1].0, times[0].1 + 30 * MS);
     assert_eq!(times[2].0, times[1].1 + 3 * SECOND);
-    assert!(is_trips(times[2].1 - times[2].0, 1), "the connection stood");
+    assert!(
+        is_trips(times[2].1 - times[2].0, 1),
+        "the connection is still open"
+    );
 }
 
 #[test]
-fn a_server_closes_after_so_many_requests_and_when_nothing_happens() {
+fn a_server_closes_after_its_request_limit_and_its_idle_timeout() {
     let objects = [(1000, NONE), (1000, 0), (1000, 1), (1000, 2)];
     let mut app = page("1.1", 1, &objects);
     let trips = |app: &Value| -> Vec<u64> {
@@ -148,23 +151,23 @@ fn a_server_closes_after_so_many_requests_and_when_nothing_happens() {
 }
 
 #[test]
-fn a_request_that_meets_a_server_that_has_just_closed_is_sent_again() {
+fn a_request_that_arrives_after_the_server_has_closed_is_repeated() {
     let objects = [(1000, NONE), (1000, 0)];
     for http in ["1.1", "1.1-pipelined", "2"] {
         let mut app = page(http, 1, &objects);
         app["keepalive_timeout_ns"] = json!(SECOND);
-        // It leaves before the server's FIN is here, and arrives after it left.
+        // The request is sent before the server's FIN arrives, and arrives after the FIN was sent.
         app["start_ns"] = json!([0, SECOND + 20 * MS]);
         let times = load(&app);
         assert_eq!(times[1].0, times[0].1 + SECOND + 20 * MS);
         let took = times[1].1 - times[1].0;
-        // What is left until the FIN is here, a handshake, the object.
+        // The time until the FIN arrives, a handshake, and the object.
         assert!((230 * MS..240 * MS).contains(&took), "HTTP/{http}: {took}");
     }
 }
 
 #[test]
-fn what_has_been_asked_for_is_answered_after_the_flows_end_and_no_more_is() {
+fn after_the_flows_end_pending_requests_are_answered_and_none_is_sent() {
     let mut scenario = user(&page("1.1", 1, &[(400_000, NONE), (1000, NONE)]));
     scenario["flows"][0]["stop_ns"] = json!(SECOND + 300 * MS);
     let outcome = run(&scenario);
@@ -173,7 +176,7 @@ fn what_has_been_asked_for_is_answered_after_the_flows_end_and_no_more_is() {
 }
 
 #[test]
-fn sockets_are_those_of_connections_that_are_open_or_in_time_wait() {
+fn only_connections_that_are_open_or_in_time_wait_need_sockets() {
     let pages = 500u32;
     let app = json!({
         "kind": "pages", "http": "1.0", "connections": 6, "objects": vec![8; pages as usize],
@@ -190,7 +193,7 @@ fn sockets_are_those_of_connections_that_are_open_or_in_time_wait() {
             world.check_invariants().unwrap();
         }
     }
-    // A page takes 1.6 s, and TIME_WAIT a minute: 38 pages of 8 pairs.
+    // A page takes 1.6 s and TIME_WAIT a minute: 38 pages of 8 pairs.
     assert!(world.sockets() < 700, "{} sockets", world.sockets());
     assert_eq!(
         world.finish().tables.responses.epoch.len(),
@@ -199,7 +202,7 @@ fn sockets_are_those_of_connections_that_are_open_or_in_time_wait() {
 }
 
 #[test]
-fn what_cannot_be_is_refused_by_its_field() {
+fn invalid_columns_are_rejected_by_name() {
     let good = page("1.1", 6, &[(1000, NONE), (900, 0)]);
     for (field, value, said) in [
         (
@@ -254,7 +257,7 @@ fn what_cannot_be_is_refused_by_its_field() {
     assert!(error.unwrap().to_string().contains(said));
 }
 
-/// Pages of a few objects: response, server's time, what reveals it, wait.
+/// Pages of a few objects: response size, server's time, revealing object, wait.
 fn some_pages() -> impl Strategy<Value = Vec<Vec<(u64, u64, u32, u64)>>> {
     let object = (1u64..60_000, 0u64..80, any::<u32>(), 0u64..300);
     prop::collection::vec(prop::collection::vec(object, 1..9), 1..5)
@@ -263,7 +266,7 @@ fn some_pages() -> impl Strategy<Value = Vec<Vec<(u64, u64, u32, u64)>>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
-    /// Whatever is lost, and whenever the server closes.
+    /// Holds for any losses, and whenever the server closes.
     #[test]
     fn every_object_arrives_once_and_after_what_reveals_it(
         pages in some_pages(),

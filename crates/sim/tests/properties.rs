@@ -1,5 +1,5 @@
-//! What must hold for every scenario: the bytes delivered are the bytes sent, in
-//! order; packets are conserved; cwnd is at least 1; nothing stalls.
+//! Properties of every scenario: the delivered bytes are the sent bytes, in order; packets are
+//! conserved; cwnd is at least 1; nothing stalls.
 //!
 //! `PROPTEST_CASES` sets the number of cases; the default keeps a debug build
 //! under 20 seconds.
@@ -14,10 +14,10 @@ use proptest::sample::select;
 use serde_json::{json, Value};
 use std::collections::HashMap;
 
-/// Long enough for any transfer here: at 30 % loss each way a segment needs two
-/// dozen timeouts of at most two minutes once in a billion.
+/// Long enough for any transfer here. At 30 % loss in each direction, a segment needs two dozen
+/// timeouts of at most two minutes with a probability of one in a billion.
 const DURATION_NS: u64 = 2_000_000 * SECOND;
-/// Steps after which a run counts as endless.
+/// Number of steps after which a run counts as endless.
 const MAX_STEPS: u64 = 3_000_000;
 
 fn cases(default: u32) -> ProptestConfig {
@@ -37,7 +37,7 @@ fn chance(most: f64) -> impl Strategy<Value = f64> {
     prop_oneof![2 => Just(0.0), 1 => 0.0..=most]
 }
 
-/// A queue that can take at least one full packet: everything else only delays.
+/// A queue with room for at least one full packet, so that every transfer can complete.
 fn queue() -> impl Strategy<Value = Value> {
     prop_oneof![
         3 => (1500u32..100_000, any::<bool>()).prop_map(|(bytes, overshoot)| json!({
@@ -79,7 +79,7 @@ fn link() -> impl Strategy<Value = Value> {
         )
 }
 
-/// None, or one that answers Quick-Start requests in any way.
+/// No router, or one that answers Quick-Start requests, with any tunables.
 fn router() -> impl Strategy<Value = Value> {
     let tunables = (0..5u32, 0..3u32, 0..500u32, 0..=16u32, 0..=1000u32, 0..2u32);
     prop_oneof![
@@ -114,7 +114,8 @@ fn topology() -> impl Strategy<Value = (Value, u32)> {
 }
 
 fn app() -> impl Strategy<Value = Value> {
-    // A request or a response may be empty: the other end speaks unasked, or not at all.
+    // A request or a response may be empty: the other end then sends without a request, or not at
+    // all.
     let size = || prop_oneof![1 => Just(0u64), 3 => 1u64..3000, 3 => 1u64..60_000];
     prop_oneof![
         3 => prop_oneof![1u64..3000, 1u64..200_000]
@@ -138,7 +139,7 @@ fn control() -> impl Strategy<Value = Value> {
         .prop_map(|(name, startup)| json!({"name": name, "startup": startup}))
 }
 
-/// What startups may be told, and what receivers make of Quick-Start requests.
+/// Hints for startups, and the receivers' handling of Quick-Start requests.
 fn hints() -> impl Strategy<Value = Value> {
     let some = proptest::option::of::<std::ops::Range<u64>>;
     (
@@ -181,7 +182,7 @@ fn flow(hops: u32) -> impl Strategy<Value = Value> {
                 (from, to),
                 mut hints,
             )| {
-                // Messages without end have to be stopped.
+                // Endless messages must be stopped.
                 let stop_ns = (app["kind"] == "pingpong").then_some(start_ns + 5 * SECOND);
                 let hinted = hints.as_object_mut().expect("an object");
                 let ignores = hinted.remove("ignore_peer_window") == Some(json!(true));
@@ -207,7 +208,7 @@ fn voice() -> impl Strategy<Value = Option<Value>> {
     proptest::option::weighted(0.3, cbr)
 }
 
-/// A scenario that a failure prints as JSON, ready to be run again.
+/// A scenario that is printed as JSON if a test fails, so that it can be run again.
 #[derive(Clone)]
 struct Case(Value);
 
@@ -243,7 +244,7 @@ fn build(scenario: &Value) -> World {
         .expect("a valid scenario")
 }
 
-/// Steps until nothing is left to happen and checks what must hold on the way.
+/// Steps until no event is left, and checks the invariants meanwhile.
 fn run_dry(world: &mut World, every: u64) -> Result<(), TestCaseError> {
     while world.step() {
         if world.events() % every == 0 {
@@ -252,8 +253,8 @@ fn run_dry(world: &mut World, every: u64) -> Result<(), TestCaseError> {
         prop_assert!(world.events() < MAX_STEPS, "the run does not end");
     }
     world.check_invariants().map_err(TestCaseError::fail)?;
-    // Every timer has been served and every packet has arrived or was dropped,
-    // long before the scenario's end.
+    // Every timer has been handled, and every packet has arrived or was dropped, long before the
+    // scenario's end.
     prop_assert_eq!(world.net.packets_inside(), 0);
     prop_assert!(
         world.net.now_ns < DURATION_NS / 2,
@@ -263,8 +264,8 @@ fn run_dry(world: &mut World, every: u64) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// Bytes that flow `flow` writes in the direction that is recorded, and the
-/// number of its requests, where that is fixed in advance.
+/// Bytes that flow `flow` writes in the recorded direction, and the number of its requests, if
+/// these are fixed in advance.
 fn written(flow: &Value) -> Option<(u64, u64)> {
     let app = &flow["app"];
     match app["kind"].as_str() {
@@ -278,23 +279,23 @@ fn written(flow: &Value) -> Option<(u64, u64)> {
     }
 }
 
-/// The most packets that a control's window has after `acked_pkts`, by its own law, on a path
-/// whose smoothed RTT was never above `longest_us`.
+/// The control's largest window after `acked_pkts`, by its own law, on a path whose smoothed RTT
+/// was at most `longest_us`.
 fn window_most_pkts(control: &Value, acked_pkts: u64, longest_us: u64) -> u64 {
     let per_acked = match control["name"].as_str() {
         // 25 + r at a window of one, r times 100 ms.
         Some("vcp" | "mpcp") => 25 + longest_us / 100_000,
-        // alpha is 10 packets per window, at a window of one, too.
+        // alpha is 10 packets per window, even at a window of one.
         Some("illinois") => 10,
         // gamma alpha = 10 packets per round, which may be one ACK.
         Some("fast") => 10,
-        // What arrived in 50 ms, times a smallest RTT that a timeout made it seek anew.
+        // What arrived in 50 ms, times a smallest RTT that is measured anew after a timeout.
         Some("westwood") => 1 + longest_us / 50_000,
         // Slow start is the fastest.
         _ => 1,
     };
-    // Hybla's first window is its round trip in 25 ms, and it grows by up to 2^16 - 1 per ACK,
-    // up to 65,535 packets.
+    // Hybla's first window is its RTT divided by 25 ms. It grows by up to 2^16 - 1 per ACK, up to
+    // 65,535 packets.
     let hybla = control["name"] == "hybla" || control["startup"] == "hybla";
     10 + acked_pkts * per_acked + if hybla { 65_535 } else { 0 }
 }
@@ -338,17 +339,17 @@ fn check_outcome(scenario: &Value, world: World) -> Result<(), TestCaseError> {
             .iter()
             .position(|f| *f == flow)
             .expect("counted");
-        // A startup that paces may begin with a round trip at the rate it asks for, in
-        // Quick-Start's codes at most twice its 10 Mbit/s.
+        // A startup that paces may begin with one round trip at the rate that it asks for. In
+        // Quick-Start's codes this is at most twice its 10 Mbit/s.
         let control = &flows[flow as usize]["control"];
         let asked = flows[flow as usize]["initial_rate_bps"].as_u64();
         let bytes_per_s = 2 * asked.unwrap_or(0).max(10_240_000) / 8;
         let paced = u64::from(paces(control)) * bytes_per_s * longest_us / 1_000_000 / 1500;
-        // The FIN is acknowledged, too.
+        // The FIN is also acknowledged.
         let mut acked_pkts = counters.sent_pkts[at] + 1;
         if flows[flow as usize]["sack"] == json!(false) {
-            // Each duplicate ACK counts as a delivery (tcp_add_reno_sack), one that the
-            // network duplicated, too.
+            // Each duplicate ACK counts as a delivery (tcp_add_reno_sack), including those that the
+            // network has duplicated.
             acked_pkts += links.sent_pkts.iter().sum::<u64>();
         }
         let most = paced + window_most_pkts(control, acked_pkts, longest_us);
@@ -380,19 +381,19 @@ fn check_outcome(scenario: &Value, world: World) -> Result<(), TestCaseError> {
             .filter(|f| **f as usize == flow)
             .count() as u64;
         let sent = outcome.summary.flows[flow].datagrams;
-        // A datagram that the network doubles arrives twice.
+        // A datagram that the network duplicates arrives twice.
         prop_assert!(rows >= sent, "{rows} fates of {sent} datagrams");
     }
     Ok(())
 }
 
-/// Where to listen, and which data passes there.
+/// Where the capture is taken, and which data passes there.
 #[derive(Clone, Copy, Debug)]
 enum Ear {
-    /// The senders' side: data towards the openers as it leaves the last link,
-    /// after all loss; acknowledgements of it as they set out.
+    /// The senders' side. Data towards the openers is captured as it leaves the last link, after
+    /// all losses; its acknowledgements are captured when they are sent.
     Bottleneck,
-    /// Everything that enters the last link of the way out.
+    /// Everything that enters the last link of the forward direction.
     LastForward,
 }
 
@@ -413,12 +414,12 @@ fn check_content(scenario: &Value, ear: Ear) -> Result<(), TestCaseError> {
     let outcome = world.finish();
     let mut streams: HashMap<(u32, bool), Reassembly> = HashMap::new();
     let mut ends = HashMap::new();
-    // The checksums and every byte of payload are checked while reading.
+    // Reading checks the checksums and every byte of payload.
     for segment in segments(&outcome.capture.expect("a capture")) {
         let own = streams.entry((segment.flow, segment.outbound)).or_default();
         if segment.len > 0 || segment.has(TcpFlags::FIN) {
             let (from, to) = segment.payload_range();
-            // A FIN takes a number of its own after the data.
+            // A FIN takes one sequence number after the data.
             let fin = u64::from(segment.has(TcpFlags::FIN));
             own.add((from, to + fin));
             if fin > 0 {
@@ -469,7 +470,7 @@ proptest! {
     #![proptest_config(cases(1500))]
 
     #[test]
-    fn what_is_written_is_delivered_and_packets_are_conserved(Case(scenario) in scenario(3)) {
+    fn written_bytes_are_delivered_and_packets_are_conserved(Case(scenario) in scenario(3)) {
         let mut world = build(&scenario);
         run_dry(&mut world, 97)?;
         check_outcome(&scenario, world)?;
@@ -480,14 +481,14 @@ proptest! {
     #![proptest_config(cases(500))]
 
     #[test]
-    fn every_step_keeps_the_invariants(Case(scenario) in scenario(2)) {
+    fn every_step_preserves_the_invariants(Case(scenario) in scenario(2)) {
         let mut world = build(&scenario);
         run_dry(&mut world, 1)?;
         check_outcome(&scenario, world)?;
     }
 
     #[test]
-    fn the_bytes_that_arrive_are_those_of_the_stream_in_order(
+    fn the_bytes_of_the_stream_arrive_in_order(
         Case(scenario) in scenario(2),
         ear in select(vec![Ear::Bottleneck, Ear::LastForward]),
     ) {

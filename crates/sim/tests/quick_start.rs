@@ -1,5 +1,5 @@
-//! Quick-Start between hosts and routers: who answers requests, what becomes of the
-//! option on its way, and what is recorded.
+//! Quick-Start between hosts and routers: which router answers requests, how the option changes on
+//! its path, and what is recorded.
 
 use crate::common::{answering, router_counter, router_events, run, MS, SECOND};
 use headway_sim::{Outcome, Scenario};
@@ -32,7 +32,7 @@ fn chain(links: &[Value], flows: &Value, capture: &str) -> Value {
         "flows": flows, "capture": {"link": capture}})
 }
 
-/// IP TTL and option of every packet of a capture that has one.
+/// IP TTL and option of every captured packet that has an option.
 fn options(outcome: &Outcome) -> Vec<(u8, QuickStart)> {
     let capture = outcome.capture.as_deref().expect("a capture");
     let mut found = Vec::new();
@@ -61,7 +61,7 @@ fn request(option: QuickStart) -> (u8, u8, u32) {
     (rate_code, ttl, nonce)
 }
 
-/// The same requests before the first router and behind it.
+/// Each request as captured before the first router and after it.
 fn at_both_ends(quick_start: &Value) -> Vec<[(u8, QuickStart); 2]> {
     let links = [link(quick_start), link(&Value::Null)];
     let flows = json!([requests(&[3, 6, 8], 50 * MS)]);
@@ -72,7 +72,7 @@ fn at_both_ends(quick_start: &Value) -> Vec<[(u8, QuickStart); 2]> {
 }
 
 #[test]
-fn a_router_that_takes_part_keeps_the_ttl_difference_and_the_lower_nonce() {
+fn a_participating_router_keeps_the_ttl_difference_and_the_lower_nonce() {
     let (mut lowered, mut denied) = (0, 0);
     for [(ttl, before), (ttl_behind, behind)] in at_both_ends(&json!({"slots": 4})) {
         assert_eq!((ttl, ttl_behind), (64, 63));
@@ -99,7 +99,7 @@ fn a_router_that_takes_part_keeps_the_ttl_difference_and_the_lower_nonce() {
 }
 
 #[test]
-fn a_router_that_takes_no_part_is_shown_by_the_ttl_difference() {
+fn the_ttl_difference_shows_a_router_that_does_not_participate() {
     for [(ttl, before), (ttl_behind, behind)] in at_both_ends(&Value::Null) {
         assert_eq!(before, behind);
         let qs_ttl = request(before).1;
@@ -108,8 +108,8 @@ fn a_router_that_takes_no_part_is_shown_by_the_ttl_difference() {
 }
 
 #[test]
-fn answers_are_recorded_with_what_the_router_knew() {
-    // 5 Mbit/s of data, more than that asked for
+fn answers_are_recorded_with_the_state_of_the_router() {
+    // 5 Mbit/s of data, in addition to the requests
     let links = [link(
         &json!({"interval_ms": 200, "threshold_permille": 900}),
     )];
@@ -126,7 +126,7 @@ fn answers_are_recorded_with_what_the_router_knew() {
         assert_eq!((*link, *flow), (0, 1));
         let slot = *time_ns as u64 / (200 * MS);
         if slot > 0 {
-            // requests are 36 bytes
+            // requests have 36 bytes
             assert!((5_000_000..5_030_000).contains(&usage_bps), "{usage_bps}");
         }
         let expected: u64 = grants
@@ -152,7 +152,7 @@ fn answers_are_recorded_with_what_the_router_knew() {
 }
 
 #[test]
-fn the_load_is_what_is_offered_not_what_is_carried() {
+fn the_load_counts_offered_packets_including_dropped_ones() {
     // 20 Mbit/s for a link of 10: half is dropped
     let links = [link(&json!({"interval_ms": 200}))];
     let flows = json!([cbr(1250, MS / 2), requests(&[1], 100 * MS)]);
@@ -173,11 +173,11 @@ fn a_link_may_drop_packets_with_ip_options() {
     assert!(drops.reason.iter().all(|&r| r == 3) && drops.flow.iter().all(|&f| f == 1));
     assert_eq!(drops.flow.len() as u64, outcome.summary.flows[1].datagrams);
     let lost = outcome.tables.udp.owd_ns.iter().filter(|&&d| d < 0).count();
-    assert_eq!(lost, drops.flow.len(), "data goes through");
+    assert_eq!(lost, drops.flow.len(), "data passes");
 }
 
 #[test]
-fn a_checkpoint_changes_no_answer() {
+fn a_checkpoint_does_not_change_answers() {
     let links = [link(&json!({"interval_ms": 70, "estimator": 1}))];
     let mut flows = json!([cbr(1250, 2 * MS), requests(&[5, 6, 7], 30 * MS)]);
     flows[1]["start_ns"] = json!(SECOND / 3);
@@ -194,7 +194,7 @@ fn a_checkpoint_changes_no_answer() {
 }
 
 #[test]
-fn a_wrong_router_is_one_line() {
+fn an_invalid_router_is_rejected_with_one_line() {
     let said = |links: &[Value], flows: &Value| {
         let text = chain(links, flows, "forward0").to_string();
         match headway_sim::run(&text) {

@@ -1,6 +1,6 @@
-//! Quick-Start at the hosts (RFC 4782): which packets carry options, and what comes
-//! of an approval, a denial, a loss and a lie. Section numbers are the RFC's. The
-//! default request, 10 Mbit/s, is rate code 8: 10.24 Mbit/s.
+//! Quick-Start at the hosts (RFC 4782): which packets carry options, and the results of an
+//! approval, a denial, a loss and a lie. Section numbers are those of the RFC. The default request
+//! of 10 Mbit/s has rate code 8: 10.24 Mbit/s.
 
 mod liars;
 mod losses;
@@ -25,7 +25,7 @@ struct Marked {
 }
 
 impl Marked {
-    /// What and where, shortly: "SYN out request 8".
+    /// Packet, direction and option in brief: "SYN out request 8".
     fn brief(&self) -> String {
         let kind = match (self.syn, self.payload_bytes) {
             (true, _) => "SYN",
@@ -71,8 +71,8 @@ fn briefs(trace: &Trace) -> Vec<String> {
     marked(trace).iter().map(Marked::brief).collect()
 }
 
-/// 100 Mbit/s, a queue of `limit_pkts`, and a Quick-Start router with these tunables;
-/// null: it takes no part.
+/// 100 Mbit/s, a queue of `limit_pkts`, and a Quick-Start router with these tunables; null: the
+/// router does not participate.
 fn link(rtt_ms: u64, limit_pkts: u32, router: Value) -> Value {
     json!({"rate_bps": 100_000_000, "delay_ns": rtt_ms * MS / 2, "limit_pkts": limit_pkts,
         "routers": answering(&router)})
@@ -82,7 +82,7 @@ fn flow(bytes: u64, tunables: Value, fields: &Value) -> Value {
     let mut flow = json!({"name": "quick-start", "app": {"kind": "bulk", "bytes": bytes},
         "control": {"name": "reno", "startup": "quick-start", "tunables": tunables},
         "receive_window_bytes": 8_000_000, "send_buffer_bytes": 4 << 20, "extra_ack": true});
-    // only what is announced is known before the connection opens
+    // before the connection opens, only announced data is known
     if bytes > 1 {
         flow["data_volume_bytes"] = json!(bytes);
     }
@@ -107,7 +107,7 @@ fn first_flight(trace: &Trace) -> usize {
 }
 
 #[test]
-fn an_approved_rate_is_asked_for_in_the_syn_reported_with_the_ack_and_sent() {
+fn an_approved_rate_is_requested_in_the_syn_reported_in_the_ack_and_used() {
     let approved = trace(
         &link(200, 1000, json!({})),
         flow(2_000_000, json!({}), &json!({})),
@@ -124,8 +124,8 @@ fn an_approved_rate_is_asked_for_in_the_syn_reported_with_the_ack_and_sent() {
     assert_eq!(first_flight(&approved), 170);
     let times: Vec<_> = approved.data()[..170].iter().map(|d| d.time_ns).collect();
     let bursts = times.windows(2).filter(|w| w[1] - w[0] > MS).count();
-    // In chunks of 3, of which Linux 6 does not pace those that begin with the first 10 packets.
-    // The first leaves alone: it was cut before the grant was used, when it might have asked.
+    // In chunks of 3. Linux 6 does not pace chunks that begin within the first 10 packets. The
+    // first chunk is sent alone, because it was cut before the grant was used.
     assert_eq!(bursts, (170 - 10usize).div_ceil(3));
     let summary = &approved.outcome.summary.flows[0];
     assert_eq!(
@@ -135,7 +135,7 @@ fn an_approved_rate_is_asked_for_in_the_syn_reported_with_the_ack_and_sent() {
 }
 
 #[test]
-fn a_lower_rate_is_used_as_it_was_approved() {
+fn a_lower_approved_rate_is_used() {
     let lowered = trace(
         &link(200, 1000, json!({"max_code": 6})),
         flow(2_000_000, json!({}), &json!({})),
@@ -148,10 +148,10 @@ fn a_lower_rate_is_used_as_it_was_approved() {
 }
 
 #[test]
-fn what_is_not_approved_is_reported_as_zero_and_starts_slowly() {
+fn a_denied_request_is_reported_as_zero_and_starts_slowly() {
     let routers = [
         (
-            "takes no part",
+            "does not participate",
             Value::Null,
             json!({}),
             vec!["SYN back response 8"],
@@ -187,7 +187,7 @@ fn what_is_not_approved_is_reported_as_zero_and_starts_slowly() {
 }
 
 #[test]
-fn little_data_asks_for_nothing_and_some_data_for_what_it_needs() {
+fn little_data_causes_no_request_and_more_data_requests_what_it_needs() {
     for (bytes, code) in [
         (10_000, None),
         (12_000, Some(5)),
@@ -198,7 +198,7 @@ fn little_data_asks_for_nothing_and_some_data_for_what_it_needs() {
             &link(200, 1000, json!({})),
             flow(bytes, json!({}), &json!({})),
         );
-        // in 100 ms, rounded up: the round-trip time is not known (4.1)
+        // in 100 ms, rounded up, because the round-trip time is not known (4.1)
         let expected = code.map(|code| format!("SYN out request {code}"));
         assert_eq!(briefs(&asked).first(), expected.as_ref(), "{bytes} bytes");
     }
@@ -208,7 +208,7 @@ fn little_data_asks_for_nothing_and_some_data_for_what_it_needs() {
 }
 
 #[test]
-fn a_late_request_leaves_with_data_that_makes_room_for_it() {
+fn a_late_request_is_sent_in_a_shortened_data_packet() {
     let late = json!({"qs_activation": 3});
     let trace = trace(
         &link(100, 1000, json!({})),
@@ -224,9 +224,9 @@ fn a_late_request_leaves_with_data_that_makes_room_for_it() {
             "ACK out report 8"
         ]
     );
-    // 8 bytes of IP options: the segment is as much shorter (section 4.7.1)
+    // 8 bytes of IP options: the segment is shorter by this amount (section 4.7.1)
     assert_eq!((marked[0].ip_bytes, marked[0].payload_bytes), (1500, 1440));
-    // 85 packets in the round trip after the response, counting what was in flight
+    // 85 packets in the round trip after the response, including those already in flight
     let response = marked[1].time_ns;
     let data = trace.data();
     let within = |d: &&&crate::common::Seen| (response..response + 95 * MS).contains(&d.time_ns);
@@ -235,7 +235,7 @@ fn a_late_request_leaves_with_data_that_makes_room_for_it() {
 }
 
 #[test]
-fn who_announces_nothing_asks_with_the_first_data() {
+fn a_flow_without_announcements_sends_its_request_with_the_first_data() {
     let silent = json!({"data_volume_bytes": null});
     let trace = trace(
         &link(100, 1000, json!({})),
@@ -247,7 +247,7 @@ fn who_announces_nothing_asks_with_the_first_data() {
         "ACK out report 8",
     ];
     assert_eq!(briefs(&trace), expected);
-    // the grant was not paced before: the first chunk leaves at once
+    // nothing was paced before the grant, so the first chunk is sent immediately
     let [.., report] = &marked(&trace)[..] else {
         panic!("no report");
     };
@@ -258,7 +258,7 @@ fn who_announces_nothing_asks_with_the_first_data() {
 }
 
 #[test]
-fn a_server_asks_in_the_syn_ack_if_its_application_says_how_much_comes() {
+fn a_server_sends_its_request_in_the_syn_ack_if_its_application_announces_the_data() {
     let mut download = flow(1, json!({}), &json!({"data_volume_bytes": 1_000_000}));
     download["app"] = json!({"kind": "vectors", "epochs": [[400, 1_000_000, 0]]});
     let early = trace(&link(200, 1000, json!({})), download.clone());
@@ -287,7 +287,7 @@ fn a_server_asks_in_the_syn_ack_if_its_application_says_how_much_comes() {
 }
 
 #[test]
-fn a_server_may_foresee_its_first_response_only() {
+fn a_server_can_announce_only_its_first_response() {
     let link = link(100, 1000, json!({}));
     let seen = |sizes: [u64; 2], field: &str| {
         let mut download = flow(1, json!({}), &json!({field: true}));
@@ -304,8 +304,8 @@ fn a_server_may_foresee_its_first_response_only() {
     assert_eq!(all[0], "SYN back request 8");
 }
 
-/// Seconds that the response takes a session's server from when it has thought, the
-/// requests of the pair, and the grants.
+/// Seconds from the end of the server's processing time to the end of the response, and the pair's
+/// requests and grants.
 fn served(serve_ms: u64) -> (f64, u64, u64) {
     let mut session = flow(1, json!({}), &json!({"announces_first": true}));
     session["app"] = json!({"kind": "sessions", "persistent": false, "start_ns": [0],
@@ -322,10 +322,10 @@ fn served(serve_ms: u64) -> (f64, u64, u64) {
 }
 
 #[test]
-fn a_grant_of_the_handshake_is_not_used_after_a_round_trip() {
+fn a_grant_in_the_handshake_expires_after_a_round_trip() {
     let (soon_s, requests, grants) = served(150);
     assert_eq!((requests, grants), (1, 1));
-    // 1 MB at 10.24 Mbit/s is 0.8 s, less what slow start gains after a round trip
+    // 1 MB at 10.24 Mbit/s takes 0.8 s, minus what slow start gains after a round trip
     assert!(soon_s < 0.9, "{soon_s}");
     let (late_s, requests, grants) = served(250);
     assert_eq!((requests, grants), (1, 1));
@@ -333,7 +333,7 @@ fn a_grant_of_the_handshake_is_not_used_after_a_round_trip() {
 }
 
 #[test]
-fn an_idle_connection_asks_again() {
+fn an_idle_connection_sends_another_request() {
     let mut twice = flow(1, json!({}), &json!({"data_volume_bytes": 300_000}));
     twice["app"] = json!({"kind": "vectors",
         "epochs": [[300_000, 1, 2_000 * MS], [300_000, 1, 0]]});
@@ -353,7 +353,7 @@ fn an_idle_connection_asks_again() {
 fn a_path_that_drops_options_gets_a_plain_syn_after_a_timeout() {
     let mut link = link(100, 1000, json!({}));
     link["drop_ip_options"] = json!(true);
-    // RFC 4782, 4.7.2; a kernel's program cannot change the timeout
+    // RFC 4782, 4.7.2; programs on a kernel cannot change the timeout
     for (stack, timeout_ns) in [("linux-2.6", 3 * SECOND), ("linux-6", SECOND)] {
         let one = flow(500_000, json!({}), &json!({}));
         let trace = Trace::of(&dumbbell(stack, 6 * SECOND, &link, json!([one])));
@@ -362,7 +362,7 @@ fn a_path_that_drops_options_gets_a_plain_syn_after_a_timeout() {
         let syns = syns.filter(|s| s.outbound && s.has(TcpFlags::SYN));
         let times: Vec<_> = syns.map(|s| s.time_ns).collect();
         assert_eq!(times.len(), 2);
-        // the SYN with the option takes longer to the link
+        // the SYN with the option takes longer to reach the link
         let gap_ns = (times[1] - times[0]).next_multiple_of(MS);
         assert!(on_the_wheel(gap_ns, timeout_ns), "{stack}: {gap_ns}");
         let delivered = trace.outcome.tables.flow_counters.delivered_bytes[0];
@@ -393,7 +393,7 @@ fn growth_after_a_grant_is_limited_to_fifty_packets_per_round_trip_above_100() {
 }
 
 #[test]
-fn ssthresh_follows_the_strategy() {
+fn ssthresh_follows_the_chosen_strategy() {
     let ssthresh = |strategy: u32, rate: Value, router: Value| {
         let tunables = json!({"qs_ssthresh": strategy, "qs_ssthresh_permille": 1500});
         let asked = json!({"initial_rate_bps": rate});
@@ -410,7 +410,7 @@ fn ssthresh_follows_the_strategy() {
     let asked = || json!(10_000_000);
     assert_eq!(ssthresh(0, asked(), json!({})), None);
     assert_eq!(ssthresh(1, Value::Null, json!({})), Some(255));
-    // of the 10.24 Mbit/s that are granted it uses the 10 that were asked for
+    // of the granted 10.24 Mbit/s it uses the requested 10
     assert_eq!(ssthresh(2, asked(), json!({})), Some(249));
     assert_eq!(ssthresh(2, Value::Null, json!({})), None);
     assert_eq!(ssthresh(2, asked(), json!({"max_code": 7})), None);

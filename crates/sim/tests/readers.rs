@@ -1,4 +1,4 @@
-//! Applications that read slowly: the window closes, is probed, and opens again.
+//! Applications that read slowly: the window closes, is probed, and reopens.
 
 use crate::common::{dumbbell, run, wide_link, Trace, MS, SECOND};
 use headway_sim::Scenario;
@@ -20,7 +20,7 @@ fn a_reader_at_a_rate_sets_the_rate_of_its_flow() {
     let link = wide_link(100_000_000, 10 * MS);
     for stack in STACKS {
         for rate_bps in [200_000_u64, 2_000_000, 20_000_000] {
-            let bytes = rate_bps; // eight seconds of it
+            let bytes = rate_bps; // of eight seconds
             let flow = bulk(bytes, &json!({"read_rate_bps": rate_bps}));
             let mut scenario = dumbbell(stack, 30 * SECOND, &link, json!([flow]));
             scenario["checkpoints_ns"] = json!([4 * SECOND, 6 * SECOND]);
@@ -28,7 +28,7 @@ fn a_reader_at_a_rate_sets_the_rate_of_its_flow() {
             let counters = &outcome.tables.flow_counters.delivered_bytes;
             assert_eq!(counters[2], bytes, "{stack} {rate_bps}");
             if rate_bps < 1_000_000 {
-                continue; // the buffer takes much of it at once
+                continue; // the buffer absorbs much of it immediately
             }
             let between = (counters[1] - counters[0]) as f64 * 8.0 / 2.0;
             let share = between / rate_bps as f64;
@@ -48,7 +48,8 @@ fn a_closed_window_is_probed_with_doubled_intervals_and_each_probe_is_answered()
         let trace = Trace::of(&dumbbell(stack, 70 * SECOND, &link, json!([flow])));
         let counters = &trace.outcome.tables.flow_counters.delivered_bytes;
         assert_eq!(*counters.last().unwrap(), 150_000, "{stack}");
-        // the sender's packets while the window is closed: empty, one before what is acknowledged
+        // the sender's packets while the window is closed: empty, one byte before the acknowledged
+        // data
         let una = trace
             .acks()
             .iter()
@@ -73,7 +74,7 @@ fn a_closed_window_is_probed_with_doubled_intervals_and_each_probe_is_answered()
 }
 
 #[test]
-fn a_reader_is_of_bulk_transfers_and_has_a_rate_or_portions() {
+fn only_bulk_transfers_can_read_at_a_rate_or_in_portions() {
     let link = wide_link(10_000_000, 10 * MS);
     for (fields, said) in [
         (json!({"read_rate_bps": 0}), "read_rate_bps"),
@@ -85,12 +86,15 @@ fn a_reader_is_of_bulk_transfers_and_has_a_rate_or_portions() {
             json!({"read_bytes": 5, "read_interval_ns": 0}),
             "read_interval_ns",
         ),
-        (json!({"read_bytes": 5}), "read_bytes with read_interval_ns"),
-        (json!({"read_rate_bps": 5, "read_bytes": 5}), "no portions"),
+        (
+            json!({"read_bytes": 5}),
+            "read_bytes and read_interval_ns only together",
+        ),
+        (json!({"read_rate_bps": 5, "read_bytes": 5}), "not together"),
         (
             json!({"read_rate_bps": 5, "app": {"kind": "pingpong", "request_bytes": 5,
                 "mean_interval_ns": 5}}),
-            "of bulk transfers",
+            "only for bulk transfers",
         ),
     ] {
         let scenario = dumbbell("linux-6", SECOND, &link, json!([bulk(1000, &fields)]));

@@ -1,6 +1,6 @@
-//! How losses are found and repaired, era by era. Random loss with a searched seed
-//! loses exactly the packets that a test is about. Facts are of Linux 2.6.24 and
-//! 6.1 (net/ipv4/tcp_input.c, tcp_output.c, tcp_recovery.c) or of an RFC.
+//! How each stack version detects and repairs losses. Random loss with a searched seed loses
+//! exactly the packets that a test needs. The facts are those of Linux 2.6.24 and 6.1
+//! (net/ipv4/tcp_input.c, tcp_output.c, tcp_recovery.c) or of an RFC.
 
 use crate::common::{bulk, dumbbell, find, on_the_wheel, run, wide_link, Trace, MS, SECOND};
 use serde_json::{json, Value};
@@ -9,8 +9,8 @@ const STACKS: [&str; 2] = ["linux-2.6", "linux-6"];
 const RTT: u64 = 60 * MS;
 const SEGMENT: u64 = 1448;
 
-/// One request of `segments` full segments over a path of 60 ms that loses packets
-/// towards the responder. Nothing is closed before the answer has come.
+/// One request of `segments` full segments over a path of 60 ms that loses packets towards the
+/// responder. The connection closes only after the answer has arrived.
 fn request(stack: &str, segments: u64, loss: f64, options: Value) -> Value {
     let mut flow = json!({"name": "request", "control": {"name": "reno"},
         "app": {"kind": "vectors", "epochs": [[segments * SEGMENT, 1, 0]]}});
@@ -22,7 +22,7 @@ fn request(stack: &str, segments: u64, loss: f64, options: Value) -> Value {
     scenario
 }
 
-/// Numbers of the lost data segments, in the order of their loss, counted from 0.
+/// Numbers of the lost data segments, in the order of their losses, counted from 0.
 fn lost(trace: &Trace) -> Vec<u64> {
     trace
         .lost
@@ -55,7 +55,7 @@ fn near(a: u64, b: u64, tolerance: u64) -> bool {
 }
 
 #[test]
-fn three_duplicate_acks_bring_the_lost_segment_back() {
+fn three_duplicate_acks_cause_a_retransmission() {
     // RFC 5681, 3.2; with SACK three segments above the hole (TCP_FASTRETRANS_THRESH).
     for stack in STACKS {
         for sack in [true, false] {
@@ -83,8 +83,8 @@ fn three_duplicate_acks_bring_the_lost_segment_back() {
 
 #[test]
 fn a_timeout_comes_200_ms_after_the_round_trip_time_and_doubles() {
-    // TCP_RTO_MIN bounds the variance; RFC 6298, 5.5 doubles. With one packet out
-    // linux-6 probes when the timeout would come, then times out.
+    // TCP_RTO_MIN bounds the variance; RFC 6298, 5.5 doubles. With one packet in flight, linux-6
+    // sends a probe when the timeout would occur, and times out later.
     for stack in STACKS {
         let scenario = request(stack, 1, 0.4, json!({}));
         let trace = find(&scenario, 3, |t| lost(t) == [0, 0, 0]);
@@ -112,8 +112,8 @@ fn a_timeout_comes_200_ms_after_the_round_trip_time_and_doubles() {
 
 #[test]
 fn a_lost_tail_is_probed_in_linux_6() {
-    // RFC 8985, 7.2: two round trips after the last ACK, but for a lone segment not
-    // before an ACK can have been delayed, and no later than the timeout.
+    // RFC 8985, 7.2: the probe is sent two round trips after the last ACK. For a single segment it
+    // waits until a delayed ACK could have arrived, but not longer than the timeout.
     for (tail, wait) in [(vec![19], RTT + 200 * MS), (vec![18, 19], 2 * RTT)] {
         let scenario = request("linux-6", 20, 0.05, json!({"delayed_ack": false}));
         let trace = find(&scenario, tail.len(), |t| lost(t) == tail);
@@ -123,7 +123,7 @@ fn a_lost_tail_is_probed_in_linux_6() {
             "{tail:?}: {sent:?}"
         );
         assert_eq!(trace.repairs(), (0, tail.len() as u64));
-        // The repaired loss still halves the window.
+        // The repaired loss halves the window nevertheless.
         let [(_, _, before, after)] = trace.backoffs()[..] else {
             panic!("one reduction: {:?}", trace.backoffs());
         };
@@ -150,7 +150,7 @@ fn a_lost_tail_times_out_in_linux_26_and_the_window_collapses() {
     assert!(complete(&trace));
 }
 
-/// Two segments of one window are lost, far enough apart to be two holes.
+/// Loses two segments of a window, far enough apart to leave two holes.
 fn two_holes(stack: &str, sack: bool) -> (Trace, u64, u64) {
     let scenario = request(stack, 80, 0.02, json!({"sack": sack, "delayed_ack": false}));
     let trace = find(&scenario, 2, |t| {
@@ -175,7 +175,7 @@ fn with_sack_both_holes_of_a_window_are_repaired_in_one_round_trip() {
 
 #[test]
 fn without_sack_newreno_repairs_one_hole_per_round_trip() {
-    // RFC 6582, 3.2 step 3: the partial ACK tells of the next hole.
+    // RFC 6582, 3.2 step 3: the partial ACK reveals the next hole.
     for stack in STACKS {
         let (trace, first, second) = two_holes(stack, false);
         assert!(
@@ -189,7 +189,7 @@ fn without_sack_newreno_repairs_one_hole_per_round_trip() {
 }
 
 #[test]
-fn without_sack_no_duplicate_ack_is_held_back() {
+fn without_sack_duplicate_acks_are_not_delayed() {
     // __tcp_ack_snd_check: the sender counts them. With SACK most of them are merged.
     for sack in [true, false] {
         let options = json!({"sack": sack, "delayed_ack": sack});
@@ -204,7 +204,7 @@ fn without_sack_no_duplicate_ack_is_held_back() {
             .segments
             .iter()
             .filter(|s| !s.outbound && s.ack == hole);
-        // What was sent before the repair is what makes duplicates.
+        // Packets sent before the retransmission cause the duplicate ACKs.
         let above = trace
             .data()
             .iter()
@@ -220,11 +220,11 @@ fn without_sack_no_duplicate_ack_is_held_back() {
 }
 
 #[test]
-fn a_duplicate_ack_with_one_packet_out_lowers_the_threshold_without_sack() {
-    // tcp_check_reno_reordering: with one packet out a duplicate ACK is more than one hole
-    // explains, and the threshold becomes the packet that is out. From then on the first
-    // duplicate ACK means loss. The network duplicates data and loses nothing; with some seeds a
-    // duplicate comes while one packet is out.
+fn without_sack_a_duplicate_ack_with_one_packet_in_flight_lowers_the_threshold() {
+    // tcp_check_reno_reordering: with one packet in flight, a duplicate ACK exceeds what one hole
+    // explains, and the threshold becomes one packet. From then on the first duplicate ACK
+    // indicates a loss. The network duplicates data and loses nothing. With some seeds a duplicate
+    // arrives while one packet is in flight.
     for (sack, again) in [(true, 0..1), (false, 20..1000)] {
         let mut link = wide_link(10_000_000, 20 * MS);
         link["duplicate"] = json!(0.2);
@@ -247,8 +247,8 @@ fn a_duplicate_ack_with_one_packet_out_lowers_the_threshold_without_sack() {
 }
 
 #[test]
-fn a_lost_retransmission_is_sent_again_without_a_timeout() {
-    // 2.6.24 tcp_mark_lost_retrans: something sent after it was SACKed; 6.1: RACK.
+fn a_lost_retransmission_is_repaired_without_a_timeout() {
+    // 2.6.24 tcp_mark_lost_retrans: data sent after it was SACKed; 6.1: RACK.
     for stack in STACKS {
         let scenario = request(stack, 120, 0.02, json!({}));
         let trace = find(
@@ -263,20 +263,21 @@ fn a_lost_retransmission_is_sent_again_without_a_timeout() {
     }
 }
 
-/// A recovery from one drop of a full queue in congestion avoidance.
+/// A recovery after one drop at a full queue in congestion avoidance.
 struct OneRecovery {
     trace: Trace,
     start_ns: u64,
     end_ns: u64,
-    /// cwnd before, and ssthresh.
+    /// cwnd before the recovery, and ssthresh.
     before: u32,
     ssthresh: u32,
-    /// cwnd at every change inside.
+    /// cwnd after every change during the recovery.
     windows: Vec<u32>,
 }
 
 fn one_recovery(stack: &str) -> OneRecovery {
-    // A large segment may lose both its packets: the first queue where only one is.
+    // A large segment may lose both its packets, so search for the first queue length that loses
+    // only one.
     let recoveries = (50..60).map(|limit_pkts| {
         let link = json!({"rate_bps": 10_000_000, "delay_ns": RTT / 2, "limit_pkts": limit_pkts});
         let flows = json!([bulk("reno", None)]);
@@ -319,7 +320,7 @@ fn one_recovery(stack: &str) -> OneRecovery {
 }
 
 #[test]
-fn rate_halving_takes_a_packet_off_for_every_second_ack_down_to_ssthresh() {
+fn rate_halving_reduces_cwnd_by_a_packet_per_second_ack_down_to_ssthresh() {
     // tcp_cwnd_down of 2.6.24: from W to W/2 in one window of ACKs.
     let r = one_recovery("linux-2.6");
     assert_eq!(r.ssthresh, r.before / 2);
@@ -328,7 +329,7 @@ fn rate_halving_takes_a_packet_off_for_every_second_ack_down_to_ssthresh() {
         .all(|w| w[0] == w[1] || w[0] == w[1] + 1);
     assert!(falls, "{:?}", r.windows);
     let after = r.trace.cwnd_at(r.end_ns);
-    // The packet that was lost and those before it bring no ACK of their own.
+    // The lost packet and those before it cause no ACKs.
     assert!(
         (r.ssthresh - 4..=r.ssthresh).contains(&after),
         "{} to {after}",
@@ -366,9 +367,9 @@ fn prr_sends_in_proportion_and_ends_at_ssthresh() {
 
 #[test]
 fn reordering_alone_does_not_keep_the_window_down() {
-    // 2.6 undoes what timestamps or D-SACK prove wrong (tcp_may_undo) and learns the
-    // distance; RACK waits for a quarter of the RTT once it has seen reordering, so
-    // that there is nothing to undo.
+    // 2.6 undoes reductions that timestamps or D-SACK show to be wrong (tcp_may_undo), and learns
+    // the reordering distance. RACK waits for a quarter of the RTT after it has seen reordering, so
+    // it has nothing to undo.
     for stack in STACKS {
         let mut link = json!({"rate_bps": 10_000_000, "delay_ns": RTT / 2, "limit_pkts": 60});
         let bulk_over = |link: &Value| {
@@ -394,9 +395,9 @@ fn reordering_alone_does_not_keep_the_window_down() {
 }
 
 #[test]
-fn a_copy_that_is_lost_after_a_timeout_begins_a_recovery() {
-    // As the kernel does on RACK's word (FLAG_LOST_RETRANS); it had waited for the next
-    // timeout. The reduction is one of its own.
+fn a_retransmission_that_is_lost_after_a_timeout_starts_a_recovery() {
+    // The kernel starts it when RACK marks the retransmission lost (FLAG_LOST_RETRANS), instead of
+    // waiting for the next timeout. The reduction is a separate one.
     const LOSS: u8 = 4;
     const RECOVERY: u8 = 3;
     let mut found = 0;
@@ -425,8 +426,9 @@ fn a_copy_that_is_lost_after_a_timeout_begins_a_recovery() {
 }
 
 #[test]
-fn a_recovery_whose_first_copy_pacing_holds_back_is_not_undone() {
-    // No copy was sent yet, so no D-SACK has answered all of them (tcp_init_undo).
+fn a_recovery_whose_first_retransmission_is_paced_is_not_undone() {
+    // No retransmission has been sent yet, so D-SACKs cannot have answered all of them
+    // (tcp_init_undo).
     for (rtt_ms, pkts) in [(20, 4), (40, 4), (60, 4), (100, 4), (100, 6), (200, 4)] {
         let link = json!({"rate_bps": 1_000_000, "delay_ns": rtt_ms * MS / 2, "limit_pkts": pkts});
         let back = wide_link(1_000_000_000, rtt_ms * MS / 2);
@@ -441,9 +443,10 @@ fn a_recovery_whose_first_copy_pacing_holds_back_is_not_undone() {
 }
 
 #[test]
-fn an_original_that_ends_a_hole_tells_without_sack_how_far_the_path_reorders() {
-    // tcp_check_sack_reordering: up to the last packet sent. From then on so many duplicate ACKs
-    // are no loss. Nothing is lost; with a threshold that stays at 3, 6365 packets go again.
+fn without_sack_an_original_that_fills_a_hole_raises_the_reordering_threshold() {
+    // tcp_check_sack_reordering: the distance goes up to the last packet sent. From then on, that
+    // many duplicate ACKs indicate no loss. Nothing is lost here; with a threshold that stays at 3,
+    // 6365 packets would be retransmitted.
     let mut link = wide_link(50_000_000, 100 * MS);
     link["reorder"] = json!(0.002);
     link["reorder_delay_ns"] = json!(40 * MS);
@@ -456,9 +459,9 @@ fn an_original_that_ends_a_hole_tells_without_sack_how_far_the_path_reorders() {
 }
 
 #[test]
-fn hystart_learns_of_acks_that_only_sack() {
-    // tcp_clean_rtx_queue calls pkts_acked for every ACK. cwnd falls below ssthresh in Recovery,
-    // where the delays of SACKed packets end slow start at 56 packets: so on Linux 6.18.
+fn hystart_uses_rtts_of_acks_that_only_sack() {
+    // tcp_clean_rtx_queue calls pkts_acked for every ACK. cwnd falls below ssthresh in Recovery.
+    // There the delays of SACKed packets end slow start at 56 packets, as on Linux 6.18.
     let mut link = wide_link(1_000_000, 115 * MS);
     link["limit_pkts"] = json!(23);
     let mut flow = bulk("cubic", Some(250_000));

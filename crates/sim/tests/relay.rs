@@ -1,4 +1,4 @@
-//! A host in the middle of the path that splits connections in two.
+//! A host on the path that splits connections in two.
 
 use crate::common::{run, wide_link, world, MS, SECOND};
 use headway_sim::Scenario;
@@ -25,7 +25,7 @@ fn transfer(bytes: u64, relay: &Value) -> Value {
 }
 
 #[test]
-fn what_goes_through_a_relay_arrives_whole_and_so_does_its_end() {
+fn data_and_fin_arrive_completely_through_a_relay() {
     for loss in [0.0, 0.02] {
         let mut world = world(&chain(
             30,
@@ -39,14 +39,14 @@ fn what_goes_through_a_relay_arrives_whole_and_so_does_its_end() {
             }
         }
         assert_eq!(world.delivered(0), (3_000_000, 3_000_000));
-        assert_eq!(world.net.packets_inside(), 0, "both legs are closed");
+        assert_eq!(world.net.packets_inside(), 0, "both connections are closed");
         let flow = &world.finish().summary.flows[0];
         assert!(flow.done_ns.is_some());
     }
 }
 
 #[test]
-fn the_handshake_is_with_the_relay_and_the_ends_know_nothing_of_each_other() {
+fn the_handshake_ends_at_the_relay_and_the_ends_do_not_notice_it() {
     let outcome = run(&chain(
         30,
         100,
@@ -60,7 +60,7 @@ fn the_handshake_is_with_the_relay_and_the_ends_know_nothing_of_each_other() {
 }
 
 #[test]
-fn a_loss_on_the_short_leg_costs_its_round_trips_only() {
+fn a_loss_on_the_short_leg_costs_only_short_round_trips() {
     let done_s = |relay: Value| {
         let outcome = run(&chain(250, 5, 0.01, &transfer(8_000_000, &relay)));
         outcome.summary.flows[0]
@@ -68,27 +68,27 @@ fn a_loss_on_the_short_leg_costs_its_round_trips_only() {
             .map_or(f64::INFINITY, |ns| ns as f64 / 1e9)
     };
     let (split, whole) = (done_s(json!({"at_hop": 1})), done_s(json!(null)));
-    // Both begin slowly over 510 ms; after that only one suffers from the losses.
+    // Both start slowly over 510 ms; after that, only the unsplit one suffers from the losses.
     assert!(split * 3.0 < whole, "{split} s and {whole} s");
 }
 
 #[test]
-fn a_relay_has_a_control_and_a_stack_of_its_own() {
+fn a_relay_can_have_a_different_control_and_stack() {
     let done_ns = |relay: Value| {
         let outcome = run(&chain(5, 250, 0.0, &transfer(2_000_000, &relay)));
         outcome.summary.flows[0].done_ns.unwrap()
     };
     let same = done_ns(json!({"at_hop": 1}));
-    // The long leg is the relay's: what starts it faster is what counts. The relay's first write
-    // has 16 KiB, and no more is known of the transfer when the startup begins: headwayctl pep on
-    // Linux 6.18 takes 4341 and 4147 ms.
+    // The relay sends on the long leg, so its startup matters. The relay's first write has 16 KiB,
+    // and the startup knows nothing else about the transfer. headwayctl pep on Linux 6.18 takes
+    // 4341 and 4147 ms.
     let jumps = json!({"at_hop": 1, "control": {"name": "cubic", "startup": "jump-start"}});
     assert!(done_ns(jumps) + 150 * MS < same);
     assert_ne!(done_ns(json!({"at_hop": 1, "stack": "linux-2.6"})), same);
 }
 
 #[test]
-fn any_application_runs_over_a_relay() {
+fn every_application_runs_over_a_relay() {
     let page = json!({
         "kind": "exchanges", "start_ns": [0, 0, 0], "exchanges": [2, 1, 1],
         "request_bytes": [300, 200, 300, 300], "response_bytes": [10_000, 1000, 400_000, 50_000],
@@ -108,7 +108,7 @@ fn any_application_runs_over_a_relay() {
 }
 
 #[test]
-fn connections_through_a_relay_use_sockets_again() {
+fn connections_through_a_relay_reuse_sockets() {
     let n = 300;
     let flow = json!({"name": "x", "control": {"name": "cubic"}, "relay": {"at_hop": 1},
         "app": {"kind": "vectors", "epochs": vec![(100, 3000, SECOND); n],
@@ -123,7 +123,7 @@ fn connections_through_a_relay_use_sockets_again() {
 }
 
 #[test]
-fn a_slow_leg_makes_the_fast_one_wait() {
+fn a_slow_leg_throttles_the_fast_one() {
     let mut flow = transfer(2_000_000, &json!({"at_hop": 1}));
     flow["receive_window_bytes"] = json!(100_000);
     flow["send_buffer_bytes"] = json!(100_000);
@@ -141,13 +141,13 @@ fn a_slow_leg_makes_the_fast_one_wait() {
     }
     let (delivered, sent) = world.delivered(0);
     assert_eq!((delivered, sent), (2_000_000, 2_000_000));
-    // Each time that the relay fills its pipe it has read more, and the window towards the sender
-    // grows, up to 2.7 MB: headwayctl pep on Linux 6.18 holds 1.76 MB.
+    // Each time the relay fills its pipe it has read more, and the window towards the sender grows,
+    // up to 2.7 MB. headwayctl pep on Linux 6.18 holds 1.76 MB.
     assert!((1_740_000..1_780_000).contains(&most), "{most}");
 }
 
 #[test]
-fn a_relay_stands_between_the_ends() {
+fn a_relay_must_be_between_the_ends() {
     for (relay, said) in [
         (
             json!({"at_hop": 0}),
@@ -176,14 +176,14 @@ fn a_relay_stands_between_the_ends() {
     let error = Scenario::from_json(&chain(1, 1, 0.0, &cbr).to_string()).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "flows[0].relay: a relay is not allowed; null for UDP"
+        "flows[0].relay: a relay is not allowed; UDP flows have none"
     );
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
-    /// Whatever the paths, buffers and losses: all of it arrives, in both directions.
+    /// With any paths, buffers and losses, all data arrives in both directions.
     #[test]
     fn every_byte_arrives(
         first_ms in 1u64..200, second_ms in 1u64..200, loss in 0.0..0.05f64,

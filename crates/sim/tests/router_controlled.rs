@@ -1,5 +1,5 @@
-//! Protocols whose routers lead the senders: each against its own paper's numbers, and on
-//! paths where no router takes part.
+//! Protocols whose routers control the senders: compared with the numbers of their papers, and on
+//! paths without participating routers.
 
 mod load_factor;
 

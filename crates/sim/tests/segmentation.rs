@@ -1,6 +1,6 @@
-//! What a live Linux 6.18 did on the wire, seen with tcpdump on both hosts of
-//! `headway validate`'s testbed, and linux-6 must do as well: large segments, the
-//! ACKs that follow them, and recovery from many losses in a queue of four packets.
+//! Behaviour of a live Linux 6.18 on the wire that linux-6 must reproduce, captured with tcpdump on
+//! both hosts of `headway validate`'s testbed: large segments, the ACKs that follow them, and
+//! recovery from many losses in a queue of four packets.
 
 use crate::common::{bulk, dumbbell, wide_link, Trace, MS, SECOND};
 use headway_wire::TcpFlags;
@@ -8,7 +8,7 @@ use serde_json::json;
 
 const SEGMENT: u64 = 1448;
 
-/// Reno at 1 Mbit/s and 20 ms with room for 6000 bytes.
+/// Reno at 1 Mbit/s and 20 ms with a queue of 6000 bytes.
 fn four_packet_queue() -> Trace {
     let link = json!({"rate_bps": 1_000_000, "delay_ns": 10 * MS, "limit_bytes": 6000});
     Trace::of(&dumbbell(
@@ -20,8 +20,8 @@ fn four_packet_queue() -> Trace {
 }
 
 #[test]
-fn the_first_window_leaves_as_pairs_whose_second_packet_is_pushed() {
-    // __tcp_transmit_skb: PSH on everything of more than one packet; tcp_min_tso_segs 2.
+fn the_first_window_is_sent_as_pairs_whose_second_packet_has_psh() {
+    // __tcp_transmit_skb: PSH on every segment of more than one packet; tcp_min_tso_segs 2.
     let pushed = |stack: &str| {
         let link = wide_link(10_000_000, 25 * MS);
         let flows = json!([bulk("reno", None)]);
@@ -35,9 +35,9 @@ fn the_first_window_leaves_as_pairs_whose_second_packet_is_pushed() {
 }
 
 #[test]
-fn a_packet_that_is_sent_again_alone_is_pushed_only_where_the_writer_pushed_it() {
-    // __tcp_transmit_skb sets PSH in the copy that leaves, so the packet's own flags stay:
-    // those that tcp_mark_push set, where the writer ran out of room.
+fn a_single_retransmitted_packet_has_psh_only_if_the_writer_pushed_it() {
+    // __tcp_transmit_skb sets PSH in the transmitted copy, so the packet keeps its own flags: those
+    // that tcp_mark_push set when the writer ran out of room.
     let trace = four_packet_queue();
     let data = trace.data();
     let mut pushed = std::collections::HashSet::new();
@@ -60,8 +60,8 @@ fn a_packet_that_is_sent_again_alone_is_pushed_only_where_the_writer_pushed_it()
 }
 
 #[test]
-fn a_window_of_two_packets_leaves_as_two_segments_without_a_push() {
-    // tcp_cwnd_test: a segment is at most half of cwnd; tcp_push_one does not mark what it sends.
+fn a_window_of_two_packets_is_sent_as_two_segments_without_psh() {
+    // tcp_cwnd_test: a segment is at most half of cwnd; tcp_push_one does not set PSH.
     let link = wide_link(10_000_000, 25 * MS);
     let flows = json!([bulk("hybla", None)]);
     let trace = Trace::of(&dumbbell("linux-6", SECOND / 5, &link, flows));
@@ -71,12 +71,12 @@ fn a_window_of_two_packets_leaves_as_two_segments_without_a_push() {
 }
 
 #[test]
-fn segments_follow_the_sk_buffs_of_the_writer_as_on_linux() {
+fn segments_follow_the_writers_sk_buffs_as_on_linux() {
     // Linux 6.18 at 20 Mbit/s and 60 ms with a queue of three packets: the numbers of the first
-    // packets, and on which of them PSH was. 31 ends an sk_buff, whose rest does not wait for the
-    // next ACK (tcp_tso_should_defer). The writer sends 38 alone (tcp_push_one): it wakes with the
-    // ACK of 30, not with that of 29, since the sk_buff of both still counts in the send buffer
-    // while 30 is out (tcp_trim_head).
+    // packets, and which of them had PSH. Packet 31 ends an sk_buff; its rest does not wait for the
+    // next ACK (tcp_tso_should_defer). The writer sends 38 alone (tcp_push_one). It wakes with the
+    // ACK of 30, not with that of 29, because the sk_buff of both still counts in the send buffer
+    // while 30 is in flight (tcp_trim_head).
     let alone = [
         12, 14, 3, 4, 5, 6, 7, 8, 9, 15, 16, 17, 18, 19, 20, 21, 23, 25, 26, 28, 29, 31, 32, 34,
         36, 38, 39, 40, 42, 44, 45,
@@ -97,7 +97,7 @@ fn segments_follow_the_sk_buffs_of_the_writer_as_on_linux() {
 
 #[test]
 fn segments_grow_with_the_rate() {
-    // tcp_tso_autosize: what the rate, times 1.2 or 2, brings in 2^-10 s.
+    // tcp_tso_autosize: the bytes that 1.2 or 2 times the rate gives in 2^-10 s.
     let longest_run = |rate_bps| {
         let link = json!({"rate_bps": rate_bps, "delay_ns": 25 * MS, "limit_pkts": 600});
         let flows = json!([bulk("reno", None)]);
@@ -122,8 +122,8 @@ fn segments_grow_with_the_rate() {
 
 #[test]
 fn the_reader_acknowledges_every_large_segment_at_its_end() {
-    // 6.6 tcp_measure_rcv_mss and tcp_cleanup_rbuf: a pushed segment of full size is
-    // acknowledged once it is read, also if it is the first since the last ACK.
+    // 6.6 tcp_measure_rcv_mss and tcp_cleanup_rbuf: a pushed segment of full size is acknowledged
+    // after it is read, even if it is the first since the last ACK.
     let link = wide_link(10_000_000, 25 * MS);
     let flows = json!([bulk("reno", Some(1000 * SEGMENT))]);
     let trace = Trace::of(&dumbbell("linux-6", 10 * SECOND, &link, flows));
@@ -135,14 +135,14 @@ fn the_reader_acknowledges_every_large_segment_at_its_end() {
         let end = packet.seq + u64::from(packet.len);
         assert!(
             acks.binary_search(&end).is_ok() || acks.contains(&(end + 1)),
-            "{end} has no ACK of its own"
+            "{end} is not acknowledged separately"
         );
     }
 }
 
 #[test]
-fn recovery_from_a_full_queue_goes_packet_by_packet_as_on_linux() {
-    // The order in which the kernel sent its first 41 packets of data, by number.
+fn recovery_from_a_full_queue_matches_linux_packet_by_packet() {
+    // Numbers of the first 41 data packets, in the order in which the kernel sent them.
     let kernel = [
         0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 3, 4, 5, 6, 7, 8, 9, 15, 16, 17, 18,
         19, 20, 15, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31,
@@ -150,8 +150,8 @@ fn recovery_from_a_full_queue_goes_packet_by_packet_as_on_linux() {
     let trace = four_packet_queue();
     let sent: Vec<u64> = trace.data().iter().map(|d| (d.seq - 1) / SEGMENT).collect();
     assert_eq!(sent[..kernel.len()], kernel);
-    // The ACK of packet 3 also finds packet 15 lost: one packet goes out for it, two
-    // for the next, when nothing new is lost (tcp_cwnd_reduction).
+    // The ACK of packet 3 also detects the loss of packet 15: one packet is sent for it, and two
+    // for the next ACK, when no new loss is found (tcp_cwnd_reduction).
     let acks = trace.acks();
     let at = |pkts: u64| {
         let ack = acks.iter().find(|a| a.ack == pkts * SEGMENT + 1);
@@ -166,9 +166,9 @@ fn recovery_from_a_full_queue_goes_packet_by_packet_as_on_linux() {
 }
 
 #[test]
-fn duplicate_acks_spend_the_credit_of_quick_acks() {
-    // tcp_dec_quickack_mode counts every ACK of data, in order or not: after the first
-    // two recoveries delayed ACKs are back.
+fn duplicate_acks_use_up_quick_ack_credit() {
+    // tcp_dec_quickack_mode counts every ACK of data, in order or not. After the first two
+    // recoveries, ACKs are delayed again.
     let trace = four_packet_queue();
     let acks = trace.acks().into_iter().filter(|a| a.sack.is_empty());
     let acks: Vec<u64> = acks
@@ -182,9 +182,9 @@ fn duplicate_acks_spend_the_credit_of_quick_acks() {
 }
 
 #[test]
-fn duplicate_acks_are_not_merged_while_quick_acks_are_left() {
-    // __tcp_ack_snd_check asks for the credit of quick ACKs before it merges duplicates: of the
-    // five packets behind the first hole each is acknowledged as it arrives, 0.6 ms apart.
+fn duplicate_acks_are_not_merged_while_quick_ack_credit_is_left() {
+    // __tcp_ack_snd_check checks the quick-ACK credit before it merges duplicate ACKs. Each of the
+    // five packets after the first hole is acknowledged as it arrives, 0.6 ms apart.
     let link = json!({"rate_bps": 20_000_000, "delay_ns": 30 * MS, "limit_pkts": 3});
     let flows = json!([bulk("reno", Some(3_000_000))]);
     let trace = Trace::of(&dumbbell("linux-6", 5 * SECOND, &link, flows));
@@ -199,8 +199,8 @@ fn duplicate_acks_are_not_merged_while_quick_acks_are_left() {
 }
 
 #[test]
-fn packets_with_headers_of_their_own_leave_one_by_one() {
-    // gso_max_segs 1: PSH only where the sender has nothing more, not on every second packet.
+fn packets_with_protocol_headers_are_sent_one_by_one() {
+    // gso_max_segs 1: PSH only if the sender has no more data, not on every second packet.
     let link = wide_link(10_000_000, 25 * MS);
     let pushed_percent = |control: &str| {
         let scenario = dumbbell("linux-6", SECOND, &link, json!([bulk(control, None)]));

@@ -1,4 +1,4 @@
-//! The send buffer as Linux's: how much a writer may hand over, and when it is woken.
+//! The send buffer as in Linux: how much a writer can write, and when it wakes.
 
 use crate::common::{dumbbell, run, wide_link, MS, SECOND};
 use serde_json::{json, Value};
@@ -11,7 +11,7 @@ fn bulk(fields: &Value) -> Value {
     flow
 }
 
-/// Packets in flight from `from_ns` on: least and most.
+/// Smallest and largest number of packets in flight from `from_ns` on.
 fn in_flight(scenario: &Value, from_ns: u64) -> (u32, u32) {
     let state = run(scenario).tables.flow_state;
     let late = state
@@ -24,8 +24,8 @@ fn in_flight(scenario: &Value, from_ns: u64) -> (u32, u32) {
 }
 
 #[test]
-fn a_full_buffer_is_filled_again_when_a_third_of_it_is_free() {
-    // Large segments of ten packets and more: 4 MiB hold some 2700 of 1448 bytes, and a
+fn a_full_buffer_is_refilled_when_a_third_of_it_is_free() {
+    // Large segments of ten packets and more: 4 MiB hold about 2700 packets of 1448 bytes, and a
     // writer sleeps until two thirds are left. On Linux 6.18: 1807 to 2716.
     let link = json!({"rate_bps": 100_000_000, "delay_ns": 50 * MS, "limit_bytes": 5_000_000});
     let mut scenario = dumbbell("linux-6", 9 * SECOND, &link, json!([bulk(&json!({}))]));
@@ -36,7 +36,7 @@ fn a_full_buffer_is_filled_again_when_a_third_of_it_is_free() {
 }
 
 #[test]
-fn in_linux_26_an_explicit_buffer_bounds_what_is_in_flight() {
+fn in_linux_26_an_explicit_buffer_limits_the_data_in_flight() {
     let link = wide_link(100_000_000, 50 * MS);
     for buffer in [4608_u64, 50_000, 200_000] {
         let flow = bulk(&json!({"send_buffer_bytes": buffer}));
@@ -54,10 +54,10 @@ fn in_linux_26_an_explicit_buffer_bounds_what_is_in_flight() {
 }
 
 #[test]
-fn in_linux_6_a_writer_that_runs_uses_up_the_window() {
-    // tcp_sendmsg_locked asks for room only where an sk_buff begins, and fills up one that
-    // is being sent. 10 MB over 20 Mbit/s and 60 ms with 64 KiB, ss on 6.18: up to 107
-    // packets are out, all of cwnd, and sk_wmem_queued is 236,440.
+fn in_linux_6_a_running_writer_uses_up_the_window() {
+    // tcp_sendmsg_locked checks for room only when an sk_buff begins, and fills the one that is
+    // being sent. 10 MB over 20 Mbit/s and 60 ms with 64 KiB, ss on 6.18: up to 107 packets are in
+    // flight, which is all of cwnd, and sk_wmem_queued is 236,440.
     let link = json!({"rate_bps": 20_000_000, "delay_ns": 30 * MS, "limit_bytes": 150_000});
     let flow = bulk(&json!({"send_buffer_bytes": 65_536}));
     let mut scenario = dumbbell("linux-6", 10 * SECOND, &link, json!([flow]));
@@ -77,10 +77,10 @@ fn in_linux_6_a_writer_that_runs_uses_up_the_window() {
 }
 
 #[test]
-fn the_first_flight_of_a_paced_startup_is_not_bound_by_the_default_buffer() {
-    // tcp_init_buffer_space leaves 46,080 bytes. The writer stops after 33 packets, of which
-    // 11 have left, and goes on when the pacing timer has made the buffer two windows of the
-    // startup's. ss on 6.18: 207,360 bytes before the first ACK, and 45 packets in flight.
+fn the_first_flight_of_a_paced_startup_exceeds_the_default_buffer() {
+    // tcp_init_buffer_space leaves 46,080 bytes. The writer stops after 33 packets, of which 11
+    // have been sent. It continues when the pacing timer has raised the buffer to two of the
+    // startup's windows. ss on 6.18: 207,360 bytes before the first ACK, and 45 packets in flight.
     let link = wide_link(100_000_000, 50 * MS);
     let flow = |buffer: Value| {
         json!({"name": "fast", "app": {"kind": "bulk", "bytes": 1_000_000},
@@ -88,17 +88,17 @@ fn the_first_flight_of_a_paced_startup_is_not_bound_by_the_default_buffer() {
     };
     let first = |buffer: Value| {
         let mut scenario = dumbbell("linux-6", 2 * SECOND, &link, json!([flow(buffer)]));
-        // the handshake, and a round trip but its last 2 ms
+        // the handshake, and a round trip without its last 2 ms
         scenario["checkpoints_ns"] = json!([198 * MS]);
         run(&scenario).tables.flow_counters.sent_pkts[0]
     };
-    // the startup's own bound, 65,535 bytes
+    // the startup's own limit, 65,535 bytes
     assert_eq!(first(Value::Null), 45);
     assert_eq!(first(json!(1 << 20)), 45);
 }
 
 #[test]
-fn what_is_in_the_buffer_of_a_stopped_sender_still_arrives_and_no_more() {
+fn a_stopped_sender_still_delivers_its_buffer_and_nothing_else() {
     let link = wide_link(10_000_000, 50 * MS);
     for buffer in [100_000, 1_000_000] {
         let flow = bulk(&json!({"send_buffer_bytes": buffer, "stop_ns": 3 * SECOND}));
@@ -110,7 +110,7 @@ fn what_is_in_the_buffer_of_a_stopped_sender_still_arrives_and_no_more() {
         let (then, end) = (counters.acked_bytes[0], counters.delivered_bytes[1]);
         assert_eq!(end, outcome.summary.flows[0].unique_bytes);
         let left = end - then;
-        // a window, and what the buffer has room for, up to an sk_buff too much of each
+        // a window, and what the buffer has room for; each may exceed its limit by up to an sk_buff
         let state = &outcome.tables.flow_state;
         let window = u64::from(*state.cwnd_pkts.iter().max().unwrap()) * 1448;
         let most = window.max(buffer) + 2 * 66_000;

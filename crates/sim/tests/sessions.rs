@@ -4,7 +4,7 @@ use crate::common::{asked, run, wide_link, world, MS, SECOND};
 use headway_sim::Scenario;
 use serde_json::{json, Value};
 
-/// 10 Mbit/s, 100 ms RTT; one pair with the given sessions.
+/// One pair with these sessions; 10 Mbit/s, 100 ms RTT.
 fn pair(duration_ns: u64, limit_pkts: u64, sessions: &Value) -> Value {
     let mut link = wide_link(10_000_000, 50 * MS);
     link["limit_pkts"] = json!(limit_pkts);
@@ -32,7 +32,7 @@ fn a_session_takes_the_round_trips_of_its_messages() {
     let outcome = run(&pair(5 * SECOND, 1000, &many(1, SECOND, 1000, false)));
     let rows = &outcome.tables.responses;
     assert_eq!(rows.epoch, [0, 1]);
-    // Asked when the handshake is over; one more round trip and some transmission.
+    // The request is sent after the handshake; one more round trip and some transmission time.
     assert!((100 * MS..102 * MS).contains(&(rows.start_ns[0] as u64)));
     for i in 0..2 {
         let took_ns = (rows.end_ns[i] - rows.start_ns[i]) as u64;
@@ -42,18 +42,19 @@ fn a_session_takes_the_round_trips_of_its_messages() {
 }
 
 #[test]
-fn the_server_takes_its_time() {
+fn the_servers_time_delays_the_response() {
     let mut sessions = many(1, SECOND, 1000, false);
     sessions["serve_ns"] = json!([70 * MS, 0]);
     let rows = run(&pair(5 * SECOND, 1000, &sessions)).tables.responses;
     let took_ns = |i: usize| (rows.end_ns[i] - rows.start_ns[i]) as u64;
-    // The request is acknowledged while the server thinks, so its headers go alone.
+    // The request is acknowledged during the server's time, so an additional packet with headers is
+    // sent.
     let extra_ns = took_ns(0) - took_ns(1);
     assert!((69 * MS..71 * MS).contains(&extra_ns), "{extra_ns}");
 }
 
 #[test]
-fn messages_of_nothing_take_one_way_only() {
+fn an_exchange_with_an_empty_message_takes_one_way() {
     let mut sessions = many(1, SECOND, 0, false);
     sessions["request_bytes"] = json!([300, 0]);
     sessions["response_bytes"] = json!([0, 300]);
@@ -65,7 +66,7 @@ fn messages_of_nothing_take_one_way_only() {
 }
 
 #[test]
-fn every_connection_pays_a_handshake_and_a_persistent_one_only_the_first() {
+fn every_connection_has_a_handshake_and_persistent_sessions_only_one() {
     let starts = |persistent| {
         let sessions = many(3, 2 * SECOND, 1000, persistent);
         let rows = run(&pair(10 * SECOND, 1000, &sessions)).tables.responses;
@@ -81,7 +82,7 @@ fn every_connection_pays_a_handshake_and_a_persistent_one_only_the_first() {
 
 #[test]
 fn a_session_on_a_persistent_connection_waits_its_turn() {
-    // Each takes about 1.2 s, and 0.4 s lie between the starts.
+    // Each session takes about 1.2 s; they start 0.4 s apart.
     let rows = run(&pair(20 * SECOND, 1000, &many(4, 400 * MS, 1000, true)))
         .tables
         .responses;
@@ -91,9 +92,9 @@ fn a_session_on_a_persistent_connection_waits_its_turn() {
     }
 }
 
-/// Loss in both directions strikes SYNs and FINs too.
+/// Losses in both directions also affect SYNs and FINs.
 #[test]
-fn sockets_are_used_again_and_nothing_is_lost_or_counted_twice() {
+fn sockets_are_reused_and_all_bytes_are_counted_once() {
     let (sessions, response) = (2000u64, 20_000u64);
     let mut scenario = pair(700 * SECOND, 20, &many(sessions, 200 * MS, response, false));
     for way in ["forward", "reverse"] {
@@ -107,7 +108,7 @@ fn sockets_are_used_again_and_nothing_is_lost_or_counted_twice() {
             world.check_invariants().unwrap();
         }
     }
-    // A connection lives some seconds and TIME_WAIT: some hundred of 2000 at a time.
+    // A connection lasts some seconds plus TIME_WAIT: some hundred of 2000 exist at a time.
     assert!(world.sockets() < 1000, "{} sockets", world.sockets());
     let outcome = world.finish();
     assert_eq!(outcome.tables.responses.epoch.len() as u64, 2 * sessions);
@@ -125,7 +126,7 @@ fn sockets_are_used_again_and_nothing_is_lost_or_counted_twice() {
 }
 
 #[test]
-fn a_list_that_does_not_fit_is_refused_by_name() {
+fn invalid_columns_are_rejected_by_name() {
     let refused = |change: &dyn Fn(&mut Value), words: &str| {
         let mut scenario = pair(SECOND, 10, &many(2, SECOND, 10, false));
         change(&mut scenario);
@@ -166,10 +167,10 @@ fn a_list_that_does_not_fit_is_refused_by_name() {
     );
 }
 
-/// The option of a request makes the first packet of a response shorter than a full
-/// one. Nagle's rule must not take it for a small one, behind which the rest waits.
+/// The option of a request makes the first packet of a response shorter than a full one. Nagle's
+/// rule must not treat it as a small segment that makes the rest wait.
 #[test]
-fn a_request_for_a_rate_does_not_hold_back_the_rest_of_a_response() {
+fn a_quick_start_request_does_not_delay_the_rest_of_a_response() {
     let mut scenario = pair(5 * SECOND, 1000, &many(1, SECOND, 2000, false));
     scenario["flows"][0]["control"] = json!({
         "name": "reno", "startup": "quick-start",
@@ -184,7 +185,7 @@ fn a_request_for_a_rate_does_not_hold_back_the_rest_of_a_response() {
     }
 }
 
-/// Epochs of one size, so many on each connection.
+/// Epochs of the same size, with the number of them on each connection.
 fn in_turn(connections: &[u32], think_ns: u64, response_bytes: u64) -> Value {
     let epochs = connections.iter().sum::<u32>() as usize;
     json!({"kind": "vectors", "connections": connections,
@@ -192,14 +193,14 @@ fn in_turn(connections: &[u32], think_ns: u64, response_bytes: u64) -> Value {
 }
 
 #[test]
-fn epochs_on_connections_of_their_own_each_wait_for_a_handshake() {
+fn epochs_on_separate_connections_each_wait_for_a_handshake() {
     let took = |connections: &[u32]| {
         let vectors = in_turn(connections, 500 * MS, 1000);
         let rows = run(&pair(10 * SECOND, 1000, &vectors)).tables.responses;
         assert_eq!(rows.epoch, [0, 1, 2, 3]);
         assert_eq!(rows.start_ns[0], 0);
         for i in 1..4 {
-            // The connection opens as soon as the user has thought.
+            // The connection opens after the think time.
             assert_eq!((rows.start_ns[i] - rows.end_ns[i - 1]) as u64, 500 * MS);
         }
         let took_ns = |i: usize| rows.end_ns[i] - rows.start_ns[i];
@@ -212,7 +213,7 @@ fn epochs_on_connections_of_their_own_each_wait_for_a_handshake() {
 }
 
 #[test]
-fn one_connection_that_is_named_is_the_one_that_is_not() {
+fn an_explicit_single_connection_equals_the_default() {
     let mut scenario = pair(60 * SECOND, 20, &in_turn(&[6], 300 * MS, 70_000));
     scenario["topology"]["reverse"]["loss"] = json!(0.02);
     let named = run(&scenario);
@@ -227,7 +228,7 @@ fn one_connection_that_is_named_is_the_one_that_is_not() {
 }
 
 #[test]
-fn a_connection_after_the_other_uses_few_sockets_and_stops_when_told() {
+fn connections_in_turn_use_few_sockets_and_stop_with_the_flow() {
     let mut scenario = pair(900 * SECOND, 20, &in_turn(&[1; 1000], 100 * MS, 20_000));
     for way in ["forward", "reverse"] {
         scenario["topology"][way]["loss"] = json!(0.02);
@@ -235,7 +236,7 @@ fn a_connection_after_the_other_uses_few_sockets_and_stops_when_told() {
     let mut world = world(&scenario);
     while world.step() {}
     world.check_invariants().unwrap();
-    // One is used and those of the last minute wait.
+    // One is open and those of the last minute are in TIME_WAIT.
     assert!(world.sockets() < 400, "{} sockets", world.sockets());
     let outcome = world.finish();
     assert_eq!(outcome.tables.responses.epoch.len(), 1000);
@@ -250,7 +251,7 @@ fn a_connection_after_the_other_uses_few_sockets_and_stops_when_told() {
 }
 
 #[test]
-fn connections_that_are_not_all_epochs_are_refused() {
+fn connections_that_do_not_add_up_to_the_epochs_are_rejected() {
     for (connections, value) in [
         (json!([1, 1]), "[1, 1]"),
         (json!([3, 0]), "[3, 0]"),

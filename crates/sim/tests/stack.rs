@@ -1,5 +1,5 @@
-//! How connections start, grow and acknowledge, era by era. Each test is a fact of
-//! Linux 2.6.24/2.6.25 or 6.1 (net/ipv4) or of an RFC, named where it is checked.
+//! How connections of each stack version start, grow and acknowledge. Each test is a fact of Linux
+//! 2.6.24/2.6.25 or 6.1 (net/ipv4) or of an RFC, cited where it is checked.
 
 use crate::common::{bulk, dumbbell, find, on_the_wheel, wide_link, Seen, Trace, MS, SECOND};
 use headway_wire::TcpFlags;
@@ -7,15 +7,15 @@ use serde_json::{json, Value};
 
 const STACKS: [&str; 2] = ["linux-2.6", "linux-6"];
 
-/// A flow that answers one request of `bytes` with one byte: it does not close
-/// before the answer has come, so no FIN disturbs the tail.
+/// A flow of requests and responses. With a response of one byte the connection closes only after
+/// it has arrived, so that no FIN affects the tail.
 fn requests(epochs: &[(u64, u64, u64)]) -> Value {
     json!({"name": "requests", "app": {"kind": "vectors", "epochs": epochs},
         "control": {"name": "reno"}})
 }
 
-/// Data packets per round trip: a round begins with a packet sent after the
-/// acknowledgement of the first packet of the round before.
+/// Data packets per round trip. A round begins with the first packet sent after the acknowledgement
+/// of the previous round's first packet.
 fn rounds(trace: &Trace) -> Vec<usize> {
     let data = trace.data();
     let acks = trace.acks();
@@ -61,9 +61,9 @@ fn slow_start_doubles_the_window_every_round_when_every_packet_is_acknowledged()
 
 #[test]
 fn a_large_receive_buffer_leaves_slow_start_to_the_sender() {
-    // tcp_grow_window opens the window by two segments per segment, and keeps a quick ACK
-    // ready while it does: every packet is acknowledged and cwnd doubles, which the default
-    // buffer of 2.6 cuts short at 64 KiB.
+    // tcp_grow_window opens the window by two segments per segment, and keeps a quick ACK ready
+    // meanwhile. Every packet is therefore acknowledged and cwnd doubles. The default buffer of 2.6
+    // would stop this at 64 KiB.
     let doubled = [2, 4, 8, 16, 32, 64, 128, 256];
     for (buffer, as_if_unlimited) in [(Some(8 << 20), true), (None, false)] {
         let link = wide_link(1_000_000_000, 50 * MS);
@@ -80,8 +80,8 @@ fn a_large_receive_buffer_leaves_slow_start_to_the_sender() {
 
 #[test]
 fn a_segment_is_at_most_half_of_the_peers_largest_window() {
-    // tcp_bound_to_half_wnd: the first window is 1448 bytes, so packets begin with 724, and
-    // grow with the window. xcp's header takes 16 bytes of each.
+    // tcp_bound_to_half_wnd: the first window is 1448 bytes, so packets begin with 724 and grow
+    // with the window. xcp's header takes 16 bytes of each.
     for (control, lengths) in [
         ("reno", [724, 724, 768, 768]),
         ("xcp", [708, 708, 752, 752]),
@@ -94,17 +94,17 @@ fn a_segment_is_at_most_half_of_the_peers_largest_window() {
         let first = &trace.data()[..4];
         let sent: Vec<_> = first.iter().map(|d| d.len).collect();
         assert_eq!(sent, lengths, "{control}");
-        // The writer pushes every second sk_buff, of the first length. The fourth packet begins
-        // with the rest of one and takes its push along (tcp_grow_skb).
+        // The writer pushes every second sk_buff of the first length. The fourth packet begins with
+        // the rest of one and includes its push (tcp_grow_skb).
         let pushed: Vec<_> = first.iter().map(|d| d.has(TcpFlags::PSH)).collect();
         assert_eq!(pushed, [false, true, false, true], "{control}");
     }
 }
 
 #[test]
-fn a_reader_that_acknowledges_offers_what_it_has_read() {
-    // tcp_cleanup_rbuf: the first packet is acknowledged before it is read, the second, which is
-    // pushed, after it was read; a window of three segments grants one quick ACK (tcp_incr_quickack).
+fn an_ack_of_the_reader_counts_what_it_has_read_as_free() {
+    // tcp_cleanup_rbuf: the first packet is acknowledged before it is read; the second, which has
+    // PSH, after it is read. A window of three segments grants one quick ACK (tcp_incr_quickack).
     let link = wide_link(2_000_000, 5 * MS);
     let mut flow = bulk("reno", Some(60_000));
     flow["receive_buffer_bytes"] = json!(9000);
@@ -114,7 +114,7 @@ fn a_reader_that_acknowledges_offers_what_it_has_read() {
 }
 
 #[test]
-fn a_receive_buffer_outside_its_range_is_refused() {
+fn a_receive_buffer_outside_its_range_is_rejected() {
     for buffer in [0, 4095, (1_u64 << 30) + 1] {
         let link = wide_link(1_000_000, MS);
         let mut flow = bulk("reno", None);
@@ -130,8 +130,8 @@ fn a_receive_buffer_outside_its_range_is_refused() {
     }
 }
 
-/// Packets delivered between two sizes of the window, over what one window per
-/// packet of growth would need.
+/// Packets delivered between two sizes of the window, divided by the number that growth of one
+/// packet per window would need.
 fn windows_per_packet_of_growth(stack: &str, delayed_ack: bool) -> f64 {
     let link = json!({"rate_bps": 10_000_000, "delay_ns": 25 * MS, "limit_pkts": 45});
     let mut flow = bulk("reno", None);
@@ -158,7 +158,7 @@ fn windows_per_packet_of_growth(stack: &str, delayed_ack: bool) -> f64 {
 }
 
 #[test]
-fn reno_grows_a_packet_per_window_but_half_of_it_where_acks_are_counted_and_delayed() {
+fn reno_grows_a_packet_per_window_or_half_with_counted_and_delayed_acks() {
     // 2.6.24 tcp_reno_cong_avoid counts ACKs (no ABC by default); 6.1 counts packets.
     for (stack, delayed_ack, windows) in [
         ("linux-2.6", true, 2.0),
@@ -192,10 +192,10 @@ fn ack_delays_ns(trace: &Trace) -> Vec<u64> {
 }
 
 #[test]
-fn a_lone_segment_is_acknowledged_at_once_while_credit_lasts_and_always_when_it_was_pushed() {
-    // tcp_incr_quickack: a credit per two segments of 536 bytes in the window, at most 16;
-    // 2.6.24 spends one on every packet sent, requests too. Then TCP_ATO_MIN. In linux-6 who
-    // has read all of a pushed segment acknowledges it (tcp_cleanup_rbuf).
+fn a_single_segment_is_acknowledged_at_once_with_credit_or_if_the_reader_sees_psh() {
+    // tcp_incr_quickack: one credit per two segments of 536 bytes in the window, at most 16. 2.6.24
+    // uses one for every packet sent, requests included. Then TCP_ATO_MIN applies. In linux-6 a
+    // reader that has read all of a pushed segment acknowledges it (tcp_cleanup_rbuf).
     let link = wide_link(100_000_000, 10 * MS);
     let epochs = [(100, 100, 100 * MS); 40];
     for (stack, credit) in [("linux-2.6", 3), ("linux-6", 40)] {
@@ -225,7 +225,7 @@ fn the_first_segments_are_acknowledged_one_by_one_and_later_every_second() {
             &link,
             json!([bulk("reno", None)]),
         ));
-        // While something is missing every segment is acknowledged (RFC 5681, 4.2).
+        // While data is missing, every segment is acknowledged (RFC 5681, 4.2).
         let acks = trace.acks().into_iter();
         let acked: Vec<_> = acks.filter(|a| a.sack.is_empty()).map(|a| a.ack).collect();
         let steps: Vec<_> = acked.windows(2).map(|w| (w[1] - w[0]) / 1448).collect();
@@ -262,7 +262,7 @@ fn the_receive_window_grows_to_fill_100_mbit_over_50_ms() {
 
 #[test]
 fn an_idle_connection_halves_its_window_per_timeout() {
-    // tcp_cwnd_restart (RFC 2861): from the last transmission on, down to the initial window.
+    // tcp_cwnd_restart (RFC 2861): counted from the last transmission, down to the initial window.
     let link = wide_link(100_000_000, 30 * MS);
     for stack in STACKS {
         for think_ms in [100, 450, 700, 1000, 30_000] {
@@ -299,7 +299,7 @@ fn an_idle_connection_halves_its_window_per_timeout() {
     }
 }
 
-/// Small data packets that were sent while an earlier one was not acknowledged.
+/// Small data packets that were sent while an earlier small one was not acknowledged.
 fn small_while_small_is_out(trace: &Trace) -> usize {
     let mut acked = 0;
     let mut small_end = 0;
@@ -317,13 +317,13 @@ fn small_while_small_is_out(trace: &Trace) -> usize {
 }
 
 #[test]
-fn nagle_holds_a_small_segment_while_another_is_out_and_nodelay_does_not() {
-    // RFC 896 in Minshall's form (tcp_minshall_check).
+fn nagle_delays_a_small_segment_while_another_is_in_flight_unless_nodelay() {
+    // RFC 896 with Minshall's change (tcp_minshall_check).
     let link = wide_link(10_000_000, 50 * MS);
     for stack in STACKS {
         let mut flow = json!({"name": "messages", "control": {"name": "reno"},
             "app": {"kind": "pingpong", "request_bytes": 100, "mean_interval_ns": 2 * MS}});
-        // what waits is more than a segment after 30 ms: its end still waits (tcp_mss_split_point)
+        // more than a segment waits after 30 ms: its end continues to wait (tcp_mss_split_point)
         let held = Trace::of(&dumbbell(stack, 10 * SECOND, &link, json!([flow])));
         assert_eq!(small_while_small_is_out(&held), 0, "{stack}");
         flow["app"]["mean_interval_ns"] = json!(20 * MS);
@@ -332,7 +332,7 @@ fn nagle_holds_a_small_segment_while_another_is_out_and_nodelay_does_not() {
         flow["nodelay"] = json!(true);
         let sent = Trace::of(&dumbbell(stack, 10 * SECOND, &link, json!([flow])));
         assert!(small_while_small_is_out(&sent) > 300, "{stack}");
-        // A few wait for room in the first windows.
+        // A few segments wait for room in the first windows.
         let alone = sent.data().iter().filter(|d| d.len == 100).count();
         assert!(alone * 100 > sent.data().len() * 95, "{stack}: {alone}");
     }
@@ -340,8 +340,8 @@ fn nagle_holds_a_small_segment_while_another_is_out_and_nodelay_does_not() {
 
 #[test]
 fn the_end_of_a_transfer_waits_for_a_small_segment_in_linux_6() {
-    // The first window ends with a small segment. Programs close once all is acknowledged, so
-    // that no FIN sends the end (tcp_nagle_test).
+    // The first window ends with a small segment. Programs close after everything is acknowledged,
+    // so no FIN releases the end (tcp_nagle_test).
     let link = wide_link(100_000_000, 50 * MS);
     let mut flow = bulk("reno", Some(12_000));
     flow["receive_window_bytes"] = json!(7_500);
@@ -380,8 +380,8 @@ fn timeouts_of_a_syn_double_at_once_in_linux_26_and_after_the_first_four_in_linu
 }
 
 #[test]
-fn one_lost_syn_leaves_the_initial_window_and_two_make_it_one_packet_in_linux_6() {
-    // 6.1 tcp_init_transfer (RFC 5681, 3.1); 2.6.24 does not look at the SYN.
+fn one_lost_syn_keeps_the_initial_window_and_two_reduce_it_to_one_packet_in_linux_6() {
+    // 6.1 tcp_init_transfer (RFC 5681, 3.1); 2.6.24 ignores the SYN.
     for (stack, windows) in [("linux-6", [10, 10, 1]), ("linux-2.6", [2, 2, 2])] {
         for (n_lost, window) in windows.into_iter().enumerate() {
             let link = wide_link(100_000_000, 25 * MS);
@@ -396,11 +396,11 @@ fn one_lost_syn_leaves_the_initial_window_and_two_make_it_one_packet_in_linux_6(
 }
 
 #[test]
-fn a_timestamp_tells_that_a_syn_timed_out_before_its_answer_came() {
-    // 3.5 s of RTT: SYNs leave after 0, 1, 2 and 3 s. The answer echoes the first
-    // (tcp_try_undo_spurious_syn), so that cwnd stays 10 and the RTT is known. Without
-    // timestamps cwnd is 1 and the timeout 3 s (tcp_init_metrics), long enough after the
-    // probe that leaves 1 s after the first packet.
+fn a_timestamp_shows_that_a_syn_timed_out_before_its_answer_arrived() {
+    // 3.5 s of RTT: SYNs are sent after 0, 1, 2 and 3 s. The answer echoes the first
+    // (tcp_try_undo_spurious_syn), so cwnd stays 10 and the RTT is known. Without timestamps cwnd
+    // is 1 and the timeout 3 s (tcp_init_metrics), which leaves enough time after the probe that is
+    // sent 1 s after the first packet.
     for (timestamps, window) in [(true, 10), (false, 1)] {
         let mut flow = requests(&[(20_000, 1, 0)]);
         flow["timestamps"] = json!(timestamps);
@@ -423,9 +423,9 @@ fn a_timestamp_tells_that_a_syn_timed_out_before_its_answer_came() {
 }
 
 #[test]
-fn a_timeout_of_the_syn_leaves_loss_with_the_syn_ack_or_with_the_first_data_without_sack() {
-    // tcp_enter_loss, tcp_try_undo_recovery. A startup begins in Open only, so that without SACK
-    // the first flight is the initial window. The SYN times out before the answer comes.
+fn loss_after_a_syn_timeout_ends_with_the_syn_ack_or_without_sack_with_the_first_data() {
+    // tcp_enter_loss, tcp_try_undo_recovery. A startup begins only in Open, so without SACK the
+    // first flight is the initial window. The SYN times out before the answer arrives.
     for (sack, first) in [(true, 23), (false, 10)] {
         let mut flow = bulk("bic", Some(32_000));
         flow["control"]["startup"] = json!("mega-start");

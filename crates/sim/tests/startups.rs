@@ -1,6 +1,6 @@
-//! What a startup's first round trips look like on the wire. Numbers follow from
-//! Scharf, "Fast Startup Internet Congestion Control" (2011), sections 4.4 and 5.2,
-//! and RFC 9959; segments are of 1448 bytes in packets of 1500.
+//! First round trips of startups on the wire. The numbers follow from Scharf, "Fast Startup
+//! Internet Congestion Control" (2011), sections 4.4 and 5.2, and RFC 9959; segments have 1448
+//! bytes in packets of 1500.
 
 use crate::common::{dumbbell, find, wide_link, Seen, Trace, MS, SECOND};
 use headway_wire::TcpFlags;
@@ -8,8 +8,8 @@ use serde_json::{json, Value};
 
 const STACKS: [&str; 2] = ["linux-2.6", "linux-6"];
 
-/// A bulk transfer with a startup and its tunables, beside other fields of the flow. Its
-/// send buffer is large from the start, which Linux gives who asks for it.
+/// A bulk transfer with a startup, its tunables, and other fields of the flow. Its send buffer is
+/// large from the start, as an application on Linux can request.
 fn flow(startup: &str, bytes: u64, tunables: Value, fields: &Value) -> Value {
     let mut flow = json!({"name": startup, "app": {"kind": "bulk", "bytes": bytes},
         "control": {"name": "reno", "startup": startup, "tunables": tunables},
@@ -29,7 +29,7 @@ fn first_flight(trace: &Trace) -> Vec<Seen> {
     flight.map(|d| (*d).clone()).collect()
 }
 
-/// Sizes of bursts, and the times between their beginnings.
+/// Sizes of bursts, and the times between their starts.
 fn bursts(flight: &[Seen]) -> (Vec<usize>, Vec<u64>) {
     let (mut sizes, mut starts) = (vec![0], vec![flight[0].time_ns]);
     for (i, packet) in flight.iter().enumerate() {
@@ -43,8 +43,9 @@ fn bursts(flight: &[Seen]) -> (Vec<usize>, Vec<u64>) {
     (sizes, gaps)
 }
 
-/// Bursts of three of so many packets. Linux 6 does not pace those that begin with the first ten,
-/// of which the first was cut before the startup heard of it: two packets and three times three.
+/// Sizes of the bursts of three for this number of packets. Linux 6 does not pace bursts that begin
+/// within the first ten packets. The first of these was cut before the startup was told: two
+/// packets, and three times three.
 fn threes(stack: &str, pkts: usize) -> Vec<usize> {
     let (mut sizes, left) = match stack {
         "linux-6" => (vec![11], pkts - 11),
@@ -70,7 +71,7 @@ fn jump_start_paces_65535_bytes_over_a_round_trip_in_bursts_of_three() {
             flow("jump-start", 1_000_000, json!({}), &window),
         );
         let flight = first_flight(&trace);
-        // 45 whole segments; eq. 5.1: 15 timers, the first at once.
+        // 45 whole segments; eq. 5.1: 15 timers, the first immediately.
         assert_eq!(flight.len(), 45, "{stack}");
         let (sizes, gaps) = bursts(&flight);
         assert_eq!(sizes, threes(stack, 45), "{stack}");
@@ -81,7 +82,7 @@ fn jump_start_paces_65535_bytes_over_a_round_trip_in_bursts_of_three() {
 }
 
 #[test]
-fn jump_start_sends_what_is_there_if_that_is_less_and_more_than_an_initial_window() {
+fn jump_start_sends_data_of_less_than_its_window_if_it_exceeds_the_initial_window() {
     // 30 kB are 21 segments; 20 kB are 14, which 100 kbit/s x 100 ms does not allow.
     let window = json!({"receive_window_bytes": 1 << 20});
     for (bytes, kbps, expected) in [(30_000, 10_000, 21), (20_000, 100, 10), (10_000, 10_000, 7)] {
@@ -92,8 +93,8 @@ fn jump_start_sends_what_is_there_if_that_is_less_and_more_than_an_initial_windo
 }
 
 #[test]
-fn original_jump_start_is_bound_by_data_and_window_alone() {
-    // What the window is when the flight is planned; an ACK after the SYN-ACK is too late.
+fn original_jump_start_is_limited_only_by_data_and_window() {
+    // The peer's window when the flight is planned; an ACK after the SYN-ACK is too late.
     let mut tunables = json!({"js_max_bytes": 0, "js_max_rate_kbps": 0});
     let fields = json!({"receive_window_bytes": 1 << 20, "extra_ack": true});
     let bound = flow("jump-start", 400_000, tunables.clone(), &fields);
@@ -108,8 +109,8 @@ fn original_jump_start_is_bound_by_data_and_window_alone() {
     assert_eq!(first_flight(&trace).len(), 277);
 }
 
-/// Segments of the first round trip of Mega-Start at 10 Mbit/s and 200 ms: 166
-/// where nothing is in the way (W = Q tau/MTU).
+/// Segments in the first round trip of Mega-Start at 10 Mbit/s and 200 ms: 166 if nothing limits
+/// them (W = Q tau/MTU).
 fn mega(fields: &Value, tunables: Value) -> usize {
     first_flight(&run(
         "linux-6",
@@ -124,16 +125,16 @@ fn the_window_of_a_syn_ack_ends_a_first_flight_at_64_kib_and_an_ack_after_it_doe
     let none = json!({});
     assert_eq!(mega(&json!({}), none.clone()), 45); // 65160 bytes
     let large = json!({"receive_window_bytes": 2 << 20});
-    // 65535: the last large segment ends with what is left of the window (tcp_mss_split_point)
+    // 65535 bytes: the last large segment ends with the rest of the window (tcp_mss_split_point)
     assert_eq!(mega(&large, none.clone()), 46);
     let both = json!({"receive_window_bytes": 2 << 20, "extra_ack": true});
     assert_eq!(mega(&both, none), 166);
-    // section 5.2.4: a receiver takes in what is beyond its window
+    // section 5.2.4: a receiver accepts data beyond its window
     assert_eq!(mega(&json!({}), json!({"ignore_peer_window": 1})), 166);
 }
 
 #[test]
-fn mega_start_sends_at_the_rate_that_the_application_names() {
+fn mega_start_sends_at_the_rate_that_the_application_sets() {
     let mut fields = json!({"receive_window_bytes": 2 << 20, "extra_ack": true,
         "initial_rate_bps": 4_000_000});
     assert_eq!(mega(&fields, json!({})), 66);
@@ -142,7 +143,7 @@ fn mega_start_sends_at_the_rate_that_the_application_names() {
 }
 
 #[test]
-fn after_a_first_flight_without_loss_slow_start_goes_on_from_it() {
+fn after_a_first_flight_without_loss_slow_start_continues_from_its_window() {
     let fields = json!({"receive_window_bytes": 8_000_000, "extra_ack": true, "delayed_ack": false,
         "initial_rate_bps": 3_000_000});
     let trace = run(
@@ -156,7 +157,7 @@ fn after_a_first_flight_without_loss_slow_start_goes_on_from_it() {
         let of = |d: &&&Seen| (d.time_ns - start) / (200 * MS) == round;
         data.iter().filter(of).count()
     };
-    // W = 50, and twice as many per round, but for what straddles the rounds' ends
+    // W = 50, doubled every round, except for packets at the rounds' borders
     for (round, expected) in [50u64, 100, 200].into_iter().enumerate() {
         let n = sent(round as u64) as u64;
         assert!(n.abs_diff(expected) < expected / 10, "round {round}: {n}");
@@ -164,7 +165,7 @@ fn after_a_first_flight_without_loss_slow_start_goes_on_from_it() {
 }
 
 #[test]
-fn initial_start_sends_its_window_at_once_or_over_a_round_trip() {
+fn initial_start_sends_its_window_as_a_burst_or_over_a_round_trip() {
     let window = json!({"receive_window_bytes": 1 << 20});
     for stack in STACKS {
         let tunables = json!({"is_window_pkts": 30});
@@ -189,7 +190,7 @@ fn initial_start_sends_its_window_at_once_or_over_a_round_trip() {
 
 #[test]
 fn after_a_loss_the_window_is_half_of_what_arrived() {
-    // 45 segments at 10 Mbit/s x 53 ms meet a queue of 10 packets at 2 Mbit/s.
+    // 45 segments at 10 Mbit/s x 53 ms encounter a queue of 10 packets at 2 Mbit/s.
     let link = json!({"rate_bps": 2_000_000, "delay_ns": 25 * MS, "limit_pkts": 10});
     for stack in STACKS {
         let one = flow(
@@ -209,8 +210,8 @@ fn after_a_loss_the_window_is_half_of_what_arrived() {
             .expect("recovery ends");
         let expected = (n_pacing - lost.min(n_pacing)) / 2;
         let found = states.cwnd_pkts[recovered];
-        // copies of what was sent after the flight count until all of it has arrived,
-        // and the ACK that ends recovery may grow the window
+        // retransmissions of data sent after the flight count until all of it has arrived, and the
+        // ACK that ends recovery may raise the window
         assert!(
             (1..=expected as u32 + 1).contains(&found),
             "{stack}: {found}, {n_pacing} sent, {lost} lost"
@@ -223,8 +224,8 @@ fn after_a_loss_the_window_is_half_of_what_arrived() {
 }
 
 #[test]
-fn an_idle_connection_starts_anew() {
-    // One request of 200 kB, a pause of 3 s, another.
+fn an_idle_connection_uses_its_startup_again() {
+    // A request of 200 kB, a pause of 3 s, and another request.
     let epochs = [(200_000, 1, 3_000 * MS), (200_000, 1, 0)];
     for stack in STACKS {
         for (after_idle, expected) in [(1, 45), (0, if stack == "linux-6" { 10 } else { 3 })] {
@@ -254,7 +255,7 @@ fn an_idle_connection_starts_anew() {
 }
 
 #[test]
-fn a_server_jumps_with_its_first_response() {
+fn a_server_uses_jump_start_for_its_first_response() {
     for stack in STACKS {
         let mut one = flow(
             "jump-start",
@@ -277,8 +278,8 @@ fn a_server_jumps_with_its_first_response() {
 }
 
 #[test]
-fn without_timestamps_a_repeated_handshake_tells_no_round_trip_time_and_starts_slowly() {
-    // tcp_ack_update_rtt: a timestamp tells which SYN was answered
+fn without_timestamps_a_retransmitted_handshake_gives_no_rtt_and_starts_slowly() {
+    // tcp_ack_update_rtt: a timestamp shows which SYN was answered
     for (timestamps, packets) in [(true, 42), (false, 10)] {
         let mut link = wide_link(10_000_000, 25 * MS);
         link["loss"] = json!(0.05);
@@ -306,7 +307,7 @@ fn careful_resume_tries_half_the_saved_window_after_the_initial_one() {
             flow("careful-resume", 2_000_000, tunables, &fields),
         )
     };
-    // what is sent within a round trip of the first ACK
+    // packets sent within a round trip of the first ACK
     let second = |trace: &Trace| {
         let acked = trace
             .acks()
@@ -321,15 +322,15 @@ fn careful_resume_tries_half_the_saved_window_after_the_initial_one() {
     assert_eq!(first_flight(&trace).len(), 10);
     // from the tenth ACK on, paced over the round trip
     assert!((98..=102).contains(&second(&trace)), "{}", second(&trace));
-    // less than half the saved round trip, or more than ten: another path
+    // less than half of the saved RTT, or more than ten times: a different path
     assert_eq!(second(&resume(410)), 20);
     assert_eq!(second(&resume(19)), 20);
 }
 
 #[test]
 fn a_packet_shortened_by_an_option_is_not_small_and_nagle_waits_for_none() {
-    // 50,000 bytes are 34 segments and a small one. The report of the granted rate takes
-    // room in the first packet, which is as full as it can be (tcp_minshall_update).
+    // 50,000 bytes are 34 segments and a small one. The report of the granted rate takes space in
+    // the first packet, which is nevertheless as full as possible (tcp_minshall_update).
     for stack in STACKS {
         let mut link = wide_link(100_000_000, 50 * MS);
         link["routers"] = crate::common::answering(&json!({"interval_ms": 100}));

@@ -1,6 +1,6 @@
-//! Big-endian reads and writes at checked places.
+//! Big-endian reads and writes.
 //!
-//! Callers have compared the length before: a view does so once, in `parse`.
+//! Callers must have checked the length; a view does so once, in `parse`.
 
 pub(crate) fn be16(bytes: &[u8], at: usize) -> u16 {
     u16::from_be_bytes([bytes[at], bytes[at + 1]])

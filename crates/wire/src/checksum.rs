@@ -5,8 +5,8 @@ use std::net::Ipv4Addr;
 
 /// A one's-complement sum in progress.
 ///
-/// Every piece but the last must have an even length, as in a header followed by
-/// its payload: the sum takes the bytes as 16-bit words from the first on.
+/// Every piece except the last must have an even length, as in a header followed by its payload:
+/// the sum counts each piece in 16-bit words from its first byte.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Sum(u64);
 
@@ -35,9 +35,9 @@ impl Sum {
     /// Adds bytes; an odd last byte is padded with zero.
     #[must_use]
     pub fn plus(self, bytes: &[u8]) -> Self {
-        // RFC 1071 section 2 (C): the sum may be taken in wider words and folded
-        // afterwards, since 2^16 = 1 modulo 2^16 - 1. Adding 32-bit words into 64
-        // bits needs no carry for any packet (2^32 words of room).
+        // RFC 1071 section 2 (C): the sum may use wider words and be folded later, since 2^16 = 1
+        // modulo 2^16 - 1. Adding 32-bit words into 64 bits needs no carry for any packet (there is
+        // room for 2^32 words).
         let mut total = self.0;
         let mut words = bytes.chunks_exact(4);
         for word in &mut words {
@@ -49,12 +49,12 @@ impl Sum {
             [a, b, c] => u64::from(u32::from_be_bytes([a, b, c, 0])),
             _ => 0,
         };
-        // Folding once here keeps any number of pieces from overflowing.
+        // Folding here prevents an overflow with any number of pieces.
         Self((total & 0xffff_ffff) + (total >> 32))
     }
 
-    /// The checksum: the complement of the folded sum. Over bytes that already
-    /// hold a right checksum it is 0.
+    /// The checksum: the complement of the folded sum. It is 0 over bytes that contain a correct
+    /// checksum.
     #[must_use]
     pub const fn finish(self) -> u16 {
         let mut total = self.0;
@@ -65,22 +65,22 @@ impl Sum {
     }
 }
 
-/// The checksum of one run of bytes.
+/// The checksum of contiguous bytes.
 #[must_use]
 pub fn of(bytes: &[u8]) -> u16 {
     Sum::new().plus(bytes).finish()
 }
 
-/// A header's checksum after one of its 16-bit words changed (RFC 1624, equation 3),
-/// for who changes a packet without reading all of it.
+/// A header's checksum after one of its 16-bit words has changed (RFC 1624, equation 3). The rest
+/// of the packet need not be read.
 #[must_use]
 pub const fn replace(checksum: u16, before: u16, after: u16) -> u16 {
     Sum(!checksum as u64 + !before as u64 + after as u64).finish()
 }
 
-/// Compares a header's checksum with the one its bytes ask for.
+/// Compares a header's checksum with the one computed from its bytes.
 ///
-/// 0x0000 and 0xffff are both zero in one's complement and so are equal here
+/// 0x0000 and 0xffff are both zero in one's complement, so they count as equal
 /// (RFC 1624 section 3).
 pub(crate) fn compare(
     header: &'static str,
@@ -95,7 +95,7 @@ pub(crate) fn compare(
     }
 }
 
-/// The length field of a pseudo header over a whole segment.
+/// Length of a whole segment for the pseudo header.
 pub(crate) fn segment_length(header: &'static str, segment: &[u8]) -> Result<u16, ParseError> {
     u16::try_from(segment.len()).map_err(|_| {
         ParseError::value(
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sum_in_even_pieces_is_the_sum_of_the_whole() {
+    fn the_sum_of_even_pieces_is_the_sum_of_the_whole() {
         let bytes: Vec<u8> = (0..=255).cycle().take(1501).collect();
         for cut in (0..=1500).step_by(2) {
             let pieces = Sum::new().plus(&bytes[..cut]).plus(&bytes[cut..]);
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn the_wide_sum_is_the_plain_sum_of_16_bit_words() {
+    fn the_wide_sum_equals_the_sum_of_16_bit_words() {
         for len in 0..300usize {
             let bytes: Vec<u8> = (0..len).map(|i| (i * 167 + len) as u8 | 0xc0).collect();
             let mut plain = 0u32;
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_that_hold_their_checksum_sum_to_zero() {
+    fn bytes_with_their_checksum_sum_to_zero() {
         let mut bytes = [
             0x45, 0x00, 0x00, 0x73, 0x00, 0x00, 0x40, 0x00, 0x40, 0x11, 0, 0,
         ];

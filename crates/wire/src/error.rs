@@ -1,4 +1,4 @@
-//! The error of every parser: which field, where, and what is wrong with it.
+//! The error of every parser: the field, its offset, and what is wrong with it.
 
 use std::fmt;
 
@@ -6,25 +6,25 @@ use std::fmt;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Problem {
-    /// The bytes end before the field does.
+    /// The bytes end before the field.
     Truncated {
         /// Bytes needed, counted from the start of the header.
         needed_bytes: usize,
-        /// Bytes there are, counted from the start of the header.
+        /// Available bytes, counted from the start of the header.
         available_bytes: usize,
     },
-    /// The field holds a value that is not allowed.
+    /// The field has a value that is not allowed.
     Value {
-        /// What the field holds.
+        /// The value of the field.
         found: u64,
-        /// What is allowed, in words.
+        /// Description of the allowed values.
         expected: &'static str,
     },
-    /// The checksum does not cover these bytes.
+    /// The checksum is wrong.
     Checksum {
         /// The checksum in the header.
         found: u16,
-        /// The checksum that the bytes ask for.
+        /// The checksum computed from the bytes.
         computed: u16,
     },
 }
@@ -34,10 +34,10 @@ pub enum Problem {
 pub struct ParseError {
     /// The header or block being parsed, such as `IPv4`.
     pub header: &'static str,
-    /// The field that is wrong, in the words of its RFC.
+    /// The wrong field, named as in its RFC.
     pub field: &'static str,
-    /// Where the field begins, in bytes from the start of the header; in a capture
-    /// file, from the start of the file.
+    /// Offset of the field in bytes from the start of the header; in a capture file, from the start
+    /// of the file.
     pub offset_bytes: usize,
     /// What is wrong.
     pub problem: Problem,
@@ -107,10 +107,13 @@ impl fmt::Display for ParseError {
             Problem::Truncated {
                 needed_bytes,
                 available_bytes,
-            } => write!(f, "needs {needed_bytes} bytes, there are {available_bytes}"),
+            } => write!(
+                f,
+                "needs {needed_bytes} bytes, only {available_bytes} are available"
+            ),
             Problem::Value { found, expected } => write!(f, "is {found}, must be {expected}"),
             Problem::Checksum { found, computed } => {
-                write!(f, "is {found:#06x}, the bytes ask for {computed:#06x}")
+                write!(f, "is {found:#06x}, should be {computed:#06x}")
             }
         }
     }

@@ -1,4 +1,4 @@
-//! The IPv4 header, RFC 791, with the bits of RFC 2474 (DSCP) and RFC 3168 (ECN).
+//! The IPv4 header (RFC 791), with the bits of RFC 2474 (DSCP) and RFC 3168 (ECN).
 
 use crate::bytes::{be16, put16};
 use crate::checksum;
@@ -35,7 +35,7 @@ pub enum Ecn {
 }
 
 impl Ecn {
-    /// The code point in the low two bits; the others are ignored.
+    /// The code point in the two lowest bits; other bits are ignored.
     #[must_use]
     pub const fn from_bits(bits: u8) -> Self {
         match bits & 3 {
@@ -49,18 +49,18 @@ impl Ecn {
 
 /// A checked view of an IPv4 packet.
 ///
-/// The version and both lengths are right and the options are well formed; the
-/// checksum is checked by [`Ipv4View::verify_checksum`].
+/// The version and both lengths are valid and the options are well formed.
+/// [`Ipv4View::verify_checksum`] checks the checksum.
 #[derive(Clone, Copy, Debug)]
 pub struct Ipv4View<'a> {
     bytes: &'a [u8],
 }
 
 impl<'a> Ipv4View<'a> {
-    /// Views a whole packet; bytes after its total length are left out.
+    /// Views a whole packet; bytes after its total length are ignored.
     ///
     /// # Errors
-    /// The first field that is wrong.
+    /// The first wrong field.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, ParseError> {
         let view = Self::parse_cut(bytes)?;
         let total = usize::from(view.total_len_bytes());
@@ -76,11 +76,10 @@ impl<'a> Ipv4View<'a> {
         }
     }
 
-    /// Views a packet whose payload may be cut, as a capture with a snap length
-    /// does it.
+    /// Views a packet whose payload may be cut, as in a capture with a snap length.
     ///
     /// # Errors
-    /// The first field that is wrong.
+    /// The first wrong field.
     pub fn parse_cut(bytes: &'a [u8]) -> Result<Self, ParseError> {
         let available = bytes.len();
         if available < FIXED_BYTES {
@@ -141,13 +140,13 @@ impl<'a> Ipv4View<'a> {
         })
     }
 
-    /// Bytes of the header with its options.
+    /// Length of the header, including its options.
     #[must_use]
     pub fn header_len_bytes(&self) -> usize {
         usize::from(self.bytes[0] & 0x0f) * 4
     }
 
-    /// Bytes of header and payload, as the header says.
+    /// Length of header and payload, as in the header.
     #[must_use]
     pub fn total_len_bytes(&self) -> u16 {
         be16(self.bytes, 2)
@@ -183,37 +182,37 @@ impl<'a> Ipv4View<'a> {
         be16(self.bytes, 6) & MORE_FRAGMENTS != 0
     }
 
-    /// Where the fragment lies in its packet, in units of eight bytes.
+    /// Offset of the fragment in its packet, in units of eight bytes.
     #[must_use]
     pub fn fragment_offset_words(&self) -> u16 {
         be16(self.bytes, 6) & FRAGMENT_OFFSET
     }
 
-    /// Hops left.
+    /// Remaining hops.
     #[must_use]
     pub fn ttl(&self) -> u8 {
         self.bytes[8]
     }
 
-    /// What the payload is.
+    /// Protocol number of the payload.
     #[must_use]
     pub fn protocol(&self) -> u8 {
         self.bytes[9]
     }
 
-    /// The header's checksum as it is.
+    /// The checksum in the header.
     #[must_use]
     pub fn checksum(&self) -> u16 {
         be16(self.bytes, 10)
     }
 
-    /// Where the packet comes from.
+    /// Source address.
     #[must_use]
     pub fn source(&self) -> Ipv4Addr {
         self.address(12)
     }
 
-    /// Where the packet goes.
+    /// Destination address.
     #[must_use]
     pub fn destination(&self) -> Ipv4Addr {
         self.address(16)
@@ -224,21 +223,21 @@ impl<'a> Ipv4View<'a> {
         Ipv4Addr::new(b[at], b[at + 1], b[at + 2], b[at + 3])
     }
 
-    /// Walks the options.
+    /// Iterates over the options.
     #[must_use]
     pub fn options(&self) -> Walker<'a, InIpv4> {
         Walker::new(&self.bytes[FIXED_BYTES..self.header_len_bytes()])
     }
 
-    /// The first option of a type, `None` if there is none.
+    /// Returns the first option of a type, `None` if there is none.
     ///
     /// # Errors
-    /// The option is there and a field of it is wrong.
+    /// The option exists and one of its fields is wrong.
     pub fn option<O: WireOption<Carrier = InIpv4>>(&self) -> Result<Option<O>, ParseError> {
         find(self.options())
     }
 
-    /// The payload, or what of it was captured.
+    /// The payload, or the captured part of it.
     #[must_use]
     pub fn payload(&self) -> &'a [u8] {
         &self.bytes[self.header_len_bytes()..]
@@ -247,7 +246,7 @@ impl<'a> Ipv4View<'a> {
     /// Checks the header's checksum.
     ///
     /// # Errors
-    /// The checksum that is there and the one that should be.
+    /// The checksum in the header and the correct one.
     pub fn verify_checksum(&self) -> Result<(), ParseError> {
         let (before, after) = self.bytes[..self.header_len_bytes()].split_at(10);
         let computed = checksum::Sum::new().plus(before).plus(&after[2..]).finish();
@@ -255,7 +254,7 @@ impl<'a> Ipv4View<'a> {
     }
 }
 
-/// An IPv4 header as a plain value. Lengths and checksum are the emitter's work.
+/// An IPv4 header as a plain value. [`Ipv4Repr::emit`] sets lengths and checksum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ipv4Repr {
     /// The differentiated services code point, 0 to 63.
@@ -264,19 +263,19 @@ pub struct Ipv4Repr {
     pub ecn: Ecn,
     /// The identification of a packet's fragments.
     pub identification: u16,
-    /// Routers must not fragment the packet.
+    /// Whether routers must not fragment the packet.
     pub dont_fragment: bool,
     /// Set on all fragments but the last.
     pub more_fragments: bool,
-    /// Where the fragment lies, in units of eight bytes, 0 to 8191.
+    /// Offset of the fragment, in units of eight bytes, 0 to 8191.
     pub fragment_offset_words: u16,
-    /// Hops left.
+    /// Remaining hops.
     pub ttl: u8,
-    /// What the payload is.
+    /// Protocol number of the payload.
     pub protocol: u8,
-    /// Where the packet comes from.
+    /// Source address.
     pub source: Ipv4Addr,
-    /// Where the packet goes.
+    /// Destination address.
     pub destination: Ipv4Addr,
     /// The options.
     pub options: OptionSpace<InIpv4>,
@@ -293,7 +292,7 @@ impl Ipv4Repr {
             dont_fragment: true,
             more_fragments: false,
             fragment_offset_words: 0,
-            // The default of RFC 1700, and what Linux sends.
+            // The default of RFC 1700, which Linux also uses.
             ttl: 64,
             protocol,
             source,
@@ -302,10 +301,10 @@ impl Ipv4Repr {
         }
     }
 
-    /// The value of a view.
+    /// Copies a view to a value.
     ///
     /// # Errors
-    /// None that a view has not reported already; the options are copied checked.
+    /// None in practice: the view has checked everything, and the options are checked again.
     pub fn from_view(view: &Ipv4View<'_>) -> Result<Self, ParseError> {
         Ok(Self {
             dscp: view.dscp(),
@@ -322,15 +321,14 @@ impl Ipv4Repr {
         })
     }
 
-    /// Bytes of the emitted header.
+    /// Length of the emitted header.
     #[must_use]
     pub const fn header_len_bytes(&self) -> usize {
         FIXED_BYTES + self.options.padded_len_bytes()
     }
 
-    /// Writes the header, with its checksum, into the first
-    /// [`Ipv4Repr::header_len_bytes`] bytes of `out`. Bits of a field that do not
-    /// fit are left out.
+    /// Writes the header, with its checksum, into the first [`Ipv4Repr::header_len_bytes`] bytes of
+    /// `out`. Bits that do not fit their field are dropped.
     ///
     /// # Panics
     /// If `out` is shorter than the header.

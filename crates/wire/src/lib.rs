@@ -1,16 +1,15 @@
-//! What is on the wire: IPv4, TCP, UDP, their options, and pcapng files.
+//! Wire formats: IPv4, TCP, UDP, their options, and pcapng files.
 //!
-//! Every header is a pair. A *view* (`Ipv4View`, `TcpView`, `UdpView`) checks the
-//! bytes once and then reads fields in place. A *value* (`Ipv4Repr`, `TcpRepr`,
-//! `UdpRepr`) is plain data that can be compared, kept and emitted. A failed parse
-//! says which field at which offset is wrong; no input makes a parser panic.
+//! Every header has two types. A *view* (`Ipv4View`, `TcpView`, `UdpView`) checks the bytes once
+//! and then reads fields in place. A *value* (`Ipv4Repr`, `TcpRepr`, `UdpRepr`) is plain data that
+//! can be compared, stored and emitted. The error of a failed parse names the wrong field and its
+//! offset. No input makes a parser panic.
 //!
-//! [`packet`] puts headers and payload together with real checksums, [`payload`]
-//! fills and checks the deterministic bytes of a stream, and [`pcapng`] writes and
-//! reads captures.
+//! [`packet`] combines headers and payload with real checksums, [`payload`] fills and checks the
+//! deterministic bytes of a stream, and [`pcapng`] writes and reads captures.
 //!
-//! Adding an option touches one new file in `src/tcp_options` or
-//! `src/ipv4_options`: the build lists the folder.
+//! A new option needs only one new file in `src/tcp_options` or `src/ipv4_options`: the build
+//! script lists the folder.
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]

@@ -1,14 +1,14 @@
-//! What IPv4 and TCP options share: kind, length, data, in at most 40 bytes.
+//! The common format of IPv4 and TCP options: kind, length, data, in at most 40 bytes.
 //!
-//! RFC 791 section 3.1 and RFC 9293 section 3.2 give both the same form: kind 0 ends
-//! the list, kind 1 is one byte of padding, any other kind has a length byte that
-//! counts kind, length and data.
+//! RFC 791 section 3.1 and RFC 9293 section 3.2 define the same format. Kind 0 ends the list, kind
+//! 1 is one byte of padding, and any other kind has a length byte that counts kind, length and
+//! data.
 
 use crate::error::ParseError;
 use std::fmt;
 use std::marker::PhantomData;
 
-/// The most bytes of options in either header: 15 words less 5 of fixed fields.
+/// Largest size of the options in either header: 15 words minus 5 words of fixed fields.
 pub const MAX_OPTIONS_BYTES: usize = 40;
 
 const END_OF_LIST: u8 = 0;
@@ -45,22 +45,22 @@ pub struct OptionInfo {
     pub name: &'static str,
     /// The number that begins the option.
     pub kind: u8,
-    /// Where it is specified.
+    /// Specification.
     pub source: &'static str,
 }
 
 /// One option as a plain value.
 pub trait WireOption: Sized {
-    /// The header it belongs to.
+    /// The header that carries it.
     type Carrier: Carrier;
     /// Name, kind and source.
     const INFO: OptionInfo;
 
-    /// Reads the bytes after the length byte.
+    /// Parses the bytes after the length byte.
     ///
     /// # Errors
-    /// The field that is wrong, as an offset into `data`; [`OptionSpace::get`]
-    /// turns it into one into the header.
+    /// The wrong field, with an offset into `data`; [`OptionSpace::get`] converts it to an offset
+    /// into the header.
     fn parse(data: &[u8]) -> Result<Self, ParseError>;
 
     /// Writes the bytes after the length byte into `out`, which has room for 38,
@@ -68,7 +68,7 @@ pub trait WireOption: Sized {
     fn emit(&self, out: &mut [u8]) -> usize;
 }
 
-/// Says that an option's data must have this length.
+/// Checks that an option's data has this length.
 pub(crate) fn exact<const N: usize>(
     info: &OptionInfo,
     data: &[u8],
@@ -78,19 +78,19 @@ pub(crate) fn exact<const N: usize>(
         .map_err(|_| ParseError::value(info.name, "length", 0, data.len() as u64 + 2, expected))
 }
 
-/// One option as it lies in the bytes.
+/// An option as it is in the header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RawOption<'a> {
     /// The number that begins the option.
     pub kind: u8,
-    /// Where the option begins, in bytes from the start of the header.
+    /// Offset of the option in bytes from the start of the header.
     pub offset_bytes: usize,
     /// The bytes after the length byte.
     pub data: &'a [u8],
 }
 
-/// Walks the options of a header; skips padding and stops at the end of the list
-/// or after the first error.
+/// Iterates over the options of a header. It skips padding, and stops at the end of the list or
+/// after the first error.
 #[derive(Clone, Debug)]
 pub struct Walker<'a, C> {
     bytes: &'a [u8],
@@ -99,7 +99,7 @@ pub struct Walker<'a, C> {
 }
 
 impl<'a, C: Carrier> Walker<'a, C> {
-    /// Walks the bytes between the fixed fields and the end of the header.
+    /// Iterates over the bytes between the fixed fields and the end of the header.
     #[must_use]
     pub const fn new(bytes: &'a [u8]) -> Self {
         Self {
@@ -169,14 +169,14 @@ impl<'a, C: Carrier> Iterator for Walker<'a, C> {
     }
 }
 
-/// The options do not fit the header.
+/// An option does not fit the header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NoRoom {
-    /// The option that was to be added.
+    /// Name of the option to be added.
     pub option: &'static str,
-    /// Bytes it takes.
+    /// Bytes that it needs.
     pub needed_bytes: usize,
-    /// Bytes that are left of the 40.
+    /// Bytes of the 40 that are left.
     pub left_bytes: usize,
 }
 
@@ -192,11 +192,10 @@ impl fmt::Display for NoRoom {
 
 impl std::error::Error for NoRoom {}
 
-/// The options of one header: up to 40 bytes, well formed, padded with zeros to a
-/// multiple of four.
+/// The options of a header: up to 40 bytes, well formed, padded with zeros to a multiple of four.
 #[derive(Clone, Copy)]
 pub struct OptionSpace<C> {
-    // Bytes from `len` on are zero, which is both padding and end of list.
+    // Bytes from `len` on are zero, which means both padding and end of list.
     bytes: [u8; MAX_OPTIONS_BYTES],
     len: u8,
     carrier: PhantomData<C>,
@@ -219,7 +218,7 @@ impl<C> OptionSpace<C> {
         }
     }
 
-    /// The bytes as they go into the header, a multiple of four.
+    /// The bytes for the header; their number is a multiple of four.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes[..self.padded_len_bytes()]
@@ -231,7 +230,7 @@ impl<C> OptionSpace<C> {
         (self.len as usize).next_multiple_of(4)
     }
 
-    /// True if there is not even padding.
+    /// Whether it is empty, without even padding.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.len == 0
@@ -261,10 +260,10 @@ impl<C: Carrier> OptionSpace<C> {
         Ok(space)
     }
 
-    /// Adds an option at the end.
+    /// Appends an option.
     ///
     /// # Errors
-    /// [`NoRoom`] when the header has no room; nothing is added then.
+    /// [`NoRoom`] if the header has no room; nothing is added then.
     pub fn push<O: WireOption<Carrier = C>>(&mut self, option: &O) -> Result<(), NoRoom> {
         let mut whole = [0; MAX_OPTIONS_BYTES];
         let needed_bytes = 2 + option.emit(&mut whole[2..]);
@@ -273,10 +272,10 @@ impl<C: Carrier> OptionSpace<C> {
         self.push_encoded(O::INFO.name, &whole[..needed_bytes])
     }
 
-    /// Adds an option whose bytes another codec has made, kind and length among them.
+    /// Appends an option that another codec has encoded, including kind and length.
     ///
     /// # Errors
-    /// [`NoRoom`] when the header has no room; nothing is added then.
+    /// [`NoRoom`] if the header has no room; nothing is added then.
     ///
     /// # Panics
     /// If the second byte is not the length.
@@ -297,10 +296,10 @@ impl<C: Carrier> OptionSpace<C> {
         Ok(())
     }
 
-    /// Adds one byte of padding, to align the option after it.
+    /// Appends one byte of padding, to align the next option.
     ///
     /// # Errors
-    /// [`NoRoom`] when all 40 bytes are taken.
+    /// [`NoRoom`] if all 40 bytes are used.
     pub fn push_no_operation(&mut self) -> Result<(), NoRoom> {
         let at = usize::from(self.len);
         let Some(byte) = self.bytes.get_mut(at) else {
@@ -315,22 +314,22 @@ impl<C: Carrier> OptionSpace<C> {
         Ok(())
     }
 
-    /// Walks the options.
+    /// Iterates over the options.
     #[must_use]
     pub fn iter(&self) -> Walker<'_, C> {
         Walker::new(&self.bytes[..usize::from(self.len)])
     }
 
-    /// The first option of a type, `None` if there is none.
+    /// Returns the first option of a type, `None` if there is none.
     ///
     /// # Errors
-    /// The option is there and a field of it is wrong.
+    /// The option exists and one of its fields is wrong.
     pub fn get<O: WireOption<Carrier = C>>(&self) -> Result<Option<O>, ParseError> {
         find(self.iter())
     }
 }
 
-/// The first option of a type on a walk.
+/// Finds the first option of a type.
 pub(crate) fn find<C: Carrier, O: WireOption<Carrier = C>>(
     walker: Walker<'_, C>,
 ) -> Result<Option<O>, ParseError> {
@@ -338,7 +337,7 @@ pub(crate) fn find<C: Carrier, O: WireOption<Carrier = C>>(
         let option = option?;
         if option.kind == O::INFO.kind {
             return O::parse(option.data).map(Some).map_err(|e| ParseError {
-                // The length byte lies before the data, the fields lie in it.
+                // The length byte is before the data; the option's fields are in the data.
                 offset_bytes: option.offset_bytes
                     + if e.field == "length" {
                         1

@@ -1,4 +1,4 @@
-//! Whole packets: IPv4 with TCP or UDP, payload and checksums, in a reused buffer.
+//! Whole packets in a reused buffer: IPv4 with TCP or UDP, payload and checksums.
 
 use crate::ipv4::{Ipv4Repr, PROTOCOL_TCP, PROTOCOL_UDP};
 use crate::payload;
@@ -6,24 +6,24 @@ use crate::tcp::TcpRepr;
 use crate::udp::{UdpRepr, HEADER_BYTES};
 use std::fmt;
 
-/// What a packet carries.
+/// The payload of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Payload<'a> {
     /// These bytes.
     Bytes(&'a [u8]),
-    /// The bytes of a stream from an offset on, as [`payload::fill`] makes them.
+    /// The bytes of a stream from an offset on, as [`payload::fill`] generates them.
     Stream {
-        /// Which stream.
+        /// Number of the stream.
         stream: u64,
         /// Offset of the first byte from the start of the stream.
         offset_bytes: u64,
-        /// How many bytes.
+        /// Length in bytes.
         len_bytes: usize,
     },
 }
 
 impl Payload<'_> {
-    /// How many bytes.
+    /// Length in bytes.
     #[must_use]
     pub const fn len_bytes(&self) -> usize {
         match self {
@@ -44,10 +44,10 @@ impl Payload<'_> {
     }
 }
 
-/// Headers and payload together are longer than an IPv4 packet can be.
+/// Error: headers and payload together exceed the length of an IPv4 packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooLong {
-    /// Bytes that were asked for.
+    /// Requested length of the packet.
     pub total_len_bytes: usize,
 }
 
@@ -64,19 +64,19 @@ impl fmt::Display for TooLong {
 
 impl std::error::Error for TooLong {}
 
-/// Makes room for a packet and returns its total length; the buffer's old bytes
-/// stay, since every byte is written afterwards.
+/// Resizes the buffer for a packet and returns the packet's total length. Old bytes remain, because
+/// every byte is written afterwards.
 fn make_room(out: &mut Vec<u8>, total_len_bytes: usize) -> Result<u16, TooLong> {
     let total = u16::try_from(total_len_bytes).map_err(|_| TooLong { total_len_bytes })?;
     out.resize(total_len_bytes, 0);
     Ok(total)
 }
 
-/// Builds an IPv4 packet with a TCP segment, replacing what is in `out`. The
-/// protocol field is TCP's whatever `ip` says.
+/// Builds an IPv4 packet with a TCP segment; replaces the content of `out`. The protocol field is
+/// TCP's, whatever `ip` contains.
 ///
 /// # Errors
-/// [`TooLong`] if it does not fit an IPv4 packet; `out` is untouched then.
+/// [`TooLong`] if it does not fit an IPv4 packet; `out` is unchanged then.
 pub fn build_tcp(
     out: &mut Vec<u8>,
     ip: &Ipv4Repr,
@@ -96,11 +96,11 @@ pub fn build_tcp(
     Ok(())
 }
 
-/// Builds an IPv4 packet with a UDP datagram, replacing what is in `out`. The
-/// protocol field is UDP's whatever `ip` says.
+/// Builds an IPv4 packet with a UDP datagram; replaces the content of `out`. The protocol field is
+/// UDP's, whatever `ip` contains.
 ///
 /// # Errors
-/// [`TooLong`] if it does not fit an IPv4 packet; `out` is untouched then.
+/// [`TooLong`] if it does not fit an IPv4 packet; `out` is unchanged then.
 pub fn build_udp(
     out: &mut Vec<u8>,
     ip: &Ipv4Repr,

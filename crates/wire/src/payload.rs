@@ -1,20 +1,20 @@
-//! The bytes of a simulated stream: a function of stream and offset alone.
+//! The bytes of a simulated stream, which depend only on the stream and the offset.
 //!
-//! A packet cut or retransmitted anywhere carries the same bytes at the same
-//! offsets, so a receiver can check what it got without keeping what was sent.
+//! A packet that is cut or retransmitted anywhere has the same bytes at the same offsets. A
+//! receiver can therefore check its data without storing what was sent.
 
 use std::fmt;
 
-/// The first byte that is not what the stream holds there.
+/// The first byte that differs from the stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mismatch {
     /// The stream that was checked.
     pub stream: u64,
     /// The absolute offset of the byte in its stream.
     pub offset_bytes: u64,
-    /// What the bytes hold.
+    /// The byte found.
     pub found: u8,
-    /// What the stream holds.
+    /// The byte of the stream.
     pub expected: u8,
 }
 
@@ -22,7 +22,7 @@ impl fmt::Display for Mismatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "payload of stream {} at offset {}: is {:#04x}, the stream holds {:#04x}",
+            "payload of stream {} at offset {}: is {:#04x}, should be {:#04x}",
             self.stream, self.offset_bytes, self.found, self.expected
         )
     }
@@ -32,8 +32,8 @@ impl std::error::Error for Mismatch {}
 
 /// The eight bytes of word `index` of a stream.
 ///
-/// The mixing is SplitMix64's finalizer (Steele, Lea and Flood, OOPSLA 2014): a
-/// bijection, so no two words of one stream are equal.
+/// It mixes the two numbers with the finalizer of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014).
+/// This is a bijection, so no two words of a stream are equal.
 const fn word(stream: u64, index: u64) -> [u8; 8] {
     let mut z = stream
         .wrapping_mul(0xd1b5_4a32_d192_ed03)
@@ -68,7 +68,7 @@ pub fn fill(stream: u64, offset_bytes: u64, out: &mut [u8]) {
     tail.copy_from_slice(&word(stream, index)[..tail_len]);
 }
 
-/// Offsets wrap at 2^64, so indices of words wrap at 2^61.
+/// The index of the next word. Offsets wrap at 2^64, so indices of words wrap at 2^61.
 const fn next(index: u64) -> u64 {
     (index + 1) & (u64::MAX >> 3)
 }
@@ -105,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_stream_cut_anywhere_holds_the_same_bytes() {
+    fn a_stream_cut_anywhere_has_the_same_bytes() {
         let mut whole = vec![0; 100];
         fill(7, 1_000_003, &mut whole);
         for from in 0..100 {
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn a_changed_byte_is_found_where_it_is() {
+    fn a_changed_byte_is_reported_with_its_offset() {
         let mut bytes = vec![0; 2000];
         fill(3, 77, &mut bytes);
         assert_eq!(check(3, 77, &bytes), Ok(()));
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_of_another_stream_or_offset_do_not_pass() {
+    fn bytes_of_another_stream_or_offset_are_rejected() {
         let mut bytes = vec![0; 64];
         fill(1, 0, &mut bytes);
         assert!(check(2, 0, &bytes).is_err());

@@ -1,18 +1,18 @@
-//! What the two options of Quick-Start (RFC 4782) have in common: a rate in four
-//! bits and a nonce in the upper thirty of the last word.
+//! The common fields of the two options of Quick-Start (RFC 4782): a rate in four bits and a nonce
+//! in the upper thirty bits of the last word.
 
 use crate::bytes::{be32, put32};
 
 /// The bits of the nonce.
 pub(crate) const NONCE_MASK: u32 = 0x3fff_ffff;
 
-/// Half byte, rate code, TTL byte and nonce of an option's data; the two reserved
-/// bits are ignored.
+/// Splits an option's data into the half byte before the rate code, rate code, TTL byte and nonce.
+/// The two reserved bits are ignored.
 pub(crate) fn split(data: [u8; 6]) -> (u8, u8, u8, u32) {
     (data[0] >> 4, data[0] & 15, data[1], be32(&data, 2) >> 2)
 }
 
-/// Writes them, reserved bits zero.
+/// Writes these fields; reserved bits are zero.
 pub(crate) fn join(out: &mut [u8], half: u8, code: u8, ttl: u8, nonce: u32) -> usize {
     out[0] = half << 4 | code & 15;
     out[1] = ttl;

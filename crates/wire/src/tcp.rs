@@ -1,4 +1,4 @@
-//! The TCP header, RFC 9293 section 3.1.
+//! The TCP header (RFC 9293 section 3.1).
 
 use crate::bytes::{be16, be32, put16, put32};
 use crate::checksum::{self, Sum};
@@ -26,11 +26,11 @@ impl TcpFlags {
     pub const SYN: Self = Self(0x002);
     /// Resets the connection.
     pub const RST: Self = Self(0x004);
-    /// Hands the data to the application now.
+    /// Pushes the data to the application.
     pub const PSH: Self = Self(0x008);
-    /// The acknowledgement field counts.
+    /// The acknowledgement field is valid.
     pub const ACK: Self = Self(0x010);
-    /// The urgent pointer counts.
+    /// The urgent pointer is valid.
     pub const URG: Self = Self(0x020);
     /// Echo of congestion experienced (RFC 3168).
     pub const ECE: Self = Self(0x040);
@@ -51,13 +51,13 @@ impl TcpFlags {
         (Self::AE, "AE"),
     ];
 
-    /// The bits as they lie in the header; bits above AE are reserved and dropped.
+    /// Flags from the bits of the header; bits above AE are reserved and ignored.
     #[must_use]
     pub const fn from_bits(bits: u16) -> Self {
         Self(bits & 0x1ff)
     }
 
-    /// The bits as they lie in the header.
+    /// The bits as in the header.
     #[must_use]
     pub const fn bits(self) -> u16 {
         self.0
@@ -94,20 +94,19 @@ impl std::fmt::Debug for TcpFlags {
 
 /// A checked view of a TCP segment.
 ///
-/// The data offset is right and the options are well formed; the checksum is
-/// checked by [`TcpView::verify_checksum`]. The three reserved bits are ignored, as
-/// RFC 9293 section 3.1 says.
+/// The data offset is valid and the options are well formed. [`TcpView::verify_checksum`] checks
+/// the checksum. The three reserved bits are ignored (RFC 9293 section 3.1).
 #[derive(Clone, Copy, Debug)]
 pub struct TcpView<'a> {
     bytes: &'a [u8],
 }
 
 impl<'a> TcpView<'a> {
-    /// Views a segment: an IP packet's payload. TCP has no length of its own, so a
+    /// Views a segment, which is an IP packet's payload. The TCP header has no length field, so a
     /// cut payload is not an error.
     ///
     /// # Errors
-    /// The first field that is wrong.
+    /// The first wrong field.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, ParseError> {
         let available = bytes.len();
         if available < FIXED_BYTES {
@@ -145,7 +144,7 @@ impl<'a> TcpView<'a> {
         Ok(Self { bytes })
     }
 
-    /// Bytes of the header with its options.
+    /// Length of the header, including its options.
     #[must_use]
     pub fn header_len_bytes(&self) -> usize {
         usize::from(self.bytes[12] >> 4) * 4
@@ -163,13 +162,13 @@ impl<'a> TcpView<'a> {
         be16(self.bytes, 2)
     }
 
-    /// Sequence number of the first byte, or of SYN.
+    /// Sequence number of the first byte, or of the SYN.
     #[must_use]
     pub fn sequence(&self) -> u32 {
         be32(self.bytes, 4)
     }
 
-    /// The next sequence number the sender expects, when ACK is set.
+    /// The next sequence number that the sender expects, if ACK is set.
     #[must_use]
     pub fn acknowledgement(&self) -> u32 {
         be32(self.bytes, 8)
@@ -187,28 +186,28 @@ impl<'a> TcpView<'a> {
         be16(self.bytes, 14)
     }
 
-    /// The checksum as it is.
+    /// The checksum in the header.
     #[must_use]
     pub fn checksum(&self) -> u16 {
         be16(self.bytes, 16)
     }
 
-    /// Where urgent data ends, when URG is set.
+    /// End of urgent data, if URG is set.
     #[must_use]
     pub fn urgent_pointer(&self) -> u16 {
         be16(self.bytes, 18)
     }
 
-    /// Walks the options.
+    /// Iterates over the options.
     #[must_use]
     pub fn options(&self) -> Walker<'a, InTcp> {
         Walker::new(&self.bytes[FIXED_BYTES..self.header_len_bytes()])
     }
 
-    /// The first option of a type, `None` if there is none.
+    /// Returns the first option of a type, `None` if there is none.
     ///
     /// # Errors
-    /// The option is there and a field of it is wrong.
+    /// The option exists and one of its fields is wrong.
     pub fn option<O: WireOption<Carrier = InTcp>>(&self) -> Result<Option<O>, ParseError> {
         find(self.options())
     }
@@ -222,8 +221,8 @@ impl<'a> TcpView<'a> {
     /// Checks the checksum of a whole segment between two hosts.
     ///
     /// # Errors
-    /// The checksum that is there and the one that should be, or a segment longer
-    /// than IPv4 carries.
+    /// The checksum in the header and the correct one, or a segment that is longer than IPv4
+    /// allows.
     pub fn verify_checksum(
         &self,
         source: Ipv4Addr,
@@ -237,32 +236,32 @@ impl<'a> TcpView<'a> {
     }
 }
 
-/// A TCP header as a plain value. Data offset and checksum are the emitter's work.
+/// A TCP header as a plain value. [`TcpRepr::emit`] sets data offset and checksum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TcpRepr {
     /// The sender's port.
     pub source_port: u16,
     /// The receiver's port.
     pub destination_port: u16,
-    /// Sequence number of the first byte, or of SYN.
+    /// Sequence number of the first byte, or of the SYN.
     pub sequence: u32,
-    /// The next sequence number the sender expects.
+    /// The next sequence number that the sender expects.
     pub acknowledgement: u32,
     /// The control bits.
     pub flags: TcpFlags,
     /// The receive window as sent, not scaled.
     pub window: u16,
-    /// Where urgent data ends.
+    /// End of urgent data.
     pub urgent_pointer: u16,
     /// The options.
     pub options: OptionSpace<InTcp>,
 }
 
 impl TcpRepr {
-    /// The value of a view.
+    /// Copies a view to a value.
     ///
     /// # Errors
-    /// None that a view has not reported already; the options are copied checked.
+    /// None in practice: the view has checked everything, and the options are checked again.
     pub fn from_view(view: &TcpView<'_>) -> Result<Self, ParseError> {
         Ok(Self {
             source_port: view.source_port(),
@@ -276,15 +275,14 @@ impl TcpRepr {
         })
     }
 
-    /// Bytes of the emitted header.
+    /// Length of the emitted header.
     #[must_use]
     pub const fn header_len_bytes(&self) -> usize {
         FIXED_BYTES + self.options.padded_len_bytes()
     }
 
-    /// Writes the header into the first [`TcpRepr::header_len_bytes`] bytes of
-    /// `segment` and the checksum over all of `segment`, whose payload must be in
-    /// place already.
+    /// Writes the header into the first [`TcpRepr::header_len_bytes`] bytes of `segment`, with the
+    /// checksum of the whole of `segment`. The payload must already be in `segment`.
     ///
     /// # Panics
     /// If `segment` is shorter than the header or longer than 65,535 bytes.

@@ -1,4 +1,4 @@
-//! The UDP header, RFC 768.
+//! The UDP header (RFC 768).
 
 use crate::bytes::{be16, put16};
 use crate::checksum::{self, Sum};
@@ -13,17 +13,17 @@ pub const HEADER_BYTES: usize = 8;
 
 /// A checked view of a UDP datagram.
 ///
-/// The length is right; the checksum is checked by [`UdpView::verify_checksum`].
+/// The length is valid. [`UdpView::verify_checksum`] checks the checksum.
 #[derive(Clone, Copy, Debug)]
 pub struct UdpView<'a> {
     bytes: &'a [u8],
 }
 
 impl<'a> UdpView<'a> {
-    /// Views a whole datagram; bytes after its length are left out.
+    /// Views a whole datagram; bytes after its length are ignored.
     ///
     /// # Errors
-    /// The first field that is wrong.
+    /// The first wrong field.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, ParseError> {
         let view = Self::parse_cut(bytes)?;
         let length = usize::from(view.len_bytes());
@@ -39,11 +39,10 @@ impl<'a> UdpView<'a> {
         }
     }
 
-    /// Views a datagram whose payload may be cut, as a capture with a snap length
-    /// does it.
+    /// Views a datagram whose payload may be cut, as in a capture with a snap length.
     ///
     /// # Errors
-    /// The first field that is wrong.
+    /// The first wrong field.
     pub fn parse_cut(bytes: &'a [u8]) -> Result<Self, ParseError> {
         let available = bytes.len();
         if available < HEADER_BYTES {
@@ -83,29 +82,29 @@ impl<'a> UdpView<'a> {
         be16(self.bytes, 2)
     }
 
-    /// Bytes of header and payload, as the header says.
+    /// Length of header and payload, as in the header.
     #[must_use]
     pub fn len_bytes(&self) -> u16 {
         be16(self.bytes, 4)
     }
 
-    /// The checksum as it is; 0 means that the sender computed none.
+    /// The checksum in the header; 0 if the sender computed none.
     #[must_use]
     pub fn checksum(&self) -> u16 {
         be16(self.bytes, 6)
     }
 
-    /// The payload, or what of it was captured.
+    /// The payload, or the captured part of it.
     #[must_use]
     pub fn payload(&self) -> &'a [u8] {
         &self.bytes[HEADER_BYTES..]
     }
 
-    /// Checks the checksum of a whole datagram between two hosts; a datagram
-    /// without one passes.
+    /// Checks the checksum of a whole datagram between two hosts; a datagram without a checksum is
+    /// valid.
     ///
     /// # Errors
-    /// The checksum that is there and the one that should be.
+    /// The checksum in the header and the correct one.
     pub fn verify_checksum(
         &self,
         source: Ipv4Addr,
@@ -121,7 +120,7 @@ impl<'a> UdpView<'a> {
     }
 }
 
-/// A UDP header as a plain value. Length and checksum are the emitter's work.
+/// A UDP header as a plain value. [`UdpRepr::emit`] sets length and checksum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UdpRepr {
     /// The sender's port.
@@ -131,7 +130,7 @@ pub struct UdpRepr {
 }
 
 impl UdpRepr {
-    /// The value of a view.
+    /// Copies a view to a value.
     #[must_use]
     pub fn from_view(view: &UdpView<'_>) -> Self {
         Self {
@@ -140,8 +139,8 @@ impl UdpRepr {
         }
     }
 
-    /// Writes the header into the first eight bytes of `datagram` and the checksum
-    /// over all of it, whose payload must be in place already.
+    /// Writes the header into the first eight bytes of `datagram`, with the checksum of the whole
+    /// of `datagram`. The payload must already be in `datagram`.
     ///
     /// # Panics
     /// If `datagram` is shorter than the header or longer than 65,535 bytes.
@@ -153,7 +152,7 @@ impl UdpRepr {
         put16(datagram, 6, 0);
         let sum = Sum::pseudo_header(source, destination, PROTOCOL_UDP, length);
         let sum = sum.plus(datagram).finish();
-        // RFC 768: a checksum of zero is sent as all ones; zero says "none".
+        // RFC 768: a checksum of zero is sent as all ones; zero means that there is none.
         put16(datagram, 6, if sum == 0 { 0xffff } else { sum });
     }
 }

@@ -1,12 +1,12 @@
-//! Capture files that we did not write, damaged ones, and what the writer refuses.
+//! Capture files of other programs, damaged files, and input that the writer rejects.
 
 use crate::sample::{capture, CLIENT, SERVER};
 use headway_wire::packet::build_udp;
 use headway_wire::pcapng::{Block, Reader, Section, Writer};
 use headway_wire::{Ipv4Repr, Payload, UdpRepr};
 
-/// A section in big-endian order with a microsecond interface, a block of an unknown
-/// type and one packet, byte for byte from the format's description.
+/// A section in big-endian order with a microsecond interface, a block of an unknown type and one
+/// packet. The bytes follow the format's description.
 fn foreign_file() -> Vec<u8> {
     let section = [
         0x0a0d_0d0a,
@@ -39,7 +39,7 @@ fn foreign_file() -> Vec<u8> {
 }
 
 #[test]
-fn a_big_endian_microsecond_file_with_unknown_blocks_is_read() {
+fn a_big_endian_microsecond_file_with_unknown_blocks_is_accepted() {
     let file = foreign_file();
     let blocks: Vec<_> = Reader::new(&file).map(Result::unwrap).collect();
     let [Block::Section { comment: None }, Block::Interface(interface), Block::Packet(packet)] =
@@ -55,7 +55,7 @@ fn a_big_endian_microsecond_file_with_unknown_blocks_is_read() {
 }
 
 #[test]
-fn a_wrong_block_is_reported_with_its_place_in_the_file() {
+fn a_wrong_block_is_reported_with_its_offset_in_the_file() {
     let file = capture();
     let message = |bytes: &[u8]| match Reader::new(bytes).find_map(Result::err) {
         Some(error) => error.to_string(),
@@ -83,18 +83,18 @@ fn a_wrong_block_is_reported_with_its_place_in_the_file() {
 }
 
 #[test]
-fn a_packet_of_an_interface_that_was_not_added_is_refused() {
+fn a_packet_of_an_interface_that_was_not_added_is_rejected() {
     let mut writer = Writer::new(Vec::new(), &Section::default()).unwrap();
     writer.add_interface("only", 0).unwrap();
     let error = writer.write_packet(1, 0, &[0x45], None).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "cannot write a packet of interface 1: 1 were added"
+        "cannot write a packet of interface 1; interfaces added: 1"
     );
 }
 
 #[test]
-fn a_payload_that_does_not_fit_an_ipv4_packet_is_refused() {
+fn a_payload_that_does_not_fit_an_ipv4_packet_is_rejected() {
     let ip = Ipv4Repr::new(CLIENT, SERVER, 0);
     let udp = UdpRepr {
         source_port: 1,

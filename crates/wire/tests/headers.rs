@@ -1,5 +1,4 @@
-//! Headers against bytes that were not made by this crate, and what is reported
-//! when a field is wrong.
+//! Headers compared with bytes that this crate did not make, and the errors for wrong fields.
 
 use headway_wire::options::{InIpv4, InTcp, OptionInfo};
 use headway_wire::tcp_options::{
@@ -12,14 +11,14 @@ use headway_wire::{
 use std::collections::HashSet;
 use std::net::Ipv4Addr;
 
-/// An IPv4 header whose checksum, 0xb861, is worked out by hand in many textbooks.
+/// An IPv4 header whose checksum, 0xb861, many textbooks compute.
 const TEXTBOOK_IPV4: [u8; 20] = [
     0x45, 0x00, 0x00, 0x73, 0x00, 0x00, 0x40, 0x00, 0x40, 0x11, 0xb8, 0x61, 0xc0, 0xa8, 0x00, 0x01,
     0xc0, 0xa8, 0x00, 0xc7,
 ];
 
-/// The options a Linux host puts on a SYN, in its order: MSS 1460, SACK permitted,
-/// timestamps 0x01020304 and 0, no operation, window scale 7.
+/// The options of a Linux host's SYN, in its order: MSS 1460, SACK permitted, timestamps 0x01020304
+/// and 0, no operation, window scale 7.
 const LINUX_SYN_OPTIONS: [u8; 20] = [
     2, 4, 0x05, 0xb4, 4, 2, 8, 10, 1, 2, 3, 4, 0, 0, 0, 0, 1, 3, 3, 7,
 ];
@@ -41,7 +40,7 @@ fn tcp(options: OptionSpace<InTcp>) -> TcpRepr {
 }
 
 #[test]
-fn the_textbook_ipv4_header_is_read_and_made_to_the_byte() {
+fn the_textbook_ipv4_header_is_parsed_and_emitted_exactly() {
     let view = Ipv4View::parse_cut(&TEXTBOOK_IPV4).unwrap();
     view.verify_checksum().unwrap();
     assert_eq!(view.total_len_bytes(), 115);
@@ -60,7 +59,7 @@ fn the_textbook_ipv4_header_is_read_and_made_to_the_byte() {
 }
 
 #[test]
-fn the_options_of_a_linux_syn_are_read_and_made_to_the_byte() {
+fn the_options_of_a_linux_syn_are_parsed_and_emitted_exactly() {
     let mut options = OptionSpace::new();
     options.push(&Mss { mss_bytes: 1460 }).unwrap();
     options.push(&SackPermitted).unwrap();
@@ -118,7 +117,7 @@ fn a_window_scale_above_14_counts_as_14() {
 }
 
 #[test]
-fn sequence_flags_and_window_of_a_segment_survive() {
+fn sequence_flags_and_window_of_a_segment_are_emitted_and_parsed() {
     let options = OptionSpace::parse(&LINUX_SYN_OPTIONS).unwrap();
     let repr = tcp(options);
     let mut segment = [0u8; 45];
@@ -151,7 +150,7 @@ fn one_wrong_bit_anywhere_in_a_segment_fails_its_checksum() {
 
 #[test]
 fn a_udp_checksum_of_zero_is_sent_as_all_ones() {
-    // The payload is chosen so that the sum over everything is 0xffff.
+    // The payload is chosen such that the sum over everything is 0xffff.
     let repr = UdpRepr {
         source_port: 1,
         destination_port: 2,
@@ -170,7 +169,7 @@ fn a_udp_checksum_of_zero_is_sent_as_all_ones() {
     assert_eq!(
         view.verify_checksum(HERE, THERE),
         Ok(()),
-        "0 says that there is none"
+        "0 means that there is none"
     );
 }
 
@@ -221,7 +220,7 @@ fn an_error_names_the_header_the_field_and_the_offset() {
     );
     assert_eq!(
         Ipv4View::parse(&TEXTBOOK_IPV4).unwrap_err().to_string(),
-        "IPv4: payload at byte 20: needs 115 bytes, there are 20"
+        "IPv4: payload at byte 20: needs 115 bytes, only 20 are available"
     );
 
     let mut segment = [0u8; 24];
@@ -229,7 +228,7 @@ fn an_error_names_the_header_the_field_and_the_offset() {
     segment[20..].copy_from_slice(&[1, 2, 5, 0]);
     assert_eq!(
         TcpView::parse(&segment).unwrap_err().to_string(),
-        "TCP: option data at byte 23: needs 26 bytes, there are 24"
+        "TCP: option data at byte 23: needs 26 bytes, only 24 are available"
     );
     segment[22] = 1;
     let error = TcpView::parse(&segment).unwrap_err();
@@ -249,11 +248,11 @@ fn an_error_names_the_header_the_field_and_the_offset() {
     let view = Ipv4View::parse_cut(&wrong).unwrap();
     assert_eq!(
         view.verify_checksum().unwrap_err().to_string(),
-        "IPv4: checksum at byte 10: is 0xb862, the bytes ask for 0xb861"
+        "IPv4: checksum at byte 10: is 0xb862, should be 0xb861"
     );
 }
 
-/// An option as an addition would write it, here for IPv4: RFC 2113.
+/// An option as a new file would define it, here for IPv4: RFC 2113.
 struct RouterAlert(u16);
 
 impl WireOption for RouterAlert {
@@ -286,7 +285,7 @@ impl WireOption for RouterAlert {
 }
 
 #[test]
-fn an_ipv4_option_lengthens_the_header_and_is_found_again() {
+fn an_ipv4_option_lengthens_the_header_and_is_found() {
     let mut repr = Ipv4Repr::new(HERE, THERE, 17);
     repr.options.push(&RouterAlert(0x0102)).unwrap();
     let mut out = vec![0; 24];
@@ -315,7 +314,7 @@ fn the_registries_list_every_option_file_once() {
         assert_eq!(
             kinds.len(),
             registry.len(),
-            "{folder}: two options of one kind"
+            "{folder}: two options have the same kind"
         );
     }
 }

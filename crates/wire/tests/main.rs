@@ -1,4 +1,5 @@
-//! The integration tests of this crate, a module each: one binary compiles what they share once.
+//! The integration tests of this crate, one module each, in one binary, so that shared code is
+//! compiled once.
 
 mod captures;
 mod headers;

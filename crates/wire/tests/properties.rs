@@ -1,4 +1,4 @@
-//! Every value survives its bytes, and no bytes make a parser panic.
+//! Every value is the same after it was emitted and parsed, and no bytes make a parser panic.
 
 use headway_wire::ipv4_options::QuickStart;
 use headway_wire::options::{InIpv4, InTcp, MAX_OPTIONS_BYTES};
@@ -47,7 +47,7 @@ fn any_option() -> impl Strategy<Value = AnyOption> {
     ]
 }
 
-/// As many of some options as fit, and what the first of each type is.
+/// Adds as many of the options as fit; returns the first of each type.
 fn fill_options(options: &[AnyOption]) -> (OptionSpace<InTcp>, Vec<AnyOption>) {
     let mut space = OptionSpace::new();
     let mut fitted = Vec::new();
@@ -121,7 +121,7 @@ fn any_tcp() -> impl Strategy<Value = (TcpRepr, Vec<AnyOption>)> {
     })
 }
 
-/// Runs every parser and every accessor over some bytes.
+/// Runs every parser and every accessor on some bytes.
 fn read_everything(bytes: &[u8]) {
     let (a, b) = (Ipv4Addr::new(1, 2, 3, 4), Ipv4Addr::new(5, 6, 7, 8));
     let mut payloads = vec![bytes];
@@ -170,7 +170,7 @@ fn read_everything(bytes: &[u8]) {
     }
 }
 
-/// Flips bits and cuts the end, in a way the test can shrink.
+/// Flips bits and cuts the end, so that the test framework can shrink a failing case.
 fn mutate(bytes: &mut Vec<u8>, flips: &[(prop::sample::Index, u8)], keep: prop::sample::Index) {
     for (at, mask) in flips {
         if !bytes.is_empty() {
@@ -231,7 +231,7 @@ fn write(snaplens_bytes: &[u32], packets: &[Kept]) -> Vec<u8> {
     writer.finish().unwrap()
 }
 
-/// 2000 cases, or as many as PROPTEST_CASES says.
+/// 2000 cases, or the number in PROPTEST_CASES.
 fn config() -> ProptestConfig {
     let mut config = ProptestConfig::default();
     if std::env::var_os("PROPTEST_CASES").is_none() {
@@ -245,7 +245,7 @@ proptest! {
     #![proptest_config(config())]
 
     #[test]
-    fn an_ipv4_header_survives_its_bytes(repr in any_ipv4(), len in 0usize..100) {
+    fn an_ipv4_header_is_the_same_after_emit_and_parse(repr in any_ipv4(), len in 0usize..100) {
         let total = repr.header_len_bytes() + len;
         let mut bytes = vec![0xa5; total];
         repr.emit(total as u16, &mut bytes);
@@ -256,7 +256,7 @@ proptest! {
     }
 
     #[test]
-    fn a_quick_start_option_survives_its_bytes(
+    fn a_quick_start_option_is_the_same_after_emit_and_parse(
         ip in any_ipv4(), report in any::<bool>(),
         rate_code in 0u8..16, ttl in any::<u8>(), nonce in 0u32..1 << 30,
     ) {
@@ -275,7 +275,7 @@ proptest! {
     }
 
     #[test]
-    fn a_replaced_word_leaves_the_checksum_that_the_new_bytes_ask_for(
+    fn the_checksum_after_replacing_a_word_is_that_of_the_new_bytes(
         ip in any_ipv4(), word in 0usize..30, value in any::<u16>(),
     ) {
         let mut bytes = vec![0; ip.header_len_bytes()];
@@ -291,7 +291,7 @@ proptest! {
     }
 
     #[test]
-    fn a_tcp_packet_survives_its_bytes(
+    fn a_tcp_packet_is_the_same_after_emit_and_parse(
         ip in any_ipv4(),
         (tcp, options) in any_tcp(),
         stream in any::<u64>(),
@@ -331,7 +331,7 @@ proptest! {
     }
 
     #[test]
-    fn a_udp_packet_survives_its_bytes(
+    fn a_udp_packet_is_the_same_after_emit_and_parse(
         ip in any_ipv4(),
         source_port in any::<u16>(),
         destination_port in any::<u16>(),
@@ -356,7 +356,7 @@ proptest! {
 
     #[test]
     fn random_options_never_make_a_parser_panic(first in 0x45u8..=0x4f, bytes in vec(any::<u8>(), 0..100)) {
-        // A right version and length let the walk reach the options.
+        // A valid version and length let the parser reach the options.
         let mut packet = vec![first, 0, 0, bytes.len() as u8 + 4];
         packet.extend(&bytes);
         read_everything(&packet);
@@ -384,7 +384,7 @@ proptest! {
     }
 
     #[test]
-    fn a_capture_survives_its_file(
+    fn a_capture_is_the_same_after_write_and_read(
         snaplens_bytes in vec(0u32..100, 1..4),
         packets in vec(kept(), 0..20),
     ) {
@@ -426,7 +426,7 @@ proptest! {
     }
 
     #[test]
-    fn a_stream_checks_where_it_was_filled_and_nowhere_else(
+    fn a_stream_is_accepted_only_at_the_offset_where_it_was_filled(
         stream in any::<u64>(), offset in any::<u64>(), len in 16usize..100, shift in 1u64..1000,
     ) {
         let mut bytes = vec![0; len];

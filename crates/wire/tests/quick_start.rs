@@ -1,4 +1,4 @@
-//! Quick-Start's options, byte for byte as RFC 4782 lays them out.
+//! Quick-Start's options, byte for byte as in RFC 4782.
 
 use headway_wire::ipv4_options::QuickStart;
 use headway_wire::options::{InIpv4, InTcp};
@@ -18,7 +18,7 @@ fn tcp(bytes: &[u8]) -> Result<Option<QuickStartResponse>, String> {
 }
 
 #[test]
-fn a_request_and_a_report_are_read_and_made_to_the_byte() {
+fn a_request_and_a_report_are_parsed_and_emitted_exactly() {
     let request = QuickStart::Request {
         rate_code: 7,
         ttl: 0x5a,
@@ -41,7 +41,7 @@ fn a_request_and_a_report_are_read_and_made_to_the_byte() {
 }
 
 #[test]
-fn a_response_is_read_and_made_to_the_byte() {
+fn a_response_is_parsed_and_emitted_exactly() {
     let response = QuickStartResponse {
         rate_code: 5,
         ttl_diff: 0xe6,
@@ -65,7 +65,7 @@ fn reserved_bits_and_a_reports_ttl_are_ignored() {
 }
 
 #[test]
-fn an_error_is_one_line_that_names_field_value_and_what_is_allowed() {
+fn an_error_is_one_line_with_field_value_and_allowed_values() {
     let padded = [1, 0x19, 8, 0x17, 0, 0, 0, 0, 4];
     assert_eq!(
         ipv4(&padded).unwrap_err(),
@@ -81,12 +81,12 @@ fn an_error_is_one_line_that_names_field_value_and_what_is_allowed() {
     );
     assert_eq!(
         tcp(&[0x1b, 8, 5]).unwrap_err(),
-        "TCP: option data at byte 22: needs 28 bytes, there are 23"
+        "TCP: option data at byte 22: needs 28 bytes, only 23 are available"
     );
 }
 
 #[test]
-fn bits_that_do_not_fit_do_not_reach_other_fields() {
+fn bits_that_do_not_fit_do_not_change_other_fields() {
     let mut space = OptionSpace::<InIpv4>::new();
     let request = QuickStart::Request {
         rate_code: 0xf7,

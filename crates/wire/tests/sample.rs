@@ -1,4 +1,4 @@
-//! A capture of ours, which captures.rs and tshark.rs read.
+//! A capture written by this crate, which captures.rs and tshark.rs read.
 
 use headway_wire::options::InTcp;
 use headway_wire::packet::{build_tcp, build_udp};
@@ -36,8 +36,8 @@ pub fn back(tcp: TcpRepr) -> TcpRepr {
     }
 }
 
-/// A handshake, data with a hole, a SACK, the retransmission and a datagram, each of
-/// them on both interfaces; the second cuts packets at 60 bytes.
+/// A handshake, data with a hole, a SACK, the retransmission and a datagram, each on both
+/// interfaces. The second interface cuts packets at 60 bytes.
 pub fn capture() -> Vec<u8> {
     let timestamps = |value, echo_reply| Timestamps { value, echo_reply };
     let syn_options = |value, echo_reply| {

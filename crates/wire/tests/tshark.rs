@@ -1,5 +1,5 @@
-//! Live, because it runs tshark: what another program reads in our captures. It measures no
-//! time.
+//! A live test, because it runs tshark: what another program reads in captures of this crate. It
+//! measures no time.
 
 mod sample;
 #[path = "../../../tests/skipped.rs"]
@@ -14,13 +14,13 @@ use sample::{back, capture, segment, CLIENT, SERVER};
 use std::path::PathBuf;
 use std::process::Command;
 
-/// A file that is gone when the test is over, passed or not.
+/// A file that is removed when the test ends, passed or not.
 struct Scratch(PathBuf);
 
 impl Scratch {
     fn new(name: &str, bytes: &[u8]) -> Self {
         let path = std::env::temp_dir().join(format!("headway-{}-{name}", std::process::id()));
-        std::fs::write(&path, bytes).expect("the temporary folder takes a file");
+        std::fs::write(&path, bytes).expect("a file in the temporary folder");
         Self(path)
     }
 }
@@ -86,7 +86,7 @@ fn tshark_reads_our_capture_and_finds_every_checksum_good() {
     };
     assert_eq!(rows.len(), 8 * 2 + 3);
     for (i, row) in rows.iter().enumerate() {
-        // Field status 1 is "good"; an empty field says that the header is not there.
+        // Field status 1 is "good"; an empty field means that the header is missing.
         assert_eq!(row[5], "1", "IPv4 checksum of packet {i}: {row:?}");
         if i >= 16 {
             assert_eq!(
@@ -106,17 +106,17 @@ fn tshark_reads_our_capture_and_finds_every_checksum_good() {
         }
         assert_eq!(row[10], "", "packet {i} is malformed: {row:?}");
     }
-    // The first data packet: whole on one interface, 60 bytes of it on the other.
+    // The first data packet: complete on one interface, 60 bytes of it on the other.
     let lengths = |i: usize| (rows[i][2].as_str(), rows[i][3].as_str());
     assert_eq!(lengths(6), ("1500", "1500"));
     assert_eq!(lengths(7), ("60", "1500"));
-    assert_eq!(rows[2][1], "1.025000002", "nanoseconds survive");
+    assert_eq!(rows[2][1], "1.025000002", "nanoseconds are kept");
     assert_eq!(rows[8][8], "1449");
     assert_eq!(rows[8][9], "13");
 }
 
 #[test]
-fn tshark_knows_our_quick_start_options() {
+fn tshark_decodes_our_quick_start_options() {
     let nonce = 0x2aaa_aaaa;
     let request = QuickStart::Request {
         rate_code: 7,
@@ -174,7 +174,7 @@ fn tshark_knows_our_quick_start_options() {
 }
 
 #[test]
-fn tshark_would_notice_a_wrong_checksum() {
+fn tshark_reports_a_wrong_checksum() {
     let mut bytes = capture();
     let blocks: Vec<_> = Reader::new(&bytes).map(Result::unwrap).collect();
     let Some(Block::Packet(syn)) = blocks.get(3) else {

@@ -1,4 +1,4 @@
-//! What another thread sees of an emulator that runs, and when it has schedules begin.
+//! Access from another thread to a running emulator: its summary, and the start of its schedules.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -7,17 +7,17 @@ use super::Emulator;
 use crate::clock;
 use crate::summary::Summary;
 
-/// The state that another thread may look at.
+/// A summary that another thread can read.
 #[derive(Clone)]
 pub struct Live(Arc<Mutex<Summary>>);
 
-/// Lets another thread say from when on schedules and traces count.
+/// Lets another thread set the start of schedules and traces.
 #[derive(Clone, Default)]
 pub struct Begin(Arc<AtomicU64>);
 
 impl Begin {
-    /// Their time 0 is at `time_ns` of `CLOCK_MONOTONIC`, which may be yet to come. Until
-    /// then a schedule's first step holds, and a trace delivers nothing.
+    /// Sets their time 0 to `time_ns` of `CLOCK_MONOTONIC`, which may be in the future. Until then
+    /// a schedule's first step applies, and a trace delivers nothing.
     pub fn at(&self, time_ns: u64) {
         self.0.store(time_ns, Ordering::Relaxed);
     }
@@ -28,7 +28,7 @@ impl Live {
         Live(Arc::new(Mutex::new(summary)))
     }
 
-    /// The summary as of a moment ago.
+    /// The most recent summary.
     #[must_use]
     pub fn summary(&self) -> Summary {
         self.0.lock().unwrap_or_else(|e| e.into_inner()).clone()
@@ -36,7 +36,7 @@ impl Live {
 }
 
 impl Emulator {
-    /// Lets schedules and traces begin, if somebody said so since the last look.
+    /// Restarts schedules and traces if another thread has set their start.
     pub(super) fn begin_anew(&mut self) {
         let begin_ns = self.begin.0.swap(0, Ordering::Relaxed);
         if begin_ns > 0 {
@@ -47,7 +47,7 @@ impl Emulator {
         }
     }
 
-    /// Brings the summary up to date and shows it.
+    /// Updates the summary and makes it available to other threads.
     pub(super) fn account(&mut self, now_ns: u64, cpu_ns: u64, wait_ns: Option<u64>) {
         let summary = &mut self.summary;
         summary.end_ns = now_ns;

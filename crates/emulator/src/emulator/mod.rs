@@ -20,28 +20,28 @@ use crate::summary::Summary;
 pub use live::{Begin, Live};
 use packets::Slot;
 
-/// The longest sleep, after which the wish to stop is seen.
+/// Longest sleep, after which the stop flag is checked.
 const NAP_NS: u64 = 50_000_000;
-/// How often the summary that others see is renewed.
+/// Interval at which the published summary is updated.
 const PUBLISH_NS: u64 = 250_000_000;
-/// Without polling, sleeps shorter than this would cost more than they give.
+/// Shortest sleep without polling; shorter ones cost more than they save.
 const SHORTEST_SLEEP_NS: u64 = 20_000;
-/// Unused polling time that is kept for later, as a share of a second.
+/// Largest unused polling time that is kept for later, as a share of a second.
 const SPIN_CREDIT_NS: i64 = 50_000_000;
 
 struct Device {
     fd: OwnedFd,
-    /// Number of the direction in which its packets go.
+    /// Number of the direction of its host's packets.
     direction: usize,
     alive: bool,
     /// When the last packet was due at its host, and when it was delivered.
     last_due_ns: u64,
     last_delivered_ns: u64,
-    /// That packet may have woken a program: it had data or opened a connection.
+    /// Whether that packet may have woken a program: it had data or opened a connection.
     last_wakes: bool,
-    /// How long after that packet was due the program sent its first data.
+    /// Time from when that packet was due to the program's first data.
     program_late_ns: Option<u64>,
-    /// The host's own link, if packets take time on it.
+    /// The host's access link, if it has one.
     access: Option<Wire>,
 }
 
@@ -52,7 +52,7 @@ struct Destination {
     extra_delay_ns: u64,
 }
 
-/// Two directions in real time between two rows of TUN devices.
+/// Two directions in real time between two sets of TUN devices.
 pub struct Emulator {
     config: Config,
     directions: [Direction; 2],
@@ -75,11 +75,11 @@ fn attempt<T, E: std::fmt::Display>(result: Result<T, E>, what: &str) -> Result<
 }
 
 impl Emulator {
-    /// An emulator over open TUN devices, one for each host of the configuration and
-    /// in that order. Time 0 of schedules and traces is now.
+    /// Creates an emulator over open TUN devices, one for each host of the configuration, in that
+    /// order. Time 0 of schedules and traces is now.
     ///
     /// # Errors
-    /// One line for a bad configuration or file.
+    /// One line for an invalid configuration or file.
     pub fn new(
         config: Config,
         left: Vec<OwnedFd>,
@@ -202,20 +202,20 @@ impl Emulator {
         })
     }
 
-    /// A view for another thread.
+    /// Access to the summary for another thread.
     #[must_use]
     pub fn live(&self) -> Live {
         self.live.clone()
     }
 
-    /// A way to begin schedules and traces anew.
+    /// Lets another thread restart schedules and traces.
     #[must_use]
     pub fn begin(&self) -> Begin {
         self.begin.clone()
     }
 
-    /// Emulates until `stop` is true, which is seen within 50 ms. Packets on their
-    /// way are then gone.
+    /// Emulates until `stop` is true, which is checked every 50 ms. Packets in flight are then
+    /// lost.
     ///
     /// # Errors
     /// All devices are gone, or the log cannot be written.
@@ -269,7 +269,7 @@ impl Emulator {
         Ok(self.summary.clone())
     }
 
-    /// How long to wait for packets, and whether that is polling.
+    /// How long to wait for packets, and whether this counts as polling.
     fn sleep(&self, now_ns: u64, credit_ns: i64) -> (u64, bool) {
         let due_ns = self.due.peek().map(|Reverse((due_ns, ..))| *due_ns);
         let turns_ns = self.directions.iter().filter_map(Direction::turn_ns);

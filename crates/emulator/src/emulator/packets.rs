@@ -1,5 +1,5 @@
-//! The way of a packet: read from a device, offered to its link, held or on its way, written to
-//! the device of the host that it is for; or logged as dropped.
+//! Path of a packet through the emulator. It is read from a device, offered to its link, held or in
+//! flight, and written to the device of its destination; or it is logged as dropped.
 
 use std::cmp::Reverse;
 use std::net::Ipv4Addr;
@@ -15,27 +15,27 @@ use crate::direction::{Arriving, Outcome};
 use crate::log::Row;
 use crate::packet::{mark, set_ecn, Header};
 
-/// Packets read from one device before the others get their turn.
+/// Packets that are read from one device before the next device.
 const READ_BATCH: usize = 64;
-/// Packets held at once.
+/// Largest number of packets held at once.
 const MAX_PACKETS: usize = 1 << 20;
 
-/// What a program sends within this time after a packet that woke it counts as an answer.
+/// Packets that a program sends within this time after a packet that woke it count as answers.
 const PROMPT_NS: u64 = 300_000;
 
 const MARKED: u8 = 1;
 const COPY: u8 = 2;
 
-/// A packet on its way.
+/// A packet in the emulator.
 #[derive(Clone, Default)]
 pub(super) struct Slot {
     bytes: Vec<u8>,
     row: Row,
     to: usize,
     extra_delay_ns: u64,
-    /// It waits for its turn on the link.
+    /// Whether it waits for its turn on the link.
     held: bool,
-    /// It may wake a program: it has data or opens a connection.
+    /// Whether it may wake a program: it has data or opens a connection.
     wakes: bool,
 }
 
@@ -47,7 +47,7 @@ impl Slot {
 }
 
 impl Emulator {
-    /// Delivers what is due; returns the time after that.
+    /// Delivers all packets that are due; returns the time afterwards.
     pub(super) fn deliver_due(&mut self) -> u64 {
         loop {
             let now_ns = clock::monotonic_ns();
@@ -92,13 +92,13 @@ impl Emulator {
         }
     }
 
-    /// The host's TCP takes in a packet within the call that delivers it, and what it sends in
-    /// answer waits in its device when the call returns. The answers join their link at the
-    /// time that the packet was due: neither this program's lateness nor the host's time for the
-    /// packet shifts them against each other, so a queue of a few packets holds those that a
-    /// host without either would find there. What the program sends that the packet woke follows
-    /// within [`PROMPT_NS`], and counts as an answer, too: ACKs that a reader causes, and data
-    /// after a packet with data or one that opens a connection.
+    /// Reads the host's answers to a packet that was just delivered. The host's TCP processes a
+    /// packet within the call that delivers it, so its answers wait in the device when the call
+    /// returns. They join their link at the time at which the packet was due. The lateness of this
+    /// program and the host's processing time therefore do not shift answers against each other: a
+    /// queue of a few packets holds the same packets as with a host that has neither. A program
+    /// that the packet woke sends within [`PROMPT_NS`]. These packets also count as answers: ACKs
+    /// that a reader causes, and data after a packet with data or one that opens a connection.
     fn read_answers(&mut self, number: usize, due_ns: u64) {
         for _ in 0..READ_BATCH {
             if !self.read_one(number, Some(due_ns)) {
@@ -107,21 +107,21 @@ impl Emulator {
         }
     }
 
-    /// Reads packets of a device and offers them to the link.
+    /// Reads packets from a device and offers them to the link.
     pub(super) fn read(&mut self, number: usize) {
         for _ in 0..READ_BATCH {
             if !self.read_one(number, None) {
                 return;
             }
-            // what is due does not wait for the rest of the batch
+            // deliver due packets before the rest of the batch
             if self.due.peek().is_some() {
                 self.deliver_due();
             }
         }
     }
 
-    /// Reads a packet of a device and offers it to the link, at a time that was or now. Returns
-    /// whether there was one.
+    /// Reads a packet from a device and offers it to the link, at a past time or now. Returns
+    /// whether a packet was read.
     fn read_one(&mut self, number: usize, at_ns: Option<u64>) -> bool {
         let Some(slot) = self.take_slot() else {
             self.overflow(number);
@@ -158,7 +158,7 @@ impl Emulator {
         Some(self.slots.len() - 1)
     }
 
-    /// Reads and drops a packet, so that the device does not call for ever.
+    /// Reads and drops a packet, so that epoll does not report the device forever.
     fn overflow(&mut self, number: usize) {
         let mut bytes = [0; 1];
         if rustix::io::read(&self.devices[number].fd, &mut bytes).is_ok() {
@@ -166,7 +166,7 @@ impl Emulator {
         }
     }
 
-    /// A device was removed under the emulator.
+    /// Handles the removal of a device.
     fn lose_device(&mut self, number: usize) {
         let device = &mut self.devices[number];
         if device.alive {
@@ -175,8 +175,8 @@ impl Emulator {
         }
     }
 
-    /// Offers the packet of a slot to its link, at a time that was or now. Returns whether the slot
-    /// is in use.
+    /// Offers the packet in a slot to its link, at a past time or now. Returns whether the slot is
+    /// in use.
     fn offer(&mut self, number: usize, slot_number: usize, at_ns: Option<u64>) -> bool {
         let slot = &mut self.slots[slot_number];
         let Some(header) = Header::parse(&slot.bytes) else {
@@ -198,10 +198,10 @@ impl Emulator {
         let now_ns = access
             .as_mut()
             .map_or(now_ns, |wire| wire.pass(now_ns, ip_bytes));
-        // those before it have had their turns by then
+        // earlier packets have had their turns by then
         self.take_turns(at, now_ns);
         let direction = &mut self.directions[at];
-        // a link's time does not go back
+        // the link's time must not decrease
         let now_ns = now_ns.max(direction.last_ns());
         let slot = &mut self.slots[slot_number];
         if let Some(tap) = &mut self.tap {
@@ -252,9 +252,10 @@ impl Emulator {
         in_use
     }
 
-    /// When a host sent the packet that is read from its device now. An answer counts as sent when
-    /// the packet that it answers was due. If a program answers with several packets of data, the
-    /// first counts as sent then. The others keep their distance to it, since they may be paced.
+    /// When the host sent the packet that was just read from its device. An answer counts as sent
+    /// when the packet that it answers was due. If a program answers with several packets of data,
+    /// the first counts as sent at that time. The others keep their distance to the first, since
+    /// they may be paced.
     fn sent_ns(&mut self, number: usize, header: &Header) -> u64 {
         let (now_ns, device) = (clock::monotonic_ns(), &mut self.devices[number]);
         if now_ns - device.last_delivered_ns >= PROMPT_NS {
@@ -269,7 +270,7 @@ impl Emulator {
         }
     }
 
-    /// Does what a link says of a packet. Returns whether its slot is in use.
+    /// Applies the link's result to a packet. Returns whether its slot is in use.
     fn follow(&mut self, slot_number: usize, outcome: Outcome) -> bool {
         let slot = &mut self.slots[slot_number];
         let carried = match outcome {
@@ -302,7 +303,7 @@ impl Emulator {
         true
     }
 
-    /// Packets that a link held and whose turn has come.
+    /// Processes held packets whose turn has come.
     fn take_turns(&mut self, at: usize, now_ns: u64) {
         while let Some((id, outcome)) = self.directions[at].turn(now_ns) {
             let number = id as usize;
@@ -330,7 +331,7 @@ impl Emulator {
         self.due.push(Reverse((due_ns, sequence, number)));
     }
 
-    /// Logs what was on its way when the emulator was stopped.
+    /// Logs the packets that were in flight when the emulator was stopped.
     pub(super) fn abandon(&mut self) {
         while let Some(Reverse((_, _, number))) = self.due.pop() {
             if let Some(log) = &mut self.log {

@@ -1,4 +1,4 @@
-//! Two hosts in network namespaces of their own that vanish with the test.
+//! Two hosts in separate network namespaces that exist only during the test.
 
 use std::fs::File;
 use std::os::fd::{AsFd, OwnedFd};
@@ -37,7 +37,7 @@ fn new_namespace() -> Result<(), String> {
 pub struct Namespace(File);
 
 impl Namespace {
-    /// With `address` on its device and a route through it to everywhere.
+    /// Creates a namespace with `address` on its device and a default route through it.
     pub fn new(address: &str) -> (Namespace, OwnedFd) {
         let address = address.to_owned();
         thread::spawn(move || {
@@ -53,7 +53,7 @@ impl Namespace {
                 assert!(status.unwrap().success(), "ip {command}");
             }
             for (name, value) in [
-                // allowed in every namespace; tests that need another ask for it per socket
+                // allowed in every namespace; tests that need another control set it per socket
                 ("tcp_congestion_control", "reno"),
                 ("tcp_rmem", "4096 131072 268435456"),
                 ("tcp_wmem", "4096 16384 268435456"),
@@ -67,7 +67,7 @@ impl Namespace {
         .unwrap()
     }
 
-    /// Runs a function on a thread of this namespace.
+    /// Runs a function on a thread in this namespace.
     pub fn spawn<T: Send + 'static>(
         &self,
         run: impl FnOnce() -> T + Send + 'static,

@@ -1,4 +1,4 @@
-//! The fields of a document, with the place that is told where one of them is wrong.
+//! Access to the fields of a document, with their place for messages.
 
 use serde_json::{Map, Value as Json};
 
@@ -7,16 +7,16 @@ use crate::flow::{Kind, Value};
 use crate::quantity::{probability, RATES_SHOWN, SIZES_SHOWN, TIMES_SHOWN};
 use crate::text::{quoted, shorten, unknown, Refused};
 
-/// What stands in braces, and where.
+/// An object of the document, and its place.
 #[derive(Clone, Copy)]
 pub(super) struct Fields<'a> {
-    /// Empty: it is the whole document.
+    /// The place; empty for the whole document.
     pub(super) at: &'a str,
     map: &'a Map<String, Json>,
     only: Option<&'a [&'a str]>,
 }
 
-/// A number without a unit could be anything; what one is called, and its units.
+/// Name and units of a kind that needs a unit.
 fn quantity(kind: Kind) -> Option<(&'static str, &'static str)> {
     match kind {
         Kind::Rate => Some(("rate", RATES_SHOWN)),
@@ -34,7 +34,7 @@ fn shown(value: &Json) -> String {
 }
 
 impl<'a> Fields<'a> {
-    /// Those of `value`, which stands at `at`.
+    /// The fields of `value`, whose place is `at`.
     pub(super) fn of(value: &'a Json, at: &'a str) -> Result<Fields<'a>, Refused> {
         match value {
             Json::Object(map) => Ok(Fields {
@@ -49,7 +49,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// The same as if there were only fields of these names.
+    /// The same fields, restricted to these names.
     pub(super) fn only(self, names: &'a [&'a str]) -> Fields<'a> {
         Fields {
             only: Some(names),
@@ -57,7 +57,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// Refuses a field that is none of these.
+    /// Rejects fields with other names.
     pub(super) fn known(&self, names: &[&str]) -> Result<(), Refused> {
         match self.map.keys().find(|name| !names.contains(&name.as_str())) {
             None => Ok(()),
@@ -69,12 +69,12 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// One line about the field of that name.
+    /// An error about the field `name`.
     pub(super) fn refuse(&self, name: &str, what: impl std::fmt::Display) -> Refused {
         Refused::new(format!("{}: {what}", self.place(name)))
     }
 
-    /// Where that field stands.
+    /// The place of the field `name`.
     pub(super) fn place(&self, name: &str) -> String {
         if self.at.is_empty() {
             name.to_owned()
@@ -83,7 +83,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// What is written; None: nothing, or null.
+    /// The value of a field; None if it is missing or null.
     pub(super) fn get(&self, name: &str) -> Option<&'a Json> {
         if self.only.is_some_and(|names| !names.contains(&name)) {
             return None;
@@ -91,13 +91,13 @@ impl<'a> Fields<'a> {
         self.map.get(name).filter(|value| !value.is_null())
     }
 
-    /// The same of what has to be there.
+    /// The value of a required field.
     pub(super) fn need(&self, name: &str) -> Result<&'a Json, Refused> {
         self.get(name)
             .ok_or_else(|| self.refuse(name, "is missing; it has to be given"))
     }
 
-    /// A value of that kind, in SI units.
+    /// The value of a field, parsed as this kind, in SI units.
     pub(super) fn value(
         &self,
         name: &str,
@@ -109,7 +109,7 @@ impl<'a> Fields<'a> {
             .transpose()
     }
 
-    /// A number of that kind, in SI units.
+    /// The number in a field, in SI units.
     pub(super) fn number(&self, name: &str, kind: Kind) -> Result<Option<u64>, Refused> {
         match self.value(name, kind, &Known::default())? {
             Some(Value::Number(number)) => Ok(Some(number)),
@@ -117,19 +117,19 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// The same of what has to be there.
+    /// The number in a required field, in SI units.
     pub(super) fn needed(&self, name: &str, kind: Kind) -> Result<u64, Refused> {
         self.need(name)?;
         Ok(self.number(name, kind)?.unwrap_or_default())
     }
 
-    /// On or off; off where nothing is written.
+    /// The switch in a field; off if the field is missing.
     pub(super) fn is_on(&self, name: &str) -> Result<bool, Refused> {
         let switch = self.value(name, Kind::Switch, &Known::default())?;
         Ok(switch == Some(Value::Switch(true)))
     }
 
-    /// Text.
+    /// The text in a field.
     pub(super) fn text(&self, name: &str) -> Result<Option<&'a str>, Refused> {
         match self.get(name) {
             None => Ok(None),
@@ -138,7 +138,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// A list; None: nothing is written.
+    /// The list in a field; None if the field is missing.
     pub(super) fn list(&self, name: &str) -> Result<Option<&'a [Json]>, Refused> {
         match self.get(name) {
             None => Ok(None),
@@ -149,7 +149,8 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// From 0 up to, not including, 1; a number or text; 0 where nothing is written.
+    /// The probability in a field, as a number or text, from 0 up to, but not including, 1; 0 if
+    /// the field is missing.
     pub(super) fn probability(&self, name: &str) -> Result<f64, Refused> {
         let read = match self.get(name) {
             None => Ok(0.0),
@@ -160,7 +161,7 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// A value of that kind, in SI units, as text or as what JSON has for it.
+/// Parses a value of this kind from text or from the corresponding JSON type; returns SI units.
 pub(super) fn value(written: &Json, kind: Kind, known: &Known) -> Result<Value, Refused> {
     match (written, kind) {
         (Json::String(text), _) => kind.check(text, known),
@@ -179,7 +180,7 @@ pub(super) fn value(written: &Json, kind: Kind, known: &Known) -> Result<Value, 
     }
 }
 
-/// An algorithm as text with options, or as a name and tunables; `find` checks both.
+/// Parses an algorithm, written as text with options or as a name with tunables; `find` checks it.
 pub(super) fn algorithm(
     written: &Json,
     at: &str,

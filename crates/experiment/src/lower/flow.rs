@@ -1,5 +1,5 @@
-//! A flow and its application: options as [`FLOW_OPTIONS`] has them, in SI units, by the names of a
-//! scenario.
+//! Lowers a flow and its application: the options of [`FLOW_OPTIONS`], in SI units, under a
+//! scenario's field names.
 
 use serde_json::{json, Map, Value as Json};
 
@@ -10,13 +10,14 @@ use crate::flow::{Kind, Value, FLOW_OPTIONS};
 use crate::limits::{MAX_BYTES, MAX_MESSAGE_BYTES};
 use crate::text::{quoted, Refused};
 
-/// A call, one direction: packets of this many IP bytes, so often (G.711 with 160 bytes of voice).
+/// One direction of a VoIP call: IP bytes per packet and the packets' interval (G.711 with 160
+/// bytes of voice).
 pub const VOIP: (u32, u64) = (186, 20_000_000);
 
 const ANY_SIZE: Kind = Kind::Size(0, MAX_BYTES);
-const EXCHANGES_WITHOUT: &str = "is made of numbers that have to be brought along";
+const EXCHANGES_WITHOUT: &str = "needs data from a file or a workload, which was not passed";
 
-/// Options of a flow's text that are its application's, or its relay's.
+/// Options of a flow's text that belong to its application or its relay.
 const OF_TEXT: [&str; 6] = [
     "size",
     "exchanges",
@@ -28,7 +29,7 @@ const OF_TEXT: [&str; 6] = [
 
 type Field = (&'static str, &'static str, Kind);
 
-/// Applications that are numbers alone: kind, and of each field its name here and in a scenario.
+/// Applications that consist of numbers only: kind, and each field's name here and in a scenario.
 const APPS: [(&str, &[Field]); 4] = [
     ("bulk", &[("size", "bytes", Kind::Size(1, MAX_BYTES))]),
     (
@@ -52,7 +53,7 @@ const APPS: [(&str, &[Field]); 4] = [
     ),
 ];
 
-/// What an option of flows is called in a scenario: with its unit last.
+/// The name of a flow option in a scenario, with its unit last.
 fn scenario_name(option: &str, kind: Kind) -> String {
     let unit = match kind {
         Kind::Rate => "_bps",
@@ -67,7 +68,7 @@ fn scenario_name(option: &str, kind: Kind) -> String {
     }
 }
 
-/// A flow's name: its own, else its control's (or "voip", "cbr") and its number.
+/// A flow's name: its own, or that of its control (or "voip", "cbr") with the flow's number.
 #[must_use]
 pub fn flow_name(own: Option<&str>, control: Option<&str>, is_voip: bool, number: usize) -> String {
     match (own.filter(|own| !own.is_empty()), control, is_voip) {
@@ -78,8 +79,8 @@ pub fn flow_name(own: Option<&str>, control: Option<&str>, is_voip: bool, number
     }
 }
 
-/// A flow as a scenario has it, without what is brought along; `start_ns` says when one starts that
-/// names no time. The second is its application, None where that has to be brought along.
+/// Lowers a flow, without data that the caller passes; `start_ns` gives the start of a flow that
+/// sets none. The second result is its application, None if the caller passes it.
 pub(super) fn flow(
     fields: &Fields<'_>,
     number: usize,
@@ -181,8 +182,8 @@ fn relay_fields(written: &Json, at: &str, known: &Known) -> Result<Json, Refused
     Ok(all.into())
 }
 
-/// An application as a scenario has it; None: exchanges or pages, which stand in a file, or sessions, which a
-/// workload makes.
+/// Lowers an application; None: exchanges or pages, which are in a file, or sessions, which a
+/// workload generates.
 fn app(flow: &Fields<'_>) -> Result<Option<Json>, Refused> {
     let at = flow.place("app");
     let Some(written) = flow.get("app") else {
@@ -262,7 +263,7 @@ fn vectors(fields: &Fields<'_>) -> Result<Json, Refused> {
     Ok(json!({ "kind": "vectors", "epochs": epochs, "connections": connections }))
 }
 
-/// What is said of an application that nobody brought along.
+/// The error for an application whose data was not passed.
 pub(super) fn without(fields: &Fields<'_>) -> Refused {
     fields.refuse("app", EXCHANGES_WITHOUT)
 }

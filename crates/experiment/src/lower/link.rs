@@ -1,4 +1,4 @@
-//! Topologies and links: what a dumbbell says once becomes a link each way.
+//! Lowers topologies and links. A dumbbell's fields describe both of its directions.
 
 use serde_json::{json, Map, Value as Json};
 
@@ -10,8 +10,9 @@ use crate::path::{base_rtt_ns, halves_ns};
 use crate::queue::{parse_buffer, Limit};
 use crate::text::{quoted, Refused};
 
-/// What the way back has of the way there where nothing else is said of it: rate and room, and
-/// what routers and middleboxes do; no queue management, no disturbances, nothing that changes.
+/// Fields of the forward link that the reverse link copies by default: its rate and queue limit,
+/// and the behaviour of routers and middleboxes. Queue management, disturbances and changes are not
+/// copied.
 pub const MIRRORED: [&str; 6] = [
     "rate",
     "buffer",
@@ -36,7 +37,7 @@ const LINK: [&str; 13] = [
     "ecn",
     "vary",
 ];
-/// Of a dumbbell, beside those of its forward link.
+/// Fields of a dumbbell in addition to those of its forward link.
 const DUMBBELL: [&str; 5] = ["kind", "rtt", "reverse", "access_rate", "access_delay"];
 const CHAIN: [&str; 4] = ["kind", "hops", "access_rate", "access_delay"];
 const KEEP: &str = "keep";
@@ -48,20 +49,20 @@ const DOWN: &str = "down";
 /// The network between the hosts, in SI units.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Topology {
-    /// Routers in a row; false: a dumbbell.
+    /// Whether it is a chain of routers; false: a dumbbell.
     pub is_chain: bool,
-    /// Of each hop the link there and the link back, as a scenario has them.
+    /// Per hop: the forward and the reverse link, as fields of a scenario.
     pub hops: Vec<(Json, Json)>,
-    /// Of the hosts' own links.
+    /// Rate of the access links.
     pub access_rate_bps: u64,
-    /// Of the hosts' own links, each way.
+    /// Delay of the access links, in each direction.
     pub access_delay_ns: u64,
-    /// What a bandwidth-delay product counts.
+    /// Base RTT that a bandwidth-delay product counts.
     pub base_rtt_ns: u64,
 }
 
 impl Topology {
-    /// As a scenario has it.
+    /// The topology as fields of a scenario.
     #[must_use]
     pub fn fields(self) -> Json {
         let mut all = json!({
@@ -81,10 +82,10 @@ impl Topology {
     }
 }
 
-/// One direction, and its delay.
+/// The fields of one direction, and its delay.
 type Way<'a> = (Fields<'a>, u64);
 
-/// Reads the topology of an experiment.
+/// Lowers the topology of an experiment.
 ///
 /// # Errors
 /// One line that names the field, its value and what is allowed.
@@ -132,7 +133,7 @@ pub fn topology(written: &Json, known: &Known) -> Result<Topology, Refused> {
     })
 }
 
-/// Of each hop: where it stands, its link there, its link back.
+/// Per hop: its place, and the places of its forward and its reverse link.
 fn places(fields: &Fields<'_>, is_chain: bool) -> Result<Vec<[String; 3]>, Refused> {
     if !is_chain {
         let at = fields.at.to_owned();
@@ -140,7 +141,7 @@ fn places(fields: &Fields<'_>, is_chain: bool) -> Result<Vec<[String; 3]>, Refus
     }
     let hops = fields.list("hops")?.unwrap_or_default().len();
     if !(1..=MAX_HOPS).contains(&hops) {
-        let line = format!("{hops} is not allowed; 1 to {MAX_HOPS} of them");
+        let line = format!("{hops} is not allowed; 1 to {MAX_HOPS} hops");
         return Err(fields.refuse("hops", line));
     }
     let of = |hop| {
@@ -160,7 +161,7 @@ fn chained<'a>(hop: &'a Json, places: &'a [String; 3]) -> Result<(Way<'a>, Way<'
     Ok(((there, there_ns), back))
 }
 
-/// What `reverse` says, or the way there mirrored.
+/// The reverse link: the one that `reverse` describes, or a mirrored forward link.
 fn way_back<'a>(
     fields: &Fields<'a>,
     there: Fields<'a>,
@@ -176,7 +177,7 @@ fn way_back<'a>(
     Ok((back, delay_ns))
 }
 
-/// A link as a scenario has it.
+/// Lowers a link.
 fn link((fields, delay_ns): Way<'_>, base_rtt_ns: u64, known: &Known) -> Result<Json, Refused> {
     let rate_bps = fields.needed("rate", Kind::Rate)?;
     let room = match fields.need("buffer")? {
@@ -243,7 +244,7 @@ pub(super) fn named(named: Named) -> Json {
     }
 }
 
-/// `routers`, after the one that `quick_start` says.
+/// The router of `quick_start`, followed by those of `routers`.
 fn routers(fields: &Fields<'_>, known: &Known) -> Result<Vec<Json>, Refused> {
     let mut all = vec![];
     let at = fields.place("quick_start");
@@ -276,7 +277,7 @@ fn routers(fields: &Fields<'_>, known: &Known) -> Result<Vec<Json>, Refused> {
     Ok(all)
 }
 
-/// Rate and delay that change. What a file says has to stand here: nothing is opened.
+/// Lowers changes of rate and delay. The content of files must be included: nothing is opened.
 fn vary(written: &Json, at: &str) -> Result<Json, Refused> {
     let fields = Fields::of(written, at)?;
     let kind = fields.text("kind")?.unwrap_or_default();

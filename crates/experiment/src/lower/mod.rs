@@ -1,9 +1,9 @@
-//! From an experiment, as the JSON of Python's typed model, to a scenario of the engine: quantities in SI
-//! units, queue limits in bytes or packets, a link each way, a start for every flow.
+//! Lowers an experiment, given as the JSON of Python's typed model, to a scenario of the engine:
+//! quantities in SI units, queue limits in bytes or packets, a link for each direction, a start for
+//! every flow.
 //!
-//! What stands in files and what workloads make (exchanges, sessions) is brought along by who calls;
-//! what the typed models have judged as a whole is not judged again, but no value passes that is
-//! none.
+//! The caller passes data from files and from workloads (exchanges, sessions). Relations between
+//! fields, which the typed models check, are not checked again; each value is.
 
 mod fields;
 mod flow;
@@ -23,9 +23,9 @@ use fields::Fields;
 pub use flow::{flow_name, VOIP};
 pub use link::{topology, Topology, MIRRORED};
 
-/// Equal parts of what follows the warm-up, between which counters are read.
+/// Number of equal parts of the run after the warm-up, between which counters are read.
 pub const BATCHES: u64 = 10;
-/// What a trace may keep.
+/// Tables that a trace can have.
 pub const RECORDS: [&str; 4] = ["flows", "queue", "udp", "drops"];
 const STACK: &str = "linux-6";
 const WHOLE: [&str; 10] = [
@@ -41,16 +41,16 @@ const WHOLE: [&str; 10] = [
     "capture",
 ];
 
-/// What is asked of a run beside what the experiment says.
+/// Requested output of a run, in addition to the experiment's fields.
 #[derive(Clone, Debug)]
 pub struct Asked {
-    /// Ends of the batches of a digest, if one is wanted.
+    /// Ends of the digest's batches, if a digest is requested.
     pub digest_at_ns: Option<Vec<u64>>,
-    /// Whether a trace is wanted.
+    /// Whether a trace is requested.
     pub trace: bool,
 }
 
-/// When counters are read, sorted: at the warm-up, at the ends of the batches, at every sample.
+/// Sorted times at which counters are read: the warm-up, the ends of the batches, every sample.
 #[must_use]
 pub fn checkpoints_ns(duration_ns: u64, warmup_ns: u64, sample_ns: Option<u64>) -> Vec<u64> {
     let span_ns = duration_ns.saturating_sub(warmup_ns);
@@ -69,8 +69,8 @@ pub fn checkpoints_ns(duration_ns: u64, warmup_ns: u64, sample_ns: Option<u64>) 
     all
 }
 
-/// The scenario of an experiment, as JSON. `apps` brings along the applications of flows by their
-/// numbers, as a scenario has them.
+/// Lowers an experiment to a scenario, as JSON. `apps` returns the application of a flow that
+/// is not in the document, by the flow's number and in the scenario's form.
 ///
 /// # Errors
 /// One line that names the field, its value and what is allowed.
@@ -80,7 +80,7 @@ pub fn scenario<'a>(
     apps: impl Fn(usize) -> Option<&'a str>,
     asked: Asked,
 ) -> Result<String, Refused> {
-    // flows are read one by one: there may be very many
+    // flows are read one by one, because there may be very many
     let (map, flows) = parts(document)?;
     let whole = Json::Object(map);
     let fields = Fields::of(&whole, "")?;
@@ -136,7 +136,7 @@ pub fn scenario<'a>(
     Ok(text)
 }
 
-/// A document without its flows, and those as they are written.
+/// The document without its flows, and the flows as raw JSON.
 fn parts(document: &str) -> Result<(Map<String, Json>, Vec<&RawValue>), Refused> {
     let raw: BTreeMap<String, &RawValue> = json_of(document, "experiment")?;
     let mut map = Map::new();
@@ -161,7 +161,7 @@ fn json_of<'a, T: serde::Deserialize<'a>>(text: &'a str, at: &str) -> Result<T, 
         .map_err(|e| Refused::new(format!("{at}: {}", shorten(&e.to_string()))))
 }
 
-/// What an experiment's file says of its path: the topology and the seed.
+/// Reads the topology and the seed of an experiment's file.
 ///
 /// # Errors
 /// One line that names the field, its value and what is allowed.

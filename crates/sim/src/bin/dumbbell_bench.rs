@@ -1,11 +1,10 @@
-//! Benchmark of the engine: N bulk flows over a dumbbell, nothing recorded but
-//! counters. Prints one JSON line.
+//! Benchmark of the engine: N bulk flows over a dumbbell that records only counters. Prints one
+//! JSON line.
 
 use headway_sim::{Scenario, World};
 use std::time::Instant;
 
-/// Data packets of full size are what the bottleneck's forward link carries,
-/// besides one SYN and one ACK per flow.
+/// The bottleneck's forward link carries full-size data packets, and one SYN and one ACK per flow.
 const USAGE: &str = "usage: dumbbell_bench [--flows N] [--duration-s S] [--control NAME] \
                      [--stack NAME] [--rate-bps R] [--router NAME] [--json]";
 
@@ -21,9 +20,9 @@ fn value<T: std::str::FromStr>(args: &[String], name: &str, default: T) -> T {
         })
 }
 
-/// A bottleneck with 50 ms RTT and one bandwidth-delay product (at 100 Mbit/s 417 packets)
-/// of drop-tail buffer, a pair of 1 Gbit/s hosts per flow, starts spread over a second.
-/// Where the data goes there may be a router's algorithm.
+/// A bottleneck with 50 ms RTT and one bandwidth-delay product of drop-tail buffer (417 packets at
+/// 100 Mbit/s). Each flow has a pair of hosts with 1 Gbit/s, and starts spread over a second. The
+/// forward link may have a router algorithm.
 fn scenario(
     flows: usize,
     duration_s: f64,

@@ -1,5 +1,5 @@
-//! Connections: two ends, each a socket that sends on a route of its own. A connection is
-//! known by its handle; sockets are found through it.
+//! Connections. A connection has two ends; each end is a socket that sends on its own route. A
+//! handle identifies the connection and gives access to its sockets.
 
 use super::tcp::{Counters, FirstFlights, Length, Socket};
 use crate::trace::digest::AtCheckpoint;
@@ -14,7 +14,7 @@ impl Connection {
         self.0
     }
 
-    /// The connection with a number that [`Connection::number`] gave.
+    /// The connection with this number, as [`Connection::number`] returned it.
     pub fn of_number(number: u32) -> Connection {
         Connection(number)
     }
@@ -29,14 +29,14 @@ pub(crate) enum Side {
     Responder = 1,
 }
 
-/// What an application does with one of its connections.
+/// An end of a connection, as its application identifies it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct At {
-    /// Which.
+    /// The connection.
     pub connection: Connection,
-    /// Whose end.
+    /// The end.
     pub side: Side,
-    /// What its application calls it.
+    /// The application's number for the connection.
     pub tag: u32,
 }
 
@@ -45,29 +45,29 @@ pub(crate) struct At {
 struct Ends {
     /// Sockets of the opener and of the responder.
     sockets: [u32; 2],
-    /// Flow whose application hears of it.
+    /// Flow whose application uses the connection.
     owner: u32,
-    /// What the owner calls it.
+    /// The application's number for it.
     tag: u32,
-    /// The relay in its way: the pair of sockets that face the opener and the responder.
-    /// NONE: the ends are each other's peers. A relay's own is itself.
+    /// The relay on its path: the pair of sockets that face the opener and the responder. NONE: no
+    /// relay; the two ends are peers. For a relay's own pair: its own number.
     relay: u32,
 }
 
 const NONE: u32 = u32::MAX;
 
-/// Which of a connection's sockets is to be made, and whom it talks to.
+/// A socket to be created for a connection, and its peer.
 #[derive(Clone, Copy)]
 pub(crate) struct Place {
     pub own: u32,
     pub peer: u32,
     pub side: Side,
-    /// It is a relay's, and faces that side's end.
+    /// Whether it belongs to a relay and faces the end `side`.
     pub relays: bool,
 }
 
-/// All sockets of a run, by connection. Connections that are over give theirs back, so
-/// memory follows those that are open.
+/// All sockets of a run, by connection. Closed connections free their sockets, so that memory grows
+/// only with the number of open connections.
 #[derive(Default)]
 pub(crate) struct Connections {
     sockets: Vec<Socket>,
@@ -78,8 +78,8 @@ pub(crate) struct Connections {
 }
 
 impl Connections {
-    /// A connection with new sockets, which `make` makes: two ends and, if it goes through a
-    /// relay, the relay's two.
+    /// Opens a connection with new sockets, which `make` creates: two ends and, if the path has a
+    /// relay, the relay's two sockets.
     pub fn open(
         &mut self,
         flow: u32,
@@ -114,7 +114,7 @@ impl Connections {
         connection
     }
 
-    /// A connection that is free, or a new one whose sockets come next.
+    /// Returns a free connection, or a new one with the next socket numbers.
     fn reserve(&mut self, owner: u32, tag: u32) -> Connection {
         let ends = |sockets| Ends {
             sockets,
@@ -144,13 +144,13 @@ impl Connections {
         }
     }
 
-    /// The connection is over: its sockets may serve another one.
+    /// Frees a connection that is over, so that its sockets can serve another one.
     pub fn release(&mut self, connection: Connection) {
         self.free.extend(self.relay_of(connection));
         self.free.push(connection);
     }
 
-    /// All that was sent in it, FINs included, has been acknowledged.
+    /// Whether everything sent in it, including the FINs, has been acknowledged.
     pub fn has_ended(&self, connection: Connection) -> bool {
         let acked = |one| {
             let (a, b) = self.sender_first(one);
@@ -159,13 +159,13 @@ impl Connections {
         acked(connection) && self.relay_of(connection).is_none_or(acked)
     }
 
-    /// The relay in a connection's way.
+    /// The relay on a connection's path.
     pub fn relay_of(&self, connection: Connection) -> Option<Connection> {
         let relay = self.ends[connection.0 as usize].relay;
         (relay != NONE && relay != connection.0).then_some(Connection(relay))
     }
 
-    /// Whether these are a relay's sockets.
+    /// Whether it is a relay's pair of sockets.
     pub fn is_relay(&self, connection: Connection) -> bool {
         self.ends[connection.0 as usize].relay == connection.0
     }
@@ -176,18 +176,18 @@ impl Connections {
         &mut self.sockets[number as usize]
     }
 
-    /// The socket of an end.
+    /// The socket of an end, mutable.
     pub fn socket(&mut self, connection: Connection, side: Side) -> &mut Socket {
         let number = self.ends[connection.0 as usize].sockets[side as usize];
         &mut self.sockets[number as usize]
     }
 
-    /// The socket of an end, to look at.
+    /// The socket of an end.
     pub fn look(&self, connection: Connection, side: Side) -> &Socket {
         &self.sockets[self.ends[connection.0 as usize].sockets[side as usize] as usize]
     }
 
-    /// The end whose sending the trace shows, then the other.
+    /// The end whose sending is recorded in the trace, then the other end.
     pub fn sender_first(&self, connection: Connection) -> (&Socket, &Socket) {
         let opener = self.look(connection, Side::Opener);
         let responder = self.look(connection, Side::Responder);
@@ -198,7 +198,7 @@ impl Connections {
         }
     }
 
-    /// Whose a socket is: its connection and end, and the flow whose application hears of it.
+    /// The flow that owns a socket, and the socket's connection and end.
     pub fn whose(&self, socket: u32) -> (u32, At) {
         let connection = Connection(self.whose[socket as usize]);
         let ends = &self.ends[connection.0 as usize];
@@ -216,39 +216,39 @@ impl Connections {
         (ends.owner, at)
     }
 
-    /// The opener's end as its application knows it.
+    /// The flow that owns a connection, and the opener's end.
     pub fn opener(&self, connection: Connection) -> (u32, At) {
         self.whose(self.ends[connection.0 as usize].sockets[0])
     }
 
-    /// How many sockets there are.
+    /// Number of sockets.
     pub fn sockets(&self) -> usize {
         self.sockets.len()
     }
 
-    /// Every internal relation of the sockets that must hold between events.
+    /// Checks every internal relation of the sockets that must hold between events.
     pub fn check_invariants(&self) -> Result<(), String> {
         self.sockets.iter().try_for_each(Socket::check_invariants)
     }
 }
 
-/// What a flow's sender has done in all, over all its connections.
+/// Totals of a flow's sender over all its connections.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Totals {
-    /// What the receiver's application has got.
+    /// Bytes that the receiving application has read.
     pub delivered_bytes: u64,
     pub acked_bytes: u64,
     pub unique_bytes: u64,
     pub counters: Counters,
     pub first_flights: FirstFlights,
-    /// How long the peer's window held it back.
+    /// How long the peer's window limited it.
     pub rwnd_limited: Length,
-    /// How long the send buffer did.
+    /// How long the send buffer limited it.
     pub sndbuf_limited: Length,
 }
 
 impl Totals {
-    /// What a digest notes.
+    /// The counters that a digest notes.
     pub fn at_checkpoint(&self) -> AtCheckpoint {
         AtCheckpoint {
             sent_pkts: self.counters.sent_pkts,
@@ -257,7 +257,7 @@ impl Totals {
         }
     }
 
-    /// Adds a connection.
+    /// Adds the totals of a connection.
     pub fn add(&mut self, (from, to): (&Socket, &Socket)) {
         self.delivered_bytes += to.read_bytes();
         self.acked_bytes += from.acked_bytes();

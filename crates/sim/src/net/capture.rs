@@ -1,9 +1,8 @@
-//! Export of a link, or of what hosts send and receive, as pcapng with real headers and
-//! checksums.
+//! Exports the packets of a link, or those that hosts send and receive, as pcapng with real headers
+//! and checksums.
 //!
-//! Hosts of flow `i` are 10.a.b.1 (opener) and 10.a.b.2, with a.b from the
-//! flow's number; payload is the deterministic pattern of the stream it belongs
-//! to, so reassembled bytes can be checked.
+//! Hosts of flow `i` are 10.a.b.1 (opener) and 10.a.b.2, where a.b is the flow's number. The
+//! payload is a deterministic pattern of its stream, so that reassembled bytes can be checked.
 
 use crate::net::packet::{about, flags, Headers, Packet, Sacks};
 use crate::net::topology::Built;
@@ -19,39 +18,39 @@ use headway_wire::{Ecn, Ipv4Repr, OptionSpace, Payload, TcpFlags, TcpRepr, UdpRe
 use rand_core::RngCore;
 use std::net::Ipv4Addr;
 
-/// Port of the responder: iperf's.
+/// Port of the responder, as in iperf.
 const SERVER_PORT: u16 = 5001;
 const CLIENT_PORT: u16 = 40_000;
 
-/// What a packet's block has in a pcapng file beside its bytes.
+/// Bytes of a packet's pcapng block in addition to the packet.
 const BLOCK_BYTES: usize = 36;
 
-/// Where packets are taken off, and the file they go to.
+/// Capture points, and the file to which the packets are written.
 pub(crate) struct Tap {
-    /// Links whose packets are taken as they enter, before the queue decides.
+    /// Links whose packets are captured as they arrive, before the queue decides.
     entering: Vec<u32>,
-    /// Links whose packets are taken as they leave.
+    /// Links whose packets are captured as they leave.
     leaving: Vec<u32>,
-    /// Packets are taken at their hosts: interface 0 is that of openers, 1 of responders.
+    /// Capture packets at hosts: interface 0 for openers, 1 for responders.
     at_hosts: bool,
     seed: u64,
     writer: Writer<Vec<u8>>,
     packets: Vec<Noted>,
     snaplen_bytes: u32,
-    /// Of the packets that are not written yet.
+    /// File bytes of the packets that are not written yet.
     file_bytes: usize,
     written: u64,
 }
 
-/// All that a packet carries.
+/// A packet with its SACK blocks and headers.
 type Whole = (Packet, Sacks, Headers);
 
 /// A packet with its time and its interface.
 type Noted = (u64, u32, Whole);
 
-/// What is captured at hosts instead of at a link.
+/// Name that captures at hosts instead of at a link.
 const HOSTS: &str = "hosts";
-/// Both directions of the first hop.
+/// Name that captures both directions of the first hop.
 const BOTTLENECK: &str = "bottleneck";
 
 impl Tap {
@@ -97,17 +96,17 @@ impl Tap {
         })
     }
 
-    /// Memory of the packets that are not written yet, and of what they will be.
+    /// Memory of the packets that are not written yet, and of their bytes in the file.
     pub fn bytes(&self) -> usize {
         self.packets.capacity() * size_of::<Noted>() + self.file_bytes
     }
 
-    /// The same without room that is empty.
+    /// Like `bytes`, without unused capacity.
     pub fn noted_bytes(&self) -> usize {
         self.packets.len() * size_of::<Noted>() + self.file_bytes
     }
 
-    /// What a packet takes of the file.
+    /// Bytes that a packet takes in the file.
     fn kept_bytes(snaplen_bytes: u32, packet: &Packet) -> usize {
         let kept_bytes = match snaplen_bytes {
             0 => packet.ip_bytes,
@@ -121,7 +120,7 @@ impl Tap {
         self.packets.push((time_ns, interface, whole));
     }
 
-    /// A packet is at the first router of its route: its host sent it at `sent_ns`.
+    /// Captures a packet that is at the first router of its route. Its host sent it at `sent_ns`.
     pub fn sent(&mut self, whole: impl FnOnce() -> Whole) {
         if self.at_hosts {
             let whole = whole();
@@ -129,7 +128,7 @@ impl Tap {
         }
     }
 
-    /// A packet will reach its host.
+    /// Captures a packet that will reach its host at `time_ns`.
     pub fn received(&mut self, time_ns: u64, whole: impl FnOnce() -> Whole) {
         if self.at_hosts {
             let whole = whole();
@@ -149,9 +148,8 @@ impl Tap {
         }
     }
 
-    /// The file, up to a time; what was not taken of it before. Packets were noted when
-    /// their times were known, which may be ahead of others; the file has them in order
-    /// of time.
+    /// Returns the rest of the file, up to a time. A packet is noted when its time becomes known,
+    /// which may be before earlier packets are noted; the file is ordered by time.
     pub fn finish(mut self, until_ns: u64) -> Vec<u8> {
         self.write(until_ns);
         self.writer
@@ -159,7 +157,7 @@ impl Tap {
             .expect("writing to memory does not fail")
     }
 
-    /// The file so far, up to now: what comes later is noted with later times.
+    /// Takes the file so far, up to now. All packets noted from now on have later times.
     pub fn take(&mut self, now_ns: u64) -> Vec<u8> {
         self.write(now_ns);
         self.packets.shrink_to_fit();
@@ -169,7 +167,7 @@ impl Tap {
     fn write(&mut self, until_ns: u64) {
         self.packets.sort_by_key(|p| p.0);
         let ready = self.packets.partition_point(|p| p.0 <= until_ns);
-        // Exactly as much: it may be most of what is free.
+        // Reserve exactly this much: it may be most of the free memory.
         self.writer.out_mut().reserve_exact(self.file_bytes);
         let mut buffer = Vec::new();
         for (time_ns, interface, whole) in self.packets.drain(..ready) {
@@ -206,14 +204,14 @@ fn write_packet(out: &mut Vec<u8>, whole: &Whole, seed: u64, number: u16) {
     };
     let mut ip = Ipv4Repr {
         ecn: Ecn::from_bits(packet.ecn),
-        // who does not count its packets has those of the file counted
+        // IDs of senders that do not count their packets come from the packet's number in the file
         identification: if packet.ip_id == 0 {
             number
         } else {
             packet.ip_id
         },
         dont_fragment: true,
-        // `hop` counts the links that are behind the packet
+        // `hop` counts the links that the packet has crossed
         ttl: Packet::ttl(packet.hop),
         ..Ipv4Repr::new(source, destination, 0)
     };
@@ -258,11 +256,11 @@ fn write_packet(out: &mut Vec<u8>, whole: &Whole, seed: u64, number: u16) {
     debug_assert_eq!(
         out.len(),
         packet.ip_bytes as usize,
-        "the simulated size is the real one"
+        "the simulated size must equal the real one"
     );
 }
 
-/// The bytes of a header's option, by its own codec.
+/// Bytes of a header's option, encoded by the header's codec.
 fn on_wire(number: u8, fields: &Fields) -> Vec<u8> {
     numbered(number)
         .expect("a header of the registry")

@@ -16,35 +16,35 @@ use crate::trace::digest::Digest;
 use crate::trace::record::Tables;
 use headway_algorithms::Monitor;
 
-/// Everything that a host may touch when it sends.
+/// The state that a host may use when it sends.
 pub struct Net {
     /// Now, in simulated nanoseconds.
     pub now_ns: u64,
-    /// Since the first tick of the hosts' coarse clocks (jiffies), at time 0.
+    /// How long before time 0 the hosts' coarse clock (jiffies) ticked first.
     pub(crate) since_tick_ns: u64,
     pub(crate) events: Events,
     pub(crate) packets: Slab,
     pub(crate) links: Vec<Link>,
     pub(crate) routes: Vec<Route>,
-    /// What the run leaves behind.
+    /// Tables that the run records.
     pub tables: Tables,
     pub(crate) record: Record,
-    /// Somebody wants to know when senders change.
+    /// Whether changes of sender state are recorded or summed up.
     pub(crate) follows_senders: bool,
-    /// Sums of what happens, where they are wanted.
+    /// Sums of the run, if the scenario asks for a digest.
     pub(crate) digest: Option<Box<Digest>>,
     pub(crate) tap: Option<Tap>,
-    /// Per pair of routes, those of flows first: first and last packet at the opener's host.
+    /// First and last packet at the opener's host, per pair of routes; those of flows come first.
     pub(crate) seen_ns: Vec<Option<(u64, u64)>>,
-    /// The headers of the packet that a host is just being handed; what it does not say
-    /// it carries is left from another.
+    /// Headers of the packet that a host is processing. Headers that this packet does not carry are
+    /// left over from another packet.
     pub(crate) arrived: Headers,
 }
 
 impl Net {
-    /// A host hands a packet with headers in options to its access link. The packet says
-    /// which (see [`Packet::carry`]); the receiving host finds their fields, as routers
-    /// left them, in `net.arrived` while it is handed the packet, and the IP TTL in
+    /// Sends a packet with headers in options over the host's access link. The packet names the
+    /// headers (see [`Packet::carry`]). While the receiving host processes the packet, their
+    /// fields, as changed by routers, are in `net.arrived`, and the IP TTL is in
     /// [`Net::arrived_ttl`].
     #[cold]
     pub(crate) fn send_with(&mut self, packet: Packet, sacks: &Sacks, headers: &Headers) {
@@ -57,7 +57,7 @@ impl Net {
         Packet::ttl(self.routes[packet.route as usize].hops)
     }
 
-    /// A host hands a packet to its access link.
+    /// Sends a packet over the host's access link.
     #[inline(always)]
     pub(crate) fn send(&mut self, packet: Packet, sacks: &Sacks) {
         debug_assert_eq!(packet.headers, 0, "headers need send_with");
@@ -76,7 +76,7 @@ impl Net {
         id
     }
 
-    /// The sender's host sends or receives a packet of its flow.
+    /// Notes that the opener's host sends or receives a packet of this route.
     #[inline]
     pub(crate) fn see(&mut self, route: u32) {
         let now_ns = self.now_ns;
@@ -90,14 +90,14 @@ impl Net {
         self.events.push(at_ns, What::Timer, socket << 3 | number);
     }
 
-    /// What the link publishes by which the packets of a route leave their host.
+    /// Values that the first link of a route publishes to the sending host.
     #[cold]
     pub(crate) fn monitor(&self, route: u32) -> Option<Monitor> {
         let first = self.routes[route as usize].link(0);
         self.links[first as usize].monitor()
     }
 
-    /// A packet is at the next router of its route.
+    /// Processes a packet that has arrived at the next router of its route.
     #[inline(always)]
     pub(crate) fn arrival(&mut self, id: u32) {
         let packet = &self.packets[id];
@@ -110,8 +110,8 @@ impl Net {
         }
     }
 
-    /// Sends a packet from its last router to its host. [`Net::cross`] does this for most
-    /// packets; left are those that a link has disturbed and those whose route has no link.
+    /// Sends a packet from its last router to its host. [`Net::cross`] does this for most packets.
+    /// This function handles packets that a link has disturbed and routes without a link.
     #[inline(never)]
     fn leave(&mut self, id: u32) {
         let packet = &mut self.packets[id];
@@ -132,8 +132,7 @@ impl Net {
             return;
         }
         let link = &mut self.links[number as usize];
-        // Two of them, each looked at where it is offered: what is not handed on by its
-        // address need not be in memory.
+        // Built in each branch separately so that it can stay in registers.
         let offer = if link.is_plain() {
             let offered = offered(&mut self.packets, id);
             link.offer_plain(self.now_ns, offered, &mut self.tables)
@@ -153,7 +152,8 @@ impl Net {
         }
     }
 
-    /// On a link that does not leave ECN alone. Returns whether the packet is gone.
+    /// Applies the ECN fault of a link that clears ECN bits or drops ECN SYNs. Returns whether the
+    /// packet was dropped.
     #[cold]
     fn meddle_with_ecn(&mut self, id: u32, number: u32) -> bool {
         let link = &mut self.links[number as usize];
@@ -171,7 +171,7 @@ impl Net {
         asks
     }
 
-    /// A captured link has a packet offered.
+    /// Captures a packet that is offered to a captured link.
     #[cold]
     fn tap_entering(&mut self, id: u32, number: u32) {
         if let Some(tap) = &mut self.tap {
@@ -182,7 +182,7 @@ impl Net {
         }
     }
 
-    /// A packet will reach its host, where packets may be captured.
+    /// Captures a packet that will reach its host, if packets are captured at hosts.
     #[cold]
     fn tap_received(&mut self, id: u32, arrive_ns: u64) {
         if let Some(tap) = &mut self.tap {
@@ -190,7 +190,7 @@ impl Net {
         }
     }
 
-    /// A packet will have crossed a link at this time, with these ECN bits.
+    /// Schedules the arrival of a packet that will have crossed a link at this time.
     #[inline]
     fn cross(&mut self, id: u32, number: u32, mut arrive_ns: u64, ecn: u8) {
         let packet = &mut self.packets[id];
@@ -207,8 +207,8 @@ impl Net {
         let route = &mut self.routes[packet.route as usize];
         let mut what = What::Arrival;
         if packet.hop == route.hops {
-            // The far access link carries only this route, in this
-            // order: when the packet has crossed it is known already.
+            // Only this route uses the far access link, in this order, so the time at the host is
+            // already known.
             packet.hop += 1;
             what = What::Delivery;
             arrive_ns = route.far.pass(arrive_ns, packet.ip_bytes);
@@ -219,7 +219,7 @@ impl Net {
         self.events.push(arrive_ns, what, id);
     }
 
-    /// A link that holds packets sends what it can now, and says when it can again.
+    /// Sends what a link that holds packets can send now, and schedules its next turn.
     #[inline(never)]
     pub(crate) fn turn(&mut self, number: u32) {
         loop {
@@ -249,7 +249,7 @@ impl Net {
         }
     }
 
-    /// On a link that duplicates and reorders, each packet makes its own way.
+    /// Reorders or duplicates a packet that has crossed a disturbing link.
     fn disturb(&mut self, id: u32, number: u32, arrive_ns: u64) {
         let (packet, sacks, headers) = self.packets.whole(id);
         let disturbance = self.links[number as usize].disturbance();
@@ -291,7 +291,7 @@ impl Net {
         self.packets.remove(id);
     }
 
-    /// The time of a link's routers has come.
+    /// Calls a link's routers at the time that they asked for.
     pub(crate) fn tick(&mut self, number: u32) {
         let link = &mut self.links[number as usize];
         if let Some(at_ns) = link.tick(self.now_ns, &mut self.tables) {
@@ -299,12 +299,12 @@ impl Net {
         }
     }
 
-    /// A link's routers want to be called.
+    /// Schedules a call of a link's routers.
     pub(crate) fn wake_router(&mut self, at_ns: u64, number: u32) {
         self.events.push(at_ns.max(self.now_ns), What::Tick, number);
     }
 
-    /// A request was answered.
+    /// Records that a request was answered.
     pub(crate) fn answered(&mut self, flow: u32, exchange: u32, asked_ns: u64) {
         if !self.tables.off {
             let now_ns = self.now_ns as i64;
@@ -314,7 +314,7 @@ impl Net {
         }
     }
 
-    /// Packets that entered the network and have not left it, for tests.
+    /// Number of packets that are in the network; for tests.
     pub fn packets_inside(&self) -> usize {
         self.packets.len()
     }

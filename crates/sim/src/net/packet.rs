@@ -1,4 +1,4 @@
-//! Packets in flight, in a slab: no allocation per packet.
+//! Packets in flight. They are kept in a slab, so that no packet needs an allocation.
 
 use headway_algorithms::{Carrier, Fields, HeaderInfo};
 
@@ -30,7 +30,7 @@ pub mod ecn {
     pub const CE: u8 = 3;
 }
 
-/// What else a packet is, as bits.
+/// Further properties of a packet, as bits.
 pub mod about {
     /// SYN only: SACK is offered.
     pub const SACK_PERMITTED: u8 = 1;
@@ -40,8 +40,8 @@ pub mod about {
     pub const DSACK: u8 = 4;
 }
 
-/// The decoded fields of the headers of protocols that a packet carries: one in an IP
-/// option, one in a TCP option. [`Packet::headers`] says which, if any.
+/// The decoded fields of the protocol headers that a packet carries: one in an IP option, one in a
+/// TCP option. [`Packet::headers`] identifies them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Headers {
     /// Valid with [`Packet::ip_header`].
@@ -50,11 +50,11 @@ pub struct Headers {
     pub tcp: Fields,
 }
 
-/// The IP TTL with which every packet leaves its host (Linux); each link between
-/// routers takes one off.
+/// The IP TTL with which every packet leaves its host (Linux). Each link between routers decrements
+/// it.
 pub const INITIAL_TTL: u8 = 64;
 
-/// A SACK block relative to the acknowledgement number; a D-SACK block may lie below it.
+/// A SACK block relative to the acknowledgement number. A D-SACK block may be below it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SackBlock {
     /// First byte, relative to `ack`.
@@ -63,34 +63,34 @@ pub struct SackBlock {
     pub len: u32,
 }
 
-/// One IP packet. Sequence numbers are stream offsets (the SYN is byte 0) and
-/// never wrap; the 32-bit numbers of the wire are made where packets are exported.
+/// One IP packet. Sequence numbers are stream offsets (the SYN is byte 0) and never wrap. The
+/// capture converts them to the 32-bit numbers of the wire.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Packet {
-    /// First byte, or the datagram's number for UDP.
+    /// First byte; for UDP, the datagram's number.
     pub seq: u64,
     /// Next byte expected.
     pub ack: u64,
-    /// When the application or TCP handed it to IP.
+    /// When the application or TCP passed it to IP.
     pub sent_ns: u64,
-    /// Whole IP packet.
+    /// Size of the IP packet.
     pub ip_bytes: u32,
     /// Payload, without SYN and FIN.
     pub payload_bytes: u32,
-    /// Socket or, for UDP, flow that receives it.
+    /// Socket that receives it; for UDP, the flow.
     pub to: u32,
-    /// Flow it belongs to.
+    /// Flow to which it belongs.
     pub flow: u32,
-    /// Links to take.
+    /// Route that it takes.
     pub route: u32,
-    /// Receive window in bytes, as the peer understands it.
+    /// Receive window in bytes, unscaled.
     pub window_bytes: u32,
     /// Timestamp value, milliseconds; 0 without the option.
     pub ts_val_ms: u32,
     /// Timestamp echo.
     pub ts_ecr_ms: u32,
-    /// Identification of the IP header, where the sender counts its packets in it: those of
-    /// a socket whose control has a header. 0: it does not.
+    /// Identification of the IP header if the sender counts its packets in it, as sockets do whose
+    /// control has a header. 0 otherwise.
     pub ip_id: u16,
     /// Position on its route.
     pub hop: u8,
@@ -98,24 +98,24 @@ pub struct Packet {
     pub flags: u8,
     /// IPv4 ECN bits.
     pub ecn: u8,
-    /// Number of SACK blocks, which are kept beside the packets.
+    /// Number of SACK blocks. The blocks are stored in the slab.
     pub n_sack: u8,
-    /// What else it is ([`about`]).
+    /// Further properties ([`about`]).
     pub about: u8,
-    /// Numbers of the headers it carries, in the lower half that in an IP option, in the
-    /// upper that in a TCP option; 0: none. Their fields are kept beside the packets.
+    /// Numbers of the headers that it carries: the lower half for the IP option, the upper half for
+    /// the TCP option; 0: none. Their fields are stored in the slab.
     pub headers: u8,
 }
 
 impl Packet {
-    /// Whether it is all that ([`about`]).
+    /// Whether it has all these properties ([`about`]).
     #[inline(always)]
     #[must_use]
     pub fn is(&self, about: u8) -> bool {
         self.about & about == about
     }
 
-    /// The IP TTL after so many links between routers.
+    /// The IP TTL after this many links between routers.
     #[must_use]
     pub fn ttl(links: u8) -> u8 {
         INITIAL_TTL.wrapping_sub(links)
@@ -133,7 +133,8 @@ impl Packet {
         self.headers >> 4
     }
 
-    /// Makes room for a header in an option; its fields go with the packet.
+    /// Makes room for a header in an option. The header's fields are passed when the packet is
+    /// sent.
     pub fn carry(&mut self, header: &HeaderInfo) {
         let number = match header.carrier {
             Carrier::IpOption => header.number,
@@ -145,7 +146,7 @@ impl Packet {
     }
 }
 
-// A cache line: most of the engine's work is to bring packets there and back.
+// One cache line: moving packets in and out of the cache is most of the engine's work.
 const _: () = assert!(size_of::<Packet>() == 64);
 
 /// The SACK blocks of a packet, newest first; `n_sack` says how many are valid.
@@ -155,9 +156,9 @@ pub type Sacks = [SackBlock; 4];
 #[derive(Default)]
 pub struct Slab {
     packets: Vec<Packet>,
-    /// Valid only for packets with `n_sack` above 0, which are few.
+    /// Valid only for packets with `n_sack` above 0, which are rare.
     sacks: Vec<Sacks>,
-    /// As long as the highest number of a packet that had any: empty in most runs.
+    /// As long as the highest number of a packet that had headers: empty in most runs.
     headers: Vec<Headers>,
     free: Vec<u32>,
 }
@@ -190,7 +191,7 @@ impl Slab {
         }
     }
 
-    /// Gives a packet the fields of the headers that it says it carries.
+    /// Sets the fields of the headers that a packet carries.
     #[cold]
     pub fn set_headers(&mut self, id: u32, headers: &Headers) {
         let at = id as usize;
@@ -210,23 +211,23 @@ impl Slab {
         }
     }
 
-    /// The headers that a packet says it carries, for a router that changes them.
+    /// The fields of a packet's headers, mutable for routers.
     pub fn headers_mut(&mut self, id: u32) -> &mut Headers {
         &mut self.headers[id as usize]
     }
 
-    /// All that a packet carries.
+    /// A packet with its SACK blocks and headers.
     pub fn whole(&self, id: u32) -> (Packet, Sacks, Headers) {
         (self[id], self.sacks(id), self.headers(id))
     }
 
-    /// Frees a number.
+    /// Frees a packet's number for another packet.
     #[inline]
     pub fn remove(&mut self, id: u32) {
         self.free.push(id);
     }
 
-    /// Packets alive now.
+    /// Number of packets in the network.
     pub fn len(&self) -> usize {
         self.packets.len() - self.free.len()
     }

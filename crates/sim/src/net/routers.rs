@@ -1,6 +1,6 @@
-//! The router algorithms of a link: they work in order beside its queue's discipline,
-//! look at what is offered to the queue and at the headers that packets carry, and tell
-//! and count what their own declarations name.
+//! The router algorithms of a link. They run in order, in addition to the queue discipline. They
+//! see the packets that are offered to the queue and the headers that these carry. They report the
+//! events and counters that they declare.
 
 use crate::net::link::Offered;
 use crate::rng::{stream, Purpose};
@@ -20,20 +20,21 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 pub(crate) struct Routers {
     list: Vec<Router>,
     link: u32,
-    /// Their own, so that a router leaves the link's random losses as they are.
+    /// A stream of their own: routers do not change the link's random losses.
     rng: Xoshiro256PlusPlus,
 }
 
 struct Router {
     instance: RouterInstance,
     header: Option<&'static HeaderInfo>,
-    /// Number of the algorithm among those of the run, as in the trace.
+    /// The algorithm's index among those of the run, as in the trace.
     algorithm: u8,
     tick_ns: Option<u64>,
 }
 
 impl Routers {
-    /// The routers that a link asks for, if any, of `all` in the run; their time begins at 0.
+    /// Creates the routers of a link, if it has any. `all` lists the algorithms of the run. Their
+    /// time begins at 0.
     pub fn new(
         spec: &LinkSpec,
         all: &[&'static RouterInfo],
@@ -65,8 +66,8 @@ impl Routers {
         Ok((!list.is_empty()).then(|| Box::new(Routers { list, link, rng })))
     }
 
-    /// A packet is offered to the queue. `reads` is false where its headers are not
-    /// looked at. Returns what becomes of the packet as far as routers decide.
+    /// Passes a packet that is offered to the queue to every router. With `reads` false, routers do
+    /// not see its headers. Returns the combined verdict of the routers.
     #[inline(never)]
     pub fn arrive(
         &mut self,
@@ -101,12 +102,12 @@ impl Routers {
         all
     }
 
-    /// Whether one wants to see packets leave the queue.
+    /// Whether a router wants to see packets leave the queue.
     pub fn depart_too(&self) -> bool {
         self.list.iter().any(|router| router.instance.departs())
     }
 
-    /// A packet leaves the queue.
+    /// Passes a packet that leaves the queue to the routers that want to see it.
     pub fn depart(&mut self, view: &LinkView, packet: &mut Offered, tables: &mut Tables) {
         for router in self.list.iter_mut().filter(|r| r.instance.departs()) {
             let mut view = *view;
@@ -122,7 +123,7 @@ impl Routers {
         }
     }
 
-    /// Calls those whose time has come. Returns when the next wants to be called.
+    /// Calls the routers that are due. Returns when the next one is due.
     pub fn tick(&mut self, view: &LinkView, tables: &mut Tables) -> Option<u64> {
         for router in &mut self.list {
             if router.tick_ns.is_some_and(|at_ns| at_ns <= view.now_ns) {
@@ -132,12 +133,12 @@ impl Routers {
         self.next_ns()
     }
 
-    /// When one wants to be called.
+    /// When the next router is due.
     pub fn next_ns(&self) -> Option<u64> {
         self.list.iter().filter_map(|router| router.tick_ns).min()
     }
 
-    /// What one of them publishes for senders of the machine that it is.
+    /// What a router publishes to senders of the same machine.
     pub fn monitor(&self) -> Option<Monitor> {
         self.list
             .iter()
@@ -159,7 +160,8 @@ impl Routers {
         all
     }
 
-    /// Records the counters. The time goes on: it may have come with no packet.
+    /// Records the counters. Routers are called first, because their time also passes without
+    /// packets.
     pub fn count(&mut self, view: &LinkView, tables: &mut Tables) {
         let now_ns = view.now_ns as i64;
         for router in &mut self.list {
@@ -174,7 +176,7 @@ impl Routers {
 }
 
 impl Router {
-    /// Fields that were read from the ECN bits go back into them.
+    /// Writes fields that were read from the ECN bits back into them.
     #[inline]
     fn write_bits(&self, has_header: bool, bits: &Fields, packet: &mut Offered) {
         let in_bits = |info: &&HeaderInfo| info.carrier == Carrier::EcnBits;
@@ -189,7 +191,7 @@ impl Router {
         self.tell(&view, link, NULL_U32, tables);
     }
 
-    /// Records what it tells of its last call.
+    /// Records the events that the router reported in its last call.
     #[inline]
     fn tell(&self, view: &LinkView, link: u32, flow: u32, tables: &mut Tables) {
         if view.noted == 0 || tables.off {

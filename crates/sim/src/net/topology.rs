@@ -1,14 +1,14 @@
-//! Links and routes of a topology. Hosts know nothing of each other: a packet
-//! carries the number of its route.
+//! Links and routes of a topology. Hosts do not know each other: a packet carries the number of its
+//! route.
 
 use crate::net::link::{Link, Wire};
 use crate::scenario::{LinkSpec, Scenario, ScenarioError, Topology};
 use headway_algorithms::{routers_of, QueueInstance, RouterInfo};
 
-/// The way of one direction of a flow: its own access link at either end and a
-/// row of links between routers. Flow `i` has routes `2i` (from its opener) and
-/// `2i + 1` (back), to its relay if it has one; the ways on from relays come after those of
-/// all flows, in pairs as well.
+/// The path of one direction of a flow: an access link at either end and a row of links between
+/// routers. Flow `i` has routes `2i` (from its opener) and `2i + 1` (back). If the flow has a
+/// relay, these routes end at the relay. The routes from relays to responders come after those of
+/// all flows, also in pairs.
 pub(crate) struct Route {
     pub near: Wire,
     pub far: Wire,
@@ -18,30 +18,30 @@ pub(crate) struct Route {
 }
 
 impl Route {
-    /// The link that is taken after `hop` others.
+    /// The link that a packet takes after it has crossed `hop` others.
     #[inline]
     pub fn link(&self, hop: u8) -> u32 {
         (self.first as i32 + self.step * i32::from(hop)) as u32
     }
 
-    /// Whether a route starts at the opener of its flow.
+    /// Whether a route starts at its opener.
     #[inline]
     pub fn is_outbound(number: u32) -> bool {
         number % 2 == 0
     }
 }
 
-/// The network of a scenario. Link `2k` leads away from the first router on hop
-/// `k`, link `2k + 1` back; they are the numbers in the tables.
+/// The network of a scenario. Link `2k` leads from router `k` to router `k + 1`, link `2k + 1`
+/// back. The tables use these numbers.
 pub(crate) struct Built {
     pub links: Vec<Link>,
     pub routes: Vec<Route>,
     pub names: Vec<String>,
-    /// Router algorithms; the numbers in the tables are indices into them.
+    /// Router algorithms, in the order of the numbers in the tables.
     pub routers: Vec<&'static RouterInfo>,
 }
 
-/// The access link of a host that stands beside a router.
+/// The access link of a host that is attached to a router.
 fn beside(access_rate_bps: u64) -> Wire {
     Wire::new(access_rate_bps, 0)
 }
@@ -81,7 +81,7 @@ impl Built {
         let last = hops.len() as u32;
         let host = Wire::new(access_rate_bps, access_delay_ns);
         for flow in &scenario.flows {
-            // The extra delay is that of the opener's access link.
+            // The extra delay belongs to the opener's access link.
             let near = Wire::new(access_rate_bps, access_delay_ns + flow.extra_delay_ns);
             match &flow.relay {
                 None => built.add_way(flow.from_hop, flow.to_hop.unwrap_or(last), near, host),
@@ -99,7 +99,7 @@ impl Built {
         Ok(built)
     }
 
-    /// Both routes between a host at router `from` and one at router `to`.
+    /// Adds both routes between a host at router `from` and one at router `to`.
     fn add_way(&mut self, from: u32, to: u32, near: Wire, far: Wire) {
         let hops = (to - from) as u8;
         self.routes.push(Route {

@@ -1,5 +1,5 @@
-//! What a flow's application does, as data: one struct per application, and the list of
-//! them, [`App`]. What they do is in host/apps.
+//! Descriptions of applications: one struct per application, and their list, [`App`]. The code that
+//! runs them is in host/apps.
 
 use super::limits::{bad, ScenarioError, MAX_BYTES, MAX_MESSAGE_BYTES, MAX_TIME_NS};
 use serde::Deserialize;
@@ -8,22 +8,22 @@ pub use super::exchanges::Exchanges;
 pub use super::pages::{Http, Pages};
 pub use super::sessions::Sessions;
 
-/// What is asked of every application's description.
+/// The interface of every application's description.
 pub(crate) trait AppSpec {
-    /// Its fields are within what is allowed; `field` is its name in messages.
+    /// Checks that all fields are in range; `field` is the description's name in messages.
     fn check(&self, field: &str) -> Result<(), ScenarioError>;
 
-    /// It sends datagrams, without a control.
+    /// Whether it sends datagrams and has no congestion control.
     fn is_udp(&self) -> bool {
         false
     }
 
-    /// The flow is more than one connection, whose sockets are used again.
+    /// Whether the flow has more than one connection. Their sockets are used again.
     fn has_many_connections(&self) -> bool {
         false
     }
 
-    /// It may be known when it is over, or each part of it: there may be a deadline.
+    /// Whether it, or each part of it, has a known end and so can have a deadline.
     fn has_ends(&self) -> bool {
         false
     }
@@ -56,29 +56,29 @@ macro_rules! list_of_apps {
 }
 
 list_of_apps! {
-    /// As fast as TCP lets it.
+    /// Sends as fast as TCP allows.
     Bulk = "bulk",
     /// Datagrams at a constant rate.
     Cbr = "cbr",
     /// Requests and responses in sequence.
     Vectors = "vectors",
-    /// Many connections of one host pair, or many sessions in turn on one.
+    /// Many connections of one host pair, or many sessions that share one connection.
     Sessions = "sessions",
-    /// Exchanges of a file, on connections that open when they are due.
+    /// Exchanges of a file. Their connections open when they are due.
     Exchanges = "exchanges",
-    /// Web pages, one after the other, as HTTP fetches them.
+    /// Web pages, loaded one after the other, as HTTP fetches them.
     Pages = "pages",
     /// Small messages and their echoes.
     Pingpong = "pingpong",
-    /// Requests for a rate (RFC 4782) without data.
+    /// Rate requests (RFC 4782) without data.
     Requests = "requests",
 }
 
-/// Sends as fast as TCP lets it, like iperf.
+/// Sends as fast as TCP allows, like iperf.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Bulk {
-    /// Bytes to send; absent: until `stop_ns` or the end.
+    /// Bytes to send; absent: sends until `stop_ns` or the end of the run.
     #[serde(default)]
     pub bytes: Option<u64>,
 }
@@ -91,25 +91,26 @@ pub struct Cbr {
     pub ip_bytes: u32,
     /// Time between packets.
     pub interval_ns: u64,
-    /// The packets can be marked: they carry ECT(0). Nobody answers to a mark.
+    /// Packets carry ECT(0), so that they can be marked. The sender does not respond to marks.
     #[serde(default)]
     pub ecn: bool,
 }
 
-/// Request and response vectors (a bytes, b bytes, t ns) in sequence; t passes
+/// Vectors (a bytes, b bytes, t ns) of requests and responses, in sequence. The time t passes
 /// between a response and the next request.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Vectors {
     /// The epochs.
     pub epochs: Vec<(u64, u64, u64)>,
-    /// Epochs on each connection: when those of one are over, it closes and the
-    /// next opens. Absent: all are on one.
+    /// Number of epochs on each connection. After its last epoch a connection closes and the next
+    /// opens. Absent: all epochs use one connection.
     #[serde(default)]
     pub connections: Vec<u32>,
 }
 
-/// Small messages, sent in an open loop with exponential gaps and echoed.
+/// Small messages that arrive at random, with exponential gaps, and are echoed. A message does not
+/// wait for earlier echoes.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Pingpong {
@@ -119,18 +120,18 @@ pub struct Pingpong {
     pub mean_interval_ns: u64,
 }
 
-/// Requests for a rate (RFC 4782) without data, each in an empty UDP datagram, with
-/// exponential gaps: a load for routers.
+/// Rate requests (RFC 4782) without data, each in an empty UDP datagram, with exponential gaps. They
+/// load routers.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Requests {
-    /// Rate codes, 1 to 15, of which each request has one.
+    /// Rate codes, 1 to 15. Each request has one of them, chosen at random.
     pub codes: Vec<u8>,
     /// Mean time between requests.
     pub mean_interval_ns: u64,
 }
 
-/// Refuses a value that is not among `least` to `most`.
+/// Rejects a value outside `least` to `most`.
 fn within(
     field: &str,
     name: &str,

@@ -1,25 +1,26 @@
-//! Exchanges of a file as columns: connections that open when they are due, and exchanges
-//! that come after others.
+//! Exchanges of a file, in columns. Connections open when they are due; an exchange can wait for
+//! another one.
 
 use super::app::Sessions;
 use super::limits::{bad, ScenarioError, MAX_TIME_NS};
 use headway_experiment::exchanges::never_begins;
 use serde::Deserialize;
 
-/// Exchanges of a host pair. `start_ns` counts from the flow's start, in any order.
+/// Exchanges of a host pair. `start_ns` counts from the flow's start and may be in any order.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(from = "Columns")]
 pub struct Exchanges {
-    /// Connections instead of sessions; `persistent` is never set.
+    /// Columns of the connections and their exchanges; `persistent` is never set.
     pub columns: Sessions,
-    /// Of each exchange: time for the response from the request; 0: the flow's. May be empty.
+    /// Per exchange: time from the request within which the response should arrive; 0: the flow's
+    /// deadline. May be empty.
     pub deadline_ns: Vec<u64>,
-    /// Of each exchange: which it comes after, response and think time; [`Exchanges::NONE`]:
-    /// only the one before on its connection. May be empty.
+    /// Per exchange: the exchange for whose response and think time it waits; [`Exchanges::NONE`]:
+    /// only the one before it on its connection. May be empty.
     pub after: Vec<u32>,
 }
 
-/// As it is written.
+/// The form in which JSON has it.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Columns {
@@ -55,7 +56,7 @@ impl From<Columns> for Exchanges {
 }
 
 impl Exchanges {
-    /// After no other.
+    /// Waits for no other exchange.
     pub const NONE: u32 = headway_experiment::exchanges::NONE;
 
     pub(super) fn check_columns(&self, field: &str) -> Result<(), ScenarioError> {
@@ -98,7 +99,7 @@ impl Exchanges {
             Some(at) => Err(bad(
                 &format!("{field}.after[{at}]"),
                 self.after[at],
-                "what does not come after this exchange itself",
+                "an exchange that does not itself wait for this one",
             )),
             None => Ok(()),
         }

@@ -1,4 +1,4 @@
-//! One pair of hosts, their sockets and how they start.
+//! A pair of hosts, their sockets and how they start.
 
 use super::limits::{
     bad, check_rate, check_time, yes, ScenarioError, MAX_BYTES, MAX_WINDOW_BYTES, MIN_WINDOW_BYTES,
@@ -8,11 +8,11 @@ use super::App;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
-/// One pair of hosts and what it does.
+/// A pair of hosts and its application.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Flow {
-    /// For people; need not be unique.
+    /// A name for readers; need not be unique.
     pub name: String,
     /// The application.
     pub app: App,
@@ -22,78 +22,76 @@ pub struct Flow {
     /// Stack profile of both hosts; absent: the scenario's.
     #[serde(default)]
     pub stack: Option<String>,
-    /// Selective acknowledgements offered by both ends.
+    /// Whether both ends offer selective acknowledgements.
     #[serde(default = "yes")]
     pub sack: bool,
-    /// Timestamps offered by both ends.
+    /// Whether both ends offer timestamps.
     #[serde(default = "yes")]
     pub timestamps: bool,
-    /// Delayed ACKs; without them every segment is acknowledged at once.
+    /// Delayed ACKs; without them every segment is acknowledged immediately.
     #[serde(default = "yes")]
     pub delayed_ack: bool,
-    /// Receive buffer of both ends from the start (tcp_rmem's default); absent: the
-    /// stack's own.
+    /// Initial receive buffer of both ends (the default of tcp_rmem); absent: the stack's default.
     #[serde(default)]
     pub receive_buffer_bytes: Option<u64>,
-    /// ECN of the end that opens the connection, then of the other; absent: the
-    /// stack's own.
+    /// ECN of the end that opens the connection, then of the other; absent: the stack's default.
     #[serde(default)]
     pub ecn: [Option<EcnMode>; 2],
-    /// F-RTO of both ends (tcp_frto); absent: the stack's own, on with linux-6. linux-2.6
-    /// is without it.
+    /// F-RTO of both ends (tcp_frto); absent: the stack's default, on with linux-6. linux-2.6 does
+    /// not have it.
     #[serde(default)]
     pub frto: Option<bool>,
-    /// Send buffer of both ends with what its sk_buffs take, as SO_SNDBUF sets it;
-    /// absent: it grows with cwnd as the stack's does.
+    /// Send buffer of both ends, including the overhead of sk_buffs, as SO_SNDBUF sets it; absent:
+    /// it grows with cwnd as in Linux.
     #[serde(default)]
     pub send_buffer_bytes: Option<u64>,
-    /// Rate at which the application of a bulk transfer's receiver reads, in application
-    /// data; absent, and without portions: at once.
+    /// Rate at which the receiving application of a bulk transfer reads, in application data.
+    /// Absent, and without `read_bytes`: it reads immediately.
     #[serde(default)]
     pub read_rate_bps: Option<u64>,
-    /// Or how much it reads in one go, every `read_interval_ns`.
+    /// Alternatively, how much it reads every `read_interval_ns`.
     #[serde(default)]
     pub read_bytes: Option<u64>,
-    /// See `read_bytes`.
+    /// Time between reads; see `read_bytes`.
     #[serde(default)]
     pub read_interval_ns: Option<u64>,
     /// TCP_NODELAY at both ends.
     #[serde(default)]
     pub nodelay: bool,
-    /// Rate of IP bits per second that the application asks to start with.
+    /// Initial rate that the application asks for, in IP bits per second.
     #[serde(default)]
     pub initial_rate_bps: Option<u64>,
     /// Bytes that the application announces before it writes them.
     #[serde(default)]
     pub data_volume_bytes: Option<u64>,
-    /// The application never needs more than its initial rate.
+    /// Whether the application never needs more than its initial rate.
     #[serde(default)]
     pub stabilize: bool,
-    /// Time in which a response should arrive from when its request leaves, or a bulk
-    /// transfer from its start.
+    /// Time within which a response should arrive, counted from when its request is sent; for a
+    /// bulk transfer, counted from its start.
     #[serde(default)]
     pub deadline_ns: Option<u64>,
-    /// Receive window of both ends from the start; absent: the stack's own.
+    /// Initial receive window of both ends; absent: the stack's default.
     #[serde(default)]
     pub receive_window_bytes: Option<u64>,
-    /// The responder sends an ACK with its scaled window after the SYN-ACK.
+    /// Whether the responder sends an ACK with its scaled window after the SYN-ACK.
     #[serde(default)]
     pub extra_ack: bool,
-    /// The application announces what each connection will send before it does.
+    /// Whether the application announces how much each connection will send before it sends.
     #[serde(default)]
     pub announces: bool,
-    /// Each end announces how large its first message will be, before its connection
-    /// opens, and nothing else.
+    /// Whether each end announces the size of its first message, and nothing else, before its
+    /// connection opens.
     #[serde(default)]
     pub announces_first: bool,
-    /// Highest rate of IP bits per second that both ends take as receivers of
-    /// requests for a rate; absent: any; below 80 kbit/s: they do not answer.
+    /// Highest rate, in IP bits per second, that both ends accept as receivers of rate requests
+    /// (RFC 4782). Absent: any rate. Below 80 kbit/s they do not answer requests.
     #[serde(default)]
     pub willing_rate_bps: Option<u64>,
-    /// Codes by which a receiver raises the rate in its answers: a lie.
+    /// Rate codes that a lying receiver adds to the rate in its responses.
     #[serde(default)]
     pub inflates_codes: u8,
-    /// It makes up the nonce in its answers.
+    /// Whether the receiver invents the nonce in its responses.
     #[serde(default)]
     pub forges_nonce: bool,
     /// When the application opens the flow.
@@ -102,27 +100,27 @@ pub struct Flow {
     /// When it stops sending; absent: never.
     #[serde(default)]
     pub stop_ns: Option<u64>,
-    /// Extra one-way delay of this pair's access link.
+    /// Extra one-way delay of the opener's access link.
     #[serde(default)]
     pub extra_delay_ns: u64,
-    /// Router where the sender is attached (chain only).
+    /// Router to which the sender is attached (chain only).
     #[serde(default)]
     pub from_hop: u32,
-    /// Router where the receiver is attached; absent: the last.
+    /// Router to which the receiver is attached; absent: the last one.
     #[serde(default)]
     pub to_hop: Option<u32>,
-    /// A host in the middle of the path that splits the connection in two.
+    /// A host on the path that splits the connection in two.
     #[serde(default)]
     pub relay: Option<Relay>,
 }
 
-/// A host beside a router between both ends, with a connection to either.
+/// A host at a router between both ends, with one connection to each end.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Relay {
-    /// The router, later than `from_hop` and before `to_hop`.
+    /// Its router, between `from_hop` and `to_hop`.
     pub at_hop: u32,
-    /// Congestion control of what it sends, to either end; absent: the flow's.
+    /// Congestion control for what it sends to either end; absent: the flow's.
     #[serde(default)]
     pub control: Option<Control>,
     /// Its stack profile; absent: the flow's.
@@ -130,25 +128,25 @@ pub struct Relay {
     pub stack: Option<String>,
 }
 
-/// What a TCP endpoint does about ECN (Linux: tcp_ecn).
+/// ECN setting of a TCP endpoint (Linux: tcp_ecn).
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
 pub enum EcnMode {
-    /// Neither asks nor grants (0).
+    /// Neither requests nor accepts ECN (0).
     Off,
-    /// Asks, and grants what it is asked for (1).
+    /// Requests ECN, and accepts it if the peer requests it (1).
     On,
-    /// Grants what it is asked for (2).
+    /// Accepts ECN if the peer requests it (2).
     Passive,
 }
 
-/// A congestion control, how it starts, and tunables of either.
+/// A congestion control, its startup, and the tunables of both.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Control {
     /// Name in the registry.
     pub name: String,
-    /// Startup; absent: the control's own.
+    /// Startup; absent: the control's default.
     #[serde(default)]
     pub startup: Option<String>,
     /// Tunables that differ from their defaults.
@@ -198,7 +196,7 @@ impl Flow {
             let field = format!("{field}.deadline_ns");
             check_time(&field, time_ns)?;
             if time_ns == 0 || !self.app.spec().has_ends() {
-                let allowed = "more than 0, of responses or of a bulk transfer with a size";
+                let allowed = "more than 0, and only for responses or a bulk transfer with a size";
                 return Err(bad(&field, time_ns, allowed));
             }
         }
@@ -221,7 +219,7 @@ impl Flow {
         if let Some(relay) = &self.relay {
             let field = format!("{field}.relay");
             if self.app.spec().is_udp() {
-                return Err(bad(&field, "a relay", "null for UDP"));
+                return Err(bad(&field, "a relay", "UDP flows have none"));
             }
             if relay.at_hop <= self.from_hop || relay.at_hop >= to {
                 let allowed = format!("between from_hop, {}, and to_hop, {to}", self.from_hop);
@@ -230,8 +228,8 @@ impl Flow {
         }
         let field = format!("{field}.control");
         match (self.app.spec().is_udp(), &self.control) {
-            (true, Some(_)) => Err(bad(&field, "a control", "null for UDP")),
-            (false, None) => Err(bad(&field, "null", "a control's name for TCP")),
+            (true, Some(_)) => Err(bad(&field, "a control", "UDP flows have none")),
+            (false, None) => Err(bad(&field, "null", "TCP flows need a control")),
             _ => self.app.spec().check(&app),
         }
     }
@@ -257,17 +255,25 @@ impl Flow {
             }
             (Some(rate_bps), _, _) => {
                 let field = format!("{field}.read_rate_bps");
-                return Err(bad(&field, rate_bps, "no portions beside it"));
+                return Err(bad(
+                    &field,
+                    rate_bps,
+                    "not together with read_bytes or read_interval_ns",
+                ));
             }
             (None, bytes, interval_ns) => {
                 let field = format!("{field}.read_bytes");
                 let given = bytes.or(interval_ns).unwrap_or(0);
-                return Err(bad(&field, given, "read_bytes with read_interval_ns"));
+                return Err(bad(
+                    &field,
+                    given,
+                    "read_bytes and read_interval_ns only together",
+                ));
             }
         };
         if !matches!(self.app, App::Bulk(_)) {
             let field = format!("{field}.{name}");
-            return Err(bad(&field, given, "of bulk transfers"));
+            return Err(bad(&field, given, "only for bulk transfers"));
         }
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! What is allowed in a scenario, how a refusal reads, and what is meant by silence.
+//! Limits of a scenario's values, its errors, and defaults.
 
 use headway_experiment::limits::BUFFER_BYTES;
 pub(super) use headway_experiment::limits::{
@@ -6,15 +6,14 @@ pub(super) use headway_experiment::limits::{
     MAX_WINDOW_BYTES, MIN_WINDOW_BYTES,
 };
 
-/// Why a scenario cannot run: one line that names the field, the value and
-/// what is allowed.
+/// Why a scenario cannot run: one line that names the field, the value and what is allowed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScenarioError(pub String);
 
 impl std::fmt::Display for ScenarioError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         use std::fmt::Write;
-        // What is quoted from the input may hold line breaks; the error stays one line.
+        // Quoted input may contain line breaks; the error must stay on one line.
         self.0.chars().try_for_each(|c| match c {
             c if c.is_control() => write!(f, "{}", c.escape_default()),
             c => f.write_char(c),
@@ -32,11 +31,11 @@ impl std::error::Error for ScenarioError {}
 pub const WINDOW_SHIFT: u8 = 7;
 const _: () = assert!(MAX_WINDOW_BYTES == 65_535 << WINDOW_SHIFT);
 
-/// A segment and more, and what window scaling can announce (RFC 7323, 2.3).
+/// A full segment and more, up to what window scaling can advertise (RFC 7323, 2.3).
 pub(super) const SOCKET_BUFFER_BYTES: std::ops::RangeInclusive<u64> =
     BUFFER_BYTES.0..=BUFFER_BYTES.1;
 
-/// Checks a rate of a link.
+/// Checks a link's rate.
 ///
 /// # Errors
 /// One line that names the field, the value and what is allowed.

@@ -14,17 +14,17 @@ pub struct LinkSpec {
     /// Propagation delay.
     #[serde(default)]
     pub delay_ns: u64,
-    /// Rate and delay that change during the run; `rate_bps` is then not used, and
-    /// `delay_ns` where this gives none.
+    /// Rate and delay that change during the run. `rate_bps` is then ignored, and so is `delay_ns`
+    /// unless this is a trace.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub vary: Option<Vary>,
     /// Queue management; drop-tail when absent.
     #[serde(default)]
     pub aqm: Aqm,
-    /// Room of the queue in IP bytes, waiting and in transmission.
+    /// Capacity of the queue in IP bytes, including the packet in transmission.
     #[serde(default)]
     pub limit_bytes: Option<u64>,
-    /// Room of the queue in packets, waiting and in transmission.
+    /// Capacity of the queue in packets, including the packet in transmission.
     #[serde(default)]
     pub limit_pkts: Option<u32>,
     /// Probability that a packet is lost before it reaches the queue.
@@ -33,39 +33,40 @@ pub struct LinkSpec {
     /// Probability that a packet arrives twice.
     #[serde(default)]
     pub duplicate: f64,
-    /// Probability that a packet is held back by `reorder_delay_ns`.
+    /// Probability that a packet is delayed by `reorder_delay_ns`.
     #[serde(default)]
     pub reorder: f64,
-    /// How long a reordered packet is held back.
+    /// Extra delay of a reordered packet.
     #[serde(default)]
     pub reorder_delay_ns: u64,
-    /// Algorithms of the router before the link, in the order in which packets pass them.
-    /// Without any it takes only the IP TTL down.
+    /// Algorithms of the router before the link, in the order in which packets pass them. A router
+    /// without algorithms only decrements the IP TTL.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub routers: Vec<Aqm>,
-    /// Drops packets that have IP options, as some paths do.
+    /// Whether it drops packets that have IP options, as some paths do.
     #[serde(default, skip_serializing_if = "is_false")]
     pub drop_ip_options: bool,
-    /// What it does with ECN before the queue decides.
+    /// What it does to ECN bits before the queue decides.
     #[serde(default, skip_serializing_if = "EcnPath::is_kept")]
     pub ecn: EcnPath,
 }
 
-/// What a link does with ECN.
+/// How a link treats ECN.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, PartialEq, Eq)]
 #[serde(rename_all = "kebab-case")]
 pub enum EcnPath {
-    /// Nothing.
+    /// Leaves ECN unchanged.
     #[default]
     Keep,
-    /// Clears the two bits of IPv4, as routers that take them for a class of service do.
+    /// Clears the two ECN bits of IPv4, as routers do that treat them as part of the class of
+    /// service.
     Bleach,
-    /// Drops SYNs that ask for it, as some middleboxes do.
+    /// Drops SYNs that request ECN, as some middleboxes do.
     DropSyn,
 }
 
 impl EcnPath {
-    // serde hands over a reference
+    // serde passes a reference
     #[allow(clippy::trivially_copy_pass_by_ref)]
     fn is_kept(&self) -> bool {
         *self == EcnPath::Keep
@@ -93,7 +94,7 @@ impl Default for Aqm {
 }
 
 impl LinkSpec {
-    /// Checks every field; `field` is the name of the whole in messages.
+    /// Checks every field; `field` is the link's name in messages.
     ///
     /// # Errors
     /// One line for a value out of range.

@@ -1,8 +1,7 @@
-//! What to simulate, as plain data in SI units.
+//! The scenario to simulate, as plain data in SI units.
 //!
-//! The scenario is the engine's input: people write the Python `Experiment`,
-//! which is lowered to this. Unknown fields are errors, so a misspelt option
-//! never passes silently.
+//! The scenario is the engine's input. People write the Python `Experiment`, which is lowered to a
+//! scenario. Unknown fields are errors, so that a misspelt option is never ignored.
 
 pub mod app;
 mod exchanges;
@@ -36,27 +35,27 @@ pub struct Scenario {
     pub seed: u64,
     /// Simulated time, in nanoseconds; at least 1.
     pub duration_ns: u64,
-    /// Stack profile of all hosts whose flow names none.
+    /// Stack profile of all hosts whose flow does not set one.
     #[serde(default = "default_stack")]
     pub stack: String,
     /// The network.
     pub topology: Topology,
-    /// Who sends what to whom.
+    /// The flows.
     pub flows: Vec<Flow>,
-    /// Times at which all counters are recorded, besides the end.
+    /// Times at which all counters are recorded, in addition to the end.
     #[serde(default)]
     pub checkpoints_ns: Vec<u64>,
-    /// What to keep.
+    /// What the trace contains.
     #[serde(default)]
     pub record: Record,
-    /// Totals of what happens from the first of these times on, and of what had arrived
-    /// at each of them; they take no more memory when the run is longer.
+    /// Times of the digest. It sums up the run from the earliest of them on, and notes what had
+    /// been delivered at each. Its memory does not grow with the length of the run.
     #[serde(default)]
     pub digest_at_ns: Vec<u64>,
-    /// Keep a trace; false: no table gets a row.
+    /// Whether to keep a trace; false: the tables stay empty.
     #[serde(default = "yes")]
     pub trace: bool,
-    /// One link to export as pcapng.
+    /// The link to export as pcapng.
     #[serde(default)]
     pub capture: Option<Capture>,
 }
@@ -117,8 +116,8 @@ impl Scenario {
         Ok(())
     }
 
-    /// Sockets are used again after TIME_WAIT, so no packet may take longer; and a
-    /// capture could not tell a pair's connections apart.
+    /// Sockets are used again after TIME_WAIT, so every packet must arrive within that time. A
+    /// capture could not distinguish a pair's connections.
     fn check_for_sessions(&self, number: usize, extra_ns: u64) -> Result<(), ScenarioError> {
         if self.capture.is_some() {
             let allowed = "null with many connections of one pair";

@@ -1,4 +1,4 @@
-//! Web pages as columns: objects that reveal one another, and how HTTP fetches them.
+//! Web pages in columns: objects that reveal other objects, and how HTTP fetches them.
 
 use super::limits::{bad, ScenarioError, MAX_BYTES, MAX_TIME_NS};
 use headway_experiment::pages::{MAX_OBJECTS, MAX_PARALLEL};
@@ -7,50 +7,50 @@ use serde::Deserialize;
 /// How objects share connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 pub enum Http {
-    /// A connection for each object, which the server closes.
+    /// One connection per object; the server closes it.
     #[serde(rename = "1.0")]
     One,
-    /// Objects take turns on connections.
+    /// Connections fetch one object at a time and are kept open.
     #[serde(rename = "1.1")]
     Persistent,
-    /// All that are known are asked for at once, and answered in order.
+    /// The browser requests all known objects immediately; a connection answers in order.
     #[serde(rename = "1.1-pipelined")]
     Pipelined,
-    /// All that are known are asked for at once on one connection, and answered in turns of a
-    /// frame.
+    /// The browser requests all known objects immediately on one connection; responses are
+    /// interleaved frame by frame.
     #[serde(rename = "2")]
     Two,
 }
 
-/// A user who loads pages, one after the other.
+/// A user who loads pages one after the other.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Pages {
-    /// Its version.
+    /// HTTP version.
     pub http: Http,
-    /// Connections side by side, at most.
+    /// Largest number of parallel connections.
     pub connections: u32,
-    /// The server closes a connection after so many requests.
+    /// Number of requests after which the server closes a connection.
     #[serde(default)]
     pub keepalive_requests: Option<u32>,
-    /// And when nothing has happened on it for so long.
+    /// Idle time after which the server closes a connection.
     #[serde(default)]
     pub keepalive_timeout_ns: Option<u64>,
-    /// Of each page: how many objects it has, at least 1.
+    /// Per page: number of objects, at least 1.
     pub objects: Vec<u32>,
-    /// Of each page: from its last object until the next page.
+    /// Per page: time from the arrival of its last object to the next page.
     pub think_ns: Vec<u64>,
-    /// Of each object, page after page.
+    /// Per object, page after page.
     pub request_bytes: Vec<u64>,
-    /// Of each object.
+    /// Per object.
     pub response_bytes: Vec<u64>,
-    /// Of each object: what the server takes; may be empty.
+    /// Per object: time that the server takes; may be empty.
     #[serde(default)]
     pub serve_ns: Vec<u64>,
-    /// Of each object: from when it is revealed until it is asked for; may be empty.
+    /// Per object: time from when it is revealed until it is requested; may be empty.
     #[serde(default)]
     pub start_ns: Vec<u64>,
-    /// Of each object: an earlier one of its page that reveals it, or
+    /// Per object: the earlier object of its page that reveals it, or
     /// [`headway_experiment::exchanges::NONE`].
     pub after: Vec<u32>,
 }
@@ -120,7 +120,7 @@ impl Pages {
         self.check_order(field)
     }
 
-    /// What reveals an object is an earlier one of its page.
+    /// Checks that each object is revealed by an earlier one of its page.
     fn check_order(&self, field: &str) -> Result<(), ScenarioError> {
         let mut first = 0u32;
         for &objects in &self.objects {

@@ -1,8 +1,8 @@
-//! What a run leaves behind.
+//! What a run records.
 
 use serde::Deserialize;
 
-/// What the trace keeps. All of it by default.
+/// What the trace contains. Everything by default.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Record {
@@ -17,7 +17,7 @@ pub struct Record {
 }
 
 impl Record {
-    /// Nothing.
+    /// Records nothing.
     pub fn none() -> Record {
         Record {
             flows: false,
@@ -39,15 +39,15 @@ impl Default for Record {
     }
 }
 
-/// Export of one link, or of what hosts send and receive.
+/// Export of a link, or of what hosts send and receive.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Capture {
-    /// A link's name, or "bottleneck": the senders' side of the first hop,
-    /// both directions, as tcpdump would see it there; or "hosts": what both ends of
-    /// every flow send and receive, on an interface for each side.
+    /// A link's name; or "bottleneck": both directions of the first hop, as tcpdump would capture
+    /// them on the senders' side; or "hosts": what both ends of every flow send and receive, on an
+    /// interface for each side.
     pub link: String,
-    /// Bytes kept of each packet; 0 keeps all.
+    /// Bytes to keep of each packet; 0 keeps all.
     #[serde(default)]
     pub snaplen_bytes: u32,
 }

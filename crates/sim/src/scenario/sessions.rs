@@ -3,36 +3,36 @@
 use super::limits::{bad, ScenarioError, MAX_BYTES, MAX_TIME_NS};
 use serde::Deserialize;
 
-/// Exchanges of one flow.
+/// Largest number of exchanges of a flow.
 const MAX_EXCHANGES: usize = 100_000_000;
 
-/// Sessions of a host pair. Each is a sequence of exchanges: request, response, think
-/// time; they stand in columns, one entry per exchange, session after session.
+/// Sessions of a host pair. Each is a sequence of exchanges: request, response, think time. The
+/// columns have one entry per exchange, session after session.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Sessions {
-    /// All sessions take turns on one connection, which opens with the flow. Else each
-    /// opens its own at its start and closes it after its last think time.
+    /// Whether all sessions use one connection in turn, which opens with the flow. Otherwise each
+    /// session opens a connection at its start and closes it after its last think time.
     #[serde(default)]
     pub persistent: bool,
-    /// When each session starts; never earlier than the one before.
+    /// When each session starts, in increasing order.
     pub start_ns: Vec<u64>,
-    /// Exchanges of each session, at least 1.
+    /// Number of exchanges of each session, at least 1.
     pub exchanges: Vec<u32>,
-    /// Of each exchange; 0: the server sends unasked.
+    /// Per exchange; 0: the server sends without a request.
     pub request_bytes: Vec<u64>,
-    /// Of each exchange; 0: complete when the request has arrived.
+    /// Per exchange; 0: the exchange is complete when the request has arrived.
     pub response_bytes: Vec<u64>,
-    /// Of each exchange: from the response to the next request or the FIN.
+    /// Per exchange: time from the response to the next request or the FIN.
     pub think_ns: Vec<u64>,
-    /// Of each exchange: from the request to the response; absent: none.
+    /// Per exchange: time from the request to the response; may be empty.
     #[serde(default)]
     pub serve_ns: Vec<u64>,
 }
 
 impl Sessions {
-    /// Epochs (a bytes, b bytes, t ns) as sessions with so many of them each. They
-    /// have no starts: each follows the one before.
+    /// Epochs (a bytes, b bytes, t ns) as sessions; `connections` has the number of epochs of each.
+    /// The sessions have no start times: each follows the one before.
     pub(crate) fn in_turn(epochs: &[(u64, u64, u64)], connections: &[u32]) -> Sessions {
         Sessions {
             persistent: false,
@@ -52,7 +52,7 @@ impl Sessions {
             return Err(bad(
                 &field,
                 self.start_ns[at + 1],
-                "not before the one before",
+                "not earlier than the entry before",
             ));
         }
         if let Some(&late) = self.start_ns.last().filter(|&&ns| ns > MAX_TIME_NS) {
@@ -61,7 +61,7 @@ impl Sessions {
         Ok(())
     }
 
-    /// Every column has its entries, and sums stay far from overflow.
+    /// Checks that every column has its entries and that sums cannot overflow.
     pub(super) fn check_exchanges(&self, field: &str) -> Result<(), ScenarioError> {
         let sessions = self.start_ns.len();
         if self.exchanges.len() != sessions {
@@ -97,7 +97,7 @@ impl Sessions {
                 let allowed = format!("one per exchange, {total}");
                 return Err(bad(&format!("{field}.{name}"), value, &allowed));
             }
-            // Sums over a connection stay far from overflow.
+            // Sums over a connection must not overflow.
             let sum = column.iter().fold(0u64, |sum, &v| sum.saturating_add(v));
             let largest = column.iter().copied().max().unwrap_or(0);
             let value = if most == MAX_BYTES { sum } else { largest };

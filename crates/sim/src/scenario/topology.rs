@@ -7,7 +7,7 @@ use serde::Deserialize;
 /// The network between the hosts.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
-// One per scenario: the size of the larger variant costs nothing.
+// One per scenario, so the size of the larger variant does not matter.
 #[allow(clippy::large_enum_variant)]
 pub enum Topology {
     /// Every host pair has its own access links to one shared bottleneck.
@@ -23,7 +23,7 @@ pub enum Topology {
         #[serde(default)]
         access_delay_ns: u64,
     },
-    /// Routers in a row (parking lot); flows enter and leave where they like.
+    /// Routers in a row (parking lot). Each flow chooses where it enters and leaves.
     Chain {
         /// The links between neighbouring routers.
         hops: Vec<Hop>,
@@ -40,9 +40,9 @@ pub enum Topology {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Hop {
-    /// Away from the first router.
+    /// Direction away from the first router.
     pub forward: LinkSpec,
-    /// Towards the first router.
+    /// Direction towards the first router.
     pub reverse: LinkSpec,
 }
 
@@ -55,7 +55,7 @@ impl Topology {
         }
     }
 
-    /// The longest that propagation and reordering can take in one direction.
+    /// Longest propagation and reordering delay in one direction.
     pub(super) fn largest_delay_ns(&self) -> u64 {
         let link = |l: &LinkSpec| {
             let held_ns = |vary: &Vary| vary.longest_ns(l.delay_ns);

@@ -1,37 +1,37 @@
-//! How a link's rate and delay change during a run, as numbers and as the files that
-//! people keep them in. Nothing here opens a file.
+//! How a link's rate and delay change during a run, as numbers and as parsed text files. This
+//! module opens no file.
 
 use super::limits::{ScenarioError, MAX_RATE_BPS};
 use serde::{Deserialize, Serialize};
 
-/// A year: no schedule is longer, and no sum of its times overflows.
+/// Longest time in a schedule: a year. No sum of its times overflows.
 const MAX_TIME_NS: u64 = 366 * 86_400 * 1_000_000_000;
 const NS_PER_MS: u64 = 1_000_000;
 const SCHEDULE_HEADER: &str = "time_ns,rate_bps,delay_ns";
 
-/// Rate and delay that change during a run, instead of the link's.
+/// Rate and delay that change during a run. They replace the link's.
 #[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Eq)]
 #[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
 pub enum Vary {
-    /// Steps of rate and delay; the last one holds for ever.
+    /// Steps of rate and delay; the last one applies until the end.
     Schedule {
-        /// From when on, at which rate, with which delay. Times begin at 0 and increase;
-        /// 0 bit/s is a link that is down, which the last step must not be.
+        /// Start, rate and delay of each step. Times begin at 0 and increase. At 0 bit/s the link
+        /// is down, which the last step must not be.
         steps: Vec<Step>,
     },
-    /// A trace of Mahimahi: the milliseconds of opportunities to deliver 1500 IP bytes. It
-    /// repeats after the last one; the link's delay holds.
+    /// A Mahimahi trace: the milliseconds at which 1500 IP bytes can be delivered. It repeats after
+    /// the last one. The link's delay applies.
     Mahimahi {
-        /// They do not decrease, and the last one is not 0.
+        /// Times; they do not decrease, and the last one is not 0.
         opportunities_ms: Vec<u64>,
     },
 }
 
-/// From `start_ns` on, until the next step; written `[time_ns, rate_bps, delay_ns]`.
+/// Applies from `start_ns` until the next step; written `[time_ns, rate_bps, delay_ns]`.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
 #[serde(from = "[u64; 3]", into = "[u64; 3]")]
 pub struct Step {
-    /// When it begins, from the start of the run.
+    /// When it begins, counted from the start of the run.
     pub start_ns: u64,
     /// IP bits per second; 0: the link is down.
     pub rate_bps: u64,
@@ -55,14 +55,14 @@ impl From<Step> for [u64; 3] {
     }
 }
 
-/// What is wrong, and with which entry (none: with the whole).
+/// What is wrong, and the index of the wrong entry (None: no single entry).
 type Wrong = (Option<usize>, &'static str);
 
 impl Vary {
-    /// Reads a schedule: lines `time_ns,rate_bps,delay_ns` under that header.
+    /// Parses a schedule: lines `time_ns,rate_bps,delay_ns` under that header.
     ///
     /// # Errors
-    /// One line that names the line.
+    /// A message with the number of the wrong line.
     pub fn schedule_of_text(text: &str) -> Result<Vary, ScenarioError> {
         let mut lines = text.lines().zip(1..);
         if lines.next().map(|(line, _)| line.trim()) != Some(SCHEDULE_HEADER) {
@@ -74,7 +74,7 @@ impl Vary {
         for (line, number) in lines.filter(|(line, _)| !line.trim().is_empty()) {
             let cells: Vec<Option<u64>> = line.split(',').map(|c| c.trim().parse().ok()).collect();
             let &[Some(start_ns), Some(rate_bps), Some(delay_ns)] = cells.as_slice() else {
-                let line = format!("line {number}: not three whole numbers");
+                let line = format!("line {number}: expected three whole numbers");
                 return Err(ScenarioError(line));
             };
             steps.push(Step::from([start_ns, rate_bps, delay_ns]));
@@ -83,10 +83,10 @@ impl Vary {
         Vary::Schedule { steps }.of_lines(&numbers)
     }
 
-    /// Reads a Mahimahi trace: a millisecond on each line.
+    /// Parses a Mahimahi trace: a time in milliseconds on each line.
     ///
     /// # Errors
-    /// One line that names the line.
+    /// A message with the number of the wrong line.
     pub fn mahimahi_of_text(text: &str) -> Result<Vary, ScenarioError> {
         let mut opportunities_ms = vec![];
         let mut numbers = vec![];
@@ -95,9 +95,9 @@ impl Vary {
             if line.is_empty() {
                 continue;
             }
-            let time_ms = line
-                .parse()
-                .map_err(|_| ScenarioError(format!("line {number}: not a time in milliseconds")))?;
+            let time_ms = line.parse().map_err(|_| {
+                ScenarioError(format!("line {number}: expected a time in milliseconds"))
+            })?;
             opportunities_ms.push(time_ms);
             numbers.push(number);
         }
@@ -112,10 +112,10 @@ impl Vary {
         }
     }
 
-    /// Checks every entry; `field` is the name of the whole in messages, or empty.
+    /// Checks every entry; `field` is the variation's name in messages, or empty.
     ///
     /// # Errors
-    /// One line that names the first entry that makes no sense.
+    /// One line that names the first wrong entry.
     pub fn check(&self, field: &str) -> Result<(), ScenarioError> {
         let list = match self {
             Vary::Schedule { .. } => "steps",
@@ -130,7 +130,7 @@ impl Vary {
         Err(ScenarioError(line))
     }
 
-    /// The longest that it holds a packet: its delay, and how long it is down.
+    /// Longest time that it delays a packet: its delay, and how long the link is down.
     pub(super) fn longest_ns(&self, delay_ns: u64) -> u64 {
         match self {
             Vary::Schedule { steps } => {
@@ -201,7 +201,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_schedule_and_a_trace_are_read() {
+    fn a_schedule_and_a_trace_are_parsed() {
         let text = "time_ns,rate_bps,delay_ns\n0,8,9\n\n 5 , 7,0\n";
         let steps = vec![Step::from([0, 8, 9]), Step::from([5, 7, 0])];
         assert_eq!(
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn bad_schedules_are_refused_with_their_line() {
+    fn invalid_schedules_are_rejected_with_their_line() {
         for (text, part) in [
             ("", "first line"),
             ("time_ns,rate_bps,delay_ns\n", "at least one step"),
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn bad_traces_are_refused_with_their_line() {
+    fn invalid_traces_are_rejected_with_their_line() {
         for (text, part) in [
             ("", "at least a millisecond"),
             ("0\n", "at least a millisecond"),
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_checked_as_lines_are() {
+    fn entries_of_a_scenario_are_checked_like_lines_of_a_file() {
         let json = r#"{"kind": "schedule", "steps": [[0, 5, 0], [0, 6, 0]]}"#;
         let vary: Vary = serde_json::from_str(json).unwrap();
         let message = vary.check("link.vary").unwrap_err().0;

@@ -1,4 +1,4 @@
-//! What a run leaves behind: tables of what happened, or sums of it.
+//! Results of a run: tables of events, or sums of them.
 
 pub mod digest;
 pub mod record;

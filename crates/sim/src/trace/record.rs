@@ -1,4 +1,4 @@
-//! What a run leaves behind: columns, each ending in its unit.
+//! The tables of a run. Each column's name ends in its unit.
 
 use crate::host::tcp::FirstFlights;
 use headway_algorithms::RouterInfo;
@@ -21,7 +21,7 @@ macro_rules! table {
                 $(self.$column.push($column);)*
             }
 
-            /// Memory of its rows.
+            /// Memory of the rows.
             pub fn bytes(&self) -> usize {
                 0 $(+ self.$column.len() * size_of::<$type>())*
             }
@@ -88,7 +88,7 @@ impl From<Vec<i64>> for Column {
 
 /// A table as named columns.
 pub trait Columns {
-    /// Gives the columns away, in their declared order.
+    /// Consumes the table and returns its columns, in their declared order.
     fn columns(self) -> Vec<(&'static str, Column)>;
 }
 
@@ -105,7 +105,7 @@ table! {
         ssthresh_pkts: u32,
         /// [`NULL_U32`] before the first sample.
         srtt_us: u32,
-        /// The stack's estimate.
+        /// The stack's estimate of packets in flight.
         inflight_pkts: u32,
         /// 0 open, 1 disorder, 2 CWR, 3 recovery, 4 loss.
         state: u8,
@@ -115,7 +115,7 @@ table! {
 table! {
     /// Queue length, one row per change.
     Queue {
-        /// Link number.
+        /// One row per change of a queue's length.
         link: u32,
         /// When.
         time_ns: i64,
@@ -133,9 +133,9 @@ table! {
         link: u32,
         /// When.
         time_ns: i64,
-        /// Whose packet.
+        /// Flow of the packet.
         flow: u32,
-        /// Its size.
+        /// Size of the IP packet.
         ip_bytes: u32,
         /// 0 queue full, 1 random loss, 2 early drop, 3 IP options, 4 a SYN that asked
         /// for ECN.
@@ -144,7 +144,8 @@ table! {
 }
 
 table! {
-    /// Queue-full events: from the first packet that found no room until one is accepted again.
+    /// Queue-full events: from the first packet that finds no room until a packet is accepted
+    /// again.
     QueueFull {
         /// Link number.
         link: u32,
@@ -170,7 +171,7 @@ table! {
 }
 
 table! {
-    /// Congestion-induced reductions of a sender, and undone ones.
+    /// Reductions of cwnd because of congestion, and their undos.
     Backoffs {
         /// Flow number.
         flow: u32,
@@ -178,9 +179,9 @@ table! {
         time_ns: i64,
         /// 0 recovery, 1 retransmission timeout, 2 CWR, 3 undo.
         kind: u8,
-        /// Before.
+        /// Congestion window before the reduction.
         cwnd_pkts: u32,
-        /// After.
+        /// Slow start threshold after the reduction.
         ssthresh_pkts: u32,
     }
 }
@@ -212,17 +213,17 @@ table! {
         time_ns: i64,
         /// Link number.
         link: u32,
-        /// Offered.
+        /// Packets offered.
         arrived_pkts: u64,
-        /// Offered.
+        /// Bytes offered.
         arrived_bytes: u64,
-        /// Completely transmitted.
+        /// Packets completely transmitted.
         sent_pkts: u64,
-        /// Completely transmitted.
+        /// Bytes completely transmitted.
         sent_bytes: u64,
-        /// Lost or dropped.
+        /// Packets lost or dropped.
         dropped_pkts: u64,
-        /// Lost or dropped.
+        /// Bytes lost or dropped.
         dropped_bytes: u64,
         /// Integral of the queue's length, bytes times microseconds.
         queue_byte_us: u64,
@@ -236,7 +237,7 @@ table! {
         flow: u32,
         /// Number of the epoch or message.
         epoch: u32,
-        /// When the request was handed to TCP.
+        /// When the request was passed to TCP.
         start_ns: i64,
         /// When the response had arrived completely.
         end_ns: i64,
@@ -244,19 +245,19 @@ table! {
 }
 
 table! {
-    /// What routers told, by the declarations of their algorithms.
+    /// Events that routers reported. Their algorithms declare the events.
     RouterEvents {
         /// Link number.
         link: u32,
         /// When.
         time_ns: i64,
-        /// Of whose packet; [`NULL_U32`]: of none.
+        /// Flow of the packet; [`NULL_U32`] if the event has no packet.
         flow: u32,
         /// Index into [`Summary::routers`].
         algorithm: u8,
         /// Index into its events.
         name: u8,
-        /// In the event's unit.
+        /// Value in the event's unit.
         value: u64,
     }
 }
@@ -272,7 +273,7 @@ table! {
         algorithm: u8,
         /// Index into its counters.
         name: u8,
-        /// In the counter's unit.
+        /// Value in the counter's unit.
         value: u64,
     }
 }
@@ -280,7 +281,7 @@ table! {
 /// Every table of a run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Tables {
-    /// Nothing is to be added: no trace is wanted.
+    /// Whether the run records no trace: no rows are added.
     pub off: bool,
     /// Sender state.
     pub flow_state: FlowState,
@@ -292,7 +293,7 @@ pub struct Tables {
     pub queue_full: QueueFull,
     /// Datagrams.
     pub udp: Udp,
-    /// Reductions.
+    /// Reductions of cwnd.
     pub backoffs: Backoffs,
     /// Flow counters.
     pub flow_counters: FlowCounters,
@@ -300,7 +301,7 @@ pub struct Tables {
     pub link_counters: LinkCounters,
     /// Requests.
     pub responses: Responses,
-    /// What routers told.
+    /// Events of routers.
     pub router_events: RouterEvents,
     /// Counters of routers.
     pub router_counters: RouterCounters,
@@ -340,10 +341,10 @@ impl Tables {
     }
 }
 
-/// What is known of a flow as a whole.
+/// Summary of a flow over the whole run.
 #[derive(Clone, Debug, Serialize, PartialEq)]
 pub struct FlowSummary {
-    /// As given.
+    /// As in the scenario.
     pub name: String,
     /// "bulk", "cbr", "vectors" or "pingpong".
     pub kind: &'static str,
@@ -357,8 +358,8 @@ pub struct FlowSummary {
     pub last_packet_ns: Option<u64>,
     /// Distinct payload bytes sent.
     pub unique_bytes: u64,
-    /// Last byte of a transfer with a size in order at the receiver; absent: there
-    /// is none, or not all has arrived.
+    /// When the last byte of a transfer with a size was in order at the receiver. Absent if the
+    /// transfer has no size or has not completed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub done_ns: Option<u64>,
     /// From the SYN to the SYN-ACK; null without a handshake.
@@ -375,31 +376,30 @@ pub struct FlowSummary {
     pub min_rtt_us: Option<u32>,
     /// Datagrams sent (UDP only).
     pub datagrams: u64,
-    /// Whether both ends agreed on ECN; absent: no end asked for it.
+    /// Whether both ends agreed on ECN; absent if neither end asked for it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ecn: Option<bool>,
-    /// Data packets that arrived with a router's mark; absent: none.
+    /// Data packets that arrived with a CE mark; absent if none did.
     #[serde(skip_serializing_if = "is_zero")]
     pub ce_marks: u64,
-    /// ACKs that came back with the echo of a mark; absent: none.
+    /// ACKs that arrived with ECE set; absent if none did.
     #[serde(skip_serializing_if = "is_zero")]
     pub ece_acks: u64,
-    /// What its sender did by protocols with a header of their own, by their names;
-    /// absent: none.
+    /// Counters of the sender's protocols that have a header, by protocol name; absent if none.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub protocols: BTreeMap<&'static str, ProtocolSummary>,
-    /// What became of the first flights of its sender's startup; absent: none.
+    /// Results of the first flights of the sender's startup; absent if it had none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub first_flight: Option<FirstFlights>,
-    /// How long the peer's window held its sender back, as TCP_INFO counts; absent: never.
+    /// How long the peer's window limited the sender, as in TCP_INFO; absent if it never did.
     #[serde(skip_serializing_if = "is_zero")]
     pub rwnd_limited_us: u64,
-    /// How long the send buffer did; absent: never.
+    /// How long the send buffer limited the sender; absent if it never did.
     #[serde(skip_serializing_if = "is_zero")]
     pub sndbuf_limited_us: u64,
 }
 
-// serde hands over a reference
+// serde passes a reference
 #[allow(clippy::trivially_copy_pass_by_ref)]
 fn is_zero(n: &u64) -> bool {
     *n == 0
@@ -408,20 +408,20 @@ fn is_zero(n: &u64) -> bool {
 /// A sender's part in a protocol.
 #[derive(Clone, Debug, Default, Serialize, PartialEq)]
 pub struct ProtocolSummary {
-    /// What it counted; absent: 0.
+    /// Counters; those that are 0 are absent.
     #[serde(flatten)]
     pub counts: BTreeMap<&'static str, u64>,
-    /// Why it last failed; absent: it did not.
+    /// Reason of the last failure; absent if it did not fail.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failure: Option<&'static str>,
 }
 
-/// What is known of a run as a whole.
+/// Summary of a run.
 #[derive(Clone, Debug, Serialize, PartialEq)]
 pub struct Summary {
     /// Version of the engine.
     pub engine: &'static str,
-    /// As given.
+    /// As in the scenario.
     pub seed: u64,
     /// Events processed.
     pub events: u64,
@@ -429,8 +429,8 @@ pub struct Summary {
     pub flows: Vec<FlowSummary>,
     /// Names of the recorded links; a table's link number is an index into it.
     pub links: Vec<String>,
-    /// Router algorithms, with what they declare; the numbers in the tables of routers
-    /// are indices into these lists. Absent: no link has one.
+    /// Router algorithms and their declarations. Numbers in the tables of routers are indices into
+    /// these lists. Absent if no link has a router.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub routers: Vec<&'static RouterInfo>,
 }

@@ -1,4 +1,4 @@
-//! Flows of a scenario as they are at the start.
+//! Builds the flows of a scenario.
 
 use super::{profile_of, FlowState, World};
 use crate::controls::Prototypes;

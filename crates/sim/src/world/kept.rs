@@ -1,5 +1,5 @@
-//! What is kept of a run while it goes on: how much it is, what is taken out of it, and
-//! what is summed up.
+//! Output of a run in progress: how much memory it uses, how a caller takes parts of it, and how it
+//! is summed up.
 
 use super::{FlowState, World};
 use crate::host::connection::Side;
@@ -10,29 +10,29 @@ use crate::trace::record::{FlowSummary, ProtocolSummary, Tables};
 use std::collections::BTreeMap;
 
 impl World {
-    /// Simulated time so far.
+    /// Current simulated time.
     pub fn now_ns(&self) -> u64 {
         self.net.now_ns
     }
 
-    /// Memory of the trace so far, of what of a capture is kept, and of the file that
-    /// it will be.
+    /// Memory of the trace so far, of the captured packets that are not written yet, and of their
+    /// bytes in the capture file.
     pub fn trace_bytes(&self) -> usize {
         self.net.tables.bytes() + self.net.tap.as_ref().map_or(0, Tap::bytes)
     }
 
-    /// Memory of what can be taken.
+    /// Memory that [`World::take_tables`] and [`World::take_capture`] would free.
     pub fn spillable_bytes(&self) -> usize {
         self.net.tables.bytes() + self.net.tap.as_ref().map_or(0, Tap::noted_bytes)
     }
 
-    /// The part of the captured file that was not taken yet.
+    /// Takes the part of the capture file that was not taken before.
     pub fn take_capture(&mut self) -> Option<Vec<u8>> {
         let now_ns = self.net.now_ns;
         self.net.tap.as_mut().map(|tap| tap.take(now_ns))
     }
 
-    /// The rows so far, for who keeps them elsewhere.
+    /// Takes the rows recorded so far, for callers that keep them elsewhere.
     pub fn take_tables(&mut self) -> Tables {
         let off = self.net.tables.off;
         let fresh = Tables {
@@ -42,7 +42,7 @@ impl World {
         std::mem::replace(&mut self.net.tables, fresh)
     }
 
-    /// Notes every counter, where the digest wants it now.
+    /// Passes all counters to the digest if it notes this time.
     pub(super) fn checkpoint(&mut self, digest: &mut Digest) {
         let now_ns = self.net.now_ns;
         let counters = |number| {
@@ -60,7 +60,7 @@ impl World {
         }
     }
 
-    /// What was summed up, at the end.
+    /// Sums of the run, at its end.
     pub(super) fn digested(&mut self, mut digest: Digest, flows: &[FlowSummary]) -> digest::Totals {
         let end_ns = self.duration_ns;
         let flows = (0_u32..)
@@ -93,7 +93,7 @@ impl World {
         }
     }
 
-    /// What is known of a flow as a whole.
+    /// Summary of a flow over the whole run.
     pub(super) fn summary(&self, number: usize, flow: &FlowState) -> FlowSummary {
         let seen = self.net.seen_ns[number];
         let connection = flow.app.connection();
@@ -129,7 +129,7 @@ impl World {
     }
 }
 
-/// What a sender did by protocols with a header of their own.
+/// Counters and failures of a sender's protocols that have a header.
 fn protocols(
     counters: &Counters,
     socket: Option<&Socket>,

@@ -1,4 +1,4 @@
-//! A run: builds the network of a scenario and lets it happen.
+//! A run: builds the network of a scenario and processes its events.
 
 mod build;
 mod kept;
@@ -32,19 +32,19 @@ struct FlowState {
     stop_ns: Option<u64>,
     started: bool,
     stopped: bool,
-    /// Datagrams that arrived with a router's mark.
+    /// Datagrams that arrived with a CE mark.
     datagrams_marked: u64,
 }
 
 /// What a run returns.
 pub struct Outcome {
-    /// Flows and links as a whole.
+    /// Summary of flows and links over the whole run.
     pub summary: Summary,
-    /// The trace; what was not taken out meanwhile.
+    /// The trace, without the rows that were taken during the run.
     pub tables: Tables,
-    /// What happened in sums, where the scenario wants them.
+    /// Sums of the run, if the scenario asks for a digest.
     pub digest: Option<digest::Totals>,
-    /// The captured link as a pcapng file.
+    /// The captured packets as a pcapng file.
     pub capture: Option<Vec<u8>>,
 }
 
@@ -57,14 +57,14 @@ pub struct World {
     profile: &'static Profile,
     link_names: Vec<String>,
     routers: Vec<&'static RouterInfo>,
-    /// Route of the next relay onwards.
+    /// Route from the next relay to its responder.
     relay_route: u32,
     seed: u64,
     duration_ns: u64,
     events: u64,
 }
 
-/// A stack's profile by name; `field` is where it was named.
+/// Returns a stack's profile by name; `field` is the scenario's field that names it.
 fn profile_of(field: &str, name: &str) -> Result<&'static Profile, ScenarioError> {
     profile(name).ok_or_else(|| {
         let names: Vec<_> = PROFILES.iter().map(|p| p.name).collect();
@@ -76,8 +76,8 @@ impl World {
     /// Builds the network and the hosts.
     ///
     /// # Errors
-    /// One line that names the field, for anything the scenario's own check
-    /// cannot know: stacks, algorithms, tunables, link names.
+    /// One line that names the field. The scenario's own check cannot know stacks, algorithms,
+    /// tunables and link names; these are checked here.
     pub fn new(scenario: &Scenario) -> Result<World, ScenarioError> {
         let profile = profile_of("stack", &scenario.stack)?;
         let built = Built::new(scenario)?;
@@ -155,8 +155,8 @@ impl World {
         };
         self.net.now_ns = event.time_ns;
         self.events += 1;
-        // Most events are packets. Comparisons tell them apart from all others, without a jump
-        // to an address that is looked up.
+        // Most events are packets. Comparisons separate them from the others without an indirect
+        // jump.
         let what = event.what();
         if what == What::Delivery {
             let packet = self.net.packets[event.id()];
@@ -201,7 +201,7 @@ impl World {
         }
     }
 
-    /// Runs to the end.
+    /// Runs to the end of the scenario.
     pub fn run(mut self) -> Outcome {
         while self.step() {}
         self.finish()
@@ -212,7 +212,7 @@ impl World {
         self.events
     }
 
-    /// Sockets that exist: those of connections that are over are used again.
+    /// Number of sockets that exist. Sockets of closed connections are used again.
     pub fn sockets(&self) -> usize {
         self.connections.sockets()
     }
@@ -224,10 +224,10 @@ impl World {
         link.counters.sent_pkts
     }
 
-    /// Every internal relation that must hold between events; for tests.
+    /// Checks every internal relation that must hold between events; for tests.
     ///
     /// # Errors
-    /// Which one does not.
+    /// Names the relation that is violated.
     pub fn check_invariants(&self) -> Result<(), String> {
         self.connections.check_invariants()?;
         for (name, link) in self.link_names.iter().zip(&self.net.links) {
@@ -244,7 +244,7 @@ impl World {
         Ok(())
     }
 
-    /// Bytes delivered in order to the receiver of a flow, and bytes its sender wrote and sent.
+    /// Bytes delivered in order to a flow's receiver, and bytes that its sender wrote and sent.
     pub fn delivered(&self, flow: usize) -> (u64, u64) {
         let connection = self.flows[flow].app.connection().expect("a TCP flow");
         let opener = self.connections.look(connection, Side::Opener);
@@ -277,7 +277,7 @@ impl World {
         }
     }
 
-    /// Lets an application act.
+    /// Calls an application with its host.
     fn with_app(&mut self, flow: u32, act: impl FnOnce(&mut dyn Application, &mut Host)) {
         let mut host = Host {
             net: &mut self.net,
@@ -288,7 +288,7 @@ impl World {
         act(&mut *self.flows[flow as usize].app, &mut host);
     }
 
-    /// A socket has news for its application.
+    /// Tells an application what has changed at its socket.
     fn signalled(&mut self, socket: u32, signals: Signals) {
         let (flow, at) = self.connections.whose(socket);
         self.with_app(flow, |app, host| {
@@ -304,7 +304,7 @@ impl World {
         });
     }
 
-    /// The time an application asked for, its start or its stop.
+    /// Handles a flow's start, its stop, or a time that its application asked for.
     fn app_event(&mut self, number: u32) {
         let now_ns = self.net.now_ns;
         let flow = &mut self.flows[number as usize];
@@ -326,12 +326,12 @@ impl World {
         });
     }
 
-    /// What a flow's sender has done in all.
+    /// Totals of a flow's sender.
     fn totals(&self, flow: usize) -> Option<Totals> {
         self.flows[flow].app.totals(&self.connections)
     }
 
-    /// Records every counter.
+    /// Records all counters.
     fn count(&mut self) {
         let now_ns = self.net.now_ns;
         if let Some(mut digest) = self.net.digest.take() {
@@ -373,7 +373,7 @@ impl World {
         }
     }
 
-    /// Closes the books of a run that is over.
+    /// Ends the run and returns its outcome.
     pub fn finish(mut self) -> Outcome {
         self.net.now_ns = self.duration_ns;
         self.count();

@@ -1,6 +1,6 @@
-//! Random schedules of writes and reads at both ends of a connection over paths that lose,
-//! repeat and reorder: every byte arrives, and nothing waits for ever. HEADWAY_SCHEDULES
-//! says how many instead of 100.
+//! Random schedules of writes and reads at both ends of a connection, over paths that lose,
+//! duplicate and reorder packets. Every byte must arrive, and no end may wait forever.
+//! HEADWAY_SCHEDULES sets the number of schedules (default 100).
 
 use super::World;
 use crate::event::What;
@@ -14,15 +14,15 @@ use serde_json::json;
 
 const MS: u64 = 1_000_000;
 const SECOND: u64 = 1_000 * MS;
-/// Simulated time by which all is over: pauses add up to 40 s, and a hundred losses in a
-/// row of timeouts and probes, each of 120 s at most, are not drawn.
+/// Simulated time by which every schedule must end. Pauses add up to at most 40 s. A hundred
+/// consecutive losses, each followed by a timeout or probe of at most 120 s, do not occur.
 const BOUND_NS: u64 = 4 * 3600 * SECOND;
 const SIDES: [Side; 2] = [Side::Opener, Side::Responder];
 
 #[derive(Clone, Copy, Debug)]
 enum Do {
     Write(u64),
-    /// Only what there is room for, as a proxy does.
+    /// Write only as much as the send buffer has room for, as a proxy does.
     Fill,
     Read(u64),
     Close,
@@ -39,7 +39,7 @@ impl Draw {
         of[self.below(of.len() as u64) as usize].clone()
     }
 
-    /// From tiny to large, each size as likely as any other.
+    /// Draws a size from tiny to large; every power of two is equally likely.
     fn bytes(&mut self, most_bits: u32) -> u64 {
         let bits = 1 + self.below(u64::from(most_bits)) as u32;
         1 + self.below(1 << bits)
@@ -71,13 +71,13 @@ fn world(draw: &mut Draw) -> World {
     World::new(&scenario).expect("known names")
 }
 
-/// Actions of either end in the order of time, the last of them a close.
+/// Actions of either end, ordered by time. The last one is a close.
 fn schedule(draw: &mut Draw) -> Vec<(u64, Side, Do)> {
     let mut all = Vec::new();
     for side in SIDES {
         let mut at_ns = 0;
         for _ in 0..draw.below(12) {
-            // some pauses are longer than timeouts
+            // some pauses exceed the retransmission timeout
             at_ns += draw.one(&[0, MS, 50 * MS, 500 * MS, 4 * SECOND]);
             let what = match draw.below(4) {
                 0 => Do::Write(draw.bytes(18)),
@@ -92,7 +92,7 @@ fn schedule(draw: &mut Draw) -> Vec<(u64, Side, Do)> {
     all
 }
 
-/// One schedule to its end: what both ends wrote, and have read.
+/// Runs one schedule to its end and compares what each end wrote and read.
 fn follow(number: u64) -> Result<(), String> {
     let mut draw = Draw(stream(number, Purpose::App, 0));
     let mut world = world(&mut draw);
@@ -111,7 +111,7 @@ fn follow(number: u64) -> Result<(), String> {
         .socket(connection, Side::Opener)
         .connect(&mut world.net);
     let last_ns = actions.last().expect("closes").0;
-    // from then on both ends read all there is, every now and then
+    // after this time both ends read everything at regular intervals
     let drain_ns = draw.one(&[10 * MS, 700 * MS, 5 * SECOND]);
     for &(at_ns, ..) in &actions {
         world.net.events.push(at_ns, What::Checkpoint, 0);
@@ -121,7 +121,9 @@ fn follow(number: u64) -> Result<(), String> {
     let (mut at, mut written, mut read) = (0, [0_u64; 2], [0_u64; 2]);
     loop {
         if !world.step() {
-            return Err(format!("not over: wrote {written:?}, read {read:?}"));
+            return Err(format!(
+                "schedule did not finish: wrote {written:?}, read {read:?}"
+            ));
         }
         let now_ns = world.net.now_ns;
         let net = &mut world.net;
@@ -157,10 +159,10 @@ fn follow(number: u64) -> Result<(), String> {
         let ends = SIDES.map(|side| world.connections.look(connection, side));
         for (own, other) in [(0, 1), (1, 0)] {
             if ends[other].read_bytes() > written[own] {
-                return Err("more was read than written".to_string());
+                return Err("more bytes were read than written".to_string());
             }
             if ends[own].state() == State::Established && !ends[own].within_window_of(ends[other]) {
-                return Err("more was sent than the window held".to_string());
+                return Err("more bytes were sent than the window allows".to_string());
             }
         }
         if read == [written[1], written[0]] && ends.iter().all(|e| e.fin_acked()) {
@@ -170,7 +172,7 @@ fn follow(number: u64) -> Result<(), String> {
 }
 
 #[test]
-fn every_byte_of_random_writes_is_read_whatever_the_path_and_the_readers_do() {
+fn every_byte_of_random_writes_is_read_on_any_path_with_any_reader() {
     let many = std::env::var("HEADWAY_SCHEDULES").map_or(100, |n| n.parse().expect("a number"));
     for number in 0..many {
         follow(number).unwrap_or_else(|what| panic!("schedule {number}: {what}"));

@@ -1,6 +1,6 @@
-//! What several tests of the simulator share: scenarios, and captures read back
-//! with the readers of `headway-wire`, which know nothing of the simulator.
-#![allow(dead_code)] // tests/further uses a part
+//! Shared parts of the simulator's tests: scenarios, and captures that are read with the readers of
+//! `headway-wire`, which do not depend on the simulator.
+#![allow(dead_code)] // tests/further uses only a part
 
 use headway_sim::trace::record::{FlowSummary, Tables};
 use headway_sim::{Outcome, Scenario, World};
@@ -15,13 +15,13 @@ pub const SECOND: u64 = 1_000_000_000;
 /// Port of the responder in captures.
 const SERVER_PORT: u16 = 5001;
 
-/// One TCP segment of a capture, with sequence numbers as offsets in the stream
-/// (the SYN is byte 0) where the initial number is known.
+/// A TCP segment of a capture. Sequence numbers are offsets in the stream (the SYN is byte 0) if
+/// the initial number is known.
 #[derive(Clone, Debug)]
 pub struct Seen {
     pub time_ns: u64,
     pub flow: u32,
-    /// From the opener of the flow to the other end.
+    /// Whether it goes from the flow's opener to the other end.
     pub outbound: bool,
     pub seq: u64,
     pub ack: u64,
@@ -29,7 +29,7 @@ pub struct Seen {
     pub ip_bytes: u32,
     pub window: u16,
     pub flags: TcpFlags,
-    /// The two bits of IPv4.
+    /// The two ECN bits of IPv4.
     pub ecn: u8,
     pub sack: Vec<(u64, u64)>,
 }
@@ -39,14 +39,14 @@ impl Seen {
         self.flags.contains(flag)
     }
 
-    /// The payload is this part of its stream, counted from 0.
+    /// The part of its stream that the payload is, counted from 0.
     pub fn payload_range(&self) -> (u64, u64) {
         (self.seq - 1, self.seq - 1 + u64::from(self.len))
     }
 }
 
-/// The routers of a link: one that answers Quick-Start requests with these tunables;
-/// null: none.
+/// The routers of a link: one that answers Quick-Start requests with these tunables, or none if
+/// null.
 pub fn answering(tunables: &Value) -> Value {
     if tunables.is_null() {
         json!([])
@@ -55,14 +55,14 @@ pub fn answering(tunables: &Value) -> Value {
     }
 }
 
-/// What a flow's sender counted of Quick-Start.
+/// A Quick-Start counter of a flow's sender.
 pub fn asked(flow: &FlowSummary, name: &str) -> u64 {
     let protocol = flow.protocols.get("quick-start");
     protocol.map_or(0, |p| p.counts.get(name).copied().unwrap_or(0))
 }
 
-/// The events of a trace's only router algorithm: link, time, flow and a value for each
-/// event that it declares, in rows.
+/// The events of a trace's only router algorithm, in rows: link, time, flow and the value of each
+/// event that it declares.
 pub fn router_events(tables: &Tables) -> Vec<(u32, i64, u32, Vec<u64>)> {
     let e = &tables.router_events;
     let mut rows: Vec<(u32, i64, u32, Vec<u64>)> = Vec::new();
@@ -75,7 +75,7 @@ pub fn router_events(tables: &Tables) -> Vec<(u32, i64, u32, Vec<u64>)> {
     rows
 }
 
-/// The readings of a counter of a trace's only router.
+/// The values of a counter of a trace's only router.
 pub fn router_counter(tables: &Tables, name: &str) -> Vec<u64> {
     let declared = &headway_algorithms::router("quick-start").unwrap().counters;
     let at = declared.iter().position(|c| c.name == name).unwrap() as u8;
@@ -101,7 +101,7 @@ pub fn wide_link(rate_bps: u64, delay_ns: u64) -> Value {
     json!({"rate_bps": rate_bps, "delay_ns": delay_ns, "limit_pkts": 1_000_000})
 }
 
-/// A dumbbell with `flows`, captured at the bottleneck as its senders' side sees it.
+/// A dumbbell with `flows`, captured on the senders' side of the bottleneck.
 pub fn dumbbell(stack: &str, duration_ns: u64, link: &Value, flows: Value) -> Value {
     json!({
         "duration_ns": duration_ns,
@@ -112,7 +112,7 @@ pub fn dumbbell(stack: &str, duration_ns: u64, link: &Value, flows: Value) -> Va
     })
 }
 
-/// A bulk flow that starts at once.
+/// A bulk flow that starts at time 0.
 pub fn bulk(control: &str, bytes: Option<u64>) -> Value {
     json!({"name": control, "app": {"kind": "bulk", "bytes": bytes}, "control": {"name": control}})
 }
@@ -131,8 +131,8 @@ fn each_segment(capture: &[u8], mut take: impl FnMut(u64, &Ipv4View, &TcpView)) 
     }
 }
 
-/// Every TCP segment of a capture in its order. Checks what must hold for each:
-/// both checksums, and payload that is the stream's at that offset.
+/// Every TCP segment of a capture, in order. Checks both checksums of each, and that its payload is
+/// the stream's at that offset.
 pub fn segments(capture: &[u8]) -> Vec<Seen> {
     let mut initial = HashMap::new();
     each_segment(capture, |_, ip, tcp| {
@@ -188,12 +188,12 @@ fn direction(ip: &Ipv4View, tcp: &TcpView) -> (u32, bool) {
     )
 }
 
-/// Bytes that have arrived, as a receiver would keep them.
+/// Bytes that have arrived, as a receiver tracks them.
 #[derive(Clone, Debug, Default)]
 pub struct Reassembly {
-    /// Arrived without a gap from offset 0.
+    /// Bytes that arrived without a gap from offset 0.
     pub in_order: u64,
-    /// Runs of bytes beyond, by their start; they do not touch.
+    /// Ranges of bytes beyond that, by their start; they are not adjacent.
     beyond: BTreeMap<u64, u64>,
 }
 
@@ -216,15 +216,15 @@ impl Reassembly {
         }
     }
 
-    /// All these bytes have arrived.
+    /// Whether all these bytes have arrived.
     pub fn has(&self, (from, to): (u64, u64)) -> bool {
         let run = self.beyond.range(..=from).next_back();
         to <= self.in_order || run.is_some_and(|r| *r.1 >= to)
     }
 }
 
-/// The first outcome, over seeds, in which the forward link loses `n_lost` packets
-/// and that is `wanted`: how a test loses exactly the packets it is about.
+/// Tries seeds until the forward link loses `n_lost` packets and `wanted` accepts the outcome.
+/// Tests use it to lose exactly the packets that they need.
 pub fn find(scenario: &Value, n_lost: usize, mut wanted: impl FnMut(&Trace) -> bool) -> Trace {
     let mut scenario = scenario.clone();
     let mut quick = scenario.clone();
@@ -242,14 +242,14 @@ pub fn find(scenario: &Value, n_lost: usize, mut wanted: impl FnMut(&Trace) -> b
             return trace;
         }
     }
-    panic!("no seed does what the test needs\n{scenario:#}");
+    panic!("no seed loses the packets that the test needs\n{scenario:#}");
 }
 
-/// An outcome with its capture read.
+/// An outcome and the segments of its capture.
 pub struct Trace {
     pub outcome: Outcome,
     pub segments: Vec<Seen>,
-    /// What the forward link (number 0) did not carry.
+    /// Segments that the forward link (number 0) dropped.
     pub lost: Vec<Seen>,
 }
 
@@ -262,7 +262,7 @@ impl Trace {
             .filter(|&row| drops.link[row] == 0)
             .map(|row| drops.time_ns[row] as u64)
             .collect();
-        // Hosts' packets reach the link one after the other: a time is one packet.
+        // Packets of hosts reach the link one after the other, so a time identifies a packet.
         let is_lost = |s: &&Seen| s.outbound && times.contains(&s.time_ns);
         let lost = segments.iter().filter(is_lost).cloned().collect();
         Trace {
@@ -272,20 +272,20 @@ impl Trace {
         }
     }
 
-    /// Data from the opener, in order of transmission.
+    /// Data from the opener, in the order of transmission.
     pub fn data(&self) -> Vec<&Seen> {
         let data = self.segments.iter().filter(|s| s.outbound && s.len > 0);
         data.collect()
     }
 
-    /// Every transmission of the data at `seq`.
+    /// All transmissions of the data at `seq`.
     pub fn copies(&self, seq: u64) -> Vec<&Seen> {
         let data = self.data().into_iter();
         data.filter(|s| s.seq <= seq && seq < s.seq + u64::from(s.len))
             .collect()
     }
 
-    /// Acknowledgements that come back to the opener.
+    /// Acknowledgements to the opener.
     pub fn acks(&self) -> Vec<&Seen> {
         let back = self.segments.iter().filter(|s| !s.outbound);
         back.filter(|s| !s.has(TcpFlags::SYN)).collect()
@@ -320,8 +320,8 @@ impl Trace {
     }
 }
 
-/// Whether a timer of linux-6 may take so long: it fires at a tick of 4 ms after its time, a
-/// longer one at every eighth or 64th (HZ 250; calc_index).
+/// Whether a timer of linux-6 can take this long. It fires at the tick of 4 ms after its time, a
+/// longer one at every eighth or 64th tick (HZ 250; calc_index).
 pub fn on_the_wheel(took_ns: u64, timeout_ns: u64) -> bool {
     let grain_ticks = match timeout_ns / MS {
         0..252 => 1,

@@ -1,5 +1,5 @@
-//! What a control declares of ECN: that it needs it, and with which bits its packets leave.
-//! No control of the product does, so the controls are those of tests/controls.
+//! Controls that declare that they need ECN, or which ECN bits their packets carry. No control of
+//! the product does, so these tests use the controls of tests/controls.
 
 use crate::common::{bulk, dumbbell, wide_link, Trace, MS, SECOND};
 use headway_wire::TcpFlags;
@@ -18,7 +18,7 @@ fn traced(stack: &str, link: &Value, control: &str, ecn: Option<[&str; 2]>) -> T
     Trace::of(&dumbbell(stack, 10 * SECOND, link, json!([flow])))
 }
 
-/// The window that the opener's control chose once the handshake was over.
+/// The window that the opener's control chose after the handshake.
 fn chosen_cwnd(trace: &Trace) -> u32 {
     *trace
         .outcome
@@ -31,7 +31,7 @@ fn chosen_cwnd(trace: &Trace) -> u32 {
 
 #[test]
 #[ignore = "runs in the binary that main.rs builds"]
-fn who_needs_ecn_asks_for_it_and_grants_it_whatever_the_flow_says() {
+fn a_control_that_needs_ecn_requests_and_accepts_it_whatever_the_flow_sets() {
     let link = wide_link(10_000_000, 10 * MS);
     for stack in ["linux-2.6", "linux-6"] {
         for ecn in [None, Some(["off", "off"]), Some(["passive", "off"])] {
@@ -46,27 +46,31 @@ fn who_needs_ecn_asks_for_it_and_grants_it_whatever_the_flow_says() {
             assert!(syns[1].has(TcpFlags::ECE) && !syns[1].has(TcpFlags::CWR));
             assert!(trace.segments.iter().all(|s| s.ecn == ECT_0), "{stack}");
             assert_eq!(trace.outcome.summary.flows[0].ecn, Some(true));
-            assert_eq!(chosen_cwnd(&trace), 40, "{stack}: the control knows of it");
+            assert_eq!(
+                chosen_cwnd(&trace),
+                40,
+                "{stack}: the control knows about ECN"
+            );
         }
     }
 }
 
 #[test]
 #[ignore = "runs in the binary that main.rs builds"]
-fn a_syn_that_is_repeated_does_not_ask_and_the_control_knows() {
+fn a_retransmitted_syn_requests_no_ecn_and_the_control_knows() {
     let mut link = wide_link(10_000_000, 10 * MS);
     link["ecn"] = json!("drop-syn");
     let trace = traced("linux-6", &link, "asks-ecn", None);
     let summary = &trace.outcome.summary.flows[0];
     assert!(summary.done_ns.is_some() && summary.ecn == Some(false));
     assert_eq!(chosen_cwnd(&trace), 4);
-    // as on the kernel, which never takes it back
+    // as on the kernel, which never resets this
     assert!(trace.data().iter().all(|s| s.ecn == ECT_0));
 }
 
 #[test]
 #[ignore = "runs in the binary that main.rs builds"]
-fn ect1_is_on_new_data_where_it_was_agreed_on_and_nowhere_else() {
+fn ect1_is_only_on_new_data_after_ecn_was_negotiated() {
     let link = wide_link(10_000_000, 10 * MS);
     let trace = traced("linux-6", &link, "ect1", Some(["on", "passive"]));
     let syns = trace.segments.iter().filter(|s| s.has(TcpFlags::SYN));
@@ -80,7 +84,7 @@ fn ect1_is_on_new_data_where_it_was_agreed_on_and_nowhere_else() {
 
 #[test]
 #[ignore = "runs in the binary that main.rs builds"]
-fn samples_tell_a_control_of_the_packets_that_were_marked() {
+fn rate_samples_count_the_marked_packets() {
     let red = json!({"name": "red", "tunables":
         {"ecn": 1, "min_th_pkts": 5, "max_th_pkts": 15, "weight_shift": 2}});
     let mut link = json!({"rate_bps": 10_000_000, "delay_ns": 10 * MS, "limit_pkts": 1000});
@@ -97,7 +101,7 @@ fn samples_tell_a_control_of_the_packets_that_were_marked() {
 
 #[test]
 #[ignore = "runs in the binary that main.rs builds"]
-fn what_controls_declare_is_named() {
+fn declared_flags_have_names() {
     let flags = |name| headway_algorithms::control(name).unwrap().flags;
     assert!(flags("asks-ecn").names().eq(["ect0", "needs-ecn"]));
     assert!(flags("ect1").names().eq(["own-start", "ect1"]));

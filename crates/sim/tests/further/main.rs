@@ -1,7 +1,7 @@
-//! Live, because it runs cargo and git: algorithms are added by naming their folder when the
-//! engine is built, and nothing else changes. The test builds this file again with the folders
-//! of tests/further.rs, in a target folder of its own, and runs the ignored tests there. It
-//! measures no time. An edit of the work tree while it runs makes it fail.
+//! A live test, because it runs cargo and git. Algorithms are added by naming their folder when the
+//! engine is built, and nothing else changes. The test builds this file again with the folders of
+//! tests/further.rs in a separate target folder, and runs the ignored tests there. It measures no
+//! time. It fails if the work tree is edited while it runs.
 
 #[path = "../common/mod.rs"]
 mod common;
@@ -11,7 +11,7 @@ mod new_protocol;
 use std::path::Path;
 use std::process::Command;
 
-/// Uncommitted changes, untracked files included; None outside a git work tree.
+/// Uncommitted changes, including untracked files; None outside of a git work tree.
 fn changes(root: &Path) -> Option<String> {
     let mut git = Command::new("git");
     git.args(["status", "--porcelain", "--untracked-files=all"]);
@@ -35,5 +35,5 @@ fn algorithms_are_added_by_naming_their_folder() {
         "{text}{}",
         String::from_utf8_lossy(&output.stderr)
     );
-    assert_eq!(before, changes(&root), "nothing else is touched");
+    assert_eq!(before, changes(&root), "nothing else changes");
 }

@@ -1,5 +1,5 @@
-//! A protocol of three new files (tests/protocol: header, router, control) runs in the
-//! simulator once its folder is named when the engine is built.
+//! A protocol of three new files (tests/protocol: header, router, control) runs in the simulator
+//! when its folder is named at build time.
 
 use crate::common::{dumbbell, run, segments, MS, SECOND};
 use headway_wire::pcapng::{Block, Reader};
@@ -32,7 +32,7 @@ fn rate_bps(outcome: &headway_sim::Outcome, from_s: i64, to_s: i64) -> f64 {
 
 #[test]
 #[ignore = "runs in the binary that main.rs builds"]
-fn the_sender_obeys_the_rate_that_the_router_writes() {
+fn the_sender_follows_the_rate_that_the_router_writes() {
     for rate_kbps in [500, 3000, 12_000] {
         let outcome = run(&scenario(rate_kbps, &json!({})));
         let got = rate_bps(&outcome, 2, 20);
@@ -44,7 +44,7 @@ fn the_sender_obeys_the_rate_that_the_router_writes() {
 
 #[test]
 #[ignore = "runs in the binary that main.rs builds"]
-fn it_follows_a_rate_that_changes_and_the_router_tells_of_it() {
+fn the_sender_follows_a_changing_rate_and_the_router_reports_it() {
     let later = json!({"later_rate_kbps": 2000, "later_ms": 10_000});
     let outcome = run(&scenario(8000, &later));
     assert!((rate_bps(&outcome, 2, 10) / 8e6 - 1.0).abs() < 0.01);
@@ -53,7 +53,7 @@ fn it_follows_a_rate_that_changes_and_the_router_tells_of_it() {
     assert_eq!(told.link, [0, 1]);
     assert_eq!(told.value, [2_000_000; 2]);
     assert_eq!(told.time_ns, [10 * SECOND as i64; 2]);
-    assert_eq!(told.flow, [u32::MAX; 2], "of no packet");
+    assert_eq!(told.flow, [u32::MAX; 2], "events without a packet");
     let info = &outcome.summary.routers[usize::from(told.algorithm[0])];
     assert_eq!(info.name, HEADER);
     assert_eq!(info.events[usize::from(told.name[0])].name, "allowed_bps");
@@ -70,7 +70,7 @@ fn it_follows_a_rate_that_changes_and_the_router_tells_of_it() {
 
 #[test]
 #[ignore = "runs in the binary that main.rs builds"]
-fn a_router_behind_the_queue_sees_what_leaves_it() {
+fn a_router_at_the_dequeue_side_sees_packets_leave() {
     let mut scenario = scenario(12_000, &json!({}));
     let behind = json!({"name": "departures", "tunables": {"rate_kbps": 3000}});
     let routers = scenario["topology"]["forward"]["routers"].as_array_mut();
@@ -92,7 +92,7 @@ fn a_router_behind_the_queue_sees_what_leaves_it() {
         panic!("{last:?}");
     };
     assert!(departed > 4000 && arrived - departed <= 1, "{last:?}");
-    // what is waiting in front of a full link, with datagrams that ask for nothing
+    // what waits at a full link, with datagrams that carry no request
     let mut full = scenario.clone();
     full["flows"] = json!([{"name": "u", "app":
         {"kind": "cbr", "ip_bytes": 1000, "interval_ns": 200_000}}]);
@@ -112,18 +112,18 @@ fn a_router_behind_the_queue_sees_what_leaves_it() {
         .rfind(|&i| links.link[i] == 0)
         .unwrap();
     assert_eq!(value(0), links.arrived_pkts[end]);
-    // one is in transmission
+    // one packet is in transmission
     assert_eq!(value(1), links.sent_pkts[end] + 1);
     assert_eq!(
         value(2),
         198,
-        "200,000 bytes, less the one that leaves and the next to come"
+        "200,000 bytes, minus the packet that leaves and the next to arrive"
     );
 }
 
 #[test]
 #[ignore = "runs in the binary that main.rs builds"]
-fn its_option_is_on_the_wire_as_its_codec_says() {
+fn its_option_is_encoded_on_the_wire_by_its_codec() {
     let mut scenario = scenario(3000, &json!({}));
     scenario["duration_ns"] = json!(2 * SECOND);
     scenario["checkpoints_ns"] = json!([]);
@@ -149,7 +149,7 @@ fn its_option_is_on_the_wire_as_its_codec_says() {
             assert_eq!(info.emit(&fields), bytes);
             let get = |name| info.field(&fields, name).expect("a field");
             if ip.source() == std::net::Ipv4Addr::new(10, 0, 0, 1) {
-                // taken off before the router
+                // captured before the router
                 assert_eq!((get("rate_Bps"), get("returned_Bps")), (u32::MAX.into(), 0));
                 asking += 1;
             } else {

@@ -1,11 +1,11 @@
-//! Receivers that lie, and how many of them the nonce finds out.
+//! Receivers that lie, and how often the nonce reveals them.
 
 use super::{flow, link};
 use crate::common::{asked, dumbbell, run, MS, SECOND};
 use serde_json::{json, Value};
 
-/// Of many connections that ask for code 8 over a router that grants `max_code`, how
-/// many are believed and how many are caught lying, whose receivers are like that.
+/// Many connections with such a receiver ask for code 8 over a router that grants `max_code`.
+/// Returns how many are believed and how many are caught lying.
 fn judged(max_code: u8, receiver: &Value) -> (u64, u64) {
     const RUNS: u64 = 4;
     let flows: Vec<Value> = (0..LIARS / RUNS)
@@ -16,7 +16,7 @@ fn judged(max_code: u8, receiver: &Value) -> (u64, u64) {
             liar
         })
         .collect();
-    // what all of them ask for together is granted
+    // the router can grant what all of them ask for together
     let link = link(
         20,
         10_000,
@@ -38,18 +38,18 @@ fn judged(max_code: u8, receiver: &Value) -> (u64, u64) {
 
 const LIARS: u64 = 2_000;
 
-/// RFC 4782 section 3.4: what a receiver does not know of the nonce it has to guess,
-/// two bits for each code.
+/// RFC 4782 section 3.4: a receiver has to guess the unknown part of the nonce, two bits for each
+/// code.
 #[test]
-fn receivers_that_lie_are_caught_as_often_as_the_nonce_has_bits_that_they_do_not_know() {
+fn receivers_that_lie_are_caught_with_the_probability_of_the_unknown_nonce_bits() {
     let honest = judged(6, &json!({}));
     assert_eq!(honest, (LIARS, 0));
     let lies = [
-        // the router has drawn the bits of the claimed codes anew
+        // the router has replaced the bits of the claimed codes with random ones
         (6, json!({"inflates_codes": 1}), 1),
         (5, json!({"inflates_codes": 2}), 2),
         (5, json!({"inflates_codes": 3}), 3),
-        // all bits up to the code are made up
+        // the receiver invents all bits up to the code
         (1, json!({"forges_nonce": true}), 1),
         (2, json!({"forges_nonce": true}), 2),
         (1, json!({"inflates_codes": 2, "forges_nonce": true}), 3),
@@ -57,7 +57,7 @@ fn receivers_that_lie_are_caught_as_often_as_the_nonce_has_bits_that_they_do_not
     ];
     for (max_code, receiver, guesses) in lies {
         let (believed, caught) = judged(max_code, &receiver);
-        assert_eq!(believed + caught, LIARS, "{receiver}: each is judged");
+        assert_eq!(believed + caught, LIARS, "{receiver}: each has a verdict");
         let p = 0.25_f64.powi(guesses);
         let expected = LIARS as f64 * p;
         let sigma = (expected * (1.0 - p)).sqrt();

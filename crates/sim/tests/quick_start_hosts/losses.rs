@@ -1,12 +1,12 @@
-//! What comes of a loss in the flight that was approved.
+//! Results of a loss in the approved flight.
 
 use super::{flow, link};
 use crate::common::{asked, dumbbell, Seen, Trace, MS, SECOND};
 use serde_json::json;
 
 #[test]
-fn a_loss_in_the_first_flight_is_as_if_the_request_had_been_denied() {
-    // The router believes in 100 Mbit/s where there are 2.
+fn a_loss_in_the_first_flight_acts_as_if_the_request_had_been_denied() {
+    // The router assumes 100 Mbit/s where the link has 2.
     let mut link = link(100, 20, json!({"capacity_kbps": 100_000}));
     link["rate_bps"] = json!(2_000_000);
     let mut one = flow(1, json!({"after_idle": 1}), &json!({}));
@@ -18,15 +18,15 @@ fn a_loss_in_the_first_flight_is_as_if_the_request_had_been_denied() {
     let recovered = (1..states.state.len())
         .find(|&i| states.state[i] < 2 && states.state[i - 1] == 3)
         .expect("fast recovery ends");
-    // slow start from the initial window (4.6), up to half of what arrived
+    // slow start from the initial window (4.6), up to half of the delivered packets
     assert!((10..=43).contains(&states.cwnd_pkts[recovered]));
     assert!((10..=43).contains(&states.ssthresh_pkts[recovered]));
     // and no more requests on this connection
     assert_eq!(asked(&trace.outcome.summary.flows[0], "requests"), 1);
 }
 
-/// Some 1000 packets of a flight of 1365 are lost where the router believes in 100
-/// Mbit/s and there are 10.
+/// About 1000 packets of a flight of 1365 are lost, because the router assumes 100 Mbit/s and the
+/// link has 10.
 #[test]
 fn a_mass_loss_of_the_first_flight_is_repaired_in_slow_start() {
     for (stack, initial) in [("linux-2.6", 2), ("linux-6", 10)] {
@@ -47,7 +47,7 @@ fn a_mass_loss_of_the_first_flight_is_repaired_in_slow_start() {
             .map(|d| d.time_ns)
             .collect();
         assert!(copies.len() > 900, "{stack}: {} copies", copies.len());
-        // from the first copy on, the initial window and its doubles, a round trip each
+        // from the first retransmission on: the initial window and its doublings, per round trip
         let until = |round: u32| {
             let end = copies[0] + u64::from(round) * 200 * MS;
             copies.iter().filter(|&&t| t < end).count()
@@ -57,7 +57,7 @@ fn a_mass_loss_of_the_first_flight_is_repaired_in_slow_start() {
             assert!(sum < initial << round, "{stack}: {sums:?}");
         }
         assert!(sums[7] > 200, "{stack}: {sums:?}");
-        // half of what arrived bounds it
+        // limited by half of the delivered packets
         let before = |sent: &[Seen]| {
             let data = sent.iter().filter(|s| s.outbound && s.len > 0);
             data.filter(|s| s.time_ns < copies[0]).count()
@@ -79,11 +79,11 @@ fn a_mass_loss_of_the_first_flight_is_repaired_in_slow_start() {
     }
 }
 
-/// Some 300 packets of a flight of 1365 are lost. By the RFC that says where slow start ends;
-/// by Scharf's rules (4.5.1.1: "undo the CWND increase") it leads back to the window before,
-/// and says no more.
+/// About 300 packets of a flight of 1365 are lost. The RFC limits slow start by the lost flight.
+/// Scharf's rules (4.5.1.1: "undo the CWND increase") restore the window before the flight and set
+/// no limit.
 #[test]
-fn by_scharfs_rules_slow_start_goes_on_after_a_mass_loss() {
+fn with_scharfs_rules_slow_start_continues_after_a_mass_loss() {
     for (stack, initial) in [("linux-2.6", 2), ("linux-6", 10)] {
         let ssthresh_after = |rules: u32| {
             let mut link = link(200, 600, json!({"capacity_kbps": 100_000}));
@@ -95,7 +95,7 @@ fn by_scharfs_rules_slow_start_goes_on_after_a_mass_loss() {
             assert_eq!(tables.flow_counters.acked_bytes.last(), Some(&2_500_000));
             let states = &tables.flow_state;
             let lost = states.state.iter().position(|&s| s == 3).expect("a loss");
-            // back to the window before the flight, which grows from there
+            // restores the window before the flight, which grows from there
             let least = (lost..states.state.len())
                 .take_while(|&i| states.state[i] == 3)
                 .map(|i| states.cwnd_pkts[i])
@@ -109,6 +109,6 @@ fn by_scharfs_rules_slow_start_goes_on_after_a_mass_loss() {
         };
         let by_rfc = ssthresh_after(0);
         assert!((500..600).contains(&by_rfc), "{stack}: {by_rfc}");
-        assert_eq!(ssthresh_after(1), u32::MAX, "{stack}: unknown as before");
+        assert_eq!(ssthresh_after(1), u32::MAX, "{stack}: still infinite");
     }
 }

@@ -1,12 +1,12 @@
-//! Protocols whose routers say how fast a flow may send, against their own fixed points:
-//! max-min fair rates on a dumbbell and on a parking lot, empty queues, the border of
-//! stability; and what they do where no router takes part.
+//! Protocols whose routers tell a flow its rate, compared with their theoretical fixed points:
+//! max-min fair rates on a dumbbell and on a parking lot, empty queues, the stability limit. Also
+//! their behaviour without participating routers.
 
 use crate::common::{run, MS, SECOND};
 use headway_sim::Outcome;
 use serde_json::{json, Value};
 
-/// Room for whatever may come.
+/// Room for all packets.
 const ENDLESS_BYTES: u64 = 1 << 31;
 
 /// A flow that always has data.
@@ -23,7 +23,7 @@ fn link(rate_bps: u64, delay_ms: u64, routers: &Value) -> Value {
            "routers": routers})
 }
 
-/// A run of so many seconds, in which counters are read every second.
+/// A scenario of this many seconds with a checkpoint every second.
 fn scenario(topology: Value, flows: &[Value], seconds: u64) -> Value {
     let every: Vec<u64> = (1..seconds).map(|s| s * SECOND).collect();
     json!({"duration_ns": seconds * SECOND, "stack": "linux-6", "topology": topology,
@@ -51,8 +51,8 @@ fn goodputs_bps(outcome: &Outcome, from_s: u64, to_s: u64) -> Vec<f64> {
         .collect()
 }
 
-/// Of a link between two checkpoints: IP bits per second that left it, and the mean of its
-/// queue in bytes.
+/// For a link, between two checkpoints: IP bits per second that left it, and its mean queue in
+/// bytes.
 fn carried(outcome: &Outcome, link: u32, from_s: u64, to_s: u64) -> (f64, f64) {
     let c = &outcome.tables.link_counters;
     let at = |s: u64| {
@@ -67,7 +67,7 @@ fn carried(outcome: &Outcome, link: u32, from_s: u64, to_s: u64) -> (f64, f64) {
     )
 }
 
-/// The readings of a router's counter on a link, a checkpoint each.
+/// The values of a router's counter on a link, one per checkpoint.
 fn counter(outcome: &Outcome, link: u32, router: &str, name: &str) -> Vec<u64> {
     let all = &outcome.summary.routers;
     let algorithm = all.iter().position(|r| r.name == router).expect("a router");
@@ -85,7 +85,7 @@ fn counter(outcome: &Outcome, link: u32, router: &str, name: &str) -> Vec<u64> {
         .collect()
 }
 
-/// What part of an IP packet's bytes is payload, with so many bytes of header option.
+/// The fraction of an IP packet that is payload, with this many bytes of header option.
 fn payload_part(option_bytes: u32) -> f64 {
     f64::from(1448 - option_bytes) / 1500.0
 }
@@ -125,7 +125,7 @@ fn xcp_fills_a_link_and_leaves_its_queue_empty() {
     let outcome = run(&dumbbell(&forward, &[flow(&named("xcp"))], 40));
     let (bps, queue_bytes) = carried(&outcome, 0, 10, 39);
     assert!(bps > 0.95 * 10e6, "{bps}");
-    // of 125,000 bytes of bandwidth-delay product; one packet in transmission is 1500
+    // the bandwidth-delay product is 125,000 bytes; one packet in transmission has 1500
     assert!(queue_bytes < 0.05 * 125_000.0, "{queue_bytes}");
     let standing = counter(&outcome, 0, "xcp", "persistent_queue_bytes");
     assert!(standing[10..].iter().all(|&b| b <= 1500), "{standing:?}");
@@ -147,7 +147,7 @@ fn xcps_delayed_acks_lose_no_feedback() {
         let outcome = run(&scenario);
         let c = &outcome.tables.flow_counters;
         let bytes: Vec<u64> = (0..c.flow.len()).map(|i| c.delivered_bytes[i]).collect();
-        // the first tenth of a second in which nine tenths of the link were used
+        // the first tenth of a second that used nine tenths of the link
         let part = 0.9 * 20e6 * payload_part(16) / 8.0 / 10.0;
         let full = bytes.windows(2).position(|w| (w[1] - w[0]) as f64 > part);
         full.expect("it fills the link") as f64 / 10.0
@@ -157,7 +157,7 @@ fn xcps_delayed_acks_lose_no_feedback() {
 }
 
 #[test]
-fn rcps_rate_is_an_nth_of_the_link_and_new_flows_have_it_at_once() {
+fn rcps_rate_is_an_nth_of_the_link_and_new_flows_get_it_at_once() {
     for (gamma, flows) in [(1000, 1), (1000, 5), (950, 20)] {
         let routers = json!([{"name": "rcp", "tunables": {"gamma": gamma}}]);
         let forward = link(100_000_000, 25, &routers);
@@ -177,7 +177,7 @@ fn rcps_rate_is_an_nth_of_the_link_and_new_flows_have_it_at_once() {
             assert_near(bps, fair_bps * payload_part(12), 0.02, "a flow");
         }
     }
-    // a flow that joins four others sends as fast as they do, from its first second on
+    // a flow that joins four others sends as fast as they do, starting in its first second
     let forward = link(20_000_000, 25, &named_list("rcp"));
     let mut all = vec![flow(&named("rcp")); 5];
     all[4]["start_ns"] = json!(10 * SECOND);
@@ -189,7 +189,7 @@ fn rcps_rate_is_an_nth_of_the_link_and_new_flows_have_it_at_once() {
 }
 
 #[test]
-fn rcp_asks_on_its_syn_in_linux_26_and_with_its_first_data_in_linux_6() {
+fn rcp_sends_its_header_on_the_syn_in_linux_26_and_with_the_first_data_in_linux_6() {
     // 11 packets, one more than the initial window of linux-6
     for (stack, round_trips) in [("linux-2.6", 1.5), ("linux-6", 2.5)] {
         let forward = link(180_000_000, 250, &named_list("rcp"));
@@ -204,7 +204,7 @@ fn rcp_asks_on_its_syn_in_linux_26_and_with_its_first_data_in_linux_6() {
 }
 
 #[test]
-fn a_router_that_believes_in_a_tenth_of_its_link_uses_a_tenth() {
+fn a_router_that_assumes_a_tenth_of_the_capacity_uses_a_tenth() {
     for (name, _) in PROTOCOLS {
         let routers = json!([{"name": name, "tunables": {"capacity_kbps": 10_000}}]);
         let forward = link(100_000_000, 20, &routers);
@@ -216,7 +216,7 @@ fn a_router_that_believes_in_a_tenth_of_its_link_uses_a_tenth() {
 }
 
 #[test]
-fn where_no_router_takes_part_a_flow_is_as_reno_and_says_so() {
+fn without_participating_routers_a_flow_behaves_like_reno_and_reports_it() {
     let goodput = |name: &str| {
         let mut forward = link(10_000_000, 20, &json!([]));
         forward["limit_bytes"] = json!(50_000);
@@ -227,7 +227,7 @@ fn where_no_router_takes_part_a_flow_is_as_reno_and_says_so() {
     let (reno_bps, _) = goodput("reno");
     for (name, option_bytes) in PROTOCOLS {
         let (bps, told) = goodput(name);
-        let told = told.expect("it says so");
+        let told = told.expect("it reports a failure");
         assert_eq!(told.failure, Some("no router answers"));
         assert_eq!(told.counts["fall_backs"], 1);
         let wanted = reno_bps * payload_part(option_bytes) / payload_part(0);
@@ -236,7 +236,7 @@ fn where_no_router_takes_part_a_flow_is_as_reno_and_says_so() {
 }
 
 #[test]
-fn their_options_are_on_the_wire_of_every_kind_of_packet() {
+fn every_kind_of_packet_carries_their_options() {
     for (name, option_bytes) in PROTOCOLS {
         let mut forward = link(10_000_000, 20, &named_list(name));
         forward["limit_bytes"] = json!(20_000);
@@ -255,11 +255,11 @@ fn their_options_are_on_the_wire_of_every_kind_of_packet() {
 
 const LOT_BPS: u64 = 100_000_000;
 
-/// With round trips of 80 ms and of 240 ms, some thousand packets each: F is then known to
-/// less than a packet in a thousand. With 20 and 60 ms the long flow, which gets the least of
-/// three changes that whole packets make uncertain, has 2.4 % less.
+/// With round trips of 80 ms and of 240 ms, windows have about a thousand packets, so F is known to
+/// less than a packet in a thousand. With 20 and 60 ms the long flow has 2.4 % less: it gets the
+/// smallest of three changes, and whole packets make these uncertain.
 #[test]
-fn a_parking_lot_of_three_hops_is_shared_max_min_fair() {
+fn a_parking_lot_of_three_hops_is_shared_max_min_fairly() {
     for (name, option_bytes) in PROTOCOLS {
         let hop = || {
             json!({"forward": link(LOT_BPS, 40, &json!([{"name": name}])),
@@ -286,8 +286,8 @@ fn a_parking_lot_of_three_hops_is_shared_max_min_fair() {
     }
 }
 
-/// Whole packets leave F a little above or below 0, so that what is shuffled is never quite
-/// nothing: the late flow grows, but slowly.
+/// Whole packets leave F slightly above or below 0, so the shuffled traffic is never exactly zero:
+/// the late flow grows, but slowly.
 #[test]
 fn without_shuffling_a_late_flow_of_xcp_stays_small() {
     for (gamma, least, most) in [(0, 3.0, 1e3), (100, 0.95, 1.05)] {
@@ -302,22 +302,22 @@ fn without_shuffling_a_late_flow_of_xcp_stays_small() {
     }
 }
 
-/// What RCP makes of a link of 2 Mbit/s and 40 ms that it believes to be of another
-/// capacity: how fast its queue grows at the end, in seconds of the link per second.
+/// Growth of the queue under RCP on a link of 2 Mbit/s and 40 ms, if the router assumes another
+/// capacity. The unit is seconds of the link's rate per second, at the end of the run.
 fn growth_of_queue(told_kbps: u32) -> f64 {
     let routers = json!([{"name": "rcp", "tunables": {"capacity_kbps": told_kbps}}]);
     let forward = link(2_000_000, 20, &routers);
-    // so many that the largest window is not in the way
+    // enough flows that the largest window does not limit them
     let flows = vec![flow(&named("rcp")); 8];
     let outcome = run(&dumbbell(&forward, &flows, 60));
     let queue = counter(&outcome, 0, "rcp", "queue_bytes");
     (queue[58] as f64 - queue[38] as f64) / 20.0 / 250_000.0
 }
 
-/// Scharf (2011), eq. 6.15: R is stable where c / r < 1 + beta / alpha, 1.565 by default. What
-/// beyond it the queue grows by is a line over c / r; the border is where that begins.
+/// Scharf (2011), eq. 6.15: R is stable for c / r < 1 + beta / alpha, 1.565 by default. Beyond this
+/// limit the queue's growth is linear in c / r; the limit is where the line reaches 0.
 #[test]
-fn the_border_of_rcps_stability_is_where_eq_6_15_says() {
+fn the_stability_limit_of_rcp_agrees_with_eq_6_15() {
     let border = 1.0 + 226.0 / 400.0;
     let growth = |ratio: f64| growth_of_queue((ratio * 2000.0).round() as u32);
     for ratio in [1.3, 1.4, 0.95 * border] {

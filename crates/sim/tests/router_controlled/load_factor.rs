@@ -1,11 +1,11 @@
-//! VCP and MPCP: saw-tooth, utilization and shares on a link that takes part; on one that
-//! does not, as Reno; and the bits that they have in common with RFC 3168.
+//! VCP and MPCP: saw-tooth, utilization and shares on a link that participates; behaviour like Reno
+//! on one that does not; and the ECN bits that they share with RFC 3168.
 
 use crate::common::{bulk, dumbbell, run, segments, MS, SECOND};
 use headway_sim::Outcome;
 use serde_json::{json, Value};
 
-/// Flows of one control over a link with a router of its protocol and one BDP of buffer.
+/// Flows of one control over a link with a router of its protocol and a buffer of one BDP.
 struct Path {
     control: Value,
     router: Value,
@@ -27,7 +27,7 @@ impl Path {
         }
     }
 
-    /// MPCP with so many pieces.
+    /// MPCP with this number of pieces.
     fn in_pieces(pieces: u32) -> Path {
         let named = json!({"name": "mpcp", "tunables": {"pieces": pieces}});
         Path {
@@ -73,14 +73,14 @@ impl Path {
     }
 }
 
-/// What the second half of a run shows.
+/// Results of the second half of a run.
 #[derive(Debug)]
 struct Seen {
     utilization: f64,
     drops: u64,
-    /// Of the flows' in-order bytes.
+    /// Each flow's share of the in-order bytes.
     shares: Vec<f64>,
-    /// Mean queue over the BDP.
+    /// Mean queue divided by the BDP.
     queue: f64,
 }
 
@@ -122,7 +122,7 @@ impl Seen {
     }
 }
 
-/// VCP with four flows, and MPCP with both sizes of a level.
+/// VCP with four flows, and MPCP with both level sizes.
 fn all(rate_bps: u64, rtt_ms: u64) -> Vec<(String, Path)> {
     let paths = [Path::of("vcp"), Path::in_pieces(2), Path::in_pieces(3)];
     paths
@@ -148,7 +148,7 @@ fn one_flow_fills_nine_tenths_of_a_long_path_without_a_drop() {
 }
 
 #[test]
-fn four_flows_share_links_of_10_and_100_mbit_alike_without_a_drop() {
+fn four_flows_share_links_of_10_and_100_mbit_equally_without_a_drop() {
     for (rate_bps, rtt_ms) in [(10_000_000, 200), (10_000_000, 50), (100_000_000, 40)] {
         for (name, path) in all(rate_bps, rtt_ms) {
             let seen = path.with_flows(4).run();
@@ -178,11 +178,14 @@ fn the_saw_tooth_of_vcp_falls_to_seven_eighths_and_rises_packet_by_packet() {
             "{before} to {after}"
         );
     }
-    assert!(cwnd.windows(2).all(|w| w[1] <= w[0] + 1), "no jump up");
+    assert!(
+        cwnd.windows(2).all(|w| w[1] <= w[0] + 1),
+        "it rises by at most a packet"
+    );
 }
 
 #[test]
-fn flows_of_mpcp_get_the_same_whatever_their_round_trips_are() {
+fn flows_of_mpcp_get_equal_shares_at_any_rtt() {
     let mut scenario = Path::in_pieces(3).with_flows(2).scenario();
     scenario["flows"][1]["extra_delay_ns"] = json!(200 * MS);
     scenario["duration_ns"] = json!(120 * SECOND);
@@ -195,10 +198,10 @@ fn flows_of_mpcp_get_the_same_whatever_their_round_trips_are() {
     assert!(seen.jain() >= 0.95, "{seen:?}");
 }
 
-/// Beside a flow of Reno, over a link that takes no part in anything. VCP cannot know that
-/// as long as there is hardly a queue, and grows by less than Reno from small windows.
+/// Runs next to a Reno flow over a link without routers. VCP cannot detect that no router
+/// participates while the queue is almost empty, and grows by less than Reno from small windows.
 #[test]
-fn without_a_router_they_take_no_more_than_reno_beside_them() {
+fn without_a_router_they_get_no_more_than_a_competing_reno_flow() {
     for (rate_bps, rtt_ms) in [(10_000_000, 50), (100_000_000, 100)] {
         for (name, path) in all(rate_bps, rtt_ms) {
             let path = path.without_router().with_flows(2);
@@ -213,10 +216,10 @@ fn without_a_router_they_take_no_more_than_reno_beside_them() {
 }
 
 #[test]
-fn a_path_that_clears_the_bits_is_one_without_routers() {
+fn a_path_that_clears_the_ecn_bits_acts_like_one_without_routers() {
     for (name, path) in all(10_000_000, 50) {
         let mut scenario = path.scenario();
-        // cleared behind the router: the receiver sees nothing of the protocol
+        // cleared after the router: the receiver sees nothing of the protocol
         scenario["topology"]["forward"]["routers"] = json!([]);
         scenario["topology"]["forward"]["ecn"] = json!("bleach");
         let seen = Seen::of(&run(&scenario), &path);
@@ -225,7 +228,7 @@ fn a_path_that_clears_the_bits_is_one_without_routers() {
 }
 
 #[test]
-fn only_data_has_the_bits_and_ecn_is_not_negotiated() {
+fn only_data_carries_the_bits_and_ecn_is_not_negotiated() {
     for protocol in ["vcp", "mpcp"] {
         let mut scenario = Path::of(protocol).scenario();
         scenario["flows"][0]["ecn"] = json!(["on", "on"]);
@@ -239,16 +242,15 @@ fn only_data_has_the_bits_and_ecn_is_not_negotiated() {
         assert!(data.clone().count() > 100 && data.clone().all(|s| s.ecn == 1 && s.len == 1448));
         use headway_wire::TcpFlags;
         assert!(!seen.iter().any(|s| s.has(TcpFlags::ECE)));
-        // an ACK with timestamps and the answer
+        // an ACK with timestamps and the feedback option
         let answers = seen.iter().filter(|s| !s.outbound && s.ip_bytes == 60);
         assert!(answers.count() > 50);
     }
 }
 
-/// What another protocol's packets carry is not touched, and nothing is written where
-/// there is nothing.
+/// Routers do not change packets of other protocols, and write nothing to packets without ECN bits.
 #[test]
-fn packets_without_the_bits_stay_without_them() {
+fn routers_leave_packets_without_the_bits_unchanged() {
     let mut scenario = Path::of("vcp").with_flows(2).scenario();
     scenario["flows"][1]["control"] = json!({"name": "cubic"});
     scenario["duration_ns"] = json!(30 * SECOND);

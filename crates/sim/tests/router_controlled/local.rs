@@ -1,17 +1,17 @@
-//! Local router assistance: a relay at the up-link of a satellite whose sender reads the link's
-//! monitor (RAPPEP, section III), on the link of its paper: 10 Mbit/s, 400 ms one way.
+//! Local router assistance (RAPPEP, section III): a relay at the uplink of a satellite, whose
+//! sender reads the link's monitor. The link is that of the paper: 10 Mbit/s, 400 ms one way.
 
 use crate::common::{run, MS, SECOND};
 use headway_sim::Outcome;
 use serde_json::{json, Value};
 
-/// Of the paper; vcp_pep is below.
+/// The controls of the paper; vcp_pep is tested below.
 const CONTROLS: [&str; 2] = ["xcp_pep", "mpcp_pep"];
 const RATE_BPS: u64 = 10_000_000;
 const SATELLITE: u32 = 2;
 
-/// Endless flows from a near host each through the relay; `flows` say start and extra delay of
-/// the first leg in ms.
+/// Endless flows, each from a nearby host, through the relay. `flows` has the start and the extra
+/// delay of the first leg, in ms.
 fn scenario(
     control: &str,
     flows: &[(u64, u64)],
@@ -26,7 +26,7 @@ fn scenario(
     up["routers"] = json!([{"name": "pep-monitor", "tunables": monitor}]);
     let flow = |(i, (start_ms, delay_ms)): (usize, &(u64, u64))| {
         json!({"name": format!("flow {i}"), "app": {"kind": "bulk"}, "control": {"name": "cubic"},
-               // three windows of data: what is lost waits for its second copy
+               // three windows of data: lost data may wait for its second retransmission
                "send_buffer_bytes": 16_000_000, "receive_window_bytes": 4_000_000,
                "start_ns": start_ms * MS, "extra_delay_ns": delay_ms * MS,
                "relay": {"at_hop": 1, "control": {"name": control}}})
@@ -45,7 +45,7 @@ fn told() -> Value {
     json!({"rtt_ms": 800})
 }
 
-/// What the satellite link sent from one second to another, over what 10 Mbit/s can.
+/// Bits that the satellite link sent between two times, divided by what 10 Mbit/s can send.
 fn used(outcome: &Outcome, from_s: u64, to_s: u64) -> f64 {
     let counters = &outcome.tables.link_counters;
     let at = |second: u64| {
@@ -57,7 +57,7 @@ fn used(outcome: &Outcome, from_s: u64, to_s: u64) -> f64 {
     (at(to_s) - at(from_s)) as f64 * 8.0 / (RATE_BPS * (to_s - from_s)) as f64
 }
 
-/// The same of each flow's data that has arrived.
+/// The same for each flow's delivered data.
 fn goodputs(outcome: &Outcome, from_s: u64, to_s: u64) -> Vec<f64> {
     let counters = &outcome.tables.flow_counters;
     let at = |flow: u32, second: u64| {
@@ -72,7 +72,7 @@ fn goodputs(outcome: &Outcome, from_s: u64, to_s: u64) -> Vec<f64> {
         .collect()
 }
 
-/// Most that waited at the satellite link, from a time on, in bytes.
+/// Longest queue at the satellite link between two times, in bytes.
 fn longest_queue(outcome: &Outcome, from_s: u64, to_s: u64) -> u32 {
     let queue = &outcome.tables.queue;
     let within = |i: &usize| {
@@ -95,7 +95,7 @@ fn jain(shares: &[f64]) -> f64 {
 }
 
 #[test]
-fn one_flow_uses_the_link_with_hardly_a_queue_and_no_drop() {
+fn one_flow_uses_the_link_with_almost_no_queue_and_no_drop() {
     for (control, least) in [("xcp_pep", 0.99), ("mpcp_pep", 0.94)] {
         let outcome = run(&scenario(control, &[(0, 0)], 0.0, &told(), 60));
         let (used, queue) = (used(&outcome, 30, 59), longest_queue(&outcome, 30, 59));
@@ -108,13 +108,13 @@ fn one_flow_uses_the_link_with_hardly_a_queue_and_no_drop() {
 }
 
 #[test]
-fn losses_of_the_medium_cost_what_is_lost_and_no_more() {
+fn losses_of_the_medium_cost_only_the_lost_packets() {
     for (control, least) in [("xcp_pep", 0.99), ("mpcp_pep", 0.94)] {
         let clean = run(&scenario(control, &[(0, 0)], 0.0, &told(), 90));
         let lossy = run(&scenario(control, &[(0, 0)], 0.01, &told(), 90));
         let (clean, of) = (goodputs(&clean, 30, 89)[0], goodputs(&lossy, 30, 89)[0]);
         println!("{control}: goodput {of:.3} of the link at 1 % loss, {clean:.3} without");
-        // a hole at the end of a minute hides a round trip of data, 1.4 % of it
+        // a hole at the end of a minute hides a round trip of data, which is 1.4 %
         assert!(of >= 0.98 * clean, "{control}: {of} and {clean}");
         for second in 30..88 {
             let each = used(&lossy, second, second + 1);
@@ -124,7 +124,7 @@ fn losses_of_the_medium_cost_what_is_lost_and_no_more() {
 }
 
 #[test]
-fn flows_share_alike_whatever_their_first_legs_are() {
+fn flows_share_equally_at_any_delay_of_the_first_leg() {
     let flows = [(0, 0), (0, 100), (0, 200), (0, 400), (0, 800)];
     for control in CONTROLS {
         for loss in [0.0, 0.001] {
@@ -138,7 +138,7 @@ fn flows_share_alike_whatever_their_first_legs_are() {
 }
 
 #[test]
-fn a_flow_that_comes_to_a_full_link_gets_its_share_and_nobody_drops() {
+fn a_flow_that_joins_a_full_link_gets_its_share_without_drops() {
     let flows = [(0, 0), (0, 0), (0, 0), (0, 0), (30_000, 0)];
     for (control, after_s) in [("xcp_pep", 20), ("mpcp_pep", 40)] {
         let outcome = run(&scenario(control, &flows, 0.0, &told(), 90));
@@ -164,17 +164,19 @@ fn a_hundred_flows_do_not_let_the_queue_grow() {
     }
 }
 
-/// Capacity that is told wrong: less than the truth is what is used, more is a queue. Measured
-/// there is no telling.
+/// A capacity set too low limits the utilization; one set too high builds a queue. A measured
+/// capacity avoids both.
 #[test]
-fn wrong_capacity_costs_use_or_a_queue_and_a_measured_one_neither() {
+fn a_wrong_capacity_costs_utilization_or_a_queue_and_a_measured_one_neither() {
     let five = [(0, 0); 5];
     for control in CONTROLS {
         for (kbps, what) in [(5000, "half"), (20_000, "double")] {
             let monitor = json!({"rtt_ms": 800, "capacity_kbps": kbps});
             let outcome = run(&scenario(control, &five, 0.0, &monitor, 60));
             let (used, queue) = (used(&outcome, 30, 59), longest_queue(&outcome, 30, 59));
-            println!("{control}, told {what}: {used:.3} used, at most {queue} bytes wait");
+            println!(
+                "{control}, capacity set to {what}: {used:.3} used, at most {queue} bytes wait"
+            );
             match kbps {
                 5000 => assert!(
                     (0.4..0.8).contains(&used) && queue < 500_000,
@@ -201,7 +203,7 @@ fn a_measured_capacity_follows_the_link_from_10_to_5_to_20_mbps() {
         for (mode, monitor) in [
             ("measured", json!({"rtt_ms": 800, "capacity": 1})),
             (
-                "told 10 Mbit/s",
+                "set to 10 Mbit/s",
                 json!({"rtt_ms": 800, "capacity_kbps": 10_000}),
             ),
         ] {
@@ -228,9 +230,10 @@ fn a_measured_capacity_follows_the_link_from_10_to_5_to_20_mbps() {
     }
 }
 
-/// Where no monitor is the control is as Reno is: it starts slowly and halves at a loss.
+/// Without a monitor the control behaves like Reno: it starts slowly and halves its window at a
+/// loss.
 #[test]
-fn without_a_monitor_it_is_as_reno() {
+fn without_a_monitor_it_behaves_like_reno() {
     for control in CONTROLS {
         let mut scenario = scenario(control, &[(0, 0)], 0.001, &told(), 60);
         scenario["topology"]["hops"][1]["forward"]["routers"] = json!([]);
@@ -242,7 +245,8 @@ fn without_a_monitor_it_is_as_reno() {
     }
 }
 
-/// Flows that begin at so many ms, to receivers that announce their whole window at once.
+/// Flows that start at these times in ms. Their receivers advertise the whole window from the
+/// start.
 fn beginning(control: &str, starts_ms: &[u64], monitor: &Value) -> Outcome {
     let flows: Vec<_> = starts_ms.iter().map(|&start| (start, 0)).collect();
     let mut scenario = scenario(control, &flows, 0.0, monitor, 20);
@@ -253,14 +257,14 @@ fn beginning(control: &str, starts_ms: &[u64], monitor: &Value) -> Outcome {
 }
 
 #[test]
-fn the_first_data_leaves_at_the_rate_that_the_link_has_to_spare() {
+fn the_first_data_is_sent_at_the_spare_rate_of_the_link() {
     for control in ["xcp_pep", "mpcp_pep", "vcp_pep"] {
         let outcome = beginning(control, &[0], &told());
         let (first, queue) = (used(&outcome, 1, 2), longest_queue(&outcome, 0, 5));
         println!("{control}: {first:.3} used in the first second, at most {queue} bytes wait");
         assert!(first >= 0.95, "{control}: {first}");
         assert!(queue < 100_000, "{control}: {queue}");
-        // half of it where half of it is known
+        // half of the rate if half of the capacity is configured
         let half = json!({"rtt_ms": 800, "capacity_kbps": 5000});
         let outcome = beginning(control, &[0], &half);
         let first = used(&outcome, 1, 2);
@@ -269,7 +273,7 @@ fn the_first_data_leaves_at_the_rate_that_the_link_has_to_spare() {
 }
 
 #[test]
-fn those_that_begin_at_once_or_shortly_after_each_other_share_and_no_queue_grows() {
+fn flows_that_start_together_or_in_short_succession_share_without_a_growing_queue() {
     for control in ["xcp_pep", "mpcp_pep", "vcp_pep"] {
         for starts_ms in [
             [0; 8],
@@ -284,20 +288,20 @@ fn those_that_begin_at_once_or_shortly_after_each_other_share_and_no_queue_grows
             assert!(first >= 0.75, "{control}, {starts_ms:?}: {first}");
             assert_eq!(drops_at_satellite(&outcome), 0, "{control}");
         }
-        // twice of what there is: the queue of one round trip, which fits
+        // twice the capacity: the queue of one round trip, which fits
         let double = json!({"rtt_ms": 800, "capacity_kbps": 20_000});
         let outcome = beginning(control, &[0; 8], &double);
         let queue = longest_queue(&outcome, 0, 4);
-        println!("{control}, told double: at most {queue} bytes wait");
+        println!("{control}, capacity set to double: at most {queue} bytes wait");
         assert!((800_000..1_300_000).contains(&queue), "{control}: {queue}");
     }
 }
 
-/// VCP's three regions: no queue, but shares that come slowly, and an eighth less now and then.
-/// Random losses move the shares of one run for minutes (Jain's index is 0.70 to 0.99 in the
-/// last 99 s), so each flow's share is its mean over eight seeds.
+/// VCP's three regions: no queue, but the shares converge slowly, and the window is reduced by an
+/// eighth now and then. Random losses move the shares of one run for minutes (Jain's index is 0.70
+/// to 0.99 in the last 99 s), so each flow's share is its mean over eight seeds.
 #[test]
-fn vcp_pep_leaves_a_part_of_the_link_and_comes_to_equal_shares_slowly() {
+fn vcp_pep_leaves_part_of_the_link_unused_and_converges_slowly_to_equal_shares() {
     let flows = [(0, 0), (0, 100), (0, 200), (0, 400), (0, 800)];
     for (name, monitor) in [
         ("told", told()),

@@ -1,4 +1,4 @@
-//! Quick-Start rate request and report, RFC 4782 section 3.1.
+//! Quick-Start rate request and report (RFC 4782 section 3.1).
 
 use crate::error::ParseError;
 use crate::options::{exact, InIpv4, OptionInfo, WireOption};
@@ -14,19 +14,19 @@ pub const INFO: OptionInfo = OptionInfo {
 const REQUEST: u8 = 0;
 const REPORT: u8 = 8;
 
-/// A sender's word to the routers. Bits of a field that do not fit are left out.
+/// A message from a sender to the routers. Bits that do not fit their field are dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QuickStart {
-    /// Asks for a rate.
+    /// Requests a rate.
     Request {
-        /// 40 kbit/s times two to the power of this, 0 to 15; 0 is no rate.
+        /// The rate is 40 kbit/s times two to the power of this, 0 to 15; 0 means no rate.
         rate_code: u8,
-        /// Random at first; routers that take part count it down.
+        /// Initially random; participating routers decrement it.
         ttl: u8,
         /// 30 bits.
         nonce: u32,
     },
-    /// Says which rate was approved.
+    /// Reports the approved rate.
     Report {
         /// As in a request; 0 if the request failed.
         rate_code: u8,
@@ -47,7 +47,7 @@ impl WireOption for QuickStart {
                 ttl,
                 nonce,
             }),
-            // its TTL is not used
+            // its TTL is ignored
             REPORT => Ok(Self::Report { rate_code, nonce }),
             other => Err(ParseError::value(
                 INFO.name,

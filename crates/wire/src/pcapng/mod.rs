@@ -1,9 +1,8 @@
 //! Capture files in the pcapng format (draft-ietf-opsawg-pcapng).
 //!
-//! The writer makes one section with nanosecond interfaces of link type RAW, whose
-//! packets begin with the IP header. The reader takes what the writer makes, in
-//! either byte order and any time resolution, and steps over blocks and options it
-//! does not know.
+//! The writer creates one section whose interfaces have nanosecond resolution and link type RAW:
+//! packets begin with the IP header. The reader reads such files in either byte order and with any
+//! time resolution, and skips unknown blocks and options.
 
 mod reader;
 mod writer;

@@ -12,9 +12,9 @@ const FILE: &str = "pcapng";
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Block<'a> {
-    /// A section begins; interfaces are numbered from 0 again.
+    /// Start of a section. Interfaces are numbered from 0 again.
     Section {
-        /// What the packets are, if the file says.
+        /// Description of the packets, if the file has one.
         comment: Option<&'a str>,
     },
     /// An interface.
@@ -23,16 +23,16 @@ pub enum Block<'a> {
     Packet(Packet<'a>),
 }
 
-/// An interface that packets were captured on.
+/// An interface on which packets were captured.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Interface<'a> {
     /// The link type; 101 is RAW.
     pub link_type: u16,
-    /// Bytes kept of each packet, 0 for all.
+    /// Bytes kept of each packet; 0 for all.
     pub snaplen_bytes: u32,
-    /// The interface's name, if the file says.
+    /// Name of the interface, if the file has one.
     pub name: Option<&'a str>,
-    /// if_tsresol as it is in the file: 9 is nanoseconds, 6 microseconds.
+    /// if_tsresol as in the file: 9 is nanoseconds, 6 is microseconds.
     pub time_resolution: u8,
 }
 
@@ -43,15 +43,15 @@ pub struct Packet<'a> {
     pub interface: u32,
     /// Time since 1970; since the start of the run in a simulated capture.
     pub time_ns: u64,
-    /// What was kept of the packet.
+    /// The captured part of the packet.
     pub bytes: &'a [u8],
-    /// How long the packet was.
+    /// Original length of the packet.
     pub original_len_bytes: u32,
     /// The first comment on the packet.
     pub comment: Option<&'a str>,
 }
 
-/// Walks the blocks of a file; stops after the first error.
+/// Iterates over the blocks of a file; stops after the first error.
 #[derive(Clone, Debug)]
 pub struct Reader<'a> {
     file: &'a [u8],
@@ -60,14 +60,14 @@ pub struct Reader<'a> {
     resolutions: Vec<u8>,
 }
 
-/// The body of one block: the file up to the block's end, and where to read on.
+/// The body of a block: the file up to the block's end, and the current position.
 struct Body<'a> {
     file: &'a [u8],
     at: usize,
     big_endian: bool,
 }
 
-/// An option of a block, and where in the file its value is.
+/// An option of a block, and the offset of its value in the file.
 struct FileOption<'a> {
     code: u16,
     at: usize,
@@ -111,7 +111,7 @@ impl<'a> Body<'a> {
         Ok(bytes)
     }
 
-    /// The next option's code, offset and value; `None` at the end of the block.
+    /// Returns the next option's code, offset and value; `None` at the end of the block.
     fn option(&mut self) -> Result<Option<FileOption<'a>>, ParseError> {
         if self.at == self.file.len() {
             return Ok(None);
@@ -132,7 +132,7 @@ fn text<'a>(field: &'static str, at: usize, value: &'a [u8]) -> Result<&'a str, 
 }
 
 impl<'a> Reader<'a> {
-    /// Reads a file that is in memory.
+    /// Creates a reader of a file in memory.
     #[must_use]
     pub const fn new(file: &'a [u8]) -> Self {
         Self {
@@ -170,7 +170,7 @@ impl<'a> Reader<'a> {
         Ok(None)
     }
 
-    /// Checks a block's two lengths and moves past it.
+    /// Checks a block's two length fields and advances to the next block.
     fn frame(&mut self) -> Result<(u32, Body<'a>), ParseError> {
         let start = self.at;
         let mut head = Body {
@@ -180,7 +180,7 @@ impl<'a> Reader<'a> {
         };
         let block_type = head.u32("block type")?;
         if block_type == BLOCK_SECTION {
-            // The type reads the same in both orders; the magic tells which it is.
+            // The type is the same in both byte orders; the magic tells which one the file has.
             let mut magic = Body {
                 file: self.file,
                 at: start + 8,
@@ -283,7 +283,7 @@ impl<'a> Reader<'a> {
             link_type: body.u16("link type")?,
             snaplen_bytes: 0,
             name: None,
-            // Without the option it is microseconds.
+            // The default without the option is microseconds.
             time_resolution: 6,
         };
         body.u16("reserved")?;
@@ -321,7 +321,7 @@ impl<'a> Reader<'a> {
                 "interface",
                 at,
                 found,
-                "one that was described",
+                "an interface that was described before",
             ));
         };
         let at = body.at;
@@ -360,8 +360,8 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Ticks of an if_tsresol in nanoseconds, rounded down: powers of ten, or of two
-/// when the top bit is set.
+/// Converts ticks of an if_tsresol to nanoseconds, rounded down. The resolution is a power of ten,
+/// or of two if the top bit is set.
 fn to_ns(ticks: u64, resolution: u8) -> Option<u64> {
     let per_second = match resolution {
         r if r & 0x80 != 0 => 1u128.checked_shl(u32::from(r & 0x7f)),
@@ -369,7 +369,7 @@ fn to_ns(ticks: u64, resolution: u8) -> Option<u64> {
     };
     let ns = match per_second {
         Some(per_second) => u128::from(ticks) * 1_000_000_000 / per_second,
-        // A tick this short: 2^64 of them are less than a nanosecond.
+        // Ticks are so short that 2^64 of them are less than a nanosecond.
         None => 0,
     };
     u64::try_from(ns).ok()

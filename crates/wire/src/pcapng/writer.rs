@@ -6,26 +6,26 @@ use super::{
 };
 use std::io::{self, Write};
 
-/// What the section header says about the file's origin; empty strings are left out.
+/// Texts about the file's origin in the section header; empty ones are omitted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Section<'a> {
-    /// What the packets are, in free text.
+    /// Description of the packets.
     pub comment: &'a str,
     /// The machine.
     pub hardware: &'a str,
     /// The operating system.
     pub os: &'a str,
-    /// The program that writes the file.
+    /// The writing program.
     pub application: &'a str,
 }
 
-/// Writes a capture in the machine-independent little-endian form.
+/// Writes a capture in little-endian byte order on every machine.
 ///
-/// Blocks go out one by one; hand in a `BufWriter` for a file.
+/// Each block is written separately; use a `BufWriter` for a file.
 #[derive(Debug)]
 pub struct Writer<W> {
     out: W,
-    // One block is put together here, since its length stands at both ends.
+    // A block is assembled here, because its length is at both ends.
     block: Vec<u8>,
     snaplens_bytes: Vec<u32>,
 }
@@ -34,7 +34,7 @@ impl<W: Write> Writer<W> {
     /// Begins a file.
     ///
     /// # Errors
-    /// What the output says, or a text longer than 65,535 bytes.
+    /// Errors of the output, or a text longer than 65,535 bytes.
     pub fn new(out: W, section: &Section<'_>) -> io::Result<Self> {
         let mut writer = Self {
             out,
@@ -45,7 +45,7 @@ impl<W: Write> Writer<W> {
         writer.put(&BYTE_ORDER_MAGIC.to_le_bytes());
         writer.put(&1u16.to_le_bytes());
         writer.put(&0u16.to_le_bytes());
-        // The section's length is not known while it is written: -1.
+        // The section's length is not known while it is written, so it is -1.
         writer.put(&(-1i64).to_le_bytes());
         let texts = [
             (OPT_COMMENT, section.comment),
@@ -67,11 +67,10 @@ impl<W: Write> Writer<W> {
         Ok(writer)
     }
 
-    /// Describes an interface and returns its number. A snap length of 0 keeps
-    /// whole packets.
+    /// Describes an interface and returns its number. A snap length of 0 keeps whole packets.
     ///
     /// # Errors
-    /// What the output says, or a name longer than 65,535 bytes.
+    /// Errors of the output, or a name longer than 65,535 bytes.
     pub fn add_interface(&mut self, name: &str, snaplen_bytes: u32) -> io::Result<u32> {
         let number = u32::try_from(self.snaplens_bytes.len()).map_err(io::Error::other)?;
         self.begin(BLOCK_INTERFACE);
@@ -86,12 +85,12 @@ impl<W: Write> Writer<W> {
         Ok(number)
     }
 
-    /// Writes a whole packet, of which the interface's snap length is kept.
-    /// Times count from 1970; simulated ones from the start of the run.
+    /// Writes a packet, of which the interface's snap length is kept. Times count from 1970, in a
+    /// simulation from the start of the run.
     ///
     /// # Errors
-    /// What the output says, an interface that was not added, or a comment longer
-    /// than 65,535 bytes.
+    /// Errors of the output, an interface that was not added, or a comment longer than 65,535
+    /// bytes.
     pub fn write_packet(
         &mut self,
         interface: u32,
@@ -101,7 +100,7 @@ impl<W: Write> Writer<W> {
     ) -> io::Result<()> {
         let snaplen = *self.snaplens_bytes.get(interface as usize).ok_or_else(|| {
             invalid(format!(
-                "cannot write a packet of interface {interface}: {} were added",
+                "cannot write a packet of interface {interface}; interfaces added: {}",
                 self.snaplens_bytes.len()
             ))
         })?;
@@ -127,12 +126,12 @@ impl<W: Write> Writer<W> {
         self.end()
     }
 
-    /// The output. Each block goes there in one write.
+    /// The output. Each block is written to it in one call.
     pub fn get_mut(&mut self) -> &mut W {
         &mut self.out
     }
 
-    /// What it writes to, so that room can be made before.
+    /// The output, for reserving memory in advance.
     pub fn out_mut(&mut self) -> &mut W {
         &mut self.out
     }
@@ -140,7 +139,7 @@ impl<W: Write> Writer<W> {
     /// Flushes and returns the output.
     ///
     /// # Errors
-    /// What the output says.
+    /// Errors of the output.
     pub fn finish(mut self) -> io::Result<W> {
         self.out.flush()?;
         Ok(self.out)

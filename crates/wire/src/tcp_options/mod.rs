@@ -1,8 +1,8 @@
-//! The options of TCP: one file each.
+//! The options of TCP, one file each.
 //!
-//! A new option is a new file here with a type that implements
-//! [`WireOption`](crate::options::WireOption) for
-//! [`InTcp`](crate::options::InTcp) and a `pub const INFO`; the build finds it.
+//! A new option is a new file in this folder. It has a type that implements
+//! [`WireOption`](crate::options::WireOption) for [`InTcp`](crate::options::InTcp), and a `pub
+//! const INFO`; the build script finds it.
 
 include!(concat!(env!("OUT_DIR"), "/tcp_options.rs"));
 

@@ -1,4 +1,4 @@
-//! Maximum segment size, RFC 9293 section 3.7.1.
+//! Maximum segment size (RFC 9293 section 3.7.1).
 
 use crate::error::ParseError;
 use crate::options::{exact, InTcp, OptionInfo, WireOption};
@@ -10,7 +10,7 @@ pub const INFO: OptionInfo = OptionInfo {
     source: "RFC 9293 section 3.7.1",
 };
 
-/// The largest segment the sender of this option takes, without options.
+/// The largest segment, without options, that the sender of this option accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mss {
     /// Bytes of TCP payload and options.

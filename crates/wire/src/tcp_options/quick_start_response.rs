@@ -1,4 +1,4 @@
-//! Quick-Start response, RFC 4782 section 4.2.
+//! Quick-Start response (RFC 4782 section 4.2).
 
 use crate::error::ParseError;
 use crate::options::{exact, InTcp, OptionInfo, WireOption};
@@ -11,15 +11,15 @@ pub const INFO: OptionInfo = OptionInfo {
     source: "RFC 4782 section 4.2",
 };
 
-/// What the receiver of a request saw. Bits of a field that do not fit are left out.
+/// Values of a request as its receiver saw them. Bits that do not fit their field are dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QuickStartResponse {
-    /// The rate that arrived, or less: 40 kbit/s times two to the power of this,
-    /// 0 to 15; 0 is no rate.
+    /// The rate that arrived, or a lower one: 40 kbit/s times two to the power of this, 0 to 15; 0
+    /// means no rate.
     pub rate_code: u8,
-    /// IP TTL less QS TTL as they arrived, modulo 256.
+    /// IP TTL minus QS TTL of the request, modulo 256.
     pub ttl_diff: u8,
-    /// 30 bits, as they arrived.
+    /// The 30 bits of the request.
     pub nonce: u32,
 }
 

@@ -1,4 +1,4 @@
-//! Selective acknowledgement, RFC 2018 section 3.
+//! Selective acknowledgement (RFC 2018 section 3).
 
 use crate::bytes::be32;
 use crate::error::ParseError;
@@ -11,10 +11,10 @@ pub const INFO: OptionInfo = OptionInfo {
     source: "RFC 2018 section 3",
 };
 
-/// The most blocks that fit the 40 bytes of options.
+/// Largest number of blocks that fit the 40 bytes of options.
 pub const MAX_BLOCKS: usize = 4;
 
-/// One run of bytes that arrived.
+/// A range of bytes that arrived.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SackBlock {
     /// Sequence number of the first byte.
@@ -23,16 +23,16 @@ pub struct SackBlock {
     pub right: u32,
 }
 
-/// The runs of bytes above the cumulative acknowledgement that arrived.
+/// The ranges of bytes above the cumulative acknowledgement that arrived.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sack {
-    // Blocks from `len` on are zero, so that the derived comparison is right.
+    // Blocks from `len` on are zero, so that the derived comparison is correct.
     blocks: [SackBlock; MAX_BLOCKS],
     len: u8,
 }
 
 impl Sack {
-    /// An option with the first blocks of `blocks`, at most [`MAX_BLOCKS`].
+    /// Creates an option with the first blocks of `blocks`, at most [`MAX_BLOCKS`].
     #[must_use]
     pub fn new(blocks: &[SackBlock]) -> Self {
         let mut sack = Self::default();

@@ -1,4 +1,4 @@
-//! SACK permitted, RFC 2018 section 2.
+//! SACK permitted (RFC 2018 section 2).
 
 use crate::error::ParseError;
 use crate::options::{exact, InTcp, OptionInfo, WireOption};
@@ -10,7 +10,7 @@ pub const INFO: OptionInfo = OptionInfo {
     source: "RFC 2018 section 2",
 };
 
-/// The sender of this SYN takes selective acknowledgements.
+/// The sender of this SYN accepts selective acknowledgements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SackPermitted;
 

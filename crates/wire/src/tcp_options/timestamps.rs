@@ -1,4 +1,4 @@
-//! Timestamps, RFC 7323 section 3.
+//! Timestamps (RFC 7323 section 3).
 
 use crate::bytes::{be32, put32};
 use crate::error::ParseError;
@@ -11,12 +11,12 @@ pub const INFO: OptionInfo = OptionInfo {
     source: "RFC 7323 section 3",
 };
 
-/// The sender's clock and the echo of the peer's.
+/// The sender's clock and the echo of the peer's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timestamps {
-    /// TSval: the sender's clock when the segment left.
+    /// TSval: the sender's clock when the segment was sent.
     pub value: u32,
-    /// TSecr: the peer's clock as last seen; 0 on a first SYN.
+    /// TSecr: the last clock value received from the peer; 0 on a first SYN.
     pub echo_reply: u32,
 }
 

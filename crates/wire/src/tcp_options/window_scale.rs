@@ -1,4 +1,4 @@
-//! Window scale, RFC 7323 section 2.
+//! Window scale (RFC 7323 section 2).
 
 use crate::error::ParseError;
 use crate::options::{exact, InTcp, OptionInfo, WireOption};
@@ -13,11 +13,11 @@ pub const INFO: OptionInfo = OptionInfo {
 /// The largest shift a receiver may use (RFC 7323 section 2.3).
 pub const MAX_SHIFT: u8 = 14;
 
-/// How far the sender of this option shifts its windows.
+/// The shift that the sender of this option applies to its windows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WindowScale {
-    /// Bits to shift, as sent. A receiver takes more than [`MAX_SHIFT`] as 14,
-    /// which [`WindowScale::effective_shift`] does.
+    /// Bits to shift, as sent. A receiver treats more than [`MAX_SHIFT`] as 14, as
+    /// [`WindowScale::effective_shift`] does.
     pub shift: u8,
 }
 

@@ -1,20 +1,20 @@
-//! What a flow's application tells its sockets before they open.
+//! What a flow's application announces to its sockets before they open.
 
 use crate::host::tcp::Socket;
 use crate::scenario::Flow;
 
-/// How far the ends of a connection know, when it opens, what they will send.
+/// How much of their data the ends of a connection know when it opens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Foreseen {
     Nothing,
-    /// The first message.
+    /// They know the first message.
     First,
-    /// All of it.
+    /// They know all messages.
     All,
 }
 
 impl Foreseen {
-    /// Bytes that an end foresees of its messages.
+    /// Bytes that an end announces, given its messages.
     fn bytes_of(self, messages: impl IntoIterator<Item = u64>) -> u64 {
         match self {
             Foreseen::Nothing => 0,
@@ -24,16 +24,16 @@ impl Foreseen {
     }
 }
 
-/// What a flow's application says of its connections before it sends.
+/// What a flow's application announces about its connections.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Announced {
-    /// Of the side that sends more; 0: nothing.
+    /// For the side that sends more; 0: not announced.
     initial_rate_bps: u64,
-    /// The same; 0: nothing.
+    /// For the side that sends more; 0: not announced.
     volume_bytes: u64,
-    /// What each side says of each connection instead.
+    /// What each side announces for each connection; replaces `volume_bytes`.
     each: Foreseen,
-    /// The initial rate is all that is ever needed.
+    /// Whether the initial rate is all that the application ever needs.
     stabilize: bool,
 }
 
@@ -51,7 +51,8 @@ impl Announced {
         }
     }
 
-    /// Tells a socket, which sends more than its peer or not, and which messages.
+    /// Makes the announcement to a socket. `sends_more` tells whether it sends more than its peer;
+    /// `messages` are the sizes that it will send.
     pub fn tell(
         &self,
         socket: &mut Socket,

@@ -1,4 +1,4 @@
-//! Sends as fast as TCP lets it, like iperf.
+//! An application that sends as fast as TCP allows, like iperf.
 
 use super::{Application, Connection, Connections, Host, Recipe, Setup, Side};
 use crate::scenario::app;

@@ -1,4 +1,4 @@
-//! A constant bit rate over UDP.
+//! Datagrams at a constant bit rate over UDP.
 
 use super::{Application, Host, Setup, UDP_HEADER_BYTES};
 use crate::net::packet::{about, ecn, Packet, Sacks};

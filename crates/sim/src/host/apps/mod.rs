@@ -1,5 +1,5 @@
-//! Applications: what the two ends of a flow do with their connections. Each is one type
-//! in one file, with the interface [`Application`]; the list of them is [`application`].
+//! Applications: what the two ends of a flow do with their connections. Each application is a type
+//! in its own file that implements [`Application`]. [`application`] lists them.
 
 mod announced;
 mod bulk;
@@ -22,55 +22,56 @@ use headway_algorithms::ControlInstance;
 
 /// IPv4 and UDP headers.
 const UDP_HEADER_BYTES: u32 = 28;
-/// TCP_TIMEWAIT_LEN of Linux. No packet outlives it, so none can reach a socket's
-/// next connection: the scenario refuses paths with more than half of it in delays.
+/// TCP_TIMEWAIT_LEN of Linux. The scenario rejects paths whose delays add up to more than half of
+/// this. No packet therefore lives longer, and none can reach the next connection of a socket.
 const TIME_WAIT_NS: u64 = 60_000_000_000;
 
-/// What a flow does. The world calls what it may want to act on; whatever it does not
-/// care for, it leaves out.
+/// An application. The simulator calls the methods below; an application implements those that it
+/// needs.
 pub(crate) trait Application: Send {
-    /// The flow's start.
+    /// The flow starts.
     fn started(&mut self, host: &mut Host);
 
-    /// The flow's end: it sends nothing new. Its own times are no longer told.
+    /// The flow ends: the application sends nothing new. `timer` is not called any more.
     fn stopped(&mut self, host: &mut Host);
 
-    /// A time that it asked for with [`Host::wake`].
+    /// A time has come that the application set with [`Host::wake`].
     fn timer(&mut self, _host: &mut Host) {}
 
-    /// A time that it asked for with [`Host::wake_for`]; also after the flow's end.
+    /// A time has come that the application set with [`Host::wake_for`]; also called after the
+    /// flow's end.
     fn timer_of(&mut self, _host: &mut Host, _at: At) {}
 
-    /// The handshake is complete for this end.
+    /// The handshake is complete at this end.
     fn established(&mut self, _host: &mut Host, _at: At) {}
 
-    /// New bytes, or the peer's end of sending, have arrived in order at this end. Comes
-    /// after `established` where one packet did both.
+    /// New bytes, or the peer's FIN, have arrived in order at this end. If one packet also
+    /// completes the handshake, `established` is called first.
     fn readable(&mut self, _host: &mut Host, _at: At) {}
 
-    /// There is room again in this end's send buffer, after a write that did not fit or
-    /// [`Host::room_bytes`] that said 0.
+    /// This end's send buffer has room again, after a write that did not fit or after
+    /// [`Host::room_bytes`] returned 0.
     fn writable(&mut self, _host: &mut Host, _at: At) {}
 
-    /// The connection that lasts from its start to its end, if there is one.
+    /// The connection that lasts for the whole flow, if the application has one.
     fn connection(&self) -> Option<Connection> {
         None
     }
 
-    /// What its sender has done over all its connections; None without any.
+    /// Totals of its sender over all its connections; None without connections.
     fn totals(&self, connections: &Connections) -> Option<Totals> {
         let mut sum = Totals::default();
         sum.add(connections.sender_first(self.connection()?));
         Some(sum)
     }
 
-    /// Datagrams sent.
+    /// Number of datagrams sent.
     fn datagrams(&self) -> u64 {
         0
     }
 }
 
-/// What an application may touch.
+/// The parts of the simulation that an application can use.
 pub(crate) struct Host<'a> {
     /// Time, the network and the trace.
     pub net: &'a mut Net,
@@ -78,41 +79,41 @@ pub(crate) struct Host<'a> {
     pub connections: &'a mut Connections,
     /// Number of its flow.
     pub flow: u32,
-    /// How many flows there are.
+    /// Number of flows in the run.
     pub flows: u32,
 }
 
 impl Host<'_> {
-    /// Asks for a call of `timer`.
+    /// Schedules a call of `timer`.
     pub fn wake(&mut self, at_ns: u64) {
         self.net.events.push(at_ns, What::App, self.flow);
     }
 
-    /// Asks for a call of `timer_of`.
+    /// Schedules a call of `timer_of`.
     pub fn wake_for(&mut self, connection: Connection, at_ns: u64) {
         let id = self.flows + connection.number();
         self.net.events.push(at_ns, What::App, id);
     }
 
-    /// The application writes at an end, and TCP sends what it may.
+    /// Writes at an end; TCP sends what it can.
     pub fn write(&mut self, connection: Connection, side: Side, bytes: u64) {
         let socket = self.connections.socket(connection, side);
         socket.write(bytes);
         socket.pump(self.net);
     }
 
-    /// The application writes what there is room for at an end; returns how much that was.
+    /// Writes at an end as much as its send buffer has room for; returns how much that was.
     pub fn offer(&mut self, connection: Connection, side: Side, bytes: u64) -> u64 {
         self.write(connection, side, bytes);
         bytes - self.connections.socket(connection, side).take_back()
     }
 
-    /// What an application may write that must not hand over more than there is room for.
+    /// Bytes that fit into an end's send buffer now.
     pub fn room_bytes(&mut self, connection: Connection, side: Side) -> u64 {
         self.connections.socket(connection, side).send_room_bytes()
     }
 
-    /// The responder listens and the opener sends its SYN.
+    /// The responder starts to listen and the opener sends its SYN.
     pub fn connect(&mut self, connection: Connection) {
         self.connections
             .socket(connection, Side::Responder)
@@ -122,44 +123,44 @@ impl Host<'_> {
             .connect(self.net);
     }
 
-    /// Nothing more will be written at an end.
+    /// Closes an end: the application writes nothing more.
     pub fn close(&mut self, connection: Connection, side: Side) {
         self.connections.socket(connection, side).close(self.net);
     }
 
-    /// An end stops writing: what its send buffer cannot hold is not sent.
+    /// Stops an end: data that its send buffer cannot hold is not sent.
     pub fn stop(&mut self, connection: Connection, side: Side) {
         self.connections.socket(connection, side).stop(self.net);
     }
 }
 
-/// What an application's connections start with.
+/// What an application needs to create its connections.
 #[derive(Clone)]
 pub(crate) struct Setup<'a> {
-    /// The flow as it is described.
+    /// The flow's description.
     pub flow: &'a Flow,
-    /// Its number.
+    /// The flow's number.
     pub number: u32,
-    /// Of the run.
+    /// The run's seed.
     pub seed: u64,
-    /// Route from the opener; the one back is the next.
+    /// Route from the opener; the next number is the route back.
     pub route: u32,
     pub profile: &'static Profile,
-    /// Of both ends; None for UDP.
+    /// Control of both ends; None for UDP.
     pub control: Option<ControlInstance>,
     pub relay: Option<RelaySetup>,
 }
 
-/// What a host in the middle of a flow's path has of its own.
+/// The relay of a flow.
 #[derive(Clone)]
 pub(crate) struct RelaySetup {
-    /// Route from it to the responder; the one back is the next.
+    /// Route from the relay to the responder; the next number is the route back.
     pub route: u32,
     pub profile: &'static Profile,
     pub control: ControlInstance,
 }
 
-/// How to make the sockets of a flow's connections.
+/// Creates the sockets of a flow's connections.
 pub(crate) struct Recipe {
     flow: u32,
     routes: [u32; 2],
@@ -167,7 +168,7 @@ pub(crate) struct Recipe {
     options: SocketOptions,
     control: ControlInstance,
     announced: Announced,
-    /// The end whose sending the trace shows: the one that sends more.
+    /// The end whose sending the trace records: the one that sends more.
     recorded: Side,
     relay: Option<Box<RelaySetup>>,
 }
@@ -187,7 +188,7 @@ impl Recipe {
         }
     }
 
-    /// One of a connection's sockets.
+    /// Creates one of a connection's sockets.
     fn socket(&self, place: Place) -> Socket {
         let Place {
             own, peer, side, ..
@@ -195,21 +196,21 @@ impl Recipe {
         let (mut options, mut control) = (self.options.clone(), &self.control);
         let (mut profile, mut routes) = (self.profile, self.routes);
         if let Some(relay) = &self.relay {
-            // The legs are opener to relay, relay to responder.
+            // The two connections are opener to relay, and relay to responder.
             if side == Side::Responder {
                 routes = [relay.route, relay.route + 1];
             }
             if place.relays {
                 (profile, control) = (relay.profile, &relay.control);
                 options.interactive = true;
-                // as the sockets of headwayctl's proxy
+                // like the sockets of headwayctl's proxy
                 options.nodelay = true;
             }
         }
         if place.relays {
             options.reading = Reading::OnDemand;
         } else if side == self.recorded {
-            // it is the other end that reads
+            // the other end is the one that reads
             options.reading = Reading::Eager;
         }
         let goes_back = (side == Side::Responder) != place.relays;
@@ -227,7 +228,7 @@ impl Recipe {
         socket
     }
 
-    /// A connection with fresh sockets, which know what will be sent by either.
+    /// Creates a connection with new sockets, and announces to them what they will send.
     fn connection(
         &self,
         connections: &mut Connections,
@@ -285,7 +286,7 @@ fn reading(flow: &Flow) -> Reading {
     }
 }
 
-/// What a flow does, through a relay where there is one.
+/// Creates a flow's application; it uses a relay if the flow has one.
 pub(crate) fn application(setup: &Setup, connections: &mut Connections) -> Box<dyn Application> {
     let made = listed(setup, connections);
     match setup.relay {
@@ -294,7 +295,7 @@ pub(crate) fn application(setup: &Setup, connections: &mut Connections) -> Box<d
     }
 }
 
-/// A flow's application: the list of all there are.
+/// Creates a flow's application; the list of all applications.
 fn listed(setup: &Setup, connections: &mut Connections) -> Box<dyn Application> {
     match &setup.flow.app {
         App::Bulk(app) => Box::new(bulk::Bulk::new(app, setup, connections)),

@@ -1,4 +1,4 @@
-//! Small messages, sent in an open loop with exponential gaps and echoed.
+//! Small messages that are sent with exponential gaps and echoed.
 
 use super::{Application, At, Connection, Connections, Host, Recipe, Setup, Side};
 use crate::rng::{self, stream, Purpose};
@@ -13,7 +13,7 @@ pub(super) struct Pingpong {
     rng: Xoshiro256PlusPlus,
     connection: Connection,
     open: bool,
-    /// Send times of messages without their echo, oldest first.
+    /// Send times of messages that have not been echoed, oldest first.
     waiting: VecDeque<u64>,
     echoed: u64,
     done: u64,
@@ -73,7 +73,7 @@ impl Application for Pingpong {
         host.stop(self.connection, Side::Opener);
     }
 
-    /// Client: sends a message, and knows when the next is due.
+    /// Client: sends a message and schedules the next.
     fn timer(&mut self, host: &mut Host) {
         self.waiting.push_back(host.net.now_ns);
         host.write(self.connection, Side::Opener, self.request_bytes);

@@ -1,35 +1,38 @@
-//! A host in the middle of a flow's path, which splits its connection in two: what arrives
-//! on one it writes to the other, and so with the end of either's sending. It moves data as
-//! `headwayctl pep` does (crates/pep/src/flow.rs). Applications do not know of it, as with any
-//! transparent split-TCP proxy (RFC 3135, 2.4).
+//! A relay: a host on a flow's path that splits its connection in two. It writes what arrives on
+//! one connection to the other, and forwards each FIN. It moves data as `headwayctl pep` does
+//! (crates/pep/src/flow.rs). Applications do not notice it, as with any transparent split-TCP proxy
+//! (RFC 3135, 2.4).
 
 use std::collections::BTreeMap;
 
 use super::{Application, At, Connection, Connections, Host, Side, Totals};
 
-/// What a relay reads into memory and writes at once, while less than this arrives between reads.
+/// A read that returns less than this is copied through memory; after larger reads data goes
+/// through a pipe.
 const COPY_BYTES: u64 = 16 << 10;
-/// Packets that fit into the pipe: one page each, and 1 MiB (`--pipe-bytes` of `headwayctl pep`).
+/// Packets that fit into the pipe: one page per packet, 1 MiB in total (`--pipe-bytes` of
+/// `headwayctl pep`).
 const PIPE_PKTS: u64 = 256;
-/// Packets of the pipe that one call of a socket takes (Linux splice_to_socket).
+/// Packets that one call moves from the pipe into a socket (Linux splice_to_socket).
 const CALL_PKTS: u64 = 16;
 
-/// What a relay has of one direction.
+/// A relay's state for one direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Direction {
-    /// Read, and not yet taken by the socket of the other end.
+    /// Bytes that the relay has read and the other socket has not yet accepted.
     held_bytes: u64,
-    /// Data goes through a pipe: more than one read brought or one write took.
+    /// Whether data goes through a pipe: after a full read, or after a write that did not accept
+    /// everything.
     is_piped: bool,
-    /// The last read brought at least [`COPY_BYTES`].
+    /// Whether the last read returned at least [`COPY_BYTES`].
     is_bulk: bool,
 }
 
-/// An application whose connections go through a relay.
+/// An application whose connections pass a relay.
 pub(super) struct Relayed {
     ends: Box<dyn Application>,
-    /// By pair of sockets and the side of the source; only those that hold something or will read
-    /// into a pipe.
+    /// State per pair of sockets and side of the source. Directions in their initial state are not
+    /// stored.
     directions: BTreeMap<(u32, u8), Direction>,
 }
 
@@ -41,7 +44,7 @@ impl Relayed {
         }
     }
 
-    /// Moves what can be moved from the end that `from` faces to the other.
+    /// Moves all data that can be moved from the end that `from` faces to the other end.
     fn forward(&mut self, host: &mut Host, pair: Connection, from: Side) {
         let key = (pair.number(), from as u8);
         let before = self.directions.get(&key).copied().unwrap_or_default();
@@ -53,7 +56,7 @@ impl Relayed {
         }
     }
 
-    /// News of one of a relay's sockets: both directions may go on.
+    /// Continues in both directions after a change at one of a relay's sockets.
     fn both(&mut self, host: &mut Host, pair: Connection) {
         self.forward(host, pair, Side::Opener);
         self.forward(host, pair, Side::Responder);
@@ -61,8 +64,9 @@ impl Relayed {
 }
 
 impl Direction {
-    /// Reads what has arrived, and writes it until the other socket has no room. What that has not
-    /// taken is held, and nothing is read before it is gone, so that the source's window closes.
+    /// Reads data that has arrived and writes it until the other socket has no room. Data that this
+    /// socket does not accept is held. Until it is gone the relay reads nothing, so that the
+    /// source's window closes.
     fn moved_on(mut self, host: &mut Host, pair: Connection, from: Side) -> Direction {
         let to = match from {
             Side::Opener => Side::Responder,

@@ -1,4 +1,4 @@
-//! Quick-Start requests without data, each in an empty datagram: a load for routers.
+//! Quick-Start requests without data, each in an empty datagram. They load routers.
 
 use super::{Application, Host, Setup, UDP_HEADER_BYTES};
 use crate::net::packet::{about, Headers, Packet, Sacks};
@@ -38,7 +38,7 @@ impl Application for Requests {
 
     fn stopped(&mut self, _host: &mut Host) {}
 
-    /// Sends a request for one of the rates, each as likely as the others.
+    /// Sends a request for one of the rates, chosen uniformly.
     fn timer(&mut self, host: &mut Host) {
         let at = self.rng.next_u64() % self.codes.len() as u64;
         let mut end = QsHost::default();

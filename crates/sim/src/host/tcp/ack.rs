@@ -1,4 +1,4 @@
-//! What an acknowledgement does to the sender (Linux tcp_ack).
+//! Processing of acknowledgements at the sender (Linux tcp_ack).
 
 use super::recovery::Resend;
 use super::rtt::clock_units;
@@ -8,46 +8,47 @@ use crate::net::packet::{about, flags, Packet, SackBlock, Sacks};
 use crate::net::Net;
 use headway_algorithms::Ack;
 
-/// What one ACK brought. The order keeps what most ACKs ask for off the places where
-/// compilers load four bytes at once that were written one by one, for which processors
-/// have to wait.
+/// The results of one ACK. The order of the fields keeps those that most ACKs read out of groups of
+/// bytes that are stored one by one: compilers load such bytes four at a time, and processors stall
+/// on these loads.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 pub(super) struct AckInfo {
     /// Packets cumulatively acknowledged.
     pub acked_pkts: u32,
-    /// Of them, how many were not SACKed before. Without SACK: packets delivered, those that
-    /// duplicate ACKs stand for included.
+    /// Number of them that were not SACKed before. Without SACK: packets delivered, including those
+    /// that duplicate ACKs count.
     pub newly_acked_pkts: u32,
     /// Packets newly SACKed.
     pub sacked_pkts: u32,
-    /// Timestamp echo, 0 without one.
+    /// Timestamp echo; 0 without one.
     pub ts_ecr_ms: u32,
     /// Losses known before this ACK.
     pub losses_before: u32,
-    /// In flight before this ACK.
+    /// Packets in flight before this ACK.
     pub in_flight_before: u32,
-    /// One packet, less than a full one: its ACK may have been delayed
-    /// (FLAG_ACK_MAYBE_DELAYED).
+    /// Whether it acknowledges a single packet of less than full size, whose ACK may have been
+    /// delayed (FLAG_ACK_MAYBE_DELAYED).
     pub may_be_delayed: bool,
-    /// snd_una moved.
+    /// Whether snd_una moved.
     pub advanced: bool,
-    /// It came with data or changed the window: not a duplicate.
+    /// Whether it came with data, or moved snd_una or the window. It is then no duplicate.
     pub not_duplicate: bool,
-    /// A router's mark was echoed.
+    /// Whether it echoes a CE mark.
     pub ece: bool,
-    /// Packets never sent again were acknowledged, by SACK or beyond `high_seq`.
+    /// Whether it acknowledges, by SACK or cumulatively, packets up to `high_seq` that were never
+    /// retransmitted.
     pub original_sacked: bool,
-    /// A D-SACK block came along.
+    /// Whether it carries a D-SACK block.
     pub dsack: bool,
-    /// The cumulative part covered a retransmitted packet.
+    /// Whether it cumulatively acknowledges a retransmitted packet.
     pub retransmitted_acked: bool,
-    /// The retransmission timer starts anew, though nothing was cumulatively acknowledged.
+    /// Whether it restarts the retransmission timer although it acknowledges nothing cumulatively.
     pub restarts_timer: bool,
 }
 
 impl AckInfo {
-    /// Neither progress nor news: the classic duplicate.
+    /// Whether it is a duplicate ACK.
     pub fn is_duplicate(&self) -> bool {
         !self.advanced && !self.not_duplicate
     }
@@ -58,7 +59,7 @@ impl AckInfo {
     }
 }
 
-/// RTT material collected while the queue is cleaned.
+/// Transmission times from which RTT samples are taken.
 #[derive(Clone, Copy, Debug, Default)]
 struct Samples {
     first_sent_ns: Option<u64>,
@@ -68,13 +69,13 @@ struct Samples {
 }
 
 impl Socket {
-    /// Takes in the acknowledgement that a packet carries.
+    /// Processes the acknowledgement of a packet.
     pub(super) fn on_ack(&mut self, net: &mut Net, p: &Packet, sacks: &Sacks) {
         if p.ack > self.snd_nxt || p.flags & flags::ACK == 0 {
             return;
         }
         if p.ack < self.snd_una {
-            // Old, but its SACK blocks may be news.
+            // The ACK is old, but its SACK blocks may be new.
             let mut info = AckInfo {
                 not_duplicate: true,
                 ..AckInfo::default()
@@ -106,7 +107,7 @@ impl Socket {
             self.take_sacks(net, (p, sacks), prior_una, &mut info, &mut samples);
         }
         self.clean_queue(net, prior_sacked_end, &mut info, &mut samples);
-        // The SACKed data left before the last transmission of the oldest packet, so that this
+        // The SACKed data was sent before the last transmission of the oldest packet, so this
         // packet may still arrive (tcp_clean_rtx_queue).
         info.restarts_timer = info.acked_pkts == 0
             && samples.sack_sent_ns.is_some_and(|sent_ns| {
@@ -139,8 +140,8 @@ impl Socket {
         }
     }
 
-    /// Takes the number, the window and the timestamp of an acknowledgement. Returns whether the
-    /// number or the window is larger than before.
+    /// Stores the number, window and timestamp of an acknowledgement. Returns whether the number or
+    /// the window has grown.
     #[inline(always)]
     fn take_ack(&mut self, p: &Packet) -> bool {
         let window = u64::from(p.window_bytes);
@@ -154,7 +155,7 @@ impl Socket {
         is_news
     }
 
-    /// No data waits for an acknowledgement. Most packets that bring one then bring data, too.
+    /// Processes an acknowledgement when no data is outstanding. Most such packets also carry data.
     #[inline(always)]
     fn nothing_to_ack(&mut self, net: &mut Net, p: &Packet) {
         self.is_echo(p);
@@ -164,7 +165,7 @@ impl Socket {
         }
     }
 
-    /// linux-2.6: growth comes before the state machine, which reduces at once.
+    /// linux-2.6: cwnd grows before the state machine runs, which may reduce it immediately.
     fn finish_ack_26(&mut self, net: &mut Net, info: &AckInfo, ack: &Ack) {
         if info.acked_pkts > 0 {
             self.arm_rto(net);
@@ -188,7 +189,8 @@ impl Socket {
         }
     }
 
-    /// linux-6: the state machine first, then either PRR or growth by what was delivered.
+    /// linux-6: runs the state machine first. Then cwnd follows PRR or grows by the delivered
+    /// packets.
     fn finish_ack_6(&mut self, net: &mut Net, info: &mut AckInfo, ack: &Ack, p: &Packet) {
         if self.tlp_high_seq != 0 {
             self.probe_acked(net, info, p);
@@ -202,8 +204,8 @@ impl Socket {
             || info.dsack
             || info.ece
             || self.conn.ca_state != ca::OPEN;
-        // pkts_acked comes before the state machine, for ACKs that only SACK, too
-        // (tcp_clean_rtx_queue); growth after it.
+        // pkts_acked is called before the state machine, also for ACKs with SACK blocks only
+        // (tcp_clean_rtx_queue). Growth follows after it.
         if !self.takes_samples {
             self.grow(net, ack, 0, false);
         }
@@ -226,7 +228,7 @@ impl Socket {
                 info.acked_pkts > 0
             };
             if progress {
-                // tcp_cong_avoid: cwnd counts as used where it may grow
+                // tcp_cong_avoid: cwnd counts as used if it may grow
                 self.cwnd_stamp_ns = net.now_ns;
                 let limited = self.grows_when_acked();
                 self.grow_only(net, info.delivered(), limited);
@@ -237,7 +239,7 @@ impl Socket {
         }
     }
 
-    /// One call into the algorithms: what the ACK told, then growth.
+    /// Calls the control once: reports the ACK, then lets cwnd grow.
     fn grow(&mut self, net: &Net, ack: &Ack, grow_pkts: u32, limited: bool) {
         self.refresh(net);
         self.conn.cwnd_limited = u8::from(limited);
@@ -304,7 +306,7 @@ impl Socket {
             }
             if segment.marks & EVER_RETRANS == 0 {
                 if number < prior_forward {
-                    // Sent once, arrived after later ones: the path reorders.
+                    // Never retransmitted, but arrived after later packets: the path reorders.
                     let distance = (prior_forward - number) as u32;
                     reordered = Some(reordered.unwrap_or(0).max(distance));
                 }
@@ -324,7 +326,7 @@ impl Socket {
         }
     }
 
-    /// Removes what is cumulatively acknowledged (tcp_clean_rtx_queue).
+    /// Removes cumulatively acknowledged packets (tcp_clean_rtx_queue).
     fn clean_queue(
         &mut self,
         net: &Net,
@@ -354,13 +356,13 @@ impl Socket {
                 }
                 let number = self.board.first - 1;
                 if self.options.sack && number < prior_sacked_end {
-                    // A hole, known before this ACK, filled by the original: the path
+                    // The original has filled a hole that was known before this ACK: the path
                     // reorders.
                     let distance = (self.board.sacked_end - number) as u32;
                     self.reordering_found(distance);
                 }
             }
-            // The echo is older than the copy: it was the original that arrived
+            // The echo is older than the retransmission, so the original has arrived
             // (tcp_skb_spurious_retrans).
             let original = segment.marks & EVER_RETRANS != 0
                 && info.ts_ecr_ms != 0
@@ -384,10 +386,9 @@ impl Socket {
         }
     }
 
-    /// linux-6: times of transmission feed the timeout's estimator, and timestamps where
-    /// a copy was acknowledged (tcp_ack_update_rtt). Returns the sample for the
-    /// congestion control and the minimum, -1 without one: that of the packet that was
-    /// delivered last.
+    /// linux-6: transmission times feed the RTO estimator; timestamps do if a retransmission was
+    /// acknowledged (tcp_ack_update_rtt). Returns the RTT sample for the congestion control and the
+    /// minimum, taken from the packet that was delivered last; -1 without a sample.
     fn sample_rtt_6(&mut self, net: &Net, info: &AckInfo, samples: &Samples) -> i32 {
         let since_us = |sent_ns: u64| (net.now_ns - sent_ns) / 1000;
         let own = |sent_ns: Option<u64>| sent_ns.filter(|_| !info.retransmitted_acked);
@@ -409,7 +410,7 @@ impl Socket {
         i32::try_from(control_us).unwrap_or(i32::MAX)
     }
 
-    /// linux-2.6: timestamps feed the estimator, times of transmission without them.
+    /// linux-2.6: timestamps feed the estimator; transmission times do without timestamps.
     fn sample_rtt_26(&mut self, net: &Net, info: &AckInfo, samples: &Samples) {
         if info.acked_pkts == 0 {
             return;
@@ -427,7 +428,8 @@ impl Socket {
         self.conn.srtt_us = self.rtt.srtt_us() as u32;
     }
 
-    /// linux-2.6: the sample for the congestion control and the minimum RTT; -1 if none.
+    /// linux-2.6: returns the sample for the congestion control and the minimum RTT; -1 if there is
+    /// none.
     fn control_sample_26(&mut self, net: &Net, info: &AckInfo, samples: &Samples) -> i32 {
         let sample_us = if info.retransmitted_acked {
             0
@@ -451,11 +453,11 @@ impl Socket {
         clock_units(time_ns / 1000, clock_us) * clock_us
     }
 
-    /// The path is known to reorder by `distance` packets (tcp_update_reordering).
+    /// Notes that the path reorders by `distance` packets (tcp_update_reordering).
     pub(super) fn reordering_found(&mut self, distance: u32) {
         if distance > self.reordering {
             self.reordering = distance.min(self.profile.max_reordering_pkts);
-            // FACK assumes an order that does not exist.
+            // FACK assumes that packets arrive in order.
             self.fack = false;
         }
         self.rack.reordering_seen = true;
@@ -470,23 +472,23 @@ impl Socket {
             self.undo_retrans -= 1;
         }
         if self.tlp_high_seq != 0 && self.tlp_retrans && end == self.tlp_high_seq {
-            // The original and the probe both arrived: nothing was lost.
+            // Both the original and the probe arrived: nothing was lost.
             self.tlp_high_seq = 0;
         }
     }
 
-    /// The timer that stands for timeouts, probes and reordering has fired.
+    /// Handles the timer for timeouts, probes and reordering.
     #[inline(never)]
     pub(super) fn resend_timer_fired(&mut self, net: &mut Net) {
         use super::State;
         match self.state {
             State::SynSent | State::SynReceived => {
                 self.retries += 1;
-                // tcp_update_rto_stats; the papers' hosts counted timeouts of data
+                // tcp_update_rto_stats; the papers' hosts counted only timeouts of data
                 self.counters.rtos += u64::from(!self.profile.counts_acks);
                 let opens = self.state == State::SynSent;
                 if opens {
-                    // tcp_enter_loss, also without data
+                    // tcp_enter_loss, also for a SYN
                     self.ecn_reduced();
                 }
                 if !opens || self.retries > self.profile.linear_syn_timeouts {

@@ -1,5 +1,5 @@
-//! A packet arrives: which part of the socket is told, in which order, and what the receiving
-//! half takes in.
+//! Processing of an arriving packet: the order in which the parts of the socket handle it, and how
+//! the receiving half receives its data.
 
 use super::receiver::AckPlan;
 use super::{Socket, State, Timer};
@@ -7,7 +7,7 @@ use crate::net::packet::{flags, Packet, Sacks};
 use crate::net::Net;
 
 impl Socket {
-    /// A packet has arrived for this socket.
+    /// Processes a packet that has arrived for this socket.
     pub fn on_packet(&mut self, net: &mut Net, p: &Packet, sacks: &Sacks) {
         if p.headers != 0 || self.quick_start_flags.waits {
             self.headers_arrived(net, p);
@@ -22,7 +22,7 @@ impl Socket {
             }
             opens = true;
         } else if p.flags & flags::SYN != 0 {
-            // The peer missed our ACK of its SYN-ACK.
+            // The peer did not receive our ACK of its SYN-ACK.
             self.send_ack(net);
             return;
         }

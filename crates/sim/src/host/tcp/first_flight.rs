@@ -1,6 +1,6 @@
-//! What became of the first flights of a fast startup (algorithms/port/first_flight.h): how
-//! much of the window that it chose was sent, and which limits held back the rest. The stack
-//! only observes here; nothing depends on these counts.
+//! First flights of a fast startup (algorithms/port/first_flight.h): how much of the startup's
+//! window was sent, and which limits held back the rest. This is observation only; the stack's
+//! behaviour does not depend on the counts.
 
 use super::{ca, Socket};
 use headway_algorithms::{Conn, Event};
@@ -9,28 +9,29 @@ use serde::Serialize;
 /// The largest window of a SYN or SYN-ACK.
 const SYN_WINDOW_BYTES: u64 = 65_535;
 
-/// Sums over all first flights of a sender that were acknowledged.
+/// Sums over all acknowledged first flights of a sender.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct FirstFlights {
-    /// Packets that the startup's window and the waiting data allowed.
+    /// Packets that the startup's window and the available data allowed.
     pub asked_pkts: u64,
-    /// The most of one flight.
+    /// The largest `asked_pkts` of a single flight.
     pub largest_pkts: u64,
     /// Packets sent before the first ACK of their flight.
     pub sent_pkts: u64,
     /// Packets for which the peer's window had no room.
     pub rwnd_limited_pkts: u64,
-    /// Of them, beyond what the SYN-ACK's window can announce, which is not scaled.
+    /// The part of `rwnd_limited_pkts` beyond the largest window that a SYN-ACK can advertise,
+    /// which is not scaled.
     pub syn_limited_pkts: u64,
     /// Packets for which the send buffer had no room.
     pub sndbuf_limited_pkts: u64,
-    /// Packets by which the startup's slow start grew less than standard slow start would
-    /// have, until the window was as large as the flight should have been.
+    /// Packets by which the startup's slow start grew less than standard slow start, until the
+    /// window reached the intended size of the flight.
     pub growth_limited_pkts: u64,
 }
 
 impl FirstFlights {
-    /// Adds those of another connection.
+    /// Adds the counts of another connection.
     pub(crate) fn add(&mut self, other: &FirstFlights) {
         self.asked_pkts += other.asked_pkts;
         self.largest_pkts = self.largest_pkts.max(other.largest_pkts);
@@ -42,35 +43,35 @@ impl FirstFlights {
     }
 }
 
-/// Of a socket whose startup may begin with a first flight.
+/// State of a socket whose startup may begin with a first flight.
 #[derive(Clone, Debug, Default)]
 pub(super) struct FirstFlight {
-    /// First byte of the flight that is under way.
+    /// First byte of the current flight.
     first_seq: Option<u64>,
     sent_before_pkts: u64,
     asked_pkts: u32,
     asked_bytes: u64,
-    /// Window of the startup, with its own regard to the peer's.
+    /// Window that the startup chose, after its own limit by the peer's window.
     chosen_pkts: u32,
-    /// Window up to which growth is watched, of a flight that was not sent as a whole.
+    /// Window up to which growth is compared, after a flight that was not sent completely.
     target_pkts: u32,
     counts: FirstFlights,
 }
 
 impl Socket {
-    /// What became of the first flights.
+    /// Counts of the first flights.
     pub(crate) fn first_flights(&self) -> Option<&FirstFlights> {
         self.first_flight.as_ref().map(|flight| &flight.counts)
     }
 
-    /// The startup hears that transmission starts, and may choose the window of a flight.
+    /// Tells the startup that a transmission starts. It may choose the window of a flight.
     #[cold]
     pub(super) fn start_fast(&mut self) {
         let mut usual_pkts = self.conn.cwnd_pkts;
         if self.counters.sent_pkts == 0 {
             usual_pkts = usual_pkts.min(self.profile.initial_cwnd_pkts);
         }
-        // A startup may itself bound its window by the peer's: what would it choose otherwise?
+        // A startup may limit its window by the peer's. Find out what it would choose otherwise.
         let mut unbounded = Conn {
             peer_window_bytes: u32::MAX,
             ..self.conn.clone()
@@ -83,7 +84,7 @@ impl Socket {
         }
     }
 
-    /// `left_out_pkts` of the window are those that the startup itself leaves out because of the
+    /// Begins a flight. The startup itself withholds `left_out_pkts` of the window because of the
     /// peer's window.
     fn flight_begins(&mut self, window_pkts: u32, left_out_pkts: u32) {
         let (mss, unsent_bytes) = (u64::from(self.mss), self.app_unsent_bytes());

@@ -1,11 +1,11 @@
-//! How a connection opens: SYN, SYN-ACK, and what both ends start with.
+//! The handshake: SYN, SYN-ACK, and the initial state of both ends.
 
 use super::{ca, quick_start, Pending, Socket, State, Timer, HEADER_BYTES, MTU_BYTES};
 use crate::net::packet::{about, flags, Packet, Sacks};
 use crate::net::Net;
 
 impl Socket {
-    /// Waits for a SYN.
+    /// Starts to listen for a SYN.
     pub fn listen(&mut self) {
         self.state = State::Listen;
     }
@@ -13,7 +13,7 @@ impl Socket {
     /// Sends the SYN.
     pub fn connect(&mut self, net: &mut Net) {
         self.state = State::SynSent;
-        // tcp_connect_init: whether timestamps take a part of segments is not known yet.
+        // tcp_connect_init: it is not known yet whether timestamps will take space in segments.
         self.receiver.asks(MTU_BYTES - HEADER_BYTES, &self.options);
         self.send_syn(net);
     }
@@ -67,7 +67,7 @@ impl Socket {
             net.send(syn, &Sacks::default());
         }
         let mut rto_us = self.rtt.rto_us();
-        // A kernel's program cannot change it.
+        // Programs on a kernel cannot change the timeout.
         if self.quick_start_flags.waits && self.profile.counts_acks {
             rto_us = rto_us.max(quick_start::SYN_RTO_US);
         }
@@ -75,8 +75,8 @@ impl Socket {
         self.pending = Some(Pending::Rto);
     }
 
-    /// A packet before the connection is established. Returns whether it is now, and
-    /// the packet may carry more.
+    /// Processes a packet that arrives before the connection is established. Returns whether the
+    /// connection now is established and the packet must be processed further.
     #[cold]
     pub(super) fn shake_hands(&mut self, net: &mut Net, p: &Packet) -> bool {
         match self.state {
@@ -110,7 +110,7 @@ impl Socket {
             }
             State::SynReceived => {
                 if p.flags & flags::SYN != 0 {
-                    // counts as a repetition, too (inet_rtx_syn_ack)
+                    // counts as a retransmission, too (inet_rtx_syn_ack)
                     self.retries += u32::from(!self.profile.counts_acks);
                     self.send_syn(net);
                     return false;
@@ -126,7 +126,7 @@ impl Socket {
 
     pub(super) fn established(&mut self, net: &mut Net, p: &Packet) {
         let sample_us = (net.now_ns - self.syn_sent_ns) / 1000;
-        // A repeated SYN makes the responder repeat its SYN-ACK, even if none timed out.
+        // A retransmitted SYN makes the responder retransmit its SYN-ACK, even if no timer fired.
         let mut timed_out = self.rtt.has_backed_off();
         let opens = self.state == State::SynSent;
         if opens {
@@ -163,9 +163,10 @@ impl Socket {
         self.reader_starts(net);
     }
 
-    /// A timeout of the SYN enters Loss. The SYN-ACK acknowledges all that was out and ends it,
-    /// but without SACK the state is held until data is acknowledged
-    /// (tcp_try_undo_recovery): startups, which begin in Open, do not begin with the first data.
+    /// Handles a timeout of the SYN, which enters Loss. The SYN-ACK acknowledges everything
+    /// outstanding and ends Loss. Without SACK, however, the state is held until data is
+    /// acknowledged (tcp_try_undo_recovery). Startups begin in Open, so they do not begin with the
+    /// first data.
     #[cold]
     fn hold_loss_of_syn(&mut self) {
         if !self.options.sack {
@@ -174,11 +175,12 @@ impl Socket {
         }
     }
 
-    /// linux-6: a SYN or SYN-ACK left more than once. A timestamp tells which copy was
-    /// answered, and so the RTT (tcp_synack_rtt_meas, tcp_ack_update_rtt); without one the
+    /// linux-6: handles a retransmitted SYN or SYN-ACK. A timestamp shows which transmission was
+    /// answered, and so the RTT (tcp_synack_rtt_meas, tcp_ack_update_rtt). Without timestamps the
     /// timeout falls back to 3 s (tcp_init_metrics; RFC 6298, 5.7). cwnd is 1 after two
-    /// repetitions, at least one of them after a timeout (tcp_init_transfer; RFC 5681, 3.1),
-    /// unless the first copy was answered: none was lost then (tcp_try_undo_spurious_syn).
+    /// retransmissions, at least one of them after a timeout (tcp_init_transfer; RFC 5681, 3.1). It
+    /// is not reduced if the first transmission was answered, because none was lost then
+    /// (tcp_try_undo_spurious_syn).
     #[cold]
     fn syn_was_repeated(&mut self, net: &Net, ts_ecr_ms: u32, timed_out: bool) {
         if ts_ecr_ms == 0 {

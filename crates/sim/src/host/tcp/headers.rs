@@ -1,7 +1,6 @@
-//! Headers of protocols at the hosts: which packets carry the one that a control owns, what
-//! a receiver returns of what has arrived, and who is told. What is in them is the
-//! header's and the control's own matter (port/header.h, `on_send` and `on_feedback` in
-//! port/cc.h).
+//! Protocol headers at the hosts: which packets carry a control's header, what a receiver returns
+//! for arriving headers, and which control gets the feedback. The content of headers is defined in
+//! port/header.h, and by the controls' `on_send` and `on_feedback` in port/cc.h.
 
 use super::profile::Profile;
 use super::{quick_start, Socket, State, MTU_BYTES};
@@ -10,34 +9,34 @@ use crate::net::Net;
 use headway_algorithms::header::{header, numbered, HeaderInfo};
 use headway_algorithms::{Arrival, Carrier, ControlInstance, Fields, ROUTERS_ABSENT};
 
-/// Options of a TCP header, and what timestamps and the head of a SACK option take of them.
+/// Space for options in a TCP header, and the bytes of a SACK option before its blocks.
 const TCP_OPTIONS_BYTES: u32 = 40;
 const SACK_HEAD_BYTES: u32 = 4;
 
-/// A socket's part in the protocol of a header; few have one.
+/// State of a socket that sends or answers a protocol header; most sockets have none.
 pub(super) struct Carried {
-    /// The control owns it: it goes out with data.
+    /// The control's own header, which data packets carry.
     own: Option<&'static HeaderInfo>,
-    /// The one in which this end answers what comes in: its own, or another beside it.
+    /// The header in which this end returns feedback: the control's own or a separate one.
     answers: Option<&'static HeaderInfo>,
-    /// What is to be answered, until a packet takes it along.
+    /// Feedback that waits for the next packet.
     held: Fields,
     due: bool,
-    /// Identification of the latest packet that left; 0: none has.
+    /// IP identification of the last packet sent; 0: none.
     ip_id: u16,
-    /// The SYN and SYN-ACK carry the control's own, too.
+    /// Whether the SYN and SYN-ACK also carry the control's own header.
     on_syn: bool,
-    /// What came back before the control began.
+    /// Feedback that arrived before the control was initialized.
     early: Option<Fields>,
 }
 
-/// The header in which a receiver answers this one.
+/// The header in which a receiver returns feedback for this header.
 fn answer_of(info: &'static HeaderInfo) -> &'static HeaderInfo {
     info.answer
         .map_or(info, |name| header(name).expect("a header of the registry"))
 }
 
-/// Whether a header takes so much of a TCP header's options.
+/// Bytes that a header takes in a TCP header's options.
 fn tcp_option_bytes(info: Option<&'static HeaderInfo>) -> u32 {
     let in_option = info.filter(|info| info.carrier == Carrier::TcpOption);
     in_option.map_or(0, |info| u32::from(info.wire_bytes))
@@ -56,8 +55,9 @@ impl Carried {
         })
     }
 
-    /// Of a control that owns a header; none for others. In linux-6 a control begins when the
-    /// connection is established, as on a kernel, and asks with its first data.
+    /// State for a control with a header; None for other controls. In linux-6 a control is
+    /// initialized when the connection is established, as in the kernel, and sends its header with
+    /// its first data.
     pub fn of(control: &ControlInstance, profile: &Profile) -> Option<Box<Carried>> {
         control.header().map(|own| {
             let mut carried = Carried::new(Some(own), own.reflects.then(|| answer_of(own)));
@@ -66,18 +66,18 @@ impl Carried {
         })
     }
 
-    /// The header of its answers, if that is not its own.
+    /// The header of the feedback, if it is not the control's own.
     fn answers_apart(&self) -> Option<&'static HeaderInfo> {
         let own = self.own.map(|own| own.number);
         self.answers.filter(|answer| own != Some(answer.number))
     }
 
-    /// Its data's ECN bits are the protocol's, not those of RFC 3168.
+    /// Whether the control's protocol uses the ECN bits of data packets instead of RFC 3168.
     pub fn takes_ecn_bits(&self) -> bool {
         self.own.is_some_and(|own| own.carrier == Carrier::EcnBits)
     }
 
-    /// What an answer that is due takes of a packet beside the control's own header.
+    /// Bytes that pending feedback takes in addition to the control's own header.
     pub fn answer_bytes(&self) -> u32 {
         if self.due && self.own.is_some() {
             tcp_option_bytes(self.answers_apart())
@@ -107,7 +107,7 @@ fn attach(packet: &mut Packet, headers: &mut Headers, info: &HeaderInfo, fields:
 }
 
 impl Socket {
-    /// SACK blocks that fit beside headers in TCP options.
+    /// SACK blocks that fit in addition to headers in TCP options.
     #[cold]
     pub(super) fn sack_blocks_beside_header(&self, timestamps_bytes: u32) -> usize {
         let header_bytes = self.carried.as_ref().map_or(0, |c| {
@@ -117,7 +117,7 @@ impl Socket {
         (left.saturating_sub(SACK_HEAD_BYTES) / 8) as usize
     }
 
-    /// Sends a packet with the headers that are due and fit: Quick-Start's first.
+    /// Sends a packet with the headers that are due and fit, Quick-Start's first.
     #[cold]
     pub(super) fn send_with_headers(&mut self, net: &mut Net, mut packet: Packet, sacks: &Sacks) {
         let mut headers = Headers::default();
@@ -136,10 +136,10 @@ impl Socket {
         }
     }
 
-    /// The control's own header on data; where it takes answers along, these also on
-    /// whatever else leaves.
+    /// Adds the control's own header to data. If this header also carries the feedback, adds it to
+    /// any packet while feedback is pending.
     fn attach_own(&mut self, net: &Net, packet: &mut Packet, headers: &mut Headers) {
-        let carried = self.carried.as_ref().expect("the caller looked");
+        let carried = self.carried.as_ref().expect("checked by the caller");
         let Some(own) = carried.own.filter(|own| has_room(packet, own)) else {
             return;
         };
@@ -164,9 +164,9 @@ impl Socket {
         attach(packet, headers, own, fields);
     }
 
-    /// An answer in a header that is not the control's own, on whatever leaves.
+    /// Adds pending feedback in a separate header to any packet.
     fn attach_answer(&mut self, packet: &mut Packet, headers: &mut Headers) {
-        let carried = self.carried.as_ref().expect("the caller looked");
+        let carried = self.carried.as_ref().expect("checked by the caller");
         let answer = carried.answers_apart().filter(|_| carried.due);
         if let Some(answer) = answer.filter(|answer| has_room(packet, answer)) {
             attach(packet, headers, answer, carried.held);
@@ -174,38 +174,38 @@ impl Socket {
         }
     }
 
-    /// What was held has gone.
+    /// Clears feedback that was sent.
     fn answered(&mut self) {
         let carried = self.carried.as_mut().expect("it sent an answer");
         carried.held = Fields::default();
         carried.due = false;
     }
 
-    /// The packet's identification counts what leaves, as Linux does per socket where
-    /// packets must not be fragmented (ip_select_ident_segs).
+    /// Sets the IP identification to a per-socket packet count, as Linux does for packets that must
+    /// not be fragmented (ip_select_ident_segs).
     fn number(&mut self, packet: &mut Packet) {
-        let carried = self.carried.as_mut().expect("the caller looked");
+        let carried = self.carried.as_mut().expect("checked by the caller");
         carried.ip_id = carried.ip_id.checked_add(1).unwrap_or(1);
         packet.ip_id = carried.ip_id;
     }
 
-    /// The name of the header that its control owns.
+    /// Name of the header that the control owns.
     pub(crate) fn own_header(&self) -> Option<&'static str> {
         Some(self.carried.as_ref()?.own?.name)
     }
 
-    /// Why its control goes on by its loss-based law, where it does.
+    /// Why its control uses its loss-based law, if it does.
     pub(crate) fn without_routers(&self) -> Option<&'static str> {
         (u32::from(self.conn.routers) == ROUTERS_ABSENT).then_some("no router answers")
     }
 
-    /// Whether a SYN of this end is to carry the control's header, or an answer.
+    /// Whether a SYN of this end carries the control's header or feedback.
     #[cold]
     pub(super) fn headers_on_syn(&self) -> bool {
         self.carried.as_ref().is_some_and(|c| c.on_syn || c.due)
     }
 
-    /// The control has begun: it is told what came back before.
+    /// Passes feedback to the control that arrived before it was initialized.
     #[cold]
     pub(super) fn early_feedback(&mut self) {
         let early = self.carried.as_mut().and_then(|c| c.early.take());
@@ -214,7 +214,7 @@ impl Socket {
         }
     }
 
-    /// A packet has arrived that carries headers, or that may answer a request for a rate.
+    /// Processes a packet with headers, or one that may answer a Quick-Start request.
     #[cold]
     pub(super) fn headers_arrived(&mut self, net: &Net, p: &Packet) {
         self.quick_start_arrived(net, p);
@@ -231,7 +231,7 @@ impl Socket {
         }
     }
 
-    /// In ECN bits there is always something; it means a header where the control owns one.
+    /// Parses the ECN bits as a header, if the control's header uses them.
     #[cold]
     pub(super) fn ecn_bits_arrived(&mut self, net: &Net, p: &Packet) {
         let own = self.carried.as_ref().and_then(|c| c.own);

@@ -1,5 +1,5 @@
-//! How long something other than cwnd held the sender back, as TCP_INFO counts it
-//! (tcpi_rwnd_limited, tcpi_sndbuf_limited; tcp_chrono_start, tcp_chrono_stop).
+//! How long limits other than cwnd held the sender back, counted as in TCP_INFO (tcpi_rwnd_limited,
+//! tcpi_sndbuf_limited; tcp_chrono_start, tcp_chrono_stop).
 //!
 //! - The peer's window limits the sender from a push that stops at the window to the next one
 //!   that does not.
@@ -8,7 +8,7 @@
 //!   that is writing does not wait.
 //! - If both limit the sender, the buffer counts.
 
-/// What holds a sender back.
+/// The limit that holds a sender back.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum By {
     #[default]
@@ -17,7 +17,7 @@ pub(super) enum By {
     Buffer,
 }
 
-/// A sum of intervals, of which some have not ended.
+/// A sum of intervals, some of which may still be open.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Length {
     ns: i64,
@@ -30,7 +30,7 @@ impl Length {
         self.open += step;
     }
 
-    /// The sum, if those that are open end now.
+    /// The sum, if open intervals end now.
     pub fn until_us(self, now_ns: u64) -> u64 {
         ((self.ns + self.open * now_ns as i64) / 1000) as u64
     }
@@ -44,16 +44,16 @@ impl Length {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Limited {
     pub(super) by: By,
-    /// What is sent is what the writer writes at this moment: it does not wait yet.
+    /// Whether the writer is writing the data that is sent now, so that it does not wait.
     pub(super) writes: bool,
-    /// When a push has last stopped at the peer's window.
+    /// When a push last stopped at the peer's window.
     stopped_ns: u64,
     pub window: Length,
     pub buffer: Length,
 }
 
 impl Limited {
-    /// Something else holds the sender back from now on.
+    /// Another limit holds the sender back from now on.
     #[cold]
     pub(super) fn set(&mut self, now_ns: u64, by: By) {
         self.step(now_ns, -1);
@@ -70,7 +70,8 @@ impl Limited {
         }
     }
 
-    /// A push has sent something or was limited by cwnd, whatever stopped it.
+    /// A push sent something or was limited by cwnd. Ends the limit by the window unless the push
+    /// also stopped there.
     #[inline]
     pub(super) fn goes_on(&mut self, now_ns: u64) {
         if self.by == By::Window && self.stopped_ns != now_ns {
@@ -78,7 +79,7 @@ impl Limited {
         }
     }
 
-    /// All was sent, cwnd has room, and the writer waits.
+    /// All data is sent, cwnd has room, and the writer waits.
     #[cold]
     pub(super) fn buffer(&mut self, now_ns: u64) {
         if !self.writes && self.by != By::Buffer {

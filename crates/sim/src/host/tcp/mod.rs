@@ -1,6 +1,5 @@
-//! The TCP endpoint, modelled on Linux: one socket is one end of a connection,
-//! with a sending and a receiving half. Sequence numbers are 64-bit stream
-//! offsets; byte 0 is the SYN.
+//! The TCP endpoint, modelled on Linux. A socket is one end of a connection and has a sending and a
+//! receiving half. Sequence numbers are 64-bit stream offsets; byte 0 is the SYN.
 
 mod ack;
 mod arrival;
@@ -54,7 +53,7 @@ pub use timers::Timer;
 use timers::{TimerSlot, NEVER};
 use writer::SendBuffer;
 
-/// Ethernet's payload: the largest IP packet.
+/// Ethernet's MTU: the largest IP packet.
 pub const MTU_BYTES: u32 = 1500;
 /// IPv4 and TCP headers without options.
 pub const HEADER_BYTES: u32 = 40;
@@ -72,12 +71,12 @@ mod ca {
     pub const LOSS: u8 = CaState::Loss as u8;
 }
 
-/// Life of a connection's end.
+/// State of a connection's end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
-    /// Not opened, or done.
+    /// Not opened, or closed.
     Closed,
-    /// Waiting for a SYN.
+    /// Waits for a SYN.
     Listen,
     /// SYN sent.
     SynSent,
@@ -94,14 +93,14 @@ pub struct Signals {
     pub established: bool,
     /// New in-order bytes arrived.
     pub delivered: bool,
-    /// There is room again in the send buffer.
+    /// The send buffer has room again.
     pub writable: bool,
 }
 
 /// State of RACK (RFC 8985).
 #[derive(Clone, Debug, Default)]
 struct Rack {
-    /// Transmission time and end of the most recently sent packet that was delivered.
+    /// Transmission time and end of the delivered packet that was sent last.
     sent_ns: u64,
     end_seq: u64,
     rtt_us: u64,
@@ -113,46 +112,45 @@ struct Rack {
     last_delivered: u64,
 }
 
-/// One end of a connection. With a thousand of them the time goes into bringing
-/// their cache lines near, so fields stand in the order in which packets need them:
-/// first what every packet does, then the receiving half, then the sending half,
-/// last what only losses and the end of the run ask for.
+/// One end of a connection. With a thousand sockets, cache misses take most of the time. The fields
+/// are therefore ordered by use: first what every packet needs, then the receiving half, then the
+/// sending half, last what only losses and the end of the run need.
 #[repr(C, align(64))]
 pub struct Socket {
     options: SocketOptions,
     state: State,
     fin_queued: bool,
     fin_sent: bool,
-    /// The FIN goes with the last packet of data.
+    /// The FIN is sent with the last data packet.
     fin_rides: bool,
-    /// A writer waits for room in the send buffer (SOCK_NOSPACE).
+    /// The writer waits for room in the send buffer (SOCK_NOSPACE).
     writer_waits: bool,
-    /// This end's sending is what the flow's trace shows.
+    /// Whether the flow's trace records what this end sends.
     pub recorded: bool,
     signals: Signals,
     fack: bool,
     cwnd_limited: bool,
-    /// Losses are found by RACK: the profile's way, and SACK is on.
+    /// Whether RACK detects losses: the profile has it and SACK is on.
     uses_rack: bool,
-    /// The control takes rate samples and owns cwnd: there are `rates`.
+    /// Whether the control takes rate samples and sets cwnd itself; `rates` is then set.
     takes_samples: bool,
-    /// The control reads what the link publishes by which its packets leave.
+    /// Whether the control reads the values that the first link publishes.
     reads_monitor: bool,
-    /// Several packets leave as one large segment.
+    /// Whether several packets are sent as one large segment.
     sends_large: bool,
-    /// The control or the startup paces as Linux does: whole large segments.
+    /// Whether the control or the startup paces whole large segments, as Linux does.
     paces_segments: bool,
     /// The startup may begin with a first flight.
     starts_fast: bool,
-    /// The startup may ask the path with its packets.
+    /// Whether the startup may send requests to routers in its packets.
     asks_path: bool,
-    /// Packets of the large segment with which a transmission starts; 0: it has started.
+    /// Packets of the large segment that starts a transmission; 0: it has been sent.
     starting_pkts: u32,
     quick_start_flags: QuickStartFlags,
     ecn: EcnFlags,
-    /// A header of its control's, or one that it answers.
+    /// The header of its control, or one for which it returns feedback.
     carried: Option<Box<Carried>>,
-    /// When the last byte of what is written should have arrived; 0: no deadline.
+    /// Deadline for the last byte of the written data; 0: none.
     deadline_ns: u64,
     pending: Option<Pending>,
     id: u32,
@@ -160,7 +158,7 @@ pub struct Socket {
     /// Flow it belongs to.
     pub flow: u32,
     route: u32,
-    /// Largest payload of a data packet, timestamps taken off.
+    /// Largest payload of a data packet, without the timestamp option.
     pub mss: u32,
     /// Timestamp echo of the latest ACK.
     last_echo_ms: u32,
@@ -170,30 +168,29 @@ pub struct Socket {
     write_end: u64,
     snd_wnd: u64,
     timers: [TimerSlot; 3],
-    /// When the resend timer was armed, if its deadline is still to be rounded to ticks; else
-    /// NEVER.
+    /// When the resend timer was armed, if its deadline must still be rounded to ticks; else NEVER.
     resend_armed_ns: u64,
     profile: &'static Profile,
     /// In-order application bytes received.
     pub delivered_bytes: u64,
-    /// All that will come, where that is known.
+    /// Total bytes that the peer will send, if known.
     expected_bytes: u64,
-    /// The peer sent a FIN.
+    /// End of the peer's FIN, if one has arrived.
     fin_received: Option<u64>,
     receiver: Receiver,
 
     board: Scoreboard,
-    /// The congestion control's view; its cwnd and ssthresh are the socket's.
+    /// State shared with the congestion control; its cwnd and ssthresh are the socket's.
     pub conn: Conn,
     rtt: Rtt,
     rack: Rack,
     high_seq: u64,
     last_sent_ns: u64,
-    /// End of the probed tail, 0 if no probe is out.
+    /// End of the probed tail; 0 if no probe is in flight.
     tlp_high_seq: u64,
     usage_seq: u64,
     cwnd_stamp_ns: u64,
-    /// When the first retransmission of the episode was sent; 0 if none.
+    /// When the first retransmission of the current loss episode was sent; 0: none.
     retrans_stamp_ns: u64,
     max_packets_out: u32,
     cwnd_used: u32,
@@ -205,7 +202,7 @@ pub struct Socket {
     pub counters: Counters,
     control: ControlInstance,
 
-    /// Last small segment, for Nagle's rule as Minshall amended it.
+    /// End of the last small segment, for Nagle's rule with Minshall's change.
     small_end: u64,
     undo_marker: Option<u64>,
     prior_ssthresh: u32,
@@ -214,12 +211,13 @@ pub struct Socket {
     prr_delivered: u32,
     /// Zero-window probes since the window closed.
     persist_backoff: u8,
-    /// RTOs since progress.
+    /// RTOs since the last progress.
     retries: u32,
     tlp_retrans: bool,
-    /// F-RTO looks into the last timeout.
+    /// Whether F-RTO is checking the last timeout.
     frto: bool,
-    /// The startup has set cwnd as Recovery began, and leads it by ssthresh.
+    /// Whether the startup set cwnd at the start of Recovery. It then controls cwnd through
+    /// ssthresh.
     startup_reduces: bool,
     pacing: Pacing,
     rates: Option<Box<Rates>>,
@@ -227,17 +225,17 @@ pub struct Socket {
     first_flight: Option<Box<FirstFlight>>,
     pub(crate) limited: Limited,
     syn_sent_ns: u64,
-    /// Timestamp of the first SYN or SYN-ACK.
+    /// Timestamp of the first SYN or SYN-ACK sent.
     first_syn_ms: u32,
-    /// SYN to SYN-ACK, once known.
+    /// Time from SYN to SYN-ACK, once known.
     pub handshake_us: Option<u64>,
-    /// When the application had read all that it expects.
+    /// When the application had read all expected bytes.
     pub(crate) done_ns: Option<u64>,
     last_recorded: (u32, u32, u32, u32, u8),
 }
 
 impl Socket {
-    /// A closed socket.
+    /// Creates a closed socket.
     pub fn new(
         id: u32,
         peer: u32,
@@ -318,8 +316,8 @@ impl Socket {
                 .control()
                 .takes_samples
                 .then(|| Box::new(Rates::new(options.seed, route))),
-            // Where each packet has a header of its own, the device takes them one by one
-            // (gso_max_segs 1).
+            // If each packet has its own header, the device takes packets one by one (gso_max_segs
+            // 1).
             sends_large: profile.segments_are_large && own.is_none(),
             paces_segments: profile.segments_are_large
                 && (control.control().flags.paces() || starts_fast),
@@ -354,21 +352,21 @@ impl Socket {
         }
     }
 
-    /// What the application says before the connection opens: the rate of IP bits per
-    /// second to start with, and whether it is all that is ever needed; how many bytes
-    /// will be sent; 0 says nothing.
+    /// Stores what the application announces before the connection opens: its initial rate in IP
+    /// bits per second, whether it never needs more, and the bytes that it will send. 0 means not
+    /// announced.
     pub fn announce(&mut self, initial_rate_bps: u64, stabilize: bool, volume_bytes: u64) {
         self.conn.asked_rate_bytes_per_s = initial_rate_bps / 8;
         self.conn.stabilize = u8::from(stabilize);
         self.conn.app_data_bytes = u32::try_from(volume_bytes).unwrap_or(u32::MAX);
     }
 
-    /// When the last byte of what is about to be written should have arrived.
+    /// Sets the deadline for the last byte of the next write.
     pub fn set_deadline(&mut self, at_ns: u64) {
         self.deadline_ns = at_ns;
     }
 
-    /// How many bytes the peer will send in all.
+    /// Sets how many bytes the peer will send in total.
     pub(crate) fn expect(&mut self, bytes: u64) {
         self.expected_bytes = bytes;
     }
@@ -378,8 +376,7 @@ impl Socket {
         self.state
     }
 
-    /// What happened since the last call that the application should know, if it
-    /// cares.
+    /// Returns and clears the events since the last call, if the application wants them.
     #[inline(always)]
     pub fn take_signals(&mut self) -> Option<Signals> {
         if !self.options.interactive {
@@ -390,7 +387,7 @@ impl Socket {
         news.then_some(signals)
     }
 
-    /// Addressing that all packets of this socket share.
+    /// A packet with the fields that all packets of this socket share.
     fn blank(&self, net: &Net) -> Packet {
         Packet {
             to: self.peer,
@@ -401,7 +398,7 @@ impl Socket {
         }
     }
 
-    /// The timestamp clock: milliseconds, never 0 where the option is on.
+    /// The timestamp clock in milliseconds; never 0 if the option is on.
     fn timestamp(&self, net: &Net) -> u32 {
         if self.options.timestamps {
             (net.now_ns / 1_000_000) as u32 + 1
@@ -410,7 +407,7 @@ impl Socket {
         }
     }
 
-    /// Sends what may be sent now.
+    /// Sends what can be sent now.
     pub fn pump(&mut self, net: &mut Net) {
         if self.state == State::Established {
             self.after_idle(net);
@@ -420,7 +417,7 @@ impl Socket {
         }
     }
 
-    /// Tells the congestion control what it may know now.
+    /// Updates the values that the congestion control can read.
     #[inline]
     fn refresh(&mut self, net: &Net) {
         self.conn.now_us = net.now_ns / 1000;
@@ -440,7 +437,7 @@ impl Socket {
         }
     }
 
-    /// Hands the control what its link publishes.
+    /// Passes the values that the first link publishes to the control.
     #[inline(never)]
     fn read_monitor(&mut self, net: &Net) {
         if let Some(monitor) = net.monitor(self.route) {

@@ -1,5 +1,5 @@
-//! What may be seen of a socket from outside: its totals, its trace, and the
-//! relations that must hold in it.
+//! Access to a socket from outside: its totals, its trace, and the relations that must hold between
+//! its fields.
 
 use super::timers::NEVER;
 use super::{Socket, State, Timer};
@@ -12,7 +12,7 @@ use headway_algorithms::SSTHRESH_INFINITE;
 pub struct Counters {
     /// Data packets sent.
     pub sent_pkts: u64,
-    /// Of them, sent again.
+    /// Data packets retransmitted.
     pub retransmits_pkts: u64,
     /// Retransmission timeouts.
     pub rtos: u64,
@@ -24,58 +24,58 @@ pub struct Counters {
     pub undos: u64,
     /// Quick-Start requests sent.
     pub qs_requests: u64,
-    /// Of them, granted.
+    /// Requests that were granted.
     pub qs_grants: u64,
-    /// Of the grants, those that the startup used: more than it had anyway.
+    /// Grants that the startup used because they exceeded the rate that it had anyway.
     pub qs_used: u64,
-    /// Answers that were found out to be lies.
+    /// Responses that were detected as lies.
     pub qs_lies: u64,
-    /// How often its control went on without routers.
+    /// How often the control fell back to its loss-based law because no router answered.
     pub fall_backs: u64,
-    /// Data that arrived with a router's mark.
+    /// Data packets that arrived with a CE mark.
     pub ce_marks: u64,
-    /// ACKs that arrived with the echo of a mark.
+    /// ACKs that arrived with ECE set.
     pub ece_acks: u64,
 }
 
 impl Socket {
-    /// Bytes the peer has acknowledged, SYN and FIN not counted.
+    /// Bytes that the peer has acknowledged, without SYN and FIN.
     pub fn acked_bytes(&self) -> u64 {
         self.snd_una.saturating_sub(1).min(self.write_end - 1)
     }
 
-    /// Distinct payload bytes handed to the network.
+    /// Distinct payload bytes sent.
     pub fn unique_bytes(&self) -> u64 {
         self.snd_nxt.saturating_sub(1).min(self.write_end - 1)
     }
 
-    /// The peer's FIN and all before it have arrived.
+    /// Whether the peer's FIN and all bytes before it have arrived.
     pub(crate) fn fin_arrived(&self) -> bool {
         self.fin_received
             .is_some_and(|end| self.receiver.rcv_nxt >= end)
     }
 
-    /// This end's FIN and all before it have been acknowledged.
+    /// Whether this end's FIN and all bytes before it have been acknowledged.
     pub(crate) fn fin_acked(&self) -> bool {
         self.fin_sent && self.snd_una == self.snd_nxt
     }
 
-    /// When this end, which opened the connection, could send; None before.
+    /// When the opener could first send data; None before, and for the responder.
     pub(crate) fn opened_ns(&self) -> Option<u64> {
         Some(self.syn_sent_ns + self.handshake_us? * 1000)
     }
 
-    /// Smoothed RTT, if there was a sample.
+    /// Smoothed RTT; None without a sample.
     pub fn srtt_us(&self) -> Option<u32> {
         (self.rtt.srtt_us() != 0).then(|| self.rtt.srtt_us() as u32)
     }
 
-    /// Smallest RTT, if there was a sample.
+    /// Smallest RTT; None without a sample.
     pub fn min_rtt_us(&self) -> Option<u32> {
         (self.rtt.min_us != u32::MAX).then_some(self.rtt.min_us)
     }
 
-    /// Writes the sender's state to the trace if it changed.
+    /// Records the sender's state if it changed.
     #[inline(always)]
     pub(super) fn record(&mut self, net: &mut Net) {
         if self.recorded && net.follows_senders {
@@ -112,7 +112,7 @@ impl Socket {
         }
     }
 
-    /// Every internal relation that must hold between events; for tests.
+    /// Checks every internal relation that must hold between events; for tests.
     pub fn check_invariants(&self) -> Result<(), String> {
         if self.conn.cwnd_pkts < 1 {
             return Err(format!("flow {}: cwnd is 0", self.flow));
@@ -132,7 +132,10 @@ impl Socket {
         }
         for slot in &self.timers {
             if slot.deadline_ns < slot.scheduled_ns {
-                return Err(format!("flow {}: a timer has lost its event", self.flow));
+                return Err(format!(
+                    "flow {}: a timer's deadline is before its event",
+                    self.flow
+                ));
             }
         }
         Ok(())

@@ -1,35 +1,34 @@
-//! What a flow asks of its two sockets.
+//! Socket options that a flow sets.
 
 use super::{Reading, HEADER_BYTES, MTU_BYTES, TIMESTAMP_BYTES};
 use crate::scenario::EcnMode;
 
-/// What a flow asks of both its sockets. What packets ask for stands at the end, so that
-/// it shares a cache line with what follows in [`Socket`].
+/// Socket options of a flow. The fields that packets need are at the end, so that they share a
+/// cache line with the fields after them in `Socket`.
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub struct SocketOptions {
-    /// Receive buffer at the start, if it is not the profile's.
+    /// Initial receive buffer; None: the profile's.
     pub receive_buffer_bytes: Option<u64>,
-    /// Send buffer with what its sk_buffs take, if it is not to grow with cwnd.
+    /// Send buffer, including the overhead of sk_buffs; None: it grows with cwnd.
     pub send_buffer_bytes: Option<u64>,
-    /// Receive window from the start; None is the profile's.
+    /// Initial receive window; None: the profile's.
     pub receive_window_bytes: Option<u64>,
     /// How the application reads.
     pub reading: Reading,
-    /// Of the run.
+    /// Seed of the run.
     pub seed: u64,
-    /// ECN of the end that opens the connection, then of the other; None is the
-    /// profile's.
+    /// ECN of the end that opens the connection, then of the other; None: the profile's.
     pub ecn: [Option<EcnMode>; 2],
-    /// F-RTO; None is the profile's.
+    /// F-RTO; None: the profile's.
     pub frto: Option<bool>,
-    /// Highest Quick-Start rate code it takes as a receiver; 0: it does not answer.
+    /// Highest Quick-Start rate code that it accepts as a receiver; 0: it does not respond.
     pub willing_code: u8,
-    /// Codes by which it lies in its answers.
+    /// Rate codes that it adds to its Quick-Start responses (a lie).
     pub inflates_codes: u8,
-    /// It does not know the nonce that it answers with.
+    /// Whether it invents the nonce in its Quick-Start responses.
     pub forges_nonce: bool,
-    /// As responder, an ACK with the scaled window follows the SYN-ACK.
+    /// Whether the responder sends an ACK with its scaled window after the SYN-ACK.
     pub extra_ack: bool,
     /// Delay ACKs.
     pub delayed_ack: bool,
@@ -39,7 +38,7 @@ pub struct SocketOptions {
     pub timestamps: bool,
     /// TCP_NODELAY.
     pub nodelay: bool,
-    /// The application acts on what arrives.
+    /// Whether the application responds to what arrives.
     pub interactive: bool,
 }
 

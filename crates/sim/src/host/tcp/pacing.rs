@@ -1,40 +1,40 @@
-//! Pacing: how a socket spaces what it sends where a control or startup asks for it: linux-2.6
-//! packets or bursts of the papers' timers, linux-6 large segments.
+//! Pacing: how a socket spaces packets if its control or startup asks for it. linux-2.6 spaces
+//! packets or bursts, as the papers' timers did; linux-6 spaces large segments.
 
 use super::{Socket, Timer};
 use crate::net::Net;
 
-/// When the next packets may leave.
+/// When the next packets may be sent.
 ///
-/// Without a chunk size every packet has its own time. With one, packets leave in
-/// bursts as a kernel's timers let them: a window of W packets over a time tau takes
-/// N = min(W/chunk, tau's ticks) timers, whole numbers both (Scharf 2011, eq. 5.1),
-/// each of which lets out W/N packets; the fraction is carried over.
+/// Without a chunk size every packet has its own time. With a chunk size, packets are sent in
+/// bursts, as a kernel's timers allow. A window of W packets over a time tau takes N = min(W/chunk,
+/// tau's ticks) timers, both rounded down (Scharf 2011, eq. 5.1). Each timer sends W/N packets; the
+/// fraction is carried over.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Pacing {
-    /// The next packet, burst or segment.
+    /// Earliest time of the next packet, burst or segment.
     pub(super) next_ns: u64,
-    /// What the plan was made for: rate and chunk. 0, 0 without a plan.
+    /// Rate and chunk size of the current plan; 0, 0 without a plan.
     asked: (u64, u32),
     /// Time between bursts.
     interval_ns: u64,
-    /// Packets of `bursts` bursts.
+    /// Packets in `bursts` bursts.
     window_pkts: u64,
     bursts: u64,
-    /// Bursts so far, and packets they let out that are not sent yet.
+    /// Bursts so far.
     fired: u64,
     credit_pkts: u64,
 }
 
 impl Socket {
-    /// linux-2.6: whether a packet has to wait. If so, the timer is set; if not, it counts as
-    /// sent.
+    /// linux-2.6: returns whether a packet has to wait. If so, the timer is set; if not, the packet
+    /// counts as sent.
     #[inline(never)]
     pub(super) fn pacing_waits(&mut self, net: &mut Net) -> bool {
         let rate = self.conn.pacing_rate_bytes_per_s;
         let pkt_bytes = u64::from(self.mss + self.conn.header_bytes);
         let chunk_pkts = self.conn.pacing_chunk_pkts;
-        // What was left of a plan some time ago is not burst out now.
+        // Packets left from an old plan are not sent as a burst.
         let stale = net.now_ns > self.pacing.next_ns + self.pacing.interval_ns;
         if stale || self.pacing.asked != (rate, chunk_pkts) {
             let (next_ns, before_ns) = (self.pacing.next_ns, self.pacing.interval_ns);
@@ -42,7 +42,7 @@ impl Socket {
             self.pacing.asked = (rate, chunk_pkts);
             self.plan_bursts(rate, u64::from(chunk_pkts), pkt_bytes);
             self.pacing.next_ns = if goes_on && self.control.control().flags.paces() {
-                // a control's new rate lets nothing out at once: the gap is another one
+                // a new rate of the control sends nothing immediately, only the gap changes
                 (next_ns + self.pacing.interval_ns).saturating_sub(before_ns)
             } else {
                 next_ns.min(net.now_ns)
@@ -64,8 +64,8 @@ impl Socket {
         false
     }
 
-    /// The window is cwnd, the time how long it takes at the rate; without a chunk
-    /// size, one packet.
+    /// Plans bursts: the window is cwnd, or one packet without a chunk size. The time is what the
+    /// window takes at the rate.
     fn plan_bursts(&mut self, rate: u64, chunk_pkts: u64, pkt_bytes: u64) {
         let cwnd = u64::from(self.conn.cwnd_pkts);
         let (window_pkts, chunks) = match cwnd.checked_div(chunk_pkts) {
@@ -83,11 +83,11 @@ impl Socket {
         self.pacing.credit_pkts = 0;
     }
 
-    /// linux-6, where the control or the startup may pace: whether the next large segment has
-    /// to wait (tcp_pacing_check). If so, the timer is set. Where pacing has ended, the gap
-    /// behind the last packet is still waited for, as in the kernel (port/bpf/control.h).
+    /// linux-6, if the control or the startup may pace: returns whether the next large segment has
+    /// to wait (tcp_pacing_check). If so, the timer is set. After pacing has ended, the gap after
+    /// the last paced packet still applies, as in the kernel (port/bpf/control.h).
     pub(super) fn segment_waits(&mut self, net: &mut Net) -> bool {
-        // Every transmission counts, of which the paced ones know already.
+        // Every transmission counts. Paced ones have already set `next_ns`.
         self.pacing.next_ns = self.pacing.next_ns.max(self.last_sent_ns);
         let at_ns = self.pacing.next_ns;
         if at_ns <= net.now_ns {
@@ -97,8 +97,8 @@ impl Socket {
         true
     }
 
-    /// A segment of so many packets has left: the next one waits as long as this one takes
-    /// at the rate, less what it was late itself, up to half (tcp_update_skb_after_send).
+    /// A segment of `pkts` packets was sent. The next one waits for the time that this one takes at
+    /// the rate, minus its own lateness, up to half of that time (tcp_update_skb_after_send).
     pub(super) fn segment_left(&mut self, net: &Net, pkts: u64) {
         let late_ns = net.now_ns.saturating_sub(self.pacing.next_ns);
         self.pacing.next_ns = self.pacing.next_ns.max(net.now_ns);

@@ -1,20 +1,20 @@
-//! Zero-window probes: nothing is in flight, and what waits does not fit the peer's
+//! Zero-window probes, sent while nothing is in flight and the waiting data does not fit the peer's
 //! window (Linux tcp_check_probe_timer, tcp_send_probe0, tcp_write_wakeup, tcp_ack_probe).
-//! That probes go unanswered for ever ends no connection.
+//! Unanswered probes never end the connection.
 
 use super::profile::MAX_RTO_US;
 use super::scoreboard::{HEAD, PUSH};
 use super::{Pending, Socket, Timer};
 use crate::net::Net;
 
-/// Doublings of the interval: as many as are counted (tcp_retries2), and as lead from the
-/// shortest timeout past the longest (tcp_probe0_when).
+/// Limit of the counted doublings of the interval (tcp_retries2). MAX_DOUBLINGS doublings lead from
+/// the shortest timeout past the longest (tcp_probe0_when).
 const MAX_COUNTED: u8 = 15;
 const MAX_DOUBLINGS: u8 = 10;
 
 impl Socket {
-    /// The peer's window closed on what waits, and nothing is in flight whose ACK would
-    /// tell of a larger one.
+    /// Starts to probe. The peer's window has closed, and nothing is in flight whose ACK could
+    /// report a larger one.
     #[cold]
     pub(super) fn start_persisting(&mut self, net: &mut Net) {
         self.persist_backoff = 0;
@@ -28,13 +28,13 @@ impl Socket {
         self.arm_resend(net, at_ns);
     }
 
-    /// What waits and is not sent, with its FIN.
+    /// Whether data or a FIN waits to be sent.
     fn waits_to_send(&self) -> bool {
         self.snd_nxt < self.write_end || self.fin_queued && !self.fin_sent
     }
 
-    /// The persist timer has fired: a part of the next segment, if the window holds one;
-    /// else an empty segment from before the window, which asks for an ACK.
+    /// The persist timer has fired. Sends a part of the next segment if the window has room for it;
+    /// otherwise an empty segment from before the window, which elicits an ACK.
     #[cold]
     pub(super) fn persist_timer_fired(&mut self, net: &mut Net) {
         if self.board.packets_out() > 0 || !self.waits_to_send() {
@@ -55,8 +55,8 @@ impl Socket {
         self.arm_persist(net);
     }
 
-    /// An ACK while probing: the timer stops if the window holds what the writer filled
-    /// next, else it starts anew.
+    /// Processes an ACK while probing. If the window has room for the next sk_buff, the timer
+    /// stops; otherwise it restarts.
     #[cold]
     pub(super) fn persist_answered(&mut self, net: &mut Net) {
         if !self.waits_to_send() {

@@ -1,6 +1,6 @@
-//! Quick-Start (RFC 4782) at the hosts: which packets carry requests, responses and
-//! reports, and what comes of them. The arithmetic is algorithms/header/quick_start.h,
-//! the use of a granted rate algorithms/startup/quick_start.c.
+//! Quick-Start (RFC 4782) at the hosts: which packets carry requests, responses and reports, and
+//! how they are processed. The arithmetic is in algorithms/header/quick_start.h, the use of a
+//! granted rate in algorithms/startup/quick_start.c.
 
 use super::{Counters, Socket, HEADER_BYTES, MTU_BYTES};
 use crate::net::packet::{flags, Headers, Packet, INITIAL_TTL};
@@ -15,19 +15,19 @@ use rand_core::RngCore;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 const BYTES: u32 = OPTION_BYTES as u32;
-/// Timeout of a SYN with a request in linux-2.6 (4.7.2).
+/// Timeout of a SYN with a request in linux-2.6 (section 4.7.2).
 pub(super) const SYN_RTO_US: u64 = 3_000_000;
 
-/// Under which name flows' summaries have what follows.
+/// The protocol's name in the summaries of flows.
 pub(crate) const PROTOCOL: &str = HEADER;
 
-/// Whether it is one of the headers that are handled here.
+/// Whether this file processes the header.
 pub(super) fn carries(info: &HeaderInfo) -> bool {
     info.name == HEADER || info.name == RESPONSE
 }
 
 impl Counters {
-    /// What a sender counted.
+    /// The sender's counters by name.
     pub(crate) fn protocol(&self) -> [(&'static str, u64); 4] {
         [
             ("requests", self.qs_requests),
@@ -38,24 +38,24 @@ impl Counters {
     }
 }
 
-/// A socket's part in Quick-Start; few have one.
+/// A socket's Quick-Start state; most sockets have none.
 pub(super) struct QuickStart {
     header: &'static HeaderInfo,
     response_header: &'static HeaderInfo,
     host: QsHost,
     /// Sequence number after the packet with the request.
     request_end: u64,
-    /// To the peer's request, in the next packet that acknowledges.
+    /// Response to the peer's request, for the next packet with an ACK.
     response: Option<QsOption>,
     rng: Xoshiro256PlusPlus,
 }
 
-/// What its packets need to know, beside what packets of all sockets read.
+/// The part of the state that every packet of a socket reads.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct QuickStartFlags {
-    /// A request is out.
+    /// Whether a request is in flight.
     pub waits: bool,
-    /// Some option wants to go out.
+    /// Whether an option must be sent.
     pub due: bool,
 }
 
@@ -75,7 +75,7 @@ impl Socket {
         })
     }
 
-    /// Bytes that options will take from the next packet's payload.
+    /// Bytes that options will take from the payload of the next packet.
     #[cold]
     pub(super) fn quick_start_bytes(&self) -> u32 {
         let response = self.response_is_due();
@@ -89,7 +89,8 @@ impl Socket {
             .is_some_and(|q| q.response.is_some())
     }
 
-    /// The last request's fate is known, also to the startup, and not reported.
+    /// Whether the result of the last request is known, has reached the startup, and is not
+    /// reported.
     fn report_is_due(&self) -> bool {
         self.quick_start.as_ref().is_some_and(|q| {
             q.host.report_due != 0
@@ -98,14 +99,14 @@ impl Socket {
         })
     }
 
-    /// linux-6: what became of the request is reported by an ACK of its own before any data at
-    /// the new rate, for data packets may be full (hw_answer of port/bpf/application.h).
+    /// linux-6: a separate ACK reports the result of the request before any data is sent at the new
+    /// rate, because data packets may have no room (hw_answer of port/bpf/application.h).
     pub(super) fn report_goes_alone(&self) -> bool {
         self.quick_start_flags.due && self.profile.segments_are_large && self.report_is_due()
     }
 
-    /// The startup may ask on the SYN or SYN-ACK that is about to leave. Applications write once
-    /// the connection is open, so it knows only of what they have announced.
+    /// Lets the startup make a request on the SYN or SYN-ACK that is sent next. Applications write
+    /// only after the connection is open, so the startup knows only what they have announced.
     pub(super) fn quick_start_opens(&mut self, net: &Net) {
         self.refresh(net);
         self.conn.app_queued_bytes = 0;
@@ -113,7 +114,7 @@ impl Socket {
         self.quick_start_flags.due |= self.conn.request_code > 0;
     }
 
-    /// Adds the options that are due and fit to a packet that is about to leave.
+    /// Adds the options that are due and fit to a packet that is sent now.
     pub(super) fn attach_quick_start(
         &mut self,
         net: &Net,
@@ -124,7 +125,7 @@ impl Socket {
         let used = self.conn.grant == Grant::Used as u8;
         let code = u32::from(self.conn.request_code);
         let syn = packet.flags & flags::SYN != 0;
-        // A packet that was sent before asks nothing.
+        // Retransmissions carry no request.
         let is_new = syn || packet.payload_bytes > 0 && packet.seq >= self.snd_nxt;
         let q = self.quick_start(net);
         let fits = |packet: &Packet| packet.ip_bytes + BYTES <= MTU_BYTES;
@@ -163,14 +164,14 @@ impl Socket {
         };
     }
 
-    /// A report will be due, if it is not yet.
+    /// Whether a report is due, now or once the startup has the result.
     fn has_report(&self) -> bool {
         self.quick_start
             .as_ref()
             .is_some_and(|q| q.host.report_due != 0 && q.host.state() != QsState::Requested)
     }
 
-    /// A packet has arrived that carries an option, or that may answer a request.
+    /// Processes a packet that carries an option or may answer a request.
     #[cold]
     pub(super) fn quick_start_arrived(&mut self, net: &Net, p: &Packet) {
         let carries = |name| header(name).expect("a header").number;
@@ -194,7 +195,7 @@ impl Socket {
         };
         if code > 0 {
             self.counters.qs_grants += 1;
-            // codes are powers of 2: the application uses no more than it asked for
+            // codes stand for powers of 2: the application uses no more than it asked for
             self.conn.granted_rate_bytes_per_s = match self.conn.asked_rate_bytes_per_s {
                 0 => rate_bytes_per_s(code),
                 asked => rate_bytes_per_s(code).min(asked),
@@ -211,7 +212,7 @@ impl Socket {
         }
     }
 
-    /// A request of the peer: what this end is willing to take, or claims.
+    /// Prepares a response to the peer's request, with the rate that this end accepts or claims.
     fn asked_by_peer(&mut self, net: &Net, p: &Packet) {
         let asked = QsOption::from(net.arrived.ip);
         let (willing, lie) = (self.options.willing_code, self.options.inflates_codes);
@@ -240,9 +241,8 @@ impl Socket {
         self.quick_start_flags.due = true;
     }
 
-    /// The packet with the request is sent again, without it. What the path does not
-    /// let through in a SYN would not get through as a report either, and a response
-    /// is not repeated (4.7.2).
+    /// The packet with the request is retransmitted without it. If the path drops the option on a
+    /// SYN, it would also drop a report, and a response is not retransmitted (section 4.7.2).
     #[cold]
     pub(super) fn request_was_lost(&mut self, net: &Net, in_syn: bool) {
         let q = self.quick_start(net);
@@ -258,13 +258,13 @@ impl Socket {
         self.conn.grant = Grant::Denied as u8;
     }
 
-    /// Why the last request failed.
+    /// Reason why the last request failed.
     pub(crate) fn protocol_failure(&self) -> Option<&'static str> {
         let host = &self.quick_start.as_ref()?.host;
         host.failure().map(QsFailure::name)
     }
 
-    /// The packet at `seq` is what carried the request.
+    /// Whether the packet from `seq` to `end` carried the request.
     pub(super) fn carried_request(&self, seq: u64, end: u64) -> bool {
         self.quick_start
             .as_ref()

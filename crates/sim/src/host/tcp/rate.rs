@@ -1,7 +1,6 @@
-//! Delivery-rate samples for controls that live by them (Linux tcp_rate.c; Cheng, Cardwell,
-//! Yeganeh, Jacobson, draft-cheng-iccrg-delivery-rate-estimation). What every packet carries
-//! from when it was sent stands in a column beside the scoreboard, which only sockets of such
-//! controls have.
+//! Delivery-rate samples for the controls that use them (Linux tcp_rate.c; Cheng, Cardwell,
+//! Yeganeh, Jacobson, draft-cheng-iccrg-delivery-rate-estimation). The values noted when a packet
+//! is sent are stored separately from the scoreboard; only sockets of such controls have them.
 
 use std::collections::VecDeque;
 
@@ -14,40 +13,39 @@ use headway_algorithms::RateSample;
 use rand_core::RngCore;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-/// What was known when a packet was sent.
+/// State of the connection when a packet was sent.
 #[derive(Clone, Copy, Debug)]
 struct Stamp {
-    /// When the packet left that was delivered last by then.
+    /// Transmission time of the packet that had been delivered last.
     first_sent_ns: u64,
-    /// When something was delivered last.
+    /// Time of the last delivery.
     delivered_ns: u64,
     delivered_pkts: u64,
     delivered_ce_pkts: u64,
     app_limited: bool,
 }
 
-/// Of the packets that an ACK newly acknowledges, the one that was sent last.
+/// The packet that was sent last among those that an ACK newly acknowledges.
 #[derive(Clone, Copy, Debug)]
 struct Newest {
     sent_ns: u64,
     end_seq: u64,
     stamp: Stamp,
-    /// From the first packet of the flight to this one.
+    /// Time from the first packet of the flight to this one.
     send_ns: u64,
     is_retrans: bool,
 }
 
-/// What a socket keeps for its control's samples.
+/// State for the control's rate samples.
 #[derive(Debug)]
 pub(super) struct Rates {
-    /// Of the packets from number `first` on: all that the scoreboard has.
+    /// One entry per packet of the scoreboard, from number `first` on.
     stamps: VecDeque<Stamp>,
     first: u64,
     first_sent_ns: u64,
     delivered_ns: u64,
     delivered_ce_pkts: u64,
-    /// What is sent counts as limited by the application until more than so many packets
-    /// are delivered.
+    /// Sent data counts as application-limited until more than this many packets are delivered.
     limited_until_pkts: Option<u64>,
     newest: Option<Newest>,
     rng: Xoshiro256PlusPlus,
@@ -67,7 +65,7 @@ impl Rates {
         }
     }
 
-    /// Packet `number` leaves, for the first time or again; `idle`: nothing was in flight.
+    /// Notes that packet `number` is sent or retransmitted; `idle`: nothing was in flight.
     fn sent(&mut self, number: u64, now_ns: u64, idle: bool, delivered_pkts: u64) {
         if idle {
             self.first_sent_ns = now_ns;
@@ -91,7 +89,7 @@ impl Rates {
         }
     }
 
-    /// Packet `number` is acknowledged for the first time, cumulatively or by SACK.
+    /// Notes that packet `number` is acknowledged for the first time, cumulatively or by SACK.
     pub fn arrived(&mut self, number: u64, segment: &Segment) {
         let Some(&stamp) = self.stamps.get((number - self.first) as usize) else {
             return;
@@ -111,7 +109,7 @@ impl Rates {
         }
     }
 
-    /// The oldest packet leaves the scoreboard.
+    /// Removes the entry of the oldest packet.
     fn popped(&mut self) {
         self.stamps.pop_front();
         self.first += 1;
@@ -119,8 +117,8 @@ impl Rates {
 }
 
 impl Socket {
-    /// The connection begins: its first flight is all that the application has written so far
-    /// (tcp_sendmsg looks before it queues).
+    /// Starts the samples when the connection opens. The first flight is application-limited,
+    /// because tcp_sendmsg checks before it queues data.
     pub(super) fn rates_begin(&mut self, net: &Net) {
         if let Some(rates) = &mut self.rates {
             rates.delivered_ns = net.now_ns;
@@ -128,9 +126,9 @@ impl Socket {
         }
     }
 
-    /// The application writes: whether it is what limited the sender until now
-    /// (tcp_rate_check_app_limited). All of it was sent, the window has room, and nothing
-    /// that was lost waits.
+    /// Checks, when the application writes, whether it limited the sender until now
+    /// (tcp_rate_check_app_limited): all data was sent, the window has room, and no lost packet
+    /// waits for its retransmission.
     pub(super) fn note_app_limited(&mut self) {
         let in_flight = self.board.in_flight();
         let unsent = self.write_end.saturating_sub(self.snd_nxt);
@@ -144,7 +142,7 @@ impl Socket {
         }
     }
 
-    /// Packet `number` leaves.
+    /// Notes the transmission of packet `number`.
     #[inline(never)]
     pub(super) fn stamp_sent(&mut self, net: &Net, number: u64) {
         if let Some(rates) = &mut self.rates {
@@ -153,7 +151,7 @@ impl Socket {
         }
     }
 
-    /// The oldest packet has left the scoreboard.
+    /// Handles the removal of the oldest packet from the scoreboard.
     #[inline(never)]
     pub(super) fn stamp_acked(&mut self, segment: &Segment) {
         if let Some(rates) = &mut self.rates {
@@ -164,7 +162,7 @@ impl Socket {
         }
     }
 
-    /// What `refresh` tells of rates.
+    /// Updates the rate-related values that the control can read.
     pub(super) fn refresh_rates(&mut self, net: &Net) {
         if let Some(rates) = &self.rates {
             self.conn.app_limited = u8::from(rates.limited_until_pkts.is_some());
@@ -175,7 +173,7 @@ impl Socket {
         }
     }
 
-    /// The sample of an ACK (tcp_rate_gen), for the control.
+    /// Passes the rate sample of an ACK to the control (tcp_rate_gen).
     pub(super) fn take_rate_sample(&mut self, net: &Net, info: &AckInfo, rtt_us: i32) {
         let Some(rates) = &mut self.rates else { return };
         let delivered_pkts = self.conn.delivered_pkts;
@@ -210,7 +208,7 @@ impl Socket {
             sample.is_app_limited = u8::from(stamp.app_limited);
             sample.is_retrans = u8::from(newest.is_retrans);
             sample.is_ack_delayed = u8::from(info.may_be_delayed && one);
-            // ACKs that come closer than the packets were sent by the path tell nothing.
+            // A delivery interval shorter than the minimum RTT gives no reliable rate.
             if interval_us >= u64::from(self.rtt.min_us) {
                 sample.interval_us = i32::try_from(interval_us).unwrap_or(i32::MAX);
             }

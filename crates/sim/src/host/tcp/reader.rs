@@ -1,10 +1,9 @@
-//! The receiver's application: what has arrived waits in the receive buffer until it is
-//! read, the window closes as the buffer fills (Linux __tcp_select_window), and a reader
-//! that makes room says so (tcp_cleanup_rbuf).
+//! The receiving application. Arrived data waits in the receive buffer until the application reads
+//! it. The window closes as the buffer fills (Linux __tcp_select_window), and a reader that frees
+//! memory advertises the larger window (tcp_cleanup_rbuf).
 //!
-//! Without a reader of its own a socket's application takes everything at once, and
-//! nothing here is asked. What Linux does when the host runs out of memory (pruning,
-//! collapsing, tcp_clamp_window) is not modelled.
+//! Without a `Reader`, the application reads everything immediately. Linux's handling of low memory
+//! (pruning, collapsing, tcp_clamp_window) is not modelled.
 
 use super::receiver::Receiver;
 use super::Socket;
@@ -14,43 +13,43 @@ use std::collections::VecDeque;
 /// How an application reads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Reading {
-    /// All there is, as it arrives.
+    /// Reads everything as it arrives.
     #[default]
     Eager,
-    /// What a rate brings in each [`RATE_INTERVAL_NS`].
+    /// Reads at a rate, once per [`RATE_INTERVAL_NS`].
     Rate {
         /// Bits per second of application data.
         bps: u64,
     },
-    /// So much in so often, the first time an interval after the connection opened.
+    /// Reads a fixed amount at regular intervals, the first time one interval after the connection
+    /// opened.
     Portions {
-        /// At most in one call; what is there if that is less.
+        /// Most bytes per call; fewer if fewer have arrived.
         bytes: u64,
-        /// From one call to the next.
+        /// Time between calls.
         interval_ns: u64,
     },
-    /// When the application asks for it, by [`Socket::read`].
+    /// Reads when the application calls [`Socket::read`].
     OnDemand,
 }
 
-/// How often a reader at a rate reads.
+/// Time between the calls of a reader at a rate.
 pub const RATE_INTERVAL_NS: u64 = 10_000_000;
-/// Number of the reader's timer event, beside those of `Timer`.
+/// Number of the reader's timer event, in addition to those of `Timer`.
 pub(super) const READ_TIMER: u32 = 3;
-/// Acknowledgements of segments outside the window are this far apart at least
-/// (tcp_invalid_ratelimit, linux-6).
+/// Minimum time between ACKs of segments outside the window (tcp_invalid_ratelimit, linux-6).
 const OUT_OF_WINDOW_GAP_NS: u64 = 500_000_000;
 
-/// The reader of a socket, and what waits for it.
+/// A socket's reader and the data that waits for it.
 #[derive(Clone, Debug)]
 pub(super) struct Reader {
     reading: Reading,
     calls: u64,
     /// Next byte that the application will read (copied_seq).
     copied: u64,
-    /// End and memory of what arrived in order and was not read.
+    /// End and memory of each packet that arrived in order and was not read.
     unread: VecDeque<(u64, u64)>,
-    /// After the FIN, once it is known.
+    /// Sequence number after the FIN, once known.
     fin_end: u64,
 }
 
@@ -67,24 +66,24 @@ impl Reader {
         })
     }
 
-    /// Data that take so much memory arrived in order; they end at `end`.
+    /// Notes data that arrived in order up to `end` and takes `memory` bytes.
     #[inline(never)]
     pub fn arrived(&mut self, memory: u64, end: u64) {
         self.unread.push_back((end, memory));
     }
 
-    /// In order, and not read.
+    /// Bytes that are in order and not read.
     fn waiting_bytes(&self, rcv_nxt: u64) -> u64 {
         rcv_nxt - self.copied - u64::from(self.fin_end <= rcv_nxt)
     }
 
-    /// What is left of the packet that is read next; packets that filled a hole are one.
+    /// Unread bytes of the next packet. Packets that were held behind a hole count as one.
     fn first_packet_bytes(&self, mss: u64) -> u64 {
         let end = self.unread.front().map_or(self.copied, |&(end, _)| end);
         (end - self.copied).min(mss)
     }
 
-    /// Reads at most so much. Returns how much, and the memory that is free then.
+    /// Reads at most `most` bytes. Returns how many, and the memory that they free.
     fn take(&mut self, rcv_nxt: u64, most: u64) -> (u64, u64) {
         let bytes = self.waiting_bytes(rcv_nxt).min(most);
         let mut freed = 0;
@@ -99,7 +98,7 @@ impl Reader {
         (bytes, freed)
     }
 
-    /// How much the present call may take.
+    /// Bytes that the current call may read.
     fn portion(&self) -> u64 {
         match self.reading {
             Reading::Portions { bytes, .. } => bytes,
@@ -123,14 +122,14 @@ impl Reader {
 }
 
 impl Receiver {
-    /// The kernel acknowledges more than a segment only where the right edge moves, else the
-    /// reader does (__tcp_ack_snd_check).
+    /// Whether the window's right edge advances. Only then does the kernel acknowledge more than a
+    /// segment itself; otherwise the reader does (__tcp_ack_snd_check).
     pub(super) fn edge_advances(&mut self) -> bool {
         self.reader.is_none() && !self.is_linux_6()
             || self.select_window() >= self.right_edge - self.acked
     }
 
-    /// Whether a reader that took something acknowledges (tcp_cleanup_rbuf).
+    /// Whether a reader sends an ACK after reading (tcp_cleanup_rbuf).
     fn reading_acks(&mut self) -> bool {
         let empty = self.taken_bytes() == 0;
         if self.ack_scheduled
@@ -142,8 +141,8 @@ impl Receiver {
         self.window_doubles()
     }
 
-    /// Whether so much is free by now that the peer should know: twice the window that
-    /// it has, which is at most half of the largest (tcp_cleanup_rbuf).
+    /// Whether the new window is at least twice the advertised one and should be announced. The
+    /// advertised one must be at most half of the largest (tcp_cleanup_rbuf).
     fn window_doubles(&mut self) -> bool {
         let now = self.right_edge.saturating_sub(self.rcv_nxt);
         let ended = |reader: &Reader| reader.fin_end <= self.rcv_nxt;
@@ -154,7 +153,7 @@ impl Receiver {
         window > 0 && window >= 2 * now
     }
 
-    /// What the application has read, and what waits for it.
+    /// The next byte that the application will read, and the bytes that wait for it.
     pub(super) fn read_position(&self) -> (u64, u64) {
         match &self.reader {
             Some(reader) => (reader.copied, reader.waiting_bytes(self.rcv_nxt)),
@@ -162,7 +161,8 @@ impl Receiver {
         }
     }
 
-    /// Whether an old or unusable segment is answered now (tcp_oow_rate_limited).
+    /// Whether an old or unusable segment is answered now, given the rate limit
+    /// (tcp_oow_rate_limited).
     pub(super) fn answers_out_of_window(&mut self, now_ns: u64) -> bool {
         if self.is_linux_6()
             && self
@@ -175,7 +175,7 @@ impl Receiver {
         true
     }
 
-    /// The peer has sent a FIN that ends here.
+    /// Notes where the peer's FIN ends.
     pub(super) fn fin_ends(&mut self, end: u64) {
         if let Some(reader) = &mut self.reader {
             reader.fin_end = end;
@@ -184,25 +184,25 @@ impl Receiver {
 }
 
 impl Socket {
-    /// Before the connection opens: its application reads when it wants to.
+    /// Makes the application read on demand. Call it before the connection opens.
     pub fn read_on_demand(&mut self) {
         self.receiver.reader = Reader::new(Reading::OnDemand, self.receiver.rcv_nxt);
     }
 
-    /// Nothing beyond the window that `peer` announced has been sent; for tests.
+    /// Whether all sent data was within the window that `peer` advertised; for tests.
     pub fn within_window_of(&self, peer: &Socket) -> bool {
         self.snd_nxt <= peer.receiver.right_edge.max(peer.receiver.rcv_nxt)
     }
 
-    /// The application reads at most so much of what has arrived in order. Returns how
-    /// much it got.
+    /// Reads at most `most_bytes` that arrived in order. Returns how many were read.
     pub fn read(&mut self, net: &mut Net, most_bytes: u64) -> u64 {
         let rcv_nxt = self.receiver.rcv_nxt;
         let Some(reader) = &mut self.receiver.reader else {
             return 0;
         };
-        // The window is tuned after each packet of a call, so the first decides for all: what
-        // the call has still to read waits (tcp_recvmsg_locked, tcp_rcv_space_adjust).
+        // Linux tunes the window after each packet of a call, and unread data counts against the
+        // growth. The first packet therefore decides for the whole call (tcp_recvmsg_locked,
+        // tcp_rcv_space_adjust).
         let first = reader.first_packet_bytes(u64::from(self.mss));
         let (mut bytes, mut freed) = reader.take(rcv_nxt, most_bytes.min(first));
         if bytes > 0 {
@@ -216,8 +216,8 @@ impl Socket {
         bytes
     }
 
-    /// The same into a pipe, which tunes the window once, when it has read (tcp_splice_read,
-    /// tcp_read_sock).
+    /// Like [`Socket::read`], but into a pipe. Linux then tunes the window once, after reading
+    /// (tcp_splice_read, tcp_read_sock).
     pub fn splice(&mut self, net: &mut Net, most_bytes: u64) -> u64 {
         let Some(reader) = &mut self.receiver.reader else {
             return 0;
@@ -230,7 +230,7 @@ impl Socket {
         bytes
     }
 
-    /// A call has read something, which frees memory (tcp_cleanup_rbuf).
+    /// Frees the memory of what a call has read, and sends an ACK if one is due (tcp_cleanup_rbuf).
     fn have_read(&mut self, net: &mut Net, freed: u64) {
         self.receiver.unread_memory_bytes -= freed;
         self.receiver.edge_stands = false;
@@ -240,8 +240,8 @@ impl Socket {
         }
     }
 
-    /// What has just arrived is read by an application that takes everything at once, after
-    /// the kernel has acknowledged what it acknowledges itself (tcp_recvmsg).
+    /// An application that reads everything immediately reads what has just arrived, after the
+    /// kernel has sent its own ACKs (tcp_recvmsg).
     #[inline]
     pub(super) fn read_at_once(&mut self, net: &mut Net) {
         if self.receiver.reader.is_none() && self.receiver.unread_memory_bytes > 0 {
@@ -256,7 +256,7 @@ impl Socket {
         }
     }
 
-    /// The application may have read all that it expects.
+    /// Notes when the application has read all expected bytes.
     #[inline]
     pub(super) fn note_done(&mut self, net: &Net) {
         if self.read_bytes() == self.expected_bytes {
@@ -264,7 +264,7 @@ impl Socket {
         }
     }
 
-    /// Application bytes that were read.
+    /// Bytes that the application has read.
     pub fn read_bytes(&self) -> u64 {
         if self.receiver.reader.is_some() {
             self.receiver.read_position().0 - 1
@@ -273,14 +273,14 @@ impl Socket {
         }
     }
 
-    /// The connection is open: the first reading is an interval away.
+    /// Starts the reader: its first call is one interval after the connection opens.
     pub(super) fn reader_starts(&mut self, net: &mut Net) {
         if let Some(interval_ns) = self.receiver.reader.as_ref().and_then(|r| r.interval_ns()) {
             net.set_timer(net.now_ns + interval_ns, self.id, READ_TIMER);
         }
     }
 
-    /// The reader's time has come.
+    /// Runs a timed call of the reader.
     #[cold]
     pub(super) fn reader_wakes(&mut self, net: &mut Net) {
         let Some(reader) = &mut self.receiver.reader else {
@@ -296,8 +296,8 @@ impl Socket {
         }
     }
 
-    /// A segment without data from before the window: a probe. It is answered, so that
-    /// its sender learns the window (tcp_send_dupack).
+    /// Answers a segment without data from before the window, which is a probe. The sender learns
+    /// the window from the answer (tcp_send_dupack).
     #[cold]
     pub(super) fn old_sequence(&mut self, net: &mut Net) {
         if self.receiver.answers_out_of_window(net.now_ns) {

@@ -1,13 +1,12 @@
-//! Round-trip time and retransmission timeout as Linux keeps them
-//! (tcp_rtt_estimator): RFC 6298 with a finer gain when the RTT falls, a
-//! variance that is the maximum over a window, and a floor on the variance
-//! rather than on the timeout.
+//! Round-trip time and retransmission timeout as in Linux (tcp_rtt_estimator). It is RFC 6298 with
+//! a smaller gain when the RTT falls, a variance that is the maximum over a window, and a floor on
+//! the variance rather than on the timeout.
 
 use super::profile::{FALLBACK_RTO_US, MAX_RTO_US, MIN_RTO_US};
 use super::Socket;
 
-/// A time in units of a clock. The clocks that there are stand here as constants: by those
-/// processors need not divide.
+/// A time in units of a clock. The clocks in use are constants here, so that processors need not
+/// divide.
 pub(super) fn clock_units(us: u64, clock_us: u64) -> u64 {
     match clock_us {
         1 => us,
@@ -16,28 +15,28 @@ pub(super) fn clock_units(us: u64, clock_us: u64) -> u64 {
     }
 }
 
-/// The estimator. It works in the stack's clock units, so that the truncations
-/// of a millisecond clock are those of the kernel.
+/// The estimator. It works in the stack's clock units, so that a millisecond clock truncates as in
+/// the kernel.
 #[derive(Clone, Debug)]
 pub struct Rtt {
     clock_us: u64,
-    /// Smoothed, in eighths of a unit; 0 before the first sample.
+    /// Smoothed RTT, in eighths of a unit; 0 before the first sample.
     srtt_x8: i64,
     /// Mean deviation, in quarters of a unit.
     mdev_x4: i64,
     mdev_max: i64,
     var: i64,
-    /// The window of the variance ends when this is acknowledged.
+    /// The variance window ends when this byte is acknowledged.
     window_end: u64,
     rto_us: u64,
-    /// Exponential backoff.
+    /// Doublings of the timeout.
     backoff: u32,
-    /// Smallest sample, microseconds.
+    /// Smallest sample in microseconds.
     pub min_us: u32,
 }
 
 impl Rtt {
-    /// An estimator without samples.
+    /// Creates an estimator without samples.
     pub fn new(clock_us: u64, initial_rto_us: u64) -> Rtt {
         Rtt {
             clock_us,
@@ -56,7 +55,7 @@ impl Rtt {
         (MIN_RTO_US / self.clock_us) as i64
     }
 
-    /// Takes in a sample.
+    /// Adds a sample.
     pub fn sample(&mut self, sample_us: u64, snd_una: u64, snd_nxt: u64) {
         let sample = (clock_units(sample_us, self.clock_us) as i64).max(1);
         if self.srtt_x8 != 0 {
@@ -98,29 +97,29 @@ impl Rtt {
         (self.srtt_x8 as u64 * self.clock_us) >> 3
     }
 
-    /// The timeout with backoff.
+    /// The timeout, including backoff.
     pub fn rto_us(&self) -> u64 {
         self.rto_us
             .saturating_mul(1 << self.backoff.min(20))
             .min(MAX_RTO_US)
     }
 
-    /// Doubles the timeout after it fired.
+    /// Doubles the timeout after it has fired.
     pub fn back_off(&mut self) {
         self.backoff += 1;
     }
 
-    /// A timeout has doubled the next since the last sample.
+    /// Whether a timeout has doubled the next one since the last sample.
     pub fn has_backed_off(&self) -> bool {
         self.backoff > 0
     }
 
-    /// The handshake gave no sample (TCP_TIMEOUT_FALLBACK).
+    /// Sets the timeout after a handshake without a sample (TCP_TIMEOUT_FALLBACK).
     pub fn fall_back(&mut self) {
         self.rto_us = FALLBACK_RTO_US;
     }
 
-    /// Progress was made: backoff ends.
+    /// Ends the backoff after progress.
     pub fn end_backoff(&mut self) {
         self.backoff = 0;
     }
@@ -145,7 +144,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_steady_path_times_out_200_ms_after_its_rtt() {
+    fn the_timeout_of_a_steady_path_is_its_rtt_plus_200_ms() {
         let mut rtt = Rtt::new(1000, 3_000_000);
         for i in 0..200 {
             rtt.sample(100_000, i, i + 1);
@@ -155,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_sample_allows_three_round_trips() {
+    fn the_timeout_after_the_first_sample_is_three_round_trips() {
         let mut rtt = Rtt::new(1, 1_000_000);
         assert_eq!(rtt.rto_us(), 1_000_000);
         rtt.sample(400_000, 1, 2);

@@ -1,5 +1,5 @@
-//! What was sent and is not cumulatively acknowledged: one entry per segment,
-//! with the marks that Linux keeps on its retransmission queue.
+//! Segments that were sent and not cumulatively acknowledged: one entry per segment, with the marks
+//! that Linux keeps on its retransmission queue.
 
 use crate::ring::Ring;
 
@@ -7,17 +7,17 @@ use crate::ring::Ring;
 pub const SACKED: u8 = 1;
 /// Believed lost.
 pub const LOST: u8 = 2;
-/// Sent again, and that copy is believed in flight.
+/// Retransmitted, and the retransmission is believed to be in flight.
 pub const RETRANS: u8 = 4;
-/// Sent again at least once.
+/// Retransmitted at least once.
 pub const EVER_RETRANS: u8 = 8;
 /// Last packet of a large segment.
 pub const PUSH: u8 = 16;
 /// First packet of an sk_buff.
 pub const HEAD: u8 = 32;
-/// The writer pushed what ends here (tcp_mark_push).
+/// The writer's push ends here (tcp_mark_push).
 pub const PUSHED: u8 = 64;
-/// Marks of the data itself, whatever becomes of its packets.
+/// Marks of the data itself. Retransmission and loss do not change them.
 const OF_DATA: u8 = PUSH | HEAD | PUSHED;
 
 /// A sent segment.
@@ -25,61 +25,62 @@ const OF_DATA: u8 = PUSH | HEAD | PUSHED;
 pub struct Segment {
     /// First byte.
     pub seq: u64,
-    /// Sequence space, the FIN included.
+    /// Length in sequence space, including the FIN.
     pub len: u32,
     /// Marks.
     pub marks: u8,
-    /// It ends with a FIN, before which it may have data.
+    /// Whether it ends with a FIN; it may have data before it.
     pub fin: bool,
-    /// Latest transmission.
+    /// Time of the last transmission.
     pub sent_ns: u64,
-    /// `snd_nxt` when it was last sent again: a SACK beyond it proves that copy lost.
+    /// `snd_nxt` at the last retransmission: a SACK beyond it shows that the retransmission was
+    /// lost.
     pub retrans_nxt: u64,
 }
 
 impl Segment {
-    /// Its data, without the sequence number of a FIN.
+    /// Bytes of data, without the sequence number of a FIN.
     pub fn payload_bytes(&self) -> u32 {
         self.len - u32::from(self.fin)
     }
 
-    /// The byte after its last one.
+    /// Sequence number after its last byte.
     pub fn end(&self) -> u64 {
         self.seq + u64::from(self.len)
     }
 }
 
-/// The segments between `snd_una` and `snd_nxt`. Segments have running numbers,
-/// so a position stays meaningful when older segments leave.
+/// The segments between `snd_una` and `snd_nxt`. Segments have consecutive numbers, which stay
+/// valid when older segments are removed.
 #[derive(Clone, Debug, Default)]
 #[repr(C)]
 pub struct Scoreboard {
     segments: Ring<Segment>,
     /// Number of the first segment.
     pub first: u64,
-    /// Packets with the mark SACKED, or duplicate ACKs without SACK.
+    /// Packets marked SACKED; without SACK, duplicate ACKs.
     pub sacked_out: u32,
-    /// Packets with the mark LOST.
+    /// Packets marked LOST.
     pub lost_out: u32,
-    /// Packets with the mark RETRANS.
+    /// Packets marked RETRANS.
     pub retrans_out: u32,
-    /// Packets with the mark HEAD: sk_buffs that hold what was sent.
+    /// Packets marked HEAD, which is the number of sk_buffs with sent data.
     pub heads: u32,
-    /// Losses found so far, copies that were lost again included.
+    /// Losses found so far, including lost retransmissions.
     pub losses: u32,
     /// One more than the number of the highest SACKed segment; `first` or less if none.
     pub sacked_end: u64,
-    /// No segment below this number is waiting to be sent again.
+    /// No segment below this number waits for retransmission.
     pub resend_from: u64,
-    /// Transmissions in order of time, for RACK: (segment, time).
+    /// Transmissions in order of time, for RACK: (segment number, time).
     pub by_time: Ring<(u64, u64)>,
-    /// SACK ranges already marked, as they came in the previous ACK.
+    /// SACK blocks of the previous ACK, which are already marked.
     seen: [(u64, u64); 4],
 }
 
 impl Scoreboard {
-    /// A segment was sent. What has been acknowledged since the oldest transmission is
-    /// history, and is dropped here: a connection without losses never looks for it.
+    /// Notes a transmission. Older entries of acknowledged segments are removed here, because
+    /// nothing else removes them on a connection without losses.
     #[inline]
     pub fn transmitted(&mut self, number: u64, now_ns: u64) {
         while self.by_time.front().is_some_and(|t| t.0 < self.first) {
@@ -105,18 +106,18 @@ impl Scoreboard {
         self.sacked_end.saturating_sub(self.first) as u32
     }
 
-    /// One more than the highest number.
+    /// One more than the highest segment number.
     pub fn end(&self) -> u64 {
         self.first + self.segments.len() as u64
     }
 
-    /// The segment with a number, if it is outstanding.
+    /// The segment with this number, if it is outstanding.
     #[inline]
     pub fn get(&self, number: u64) -> Option<&Segment> {
         self.segments.get(number.checked_sub(self.first)? as usize)
     }
 
-    /// The same, to change.
+    /// The segment with this number, mutable.
     #[inline]
     pub fn get_mut(&mut self, number: u64) -> Option<&mut Segment> {
         self.segments
@@ -129,14 +130,14 @@ impl Scoreboard {
         self.segments.front()
     }
 
-    /// Adds a new segment at the end.
+    /// Appends a new segment.
     #[inline]
     pub fn push(&mut self, segment: Segment) {
         self.heads += u32::from(segment.marks & HEAD != 0);
         self.segments.push_back(segment);
     }
 
-    /// Removes the oldest segment, which has these marks, and takes them out of the counts.
+    /// Removes the oldest segment, whose marks are `marks`, and updates the counts.
     #[inline]
     pub fn drop_front(&mut self, marks: u8) {
         self.segments.drop_front();
@@ -151,8 +152,8 @@ impl Scoreboard {
         }
     }
 
-    /// The first packet of an sk_buff was acknowledged: the next one is now the first, if the
-    /// sk_buff holds more (tcp_trim_head).
+    /// Moves HEAD to the next packet after the first packet of an sk_buff was acknowledged, if the
+    /// sk_buff has more packets (tcp_trim_head).
     #[inline]
     fn pass_head_on(&mut self) {
         match self.segments.front_mut() {
@@ -161,7 +162,7 @@ impl Scoreboard {
         }
     }
 
-    /// Cuts the acknowledged part off the oldest segment.
+    /// Removes the acknowledged part of the oldest segment.
     pub fn trim_front(&mut self, ack: u64) {
         if let Some(front) = self.segments.front_mut() {
             if front.seq < ack {
@@ -173,7 +174,7 @@ impl Scoreboard {
 
     /// Number of the segment that contains or follows `seq`.
     fn number_at(&self, seq: u64) -> u64 {
-        // Segments are almost always equally long: guess, then walk.
+        // Most segments have the same length: guess, then search nearby.
         let Some(front) = self.segments.front() else {
             return self.first;
         };
@@ -191,8 +192,8 @@ impl Scoreboard {
         self.first + at as u64
     }
 
-    /// Visits every segment that the blocks newly cover; `visit` gets its number
-    /// and its state before the mark. Blocks must be above `snd_una`.
+    /// Marks the segments that the blocks cover, and calls `visit` with the number and the previous
+    /// state of each newly covered one. Blocks must be above `snd_una`.
     pub fn mark_sacked(
         &mut self,
         blocks: &[(u64, u64)],
@@ -202,7 +203,7 @@ impl Scoreboard {
         let before = std::mem::take(&mut self.seen);
         for (i, &(start, end)) in blocks.iter().enumerate().take(4) {
             self.seen[i] = (start, end);
-            // What the previous ACK's block covered from the same start is done.
+            // Skip the part that a block of the previous ACK with the same start covered.
             let from = before
                 .iter()
                 .filter(|s| s.0 == start && s.1 <= end)
@@ -230,7 +231,7 @@ impl Scoreboard {
         newly
     }
 
-    /// Marks a segment lost; a copy in flight is given up.
+    /// Marks a segment lost; its retransmission, if any, no longer counts as in flight.
     pub fn mark_lost(&mut self, number: u64) {
         let Some(segment) = self.get_mut(number) else {
             return;
@@ -246,8 +247,8 @@ impl Scoreboard {
         self.resend_from = self.resend_from.min(number);
     }
 
-    /// After a retransmission timeout: everything that is not SACKed is lost.
-    /// Returns true if anything had been sent again before.
+    /// Marks everything that is not SACKed as lost, after a retransmission timeout. Returns whether
+    /// any segment had been retransmitted before.
     pub fn mark_all_lost(&mut self) -> bool {
         let mut any_retrans = false;
         self.lost_out = 0;
@@ -265,13 +266,13 @@ impl Scoreboard {
         any_retrans
     }
 
-    /// Takes back every LOST mark.
+    /// Removes every LOST mark.
     pub fn clear_lost(&mut self) {
         self.segments.for_each_mut(|segment| segment.marks &= !LOST);
         self.lost_out = 0;
     }
 
-    /// The next segment that is lost and has no copy in flight.
+    /// The next lost segment without a retransmission in flight.
     pub fn next_to_resend(&mut self) -> Option<u64> {
         let mut number = self.resend_from.max(self.first);
         while let Some(segment) = self.get(number) {
@@ -285,7 +286,7 @@ impl Scoreboard {
         None
     }
 
-    /// Notes that a segment was sent again, `mark` set if it is PUSH.
+    /// Notes that a segment was retransmitted; `mark` is PUSH or 0.
     pub fn resent(&mut self, number: u64, now_ns: u64, snd_nxt: u64, mark: u8) {
         if let Some(segment) = self.get_mut(number) {
             let was = segment.marks;
@@ -316,7 +317,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn transmissions_that_were_acknowledged_are_forgotten_without_a_loss() {
+    fn entries_of_acknowledged_transmissions_are_removed_without_a_loss() {
         let mut board = Scoreboard::default();
         for number in 0..10_000 {
             let (seq, sent_ns) = (1 + number * 100, number * 1000);

@@ -1,25 +1,26 @@
-//! Segmentation offload of linux-6: the stack sends several packets as one large
-//! segment (tcp_tso_autosize, tcp_tso_should_defer of Linux 6.18). They leave
-//! together, and the last of them carries PSH, which the receiver's reader
-//! acknowledges at once: ACKs follow the large segments.
+//! Segmentation offload of linux-6: the stack sends several packets as one large segment
+//! (tcp_tso_autosize, tcp_tso_should_defer of Linux 6.18). The packets are sent together, and the
+//! last one carries PSH. The receiver's reader acknowledges it immediately, so ACKs follow large
+//! segments.
 
 use super::scoreboard::{LOST, PUSH, RETRANS, SACKED};
 use super::{ca, Socket};
 use crate::net::Net;
 
-/// A large segment is what the rate brings in 2^-10 s (sk_pacing_shift).
+/// A large segment has the bytes that the rate delivers in 2^-10 s (sk_pacing_shift).
 const RATE_SHIFT: u32 = 10;
-/// Percent of cwnd per RTT that counts as the rate, far below ssthresh and else
+/// The assumed rate, in percent of cwnd per RTT: below half of ssthresh, and otherwise
 /// (tcp_pacing_ss_ratio, tcp_pacing_ca_ratio).
 const RATE_PERCENT: (u64, u64) = (200, 120);
-/// The most bytes of a large segment: 64 KiB without room for headers.
+/// Largest size of a large segment in bytes: 64 KiB minus room for headers.
 pub(super) const LARGEST_BYTES: u64 = 65_216;
-/// Short paths get more: the most bytes, halved for every 2^9 us of RTT.
+/// Short paths get larger segments: up to LARGEST_BYTES more, halved for every 2^9 us of RTT.
 const RTT_SHIFT: u32 = 9;
-/// tcp_min_tso_segs, and that of a startup that may ask the path in a data packet: an option
-/// does not go into one of several (port/bpf/control.h).
+/// Smallest large segment: tcp_min_tso_segs, and the value for a startup that may send a request in
+/// a data packet, because an option does not fit a segment of several packets (port/bpf/control.h).
 const SMALLEST_PKTS: (u64, u64) = (2, 1);
-/// One in so many parts of the window is always sent at once (tcp_tso_win_divisor).
+/// If at least this fraction (1/3) of the window is free, data is always sent immediately
+/// (tcp_tso_win_divisor).
 const WINDOW_PARTS: u64 = 3;
 const DEFER_NS: u64 = 1_000_000;
 
@@ -57,13 +58,13 @@ impl Socket {
         if self.longer_for_short_path() == 0
             && brought < (((smallest + 1) * mss) << RATE_SHIFT) * srtt_us
         {
-            // The rate brings less than one packet more: found out without a division.
+            // The rate gives less than one additional packet; this test needs no division.
             return smallest as u32;
         }
         self.segment_of_rate(brought / srtt_us, smallest)
     }
 
-    /// Bytes that a large segment of a short path has more.
+    /// Additional bytes of a large segment on a short path.
     fn longer_for_short_path(&self) -> u64 {
         let halvings = self.rtt.min_us >> RTT_SHIFT;
         if halvings < u32::BITS {
@@ -73,14 +74,14 @@ impl Socket {
         }
     }
 
-    /// Packets of a large segment at a rate of payload bytes per second.
+    /// Packets of a large segment at a rate in payload bytes per second.
     fn segment_of_rate(&self, rate: u64, least_pkts: u64) -> u32 {
         let bytes = (rate >> RATE_SHIFT) + self.longer_for_short_path();
         (bytes.min(LARGEST_BYTES) / u64::from(self.mss)).max(least_pkts) as u32
     }
 
-    /// Packets of the large segment that starts now: of so many bytes, `whole` packets
-    /// only, and never more than half of cwnd.
+    /// Packets of the large segment that starts now, given the available bytes. `whole` allows full
+    /// packets only. The result is at most half of cwnd.
     pub(super) fn segment_pkts(&self, largest_pkts: u32, bytes: u64, whole: bool) -> u32 {
         let cwnd = self.conn.cwnd_pkts;
         let free = cwnd - self.board.in_flight();
@@ -97,9 +98,9 @@ impl Socket {
         fits.max(1) as u32
     }
 
-    /// Bytes of the sk_buff at the head, if it waits for the next ACK so that more leaves at once:
-    /// it holds several packets, something was just sent, little window is free, and that ACK is
-    /// near. None if it is to be sent now.
+    /// Decides whether the sk_buff at the head waits for the next ACK, so that more is sent at
+    /// once. It waits if it has several packets, something was just sent, the window has little
+    /// room, and that ACK is near. Returns its bytes if it waits, None if it is sent now.
     pub(super) fn defers(&self, net: &Net, largest_pkts: u32, room_bytes: u64) -> Option<u64> {
         if self.conn.ca_state >= ca::RECOVERY || net.now_ns - self.last_sent_ns > DEFER_NS {
             return None;
@@ -114,7 +115,7 @@ impl Socket {
         {
             return None;
         }
-        // What the windows allow may be filled up from the sk_buffs behind (tcp_grow_skb).
+        // The sk_buff may grow from those behind it, as far as the windows allow (tcp_grow_skb).
         let quota = free_pkts.min((cwnd / 2).max(1)).min(largest_pkts);
         let backlog = self.write_end - self.snd_nxt;
         let grown = (u64::from(quota) * mss).min(backlog);
@@ -128,16 +129,16 @@ impl Socket {
         (head_bytes > mss && !fits).then_some(head_bytes)
     }
 
-    /// A sender that waits is limited by cwnd if cwnd leaves less room than the peer's
-    /// window, and not even for the segment at hand (tcp_tso_should_defer).
+    /// Whether cwnd limits a sender that waits: cwnd leaves less room than the peer's window, and
+    /// not more than the segment at the head needs (tcp_tso_should_defer).
     pub(super) fn cwnd_holds_back(&self, head_bytes: u64, room_bytes: u64) -> bool {
         let free_pkts = u64::from(self.conn.cwnd_pkts - self.board.in_flight());
         let free_bytes = free_pkts * u64::from(self.mss);
         free_bytes < room_bytes && free_bytes <= head_bytes
     }
 
-    /// Packets from `number` on that go again as one large segment: lost ones that
-    /// were one before.
+    /// Number of packets from `number` on that are retransmitted as one large segment: lost packets
+    /// that were one segment before.
     pub(super) fn resend_pkts(&self, number: u64) -> u64 {
         let free = self
             .conn

@@ -1,5 +1,4 @@
-//! Transmission: new data, acknowledgements, retransmissions (Linux
-//! tcp_output.c).
+//! Transmission of new data, acknowledgements and retransmissions (Linux tcp_output.c).
 
 use super::profile::Reduction;
 use super::scoreboard::{Segment, HEAD, PUSH, PUSHED};
@@ -9,7 +8,7 @@ use crate::net::Net;
 
 impl Socket {
     fn max_sack_blocks(&self) -> usize {
-        // A Quick-Start response takes the room of one.
+        // A Quick-Start response takes the space of one block.
         let response = usize::from(self.quick_start_flags.due && self.response_is_due());
         if self.carried.is_some() && self.options.sack {
             return self.sack_blocks_beside_header(self.timestamp_bytes());
@@ -17,7 +16,7 @@ impl Socket {
         self.sack_blocks_beside(response)
     }
 
-    /// SACK blocks that fit beside timestamps and so many others.
+    /// SACK blocks that fit in addition to timestamps and `others` options of a block's size.
     #[inline]
     fn sack_blocks_beside(&self, others: usize) -> usize {
         match (self.options.sack, self.options.timestamps) {
@@ -35,7 +34,7 @@ impl Socket {
         }
     }
 
-    /// Puts a packet on the wire, with the acknowledgement that is current now.
+    /// Sends a packet with the current acknowledgement.
     #[inline]
     pub(super) fn emit(&mut self, net: &mut Net, seq: u64, payload_bytes: u32, flags: u8) {
         if self.ecn.any() || self.quick_start_flags.due || self.carried.is_some() {
@@ -55,9 +54,9 @@ impl Socket {
         self.emit_as::<true>(net, seq, payload_bytes, flags);
     }
 
-    /// `PLAIN`: with neither ECN nor headers. The packet is made where it is sent: since its
-    /// address is not asked for before, it is written into the slab field by field, not
-    /// copied there from where it was written just now.
+    /// `PLAIN`: without ECN and headers. The packet is built as the argument of the call. No code
+    /// takes its address before, so it is written into the slab field by field instead of being
+    /// copied there.
     #[inline(always)]
     fn emit_as<const PLAIN: bool>(
         &mut self,
@@ -106,7 +105,7 @@ impl Socket {
         }
     }
 
-    /// A pure acknowledgement.
+    /// Sends a pure acknowledgement.
     pub(super) fn send_ack(&mut self, net: &mut Net) {
         self.emit(net, self.snd_nxt, 0, 0);
         if self.paces_segments {
@@ -114,19 +113,19 @@ impl Socket {
         }
     }
 
-    /// Marks an ACK as due; it goes out on data sent for the same event, or alone.
+    /// Marks an ACK as due. Data sent during the same event carries it, or it is sent alone.
     pub(super) fn ack_owed_now(&mut self, net: &Net) {
         self.timers[Timer::Ack as usize].deadline_ns = net.now_ns;
     }
 
-    /// Sends the ACK that no data took along.
+    /// Sends a due ACK that no data packet has carried.
     pub(super) fn acknowledge_if_owed(&mut self, net: &mut Net) {
         if self.timers[Timer::Ack as usize].deadline_ns <= net.now_ns {
             self.send_ack(net);
         }
     }
 
-    /// New data, as far as the windows allow (tcp_write_xmit), and the timers for it.
+    /// Sends new data as far as the windows allow (tcp_write_xmit), and sets the timers.
     #[inline]
     pub(super) fn push_pending(&mut self, net: &mut Net) {
         let all_sent = self.snd_nxt >= self.write_end && (self.fin_sent || !self.fin_queued);
@@ -158,18 +157,18 @@ impl Socket {
         self.push::<false>(net);
     }
 
-    /// `PLAIN`: nothing paces, the window was not closed, and no headers go along.
+    /// `PLAIN`: no pacing, no closed window and no headers.
     #[inline(always)]
     fn push<const PLAIN: bool>(&mut self, net: &mut Net) {
         let before = self.snd_nxt;
         let out_before = self.board.packets_out();
         let mut limited = false;
         let mut closed = false;
-        // Found out once something may leave: most ACKs of a receiver find nothing.
+        // Computed only when something can be sent: most ACKs of a receiver do not get there.
         let mut largest = 0;
-        // Of the large segment that is being sent, how many of it are left, and gone.
+        // Packets of the current large segment: all, left to send, and sent.
         let (mut pkts, mut left, mut gone) = (1, 0, 0);
-        // The large segment with which a transmission starts is sent by a call of its own.
+        // The large segment that starts a transmission gets a separate size decision.
         let mut starts = false;
         let by_segment = !PLAIN && self.paces_segments;
         loop {
@@ -209,7 +208,7 @@ impl Socket {
             } else {
                 (end - self.snd_nxt).min(mss)
             };
-            // A large segment that the window cuts ends with what is left of it.
+            // If the window cuts a large segment, its last packet is shortened.
             let is_cut = left > 0 && room > 0;
             if want > room && room < mss && !is_cut {
                 closed = true;
@@ -247,7 +246,7 @@ impl Socket {
                         break;
                     }
                 }
-                // tcp_mss_split_point: a part of a packet where Nagle's rule allows it
+                // tcp_mss_split_point: the last packet may be partial if Nagle's rule allows it
                 let whole = self.small_is_out();
                 pkts = self.segment_pkts(largest, room.min(backlog), whole);
                 left = pkts;
@@ -277,12 +276,12 @@ impl Socket {
             self.segment_left(net, gone);
         }
         if self.snd_nxt != before || limited {
-            // The window is also used up when the last packet just fitted.
+            // cwnd is also used up if the last packet just fitted.
             limited |= self.board.in_flight() >= self.conn.cwnd_pkts;
             self.validate_cwnd(net, limited);
         }
         if self.snd_nxt != before {
-            // The timer of reordering goes on (tcp_event_new_data_sent).
+            // A reordering timer keeps running (tcp_event_new_data_sent).
             let goes_on = matches!(self.pending, Some(Pending::Rto | Pending::Reorder));
             self.schedule_probe_after(net, out_before == 0 || !goes_on);
         } else if closed && out_before == 0 && self.pending.is_none() {
@@ -290,23 +289,24 @@ impl Socket {
         }
     }
 
-    /// Nagle's rule in Minshall's form: a small segment waits while another is out.
+    /// Nagle's rule with Minshall's change: a small segment waits while another one is outstanding.
     fn nagle_waits(&self, end: u64) -> bool {
         self.snd_nxt + u64::from(self.mss) >= end && self.small_is_out()
     }
 
-    /// A small segment is out, and Nagle's rule looks at it (tcp_nagle_check). Programs that
-    /// run on a kernel close once all is acknowledged, so that no FIN sends the end of the data.
+    /// Whether a small segment is outstanding and Nagle's rule applies (tcp_nagle_check). Programs
+    /// on a kernel close after all data is acknowledged, so no FIN releases the last data there.
     fn small_is_out(&self) -> bool {
         let is_closed = self.fin_queued && !self.profile.segments_are_large;
         !self.options.nodelay && !is_closed && self.small_end > self.snd_una
     }
 
-    /// `small`: less than options leave room for (tcp_minshall_update with mss_now).
+    /// Sends a new segment. `small`: it has less data than options leave room for
+    /// (tcp_minshall_update with mss_now).
     pub(super) fn send_new(&mut self, net: &mut Net, len: u32, fin: bool, small: bool, mark: u8) {
         let number = self.board.end();
         let end = self.snd_nxt + u64::from(len);
-        // A packet that goes on behind a push takes it along (tcp_grow_skb).
+        // A packet that extends beyond the end of a push includes the push (tcp_grow_skb).
         let pushed = self.buffer.take_pushes(end).is_some();
         let rides = !fin && self.fin_rides && end == self.write_end;
         let (len, fin) = (len + u32::from(rides), fin || rides);
@@ -334,7 +334,7 @@ impl Socket {
         self.prr_out += 1;
     }
 
-    /// Puts a segment on the wire.
+    /// Sends a segment.
     #[inline(always)]
     fn transmit(&mut self, net: &mut Net, segment: &Segment) {
         self.receiver.data_sent(net.now_ns);
@@ -352,7 +352,7 @@ impl Socket {
         self.counters.sent_pkts += u64::from(payload_bytes > 0);
     }
 
-    /// Sends one segment again.
+    /// Retransmits a segment.
     pub(super) fn retransmit(&mut self, net: &mut Net, number: u64) {
         self.retransmit_marked(net, number, 0);
     }
@@ -364,8 +364,8 @@ impl Socket {
         if self.quick_start_flags.waits && self.carried_request(segment.seq, segment.end()) {
             self.request_was_lost(net, false);
         }
-        // The PSH of a large segment goes with one transmission: __tcp_transmit_skb sets it
-        // in the clone.
+        // Only one transmission carries the PSH of a large segment: __tcp_transmit_skb sets it in
+        // the clone.
         let segment = Segment {
             marks: segment.marks & !PUSH | mark,
             ..segment
@@ -387,8 +387,8 @@ impl Socket {
         self.prr_out += 1;
     }
 
-    /// Lost segments first, within cwnd; with FACK also segments below the
-    /// highest SACK when nothing new can be sent (tcp_xmit_retransmit_queue).
+    /// Retransmits lost segments within cwnd. linux-2.6 also retransmits segments below the highest
+    /// SACK in Recovery if no new data can be sent (tcp_xmit_retransmit_queue).
     pub(super) fn retransmit_queue(&mut self, net: &mut Net) {
         let by_segment = self.paces_segments;
         while self.board.lost_out > 0 && self.board.in_flight() < self.conn.cwnd_pkts {
@@ -419,7 +419,7 @@ impl Socket {
         }
     }
 
-    /// Segments not marked lost are sent again only when no new data may be sent.
+    /// Retransmits segments that are not marked lost, if no new data can be sent.
     fn forward_retransmit(&mut self, net: &mut Net) {
         if !self.options.sack || self.board.sacked_out == 0 || self.may_send_new() {
             return;
@@ -441,14 +441,14 @@ impl Socket {
         }
     }
 
-    /// Whether a new segment could go out now (tcp_may_send_now).
+    /// Whether a new segment could be sent now (tcp_may_send_now).
     pub(super) fn may_send_new(&self) -> bool {
         self.snd_nxt < self.write_end
             && self.board.in_flight() < self.conn.cwnd_pkts
             && self.snd_una + self.snd_wnd >= self.snd_nxt + u64::from(self.mss)
     }
 
-    /// Restarts the retransmission timeout from now (RFC 6298, 5.3).
+    /// Restarts the retransmission timer (RFC 6298, 5.3).
     pub(super) fn arm_rto(&mut self, net: &mut Net) {
         if self.board.packets_out() == 0 {
             self.disarm(Timer::Resend);

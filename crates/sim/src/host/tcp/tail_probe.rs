@@ -5,15 +5,15 @@ use super::{ca, Pending, Socket, Timer};
 use crate::net::Net;
 
 impl Socket {
-    /// Arms a tail loss probe instead of the timeout where the profile has one
+    /// Arms a tail loss probe instead of the RTO, if the profile has probes
     /// (tcp_schedule_loss_probe). Returns whether it did.
     pub(super) fn schedule_probe(&mut self, net: &mut Net) -> bool {
         self.schedule_probe_after(net, false)
     }
 
-    /// The same. With `sets_timeout` the caller would arm the timeout first. A probe replaces the
-    /// timeout at once, so the timeout is armed only if no probe is, or if arming it adds an
-    /// event: the order of events stays.
+    /// Like `schedule_probe`. With `sets_timeout` the caller would arm the RTO first. A probe
+    /// replaces the RTO immediately, so the RTO is armed only if no probe is, or if arming it adds
+    /// an event. This keeps the order of events.
     pub(super) fn schedule_probe_after(&mut self, net: &mut Net, sets_timeout: bool) -> bool {
         if !self.uses_rack
             || self.board.packets_out() == 0
@@ -27,7 +27,7 @@ impl Socket {
         }
         let srtt_us = self.rtt.srtt_us();
         let mut timeout_us = if srtt_us > 0 {
-            // Allow for a delayed ACK of a lone packet.
+            // Allow for the delayed ACK of a single packet.
             2 * srtt_us
                 + if self.board.packets_out() == 1 {
                     200_000
@@ -47,7 +47,7 @@ impl Socket {
         true
     }
 
-    /// Sends a new segment, or the last one again, to find a lost tail.
+    /// Sends a new segment, or retransmits the last one, to detect a lost tail.
     pub(super) fn send_probe(&mut self, net: &mut Net) {
         if self.tlp_high_seq == 0 {
             let mss = u64::from(self.mss);

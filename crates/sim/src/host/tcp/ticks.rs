@@ -1,24 +1,23 @@
-//! The hosts' coarse clock: Linux counts idle times in ticks (jiffies), from the tick before the
-//! one end to the tick before the other, and timeouts in ticks that are begun
-//! (usecs_to_jiffies). Its timers fire at ticks, the long ones at every eighth, 64th or 512th.
-//! All hosts of a run tick together, as namespaces of one kernel do, from a moment that the run's
-//! seed draws.
+//! The hosts' coarse clock. Linux counts idle times in ticks (jiffies), as the number of ticks that
+//! begin in them. It rounds timeouts up to whole ticks (usecs_to_jiffies). Its timers fire at
+//! ticks; long timers fire only at every eighth, 64th or 512th tick. All hosts of a run tick
+//! together, as namespaces of one kernel do. The run's seed determines the phase.
 
 use super::Socket;
 use crate::net::Net;
 use crate::rng::{stream, Purpose};
 use rand_core::RngCore;
 
-/// The one tick that profiles have: by a constant, processors need not divide.
+/// The tick of all profiles that have one. As it is constant, processors need not divide.
 pub(super) const TICK_NS: u64 = 4_000_000;
 
-/// Timers of fewer ticks than this are told apart by ticks, of eight times as many by eight
-/// ticks, and so on (LVL_START, LVL_CLK_SHIFT).
+/// Timers below this number of ticks have a resolution of one tick, those below eight times as many
+/// a resolution of eight ticks, and so on (LVL_START, LVL_CLK_SHIFT).
 const FINEST_TICKS: u64 = 63;
 const COARSER: u64 = 8;
 
-/// When a timer fires that is set now for `at_ns`: never early, so at the tick after the one in
-/// which its timeout, in ticks that are begun, ends (calc_index).
+/// When a timer fires that is set now for `at_ns`. It never fires early: it fires at the tick after
+/// its timeout, rounded up to ticks, has passed (calc_index).
 #[inline]
 pub(super) fn fires_ns(now_ns: u64, at_ns: u64, since_tick_ns: u64) -> u64 {
     let wait_ticks = at_ns.saturating_sub(now_ns).div_ceil(TICK_NS);
@@ -41,13 +40,13 @@ fn coarse(expires: u64, wait_ticks: u64) -> u64 {
     (expires / step + 1) * step
 }
 
-/// How long before time 0 the clock ticked.
+/// How long before time 0 the clock ticked, from the run's seed.
 pub(crate) fn drawn(seed: u64) -> u64 {
     stream(seed, Purpose::Ticks, 0).next_u64() % TICK_NS
 }
 
 impl Socket {
-    /// The time since `then_ns`, and the timeout, in the unit in which this stack compares them.
+    /// The time since `then_ns` and the timeout, in the unit in which this stack compares them.
     pub(super) fn idle_and_timeout(&self, net: &Net, then_ns: u64) -> (u64, u64) {
         let timeout_ns = self.rtt.rto_us() * 1000;
         if !self.profile.ticks {
@@ -67,7 +66,8 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    /// How long timers of so many milliseconds take, set at every moment of a second.
+    /// Shortest and longest real duration of a timer of `timeout_ms`, set at every moment of a
+    /// second.
     fn takes_ms(timeout_ms: u64) -> (f64, f64) {
         let took = (0..10_000u64).map(|i| {
             let now_ns = 5_000 * MS + i * 100_000 + 1;
@@ -88,13 +88,13 @@ mod tests {
     #[test]
     fn a_timer_fires_at_the_tick_after_its_timeout_and_never_before() {
         is_about(takes_ms(40), 40.0, 44.0);
-        is_about(takes_ms(7), 8.0, 12.0); // two ticks are begun
+        is_about(takes_ms(7), 8.0, 12.0); // rounded up to two ticks
         is_about(takes_ms(200), 200.0, 204.0);
         is_about(takes_ms(0), 0.0, 4.0);
     }
 
     #[test]
-    fn long_timers_are_told_apart_by_eight_ticks_and_more() {
+    fn long_timers_have_a_resolution_of_eight_ticks_or_more() {
         is_about(takes_ms(248), 248.0, 252.0);
         is_about(takes_ms(252), 252.0, 284.0);
         is_about(takes_ms(1_000), 1_000.0, 1_032.0);

@@ -8,7 +8,7 @@ use crate::net::Net;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Timer {
-    /// Retransmission, tail loss probe or RACK reordering, see [`Pending`].
+    /// Retransmission, tail loss probe or RACK reordering, see `Pending`.
     Resend = 0,
     /// Delayed or compressed ACK.
     Ack = 1,
@@ -25,8 +25,8 @@ pub(crate) enum Pending {
     Persist,
 }
 
-/// A timer's deadline and the one event that stands for it. Moving a deadline
-/// later costs nothing: the event finds out when it fires.
+/// A timer's deadline and its only event. Moving the deadline later needs no new event: the event
+/// checks the deadline when it fires.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TimerSlot {
     pub deadline_ns: u64,
@@ -36,7 +36,7 @@ pub(super) struct TimerSlot {
 pub(super) const NEVER: u64 = u64::MAX;
 
 impl Socket {
-    /// One of this socket's timer events has come up.
+    /// Handles a timer event of this socket.
     pub fn on_timer(&mut self, net: &mut Net, number: u32) {
         if number == READ_TIMER {
             self.reader_wakes(net);
@@ -71,12 +71,12 @@ impl Socket {
                 }
             }
             _ => {
-                // tcp_tsq_write: what was lost goes first
+                // tcp_tsq_write: lost packets are sent first
                 if self.paces_segments && self.board.lost_out > self.board.retrans_out {
                     self.retransmit_queue(net);
                 }
                 self.push_pending(net);
-                // The buffer grows here, too (`ss` on 6.18).
+                // The buffer also grows here (`ss` on 6.18).
                 if self.writer_waits && self.profile.segments_are_large {
                     self.new_space(net);
                 }
@@ -85,7 +85,7 @@ impl Socket {
         self.record(net);
     }
 
-    /// Arms a timer of the host's timer wheel, which fires at ticks where the profile has them.
+    /// Arms a timer of the host's timer wheel; it fires at ticks if the profile has them.
     #[inline]
     pub(super) fn arm_wheel(&mut self, net: &mut Net, timer: Timer, at_ns: u64) {
         let at_ns = if self.profile.ticks {
@@ -96,8 +96,8 @@ impl Socket {
         self.arm(net, timer, at_ns);
     }
 
-    /// Arms the resend timer, which every packet sent and every ACK moves. Most of the time
-    /// its event comes before the deadline, whatever the tick, and finds out the tick itself.
+    /// Arms the resend timer, which every sent packet and every ACK moves. In most cases its event
+    /// fires before the deadline, at any tick, and then computes the deadline's tick.
     #[inline]
     pub(super) fn arm_resend(&mut self, net: &mut Net, at_ns: u64) {
         let slot = &mut self.timers[Timer::Resend as usize];
@@ -110,7 +110,7 @@ impl Socket {
         }
     }
 
-    /// Arms a timer that fires to the nanosecond.
+    /// Arms a timer with nanosecond resolution.
     pub(super) fn arm(&mut self, net: &mut Net, timer: Timer, at_ns: u64) {
         let slot = &mut self.timers[timer as usize];
         slot.deadline_ns = at_ns;

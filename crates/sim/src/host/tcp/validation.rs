@@ -1,13 +1,13 @@
-//! Congestion window validation (RFC 2861 as in Linux): what idle times and an
-//! application that does not fill the window do to cwnd.
+//! Congestion window validation (RFC 2861 as in Linux): how idle times and an application that does
+//! not fill the window reduce cwnd.
 
 use super::{ca, Socket};
 use crate::net::Net;
 use headway_algorithms::{Event, SSTHRESH_INFINITE};
 
 impl Socket {
-    /// After an idle period longer than the timeout cwnd decays by half per
-    /// timeout (tcp_cwnd_restart), and the control hears of the restart.
+    /// After an idle time longer than the RTO, halves cwnd once per RTO (tcp_cwnd_restart) and
+    /// tells the control about the restart.
     pub(super) fn after_idle(&mut self, net: &mut Net) {
         if self.board.packets_out() > 0 || self.snd_nxt >= self.write_end {
             return;
@@ -32,8 +32,8 @@ impl Socket {
         self.transmission_starts(net, idle_ns);
     }
 
-    /// The first data after nothing was in flight is about to leave. The control hears of it when
-    /// the first large segment leaves, whose size was decided before (tcp_event_data_sent).
+    /// Handles the first data after nothing was in flight. The control learns of it when the first
+    /// large segment is sent, whose size was decided before (tcp_event_data_sent).
     pub(super) fn transmission_starts(&mut self, net: &mut Net, idle_ns: u64) {
         if self.reads_monitor {
             self.read_monitor(net);
@@ -55,8 +55,8 @@ impl Socket {
         self.profile.restart_cwnd_pkts(self.mss)
     }
 
-    /// ssthresh as it counts now: three quarters of cwnd where it was not reduced
-    /// for congestion (tcp_current_ssthresh).
+    /// The current ssthresh: at least three quarters of cwnd, unless cwnd is being reduced because
+    /// of congestion (tcp_current_ssthresh).
     pub(super) fn current_ssthresh(&self) -> u32 {
         let cwnd = self.conn.cwnd_pkts;
         if matches!(self.conn.ca_state, ca::CWR | ca::RECOVERY) {
@@ -66,7 +66,7 @@ impl Socket {
         }
     }
 
-    /// Congestion window validation (RFC 2861 as in Linux), after sending.
+    /// Validates cwnd after sending.
     pub(super) fn validate_cwnd(&mut self, net: &mut Net, limited: bool) {
         self.limited.goes_on(net.now_ns);
         let out = self.board.packets_out();
@@ -100,7 +100,7 @@ impl Socket {
             && !self.takes_samples
             && self.unused_for_a_timeout(net)
         {
-            // The application did not fill the window for a whole timeout.
+            // The application did not fill the window for a whole RTO.
             let used = self.cwnd_used.max(self.restart_cwnd_pkts());
             if used < self.conn.cwnd_pkts {
                 self.conn.ssthresh_pkts = self.current_ssthresh();
@@ -116,22 +116,22 @@ impl Socket {
         idle >= timeout
     }
 
-    /// linux-6: the window was used when it was last tried, or in slow start half of it was in
-    /// flight (tcp_is_cwnd_limited since 6.1).
+    /// linux-6: whether cwnd was used up when it was last tried, or, in slow start, more than half
+    /// of it was in flight (tcp_is_cwnd_limited since 6.1).
     pub(super) fn grows_when_acked(&self) -> bool {
         self.cwnd_limited
             || (self.conn.cwnd_pkts < self.conn.ssthresh_pkts
                 && self.conn.cwnd_pkts < 2 * self.max_packets_out)
     }
 
-    /// linux-2.6: decided from what was in flight before the ACK; a third of the
-    /// window may be unused (tcp_is_cwnd_limited with tso_win_divisor 3).
+    /// linux-2.6: whether cwnd was filled before the ACK; a third of the window may be unused
+    /// (tcp_is_cwnd_limited with tso_win_divisor 3).
     pub(super) fn filled_before(&self, in_flight: u32) -> bool {
         in_flight >= self.conn.cwnd_pkts
             || (self.conn.cwnd_pkts - in_flight).saturating_mul(3) < self.conn.cwnd_pkts
     }
 
-    /// True where ssthresh was never set.
+    /// Whether ssthresh was never set.
     pub(super) fn never_reduced(&self) -> bool {
         self.conn.ssthresh_pkts >= SSTHRESH_INFINITE
     }

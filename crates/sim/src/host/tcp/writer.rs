@@ -1,15 +1,14 @@
-//! The writer and its send buffer: what an application has handed over waits for room
-//! as a blocking `write` does. The buffer grows with cwnd (Linux tcp_sndbuf_expand),
-//! counts what its sk_buffs take (sk_wmem_queued), and wakes the writer when a third
-//! of it is free (sk_stream_write_space).
+//! The writer and its send buffer. Data that an application writes waits for room, as in a blocking
+//! `write`. The buffer grows with cwnd (Linux tcp_sndbuf_expand), counts the memory of its sk_buffs
+//! (sk_wmem_queued), and wakes the writer when a third of it is free (sk_stream_write_space).
 //!
-//! Writers are Linux's tcp_sendmsg with as much as there is, called again until there is
-//! no room. They fill whole sk_buffs. The buffer counts only where one begins: the last one
-//! is filled up whatever the buffer holds, and while it is the next to be sent, a large
-//! segment of it leaves each time that it is full (tcp_push_one) and makes room for more. So
-//! a writer that runs uses up the window, and ends with a full sk_buff that was not sent.
-//! How the application cuts its data into calls does not show in that. `notsent_lowat`
-//! is off, and memory pressure of the host is not modelled.
+//! Writers model tcp_sendmsg: they write all available data, and are called again until no room is
+//! left. They fill whole sk_buffs. The buffer's limit is checked only when a new sk_buff begins;
+//! the last sk_buff is always filled. While the last sk_buff is the next to be sent, a large
+//! segment of it is sent each time that it is full (tcp_push_one), which makes room for more. A
+//! running writer therefore uses up the window and ends with a full unsent sk_buff. The result does
+//! not depend on how the application divides its data into calls. `notsent_lowat` is off, and low
+//! memory of the host is not modelled.
 
 use super::limited::By;
 use super::profile::Profile;
@@ -20,64 +19,64 @@ use std::collections::VecDeque;
 
 /// Largest send buffer (tcp_wmem).
 const MAX_SEND_BUFFER_BYTES: u64 = 4 << 20;
-/// Above this window of the peer a segment is at most half of it, below as much as it
-/// (tcp_bound_to_half_wnd, TCP_MSS_DEFAULT).
+/// If the peer's window is larger than this, a segment is at most half of the window; otherwise at
+/// most the window (tcp_bound_to_half_wnd, TCP_MSS_DEFAULT).
 const HALF_ABOVE_BYTES: u32 = 536;
-/// The smallest segment, with its TCP header.
+/// The smallest segment, including its TCP header.
 const LEAST_SEGMENT_BYTES: u32 = 68;
 const IP_HEADER_BYTES: u32 = 20;
 
-/// In the place of the end of a push.
+/// Stands for the end of a push if there is none.
 const NO_PUSH: u64 = u64::MAX;
 
-/// What a stack counts in its send buffers.
+/// How a stack counts data in its send buffers.
 #[derive(Debug)]
 pub struct SendBufferRule {
-    /// Of a full segment, when the buffer is sized to two windows, bytes.
+    /// Bytes per full segment when the buffer is sized to two windows.
     pub per_mss_bytes: u64,
-    /// Of an sk_buff beside its data, bytes.
+    /// Bytes per sk_buff in addition to its data.
     pub overhead_bytes: u64,
-    /// Writers wait for room. Else only an explicit size makes them, and the size counts
-    /// when an endless writer stops.
+    /// Whether writers wait for room. Otherwise they wait only for an explicit buffer size, and the
+    /// size also limits what an endless writer still sends when it stops.
     pub limits: bool,
 }
 
-/// The application's end of a socket's sending half.
+/// State of the writer and its buffer.
 #[derive(Clone, Debug)]
 pub(super) struct SendBuffer {
-    /// Sequence number after the last byte that the application has or will write.
+    /// Sequence number after the last byte that the application has written or will write.
     app_end: u64,
-    /// Where the last sk_buff that was not sent begins.
+    /// Start of the last unsent sk_buff.
     tail_start: u64,
-    /// Up to here all was pushed (pushed_seq).
+    /// All data before this was pushed (pushed_seq).
     pushed_end: u64,
-    /// Ends of what was pushed and is not sent: the packets that end there carry PSH
-    /// (tcp_mark_push).
+    /// Ends of unsent pushes. The packets that end there carry PSH (tcp_mark_push).
     unsent_pushes: VecDeque<u64>,
-    /// The first of them or [`NO_PUSH`]: most packets ask for it and for nothing else.
+    /// The first of them, or [`NO_PUSH`]. Most packets need only this field.
     next_push: u64,
-    /// Size of the buffer (sk_sndbuf).
+    /// Buffer size (sk_sndbuf).
     limit_bytes: u64,
-    /// Data of an sk_buff that the writer fills (size_goal).
+    /// Data bytes of an sk_buff that the writer fills (size_goal).
     goal_bytes: u32,
-    /// Of those before the last, which were filled when that began.
+    /// Data bytes of the sk_buffs before the last one, as of when it began.
     filled_bytes: u32,
-    /// Largest window the peer has announced.
+    /// Largest window that the peer has advertised.
     max_window_bytes: u32,
-    /// Writers wait for room.
+    /// Whether writers wait for room.
     limits: bool,
-    /// The size is the application's (SO_SNDBUF).
+    /// Whether the application set the size (SO_SNDBUF).
     fixed: bool,
-    /// A FIN follows once all is written.
+    /// Whether a FIN follows after all data is written.
     closing: bool,
-    /// The writer pushes the last sk_buff, which never waits for more (tcp_push_one).
+    /// Whether the writer is pushing the last sk_buff, which then does not wait for more data
+    /// (tcp_push_one).
     pub pushes_tail: bool,
 }
 
 impl SendBuffer {
     pub fn new(profile: &Profile, explicit_bytes: Option<u64>) -> SendBuffer {
         let rule = &profile.send_buffer;
-        // Writers that wait begin when the connection is open.
+        // Writers that wait start when the connection is open.
         let at_first = if rule.limits {
             0
         } else {
@@ -100,7 +99,8 @@ impl SendBuffer {
         }
     }
 
-    /// All up to `end` leaves: the end of the last push in it.
+    /// Returns the end of the last push up to `end`, and removes the pushes up to there: all data
+    /// up to `end` is sent now.
     #[inline(always)]
     pub fn take_pushes(&mut self, end: u64) -> Option<u64> {
         if end < self.next_push {
@@ -123,7 +123,7 @@ impl SendBuffer {
         self.next_push = self.unsent_pushes.front().copied().unwrap_or(NO_PUSH);
     }
 
-    /// What leaves as one large segment has PSH at its end only, wherever in it a push ended
+    /// Moves all pushes within a large segment to its end, because only its last packet carries PSH
     /// (tcp_grow_skb).
     #[inline]
     pub fn merge_pushes(&mut self, segment_end: u64) {
@@ -135,23 +135,22 @@ impl SendBuffer {
 }
 
 impl Socket {
-    /// The application writes, and waits where there is no room. Nothing is sent until
-    /// `pump`.
+    /// Writes data for the application, which waits if there is no room. `pump` sends it.
     pub fn write(&mut self, bytes: u64) {
         self.note_app_limited();
         self.buffer.app_end += bytes;
         self.fill();
     }
 
-    /// The application will write without end.
+    /// Makes the application write without end.
     pub fn write_forever(&mut self) {
         self.note_app_limited();
         self.buffer.app_end = u64::MAX >> 2;
         self.fill();
     }
 
-    /// The application stops writing. What is in the send buffer is still delivered, and
-    /// a FIN follows. Where writers do not wait, the buffer of an endless one is full.
+    /// Stops the writer. Data in the send buffer is still delivered, followed by a FIN. If writers
+    /// do not wait, the buffer of an endless writer counts as full.
     pub fn stop(&mut self, net: &mut Net) {
         if !self.buffer.limits {
             let end = self.snd_nxt.max(self.snd_una + self.buffer.limit_bytes);
@@ -162,40 +161,40 @@ impl Socket {
         self.close(net);
     }
 
-    /// A FIN follows the data.
+    /// Closes the socket: a FIN follows the data.
     pub fn close(&mut self, net: &mut Net) {
         self.buffer.closing = true;
         self.fin_queued = self.write_end == self.buffer.app_end;
         self.pump(net);
     }
 
-    /// The application ends its sending at this moment. The FIN goes with the last packet of data
-    /// unless that was sent (tcp_send_fin).
+    /// Ends the application's sending now. The FIN is sent with the last data packet, unless that
+    /// was sent already (tcp_send_fin).
     pub fn shut_down(&mut self, net: &mut Net) {
         self.fin_rides = self.snd_nxt < self.write_end;
         self.close(net);
     }
 
-    /// The application has said that nothing more will come.
+    /// Whether the application has closed its end.
     pub(crate) fn closes(&self) -> bool {
         self.buffer.closing
     }
 
-    /// The connection is open, and no earlier write waits for room.
+    /// Whether the connection is open and no earlier write waits for room.
     pub(crate) fn takes_writes(&self) -> bool {
         self.state == State::Established && !self.writer_waits
     }
 
-    /// The writer does not wait (O_NONBLOCK): what of its write had no room is the application's
-    /// again. Returns how much that is.
+    /// For a writer that does not wait (O_NONBLOCK): returns the part of its write that had no room
+    /// to the application. Returns the number of bytes.
     pub(crate) fn take_back(&mut self) -> u64 {
         let bytes = self.buffer.app_end - self.write_end;
         self.buffer.app_end = self.write_end;
         bytes
     }
 
-    /// What an application may hand over that must not hold more than there is room for;
-    /// 0 until the socket signals that it is writable.
+    /// Bytes that an application may write without exceeding the room. 0 until the socket signals
+    /// that it is writable.
     pub fn send_room_bytes(&mut self) -> u64 {
         if !self.buffer.limits {
             return u64::MAX;
@@ -211,19 +210,20 @@ impl Socket {
         room
     }
 
-    /// What the application has written or is writing and was not sent yet: hints of the
-    /// kernel (programs of writes) see the end of the present write, too.
+    /// Unsent bytes that the application has written or is writing. Programs attached to a kernel's
+    /// writes also see the end of the current write.
     pub(super) fn app_unsent_bytes(&self) -> u64 {
         self.buffer.app_end.saturating_sub(self.snd_nxt.max(1))
     }
 
-    /// Handed over by the application and not sent yet, as far as the buffer holds it.
+    /// Unsent bytes in the buffer.
     pub(super) fn unsent_bytes(&self) -> u64 {
         self.write_end.saturating_sub(self.snd_nxt.max(1))
     }
 
-    /// The buffer grows to two windows of segments, or as many as a control that owns cwnd
-    /// asks for (tcp_sndbuf_expand; tcp_new_space of 2.6), unless the application has set it.
+    /// Grows the buffer to two windows of segments, or to as many windows as a control that sets
+    /// cwnd itself asks for (tcp_sndbuf_expand; tcp_new_space of 2.6), unless the application has
+    /// set the size.
     pub(super) fn grow_send_buffer(&mut self) {
         if self.buffer.fixed {
             return;
@@ -242,13 +242,13 @@ impl Socket {
         *limit = (*limit).max(bytes.min(MAX_SEND_BUFFER_BYTES));
     }
 
-    /// Writers wait for room in this socket's buffer.
+    /// Whether writers wait for room in this socket's buffer.
     pub(super) fn waits_for_room(&self) -> bool {
         self.buffer.limits
     }
 
-    /// It is the application that does not fill the window: no writer waits
-    /// (tcp_cwnd_application_limited asks for SOCK_NOSPACE).
+    /// Whether the application does not fill the window, because no writer waits
+    /// (tcp_cwnd_application_limited checks SOCK_NOSPACE).
     pub(super) fn writer_starves(&self) -> bool {
         if self.buffer.limits {
             !self.writer_waits
@@ -257,16 +257,16 @@ impl Socket {
         }
     }
 
-    /// The buffer of a connection that opens (tcp_init_buffer_space), and what a waiting
-    /// writer puts into it.
+    /// Sets the buffer of a connection that opens (tcp_init_buffer_space), and fills it from a
+    /// waiting writer.
     pub(super) fn open_send_buffer(&mut self) {
         self.grow_send_buffer();
         self.writer_waits = false;
         self.fill();
     }
 
-    /// The peer's window is larger than ever: so may packets be (tcp_sync_mss), and large
-    /// segments (tcp_xmit_size_goal).
+    /// Handles a new largest window of the peer: packets may become larger (tcp_sync_mss), and so
+    /// may large segments (tcp_xmit_size_goal).
     #[inline]
     pub(super) fn peer_window_grew(&mut self) {
         if self.snd_wnd > u64::from(self.buffer.max_window_bytes) {
@@ -278,8 +278,7 @@ impl Socket {
         }
     }
 
-    /// The largest segment for the largest window that the peer has announced. 2.6 halves
-    /// every window.
+    /// The largest segment for the peer's largest window. 2.6 halves every window.
     fn half_window_bytes(&self) -> u32 {
         let window = self.buffer.max_window_bytes;
         if self.profile.counts_acks || window > HALF_ABOVE_BYTES {
@@ -289,7 +288,7 @@ impl Socket {
         }
     }
 
-    /// A packet is at most half of the peer's largest window.
+    /// Limits packets to half of the peer's largest window.
     fn bound_mss(&mut self) {
         let full = self.options.segment_bytes();
         let headers = MTU_BYTES - full;
@@ -310,14 +309,14 @@ impl Socket {
         self.buffer.goal_bytes = ((most / mss).max(1) * mss) as u32;
     }
 
-    /// The writer fills sk_buffs of several packets, and waits for room.
+    /// Whether the writer fills sk_buffs of several packets and waits for room.
     pub(super) fn fills_large(&self) -> bool {
         self.buffer.limits && self.profile.segments_are_large
     }
 
-    /// What the send queue takes of the buffer (sk_wmem_queued): data, and for every
-    /// sk_buff its overhead. Sent ones are as large as they were sent, others as the
-    /// writer fills them.
+    /// Memory of the send queue (sk_wmem_queued): the data, and an overhead for every sk_buff. Sent
+    /// sk_buffs have the size with which they were sent, unsent ones the size that the writer gives
+    /// them.
     fn send_queue_bytes(&self) -> u64 {
         let unsent = self.unsent_bytes();
         let goal = u64::from(self.buffer.goal_bytes.max(1));
@@ -344,20 +343,20 @@ impl Socket {
         }
     }
 
-    /// End of the sk_buff that would be sent next, its FIN included.
+    /// End of the sk_buff that would be sent next, including its FIN.
     pub(super) fn next_head_end(&self) -> u64 {
         let end = self.snd_nxt + self.head_bytes();
         end + u64::from(self.fin_queued && end == self.write_end)
     }
 
-    /// What is written begins with a full sk_buff, which is pushed before the next one is filled
-    /// (tcp_sendmsg_locked, tcp_push_one).
+    /// Whether the unsent data begins with a full sk_buff, which is pushed before the next one is
+    /// filled (tcp_sendmsg_locked, tcp_push_one).
     pub(super) fn is_pushed_alone(&self) -> bool {
         self.unsent_bytes() >= u64::from(self.buffer.goal_bytes)
     }
 
-    /// The writer writes as long as there is room; of large sk_buffs the first, and goes on
-    /// in `run_writer`.
+    /// Writes as long as there is room. With large sk_buffs it writes only the first; `run_writer`
+    /// continues.
     fn fill(&mut self) {
         let end = self.buffer.app_end;
         if self.fills_large() {
@@ -391,8 +390,8 @@ impl Socket {
         self.write_end = self.buffer.app_end.min(self.write_end + goal);
     }
 
-    /// A writer of large sk_buffs writes until there is no room, and what the windows allow
-    /// is sent as it goes (tcp_sendmsg_locked).
+    /// Runs a writer of large sk_buffs until no room is left. What the windows allow is sent
+    /// meanwhile (tcp_sendmsg_locked).
     #[inline(never)]
     pub(super) fn run_writer(&mut self, net: &mut Net) {
         let end = self.buffer.app_end;
@@ -438,7 +437,7 @@ impl Socket {
         }
     }
 
-    /// The writer pushes all that it has written: what was not sent ends with PSH.
+    /// Pushes all written data: the unsent part ends with PSH.
     fn mark_pushed(&mut self) {
         self.buffer.pushed_end = self.write_end;
         let pushes = &mut self.buffer.unsent_pushes;
@@ -448,21 +447,21 @@ impl Socket {
         }
     }
 
-    /// All is pushed where so much was written since the last time: half of the largest window
-    /// (forced_push).
+    /// From this sequence number on, all data is pushed: half of the peer's largest window was
+    /// written since the last push (forced_push).
     fn forced_push_from(&self) -> u64 {
         self.buffer.pushed_end + u64::from(self.buffer.max_window_bytes) / 2
     }
 
-    /// Fills up the last sk_buff, of data up to `end`. A new call of the writer takes its push
-    /// back.
+    /// Fills the last sk_buff with data up to `end`. A new call of the writer removes the previous
+    /// call's push.
     fn fill_tail(&mut self, end: u64, is_new_call: bool) {
         let tail = self.buffer.tail_start.max(self.snd_nxt);
         let full = tail + u64::from(self.buffer.goal_bytes);
         let new_end = end.min(self.write_end.max(full));
         let pushes = &mut self.buffer.unsent_pushes;
         if new_end > self.write_end && pushes.back() == Some(&self.write_end) {
-            // The sk_buff that was pushed goes on.
+            // The sk_buff that was pushed continues.
             pushes.pop_back();
             if !is_new_call {
                 pushes.push_back(new_end);
@@ -472,12 +471,13 @@ impl Socket {
         self.write_end = new_end;
     }
 
-    /// The last sk_buff is the next to be sent, and full. A large segment of it leaves and it
-    /// is filled up (tcp_push_one), until the window is used up or all is pushed.
+    /// Handles a full last sk_buff that is the next to be sent. Large segments of it are sent and
+    /// it is refilled (tcp_push_one), until the window is used up or all data is pushed.
     fn push_tail(&mut self, net: &mut Net) {
         let (full, end) = (self.write_end, self.buffer.app_end);
         let goal = u64::from(self.buffer.goal_bytes);
-        // The size of the first was decided before the control heard of the transmission.
+        // The size of the first segment was decided before the control was told of the
+        // transmission.
         let (pkts, starts) = match self.starting_pkts {
             0 => (self.largest_segment_pkts(), false),
             pkts => (pkts, true),
@@ -487,7 +487,7 @@ impl Socket {
             self.push_pending(net);
             return;
         }
-        // As if the writer had written all that it will have by then.
+        // As if the writer had already written everything that it will have by then.
         let until = (self.forced_push_from() + 1).saturating_sub(goal);
         let segments = if starts {
             1
@@ -502,7 +502,7 @@ impl Socket {
         self.fill_tail(end, false);
     }
 
-    /// A writer waits, and an acknowledgement may have made room (tcp_new_space).
+    /// Wakes a waiting writer if an acknowledgement has made room (tcp_new_space).
     pub(super) fn new_space(&mut self, net: &mut Net) {
         if !self.buffer.fixed && self.board.in_flight() < self.conn.cwnd_pkts {
             self.grow_send_buffer();
@@ -510,7 +510,7 @@ impl Socket {
         }
         let limit = self.buffer.limit_bytes;
         let data = self.write_end - self.snd_una.clamp(1, self.write_end);
-        // Most of the time the data alone are too much; what counts then is never asked.
+        // In most cases the data alone exceeds the limit, and the overhead need not be computed.
         if 3 * data > 2 * limit || 3 * self.send_queue_bytes() > 2 * limit {
             return;
         }
@@ -518,7 +518,7 @@ impl Socket {
         if self.limited.by == By::Buffer {
             self.limited.set(net.now_ns, By::Nothing);
         }
-        // The next call begins (tcp_sendmsg_locked): it may find that all has left.
+        // The next call begins (tcp_sendmsg_locked). It may find that all data has been sent.
         self.note_app_limited();
         let before = self.write_end;
         self.fill();

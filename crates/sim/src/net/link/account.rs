@@ -1,31 +1,31 @@
-//! What a link counts: packets and bytes, its queue over time, and how long it was full; in
-//! counters, in rows of the trace, or summed up for a digest.
+//! The counters of a link: packets, bytes, the queue over time, and how long it was full. They are
+//! recorded as counters, as rows of the trace, or summed up for a digest.
 
 use super::{Drop, Link, Offer};
 use crate::trace::digest::{LinkTotals, Spread};
 use crate::trace::record::Tables;
 use headway_algorithms::LinkView;
 
-/// What a link has done.
+/// Counters of a link.
 #[derive(Clone, Default)]
 pub struct Counters {
-    /// Offered.
+    /// Packets offered.
     pub arrived_pkts: u64,
-    /// Offered.
+    /// Bytes offered.
     pub arrived_bytes: u64,
-    /// Completely transmitted.
+    /// Packets completely transmitted.
     pub sent_pkts: u64,
-    /// Completely transmitted.
+    /// Bytes completely transmitted.
     pub sent_bytes: u64,
-    /// Lost or dropped.
+    /// Packets lost or dropped.
     pub dropped_pkts: u64,
-    /// Lost or dropped.
+    /// Bytes lost or dropped.
     pub dropped_bytes: u64,
-    /// Bytes times nanoseconds.
+    /// Integral of the queue length, bytes times nanoseconds.
     pub queue_byte_ns: u128,
 }
 
-/// What a link's digest is made of.
+/// State from which a link's digest is computed.
 #[derive(Default)]
 pub(super) struct Watch {
     from_ns: u64,
@@ -35,7 +35,7 @@ pub(super) struct Watch {
 }
 
 impl Link {
-    /// Takes out of the queue what has departed by `now_ns`.
+    /// Removes packets from the queue that have departed by `now_ns`.
     #[inline(always)]
     pub fn drain(&mut self, now_ns: u64, tables: &mut Tables) {
         while let Some(&(depart_ns, ip_bytes)) = self.queue.front() {
@@ -105,7 +105,7 @@ impl Link {
         }
     }
 
-    /// A packet has come that goes no further, whatever the queue.
+    /// Counts a packet that is dropped before it reaches the queue.
     pub fn refuse(&mut self, ip_bytes: u32, reason: Drop) {
         self.counters.arrived_pkts += 1;
         self.counters.arrived_bytes += u64::from(ip_bytes);
@@ -124,7 +124,7 @@ impl Link {
         self.integrate(now_ns);
     }
 
-    /// Records what its routers have counted up to `now_ns`.
+    /// Records the counters of the link's routers at `now_ns`.
     pub(crate) fn count_routers(&mut self, now_ns: u64, tables: &mut Tables) {
         if let Some(routers) = &mut self.routers {
             let view = LinkView {
@@ -135,7 +135,7 @@ impl Link {
         }
     }
 
-    /// Sums up what happens from this time on, instead of recording it.
+    /// Sums up what happens from `from_ns` on, instead of recording it.
     pub(crate) fn watch(&mut self, from_ns: u64) {
         self.watch = Some(Box::new(Watch {
             from_ns,
@@ -143,14 +143,14 @@ impl Link {
         }));
     }
 
-    /// The part that is summed up begins, and the counters are up to date.
+    /// Begins the part that is summed up. The counters must be up to date.
     pub(crate) fn begin(&mut self) {
         if let Some(watch) = &mut self.watch {
             watch.before = self.counters.clone();
         }
     }
 
-    /// What was summed up until `now_ns`, after [`Link::settle`].
+    /// The sums up to `now_ns`; call [`Link::settle`] first.
     pub(crate) fn totals(&mut self, now_ns: u64, name: String, tables: &mut Tables) -> LinkTotals {
         let watch = self.watch.take().unwrap_or_default();
         let (now, before) = (&self.counters, &watch.before);
@@ -173,7 +173,7 @@ impl Link {
         }
     }
 
-    /// Closes a queue-full event that lasts to the end of the run.
+    /// Ends a queue-full event that lasts until the end of the run.
     pub fn finish(&mut self, now_ns: u64, tables: &mut Tables) {
         self.end_full(now_ns, tables);
     }

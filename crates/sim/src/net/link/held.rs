@@ -1,7 +1,9 @@
-//! What waits on a link whose discipline decides at the head of the queue: there a
-//! departure is not known when a packet joins, so packets are held until their turn. They
-//! are also held where a router wants to see them leave. The link then draws its random numbers
-//! as packets join, as without the router: the same packets are lost, held back and duplicated.
+//! Packets held on a link whose discipline decides at the head of the queue. Their departure is not
+//! known when they join, so they are held until their turn.
+//!
+//! Packets are also held if a router wants to see them leave. The link then draws its random
+//! numbers as packets join, as it does without the router: the same packets are lost, delayed and
+//! duplicated.
 
 use super::{Disturbance, Drop, Link, Turn};
 use crate::net::packet::ecn::CE;
@@ -13,7 +15,7 @@ use std::collections::VecDeque;
 /// A packet that waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Waiting {
-    /// Whose packet it is knows who offered it.
+    /// Number by which the caller identifies the packet.
     pub id: u32,
     pub ip_bytes: u32,
     pub flow: u64,
@@ -22,16 +24,16 @@ pub(super) struct Waiting {
     pub ip_id: u16,
 }
 
-/// Sub-queues of packets that wait, each first in, first out.
+/// Sub-queues of waiting packets, each first in, first out.
 #[derive(Default)]
 pub(super) struct Held {
     queues: Vec<VecDeque<Waiting>>,
-    /// Size of the packet at the head of each, 0 where there is none.
+    /// Size of the packet at the head of each sub-queue; 0 if it is empty.
     heads: Vec<u32>,
     pkts: u32,
-    /// When the link was last asked for a turn.
+    /// Time of the turn that the link asked for last.
     pub turn_ns: Option<u64>,
-    /// What will happen on the way to the packets that are held for routers. None if the
+    /// Disturbances drawn for the packets that are held for routers, in order. None if the
     /// discipline decides at the head.
     disturbances: Option<VecDeque<Disturbance>>,
 }
@@ -47,7 +49,7 @@ impl Held {
         }
     }
 
-    /// Packets wait in order until routers see them leave.
+    /// A single sub-queue for packets that wait until routers see them leave.
     pub fn for_routers() -> Held {
         Held {
             disturbances: Some(VecDeque::new()),
@@ -55,12 +57,12 @@ impl Held {
         }
     }
 
-    /// What happens on the way to the packet that left last, if that was drawn as it joined.
+    /// The disturbance of the packet that left last, if it was drawn when the packet joined.
     pub fn drawn(&mut self) -> Option<Disturbance> {
         self.disturbances.as_mut()?.pop_front()
     }
 
-    /// How many wait.
+    /// Number of waiting packets.
     pub fn pkts(&self) -> u32 {
         self.pkts
     }
@@ -78,7 +80,7 @@ impl Held {
         self.pkts += 1;
     }
 
-    /// Takes the packet at the head of a sub-queue that has one.
+    /// Takes the packet at the head of a sub-queue.
     pub fn take(&mut self, queue: usize) -> Option<Waiting> {
         let packet = self.queues[queue].pop_front()?;
         self.heads[queue] = self.queues[queue].front().map_or(0, |next| next.ip_bytes);
@@ -98,7 +100,7 @@ impl Link {
         tables: &mut Tables,
     ) {
         let queue = self.discipline.classify(&self.view, pkt);
-        let held = self.held.as_mut().expect("the caller looked");
+        let held = self.held.as_mut().expect("checked by the caller");
         held.join(
             queue,
             Waiting {
@@ -123,8 +125,9 @@ impl Link {
         held.is_some_and(|held| held.disturbances.is_some())
     }
 
-    /// The next packet of a link that holds them, if its wire is free at `now_ns`; to be
-    /// asked for after each [`Offer::Held`] and at the times it names, until it is over.
+    /// Sends the next packet of a link that holds packets, if its wire is free at `now_ns`. Call it
+    /// after each [`Offer::Held`](super::Offer::Held) and at the times that it returns, until it
+    /// returns [`Turn::Over`].
     pub fn take(&mut self, now_ns: u64, tables: &mut Tables) -> Turn {
         self.drain(now_ns, tables);
         let Some(held) = self.held.as_mut().filter(|held| held.pkts() > 0) else {

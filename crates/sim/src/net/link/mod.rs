@@ -1,12 +1,12 @@
 //! One direction of a link: rate, queue, delay, loss.
 //!
-//! A queue is first in, first out, so a packet's departure is known when it
-//! joins, and a hop costs one event at most. The queue's length at any later
-//! moment is found by taking out what has departed since (`drain`). That holds also
-//! where rate and delay change during the run (`service`), for how is known before.
-//! Only where the discipline decides at the head are packets held until their turn.
+//! A queue is first in, first out, so a packet's departure is known when it joins, and a hop costs
+//! at most one event. The queue length at a later time is found by removing the packets that have
+//! departed since (`drain`). This also works if rate and delay change during the run (`service`),
+//! because the changes are known in advance. Packets are held until their turn only if the
+//! discipline decides at the head or a router wants to see them leave.
 //!
-//! A packet's way through a link is told here; `held` tells that of one that is held.
+//! This file has a packet's path through a link; `held` has the path of held packets.
 
 mod account;
 mod held;
@@ -33,17 +33,17 @@ pub use wire::Wire;
 /// A link between routers: a wire behind a queue, with disturbances.
 pub struct Link {
     wire: Wire,
-    /// Says instead of the wire when it sends, where that changes during the run.
+    /// Decides when the wire sends if its rate or delay changes during the run.
     service: Option<Box<Service>>,
     discipline: QueueInstance,
     routers: Option<Box<Routers>>,
     drop_ip_options: bool,
-    /// What it does with ECN.
+    /// What the link does to ECN.
     pub ecn: EcnPath,
     view: LinkView,
-    /// What waits for a discipline that decides at the head.
+    /// Packets that wait for a discipline that decides at the head, or for routers.
     held: Option<Box<Held>>,
-    /// Departure and size of what waits or is in transmission, but for what is held.
+    /// Departure time and size of each packet that waits or is in transmission, except held ones.
     queue: Ring<(u64, u32)>,
     queue_bytes: u32,
     number: u32,
@@ -56,7 +56,7 @@ pub struct Link {
     reorder: u64,
     reorder_delay_ns: u64,
     rng: Xoshiro256PlusPlus,
-    /// Up to the last offer or [`Link::settle`].
+    /// Valid up to the last offer or [`Link::settle`].
     pub counters: Counters,
 }
 
@@ -70,8 +70,8 @@ fn threshold(p: f64) -> u64 {
 }
 
 impl Link {
-    /// A link with an empty queue. Its random stream depends only on the run's
-    /// seed and its own number.
+    /// Creates a link with an empty queue. Its random stream depends only on the run's seed and on
+    /// its number.
     pub fn new(
         spec: &LinkSpec,
         discipline: impl FnOnce(&LinkView) -> Result<QueueInstance, AlgorithmError>,
@@ -117,7 +117,7 @@ impl Link {
         })
     }
 
-    /// Gives the link the routers that it is to have.
+    /// Adds the scenario's routers to the link.
     pub(crate) fn with_routers(
         mut self,
         spec: &LinkSpec,
@@ -136,14 +136,14 @@ impl Link {
         self.routers.as_ref().is_some_and(|r| r.depart_too())
     }
 
-    /// A packet that [`Link::take`] sends leaves the queue.
+    /// Passes a packet that [`Link::take`] sends to the routers.
     pub(crate) fn depart(&mut self, packet: &mut Offered, tables: &mut Tables) {
         if let Some(routers) = &mut self.routers {
             routers.depart(&self.view, packet, tables);
         }
     }
 
-    /// What its routers publish for who sends by it.
+    /// Values that its routers publish to the senders that use it.
     pub(crate) fn monitor(&self) -> Option<Monitor> {
         self.routers.as_ref()?.monitor()
     }
@@ -153,12 +153,12 @@ impl Link {
         self.routers.is_some()
     }
 
-    /// When a router wants to be called.
+    /// When the next router is due.
     pub(crate) fn tick_ns(&self) -> Option<u64> {
         self.routers.as_ref()?.next_ns()
     }
 
-    /// The time of a router has come. Returns when the next wants to be called.
+    /// Calls the routers that are due. Returns when the next one is due.
     pub(crate) fn tick(&mut self, now_ns: u64, tables: &mut Tables) -> Option<u64> {
         self.drain(now_ns, tables);
         self.view.now_ns = now_ns;
@@ -172,12 +172,12 @@ impl Link {
         threshold != 0 && self.rng.next_u64() < threshold
     }
 
-    /// Packets may leave it in another order than they came, or twice.
+    /// Whether packets may leave it reordered or duplicated.
     pub fn disturbs(&self) -> bool {
         self.duplicate != 0 || self.reorder != 0
     }
 
-    /// What happens on the way to the packet that was accepted or sent last.
+    /// The disturbance of the packet that was accepted or sent last.
     pub fn disturbance(&mut self) -> Disturbance {
         let drawn = self.held.as_mut().and_then(|held| held.drawn());
         drawn.unwrap_or_else(|| self.draw_disturbance())
@@ -199,7 +199,7 @@ impl Link {
         }
     }
 
-    /// Changes of rate and delay count from `origin_ns`, not from 0.
+    /// Makes changes of rate and delay count from `origin_ns` instead of 0.
     pub fn begin_at(&mut self, origin_ns: u64) {
         if let Some(service) = &mut self.service {
             service.begin_at(origin_ns);
@@ -211,13 +211,13 @@ impl Link {
         self.offer_as::<false>(now_ns, packet, tables)
     }
 
-    /// It holds nothing, has one rate and delay, and no routers.
+    /// Whether it holds no packets, has a constant rate and delay, and no routers.
     #[inline(always)]
     pub(crate) fn is_plain(&self) -> bool {
         self.held.is_none() && self.service.is_none() && self.routers.is_none()
     }
 
-    /// [`Link::offer`] where [`Link::is_plain`].
+    /// [`Link::offer`] for a link that [`Link::is_plain`].
     #[inline(always)]
     pub(crate) fn offer_plain(
         &mut self,
@@ -228,7 +228,7 @@ impl Link {
         self.offer_as::<true>(now_ns, packet, tables)
     }
 
-    /// [`Link::offer`] where it is not, out of the way.
+    /// [`Link::offer`] for every other link, kept out of the hot path.
     #[inline(never)]
     pub(crate) fn offer_rare(
         &mut self,
@@ -239,7 +239,7 @@ impl Link {
         self.offer(now_ns, packet, tables)
     }
 
-    /// `PLAIN`: as [`Link::is_plain`].
+    /// `PLAIN` is the result of [`Link::is_plain`].
     #[inline(always)]
     fn offer_as<const PLAIN: bool>(
         &mut self,

@@ -1,5 +1,5 @@
-//! What is said between a link and who offers it packets: the packet, what became of it, and
-//! whose turn it is on a link that holds packets.
+//! The types that a link exchanges with its caller: the offered packet, what became of it, and the
+//! next packet of a link that holds packets.
 
 use crate::net::packet::Headers;
 use headway_algorithms::{Carrier, Fields, HeaderInfo, PacketView};
@@ -21,32 +21,32 @@ pub enum Drop {
 
 /// A packet that is offered to a link.
 pub struct Offered<'a> {
-    /// By which its owner knows it again, where the link holds it.
+    /// Number by which the caller identifies the packet if the link holds it.
     pub id: u32,
-    /// Whole IP packet.
+    /// Size of the IP packet.
     pub ip_bytes: u32,
     /// IPv4 ECN bits.
     pub ecn: u8,
     /// Identification of its IP header, as [`crate::net::packet::Packet::ip_id`] says.
     pub ip_id: u16,
-    /// Whose it is.
+    /// The flow to which it belongs.
     pub flow: u32,
-    /// Which way of the flow it goes.
+    /// The route, which is one direction of a flow.
     pub route: u32,
-    /// The socket that receives it, which tells the connections of a sender apart.
+    /// The socket that receives it. It distinguishes connections of the same sender.
     pub to: u32,
-    /// It opens a connection.
+    /// Whether it opens a connection.
     pub opens: bool,
-    /// Its IPv4 header has options.
+    /// Whether its IPv4 header has options.
     pub ip_options: bool,
-    /// Which headers it carries, as [`crate::net::packet::Packet::headers`] says.
+    /// Numbers of the headers that it carries, as in [`crate::net::packet::Packet::headers`].
     pub carried: u8,
-    /// Their fields, which the link's routers may change.
+    /// The fields of these headers, which the link's routers may change.
     pub headers: Option<&'a mut Headers>,
 }
 
 impl Offered<'_> {
-    /// The packet as algorithms of a link see it.
+    /// The packet as the algorithms of a link see it.
     #[inline(always)]
     pub(crate) fn view(&self) -> PacketView {
         PacketView {
@@ -60,7 +60,7 @@ impl Offered<'_> {
         }
     }
 
-    /// The fields of a header, if the packet carries it; those of ECN bits are read into
+    /// The fields of a header, if the packet carries it. Fields of ECN bits are decoded into
     /// `bits`.
     pub(crate) fn header<'a>(
         &'a mut self,
@@ -86,66 +86,66 @@ impl Offered<'_> {
     }
 }
 
-/// How algorithms tell senders apart: each direction of a host pair is one.
+/// How algorithms distinguish senders: each direction of a host pair is one sender.
 fn sender_of(route: u32) -> u64 {
     (u64::from(route) + 1) << 32
 }
 
-/// What a link that duplicates and reorders does to a packet on the way.
+/// How a link that duplicates and reorders treats a packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Disturbance {
-    /// How long the packet is held back.
+    /// Extra delay of the packet.
     pub late_ns: u64,
-    /// How long its copy is held back, if it arrives twice.
+    /// Extra delay of its copy, if it is duplicated.
     pub copy_late_ns: Option<u64>,
 }
 
 /// What happened to an offered packet.
 pub enum Offer {
-    /// It will be at the far end at this time.
+    /// It is accepted.
     Accepted {
         /// When its last bit has left.
         depart_ns: u64,
-        /// At the far end.
+        /// When it arrives at the far end.
         arrive_ns: u64,
-        /// With congestion experienced.
+        /// Whether it was marked CE.
         mark: bool,
         /// Its ECN bits now.
         ecn: u8,
     },
-    /// It waits for its turn ([`Link::take`]).
+    /// It waits for its turn ([`Link::take`](super::Link::take)).
     Held {
-        /// With congestion experienced.
+        /// Whether it was marked CE.
         mark: bool,
         /// Its ECN bits now.
         ecn: u8,
     },
-    /// It is gone.
+    /// It was dropped.
     Dropped(Drop),
 }
 
-/// What a link that holds packets does now.
+/// What a link that holds packets does next.
 pub enum Turn {
     /// It begins to send a packet.
     Sent {
-        /// Which one.
+        /// The packet's number.
         id: u32,
         /// When its last bit has left.
         depart_ns: u64,
-        /// When it will be at the far end.
+        /// When it arrives at the far end.
         arrive_ns: u64,
-        /// With congestion experienced.
+        /// Whether it was marked CE.
         mark: bool,
     },
-    /// A packet is gone; there may be others.
+    /// It dropped a packet; call again for the next.
     Dropped {
-        /// Which one.
+        /// The packet's number.
         id: u32,
-        /// Why.
+        /// The reason.
         reason: Drop,
     },
-    /// Nothing before this time, when it wants to be asked again.
+    /// It sends nothing before this time; call again then.
     At(u64),
-    /// Nothing: it holds no packet, or was told to be asked at a time that comes.
+    /// It has nothing to send, or a call is already due later.
     Over,
 }

@@ -1,6 +1,6 @@
-//! When a link whose rate and delay change sends: as steps say, or at the delivery
-//! opportunities of a Mahimahi trace. All of it is known in advance, so a packet's
-//! departure is known when its turn comes, also in the emulator's real time.
+//! Sends the packets of a link whose rate and delay change: by steps, or at the delivery
+//! opportunities of a Mahimahi trace. All changes are known in advance, so a packet's departure is
+//! known when its turn comes, also in the emulator's real time.
 
 use super::Wire;
 use crate::scenario::{Step, Vary};
@@ -23,7 +23,7 @@ enum Kind {
     Opportunities(Opportunities),
 }
 
-/// A periodic sequence of delivery opportunities, and how far it is used.
+/// A periodic sequence of delivery opportunities, and its position.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Opportunities {
     /// Sorted, within one period.
@@ -31,13 +31,13 @@ struct Opportunities {
     period_ns: u64,
     /// Number of the next unused opportunity, over all periods.
     next: u64,
-    /// When the last used one was, and what is left of it.
+    /// When the last used opportunity was, and how many bytes of it are left.
     open_ns: u64,
     left_bytes: u32,
 }
 
 impl Service {
-    /// Of what was checked.
+    /// Creates the service of a checked variation.
     pub fn new(vary: &Vary) -> Service {
         let kind = match vary {
             Vary::Schedule { steps } => Kind::Steps {
@@ -55,7 +55,7 @@ impl Service {
         }
     }
 
-    /// Its times count from `origin_ns` on, from their beginning.
+    /// Makes its times count from `origin_ns`, starting over.
     pub fn begin_at(&mut self, origin_ns: u64) {
         self.origin_ns = origin_ns;
         match &mut self.kind {
@@ -64,13 +64,13 @@ impl Service {
         }
     }
 
-    /// The rate that a queue's algorithm is told at `now_ns`: the present one, or the
-    /// mean of a trace. At least 1.
+    /// The rate that a queue's algorithm sees at `now_ns`: the current one, or the mean of a trace.
+    /// At least 1.
     pub fn rate_bps(&self, now_ns: u64) -> u64 {
         match &self.kind {
             Kind::Steps { steps, at } => {
                 let elapsed_ns = now_ns.saturating_sub(self.origin_ns);
-                // most often the step of the last packet, or one after it
+                // most often the step of the last packet or the next one
                 let from = if steps[*at].start_ns <= elapsed_ns {
                     *at
                 } else {
@@ -87,8 +87,8 @@ impl Service {
         }
     }
 
-    /// When a packet that is next at `now_ns` begins to be sent: when the wire is free
-    /// and the link is up, or at the opportunity that takes its first byte.
+    /// When the next packet begins to be sent, seen at `now_ns`: when the wire is free and the link
+    /// is up, or at the opportunity that takes its first byte.
     pub fn begin_ns(&self, wire: &Wire, now_ns: u64) -> u64 {
         let ready_ns = now_ns.max(wire.busy_until_ns);
         let elapsed_ns = ready_ns.saturating_sub(self.origin_ns);
@@ -107,15 +107,14 @@ impl Service {
         }
     }
 
-    /// Sends a packet that is there at `now_ns` after all before it. Returns when it
-    /// has left and when it arrives. A packet never overtakes another, also where
-    /// the delay shrinks.
+    /// Sends a packet that is ready at `now_ns`, after all packets before it. Returns when it has
+    /// left and when it arrives. A packet never overtakes another, even if the delay decreases.
     pub fn serve(&mut self, wire: &mut Wire, now_ns: u64, ip_bytes: u32) -> (u64, u64) {
         let mut delay_ns = wire.delay_ns;
         let depart_ns = match &mut self.kind {
             Kind::Steps { steps, at } => {
                 let ready_ns = now_ns.max(wire.busy_until_ns);
-                // before its time 0 the link is as it begins
+                // before time 0 the link has its initial rate and delay
                 let early = ready_ns < self.origin_ns && steps[0].rate_bps > 0;
                 let origin_ns = if early { ready_ns } else { self.origin_ns };
                 let start_ns = ready_ns.saturating_sub(origin_ns);
@@ -138,8 +137,8 @@ impl Service {
     }
 }
 
-/// When the last bit of a packet has left whose transmission may begin at
-/// `start_ns`, and the step in which that is. `at` is where the last search ended.
+/// When the last bit leaves of a packet whose transmission may begin at `start_ns`, and the step of
+/// that time. `at` is where the last search ended.
 fn transmit(steps: &[Step], at: &mut usize, start_ns: u64, ip_bytes: u32) -> (u64, Step) {
     let mut now_ns = start_ns;
     while steps.get(*at + 1).is_some_and(|s| s.start_ns <= now_ns) {
@@ -179,7 +178,7 @@ impl Opportunities {
         }
     }
 
-    /// When the first byte of a packet goes that is there at `now_ns`.
+    /// When the first byte is sent of a packet that is ready at `now_ns`.
     fn first_byte_ns(&self, now_ns: u64) -> u64 {
         if self.left_bytes > 0 && now_ns <= self.open_ns {
             return self.open_ns;
@@ -202,8 +201,8 @@ impl Opportunities {
         period * n + index
     }
 
-    /// Delivers a packet that is there at `now_ns`; returns when its last byte goes.
-    /// What is left of an opportunity serves only packets that were there by then.
+    /// Sends a packet that is ready at `now_ns`; returns when its last byte is sent. The rest of an
+    /// opportunity serves only packets that were ready at its time.
     fn take(&mut self, now_ns: u64, ip_bytes: u32) -> u64 {
         if now_ns > self.open_ns {
             self.left_bytes = 0;
@@ -260,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn a_schedule_of_one_line_is_the_simulators_wire() {
+    fn a_schedule_of_one_line_sends_like_a_constant_wire() {
         let steps = steps("0,9999991,0\n");
         let mut wire = Wire::new(9_999_991, 0);
         let (mut at, mut busy_ns) = (0, 0u64);
@@ -297,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn the_rest_of_an_opportunity_is_lost_to_a_packet_that_comes_later() {
+    fn a_packet_that_comes_later_cannot_use_the_rest_of_an_opportunity() {
         let mut o = opportunities("10\n20\n");
         assert_eq!(o.take(0, 100), 10 * MS);
         assert_eq!(o.take(10 * MS + 1, 100), 20 * MS);

@@ -1,11 +1,11 @@
-//! A wire: rate and delay. Links have one behind their queue, and the access lines of hosts are
-//! nothing else.
+//! A wire: rate and delay. Links have a wire behind their queue; the access links of hosts are a
+//! wire only.
 
-/// Rate and delay, and when the packets taken so far will have left.
+/// Rate and delay, and when the packets sent so far will have left.
 #[derive(Clone, Copy)]
 pub struct Wire {
-    /// Nanoseconds that a byte takes, where that is a whole number; else [`Wire::ODD`]
-    /// and the rate in bits per second. Packets then need no division.
+    /// Nanoseconds per byte, if that is a whole number: packets then need no division. Otherwise
+    /// [`Wire::ODD`] plus the rate in bits per second.
     pace: u64,
     pub(super) delay_ns: u64,
     pub(super) busy_until_ns: u64,
@@ -13,7 +13,7 @@ pub struct Wire {
 
 impl Wire {
     const ODD: u64 = 1 << 63;
-    /// Nanobits of a byte.
+    /// Nanobits per byte.
     const BYTE: u64 = 8_000_000_000;
 
     /// A wire that has sent nothing yet.
@@ -30,8 +30,8 @@ impl Wire {
         }
     }
 
-    /// Sends a packet that is there at `now_ns` after all before it. Returns
-    /// when its last bit has left.
+    /// Sends a packet that is ready at `now_ns`, after all packets before it. Returns when its last
+    /// bit has left.
     #[inline(always)]
     fn depart(&mut self, now_ns: u64, ip_bytes: u32) -> u64 {
         let transmit_ns = if self.pace & Self::ODD == 0 {
@@ -43,13 +43,13 @@ impl Wire {
         self.busy_until_ns
     }
 
-    /// The same; returns when it arrives.
+    /// Like `depart`, but returns when it arrives.
     #[inline(always)]
     pub fn pass(&mut self, now_ns: u64, ip_bytes: u32) -> u64 {
         self.depart(now_ns, ip_bytes) + self.delay_ns
     }
 
-    /// The same; returns when its last bit has left and when it arrives.
+    /// Like `depart`, but returns when its last bit has left and when it arrives.
     #[inline]
     pub(super) fn serve(&mut self, now_ns: u64, ip_bytes: u32) -> (u64, u64) {
         let depart_ns = self.depart(now_ns, ip_bytes);

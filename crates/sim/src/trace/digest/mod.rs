@@ -1,5 +1,5 @@
-//! What is kept of a run where no trace is wanted, or beside one: sums, and quantiles by
-//! histogram, so that memory follows the number of flows and not the length of the run.
+//! Sums of a run, kept instead of a trace or in addition to it. Quantiles come from histograms, so
+//! that memory grows with the number of flows and not with the length of the run.
 
 mod spread;
 
@@ -10,7 +10,7 @@ use crate::trace::record::{ProtocolSummary, NULL_U32};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// A signal that keeps its value until it changes, as its mean over time.
+/// Mean over time of a signal that keeps its value until it changes.
 #[derive(Clone, Debug, Default)]
 struct Held {
     value: Option<u32>,
@@ -32,7 +32,7 @@ impl Held {
     }
 }
 
-/// A sender's state so far.
+/// State of a sender.
 #[derive(Clone, Debug, Default)]
 struct Sender {
     last_ns: u64,
@@ -62,24 +62,24 @@ pub(crate) struct AtCheckpoint {
     pub rtos: u64,
 }
 
-/// What a run's flows have done so far.
+/// Sums of a run's flows so far.
 #[derive(Debug)]
 pub(crate) struct Digest {
-    /// Where the measured part begins.
+    /// Start of the measured part.
     pub from_ns: u64,
-    /// When deliveries are noted, beside the end.
+    /// Times at which delivered bytes are noted, in addition to the end.
     at_ns: Vec<u64>,
     senders: Vec<Sender>,
-    /// Of each flow at the beginning of the measured part.
+    /// Counters of each flow at the start of the measured part.
     before: Vec<AtCheckpoint>,
-    /// Bytes of each flow at the times that are noted.
+    /// Delivered bytes of each flow at the noted times.
     delivered_bytes: Vec<Vec<u64>>,
     owd_ns: Spread,
     lost_pkts: u64,
 }
 
 impl Digest {
-    /// A digest of what comes from the first of some times on, if there is one.
+    /// Creates a digest that starts at the earliest of `at_ns`; None if `at_ns` is empty.
     pub fn new(mut at_ns: Vec<u64>, flows: usize) -> Option<Digest> {
         at_ns.sort_unstable();
         Some(Digest {
@@ -93,7 +93,7 @@ impl Digest {
         })
     }
 
-    /// A sender's state has changed.
+    /// Notes a change of a sender's state.
     #[inline]
     pub fn state(&mut self, flow: u32, now_ns: u64, cwnd: u32, ssthresh: u32, srtt: u32) {
         let sender = &mut self.senders[flow as usize];
@@ -105,7 +105,7 @@ impl Digest {
         }
     }
 
-    /// A sender has backed off because of loss.
+    /// Notes a reduction because of loss.
     pub fn backoff(&mut self, flow: u32, now_ns: u64) {
         let sender = &mut self.senders[flow as usize];
         if now_ns < self.from_ns {
@@ -115,7 +115,7 @@ impl Digest {
         }
     }
 
-    /// A sender has taken its last backoff back.
+    /// Notes that a sender undid its last reduction.
     pub fn undo(&mut self, flow: u32) {
         let sender = &mut self.senders[flow as usize];
         if sender.backoffs > 0 {
@@ -125,24 +125,24 @@ impl Digest {
         }
     }
 
-    /// A datagram that was sent then has arrived.
+    /// Notes the arrival of a datagram that was sent at `sent_ns`.
     pub fn arrived(&mut self, sent_ns: u64, now_ns: u64) {
         if sent_ns >= self.from_ns {
             self.owd_ns.add(now_ns - sent_ns, 1);
         }
     }
 
-    /// A datagram that was sent then was lost.
+    /// Notes the loss of a datagram that was sent at `sent_ns`.
     pub fn lost(&mut self, sent_ns: u64) {
         self.lost_pkts += u64::from(sent_ns >= self.from_ns);
     }
 
-    /// Whether deliveries are noted at this time, or it is the end.
+    /// Whether `now_ns` is a noted time or the end.
     pub fn notes(&self, now_ns: u64, end_ns: u64) -> bool {
         now_ns == end_ns || self.at_ns.binary_search(&now_ns).is_ok()
     }
 
-    /// Counters of all flows at a time that it notes; UDP flows have none.
+    /// Notes the counters of all flows at a noted time. Those of UDP flows are 0.
     pub fn checkpoint(&mut self, now_ns: u64, flows: impl Iterator<Item = (AtCheckpoint, u64)>) {
         let (counters, delivered): (Vec<_>, Vec<_>) = flows.unzip();
         if now_ns == self.from_ns {
@@ -151,7 +151,7 @@ impl Digest {
         self.delivered_bytes.push(delivered);
     }
 
-    /// What a flow has done in the measured part, and in all.
+    /// Counters of a flow: over the measured part, and some over the whole run.
     pub fn flow(&mut self, flow: u32, end_ns: u64, end: AtCheckpoint) -> FlowCounts {
         let number = flow as usize;
         let (sender, before) = (&mut self.senders[number], self.before[number]);
@@ -169,7 +169,7 @@ impl Digest {
         }
     }
 
-    /// All datagrams.
+    /// Sums of all datagrams.
     pub fn udp(&self) -> UdpTotals {
         UdpTotals {
             owd_us: self.owd_ns.over_samples(1000.0),
@@ -183,28 +183,28 @@ impl Digest {
 pub struct FlowCounts {
     /// Flow number.
     pub flow: u32,
-    /// Totals at each time of the scenario's `digest_at_ns`, and at the end.
+    /// Delivered bytes at each time of the scenario's `digest_at_ns`, and at the end.
     pub delivered_bytes: Vec<u64>,
-    /// Data packets, retransmissions included.
+    /// Data packets sent, retransmissions included.
     pub sent_pkts: u64,
     /// Data packets sent again.
     pub retransmits_pkts: u64,
     /// Retransmission timeouts.
     pub rtos: u64,
-    /// Reductions because of loss that stood.
+    /// Reductions because of loss that were not undone.
     pub backoffs: u64,
     /// Mean over time.
     pub srtt_us: Option<f64>,
     /// Mean over time.
     pub cwnd_pkts: Option<f64>,
-    /// When ssthresh was first finite, in the whole run.
+    /// When ssthresh was first finite, over the whole run.
     pub finite_ns: Option<u64>,
 }
 
-/// A TCP flow: what [`FlowCounts`] says, and what is known of it as a whole.
+/// A TCP flow: [`FlowCounts`], and fields of its summary.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FlowTotals {
-    /// Of the measured part.
+    /// Counters of the measured part.
     #[serde(flatten)]
     pub counts: FlowCounts,
     /// As in the summary.
@@ -233,16 +233,16 @@ pub struct FlowTotals {
 pub struct UdpTotals {
     /// One-way delay of those that arrived.
     pub owd_us: Distribution,
-    /// The others whose fate is known.
+    /// Datagrams that were lost. The fate of those still in flight at the end is not known.
     pub lost_pkts: u64,
 }
 
-/// Counters of a link's router in the whole run.
+/// Counters of a link's router over the whole run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct RouterTotals {
-    /// Its name.
+    /// Name of the algorithm.
     pub algorithm: &'static str,
-    /// By the names that it declares.
+    /// Values by the counters' declared names.
     pub counters: BTreeMap<&'static str, u64>,
 }
 
@@ -251,23 +251,23 @@ pub struct RouterTotals {
 pub struct LinkTotals {
     /// As in the summary.
     pub name: String,
-    /// Offered.
+    /// Packets offered.
     pub arrived_pkts: u64,
-    /// Completely transmitted.
+    /// Packets completely transmitted.
     pub sent_pkts: u64,
-    /// Completely transmitted.
+    /// Bytes completely transmitted.
     pub sent_bytes: u64,
-    /// Lost or dropped.
+    /// Packets lost or dropped.
     pub dropped_pkts: u64,
-    /// Events that began in it.
+    /// Queue-full events that began in the measured part.
     pub queue_full_events: u64,
-    /// Over time.
+    /// Queue length over time.
     pub queue_bytes: Distribution,
-    /// In their order.
+    /// Routers, in the order in which they run.
     pub routers: Vec<RouterTotals>,
 }
 
-/// What a run leaves behind instead of tables.
+/// Result of a run that records a digest.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Totals {
     /// TCP flows.

@@ -1,17 +1,17 @@
 //! Distributions: exact sums, and quantiles by histogram.
 //!
-//! Sums are integers, so means and standard deviations are exact. Buckets hold one value
-//! each below [`EXACT_BELOW`] and are less than 0.05 % wide above. A bucket is known by
-//! the last of its values, so a quantile is at most 0.05 % off, and exact where values are
-//! further apart, as queues of large packets are.
+//! Sums are integers, so means and standard deviations are exact. Below [`EXACT_BELOW`] each value
+//! has its own bucket; above, buckets are less than 0.05 % wide. A bucket remembers the last value
+//! added to it. A quantile is therefore at most 0.05 % off, and exact if values are further apart,
+//! as queue lengths of large packets are.
 
 use serde::Serialize;
 
 /// Buckets per factor of two, as a power of two.
 const SUB_BITS: u32 = 11;
-/// Smaller values have buckets of their own.
+/// Values below this have buckets of their own.
 pub const EXACT_BELOW: u64 = 2 << SUB_BITS;
-/// Sums of shares may end a hair below 1.
+/// Sums of shares may be slightly below 1 because of rounding.
 const HAIR: f64 = 1e-12;
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -44,7 +44,7 @@ impl Default for Spread {
     }
 }
 
-/// What is printed of a distribution; all null without samples.
+/// Statistics of a distribution; all null without samples.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Distribution {
     /// 50 %.
@@ -72,7 +72,7 @@ fn bucket_of(value: u64) -> usize {
 }
 
 impl Spread {
-    /// Takes in a value that counts `weight` times, or holds so long.
+    /// Adds a value that counts `weight` times, or lasts for that long.
     #[inline]
     pub fn add(&mut self, value: u64, weight: u64) {
         if weight == 0 {
@@ -99,9 +99,9 @@ impl Spread {
         self.buckets.resize(octaves << SUB_BITS, Bucket::default());
     }
 
-    /// Sum of the squares of the distances from the mean.
+    /// Sum of the squared distances from the mean.
     fn scatter(&self) -> f64 {
-        // About the nearest integer it is exact; the rest of the way is less than 1.
+        // The part about the nearest integer is exact; the remaining distance is less than 1.
         let weight = u128::from(self.weight);
         let centre = self.sum / weight;
         let about = self.squares + centre * centre * weight - 2 * centre * self.sum;
@@ -109,7 +109,7 @@ impl Spread {
         (about as f64 - rest * rest / weight as f64).max(0.0)
     }
 
-    /// The smallest value that holds for at least this share of the time.
+    /// The smallest value such that the signal is at most this value for `share` of the time.
     fn holding(&self, share: f64) -> f64 {
         let mut reached = 0;
         for bucket in self.buckets.iter().filter(|bucket| bucket.weight > 0) {
@@ -121,7 +121,7 @@ impl Spread {
         self.max as f64
     }
 
-    /// The order statistic of this number, from 0.
+    /// The order statistic with this rank, from 0.
     fn ranked(&self, rank: u64) -> f64 {
         let mut reached = 0;
         for bucket in &self.buckets {
@@ -133,7 +133,7 @@ impl Spread {
         self.max as f64
     }
 
-    /// Between two order statistics.
+    /// Interpolates between two order statistics.
     fn interpolated(&self, share: f64) -> f64 {
         let place = share * (self.weight - 1) as f64;
         let below = self.ranked(place as u64);
@@ -141,7 +141,7 @@ impl Spread {
         below + (above - below) * place.fract()
     }
 
-    /// Of a signal, weighted by time.
+    /// Statistics of a signal, weighted by time.
     pub fn over_time(&self) -> Distribution {
         if self.weight == 0 {
             return Distribution::default();
@@ -157,8 +157,8 @@ impl Spread {
         }
     }
 
-    /// Of samples, each of weight 1, in units of `unit`. Percentiles interpolate between
-    /// order statistics; the standard deviation is that of a sample, null for one.
+    /// Statistics of samples, each of weight 1, in units of `unit`. Percentiles interpolate between
+    /// order statistics. The standard deviation is that of a sample, null for a single one.
     pub fn over_samples(&self, unit: f64) -> Distribution {
         if self.weight == 0 {
             return Distribution::default();
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn mean_and_deviation_of_values_far_from_zero_are_exact() {
+    fn mean_and_standard_deviation_are_exact_for_values_far_from_zero() {
         let mut spread = Spread::default();
         for value in [10_000_000_000_001, 10_000_000_000_002, 10_000_000_000_006] {
             spread.add(value, 1);
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn percentiles_are_those_of_the_time_or_lie_between_samples() {
+    fn percentiles_are_weighted_by_time_or_interpolate_between_samples() {
         let mut signal = Spread::default();
         signal.add(10, 50);
         signal.add(20, 45);

@@ -1,7 +1,7 @@
-//! Requests and responses. Exchanges stand in columns; each belongs to a connection, on
-//! which they take turns, and may come after one on another. A connection is made when it is
-//! due and gives its sockets back after it has waited out TIME_WAIT, so memory follows the
-//! connections that are open, not those of the run (`opening`).
+//! Requests and responses. Exchanges are stored in columns. Those of a connection follow each
+//! other, and an exchange can also wait for one on another connection. A connection is created when
+//! it is due and frees its sockets after TIME_WAIT, so that memory grows with the number of open
+//! connections, not with the length of the run (`opening`).
 
 mod opening;
 
@@ -12,47 +12,47 @@ use crate::scenario::app;
 use headway_experiment::order::Order;
 use opening::{Opening, Waiting};
 
-/// What a host pair exchanges in the whole run.
+/// All exchanges of a host pair.
 pub(super) struct Exchanges {
     opening: Opening,
-    /// Of each session, in order.
+    /// Per session, in order.
     start_ns: Vec<u64>,
-    /// The exchange after each session's last.
+    /// Per session: the exchange after its last.
     ends: Vec<u32>,
     request_bytes: Vec<u64>,
     response_bytes: Vec<u64>,
     think_ns: Vec<u64>,
-    /// Empty: the server answers at once.
+    /// Empty: the server answers immediately.
     serve_ns: Vec<u64>,
-    /// Time for a response from its request.
+    /// Deadline of a response, counted from its request.
     deadline_ns: Option<u64>,
-    /// The same, of an exchange of its own; 0: the one above. Empty: none has.
+    /// Deadline per exchange; 0: the common one above. Empty: no exchange has its own.
     deadlines_ns: Vec<u64>,
     waiting: Option<Box<Waiting>>,
     recipe: Recipe,
-    /// Sessions opened so far.
+    /// Number of sessions opened so far.
     opened: usize,
     stopped: bool,
-    /// Connections by their tags.
+    /// Connections by tag.
     turns: Vec<Turn>,
     free: Vec<u32>,
-    /// Of connections whose sockets have been given back.
+    /// Totals of connections whose sockets have been freed.
     past: Totals,
 }
 
-/// Where a connection stands.
+/// State of a connection.
 #[derive(Clone, Copy)]
 struct Turn {
     connection: Connection,
     first: u32,
-    /// Exchange that comes next or is under way.
+    /// The next or current exchange.
     exchange: u32,
-    /// Exchange at which the connection's last session ends.
+    /// The exchange after the connection's last session.
     end: u32,
     phase: Phase,
-    /// Bytes the server must have received to answer.
+    /// Bytes that the server must have received before it answers.
     request_end: u64,
-    /// Bytes the client must have received for the exchange to be complete.
+    /// Bytes that the client must have received before the exchange is complete.
     response_end: u64,
     asked_ns: u64,
 }
@@ -60,24 +60,24 @@ struct Turn {
 /// What a connection waits for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Phase {
-    /// Its turn: the handshake, a think time, or the start of the next session.
+    /// The next exchange: the handshake, a think time, or the start of the next session.
     Idle,
     /// An exchange on another connection.
     Blocked,
-    /// The request at the server.
+    /// The arrival of the request at the server.
     Asked,
-    /// The server's own time.
+    /// The server's processing time.
     Serving,
-    /// The response at the client.
+    /// The arrival of the response at the client.
     Answered,
     /// The other end's FIN, then TIME_WAIT.
     Closing,
-    /// Nothing: it is over.
+    /// Nothing: the connection is over.
     Over,
 }
 
 impl Exchanges {
-    /// Epochs (a bytes, b bytes, t ns): all on one connection, or on several in turn.
+    /// Epochs (a bytes, b bytes, t ns), all on one connection or on several, one after the other.
     pub fn of_vectors(spec: &app::Vectors, setup: &Setup, connections: &mut Connections) -> Self {
         let columns = app::Sessions::in_turn(&spec.epochs, &spec.connections);
         if spec.connections.is_empty() {
@@ -90,7 +90,7 @@ impl Exchanges {
         }
     }
 
-    /// Sessions that open a connection each, or take turns on one.
+    /// Sessions that each open a connection, or share one in turn.
     pub fn of_sessions(spec: &app::Sessions, setup: &Setup) -> Self {
         let opening = if spec.persistent {
             Opening::Persistent
@@ -100,7 +100,7 @@ impl Exchanges {
         Self::new(opening, spec, setup)
     }
 
-    /// Exchanges of a file: connections open when they are due.
+    /// Exchanges of a file; connections open when they are due.
     pub fn of_file(spec: &app::Exchanges, setup: &Setup) -> Self {
         let mut made = Self::new(Opening::WhenDue, &spec.columns, setup);
         made.deadlines_ns = spec.deadline_ns.clone();
@@ -140,7 +140,7 @@ impl Exchanges {
         }
     }
 
-    /// An end of a connection has news.
+    /// Handles data or a FIN that has arrived at an end of a connection.
     fn news(&mut self, host: &mut Host, at: At) {
         match self.turns[at.tag as usize].phase {
             Phase::Asked => self.serve(host, at.tag),
@@ -160,14 +160,14 @@ impl Exchanges {
         }
     }
 
-    /// The next exchange of a connection is due after `think_ns`, and not before its
-    /// session's start.
+    /// Schedules the next exchange of a connection after `think_ns`, but not before its session's
+    /// start.
     fn next_turn(&mut self, host: &mut Host, tag: u32, think_ns: u64) {
         let turn = self.turns[tag as usize];
         let now_ns = host.net.now_ns;
         let mut at_ns = now_ns + think_ns;
         if self.opening == Opening::Persistent && turn.exchange < turn.end {
-            // Sessions without an exchange do not exist, so this finds the one it begins.
+            // Every session has an exchange, so this finds the session that begins here.
             let session = self.ends.partition_point(|&end| end <= turn.exchange);
             if self.first_of(session) == turn.exchange {
                 at_ns = at_ns.max(self.start_ns[session]);
@@ -180,7 +180,7 @@ impl Exchanges {
         }
     }
 
-    /// Client: its turn has come, and that of what comes after the exchange that is over.
+    /// Client: continues after the think time, and so do exchanges that wait for the last one.
     fn ask(&mut self, host: &mut Host, tag: u32) {
         let turn = self.turns[tag as usize];
         self.proceed(host, tag);
@@ -199,7 +199,7 @@ impl Exchanges {
                 return;
             }
             self.send_request(host, tag);
-            // With nothing to wait for, the other end answers at once.
+            // If the request is empty, the server answers immediately.
             self.serve(host, tag);
             return;
         }
@@ -223,7 +223,7 @@ impl Exchanges {
         host.write(turn.connection, Side::Opener, request_bytes);
     }
 
-    /// Server: takes its time, or answers, when the whole request has arrived.
+    /// Server: when the whole request has arrived, answers or starts its processing time.
     fn serve(&mut self, host: &mut Host, tag: u32) {
         let turn = &mut self.turns[tag as usize];
         let server = host.connections.look(turn.connection, Side::Responder);
@@ -244,7 +244,7 @@ impl Exchanges {
         turn.phase = Phase::Answered;
         let own_ns = self.deadlines_ns.get(turn.exchange as usize).copied();
         if let Some(time_ns) = own_ns.filter(|&ns| ns > 0).or(self.deadline_ns) {
-            // The request may have had to wait for the handshake.
+            // The request may have waited for the handshake.
             let client = host.connections.look(turn.connection, Side::Opener);
             let left_ns = client.opened_ns().unwrap_or(0).max(turn.asked_ns);
             let server = host.connections.socket(turn.connection, Side::Responder);
@@ -280,7 +280,7 @@ impl Application for Exchanges {
         }
     }
 
-    /// Connections that are open go on, but for the only one.
+    /// Open connections continue, except with [`Opening::One`].
     fn stopped(&mut self, host: &mut Host) {
         self.stopped = true;
         if self.opening == Opening::One {
@@ -326,7 +326,7 @@ impl Application for Exchanges {
     fn totals(&self, connections: &Connections) -> Option<Totals> {
         let mut sum = self.past.clone();
         for turn in &self.turns {
-            // The sockets of one that is over may be another's.
+            // Another connection may use the sockets of one that is over.
             if turn.phase != Phase::Over || self.opening == Opening::One {
                 sum.add(connections.sender_first(turn.connection));
             }

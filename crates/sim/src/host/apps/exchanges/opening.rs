@@ -1,5 +1,5 @@
-//! When connections open, and when their sockets are given back: all that there is of sessions
-//! beyond what happens on a connection. Memory follows the connections that are open.
+//! Opens connections and frees their sockets. The sessions' structure is here; what happens on a
+//! connection is in the parent module.
 
 use super::{Exchanges, Phase, Turn};
 use crate::host::apps::{Connections, Host, TIME_WAIT_NS};
@@ -7,29 +7,29 @@ use headway_experiment::order::Order;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// How connections come and go.
+/// When connections open and close.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Opening {
-    /// There is one, from the flow's start to its end; its sockets stay.
+    /// A single connection lasts for the whole flow; its sockets are not freed.
     One,
-    /// The next opens when the one before closes.
+    /// A connection opens when the one before closes.
     InTurn,
-    /// Each opens at its start.
+    /// Each connection opens at its session's start.
     AtStarts,
-    /// One opens with the flow, and sessions, whose starts are known, take turns on it.
+    /// A single connection opens with the flow. Sessions, which have start times, share it in turn.
     Persistent,
-    /// Each opens at its start, counted from the flow's, and when what its first exchange
-    /// comes after is over.
+    /// Each connection opens at its start time, counted from the flow's start, and not before the
+    /// exchange is over for which its first exchange waits.
     WhenDue,
 }
 
-/// What waits for other exchanges, and for its start.
+/// Exchanges that wait for others, and connections that wait for their start.
 #[derive(Default)]
 pub(super) struct Waiting {
     order: Order,
-    /// Connections that wait for nothing but their start.
+    /// Connections that wait only for their start time.
     due: BinaryHeap<Reverse<(u64, u32)>>,
-    /// The earliest time that was asked for; 0: none.
+    /// The earliest scheduled call of `timer`; 0: none.
     wakes_ns: u64,
 }
 
@@ -41,7 +41,7 @@ impl Waiting {
         }
     }
 
-    /// It comes after an exchange that is not over.
+    /// Whether an exchange waits for another one that is not over.
     pub(super) fn blocks(&self, exchange: u32) -> bool {
         self.order.blocks(exchange)
     }
@@ -53,7 +53,7 @@ impl Exchanges {
         self.ends[..session].last().copied().unwrap_or(0)
     }
 
-    /// Opens what is due.
+    /// Opens the connections that are due.
     pub(super) fn open_due(&mut self, host: &mut Host) {
         loop {
             let session = self.opened;
@@ -68,7 +68,7 @@ impl Exchanges {
         }
     }
 
-    /// Of sessions that follow one another: opens the next, if there is one.
+    /// Opens the next of several connections in turn, if one is left.
     pub(super) fn open_next(&mut self, host: &mut Host) {
         if !self.stopped && self.opened < self.ends.len() {
             self.open(host, self.opened);
@@ -80,7 +80,7 @@ impl Exchanges {
         self.begin(host, tag);
     }
 
-    /// Makes the connection of a session; returns its tag.
+    /// Creates the connection of a session; returns its tag.
     pub(super) fn made(&mut self, connections: &mut Connections, session: usize) -> u32 {
         let first = self.first_of(session);
         self.opened = match self.opening {
@@ -115,13 +115,13 @@ impl Exchanges {
     pub(super) fn begin(&mut self, host: &mut Host, tag: u32) {
         let connection = self.turns[tag as usize].connection;
         if !matches!(self.opening, Opening::AtStarts | Opening::Persistent) {
-            // The request waits for the handshake.
+            // The request is sent after the handshake.
             self.send_request(host, tag);
         }
         host.connect(connection);
     }
 
-    /// An exchange is over: those begin that come after it.
+    /// Starts the exchanges that wait for one that is over.
     pub(super) fn let_others(&mut self, host: &mut Host, exchange: u32) {
         let Some(waiting) = &mut self.waiting else {
             return;
@@ -136,7 +136,7 @@ impl Exchanges {
                 self.is_due(session);
                 continue;
             }
-            // Few connections are open at a time.
+            // A linear search: few connections are open at a time.
             let blocked = self.turns.iter().position(|turn| {
                 turn.phase == Phase::Blocked && turn.exchange == next && turn.end > next
             });
@@ -147,7 +147,7 @@ impl Exchanges {
         self.open_when_due(host);
     }
 
-    /// A connection waits only for its start.
+    /// Notes that a connection waits only for its start time.
     fn is_due(&mut self, session: usize) {
         let start_ns = self.start_ns[session];
         if let Some(waiting) = &mut self.waiting {
@@ -155,7 +155,7 @@ impl Exchanges {
         }
     }
 
-    /// Opens what is due, and asks for the time of what comes next.
+    /// Opens the connections that are due, and schedules a call for the next.
     pub(super) fn open_when_due(&mut self, host: &mut Host) {
         let now_ns = host.net.now_ns;
         while let Some(waiting) = &mut self.waiting {
@@ -179,7 +179,7 @@ impl Exchanges {
         }
     }
 
-    /// The flow begins: starts are counted from here.
+    /// Starts the flow: start times count from now.
     pub(super) fn begin_file(&mut self, host: &mut Host) {
         for start_ns in &mut self.start_ns {
             *start_ns += host.net.now_ns;
@@ -193,8 +193,8 @@ impl Exchanges {
         self.open_when_due(host);
     }
 
-    /// After TIME_WAIT: the sockets may serve another connection, if both ends have
-    /// seen the end of this one.
+    /// After TIME_WAIT: frees the sockets for another connection, if everything has been
+    /// acknowledged. Otherwise waits again.
     pub(super) fn release(&mut self, host: &mut Host, tag: u32) {
         let turn = &mut self.turns[tag as usize];
         let both = host.connections.sender_first(turn.connection);

@@ -1,50 +1,50 @@
-//! A connection that carries objects of pages: what was asked for on it, what the server does
-//! about it, and how it ends.
+//! A connection that carries objects of pages: its requests, the server's responses, and how it
+//! closes.
 
 use super::{Connection, Host, Http, Side, TIME_WAIT_NS};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-/// Largest payload of a frame of HTTP/2 that nobody has agreed on (RFC 9113, 6.5.2).
+/// Largest payload of an HTTP/2 frame by default (RFC 9113, 6.5.2).
 const FRAME_BYTES: u64 = 16_384;
 
-/// An object that was asked for, and when.
+/// An object that was requested, and when.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Asked {
     pub object: u32,
     pub asked_ns: u64,
 }
 
-/// What a connection carries, from a request to the arrival of its response.
+/// A connection's state, from requests to the arrival of their responses.
 pub(super) struct Lane {
     pub connection: Connection,
-    /// How many were sent on it.
+    /// Number of requests on it.
     pub requests: u32,
-    /// Those of them whose response has not arrived.
+    /// Requests whose response has not arrived.
     pub waiting: u32,
-    /// When the browser used it last.
+    /// When the browser last used it.
     pub used_ns: u64,
-    /// Its sockets are given back.
+    /// Whether its sockets are freed.
     pub is_over: bool,
     requested_bytes: u64,
     sent_bytes: u64,
-    /// Requests on their way, each with the bytes that the server must have for it.
+    /// Requests in flight. Each has the bytes that the server must have received for it.
     asked: VecDeque<(u64, Asked)>,
-    /// Requests by when the server will answer.
+    /// Requests, by the time at which the server will answer.
     serving: BinaryHeap<Reverse<(u64, Asked)>>,
-    /// Responses of HTTP/2 that have bytes left, the one whose turn it is first.
+    /// HTTP/2 responses with bytes left to send, the current one first.
     answering: VecDeque<(u64, Asked)>,
-    /// What is left of its frame.
+    /// Bytes left in the current response's frame.
     frame_bytes: u64,
     written_bytes: u64,
-    /// Responses on their way, each with the bytes that the browser must have for it.
+    /// Responses in flight. Each has the bytes that the browser must have received for it.
     coming: VecDeque<(u64, Asked)>,
     answered: u32,
-    /// Since when nothing happens on it, as the server counts.
+    /// When the server began to find it idle.
     idle_ns: Option<u64>,
     has_left: bool,
     server_closed: bool,
-    /// Until when packets of it may be around.
+    /// When TIME_WAIT ends.
     time_wait_ns: Option<u64>,
 }
 
@@ -72,7 +72,7 @@ impl Lane {
         }
     }
 
-    /// Browser: one more request, which [`Lane::send`] sends.
+    /// Browser: adds a request, which [`Lane::send`] sends.
     pub fn ask(&mut self, now_ns: u64, asked: Asked, bytes: u64) {
         self.requests += 1;
         self.waiting += 1;
@@ -81,7 +81,8 @@ impl Lane {
         self.asked.push_back((self.requested_bytes, asked));
     }
 
-    /// Browser: sends requests, those of one moment together. The first wait for the handshake.
+    /// Browser: sends the requests made since the last call, together. The first call opens the
+    /// connection.
     pub fn send(&mut self, host: &mut Host) {
         let bytes = self.requested_bytes - self.sent_bytes;
         if bytes == 0 {
@@ -94,8 +95,8 @@ impl Lane {
         self.sent_bytes += bytes;
     }
 
-    /// Server: takes what has arrived, works on it, and answers; requests of HTTP/1 one after
-    /// the other.
+    /// Server: receives requests, processes them and answers. It processes HTTP/1 requests one
+    /// after the other.
     pub fn serve(
         &mut self,
         host: &mut Host,
@@ -127,7 +128,7 @@ impl Lane {
                     let bytes = response_bytes[asked.object as usize];
                     self.answering.push_back((bytes, asked));
                     if http != Http::Two {
-                        // An answer is written as a whole.
+                        // A response is written as a whole.
                         self.frame_bytes = u64::MAX;
                         self.write(host, u64::MAX);
                     }
@@ -144,7 +145,8 @@ impl Lane {
         }
     }
 
-    /// Server: hands over so much of its answers, in turns of a frame.
+    /// Server: writes up to `room_bytes` of its responses, alternating between them after each
+    /// frame.
     fn write(&mut self, host: &mut Host, room_bytes: u64) {
         let mut written = 0;
         while let Some((left, asked)) = self.answering.front_mut() {
@@ -176,14 +178,14 @@ impl Lane {
         let Some(time_ns) = deadline_ns else {
             return;
         };
-        // The request may have had to wait for the handshake.
+        // The request may have waited for the handshake.
         let client = host.connections.look(self.connection, Side::Opener);
         let left_ns = client.opened_ns().unwrap_or(0).max(asked.asked_ns);
         let server = host.connections.socket(self.connection, Side::Responder);
         server.set_deadline(left_ns + time_ns);
     }
 
-    /// Browser: the next object that has arrived, if there is one.
+    /// Browser: the next object that has arrived, if any.
     pub fn next_arrived(&mut self, host: &Host) -> Option<Asked> {
         let client = host.connections.look(self.connection, Side::Opener);
         let &(end, asked) = self.coming.front()?;
@@ -196,7 +198,8 @@ impl Lane {
         Some(asked)
     }
 
-    /// Server: closes after its last request, when the browser has, or when nothing happens.
+    /// Server: closes after the last allowed request, after the browser has closed, or after the
+    /// idle timeout.
     pub fn close_at_server(&mut self, host: &mut Host, requests: u32, timeout_ns: Option<u64>) {
         if self.server_closed {
             return;
@@ -219,19 +222,19 @@ impl Lane {
         }
     }
 
-    /// The server has closed and the browser has not.
+    /// Whether the server has closed and the browser has not.
     pub fn is_closed_by_peer(&self, host: &Host) -> bool {
         let client = host.connections.look(self.connection, Side::Opener);
         !self.has_left && client.fin_arrived()
     }
 
-    /// Browser: what it asked for in vain, the last one first.
+    /// Browser: the requests that the server did not process, the last one first.
     pub fn lost(&mut self) -> impl Iterator<Item = Asked> + '_ {
         self.waiting = 0;
         self.asked.drain(..).rev().map(|(_, asked)| asked)
     }
 
-    /// Browser: closes.
+    /// Browser: closes the connection.
     pub fn leave(&mut self, host: &mut Host) {
         if !self.has_left {
             self.has_left = true;
@@ -239,7 +242,7 @@ impl Lane {
         }
     }
 
-    /// Both ends have just learned that the other has closed.
+    /// Whether both ends have just learned that the other has closed.
     pub fn both_closed(&mut self, host: &Host) -> bool {
         let closed = |side| host.connections.look(self.connection, side).fin_arrived();
         let is_new = self.has_left && self.server_closed && self.time_wait_ns.is_none();
@@ -250,7 +253,7 @@ impl Lane {
         false
     }
 
-    /// TIME_WAIT is over.
+    /// Whether TIME_WAIT is over.
     pub fn has_waited(&self, host: &Host) -> bool {
         !self.is_over && (self.time_wait_ns).is_some_and(|at_ns| at_ns <= host.net.now_ns)
     }

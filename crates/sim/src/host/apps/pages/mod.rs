@@ -1,6 +1,6 @@
-//! Web pages: a user loads one after the other, as HTTP fetches their objects. Here is what the
-//! browser knows: which objects are revealed, and which connection takes the next of them; what
-//! happens on a connection is in `lane`.
+//! Web pages: a user loads one after the other, as HTTP fetches their objects. This file has the
+//! browser: which objects are revealed, and on which connection the next one is requested. `lane`
+//! has what happens on a connection.
 
 mod lane;
 
@@ -17,47 +17,47 @@ use std::collections::{BinaryHeap, VecDeque};
 /// A user and the server.
 pub(super) struct Pages {
     http: Http,
-    /// Connections side by side, at most.
+    /// Largest number of parallel connections.
     most: usize,
-    /// Requests of a connection, at most.
+    /// Largest number of requests on a connection.
     requests: u32,
-    /// When the server closes one on which nothing happens.
+    /// Idle time after which the server closes a connection.
     timeout_ns: Option<u64>,
     deadline_ns: Option<u64>,
-    /// The object after each page's last.
+    /// Per page: the object after its last.
     ends: Vec<u32>,
     think_ns: Vec<u64>,
     request_bytes: Vec<u64>,
     response_bytes: Vec<u64>,
-    /// Empty: the server answers at once.
+    /// Empty: the server answers immediately.
     serve_ns: Vec<u64>,
-    /// Empty: objects are asked for as soon as they are revealed.
+    /// Empty: objects are requested as soon as they are revealed.
     start_ns: Vec<u64>,
     after: Vec<u32>,
     order: Order,
     recipe: Recipe,
-    /// The next page, or the one that is loaded.
+    /// The current page, or the next one between two pages.
     page: usize,
-    /// When the next page begins; None: one is being loaded, or there is none.
+    /// When the next page begins; None while a page is loading, and after the last.
     begins_ns: Option<u64>,
-    /// Objects of the page that have not arrived.
+    /// Objects of the current page that have not arrived.
     missing: u32,
-    /// Objects that are revealed and will be asked for at a time.
+    /// Revealed objects, by the time at which they will be requested.
     due: BinaryHeap<Reverse<(u64, u32)>>,
     /// Objects that wait for a connection.
     known: VecDeque<Wanted>,
-    /// Connections by their tags.
+    /// Connections by tag.
     lanes: Vec<Lane>,
-    /// Tags of those that the browser has, in the order of their opening.
+    /// Tags of the browser's connections, in the order in which they were opened.
     open: Vec<u32>,
-    /// Tags of those that are over.
+    /// Tags of connections that are over.
     free: Vec<u32>,
-    /// Of connections whose sockets have been given back.
+    /// Totals of connections whose sockets have been freed.
     past: Totals,
     stopped: bool,
 }
 
-/// An object that is to be asked for; `asked_ns` is when it was, of one that was in vain.
+/// An object to be requested. `asked_ns` is the time of an earlier request that was not processed.
 #[derive(Clone, Copy)]
 struct Wanted {
     object: u32,
@@ -77,7 +77,7 @@ impl Pages {
             Some(*end)
         });
         let mut recipe = Recipe::new(setup, true, recorded);
-        // As browsers and Web servers do.
+        // As browsers and Web servers set it.
         recipe.options.nodelay = true;
         Pages {
             http: spec.http,
@@ -110,7 +110,7 @@ impl Pages {
         }
     }
 
-    /// The next page begins: what stands in no other object is known.
+    /// Starts the next page: reveals the objects that no other object reveals.
     fn begin_page(&mut self, host: &mut Host) {
         self.begins_ns = None;
         let first = self.page.checked_sub(1).map_or(0, |page| self.ends[page]);
@@ -133,7 +133,7 @@ impl Pages {
         }
     }
 
-    /// Asks for what is due and known, as far as connections are free.
+    /// Requests the objects that are due, as far as connections are available.
     fn ask(&mut self, host: &mut Host) {
         while let Some(&Reverse((at_ns, object))) = self.due.peek() {
             if at_ns > host.net.now_ns {
@@ -161,13 +161,13 @@ impl Pages {
         }
     }
 
-    /// The connection that takes an object: one that stands, or a new one; None: it has to wait.
+    /// The connection for an object: an existing or a new one. None: the object must wait.
     fn place(&mut self, host: &mut Host, object: u32) -> Option<u32> {
         let lane = |tag: &u32| &self.lanes[*tag as usize];
         let usable = |tag: &&u32| lane(tag).requests < self.requests;
         let idle = |tag: &&u32| lane(tag).waiting == 0;
         let standing = self.open.iter().filter(usable);
-        // The one whose window is the warmest: the one used last.
+        // Prefer the most recently used connection: its congestion window is the warmest.
         let free = standing.clone().filter(idle);
         if let Some(&tag) = free.max_by_key(|tag| lane(tag).used_ns) {
             return Some(tag);
@@ -181,7 +181,7 @@ impl Pages {
         }
     }
 
-    /// A new connection, which carries the object first.
+    /// Opens a connection; `object` is the first that it carries.
     fn open_lane(&mut self, host: &mut Host, object: u32) -> u32 {
         let tag = self.free.pop().unwrap_or(self.lanes.len() as u32);
         let of = |column: &[u64]| [column[object as usize]];
@@ -200,7 +200,7 @@ impl Pages {
         tag
     }
 
-    /// An object has arrived: others are revealed, or the page is complete.
+    /// Handles the arrival of an object: it reveals others, or completes the page.
     fn arrived(&mut self, host: &mut Host, asked: Asked) {
         host.net.answered(host.flow, asked.object, asked.asked_ns);
         if self.stopped {
@@ -224,7 +224,7 @@ impl Pages {
         }
     }
 
-    /// The browser closes connections on which it waits for nothing.
+    /// Closes the browser's connections on which no response is pending.
     fn close_idle(&mut self, host: &mut Host) {
         let lanes = &mut self.lanes;
         self.open.retain(|&tag| {
@@ -236,7 +236,7 @@ impl Pages {
         });
     }
 
-    /// There may be news on a connection: the server and the browser do what is due.
+    /// Runs the server and the browser after a change on a connection.
     fn look(&mut self, host: &mut Host, tag: u32) {
         let lane = &mut self.lanes[tag as usize];
         if lane.is_over {
@@ -260,7 +260,7 @@ impl Pages {
             self.open.retain(|&open| open != tag);
         }
         if has_lost {
-            // What met a server that had closed is asked for again, before all else.
+            // Requests that the server did not process before it closed are repeated first.
             for asked in lane.lost() {
                 let asked_ns = Some(asked.asked_ns);
                 let object = asked.object;
@@ -281,8 +281,8 @@ impl Pages {
         }
     }
 
-    /// After TIME_WAIT: the sockets may serve another connection, if both ends have seen the end
-    /// of this one.
+    /// After TIME_WAIT: frees the sockets for another connection, if everything has been
+    /// acknowledged. Otherwise waits again.
     fn release(&mut self, host: &mut Host, tag: u32) {
         let lane = &mut self.lanes[tag as usize];
         if !host.connections.has_ended(lane.connection) {
@@ -302,7 +302,7 @@ impl Application for Pages {
         self.begin_page(host);
     }
 
-    /// Nothing more is asked for; what was is answered.
+    /// The browser requests nothing more; pending requests are answered.
     fn stopped(&mut self, host: &mut Host) {
         self.stopped = true;
         self.known.clear();
@@ -340,7 +340,7 @@ impl Application for Pages {
 
     fn totals(&self, connections: &Connections) -> Option<Totals> {
         let mut sum = self.past.clone();
-        // The sockets of one that is over may be another's.
+        // Another connection may use the sockets of one that is over.
         for lane in self.lanes.iter().filter(|lane| !lane.is_over) {
             sum.add(connections.sender_first(lane.connection));
         }

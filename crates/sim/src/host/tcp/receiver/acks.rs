@@ -1,4 +1,4 @@
-//! When ACKs leave: at once, delayed, or merged with others.
+//! When ACKs are sent: immediately, delayed, or merged with others.
 
 use super::Receiver;
 use crate::host::tcp::profile::DUPTHRESH;
@@ -14,16 +14,16 @@ const MAX_QUICK_ACKS: u32 = 16;
 /// Most ACKs merged into one (tcp_comp_sack_nr).
 const MAX_COMPRESSED: u32 = 44;
 
-/// What to do about acknowledging.
+/// When to send an ACK.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AckPlan {
-    /// At once.
+    /// Immediately.
     Now,
-    /// No later than this.
+    /// No later than this time.
     DelayUntil(u64),
-    /// Merged with others, no later than this.
+    /// Merged with others, no later than this time.
     CompressUntil(u64),
-    /// Once the application has read what arrived.
+    /// After the application has read what arrived.
     AfterReading,
 }
 
@@ -70,15 +70,15 @@ impl Receiver {
         AckPlan::DelayUntil(at)
     }
 
-    /// linux-6: an application that reads all there is acknowledges more than a segment where the
-    /// kernel has not, and what the sender has pushed unless data behind a hole are left
-    /// (tcp_cleanup_rbuf). The window of that ACK counts the memory of what was read as free. A
+    /// linux-6: an application that reads everything sends an ACK after reading: for more than a
+    /// segment, if the kernel has not; and for pushed data, unless data is held behind a hole
+    /// (tcp_cleanup_rbuf). The window of that ACK counts the memory of the read data as free. A
     /// pushed segment of full size counts since 6.6; the last packet of every large segment is one.
     fn reads_after(&self) -> bool {
         self.is_linux_6() && self.reader.is_none()
     }
 
-    /// The delayed ACK's time has come. Returns whether one is still owed.
+    /// Handles the delayed-ACK timer. Returns whether an ACK is still due.
     pub fn delack_fired(&mut self, rto_us: u64) -> bool {
         if self.delack_at.take().is_none() || self.rcv_nxt == self.acked {
             return false;
@@ -92,14 +92,14 @@ impl Receiver {
         true
     }
 
-    /// True if some ACK is waiting for its time.
+    /// Whether an ACK waits for its time.
     pub fn owes_ack(&self) -> bool {
         self.delack_at.is_some() || self.compressed > 0
     }
 
-    /// SACK compression of linux-6: after three duplicate ACKs of the same number
-    /// further ones wait for 5 % of the RTT, at most a millisecond. Without SACK the sender
-    /// has to count them, and none waits (__tcp_ack_snd_check).
+    /// SACK compression of linux-6: after three duplicate ACKs of the same number, further ones are
+    /// delayed by 5 % of the RTT, at most a millisecond. Without SACK the sender has to count them,
+    /// so none is delayed (__tcp_ack_snd_check).
     #[inline(never)]
     pub(super) fn compress(&mut self, now_ns: u64, rtt: &Rtt) -> AckPlan {
         if !self.profile.compresses_sacks || !self.sack || self.dsack.is_some() {
@@ -122,7 +122,7 @@ impl Receiver {
         AckPlan::CompressUntil(now_ns + MS.min(rtt_us * 1000 / 20))
     }
 
-    /// In-order data has come: how long the next ACK may wait follows the gaps between arrivals.
+    /// Adapts the delay of ACKs to the gaps between arrivals of in-order data.
     #[inline(always)]
     pub(super) fn time_data(&mut self, now_ns: u64, rtt: &Rtt) {
         if self.ato_ns == 0 {
@@ -155,7 +155,7 @@ impl Receiver {
         self.ato_ns = ATO_MIN_NS;
     }
 
-    /// What is owed for ECN, once the segment is known (see `ecn`).
+    /// Enters the quick-ACK mode that ECN requested, after the segment was examined (see `ecn`).
     #[cold]
     pub(super) fn pay_quick_acks(&mut self) {
         let most = std::mem::take(&mut self.quick_acks_due);
@@ -164,7 +164,7 @@ impl Receiver {
 
     #[inline(never)]
     fn add_quick_acks(&mut self, most: u32) {
-        // As the last ACK announced it (rcv_wnd).
+        // The window that the last ACK advertised (rcv_wnd).
         let window = self.right_edge - self.acked;
         let quick = match (window / (2 * u64::from(self.rcv_mss))) as u32 {
             0 => 2,
@@ -173,8 +173,8 @@ impl Receiver {
         self.quick = self.quick.max(quick);
     }
 
-    /// Data is sent now: within the ACK timeout of the last arrival the
-    /// connection counts as interactive.
+    /// Notes that data is sent now. Within the ACK timeout of the last arrival the connection then
+    /// counts as interactive.
     pub fn data_sent(&mut self, now_ns: u64) {
         if self.ato_ns != 0 && now_ns - self.last_data_ns < self.ato_ns {
             self.pingpong = true;

@@ -1,5 +1,5 @@
-//! The receiving half: reassembly, SACK blocks, delayed and quick ACKs, window
-//! tuning. Follows Linux's tcp_input.c and tcp_output.c of both eras.
+//! The receiving half: reassembly, SACK blocks, delayed and quick ACKs, window tuning. It follows
+//! tcp_input.c and tcp_output.c of both Linux versions.
 
 mod acks;
 mod window;
@@ -14,23 +14,22 @@ use acks::ATO_MIN_NS;
 
 /// Smallest estimate of the peer's segment size (TCP_MIN_RCVMSS).
 const MIN_RCV_MSS: u32 = 536;
-/// Blocks that an ACK can announce.
+/// Largest number of SACK blocks in an ACK.
 const MAX_SACKS: usize = 4;
 
-/// Headers and shared info that a driver's buffer holds beside a packet's data.
+/// Bytes of headers and shared info in a driver's buffer, in addition to a packet's data.
 const SHARED_BYTES: u32 = 320;
-/// An sk_buff.
+/// Bytes of an sk_buff.
 const SK_BUFF_BYTES: u64 = 256;
 
-/// What a packet's data take of a receive buffer: a driver's power of two and an sk_buff.
-/// 2304 bytes for a full packet (`ss` on 6.18).
+/// Memory of a packet's data in a receive buffer: a driver's buffer, which is a power of two, and
+/// an sk_buff. It is 2304 bytes for a full packet (`ss` on 6.18).
 fn memory_of(len: u32) -> u64 {
     u64::from((len + HEADER_BYTES + SHARED_BYTES).next_power_of_two()) + SK_BUFF_BYTES
 }
 
-/// State of the receiving half. Fields stand in the order in which packets need them, as in
-/// [`super::Socket`]: first what every packet sent reads, then what data that arrive in order
-/// ask for, last the rest.
+/// State of the receiving half. The fields are ordered by use, as in [`super::Socket`]: first what
+/// every sent packet reads, then what in-order data needs, last the rest.
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub struct Receiver {
@@ -38,39 +37,39 @@ pub struct Receiver {
     pub rcv_nxt: u64,
     /// `rcv_nxt` when the last ACK was sent.
     pub(super) acked: u64,
-    /// Right edge of the window announced last; it never moves left.
+    /// Right edge of the last advertised window; it never moves left.
     pub(super) right_edge: u64,
-    /// No data has arrived or been read since, so the next packet announces the same edge. That
-    /// holds for most packets of a sender.
+    /// Whether no data has arrived or been read since, so that the next packet advertises the same
+    /// edge. This holds for most packets of a sender.
     pub(super) edge_stands: bool,
-    /// Data came in since the last ACK.
+    /// Data has arrived since the last ACK.
     pub(super) ack_scheduled: bool,
-    /// An ACK is due once the application has read what has just arrived.
+    /// An ACK is due after the application has read what has just arrived.
     pub(super) reader_owes: bool,
-    /// The connection is interactive: an ACK will ride on a reply.
+    /// The connection is interactive: replies carry the ACKs.
     pub pingpong: bool,
     pub(super) pushed: bool,
     delayed_ack: bool,
-    /// SACK is on: duplicate ACKs may be merged.
+    /// Whether SACK is on, so that duplicate ACKs may be merged.
     sack: bool,
     timestamps: bool,
     /// Timestamp to echo.
     pub ts_recent_ms: u32,
     ato_ns: u64,
     last_data_ns: u64,
-    /// Immediate ACKs left.
+    /// Number of immediate ACKs left.
     pub(super) quick: u32,
-    /// So many at most that the segment about to be taken in asks for; 0: it does not.
+    /// Largest number of quick ACKs that the current segment asks for; 0: it does not ask.
     pub quick_acks_due: u32,
     /// Duplicate range to report in the next ACK (RFC 2883).
     dsack: Option<(u64, u64)>,
     /// SACK blocks to announce, newest first.
     sacks: Vec<(u64, u64)>,
-    /// Received beyond `rcv_nxt`, sorted, not touching each other.
+    /// Ranges received beyond `rcv_nxt`, sorted and not adjacent.
     out_of_order: Vec<(u64, u64)>,
 
     pub(super) profile: &'static Profile,
-    /// None: the application reads at once.
+    /// None: the application reads immediately.
     pub(super) reader: Option<Box<Reader>>,
     delack_at: Option<u64>,
     tuning: Tuning,
@@ -78,46 +77,45 @@ pub struct Receiver {
     last_segment: u32,
     mss: u32,
     compressed: u32,
-    /// Memory of what arrived in order and was not read.
+    /// Memory of unread data that arrived in order.
     pub(super) unread_memory_bytes: u64,
-    /// Memory of what waits for holes.
+    /// Memory of data held behind holes.
     held_memory_bytes: u64,
     /// Receive buffer (sk_rcvbuf).
     buffer_bytes: u64,
     /// Part of the buffer that is window, in 256ths (scaling_ratio).
     window_part: u64,
     pub(super) window_clamp: u64,
-    /// What arrivals have opened the window to (rcv_ssthresh).
+    /// Limit of the window, which grows with arriving data (rcv_ssthresh).
     window_threshold: u64,
 
-    /// The most that tuning may raise the buffer to.
+    /// Largest size to which tuning may raise the buffer.
     max_buffer_bytes: u64,
-    /// How much data waits for holes.
+    /// Bytes of data held behind holes.
     held_bytes: u64,
-    /// When a segment outside the window was answered last.
+    /// When a segment outside the window was last answered.
     pub(super) answered_ns: Option<u64>,
     dup_acks: u32,
     compressed_at: u64,
 }
 
-/// Dynamic right-sizing: what the application took in the last round trip.
+/// State of dynamic right-sizing, which measures what the application reads per round trip.
 #[derive(Clone, Debug, Default)]
 struct Tuning {
     rtt_x8_us: u64,
     space: u64,
     since_ns: u64,
     since_seq: u64,
-    /// Echo of the last sample of the round trip.
+    /// Timestamp echo of the last round-trip sample.
     last_echo_ms: u32,
-    /// A window is measured since then, and ends here.
+    /// Start and end of the window that is being measured.
     window_ns: u64,
     window_end: u64,
 }
 
 impl Receiver {
-    /// A receiver that expects byte `rcv_nxt` from a peer with segments of `mss`. The
-    /// options say what buffer it has from the start (tcp_rmem's default), if it is not
-    /// the profile's, and with which window it begins, if that does not follow.
+    /// Creates a receiver that expects byte `rcv_nxt`, from a peer with segments of `mss`. The
+    /// options may set its initial buffer (the default of tcp_rmem) and its initial window.
     pub fn new(
         profile: &'static Profile,
         mss: u32,
@@ -170,22 +168,22 @@ impl Receiver {
         }
     }
 
-    /// The window of a SYN, before scaling limits what it can say.
+    /// The window of a SYN, before scaling limits it.
     pub fn initial_window_bytes(&self) -> u64 {
         self.right_edge - self.acked
     }
 
-    /// Remembers the timestamp to echo: that of the first segment not yet
-    /// acknowledged, so that the peer's RTT includes the ACK's delay (RFC 7323, 4.3).
+    /// Remembers the timestamp to echo: that of the first unacknowledged segment, so that the
+    /// peer's RTT includes the ACK's delay (RFC 7323, 4.3).
     pub fn note_timestamp(&mut self, seq: u64, value_ms: u32) {
         if seq <= self.acked && value_ms > self.ts_recent_ms {
             self.ts_recent_ms = value_ms;
         }
     }
 
-    /// Takes in a segment of `len` bytes of sequence space at `seq`. Returns how
-    /// far the in-order edge moved and what to do about the ACK. `trip` is the timestamp
-    /// that it echoes, and how long ago that was in microseconds.
+    /// Processes a segment of `len` bytes of sequence space at `seq`. Returns how far the in-order
+    /// edge moved, and when to send an ACK. `trip` is the timestamp that the segment echoes, and
+    /// how many microseconds ago it was sent.
     #[allow(clippy::too_many_arguments)]
     pub fn on_segment(
         &mut self,
@@ -198,20 +196,20 @@ impl Receiver {
     ) -> (u64, AckPlan) {
         let end = seq + u64::from(len);
         let before = self.rcv_nxt;
-        // linux-2.6 takes only echoes on segments in order here
+        // linux-2.6 uses only echoes of in-order segments here
         if let Some(trip) = trip.filter(|_| self.is_linux_6() || seq <= self.rcv_nxt) {
             self.echo_arrived(trip);
         }
         self.ack_scheduled = true;
         self.edge_stands = false;
         if end <= self.rcv_nxt {
-            // Seen before: report it and acknowledge at once, the peer may be in trouble.
+            // Duplicate data: report it and acknowledge immediately, as the peer may be in trouble.
             self.dsack = Some((seq, end));
             self.enter_quick_ack();
             return (0, AckPlan::Now);
         }
         if seq >= self.right_edge {
-            // The window is closed: it is not taken in (tcp_data_queue).
+            // The window is closed: the segment is dropped (tcp_data_queue).
             self.enter_quick_ack();
             return (0, AckPlan::Now);
         }
@@ -234,8 +232,8 @@ impl Receiver {
             self.take_in_order();
             self.join(end);
             if self.out_of_order.is_empty() {
-                // The last hole is filled: tell at once (ICSK_ACK_NOW; in 2.6 only if an ACK is
-                // due and the reader lets it go).
+                // The last hole is filled: acknowledge immediately (ICSK_ACK_NOW; in 2.6 only if
+                // `plan` finds an ACK due).
                 self.pingpong = false;
                 if self.is_linux_6() {
                     return (self.rcv_nxt - before, AckPlan::Now);
@@ -303,7 +301,7 @@ impl Receiver {
         }
     }
 
-    /// Segment size, delayed-ACK timing and window growth on in-order data
+    /// Updates the segment size, the delayed-ACK timing and the window for in-order data
     /// (tcp_event_data_recv).
     fn event_data(&mut self, now_ns: u64, len: u32, push: bool, rtt: &Rtt) {
         if len >= self.rcv_mss {
@@ -330,11 +328,11 @@ impl Receiver {
         self.profile.reduction == Reduction::Prr
     }
 
-    /// A packet that carries an ACK is sent now. Returns the window it announces.
+    /// Notes that a packet with an ACK is sent now. Returns the window that it advertises.
     #[inline]
     pub fn ack_sent(&mut self) -> u32 {
-        // One credit per packet sent, however much it acknowledges; since 6.x only
-        // if data came in, in order or not (tcp_dec_quickack_mode).
+        // Every sent packet uses up one credit, however much it acknowledges; since 6.x only if
+        // data arrived, in order or not (tcp_dec_quickack_mode).
         let counts = !self.is_linux_6() || self.ack_scheduled;
         self.ack_scheduled = false;
         if self.quick > 0 && counts {
@@ -352,12 +350,12 @@ impl Receiver {
             self.edge_stands = true;
         }
         self.reader_owes = false;
-        // What the peer understands is a multiple of the scale.
+        // Window scaling rounds down to a multiple of its unit.
         ((self.right_edge - self.rcv_nxt) as u32 >> WINDOW_SHIFT) << WINDOW_SHIFT
     }
 
-    /// Writes the SACK blocks of that packet, at most `max_blocks`; returns how many
-    /// and whether the first is a D-SACK.
+    /// Writes the SACK blocks of the packet, at most `max_blocks`. Returns how many, and whether
+    /// the first is a D-SACK.
     #[inline]
     pub fn announce(&mut self, max_blocks: usize, out: &mut Sacks) -> (u8, bool) {
         if self.sacks.is_empty() && self.dsack.is_none() {
@@ -375,7 +373,7 @@ impl Receiver {
         (n, n > 0 && dsack.is_some())
     }
 
-    /// Bytes of SACK option that the next packet will carry.
+    /// Bytes of the SACK option that the next packet will carry.
     pub fn sack_option_bytes(&self, max_blocks: usize) -> u32 {
         let n = (self.sacks.len() + usize::from(self.dsack.is_some())).min(max_blocks) as u32;
         if n == 0 {

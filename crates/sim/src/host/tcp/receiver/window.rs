@@ -1,15 +1,15 @@
-//! How much window a receiver offers: what its buffer holds, what is free of it, and how
-//! both grow. Follows Linux's tcp_select_initial_window, tcp_init_buffer_space,
-//! tcp_grow_window, tcp_rcv_space_adjust, tcp_clamp_window and __tcp_select_window.
+//! The receiver's window: the size of its buffer, the free part of it, and how both grow. Follows
+//! Linux's tcp_select_initial_window, tcp_init_buffer_space, tcp_grow_window, tcp_rcv_space_adjust,
+//! tcp_clamp_window and __tcp_select_window.
 
 use super::{memory_of, Receiver};
 use crate::host::tcp::profile::{Profile, Reduction};
 use crate::host::tcp::{SocketOptions, WINDOW_SHIFT};
 
-/// Segments of the first window that right-sizing starts from (TCP_INIT_CWND).
+/// Segments of the window from which right-sizing starts (TCP_INIT_CWND).
 const FIRST_SPACE_PKTS: u64 = 10;
 
-/// What a connection begins with.
+/// Sizes with which a connection begins.
 pub(super) struct Sizes {
     pub buffer: u64,
     pub first_window: u64,
@@ -18,7 +18,8 @@ pub(super) struct Sizes {
 }
 
 impl Sizes {
-    /// A first window of whole segments; the clamp leaves one segment of the buffer alone.
+    /// The first window is a whole number of segments. The clamp leaves one segment of the buffer
+    /// free.
     pub fn of(profile: &Profile, mss: u32, options: &SocketOptions) -> Sizes {
         let asked = options.receive_window_bytes;
         let of_window = |window: u64| (window << 8).div_ceil(profile.window_part);
@@ -37,8 +38,7 @@ impl Sizes {
                 first_space: first_window,
             };
         }
-        // A route counts the first window in segments (initrwnd), of which the buffer may hold
-        // fewer.
+        // A route sets the first window in segments (initrwnd). The buffer may hold fewer.
         let buffer = options
             .receive_buffer_bytes
             .unwrap_or(profile.buffer_bytes.max(for_window));
@@ -67,7 +67,7 @@ impl Sizes {
     }
 }
 
-/// The most window that so much buffer holds (tcp_win_from_space); `part` in 256ths.
+/// The largest window for a buffer (tcp_win_from_space); `part` is in 256ths.
 fn window_of(buffer_bytes: u64, part: u64) -> u64 {
     (buffer_bytes * part) >> 8
 }
@@ -81,12 +81,12 @@ impl Receiver {
         window_of(buffer_bytes, self.window_part)
     }
 
-    /// What of the buffer is taken: by data that were not read, and by data behind a hole.
+    /// Bytes of the buffer in use, by unread data and by data behind holes.
     pub(in crate::host::tcp) fn taken_bytes(&self) -> u64 {
         self.unread_memory_bytes + self.held_memory_bytes
     }
 
-    /// Its host sends the SYN: the first window is one of segments of `mss`.
+    /// Sets the first window for the SYN, which counts segments of `mss`.
     pub fn asks(&mut self, mss: u32, options: &SocketOptions) {
         let first_window = Sizes::of(self.profile, mss, options).first_window;
         self.right_edge = self.acked + first_window;
@@ -95,15 +95,15 @@ impl Receiver {
         self.tuning.space = self.tuning.space.min(first_window);
     }
 
-    /// The connection is open: right-sizing counts from now on (tcp_init_buffer_space); in
-    /// 2.6 from the first data on.
+    /// Starts right-sizing when the connection opens (tcp_init_buffer_space). 2.6 starts with the
+    /// first data.
     pub fn opens(&mut self, now_ns: u64) {
         if self.is_linux_6() {
             (self.tuning.since_ns, self.tuning.since_seq) = (now_ns, self.rcv_nxt);
         }
     }
 
-    /// A segment of another size than those before says what part of the buffer is data
+    /// Measures which part of the buffer is data, when a segment's size differs from the one before
     /// (tcp_measure_rcv_mss, tcp_set_window_clamp, since 6.6).
     #[cold]
     pub(super) fn measure_overhead(&mut self, len: u32) {
@@ -123,8 +123,8 @@ impl Receiver {
         self.tuning.space = self.tuning.space.min(clamp);
     }
 
-    /// The echo of a timestamp says how long a round trip takes (tcp_rcv_rtt_measure_ts):
-    /// in linux-6 once per echo, and a longer one only where all has been read.
+    /// Measures the round trip from a timestamp echo (tcp_rcv_rtt_measure_ts). linux-6 measures
+    /// once per echo, and raises the estimate only if all data has been read.
     pub(super) fn echo_arrived(&mut self, (echo_ms, ago_us): (u32, u64)) {
         let linux_6 = self.is_linux_6();
         if linux_6 {
@@ -146,15 +146,15 @@ impl Receiver {
         }
     }
 
-    /// All that fits the window of a while ago has arrived: that took a round trip or more
-    /// (tcp_rcv_rtt_measure). The least counts.
+    /// A whole window of data has arrived, which took at least a round trip (tcp_rcv_rtt_measure).
+    /// The smallest sample counts.
     #[inline(never)]
     pub(super) fn window_passed(&mut self, now_ns: u64) {
         let linux_6 = self.is_linux_6();
         let t = &mut self.tuning;
         if t.window_end > 0 {
             let sample = ((now_ns - t.window_ns) / 1000).max(1);
-            // 2.6 compares it with eight times the estimate.
+            // 2.6 compares the sample with eight times the estimate.
             let falls = if linux_6 { 8 * sample } else { sample } < t.rtt_x8_us;
             if t.rtt_x8_us == 0 || falls {
                 t.rtt_x8_us = 8 * sample;
@@ -164,7 +164,7 @@ impl Receiver {
         t.window_end = self.rcv_nxt + (self.right_edge - self.acked);
     }
 
-    /// Data arrived: the window opens by two segments and more, if they fit the buffer
+    /// Opens the window after data has arrived: by two segments or more, if they fit the buffer
     /// (tcp_grow_window).
     #[inline]
     pub(super) fn grow_window(&mut self, len: u32) {
@@ -185,7 +185,7 @@ impl Receiver {
         if taken <= data || !self.counts_memory() {
             step = 2 * u64::from(self.mss);
         } else {
-            // much of the buffer is no data: only as far as that would still fit
+            // much of the buffer is overhead: grow only as far as that would still fit
             let mut window = self.window_of(self.max_buffer_bytes) / 2;
             taken /= 2;
             while self.window_threshold <= window {
@@ -206,7 +206,7 @@ impl Receiver {
         self.quick |= 1;
     }
 
-    /// Once per round trip the window may become twice what was read in it
+    /// Once per round trip, the window may grow to twice what was read in it
     /// (tcp_rcv_space_adjust).
     pub(in crate::host::tcp) fn right_size(&mut self, now_ns: u64) {
         let linux_6 = self.is_linux_6();
@@ -216,7 +216,7 @@ impl Receiver {
         }
         let (read, waiting) = self.read_position();
         if self.tuning.since_ns > 0 {
-            // Since 6.16 what waits to be read does not count.
+            // Since 6.16 unread data does not count.
             let copied =
                 (read - self.tuning.since_seq).saturating_sub(if linux_6 { waiting } else { 0 });
             if linux_6 {
@@ -231,8 +231,8 @@ impl Receiver {
         (self.tuning.since_ns, self.tuning.since_seq) = (now_ns, read);
     }
 
-    /// Twice what was read, twice the growth for the next round, and what waits for holes
-    /// (tcp_rcvbuf_grow); `space` is what is read per round trip now.
+    /// Grows the buffer to twice what was read, plus twice its growth for the next round, plus the
+    /// data held behind holes (tcp_rcvbuf_grow). `space` is what is now read per round trip.
     pub(super) fn grow_buffer(&mut self, space: u64) {
         let before = std::mem::replace(&mut self.tuning.space, space);
         let mut window = 2 * space;
@@ -255,7 +255,7 @@ impl Receiver {
         }
     }
 
-    /// Data arrives: an overfull buffer becomes as large as what is in it (tcp_clamp_window).
+    /// When data arrives, an overfull buffer grows to the size of its content (tcp_clamp_window).
     #[inline]
     pub(super) fn make_room(&mut self) {
         let taken = self.taken_bytes();
@@ -265,7 +265,8 @@ impl Receiver {
         }
     }
 
-    /// What had waited is in order, too, from the end of a packet up to the next hole.
+    /// Moves held data that is now in order, from the end of a packet to the next hole, to the
+    /// unread data.
     #[inline(never)]
     pub(super) fn join(&mut self, packet_end: u64) {
         let (mut bytes, mut memory) = (self.held_bytes, self.held_memory_bytes);
@@ -281,19 +282,19 @@ impl Receiver {
         }
     }
 
-    /// Whether what arrives takes room in the buffer until it is read. The thesis' hosts
-    /// (linux-2.6) read at once, and theirs is not counted.
+    /// Whether unread data takes room in the buffer. The thesis' hosts (linux-2.6) read
+    /// immediately, so their memory is not counted.
     fn counts_memory(&self) -> bool {
         self.reader.is_some() || self.is_linux_6()
     }
 
-    /// Room in the receive buffer, as window (tcp_space).
+    /// Free room in the receive buffer, as a window (tcp_space).
     fn free_space(&self) -> u64 {
         self.window_of(self.buffer_bytes.saturating_sub(self.taken_bytes()))
     }
 
-    /// The window to announce, before what was announced counts (__tcp_select_window):
-    /// none below a segment or a sixteenth of the buffer.
+    /// The window to advertise, without regard to what was advertised before (__tcp_select_window).
+    /// It is 0 below a segment or a sixteenth of the buffer.
     pub(in crate::host::tcp) fn select_window(&mut self) -> u64 {
         let allowed = self.window_of(self.buffer_bytes);
         let full = self.window_clamp.min(allowed);
@@ -309,7 +310,7 @@ impl Receiver {
         round_up(free.min(self.window_threshold))
     }
 
-    /// The right edge of the window that an ACK announces now; it never moves left
+    /// The right edge of the window that an ACK advertises now. It never moves left
     /// (tcp_select_window).
     pub(super) fn announced_edge(&mut self) -> u64 {
         if !self.counts_memory() {

@@ -1,7 +1,6 @@
-//! The retransmission timeout of linux-6, and F-RTO (RFC 5682, the version with SACK where
-//! there is SACK): whether a timeout was spurious is found out by new data, before
-//! everything is sent again (tcp_enter_loss, tcp_timeout_mark_lost, tcp_process_loss,
-//! Linux 6.1 to 6.18).
+//! The retransmission timeout of linux-6 and F-RTO (RFC 5682, with SACK the SACK-enhanced version).
+//! F-RTO sends new data to find out whether a timeout was spurious, before everything is
+//! retransmitted (tcp_enter_loss, tcp_timeout_mark_lost, tcp_process_loss, Linux 6.1 to 6.18).
 
 use super::Resend;
 use crate::host::tcp::ack::AckInfo;
@@ -10,9 +9,9 @@ use crate::host::tcp::{ca, Socket};
 use crate::net::Net;
 
 impl Socket {
-    /// After a timeout the oldest packet is lost, and of the others those that were out
-    /// for longer than a packet that was delivered took: what was sent later may still
-    /// come (tcp_timeout_mark_lost). Without SACK RACK has no RTT, and all is lost.
+    /// After a timeout, marks the oldest packet lost, and all packets that are in flight for longer
+    /// than the RTT of a delivered packet. Packets sent later may still arrive
+    /// (tcp_timeout_mark_lost). Without SACK, RACK has no RTT, and all packets are lost.
     pub(super) fn lose_what_is_late(&mut self, net: &Net) {
         let first = self.board.first;
         for number in first..self.board.end() {
@@ -23,9 +22,9 @@ impl Socket {
         }
     }
 
-    /// The window after a timeout, what an undo needs, and whether F-RTO looks into it:
-    /// not if a recovery was going on, unless the oldest packet times out once more.
-    /// `reduces`: ssthresh was set by this timeout.
+    /// Sets the window after a timeout, saves the state for an undo, and decides whether F-RTO
+    /// checks the timeout: not during a recovery, unless the oldest packet times out again.
+    /// `reduces`: this timeout has set ssthresh.
     pub(super) fn enter_loss_6(&mut self, reduces: bool) {
         if reduces {
             self.remember_for_undo();
@@ -42,7 +41,7 @@ impl Socket {
         self.options.frto.unwrap_or(true)
     }
 
-    /// An ACK in Loss (tcp_process_loss). Returns what may be sent.
+    /// Processes an ACK in Loss (tcp_process_loss). Returns what may be sent.
     pub(super) fn process_loss(
         &mut self,
         net: &mut Net,
@@ -58,15 +57,15 @@ impl Socket {
         let recovered = self.snd_una >= self.high_seq;
         if self.frto {
             if info.original_sacked && self.undo_loss(net, true) {
-                // What was sent once has arrived: nothing was lost (step 3.b).
+                // A packet that was never retransmitted has arrived: nothing was lost (step 3.b).
                 return Resend::Nothing;
             }
             if self.snd_nxt > self.high_seq {
-                // New data arrived before the old: the loss was real (step 3.a).
+                // New data arrived before the old data: the loss was real (step 3.a).
                 self.frto &= info.sacked_pkts == 0 && !duplicate;
             } else if info.advanced && !recovered {
-                // The oldest packet arrived, as a copy or not: new data will tell
-                // (step 2.b), if there is any.
+                // The oldest packet has arrived, as original or retransmission. Sending new data,
+                // if there is any, will show which (step 2.b).
                 self.high_seq = self.snd_nxt;
                 let may_send =
                     self.snd_nxt < self.write_end && self.snd_una + self.snd_wnd > self.snd_nxt;
@@ -90,7 +89,7 @@ impl Socket {
         Resend::Lost
     }
 
-    /// What an ACK lets out of the retransmission queue (tcp_xmit_recovery).
+    /// Retransmits what an ACK allows (tcp_xmit_recovery).
     pub(in crate::host::tcp) fn resend(&mut self, net: &mut Net, what: Resend) {
         if what == Resend::New {
             self.push_pending(net);

@@ -1,5 +1,5 @@
-//! The state machine of loss recovery. Here is what both eras share: entering
-//! and leaving a state, the retransmission timeout, taking reductions back.
+//! The state machine of loss recovery. This file has the part that both stack versions share:
+//! entering and leaving a state, the retransmission timeout, and undoing reductions.
 
 mod frto;
 mod rack;
@@ -20,21 +20,21 @@ mod kind {
     pub const UNDO: u8 = 3;
 }
 
-/// In the place of the number of copies that D-SACKs may answer.
+/// Marks that no retransmission has been sent for which a D-SACK could arrive.
 const NO_COPY_YET: i32 = -1;
 
-/// What an ACK lets out beside new data.
+/// What an ACK allows to send in addition to new data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Resend {
     /// Nothing.
     Nothing,
-    /// What is lost.
+    /// Lost packets.
     Lost,
-    /// New data first, and what is lost if there is none.
+    /// New data first; lost packets if there is no new data.
     New,
 }
 
-/// Times on the timestamp clock, as the peer echoes them.
+/// A time on the timestamp clock, as the peer echoes it.
 pub(super) fn stamp_ms(time_ns: u64) -> u32 {
     (time_ns / 1_000_000) as u32 + 1
 }
@@ -57,7 +57,7 @@ impl Socket {
             .push(self.flow, now_ns, kind, before, self.conn.ssthresh_pkts);
     }
 
-    /// Distance that says how far the path has moved ahead of the oldest packet.
+    /// Distance from the oldest packet to the highest delivered one.
     fn forward(&self) -> u32 {
         if self.options.sack {
             self.board.forward()
@@ -66,29 +66,30 @@ impl Socket {
         }
     }
 
-    /// A duplicate ACK stands for a packet that was delivered (tcp_add_reno_sack).
+    /// Counts a packet that a duplicate ACK reports as delivered (tcp_add_reno_sack).
     fn add_duplicate_ack(&mut self) {
         self.board.sacked_out += 1;
         self.limit_duplicate_acks(0);
     }
 
-    /// The first packet acknowledged filled a hole, each further one explains a duplicate
-    /// ACK (tcp_remove_reno_sacks).
+    /// Removes duplicate ACKs from the count. The first acknowledged packet filled a hole; each
+    /// further one accounts for a duplicate ACK (tcp_remove_reno_sacks).
     #[cold]
     pub(super) fn remove_duplicate_acks(&mut self, info: &mut AckInfo) {
         let acked = info.acked_pkts;
         let counted = self.board.sacked_out;
         if self.profile.reduction == Reduction::Prr {
             info.newly_acked_pkts = acked.saturating_sub(counted).max(1);
-            // An original among them may have been delivered long ago.
+            // An original among them may have been delivered much earlier.
             info.original_sacked &= !info.retransmitted_acked;
         }
         self.board.sacked_out = counted.saturating_sub(acked - 1);
         self.limit_duplicate_acks(acked);
     }
 
-    /// More duplicate ACKs than packets that are out beside the holes: the path must have
-    /// reordered by all of them (tcp_check_reno_reordering, tcp_limit_reno_sacked).
+    /// Limits the count of duplicate ACKs to the outstanding packets minus the holes. If more were
+    /// counted, the path must have reordered all of these packets (tcp_check_reno_reordering,
+    /// tcp_limit_reno_sacked).
     fn limit_duplicate_acks(&mut self, acked_pkts: u32) {
         let out = self.board.packets_out();
         let holes = self.board.lost_out.max(1).min(out);
@@ -98,7 +99,7 @@ impl Socket {
         self.board.sacked_out = out - holes;
         let distance = out + acked_pkts;
         if self.profile.reduction == Reduction::Prr {
-            // Not only upwards.
+            // This may also lower the value.
             self.reordering = distance.min(self.profile.max_reordering_pkts);
             self.rack.reordering_seen = true;
         } else {
@@ -112,14 +113,14 @@ impl Socket {
         }
     }
 
-    /// A burst of at most three packets after a doubtful ACK (tcp_moderate_cwnd).
+    /// Limits the burst after a dubious ACK to three packets (tcp_moderate_cwnd).
     fn moderate(&mut self, net: &Net) {
         self.conn.cwnd_pkts = self.conn.cwnd_pkts.min(self.board.in_flight() + 3).max(1);
         self.cwnd_stamp_ns = net.now_ns;
     }
 
-    /// Enters Recovery if loss is evident; otherwise Open or Disorder. Returns
-    /// whether Recovery was entered.
+    /// Enters Recovery if packets were lost; otherwise Open or Disorder. Returns whether it entered
+    /// Recovery.
     fn enter_if_due(&mut self, net: &mut Net, info: &AckInfo) -> bool {
         if !self.time_to_recover(net) {
             self.try_to_open(net, info);
@@ -145,8 +146,8 @@ impl Socket {
             && !self.may_send_new()
     }
 
-    /// The oldest packet is out for longer than the timeout: possible because
-    /// the timer restarts with every ACK.
+    /// Whether the oldest packet is in flight for longer than the RTO. This is possible because
+    /// every ACK restarts the timer.
     fn head_timed_out(&self, net: &Net) -> bool {
         self.board
             .front()
@@ -165,14 +166,14 @@ impl Socket {
         }
     }
 
-    /// The oldest packet was sent again.
+    /// Whether the oldest packet was retransmitted.
     fn head_was_resent(&self) -> bool {
         let head = self.board.front();
         head.is_some_and(|s| s.marks & EVER_RETRANS != 0)
     }
 
-    /// No copy is out that an ACK could be for; in linux-6 the oldest packet's counts until
-    /// it is acknowledged (tcp_any_retrans_done).
+    /// Clears the time of the first retransmission if no retransmission is outstanding. In linux-6
+    /// that of the oldest packet counts until it is acknowledged (tcp_any_retrans_done).
     fn forget_copies(&mut self) {
         let linux_6 = self.profile.reduction == Reduction::Prr;
         if self.board.retrans_out == 0 && !(linux_6 && self.head_was_resent()) {
@@ -180,10 +181,10 @@ impl Socket {
         }
     }
 
-    /// Open, or Disorder while something is unsettled (tcp_try_keep_open).
+    /// Enters Open, or Disorder while losses or undos are unsettled (tcp_try_keep_open).
     fn keep_open(&mut self, net: &mut Net) {
-        // 2.6 holds Disorder while a reduction may still be undone, 6.x while the
-        // oldest packet was sent again.
+        // 2.6 stays in Disorder while a reduction may still be undone, 6.x while the oldest packet
+        // is a retransmission.
         let held = match self.profile.reduction {
             Reduction::RateHalving => self.undo_marker.is_some(),
             Reduction::Prr => self.head_was_resent(),
@@ -204,7 +205,7 @@ impl Socket {
         }
     }
 
-    /// ssthresh and the counters of a reduction (tcp_init_cwnd_reduction).
+    /// Sets ssthresh and the counters of a reduction (tcp_init_cwnd_reduction).
     fn begin_reduction(&mut self, net: &Net) {
         self.high_seq = self.snd_nxt;
         self.tlp_high_seq = 0;
@@ -217,8 +218,7 @@ impl Socket {
         self.ecn_reduced();
     }
 
-    /// A mark was echoed: at most one reduction per window, and none that can be taken
-    /// back (tcp_enter_cwr).
+    /// Reduces after an echoed CE mark: at most once per window, and without undo (tcp_enter_cwr).
     fn enter_cwr(&mut self, net: &mut Net) {
         self.prior_ssthresh = 0;
         if self.conn.ca_state >= ca::CWR {
@@ -235,9 +235,9 @@ impl Socket {
         self.note_backoff(net, kind::CWR, before);
     }
 
-    /// What an undo needs (tcp_init_undo). Copies that are in flight may be answered by
-    /// D-SACKs, a tail loss probe's too. While there was none, linux-6 does not take that
-    /// for all of them answered: pacing may hold the first copy back.
+    /// Saves the state for an undo (tcp_init_undo). D-SACKs may arrive for retransmissions in
+    /// flight, including that of a tail loss probe. If none is in flight, linux-6 does not conclude
+    /// that D-SACKs have arrived for all: pacing may delay the first retransmission.
     fn remember_for_undo(&mut self) {
         self.undo_marker = Some(self.snd_una);
         self.undo_retrans = self.board.retrans_out as i32;
@@ -246,13 +246,14 @@ impl Socket {
         }
     }
 
-    /// Loss is evident; with `ece` a mark as well, and the reduction is for good.
+    /// Enters Recovery. With `ece` a CE mark was echoed as well, and the reduction cannot be
+    /// undone.
     fn enter_recovery(&mut self, net: &mut Net, ece: bool) {
         let before = self.conn.cwnd_pkts;
         self.remember_for_undo();
         self.high_seq = self.snd_nxt;
         self.prior_ssthresh = 0;
-        // a reduction in Loss was that of another loss
+        // a reduction in Loss belonged to another loss
         let linux_6 = self.profile.reduction == Reduction::Prr;
         if self.conn.ca_state < ca::CWR || linux_6 && self.conn.ca_state == ca::LOSS {
             if !ece {
@@ -268,8 +269,8 @@ impl Socket {
         self.note_backoff(net, kind::RECOVERY, before);
     }
 
-    /// The end of Recovery or CWR. Rate halving may have gone below ssthresh and
-    /// stays there; PRR ends at ssthresh.
+    /// Ends the reduction of Recovery or CWR. Rate halving may have gone below ssthresh and stays
+    /// there; PRR ends at ssthresh.
     fn complete_reduction(&mut self, net: &mut Net) {
         if self.takes_samples {
             return;
@@ -291,13 +292,13 @@ impl Socket {
         self.control.event(&mut self.conn, Event::CompleteCwr);
     }
 
-    /// Nothing was sent again, or the echoed timestamp is older than the first copy
-    /// (tcp_packet_delayed).
+    /// Whether packets were only delayed: nothing was retransmitted, or the echoed timestamp is
+    /// older than the first retransmission (tcp_packet_delayed).
     fn was_only_delayed(&self, ts_ecr_ms: u32) -> bool {
         if self.retrans_stamp_ns != 0 {
             return self.echo_is_older(ts_ecr_ms);
         }
-        // Without SACK what is held at high_seq has forgotten its copies.
+        // Without SACK, a state held at high_seq no longer knows its retransmissions.
         self.profile.reduction == Reduction::RateHalving
             || self.options.sack
             || self.snd_una < self.high_seq
@@ -312,7 +313,7 @@ impl Socket {
             && (self.undo_retrans == 0 || self.was_only_delayed(self.last_echo_ms))
     }
 
-    /// Takes the reduction back.
+    /// Undoes the reduction.
     fn undo(&mut self, net: &mut Net, ssthresh_too: bool) {
         let before = self.conn.cwnd_pkts;
         self.counters.undos += 1;
@@ -340,7 +341,8 @@ impl Socket {
         self.note_backoff(net, kind::UNDO, before);
     }
 
-    /// At the end of Recovery or Loss. Returns true if the state is held.
+    /// Leaves Recovery or Loss, and undoes the reduction if possible. Returns whether the state is
+    /// held.
     fn undo_recovery(&mut self, net: &mut Net) -> bool {
         if self.may_undo() {
             self.undo(net, true);
@@ -359,9 +361,9 @@ impl Socket {
         false
     }
 
-    /// Without SACK later duplicates of this window must not start a new recovery (RFC 6582):
-    /// the state is held until something above is acknowledged
-    /// (tcp_is_non_sack_preventing_reopen).
+    /// Whether the state is held until data above `high_seq` is acknowledged. Without SACK, later
+    /// duplicate ACKs of this window must not start a new recovery (RFC 6582,
+    /// tcp_is_non_sack_preventing_reopen).
     fn must_not_open(&mut self) -> bool {
         let is_held = self.snd_una == self.high_seq && !self.options.sack;
         if is_held && self.profile.reduction == Reduction::Prr {
@@ -379,7 +381,8 @@ impl Socket {
         false
     }
 
-    /// Takes a timeout's reduction back if it may, or if F-RTO found it spurious.
+    /// Undoes the reduction of a timeout if the state allows it, or if F-RTO found the timeout
+    /// spurious.
     fn undo_loss(&mut self, net: &mut Net, spurious: bool) -> bool {
         if !spurious && !self.may_undo() {
             return false;
@@ -397,7 +400,7 @@ impl Socket {
         true
     }
 
-    /// The retransmission timeout (tcp_retransmit_timer, tcp_enter_loss).
+    /// Handles the retransmission timeout (tcp_retransmit_timer, tcp_enter_loss).
     pub(super) fn timeout(&mut self, net: &mut Net) {
         if self.board.packets_out() == 0 {
             return;

@@ -1,6 +1,6 @@
-//! Recovery of linux-6: RACK-TLP (RFC 8985) finds losses by time, proportional
-//! rate reduction (RFC 6937) reduces the window (tcp_fastretrans_alert,
-//! tcp_recovery.c and what they call, Linux 6.1).
+//! Recovery of linux-6: RACK-TLP (RFC 8985) detects losses by time, and proportional rate reduction
+//! (RFC 6937) reduces the window (tcp_fastretrans_alert, tcp_recovery.c and the functions they
+//! call, Linux 6.1).
 
 use super::{kind, Resend};
 use crate::host::tcp::ack::AckInfo;
@@ -11,7 +11,7 @@ use crate::net::Net;
 use headway_algorithms::CaState;
 
 impl Socket {
-    /// tcp_fastretrans_alert of 6.1. Returns what may be sent.
+    /// Runs the state machine (tcp_fastretrans_alert of 6.1). Returns what may be sent.
     #[inline(never)]
     pub(in crate::host::tcp) fn alert_6(
         &mut self,
@@ -71,8 +71,8 @@ impl Socket {
                 let resend = self.process_loss(net, info, duplicate);
                 let copies = self.board.retrans_out;
                 self.identify_losses(net, info, set_timer);
-                // A lost copy begins a recovery of its own (FLAG_LOST_RETRANS), and so may
-                // what is lost once the timeout's reduction was taken back.
+                // A lost retransmission starts another recovery (FLAG_LOST_RETRANS), and so may
+                // losses after the timeout's reduction was undone.
                 let copy_lost = copies > self.board.retrans_out;
                 let stays = !copy_lost && self.conn.ca_state != ca::OPEN;
                 if stays || !self.enter_if_due(net, info) {
@@ -100,7 +100,7 @@ impl Socket {
         Resend::Lost
     }
 
-    /// Without SACK what a duplicate ACK stands for counts as delivered.
+    /// Without SACK, counts the packet that a duplicate ACK reports as delivered.
     pub(super) fn duplicate_delivered(&mut self, info: &mut AckInfo) {
         let before = self.board.sacked_out;
         self.add_duplicate_ack();
@@ -109,10 +109,10 @@ impl Socket {
         self.conn.delivered_pkts += u64::from(pkts);
     }
 
-    /// In Recovery an original was acknowledged: the path reorders by the distance to the highest
-    /// SACK. Where nothing is SACKed any more that is what the ACK covers; duplicate ACKs without
-    /// SACK count up to the last packet sent (tcp_try_undo_partial, tcp_check_sack_reordering,
-    /// tcp_highest_sack_seq).
+    /// Updates the reordering distance after an original was acknowledged in Recovery. The distance
+    /// goes to the highest SACK. If nothing is SACKed, it is what the ACK covers. Without SACK,
+    /// duplicate ACKs count up to the last packet sent (tcp_try_undo_partial,
+    /// tcp_check_sack_reordering, tcp_highest_sack_seq).
     fn hole_was_only_late(&mut self, info: &AckInfo) {
         let before = self.board.first - u64::from(info.acked_pkts);
         let highest = if self.board.sacked_out == 0 {
@@ -142,8 +142,8 @@ impl Socket {
             }
             return;
         }
-        // NewReno (RFC 6582, tcp_newreno_mark_lost): the oldest packet, on the third duplicate
-        // and on every partial ACK.
+        // NewReno (RFC 6582, tcp_newreno_mark_lost): the oldest packet is lost on the third
+        // duplicate ACK and on every partial ACK.
         let state = self.conn.ca_state;
         if state < ca::RECOVERY && self.board.sacked_out >= self.reordering
             || state == ca::RECOVERY && info.advanced
@@ -155,7 +155,7 @@ impl Socket {
         }
     }
 
-    /// RACK.rtt and the newest delivery (RFC 8985, 6.2 step 2).
+    /// Updates RACK.rtt and the newest delivery (RFC 8985, 6.2 step 2).
     pub(in crate::host::tcp) fn rack_advance(
         &mut self,
         net: &Net,
@@ -168,7 +168,7 @@ impl Socket {
         }
         let rtt_us = (net.now_ns - sent_ns) / 1000;
         if retrans && rtt_us < u64::from(self.rtt.min_us) {
-            // The original may have been acknowledged, not the copy.
+            // The original may have been acknowledged instead of the retransmission.
             return;
         }
         self.rack.advanced = true;
@@ -189,8 +189,8 @@ impl Socket {
         (quarter * u64::from(self.rack.steps)).min(self.rtt.srtt_us())
     }
 
-    /// Marks what was sent long enough before something delivered; returns how
-    /// long to wait for the rest (RFC 8985, 6.2 step 5).
+    /// Marks packets lost that were sent long enough before a delivered one. Returns how long to
+    /// wait for the rest (RFC 8985, 6.2 step 5).
     fn rack_detect(&mut self, net: &Net) -> Option<u64> {
         let window_us = self.rack_window_us();
         let mut wait_us = None;
@@ -201,7 +201,7 @@ impl Socket {
                 .get(number)
                 .filter(|s| s.sent_ns == sent_ns && s.marks & SACKED == 0);
             let Some(segment) = current else {
-                // Acknowledged, or sent again since: the entry is history.
+                // Acknowledged or retransmitted since: the entry is obsolete.
                 if at == 0 {
                     self.board.by_time.pop_front();
                 } else {
@@ -210,7 +210,7 @@ impl Socket {
                 continue;
             };
             if segment.marks & (LOST | RETRANS) == LOST {
-                // Given up by a timeout, which may turn out to be spurious.
+                // Marked lost by a timeout, which may turn out to be spurious.
                 at += 1;
                 continue;
             }
@@ -252,7 +252,7 @@ impl Socket {
         }
     }
 
-    /// The settling time of reordered packets is over.
+    /// Handles the timer for reordered packets: those that have not arrived are lost.
     pub(in crate::host::tcp) fn reorder_timer_fired(&mut self, net: &mut Net) {
         let in_flight = self.board.in_flight();
         let losses = self.board.losses;
@@ -271,7 +271,7 @@ impl Socket {
         }
     }
 
-    /// Proportional rate reduction per ACK (RFC 6937, tcp_cwnd_reduction).
+    /// Sets cwnd by proportional rate reduction after an ACK (RFC 6937, tcp_cwnd_reduction).
     pub(in crate::host::tcp) fn reduce_by_prr(
         &mut self,
         delivered: u32,
@@ -297,7 +297,7 @@ impl Socket {
         self.conn.cwnd_pkts = (i64::from(in_flight) + send).max(1) as u32;
     }
 
-    /// The ACK that settles a tail loss probe (tcp_process_tlp_ack).
+    /// Processes the ACK that decides a tail loss probe (tcp_process_tlp_ack).
     pub(in crate::host::tcp) fn probe_acked(&mut self, net: &mut Net, info: &AckInfo, p: &Packet) {
         if p.ack < self.tlp_high_seq {
             return;
@@ -305,7 +305,7 @@ impl Socket {
         if !self.tlp_retrans {
             self.tlp_high_seq = 0;
         } else if p.ack > self.tlp_high_seq {
-            // The tail was lost and the probe repaired it: that was congestion.
+            // The tail was lost and the probe repaired it, which indicates congestion.
             let before = self.conn.cwnd_pkts;
             self.begin_reduction(net);
             self.set_ca_state(net, CaState::Cwr);

@@ -1,5 +1,5 @@
-//! Recovery of linux-2.6: FACK finds losses by distance, rate halving reduces
-//! the window (tcp_fastretrans_alert and what it calls, Linux 2.6.24).
+//! Recovery of linux-2.6: FACK detects losses by distance, and rate halving reduces the window
+//! (tcp_fastretrans_alert and the functions it calls, Linux 2.6.24).
 
 use crate::host::tcp::ack::AckInfo;
 use crate::host::tcp::scoreboard::{LOST, RETRANS, SACKED};
@@ -8,7 +8,7 @@ use crate::net::Net;
 use headway_algorithms::CaState;
 
 impl Socket {
-    /// tcp_fastretrans_alert of 2.6.24.
+    /// Runs the state machine (tcp_fastretrans_alert of 2.6.24).
     #[inline(never)]
     pub(in crate::host::tcp) fn alert_26(&mut self, net: &mut Net, info: &AckInfo) {
         let duplicate = info.is_duplicate();
@@ -70,14 +70,14 @@ impl Socket {
         self.retransmit_queue(net);
     }
 
-    /// `high_seq` was reached. Returns true if the state is held for this ACK.
+    /// Leaves a state after `high_seq` was reached. Returns whether the state is held for this ACK.
     fn leave_state_26(&mut self, net: &mut Net) -> bool {
         match self.conn.ca_state {
             ca::LOSS => {
                 self.retries = 0;
                 return self.undo_recovery(net);
             }
-            // CWR lasts until something above high_seq is acknowledged.
+            // CWR lasts until data above high_seq is acknowledged.
             ca::CWR if self.snd_una != self.high_seq => {
                 self.complete_reduction(net);
                 self.set_ca_state(net, CaState::Open);
@@ -102,8 +102,8 @@ impl Socket {
         false
     }
 
-    /// FACK marks by distance from the highest SACK, SACK without FACK and no
-    /// SACK mark only the oldest packet (tcp_update_scoreboard).
+    /// Marks packets lost. FACK marks by the distance from the highest SACK; without FACK or SACK
+    /// only the oldest packet is marked (tcp_update_scoreboard).
     fn mark_by_distance(&mut self, net: &Net) {
         let count = if self.fack {
             self.board.forward().saturating_sub(self.reordering).max(1)
@@ -135,8 +135,7 @@ impl Socket {
         }
     }
 
-    /// A retransmission is lost when something sent after it was SACKed
-    /// (tcp_mark_lost_retrans).
+    /// Marks retransmissions lost if data sent after them was SACKed (tcp_mark_lost_retrans).
     fn find_lost_retransmissions(&mut self) {
         if self.board.retrans_out == 0 || self.board.sacked_end <= self.board.first {
             return;
@@ -159,7 +158,7 @@ impl Socket {
         }
     }
 
-    /// One packet less for every second ACK (tcp_cwnd_down).
+    /// Reduces cwnd by one packet for every second ACK (tcp_cwnd_down).
     pub(super) fn halve_step(&mut self, net: &Net, info: &AckInfo) {
         if self.takes_samples {
             return;
@@ -185,11 +184,11 @@ impl Socket {
         self.conn.cwnd_pkts = cwnd.min(in_flight + 1).max(1);
     }
 
-    /// Where a startup leads cwnd in Recovery: up to ssthresh, in slow start. 2.6 has
-    /// no means for it; the kernels that had Quick-Start were patched.
+    /// cwnd in Recovery if a startup set it: it grows in slow start up to ssthresh. 2.6 does not
+    /// support this; the kernels with Quick-Start were patched.
     fn led_window(&self, in_flight: u32, info: &AckInfo) -> u32 {
         let window = in_flight + 1 + u32::from(info.advanced);
-        // The first lost packet is sent again whatever cwnd is (RFC 5681 section 3.2).
+        // The first lost packet is retransmitted whatever cwnd is (RFC 5681 section 3.2).
         let least = if self.retrans_stamp_ns == 0 {
             in_flight + 1
         } else {
@@ -198,7 +197,7 @@ impl Socket {
         window.min(self.conn.ssthresh_pkts).max(least)
     }
 
-    /// A partial ACK in Recovery. Returns whether more is to be marked lost.
+    /// Processes a partial ACK in Recovery. Returns whether more packets must be marked lost.
     fn partial_ack(&mut self, net: &mut Net) -> bool {
         let failed = !self.options.sack || self.board.forward() > self.reordering;
         if self.may_undo() {
