@@ -70,8 +70,14 @@ class Step:
 
 
 def all_pages() -> list[Path]:
-    """In the order in which one reads them."""
-    return [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+    """In reading order."""
+    docs = ROOT / "docs"
+    return [
+        ROOT / "README.md",
+        ROOT / "CONTRIBUTING.md",
+        *sorted((docs / "contributing").glob("*.md")),
+        *sorted(docs.glob("*.md")),
+    ]
 
 
 def steps(page: Path) -> list[Step]:

@@ -15,17 +15,17 @@ from typing import Any
 import pytest
 from site_hooks import reference
 from support import HANGS_S, ROOT
-from test_docs import PAGES, programs
+from test_docs import PAGES, RECIPES, programs
 
 SECTIONS = [(module, names) for page in reference().values() for module, names in page.items()]
 
 
 def test_the_reference_has_what_the_programs_of_the_pages_import() -> None:
-    """CONTRIBUTING's programs become part of the package, and use what is not public."""
+    """The study of its recipe becomes part of the package, and uses what is not public."""
     sections = dict(SECTIONS)
     asked = {
         (found.module or "", alias.name)
-        for source in programs([page for page in PAGES if page.name != "CONTRIBUTING.md"])
+        for source in programs([page for page in PAGES if page not in RECIPES])
         for found in ast.walk(ast.parse(source))
         if isinstance(found, ast.ImportFrom)
         for alias in found.names
