@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only)
 /*
- * Loses one packet in so many. It is the path that response functions assume (Mathis,
- * Semke, Mahdavi and Ott 1997: "one drop every 1/p packets"), where random loss of the same
- * ratio gives other windows: a measuring device, not a router one would build.
+ * Loses every n-th packet. Response functions assume such a path (Mathis, Semke, Mahdavi and
+ * Ott 1997: "one drop every 1/p packets"); random loss with the same ratio gives other
+ * windows. This is a tool for measurements, not a realistic router.
  *
  * Retransmissions count like any packet. In the kernel a buffer of several segments counts,
- * and is lost, as one: switch segmentation offload off at the sender.
+ * and is lost, as one packet; switch segmentation offload off at the sender.
  */
 #include "../port/router.h"
 
