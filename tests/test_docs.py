@@ -74,9 +74,10 @@ def test_a_c_file_of_a_recipe_compiles_without_a_warning(step: Step, tmp_path: P
 def test_the_control_of_its_recipe_fills_a_link(tmp_path: Path) -> None:
     [control] = (step for step in C_FILES if "/cc/" in step.path)
     (tmp_path / "aimd.c").write_text(control.text, encoding="utf-8")
-    path = ["--rate", "10Mbit/s", "--rtt", "50 ms", "--buffer", "1 BDP", "--duration", "5s"]
+    path = ["--rate", "10Mbit/s", "--rtt", "50 ms", "--buffer", "1 BDP"]
     done = headway(
-        "try", "--flows", "1x./aimd.c", *path, "--json", cwd=tmp_path,
+        "try", "--flows", "1x./aimd.c", *path, "--duration", "5s", "--warmup", "1s", "--json",
+        cwd=tmp_path,
         env={**os.environ, "XDG_CACHE_HOME": str(tmp_path)},
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
