@@ -1,4 +1,4 @@
-"""Which controls the benchmark runs, with what, and what it says of a target."""
+"""Which controls the benchmark runs, with which routers, and how it reports targets."""
 
 from __future__ import annotations
 

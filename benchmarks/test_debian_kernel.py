@@ -1,4 +1,4 @@
-"""What is made for the guest, and what is read of its console, without starting one."""
+"""The guest's files, and the parser of its console, without starting a guest."""
 
 from __future__ import annotations
 

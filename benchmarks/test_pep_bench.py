@@ -1,4 +1,4 @@
-"""The proxy's benchmark: turns, ratios, targets, output and errors, without a network."""
+"""The proxy's benchmark: order, ratios, targets, output and errors, without a network."""
 
 from __future__ import annotations
 
