@@ -1,6 +1,5 @@
-//! Approval of Quick-Start requests, beside sums worked out by hand. The link has
-//! 10 Mbit/s, slots are 200 ms, two of them are remembered, unless a test says
-//! otherwise.
+//! Approval of Quick-Start requests, compared with sums by hand. Unless a test says otherwise, the
+//! link has 10 Mbit/s, slots are 200 ms, and two slots are remembered.
 
 use crate::common::Router;
 use headway_algorithms::quick_start::{rate_bytes_per_s, REPORT};
@@ -280,7 +279,7 @@ fn a_report_below_the_grant_gives_the_difference_back() {
         (640_000, 0),
         "another nonce"
     );
-    // a router further on lowered it, and drew higher steps anew
+    // a later router lowered it, and drew new values for the higher steps
     assert_eq!(report(1, 5, request.nonce ^ 1 << 13), (160_000, 0));
     assert_eq!(report(1, 7, request.nonce), (160_000, 1), "above the grant");
     assert_eq!(report(1, 0, 0), (0, 1), "nothing to compare");

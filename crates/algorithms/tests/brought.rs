@@ -1,4 +1,4 @@
-//! Files of one's own: what they become, and what is said of one that is none.
+//! Users' own files: what they become, and the errors for invalid ones.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -51,7 +51,7 @@ HW_TABLE struct hw_router_ops hw_router_NAME = {
 };
 "#;
 
-/// A file in a folder of this test program; NAME is its own.
+/// A file with a unique NAME in a folder of this test program.
 fn written(name: &str, text: &str) -> String {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("brought");
     fs::create_dir_all(&folder).unwrap();
@@ -124,7 +124,7 @@ fn a_content_that_was_recorded_must_still_be_there() {
     written("edited", &CONTROL.replace("/ 2", "/ 4"));
     let after = control(&path).unwrap().file.unwrap();
     assert_ne!(before, after);
-    // what is loaded stays, and each has its own
+    // loaded files stay, and each has its own table
     let half = |name: &str| {
         let mut conn = Conn {
             cwnd_pkts: 80,
@@ -163,7 +163,7 @@ fn three_files_of_a_protocol_know_one_header() {
     );
 }
 
-/// What is said of a file, without its folder.
+/// The error about a file, without its folder.
 fn refused(name: &str, text: &str) -> String {
     let path = written(name, text);
     let error = if text.contains("hw_router_ops") {

@@ -6,9 +6,9 @@ use headway_algorithms::{
     RouterInstance, ROUTERS_ABSENT, ROUTERS_ANSWER, ROUTERS_UNKNOWN,
 };
 
-/// Of a price on the wire, in seconds.
+/// The unit of a price on the wire, in seconds.
 const UNIT_S: f64 = 10e-6;
-/// 0.96 as the router keeps it.
+/// 0.96 in the router's unit.
 const MU: f64 = 983.0 / 1024.0;
 const MS: u64 = 1_000_000;
 
@@ -26,7 +26,7 @@ fn the_option_is_kind_42_length_8_echo_and_price_in_network_order() {
     let bytes = info.emit(&fields(0x0a_0b_0c, 0x12_34_56));
     assert_eq!(bytes, [42, 8, 0x0a, 0x0b, 0x0c, 0x12, 0x34, 0x56]);
     assert_eq!(info.parse(&bytes), Some(fields(0x0a_0b_0c, 0x12_34_56)));
-    // three bytes stay at their end, they do not wrap
+    // three bytes saturate and do not wrap
     let most = info.emit(&fields(u32::MAX, 1 << 24));
     assert_eq!(most[2..], [0xff; 6]);
     let six = [42, 6, 0, 0, 0, 0, 0, 0];
@@ -68,7 +68,7 @@ impl Priced {
         self.router.arrive(&mut self.link, &packet, None);
     }
 
-    /// What it writes over a price.
+    /// The price after the router wrote.
     fn writes(&mut self, price: u32) -> u32 {
         let mut header = fields(5, price);
         let packet = PacketView::default();
@@ -226,7 +226,7 @@ impl Source {
     }
 }
 
-/// Figure 2 in f64. `waits`: eta does for cwnd.
+/// Figure 2 in f64. `waits`: eta waits for cwnd.
 struct Figure2 {
     eta: f64,
     cwnd: f64,
@@ -337,7 +337,7 @@ fn a_loss_without_timeout_changes_nothing_and_a_timeout_is_tcps() {
     assert_eq!(steady(&mut source), steady(&mut twin));
     source.lose();
     for _ in 0..50 {
-        source.conn.cwnd_pkts = 3; // whatever the stack makes of it
+        source.conn.cwnd_pkts = 3; // whatever the stack does
         assert_eq!(source.ack(12_000), twin.ack(12_000));
     }
     // a timeout: half as ssthresh, one packet, slow start

@@ -1,5 +1,5 @@
-//! Quick-Start's arithmetic against RFC 4782: rates, nonce, TTL, bytes, and the
-//! sender's judgement of honest and lying receivers.
+//! Quick-Start's arithmetic against RFC 4782: rates, nonce, TTL, bytes, and how the sender judges
+//! honest and lying receivers.
 
 use headway_algorithms::quick_start::{
     code_down, code_up, rate_bytes_per_s, redraw, window_pkts, QsFailure, QsState, IPV4_OPTION,
@@ -191,8 +191,8 @@ fn one_request_at_a_time() {
     assert_eq!(host.requests, 2);
 }
 
-/// A receiver that claims `steps` more than was approved has to guess two bits per
-/// step: caught but for 4^-steps (RFC 4782 section 3.4).
+/// A receiver that claims `steps` more than was approved has to guess two bits per step: it is
+/// caught except with probability 4^-steps (RFC 4782 section 3.4).
 #[test]
 fn a_receiver_that_inflates_the_rate_is_caught_at_the_rfcs_rate() {
     const TRIALS: u32 = 40_000;

@@ -1,5 +1,5 @@
-//! H-TCP's law: increase by the time since the last backoff, scaled by the round trip; adaptive
-//! backoff, and what a recovery that is undone leaves.
+//! H-TCP's law: growth by the time since the last backoff, scaled by the round trip; adaptive
+//! backoff; and undone recoveries.
 
 use super::Flow;
 use headway_algorithms::CaState;

@@ -4,8 +4,8 @@ use super::{Flow, MS};
 use headway_algorithms::CaState;
 use headway_algorithms::{Conn, ControlInstance, Event};
 
-/// The next growth of a flow at this window after a loss at `w_max`, in ACKs for two
-/// packets each, as the ratio of BIC assumes at first.
+/// The ACKs until a flow grows at this window after a loss at `w_max`. Each ACK is for two packets,
+/// which BIC's ratio assumes at first.
 fn bic_acks(tunables: &[(&str, u32)], w_max: u32, cwnd: u32) -> u32 {
     let mut flow = Flow::counting_acks("bic", tunables, w_max, 2);
     let _ = flow.cc.ssthresh(&mut flow.conn);
@@ -302,7 +302,7 @@ fn hybla_grows_no_window_beyond_linuxs_clamp() {
     flow.conn.ssthresh_pkts = 2;
     flow.ack(1, u64::from(half_an_hour_ms));
     assert_eq!(flow.conn.cwnd_pkts, 65_535);
-    // what another law made larger stays
+    // a window that another law made larger stays
     flow.conn.cwnd_pkts = 70_000;
     flow.ack(1, u64::from(half_an_hour_ms));
     assert_eq!(flow.conn.cwnd_pkts, 70_000);
