@@ -82,7 +82,7 @@ LINK_PKTS = 166
 def window_bench(command: Sequence[str]) -> Measurement:
     """`headwayctl host window-bench`: the window doubles with every round trip.
 
-    It begins with what the receiver's first window and the startup allow, and ends with a full link.
+    It begins with what the receiver's first window and the startup allow, until the link is full.
     """
     small = int(option(command, "--first-window", "10000"))
     size_bytes = int(option(command, "--bytes").removesuffix("B"))

@@ -20,7 +20,7 @@ C_FILES = [step for page in RECIPES for step in SHOWN[page] if step.path.endswit
 
 
 def of_kind(kind: str) -> list[object]:
-    """Pages with something of a kind to follow."""
+    """Pages with a step of a kind."""
     return [
         pytest.param(page, id=page.relative_to(ROOT).as_posix())
         for page, steps in SHOWN.items()
@@ -92,7 +92,7 @@ def test_what_is_left_out_says_why() -> None:
 
 
 def test_no_shown_command_is_overlooked() -> None:
-    """Whatever begins with one of our commands, in any block, is a step."""
+    """Every line that begins with one of our commands, in any block, is a step."""
     for page, steps in SHOWN.items():
         text = page.read_text(encoding="utf-8")
         for line in re.findall(r"^(?:    |\$ )((?:\.venv/bin/)?headway(?:ctl)? .*)$", text, re.M):

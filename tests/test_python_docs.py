@@ -43,7 +43,7 @@ def test_the_reference_has_what_the_programs_of_the_pages_import() -> None:
 
 @pytest.mark.parametrize(("module", "names"), SECTIONS, ids=[module for module, _ in SECTIONS])
 def test_every_public_name_is_documented(module: str, names: list[str]) -> None:
-    """So is the module, and so are the methods and properties that a class defines."""
+    """The module is documented too, and so are the methods and properties that a class defines."""
     whole = importlib.import_module(module)
     things = {module: whole}
     for name in names:
@@ -68,7 +68,7 @@ def members(thing: type) -> Iterator[tuple[str, Any]]:
 
 @pytest.mark.slow
 def test_shown_programs_are_well_typed(tmp_path: Path) -> None:
-    """By a checker that knows nothing but what the package says: no plugin, no configuration."""
+    """By a type checker that only uses the package's own types: no plugin, no configuration."""
     shown = programs()
     assert len(shown) >= 3
     files = []

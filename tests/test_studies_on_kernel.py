@@ -1,6 +1,6 @@
-"""Studies that run on the kernel too: what they ask of it, and what is compared with the twin.
+"""Studies that also run on the kernel: their requests, and the comparison with the twin.
 
-The simulator stands in for the kernel here; what a kernel does is in test_kernel_backend.py.
+The simulator replaces the kernel here; test_kernel_backend.py tests the kernel's side.
 """
 
 from pathlib import Path
@@ -25,7 +25,7 @@ STUDIES = (
 
 
 class StandIn(SimBackend):
-    """Goes by the kernel's name, and runs its stack."""
+    """The simulator under the kernel's name, with the kernel's stack."""
 
     name = "kernel"
 
@@ -48,7 +48,7 @@ def test_the_kernel_backend_takes_all_its_experiments(
     experiments = study.experiments(StudyContext(tmp_path, StandIn()))
     for experiment in experiments.values():
         possible.check(experiment)
-    # an hour is more than anybody waits for
+    # an hour is longer than anybody waits
     assert sum(each.duration for each in experiments.values()) < 3600e9
 
 

@@ -1,4 +1,4 @@
-"""The study receive-window: what it makes of windows and of data over time."""
+"""The study receive-window: what it derives from windows and from data over time."""
 
 from __future__ import annotations
 

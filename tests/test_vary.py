@@ -1,4 +1,4 @@
-"""Links that change: what may be written, what is refused, and that it is what happens."""
+"""Links that change: what is accepted, what is refused, and that the link behaves so."""
 
 import json
 from pathlib import Path

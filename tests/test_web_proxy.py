@@ -207,7 +207,7 @@ def test_what_could_be_read_in_two_ways_is_refused(bad: bytes) -> None:
     with proxied(fixed(whole(b"never"))) as (behind, address):
         answer = exchange(address, bad)
         assert answer[:10] in (b"HTTP/1.1 4", b"HTTP/1.1 5")
-        assert answer.count(b"HTTP/1.1") == 1  # and nothing of what follows is read as a request
+        assert answer.count(b"HTTP/1.1") == 1  # and what follows is not read as a request
         assert behind.heads == []
 
 
@@ -264,7 +264,7 @@ CLAIMED = {
     "x-real-ip": "192.0.2.7",
     "forwarded": "for=192.0.2.7;proto=https",
 }
-"""What a client may say of one before it."""
+"""Headers in which a client may name a client before it."""
 UNDERSCORED = {name.replace("-", "_"): "192.0.2.9" for name in CLAIMED if "-" in name}
 
 

@@ -1,4 +1,4 @@
-"""The rule for tests that take real time: what passes, fails, is tried again or skipped.
+"""The rule for tests that take real time: which pass, fail, run again or are skipped.
 
 Measures that a process stopped for 0.3 s notices at least 0.25 s.
 """
@@ -23,7 +23,7 @@ def kept_time(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def tried(*outcomes: bool | HeadwayError, late: bool, spare_s: float = real_time.SPARE_S) -> int:
-    """How often a test is tried that has these outcomes one after another."""
+    """How often a test with these successive outcomes runs."""
     times = iter(outcomes)
     count = 0
 

@@ -1,4 +1,4 @@
-"""What the middleware tells a socket of the time that is left, and the kernel's round-trip time.
+"""The remaining time that the middleware sets on a socket, and the kernel's round-trip time.
 
 Noise: seconds between request and response.
 """
@@ -16,7 +16,7 @@ def test_the_socket_is_told_volume_and_what_is_left(said: list[dict[str, int]]) 
     head, _, body = answer.partition(b"\r\n\r\n")
     assert body == BODY
     (told,) = said
-    # half of the round trip has passed, and what the server has needed
+    # half of the round trip and the server's time have passed
     assert 0 < told["deadline_ms"] <= 5000 - 30
     assert len(answer) <= told["data_volume_bytes"] + len("date, server") + 100
     assert told["data_volume_bytes"] - len(BODY) <= len(head) + 100

@@ -1,4 +1,4 @@
-"""The reverse proxy when one side leaves, is slow, says nothing, or exceeds a limit.
+"""The reverse proxy when one side leaves, is slow, is silent, or exceeds a limit.
 
 The proxy's own limits are tenths of seconds here. Noise: a client waits up to 300 s for them.
 """
@@ -110,11 +110,11 @@ def test_a_slow_client_holds_the_upstream_back() -> None:
         read_head(connection)
         before = -1
         until = time.monotonic() + ANSWER_S
-        while sent != before:  # until nothing moves any more
+        while sent != before:  # until no data moves any more
             assert time.monotonic() < until
             before = sent
             time.sleep(0.3)
-        # what sockets take, and no more: the proxy itself holds a few pieces
+        # only what sockets can hold: the proxy itself holds a few pieces
         assert 0 < sent < 40 * MB
         read = len(connection.recv(1 << 20, socket.MSG_WAITALL))
         while sent == before:
@@ -133,11 +133,11 @@ def test_a_client_that_takes_nothing_is_given_up(caplog: pytest.LogCaptureFixtur
             time.sleep(0.05)
         with pytest.raises(ConnectionResetError):
             until_closed(connection)
-    assert lines_of(caplog) == []  # it is the client's affair
+    assert lines_of(caplog) == []  # the client caused it
 
 
 def narrow(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Little of an answer is in the kernel, and the rest in the server."""
+    """A small part of a response is in the kernel, the rest in the server."""
     made = PatientProtocol.connection_made
 
     def narrowly(protocol: PatientProtocol, transport: asyncio.Transport) -> None:
@@ -169,7 +169,7 @@ def test_a_client_that_takes_a_little_is_not_given_up(monkeypatch: pytest.Monkey
         connection.sendall(request())
         read_head(connection)
         got = b""
-        for _ in range(30):  # what one piece is drained in takes many times as long
+        for _ in range(30):  # draining one piece takes many times as long
             time.sleep(0.1)
             got += connection.recv(2500, socket.MSG_WAITALL)
         assert got + until_closed(connection) == body
