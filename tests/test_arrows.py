@@ -47,7 +47,7 @@ HEIGHT = {room: height for height, rooms in enumerate(STOREYS) for room in rooms
 @pytest.mark.parametrize(
     "path", sorted((PACKAGE / "backends/kernel").glob("*.py")), ids=lambda p: p.stem
 )
-def test_a_module_of_the_kernel_backend_knows_only_those_below_it(path: Path) -> None:
+def test_a_module_of_the_kernel_backend_imports_only_lower_ones(path: Path) -> None:
     if path.stem == "__init__":
         return
     assert path.stem in HEIGHT, f"{path.name} is in no storey of this test"
@@ -55,7 +55,7 @@ def test_a_module_of_the_kernel_backend_knows_only_those_below_it(path: Path) ->
     assert not [room for room in known if HEIGHT[room] >= HEIGHT[path.stem]]
 
 
-def test_who_uses_the_kernel_backend_knows_its_names_and_not_its_modules() -> None:
+def test_users_of_the_kernel_backend_import_its_names_and_not_its_modules() -> None:
     inside: list[str] = []
     users = 0
     for path in PACKAGE.rglob("*.py"):

@@ -178,7 +178,7 @@ def test_what_is_wrong_is_one_line_with_its_line(
     assert says.format(line=line) in told
 
 
-def test_names_and_options_are_refused_as_ever(
+def test_names_and_options_are_refused_as_usual(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     told = refused("try", "--flows", "1x./my_control.c:target_ms=0")
@@ -235,7 +235,7 @@ def test_a_crash_ends_in_a_line_that_names_its_line(folder: Path, code: str, sig
     ],
     ids=["loop", "recursion"],
 )
-def test_what_does_not_return_ends_in_a_line_that_names_its_function(
+def test_an_endless_call_ends_in_a_line_that_names_its_function(
     folder: Path, old: str, new: str, says: str
 ) -> None:
     text = FILES["my_control.c"]

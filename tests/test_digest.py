@@ -206,7 +206,7 @@ class Unasked:
     json = run
 
 
-def test_fall_backs_that_nobody_counted_are_not_said_to_be_none() -> None:
+def test_uncounted_fall_backs_are_not_reported_as_none() -> None:
     path = {"kind": "dumbbell", "rate": "5 Mbit/s", "rtt": "40 ms", "buffer": "1 BDP"}
     alone = Experiment.model_validate(
         {"topology": path, "flows": "1xxcp,1xreno", "duration": "4 s"}

@@ -80,7 +80,7 @@ def test_every_agreement_is_judged_and_a_backend_agrees_with_itself(
     assert {(claim.verdict, claim.measured) for claim in beside.claims} == {("holds", 0.0)}
 
 
-def test_who_knows_the_rate_comes_near_the_least_that_is_possible(tmp_path: Path) -> None:
+def test_a_sender_that_knows_the_rate_is_near_the_minimum(tmp_path: Path) -> None:
     study = discover()["first-megabyte"]
     result = study.run(StudyContext(tmp_path, backend_named("sim"), quick=True))
     assert [claim.verdict for claim in result.claims] == ["holds", "holds"]

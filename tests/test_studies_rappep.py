@@ -31,7 +31,7 @@ def told(bare: list[Candidate], proxied: list[Candidate]) -> list[list[object]]:
     return [[row[2], row[4], *row[6:]] for row in rows]
 
 
-def test_who_overflows_the_queue_is_fastest_of_all_but_not_of_the_others() -> None:
+def test_a_scheme_that_overflows_the_queue_is_not_the_fastest_of_the_others() -> None:
     hog, polite = Candidate("hog", 5.0, 0.7), Candidate("polite", 20.0, 0.0)
     proxy = Candidate("proxy", 10.0, 0.001)
     assert told([hog, polite], [proxy]) == [
@@ -55,7 +55,7 @@ def test_a_proxy_is_worth_it_where_nothing_else_leaves_the_queue_room() -> None:
     assert told([proxy], [bare])[1] == ["proxy", "none", None, "no"]
 
 
-def test_who_does_not_come_to_an_end_is_no_candidate() -> None:
+def test_an_unfinished_scheme_is_no_candidate() -> None:
     assert told([Candidate("never", float("inf"), 0.0)], [])[0] == ["none", "none", None, "no"]
 
 

@@ -173,7 +173,7 @@ def test_a_start_that_no_window_cuts_short_is_not_warned_of(
         assert any(HELD_BACK in line for line in lines) == (asked_pkts > 60)
 
 
-def test_first_flights_that_nobody_counted_are_not_warned_of() -> None:
+def test_uncounted_first_flights_give_no_warning() -> None:
     """The kernel backend does not know these values: null, not 0."""
     held = Experiment.model_validate(
         {
@@ -304,7 +304,7 @@ def test_what_the_kernel_counts_only_together_is_not_warned_of() -> None:
     assert warnings(asked, flows) == []
 
 
-def test_another_backend_stands_beside(capfd, monkeypatch) -> None:
+def test_another_backend_is_compared(capfd, monkeypatch) -> None:
     """The simulator again, under the other's name: both results are equal."""
     from headway.backends import BACKENDS
 
@@ -326,7 +326,7 @@ def test_another_backend_stands_beside(capfd, monkeypatch) -> None:
     assert "beside: sim is where it runs; name another backend" in err
 
 
-def test_of_many_flows_a_hundred_are_printed_and_the_rest_is_said(capfd) -> None:
+def test_of_many_flows_a_hundred_are_printed_and_the_rest_is_counted(capfd) -> None:
     status, out, _ = run(
         capfd, "try", "--flows", "104xcubic:size=3kB", "--rate", "9Mbit/s", "--duration", "3s"
     )

@@ -274,7 +274,7 @@ class FailingFor(Failing):
     error = KernelCannotError
 
 
-def test_what_no_run_can_do_ends_them_all(tmp_path) -> None:
+def test_an_error_of_every_run_ends_the_command(tmp_path) -> None:
     plan = Plan([replace(paths()[0], trials=1, duration_s=5)])
     runner = Runner(plan, tmp_path, repeats=1, resume=False, save=False, tell=print)
     with pytest.raises(KernelCannotError, match="sampler"):
@@ -525,7 +525,7 @@ def test_noise_in_the_times_of_acks_is_a_queue_for_bbr_alone() -> None:
         assert least < queue_bytes(control, 50) / queue_bytes(control, 0) < most
 
 
-def test_every_control_is_priced_with_every_startup_its_own_first() -> None:
+def test_every_control_is_measured_with_every_startup_its_own_first() -> None:
     known = registry()
     wanted = cost.pairs(known)
     controls = [control for control in known.controls if not control.reads_monitor]

@@ -142,7 +142,7 @@ def test_a_live_claim_has_evidence_either_way(name: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", STUDIES)
-def test_nothing_holds_by_numbers_that_are_none(name: str) -> None:
+def test_nothing_holds_without_numbers(name: str) -> None:
     is_json = isinstance(STUDIES[name], MeasuredStudy)
     without = _without_measurements if is_json else _without_numbers
     rows = {key: without(row) for key, row in evidence(name)[1].items()}
@@ -312,7 +312,7 @@ LOCKED = Locked(
 )
 
 
-def test_whatever_changes_is_named() -> None:
+def test_every_change_is_named() -> None:
     assert differences([LOCKED], [CLAIM], "full") == []
     for changes in (
         {"verdict": "fails"},

@@ -228,7 +228,7 @@ def test_what_is_not_there_is_told_by_its_status(port: int, tmp_path: Path) -> N
             client.close()
 
 
-def test_nobody_there_is_an_error(port: int) -> None:
+def test_a_missing_server_is_an_error(port: int) -> None:
     client = Client(Server(f"127.0.0.1:{port}", "1.1"), Limits(), pages((1000, None)), 0)
     end_ns = time.monotonic_ns() + 20_000 * MS
     with pytest.raises(OSError, match=os.strerror(111)):

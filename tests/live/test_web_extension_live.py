@@ -123,7 +123,7 @@ def person(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Person]:
         yield Person(page, f"chrome-extension://{extension}/popup.html", site)
 
 
-def test_switched_off_it_says_nothing(person: Person) -> None:
+def test_switched_off_it_sends_nothing(person: Person) -> None:
     person.opens_popup()
     assert person.page.value("document.getElementById('on').checked") is False
     assert set(person.visits().values()) == {None}

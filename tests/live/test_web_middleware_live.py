@@ -11,7 +11,7 @@ from headway.web import middleware, target
 from headway.web.middleware import DeadlineMiddleware
 
 
-def test_the_socket_is_told_volume_and_what_is_left(said: list[dict[str, int]]) -> None:
+def test_the_socket_gets_the_volume_and_the_remaining_time(said: list[dict[str, int]]) -> None:
     answer = asked(DeadlineMiddleware(application), "Response-Deadline: 5000")
     head, _, body = answer.partition(b"\r\n\r\n")
     assert body == BODY

@@ -42,7 +42,7 @@ def test_without_an_upstream_there_is_a_502_and_one_line(caplog: pytest.LogCaptu
     assert lines_of(caplog) == [f"GET /x: upstream http://127.0.0.1:{free[1]}: no connection: 502"]
 
 
-def test_an_upstream_that_says_nothing_is_given_up_in_time(
+def test_a_silent_upstream_times_out(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     patience = Patience(upstream_s=0.2)
@@ -122,7 +122,7 @@ def test_a_slow_client_holds_the_upstream_back() -> None:
             assert read < 200 * MB
 
 
-def test_a_client_that_takes_nothing_is_given_up(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_client_that_reads_nothing_is_closed(caplog: pytest.LogCaptureFixture) -> None:
     big = whole(bytes(50 * MB))
     patience = Patience(client_s=0.3)
     with proxied(fixed(big), patience=patience) as (_, address), client(address) as connection:
@@ -158,7 +158,7 @@ def little_window(address: tuple[str, int]) -> Iterator[socket.socket]:
 
 
 @pytest.mark.slow
-def test_a_client_that_takes_a_little_is_not_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_client_that_reads_slowly_is_not_closed(monkeypatch: pytest.MonkeyPatch) -> None:
     narrow(monkeypatch)
     body = bytes(range(256)) * 2000
     patience = Patience(client_s=0.8)
@@ -175,7 +175,7 @@ def test_a_client_that_takes_a_little_is_not_given_up(monkeypatch: pytest.Monkey
         assert got + until_closed(connection) == body
 
 
-def test_a_client_that_does_not_take_the_end_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_client_that_does_not_read_the_end_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
     narrow(monkeypatch)
     monkeypatch.setattr(ClosedInStages, "stuck_s", 0.3)
     with (
@@ -189,7 +189,7 @@ def test_a_client_that_does_not_take_the_end_is_given_up(monkeypatch: pytest.Mon
             time.sleep(0.05)
 
 
-def test_a_head_that_never_ends_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_head_that_never_ends_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(PatientProtocol, "head_s", 0.3)
     with proxied(fixed(whole(b"ok"))) as (_, address):
         with client(address) as connection:

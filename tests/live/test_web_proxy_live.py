@@ -45,7 +45,7 @@ def test_a_head_that_is_too_long_is_refused(pieces: int) -> None:
         assert behind.heads == []
 
 
-def test_the_clients_socket_hears_the_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_clients_socket_gets_the_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[tuple[Any, dict[str, int]]] = []
 
     def hint(connection: socket.socket, **values: int) -> bool:

@@ -106,7 +106,7 @@ def test_an_upload_whose_framing_breaks_after_its_answer_began_is_cut(
 LONG = request("/", "Content-Length: 3000000", method="POST")
 
 
-def test_an_upload_hears_that_there_is_no_upstream() -> None:
+def test_an_upload_gets_a_response_without_an_upstream() -> None:
     with socket.create_server(("127.0.0.1", 0)) as nobody:
         free = nobody.getsockname()
     with proxy_before(free) as address, client(address) as connection:
@@ -126,7 +126,7 @@ def test_an_upload_hears_that_there_is_no_upstream() -> None:
     ],
     ids=["not served", "two lengths", "two framings", "by the upstream"],
 )
-def test_an_upload_hears_its_refusal(head: bytes, status: bytes) -> None:
+def test_an_upload_gets_its_refusal(head: bytes, status: bytes) -> None:
     refuses = fixed(whole(b"no", status="413 Content Too Large"))
     with proxied(refuses) as (_, address), client(address) as connection:
         upload(connection, head, 60)
@@ -135,7 +135,7 @@ def test_an_upload_hears_its_refusal(head: bytes, status: bytes) -> None:
     assert answer.count(b"HTTP/1.1") == 1
 
 
-def test_an_upload_hears_that_there_are_too_many_clients() -> None:
+def test_an_upload_gets_a_503_with_too_many_clients() -> None:
     with (
         proxied(fixed(whole(b"ok")), connections=1) as (_, address),
         client(address),

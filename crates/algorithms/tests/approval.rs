@@ -90,7 +90,7 @@ fn the_last_sample_forgets_at_once() {
 }
 
 #[test]
-fn what_is_offered_may_be_more_than_the_link_carries() {
+fn the_offered_load_may_exceed_the_link() {
     let mut router = Router::new(&[]);
     router.offer_bps(25_000_000);
     router.at(200);
@@ -227,7 +227,7 @@ fn the_slot_adapts_to_the_time_from_request_to_report() {
 }
 
 #[test]
-fn requests_beyond_so_many_a_second_go_by_untouched() {
+fn requests_beyond_the_limit_per_second_pass_untouched() {
     let mut router = Router::new(&[("max_requests", 3)]);
     for flow in 0..3 {
         assert_eq!(router.ask(flow, 1), 1);
@@ -292,7 +292,7 @@ fn a_report_below_the_grant_gives_the_difference_back() {
 }
 
 #[test]
-fn a_correction_after_the_ring_has_forgotten_takes_nothing_from_others() {
+fn a_correction_after_the_ring_has_expired_takes_nothing_from_others() {
     let mut router = Router::new(&[("track", 1)]);
     let mut request = Router::request(7);
     router.send(1, &mut request);

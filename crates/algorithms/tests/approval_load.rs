@@ -90,7 +90,7 @@ proptest! {
     }
 
     #[test]
-    fn whatever_arrives_is_answered(
+    fn any_request_is_answered(
         steps in prop::collection::vec(
             (any::<u64>(), 0..1u64 << 48, any::<u64>(), any::<[u8; 8]>(), any::<u32>(), 0..4u8),
             1..80,

@@ -118,7 +118,7 @@ fn a_router_in_a_file_counts_what_it_declares_and_comes_after_those_built_in() {
 }
 
 #[test]
-fn a_content_that_was_recorded_must_still_be_there() {
+fn a_recorded_content_must_still_exist() {
     let path = written("edited", CONTROL);
     let before = control(&path).unwrap().file.unwrap();
     written("edited", &CONTROL.replace("/ 2", "/ 4"));
@@ -178,7 +178,7 @@ fn refused(name: &str, text: &str) -> String {
 }
 
 #[test]
-fn what_is_wrong_is_said_with_the_line_it_is_at() {
+fn errors_name_their_line() {
     let of = |from: &str, to: &str| CONTROL.replacen(from, to, 1);
     for (text, said) in [
         (of("/ 2, 2)", "/ 2, 2"), "wrong.c:13: "),

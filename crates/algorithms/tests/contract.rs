@@ -62,7 +62,7 @@ fn every_pair_fits_the_kernel_and_names_its_tunables_once() {
 }
 
 #[test]
-fn who_owns_its_start_takes_no_startup_and_who_takes_samples_owns_it() {
+fn a_control_with_its_own_start_takes_no_startup_and_samples_need_one() {
     for control in controls() {
         let name = control.name;
         let own = control.flags.own_start();

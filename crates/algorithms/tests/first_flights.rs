@@ -102,7 +102,7 @@ fn after_recovery_the_window_is_half_of_what_arrived_and_never_0() {
 }
 
 #[test]
-fn a_reduction_that_is_taken_back_leaves_the_window_alone() {
+fn an_undone_reduction_leaves_the_window_alone() {
     let mut conn = fresh();
     let mut cc = start("jump-start", &[], &mut conn);
     send(&mut conn, 45);
@@ -185,7 +185,7 @@ fn careful_resume_jumps_to_half_and_retreats_to_half_of_what_is_known() {
 }
 
 #[test]
-fn initial_start_keeps_the_single_packet_of_a_troubled_handshake() {
+fn initial_start_keeps_one_packet_after_a_handshake_timeout() {
     for (begin, expected) in [(10, 30), (2, 30), (1, 1)] {
         let mut conn = Conn {
             cwnd_pkts: begin,
@@ -197,7 +197,7 @@ fn initial_start_keeps_the_single_packet_of_a_troubled_handshake() {
 }
 
 #[test]
-fn a_denied_request_leads_back_to_its_window_by_scharfs_rules() {
+fn by_scharfs_rules_a_denied_request_restores_its_window() {
     let windows = |rules: u32, answer: Grant| {
         let mut conn = fresh();
         let mut cc = start("quick-start", &[("qs_rules", rules)], &mut conn);
@@ -240,7 +240,7 @@ fn limited_slow_start_grows_by_half_its_limit_per_round_trip() {
 }
 
 #[test]
-fn a_grant_that_comes_late_or_gives_no_more_than_there_is_is_declined() {
+fn a_late_grant_or_one_below_the_present_rate_is_declined() {
     let decide = |wait_us: u64, rate: u64| {
         let mut conn = Conn {
             grant: Grant::Approved as u8,
@@ -316,7 +316,7 @@ fn a_lost_quick_start_flight_is_repaired_in_slow_start_up_to_half_of_what_arrive
 
 /// Scharf (4.5.1.1): "the source must undo the CWND increase", and that is all.
 #[test]
-fn by_scharfs_rules_a_lost_flight_leads_back_to_the_window_before_it_and_nothing_more() {
+fn by_scharfs_rules_a_lost_flight_restores_the_window_before_it() {
     // slow start may have ended before, even below the previous window
     for (before, expected) in [
         (SSTHRESH_INFINITE, (11..=40).collect()),
@@ -383,7 +383,7 @@ fn by_scharfs_rules_no_more_than_the_increase_is_taken_back_in_mid_connection() 
 }
 
 #[test]
-fn copies_under_way_are_not_taken_for_packets_that_arrived() {
+fn retransmissions_in_flight_do_not_count_as_arrived() {
     let mut conn = fresh();
     let mut cc = lossy_flight(&mut conn, &[]);
     conn.retrans_pkts += 100; // all in flight when the timer fires

@@ -235,7 +235,7 @@ fn nothing_grows_unless_the_window_was_used_up() {
 /// and a loss must have the same windows. Controls that own their start use samples, which count
 /// packets.
 #[test]
-fn no_control_minds_where_sequence_numbers_begin() {
+fn controls_do_not_depend_on_where_sequence_numbers_begin() {
     let windows = |control: &str, sequence: u32| -> Vec<u32> {
         let conn = Conn {
             cwnd_pkts: 40,

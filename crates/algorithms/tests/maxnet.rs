@@ -34,7 +34,7 @@ fn the_option_is_kind_42_length_8_echo_and_price_in_network_order() {
 }
 
 #[test]
-fn the_receiver_echoes_the_latest_price_also_none() {
+fn the_receiver_echoes_the_latest_price_even_if_none() {
     let info = header("maxnet").unwrap();
     let mut held = Fields::default();
     for price in [700, 30, 0, 12] {
@@ -111,7 +111,7 @@ fn the_price_is_equation_2_with_mu_as_983_of_1024() {
 }
 
 #[test]
-fn at_mu_times_the_capacity_the_price_stands() {
+fn at_mu_times_the_capacity_the_price_is_constant() {
     // a packet per 1024/983 of the time that the link takes for it
     let gap_ns = 1_200_000 * 1024 / 983;
     let mut priced = Priced::new(&[]);
@@ -160,7 +160,7 @@ fn it_writes_its_price_over_lower_ones_and_at_least_one() {
 }
 
 #[test]
-fn the_price_ends_where_three_bytes_end() {
+fn the_price_saturates_at_three_bytes() {
     let mut priced = Priced::new(&[("capacity_kbps", 8)]);
     for i in 1..100 {
         priced.offer(i * 10 * MS, 65_535);
@@ -376,7 +376,7 @@ fn an_unused_window_does_not_grow() {
 }
 
 #[test]
-fn where_no_router_answers_it_is_reno_and_where_one_does_again_the_law() {
+fn without_router_answers_it_is_reno_and_the_law_returns_with_them() {
     let mut source = Source::new(&[], 10);
     assert_eq!(source.ack(0), 11, "slow start");
     assert_eq!(source.quiet_ack(), 12);
@@ -404,7 +404,7 @@ fn where_no_router_answers_it_is_reno_and_where_one_does_again_the_law() {
 }
 
 #[test]
-fn an_option_that_never_comes_back_is_told_of_as_one_that_no_router_wrote() {
+fn a_stripped_option_is_reported_like_one_that_no_router_wrote() {
     for comes_back in [true, false] {
         let mut source = Source::new(&[("patience_rtts", 10)], 10);
         for _ in 0..=10 * 28_000 / 1200 {

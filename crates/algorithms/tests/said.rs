@@ -90,7 +90,7 @@ fn a_rate_comes_before_a_deadline_and_a_deadline_before_the_default() {
 }
 
 #[test]
-fn what_is_remembered_of_the_path_comes_before_the_default_if_it_still_looks_the_same() {
+fn a_remembered_path_has_priority_over_the_default_if_it_still_looks_the_same() {
     let remembers = |min_rtt_us| Conn {
         saved_cwnd_pkts: 400, // 3 MB/s
         saved_rtt_us: RTT_US,
@@ -163,7 +163,7 @@ fn by_scharfs_rules_a_deadline_forgets_the_round_trip_of_asking_and_rates_are_ro
 }
 
 #[test]
-fn where_the_rate_is_all_it_needs_slow_start_ends_at_its_window() {
+fn if_the_rate_is_all_it_needs_slow_start_ends_at_its_window() {
     let asks = |stabilize| Conn {
         asked_rate_bytes_per_s: 1_250_000, // 166 packets in 200 ms
         app_queued_bytes: 10_000_000,
@@ -197,7 +197,7 @@ fn where_the_rate_is_all_it_needs_slow_start_ends_at_its_window() {
 }
 
 #[test]
-fn who_is_in_no_hurry_starts_as_ever_whatever_the_startup() {
+fn low_priority_starts_normally_with_any_startup() {
     for (startup, tunables) in [
         ("mega-start", &[][..]),
         ("jump-start", &[]),

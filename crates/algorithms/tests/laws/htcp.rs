@@ -89,7 +89,7 @@ fn htcp_adapts_its_backoff_to_the_queue_unless_told_not_to() {
 }
 
 #[test]
-fn htcp_takes_the_end_of_recovery_back_on_undo() {
+fn htcp_restores_the_time_of_the_last_backoff_on_undo() {
     let mut flow = Flow::counting_acks("htcp", &[("rtt_scaling", 0)], 505, 10);
     flow.wait_ms(3000);
     flow.conn.ssthresh_pkts = flow.cc.ssthresh(&mut flow.conn);

@@ -169,7 +169,7 @@ impl Flow {
 /// Two intervals and four round trips of 120 ms, plus the one that reveals the queue: a little more
 /// than 1.0 s.
 #[test]
-fn vcp_notices_a_queue_that_nobody_tells_of_wherever_sequence_numbers_begin() {
+fn vcp_detects_a_silent_queue_wherever_sequence_numbers_begin() {
     for sequence in [1, (1 << 31) - 30, (1 << 31) + 1, u32::MAX - 30] {
         for per_ack in [1, 2, 5, 10] {
             let mut flow = Flow::vcp_from(10, sequence);
@@ -183,7 +183,7 @@ fn vcp_notices_a_queue_that_nobody_tells_of_wherever_sequence_numbers_begin() {
 
 /// An ACK of one packet may have waited for another packet; a few such ACKs do not show a queue.
 #[test]
-fn vcp_takes_few_acks_that_may_have_waited_for_no_queue() {
+fn vcp_ignores_a_few_acks_that_may_have_been_delayed() {
     for window in [1, 2, 7] {
         let mut flow = Flow::vcp_from(window, 1);
         assert!(!flow.vcp_alone_after(5000, 120, 1), "{window}");
@@ -212,7 +212,7 @@ fn vcp_remembers_a_queue_over_rounds_of_few_packets() {
 /// minimum, are too short. The same sample from a packet that was sent once means a shorter path,
 /// so the rest is a queue.
 #[test]
-fn vcp_takes_no_round_trip_of_what_was_sent_again_for_the_shortest() {
+fn vcp_takes_no_minimum_round_trip_from_retransmissions() {
     let alone_after = |resent_pkts: u32| {
         let mut flow = Flow::vcp_from(20, 1);
         flow.conn.min_rtt_us = 800_000;
@@ -242,7 +242,7 @@ fn vcp_takes_no_round_trip_of_what_was_sent_again_for_the_shortest() {
 }
 
 #[test]
-fn mpcp_takes_the_window_by_the_middle_of_a_level() {
+fn mpcp_changes_the_window_by_the_middle_of_a_level() {
     for level in [1_u8, 2, 8, 10, 11, 20, 26] {
         let mut flow = led("mpcp", 1000, 200);
         flow.mpcp_round(200, level);
@@ -255,7 +255,7 @@ fn mpcp_takes_the_window_by_the_middle_of_a_level() {
 }
 
 #[test]
-fn mpcp_leaves_out_a_group_that_misses_a_piece_and_takes_what_came_in_another_order() {
+fn mpcp_skips_incomplete_groups_and_accepts_reordered_pieces() {
     let after = |answers: &[[u8; 8]]| {
         let mut flow = led("mpcp", 1000, 200);
         for answer in answers {

@@ -162,7 +162,7 @@ fn begins(control: &str, tunables: &[(String, u32)], monitor: Monitor) -> Led {
 }
 
 #[test]
-fn a_connection_begins_with_its_part_of_what_the_link_has_to_spare_paced() {
+fn a_connection_begins_paced_with_its_share_of_the_spare_capacity() {
     for control in CONTROLS {
         for (used, flows, opening, wanted) in [
             (0, 0, 1, 533),        // all of an idle link
@@ -192,7 +192,7 @@ fn a_connection_begins_with_its_part_of_what_the_link_has_to_spare_paced() {
 }
 
 #[test]
-fn what_was_approved_is_the_window_as_far_as_it_was_sent() {
+fn the_window_is_the_sent_part_of_what_was_approved() {
     for control in CONTROLS {
         let first_ack = |sent: u32, queued: u32, used: u64| {
             let mut led = begins(control, &[], link(0, 0, 1));
@@ -219,7 +219,7 @@ fn what_was_approved_is_the_window_as_far_as_it_was_sent() {
 }
 
 #[test]
-fn a_monitor_that_goes_takes_the_pace_of_what_it_approved_with_it() {
+fn when_the_monitor_goes_its_approved_pacing_ends() {
     for control in CONTROLS {
         let mut led = begins(control, &[], link(0, 0, 1));
         assert!(led.conn.pacing_rate_bytes_per_s > 0, "{control}");
@@ -292,7 +292,7 @@ fn a_loss_changes_nothing_and_the_window_comes_back_after_a_timeout() {
 }
 
 #[test]
-fn a_window_that_is_not_filled_stays_and_idle_times_halve_it() {
+fn an_unfilled_window_stays_and_idle_times_halve_it() {
     for control in CONTROLS {
         let mut led = Led::new(control, 300, 800, word(500_000, 0, 1_000_000, 1));
         led.ack(1, 100);
@@ -307,7 +307,7 @@ fn a_window_that_is_not_filled_stays_and_idle_times_halve_it() {
 }
 
 #[test]
-fn without_a_word_it_is_as_reno() {
+fn without_a_monitor_it_is_reno() {
     for control in CONTROLS {
         let mut led = Led::new(control, 10, 100, Monitor::default());
         led.monitor.intervals = 0;

@@ -58,7 +58,7 @@ fn rounding(pkts: f64) -> f64 {
 }
 
 #[test]
-fn what_xcp_hands_out_in_an_interval_is_what_it_meant_to() {
+fn xcp_assigns_in_an_interval_what_its_law_gives() {
     for (load, queue_bytes) in [(0.5, 0), (0.9, 0), (1.0, 0), (1.2, 0), (0.7, 40_000)] {
         let mut router = Router::new("xcp", 10_000_000, &[]);
         let flows = [2e6, 3e6, 5e6].map(|rate_bps| Flow {
@@ -107,7 +107,7 @@ fn without_shuffling_unequal_flows_stay_unequal() {
 }
 
 #[test]
-fn who_asks_for_nothing_gets_nothing_and_leaves_it_to_others() {
+fn a_flow_that_asks_for_nothing_gets_nothing_and_leaves_it_to_others() {
     let mut router = Router::new("xcp", 10_000_000, &[]);
     let flows = [(2.5e6, 0), (2.5e6, UNLIMITED)].map(|(rate_bps, asks)| Flow {
         rate_bps,
@@ -151,7 +151,7 @@ fn on_an_idle_link_xcps_first_packet_gets_what_the_law_gives() {
 }
 
 #[test]
-fn each_of_xcps_timers_runs_by_itself() {
+fn xcps_timers_are_independent() {
     let mut router = Router::new("xcp", 10_000_000, &[]);
     let flow = Flow {
         rate_bps: 8e6,
