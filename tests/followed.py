@@ -250,7 +250,7 @@ def left_out(step: Step, wanted: Set[str], live: str | None) -> str:
 NOT_WANTED = {
     "make": "builds or tests everything (--make follows it)",
     "live": "of the live kernel, which --quick leaves out",
-    "quick": "only the live kernel is asked for",
+    "quick": "only the live kernel is wanted",
     "others": "needs a program of others",
 }
 

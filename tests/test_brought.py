@@ -160,7 +160,7 @@ def test_a_sweep_goes_on_until_the_file_changes(folder: Path) -> None:
     ("old", "new", "says"),
     [
         ("2);\n}\n\nHW", "2)\n}\n\nHW", "./my_control.c:{line}: expected ';' before"),
-        ('"port/cc.h"', "<math.h>", "./my_control.c:3: includes <math.h>; only a header beside"),
+        ('"port/cc.h"', "<math.h>", "./my_control.c:3: includes <math.h>; allowed: headers"),
         (".ssthresh = my", ".undo_cwnd = my", "./my_control.c:{line}: "),
         ("\t.ssthresh = my_ssthresh,\n", "", "has no .ssthresh, which every control needs"),
         ('20, 1, 1000 }', '0, 1, 1000 }', "has the tunable target_ms = 0, which is not from 1 to"),
@@ -188,7 +188,7 @@ def test_names_and_options_are_refused_as_usual(
     told = refused("try", "--flows", "1x./nowhere.c")
     assert "./nowhere.c: cannot read: No such file or directory" in told
     told = refused("try", "--router", "./my_control.c")
-    assert "is a control, and a router is asked for" in told
+    assert "is a control, but a router is expected" in told
     told = refused("try", "--aqm", "./my_router.c")
     assert "unknown queue discipline './my_router.c'" in told
     monkeypatch.setenv("CC", "no-such-compiler")
@@ -225,12 +225,12 @@ def test_a_crash_ends_in_a_line_that_names_its_line(folder: Path, code: str, sig
         (
             "(void)state;\n\t(void)tun;\n\thw_additive",
             "while (*(volatile u32 *)&c->cwnd_pkts) {}\n\thw_additive",
-            "my_cong_avoid has not returned for 1 s: a loop without an end?",
+            "my_cong_avoid has not returned for 1 s: an endless loop?",
         ),
         (
             "return c->srtt_us >",
             "return *(volatile u32 *)&c->mss_bytes + waiting_us(c) > 9 ? 0 : c->srtt_us >",
-            "waiting_us ends in SIGSEGV: memory that is not its own",
+            "waiting_us ends in SIGSEGV: invalid memory access",
         ),
     ],
     ids=["loop", "recursion"],

@@ -30,8 +30,8 @@
 enum { GAMMA, GAMMA_TUNING, LOW_WINDOW };
 
 static const struct hw_tunable compound_tunables[] = {
-	[GAMMA] = { "gamma", "packets", "in the queue, at which the delay window shrinks, at first",
-		    30, 1, 10000 },
+	[GAMMA] = { "gamma", "packets", "initial queue at which the delay window shrinks", 30, 1,
+		    10000 },
 	[GAMMA_TUNING] = { "gamma_tuning", "bool", "gamma follows what Reno alone would queue", 1,
 			   0, 1 },
 	[LOW_WINDOW] = { "low_window", "packets", "smaller windows are Reno's", 41, 2, 1000000 },
@@ -174,7 +174,7 @@ static u32 compound_undo_cwnd(void *state, const u32 *tun, struct hw_conn *c, u3
 
 HW_TABLE struct hw_cc_ops hw_cc_compound = {
 	.name = "compound",
-	.title = "Compound: Reno beside a window that delay controls",
+	.title = "Compound: the sum of Reno's window and a delay-based one",
 	.source = "draft-sridharan-tcpm-ctcp-02; Tan et al., Infocom 2006",
 	.startup = "slow-start",
 	.state_bytes = sizeof(struct compound),

@@ -147,7 +147,7 @@ static u32 cubic_undo_cwnd(void *state, const u32 *tun, struct hw_conn *c, u32 p
 
 HW_TABLE struct hw_cc_ops hw_cc_cubic = {
 	.name = "cubic",
-	.title = "CUBIC of today: keeps 0.7, Reno-friendly",
+	.title = "Today's CUBIC: keeps 0.7, Reno-friendly",
 	.source = "RFC 9438; Linux 6.x tcp_cubic.c v2.3",
 	.startup = "hystart",
 	.state_bytes = sizeof(struct cubic),

@@ -74,7 +74,7 @@ static void hybla_cong_avoid(void *state, const u32 *tun, struct hw_conn *c, u32
 
 HW_TABLE struct hw_cc_ops hw_cc_hybla = {
 	.name = "hybla",
-	.title = "Hybla: grows as a flow with a round trip of 25 ms would",
+	.title = "Hybla: grows like a flow with a round trip of 25 ms",
 	.source = "Caini, Firrincieli 2004; Linux tcp_hybla.c",
 	.startup = "hybla",
 	.state_bytes = sizeof(struct hybla),

@@ -164,7 +164,7 @@ static void illinois_set_state(void *state, const u32 *tun, struct hw_conn *c, u
 
 HW_TABLE struct hw_cc_ops hw_cc_illinois = {
 	.name = "illinois",
-	.title = "Illinois: loss shrinks the window, delay says how fast it grows",
+	.title = "Illinois: loss shrinks the window, delay sets how fast it grows",
 	.source = "Liu, Basar, Srikant, VALUETOOLS 2006; Linux tcp_illinois.c",
 	.startup = "slow-start",
 	.state_bytes = sizeof(struct illinois),

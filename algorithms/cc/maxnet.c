@@ -62,10 +62,9 @@ static const struct hw_tunable maxnet_tunables[] = {
 	[MAX_INCREMENT] = { "max_increment", "packets", "most growth per ACK", 2, 1, 1000 },
 	[MAX_DECREMENT] = { "max_decrement", "packets", "most reduction per ACK", 20, 1, 1000 },
 	[INTERVAL_MS] = { "interval_ms", "ms", "the law's interval, a constant", 2000, 1, 100000 },
-	[PRICE_SCALE] = { "price_scale", "1/1024", "part of a price that the law takes", 32, 1,
-			  4096 },
+	[PRICE_SCALE] = { "price_scale", "1/1024", "factor of the price in the law", 32, 1, 4096 },
 	[PATIENCE] = HW_PATIENCE,
-	[ANTI_WINDUP] = { "anti_windup", "bool", "eta waits for a cwnd that follows", 1, 0, 1 },
+	[ANTI_WINDUP] = { "anti_windup", "bool", "eta waits for cwnd", 1, 0, 1 },
 };
 
 #define WINDOW_SHIFT HW_VALUE_SHIFT
@@ -282,7 +281,7 @@ static void maxnet_on_feedback(void *state, const u32 *tun, struct hw_conn *c, c
 
 HW_TABLE struct hw_cc_ops hw_cc_maxnet = {
 	.name = "maxnet",
-	.title = "MaxNet: a window by the highest price of the path's routers",
+	.title = "MaxNet: sets the window by the highest price of the path's routers",
 	.source = "Suchara, Witt, Wydrowski 2005, figure 2",
 	.state_bytes = sizeof(struct maxnet),
 	.flags = HW_CC_OWN_START,

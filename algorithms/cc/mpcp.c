@@ -32,11 +32,12 @@ enum { HALVE, KEEP };
 static const struct hw_tunable mpcp_tunables[] = {
 	[PIECES] = MPCP_TUNABLE_PIECES,
 	[ALPHA] = { "alpha", "packets", "growth per round trip of t_rho, 200 ms", 1, 1, 64 },
-	[ON_LOSS] = { "on_loss", "halve|keep", "what becomes of cwnd", HALVE, HALVE, KEEP },
+	[ON_LOSS] = { "on_loss", "halve|keep", "reaction of cwnd to a loss", HALVE, HALVE, KEEP },
 	/* twice that of other protocols: a level takes several packets, at worst one per round
 	 * trip */
 	[PATIENCE] = { "patience_rtts", "round trips",
-		       "without a router's answer, and 200 ms, until it is as Reno", 8, 1, 1000 },
+		       "without a router's answer, and 200 ms, until it falls back to Reno", 8, 1,
+		       1000 },
 };
 
 struct mpcp {
@@ -175,7 +176,7 @@ static void mpcp_event(void *state, const u32 *tun, struct hw_conn *c, u8 event)
 
 HW_TABLE struct hw_cc_ops hw_cc_mpcp = {
 	.name = "mpcp",
-	.title = "MPCP: a window by the congestion level that several packets carry",
+	.title = "MPCP: changes the window by a congestion level in several packets",
 	.source = "Li, Yousefi'zadeh, CCR 2009, as told in RAPPEP, 2010; ns-2 vcp-src, not encoded",
 	.startup = "slow-start",
 	.state_bytes = sizeof(struct mpcp),

@@ -298,7 +298,7 @@ static void vcp_event(void *state, const u32 *tun, struct hw_conn *c, u8 event)
 
 HW_TABLE struct hw_cc_ops hw_cc_vcp = {
 	.name = "vcp",
-	.title = "VCP: grows, holds or falls by the load region that routers tell",
+	.title = "VCP: grows, holds or falls by the load region that routers signal",
 	.source = "Xia, Subramanian, Stoica, Kalyanaraman, SIGCOMM 2005; ns-2 vcp-src",
 	.startup = "slow-start",
 	.state_bytes = sizeof(struct vcp),

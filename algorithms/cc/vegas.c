@@ -28,7 +28,7 @@ enum { ALPHA, BETA, GAMMA };
 static const struct hw_tunable vegas_tunables[] = {
 	[ALPHA] = { "alpha", "packets", "grows with fewer in the queue", 2, 1, 10000 },
 	[BETA] = { "beta", "packets", "shrinks with more in the queue", 4, 1, 10000 },
-	[GAMMA] = { "gamma", "packets", "more in the queue end slow start", 1, 1, 10000 },
+	[GAMMA] = { "gamma", "packets", "slow start ends with more in the queue", 1, 1, 10000 },
 };
 
 #define LEAST_SAMPLES 3 /* at least one of them is not of a delayed ACK */

@@ -117,7 +117,7 @@ static u32 westwood_min_cwnd(void *state, const u32 *tun, struct hw_conn *c)
 
 HW_TABLE struct hw_cc_ops hw_cc_westwood = {
 	.name = "westwood",
-	.title = "Westwood+: after congestion what the path carried in its smallest RTT",
+	.title = "Westwood+: congestion sets the window to delivery rate times min RTT",
 	.source = "Grieco, Mascolo 2004; Linux tcp_westwood.c",
 	.startup = "slow-start",
 	.state_bytes = sizeof(struct westwood),

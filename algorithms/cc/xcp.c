@@ -31,7 +31,7 @@ static const struct hw_tunable xcp_tunables[] = {
 	[INITIAL] = { "initial_pkts", "packets", "first cwnd; 0: the stack's", 0, 0, 1000 },
 	[AGING] = { "aging", "1/1000", "part of an unused window that a round trip takes away", 500,
 		    0, 1000 },
-	[ON_LOSS] = { "on_loss", "halve|keep", "what becomes of cwnd", HALVE, HALVE, KEEP },
+	[ON_LOSS] = { "on_loss", "halve|keep", "reaction of cwnd to a loss", HALVE, HALVE, KEEP },
 	[PATIENCE] = HW_PATIENCE,
 };
 
@@ -187,7 +187,7 @@ static void xcp_on_feedback(void *state, const u32 *tun, struct hw_conn *c, cons
 
 HW_TABLE struct hw_cc_ops hw_cc_xcp = {
 	.name = "xcp",
-	.title = "XCP: routers say by how much to change the window",
+	.title = "XCP: routers set the change of the window",
 	.source = "draft-falk-xcp-spec-03; Katabi, Handley, Rohrs 2002; ns-2.35 xcp-end-sys.cc",
 	.state_bytes = sizeof(struct xcp),
 	.flags = HW_CC_OWN_START,

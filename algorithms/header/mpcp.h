@@ -123,7 +123,7 @@ static inline int mpcp_reflect(void *held, const void *arrived, const struct hw_
 HW_HEADER hw_header_mpcp_answer = {
 	.name = "mpcp-answer",
 	.title = "MPCP: the pieces that arrived",
-	.source = "an own layout; RFC 6994",
+	.source = "our own layout; RFC 6994",
 	.carrier = HW_TCP_OPTION,
 	.kind = MPCP_OPTION,
 	.wire_bytes = MPCP_OPTION_BYTES,

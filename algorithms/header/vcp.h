@@ -97,7 +97,7 @@ static inline int vcp_reflect(void *held, const void *arrived, const struct hw_a
 HW_HEADER hw_header_vcp_answer = {
 	.name = "vcp-answer",
 	.title = "VCP: the region that arrived",
-	.source = "an own layout; RFC 6994",
+	.source = "our own layout; RFC 6994",
 	.carrier = HW_TCP_OPTION,
 	.kind = VCP_OPTION,
 	.wire_bytes = VCP_OPTION_BYTES,

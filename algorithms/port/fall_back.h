@@ -24,12 +24,12 @@
 #define HW_PATIENCE_US 200000
 
 /* The tunable for a longer time. */
-#define HW_PATIENCE                                                     \
-	{ "patience_rtts",                                              \
-	  "round trips",                                                \
-	  "without a router's answer, and 200 ms, until it is as Reno", \
-	  4,                                                            \
-	  1,                                                            \
+#define HW_PATIENCE                                                             \
+	{ "patience_rtts",                                                      \
+	  "round trips",                                                        \
+	  "without a router's answer, and 200 ms, until it falls back to Reno", \
+	  4,                                                                    \
+	  1,                                                                    \
 	  1000 }
 
 struct hw_fall_back {

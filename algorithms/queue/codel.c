@@ -31,7 +31,7 @@ static const struct hw_tunable codel_tunables[] = {
 	/* its square in ns^2 must fit into 64 bits */
 	[INTERVAL] = { "interval_us", "us", "how long a queue stands before the first drop", 100000,
 		       1, 4000000 },
-	[MTU] = { "mtu_bytes", "bytes", "nothing is dropped while no more than this waits behind",
+	[MTU] = { "mtu_bytes", "bytes", "nothing is dropped with at most this much behind the head",
 		  1500, 0, 65535 },
 	[ECN] = { "ecn", "bool", "mark packets that can be marked instead of dropping", 0, 0, 1 },
 };

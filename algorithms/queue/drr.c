@@ -97,7 +97,7 @@ static u32 drr_dequeue(void *state, const u32 *tun, const struct hw_link *link,
 
 HW_TABLE struct hw_queue_ops hw_queue_drr = {
 	.name = "drr",
-	.title = "Deficit Round Robin: connections share the link's rate alike",
+	.title = "Deficit Round Robin: connections share the link's rate equally",
 	.source = "Shreedhar, Varghese 1996; Choudhury, Hahne 1998 (thresholds)",
 	.state_bytes = sizeof(struct drr),
 	.n_tunables = HW_COUNT(drr_tunables),

@@ -26,7 +26,7 @@
 enum { MU, FREQUENCY_US, CAPACITY_KBPS };
 
 static const struct hw_tunable maxnet_tunables[] = {
-	[MU] = { "mu", "1/1024", "part of the capacity that is to be used", 983, 1, 1024 },
+	[MU] = { "mu", "1/1024", "part of the capacity to use", 983, 1, 1024 },
 	[FREQUENCY_US] = { "frequency_us", "us", "least time between computations of the price",
 			   10000, 100, 10000000 },
 	[CAPACITY_KBPS] = { "capacity_kbps", "kbit/s", "the link's capacity; 0: the link's rate", 0,

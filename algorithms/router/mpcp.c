@@ -90,7 +90,7 @@ static u64 mpcp_tick(void *state, const u32 *tun, struct hw_link *link)
 
 HW_TABLE struct hw_router_ops hw_router_mpcp = {
 	.name = "mpcp",
-	.title = "MPCP: tells the congestion level of its link, a piece per packet",
+	.title = "MPCP: writes the congestion level of its link, a piece per packet",
 	.source = "Li, Yousefi'zadeh, CCR 2009, as told in RAPPEP, 2010",
 	.state_bytes = sizeof(struct mpcp_router),
 	.n_tunables = HW_COUNT(mpcp_tunables),

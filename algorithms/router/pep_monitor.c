@@ -45,10 +45,10 @@ enum { TOLD, MEASURED };
 
 static const struct hw_tunable pep_tunables[] = {
 	[RTT] = { "rtt_ms", "ms", "round trip of the link's flows without a queue", 600, 1, 3200 },
-	[CAPACITY] = { "capacity", "told|measured", "where the capacity is from", TOLD, TOLD,
+	[CAPACITY] = { "capacity", "told|measured", "source of the capacity", TOLD, TOLD,
 		       MEASURED },
-	[CAPACITY_KBPS] = { "capacity_kbps", "kbit/s", "capacity that is told; 0: the link's rate",
-			    0, 0, 100000000 },
+	[CAPACITY_KBPS] = { "capacity_kbps", "kbit/s", "the told capacity; 0: the link's rate", 0,
+			    0, 100000000 },
 	[ALPHA] = HW_EFFICIENCY_ALPHA,
 	[BETA] = HW_EFFICIENCY_BETA,
 	[GAMMA] = HW_EFFICIENCY_GAMMA,
@@ -304,7 +304,7 @@ static void pep_publish(const void *state, const u32 *tun, struct hw_monitor *mo
 
 HW_TABLE struct hw_router_ops hw_router_pep_monitor = {
 	.name = "pep-monitor",
-	.title = "a proxy's traffic monitor: tells local senders spare bandwidth and load",
+	.title = "A proxy's traffic monitor: publishes spare bandwidth and load to local senders",
 	.source = "Li, Yousefi'zadeh, RAPPEP, 2010; Katabi, Handley, Rohrs 2002; Xia et al. 2005",
 	.state_bytes = sizeof(struct pep_monitor),
 	.n_tunables = HW_COUNT(pep_tunables),

@@ -12,7 +12,7 @@
 enum { EVERY };
 
 static const struct hw_tunable periodic_loss_tunables[] = {
-	[EVERY] = { "every_pkts", "packets", "one in so many is lost", 1000, 2, 1000000000 },
+	[EVERY] = { "every_pkts", "packets", "one in this many is lost", 1000, 2, 1000000000 },
 };
 
 struct periodic_loss {
@@ -44,7 +44,7 @@ static u32 periodic_loss_arrive(void *state, const u32 *tun, struct hw_link *lin
 
 HW_TABLE struct hw_router_ops hw_router_periodic_loss = {
 	.name = "periodic-loss",
-	.title = "Loses one packet in so many, evenly",
+	.title = "Loses every n-th packet",
 	.source = "Mathis, Semke, Mahdavi, Ott 1997, section 2",
 	.state_bytes = sizeof(struct periodic_loss),
 	.n_tunables = HW_COUNT(periodic_loss_tunables),

@@ -65,12 +65,12 @@ enum {
 static const struct hw_tunable quick_start_tunables[] = {
 	[ALGORITHM] = { "algorithm", "target|share|optimistic|fair|extreme",
 			"how a request is approved", TARGET, TARGET, EXTREME },
-	[ESTIMATOR] = { "estimator", "last|ewma|peak", "how samples of the load are joined", PEAK,
+	[ESTIMATOR] = { "estimator", "last|ewma|peak", "how samples of the load are combined", PEAK,
 			LAST, PEAK },
 	[CAPACITY] = { "capacity_kbps", "kbit/s", "capacity c; 0: the link's rate", 0, 0,
 		       HW_U32_MAX },
-	[THRESHOLD] = { "threshold_permille", "1/1000", "part theta of the capacity that is given",
-			1000, 0, 1000 },
+	[THRESHOLD] = { "threshold_permille", "1/1000", "part theta of the capacity to give", 1000,
+			0, 1000 },
 	[INTERVAL] = { "interval_ms", "ms", "slot Delta; 0: the mean time from request to report",
 		       0, 0, 10000 },
 	[OMEGA] = { "slots", "slots", "grants are remembered for so many slots; 0: by max_delay_ms",
@@ -88,10 +88,10 @@ static const struct hw_tunable quick_start_tunables[] = {
 			 500, 1, 1000 },
 	[MAX_CODE] = { "max_code", "code", "largest rate code granted", 15, 0, HW_QS_MAX_CODE },
 	[WHOLE] = { "whole", "bool", "deny what cannot be granted in full", 0, 0, 1 },
-	[TRACK] = { "track", "bool", "give back what reports say was not approved, count cheats", 0,
-		    0, 1 },
+	[TRACK] = { "track", "bool", "return what reports show as not approved, count cheats", 0, 0,
+		    1 },
 	[MAX_REQUESTS] = { "max_requests", "1/s",
-			   "requests answered per second, others go by; 0: all", 10000, 0,
+			   "requests answered per second, others pass; 0: all", 10000, 0,
 			   HW_U32_MAX },
 };
 
@@ -586,7 +586,7 @@ static u64 quick_start_tick(void *state, const u32 *tun, struct hw_link *link)
 
 HW_TABLE struct hw_router_ops hw_router_quick_start = {
 	.name = "quick-start",
-	.title = "Approval of Quick-Start requests, beside a queue's discipline",
+	.title = "Approves Quick-Start requests",
 	.source = "RFC 4782; Scharf 2011; Sarolahti, Allman, Floyd 2006",
 	.state_bytes = sizeof(struct quick_start),
 	.n_tunables = HW_COUNT(quick_start_tunables),

@@ -30,15 +30,14 @@ enum { ALPHA, BETA, GAMMA, SLOT, FIRST_RATE, LEAST_PACKETS, FIRST_RTT, CAPACITY 
 static const struct hw_tunable rcp_tunables[] = {
 	[ALPHA] = { "alpha", "1/1000", "weight of the spare rate", 400, 0, 2000 },
 	[BETA] = { "beta", "1/1000", "weight of the queue", 226, 0, 2000 },
-	[GAMMA] = { "gamma", "1/1000", "part of the capacity that is given", 1000, 1, 1000 },
+	[GAMMA] = { "gamma", "1/1000", "part of the capacity to give", 1000, 1, 1000 },
 	[SLOT] = { "slot_ms", "ms", "longest time between two updates", 10, 1, 1000 },
-	[FIRST_RATE] = { "first_rate", "1/1000", "of the capacity, what the first flow gets", 50, 1,
-			 1000 },
+	[FIRST_RATE] = { "first_rate", "1/1000", "first flow's part of the capacity", 50, 1, 1000 },
 	[LEAST_PACKETS] = { "least_packets", "1/1000",
 			    "packets of 1000 bytes per d that R always allows", 10, 1, 1000000 },
-	[FIRST_RTT] = { "first_rtt_ms", "ms", "d before anybody told", 200, 1, 10000 },
-	[CAPACITY] = { "capacity_kbps", "kbit/s", "capacity that it believes in; 0: the link's", 0,
-		       0, 100000000 },
+	[FIRST_RTT] = { "first_rtt_ms", "ms", "d before the first header", 200, 1, 10000 },
+	[CAPACITY] = { "capacity_kbps", "kbit/s", "assumed capacity; 0: the link's rate", 0, 0,
+		       100000000 },
 };
 
 #define FRACTION_BITS	 8 /* of R and d */

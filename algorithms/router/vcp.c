@@ -95,7 +95,7 @@ static u64 vcp_tick(void *state, const u32 *tun, struct hw_link *link)
 
 HW_TABLE struct hw_router_ops hw_router_vcp = {
 	.name = "vcp",
-	.title = "VCP: tells the load region of its link",
+	.title = "VCP: writes the load region of its link",
 	.source = "Xia, Subramanian, Stoica, Kalyanaraman, SIGCOMM 2005; ns-2 vcp-queue",
 	.state_bytes = sizeof(struct vcp_router),
 	.n_tunables = HW_COUNT(vcp_tunables),

@@ -38,8 +38,8 @@ static const struct hw_tunable xcp_tunables[] = {
 	[LEAST_INTERVAL] = { "least_interval_ms", "ms", "shortest control interval", 5, 1, 1000 },
 	[MOST_INTERVAL] = { "most_interval_ms", "ms", "longest, and largest RTT that counts", 1000,
 			    1, 10000 },
-	[CAPACITY] = { "capacity_kbps", "kbit/s", "capacity that it believes in; 0: the link's", 0,
-		       0, 100000000 },
+	[CAPACITY] = { "capacity_kbps", "kbit/s", "assumed capacity; 0: the link's rate", 0, 0,
+		       100000000 },
 };
 
 #define FIRST_RTT_US	  50000

@@ -10,10 +10,10 @@
 enum { RATE, AUTOMATIC, CHUNK, AFTER_IDLE, IGNORE_WINDOW };
 
 static const struct hw_tunable mega_start_tunables[] = {
-	[RATE] = { "ms_rate_kbps", "kbit/s", "rate where the application names none", 10000, 1,
+	[RATE] = { "ms_rate_kbps", "kbit/s", "rate if the application names none", 10000, 1,
 		   100000000 },
-	[AUTOMATIC] = { "ms_automatic", "bool", "acts also where the application names no rate", 1,
-			0, 1 },
+	[AUTOMATIC] = { "ms_automatic", "bool", "acts even if the application names no rate", 1, 0,
+			1 },
 	[CHUNK] = HW_TUNABLE_CHUNK,
 	[AFTER_IDLE] = HW_TUNABLE_AFTER_IDLE,
 	[IGNORE_WINDOW] = HW_TUNABLE_IGNORE_WINDOW,

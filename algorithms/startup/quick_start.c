@@ -36,8 +36,8 @@ enum { RULES_RFC = 0, RULES_SCHARF = 1 };
 enum { SSTHRESH_KEPT = 0, SSTHRESH_SET = 1, SSTHRESH_SET_IF_ASKED = 2 };
 
 static const struct hw_tunable quick_start_tunables[] = {
-	[RATE] = { "qs_rate_kbps", "kbit/s", "rate to ask for where the application names none",
-		   10000, 80, 1310720 },
+	[RATE] = { "qs_rate_kbps", "kbit/s", "rate to ask for if the application names none", 10000,
+		   80, 1310720 },
 	[ACTIVATION] = { "qs_activation", "never|asked|early|late|auto",
 			 "asks never, where the application names a rate, in the handshake, with "
 			 "data, or in the handshake if data is known by then and else with data",

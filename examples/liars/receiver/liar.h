@@ -14,8 +14,8 @@
 /* The first tunable of each. */
 enum { LIARS };
 
-#define LIAR_TUNABLE                                                                        \
-	[LIARS] = { "liars", "connections", "receivers that lie, the first that answer", 1, \
+#define LIAR_TUNABLE                                                                               \
+	[LIARS] = { "liars", "connections", "number of lying receivers, the first that answer", 1, \
 		    0,	     LIARS_MOST }
 
 /* The counters come first, in their order. */

@@ -126,7 +126,7 @@ impl Source {
             return format!(
                 "{}: {compiler} fails: {}",
                 shown(self.path()),
-                last.unwrap_or("it says nothing")
+                last.unwrap_or("it prints no error")
             );
         };
         let more = match errors.count() {

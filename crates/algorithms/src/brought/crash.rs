@@ -19,13 +19,10 @@ use super::Source;
 /// Exit status of a process that the code of a user's file ended.
 const STATUS: c_int = 2;
 const SIGNALS: [(c_int, &str); 4] = [
-    (libc::SIGSEGV, "SIGSEGV: memory that is not its own"),
-    (libc::SIGBUS, "SIGBUS: memory that is not there"),
-    (
-        libc::SIGFPE,
-        "SIGFPE: a division by 0, or one that overflows",
-    ),
-    (libc::SIGILL, "SIGILL: no instruction of this machine"),
+    (libc::SIGSEGV, "SIGSEGV: invalid memory access"),
+    (libc::SIGBUS, "SIGBUS: nonexistent memory"),
+    (libc::SIGFPE, "SIGFPE: a division by 0 or an overflow"),
+    (libc::SIGILL, "SIGILL: illegal instruction"),
 ];
 
 /// Where a shared object and its variables are.

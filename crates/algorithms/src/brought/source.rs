@@ -196,7 +196,7 @@ impl Source {
             Some((other, line)) => at_line(
                 &path,
                 line,
-                &format!("is a {}, and a {} is asked for", other.noun(), kind.noun()),
+                &format!("is a {}, but a {} is expected", other.noun(), kind.noun()),
             ),
             None => format!(
                 "{path}: has no table {table}; a {} in this file ends in \
@@ -257,7 +257,7 @@ fn read(path: &Path) -> Result<String, String> {
         return Err(format!("{name}: larger than {} KiB", MOST_BYTES >> 10));
     }
     let bytes = fs::read(path).map_err(cannot)?;
-    String::from_utf8(bytes).map_err(|_| format!("{name}: is no text in UTF-8"))
+    String::from_utf8(bytes).map_err(|_| format!("{name}: is not UTF-8 text"))
 }
 
 fn not_allowed(spelled: &str) -> String {
@@ -267,7 +267,7 @@ fn not_allowed(spelled: &str) -> String {
         .filter(|name| name.starts_with("port/"))
         .collect();
     format!(
-        "includes {spelled}; only a header beside the file may be, and those of the port: {}",
+        "includes {spelled}; allowed: headers in the folder of the file, and those of the port: {}",
         port.join(", ")
     )
 }
@@ -351,6 +351,6 @@ mod tests {
         assert_eq!(source.table_line(Kind::Control), Ok(3));
         assert!(source
             .table_line(Kind::Router)
-            .is_err_and(|e| e == "./mine.c:3: is a control, and a router is asked for"));
+            .is_err_and(|e| e == "./mine.c:3: is a control, but a router is expected"));
     }
 }

@@ -66,7 +66,7 @@ impl<'a> Checked<'a> {
         let text = CStr::from_ptr::<'static>(text);
         let text = text.to_str().ok().filter(|text| !text.is_empty());
         let text = text.filter(|text| text.chars().all(|c| c.is_ascii_graphic() || c == ' '));
-        text.ok_or_else(|| self.says(&format!("has a {field} that is no text in ASCII")))
+        text.ok_or_else(|| self.says(&format!("has a {field} that is not ASCII text")))
     }
 
     /// Name, title and source of a table. Refuses a name that Headway uses itself.
@@ -141,7 +141,7 @@ impl<'a> Checked<'a> {
             || FLOW_OPTIONS.iter().any(|(option, _)| *option == name);
         self.need(
             !taken,
-            &format!("has a tunable {name}, a name that is taken"),
+            &format!("has a tunable {name}, but the name is taken"),
         )?;
         let (min, max) = (info.min, info.max);
         self.need(
@@ -281,7 +281,7 @@ pub(super) fn control(
             let known = known.map_err(|e| checked.says(&format!("has .startup: {e}")))?;
             checked.need(
                 ops.cong_avoid.is_some(),
-                "has no .cong_avoid, which a control that startups join needs",
+                "has no .cong_avoid, which a control with startups needs",
             )?;
             checked.need(
                 ops.control.is_none(),

@@ -154,7 +154,7 @@ extern "C" fn look(_: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
         let seconds = LOOK_MS * i64::from(LOOKS) / 1000;
         crash::end_in_a_file(
             context,
-            &format!("has not returned for {seconds} s: a loop without an end?"),
+            &format!("has not returned for {seconds} s: an endless loop?"),
         );
     }
 }
