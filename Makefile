@@ -5,16 +5,16 @@ BIN := $(VENV)/bin
 STUDY ?= collateral-damage
 OUT ?= results/$(STUDY)
 AGAIN := $(MAKE) --no-print-directory
-# Jobs at once in a make below this one, unless `make --jobs` gave a number for all of them. A recipe
-# that calls make by this name needs a `+`, or make would not pass its job server on.
+# Number of jobs of a recursive make, unless `make --jobs` set it. A recipe that calls make by this
+# variable needs a `+`; otherwise make does not pass its job server on.
 JOBS = $(if $(findstring jobserver,$(MAKEFLAGS)),,--jobs=$(1))
-# Cargo would look for make's job server, which recipes do not pass on.
+# Cargo would look for make's job server, but recipes do not pass it on.
 BARE := env -u MAKEFLAGS -u MFLAGS
 STEP := @$(BARE) packaging/develop.sh
-# What is installed elsewhere must not replace what is built here.
+# Modules installed elsewhere must not replace the ones built here.
 unexport PYTHONPATH PYTHONHOME
 
-# The engine's sources. A change to one of them makes `make build` build again.
+# The engine's sources. If one of them changes, `make build` builds again.
 ENGINE := $(shell find algorithms crates -name target -prune -o \
 	\( -name '*.rs' -o -name '*.c' -o -name '*.h' -o -name Cargo.toml \) -print) \
 	Cargo.toml Cargo.lock pyproject.toml
@@ -32,12 +32,12 @@ CLANG_FORMAT = $(BIN)/clang-format --style=file:algorithms/.clang-format $(1) $(
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-build: ## build everything: .venv/bin/headway and, where it can be built, headwayctl beside it
+build: ## build everything: .venv/bin/headway and, if its tools are installed, .venv/bin/headwayctl
 	+@$(AGAIN) $(call JOBS,2) $(VENV)/.linked target/.engine-release
 	+@$(AGAIN) $(VENV)/.pages headwayctl
 
 # headwayctl with its completions and manual. The simulator does not need it, so it is left out
-# where its tools are missing. CTL_PROFILE=debug takes the program that the live tests build.
+# if its tools are missing. CTL_PROFILE=debug links the program that the live tests build.
 CTL_PROFILE ?= release
 headwayctl: $(VENV)/.venv $(if $(filter debug,$(CTL_PROFILE)),live-build)
 	@if tests/system_packages.sh --ready; then \
@@ -65,28 +65,28 @@ $(VENV)/.linked: pyproject.toml Cargo.toml $(VENV)/.deps
 target/.engine-%: $(ENGINE)
 	$(STEP) engine $*
 
-engine: $(VENV)/.linked ## after a changed line of C or Rust in the simulator: build the engine again, in seconds
+engine: $(VENV)/.linked ## rebuild the engine in seconds after a change to C or Rust in the simulator
 	$(STEP) engine quick
 
-# Completions and manual of headway, made from its commands.
+# Completions and manual of headway, generated from its commands.
 $(VENV)/.pages: target/.engine-release $(VENV)/.linked $(wildcard python/headway/cli/*.py)
 	$(BIN)/headway pages $(VENV)/share >/dev/null
 	@touch $@
 
-demo: ## build what paper 001's study needs, run it, print where its report is
+demo: ## build and run paper 001's study, and print the path of its report
 	+@$(AGAIN) $(call JOBS,2) $(VENV)/.linked target/.engine-quick
 	@$(BIN)/headway run $(STUDY) --out $(OUT)
 	@echo "Open $(OUT)/report.html in a browser; it needs no network."
 
-picture: demo ## README's picture in docs/pictures, from the results of the demo
+picture: demo ## copy README's picture to docs/pictures from the results of the demo
 	cp $(OUT)/figures/delay.svg $(OUT)/figures/delay-dark.svg docs/pictures/
 
-# Tests that could not run note the reason in this file; the last lines of the output list them.
+# Skipped tests write the reason to this file; the last lines of the output list them.
 SKIPS := target/skipped.tsv
 READY := $(shell tests/system_packages.sh --ready && echo ready)
 TESTED := --workspace $(if $(READY),,--exclude headway-kernel)
 
-test: ## the deterministic tests of Rust and Python: no root, no clock, no other program
+test: ## run the deterministic tests of Rust and Python: no root, no clock, no other program
 	@mkdir -p target && : >$(SKIPS)
 	+@export HEADWAY_SKIPS="$$PWD/$(SKIPS)"; status=0; \
 	$(AGAIN) --keep-going $(call JOBS,2) test-rust test-python || status=$$?; \
@@ -98,16 +98,17 @@ test-rust: target/.engine-dev
 test-python: target/.engine-dev $(VENV)/.linked $(VENV)/.dev
 	@$(BARE) $(BIN)/python -m pytest --numprocesses auto
 
-# The live tests, in three steps: those that compute or only wait; those that measure; alone, those
-# that any other work disturbs and those that failed in an earlier step. A test that fails twice
-# fails the command; the last lines name both outcomes. HEADWAY_BESIDE says that others run, too.
+# The live tests run in three steps: first those that compute or only wait, then those that measure,
+# and last, alone, those that any other work disturbs and those that failed in an earlier step. A test
+# that fails twice fails the command; the last lines name both outcomes. HEADWAY_BESIDE tells tests that
+# others run at the same time.
 FURTHER := target/tmp/further/debug
 FAILED := target/live-failed
-# Several run at once, so each has a file of its own for the tests that failed.
+# Several run at once, so each keeps its own record of failed tests.
 PYTEST_LIVE = $(BARE) $(BIN)/python -m pytest tests/live -o cache_dir=target/live-cache/$(1) --durations=10 --durations-min=10
 LIVE = $(AGAIN) --keep-going $(call JOBS,4)
 
-test-live: ## the tests that depend on real time, root or other programs; installs these on Debian
+test-live: ## run the tests that need real time, root or other programs; installs these on Debian
 	@mkdir -p target && : >$(SKIPS) && rm -rf $(FAILED) target/live-cache
 	+@export HEADWAY_SKIPS="$$PWD/$(SKIPS)"; status=0; tests/system_packages.sh; \
 	$(LIVE) live-build $(VENV)/.dev $(VENV)/.linked && { \
@@ -120,7 +121,7 @@ test-live: ## the tests that depend on real time, root or other programs; instal
 live-rust-beside live-proxy-beside live-rust-measures live-rust-alone: export HEADWAY_TESTED = $(TESTED)
 LIVE_RUST = @$(BARE) tests/rust_live.py run $(FAILED) "--locked $(TESTED)"
 
-# Some tests build with folders of algorithms of their own. They begin with a copy of what is not ours.
+# Some tests build with their own folders of algorithms. They start from a copy of the dependencies.
 live-build: target/.engine-dev
 	@$(BARE) cargo test --locked --quiet --no-run $(TESTED) --lib --bins --tests
 	@mkdir -p $(FURTHER) && cd target/debug && \
@@ -141,11 +142,12 @@ live-rust-alone:
 	$(LIVE_RUST) in_real_time
 	@$(BARE) tests/rust_live.py again $(FAILED) "--locked $(TESTED)"
 
-# Kernel tests mostly wait, even those that measure, so several run at once.
+# Kernel tests, even those that measure, spend most of their time waiting, so several run at once.
 TWO := --numprocesses 2 --dist loadfile
 THREE := --numprocesses 3 --dist loadfile
 
-# pytest exits with 1 if a test failed, which live-python-alone judges, and with 5 if no test was chosen.
+# pytest exits with 1 if a test failed; live-python-alone decides about those. It exits with 5 if no test
+# was selected.
 live-kernel-beside:
 	@$(call PYTEST_LIVE,kernel) $(TWO) -m "kernel and not measures" || test $$? = 1
 
@@ -162,17 +164,17 @@ live-python-alone:
 	$(call PYTEST_LIVE,$$group) --last-failed --last-failed-no-failures=none || test $$? = 5 || status=1; \
 	done; exit $$status
 
-dist: $(VENV)/.deps ## build wheel, sdist, .deb and archive of headwayctl into target/dist (docs/packaging.md)
+dist: $(VENV)/.deps ## build wheel, sdist, .deb and archive of headwayctl in target/dist (docs/packaging.md)
 	@packaging/dist.sh $(BIN)/python
 
-check: lint ## formatters, linters, types, Rust's unit tests and the fast tests of Python
+check: lint ## run formatters, linters, type checks, Rust's unit tests and Python's fast tests
 	@$(BARE) cargo test --locked --quiet --lib
 	@$(BARE) $(BIN)/python -m pytest --numprocesses auto -m "not slow"
 
-lint: format-check clippy ## formatters, linters and types
+lint: format-check clippy ## run formatters, linters and type checks
 	@$(BIN)/mypy
 
-# Not every installation of Rust has its formatter and its linter.
+# Some installations of Rust lack the formatter and the linter.
 format-check: $(VENV)/.dev
 	$(if $(shell cargo fmt --version 2>/dev/null),@$(BARE) cargo fmt --all --check,@tests/skipped.sh --note 1 \
 	"check of Rust's format" "cargo has no fmt: rustup component add rustfmt")
@@ -184,56 +186,56 @@ clippy: target/.engine-dev
 	$(if $(shell cargo clippy --version 2>/dev/null),@$(BARE) cargo clippy --locked --quiet $(TESTED) --all-targets -- -D warnings,@tests/skipped.sh --note 1 \
 	"check by Rust's linter" "cargo has no clippy: rustup component add clippy")
 
-verdicts: build ## run every study in full, show which verdicts changed, lock them, make the pages
+verdicts: build ## run the full form of every study, show changed verdicts, lock them, write the pages
 	$(BIN)/headway verdicts --full --write
 
-verdicts-live: build headwayctl ## the same for the studies that measure this machine's kernel; needs root
+verdicts-live: build headwayctl ## the same for studies that measure this machine's kernel; needs root
 	$(BIN)/headway verdicts --live --full --write
 
-format: $(VENV)/.dev ## format all sources as `make check` wants them
+format: $(VENV)/.dev ## format all sources as `make check` expects them
 	cargo fmt --all
 	$(call CLANG_FORMAT,-i)
 	$(BIN)/ruff format --quiet .
 
-bench: build ## the dumbbell benchmark: packets per second, ns per packet, peak memory
+bench: build ## run the dumbbell benchmark: packets per second, ns per packet, peak memory
 	$(BIN)/python benchmarks/run_bench.py
 
-bench-controls: build ## packets per second of every control with ten flows on one core, beside its target
+bench-controls: build ## compare packets per second of every control, ten flows on one core, with its target
 	$(BIN)/python benchmarks/controls_bench.py
 
-bench-beside: build ## this engine beside another commit's in one run: COMMIT=NAME; then a thousand flows and more
+bench-beside: build ## compare this engine with another commit's: COMMIT=NAME; then run a thousand flows and more
 	$(BIN)/python benchmarks/beside_bench.py --commit $(or $(COMMIT),HEAD~1)
 
-bench-peers: build ## the same beside ns-3 (Debian: apt-get install ns3 libns3-dev g++)
+bench-peers: build ## compare the engine with ns-3 (Debian: apt-get install ns3 libns3-dev g++)
 	$(BIN)/python benchmarks/run_bench.py --peers
 
-bench-try: build ## whole `headway try` processes on one core: packets per second, peak memory
+bench-try: build ## measure whole `headway try` processes on one core: packets per second, peak memory
 	$(BIN)/python benchmarks/try_bench.py
 
-bench-pep: build headwayctl ## the proxy beside direct routing and HAProxy; root (Debian: apt-get install haproxy iperf3 wrk nftables)
+bench-pep: build headwayctl ## compare the proxy with direct routing and HAProxy; root (Debian: apt-get install haproxy iperf3 wrk nftables)
 	$(BIN)/python benchmarks/pep_bench.py
 
-bench-debian: build ## each control beside the module of a Debian kernel in QEMU without KVM (needs qemu-system-x86, busybox-static, iperf3)
+bench-debian: build ## compare each control with the module of a Debian kernel in QEMU without KVM (needs qemu-system-x86, busybox-static, iperf3)
 	$(BIN)/python benchmarks/debian_kernel.py
 
-bench-start: build ## how long the shortest commands take, beside a Python that does nothing
+bench-start: build ## time the shortest commands, compared with a Python that does nothing
 	$(BIN)/python benchmarks/start_bench.py
 
-profile: ## where the simulator's time goes
+profile: ## show where the simulator spends its time
 	benchmarks/profile.sh
 
-follow: build ## README, CONTRIBUTING and docs from top to bottom, as a reader does; as root the live kernel, too
+follow: build ## run everything shown in README, CONTRIBUTING and docs, in order; as root, also on the live kernel
 	$(BIN)/python tests/followed.py
 
-mirrors: ## what Rust knows of C structures, made of the C sources; needs libclang
+mirrors: ## generate Rust's copies of the C structures; needs libclang
 	cargo run --quiet --locked -p headway-mirrors
 
-docs: $(VENV)/.docs $(VENV)/.linked target/.engine-dev ## build the documentation site in target/site; a warning or a dead link fails
+docs: $(VENV)/.docs $(VENV)/.linked target/.engine-dev ## build the documentation site in target/site; warnings and dead links are errors
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build
 	@echo "Open target/site/index.html in a browser; the site needs no network."
 
 lock: ## resolve the newest dependencies into the lock files
 	tests/lock.sh $(PYTHON)
 
-clean: ## remove everything that was built, not results
+clean: ## remove everything that was built, but not results
 	rm -rf target build $(VENV) python/headway/*.so .mypy_cache .ruff_cache .pytest_cache .hypothesis

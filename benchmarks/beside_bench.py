@@ -1,11 +1,10 @@
 #!/usr/bin/env python3
-"""Time this engine beside another commit's, run by run, and see what many flows cost.
+"""Compare this engine's speed with another commit's, and measure what many flows cost.
 
-Both engines run the dumbbell of run_bench.py on one core, in pairs that take turns at who is
-first, on both stacks. What is judged is the median over the pairs of (time per packet here) /
-(time per packet there): what disturbs the machine disturbs both, and processor time leaves out
-what other programs took. Then this engine alone shows what a packet costs with a thousand flows
-and more, and in how much memory.
+Both engines run the dumbbell of run_bench.py on one core, in pairs with alternating order, on both
+stacks. The result is the median over the pairs of (time per packet here) / (time per packet there):
+disturbances affect both engines, and processor time excludes other programs. Then the benchmark
+prints this engine's time per packet and memory with a thousand flows and more.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ from run_bench import (
 STACKS = ("linux-6", "linux-2.6")
 KEPT = ROOT / "build" / "beside"
 TARGET_RATIO = 1.03
-"""Most that a packet may cost against the other commit."""
+"""The largest allowed ratio of the time per packet to the other commit's."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +73,8 @@ class Pairs:
 def run_once(
     engine: Path, flows: int, stack: str, duration_s: float, rate_bps: int | None = None
 ) -> Cost:
-    """Run an engine once and take its processor time; a rate only where it knows the option.
+    """Run an engine once and read its processor time. Passes a rate only if the engine has the
+    option.
 
     Raises:
         BenchError: it fails or prints no result.
@@ -130,7 +130,7 @@ def of_pairs(stack: str, flows: int, costs: Sequence[tuple[float, float]]) -> Pa
 
 @contextmanager
 def checked_out(commit: str) -> Iterator[Path]:
-    """The sources of a commit in a folder that is there for as long."""
+    """The sources of a commit, in a folder that exists during the block."""
     KEPT.mkdir(parents=True, exist_ok=True)
     folder = KEPT / "source"
     discard(folder)
@@ -145,7 +145,7 @@ def checked_out(commit: str) -> Iterator[Path]:
 
 
 def discard(folder: Path) -> None:
-    """Take a worktree away, also one that an interrupted run has left."""
+    """Remove a worktree, even one that an interrupted run has left."""
     git = ["git", "-C", str(ROOT), "worktree"]
     subprocess.run([*git, "remove", "--force", str(folder)], capture_output=True, check=False)
     shutil.rmtree(folder, ignore_errors=True)
@@ -191,7 +191,9 @@ def arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--reps", type=int, default=15, help="pairs of each scenario [15]")
     parser.add_argument("--duration-s", type=float, default=60.0, help="simulated time [60]")
     parser.add_argument("--cpu", type=int, help="core to run on (default the last)")
-    parser.add_argument("--no-many", action="store_true", help="without a thousand flows and more")
+    parser.add_argument(
+        "--no-many", action="store_true", help="skip the runs with a thousand flows and more"
+    )
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.add_argument("--check", action="store_true", help="status 1 if a target is missed")
     args = parser.parse_args(argv)
@@ -218,11 +220,11 @@ MANY = (
     Many(10_000, 10**10, 5.0, 1),
     Many(100_000, 10**11, 1.0, 1),
 )
-"""From ten thousand on every flow has 1 Mbit/s: on less, none would send."""
+"""From ten thousand flows on, each has 1 Mbit/s: with less, none would send."""
 
 
 def many(engine: Path) -> dict[int, Cost]:
-    """What a packet costs by number of flows: medians, in turn."""
+    """The time per packet by number of flows: medians of alternating runs."""
     runs: dict[int, list[Cost]] = {case.flows: [] for case in MANY}
     for rep in range(max(case.reps for case in MANY)):
         for case in (case for case in MANY if rep < case.reps):

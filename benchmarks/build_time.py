@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Time building everything from nothing, headwayctl included: this commit beside another one.
+"""Time a full build from scratch, including headwayctl, for this commit and another one.
 
-Each build has a work tree and a target folder of its own in a temporary folder; dependencies are
-fetched before the clock starts. `--controls 3` gives this commit three times as many controls:
-each is copied under two new names. Builds take turns, so that what disturbs the machine disturbs
-all; numbers are medians of wall time and of the processor's, which others disturb less.
+Each build has its own work tree and target folder in a temporary folder; dependencies are fetched
+before the clock starts. `--controls 3` gives this commit three times as many controls: each is
+copied under two new names. Builds alternate, so that disturbances affect all. Numbers are medians
+of wall time and of processor time, which other programs disturb less.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ ROOT = Path(__file__).resolve().parent.parent
 BUILD = ["cargo", "build", "--release", "--locked", "--quiet"]
 PACKAGES = ["-p", "headway-python", "-p", "headway-kernel"]
 NAME_LETTERS = 12
-"""Most of a control's name."""
+"""The maximum length of a control's name."""
 
 
 def copies(control: Path, times: int) -> list[Path]:
@@ -57,7 +57,7 @@ def work_tree(folder: Path, commit: str, times: int) -> Path:
 
 
 def build(tree: Path) -> tuple[float, float]:
-    """Seconds of wall and of processor time from nothing to everything."""
+    """Seconds of wall time and of processor time of a full build."""
     target = tree / "target"
     shutil.rmtree(target, ignore_errors=True)
     before, start = os.times(), time.perf_counter()
@@ -77,9 +77,11 @@ def built_controls(tree: Path) -> int:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--before", default="521d91a", help="the commit beside this one")
-    parser.add_argument("--commit", default="HEAD", help="the commit that is measured")
-    parser.add_argument("--controls", type=int, default=3, help="times as many in it: 1 to 10")
+    parser.add_argument("--before", default="521d91a", help="the commit to compare with")
+    parser.add_argument("--commit", default="HEAD", help="the commit to measure")
+    parser.add_argument(
+        "--controls", type=int, default=3, help="times as many controls in it: 1 to 10"
+    )
     parser.add_argument("--runs", type=int, default=3, help="builds of each")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()

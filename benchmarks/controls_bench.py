@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Time every control with ten flows on the benchmark's dumbbell, on one core.
 
-The dumbbell is that of run_bench.py. A control whose protocol has a router runs with that on the
-link, and has another target. Runs of all controls take turns; numbers are medians.
+The dumbbell is that of run_bench.py. A control whose protocol has a router runs with it on the
+link, and has another target. Runs of all controls alternate; numbers are medians.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ TARGET_WITH_ROUTER_PKTS_PER_S = 1_500_000
 
 
 def routed() -> set[str]:
-    """Names that a control and a router share: they are one protocol."""
+    """Names of both a control and a router: one protocol."""
     return {router.name for router in registry().routers}
 
 
@@ -47,7 +47,7 @@ def command(engine: Path, control: str, routers: set[str], duration_s: float) ->
 def measure(
     engine: Path, controls: Sequence[str], reps: int, duration_s: float
 ) -> dict[str, Result]:
-    """Medians by control, all in turn."""
+    """Medians by control, from alternating runs."""
     routers = routed()
     samples: dict[str, list[Sample]] = {control: [] for control in controls}
     for _ in range(reps):

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Headway's controls beside the same-named modules of a Debian kernel, under software emulation.
+"""Compare Headway's controls with the modules of a Debian kernel, under software emulation.
 
 Downloads Debian's kernel package and starts it in QEMU without KVM, with virtual time: the guest's
-clock counts its instructions and jumps while it is idle, so that its timers are exact however slow
-or busy this machine is. In the guest a sender, a router with a rate and a queue, and a receiver are
+clock counts its instructions and jumps while it is idle. Its timers are therefore exact even on a
+slow or busy machine. In the guest a sender, a router with a rate and a queue, and a receiver are
 namespaces; iperf3 sends with each control. The simulator runs the same path with the stack linux-6.
 """
 
@@ -47,7 +47,7 @@ CONTROLS = {
     "vegas": "vegas",
     "illinois": "illinois",
 }
-"""Names in the kernel, and ours."""
+"""Names in the kernel, and our names."""
 MODULES = (
     "veth",
     "sch_netem",
@@ -72,7 +72,7 @@ EVERY_PACKET = 0.9
 
 
 class BenchError(Exception):
-    """What is needed is not there, or the guest did not finish."""
+    """A requirement is missing, or the guest did not finish."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ class Seen:
     cwnd_pkts: float
     """Mean over samples of 0.1 s."""
     reductions: float
-    """Times that cwnd began to fall by 5 % and more from one sample to the next."""
+    """How often cwnd began to fall by 5 % or more from one sample to the next."""
     srtt_ms: float
 
 
@@ -123,7 +123,7 @@ def kernel() -> tuple[Path, Path]:
 
 
 def in_order(folder: Path, names: Sequence[str]) -> list[Path]:
-    """The files of modules, each after those that it needs, which it names itself."""
+    """The files of modules, each after the modules that it depends on."""
     files = {path.stem.replace("-", "_"): path for path in folder.glob("**/*.ko")}
     ordered: list[Path] = []
 
@@ -143,12 +143,12 @@ def in_order(folder: Path, names: Sequence[str]) -> list[Path]:
 
 
 def libraries(program: str) -> list[Path]:
-    """What a program is linked with, the loader too."""
+    """The libraries that a program is linked with, including the loader."""
     return [Path(found) for found in re.findall(r"(/\S+) \(0x", tool("ldd", program))]
 
 
 def archive(files: dict[str, tuple[bytes, int]]) -> bytes:
-    """A cpio archive of the form that kernels take ("newc"): contents and modes by path."""
+    """A cpio archive in the format that kernels read ("newc"): contents and modes by path."""
     folders = {str(parent) for name in files for parent in Path(name).parents} - {".", "/"}
     entries = {
         **dict.fromkeys(sorted(folders), (b"", 0o40755)),
@@ -165,7 +165,7 @@ def archive(files: dict[str, tuple[bytes, int]]) -> bytes:
 
 
 def initial_files(controls: Sequence[str], modules: Path, seconds: int) -> bytes:
-    """The guest's whole file system, compressed."""
+    """The guest's file system, compressed."""
     files: dict[str, tuple[bytes, int]] = {}
 
     def add(name: str, source: Path, mode: int = 0o100755) -> None:
@@ -224,7 +224,7 @@ def boot(image: Path, initrd: Path) -> str:
 
 
 def reports(console: str) -> dict[str, Seen]:
-    """What iperf3 saw of each control."""
+    """iperf3's results of each control."""
     found = {}
     for control, text in re.findall(r"^BEGIN (\S+)\n(.*?)^END \1$", console, re.M | re.S):
         written = gzip.decompress(base64.b64decode(text)).decode()
@@ -247,7 +247,7 @@ def reports(console: str) -> dict[str, Seen]:
 
 
 def acks_per_packet(console: str) -> dict[str, float]:
-    """What the receiver sent for each segment that arrived."""
+    """The receiver's ACKs per arrived segment."""
     rows = re.findall(r"^SEGMENTS (\S+) (\d+) (\d+) (\d+) (\d+)$", console, re.M)
     return {
         control: (int(out) - int(out_0)) / (int(came) - int(came_0))
@@ -256,7 +256,7 @@ def acks_per_packet(console: str) -> dict[str, float]:
 
 
 def reductions(cwnd_pkts: np.ndarray) -> float:
-    """Times that it began to fall by 5 % and more."""
+    """How often cwnd began to fall by 5 % or more."""
     falls = np.diff(cwnd_pkts) < -0.05 * cwnd_pkts[:-1]
     return float(np.sum(falls & ~np.concatenate([[False], falls[:-1]])))
 
@@ -287,7 +287,7 @@ def simulated(control: str, *, delayed_ack: bool) -> Seen:
 
 
 def table(theirs: dict[str, Seen], ours: dict[str, Seen]) -> str:
-    """Both beside each other, and how far the mean window and the goodput differ."""
+    """Both results, and the differences of mean window and goodput."""
     lines = [
         f"{'control':<10} {'goodput Mbit/s':>20} {'mean cwnd pkts':>20} {'cwnd':>8} "
         f"{'reductions':>12} {'mean srtt ms':>16}",

@@ -1,10 +1,10 @@
 #!/bin/busybox sh
-# The first and only process of the guest of debian_kernel.py: makes a sender, a router and a
-# receiver of network namespaces, sends with each control, prints what iperf3 saw, powers off.
+# The only process of the guest of debian_kernel.py. It sets up a sender, a router and a receiver as
+# network namespaces, sends with each control, prints iperf3's results, and powers off.
 # /settings sets CONTROLS, SECONDS_EACH, RATE_MBIT, RTT_MS, QUEUE_PKTS; /modules is in the order to load.
 /bin/busybox --install -s /bin
 export PATH=/usr/bin:/bin
-# busybox would take its own
+# otherwise busybox would use its own
 ip() { /usr/bin/ip "$@"; }
 tc() { /usr/bin/tc "$@"; }
 mount -t proc proc /proc

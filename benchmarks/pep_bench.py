@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""Measure the proxy beside direct routing and HAProxy, in turns, between namespaces over veth.
+"""Compare the proxy with direct routing and HAProxy, in turn, between namespaces over veth.
 
-Load programs are at one core each, the proxies at all of them. In every round each way has its
-turn; numbers are medians over the rounds, ratios are of runs of one round. HAProxy (mode tcp,
-splicing both ways, pipes of 1 MB) is not transparent: its clients name the gateway. All hosts have
-Reno, which every namespace may choose, whatever the machine's default: a control that paces sets a
-timer for every packet, and where that is slow little else is measured. Processor time is the
-proxy's own, user and system; the kernel counts to it the soft interrupts that its own calls set
-off, the end hosts' TCP among them, not those that ran in ksoftirqd or in the load programs' time.
-The time of all programs of a run and of ksoftirqd stands beside it: what direct routing does not
-take of it is a proxy's price. Needs root.
+Each load program has one core; the proxies may use all of them. Every round runs each way once;
+numbers are medians over the rounds, and ratios compare runs of one round. HAProxy (mode tcp,
+splicing both ways, pipes of 1 MB) is not transparent: its clients connect to the gateway. All hosts
+use Reno, which every namespace may choose, whatever the machine's default is: a control that paces
+sets a timer for every packet, and on a machine with slow timers this dominates the result.
+Processor time is the proxy's own, user and system. It includes the soft interrupts that its own
+calls trigger (also the end hosts' TCP), but not those in ksoftirqd or in the load programs' time.
+The benchmark also prints the time of all programs of a run and of ksoftirqd: its excess over direct
+routing is a proxy's cost. Needs root.
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ PEPSAL = {
     "rr_bulk_p50_ms": "195", "rr_bulk_p99_ms": "2341", "connections_per_s": "85",
     "idle_1000_descriptors": "6",
 }  # fmt: skip
-"""PEPsal 2.0.2 on another day and machine of this kind, not run again; exchanges beside a bulk flow
-without its corking."""
+"""PEPsal 2.0.2, measured on another day on a machine of this kind and not run again; exchanges
+during a bulk flow without its corking."""
 
 Found = dict[str, float]
-"""What one way gave in one round, by the row's name."""
+"""The results of one way in one round, by the row's name."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ def measure(lab: Lab, way: str, duration_s: float, idle: Sequence[int]) -> Found
             before = processor_s(pid) if pid else 0.0
             bps, ends_s = lab.bulk(to, connections, reverse, duration_s)
             own_s = processor_s(pid) - before if pid else 0.0
-            # iperf3 leaves its first 0.3 s out of the rate
+            # iperf3 omits its first 0.3 s from the rate
             moved_gb = bps * (duration_s + 0.3) / 8e9
             found[f"{name}_gbps"] = bps / 1e9
             found[f"{name}_all_cpu"] = (own_s + ends_s) / moved_gb
@@ -102,7 +102,7 @@ def measure(lab: Lab, way: str, duration_s: float, idle: Sequence[int]) -> Found
     for connections in idle if way != "direct" else ():
         if way == "haproxy" and connections > OF_ONE_TABLE:
             continue
-        # of a proxy that is new, for what was used before would be used again
+        # of a new proxy, because an old one would reuse its memory
         with lab.ways[way]() as (pid, to):
             assert pid is not None
             with lab.idle(to, 50):
@@ -118,7 +118,7 @@ def measure(lab: Lab, way: str, duration_s: float, idle: Sequence[int]) -> Found
 def in_turns(
     turn: Callable[[str, int], Found], rounds: int, told: Callable[[str], None]
 ) -> dict[str, list[Found]]:
-    """Every way once in each round, each time another one first."""
+    """Run every way once in each round, starting with another one each time."""
     found: dict[str, list[Found]] = {way: [] for way in WAYS}
     for number in range(rounds):
         for at in range(len(WAYS)):
@@ -129,13 +129,13 @@ def in_turns(
 
 
 def median(rounds: Sequence[Found], name: str) -> float | None:
-    """Over the rounds that have it."""
+    """The median over the rounds that have it."""
     values = [found[name] for found in rounds if name in found]
     return statistics.median(values) if values else None
 
 
 def ratio(found: dict[str, list[Found]], name: str, other: str) -> float | None:
-    """The proxy's to another's, of the same rounds."""
+    """The ratio of the proxy to another way, in the same rounds."""
     pairs = zip(found["pep"], found[other], strict=True)
     ratios = [here[name] / there[name] for here, there in pairs if name in here and name in there]
     return statistics.median(ratios) if ratios else None
@@ -143,7 +143,7 @@ def ratio(found: dict[str, list[Found]], name: str, other: str) -> float | None:
 
 @dataclass(frozen=True)
 class Target:
-    """What is to be reached."""
+    """The targets."""
 
     title: str
     value: float | None
@@ -152,14 +152,14 @@ class Target:
 
     @property
     def met(self) -> bool:
-        """What was not measured is not met."""
+        """A target that was not measured is not met."""
         if self.value is None:
             return False
         return self.value >= self.limit if self.at_least else self.value <= self.limit
 
 
 def targets(found: dict[str, list[Found]]) -> list[Target]:
-    """All of them, judged."""
+    """All targets, judged."""
     here = {row.name: median(found["pep"], row.name) for row in ROWS}
     direct = {row.name: median(found["direct"], row.name) for row in ROWS}
     p50, beside = direct["rr_p50_ms"], direct["rr_bulk_p99_ms"]
@@ -202,9 +202,13 @@ def report(found: dict[str, list[Found]]) -> str:
 def arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     """Read the command line."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
-    parser.add_argument("--rounds", type=int, default=5, help="turns of each way [5]")
-    parser.add_argument("--duration-s", type=positive, default=2.0, help="of each load [2]")
-    parser.add_argument("--no-idle", action="store_true", help="without idle connections")
+    parser.add_argument(
+        "--rounds", type=int, default=5, help="rounds; each runs every way once [5]"
+    )
+    parser.add_argument(
+        "--duration-s", type=positive, default=2.0, help="duration of each load [2]"
+    )
+    parser.add_argument("--no-idle", action="store_true", help="skip idle connections")
     parser.add_argument("--headwayctl", type=Path, help="the program (default the built one)")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.add_argument("--check", action="store_true", help="status 1 if a target is missed")

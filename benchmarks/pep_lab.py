@@ -1,8 +1,8 @@
-"""A client, a gateway and a server in network namespaces, what can be on the gateway, and load.
+"""A client, a gateway and a server in network namespaces, the proxies on the gateway, and load.
 
 Each kind of load is one program at either end: iperf3 for bulk data, `headwayctl traffic pingpong`
-for requests and responses, wrk for new connections, whose server is an HAProxy that answers by
-itself, and a few lines of Python for connections that are idle.
+for requests and responses, wrk for new connections, which an HAProxy answers itself, and a short
+Python program for idle connections.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ from run_bench import ROOT, BenchError
 CLIENT_NET, SERVER_NET = "10.91.1", "10.91.2"
 SERVER = f"{SERVER_NET}.2"
 GATEWAY = f"{CLIENT_NET}.1"
-"""Where the clients of HAProxy, which is not transparent, connect to."""
+"""The address that HAProxy's clients connect to, because HAProxy is not transparent."""
 BULK, EXCHANGES, IDLE = 5201, 7001, 7002
 PAGES = {"direct": 8080, "pep": 8081, "haproxy": 8082}
-"""Of each way its own: the server remembers for a minute with whom it was connected, and another
-host's clock of timestamps looks to it like an old one."""
+"""A separate port for each way. The server remembers its peers for a minute, and timestamps from
+another host's clock would look old to it."""
 PATIENCE_S = 20.0
 MESSAGE_BYTES = 64
 MOST_DESCRIPTORS = min(resource.getrlimit(resource.RLIMIT_NOFILE)[1], 60_000)
 MOST_CONNECTIONS = min(10_000, MOST_DESCRIPTORS - 600)
-"""That are held open at a time: ten thousand, where a program may have as many descriptors."""
+"""Connections that are open at a time: ten thousand, if a program may have enough descriptors."""
 OF_ONE_TABLE = min(MOST_CONNECTIONS, (MOST_DESCRIPTORS - 1200) // 2)
-"""That HAProxy can have, whose threads share a table of descriptors."""
+"""The number that HAProxy can have; its threads share a table of descriptors."""
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
@@ -87,9 +87,10 @@ sys.stdin.read()
 
 @contextmanager
 def served_first() -> Iterator[None]:
-    """Meanwhile this session's programs have the processors before those of other sessions.
+    """During the block this session's programs have priority over those of other sessions.
 
-    Linux shares them between sessions first, so a nice value of a program would not (sched(7)).
+    Linux shares processors between sessions first, so a program's nice value is not enough
+    (sched(7)).
     """
     own = Path("/proc/self/autogroup")
     if not own.exists():
@@ -104,7 +105,7 @@ def served_first() -> Iterator[None]:
 
 
 def run(*words: str) -> str:
-    """Run a program to its end; what it printed.
+    """Run a program to its end; returns its output.
 
     Raises:
         BenchError: it is missing or fails.
@@ -128,7 +129,7 @@ class Exchanged:
 
 
 class Lab:
-    """The three hosts; `ways` are what can be on the gateway."""
+    """The three hosts; `ways` are the alternatives on the gateway."""
 
     def __init__(self, headwayctl: Path, cpus: Sequence[int]) -> None:
         self.headwayctl = headwayctl
@@ -185,7 +186,7 @@ class Lab:
 
     @contextmanager
     def running(self, host: str, *words: str) -> Iterator[subprocess.Popen[str]]:
-        """A program that is there for as long; `ip netns exec` becomes it."""
+        """A program that runs during the block; `ip netns exec` becomes it."""
         told = (self.folder / f"{Path(words[0]).name}.err").open("w")
         try:
             process = subprocess.Popen(
@@ -217,7 +218,8 @@ class Lab:
                 raise BenchError(f"nobody listens at port {port}")
             time.sleep(0.02)
 
-    # What is on the gateway: each yields the process, or None, and the address to connect to.
+    # The alternatives on the gateway: each yields the process, or None, and the address to connect
+    # to.
 
     @contextmanager
     def direct(self) -> Iterator[tuple[int | None, str]]:
@@ -257,7 +259,7 @@ class Lab:
             self.listens(host, port)
             yield process.pid
 
-    # Load, and what it finds.
+    # Load, and its results.
 
     def bulk(
         self, to: str, connections: int, reverse: bool, duration_s: float
@@ -277,7 +279,7 @@ class Lab:
 
     @contextmanager
     def bulk_server(self) -> Iterator[None]:
-        """An iperf3 that serves one after the other."""
+        """An iperf3 server for one client after the other."""
         with self.running("s", "iperf3", "-s"):
             self.listens("s", BULK)
             yield
@@ -308,7 +310,7 @@ class Lab:
         return Exchanged(statistics.median(times_ms), times_ms[int(len(times_ms) * 0.99)])
 
     def new_connections(self, to: str, port: int, duration_s: float) -> float:
-        """Connections per second that ask one thing and are closed, 64 at a time."""
+        """Connections per second with one request each, 64 at a time."""
         text = HAPROXY_COMMON.format(threads=1) + ANSWERS.format(port=port)
         with self._haproxy("s", "answers", text, port):
             words = ["wrk", "-t", "1", "-c", "64", "-d", f"{math.ceil(duration_s)}s"]
@@ -321,7 +323,7 @@ class Lab:
 
     @contextmanager
     def idle(self, to: str, connections: int) -> Iterator[None]:
-        """So many connections on which one question was answered, and which stay."""
+        """Open so many connections, answer one request on each, and keep them open."""
         hold = [sys.executable, "-c", HOLD]
         with self.running("s", *hold, "serve", SERVER, str(IDLE), str(MOST_DESCRIPTORS)):
             self.listens("s", IDLE)
@@ -333,25 +335,25 @@ class Lab:
 
 
 def processor_s(pid: int) -> float:
-    """Time that a process took, in user space and in the kernel."""
+    """Processor time of a process, in user space and in the kernel."""
     fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
     return (int(fields[11]) + int(fields[12])) / TICKS_PER_S
 
 
 def ended_s() -> float:
-    """Time that all programs took that were started here and have ended."""
+    """Processor time of all programs that were started here and have ended."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 
 
 def soft_interrupts_s() -> float:
-    """Time that the kernel's threads for soft interrupts took."""
+    """Processor time of the kernel's threads for soft interrupts."""
     threads = (path.parent for path in Path("/proc").glob("[0-9]*/comm") if is_ksoftirqd(path))
     return sum(processor_s(int(folder.name)) for folder in threads)
 
 
 def is_ksoftirqd(comm: Path) -> bool:
-    """Whether it is one of these; a process may have ended meanwhile."""
+    """Whether a process has one of these names; it may have ended meanwhile."""
     try:
         return comm.read_text().startswith("ksoftirqd/")
     except OSError:
@@ -359,9 +361,10 @@ def is_ksoftirqd(comm: Path) -> bool:
 
 
 def descriptors(pid: int) -> int:
-    """How many it has open, in all tables of its threads; nothing may come or go meanwhile."""
+    """The number of open descriptors, in all tables of its threads; they must not change
+    meanwhile."""
     tables = {
-        # threads that share one show the same
+        # threads with a shared table show the same
         frozenset((descriptor.name, str(descriptor.readlink())) for descriptor in folder.iterdir())
         for folder in Path(f"/proc/{pid}/task").glob("*/fd")
     }
@@ -369,6 +372,6 @@ def descriptors(pid: int) -> int:
 
 
 def memory_bytes(pid: int) -> int:
-    """What is its own: resident and not of a file."""
+    """Its own memory: resident and not mapped from a file."""
     fields = Path(f"/proc/{pid}/statm").read_text().split()
     return (int(fields[1]) - int(fields[2])) * PAGE_BYTES

@@ -1,12 +1,12 @@
 #!/bin/sh
-# Shows where the time of the dumbbell goes: the functions that take most of it.
+# Shows the functions that take most of the dumbbell's time.
 #
 # usage: profile.sh [FLOWS [DURATION_S]]     (10 flows, 600 s simulated)
 #
-# perf samples the program at full speed. Where perf is not installed or the kernel
-# does not allow it, valgrind counts instructions of a run a hundredth as long. Most
-# of the engine is inlined into few functions; after them come the source files and
-# lines that the time is spent on, which the debug information still tells apart.
+# perf samples the program at full speed. If perf is not installed or the kernel
+# does not allow it, valgrind counts the instructions of a run a hundredth as long. Most
+# of the engine is inlined into few functions, so the script also lists the source files
+# and lines, from the debug information.
 set -eu
 
 root=$(CDPATH= cd -- "$(dirname -- "$0")/.." && pwd)

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Time the engine on a dumbbell, beside ns-3 when it is there.
+"""Time the engine on a dumbbell, and compare it with ns-3 if that is built.
 
-One bottleneck of 100 Mbit/s with a 417-packet drop-tail queue, 50 ms of round-trip
-time, a host pair with 1 Gbit/s links per flow, segments of 1448 bytes, SACK, timestamps,
-delayed acknowledgements. What is compared is wall time per data packet that crossed the
-bottleneck, so the simulated times may differ: ns-3 gets a shorter one.
+One bottleneck of 100 Mbit/s with a 417-packet drop-tail queue, 50 ms of round-trip time, a host
+pair with 1 Gbit/s links per flow, segments of 1448 bytes, SACK, timestamps, delayed
+acknowledgements. The benchmark compares wall time per data packet that crosses the bottleneck, so
+the simulated times may differ: ns-3 gets a shorter one.
 
-Programs run one after the other on one core, the two simulators in turn, so that what
-disturbs the machine disturbs both. Numbers are medians over the repetitions.
+Programs run one after the other on one core, alternating between the simulators, so that
+disturbances affect both. Numbers are medians over the repetitions.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ MIB = 1024 * 1024
 TARGET_PKTS_PER_S = 2_000_000
 """Data packets per second that one core must deliver at 1, 10 and 100 flows."""
 TARGET_SCALING = 2.0
-"""Most that a packet may cost at 1000 flows, against 10."""
+"""The largest allowed ratio of the time per packet at 1000 flows to that at 10."""
 TARGET_PEAK_MIB = {1: 20, 1000: 120}
-"""Most memory by number of flows."""
+"""The largest allowed memory by number of flows."""
 
 
 class BenchError(Exception):
-    """A program is missing, failed, or printed something else than one result."""
+    """A program is missing, failed, or did not print exactly one result."""
 
 
 @dataclass(frozen=True)
@@ -61,9 +61,8 @@ class Result:
     """Medians over the repetitions of one simulator at one number of flows.
 
     Attributes:
-        median: the median of every field by itself.
-        spread: (largest - smallest) / median of the packets per second.
-        reps: how many runs there were.
+        median: the median of each field separately. spread: (largest - smallest) / median of the
+        packets per second. reps: the number of runs.
     """
 
     median: Sample
@@ -134,7 +133,7 @@ def run_tool(command: Sequence[str], purpose: str) -> None:
     """Run a build command from the project's folder, its progress on standard error.
 
     Raises:
-        BenchError: it is not there or fails.
+        BenchError: it is missing or fails.
     """
     try:
         done = subprocess.run(command, cwd=ROOT, stdout=sys.stderr, check=False)
@@ -145,10 +144,10 @@ def run_tool(command: Sequence[str], purpose: str) -> None:
 
 
 def find_engine(given: Path | None) -> Path:
-    """Find the engine's benchmark program; without a path, build the present source's.
+    """Find the engine's benchmark program; without a path, build it from the present sources.
 
     Raises:
-        BenchError: it is not there or cannot be built.
+        BenchError: it is missing or cannot be built.
     """
     if given is None:
         run_tool(
@@ -158,7 +157,7 @@ def find_engine(given: Path | None) -> Path:
     target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
     place = given or target / "release" / ENGINE_NAME
     if not os.access(place, os.X_OK):
-        raise BenchError(f"there is no program {place}")
+        raise BenchError(f"no program {place}")
     return place.resolve()
 
 
@@ -166,11 +165,11 @@ def find_ns3(given: Path | None, *, build: bool) -> Path | None:
     """Find the ns-3 program, or None if it was not built.
 
     Args:
-        given: where it is, if not where the build puts it.
-        build: build it first, and as root install what that takes.
+        given: its path, if it is not where the build puts it. build: build it first; as root, also
+        install what the build needs.
 
     Raises:
-        BenchError: the one that was asked for is not there or cannot be built.
+        BenchError: the requested program is missing or cannot be built.
     """
     if build and given is None:
         run_tool([str(ROOT / "benchmarks/peers/build.sh"), "--install"], "build the ns-3 program")
@@ -178,12 +177,12 @@ def find_ns3(given: Path | None, *, build: bool) -> Path | None:
     if os.access(place, os.X_OK):
         return place.resolve()
     if given:
-        raise BenchError(f"there is no program {given}")
+        raise BenchError(f"no program {given}")
     return None
 
 
 def ns3_version() -> str:
-    """Name the installed ns-3 by its package files, without a number if they tell none."""
+    """Name the installed ns-3 by its package files, without a version if they have none."""
     if shutil.which("pkg-config"):
         asked = subprocess.run(
             ["pkg-config", "--modversion", "ns3-core"], capture_output=True, text=True, check=False
@@ -197,10 +196,10 @@ def pin(cpu: int | None) -> int:
     """Bind this process and its children to one core and return its number.
 
     Args:
-        cpu: the core; None takes the last one allowed, which does the least besides.
+        cpu: the core; None means the last allowed one, which usually has the least other work.
 
     Raises:
-        BenchError: the core is not there or not allowed.
+        BenchError: the core does not exist or is not allowed.
     """
     allowed = sorted(os.sched_getaffinity(0))
     chosen = allowed[-1] if cpu is None else cpu
@@ -218,7 +217,7 @@ def measure(
     peer_flows: Sequence[int],
     note: Callable[[str], None],
 ) -> tuple[dict[int, Result], dict[int, Result]]:
-    """Run the simulators in turn.
+    """Run the simulators alternately.
 
     Returns:
         The results of the engine and of the peer by number of flows.
@@ -239,7 +238,7 @@ def measure(
 
 @dataclass(frozen=True)
 class Verdict:
-    """A target, what was measured, and whether it is met."""
+    """A target, the measured value, and whether the target is met."""
 
     target: str
     measured: str
@@ -247,7 +246,7 @@ class Verdict:
 
 
 def judge(ours: dict[int, Result]) -> list[Verdict]:
-    """Compare the engine's results with the targets that they reach."""
+    """Compare the engine's results with the targets."""
     verdicts = []
     for n in (1, 10, 100):
         if n in ours:
@@ -278,14 +277,14 @@ def judge(ours: dict[int, Result]) -> list[Verdict]:
 
 
 def scaling_of(ours: dict[int, Result]) -> float | None:
-    """Give the cost of a packet at 1000 flows over that at 10; None if one was not run."""
+    """The ratio of the time per packet at 1000 flows to that at 10; None if one was not run."""
     if 10 not in ours or 1000 not in ours:
         return None
     return ours[1000].median.ns_per_pkt / ours[10].median.ns_per_pkt
 
 
 def table(ours: dict[int, Result], theirs: dict[int, Result], peer_name: str) -> str:
-    """Lay the results out in at most 100 columns."""
+    """Format the results in at most 100 columns."""
     header = f"{'flows':>6} {'packets/s':>11} {'ns/packet':>10} {'spread':>7} {'peak MiB':>9}"
     if theirs:
         header += (
@@ -331,7 +330,7 @@ def positive(text: str) -> float:
     """Read a number above zero.
 
     Raises:
-        ValueError: it is not one.
+        ValueError: it is not a positive number.
     """
     value = float(text)
     if not 0 < value < float("inf"):
@@ -397,7 +396,7 @@ def bench(args: argparse.Namespace) -> int:
 
     def ns3(flows: int) -> Sample:
         command = [str(ns3_path), f"--flows={flows}", f"--duration-s={args.ns3_duration_s:g}"]
-        # Whichever routing costs ns-3 less: README.md has the numbers.
+        # The routing that costs ns-3 less; README.md has the numbers.
         command += [f"--control={args.control}", f"--routing={'nix' if flows <= 100 else 'static'}"]
         return run_program(command, timeout_s=3600)
 

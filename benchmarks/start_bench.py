@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Time the shortest commands beside a Python that does nothing, with warm files.
+"""Time the shortest commands, compared with a Python that does nothing, with warm files.
 
-Each command runs once unmeasured, then ten times, in turn with the others and `python -c pass`,
-so that what disturbs the machine disturbs all. Numbers are medians of wall time, and of the
-processor's, which other programs on the machine disturb less.
+Each command runs once unmeasured, then ten times, alternating with the others and with `python -c
+pass`, so that disturbances affect all. Numbers are medians of wall time and of processor time,
+which other programs disturb less.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ COMMANDS: dict[str, tuple[list[str], float | None]] = {
     "headway list": ([*HEADWAY, "list"], 0.35),
     "headway try": ([*HEADWAY, "try"], 0.9),
 }
-"""What is timed, and the most that it may take in seconds."""
+"""The timed commands, and the longest allowed time in seconds."""
 RUNS = 10
 
 
@@ -65,9 +65,9 @@ def measure(runs: int) -> dict[str, Timed]:
 
 
 def main() -> int:
-    """Print the table; 1 with --check where a target is missed."""
+    """Print the table; 1 with --check if a target is missed."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--runs", type=int, default=RUNS, help="of each command [10]")
+    parser.add_argument("--runs", type=int, default=RUNS, help="runs of each command [10]")
     parser.add_argument("--json", action="store_true", help="print one object for scripts")
     parser.add_argument("--check", action="store_true", help="exit with 1 if a target is missed")
     arguments = parser.parse_args()

@@ -68,7 +68,7 @@ def test_an_engine_that_fails_is_named_with_its_reason(tmp_path):
         beside_bench.run_once(engine, 1, "linux-6", 1)
 
 
-def test_a_commit_that_is_not_there_is_one_line_and_status_2(capsys):
+def test_a_missing_commit_is_one_line_and_status_2(capsys):
     assert beside_bench.main(["--commit", "no-such-commit"]) == 2
     assert "no-such-commit is no commit" in capsys.readouterr().err
 

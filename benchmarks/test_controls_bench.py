@@ -1,4 +1,4 @@
-"""Which controls the benchmark runs, with what, and what it says of a target."""
+"""Which controls the benchmark runs, with which routers, and how it reports targets."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def fake(tmp_path: Path, ns_per_pkt: float) -> str:
 @pytest.mark.parametrize(
     ("ns_per_pkt", "said", "status"), [(400, "met: 2 M", 0), (600, "MISSED: 2 M", 1)]
 )
-def test_a_control_is_held_against_its_target(
+def test_a_control_is_compared_with_its_target(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], ns_per_pkt: float, said: str, status: int
 ):
     words = ["--engine", fake(tmp_path, ns_per_pkt), "--only", "reno", "--reps", "1", "--check"]
@@ -36,7 +36,7 @@ def test_a_control_with_a_router_runs_behind_it_and_has_another_target():
     assert controls_bench.target_of("reno", routers) == 2_000_000
 
 
-def test_a_control_that_is_not_there_is_refused_by_name(capsys: pytest.CaptureFixture[str]):
+def test_a_missing_control_is_refused_by_name(capsys: pytest.CaptureFixture[str]):
     with pytest.raises(SystemExit) as refused:
         controls_bench.main(["--only", "renoo"])
     assert refused.value.code == 2

@@ -1,4 +1,4 @@
-"""What is made for the guest, and what is read of its console, without starting one."""
+"""The guest's files, and the parser of its console, without starting a guest."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def said(control: str, text: str) -> str:
     return f"SEGMENTS {control} 10 10 1010 510\nBEGIN {control}\n{coded}\nEND {control}\nDONE\n"
 
 
-def test_what_iperf3_saw_counts_from_the_warm_up_on():
+def test_iperf3s_results_count_from_the_warm_up_on():
     warm = debian_kernel.WARMUP_S
     text = json.dumps({"intervals": [report(0, 900), report(warm, 100), report(warm + 1, 120)]})
     console = said("reno", text)

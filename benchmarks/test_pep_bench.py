@@ -1,4 +1,4 @@
-"""The proxy's benchmark: turns, ratios, targets, output and errors, without a network."""
+"""The proxy's benchmark: order, ratios, targets, output and errors, without a network."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_a_target_is_missed_just_beyond_its_limit(name, value, title):
     assert f"MISSED  {title}" in pep_bench.report(found)
 
 
-def test_what_was_not_measured_is_not_met():
+def test_an_unmeasured_target_is_not_met():
     assert not any(
         target.met for target in pep_bench.targets({way: [{}] for way in pep_bench.WAYS})
     )

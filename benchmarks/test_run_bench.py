@@ -52,7 +52,7 @@ def test_a_line_that_is_no_result_is_reported_with_its_program(line: str):
 
 
 @pytest.mark.parametrize("value", ["0", "-1", "Infinity", "NaN"])
-def test_a_result_that_cannot_be_is_refused(value: str):
+def test_an_impossible_result_is_refused(value: str):
     line = f'{{"data_pkts": 1, "pkts_per_s": {value}, "ns_per_pkt": 1, "peak_rss_bytes": 1}}'
     with pytest.raises(BenchError, match="not positive"):
         run_bench.parse_sample(line, "x")
@@ -137,12 +137,12 @@ def test_a_program_that_fails_gives_one_line_and_status_2(tmp_path, capsys, body
     assert "\n" not in error
 
 
-def test_a_program_that_is_not_there_is_named(tmp_path, capsys):
+def test_a_missing_program_is_named(tmp_path, capsys):
     assert run_bench.main(["--engine", str(tmp_path / "none")]) == 2
-    assert f"there is no program {tmp_path / 'none'}" in capsys.readouterr().err
+    assert f"no program {tmp_path / 'none'}" in capsys.readouterr().err
 
 
-def test_a_core_that_is_not_there_is_refused(tmp_path, capsys):
+def test_a_missing_core_is_refused(tmp_path, capsys):
     engine = program(tmp_path, "engine", "true")
     assert run_bench.main(["--engine", str(engine), "--cpu", "4095"]) == 2
     assert "CPU 4095 cannot be used" in capsys.readouterr().err

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Time whole `headway try ... --json` processes on one core: packets per second, peak memory.
 
-What counts is the wall time of the process from its start to its end, imports and printing
-included, and the data packets that the flows sent. Each case is run several times, in turn with
-the others; numbers are medians.
+It measures the wall time of the process from start to end, with imports and output, and counts the
+data packets that the flows sent. Each case runs several times, alternating with the others; numbers
+are medians.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ main()
 
 @dataclass(frozen=True)
 class Case:
-    """What is run, and its targets: None is printed and not judged."""
+    """The cases and their targets; None is printed and not judged."""
 
     name: str
     flows: int
@@ -60,13 +60,13 @@ class Measured:
 
     wall_s: float
     processor_s: float
-    """Beside it: what other programs on the machine disturb less."""
+    """Processor time, which other programs disturb less."""
     pkts_per_s: float
     peak_mb: float
 
 
 def run(case: Case) -> Measured:
-    """One process on the core that this one is bound to. Raises RuntimeError if it fails."""
+    """Run one process on the core that this one is bound to. Raises RuntimeError if it fails."""
     command = [
         sys.executable, "-c", _TRY, "try", "--json", "--flows", f"{case.flows}xcubic",
         "--rate", case.rate, "--rtt", "50ms", "--buffer", "1BDP", "--duration", case.duration,
@@ -109,9 +109,9 @@ def misses(case: Case, found: Measured) -> list[str]:
 
 
 def main() -> int:
-    """Print the table; 1 with --check where a target is missed."""
+    """Print the table; 1 with --check if a target is missed."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--runs", type=int, default=3, help="of each case [3]")
+    parser.add_argument("--runs", type=int, default=3, help="runs of each case [3]")
     parser.add_argument("--json", action="store_true", help="print one list for scripts")
     parser.add_argument("--check", action="store_true", help="exit with 1 if a target is missed")
     arguments = parser.parse_args()

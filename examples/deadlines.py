@@ -1,9 +1,9 @@
-"""An application of a web server whose responses arrive when their clients want them.
+"""A web application whose responses arrive by the deadlines that clients state.
 
     uvicorn --app-dir examples deadlines:app
 
-GET /N answers with N bytes. A request says in its header Response-Deadline by when, in ms, and the
-middleware tells the connection's socket (docs/deadlines.md).
+GET /N answers with N bytes. The request header Response-Deadline states the deadline in ms, and the
+middleware passes it to the connection's socket (docs/deadlines.md).
 """
 
 from collections.abc import Awaitable, Callable, MutableMapping
@@ -20,7 +20,7 @@ async def zeros(
     _receive: Callable[[], Awaitable[Message]],
     send: Callable[[Message], Awaitable[None]],
 ) -> None:
-    """Any ASGI application would do: this one needs no framework."""
+    """Any ASGI application works; this one needs no framework."""
     if scope["type"] != "http":
         return
     size = scope["path"].removeprefix("/")
@@ -33,4 +33,4 @@ async def zeros(
 
 
 app = DeadlineMiddleware(zeros)
-"""It must be the outermost, to find the client's socket."""
+"""The middleware must be the outermost, to find the client's socket."""

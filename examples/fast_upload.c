@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Uploads a megabyte and tells Headway beforehand: how much it is, and that the
- * application could use 10 Mbit/s at once. Where nobody listens for such hints the
- * upload runs as ever. With --quiet it says nothing and runs as ever, to compare.
+ * Uploads a megabyte and gives Headway two hints before: the volume, and that the application
+ * can use 10 Mbit/s at once. Without `headwayctl hints attach` the upload runs normally. With
+ * --quiet it gives no hints, for comparison.
  *
  *	cc -I include -o fast_upload examples/fast_upload.c
  *	fast_upload 192.0.2.1 9000 [--quiet]

@@ -1,8 +1,8 @@
-"""Uploads a megabyte and tells Headway beforehand how much and how fast.
+"""Uploads a megabyte and tells Headway the volume and the rate before.
 
 python examples/fast_upload.py 192.0.2.1 9000 [--quiet]
 
-With --quiet it asks for no fast start, to compare.
+With --quiet it asks for no fast start, for comparison.
 """
 
 import socket
@@ -14,7 +14,7 @@ from headway.sockets import ApplicationType
 
 
 def main() -> int:
-    """Connects, sends, and says what was granted."""
+    """Connects, sends, and prints what was granted."""
     quiet = sys.argv[3:] == ["--quiet"]
     if len(sys.argv) != 3 + quiet:
         print("usage: fast_upload.py ADDRESS PORT [--quiet]", file=sys.stderr)
@@ -29,7 +29,7 @@ def main() -> int:
                 connection, initial_rate_bps=10_000_000, data_volume_bytes=len(data)
             )
         if not taken:
-            print("nobody takes hints (headwayctl hints attach)", file=sys.stderr)
+            print("this kernel takes no hints (run headwayctl hints attach)", file=sys.stderr)
         start_s = time.monotonic()
         connection.connect((sys.argv[1], int(sys.argv[2])))
         connection.sendall(data)

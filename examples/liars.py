@@ -1,19 +1,19 @@
-"""What lying brings under XCP, RCP, MaxNet, VCP and MPCP.
+"""What lying endpoints gain under XCP, RCP, MaxNet, VCP and MPCP.
 
 python examples/liars.py [--seconds 60] [--backend kernel]
 
-Four flows share a link whose router takes part; one or two of them have a sender that disobeys
-or a receiver that lies (the C files in examples/liars). Goodput is told as a multiple of what each
-flow has while all are honest, beside what follows from the protocol's law where that has an
-equilibrium: weights 1 of an honest flow and k of a liar, and so of n flows with l liars
-n / (n - l + k l) for each that is honest and k times that for a liar.
+Four flows share a link whose router takes part; one or two of them have a sender that disobeys or a
+receiver that lies (the C files in examples/liars). Goodput is printed as a multiple of each flow's
+goodput when all are honest, next to the prediction of the protocol's law, if the law has an
+equilibrium: with weight 1 for an honest flow and k for a liar, each honest one of n flows with l
+liars gets n / (n - l + k l), and a liar gets k times that.
 
-In the kernel there is one receiver that lies: the senders beside each other would have two controls
-of one header, which the kernel's hosts cannot have.
+In the kernel only a receiver lies: lying and honest senders would need two controls for one header,
+which the kernel's hosts do not support.
 
-The statement that it is held against is Scharf's (2011, section 4.7.3): such protocols have no
-protection against malicious senders and receivers, and a single attacker can affect the resource
-management of all flows of a link.
+The results test a statement of Scharf (2011, section 4.7.3): such protocols have no protection
+against malicious senders and receivers, and a single attacker can affect the resource management of
+all flows of a link.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ RATE_BPS = 10_000_000
 
 @dataclass(frozen=True, eq=False)
 class Lie:
-    """Who lies, by which file, and a liar's weight in the equilibrium; None: there is none."""
+    """Who lies, with which file, and a liar's weight in the equilibrium; None: no equilibrium."""
 
     protocol: str
     who: str
@@ -47,7 +47,7 @@ class Lie:
 
     @property
     def path(self) -> str:
-        """Where its file is."""
+        """The path of its file."""
         return str(FOLDER / self.who / self.file)
 
 
@@ -84,7 +84,7 @@ LIES = (
 
 @dataclass(frozen=True)
 class Found:
-    """What one run had: goodputs of liars and of the honest in bit/s, queue in ms, drops."""
+    """The results of one run: goodputs of liars and honest flows in bit/s, queue in ms, drops."""
 
     liars_bps: list[float]
     honest_bps: list[float]
@@ -93,7 +93,7 @@ class Found:
 
 
 def experiment(protocol: str, lie: Lie | None, liars: int, seconds: float) -> Experiment:
-    """Four flows, of which the first are liars; they begin before the others."""
+    """Four flows. The first ones are liars and begin before the others."""
     path: dict[str, object] = {
         "kind": "dumbbell",
         "rate": f"{RATE_BPS} bit/s",
@@ -105,7 +105,7 @@ def experiment(protocol: str, lie: Lie | None, liars: int, seconds: float) -> Ex
     if lie is not None and lie.who == "sender":
         lying = lie.path
     if lie is not None and lie.who == "receiver":
-        # its liars are the first that answer
+        # the router treats the first connections that answer as liars
         lies = [{"name": lie.path, "tunables": {**lie.tunables, "liars": liars}}]
         path["reverse"] = {
             "rate": f"{RATE_BPS} bit/s",
@@ -130,7 +130,7 @@ def experiment(protocol: str, lie: Lie | None, liars: int, seconds: float) -> Ex
 
 
 def found_in(trace: Trace, liars: int) -> Found:
-    """What a run is kept by."""
+    """The key of a run."""
     goodputs_bps = [metrics.goodput_bps(trace, flow) for flow in range(FLOWS)]
     queue_bytes = metrics.queue_bytes(trace).mean or 0.0
     return Found(
@@ -147,7 +147,7 @@ def all_found(
     seconds: float = 60.0,
     backend: str = "sim",
 ) -> tuple[dict[str, Found], dict[tuple[Lie, int], Found]]:
-    """What honest flows have, by protocol, and what there is with so many liars of each kind."""
+    """The results of honest flows by protocol, and with so many liars of each kind."""
     asked = [(lie, liars) for lie in lies for liars in numbers]
     protocols = [p for p in PROTOCOLS if any(lie.protocol == p for lie in lies)]
     experiments = [experiment(protocol, None, 0, seconds) for protocol in protocols]
@@ -164,13 +164,13 @@ def mean(values: Sequence[float]) -> float:
 
 
 def multiples(found: Found, honest: Found) -> tuple[float, float]:
-    """What a liar and an honest flow have, by what flows have while all are honest."""
+    """Goodput of a liar and of an honest flow, relative to flows when all are honest."""
     share_bps = mean(honest.honest_bps)
     return mean(found.liars_bps) / share_bps, mean(found.honest_bps) / share_bps
 
 
 def predicted(lie: Lie, liars: int) -> tuple[float, float] | None:
-    """The same by the law's equilibrium, where there is one."""
+    """The same by the law's equilibrium, if it has one."""
     if lie.weight is None:
         return None
     honest = FLOWS / (FLOWS - liars + lie.weight * liars)
@@ -206,8 +206,8 @@ def table(
 
 def main() -> int:
     """Prints the table."""
-    parser = argparse.ArgumentParser(description="What lying brings.")
-    parser.add_argument("--seconds", type=int, default=60, help="of each run, 3 to 3600")
+    parser = argparse.ArgumentParser(description="Measure what lying endpoints gain.")
+    parser.add_argument("--seconds", type=int, default=60, help="duration of each run, 3 to 3600")
     parser.add_argument("--backend", choices=("sim", "kernel"), default="sim")
     asked = parser.parse_args()
     if not 3 <= asked.seconds <= 3600:

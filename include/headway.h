@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /*
- * What an application may tell Headway about a TCP connection, and ask of it: socket
- * options at level IPPROTO_TCP (SOL_TCP), after table 5.1 of M. Scharf's thesis. They
- * work on an unpatched kernel wherever `headwayctl hints attach` was run; elsewhere
- * setsockopt fails with ENOPROTOOPT and the connection goes on as it would have.
+ * What an application can tell Headway about a TCP connection, and query: socket options at
+ * level IPPROTO_TCP (SOL_TCP), after table 5.1 of M. Scharf's thesis. They work on an
+ * unpatched kernel after `headwayctl hints attach`. Without it setsockopt fails with
+ * ENOPROTOOPT and the connection is not affected.
  *
- * Everything is advice. Set before connect() it holds from the first packet; set on a
- * listening socket it holds for what that socket accepts.
+ * All options are advice. An option set before connect() applies from the first packet. An
+ * option set on a listening socket applies to the connections it accepts.
  *
  *	uint64_t rate_bps = 10000000;
  *	setsockopt(fd, IPPROTO_TCP, TCP_INITIAL_RATE, &rate_bps, sizeof(rate_bps));

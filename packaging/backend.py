@@ -31,7 +31,7 @@ from headway.commit import RECORD, of_checkout  # noqa: E402
 
 @contextmanager
 def _recorded() -> Iterator[None]:
-    """Write the record while a checkout is built. An unpacked sdist has its own."""
+    """Write the record while a checkout is built. An unpacked sdist already has one."""
     commit = of_checkout(TOP) if (TOP / ".git").exists() else None
     if commit is None:
         yield
@@ -56,7 +56,7 @@ def build_sdist(directory: str, settings: Any = None) -> str:
 
 
 def _release(directory: str) -> None:
-    """Both; maturin gives the wheel the lowest manylinux tag that its symbols allow."""
+    """Build both. Maturin gives the wheel the lowest manylinux tag that its symbols allow."""
     environment = {**os.environ, "MATURIN_NO_MISSING_BUILD_BACKEND_WARNING": "1"}
     notices = RECORD.with_name("copyright.txt")
     try:

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Packs a headwayctl that was built as an archive and, with the tools of dpkg-dev, a Debian package.
+# Packs a built headwayctl as an archive and, with the tools of dpkg-dev, as a Debian package.
 #   build.sh PROGRAM FOLDER      prints the paths
-# DEB_VERSION is the package's version; without it that of the program, and of the commit unless the
-# commit has the version's tag. DEBFULLNAME and DEBEMAIL name the maintainer, as everywhere in Debian.
+# DEB_VERSION is the package's version; by default it is the program's, plus the commit unless the
+# commit has the version's tag. DEBFULLNAME and DEBEMAIL name the maintainer, as usual in Debian.
 set -euo pipefail
 [ -x "$1" ] || {
 	echo "headwayctl is not packed: $1 is missing; make headwayctl builds it, or says what that needs" >&2
@@ -15,7 +15,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 umask 022
 : "${SOURCE_DATE_EPOCH:=$(git log -1 --format=%ct 2>/dev/null || date +%s)}"
-export SOURCE_DATE_EPOCH # one commit's files are the same, bit for bit
+export SOURCE_DATE_EPOCH # builds of one commit are identical, bit for bit
 
 # the program, its man pages and completions, and its licences
 root=$work/root
@@ -42,7 +42,7 @@ done
 if [ -z "${DEB_VERSION:-}" ]; then
 	DEB_VERSION=$released-1
 	if commit=$(git rev-parse --short=8 HEAD 2>/dev/null) && [ -z "$(git tag --points-at HEAD "v$released")" ]; then
-		# before the release, and each commit after those before it
+		# sorts before the release, and after earlier commits
 		DEB_VERSION=$released~git$(date --utc --date="@$SOURCE_DATE_EPOCH" +%Y%m%d%H%M%S).$commit-1
 	fi
 fi
@@ -58,8 +58,8 @@ headway ($DEB_VERSION) unstable; urgency=medium
  -- $maintainer  $(date --utc --rfc-email --date="@$SOURCE_DATE_EPOCH")
 CHANGES
 
-# what else is installed
-# where Debian's zsh looks for those of packages
+# further files to install
+# the folder where Debian's zsh looks for completions of packages
 mv "$root/usr/share/zsh/site-functions" "$root/usr/share/zsh/vendor-completions"
 install -D -m 644 "$here/headway-pep.service" "$root/lib/systemd/system/headway-pep.service"
 install -D -m 644 "$here/debian/pep.env" "$root/etc/headway/pep.env"
@@ -73,7 +73,7 @@ if [ -e "$here/debian/lintian-overrides" ]; then
 	install -D -m 644 "$here/debian/lintian-overrides" "$root/usr/share/lintian/overrides/headwayctl"
 fi
 
-# what dpkg reads
+# control files for dpkg
 cd "$work"
 libraries=$(dpkg-shlibdeps -O --warnings=0 -e"$root/usr/bin/headwayctl")
 echo "$libraries" >debian/substvars

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Prints a copyright file (DEP 5): of Headway, and of every crate linked into copyright.py CRATE.
 
-Licences are what crates declare, and of a choice the ones used here; copyright lines those of their
-licence files, and where these have none the crate's authors.
+Licences are those that crates declare; of alternatives, the one used here. Copyright lines come
+from the licence files, or from the crate's authors if a file has none.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parent.parent
 NOTICE = re.compile(r"^[\s/*#]*(Copyright\s+(?:\(c\)|©|\d{4}|The\s).*?)[\s*/]*$", re.I | re.M)
 NO_NOTICE = re.compile(r"<year>|\[yyyy\]|year name of author|Free Software Foundation", re.I)
 COMMON = {"GPL-2.0-only": "GPL-2", "LGPL-2.1-only": "LGPL-2.1", "Apache-2.0": "Apache-2.0"}
-"""Whose text every Debian system has."""
+"""Licences whose text every Debian system has."""
 MIT = """\
 Permission is hereby granted, free of charge, to any person obtaining a copy of this software and
 associated documentation files (the "Software"), to deal in the Software without restriction,
@@ -53,18 +53,18 @@ for name, file in COMMON.items():
 
 
 def folded(text: str) -> str:
-    """As a field's further lines: a space before each, a dot for an empty one."""
+    """Format text as continuation lines of a field: a space first, a dot for an empty line."""
     return "\n".join(f" {line.rstrip()}" if line.strip() else " ." for line in text.split("\n"))
 
 
 def stanza(files: str, holders: Iterable[str], licence: str) -> str:
-    """Of some files."""
+    """A stanza for some files."""
     found = "\n           ".join(holders)
     return f"Files: {files}\nCopyright: {found}\nLicense: {licence}\n"
 
 
 def linked(program: str) -> list[dict[str, Any]]:
-    """Crates whose code is in the program, other people's, by name."""
+    """Other people's crates in the program, by name."""
 
     def said(*command: str) -> str:
         return subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
@@ -72,7 +72,7 @@ def linked(program: str) -> list[dict[str, Any]]:
     def cargo(*words: str) -> str:
         return said("cargo", *words, "--locked")
 
-    # only this knows what is built for the one program, and not for its neighbours in the workspace
+    # only this lists what is built for this program and not for its neighbours in the workspace
     tree = cargo("tree", f"--package={program}", "--edges=normal,no-proc-macro", "--prefix=none")
     names = set(re.findall(r"^(\S+) v(\S+)", tree, re.M))
     platform = re.findall(r"^host: (.+)$", said("rustc", "-vV"), re.M)[0]  # others are not fetched
@@ -87,14 +87,14 @@ def linked(program: str) -> list[dict[str, Any]]:
 
 
 def notices(files: Iterable[Path]) -> list[str]:
-    """What files say of whose they are, each line once."""
+    """The copyright lines of files, each once."""
     texts = (file.read_text(encoding="utf-8", errors="replace") for file in files)
     found = (" ".join(line.split()) for text in texts for line in NOTICE.findall(text))
     return list(dict.fromkeys(line for line in found if not NO_NOTICE.search(line)))
 
 
 def of_crate(crate: dict[str, Any]) -> str:
-    """Its stanzas: libbpf-sys has the sources of libbpf in a folder of its own."""
+    """A crate's stanzas; libbpf-sys has the sources of libbpf in a separate folder."""
     folder = Path(crate["manifest_path"]).parent
     name = f"{crate['name']}-{crate['version']}"
     files = [f for f in sorted(folder.iterdir()) if re.match(r"(?i)(un)?licen|copy", f.name)]
@@ -112,7 +112,7 @@ def of_crate(crate: dict[str, Any]) -> str:
 
 
 def main() -> None:
-    """Of the whole package."""
+    """The copyright file of the whole package."""
     holder = NOTICE.findall(OWN)
     parts = [
         "Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/\n"

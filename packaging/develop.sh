@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Build steps of a development tree. The Makefile calls them; each ends at once when its stamp is
-# newer than what it depends on, so two `make` commands in one tree do not repeat a step.
+# Build steps of a development tree. The Makefile calls them. A step ends at once if its stamp is
+# newer than its inputs, so two `make` commands in one tree do not repeat a step.
 #
 #   develop.sh venv PYTHON STAMP            create .venv
 #   develop.sh pip LOCKFILE STAMP           install the packages of a lock file
@@ -8,7 +8,7 @@
 #   develop.sh cargo ARGUMENT...            run cargo
 #   develop.sh link STAMP                   make `import headway` and the command work in .venv
 #
-# What a user can mend ends in one line and exit status 2. Logs are in target/.
+# Errors that a user can fix end with one line and exit status 2. Logs are in target/.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 mkdir -p target
@@ -60,8 +60,8 @@ install_packages() { # LOCKFILE STAMP
 	touch "$2"
 }
 
-# Both a build and the metadata of the package need cargo, with a home that it can write to. A home
-# that is read-only is left alone, apart from its settings.
+# Both a build and the metadata of the package need cargo with a writable home. If the home is
+# read-only, only its settings are used.
 need_cargo() {
 	command -v cargo >/dev/null || fail "Headway needs Rust 1.85 or later: cargo is not installed (https://rustup.rs)"
 	local version
@@ -91,8 +91,8 @@ build_engine() { # PROFILE
 		fail "Headway needs a C compiler: ${CC:-cc} is not installed (Debian: apt-get install gcc)"
 	need_cargo
 	wait_for_lock engine
-	# The profile dev is that of Rust's tests. Cargo unites the features of the packages that it
-	# builds, so this step builds the packages that `cargo test` builds, and nothing is built twice.
+	# The profile dev is the one of Rust's tests. Cargo unifies the features of the packages that it
+	# builds, so this step builds the same packages as `cargo test`, and nothing is built twice.
 	local packages=(-p headway-python) folder=$1
 	if [ "$1" = dev ]; then
 		packages=(--lib)
@@ -102,7 +102,7 @@ build_engine() { # PROFILE
 	run_cargo build --quiet --locked --profile "$1" "${packages[@]}"
 	install -m 755 "target/$folder/lib_engine.so" python/headway/.engine.new
 	mv python/headway/.engine.new python/headway/_engine.abi3.so
-	# A better optimized engine serves where a less optimized one is asked for.
+	# A better optimized engine can replace a less optimized one.
 	rm -f target/.engine-*
 	case $1 in
 	release) touch target/.engine-release target/.engine-quick target/.engine-dev ;;
@@ -111,7 +111,7 @@ build_engine() { # PROFILE
 	esac
 }
 
-# What an editable installation is: the metadata, a path and a command. Pip would build the engine again.
+# An editable installation: the metadata, a path and a command. Pip would build the engine again.
 link_package() { # STAMP
 	wait_for_lock venv
 	! is_newer "$1" pyproject.toml Cargo.toml || return 0

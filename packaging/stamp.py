@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Copies a headwayctl and writes the commit into the copy: stamp.py PROGRAM COPY.
 
-The commit is not compiled in, so that a commit relinks nothing (crates/kernel/src/cli/version.rs).
+The commit is not compiled in, so a new commit does not relink the program
+(crates/kernel/src/cli/version.rs).
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from headway.commit import STAMP, commit
 
 
 def main(program: Path, copy: Path) -> None:
-    """A copy takes the place of what was there whole."""
+    """Replaces the existing copy atomically."""
     found = (commit() or "").encode("ascii")
     stamped, times = STAMP.subn(lambda old: found.ljust(len(old[0]), b"\0"), program.read_bytes())
     if times != 1:

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Lists every test, Python and Rust, that reads a clock: `python tests/clocks.py`.
 
-Each line names the suite (default or live), the file, the test, and what of a clock it uses, in
-itself or in the helpers that it calls. Helpers of Rust are found by their names, so a name that
-several of them share may list a test too many. tests/test_clocks.py keeps the default suite of
-Python to the uses that it lists with a reason.
+Each line names the suite (default or live), the file, the test, and how it uses a clock, directly
+or in helpers that it calls. Helpers of Rust are found by name, so a shared name may list a test too
+many. tests/test_clocks.py keeps the default suite of Python to the uses that it lists with a
+reason.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ CLOCKS = {
     *("settimeout", "wait_for", "setitimer", "alarm", "timeit"),
 }
 OF_MODULES = {
-    # packets have a field time_ns, so the name alone tells nothing
+    # packets have a field time_ns, so the name alone is not enough
     *(("time", "time"), ("time", "time_ns"), ("datetime", "now"), ("date", "today")),
     *(("shutil", "which"), ("os", "system"), ("os", "popen")),
 }
@@ -44,14 +44,14 @@ RUST_CLOCKS = re.compile(
 
 @dataclass(frozen=True)
 class Use:
-    """Something that a function uses of the world outside of it."""
+    """Something outside the program that a function uses."""
 
     name: str
     line: int
 
 
 def uses(tree: ast.AST) -> Iterator[Use]:
-    """Clocks that are read, time limits, and programs other than Python and compilers."""
+    """The uses: clocks, time limits, and programs other than Python and compilers."""
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.module in ("time", "timeit"):
             yield Use(f"from {node.module} import", node.lineno)
@@ -121,7 +121,7 @@ def _functions(path: Path) -> dict[str, ast.AST]:
 
 @functools.cache
 def _imported(path: Path) -> dict[str, Path]:
-    """Where the names are from that a file imports from modules of the tests."""
+    """The source module of each name that a file imports from modules of the tests."""
     found = {}
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.ImportFrom):
@@ -173,7 +173,7 @@ def _rust_functions(path: Path) -> tuple[dict[str, str], tuple[str, ...], tuple[
 
 
 def _rust_helpers(path: Path) -> dict[str, str]:
-    """What the tests of a crate share: tests/common of the crate, and tests/*.rs of all."""
+    """Code that the tests of a crate share: tests/common of the crate, and tests/*.rs of all."""
     crate = next(one for one in path.parents if one.parent.name == "crates")
     shared = [*(ROOT / "tests").glob("*.rs"), *crate.glob("tests/**/common/**/*.rs")]
     if path.is_relative_to(crate / "src"):
@@ -186,7 +186,7 @@ def _code(text: str) -> str:
 
 
 def _is_live(path: Path) -> bool:
-    """Whether `cargo test` leaves a file's tests out.
+    """Whether `cargo test` skips a file's tests.
 
     It runs the default members of the workspace, without test programs that say `test = false`.
     """
@@ -210,7 +210,7 @@ def _named(path: Path) -> str:
 
 
 def files_of_default() -> list[Path]:
-    """What the default suite of Python is made of: its tests, and the modules they import."""
+    """The files of Python's default suite: its tests, and the modules they import."""
     tests = ROOT / "tests"
     todo = [tests / "conftest.py", *tests.rglob("test_*.py")]
     todo += (ROOT / "benchmarks").glob("test_*.py")

@@ -12,8 +12,8 @@ import pytest
 
 LIVE = Path(__file__).parent / "live"
 
-# The same examples in every run, however slow the machine is: no result depends on a clock, on
-# chance, or on an earlier run.
+# Every run uses the same examples, even on a slow machine: no result depends on a clock, on chance,
+# or on an earlier run.
 hypothesis.settings.register_profile(
     "headway",
     database=None,
@@ -36,14 +36,15 @@ LONGEST = (
         "cli", "collateral-damage", "tutorial",
     )),
 )  # fmt: skip
-"""Worker processes begin with these, in turn, so that none is left with a long one at the end."""
+"""Worker processes begin with these, in turn, so that no long test is left for the end."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    # A shell that starts tests in the background has them ignore Ctrl-C, and programs that tests
+    # A shell that starts tests in the background makes them ignore Ctrl-C, and programs that tests
     # start would inherit that.
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    # pytest-xdist hands out tests one by one, so that the first ones do not go to one process.
+    # pytest-xdist distributes tests one by one, so that the first ones do not all go to one
+    # process.
     if getattr(config.option, "maxschedchunk", 1) is None:
         config.option.maxschedchunk = 1
 
@@ -55,7 +56,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Leave the live suite out unless it is asked for by its path."""
+    """Skip the live suite unless its path is given."""
     asked = [config.invocation_params.dir / str(arg).partition("::")[0] for arg in config.args]
     if collection_path == LIVE and not any(path.resolve().is_relative_to(LIVE) for path in asked):
         return True
@@ -63,7 +64,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Note what was skipped, and why, for the end of make's tests (tests/skipped.sh)."""
+    """Record skipped tests and reasons for the summary of `make test` (tests/skipped.sh)."""
     path = os.environ.get("HEADWAY_SKIPS")
     if not path:
         return

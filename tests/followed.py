@@ -1,24 +1,25 @@
 #!/usr/bin/env python3
-"""Follows README, CONTRIBUTING and docs from top to bottom, as a reader does, in this checkout.
+"""Runs everything shown in README, CONTRIBUTING and docs, in order, in this checkout.
 
     python tests/followed.py                  what needs minutes, the live kernel included
     python tests/followed.py --make --long    with `make demo`, `make check`, ..., and hours of runs
     python tests/followed.py --quick docs/cli.md
     python tests/followed.py --list
 
-Every `console` and `sh` block, every block that is indented and begins with a command, and every
-program that is shown is run in its order. A block whose first line ends with a path
-(```c algorithms/cc/aimd.c, ```file config.json) is written there, and taken away at the end of its
-page. A comment before a block says what is done with it, and the reason is printed:
+It runs every `console` and `sh` block, every indented block that begins with a command, and every
+Python program, in order. A block whose first line ends with a path (```c algorithms/cc/aimd.c,
+```file config.json) is written to that path, and removed at the end of its page. A comment before a
+block changes what is run; its reason is printed:
 
     <!-- not followed: why -->               nothing of it
     <!-- not followed, WORD: why -->         not the commands that begin with WORD
     <!-- followed with --long: why -->       (or --long, WORD)
     <!-- followed beside eth0 eth1: why -->  in a network namespace with such devices
 
-A page ends at the first command that fails, with its page, line and text; what it takes down
-further on is taken down all the same, and the other pages go on. Exit status 1 if one failed. The
-live kernel's part needs root and headwayctl; where it cannot be, one line says why.
+A page ends at the first command that fails; the error has the page, the line and the text. Commands
+further on that detach or take down something still run, and the other pages follow. Exit status 1
+if a page failed. The live kernel's part needs root and headwayctl; if it cannot run, one line says
+why.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ from shown import LIVE, ROOT, Step, all_pages, printed_lines, steps
 
 TIMEOUT_S = {"quick": 1500, "others": 300, "live": 1800, "make": 3 * 3600, "long": 6 * 3600}
 SOON_S = 10
-"""Within this a program that was started does its work, also on a busy machine."""
+"""A started program is ready within this time, even on a busy machine."""
 TAKES_DOWN = re.compile(
     r"^\s*(?:\.venv/bin/)?"
     r"(headwayctl (?:testbed down|detach|pep stop|hints (?:detach|unset))\b.*)$",
@@ -55,11 +56,11 @@ SERVER = "iperf3 --server --one-off --daemon"
 
 
 class FailedError(Exception):
-    """A command that did not do what its page says."""
+    """A command did not do what its page says."""
 
 
 class Reader:
-    """Somebody at a shell in the checkout, who follows one page."""
+    """Runs the steps of one page in the checkout."""
 
     def __init__(self, folder: Path = ROOT) -> None:
         self.folder = folder
@@ -77,7 +78,7 @@ class Reader:
         self.environment.pop("HEADWAY_SCOPE", None)
 
     def do(self, step: Step) -> str:
-        """What the step prints. Raises FailedError."""
+        """Run a step; returns its output. Raises FailedError."""
         if step.form == "file":
             path = self.folder / step.path
             if path.exists():
@@ -88,7 +89,7 @@ class Reader:
         command = self._command(step)
         if step.devices:
             command = ["nsenter", f"--net=/run/netns/{_NAMESPACE}", *command]
-        # A file: a pipe would wait for what goes on behind.
+        # A file, because a pipe would wait for background processes.
         with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
             process = subprocess.Popen(
                 command, cwd=self.folder, env=self.environment, stdin=subprocess.DEVNULL,
@@ -112,14 +113,14 @@ class Reader:
         return printed
 
     def take_down(self, rest: Iterable[Step]) -> None:
-        """What a page that failed would have taken down, so that nothing of it is left."""
+        """Run the other commands that take something down, so that a failed page leaves nothing."""
         for step in rest:
             for text in TAKES_DOWN.findall(step.text):
-                with suppress(FailedError):  # it may never have been made
+                with suppress(FailedError):  # it may never have been created
                     self.do(replace(step, form="command", text=text, shows=(), says=""))
 
     def _wait_for_server(self, step: Step) -> None:
-        """A daemon is there before it listens."""
+        """Wait until a daemon listens; it exists before that."""
         listens = replace(step, text=step.text.replace(SERVER, "ss -Hltn sport = :5201"))
         until = time.monotonic() + SOON_S
         while not self.do(listens):
@@ -142,7 +143,7 @@ class Reader:
     def _command(self, step: Step) -> list[str]:
         venv = ROOT / ".venv" / "bin"
         text = step.text.removesuffix("&")
-        if self.folder != ROOT or not venv.exists():  # PATH says where the commands are
+        if self.folder != ROOT or not venv.exists():  # the commands are found through PATH
             text = text.replace(".venv/bin/", "")
         if step.form == "program":
             python = venv / "python" if venv.exists() else Path(sys.executable)
@@ -151,7 +152,7 @@ class Reader:
         return ["bash", "-eE", "-c", (trap if step.form == "script" else "") + text]
 
     def leave(self) -> None:
-        """Ends what runs behind, and takes away what was written for the page."""
+        """Ends background processes, and removes files written for the page."""
         for process in self.behind:
             process.terminate()
         for process in self.behind:
@@ -159,7 +160,7 @@ class Reader:
         for path in self.written:
             path.unlink(missing_ok=True)
             if path.suffix in (".c", ".rs") and path.parent != self.folder:
-                (ROOT / ".venv" / ".engine").unlink(missing_ok=True)  # built with it
+                (ROOT / ".venv" / ".engine").unlink(missing_ok=True)  # the engine was built with it
 
 
 def _read(file: IO[bytes]) -> str:
@@ -204,9 +205,9 @@ def carries_connections(reader: Reader, client: subprocess.Popen[bytes]) -> None
 DURING: dict[tuple[str, bool], Callable[[Reader, subprocess.Popen[bytes]], None]] = {
     ("docs/live-kernel.md", True): carries_connections,
 }
-"""By page, and whether it is iperf3's client: what must hold while it runs."""
+"""A check to run meanwhile, by page and whether the command is iperf3's client."""
 LOCK = Path("/run/lock/headway-tests")
-"""Who uses names of the whole machine, of sockets or of cgroups, does so alone (tests/)."""
+"""Tests that use machine-wide names, of sockets or cgroups, hold this lock (tests/)."""
 _NAMESPACE = "headway-followed"
 
 
@@ -236,7 +237,7 @@ class Devices:
 
 
 def left_out(step: Step, wanted: Set[str], live: str | None) -> str:
-    """Why a step is not followed now; empty: it is."""
+    """Why a step is skipped now; empty if it is not."""
     if step.mark == "not":
         return step.reason
     if step.kind not in wanted and step.kind != "file":
@@ -249,13 +250,13 @@ def left_out(step: Step, wanted: Set[str], live: str | None) -> str:
 NOT_WANTED = {
     "make": "builds or tests everything (--make follows it)",
     "live": "of the live kernel, which --quick leaves out",
-    "quick": "only the live kernel is asked for",
+    "quick": "only the live kernel is wanted",
     "others": "needs a program of others",
 }
 
 
 def no_live_kernel() -> str | None:
-    """Why the live kernel's part cannot be followed, in one line; None: it can."""
+    """Why the live kernel's part cannot run, in one line; None if it can."""
     if os.geteuid() != 0:
         return "the live kernel's part needs root"
     reader = Reader()
@@ -269,7 +270,7 @@ def no_live_kernel() -> str | None:
 def follow(
     page: Path, wanted: Set[str], live: str | None = None, folder: Path = ROOT
 ) -> tuple[int, int, str | None]:
-    """(followed, left out, what failed) of a page, of the kinds that are wanted."""
+    """(followed, left out, failure) of a page, for the wanted kinds."""
     reader, followed, out = Reader(folder), 0, 0
     todo = [(step, left_out(step, wanted, live)) for step in steps(page)]
     alive = any(step.kind == "live" and not why for step, why in todo)
@@ -298,7 +299,7 @@ def follow(
 
 @contextmanager
 def alone() -> Iterator[None]:
-    """Waits for other tests that use names of the whole machine."""
+    """Waits for other tests that use machine-wide names."""
     with LOCK.open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
@@ -312,7 +313,7 @@ def _told(step: Step) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Follows the pages; returns the exit status."""
+    """Runs the pages; returns the exit status."""
     parser = argparse.ArgumentParser(
         description=__doc__.splitlines()[0] if __doc__ else None,
         epilog="Without PAGE all are followed.",

@@ -1,5 +1,5 @@
-//! A build that has the algorithms of tests' own folders, which no build of the product
-//! names: what is added by naming a folder is tested in it.
+//! Builds with the algorithms of the tests' own folders, which no normal build includes, to test
+//! algorithms that are added by naming a folder.
 //!
 //! crates/integration has this file as its library; crates/kernel includes it.
 
@@ -8,13 +8,13 @@ use std::process::Command;
 
 use serde_json::Value;
 
-/// Below the work tree's root.
+/// Paths below the work tree's root.
 const FOLDERS: &str = "tests/protocol:tests/routers:tests/controls:tests/two_bits";
 
-/// Builds a test file of this crate, and the crate's programs, with the folders, in a target
-/// folder of their own below `target`; where both are then: the test, the folder.
+/// Builds a test file of this crate, and the crate's programs, with these folders, in a separate
+/// target folder below `target`. Returns the paths of the test and of the folder.
 ///
-/// HEADWAY_TESTED has cargo's choice of crates where they are built already (`make test`).
+/// HEADWAY_TESTED has cargo's choice of crates if they are already built (`make test`).
 pub fn built(target: &Path, file: &str) -> (PathBuf, PathBuf) {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let target = target.join("further");

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Resolves pyproject.toml's dependencies anew and pins them: what Headway runs and is built
-# with into requirements.lock, what else its tests need into requirements-dev.lock, and what else
-# the documentation site needs into requirements-docs.lock.
+# Resolves pyproject.toml's dependencies again and pins them: run-time and build dependencies in
+# requirements.lock, further ones of the tests in requirements-dev.lock, and further ones of the
+# documentation site in requirements-docs.lock.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 scratch=$(mktemp -d)
@@ -37,7 +37,7 @@ wanted docs >"$scratch/docs"
 pip install --requirement "$scratch/docs" --constraint "$scratch/all.lock"
 frozen >"$scratch/docs.lock"
 
-# What is in lock file $2 and not in $1.
+# The entries of lock file $2 that $1 lacks.
 beyond() { LC_ALL=C comm -13 <(LC_ALL=C sort "$scratch/$1.lock") <(LC_ALL=C sort "$scratch/$2.lock"); }
 {
 	echo "# Made by make lock. What Headway runs and is built with."

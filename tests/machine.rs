@@ -1,6 +1,6 @@
-//! Rates and times that are measured on a machine which others use, too. What a core that is
-//! taken away does to a transfer is not what is judged: such a measurement is done again, and
-//! a test that never gets one says so, as Python's do (tests/live/real_time.py).
+//! Measures rates and times on a shared machine. Tests should not fail because other programs took
+//! a core: such a measurement is repeated, and a test without an undisturbed measurement reports
+//! that, as in Python (tests/live/real_time.py).
 //!
 //! Every crate with such tests includes this file.
 
@@ -13,23 +13,23 @@ use std::sync::mpsc::{channel, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// What all repeated measurements of a test program may take together.
+/// The time for all repeated measurements of a test program together.
 const SPARE: Duration = Duration::from_secs(30);
 static REPEATED_MS: AtomicU64 = AtomicU64::new(0);
 
-/// A measurement was disturbed that lost more than this share of a core in all, or so long at
-/// once: within one look at the tasks.
+/// A measurement was disturbed if it lost more than this share of a core in total, or so much time
+/// at once, between two looks at the tasks.
 const MOST_LOST: f64 = 0.01;
 const MOST_LOST_AT_ONCE: Duration = Duration::from_millis(20);
 const LOOK_EACH: Duration = Duration::from_millis(100);
 
-/// Why a test has ended without a judgement.
+/// Why a test has ended without a result.
 #[derive(Debug)]
 pub struct TooBusy(pub String);
 
-/// Measures until it is right. What is not fails at once on a machine that kept time meanwhile;
-/// else it is measured again, as long as there is time to spare. Where HEADWAY_BESIDE says that
-/// other tests run, it fails at once: `make test` then runs the suite once more, alone.
+/// Measures until the result is right. A wrong result fails at once if the machine kept time;
+/// otherwise the measurement is repeated while time remains. If HEADWAY_BESIDE says that other
+/// tests run, it fails at once: `make test-live` then runs the test again, alone.
 pub fn measured<T: Debug>(
     what: &str,
     mut measure: impl FnMut() -> T,
@@ -55,14 +55,14 @@ pub fn measured<T: Debug>(
     }
 }
 
-/// Time in which cores were elsewhere while there was work for them here.
+/// Time in which cores did other work while work was waiting here.
 #[derive(Clone, Copy, Default)]
 struct Lost {
-    /// By the host of this machine, of all cores.
+    /// Taken by the host of this virtual machine, over all cores.
     stolen: Duration,
-    /// For a core, by what takes part (`taking_part`).
+    /// Time that participating tasks (`taking_part`) waited for a core.
     waited: Duration,
-    /// The most of both that one look found.
+    /// The largest value of both between two looks.
     at_once: Duration,
 }
 
@@ -70,7 +70,7 @@ impl Lost {
     fn during<T>(measure: impl FnOnce() -> T) -> (T, Self) {
         let (end, ended) = channel::<()>();
         let (ready, begun) = channel::<()>();
-        // tasks may end before the measurement does: they are looked at meanwhile
+        // tasks may end before the measurement does, so they are read meanwhile
         let watcher = thread::spawn(move || {
             let (mut seen, mut stolen_before) = (waits(), stolen());
             let _ = ready.send(());
@@ -79,7 +79,7 @@ impl Lost {
                 let next = ended.recv_timeout(LOOK_EACH);
                 let mut waited_ns = 0;
                 for (task, ns) in waits() {
-                    // a number may be another task's by now
+                    // a number may belong to another task by now
                     waited_ns += ns.saturating_sub(seen.insert(task, ns).unwrap_or(0));
                 }
                 let stolen_now = stolen();
@@ -128,14 +128,14 @@ fn stolen() -> Duration {
     Duration::from_millis(ticks.unwrap_or(0) * 1000 / per_second)
 }
 
-/// Processes whose time matters: this one and what it has started, emulators and whatever else of
-/// headwayctl runs on by itself, and the kernel's that forward packets.
+/// Processes whose time matters: this one and its children, emulators and other background
+/// processes of headwayctl, and the kernel threads that forward packets.
 fn taking_part() -> Vec<PathBuf> {
     let mut parents = HashMap::new();
     let mut all = Vec::new();
     for folder in entries("/proc".as_ref()) {
         let Ok(text) = fs::read_to_string(folder.join("stat")) else {
-            continue; // no process, or one that has ended
+            continue; // not a process, or one that has ended
         };
         // pid (name) state parent
         let fields = text.split_once(" (").zip(text.rsplit_once(") "));

@@ -1,4 +1,4 @@
-"""What headwayctl could have measured: evidence for the studies of a live kernel.
+"""Made-up measurements of headwayctl: evidence for the studies of a live kernel.
 
 A live kernel never gives the same numbers twice, so tests judge these.
 """
@@ -27,7 +27,7 @@ from headway.study import Study, StudyContext, discover
 PARTS = (0, 500_000, 900_000, 990_000, 999_000, 1_000_000)
 
 TURNS = (1.0, 1.1, 0.99)
-"""How long things take in the turns: the machine is not always as fast."""
+"""The machine's speed in the turns, which varies."""
 
 
 def option(command: Sequence[str], name: str, default: str = "") -> str:
@@ -76,12 +76,14 @@ def router_bench(command: Sequence[str], *, more_ns: float = 20.0) -> Measuremen
 MSS_BYTES = 1448
 RTT_US = 200_000
 LINK_PKTS = 166
-"""What a round trip of 10 Mbit/s and 200 ms carries."""
+"""The bytes in a round trip of 10 Mbit/s and 200 ms."""
 
 
 def window_bench(command: Sequence[str]) -> Measurement:
-    """`headwayctl host window-bench`: a start that doubles what it sends with every round trip,
-    from what the receiver's first window and the startup let out, until the link is full."""
+    """`headwayctl host window-bench`: the window doubles with every round trip.
+
+    It begins with what the receiver's first window and the startup allow, until the link is full.
+    """
     small = int(option(command, "--first-window", "10000"))
     size_bytes = int(option(command, "--bytes").removesuffix("B"))
     flight_pkts = 45 if "cubic+jump-start" in command else 2
@@ -128,11 +130,11 @@ MEASURE: Mapping[str, Callable[[Sequence[str]], Measurement]] = {
     "overhead": router_bench,
     "receive-window": window_bench,
 }
-"""What each live study's commands print."""
+"""The output of each live study's commands."""
 
 
 def context(out_dir: Any) -> StudyContext:
-    """Of a live study's quick form."""
+    """The measurements of a live study's quick form."""
     return StudyContext(out_dir, Recorded("kernel"), quick=True)
 
 
@@ -142,7 +144,7 @@ def whole(study: Study[Any, Any], ctx: StudyContext) -> StudyContext:
 
 
 def map_loads(key: str) -> map_page.Loads:
-    """Ten visits as the thesis has them: a short target saves two seconds, a second none."""
+    """Ten visits as in the thesis: a short target saves two seconds, a second none."""
     load_s = {"slow-start-3": 9.6, "slow-start": 8.0, "initial-start": 8.1, "jump-start": 7.0}
     target_ms = int(key.rpartition("-")[2]) if key[-1].isdigit() and key not in load_s else 250
     target_s = 6.0 + 2.0 * min(abs(target_ms - 250) / 750, 1.0)
@@ -167,8 +169,7 @@ def walk(key: str) -> city.Walk:
 
 
 def responses(key: str) -> Responses:
-    """Three downloads: Mega-Start meets its targets, and what may ask does where slow start is too
-    slow, a round trip late."""
+    """Three downloads: Mega-Start meets its targets, startups that ask are a round trip late."""
     scheme, _, target_ms = key.removeprefix(SIMULATED).rpartition("-t")
     target_s = int(target_ms) / 1e3
     slow_s = {"slow-start": 1.04, "jump-start": 0.43}.get(scheme, 0.65)
@@ -195,7 +196,7 @@ SEEN: Mapping[str, Callable[[str], Any]] = {
     "deadlines": responses,
     "web-surge": pages,
 }
-"""What is observed of a trace of each study that a live kernel judges with traces, by its key."""
+"""The observation of a trace, by key, for each study that a live kernel judges with traces."""
 
 
 def rows(name: str, ctx: StudyContext) -> dict[str, Any]:
@@ -211,4 +212,4 @@ def rows(name: str, ctx: StudyContext) -> dict[str, Any]:
             keys += [f"{SIMULATED}{key}" for key in keys]
         return {key: SEEN[name](key) for key in keys}
     made = {key: MEASURE[name](command) for key, command in study.commands(ctx).items()}
-    return dict(json.loads(json.dumps(made)))  # as it comes from a file
+    return dict(json.loads(json.dumps(made)))  # as read from a file

@@ -1,11 +1,11 @@
 #!/bin/sh
-# A copy of this machine's root, with its devices, in which anything may be installed: what is
-# written lies in memory and goes with the process. Says "ready", or why not, and stays until its
-# input ends. It wants namespaces of its own:
+# Makes a copy of this machine's root, with its devices, in which tests can install anything. Writes
+# stay in memory and end with the process. It prints "ready" or an error, and runs until its
+# input ends. It needs its own namespaces:
 #   unshare --mount --pid --net --fork --kill-child --propagation private overlay_root.sh FOLDER
-# FOLDER and this checkout are seen at their own paths; in FOLDER/written is what was written to the
-# root. With "systemd" behind FOLDER, and --cgroup, its first process is a systemd, which starts
-# nothing by itself and stays until it is killed.
+# FOLDER and this checkout are visible at their own paths; FOLDER/written contains what was written to
+# the root. With "systemd" after FOLDER, and --cgroup, its first process is a systemd, which starts no
+# services and runs until it is killed.
 set -e
 folder=$1
 checkout=$(cd "$(dirname "$0")/.." && pwd)
@@ -38,7 +38,7 @@ cd /
 ip link set lo up
 echo ready
 if [ "${2:-}" = systemd ]; then
-    rm -f /usr/sbin/policy-rc.d # which keeps packages from starting services in a container
+    rm -f /usr/sbin/policy-rc.d # it prevents packages from starting services in a container
     mkdir /run/systemd /run/systemd/system
     printf '[Unit]\nDefaultDependencies=no\n' >/run/systemd/system/alone.target
     container=headway exec /lib/systemd/systemd --system --unit=alone.target --log-target=null

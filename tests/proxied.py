@@ -1,4 +1,4 @@
-"""An upstream of a few lines and the proxy before it, for tests, and what clients send and get."""
+"""A small upstream server with the proxy before it, and a client, for tests."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MB = 1_000_000
 
 @dataclass
 class Upstream:
-    """A server of a few lines, which sends what it is told to and remembers what it got."""
+    """A small server, which sends given bytes and records what it received."""
 
     answer: Answers
     address: tuple[str, int] = ("", 0)
@@ -66,7 +66,7 @@ def whole(body: bytes, *headers: str, status: str = "200 OK") -> bytes:
 
 @contextmanager
 def proxied(answer: Answers, **settings: Any) -> Iterator[tuple[Upstream, tuple[str, int]]]:
-    """An upstream, and the proxy before it."""
+    """An upstream server, and the proxy before it."""
     behind = Upstream(answer)
     with socket.create_server(("127.0.0.1", 0)) as at:
         behind.address = at.getsockname()
@@ -101,7 +101,7 @@ def headers_of(head: bytes) -> list[tuple[bytes, bytes]]:
 
 
 def pours(connection: socket.socket, status: str, ended: threading.Event) -> None:
-    """A response without an end, until the connection has one."""
+    """A response that lasts until the connection ends."""
     connection.sendall(f"HTTP/1.1 {status}\r\nTransfer-Encoding: chunked\r\n\r\n".encode())
     try:
         while True:

@@ -1,8 +1,8 @@
-"""The quick form of every study, run once for all tests and worker processes that look at it.
+"""The quick form of every study, run once for all tests and worker processes.
 
 Results stay in target/quick/KEY/STUDY, where KEY is a hash of the engine's sources and of all files
-of the Python package. A test that changes files works on a copy; one that makes them again, or
-copies them, holds `alone`.
+of the Python package. A test that changes files works on a copy. A test that regenerates or copies
+files holds `alone`.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Quick:
     seen: Observed[Any]
     result: StudyResult
     sums: dict[Path, str]
-    """The files that were made, with their checksums."""
+    """The created files, with their checksums."""
 
 
 @functools.cache
@@ -51,7 +51,7 @@ def quick(name: str) -> Quick:
         if done.exists():
             seen, result, sums = pickle.loads(done.read_bytes())
         else:
-            shutil.rmtree(folder, ignore_errors=True)  # of a run that was killed
+            shutil.rmtree(folder, ignore_errors=True)  # left by a killed run
             folder.mkdir()
             study.describe(ctx)
             seen = study.collect(ctx)
@@ -71,13 +71,13 @@ def sums_of(result: StudyResult) -> dict[Path, str]:
 
 
 def alone(name: str) -> AbstractContextManager[None]:
-    """While no other process makes or copies the files of a study."""
+    """Hold a lock: no other process writes or copies the files of a study."""
     return _locked(_kept() / f"{name}.lock")
 
 
 @functools.cache
 def _kept() -> Path:
-    """The folder of these sources. Those of other sources go."""
+    """The folder for these sources. Folders of other sources are removed."""
     package = Path(headway.__file__).parent
     files = sorted(
         path
@@ -102,7 +102,7 @@ def _kept() -> Path:
 
 @contextmanager
 def _locked(path: Path) -> Iterator[None]:
-    """Wait for the process that has it."""
+    """Wait for the process that holds it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)

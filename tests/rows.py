@@ -1,4 +1,4 @@
-"""Transfers whose times on Linux 6.18 are known, one or two for each rule of the endpoint.
+"""Transfers with known times on Linux 6.18, one or two for each rule of the endpoint.
 
 The default suite checks the simulator's time, the live suite that of the kernel.
 """
@@ -19,7 +19,7 @@ _ROUTERS: dict[str, dict[str, Any]] = {
 
 @dataclass(frozen=True)
 class Row:
-    """A transfer, and when it is done after its SYN, in ms."""
+    """A transfer, and its completion time from its SYN, in ms."""
 
     rate: str
     rtt: str
@@ -37,7 +37,7 @@ class Row:
 
     @property
     def experiment(self) -> Experiment:
-        """With time for both backends."""
+        """With enough time for both backends."""
         path: dict[str, Any] = {"kind": "dumbbell", "rate": self.rate, "rtt": self.rtt,
                                 "buffer": self.buffer}  # fmt: skip
         for protocol, router in _ROUTERS.items():
@@ -111,7 +111,7 @@ ROWS = [
 
 
 def done_ms(trace: Trace) -> float:
-    """When the only flow was done."""
+    """When the only flow ended."""
     [flow] = digest_of(trace)["flows"]
     assert flow["fct_us"] is not None, "not done"
     return flow["fct_us"] / 1000

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Runs live tests of Rust, and each that failed once more, alone.
+"""Runs live tests of Rust, and each failed test again, alone.
 
-    rust_live.py run FILE CARGO TARGET...   runs each target's tests, notes in FILE what failed
-    rust_live.py again FILE CARGO           runs each test that FILE names once more
+    rust_live.py run FILE CARGO TARGET... runs each target's tests and writes failed ones to FILE
+    rust_live.py again FILE CARGO runs each test that FILE names again
 
-CARGO is cargo's choice of packages, as one word. TARGET is the name of a test target (`testbed`),
-or of a package (`headway-kernel`) for its unit tests; `headway-pep:ignored` are those marked
-`#[ignore]`. `run` may run beside other tests, `again` must not. The exit status of `run` is 1 if
-a target cannot be built; that of `again` is 1 if a test failed twice. `again` ends with a line for
-each test, which names both outcomes.
+CARGO has cargo's options for packages, as one word. TARGET is the name of a test target
+(`testbed`), or of a package (`headway-kernel`) for its unit tests; `headway-pep:ignored` are those
+marked `#[ignore]`. `run` may run beside other tests, `again` must not. The exit status of `run` is
+1 if a target cannot be built; that of `again` is 1 if a test failed twice. `again` ends with a line
+for each test, which names both outcomes.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def run(program: Path, folder: Path, arguments: list[str]) -> tuple[bool, dict[s
 
 
 def first(file: Path, cargo: list[str], targets: list[str]) -> None:
-    """Notes targets and tests that failed; a target that named none failed as a whole."""
+    """Writes failed targets and tests; a target without a failed test failed as a whole."""
     programs = binaries(cargo, targets)
     with file.open("a") as notes:
         for target in targets:
@@ -79,7 +79,7 @@ def first(file: Path, cargo: list[str], targets: list[str]) -> None:
 
 
 def again(file: Path, cargo: list[str]) -> int:
-    """Runs what the file names, and says for each test how it ended both times."""
+    """Runs the tests in the file, and prints both outcomes of each."""
     lines = file.read_text().splitlines() if file.exists() else []
     noted = [line.split("\t") for line in lines]
     if not noted:

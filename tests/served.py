@@ -1,4 +1,4 @@
-"""An ASGI application on loopback for a test, and a client that sends what it is told to."""
+"""An ASGI application on loopback for a test, and a client that sends given bytes."""
 
 from __future__ import annotations
 
@@ -44,14 +44,14 @@ def client(address: tuple[str, int], **options: Any) -> Iterator[socket.socket]:
 
 
 def exchange(address: tuple[str, int], request: bytes) -> bytes:
-    """All that comes back until the server closes the connection."""
+    """Everything received until the server closes the connection."""
     with client(address) as connection:
         connection.sendall(request)
         return until_closed(connection)
 
 
 def until_closed(connection: socket.socket) -> bytes:
-    """What is left to read."""
+    """The unread rest."""
     received = bytearray()
     while piece := connection.recv(1 << 16):
         received += piece

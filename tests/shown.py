@@ -1,6 +1,6 @@
-"""What a page asks its reader to do: commands, scripts, programs and files, in its order.
+"""The commands, scripts, programs and files that a page shows, in order.
 
-tests/followed.py has the rules, and does it.
+tests/followed.py has the rules, and runs them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ COMMANDS = (
 )  # fmt: skip
 LIVE = re.compile(r"headwayctl|--backend kernel|headway validate|iperf3|ip route")
 OTHERS = re.compile(r"^\s*(?:tshark|tcptrace|wireshark|curl|nginx|uvicorn)\b|-m uvicorn\b|&$", re.M)
-"""Programs of others, and what goes on behind."""
+"""Other programs, and background commands."""
 SAYS = {
     ("docs/live-kernel.md", "headwayctl status"): r"connections=[1-9]",
     ("docs/quick-start.md", "headwayctl status"): (
@@ -26,12 +26,12 @@ SAYS = {
     ),
     ("docs/testbed.md", "headwayctl status"): r"connections=[1-9]",
 }
-"""What a page's last such command has to print: that it measured what the page says."""
+"""The output that a page's last such command must contain, to show that it measured something."""
 
 
 @dataclass(frozen=True)
 class Step:
-    """One thing that a page asks for."""
+    """One step of a page."""
 
     page: str
     line: int
@@ -39,14 +39,14 @@ class Step:
     """command, script, program, or file: to be written."""
     text: str
     reason: str = ""
-    """Why it is not followed, or what is said of it."""
+    """Why it is not run, or another note."""
     mark: str = ""
     path: str = ""
     devices: tuple[str, ...] = ()
     shows: tuple[str, ...] = ()
-    """What stands below the command, up to a line of dots: the beginning of what it prints."""
+    """The lines below the command, up to a line of dots: the beginning of its output."""
     says: str = ""
-    """A pattern of what it must print."""
+    """A pattern that its output must match."""
 
     @property
     def kind(self) -> str:
@@ -54,7 +54,7 @@ class Step:
         if self.mark == "long":
             return "long"
         if self.form == "file":
-            return "make" if "/" in self.path else "file"  # among the sources
+            return "make" if "/" in self.path else "file"  # in the source tree
         if self.text.startswith(("make ", "cargo ")):
             return "make"
         if self.mark == "log" or (self.form != "program" and LIVE.search(self.text)):
@@ -70,12 +70,18 @@ class Step:
 
 
 def all_pages() -> list[Path]:
-    """In the order in which one reads them."""
-    return [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+    """In reading order."""
+    docs = ROOT / "docs"
+    return [
+        ROOT / "README.md",
+        ROOT / "CONTRIBUTING.md",
+        *sorted((docs / "contributing").glob("*.md")),
+        *sorted(docs.glob("*.md")),
+    ]
 
 
 def steps(page: Path) -> list[Step]:
-    """What a page asks its reader to do, in its order."""
+    """The steps of a page, in order."""
     found: list[Step] = []
     said: list[re.Match[str]] = []
     name = page.relative_to(ROOT).as_posix() if page.is_relative_to(ROOT) else str(page)
@@ -162,5 +168,5 @@ def _commands(page: str, first: int, text: str, prompt: str) -> Iterator[Step]:
 
 
 def printed_lines(lines: Iterable[str]) -> list[str]:
-    """Lines that say something, without what stands to the right of it."""
+    """Lines with text, without trailing spaces."""
     return [line.rstrip() for line in lines if line.strip()]

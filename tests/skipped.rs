@@ -1,6 +1,6 @@
-//! A test that this machine cannot run says so where it is seen: past the harness, which
-//! hides what a passing test prints, and in the file that HEADWAY_SKIPS names, of which
-//! `make test` makes its last words (tests/skipped.sh).
+//! Reports a test that this machine cannot run. It writes directly to the process' output, because
+//! the test harness hides what a passing test prints, and to the file in HEADWAY_SKIPS, from which
+//! `make test` prints its summary (tests/skipped.sh).
 //!
 //! Every crate with such tests includes this file.
 
@@ -11,7 +11,7 @@ use std::io::Write as _;
 pub fn skipped(tests: usize, reason: &str) {
     let reason = reason.replace(['\n', '\t'], " ");
     let who = concat!(env!("CARGO_PKG_NAME"), " ", env!("CARGO_CRATE_NAME"));
-    // a stream of the process, not a macro: those are captured
+    // the process' stream, not a macro, because macros are captured
     let _ = writeln!(std::io::stderr(), "skipped, {who}: {tests} tests: {reason}");
     if let Some(path) = std::env::var_os("HEADWAY_SKIPS") {
         let mut file = OpenOptions::new()

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# What the suites of `make test` could not run on this machine, from the file that they wrote:
-# a line each with number, suite and reason between tabs.
-#   skipped.sh FILE                         says it
-#   skipped.sh --note NUMBER SUITE REASON   a suite's own word, to the screen and to HEADWAY_SKIPS
+# Prints the tests that the suites of `make test` skipped on this machine, from the file that they
+# wrote: a line each with number, suite and reason, separated by tabs.
+#   skipped.sh FILE                         prints the summary
+#   skipped.sh --note NUMBER SUITE REASON   adds an entry, to the screen and to HEADWAY_SKIPS
 set -euo pipefail
 
 if [ "$1" = --note ]; then

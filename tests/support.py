@@ -1,4 +1,4 @@
-"""Traces made by hand, so that metrics can be checked with pencil and paper."""
+"""Traces made by hand, so that metrics can be checked by hand."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def headway(*arguments: str, **options: Any) -> subprocess.CompletedProcess[str]
 
 
 def beside(one: Any, other: Any, path: str = "") -> Iterator[tuple[str, Any, Any]]:
-    """What stands at the same place of two equally built JSON values, with the place."""
+    """Pairs of values at the same place of two JSON values of equal structure, with the place."""
     if isinstance(one, dict):
         assert one.keys() == other.keys()
         for key in one:
@@ -112,12 +112,12 @@ def beside(one: Any, other: Any, path: str = "") -> Iterator[tuple[str, Any, Any
 
 BUILT = [ROOT / "target" / profile / "headwayctl" for profile in ("release", "debug")]
 for built in BUILT:
-    if built.exists():  # `make test` builds it before it comes here
+    if built.exists():  # `make test` builds it before it runs this
         os.environ.setdefault(headwayctl.VARIABLE, str(built))
 REASON = headwayctl.unusable()
 
 
 def on_kernel(test: Callable[..., None]) -> Callable[..., None]:
-    """On the running kernel, as root: slow, and skipped with its reason where it cannot be."""
+    """Marks a test that needs the running kernel and root: slow, skipped if it cannot run."""
     skip = pytest.mark.skipif(REASON is not None, reason=f"kernel backend: {REASON}")
     return pytest.mark.slow(pytest.mark.kernel(skip(test)))

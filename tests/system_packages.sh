@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What some tests need from the system: a compiler for eBPF, and readers of captures.
-# As root on Debian it installs them, else it says in one line how to. Never fails.
+# Installs the system packages that some tests need (a compiler for eBPF, readers of captures), as root
+# on Debian. Otherwise it prints in one line how to install them. It never fails.
 # With --ready: exit status 0 if the eBPF objects can be built here.
 set -euo pipefail
 
@@ -41,7 +41,7 @@ need command -v lexgrog -- man-db
 if [ "$(id -u)" -eq 0 ] && command -v apt-get >/dev/null; then
 	echo "installing ${missing[*]}"
 	export DEBIAN_FRONTEND=noninteractive
-	# nginx is needed as a program; no web server is to be started
+	# only nginx's program is needed; its service must not start
 	policy=/usr/sbin/policy-rc.d
 	if [ ! -e "$policy" ]; then
 		trap 'rm -f "$policy"' EXIT

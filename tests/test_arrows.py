@@ -1,4 +1,4 @@
-"""Arrows between modules of the kernel backend: one way, and none from outside into its inside."""
+"""Imports between modules of the kernel backend: one direction, and none into its internals."""
 
 import ast
 from pathlib import Path
@@ -9,7 +9,7 @@ import headway
 
 PACKAGE = Path(headway.__file__).parent
 ROOM = "headway.backends.kernel"
-# from the ground up; those of one line do not know each other
+# from the lowest layer up; modules of one line do not import each other
 STOREYS = (
     ("folders", "headwayctl", "records", "room", "sites", "web"),
     ("hints", "lowered"),
@@ -19,12 +19,12 @@ STOREYS = (
     ("possible",),
     ("backend",),
 )
-# what others may know beside the package's own names: the client of headwayctl
+# what others may import besides the package's own names: the client of headwayctl
 OPEN = {f"{ROOM}.headwayctl"}
 
 
 def imported(path: Path) -> set[str]:
-    """Every module of Headway that a file imports, wherever in it."""
+    """Every module of Headway that a file imports, anywhere in the file."""
     found: set[str] = set()
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
@@ -36,7 +36,7 @@ def imported(path: Path) -> set[str]:
 
 
 def room_of(module: str) -> str | None:
-    """The module of the kernel backend that a name is of or in."""
+    """The module of the kernel backend that a name refers to or is in."""
     inside = module.removeprefix(f"{ROOM}.")
     return None if inside == module else inside.split(".")[0]
 
@@ -47,7 +47,7 @@ HEIGHT = {room: height for height, rooms in enumerate(STOREYS) for room in rooms
 @pytest.mark.parametrize(
     "path", sorted((PACKAGE / "backends/kernel").glob("*.py")), ids=lambda p: p.stem
 )
-def test_a_module_of_the_kernel_backend_knows_only_those_below_it(path: Path) -> None:
+def test_a_module_of_the_kernel_backend_imports_only_lower_ones(path: Path) -> None:
     if path.stem == "__init__":
         return
     assert path.stem in HEIGHT, f"{path.name} is in no storey of this test"
@@ -55,7 +55,7 @@ def test_a_module_of_the_kernel_backend_knows_only_those_below_it(path: Path) ->
     assert not [room for room in known if HEIGHT[room] >= HEIGHT[path.stem]]
 
 
-def test_who_uses_the_kernel_backend_knows_its_names_and_not_its_modules() -> None:
+def test_users_of_the_kernel_backend_import_its_names_and_not_its_modules() -> None:
     inside: list[str] = []
     users = 0
     for path in PACKAGE.rglob("*.py"):

@@ -1,4 +1,4 @@
-"""Twins beside the kernel's trials, and agreement with them as a statement."""
+"""The simulator's twins of the kernel's trials, and agreement with them as a statement."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ AGREEMENT = Agreement("near", "as simulated", "Times", "a", most=0.1, unit="s", 
 
 
 class StandIn(SimBackend):
-    """Goes by the kernel's name, and runs its stack."""
+    """The simulator under the kernel's name, with the kernel's stack."""
 
     name = "kernel"
 

@@ -1,4 +1,4 @@
-"""Files of one's own, as people name them: the tutorial's control and router, and bad ones."""
+"""Users' own files, by path: the tutorial's control and router, and invalid files."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def refused(*arguments: str) -> str:
 
 
 def refused_anew(*arguments: str) -> str:
-    """The same in a process of its own, which has loaded nothing yet."""
+    """The same in a new process, which has loaded nothing yet."""
     done = headway(*arguments)
     assert done.returncode == 2, (done.returncode, done.stdout, done.stderr)
     return one_line(done.stderr)
@@ -140,7 +140,7 @@ def test_a_sweep_goes_on_until_the_file_changes(folder: Path) -> None:
         return {f"s{n}": Experiment.model_validate({**fields, "seed": n}) for n in seeds}
 
     one = run_trials(experiments(), folder / "sweep", threads=4)
-    # another order of the same: in one thread, and from what is saved
+    # the same in another order: in one thread, and from a saved file
     alone = run_trials(experiments(), folder / "alone", threads=1)
     for key, trace in one.items():
         assert trace.meta["key"] == alone[key].meta["key"]
@@ -160,7 +160,7 @@ def test_a_sweep_goes_on_until_the_file_changes(folder: Path) -> None:
     ("old", "new", "says"),
     [
         ("2);\n}\n\nHW", "2)\n}\n\nHW", "./my_control.c:{line}: expected ';' before"),
-        ('"port/cc.h"', "<math.h>", "./my_control.c:3: includes <math.h>; only a header beside"),
+        ('"port/cc.h"', "<math.h>", "./my_control.c:3: includes <math.h>; allowed: headers"),
         (".ssthresh = my", ".undo_cwnd = my", "./my_control.c:{line}: "),
         ("\t.ssthresh = my_ssthresh,\n", "", "has no .ssthresh, which every control needs"),
         ('20, 1, 1000 }', '0, 1, 1000 }', "has the tunable target_ms = 0, which is not from 1 to"),
@@ -178,7 +178,7 @@ def test_what_is_wrong_is_one_line_with_its_line(
     assert says.format(line=line) in told
 
 
-def test_names_and_options_are_refused_as_ever(
+def test_names_and_options_are_refused_as_usual(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     told = refused("try", "--flows", "1x./my_control.c:target_ms=0")
@@ -188,7 +188,7 @@ def test_names_and_options_are_refused_as_ever(
     told = refused("try", "--flows", "1x./nowhere.c")
     assert "./nowhere.c: cannot read: No such file or directory" in told
     told = refused("try", "--router", "./my_control.c")
-    assert "is a control, and a router is asked for" in told
+    assert "is a control, but a router is expected" in told
     told = refused("try", "--aqm", "./my_router.c")
     assert "unknown queue discipline './my_router.c'" in told
     monkeypatch.setenv("CC", "no-such-compiler")
@@ -225,17 +225,17 @@ def test_a_crash_ends_in_a_line_that_names_its_line(folder: Path, code: str, sig
         (
             "(void)state;\n\t(void)tun;\n\thw_additive",
             "while (*(volatile u32 *)&c->cwnd_pkts) {}\n\thw_additive",
-            "my_cong_avoid has not returned for 1 s: a loop without an end?",
+            "my_cong_avoid has not returned for 1 s: an endless loop?",
         ),
         (
             "return c->srtt_us >",
             "return *(volatile u32 *)&c->mss_bytes + waiting_us(c) > 9 ? 0 : c->srtt_us >",
-            "waiting_us ends in SIGSEGV: memory that is not its own",
+            "waiting_us ends in SIGSEGV: invalid memory access",
         ),
     ],
     ids=["loop", "recursion"],
 )
-def test_what_does_not_return_ends_in_a_line_that_names_its_function(
+def test_an_endless_call_ends_in_a_line_that_names_its_function(
     folder: Path, old: str, new: str, says: str
 ) -> None:
     text = FILES["my_control.c"]

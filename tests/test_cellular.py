@@ -58,7 +58,7 @@ def test_deliveries_are_a_poisson_process_of_the_rate() -> None:
         ({"duration": "100 h", "mean": "1 Gbit/s"}, "duration: 100 h at 1 Gbit/s is not allowed"),
     ],
 )
-def test_what_makes_no_sense_is_one_line(changes: dict[str, Any], said: str) -> None:
+def test_invalid_input_is_one_line(changes: dict[str, Any], said: str) -> None:
     with pytest.raises(HeadwayError) as refused:
         Cellular(**changes)
     assert str(refused.value).startswith(said)

@@ -1,4 +1,4 @@
-"""Statements, their verdicts and tallies, and evidence that is spoiled on purpose."""
+"""Statements, their verdicts and tallies, and deliberately spoiled evidence."""
 
 from __future__ import annotations
 

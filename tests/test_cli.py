@@ -1,4 +1,4 @@
-"""The command line as a person and as a script see it."""
+"""The command line, for people and for scripts."""
 
 import json
 import os
@@ -257,7 +257,7 @@ def test_ctrl_c_keeps_the_finished_trials_and_says_so(tmp_path: Path) -> None:
     kept = sorted(trials.glob("seed*"))
     assert f"interrupted: {len(kept)} of 500 trials finished, kept in {trials}" in err
     assert err.count("\n") == 1
-    assert "cubic-0" in out  # what was finished is still shown
+    assert "cubic-0" in out  # finished trials are still shown
     assert not [path for path in trials.iterdir() if path.name.startswith(".")]
     for path in kept:
         load_trace(path)

@@ -1,4 +1,4 @@
-"""The default suite reads no clock and starts no program, but for what is listed here."""
+"""The default suite reads no clock and starts no program, except those listed here."""
 
 from __future__ import annotations
 

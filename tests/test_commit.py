@@ -1,4 +1,4 @@
-"""The commit that --version prints, and what must not depend on it."""
+"""The commit that --version prints; nothing else may depend on it."""
 
 from __future__ import annotations
 

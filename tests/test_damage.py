@@ -1,4 +1,4 @@
-"""Results that somebody or something damaged: named in one line, or run again, never believed."""
+"""Damaged results are named in one line, or run again, but never used."""
 
 import dataclasses
 import json
@@ -163,7 +163,7 @@ def test_every_file_of_a_trace_is_checked(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_trace_without_checksums_never_ends_in_more_than_a_line(tmp_path: Path, capfd) -> None:
-    """Polars panics at some damages, which is no Exception in Python."""
+    """Polars panics on some damaged files; a panic is no Exception in Python."""
     rows = [(1, k * 20_000_000, 25_000_000) for k in range(500)]
     folder = save_trace(trace({"udp": rows}), tmp_path / "t")
     state = json.loads((folder / "trace.json").read_text())
@@ -182,7 +182,7 @@ def test_a_trace_without_checksums_never_ends_in_more_than_a_line(tmp_path: Path
         except HeadwayError:
             refused += 1
     assert refused > 50
-    capfd.readouterr()  # what the panics said
+    capfd.readouterr()  # the messages of the panics
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The digest: what `headway try` prints of one trial."""
+"""The digest: what `headway try` prints about one trial."""
 
 from __future__ import annotations
 
@@ -170,7 +170,7 @@ def test_the_engine_sums_up_what_a_trace_would_say(name: str) -> None:
             assert of_engine == pytest.approx(of_trace, rel=1e-12), path
         else:
             assert of_engine == of_trace, path
-    # and it is not all nothing
+    # and not everything is empty
     assert traced["link"]["throughput_bps"] > 0 or "without" in name
 
 
@@ -198,7 +198,7 @@ def test_links_that_a_backend_does_not_know_are_left_out(
 
 
 class Unasked:
-    """A headwayctl of which nothing is asked."""
+    """A headwayctl that is never called."""
 
     def run(self, *arguments: str) -> Any:
         raise AssertionError(arguments)
@@ -206,7 +206,7 @@ class Unasked:
     json = run
 
 
-def test_fall_backs_that_nobody_counted_are_not_said_to_be_none() -> None:
+def test_uncounted_fall_backs_are_not_reported_as_none() -> None:
     path = {"kind": "dumbbell", "rate": "5 Mbit/s", "rtt": "40 ms", "buffer": "1 BDP"}
     alone = Experiment.model_validate(
         {"topology": path, "flows": "1xxcp,1xreno", "duration": "4 s"}

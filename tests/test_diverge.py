@@ -1,4 +1,4 @@
-"""The first divergence: made-up captures with one planted difference, and the simulator's own."""
+"""The first divergence: made-up captures with one planted difference, and real ones."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def block(kind: int, body: bytes) -> bytes:
 
 
 def pcapng(made: Sequence[Made]) -> bytes:
-    """What both hosts see of the packets."""
+    """The packets as both hosts see them."""
     seen = [(m.at_ns, LEFT if m.outbound else RIGHT, m) for m in made]
     seen += [(m.at_ns + m.delay_ns, RIGHT if m.outbound else LEFT, m) for m in made if not m.lost]
     blocks = [block(0x0A0D0D0A, bytes(16)), block(1, bytes(8)), block(1, bytes(8))]
@@ -177,7 +177,7 @@ def test_a_planted_difference_is_located(
     text = "\n".join(compared.lines())
     assert text.startswith(f"first divergence: cubic-0, packet {first.number} sent by the ")
     assert max(map(len, compared.lines())) <= 100
-    # the other way about it is the same packet
+    # in the other direction it is the same packet
     again = compare(planted(index, **changes), made()).first
     assert again is not None
     assert (again.host, again.number) == (first.host, first.number)
@@ -219,7 +219,7 @@ def test_what_the_network_lost_differs_where_it_is_missing() -> None:
 
 def test_a_packet_that_one_run_does_not_have_differs_unless_that_run_was_over() -> None:
     compared = compare(made(), made(MADE[:-2]))
-    assert compared.first is None  # all was done there, and the capture says no more
+    assert compared.first is None  # everything had ended there, so the capture has no more
     unfinished = made(MADE[:-2])
     flow = unfinished.flows[0].model_copy(update={"done_ns": None})
     unfinished = replace(unfinished, flows=(flow,))
@@ -320,7 +320,7 @@ def test_the_simulators_hosts_see_what_its_link_carries() -> None:
         assert len(packets) > 100
         for there, here in zip(at_hosts[key], packets, strict=True):
             apart_ns = here.time_ns - there.time_ns if key.sent else there.time_ns - here.time_ns
-            # what the access link of 1 Gbit/s takes, of a burst before the packet, too
+            # the time on the access link of 1 Gbit/s, including a burst before the packet
             assert 0 < apart_ns < 2 * MS
             assert replace(there, time_ns=0) == replace(here, time_ns=0)
     lost = at_link.tables["drops"].height
@@ -349,7 +349,7 @@ def test_a_run_of_several_flows_and_datagrams_has_a_stream_for_each() -> None:
 
 
 class Changed:
-    """A simulator that runs something else than it was asked for."""
+    """A simulator that runs another experiment than requested."""
 
     name = "changed"
 

@@ -1,5 +1,7 @@
 """Commands, programs and files shown in the pages run as written."""
 
+import json
+import os
 import re
 import subprocess
 import sys
@@ -8,14 +10,17 @@ from pathlib import Path
 
 import followed
 import pytest
-from support import ROOT
+from shown import Step
+from support import ROOT, headway
 
 PAGES = followed.all_pages()
 SHOWN = {page: followed.steps(page) for page in PAGES}
+RECIPES = [page for page in PAGES if page.parent.name == "contributing"]
+C_FILES = [step for page in RECIPES for step in SHOWN[page] if step.path.endswith(".c")]
 
 
 def of_kind(kind: str) -> list[object]:
-    """Pages with something of a kind to follow."""
+    """Pages with a step of a kind."""
     return [
         pytest.param(page, id=page.relative_to(ROOT).as_posix())
         for page, steps in SHOWN.items()
@@ -48,11 +53,35 @@ def test_a_page_can_be_followed(page: Path, tmp_path: Path) -> None:
     assert followed_steps
 
 
-@pytest.mark.parametrize("source", [pytest.param(s, id=s[:30]) for s in programs(PAGES[1:2])])
+@pytest.mark.parametrize("source", [pytest.param(s, id=s[:30]) for s in programs(RECIPES)])
 def test_an_example_that_becomes_part_of_the_sources_can_be_loaded(source: str) -> None:
     names: dict[str, object] = {"__name__": "shown"}
-    exec(compile(source, "CONTRIBUTING.md", "exec"), names)
+    exec(compile(source, "docs/contributing", "exec"), names)
     assert hasattr(names["STUDY"], "statements")
+
+
+@pytest.mark.parametrize("step", [pytest.param(step, id=step.path) for step in C_FILES])
+def test_a_c_file_of_a_recipe_compiles_without_a_warning(step: Step, tmp_path: Path) -> None:
+    file = tmp_path / step.path
+    file.parent.mkdir(parents=True)
+    file.write_text(step.text, encoding="utf-8")
+    (tmp_path / "algorithms" / "port").symlink_to(ROOT / "algorithms" / "port")
+    subprocess.run(
+        ["cc", "-std=c11", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", file], check=True
+    )
+
+
+def test_the_control_of_its_recipe_fills_a_link(tmp_path: Path) -> None:
+    [control] = (step for step in C_FILES if "/cc/" in step.path)
+    (tmp_path / "aimd.c").write_text(control.text, encoding="utf-8")
+    path = ["--rate", "10Mbit/s", "--rtt", "50 ms", "--buffer", "1 BDP"]
+    done = headway(
+        "try", "--flows", "1x./aimd.c", *path, "--duration", "5s", "--warmup", "1s", "--json",
+        cwd=tmp_path,
+        env={**os.environ, "XDG_CACHE_HOME": str(tmp_path)},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["links"][0]["utilization"] > 0.9
 
 
 def test_what_is_left_out_says_why() -> None:
@@ -63,7 +92,7 @@ def test_what_is_left_out_says_why() -> None:
 
 
 def test_no_shown_command_is_overlooked() -> None:
-    """Whatever begins with one of our commands, in any block, is a step."""
+    """Every line that begins with one of our commands, in any block, is a step."""
     for page, steps in SHOWN.items():
         text = page.read_text(encoding="utf-8")
         for line in re.findall(r"^(?:    |\$ )((?:\.venv/bin/)?headway(?:ctl)? .*)$", text, re.M):

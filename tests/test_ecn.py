@@ -1,4 +1,4 @@
-"""ECN of RFC 3168: what may be written, and the same outcomes in both backends."""
+"""ECN of RFC 3168: the options, and equal outcomes in both backends."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def agreed(trace: Trace) -> list[bool | None]:
 
 
 def expected(path: str) -> list[bool | None]:
-    """RFC 3168 section 6.1.1: who asks, gets it from who is not off, if the path lets it ask."""
+    """RFC 3168 section 6.1.1: who asks gets ECN, unless the other is off or the SYN is dropped."""
     return [
         (responder != "off" and path != "drop-syn") if opener == "on" else None
         for opener, responder in SIDES
@@ -130,7 +130,7 @@ def datagrams(ecn: bool) -> Experiment:
 
 
 def are_marked_where_they_can_be(marked: Trace, dropped: Trace) -> None:
-    """By the queue's overflow both lose half; the AQM marks the one and drops the other."""
+    """When the queue overflows, both lose half; the AQM marks one and drops the other."""
     marks = [trace.flows[0].ce_marks for trace in (marked, dropped)]
     early = [int((trace["drops"]["reason"] == 2).sum()) for trace in (marked, dropped)]
     assert marks[0] is not None

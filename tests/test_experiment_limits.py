@@ -1,4 +1,4 @@
-"""What cannot be run is refused when it is made; what is made, runs."""
+"""Invalid experiments are rejected when they are constructed; constructed experiments run."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ def test_a_workload_that_could_not_be_drawn_is_refused() -> None:
             Workload.model_validate({"vectors": {"kind": "campus"}, **fields, **changes})
 
 
-# --- whatever can be made runs ---
+# --- every experiment that can be constructed runs ---
 
 RATES = st.sampled_from(["1 bit/s", "9600 bit/s", "1 Mbit/s", "10 Mbit/s", "10 Gbit/s", "9 Tbit/s"])
 TIMES = st.sampled_from(["0 s", "1 ns", "999 us", "20 ms", "1 s", "40 s", "80000 h"])

@@ -1,4 +1,4 @@
-"""Figures: what is drawn is the data, files are reproducible, colours are fixed."""
+"""Figures: they show the data, files are reproducible, colours are fixed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a save may replace, and what it must not."""
+"""What saving may replace, and what it must not."""
 
 import os
 import stat
@@ -62,7 +62,7 @@ def test_what_cannot_be_saved_is_one_line(tmp_path: Path) -> None:
 def test_a_trace_replaces_a_trace_and_nothing_else(tmp_path: Path) -> None:
     made, place = trace(), tmp_path / "trace"
     save_trace(made, place)
-    (place / "trace.json").unlink()  # damaged, but still what we saved
+    (place / "trace.json").unlink()  # damaged, but still our file
     save_trace(made, place)
     link = tmp_path / "link"
     link.symlink_to(place)

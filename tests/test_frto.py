@@ -1,4 +1,4 @@
-"""F-RTO as a flow's own setting: what it changes, and where it cannot be."""
+"""F-RTO as a setting of a flow: what it changes, and where it is refused."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ page,request_bytes,response_bytes,serve_ns,think_ns,after,start_ns
 
 
 def entry(url: str, at_ms: float, took_ms: float, **more: Any) -> dict[str, Any]:
-    """What Chromium writes of a response, in short."""
+    """The essential fields that Chromium writes about a response."""
     at = f"2026-01-31T23:59:{58 + at_ms / 1e3:09.6f}+01:00"
     made = {
         "pageref": "page_1", "startedDateTime": at, "time": took_ms,
@@ -86,7 +86,7 @@ def test_a_browsers_page_is_taken_with_what_revealed_each_object(har):
     table = archive.table
     assert (archive.hosts, archive.left_out) == (2, 1)
     assert table.objects.tolist() == [5]
-    # document, style, script, picture, and what nobody asked for by name
+    # document, style, script, picture, and an object without an initiator
     assert table.after.tolist() == [AFTER_NONE, 0, 0, 2, 3]
     assert table.request_bytes.tolist() == [420] * 5
     assert table.response_bytes.tolist() == [2180, 2180, 1234, 2180, 2180]
@@ -182,7 +182,7 @@ def loaded(site: Path, http: str):
 
 
 PARTS = (("/index.html", 1000, None), ("/a.js", 30_000, 0), ("/b.png", 5000, 1))
-"""Of a site: what is there, its size, and what names it."""
+"""A site's objects, their sizes, and which object names them."""
 
 
 def visited(site: str = "map", **told: Any) -> Trace:

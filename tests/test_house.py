@@ -1,4 +1,4 @@
-"""The house: generic parts know no protocol by its name; every file that is named is there."""
+"""Generic parts contain no protocol's name, and every named file exists."""
 
 import ast
 import io
@@ -47,22 +47,22 @@ def test_a_generic_part_names_no_protocol(part: str) -> None:
     assert named == []
 
 
-# What comments, docstrings and pages call a file is one, unless it is another project's.
+# File names in comments, docstrings and pages must exist, unless they are other projects'.
 FILE = re.compile(
     r"(?<![\w./*{}<>$-])((?:\.{0,2}/)?(?:[\w-]+/)*[\w.-]*\w\.(?:rs|c|h|py|sh|md|toml))"
     r"(?![\w/(*{}-]|\.\w)"
 )
-ADDRESS = re.compile(r"https?://\S+")  # what a server calls a file
+ADDRESS = re.compile(r"https?://\S+")  # a server's path
 OTHERS = re.compile(
     r"(linux|net|include/net|kernel/bpf)/|(tcp(_\w+)?|ip_dummynet|vmlinux)\.[ch]$"  # of kernels
-    r"|(.*/)?(NAME|mine|too_far|my_law|my_header)\.\w+$"  # of whoever adds one
+    r"|(.*/)?(NAME|mine|too_far|my_law|my_header)\.\w+$"  # placeholders for a reader's own file
 )
-# A page says what is to be written where: ```rust PATH, ```file PATH.
+# Files that a page writes: ```rust PATH, ```file PATH.
 WRITTEN = re.compile(r"^```\w+ (\S+)$", re.MULTILINE)
 
 
 def comments(path: str, text: str) -> str:
-    """What of a source is for people, line by line; of a page, all."""
+    """The comments of a source; the whole text of a page."""
     suffix = Path(path).suffix
     if suffix == ".py":
         tokens = tokenize.generate_tokens(io.StringIO(text).readline)
@@ -93,7 +93,7 @@ def test_every_file_that_is_named_is_there() -> None:
         file
         for file in files
         if (ROOT / file).suffix in (".py", ".rs", ".c", ".h", ".md", ".sh") or file == "Makefile"
-        # what was so once; what is made of others
+        # history; generated from other files
         if not file.startswith(("CHANGELOG.md", "docs/claims.md"))
     ]
     assert len(told) > 300
@@ -110,10 +110,11 @@ def test_every_file_that_is_named_is_there() -> None:
 
 @pytest.mark.parametrize("profile", ["dev", "release"])
 def test_nothing_is_compiled_twice_for_headwayctl_and_its_build_script(profile: str) -> None:
-    """What both use has one entry in Cargo.toml's profile, or its build takes 1.3 times as long.
+    """Packages that both use need an entry in Cargo.toml's profile, or the build takes 1.3 times as
+    long.
 
-    Cargo's plan of a build, which it tells without building: a package stands there once for
-    each settings it is compiled with.
+    Cargo prints its plan of a build without building: a package is listed once for each set of
+    settings.
     """
     asked = ["cargo", "build", "--locked", "--package=headway-kernel", f"--profile={profile}"]
     release = tomllib.loads((ROOT / "Cargo.toml").read_text(encoding="utf-8"))["profile"]["release"]
@@ -125,9 +126,9 @@ def test_nothing_is_compiled_twice_for_headwayctl_and_its_build_script(profile: 
         text=True,
         env={
             **os.environ,
-            # cargo tells its plan to those who ask for what is not stable
+            # cargo only prints its plan with unstable options
             "RUSTC_BOOTSTRAP": "1",
-            # as the manifest has it, whatever this machine says of its own builds
+            # as in the manifest, whatever this machine's settings are
             "CARGO_PROFILE_RELEASE_LTO": release["lto"],
             "CARGO_PROFILE_RELEASE_CODEGEN_UNITS": str(release["codegen-units"]),
             "CARGO_PROFILE_RELEASE_INCREMENTAL": "false",

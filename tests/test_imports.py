@@ -1,4 +1,4 @@
-"""What commands load. Times are measured by `make bench-start`; here is what decides them."""
+"""Which modules commands load. This decides their start time, which `make bench-start` measures."""
 
 import ast
 import json
@@ -29,7 +29,7 @@ print(json.dumps([status, sorted(sys.modules)]), file=sys.stderr)
 
 
 def loaded_by(*arguments: str) -> set[str]:
-    """The modules that are there after a command, in a process of its own."""
+    """The loaded modules after a command, in a separate process."""
     done = subprocess.run(
         [sys.executable, "-c", LOADED.format(arguments=list(arguments))],
         capture_output=True,

@@ -1,4 +1,4 @@
-"""Ctrl-C while a result is being kept."""
+"""Ctrl-C while a result is being saved."""
 
 import signal
 import threading

@@ -1,4 +1,4 @@
-"""What the kernel backend refuses, and how it orders runs; no run here reaches the kernel."""
+"""What the kernel backend refuses, and how it orders runs; no test here uses the kernel."""
 
 import os
 

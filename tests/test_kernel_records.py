@@ -124,7 +124,7 @@ def test_link_counters_count_until_each_checkpoint(log: records.PacketLog) -> No
 def test_a_flow_lasts_from_its_first_to_its_last_packet_at_the_sender(
     log: records.PacketLog,
 ) -> None:
-    # the packet from port 9 is of no flow
+    # the packet from port 9 belongs to no flow
     assert log.span_ns(0) == (10 * MS, 71 * MS)
 
 
@@ -203,7 +203,7 @@ def test_a_datagram_is_lost_only_if_a_later_one_arrived() -> None:
     received = np.array(
         [[n, START_NS + n * 20 * MS, START_NS + n * 20 * MS + 5 * MS] for n in (0, 2, 4)]
     )
-    # the fourth is still under way when the run ends
+    # the fourth has not ended when the run ends
     udp = records.udp_fates(sent, received, 1, START_NS, 81 * MS)
     assert udp.rows() == [(1, 0, 5 * MS), (1, 20 * MS, None), (1, 40 * MS, 5 * MS)]
     assert udp.schema == pl.Schema({"flow": pl.UInt32, "sent_ns": pl.Int64, "owd_ns": pl.Int64})
@@ -230,5 +230,5 @@ def test_the_connections_of_a_flow_are_told_apart() -> None:
     # 2's ssthresh above 1's is no undo of 1's
     assert records.backoffs(rows, 0, START_NS)["kind"].to_list() == [0]
     times_ms = (records.flow_state(rows, 0, START_NS)["time_ns"] // MS).to_list()
-    # 1's change moves what held to 20 ms, 2's says nothing of 1
+    # flow 1's change takes effect at 20 ms; flow 2's does not concern flow 1
     assert times_ms == [5, 15, 20, 45]

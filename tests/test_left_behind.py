@@ -1,4 +1,4 @@
-"""What runs on the kernel share: a lock that is root's alone, folders that say whose they are."""
+"""Runs on the kernel share a lock that only root can hold; folders name their owner."""
 
 import fcntl
 import os
@@ -17,7 +17,7 @@ from headway.errors import HeadwayError
 
 
 class Ctl:
-    """Stands for headwayctl and its caretaker: what it was asked for."""
+    """Replaces headwayctl and its caretaker, and records the calls."""
 
     def __init__(self) -> None:
         self.asked: list[str] = []

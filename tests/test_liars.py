@@ -32,7 +32,7 @@ def test_a_lie_brings_what_follows_from_the_law_and_every_lie_brings_something()
 
 
 def control_table(path: Path) -> dict[str, str]:
-    """The control that a C file declares: of each field that it sets, what to."""
+    """The control that a C file declares: the value of each field that it sets."""
     [body] = re.findall(
         r"^HW_TABLE struct hw_cc_ops \w+ = \{\n(.*?)^\};",
         path.read_text(),

@@ -1,4 +1,4 @@
-"""What needs more memory than there is ends in one line, and what is finished is kept."""
+"""Runs that need more memory than the machine has end in one line, and finished trials are kept."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ def _path(rate: str) -> dict[str, Any]:
 
 
 def _has(monkeypatch: pytest.MonkeyPatch, megabytes: float) -> None:
-    """Let the machine have so much memory and no more."""
+    """Limit the machine's memory."""
     monkeypatch.setattr(_engine, "free_bytes", lambda: int(megabytes * MB))
 
 
 @pytest.mark.slow
 def test_a_long_try_takes_no_more_memory_than_a_short_one() -> None:
-    # A trace of it is half a gigabyte. What the send buffer holds (tcp_wmem, 4 MiB) is less than
-    # the path does, so the flow does not fill it.
+    # Its trace is half a gigabyte. The send buffer (tcp_wmem, 4 MiB) holds less than the path, so
+    # the flow does not fill it.
     done = _limited(400, "try", "--rate", "1Gbit/s", "--duration", "60s", "--json")
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["link"]["throughput_bps"] > 4.5e8
@@ -53,7 +53,7 @@ def test_a_long_try_takes_no_more_memory_than_a_short_one() -> None:
 
 @pytest.mark.slow
 def test_a_hundred_thousand_flows_end() -> None:
-    # What cost flows times rows had not ended after fifteen minutes; this may take two.
+    # An algorithm that needs flows times rows did not end in fifteen minutes; this may take two.
     done = headway(
         *("try", "--flows", "100000xreno:start=0s", "--duration", "80ms"),
         *("--rate", "100Gbit/s", "--rtt", "20ms", "--buffer", "1BDP"),
@@ -172,7 +172,7 @@ def test_a_trace_that_is_saved_is_written_out_while_it_grows(
     saved = save_trace(in_memory, tmp_path / "in-memory")
 
     told: list[tuple[float, float]] = []
-    _has(monkeypatch, 16)  # and a third of it is for the trace
+    _has(monkeypatch, 16)  # and the trace may use a third of it
     with pytest.raises(HeadwayError, match="the trace needs more"):
         SimBackend().run(long)
     backend = SimBackend(lambda done_s, total_s: told.append((done_s, total_s)))

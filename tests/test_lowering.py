@@ -1,4 +1,4 @@
-"""What an experiment's typed model keeps is what its scenario says, whatever the experiment."""
+"""An experiment's typed model and its scenario have the same values, for any experiment."""
 
 from __future__ import annotations
 

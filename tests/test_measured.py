@@ -20,7 +20,7 @@ STUDY = discover()["overhead"]
 
 
 class Fake:
-    """Stands for headwayctl: counts its calls, and is interrupted in one of them."""
+    """Replaces headwayctl: counts its calls, and is interrupted in one of them."""
 
     calls = 0
     digest = "0123"

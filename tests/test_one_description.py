@@ -1,5 +1,8 @@
-"""What Python and headwayctl read stands once, in crates/experiment: here Python's typed models and
-headwayctl's testbed are held against each other, and its draws against Python's generator."""
+"""Python and headwayctl both read experiments with crates/experiment.
+
+These tests compare Python's typed models with headwayctl's testbed, and its random draws with
+Python's generator.
+"""
 
 from __future__ import annotations
 
@@ -79,18 +82,18 @@ FLOWS = st.builds(
     st.sampled_from(["cubic", "reno+hystart", "htcp", "cubik", "kernel:bbr", "voip"]),
     st.lists(st.tuples(OPTIONS, VALUES), max_size=2),
 )
-"""Of at most two options: what is wrong with two together is told by the typed models."""
+"""At most two options: the typed models report conflicts between options."""
 
 
 TOGETHER = (
     *("stop:", "deadline:", "announces", "from_hop:", "read_rate", "read_size", "read_interval"),
     *("exchanges", "pages", "http", "connections", "relay", "relay_control"),
 )
-"""Options that typed models judge beside others, or by what only Python reads: a file, a place."""
+"""Options that typed models check with other options, or with what only Python reads: files."""
 
 
 def refusal(read, text: str) -> str:
-    """The line with which a text is refused; empty where it is read."""
+    """The error line for a text; empty if it is accepted."""
     try:
         read(text)
     except ValueError as error:
@@ -110,9 +113,9 @@ def test_python_takes_the_flows_that_others_take_and_as_the_same_values(text: st
     else:
         [values], flow = engine.flow_values(text), parse_flows(text)[0]
         assert getattr(flow.app, "size", None) == values.pop("size", None)
-        if flow.relay is not None:  # what a text says of it is the place
+        if flow.relay is not None:  # in a text, its name is the place
             assert flow.relay.at_hop == values.pop("relay")
-            values.pop("relay_control", None)  # a control, or else it was refused
+            values.pop("relay_control", None)  # it is a control, otherwise it was refused
         assert {name: getattr(flow, name) for name in values} == values
 
 

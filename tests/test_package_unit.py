@@ -1,4 +1,4 @@
-"""What systemd's unit of the proxy does after its end, without systemd."""
+"""The commands of the proxy's systemd unit after its end, without systemd."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ UNIT = ROOT / "packaging" / "headway-pep.service"
         ("--client-dev lan0", "pep", "pep stop pep\n"),
         ("--client-dev lan0 --name sat", "sat", "pep stop sat\n"),
         ("--name=sat --client-dev lan0", "sat", "pep stop sat\n"),
-        ("--client-dev lan0 --name sat", "pep", ""),  # of somebody else
+        ("--client-dev lan0 --name sat", "pep", ""),  # another user's
     ],
 )
 def test_what_a_killed_proxy_left_goes_by_the_name_in_its_options(

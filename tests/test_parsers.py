@@ -1,4 +1,4 @@
-"""Files that somebody damaged, or made to hurt: one line each, and bounded memory."""
+"""Damaged or malicious files end in one line each, with bounded memory."""
 
 import contextlib
 import gzip
@@ -21,7 +21,7 @@ from headway.studies.common import traffic
 from headway.workloads import Pareto, Tmix, Workload, sessions, tmix
 
 MANY_DIGITS = "9" * 4301
-"""Python converts no more than 4300 by itself."""
+"""Python converts at most 4300 digits by default."""
 
 
 def refused(text: str) -> str:

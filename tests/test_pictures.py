@@ -57,7 +57,7 @@ NONE = style_of("reno")
 
 @functools.cache
 def page(name: str) -> Page:
-    """What a study shows of its quick form, or of measurements that are made up."""
+    """A study's page from its quick form, or from made-up measurements."""
     study = STUDIES[name]
     if name in LIVE:
         ctx = made_up.whole(study, made_up.context(Path("nowhere")))
@@ -84,7 +84,7 @@ def test_every_figure_of_a_study_is_without_a_fault(name: str) -> None:
 
 @EVERY_STUDY
 def test_a_scheme_has_one_colour_in_every_figure(name: str) -> None:
-    """By the name in the legend, whatever the study; shades are for variants and for flows."""
+    """By the name in the legend, in all studies; shades are for variants and for flows."""
     named = {label: style_of(scheme) for scheme, label in LABELS.items()}
     for file, (_, _, figure) in figures(name).items():
         for label, look in (one for ax in figure.axes for one in series_of(ax)):
@@ -358,7 +358,7 @@ def test_every_scheme_is_called_by_a_name_for_people() -> None:
     assert label_of("cubic+jump-start") == "CUBIC with Jump-Start"
 
 
-# ---- What keeps figures so ----
+# ---- What keeps figures free of faults ----
 
 
 def long_names(count: int) -> list[Curve]:
@@ -423,7 +423,7 @@ def test_bars_with_errors_are_one_series_each() -> None:
     assert faults(grouped_bars([("", bars)], groups=["a", "b"], y_label="y")) == []
 
 
-# ---- What `headway try --plot` draws ----
+# ---- The figures of `headway try --plot` ----
 
 
 def drawn(figure: Figure, y_label: str) -> dict[str, tuple[np.ndarray, np.ndarray]]:

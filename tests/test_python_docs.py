@@ -15,17 +15,17 @@ from typing import Any
 import pytest
 from site_hooks import reference
 from support import HANGS_S, ROOT
-from test_docs import PAGES, programs
+from test_docs import PAGES, RECIPES, programs
 
 SECTIONS = [(module, names) for page in reference().values() for module, names in page.items()]
 
 
 def test_the_reference_has_what_the_programs_of_the_pages_import() -> None:
-    """CONTRIBUTING's programs become part of the package, and use what is not public."""
+    """The study of its recipe becomes part of the package, and uses what is not public."""
     sections = dict(SECTIONS)
     asked = {
         (found.module or "", alias.name)
-        for source in programs([page for page in PAGES if page.name != "CONTRIBUTING.md"])
+        for source in programs([page for page in PAGES if page not in RECIPES])
         for found in ast.walk(ast.parse(source))
         if isinstance(found, ast.ImportFrom)
         for alias in found.names
@@ -43,7 +43,7 @@ def test_the_reference_has_what_the_programs_of_the_pages_import() -> None:
 
 @pytest.mark.parametrize(("module", "names"), SECTIONS, ids=[module for module, _ in SECTIONS])
 def test_every_public_name_is_documented(module: str, names: list[str]) -> None:
-    """So is the module, and so are the methods and properties that a class defines."""
+    """The module is documented too, and so are the methods and properties that a class defines."""
     whole = importlib.import_module(module)
     things = {module: whole}
     for name in names:
@@ -68,7 +68,7 @@ def members(thing: type) -> Iterator[tuple[str, Any]]:
 
 @pytest.mark.slow
 def test_shown_programs_are_well_typed(tmp_path: Path) -> None:
-    """By a checker that knows nothing but what the package says: no plugin, no configuration."""
+    """By a type checker that only uses the package's own types: no plugin, no configuration."""
     shown = programs()
     assert len(shown) >= 3
     files = []

@@ -1,4 +1,4 @@
-"""Results of quick forms are kept for the sources that made them, and for no others."""
+"""Results of quick forms are kept per state of the sources."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NAME = "first-megabyte"
 
 @pytest.fixture(autouse=True)
 def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """An empty place of its own."""
+    """A separate empty folder."""
     monkeypatch.setattr(quick, "KEPT", tmp_path / "quick")
     quick._kept.cache_clear()
     yield tmp_path / "quick"

@@ -1,4 +1,4 @@
-"""Quick-Start in experiments: routers that answer requests, and what a trace keeps of them."""
+"""Quick-Start in experiments: routers that answer requests, and their records in a trace."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_a_trace_keeps_every_answer_and_the_totals(tmp_path) -> None:
     assert last["time_ns"] == trace.duration_ns
     assert last["requests"] == answers.height
     assert last["granted_bps"] == granted
-    # equation 6.1: 100 Mbit/s less the requests themselves, every second
+    # equation 6.1: 100 Mbit/s minus the requests themselves, every second
     assert granted / 20 == pytest.approx(100e6, rel=0.05)
     assert totals["time_ns"].diff().drop_nulls().max() == 100_000_000
     assert (answers["granted_code"] <= answers["requested_code"]).all()
@@ -112,7 +112,7 @@ def test_a_trace_keeps_every_answer_and_the_totals(tmp_path) -> None:
 @pytest.mark.parametrize("algorithm", ["target", "optimistic", "fair"])
 @pytest.mark.parametrize("estimator", ["peak", "ewma"])
 def test_routers_grant_what_the_equations_say(algorithm: str, estimator: str) -> None:
-    """Equations 4.17 to 4.19 in real numbers, beside the integers of the router."""
+    """Equations 4.17 to 4.19 in real numbers, to compare with the router's integers."""
     call = Flow(app=Cbr(packet="1250 B", interval="200 us"), start="3 s", stop="6 s")
     trace = run(
         experiment(

@@ -1,4 +1,4 @@
-"""Random cases: what is drawn, when a case differs, what is kept, and how it is made smaller."""
+"""Random cases: how they are drawn, compared, saved, and made smaller."""
 
 import errno
 import itertools
@@ -68,7 +68,7 @@ def test_every_option_has_its_settings_beside_every_other_one(drawn: list[Case])
         for one, other in itertools.combinations(sorted(OPTIONS), 2)
         if frozenset((one, other)) not in met
     }
-    # neither has a setting that goes with one of the other
+    # neither has a setting that depends on one of the other
     for one, other in map(sorted, apart):
         assert all(clash((one, a), (other, b)) for a in OPTIONS[one] for b in OPTIONS[other]), (
             one,
@@ -86,7 +86,7 @@ def test_every_option_of_a_flow_is_drawn(drawn: list[Case]) -> None:
         for name in Flow.model_fields
         if getattr(flow, name) != getattr(plain, name)
     }
-    # names and profiles change no packet, hops are those of a relay, files are somebody's
+    # names and profiles change no packet, hops belong to a relay, files are users'
     assert {*FLOW_OPTIONS} - differ == {
         *("name", "stack", "from_hop", "to_hop", "relay_control"),
         *("size", "exchanges", "pages", "http", "connections"),
@@ -185,7 +185,7 @@ def value(sim, *kernels, name: str = "completion time of cubic-0", **more) -> Va
         (value(1.3, 1.0, 1.15, 1.1), True),
         (value(0.011, 0.010), False),  # a millisecond
         (value(None, 1.0, 1.1), True),
-        (value(None, 1.0, None), False),  # neither does the kernel always end
+        (value(None, 1.0, None), False),  # the kernel does not always end either
         (value(1.0, None, None), True),
         (value(30.0, 20.0, name="retransmits"), False),
         (value(31.0, 20.0, name="retransmits"), True),
@@ -223,7 +223,7 @@ def test_a_case_is_judged_by_the_main_value_that_differs_most() -> None:
         (value(1.3, 1.0), True),
         (value(1.11, 1.0), True),
         (value(1.09, 1.0), False),  # less than half as far
-        (value(0.8, 1.0), False),  # to the other side
+        (value(0.8, 1.0), False),  # in the other direction
         (value(None, 1.0), False),
         (value(1.0, 1.0), False),
     ],
@@ -269,7 +269,7 @@ def test_what_is_observed_is_what_the_trace_says() -> None:
 
 
 class Instead(SimBackend):
-    """In the kernel's place: runs are the simulator's, of some cases with a slower link."""
+    """Replaces the kernel: runs the simulator, for some cases with a slower link."""
 
     name = "kernel"
 
@@ -278,7 +278,7 @@ class Instead(SimBackend):
         self.ran: list[Experiment] = []
         self._slow = slow
         self.shares = itertools.repeat(80)
-        """Of the rate, that the slow link has in each run."""
+        """The slow link's fraction of the rate in each run."""
 
     def _run(self, experiment, watched):
         self.ran.append(experiment)
@@ -309,7 +309,7 @@ def test_what_the_kernel_said_is_kept_and_not_run_again(few: list[Case], tmp_pat
     kernel = Instead(few[1].experiment)
     first = runner(few, file, kernel)
     first.run()
-    # one run each; of what differs as many as may show its spread
+    # one run each; cases that differ run as often as needed to show their spread
     assert sorted(kernel.ran.count(case.experiment) for case in few) == [1, 1, 1, KERNEL_RUNS]
     assert [result.case.index for result in first.outcome.results if result.differs] == [1]
     again = Instead()
@@ -610,7 +610,7 @@ def test_a_machine_without_the_kernel_backend_says_so(
     assert len(capfd.readouterr().err.splitlines()) == 1
 
 
-# how long something else than cwnd held a sender back
+# how long something other than cwnd limited a sender
 
 
 @pytest.mark.parametrize(
@@ -619,10 +619,10 @@ def test_a_machine_without_the_kernel_backend_says_so(
         ("cubic:size=3MB", 0, 0),
         # the window is closed whenever the reader has fallen behind
         ("cubic:size=5MB:read_rate=8Mbit/s", (4, 5.1), 0),
-        # a writer that is always woken before the last ACK does not count as held back
+        # a writer that is always woken before the last ACK does not count as limited
         ("cubic:size=3MB:send_buffer=64kB", 0, 0),
         ("bbr:size=3MB:send_buffer=100kB", 0, (1.5, 3.5)),
-        # 0.55 and 0.56 s on Linux 6.18: each time that the writer is woken it is over
+        # 0.55 and 0.56 s on Linux 6.18: the time ends whenever the writer is woken
         ("bbr:size=1MB:send_buffer=100kB", 0, (0.53, 0.57)),
     ],
 )

@@ -1,4 +1,4 @@
-"""Flows through a host in the middle of their path."""
+"""Flows through a relay in the middle of their path."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ FARTHER = {
     ],
 }
 BESIDE_THE_KERNEL = {
-    # The relay holds back what its socket does not take, and hands over 16 packets at a time.
+    # The relay holds what its socket does not accept, and writes 16 packets at a time.
     "a small send buffer": (
         relayed(
             [
@@ -69,8 +69,8 @@ BESIDE_THE_KERNEL = {
         346,
         340,
     ),
-    # The relay's FIN goes with the last packet. Alone it would bring one more SACK, for which
-    # a packet would be sent again 0.2 s earlier.
+    # The relay's FIN is in the last packet. Alone it would cause one more SACK, for which a packet
+    # would be retransmitted 0.2 s earlier.
     "an end with the data": (
         relayed(
             [
@@ -99,8 +99,10 @@ BESIDE_THE_KERNEL = {
         4147,
     ),
 }
-"""An experiment, and when its transfer is complete, ms: in the simulator, and with `headwayctl pep`
-on Linux 6.18 (tests/live/test_gateway_kernel_live.py)."""
+"""An experiment, and completion times in ms: in the simulator, and with `headwayctl pep` on Linux.
+
+The kernel was Linux 6.18 (tests/live/test_gateway_kernel_live.py).
+"""
 
 
 @pytest.mark.parametrize("name", BESIDE_THE_KERNEL)

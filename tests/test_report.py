@@ -1,4 +1,4 @@
-"""The report: one file, nothing fetched, everything in it that was put in."""
+"""The report: one file that contains everything and fetches nothing."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ PANEL = Panel("cwnd (packets)", [Series("cwnd", TIME_S, TIME_S % 3, style_of("ht
 
 
 class Page(HTMLParser):
-    """What a browser would fetch, elements, identifiers outside pictures, text outside scripts."""
+    """Collects fetched addresses, elements, identifiers outside pictures, text outside scripts."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -339,7 +339,7 @@ def test_a_chain_s_sketch_says_what_the_way_back_is_where_it_is_another() -> Non
 
 
 def _inside(sketch: Sketch) -> bool:
-    """Whether no text begins or ends outside of the picture, by the width it was laid out for."""
+    """Whether all text is inside the picture, for the width it was laid out for."""
     found = re.search(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', sketch.svg)
     assert found is not None
     width, height = map(float, found.groups())

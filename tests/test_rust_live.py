@@ -1,6 +1,6 @@
 """rust_live.py runs a failed test once more, alone, and reports both outcomes.
 
-A script stands in for cargo.
+A script replaces cargo.
 """
 
 import json
@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 SCRIPT = Path(__file__).with_name("rust_live.py")
-# Fails beside others: all but good. Fails alone as well: bad. Is skipped alone: busy.
+# All tests except good fail when others run. bad also fails alone; busy is skipped alone.
 PROGRAM = """#!/bin/sh
 case "$*" in
 *--exact*good*) echo "test good ... ok" ;;

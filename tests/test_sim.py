@@ -1,4 +1,4 @@
-"""The engine through Python: what it promises to everything built on it."""
+"""The engine through Python: the properties that everything else relies on."""
 
 from pathlib import Path
 
@@ -153,7 +153,7 @@ def test_epochs_on_connections_of_their_own_each_pay_a_handshake() -> None:
     ],
 )
 def test_a_flow_may_have_a_stack_of_its_own(app: dict) -> None:
-    """It behaves as in an experiment of that stack, and beside others they keep theirs."""
+    """A flow behaves as in an experiment with its stack, and other flows keep theirs."""
 
     def alone(stack: str, of_flow: str | None) -> Trace:
         flow = {"app": app, "control": "reno", "start": "0 s", "stack": of_flow}
@@ -181,7 +181,7 @@ def test_a_router_leaves_random_losses_as_they_are() -> None:
         drops: list[int] = run(experiment)["drops"]["time_ns"].to_list()
         return drops
 
-    # at low load the router says what VCP assumes without one
+    # at low load the router signals what VCP assumes without a router
     assert lost_ns(["vcp"]) == lost_ns([]) != []
 
 

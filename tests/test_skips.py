@@ -1,4 +1,4 @@
-"""What the live suites of both languages report: skips with reasons, and second attempts."""
+"""The reports of the live suites of both languages: skips with reasons, and second attempts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from support import ROOT
 
 
 def test_no_rust_test_returns_for_lack_of_something_without_saying_so() -> None:
-    """Whoever prints "skipped" by himself is not counted."""
+    """A test that prints "skipped" itself is not counted."""
     sources = [
         path
         for pattern in ("crates/*/tests/**/*.rs", "crates/*/src/**/*.rs")
@@ -28,7 +28,7 @@ def test_no_rust_test_returns_for_lack_of_something_without_saying_so() -> None:
 def with_conftest_of(
     suite: str, folder: Path, *arguments: object, **environment: str
 ) -> subprocess.CompletedProcess[str]:
-    """pytest on tests of its own, with the conftest.py of a suite."""
+    """pytest on separate tests, with the conftest.py of a suite."""
     return subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "conftest", "--rootdir", folder, *arguments],
         env={

@@ -1,4 +1,4 @@
-"""The hints of applications: Python says what include/headway.h says."""
+"""The hints of applications: Python has the same values as include/headway.h."""
 
 import re
 import socket

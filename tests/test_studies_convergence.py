@@ -1,4 +1,4 @@
-"""Convergence: what is read from three flows' counters, by hand."""
+"""Convergence: values from three flows' counters, checked by hand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the study deadlines observes, by hand, and which form has which claims."""
+"""The observations of the study deadlines, checked by hand, and the claims of each form."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Head-of-line blocking: what is kept of a trial, by hand."""
+"""Head-of-line blocking: the observations of a trial, checked by hand."""
 
 from __future__ import annotations
 

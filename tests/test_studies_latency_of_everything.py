@@ -1,4 +1,4 @@
-"""The latency of everything: what it runs, and what is kept of a trial, by hand."""
+"""The latency of everything: its trials, and the observations of a trial, checked by hand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""MaxNet's study: what is read from traces and captures, by hand."""
+"""MaxNet's study: values from traces and captures, checked by hand."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_what_losses_left_of_windows() -> None:
         "backoffs": [
             (0, 2 * S, 0, 20, 10),
             (0, 3 * S, 1, 24, 12),
-            (0, 4 * S, 0, 2, 2),  # taken back
+            (0, 4 * S, 0, 2, 2),  # undone
             (0, 4 * S, 3, 2, 2),
             (0, 5 * S, 1, 2, 2),  # too small to be halved
         ],

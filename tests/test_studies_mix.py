@@ -1,4 +1,4 @@
-"""The studies of many host pairs: what they run, and that their claims can fail."""
+"""The studies of many host pairs: their trials, and that their claims can fail."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def test_halves_of_a_mixed_trial_are_compared_request_by_request() -> None:
     there = np.isfinite(both[0] + both[1])
     assert change == pytest.approx(both[1][there].mean() / both[0][there].mean() - 1, abs=0.01)
     assert change < -0.1 < -interval
-    # the same sessions in the same order: what does not change has no spread
+    # the same sessions in the same order: constant values have no spread
     assert mixed_use.claims.change(found, "slow-start", 1, 0.3) == (0, 0)
 
 

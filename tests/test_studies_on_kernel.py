@@ -1,6 +1,6 @@
-"""Studies that run on the kernel too: what they ask of it, and what is compared with the twin.
+"""Studies that also run on the kernel: their requests, and the comparison with the twin.
 
-The simulator stands in for the kernel here; what a kernel does is in test_kernel_backend.py.
+The simulator replaces the kernel here; test_kernel_backend.py tests the kernel's side.
 """
 
 from pathlib import Path
@@ -25,7 +25,7 @@ STUDIES = (
 
 
 class StandIn(SimBackend):
-    """Goes by the kernel's name, and runs its stack."""
+    """The simulator under the kernel's name, with the kernel's stack."""
 
     name = "kernel"
 
@@ -48,7 +48,7 @@ def test_the_kernel_backend_takes_all_its_experiments(
     experiments = study.experiments(StudyContext(tmp_path, StandIn()))
     for experiment in experiments.values():
         possible.check(experiment)
-    # an hour is more than anybody waits for
+    # an hour is longer than anybody waits
     assert sum(each.duration for each in experiments.values()) < 3600e9
 
 
@@ -80,7 +80,7 @@ def test_every_agreement_is_judged_and_a_backend_agrees_with_itself(
     assert {(claim.verdict, claim.measured) for claim in beside.claims} == {("holds", 0.0)}
 
 
-def test_who_knows_the_rate_comes_near_the_least_that_is_possible(tmp_path: Path) -> None:
+def test_a_sender_that_knows_the_rate_is_near_the_minimum(tmp_path: Path) -> None:
     study = discover()["first-megabyte"]
     result = study.run(StudyContext(tmp_path, backend_named("sim"), quick=True))
     assert [claim.verdict for claim in result.claims] == ["holds", "holds"]

@@ -1,4 +1,4 @@
-"""The study overhead: its verdicts and its page from measurements that are made up."""
+"""The study overhead: its verdicts and its page from made-up measurements."""
 
 from __future__ import annotations
 

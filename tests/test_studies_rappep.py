@@ -1,6 +1,6 @@
-"""Paper 004's proxy: when its report says that one is worth it, and the study's form on the kernel.
+"""Paper 004's proxy: when its report recommends a proxy, and the study's form on the kernel.
 
-The simulator stands in for the kernel, as in test_studies_on_kernel.py.
+The simulator replaces the kernel, as in test_studies_on_kernel.py.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from headway.trace import Trace
 
 
 def told(bare: list[Candidate], proxied: list[Candidate]) -> list[list[object]]:
-    """Of those candidates: without, with, gain and verdict, among all and without overflow."""
+    """For these candidates: without, with, gain and verdict, among all and without overflow."""
     known = {one.name: one for one in [*bare, *proxied]}
     rows = _rows("a path", known.__getitem__, [x.name for x in bare], [x.name for x in proxied])
     return [[row[2], row[4], *row[6:]] for row in rows]
 
 
-def test_who_overflows_the_queue_is_fastest_of_all_but_not_of_the_others() -> None:
+def test_a_scheme_that_overflows_the_queue_is_not_the_fastest_of_the_others() -> None:
     hog, polite = Candidate("hog", 5.0, 0.7), Candidate("polite", 20.0, 0.0)
     proxy = Candidate("proxy", 10.0, 0.001)
     assert told([hog, polite], [proxy]) == [
@@ -55,7 +55,7 @@ def test_a_proxy_is_worth_it_where_nothing_else_leaves_the_queue_room() -> None:
     assert told([proxy], [bare])[1] == ["proxy", "none", None, "no"]
 
 
-def test_who_does_not_come_to_an_end_is_no_candidate() -> None:
+def test_an_unfinished_scheme_is_no_candidate() -> None:
     assert told([Candidate("never", float("inf"), 0.0)], [])[0] == ["none", "none", None, "no"]
 
 
@@ -99,7 +99,7 @@ def test_a_file_begins_when_it_is_asked_for_whichever_packet_is_seen_first(
     late = replace(
         through_sides,
         flows=tuple(
-            # on the kernel only the satellite's packets are logged; or none was
+            # on the kernel only the satellite's packets are logged
             flow.model_copy(update={"first_packet_ns": None if number == 0 else 10**9 * number})
             for number, flow in enumerate(through_sides.flows)
         ),
@@ -110,7 +110,7 @@ def test_a_file_begins_when_it_is_asked_for_whichever_packet_is_seen_first(
         row = observe_live(key, trace)
         assert row.files.times_s == pytest.approx(ends_s - starts_s)
         assert row.files.all_s == pytest.approx(ends_s.max() - starts_s.min())
-        # from a connection that is there, so not two times the side link's delay later
+        # from an existing connection, so not two times the side link's delay later
         assert row.window_pkts[:, 0] == pytest.approx(10)
 
 

@@ -1,4 +1,4 @@
-"""The study receive-window: what it makes of windows and of data over time."""
+"""The study receive-window: what it derives from windows and from data over time."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_data_has_arrived_when_so_much_of_it_was_read() -> None:
     assert [transfer().reached_s(share) for share in shares] == pytest.approx([0.25, 0.3, 0.4, 0.5])
 
 
-def test_what_the_kernel_does_not_say_is_not_known() -> None:
+def test_values_that_the_kernel_lacks_are_null() -> None:
     assert np.isnan(transfer(window_limited_us=None).window_limited_s)
 
 

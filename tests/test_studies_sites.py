@@ -1,4 +1,4 @@
-"""The studies with a browser: what a response takes at least, runs in groups, what claims tell."""
+"""The studies with a browser: minimum times of responses, runs in groups, claims' texts."""
 
 from __future__ import annotations
 

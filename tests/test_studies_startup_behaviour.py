@@ -1,4 +1,4 @@
-"""Startup behaviour: what is read from a link's counters and from windows, by hand."""
+"""Startup behaviour: values from a link's counters and from windows, checked by hand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the study transfer-times observes, by hand."""
+"""The observations of the study transfer-times, checked by hand."""
 
 from __future__ import annotations
 

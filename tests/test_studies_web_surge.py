@@ -1,4 +1,4 @@
-"""The study web-surge: who asks for what with which hosts, and when a page is there."""
+"""The study web-surge: its users, requests and hosts, and when a page is complete."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_a_page_is_there_when_the_file_before_a_think_time_is() -> None:
         (0, 1, S, 3 * S),
         (0, 2, 5 * S, 9 * S),
         (1, 0, S, 2 * S),
-        (1, 1, 7 * S, 8 * S),  # the page's last file never came
+        (1, 1, 7 * S, 8 * S),  # the page's last file never arrived
     ]
     times_s, sizes = page_times(trace({"responses": rows}, of=experiment(flows=flows)))
     assert times_s.tolist() == [1, 3, 4]
@@ -108,7 +108,7 @@ def of_thesis(slow: Loads, fast: Loads) -> Found:
 
 
 def test_what_is_saved_has_an_interval_by_batches_of_the_same_pages() -> None:
-    """Means that vary by a third from batch to batch may differ by a tenth without doubt."""
+    """Means that vary by a third from batch to batch may still differ by a tenth."""
     batches = tuple(np.linspace(1.0, 3.0, 10))
     slow = loads(2.0, batches)
     sure = of_thesis(slow, loads(1.8, tuple(one - 0.2 for one in batches)))

@@ -92,7 +92,7 @@ def test_a_trial_of_another_engine_is_run_again_and_said_so(ctx: StudyContext) -
     )
     said: list[str] = []
     ctx.resume, ctx.notice = True, said.append
-    # a report of it is made, and says whose trials it shows
+    # a report is created, and names the trials that it shows
     Small().rebuild(ctx)
     assert said == [
         "1 of 2 trials were made by another build of the engine; the report shows them as they are"
@@ -155,7 +155,7 @@ def test_a_report_is_rebuilt_without_the_backend_it_ran_on(ctx: StudyContext) ->
     ],
 )
 def test_results_of_other_settings_are_not_overwritten(ctx: StudyContext, change: dict) -> None:
-    Small().refuse_to_overwrite(ctx)  # nothing is there
+    Small().refuse_to_overwrite(ctx)  # nothing exists
     Small().describe(ctx)
     Small().refuse_to_overwrite(ctx)  # the same again
     with pytest.raises(HeadwayError, match="--force") as refused:

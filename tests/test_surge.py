@@ -1,4 +1,4 @@
-"""SURGE's servers and users against the table they are made from, and what users ask hosts for."""
+"""SURGE's servers and users against their table, and the users' requests."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_93_percent_of_surges_files_are_the_body_and_the_tail_has_no_end() -> No
     first = np.concatenate([files(one) for one in servers])
     in_body = first[first < 133e3]
     assert in_body.size / first.size == pytest.approx(0.93, abs=0.01)
-    # Of the body without what lies above 133 kB.
+    # The body without sizes above 133 kB.
     assert np.median(in_body) == pytest.approx(surge.BODY.quantile(0.968 / 2), rel=0.03)
     tail = first[first >= 133e3]
     assert np.median(tail) == pytest.approx(133e3 * 2 ** (1 / 1.1), rel=0.05)
@@ -116,7 +116,7 @@ def test_users_think_two_seconds_or_more_until_they_have_thought_enough() -> Non
     assert thinks_s[:-1].sum() < 100_000 <= thinks_s.sum()
 
 
-# ---- What is asked for, and on which connection ----
+# ---- The requests, and their connections ----
 
 SHORT, LONG = 3_000_000, 6_000_000
 """Think times in us, on either side of how long a server keeps an idle connection."""

@@ -97,7 +97,7 @@ def test_saving_again_replaces(saved: Path) -> None:
 
 
 def test_a_full_disk_is_one_line_and_leaves_nothing(tmp_path: Path) -> None:
-    """The kernel's limit on a file's size stands for a disk that is full."""
+    """The kernel's limit on a file's size simulates a full disk."""
     save_trace(trace(), tmp_path / "earlier")
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (4000, hard))

@@ -138,7 +138,7 @@ def test_options_and_their_saved_experiment_give_the_same(capfd, tmp_path: Path)
 
 
 def controlled(field: str) -> str:
-    """The experiment with this said of its flow's control."""
+    """The experiment with this text for its flow's control."""
     return EXPERIMENT.replace(
         "flows = ", f'flows = [{{ control = {{ name = "reno", {field} }} }}] #'
     )

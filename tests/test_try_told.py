@@ -1,4 +1,4 @@
-"""What ``headway try`` says of what came of it: completion times, and a line for each doubt."""
+"""What ``headway try`` reports after a run: completion times, and warnings."""
 
 import dataclasses
 import json
@@ -24,8 +24,7 @@ DOWNLOADS = [
 
 
 def test_a_download_is_told_by_when_it_is_done(capfd) -> None:
-    """The bounds: a handshake and a megabyte at the link's rate take 244 ms, and slow start's
-    seven round trips 560 ms."""
+    """The bounds: a handshake and a megabyte at the link's rate take 244 ms, slow start 560 ms."""
     result = tried(capfd, *DOWNLOADS)
     done_ms = [flow["fct_us"] / 1e3 for flow in result["flows"]]
     assert done_ms == pytest.approx([617.2, 479.1, 477.9, 538.7], abs=0.5)
@@ -54,7 +53,7 @@ HELD_BACK = "could have sent"
 
 
 def digested(topology: dict[str, Any], flow: str, **more: Any) -> tuple[Any, list[str]]:
-    """The digest of the only flow, which Quick-Start routers answer, and what is warned of."""
+    """The digest of the only flow, which Quick-Start routers answer, and the warnings."""
     only = Experiment.model_validate(
         {"topology": {**topology, "quick_start": "on"}, "flows": flow, "duration": "40 s", **more}
     )
@@ -162,8 +161,7 @@ def test_each_limit_is_named_alone() -> None:
 def test_a_start_that_no_window_cuts_short_is_not_warned_of(
     rtt: str, loss: str, start: str
 ) -> None:
-    """With ample windows nothing is, whatever the path does to the flight; with the stack's own
-    first ones a start is that exceeds them."""
+    """With large windows no start is limited; with the stack's own first windows, some are."""
     path = {**GEO, "rtt": rtt, "loss": loss}
     for size in ("40kB", "2MB"):
         flow = f"cubic+{start}:size={size}"
@@ -175,8 +173,8 @@ def test_a_start_that_no_window_cuts_short_is_not_warned_of(
         assert any(HELD_BACK in line for line in lines) == (asked_pkts > 60)
 
 
-def test_first_flights_that_nobody_counted_are_not_warned_of() -> None:
-    """The kernel backend does not know them: null, not 0."""
+def test_uncounted_first_flights_give_no_warning() -> None:
+    """The kernel backend does not know these values: null, not 0."""
     held = Experiment.model_validate(
         {
             "topology": GEO,
@@ -292,7 +290,7 @@ def test_routers_of_two_protocols_at_one_link_lead_their_flows_and_are_warned_of
 
 
 def test_what_the_kernel_counts_only_together_is_not_warned_of() -> None:
-    """Where several flows ask it knows no flow's own requests."""
+    """If several flows ask, it does not know each flow's requests."""
     topology = {"kind": "dumbbell", "rate": "9 Mbit/s", "rtt": "40 ms", "buffer": "9 pkts"}
     asked = Experiment.model_validate(
         {
@@ -306,8 +304,8 @@ def test_what_the_kernel_counts_only_together_is_not_warned_of() -> None:
     assert warnings(asked, flows) == []
 
 
-def test_another_backend_stands_beside(capfd, monkeypatch) -> None:
-    """The simulator again, under the name of the other: what both give is the same."""
+def test_another_backend_is_compared(capfd, monkeypatch) -> None:
+    """The simulator again, under the other's name: both results are equal."""
     from headway.backends import BACKENDS
 
     monkeypatch.setitem(BACKENDS, "kernel", BACKENDS["sim"])
@@ -315,7 +313,7 @@ def test_another_backend_stands_beside(capfd, monkeypatch) -> None:
     result = tried(capfd, *options, "--beside", "kernel")
     assert result["beside"]["backend"] == "kernel"
     assert result["beside"]["flows"] == result["flows"]
-    assert len(result["warnings"]) == 1  # equal ones are said once
+    assert len(result["warnings"]) == 1  # equal lines are printed once
     assert tried(capfd, *options)["beside"] is None
     _, out, _ = run(capfd, "try", *options, "--beside", "kernel")
     [row] = [line.split() for line in out.splitlines() if "cubic-0" in line]
@@ -328,7 +326,7 @@ def test_another_backend_stands_beside(capfd, monkeypatch) -> None:
     assert "beside: sim is where it runs; name another backend" in err
 
 
-def test_of_many_flows_a_hundred_are_printed_and_the_rest_is_said(capfd) -> None:
+def test_of_many_flows_a_hundred_are_printed_and_the_rest_is_counted(capfd) -> None:
     status, out, _ = run(
         capfd, "try", "--flows", "104xcubic:size=3kB", "--rate", "9Mbit/s", "--duration", "3s"
     )

@@ -1,4 +1,4 @@
-"""The kernel's tables beside the simulator's: what is compared, and when they agree."""
+"""The kernel's tables and the simulator's: what is compared, and when they agree."""
 
 from dataclasses import replace
 
@@ -64,7 +64,7 @@ def test_an_agreement_about_nothing_that_was_measured_is_not_checked() -> None:
 
 
 class Other(SimBackend):
-    """Stands for the kernel: the simulator with another stack, and doubts."""
+    """Replaces the kernel: the simulator with another stack, and warnings."""
 
     name = "kernel"
 

@@ -1,4 +1,4 @@
-"""The matrix, and what is said about two traces."""
+"""The matrix of scenarios, and the comparison of two traces."""
 
 import itertools
 import json
@@ -180,7 +180,7 @@ def test_with_random_loss_trials_of_one_seed_are_compared() -> None:
 
 
 class Ran:
-    """A simulator that counts, and may not keep time at first, nor ask a control then."""
+    """A simulator that counts, and at first may be late or leave a control out."""
 
     name = "kernel"
 
@@ -274,7 +274,7 @@ class FailingFor(Failing):
     error = KernelCannotError
 
 
-def test_what_no_run_can_do_ends_them_all(tmp_path) -> None:
+def test_an_error_of_every_run_ends_the_command(tmp_path) -> None:
     plan = Plan([replace(paths()[0], trials=1, duration_s=5)])
     runner = Runner(plan, tmp_path, repeats=1, resume=False, save=False, tell=print)
     with pytest.raises(KernelCannotError, match="sampler"):
@@ -283,7 +283,7 @@ def test_what_no_run_can_do_ends_them_all(tmp_path) -> None:
 
 @pytest.fixture
 def failing(monkeypatch: pytest.MonkeyPatch) -> Failing:
-    """What the command runs on in the kernel's place: seed 1 fails."""
+    """Replaces the kernel for the command; seed 1 fails."""
     made = {"sim": SimBackend(), "kernel": Failing(1)}
     monkeypatch.setattr(validate, "backend_named", made.__getitem__)
     return made["kernel"]
@@ -444,7 +444,7 @@ def test_the_simulators_link_stalls_as_the_kernels_did() -> None:
     assert steps[-1] == [1_997_000_000, 10_000_000, 10_000_000]
     assert len(steps) == 2 + 7_000_000 // STEP_NS
     assert reverse.vary.fields()["steps"] == [steps[0]]
-    # as much is carried, and nothing of it in between
+    # it carries as much, but nothing in between
     same, ideal = run(late), run(experiment)
     assert metrics.goodput_bps(same, 0) == pytest.approx(metrics.goodput_bps(ideal, 0), rel=0.01)
     with pytest.raises(ValueError, match="dumbbell of constant rate"):
@@ -452,7 +452,7 @@ def test_the_simulators_link_stalls_as_the_kernels_did() -> None:
 
 
 class Late(SimBackend):
-    """On time or not, and so late on average in the later direction, one run after the other."""
+    """Whether each run is on time, and its average lateness in the later direction."""
 
     def __init__(self, *runs: tuple[bool, float]) -> None:
         self.told = runs
@@ -505,7 +505,7 @@ def test_trials_say_how_far_they_are_apart_and_late_ones_are_repeated() -> None:
 
 @pytest.mark.slow
 def test_noise_in_the_times_of_acks_is_a_queue_for_bbr_alone() -> None:
-    """As docs/stack.md has it: what the kernel's hosts and link have, and the simulator has not."""
+    """Properties of the kernel's hosts and link that the simulator lacks (docs/stack.md)."""
 
     def queue_bytes(control: str, noise_us: int) -> float:
         rng = random.Random(1)
@@ -525,7 +525,7 @@ def test_noise_in_the_times_of_acks_is_a_queue_for_bbr_alone() -> None:
         assert least < queue_bytes(control, 50) / queue_bytes(control, 0) < most
 
 
-def test_every_control_is_priced_with_every_startup_its_own_first() -> None:
+def test_every_control_is_measured_with_every_startup_its_own_first() -> None:
     known = registry()
     wanted = cost.pairs(known)
     controls = [control for control in known.controls if not control.reads_monitor]
@@ -551,7 +551,7 @@ def test_a_section_replaces_its_old_one_and_the_others_stay() -> None:
     assert "111" not in again
     assert same in again
     assert again.count(cost.TITLE) == 1
-    # a new matrix keeps what it does not measure
+    # a new matrix keeps the results that it does not measure
     assert page([comparison], ABOUT, again) == again
 
 

@@ -1,4 +1,4 @@
-"""Links that change: what may be written, what is refused, and that it is what happens."""
+"""Links that change: what is accepted, what is refused, and that the link behaves so."""
 
 import json
 from pathlib import Path
@@ -80,7 +80,7 @@ def test_the_reverse_link_varies_only_if_it_says_so() -> None:
         ),
     ],
 )
-def test_what_makes_no_sense_is_one_line(vary: object, said: str) -> None:
+def test_invalid_input_is_one_line(vary: object, said: str) -> None:
     with pytest.raises(ExperimentError) as refused:
         _path(vary)
     assert said in str(refused.value)

@@ -1,4 +1,4 @@
-"""Verdicts are locked, evidence sways them, and the pages are made of them."""
+"""Verdicts are locked, evidence changes them, and pages are generated from them."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ STUDIES = {
 }
 """Every form that judges claims of its own."""
 LIVE = [name for name in STUDIES if name not in SIMULATED]
-"""Those of a live kernel, which are judged here by evidence that is made up."""
+"""Forms on the live kernel, which are judged here with made-up evidence."""
 FAMILIES = {"C-TH": 293, "C-QSL": 36, "C-CD": 109, "C-RP": 19, "C-MN": 47}
 GOOD = ("holds", "in part")
 
@@ -59,7 +59,7 @@ def cases(names: Iterable[str]) -> Iterator[Any]:
             yield pytest.param(name, statement, id=f"{name}-{statement.id}")
 
 
-# ---- Who judges what ----
+# ---- Which study judges which claim ----
 
 
 def test_every_claim_of_the_papers_is_judged_once_or_left_out_with_a_reason() -> None:
@@ -91,7 +91,7 @@ def test_a_statement_says_what_it_is_and_what_would_refute_it(name: str) -> None
 
 
 def evidence(name: str) -> tuple[StudyContext, Mapping[str, Any]]:
-    """What the quick form of a study observes."""
+    """The observations of a study's quick form."""
     if name in LIVE:
         ctx = made_up.whole(STUDIES[name], made_up.context(Path("nowhere")))
         return ctx, made_up.rows(STUDIES[name].name, ctx)
@@ -131,7 +131,7 @@ def test_spoiled_evidence_changes_the_verdict(name: str, statement: Statement[An
 @pytest.mark.slow
 @pytest.mark.parametrize("name", LIVE)
 def test_a_live_claim_has_evidence_either_way(name: str) -> None:
-    """What another machine finds may hold or fail: each claim says what would make it do both."""
+    """Another machine may find other results: each claim says what would make it hold and fail."""
     _, rows = evidence(name)
     for one in statements(name):
         assert one.spoil is not None
@@ -142,7 +142,7 @@ def test_a_live_claim_has_evidence_either_way(name: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", STUDIES)
-def test_nothing_holds_by_numbers_that_are_none(name: str) -> None:
+def test_nothing_holds_without_numbers(name: str) -> None:
     is_json = isinstance(STUDIES[name], MeasuredStudy)
     without = _without_measurements if is_json else _without_numbers
     rows = {key: without(row) for key, row in evidence(name)[1].items()}
@@ -155,7 +155,7 @@ def test_nothing_holds_by_numbers_that_are_none(name: str) -> None:
 
 
 def _without_measurements(value: Any) -> Any:
-    """JSON, in which all that is measured may be whole numbers."""
+    """JSON, in which measured values may be whole numbers."""
     if isinstance(value, Mapping):
         return {key: _without_measurements(entry) for key, entry in value.items()}
     if isinstance(value, list | tuple):
@@ -190,7 +190,7 @@ def _without_numbers(value: Any) -> Any:  # noqa: PLR0911
 @pytest.mark.slow
 @pytest.mark.parametrize("name", STUDIES)
 def test_every_word_of_a_statement_is_judged(name: str) -> None:
-    """A word that cannot be is declared, and then the claim holds in part at most."""
+    """A word that cannot be judged is declared, and then the claim holds in part at most."""
     ctx, rows = evidence(name)
     found = STUDIES[name].gather(ctx, rows)
     for one in STUDIES[name].statements:
@@ -249,7 +249,7 @@ def test_verdicts_are_those_that_are_locked(name: str) -> None:
 
 
 def _locked_of(name: str) -> list[Locked]:
-    """What is locked of a study; a live one may lack statements, which is told."""
+    """A study's locked claims; a live study may lack statements, which is reported."""
     found = read(STUDIES[name])
     if name in LIVE and not {one.id for one in STUDIES[name].statements} <= {x.id for x in found}:
         pytest.skip(f"{name} was not measured with all its statements yet: `make verdicts-live`")
@@ -312,7 +312,7 @@ LOCKED = Locked(
 )
 
 
-def test_whatever_changes_is_named() -> None:
+def test_every_change_is_named() -> None:
     assert differences([LOCKED], [CLAIM], "full") == []
     for changes in (
         {"verdict": "fails"},
@@ -382,7 +382,7 @@ def test_a_form_that_judges_the_simulators_statements_again_locks_none() -> None
 
 @pytest.mark.parametrize("name", LIVE)
 def test_a_form_on_the_kernel_beside_a_simulated_one_judges_trials_alone(name: str) -> None:
-    """What is live of a file is known by its basis."""
+    """Live claims in a file are identified by their basis."""
     if STUDIES[name].only_backend != "kernel":
         assert {one.carrier for one in STUDIES[name].statements} == {"trials"}
 
@@ -423,7 +423,7 @@ def test_a_note_that_tells_numbers_is_kept_for_each_form(
     write(STUDIES["load"], both)
     assert read(STUDIES["load"]) == both
     assert differences(both, [full], "full") == differences(both, [quick_claim], "quick") == []
-    # what the full form would say now is not known without it
+    # the full form's present verdict is not known without running it
     now = dataclasses.replace(CLAIM, note="1.3 s")
     assert [one.what for one in differences(both, [now], "quick")] == ["note"]
     [later] = changed(both, quick=[now])
@@ -528,7 +528,7 @@ def test_a_verdict_that_flips_with_the_seed_says_so() -> None:
 
 
 def test_no_page_types_a_share_of_claims() -> None:
-    """Who writes "127 of 146 claims hold" by hand writes something that will not stay true."""
+    """A sentence such as "127 of 146 claims hold", written by hand, will become wrong."""
     for path in itertools.chain(ROOT.glob("*.md"), (ROOT / "docs").glob("*.md")):
         if path.name == "CHANGELOG.md":
             continue

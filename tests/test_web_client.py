@@ -21,7 +21,7 @@ class Seen:
 
 
 def pages(*of: tuple[int, int | None], start_ms: Sequence[int] = (), think: int = 0) -> PageTable:
-    """A page: of each object its response, and what reveals it."""
+    """A page: each object's response, and the object that reveals it."""
     waits = [*start_ms, *[0] * (len(of) - len(start_ms))]
     objects = [
         WebObject(300, size, after, start_ns=wait * MS)
@@ -31,7 +31,7 @@ def pages(*of: tuple[int, int | None], start_ms: Sequence[int] = (), think: int 
 
 
 def known(visit: Visit, now_ns: int) -> list[int]:
-    """What is asked for now."""
+    """The requests sent now."""
     visit.look(now_ns)
     found = [wanted.object for wanted in visit.known]
     visit.known.clear()

@@ -1,4 +1,4 @@
-"""The middleware over loopback: what it tells a socket, and which targets it ignores."""
+"""The middleware over loopback: what it sets on a socket, and which targets it ignores."""
 
 import logging
 from typing import Any
@@ -17,7 +17,7 @@ BODY = b"x" * 100_000
 
 
 async def application(scope: Any, receive: Any, send: Any) -> None:
-    """Says its length, but for /chunked; answers /empty with 304."""
+    """Sends its length, except for /chunked; answers /empty with 304."""
     status = 304 if scope["path"] == "/empty" else 200
     headers = [(b"content-length", b"%d" % len(BODY))] if scope["path"] != "/chunked" else []
     await send({"type": "http.response.start", "status": status, "headers": headers})
@@ -25,7 +25,7 @@ async def application(scope: Any, receive: Any, send: Any) -> None:
 
 
 def outside(app: Any) -> Any:
-    """Somebody else's middleware with a `send` of its own."""
+    """Another middleware with its own `send`."""
 
     async def wrapped(scope: Any, receive: Any, send: Any) -> None:
         async def own(message: Any) -> None:
@@ -38,7 +38,7 @@ def outside(app: Any) -> Any:
 
 @pytest.fixture
 def said(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, int]]:
-    """What sockets are told, of a connection with a round trip of 60 ms."""
+    """Records what is set on sockets, for a connection with a round trip of 60 ms."""
     told: list[dict[str, int]] = []
 
     def hint(_connection: object, **values: int) -> bool:
@@ -141,6 +141,6 @@ def test_what_is_left_is_never_nothing_nor_more_than_the_target(
 
 
 def test_below_the_round_trip_less_is_left_than_the_last_byte_needs() -> None:
-    # eq. 7.1 has no rate there: what is left is half a round trip at most
+    # eq. 7.1 has no rate there: at most half a round trip is left
     assert Target(199.0, 0.0).left_ms(200.0, 0.0) < 100
     assert Target(300.0, 0.0).left_ms(200.0, 0.0) == 200

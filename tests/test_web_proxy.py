@@ -67,7 +67,7 @@ def test_pipelined_requests_are_answered_in_their_order() -> None:
 
 
 @pytest.mark.parametrize("path", ["/x?", "/?", "/x??", "/x?#", "/x%3F"])
-def test_a_target_is_passed_on_to_the_last_sign(path: str) -> None:
+def test_a_target_is_passed_on_unchanged(path: str) -> None:
     with proxied(fixed(whole(b""))) as (behind, address), client(address) as connection:
         for _ in range(2):
             connection.sendall(f"GET {path} HTTP/1.1\r\nHost: here\r\n\r\n".encode())
@@ -207,7 +207,7 @@ def test_what_could_be_read_in_two_ways_is_refused(bad: bytes) -> None:
     with proxied(fixed(whole(b"never"))) as (behind, address):
         answer = exchange(address, bad)
         assert answer[:10] in (b"HTTP/1.1 4", b"HTTP/1.1 5")
-        assert answer.count(b"HTTP/1.1") == 1  # and nothing of what follows is read as a request
+        assert answer.count(b"HTTP/1.1") == 1  # and what follows is not read as a request
         assert behind.heads == []
 
 
@@ -246,7 +246,7 @@ def test_an_upgrade_is_not_passed_on(caplog: pytest.LogCaptureFixture) -> None:
     assert lines_of(caplog) == []
 
 
-def test_connection_cannot_take_away_a_length_or_a_host() -> None:
+def test_connection_cannot_remove_a_length_or_a_host() -> None:
     kept = [(b"Content-Length", b"3"), (b"Host", b"a")]
     taken = [(b"Connection", b"content-length, HOST, x"), (b"X", b"y")]
     assert end_to_end([*taken, *kept]) == [(k.lower(), v) for k, v in kept]
@@ -264,7 +264,7 @@ CLAIMED = {
     "x-real-ip": "192.0.2.7",
     "forwarded": "for=192.0.2.7;proto=https",
 }
-"""What a client may say of one before it."""
+"""Headers in which a client may name a client before it."""
 UNDERSCORED = {name.replace("-", "_"): "192.0.2.9" for name in CLAIMED if "-" in name}
 
 
@@ -276,7 +276,7 @@ UNDERSCORED = {name.replace("-", "_"): "192.0.2.9" for name in CLAIMED if "-" in
         (ForwardedFor.OFF, {}),
     ],
 )
-def test_who_asks_is_said_as_told(how: ForwardedFor, expected: dict[str, str]) -> None:
+def test_the_client_is_named_as_configured(how: ForwardedFor, expected: dict[str, str]) -> None:
     claims = [f"{name}: {value}" for name, value in (CLAIMED | UNDERSCORED).items()]
     with proxied(fixed(whole(b"")), forwarded_for=how, via="") as (behind, address):
         answer = exchange(address, request("/", *claims, "X-Other: 1"))
@@ -293,7 +293,7 @@ def test_what_a_trusted_proxy_says_of_several_is_one_list() -> None:
     assert told == [b"192.0.2.7, 192.0.2.8, 192.0.2.9, 127.0.0.1"]
 
 
-def test_the_deadline_ends_here_and_is_not_heard_twice(caplog: pytest.LogCaptureFixture) -> None:
+def test_the_deadline_header_is_not_passed_on(caplog: pytest.LogCaptureFixture) -> None:
     with proxied(fixed(whole(b"x"))) as (behind, inner), proxy_before(inner) as outer:
         assert exchange(outer, request("/", "Response-Deadline: soon")).endswith(b"x")
         assert exchange(outer, request("/", "Response-Deadline: 300")).endswith(b"x")

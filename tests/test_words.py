@@ -1,4 +1,4 @@
-"""Each word of a statement has one meaning (docs/claims.md), and none is dropped."""
+"""Each word of a statement has one meaning (docs/claims.md), and no word is ignored."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Workloads: what was published comes out, the same everywhere, and tmix files are read back."""
+"""Workloads: they reproduce published values on every machine, and tmix files are read back."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_workloads_are_the_same_on_every_machine(vectors: Campus | Recorded, beg
 
 
 def test_the_recorded_connections_are_what_their_source_says() -> None:
-    """Against the numbers that are known of the file they were made from."""
+    """Compared with known numbers of the original file."""
     table = recorded.table()
     responses = table.response_bytes[table.response_bytes > 0]
     requests = table.request_bytes[table.request_bytes > 0]
@@ -163,7 +163,7 @@ def test_drawn_vectors_have_the_recorded_quantiles(name: str, many_drawn: Sessio
         getattr(table, name)[campus_fit.there(table)[name]] for table in (many_drawn, given)
     )
     for q in (0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99):
-        # where the quantile is flat it may be a little off: between those of near parts
+        # a flat quantile may be slightly off: it is between those of nearby parts
         low, high = np.quantile(theirs, [q - 0.01, q + 0.01 if q < 0.99 else 0.995])
         assert low <= np.quantile(own, q) <= high, q
     assert (own == 0).mean() == pytest.approx((theirs == 0).mean(), abs=0.01)
@@ -222,7 +222,7 @@ def test_a_workload_asks_for_its_load(vectors: Campus | Pareto | Recorded) -> No
     workload = CAMPUS.model_copy(update={"vectors": vectors})
     table = sessions(workload)
     asked = table.response_bytes.sum() * 8 / 3600 / (10e6 * PAYLOAD_SHARE)
-    # At most the last response too much, and that has at most 10 MB.
+    # At most the last response too many, which has at most 10 MB.
     assert 0.35 <= asked < 0.35 + 10e6 * 8 / 3600 / 10e6
     assert table.start_us.min() >= 0
     assert table.start_us.max() < 3600 * 10**6
@@ -360,7 +360,7 @@ def test_a_line_that_is_wrong_is_named(text: str, words: str) -> None:
 
 _waits = st.integers(0, 10**9)
 _sizes = st.integers(1, 10**8)
-# A wait after a message of nothing has no place in a file.
+# A file cannot contain a wait after an empty message.
 _exchanges = st.builds(tmix.Exchange, _sizes, _waits, _sizes, _waits)
 _connections = st.builds(
     tmix.Connection,
@@ -395,7 +395,7 @@ def test_a_tmix_file_is_a_workload(tmp_path: Path) -> None:
     )
     table = sessions(workload)
     assert table.response_bytes.sum() == pytest.approx(workload.wanted_bytes, rel=1e-3)
-    # Repeated in rounds, each in another order: as often the one as the other.
+    # Repeated in rounds, each in another order: each connection equally often.
     assert abs((table.exchanges == 3).sum() - (table.exchanges == 1).sum()) <= 1
     other = CAMPUS.model_copy(update={"vectors": Tmix(path=str(path), sha256="0" * 64)})
     with pytest.raises(HeadwayError, match="SHA-256"):

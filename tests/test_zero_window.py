@@ -16,7 +16,7 @@ PAUSE_S = 12.0
 
 
 class Segment(NamedTuple):
-    """A TCP segment of a capture; numbers count from the SYN."""
+    """A TCP segment of a capture; sequence numbers count from the SYN."""
 
     time_s: float
     outbound: bool
@@ -100,16 +100,16 @@ def _stall(segments: list[Segment]) -> tuple[float, list[Segment], list[Segment]
 
 
 def _checked(segments: list[Segment]) -> list[float]:
-    """Holds what must be so on either side; returns the times from an answer to the next probe."""
+    """Checks both sides; returns the times from an answer to the next probe."""
     _, probes, answers, opened = _stall(segments)
     last = max(s.seq + s.payload for s in segments if s.outbound and s.time_s < probes[0].time_s)
-    # one before what is acknowledged, empty (tcp_xmit_probe_skb)
+    # empty, one byte before the acknowledged one (tcp_xmit_probe_skb)
     assert {p.seq for p in probes} == {last - 1}
     assert {(a.ack, a.window, a.payload) for a in answers} == {(last, 0, 0)}
     assert len(answers) == len(probes)
     for probe, answer in zip(probes, answers, strict=True):
         assert answer.time_s - probe.time_s == pytest.approx(0.06, abs=0.004)
-    # it accepts as the handshake ends, wakes, and half a round trip later the sender hears of it
+    # it accepts when the handshake ends, wakes, and the sender learns of it half a round trip later
     assert opened.time_s == pytest.approx(PAUSE_S + 0.06 + 0.03 + 0.03, abs=0.05)
     after = [s for s in segments if s.outbound and s.time_s > opened.time_s]
     assert after[0].seq == last
@@ -127,4 +127,4 @@ def test_the_simulators_probes_double_from_the_timeout() -> None:
         late_s = max(late_s for from_s, late_s in late.items() if gap >= from_s)
         least = max(least, (gap - late_s) / 2**number)
         most = min(most, gap / 2**number)
-    assert least <= most  # one timeout is behind all of them
+    assert least <= most  # one timeout precedes all of them

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only)
 /*
- * BBR, version 1: paces at the largest rate that was delivered in ten round trips and
- * holds two of that rate's bandwidth-delay products in flight, by the smallest round
- * trip of ten seconds (Cardwell, Cheng, Gunn, Yeganeh, Jacobson, "BBR: Congestion-Based
+ * BBR, version 1. It paces at the largest delivery rate of the last ten round trips. It keeps
+ * two bandwidth-delay products in flight, from that rate and the smallest round trip of the
+ * last ten seconds (Cardwell, Cheng, Gunn, Yeganeh, Jacobson, "BBR: Congestion-Based
  * Congestion Control", ACM Queue 14(5), 2016; draft-cardwell-iccrg-bbr-congestion-
- * control-00). What those leave open is as in Linux 6.18: packet conservation in the
- * first round of Recovery, sampling of a policer's rate, room for aggregated ACKs, the
+ * control-00). What these sources leave open follows Linux 6.18: packet conservation in the
+ * first round of Recovery, estimation of a policer's rate, room for aggregated ACKs, the
  * pacing margin, budgets for segmentation offload.
  *
  * Rates are packets per 2^24 us, gains 1/256. Valid to 2^20 bytes per us.
@@ -31,12 +31,13 @@ static const struct hw_tunable bbr_tunables[] = {
 #define RATE_ROUNDS    10
 #define LEAST_PKTS     4
 #define INITIAL_PKTS   10
-#define MARGIN_PERCENT 1 /* paced below the rate, so that a queue does not stay */
+#define MARGIN_PERCENT 1 /* paces below the rate, so that a standing queue drains */
 /* Startup ends after three rounds in which the rate grew by less than a quarter. */
 #define FULL_GROWTH 320
 #define FULL_ROUNDS 3
-/* A policer: two intervals of 4 to 16 rounds with a fifth lost at rates within an eighth
- * (or 4 kbit/s); its rate is kept for 48 rounds. */
+/* Signs of a policer: two intervals of 4 to 16 rounds each lose a fifth of the packets, at
+ * rates within an eighth (or 4 kbit/s) of each other. BBR then keeps to that rate for 48
+ * rounds. */
 #define POLICER_ROUNDS	    4
 #define POLICER_LOSS	    50 /* of 256 */
 #define POLICER_KEPT_ROUNDS 48
@@ -59,17 +60,17 @@ struct bbr_peak {
 
 struct bbr {
 	u64 phase_us; /* when the present phase of the cycle began */
-	u64 epoch_us; /* since then ACKs are compared with the rate */
+	u64 epoch_us; /* start of the time over which ACKs are compared with the rate */
 	u64 min_rtt_at_us;
-	u64 probe_until_us;	  /* 0: in ProbeRTT, until so little is in flight as it wants */
-	u64 policer_us;		  /* start of the interval that is looked at for a policer */
+	u64 probe_until_us;	  /* 0: in ProbeRTT, until as little is in flight as it wants */
+	u64 policer_us;		  /* start of the interval that is checked for a policer */
 	struct bbr_peak peaks[3]; /* the largest rate, and those that follow it in its window */
 	u32 min_rtt_us;
 	u32 rounds;
 	u32 round_end_pkts; /* the next round begins with a packet sent after this delivery */
 	u32 saved_cwnd_pkts;
 	u32 full_rate;
-	u32 policer_rate; /* of the interval before, or what is kept to */
+	u32 policer_rate; /* of the previous interval, or the rate to keep to */
 	u32 policer_delivered_pkts;
 	u32 policer_lost_pkts;
 	u32 policer_rounds;
@@ -88,7 +89,7 @@ struct bbr {
 	u8 probed_a_round;
 	u8 is_policed;
 	u8 looks_for_policer;
-	u8 knows_rtt; /* the pacing rate has been begun from a round trip */
+	u8 knows_rtt; /* the pacing rate was initialized from a round trip */
 };
 
 static inline u32 bbr_rate_of(u64 pkts, u64 us)
@@ -106,7 +107,7 @@ static inline u32 bbr_peak_rate(const struct bbr *s)
 	return s->peaks[0].rate;
 }
 
-/* What it sends by: the policer's rate where there is one. */
+/* The rate that BBR sends at: the policer's if one was found. */
 static inline u32 bbr_rate(const struct bbr *s)
 {
 	return s->is_policed ? s->policer_rate : bbr_peak_rate(s);
@@ -185,7 +186,7 @@ static inline u64 bbr_bytes_per_s(const struct hw_conn *c, u32 rate, u32 gain)
 	return scaled * (1000000 / 100 * (100 - MARGIN_PERCENT)) >> RATE_SHIFT;
 }
 
-/* Before Startup is over the pacing rate only grows. */
+/* Before Startup ends the pacing rate only grows. */
 static inline void bbr_pace(struct bbr *s, struct hw_conn *c, u32 rate, u32 gain)
 {
 	u64 bytes_per_s = bbr_bytes_per_s(c, rate, gain);
@@ -196,7 +197,7 @@ static inline void bbr_pace(struct bbr *s, struct hw_conn *c, u32 rate, u32 gain
 		c->pacing_rate_Bps * c->mss_bytes < (u64)SINGLE_BPS * bbr_pkt_bytes(c) ? 1 : 2;
 }
 
-/* The first window over the first round trip, or over 1 ms as long as that is unknown. */
+/* The first window divided by the first round trip, or by 1 ms while that is unknown. */
 static inline void bbr_begin_pacing(struct bbr *s, struct hw_conn *c)
 {
 	s->knows_rtt = c->srtt_us != 0;
@@ -223,8 +224,8 @@ static inline u32 bbr_bdp(const struct bbr *s, u32 rate, u32 gain)
 	return hw_saturate_u32(((product * gain / UNIT) + (1u << RATE_SHIFT) - 1) >> RATE_SHIFT);
 }
 
-/* With what must be in flight for large segments and delayed ACKs to work: three
- * segments, an even number, and two more where it probes. */
+/* Adds what large segments and delayed ACKs need in flight: three segments, rounded to an even
+ * number of packets, and two more packets while it probes. */
 static inline u32 bbr_with_budget(const struct bbr *s, const struct hw_conn *c, u32 pkts)
 {
 	pkts = hw_add_u32(hw_min_u32(pkts, HW_U32_MAX / 2), 3 * bbr_segment_pkts(c));
@@ -237,7 +238,7 @@ static inline u32 bbr_inflight(const struct bbr *s, const struct hw_conn *c, u32
 	return bbr_with_budget(s, c, bbr_bdp(s, bbr_peak_rate(s), gain));
 }
 
-/* Of so many packets in flight, those that will be there when pacing next sends. */
+/* How many of these packets in flight remain when pacing next sends. */
 static inline u32 bbr_inflight_then(const struct bbr *s, const struct hw_conn *c, u32 inflight)
 {
 	u64 left = bbr_pkts_in(bbr_rate(s), c->pacing_wait_us);
@@ -253,7 +254,7 @@ static inline void bbr_next_phase(struct bbr *s, const struct hw_conn *c)
 	s->phase_us = c->delivered_us;
 }
 
-/* Begins anywhere in the cycle but where it would send less than comes out. */
+/* Begins anywhere in the cycle, except in the phase that sends below the rate. */
 static inline void bbr_enter_probe_bw(struct bbr *s, const struct hw_conn *c, u32 random)
 {
 	s->mode = PROBE_BW;
@@ -277,7 +278,8 @@ static inline void bbr_forget_policer(struct bbr *s, const struct hw_conn *c)
 	bbr_look_at_policer_anew(s, c);
 }
 
-/* The interval had a policer's losses. Two such rates that agree are its rate. */
+/* The losses of this interval look like a policer's. If two such intervals agree on a rate,
+ * that is its rate. */
 static inline void bbr_policer_interval(struct bbr *s, const struct hw_conn *c, u32 rate)
 {
 	u32 before = s->policer_rate;
@@ -308,7 +310,7 @@ static inline void bbr_watch_policer(struct bbr *s, const struct hw_conn *c, u32
 		return;
 	}
 	if (!s->looks_for_policer) {
-		/* begins with a loss: a policer's bucket is then empty */
+		/* an interval begins with a loss: a policer's bucket is then empty */
 		if (!losses)
 			return;
 		bbr_look_at_policer_anew(s, c);
@@ -325,7 +327,7 @@ static inline void bbr_watch_policer(struct bbr *s, const struct hw_conn *c, u32
 		bbr_forget_policer(s, c);
 		return;
 	}
-	/* ends with a loss, too */
+	/* an interval also ends with a loss */
 	if (!losses)
 		return;
 	lost = c->lost_pkts - s->policer_lost_pkts;
@@ -359,13 +361,13 @@ static inline void bbr_take_rate(struct bbr *s, const struct hw_conn *c,
 	}
 	bbr_watch_policer(s, c, sample->losses_pkts, sample->is_app_limited, sample->random);
 	rate = bbr_rate_of((u32)sample->delivered_pkts, (u32)sample->interval_us);
-	/* of an application that sends less, only what is more than was known says something */
+	/* an application-limited sample counts only if it reaches the known rate */
 	if (!sample->is_app_limited || rate >= bbr_peak_rate(s))
 		bbr_note_rate(s, rate);
 }
 
-/* By how much ACKs run ahead of the rate: what a link or receiver that hands them over
- * together needs in flight besides. */
+/* By how much ACKs run ahead of the rate. A link or receiver that aggregates ACKs needs that
+ * much more in flight. */
 static inline void bbr_take_aggregation(struct bbr *s, const struct hw_conn *c,
 					const struct hw_rate_sample *sample)
 {
@@ -399,8 +401,8 @@ static inline u32 bbr_aggregation_pkts(const struct bbr *s)
 	return hw_min_u32(hw_max_u32(s->extra_pkts, s->extra_before_pkts), hw_saturate_u32(most));
 }
 
-/* A phase lasts a smallest round trip. One that probes goes on until so much is in flight
- * or something is lost, one that drains ends as soon as no queue is left. */
+/* A phase lasts one minimum round trip. A probing phase continues until its target is in
+ * flight or a packet is lost. A draining phase ends as soon as the queue is empty. */
 static inline void bbr_cycle(struct bbr *s, const struct hw_conn *c,
 			     const struct hw_rate_sample *sample)
 {
@@ -497,12 +499,12 @@ static inline void bbr_take_rtt(struct bbr *s, struct hw_conn *c,
 	}
 	if (s->mode == PROBE_RTT)
 		bbr_probe_rtt(s, c, sample->random, probe_ms);
-	/* only what was sent after the restart says that it is over */
+	/* the restart only ends with a packet that was sent after it */
 	if (sample->delivered_pkts > 0)
 		s->idle_restart = 0;
 }
 
-/* Losses, and Recovery's beginning and end. True where that decides on cwnd. */
+/* Handles losses, and the beginning and end of Recovery. True if this sets cwnd. */
 static inline int bbr_recover(struct bbr *s, const struct hw_conn *c,
 			      const struct hw_rate_sample *sample, u32 *cwnd)
 {
@@ -612,14 +614,14 @@ static void bbr_event(void *state, const u32 *tun, struct hw_conn *c, u8 event)
 	s->idle_restart = 1;
 	s->epoch_us = c->now_us;
 	s->epoch_pkts = 0;
-	/* after an idle time at the rate, not at a gain that a phase of long ago had */
+	/* after an idle time send at the rate, not at the gain of the last phase */
 	if (s->mode == PROBE_BW)
 		bbr_pace(s, c, bbr_rate(s), UNIT);
 	else if (s->mode == PROBE_RTT)
 		bbr_end_probe_rtt(s, c, c->snd_nxt * 2654435761u);
 }
 
-/* Keeps cwnd for after Recovery; ssthresh means nothing to it. */
+/* Saves cwnd for after Recovery. BBR does not use ssthresh. */
 static u32 bbr_ssthresh(void *state, const u32 *tun, struct hw_conn *c)
 {
 	(void)tun;
@@ -640,7 +642,7 @@ static void bbr_set_state(void *state, const u32 *tun, struct hw_conn *c, u8 new
 	bbr_watch_policer(s, c, 1, 0, c->snd_nxt * 2654435761u);
 }
 
-/* The loss was none: what it told of the path is forgotten. */
+/* The loss was spurious: forget what it implied about the path. */
 static u32 bbr_undo_cwnd(void *state, const u32 *tun, struct hw_conn *c, u32 prior_cwnd_pkts)
 {
 	struct bbr *s = state;

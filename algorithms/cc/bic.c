@@ -3,25 +3,26 @@
  * BIC (Xu, Harfoush and Rhee, "Binary Increase Congestion Control (BIC) for Fast
  * Long-Distance Networks", INFOCOM 2004) as Linux runs it (tcp_bic.c, 2.6.24 to 6.x).
  *
- * Below W_max, the window of the last loss, cwnd goes a quarter of the way to it per
- * window, at most max_increment packets; close to it (less than eight packets below, less
- * than four above, where whole packets make a quarter of one) a packet takes five windows;
- * beyond, growth rises until it is linear again. Windows up to low_window are Reno's.
+ * W_max is the window of the last loss. Below W_max, cwnd covers a quarter of the distance to
+ * it per window, at most max_increment packets. Close to W_max (less than eight packets below
+ * or four above, where a quarter of the distance is less than a whole packet) growth by one
+ * packet takes five windows. Beyond, growth accelerates until it is linear again. Up to
+ * low_window the law is Reno's.
  *
- * Growth allows for delayed ACKs by an estimate of packets per ACK, which is meant for
- * stacks that count ACKs. Linux 6.x counts packets (tcp_cong_avoid_ai with what was
- * acknowledged) and yet allows for them, so that with an ACK for every second packet it
- * grows twice as fast as its constants say; so does this where packets are counted.
+ * Growth is scaled by an estimate of packets per ACK, to correct for delayed ACKs on stacks
+ * that count ACKs. Linux 6.x counts packets (tcp_cong_avoid_ai with the number acknowledged)
+ * but still applies the correction. With an ACK for every second packet it therefore grows
+ * twice as fast as its constants say. This file does the same where packets are counted.
  *
- * What differs from the paper, as in Linux: a step is a quarter of the gap, not half, and
- * 0.8 is kept, not 0.875. What differs from Linux 2.6: undo returns to the window before
- * the reduction, as later kernels do, not to W_max. Products saturate instead of wrapping.
- * The clock is HZ = 1000. Valid for any window.
+ * Differences from the paper, as in Linux: a step is a quarter of the gap, not half, and a
+ * loss keeps 0.8 of the window, not 0.875. Differences from Linux 2.6: undo returns to the
+ * window before the reduction, as in later kernels, not to W_max. Products saturate instead of
+ * wrapping. The clock is HZ = 1000. Valid for any window.
  */
 #include "../port/cc.h"
 #include "../port/bic_law.h"
 
-#define REFRESH_MS  (1000 / 32) /* growth is read at least this often */
+#define REFRESH_MS  (1000 / 32) /* growth is recomputed at least this often */
 #define FIRST_COUNT 20		/* before any loss: at least 5 % per window */
 #define B	    4		/* a step is the gap to W_max over this */
 #define SMOOTH_PART 20		/* windows for B packets close to W_max */
@@ -43,7 +44,7 @@ struct bic {
 	u32 cnt;	   /* ACKs, or ACKed packets, per packet of growth */
 	u32 last_max_pkts; /* W_max; 0 before the first loss and after a timeout */
 	u32 last_cwnd_pkts;
-	u32 last_ms;	 /* when cnt was last read */
+	u32 last_ms;	 /* when cnt was last computed */
 	u32 delayed_ack; /* packets per ACK << 4 */
 };
 

@@ -1,24 +1,25 @@
 // SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only)
 /*
- * Compound TCP: Reno's window and beside it one that grows fast until delay shows a queue
- * (draft-sridharan-tcpm-ctcp-02; Tan, Song, Zhang, Sridharan, "A Compound TCP Approach for
- * High-speed and Long Distance Networks", IEEE Infocom 2006). The stack's cwnd is the sum
- * W of both. Reno's part grows by a packet per window of W. Once per round trip, with
- * W (1 - base RTT/RTT) packets queued, the delay window
- *   grows by W^(3/4)/8 - 1 packets while less than gamma are queued,
- *   shrinks by what is queued otherwise.
+ * Compound TCP: the sum of Reno's window and a second one, which grows fast until delay shows
+ * a queue (draft-sridharan-tcpm-ctcp-02; Tan, Song, Zhang, Sridharan, "A Compound TCP Approach
+ * for High-speed and Long Distance Networks", IEEE Infocom 2006). The stack's cwnd is the sum
+ * W of both. Reno's part grows by a packet per window of W. Once per round trip, W (1 - base
+ * RTT/RTT) packets are in the queue, and the delay window
+ *   grows by W^(3/4)/8 - 1 packets if less than gamma are queued,
+ *   shrinks by what is queued if not.
  * Congestion halves both. Below low_window it is Reno alone.
  *
- * gamma adapts (the draft's auto-tuning): after each congestion it goes a fifth of the way
- * to 3/4 of what Reno's part alone had in the queue, within 5 packets and its first value.
+ * gamma adapts (the draft's auto-tuning): after each congestion it moves a fifth of the way to
+ * 3/4 of what Reno's part alone had in the queue. It stays between 5 packets and its first
+ * value.
  *
- * Random loss p without queueing leaves windows of 0.255/p^0.8 packets, the draft's
- * table; the 0.225 that is printed elsewhere is a misprint. low_window is the Infocom
- * paper's 41; the draft has 38. As in the paper, and in its Linux port, it is W that is
- * raised to 3/4, where the draft's formula prints the delay window. RTT is the mean of a
- * round, the draft's is the stack's smoothed one; with fewer than three samples in a
- * round the delay window stays, as in the Linux port. A delay window that is given up
- * below low_window stays in W as a part of Reno's.
+ * Without queueing, random loss p gives windows of 0.255/p^0.8 packets, as in the draft's
+ * table; the 0.225 printed elsewhere is a misprint. low_window is 41, as in the Infocom paper;
+ * the draft has 38. As in the paper and in its Linux port, W is raised to 3/4; the draft's
+ * formula prints the delay window there. RTT is the mean of a round; the draft uses the
+ * stack's smoothed RTT. With fewer than three samples in a round the delay window does not
+ * change, as in the Linux port. If the delay window is given up below low_window, it stays in
+ * W as part of Reno's.
  *
  * Valid for windows below 2^24 packets and round trips below 16.7 s.
  */
@@ -29,8 +30,8 @@
 enum { GAMMA, GAMMA_TUNING, LOW_WINDOW };
 
 static const struct hw_tunable compound_tunables[] = {
-	[GAMMA] = { "gamma", "packets", "in the queue, at which the delay window shrinks, at first",
-		    30, 1, 10000 },
+	[GAMMA] = { "gamma", "packets", "initial queue at which the delay window shrinks", 30, 1,
+		    10000 },
 	[GAMMA_TUNING] = { "gamma_tuning", "bool", "gamma follows what Reno alone would queue", 1,
 			   0, 1 },
 	[LOW_WINDOW] = { "low_window", "packets", "smaller windows are Reno's", 41, 2, 1000000 },
@@ -47,7 +48,7 @@ struct compound {
 	u32 reno_queued_x256; /* by Reno's part in the last round, packets << 8 */
 	u32 undo_delay_x256;  /* before the latest congestion */
 	u32 undo_gamma_x256;
-	u32 is_due; /* a round has ended and was not taken in yet */
+	u32 is_due; /* a round has ended and was not used yet */
 	u32 rtt_us; /* its mean; 0 with too few samples */
 };
 
@@ -74,7 +75,7 @@ static void compound_pkts_acked(void *state, const u32 *tun, struct hw_conn *c,
 	hw_begin_round(&s->round, c);
 }
 
-/* What of cwnd the delay window is: the stack may have taken cwnd below it. */
+/* The delay window's part of cwnd. The stack may have reduced cwnd below the delay window. */
 static u32 compound_delay_pkts(const struct compound *s, const struct hw_conn *c)
 {
 	return hw_min_u32(s->delay_x256 >> 8, c->cwnd_pkts > 2 ? c->cwnd_pkts - 2 : 0);
@@ -156,7 +157,7 @@ static void compound_set_state(void *state, const u32 *tun, struct hw_conn *c, u
 	(void)tun;
 	if (new_state == HW_CA_LOSS)
 		s->delay_x256 = 0;
-	/* what was measured before or in a recovery says nothing of the window after it */
+	/* measurements from before or during a recovery do not apply to the window after it */
 	s->is_due = 0;
 	hw_begin_round(&s->round, c);
 }
@@ -173,7 +174,7 @@ static u32 compound_undo_cwnd(void *state, const u32 *tun, struct hw_conn *c, u3
 
 HW_TABLE struct hw_cc_ops hw_cc_compound = {
 	.name = "compound",
-	.title = "Compound: Reno beside a window that delay controls",
+	.title = "Compound: the sum of Reno's window and a delay-based one",
 	.source = "draft-sridharan-tcpm-ctcp-02; Tan et al., Infocom 2006",
 	.startup = "slow-start",
 	.state_bytes = sizeof(struct compound),

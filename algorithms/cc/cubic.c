@@ -2,10 +2,9 @@
 /*
  * CUBIC as RFC 9438 describes it and Linux 6.x runs it (tcp_cubic.c v2.3).
  *
- * What differs from Linux: a tick is 1 ms whatever the kernel's HZ; K is the
- * exact cube root (Linux: 0.2 % off on average); products saturate. What
- * differs from RFC 9438: all state is forgotten on a timeout, and the
- * Reno-friendly slope stays below 1, both as in Linux.
+ * Differences from Linux: a tick is 1 ms whatever the kernel's HZ; K is the exact cube root
+ * (Linux: 0.2 % off on average); products saturate. Differences from RFC 9438, as in Linux: a
+ * timeout clears all state, and the Reno-friendly slope stays below 1.
  *
  * Valid for windows below a million packets and epochs below 256 s.
  */
@@ -13,7 +12,7 @@
 #include "../port/cubic_law.h"
 
 #define TICK_HZ	    1000
-#define REFRESH_MS  (TICK_HZ / 32) /* the curve is read at least this often */
+#define REFRESH_MS  (TICK_HZ / 32) /* the curve is evaluated at least this often */
 #define FIRST_COUNT 20		   /* before any loss: at least 5 % per round trip */
 #define COUNT_FLOOR 2		   /* at most one packet for two ACKed ones */
 
@@ -31,14 +30,14 @@ struct cubic {
 	u32 cnt;	   /* ACKed packets per packet of growth */
 	u32 last_max_pkts; /* W_max; 0 before the first loss and after a timeout */
 	u32 last_cwnd_pkts;
-	u32 last_ms; /* when the curve was last read */
+	u32 last_ms; /* when the curve was last evaluated */
 	u32 origin_pkts;
 	u32 k; /* 1/1024 s */
 	u32 delay_min_us;
 	u32 epoch_ms;
 	u32 ack_cnt;	   /* ACKed packets not yet turned into friendly_pkts */
 	u32 friendly_pkts; /* the window Reno would have */
-	u32 in_epoch;	   /* epoch_ms holds */
+	u32 in_epoch;	   /* epoch_ms is valid */
 };
 
 static void cubic_start_epoch(struct cubic *s, u32 cwnd_pkts, u32 acked_pkts, u32 now_ms)
@@ -70,7 +69,7 @@ static void cubic_update(struct cubic *s, const u32 *tun, u32 cwnd_pkts, u32 ack
 	s->ack_cnt = hw_add_u32(s->ack_cnt, acked_pkts);
 	if (s->last_cwnd_pkts == cwnd_pkts && (s32)(now_ms - s->last_ms) <= REFRESH_MS)
 		return;
-	/* within one tick only the friendly window is brought up to date */
+	/* within one tick only the friendly window is updated */
 	if (!s->in_epoch || now_ms != s->last_ms)
 		cubic_read_curve(s, cwnd_pkts, acked_pkts, now_ms);
 	if (tun[TCP_FRIENDLINESS])
@@ -131,7 +130,7 @@ static void cubic_event(void *state, const u32 *tun, struct hw_conn *c, u8 event
 	u32 idle_ms = c->idle_us / 1000;
 
 	(void)tun;
-	/* idle time is not time on the curve */
+	/* idle time does not count as time on the curve */
 	if (event == HW_EVENT_TX_START && s->in_epoch && idle_ms) {
 		s->epoch_ms += idle_ms;
 		if (hw_after(s->epoch_ms, now_ms))
@@ -148,7 +147,7 @@ static u32 cubic_undo_cwnd(void *state, const u32 *tun, struct hw_conn *c, u32 p
 
 HW_TABLE struct hw_cc_ops hw_cc_cubic = {
 	.name = "cubic",
-	.title = "CUBIC of today: keeps 0.7, Reno-friendly",
+	.title = "Today's CUBIC: keeps 0.7, Reno-friendly",
 	.source = "RFC 9438; Linux 6.x tcp_cubic.c v2.3",
 	.startup = "hystart",
 	.state_bytes = sizeof(struct cubic),

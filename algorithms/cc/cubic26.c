@@ -8,9 +8,9 @@
  * per 100 ms, and before the first loss (and after every timeout) grows by one
  * packet in 50 corrected ACKs.
  *
- * What differs from Linux: K is the exact cube root (Linux: 0.2 % off on
- * average) and products saturate instead of wrapping. The clock is HZ = 1000.
- * Valid for windows below a million packets and epochs below 256 s.
+ * Differences from Linux: K is the exact cube root (Linux: 0.2 % off on average) and products
+ * saturate instead of wrapping. The clock is HZ = 1000. Valid for windows below a million
+ * packets and epochs below 256 s.
  */
 #include "../port/cc.h"
 #include "../port/cubic_law.h"
@@ -40,7 +40,7 @@ struct cubic26 {
 	u32 last_max_pkts;  /* W_max */
 	u32 loss_cwnd_pkts; /* cwnd at the last loss; 0 before one and after a timeout */
 	u32 last_cwnd_pkts;
-	u32 last_ms; /* when the curve was last read */
+	u32 last_ms; /* when the curve was last evaluated */
 	u32 origin_pkts;
 	u32 k;	       /* 1/1024 s */
 	u32 delay_min; /* ms << 3; 0 before the first sample */
@@ -48,7 +48,7 @@ struct cubic26 {
 	u32 ack_cnt;	   /* ACK events not yet turned into friendly_pkts */
 	u32 friendly_pkts; /* the window Reno would have */
 	u32 delayed_ack;   /* packets per ACK << 4 */
-	u32 in_epoch;	   /* epoch_ms holds */
+	u32 in_epoch;	   /* epoch_ms is valid */
 };
 
 static void cubic26_reset(struct cubic26 *s)
@@ -153,7 +153,7 @@ static void cubic26_set_state(void *state, const u32 *tun, struct hw_conn *c, u8
 		cubic26_reset(state);
 }
 
-/* To W_max, which fast convergence may have put below the window before the loss. */
+/* Returns to W_max, which fast convergence may have set below the window before the loss. */
 static u32 cubic26_undo_cwnd(void *state, const u32 *tun, struct hw_conn *c, u32 prior_cwnd_pkts)
 {
 	struct cubic26 *s = state;

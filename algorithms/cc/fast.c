@@ -1,22 +1,23 @@
 // SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only)
 /*
- * FAST: a window that keeps alpha packets in the queue, by delay (draft-jin-wei-low-tcp-
- * fast-01; Jin, Wei, Low, "FAST TCP: motivation, architecture, algorithms, performance",
- * IEEE Infocom 2004). In equilibrium each flow gets alpha/(RTT - base RTT) packets per
- * second, whatever its RTT, and the queue holds the sum of all alphas.
+ * FAST: adjusts the window by delay so that alpha packets of the flow stay in the queue
+ * (draft-jin-wei-low-tcp- fast-01; Jin, Wei, Low, "FAST TCP: motivation, architecture,
+ * algorithms, performance", IEEE Infocom 2004). In equilibrium each flow gets alpha/(RTT -
+ * base RTT) packets per second, independent of its RTT, and the queue holds the sum of all
+ * alphas.
  *
- * Variants: the draft computes the window once per round trip, with alpha by the link's
- * rate (20 packets up to 100 Mbit/s, 200 at 1 Gbit/s, 500 at 2.5, 2000 at 10) and the RTT
- * averaged over about a third of a window; the ns-2 module does it every 10 ms with
- * alpha = 100. The draft's is the default, since it is what its authors specified and
- * depends on no clock; alpha is 20, as for the links of the papers. update_us = 10000
- * and alpha = 100 give the module's law.
+ * Variants: the draft computes the window once per round trip. Its alpha depends on the link's
+ * rate (20 packets up to 100 Mbit/s, 200 at 1 Gbit/s, 500 at 2.5, 2000 at 10), and it averages
+ * the RTT over about a third of a window. The ns-2 module computes it every 10 ms with alpha =
+ * 100. The default is the draft's, because its authors specified it and it depends on no
+ * clock; alpha is 20, which fits the links of the papers. update_us = 10000 and alpha = 100
+ * give the module's law.
  *
- * Not taken over: the module's spreading of increments over a round trip and its longer
- * average of the RTT (1/256), the prototype's freezing in every other round trip. The
- * draft's multiplicative increase, up to a threshold of queueing delay, is here the
- * startup's growth; the threshold is the ns-2 module's. Losses halve the window as in
- * NewReno. The window is at most doubled per update (Infocom 2004).
+ * Left out: the module spreads increments over a round trip and averages the RTT for longer
+ * (1/256); the prototype keeps the window in every other round trip. In place of the draft's
+ * multiplicative increase, up to a threshold of queueing delay, the startup grows; the
+ * threshold is the ns-2 module's. Losses halve the window as in NewReno. The window is at most
+ * doubled per update (Infocom 2004).
  *
  * Valid for windows below 2^24 packets and round trips below 16.7 s.
  */
@@ -27,8 +28,8 @@
 enum { ALPHA, GAMMA, UPDATE_US, MI_THRESHOLD_US };
 
 static const struct hw_tunable fast_tunables[] = {
-	[ALPHA] = { "alpha", "packets", "what a flow keeps in the queue", 20, 1, 100000 },
-	[GAMMA] = { "gamma", "1/256", "part of the way that an update goes", 128, 1, 256 },
+	[ALPHA] = { "alpha", "packets", "packets that a flow keeps in the queue", 20, 1, 100000 },
+	[GAMMA] = { "gamma", "1/256", "part of the distance that an update covers", 128, 1, 256 },
 	[UPDATE_US] = { "update_us", "us", "time between updates; 0: a round trip", 0, 0, 1000000 },
 	[MI_THRESHOLD_US] = { "mi_threshold_us", "us", "mean queueing delay that ends slow start",
 			      750, 1, 10000000 },
@@ -43,7 +44,7 @@ struct fast {
 	u32 window_x256; /* packets << 8: cwnd with its fraction */
 };
 
-/* RTTs weigh 3/cwnd each, at most 1/8. */
+/* Each RTT has the weight 3/cwnd, at most 1/8. */
 static void fast_average(struct fast *s, u32 cwnd_pkts, s32 rtt_us)
 {
 	u32 sample = hw_clamp_u32((u32)rtt_us, 1, HW_RTT_MOST_US) << 8;
@@ -64,7 +65,7 @@ static u32 fast_rtt_us(const struct fast *s)
 	return s->rtt_x256 >> 8;
 }
 
-/* The next update is a round trip away. */
+/* The next update is due after a round trip. */
 static void fast_restart(struct fast *s, const struct hw_conn *c)
 {
 	hw_begin_round(&s->round, c);
@@ -90,7 +91,7 @@ static void fast_pkts_acked(void *state, const u32 *tun, struct hw_conn *c,
 	}
 }
 
-/* w <- w + gamma (alpha - what is queued of w): the draft's law, in 1/256 of packets. */
+/* The draft's law, in 1/256 of packets: w <- w + gamma (alpha - queued part of w). */
 static u32 fast_window(const struct fast *s, const u32 *tun)
 {
 	u64 w = s->window_x256;
@@ -123,14 +124,14 @@ static void fast_cong_avoid(void *state, const u32 *tun, struct hw_conn *c, u32 
 	if (!fast_is_due(s, tun, c))
 		return;
 	fast_restart(s, c);
-	/* the stack or a startup has moved it since */
+	/* the stack or a startup has changed it since */
 	if (s->window_x256 >> 8 != c->cwnd_pkts)
 		s->window_x256 = hw_min_u32(c->cwnd_pkts, WINDOW_MOST) << 8;
 	s->window_x256 = fast_window(s, tun);
 	hw_set_window(c, s->window_x256 >> 8);
 }
 
-/* What was measured before or in a recovery says nothing of the window after it. */
+/* Measurements from before or during a recovery do not apply to the window after it. */
 static void fast_set_state(void *state, const u32 *tun, struct hw_conn *c, u8 new_state)
 {
 	(void)tun;

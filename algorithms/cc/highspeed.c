@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only)
 /*
- * HighSpeed TCP (RFC 3649): growth a(w) per window rises with the window, and the part b(w)
- * that a loss takes falls, so that 83,000 packets need a loss ratio of 1e-7 instead of
- * Reno's 2e-10. Up to 38 packets it is Reno.
+ * HighSpeed TCP (RFC 3649): with the window w, growth a(w) per window rises, and the fraction
+ * b(w) that a loss takes away falls. A window of 83,000 packets then needs a loss ratio of
+ * 1e-7 instead of Reno's 2e-10. Up to 38 packets the law is Reno's.
  *
- * a and b are read from the table of RFC 3649, appendix B, which follows from its equations
- * in section 5: b falls from 0.5 at 38 packets to 0.1 at 83,000 with the logarithm of w, and
- * a(w) = w^2 p(w) 2 b(w)/(2 - b(w)) with p(w) = 0.078/w^1.2.
+ * a and b come from the table of RFC 3649, appendix B, which follows from the equations in
+ * section 5: b falls from 0.5 at 38 packets to 0.1 at 83,000 with the logarithm of w, and a(w)
+ * = w^2 p(w) 2 b(w)/(2 - b(w)) with p(w) = 0.078/w^1.2.
  *
- * As in Linux (tcp_highspeed.c): between two rows the upper one's a and b hold, up to a
- * packet more growth than the equation has; a loss takes the part that holds since the last
- * growth above ssthresh, so that the one that ends slow start halves; ACK events are counted
- * whatever the stack counts. Beyond 89,053 packets the last row holds. Valid for windows
+ * As in Linux (tcp_highspeed.c): between two rows a and b are the upper row's, which is up to
+ * one packet of growth more than the equation gives. A loss uses the b of the last growth
+ * above ssthresh, so the loss that ends slow start halves the window. ACK events are counted,
+ * whatever the stack counts. Beyond 89,053 packets the last row applies. Valid for windows
  * below 16 million packets.
  */
 #include "../port/reno_law.h"
 
-/* The largest window of a row, and the part taken on a loss, << 8; a is the row's number. */
+/* The largest window of a row, and the fraction b << 8. The row's number is a. */
 static const struct {
 	u32 cwnd_pkts;
 	u32 part_256;
@@ -39,7 +39,7 @@ static const struct {
 #define HALF_STEP 64 /* half of the next power of two above the rows */
 
 struct highspeed {
-	u32 cwnd_pkts;	   /* for which the others were read */
+	u32 cwnd_pkts;	   /* for which a and b were looked up */
 	u32 increase_pkts; /* a, per window */
 	u32 part_256;	   /* b << 8 */
 };
@@ -51,7 +51,7 @@ static void highspeed_init(void *state, const u32 *tun, struct hw_conn *c)
 	*(struct highspeed *)state = (struct highspeed){ 0, 1, highspeed_rows[0].part_256 };
 }
 
-/* How many rows are for smaller windows; at most LAST_ROW. */
+/* The number of rows for smaller windows, at most LAST_ROW. */
 static u32 highspeed_row(u32 cwnd_pkts)
 {
 	u32 row = 0;

@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only)
 /*
- * H-TCP (draft-leith-tcp-htcp-06; Shorten and Leith, PFLDnet 2004) as Linux
- * 2.6.25 computes it, with the correction later kernels carry and the published
- * measurements used: the clock of the last backoff restarts on the return to
- * Open only if there was a backoff, not after a lone duplicate ACK.
+ * H-TCP (draft-leith-tcp-htcp-06; Shorten and Leith, PFLDnet 2004) as Linux 2.6.25 computes
+ * it, with the correction of later kernels, which the published measurements used: on the
+ * return to Open the time of the last backoff is set again only after a backoff, not after a
+ * lone duplicate ACK.
  *
- * alpha, the growth per window of ACKed packets, rises with the time since the
- * last backoff; it is read again only when cwnd grows, so its steps are coarse
- * at small windows. Linux's quadratic term is 0.25 s^-2 per second squared, the
- * draft's 0.5.
+ * alpha, the growth per window of ACKed packets, rises with the time since the last backoff;
+ * it is recomputed only when cwnd grows, so its steps are coarse at small windows. Linux's
+ * quadratic term is 0.25 s^-2 per second squared, the draft's 0.5.
  *
- * What differs from Linux: adaptive backoff can be switched off, products
- * saturate instead of wrapping (after 130 s without loss), undo returns to the
- * window before the reduction, the first throughput counts from the start of
- * the connection. The clock is HZ = 1000. Valid for any window.
+ * Differences from Linux: adaptive backoff can be switched off; products saturate instead of
+ * wrapping (after 130 s without loss); undo returns to the window before the reduction; the
+ * first throughput sample begins with the connection. The clock is HZ = 1000. Valid for any
+ * window.
  */
 #include "../port/cc.h"
 
@@ -27,7 +26,7 @@
 #define SCALE_MIN	(1u << (SCALE_SHIFT - 1))
 #define SCALE_MAX	(10u << SCALE_SHIFT)
 #define FACTOR_MAX	(1u << 20) /* keeps alpha in 32 bits */
-#define BETA_MIN_RTT_MS 10	   /* below it the RTT says too little to adapt beta */
+#define BETA_MIN_RTT_MS 10	   /* below it the RTT is too coarse to adapt beta */
 #define MAX_RTT_STEP_MS 20	   /* a larger rise of the RTT is not the queue */
 
 enum { ADAPTIVE_BACKOFF, BANDWIDTH_SWITCH, RTT_SCALING, DRAFT_QUADRATIC };
@@ -55,7 +54,7 @@ struct htcp {
 	u32 min_rtt_ms;	    /* 0 before the first sample */
 	u32 max_rtt_ms;	    /* fades towards min_rtt_ms with every backoff */
 	u32 last_cong_ms;   /* the last backoff, or the end of its recovery */
-	u32 undo_available; /* the three undo fields hold */
+	u32 undo_available; /* the three undo fields are valid */
 	u32 undo_last_cong_ms;
 	u32 undo_max_rtt_ms;
 	u32 undo_old_max_b;

@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only)
 /*
- * Hybla (Caini and Firrincieli 2004): a flow with a long round trip grows in time as one
- * with RTT0 would, rho^2 packets per window instead of one (port/hybla_law.h), so that a
- * satellite's link gets what a terrestrial one does. A loss halves, as in Reno. Its slow
- * start is the startup of the same name.
+ * Hybla (Caini and Firrincieli 2004): a flow with a long round trip grows as fast in time as a
+ * flow with RTT0. It adds rho^2 packets per window instead of one (port/hybla_law.h), so a
+ * flow over a satellite grows like a terrestrial one. A loss halves the window, as in Reno.
+ * Hybla's slow start is the startup of the same name.
  *
- * As in Linux (tcp_hybla.c): growth per ACK event, whatever the stack counts, is rounded
- * down to 1/128 packet, so that it is slower than the law from cwnd = 16 rho^2 on and would
- * stand still above 128 rho^2; there 6.x lets cwnd grow by one per window, 2.6.24 does not
- * (carry=off). growth_bits above 7 keeps finer parts: the paper's law at any window.
+ * As in Linux (tcp_hybla.c): growth is per ACK event, whatever the stack counts, and rounded
+ * down to 1/128 packet. From cwnd = 16 rho^2 on it is therefore slower than the law, and above
+ * 128 rho^2 it would stop. There 6.x lets cwnd grow by one per window; 2.6.24 does not
+ * (carry=off). growth_bits above 7 keeps finer fractions, which gives the paper's law at any
+ * window.
  *
- * As there, this law grows no window beyond 65,535 packets. What differs from Linux: out of
- * Open, where Reno's law holds, the window may come to more; parts of a packet are not taken
- * over from slow start. Valid for any window and round trip.
+ * As in Linux, this law grows no window beyond 65,535 packets. Differences from Linux: outside
+ * Open, where Reno's law applies, the window may grow beyond that; fractions of a packet are
+ * not carried over from slow start. Valid for any window and round trip.
  */
 #include "../port/hybla_law.h"
 
@@ -73,7 +74,7 @@ static void hybla_cong_avoid(void *state, const u32 *tun, struct hw_conn *c, u32
 
 HW_TABLE struct hw_cc_ops hw_cc_hybla = {
 	.name = "hybla",
-	.title = "Hybla: grows as a flow with a round trip of 25 ms would",
+	.title = "Hybla: grows like a flow with a round trip of 25 ms",
 	.source = "Caini, Firrincieli 2004; Linux tcp_hybla.c",
 	.startup = "hybla",
 	.state_bytes = sizeof(struct hybla),

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only)
 /*
- * Illinois: loss says when to shrink, delay how fast to grow and by how much to shrink
- * (Liu, Basar, Srikant, "TCP-Illinois: A Loss and Delay-Based Congestion Control
- * Algorithm for High-Speed Networks", VALUETOOLS 2006) as Linux does it (tcp_illinois.c).
+ * Illinois: loss decides when the window shrinks; delay decides how fast it grows and by how
+ * much it shrinks (Liu, Basar, Srikant, "TCP-Illinois: A Loss and Delay-Based Congestion
+ * Control Algorithm for High-Speed Networks", VALUETOOLS 2006) as in Linux (tcp_illinois.c).
  *
- * Once per round trip the mean queueing delay da is set against the largest dm that was
- * seen. Growth per window falls from 10 packets (da at most dm/100) along a hyperbola to
- * 0.3 (da = dm); the part lost on congestion rises from 1/8 (da at most dm/10) along a
- * line to 1/2 (from 0.8 dm on). Who has been above dm/100 grows by 10 again only after
- * theta rounds below. Windows below win_thresh are Reno's. Without queueing delay a random
- * loss p leaves windows of sqrt(alpha (2 - beta)/(2 beta p)) = 8.66/sqrt(p) packets.
+ * Once per round trip the mean queueing delay da is compared with dm, the largest one seen.
+ * Growth per window falls from 10 packets (da at most dm/100) along a hyperbola to 0.3 (da =
+ * dm); the fraction that congestion takes rises from 1/8 (da at most dm/10) linearly to 1/2
+ * (from 0.8 dm on). A flow that has been above dm/100 grows by 10 again only after theta
+ * rounds below it. Below win_thresh the law is Reno's. Without queueing delay a random loss p
+ * gives windows of sqrt(alpha (2 - beta)/(2 beta p)) = 8.66/sqrt(p) packets.
  *
- * What differs from Linux: rounds go on while the window is not used up; the curves are
- * computed in 64 bits, so that no RTT is cut off at 3.3 s.
+ * Differences from Linux: rounds continue while the window is not used up; the curves are
+ * computed in 64 bits, so RTTs are not limited to 3.3 s.
  *
  * Valid for any window and round trips below 16.7 s.
  */
@@ -42,8 +42,8 @@ struct illinois {
 	u32 acked_pkts; /* by the latest ACK; spent by growth that counts ACKs */
 	u32 alpha;	/* packets per window << 7 */
 	u32 beta;	/* part of cwnd << 6 */
-	u32 rounds_low; /* below dm/100, since it last grew fastest */
-	u32 was_above;	/* dm/100, since then */
+	u32 rounds_low; /* rounds below dm/100 since it last grew fastest */
+	u32 was_above;	/* whether it was above dm/100 since then */
 };
 
 static void illinois_init(void *state, const u32 *tun, struct hw_conn *c)
@@ -115,7 +115,7 @@ static void illinois_pkts_acked(void *state, const u32 *tun, struct hw_conn *c,
 	if (ack->rtt_us >= 0)
 		s->rtt_max_us = hw_max_u32(s->rtt_max_us,
 					   hw_clamp_u32((u32)ack->rtt_us, 1, HW_RTT_MOST_US));
-	/* Linux does not look while it reduces */
+	/* Linux skips this during a reduction */
 	if (c->ca_state == HW_CA_CWR || c->ca_state == HW_CA_RECOVERY)
 		return;
 	if (hw_round_is_over(&s->round, c))
@@ -129,7 +129,7 @@ static void illinois_cong_avoid(void *state, const u32 *tun, struct hw_conn *c, 
 	u64 grown;
 
 	(void)tun;
-	/* packets also where the stack counts ACKs */
+	/* counts packets even if the stack counts ACKs */
 	c->cwnd_cnt = hw_add_u32(c->cwnd_cnt, c->counts_acks ? s->acked_pkts : acked_pkts);
 	s->acked_pkts = 1;
 	grown = (u64)c->cwnd_cnt * s->alpha >> ALPHA_SHIFT;
@@ -164,7 +164,7 @@ static void illinois_set_state(void *state, const u32 *tun, struct hw_conn *c, u
 
 HW_TABLE struct hw_cc_ops hw_cc_illinois = {
 	.name = "illinois",
-	.title = "Illinois: loss shrinks the window, delay says how fast it grows",
+	.title = "Illinois: loss shrinks the window, delay sets how fast it grows",
 	.source = "Liu, Basar, Srikant, VALUETOOLS 2006; Linux tcp_illinois.c",
 	.startup = "slow-start",
 	.state_bytes = sizeof(struct illinois),

@@ -1,36 +1,38 @@
 // SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only)
 /*
- * MaxNet's source: a window by the price of the most expensive router of the path (Suchara,
- * Witt, Wydrowski, "TCP MaxNet: Implementation and Experiments on the WAN in Lab", 2005,
- * figure 2 and section III.C). After every ACK that acknowledges data:
+ * MaxNet's source: sets the window by the price of the most expensive router on the path
+ * (Suchara, Witt, Wydrowski, "TCP MaxNet: Implementation and Experiments on the WAN in Lab",
+ * 2005, figure 2 and section III.C). After every ACK that acknowledges data:
  *
  *   eta <- eta + p1/cwnd - p2 price/baseRTT interval
  *   est <- p3 exp(eta - p4 price/baseRTT)
  *   cwnd moves to est, by at most +maxIncrement or -maxDecrement
  *
- * In equilibrium cwnd/baseRTT = p1/(p2 price interval): all flows that the same router holds
- * back have the same rate, whatever their RTT, and N of them make that router's price
- * N p1/(p2 interval mu C), C in packets per second. That asks for a constant interval: with
- * the time between ACKs in its place cwnd would cancel out.
+ * In equilibrium cwnd/baseRTT = p1/(p2 price interval): all flows limited by the same router
+ * have the same rate, whatever their RTT. N such flows make the router's price N p1/(p2
+ * interval mu C), with C in packets per second. This requires a constant interval: with the
+ * time between ACKs in its place, cwnd would cancel out.
  *
- * The paper has no units of price and interval. With both in seconds its law has no stable
- * equilibrium on its own path: the loop through the exponential crosses over at p4/RTT, and
- * p4 = 15 is ten times what Paganini, Wang, Doyle, Low (ToN 13(1), 2005), whose law it is,
- * prove stable (below pi/2). So the law here takes `price_scale` of the price, 1/32 unless
- * said otherwise, with interval = 2 s; docs/maxnet.md has the analysis and what else was
- * tried. price_scale=1024,interval_ms=1000 is the law with seconds.
+ * The paper gives no units of price and interval. With both in seconds its law has no stable
+ * equilibrium on the paper's own path: the loop through the exponential crosses over at
+ * p4/RTT, and p4 = 15 is ten times what Paganini, Wang, Doyle, Low (ToN 13(1), 2005), who
+ * proposed the law, prove stable (below pi/2). The law here therefore multiplies the price by
+ * `price_scale`, 1/32 by default, with interval = 2 s; docs/maxnet.md has the analysis and
+ * what else was tried. price_scale=1024,interval_ms=1000 is the law in seconds.
  *
- * As printed, eta runs ahead while cwnd may follow est by two packets per ACK only, and falls
- * late: on a path with room the start never ends. So here eta waits for cwnd; that leaves
- * the equilibrium as it is, and anti_windup=off gives the printed law. eta also waits while cwnd
- * is not used, and is never below 0, where est is below p3. It begins so that est is cwnd.
+ * In the printed law eta runs ahead, because cwnd may follow est by two packets per ACK only,
+ * and then falls late: on a path with room the start never ends. Here eta waits for cwnd
+ * (anti-windup). This does not change the equilibrium; anti_windup=off gives the printed law.
+ * eta also waits while cwnd is not used, and is never below 0, where est is below p3. Its
+ * first value makes est equal to cwnd.
  *
- * The window has a fraction, which cwnd makes up over round trips; it is at least two packets.
- * Losses and marks change nothing: the law's window holds in Recovery, too. In Loss, after a
- * timeout, cwnd is TCP's (section III.C), and the law goes on from there with the eta that it had.
+ * The window has a fractional part, which cwnd realizes over several round trips. It is at
+ * least two packets. Losses and marks change nothing: the law's window also applies in
+ * Recovery. In Loss, after a timeout, TCP sets cwnd (section III.C), and the law continues
+ * from there with its previous eta.
  *
- * Until a router answers, and where none does any more (fall_back.h), the flow is Reno's
- * (RFC 5681). A bottleneck beside one that answers is seen by nobody.
+ * Until a router answers, and when none answers any more (fall_back.h), the law is Reno's (RFC
+ * 5681). A silent bottleneck goes unnoticed if another router on the path answers.
  *
  * The exponential is hw_exp(), within 1e-6. Valid for windows below 2^31 packets.
  */
@@ -60,10 +62,9 @@ static const struct hw_tunable maxnet_tunables[] = {
 	[MAX_INCREMENT] = { "max_increment", "packets", "most growth per ACK", 2, 1, 1000 },
 	[MAX_DECREMENT] = { "max_decrement", "packets", "most reduction per ACK", 20, 1, 1000 },
 	[INTERVAL_MS] = { "interval_ms", "ms", "the law's interval, a constant", 2000, 1, 100000 },
-	[PRICE_SCALE] = { "price_scale", "1/1024", "part of a price that the law takes", 32, 1,
-			  4096 },
+	[PRICE_SCALE] = { "price_scale", "1/1024", "factor of the price in the law", 32, 1, 4096 },
 	[PATIENCE] = HW_PATIENCE,
-	[ANTI_WINDUP] = { "anti_windup", "bool", "eta waits for a cwnd that follows", 1, 0, 1 },
+	[ANTI_WINDUP] = { "anti_windup", "bool", "eta waits for cwnd", 1, 0, 1 },
 };
 
 #define WINDOW_SHIFT HW_VALUE_SHIFT
@@ -80,15 +81,15 @@ struct maxnet {
 	struct hw_fall_back fall_back;
 	s64 eta;       /* << HW_EXP_SHIFT */
 	u64 window;    /* packets << WINDOW_SHIFT */
-	u32 price;     /* of the most recent packet, HW_PRICE_NS; 0: no router has answered */
-	s32 owed;      /* by cwnd to the window, packets << WINDOW_SHIFT times round trips */
-	u8 is_priced;  /* the law holds, not Reno's */
+	u32 price;     /* of the most recent packet, in HW_PRICE_NS; 0: no router has answered */
+	s32 owed;      /* owed by cwnd to the window, packets << WINDOW_SHIFT times round trips */
+	u8 is_priced;  /* the law applies, not Reno's */
 	u8 is_held;    /* the target was out of reach for max_increment */
 	u8 extra_pkts; /* 1: cwnd is the window rounded up */
 	u8 unused[5];
 };
 
-/* What the law takes of price/baseRTT, << HW_EXP_SHIFT. */
+/* The law's share of price/baseRTT, << HW_EXP_SHIFT. */
 static u64 maxnet_ratio(const struct maxnet *s, const u32 *tun, const struct hw_conn *c)
 {
 	u64 price_us = (u64)s->price * (HW_PRICE_NS / 1000);
@@ -104,7 +105,7 @@ static s64 maxnet_bounded(s64 eta)
 	return eta < ETA_MOST ? eta : ETA_MOST;
 }
 
-/* Takes TCP's window over. */
+/* Takes over TCP's window. */
 static void maxnet_follow(struct maxnet *s, const struct hw_conn *c)
 {
 	u32 pkts = hw_clamp_u32(c->cwnd_pkts, LEAST_PKTS, MOST_PKTS);
@@ -115,7 +116,7 @@ static void maxnet_follow(struct maxnet *s, const struct hw_conn *c)
 	s->is_held = 0;
 }
 
-/* The first price, or the first since routers were silent: est is cwnd. */
+/* The first price, or the first after routers were silent: est starts as cwnd. */
 static void maxnet_begin(struct maxnet *s, const u32 *tun, const struct hw_conn *c)
 {
 	u64 ratio = maxnet_ratio(s, tun, c);
@@ -125,7 +126,7 @@ static void maxnet_begin(struct maxnet *s, const u32 *tun, const struct hw_conn 
 	s->is_priced = 1;
 }
 
-/* Figure 2, step 1: what eta goes up and down by, and the target, packets << WINDOW_SHIFT. */
+/* Figure 2, step 1: the increase and decrease of eta, and the target, packets << WINDOW_SHIFT. */
 static u64 maxnet_target(struct maxnet *s, const u32 *tun, u64 ratio, u32 may_grow)
 {
 	u64 up = ((u64)tun[P1] << (HW_EXP_SHIFT + WINDOW_SHIFT)) / (s->window | 1);
@@ -156,8 +157,8 @@ static u64 maxnet_step(u64 window, u64 target, const u32 *tun, u32 may_grow)
 }
 
 /*
- * Whole packets: the window rounded down or up for a round trip or more each, so that cwnd
- * is the window in the mean and does not change with every ACK, which would make bursts.
+ * Whole packets: rounds the window down or up for a round trip or more at a time. cwnd then
+ * equals the window on average and does not change with every ACK, which would cause bursts.
  */
 static void maxnet_round(struct maxnet *s, struct hw_conn *c, u32 acked_pkts)
 {
@@ -191,7 +192,7 @@ static void maxnet_law(struct maxnet *s, const u32 *tun, struct hw_conn *c, u32 
 	maxnet_round(s, c, acked_pkts);
 }
 
-/* Reno's growth; what it loses is taken off as Recovery begins. */
+/* Reno's growth. Its reduction happens as Recovery begins. */
 static void maxnet_as_reno(struct hw_conn *c, u32 acked_pkts, u32 may_grow)
 {
 	if (!may_grow || c->ca_state == HW_CA_CWR || c->ca_state == HW_CA_RECOVERY)
@@ -199,7 +200,7 @@ static void maxnet_as_reno(struct hw_conn *c, u32 acked_pkts, u32 may_grow)
 	hw_reno_grow(c, c->counts_acks ? 1 : acked_pkts);
 }
 
-/* Whether a router answers, and what begins or ends with it. */
+/* Whether a router answers; switches between the law and Reno's. */
 static void maxnet_listen(struct maxnet *s, const u32 *tun, struct hw_conn *c)
 {
 	u32 is_alone = hw_is_alone(&s->fall_back, c, tun[PATIENCE]);
@@ -244,7 +245,7 @@ static void maxnet_set_state(void *state, const u32 *tun, struct hw_conn *c, u8 
 		c->cwnd_pkts = hw_min_u32(c->cwnd_pkts, c->ssthresh_pkts);
 }
 
-/* A timeout's reduction is taken back; the law's window never was reduced. */
+/* Undoes a timeout's reduction. The law's window was never reduced. */
 static u32 maxnet_undo_cwnd(void *state, const u32 *tun, struct hw_conn *c, u32 prior_cwnd_pkts)
 {
 	struct maxnet *s = state;
@@ -280,7 +281,7 @@ static void maxnet_on_feedback(void *state, const u32 *tun, struct hw_conn *c, c
 
 HW_TABLE struct hw_cc_ops hw_cc_maxnet = {
 	.name = "maxnet",
-	.title = "MaxNet: a window by the highest price of the path's routers",
+	.title = "MaxNet: sets the window by the highest price of the path's routers",
 	.source = "Suchara, Witt, Wydrowski 2005, figure 2",
 	.state_bytes = sizeof(struct maxnet),
 	.flags = HW_CC_OWN_START,

@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only)
 /*
- * MPCP's sender (Li, Yousefi'zadeh, "MPCP: Multi Packet Congestion-control Protocol", ACM
- * CCR 39(5), 2009, as "RAPPEP", 2010, tells of it). Its law is not published there: what
- * stands here is what VCP's ns-2 model does with a load factor that is not encoded (vcp-src),
- * on the middle of the level that the pieces make (../port/mpcp_levels.h). Per ACKed packet
+ * MPCP's sender (Li, Yousefi'zadeh, "MPCP: Multi Packet Congestion-control Protocol", ACM CCR
+ * 39(5), 2009, described in "RAPPEP", 2010). Its law is not published there. This file uses
+ * the law of VCP's ns-2 model for a load factor that is not encoded (vcp-src), with the middle
+ * of the level that the pieces form (../port/mpcp_levels.h). Per ACKed packet
  *
  *   w += (1 + m)^(rtt/t_rho) - 1 + alpha s/w,   m = kappa (1/LF - 1), 1/16 below 80 %
  *
- * so additive increase is always there, and flows of a bottleneck meet where m is what it
- * takes: all at the same rate, a load factor slightly above 1 of the target.
+ * Additive increase is always active. The flows of a bottleneck converge where m balances it:
+ * all at the same rate, with a load factor slightly above 1 of the target.
  *
- * with s = (rtt/t_rho)^2 up to 1 s (hw_additive_scale): so the rates meet whatever the round
- * trips are. The model's unit for s is 100 ms; with the 200 ms of VCP's paper a quarter of the
- * queue stands where flows have met. What differs from the model: the window falls with every
- * ACK in Open and Disorder, grows only where it is used, and is the stack's in Recovery. Losses
- * and timeouts are Reno's matter, slow start after a timeout included; there is none at the
- * start. With on_loss=keep a loss changes nothing as long as routers write: right where all
- * losses are the medium's or a router's that takes part, and unfair to others where a silent
- * router has the bottleneck.
+ * Here s = (rtt/t_rho)^2 up to 1 s (hw_additive_scale), so the rates converge whatever the
+ * round trips are. The model's unit for s is 100 ms; with the 200 ms of VCP's paper a quarter
+ * of the queue remains once flows have converged. Differences from the model: the window falls
+ * with every ACK in Open and Disorder, grows only if it is used, and belongs to the stack in
+ * Recovery. Losses and timeouts follow Reno, with slow start after a timeout but not at the
+ * start. With on_loss=keep a loss changes nothing as long as routers write. That is right if
+ * all losses come from the medium or from a router that takes part, but unfair to others if
+ * the bottleneck is a silent router.
  *
- * Level 0 says that no router wrote. After patience_rtts of it, or of no answer, the law is
- * Reno's (fall_back.h) until a router writes. Valid for round trips up to 3.2 s.
+ * Level 0 means that no router wrote. After patience_rtts with level 0, or with no answer, the
+ * law is Reno's (fall_back.h) until a router writes. Valid for round trips up to 3.2 s.
  */
 #include "../port/mpcp_levels.h"
 
@@ -32,10 +32,12 @@ enum { HALVE, KEEP };
 static const struct hw_tunable mpcp_tunables[] = {
 	[PIECES] = MPCP_TUNABLE_PIECES,
 	[ALPHA] = { "alpha", "packets", "growth per round trip of t_rho, 200 ms", 1, 1, 64 },
-	[ON_LOSS] = { "on_loss", "halve|keep", "what becomes of cwnd", HALVE, HALVE, KEEP },
-	/* twice that of others: a level takes several packets, one each round trip at worst */
+	[ON_LOSS] = { "on_loss", "halve|keep", "reaction of cwnd to a loss", HALVE, HALVE, KEEP },
+	/* twice that of other protocols: a level takes several packets, at worst one per round
+	 * trip */
 	[PATIENCE] = { "patience_rtts", "round trips",
-		       "without a router's answer, and 200 ms, until it is as Reno", 8, 1, 1000 },
+		       "without a router's answer, and 200 ms, until it falls back to Reno", 8, 1,
+		       1000 },
 };
 
 struct mpcp {
@@ -63,7 +65,7 @@ static u32 mpcp_on_send(void *state, const u32 *tun, struct hw_conn *c, void *he
 	return 1;
 }
 
-/* The level of the latest group of which all pieces have come; 0: there is none. */
+/* The level of the latest group whose pieces have all arrived; 0: none. */
 static u32 mpcp_latest_level(const struct mpcp *s, u32 n)
 {
 	u32 k, id, first, second, third;
@@ -137,7 +139,7 @@ static void mpcp_cong_avoid(void *state, const u32 *tun, struct hw_conn *c, u32 
 	hw_window_grow(c, &s->fraction, by + hw_additive_part(c, scale, pkts));
 }
 
-/* A router that takes part says when there is too much; a loss then need not say it. */
+/* A router that takes part signals overload; a loss then need not. */
 static u32 mpcp_keeps(const struct mpcp *s, const u32 *tun)
 {
 	return tun[ON_LOSS] == KEEP && !s->fall_back.alone;
@@ -174,7 +176,7 @@ static void mpcp_event(void *state, const u32 *tun, struct hw_conn *c, u8 event)
 
 HW_TABLE struct hw_cc_ops hw_cc_mpcp = {
 	.name = "mpcp",
-	.title = "MPCP: a window by the congestion level that several packets carry",
+	.title = "MPCP: changes the window by a congestion level in several packets",
 	.source = "Li, Yousefi'zadeh, CCR 2009, as told in RAPPEP, 2010; ns-2 vcp-src, not encoded",
 	.startup = "slow-start",
 	.state_bytes = sizeof(struct mpcp),

@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only)
 /*
- * MPCP in a proxy (Li, Yousefi'zadeh, "RAPPEP", 2010, section III): the sender reads the raw load
- * factor from the monitor of the link it leaves by (../port/local.h, router/pep_monitor.c), so
- * there are neither levels nor pieces nor an order of packets. The law is that of cc/mpcp.c, on
- * each packet acknowledged:
+ * MPCP in a proxy (Li, Yousefi'zadeh, "RAPPEP", 2010, section III): the sender reads the raw
+ * load factor from the monitor of its outgoing link (../port/local.h, router/pep_monitor.c),
+ * so it needs no levels, no pieces and no order of packets. For each acknowledged packet the
+ * law is that of cc/mpcp.c:
  *
  *   w += (1 + m)^(d/t_rho) - 1 + s/w0,   m = kappa (1/LF - 1), 1/4 below 50 %
  *
- * with the smallest round trip seen for d, the window w0 with which the present one began, and
- * s = alpha (d/t_rho)^2. What differs, and is ours:
- * - m goes on below 80 %, by VCP's own formula: 80 % is where its two bits end, and what is
- *   known here is the load itself ("LFPs is allowed to use the accurate LF", section III.A). In a
- *   round trip the window doubles at most, as in slow start, and as in one of 1.6 s in longer.
+ * Here d is the smallest round trip seen, w0 the window at the beginning of the present one,
+ * and s = alpha (d/t_rho)^2. These differences are ours:
+ * - m keeps growing below 80 %, by VCP's own formula: VCP stops at 80 % because its two bits
+ *   end there, but here the load itself is known ("LFPs is allowed to use the accurate LF",
+ *   section III.A). In a round trip the window at most doubles, as in slow start; round trips
+ *   above 1.6 s count as 1.6 s.
  * - s is at most a tenth of a flow's fair share of the capacity.
- * - In a round trip the window falls by half at most.
+ * - In a round trip the window falls by at most half.
  *
  * Valid for links up to 2^35 B/s and round trips up to 3.2 s.
  */
@@ -24,7 +25,7 @@ static const struct hw_tunable mpcp_pep_tunables[] = {
 	[HW_LOCAL_ALPHA] = HW_LOCAL_TUNABLE_ALPHA,
 };
 
-/* What capacity is of the demand, 30 bits after the point, 2 from there on. */
+/* Capacity divided by demand, with 30 fractional bits, at most 2. */
 static u64 mpcp_pep_rest(const struct hw_monitor *m)
 {
 	u64 most = 2 * HW_STEP_ONE;

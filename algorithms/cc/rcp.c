@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only)
 /*
- * RCP's sender (Dukkipati 2007; the ns-2 code by Zhang, Dukkipati, Masayoshi,
- * rcp-host.cc): it sends at the rate that routers allow, paced, without a start of its own,
- * with a window that is never in the way, and whatever is lost.
+ * RCP's sender (Dukkipati 2007; the ns-2 code by Zhang, Dukkipati, Masayoshi, rcp-host.cc): it
+ * paces at the rate that routers allow, whatever is lost. It has no startup, and its window
+ * never limits it.
  *
- * Settled here, where RCP says nothing or differs:
- * - The rate counts IP bytes, as routers do. It is asked for on the SYN already, where the
- *   stack can (linux-2.6); until the first answer the stack's initial window is all that leaves.
- * - After idle times the rate is the last that came back, as in Scharf (2011), section
- *   6.3.1; "that can be very aggressive". idle=probe waits for an answer to the first two
- *   packets. rcp-host.cc sends probes without data all the time instead, and also where the
- *   rate is less than a packet per round trip; a TCP control has no packet without data.
- * - rcp-host.cc has no window; here it is two of the rate's, for data that is sent again to
- *   have an end.
- * - Where no router answers it is as Reno (port/fall_back.h).
+ * Choices made here, where RCP leaves something open or differs:
+ * - The rate counts IP bytes, as routers do. If the stack can (linux-2.6), the SYN already
+ *   asks for it. Until the first answer only the stack's initial window is sent.
+ * - After idle times the rate is the last one that came back, as in Scharf (2011), section
+ *   6.3.1: "that can be very aggressive". idle=probe waits for an answer to the first two
+ *   packets. rcp-host.cc instead sends probes without data all the time, and also if the rate
+ *   is less than a packet per round trip; a TCP control cannot send packets without data.
+ * - rcp-host.cc has no window; here it is twice the rate's, to bound retransmissions.
+ * - If no router answers, the law is Reno's (port/fall_back.h).
  *
  * Valid for any rate. RTTs up to 4293 s.
  */
@@ -51,7 +50,7 @@ static void rcp_obey(const struct rcp *s, struct hw_conn *c)
 	u64 pkts = hw_div_u64(rate_Bps * WINDOWS * rtt_us / US_PER_S, pkt_bytes) + LEAST_PKTS;
 
 	c->pacing_rate_Bps = s->rate_Bps;
-	c->pacing_chunk_pkts = c->counts_acks ? 0 : 1; /* each packet has its own time */
+	c->pacing_chunk_pkts = c->counts_acks ? 0 : 1; /* each packet leaves at its own time */
 	c->cwnd_pkts = hw_min_u32(hw_saturate_u32(pkts), c->cwnd_clamp_pkts);
 	c->ssthresh_pkts = hw_max_u32(c->cwnd_pkts, 2);
 }
@@ -63,7 +62,7 @@ static void rcp_pkts_acked(void *state, const u32 *tun, struct hw_conn *c, const
 	(void)ack;
 	if (!hw_is_alone(&s->fall_back, c, tun[PATIENCE]) || !s->rate_Bps)
 		return;
-	/* the window that was not in the way is none to go on with */
+	/* the window was never a limit, so Reno does not continue with it */
 	s->rate_Bps = 0;
 	c->pacing_rate_Bps = 0;
 	c->pacing_chunk_pkts = 0;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only)
 /*
- * Reno: one packet more per window, half on congestion (RFC 5681 section 3.1).
- * NewReno's retransmissions (RFC 6582) are the stack's part; with SACK or
- * without, the window law is this one.
+ * Reno: one packet more per window, half on congestion (RFC 5681 section 3.1). The stack
+ * handles NewReno's retransmissions (RFC 6582). The window law is the same with and without
+ * SACK.
  *
  * As in Linux, congestion halves cwnd, not the flight size. Valid for any window.
  */

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only)
 /*
- * Scalable TCP (Kelly, "Scalable TCP: Improving Performance in Highspeed Wide Area
- * Networks", Computer Communication Review 33(2), 2003): every packet acknowledged adds
- * 0.01, a loss takes an eighth, so that a loss is made good in as many round trips at any
- * window.
+ * Scalable TCP (Kelly, "Scalable TCP: Improving Performance in Highspeed Wide Area Networks",
+ * Computer Communication Review 33(2), 2003): every acknowledged packet adds 0.01, and a loss
+ * takes an eighth. Recovering from a loss therefore takes the same number of round trips at
+ * any window.
  *
- * Linux writes 0.01 in two ways: one packet per 50 ACKs where ACKs are counted and every
- * second packet has one (2.6.24), one per 100 packets where packets are (6.x). ai_cnt is
- * either by what the stack counts, unless it is set. As in Linux, growth is Reno's while
- * that is faster. Valid for any window.
+ * Linux implements 0.01 in two ways: one packet per 50 ACKs if ACKs are counted and every
+ * second packet has one (2.6.24), one per 100 packets if packets are counted (6.x). Unless
+ * ai_cnt is set, it is the one that fits what the stack counts. As in Linux, growth is Reno's
+ * while that is faster. Valid for any window.
  */
 #include "../port/reno_law.h"
 

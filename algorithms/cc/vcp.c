@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only)
 /*
  * VCP's sender (Xia, Subramanian, Stoica, Kalyanaraman, "One More Bit Is Enough", SIGCOMM
- * 2005; the ns-2 model's vcp-src): the window follows the load region that the routers of
- * the path tell.
+ * 2005; the ns-2 model's vcp-src): the window follows the load region that the path's routers
+ * signal.
  *
  *   low   the window grows by 1/16 per interval t_rho (xi = kappa (100/80 - 1), kappa = 1/4),
  *         per ACKed packet by (1 + xi)^(rtt/t_rho) - 1, with rtt/t_rho at most 2.5
@@ -12,22 +12,22 @@
  *         high for a round trip, before it may come down again. Meanwhile low and high
  *         count as ever.
  *
- * There is no slow start: the first window grows as in low. Windows of 2 to 64 packets are
- * paced, in steps of rtt/2^ceil(log2 w), where such a step is longer than t_rho/2, so that an
- * interval of the router sees some of each round trip. Losses and timeouts are Reno's matter,
- * slow start after a timeout included.
+ * VCP has no slow start: the first window grows as in low. Windows of 2 to 64 packets are
+ * paced in steps of rtt/2^ceil(log2 w) if such a step is longer than t_rho/2; each interval of
+ * the router then contains packets of every round trip. Losses and timeouts follow Reno, with
+ * slow start after a timeout.
  *
- * The paper's text scales additive increase by (rtt/t_rho)^2, the model with 100 ms: a factor
- * of 4, a tunable here. What differs from the model: timers are exact, not rounded up to a
- * grain; the window is not changed in Recovery, where the stack leads it, and going into
- * Recovery counts as having come down.
+ * The paper's text scales additive increase by (rtt/t_rho)^2, the model with 100 ms. The
+ * factor of 4 between them is a tunable here. Differences from the model: timers are exact,
+ * not rounded up to a granularity; in Recovery the stack sets the window; entering Recovery
+ * counts as a reduction.
  *
- * Low is what the sender itself sets, so a path without VCP looks like one with little load.
- * Two things tell: no answer at all, and answers of low while round trips show a queue,
- * which a link with VCP could not have (at 50 ms of it, kappa_q alone is an eighth of the load,
- * and it would not last below full load), for two intervals. After patience_rtts of either the
- * law is Reno's (fall_back.h), until a router says high or over. Valid for round trips up to
- * 3.2 s.
+ * The sender itself sets low, so a path without VCP looks like one with little load. Two signs
+ * reveal it: no answer, or answers of low for two intervals while round trips show a queue. A
+ * link with VCP could not have such a queue: at 50 ms of it, kappa_q alone is an eighth of the
+ * load, and it would not last below full load. After patience_rtts of either sign the law is
+ * Reno's (fall_back.h), until a router signals high or over. Valid for round trips up to 3.2
+ * s.
  */
 #include "../port/load_factor.h"
 #include "../header/vcp.h"
@@ -35,7 +35,7 @@
 #define XI	       (HW_STEP_ONE / 16)
 #define MAX_SCALE_PKTS 64 /* paced windows */
 #define QUEUE_US       50000
-#define ENOUGH_PKTS    8 /* of a round trip, to tell of a queue */
+#define ENOUGH_PKTS    8 /* of a round trip, needed to detect a queue */
 #define QUEUE_LASTS_US (2 * HW_LOAD_INTERVAL_US)
 
 enum { AI_UNIT, ALPHA, PATIENCE };
@@ -50,28 +50,28 @@ static const struct hw_tunable vcp_tunables[] = {
 
 enum vcp_phase {
 	VCP_READY = 0,	/* overload takes the window down */
-	VCP_FROZEN = 1, /* it did, and changes nothing */
-	VCP_SLOW = 2,	/* it lets the window grow as high load does */
+	VCP_FROZEN = 1, /* after the reduction: no change */
+	VCP_SLOW = 2,	/* grows as at high load */
 };
 
 struct vcp {
 	struct hw_fall_back fall_back;
 	u64 until_us;	  /* end of the phase */
-	u64 pace_Bps;	  /* the pacing rate, where it is ours; 0: none is */
-	u64 queued_us;	  /* since when there is a queue at low load; 0: there is none */
+	u64 pace_Bps;	  /* the pacing rate that VCP set; 0: none */
+	u64 queued_us;	  /* since when a queue exists at low load; 0: none */
 	u32 fraction;	  /* of a packet beyond cwnd, 2^-30 */
 	u32 acked_pkts;	  /* by the latest ACK */
 	u8 region;	  /* enum vcp_region, of the latest answer */
 	u8 phase;	  /* enum vcp_phase */
-	u32 round_rtt_us; /* shortest of the round trip's packets */
+	u32 round_rtt_us; /* shortest RTT of this round trip's packets */
 	u32 round_end;	  /* sequence number with which it is over */
-	u32 round_pkts;	  /* acknowledged with a sample since it began */
-	u32 base_rtt_us;  /* shortest of packets that were sent once; HW_U32_MAX: none yet */
+	u32 round_pkts;	  /* packets acknowledged with a sample since it began */
+	u32 base_rtt_us;  /* shortest RTT of packets that were sent once; HW_U32_MAX: none yet */
 	u32 retrans_pkts; /* as of the latest ACK */
-	u32 resent_end;	  /* sequence number behind what was sent again */
-	u8 is_resent;	  /* what was is not all acknowledged */
-	u8 is_prompt;	  /* an ACK of the round was for several */
-	u8 has_queue;	  /* round trips show one */
+	u32 resent_end;	  /* sequence number after the last retransmission */
+	u8 is_resent;	  /* retransmissions are not all acknowledged */
+	u8 is_prompt;	  /* an ACK of the round covered several packets */
+	u8 has_queue;	  /* round trips show a queue */
 };
 
 static void vcp_begin_round(struct vcp *s, const struct hw_conn *c)
@@ -120,9 +120,10 @@ static u32 vcp_on_send(void *state, const u32 *tun, struct hw_conn *c, void *hea
 }
 
 /*
- * The shortest round trip by Karn's rule. min_rtt_us may be too short: a copy that a timer of
- * Linux sends out of turn carries the time at which pacing would have let it go, up to a
- * paced step from now, and that time comes back to be subtracted.
+ * The shortest round trip by Karn's rule. min_rtt_us may be too short: if one of Linux's
+ * timers retransmits a packet early, the copy carries the time at which pacing would have
+ * released it, up to a paced step in the future. The echo of that time gives an RTT that is
+ * too short.
  */
 static void vcp_note_base_rtt(struct vcp *s, const struct hw_conn *c, s32 rtt_us)
 {
@@ -137,17 +138,17 @@ static void vcp_note_base_rtt(struct vcp *s, const struct hw_conn *c, s32 rtt_us
 		s->is_resent = 0; /* from the next ACK on */
 }
 
-/* The stack forgets after minutes what the path no longer is; so does the sender. */
+/* The stack's minimum RTT expires after minutes; so does this one. */
 static u32 vcp_base_rtt_us(const struct vcp *s, const struct hw_conn *c)
 {
 	return hw_max_u32(s->base_rtt_us, c->min_rtt_us);
 }
 
 /*
- * Whether round trips are longer than the shortest by what no link with VCP would hold at low
- * load: the shortest of a whole window's, for an ACK of one packet may have waited for the
- * next, while one of several is prompt. Rounds of few packets, all long, confirm what was
- * known, if one of their ACKs was prompt; by themselves they show nothing.
+ * Whether round trips exceed the shortest by more than a link with VCP would queue at low
+ * load. It uses the shortest RTT of a whole window: a delayed ACK of one packet may have
+ * waited for the next packet, but an ACK of several is prompt. A round of few packets, all
+ * with long RTTs, only confirms a queue that is already known, if one of its ACKs was prompt.
  */
 static void vcp_look_at_rtt(struct vcp *s, const struct hw_conn *c, const struct hw_ack *ack)
 {
@@ -167,7 +168,7 @@ static void vcp_look_at_rtt(struct vcp *s, const struct hw_conn *c, const struct
 	vcp_begin_round(s, c);
 }
 
-/* Low is believed, but not for longer than a router takes to see a queue that is there. */
+/* Trusts low, but not for longer than a router needs to notice an existing queue. */
 static int vcp_believes_low(struct vcp *s, const struct hw_conn *c)
 {
 	if (!s->has_queue) {
@@ -193,7 +194,7 @@ static void vcp_on_feedback(void *state, const u32 *tun, struct hw_conn *c, cons
 		hw_word_came(&s->fall_back, c);
 		hw_leave_slow_start(c);
 	} else if (vcp_believes_low(s, c)) {
-		s->fall_back.asks = 0; /* it may be a router's word or nobody's */
+		s->fall_back.asks = 0; /* a router may have written it, or none */
 	}
 	vcp_next_phase(s, c);
 	if (s->region == VCP_OVER && s->phase == VCP_READY && !by_stack) {
@@ -205,7 +206,7 @@ static void vcp_on_feedback(void *state, const u32 *tun, struct hw_conn *c, cons
 	}
 }
 
-/* The rate that spreads a window of few packets over a long round trip; 0: none. */
+/* The rate that spreads a small window over a long round trip; 0: no pacing. */
 static u64 vcp_pace_Bps(const struct vcp *s, const struct hw_conn *c)
 {
 	u32 steps = 1, step_us;
@@ -220,7 +221,7 @@ static u64 vcp_pace_Bps(const struct vcp *s, const struct hw_conn *c)
 	return ((u64)c->mss_bytes + c->header_bytes) * 1000000 / step_us;
 }
 
-/* A rate that is another's, the startup's for its first window, stays. */
+/* Leaves a rate that something else set, such as the startup's for its first window. */
 static void vcp_pace(struct vcp *s, struct hw_conn *c)
 {
 	u64 rate_Bps;
@@ -297,7 +298,7 @@ static void vcp_event(void *state, const u32 *tun, struct hw_conn *c, u8 event)
 
 HW_TABLE struct hw_cc_ops hw_cc_vcp = {
 	.name = "vcp",
-	.title = "VCP: grows, holds or falls by the load region that routers tell",
+	.title = "VCP: grows, holds or falls by the load region that routers signal",
 	.source = "Xia, Subramanian, Stoica, Kalyanaraman, SIGCOMM 2005; ns-2 vcp-src",
 	.startup = "slow-start",
 	.state_bytes = sizeof(struct vcp),

@@ -1,20 +1,22 @@
 // SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only)
 /*
- * VCP in a proxy, which "RAPPEP" (Li, Yousefi'zadeh, 2010) has beside XCP and MPCP from end to
- * end and not in a proxy: the sender finds VCP's load region (Xia, Subramanian, Stoica,
- * Kalyanaraman, SIGCOMM 2005) in the load factor of the link it leaves by (../port/local.h,
- * router/pep_monitor.c), and steps by it on each packet acknowledged:
+ * VCP in a proxy. "RAPPEP" (Li, Yousefi'zadeh, 2010) compares VCP with XCP and MPCP from end
+ * to end, but not in a proxy. The sender derives VCP's load region (Xia, Subramanian, Stoica,
+ * Kalyanaraman, SIGCOMM 2005) from the load factor of its outgoing link (../port/local.h,
+ * router/pep_monitor.c). For each acknowledged packet it changes the window:
  *
  *   low   below 80 %: w += (1 + xi)^(d/t_rho) - 1, xi = 1/16
  *   high  w += s/w0, the additive growth of ../port/local.h
  *   over  from 100 % on: w -= 1/8
  *
- * with the smallest round trip seen for d, t_rho = 200 ms and the window w0 with which the
- * present round trip began. What differs from cc/vcp.c, and is ours: what is seen here is not a
- * round trip old. So d/t_rho is not bounded by 2.5, and the fall by 1/8 is not made at once and
- * then left alone for a round trip, but spread over one, for as long as the load is over.
+ * Here d is the smallest round trip seen, t_rho = 200 ms, and w0 the window at the beginning
+ * of the present round trip. The differences from cc/vcp.c are ours, because the load seen
+ * here is not a round trip old: d/t_rho is not bounded by 2.5, and the window does not fall by
+ * 1/8 at once and then wait for a round trip. The fall is spread over a round trip, for as
+ * long as the load is over.
  *
- * It tells less than it knows: mpcp_pep has the load itself. This one is there to compare.
+ * The load region is less than the monitor knows; mpcp_pep uses the load itself. This control
+ * is for comparison.
  *
  * Valid for links up to 2^35 B/s and round trips up to 3.2 s.
  */

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only)
 /*
- * Vegas: between alpha and beta packets of a flow in the queue (Brakmo, Peterson, "TCP
- * Vegas: End to End Congestion Avoidance on a Global Internet", IEEE JSAC 13(8), 1995) as
- * Linux does it (tcp_vegas.c). Once per round trip the window is compared with what the
- * smallest RTT of all would need at the present rate: cwnd (1 - base RTT/RTT) packets are
- * queued. Fewer than alpha: one packet more, more than beta: one less. In slow start
- * more than gamma end it, and cwnd goes down to that rate's. Where n flows share a link
- * their queue so has n alpha to n beta packets, and each gets its queued packets per
- * second of queueing delay, whatever its RTT.
+ * Vegas: keeps between alpha and beta packets of a flow in the queue (Brakmo, Peterson, "TCP
+ * Vegas: End to End Congestion Avoidance on a Global Internet", IEEE JSAC 13(8), 1995) as in
+ * Linux (tcp_vegas.c). Once per round trip the window is compared with the window that the
+ * present rate needs at the smallest RTT seen: the difference, cwnd (1 - base RTT/RTT)
+ * packets, is queued. If fewer than alpha are queued, cwnd grows by one packet; if more than
+ * beta, it shrinks by one. More than gamma end slow start, and cwnd falls to the window of
+ * that rate. If n flows share a link, their queue has n alpha to n beta packets. The rate of
+ * each is its number of queued packets divided by the queueing delay, whatever its RTT.
  *
- * As in Linux, and unlike the paper: RTT is the smallest of a round, slow start doubles in
- * every round (that is the startup's), retransmissions are the stack's, and with fewer
- * than three samples in a round, or outside Open, it is Reno that grows; the smallest RTT
- * is taken anew after idle times.
+ * As in Linux, and unlike the paper: RTT is the smallest of a round; slow start doubles in
+ * every round (the startup does that); the stack handles retransmissions; with fewer than
+ * three samples in a round, or outside Open, growth is Reno's; after idle times the smallest
+ * RTT is measured anew.
  *
- * What differs from Linux: packets in the queue are not rounded to whole or half ones
- * before they are compared; the rounds go on while the window is not used up.
+ * Differences from Linux: packets in the queue are not rounded to whole or half packets before
+ * the comparison; rounds continue while the window is not used up.
  *
  * Valid for windows below 2^24 packets and round trips below 16.7 s.
  */
@@ -28,12 +28,12 @@ enum { ALPHA, BETA, GAMMA };
 static const struct hw_tunable vegas_tunables[] = {
 	[ALPHA] = { "alpha", "packets", "grows with fewer in the queue", 2, 1, 10000 },
 	[BETA] = { "beta", "packets", "shrinks with more in the queue", 4, 1, 10000 },
-	[GAMMA] = { "gamma", "packets", "more in the queue end slow start", 1, 1, 10000 },
+	[GAMMA] = { "gamma", "packets", "slow start ends with more in the queue", 1, 1, 10000 },
 };
 
-#define LEAST_SAMPLES 3 /* one of them is not of a delayed ACK */
+#define LEAST_SAMPLES 3 /* at least one of them is not of a delayed ACK */
 
-/* What a round's end asks of congestion avoidance. */
+/* What congestion avoidance has to do after a round. */
 enum vegas_due { NOTHING, RENO, COMPARE, LEAVE_START };
 
 struct vegas {
@@ -87,7 +87,7 @@ static void vegas_cong_avoid(void *state, const u32 *tun, struct hw_conn *c, u32
 		hw_additive_increase(c, c->cwnd_pkts, acked_pkts);
 		break;
 	case LEAVE_START:
-		/* to what the rate needs, and one for the rounding */
+		/* to what the rate needs, plus one packet for rounding */
 		hw_set_window(c, c->cwnd_pkts - hw_min_u32(s->queued_x256 >> 8, c->cwnd_pkts) + 1);
 		break;
 	case COMPARE:

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only)
 /*
- * Westwood+ (Grieco and Mascolo, "Performance Evaluation and Comparison of Westwood+, New
- * Reno and Vegas TCP Congestion Control", Computer Communication Review 34(2), 2004):
- * Reno's growth; after congestion the window is what the path carried, times the smallest
- * round trip, so that losses that no queue caused cost little.
+ * Westwood+ (Grieco and Mascolo, "Performance Evaluation and Comparison of Westwood+, New Reno
+ * and Vegas TCP Congestion Control", Computer Communication Review 34(2), 2004): Reno's
+ * growth. After congestion the window is the measured delivery rate times the smallest round
+ * trip, so a loss without a queue costs little.
  *
- * As in Linux (tcp_westwood.c): the rate of a window of a round trip, of 50 ms at least,
- * passes a filter of 7/8 twice; the first is taken as it is. Recovery goes by Reno's
- * ssthresh, and its end sets cwnd and ssthresh to rate * min RTT; a timeout sets ssthresh
- * only, and the smallest round trip is then sought anew.
+ * As in Linux (tcp_westwood.c): the rate is measured over a round trip, at least 50 ms, and
+ * passes a 7/8 filter twice; the first sample is used unfiltered. Recovery uses Reno's
+ * ssthresh, and its end sets cwnd and ssthresh to rate * min RTT. A timeout sets ssthresh
+ * only, and the smallest round trip is then measured anew.
  *
- * What differs from Linux: what has arrived is the stack's own count (delivered_pkts)
- * instead of one made from duplicate ACKs; rates are kept in 1/256 packets per second, not
- * in bytes per tick, whose rounding is 8 bytes per tick on slow paths; a window ends with
- * an ACK of new data. Valid up to 8 million packets per second.
+ * Differences from Linux: deliveries are the stack's count (delivered_pkts), not one derived
+ * from duplicate ACKs; rates are in 1/256 packets per second, not in bytes per tick, which
+ * rounds by 8 bytes per tick on slow paths; a measurement ends with an ACK of new data. Valid
+ * up to 8 million packets per second.
  */
 #include "../port/reno_law.h"
 
@@ -23,8 +23,8 @@
 #define US_PER_S	1000000ull
 
 struct westwood {
-	u64 window_us;	     /* when the window began that the next rate is of */
-	u32 window_pkts;     /* delivered until then, modulo 2^32 */
+	u64 window_us;	     /* when the measurement of the next rate began */
+	u32 window_pkts;     /* packets delivered by then, modulo 2^32 */
 	u32 rate_filtered_1; /* packets per second << 8, through one filter; 0: none yet */
 	u32 rate;	     /* the same through both */
 	u32 rtt_us;	     /* the latest sample, 0 before one */
@@ -82,7 +82,7 @@ static void westwood_pkts_acked(void *state, const u32 *tun, struct hw_conn *c,
 	s->forget_min_rtt = 0;
 }
 
-/* What the path carries in its smallest round trip, packets. */
+/* The packets that the path carries in its smallest round trip. */
 static u32 westwood_window(const struct westwood *s)
 {
 	u64 pkts = ((u64)s->rate * s->min_rtt_us / US_PER_S) >> RATE_SHIFT;
@@ -107,7 +107,7 @@ static void westwood_event(void *state, const u32 *tun, struct hw_conn *c, u8 ev
 	}
 }
 
-/* Rate halving stops there, also above Reno's ssthresh. */
+/* Rate halving stops at this window, even above Reno's ssthresh. */
 static u32 westwood_min_cwnd(void *state, const u32 *tun, struct hw_conn *c)
 {
 	(void)tun;
@@ -117,7 +117,7 @@ static u32 westwood_min_cwnd(void *state, const u32 *tun, struct hw_conn *c)
 
 HW_TABLE struct hw_cc_ops hw_cc_westwood = {
 	.name = "westwood",
-	.title = "Westwood+: after congestion what the path carried in its smallest RTT",
+	.title = "Westwood+: congestion sets the window to delivery rate times min RTT",
 	.source = "Grieco, Mascolo 2004; Linux tcp_westwood.c",
 	.startup = "slow-start",
 	.state_bytes = sizeof(struct westwood),

@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only)
 /*
- * XCP's sender (draft-falk-xcp-spec-03, section 4.1; Katabi, Handley, Rohrs, SIGCOMM 2002):
- * it tells routers how fast it sends, and its window follows the change of throughput that
- * they hand out, cwnd <- max(cwnd + f RTT, a packet).
+ * XCP's sender (draft-falk-xcp-spec-03, section 4.1; Katabi, Handley, Rohrs, SIGCOMM 2002): it
+ * tells routers how fast it sends, and changes its window by the throughput change that they
+ * assign: cwnd <- max(cwnd + f RTT, a packet).
  *
- * Settled here, where the draft leaves it open or differs:
+ * Choices made here, where the draft leaves something open or differs:
  * - Throughput counts IP bytes, as routers do, not payload.
- * - A demand is all that there is, as in ns-2.35 (xcp-end-sys.cc), or nothing while the
- *   application does not fill cwnd.
- * - Aging: each round trip in which the window was not used takes p of the rest away. ACKs
- *   that arrive in between do not show a window as full, so an eighth of it, and three
- *   packets, may be unused.
+ * - A demand is unlimited, as in ns-2.35 (xcp-end-sys.cc), or nothing while the application
+ *   does not fill cwnd.
+ * - Aging: each round trip with an unused window reduces the unused part by p. ACKs in between
+ *   make a full window look partly unused, so an eighth of it plus three packets may be
+ *   unused.
  * - After idle times the window is at most initial_pkts, as TCP's restart window is at most
- *   its first (RFC 5681, section 4.1); Scharf (2011), section 6.3.1, has XCP restart
- *   slowly, too.
- * - A loss, or an echoed mark, is answered as Reno does; XCP goes on when that is over
- *   (ns-2.35), and what comes back during it is not used. on_loss=keep leaves the window to
- *   routers alone.
- * - Where no router answers it is as Reno (port/fall_back.h).
+ *   its first (RFC 5681, section 4.1); in Scharf (2011), section 6.3.1, XCP restarts slowly,
+ *   too.
+ * - XCP reacts to a loss or an echoed mark as Reno does, and continues when that is over
+ *   (ns-2.35); feedback during that time is not used. With on_loss=keep only routers change
+ *   the window.
+ * - If no router answers, the law is Reno's (port/fall_back.h).
  *
- * Valid for any window; parts of packets are kept exactly. RTTs up to 4293 s.
+ * Valid for any window, and RTTs up to 4293 s. Fractions of packets are exact.
  */
 #include "../port/fall_back.h"
 #include "../header/xcp.h"
@@ -31,18 +31,19 @@ static const struct hw_tunable xcp_tunables[] = {
 	[INITIAL] = { "initial_pkts", "packets", "first cwnd; 0: the stack's", 0, 0, 1000 },
 	[AGING] = { "aging", "1/1000", "part of an unused window that a round trip takes away", 500,
 		    0, 1000 },
-	[ON_LOSS] = { "on_loss", "halve|keep", "what becomes of cwnd", HALVE, HALVE, KEEP },
+	[ON_LOSS] = { "on_loss", "halve|keep", "reaction of cwnd to a loss", HALVE, HALVE, KEEP },
 	[PATIENCE] = HW_PATIENCE,
 };
 
-#define SPARE_PKTS 3 /* and an eighth of cwnd: unused, and yet it counts as used */
+/* cwnd counts as used with up to an eighth of it and so many packets unused. */
+#define SPARE_PKTS 3
 #define US_PER_S   1000000
 
 struct xcp {
 	u64 part; /* of a packet, beyond cwnd: bytes times 10^-6 */
 	struct hw_fall_back fall_back;
 	u32 round_end; /* sequence number with which a round trip is over */
-	u32 used_pkts; /* most that was in flight in it */
+	u32 used_pkts; /* the most in flight during it */
 	u8 has_round;
 	u8 unused[3];
 };
@@ -64,7 +65,7 @@ static void xcp_pkts_acked(void *state, const u32 *tun, struct hw_conn *c, const
 	hw_is_alone(&s->fall_back, c, tun[PATIENCE]);
 }
 
-/* As Reno where no router answers, and after a timeout; else routers say. */
+/* Reno's law if no router answers, and after a timeout; otherwise routers decide. */
 static void xcp_cong_avoid(void *state, const u32 *tun, struct hw_conn *c, u32 acked_pkts)
 {
 	struct xcp *s = state;
@@ -83,7 +84,7 @@ static u32 xcp_ssthresh(void *state, const u32 *tun, struct hw_conn *c)
 	return hw_reno_ssthresh(0, 0, c);
 }
 
-/* A window that is kept is the floor of rate halving, too. */
+/* If a loss keeps the window, it is also the floor of rate halving. */
 static u32 xcp_min_cwnd(void *state, const u32 *tun, struct hw_conn *c)
 {
 	struct xcp *s = state;
@@ -93,7 +94,7 @@ static u32 xcp_min_cwnd(void *state, const u32 *tun, struct hw_conn *c)
 	return hw_reno_min_cwnd(0, 0, c);
 }
 
-/* The window after idle times is not above the first one (RFC 5681, section 4.1). */
+/* The window after idle times is at most the first one (RFC 5681, section 4.1). */
 static void xcp_event(void *state, const u32 *tun, struct hw_conn *c, u8 event)
 {
 	struct xcp *s = state;
@@ -121,7 +122,7 @@ static u32 xcp_on_send(void *state, const u32 *tun, struct hw_conn *c, void *hea
 	return 1;
 }
 
-/* Once per round trip: a window that was not used ages. */
+/* Once per round trip: ages a window that was not used. */
 static void xcp_age(struct xcp *s, const u32 *tun, struct hw_conn *c)
 {
 	u32 used_pkts = hw_add_u32(s->used_pkts, SPARE_PKTS + c->cwnd_pkts / 8);
@@ -136,7 +137,7 @@ static void xcp_age(struct xcp *s, const u32 *tun, struct hw_conn *c)
 	s->used_pkts = 0;
 }
 
-/* The window changes by what the throughput is to change, times a round trip. */
+/* Changes the window by the assigned throughput change times the round trip. */
 static void xcp_change_window(struct xcp *s, struct hw_conn *c, u32 *window_pkts, s32 change_Bps)
 {
 	u64 pkt = ((u64)c->mss_bytes + c->header_bytes) * US_PER_S;
@@ -186,7 +187,7 @@ static void xcp_on_feedback(void *state, const u32 *tun, struct hw_conn *c, cons
 
 HW_TABLE struct hw_cc_ops hw_cc_xcp = {
 	.name = "xcp",
-	.title = "XCP: routers say by how much to change the window",
+	.title = "XCP: routers set the change of the window",
 	.source = "draft-falk-xcp-spec-03; Katabi, Handley, Rohrs 2002; ns-2.35 xcp-end-sys.cc",
 	.state_bytes = sizeof(struct xcp),
 	.flags = HW_CC_OWN_START,

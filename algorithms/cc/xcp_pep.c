@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only)
 /*
- * XCP in a proxy (Li, Yousefi'zadeh, "RAPPEP", 2010, section III): the sender reads spare
- * bandwidth from the monitor of the link it leaves by (../port/local.h, router/pep_monitor.c)
- * on each ACK, where XCP's sender reads its share from a header.
+ * XCP in a proxy (Li, Yousefi'zadeh, "RAPPEP", 2010, section III): on each ACK the sender
+ * reads the spare bandwidth from the monitor of its outgoing link (../port/local.h,
+ * router/pep_monitor.c). XCP's sender reads its share from a header instead.
  *
- * How spare bandwidth comes to flows is not in the paper; it is XCP's fairness controller
- * (Katabi, Handley, Rohrs 2002, section 3.5.2) for flows of one round trip: of what is given
- * each flow that sends has the same, of what is taken each as much of its window, so per
- * packet acknowledged
+ * The paper does not say how flows share spare bandwidth. This file uses XCP's fairness
+ * controller (Katabi, Handley, Rohrs 2002, section 3.5.2) for flows of one round trip: an
+ * increase is shared equally among the flows that send, a decrease in proportion to their
+ * windows. Per acknowledged packet:
  *
  *   w += (give d / n / packet) / w0 - take / y,
  *
- * in a round trip d that began with the window w0, with n flows and y the traffic. What is
- * taken of a packet is half of it at most. d is the smallest round trip seen, which a queue
- * does not change. A flow that does not fill its window takes no part.
+ * Here w0 is the window at the beginning of the round trip, n the number of flows, and y the
+ * traffic. At most half of a packet is taken per packet. d is the smallest round trip seen,
+ * which a queue does not change. A flow that does not fill its window takes no part.
  *
  * Valid for links up to 2^35 B/s and round trips up to 3.2 s.
  */

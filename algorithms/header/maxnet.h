@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /*
- * MaxNet's TCP option: the highest price on the way, and the one that the other direction's
- * packets found (Suchara, Witt, Wydrowski, "TCP MaxNet: Implementation and Experiments on the
- * WAN in Lab", 2005, section III.A and figure 3).
+ * MaxNet's TCP option: the highest price on the path, and the price that packets of the other
+ * direction found (Suchara, Witt, Wydrowski, "TCP MaxNet: Implementation and Experiments on
+ * the WAN in Lab", 2005, section III.A and figure 3).
  *
  *   kind 42, length 8, echo (3 bytes), price (3 bytes)
  *
  * Both numbers are unsigned and in network byte order, as all of TCP's are. The paper prints a
- * length of 6, which leaves its own first two bytes out; every parser of TCP counts them
- * (RFC 9293 section 3.1), so it is 8. It gives no unit of the price: here it is HW_PRICE_NS,
- * so that three bytes hold 168 seconds. A router that takes part writes at least 1, so that 0
- * says that none has: the price that makes is 10 us, below what any window feels.
+ * length of 6, without the option's first two bytes. Every TCP parser counts them (RFC 9293
+ * section 3.1), so it is 8. The paper gives no unit of the price: here it is HW_PRICE_NS, so
+ * three bytes hold 168 seconds. A router that takes part writes at least 1, so 0 means that
+ * none did. A price of 1 is 10 us, too little to affect any window.
  */
 #ifndef HEADWAY_HEADER_MAXNET_H
 #define HEADWAY_HEADER_MAXNET_H
@@ -69,8 +69,8 @@ static inline void hw_maxnet_emit(const void *fields, u8 *bytes)
 	hw_maxnet_put(bytes + 5, option->price);
 }
 
-/* The latest counts. It is answered also where no router wrote: the sender then knows that
- * its peer takes part, and that the path does not. */
+/* The latest price counts. It is echoed even if no router wrote: the sender then knows that
+ * its peer takes part, but the path does not. */
 static inline int hw_maxnet_reflect(void *held, const void *arrived, const struct hw_arrival *how)
 {
 	(void)how;

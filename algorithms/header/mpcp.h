@@ -1,24 +1,23 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /*
- * MPCP's header (Li, Yousefi'zadeh, "MPCP: Multi Packet Congestion-control Protocol", ACM
- * CCR 39(5), 2009, as "RAPPEP" tells of it, 2010): n successive packets carry a congestion
- * level between them, each a piece of it in its two ECN bits. Neither text has the level
- * tables, the order of the pieces or the format of the answer; these are ours, and
- * docs/vcp-mpcp.md says why.
+ * MPCP's header (Li, Yousefi'zadeh, "MPCP: Multi Packet Congestion-control Protocol", ACM CCR
+ * 39(5), 2009, described in "RAPPEP", 2010): n successive packets together carry a congestion
+ * level, each a piece of it in its two ECN bits. Neither text gives the level tables, the
+ * order of the pieces or the format of the answer; these are ours, and docs/vcp-mpcp.md
+ * explains them.
  *
- * A level is a number of n digits to the base 3, for 00 stays what it is: not MPCP. The
- * piece of a packet is the digit that its IP identification names, which senders count up by
- * one per packet: id mod n, the most significant first. A sender sets every digit to 0; level
- * 0 is what no router writes, so it says that none takes part.
+ * A level is a number of n digits to the base 3, because 00 keeps its meaning: not MPCP. A
+ * packet carries the digit that its IP identification selects (id mod n, the most significant
+ * first), which senders increment by one per packet. A sender sets every digit to 0. No router
+ * writes level 0, so it means that none takes part.
  *
- * Routers raise a digit to theirs, each by itself. What comes out is never below the highest
- * level on the path; it is above it by less than 3^(n-1), and only where two links are loaded
- * nearly alike or the lower one has the larger digit in a place that counts less.
+ * Each router raises each digit to its own. The result is never below the highest level on the
+ * path. It exceeds it by less than 3^(n-1), and only if two links have nearly the same load or
+ * the less loaded one has the larger digit in a less significant place.
  *
  * The receiver answers with the pieces of up to eight packets and the identification of the
- * latest, and the sender puts them together: packets that came in another order are in their
- * places, and a group that misses one is left out. TCP option 253 with an identifier of ours
- * (RFC 6994).
+ * latest, and the sender assembles them: reordered packets take their places, and incomplete
+ * groups are ignored. TCP option 253 with an identifier of ours (RFC 6994).
  */
 #ifndef HEADWAY_HEADER_MPCP_H
 #define HEADWAY_HEADER_MPCP_H
@@ -58,7 +57,7 @@ static inline void mpcp_emit(const void *fields, u8 *bytes)
 /* What the receiver answers. */
 struct mpcp_answer_fields {
 	u16 latest_id; /* highest IP identification of those */
-	u16 pieces;    /* of packet latest_id - k in bits 2k and 2k + 1; 0: has not come */
+	u16 pieces;    /* of packet latest_id - k in bits 2k and 2k + 1; 0: not received */
 };
 
 static const __attribute__((unused)) struct hw_field mpcp_answer_header_fields[] = {
@@ -95,8 +94,8 @@ static inline void mpcp_answer_emit(const void *fields, u8 *bytes)
 }
 
 /*
- * Adds pieces, in the order above, to pieces of more packets: those of the packets up to
- * *latest_id and `room` of them. What is further back than that is left out.
+ * Adds pieces, in the order above, to a longer history: the pieces of the `room` packets up to
+ * *latest_id. Older pieces are ignored.
  */
 static inline u32 mpcp_merge(u32 pieces, u16 *latest_id, u32 room, u32 more, u16 more_id)
 {
@@ -124,7 +123,7 @@ static inline int mpcp_reflect(void *held, const void *arrived, const struct hw_
 HW_HEADER hw_header_mpcp_answer = {
 	.name = "mpcp-answer",
 	.title = "MPCP: the pieces that arrived",
-	.source = "an own layout; RFC 6994",
+	.source = "our own layout; RFC 6994",
 	.carrier = HW_TCP_OPTION,
 	.kind = MPCP_OPTION,
 	.wire_bytes = MPCP_OPTION_BYTES,

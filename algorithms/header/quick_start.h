@@ -3,9 +3,9 @@
  * Quick-Start (RFC 4782): rate codes, nonce, TTL arithmetic, and what a router,
  * a receiver and a sender do with the option. Section numbers are the RFC's.
  *
- * The one source of this arithmetic: routers, simulated sockets and eBPF
- * programs call it. No loops, no time, no randomness of its own. A request's
- * rate counts IP and TCP headers, but not the link's.
+ * Routers, simulated sockets and eBPF programs all use this arithmetic. It has no loops and
+ * takes time and randomness as arguments. A request's rate counts IP and TCP headers, but not
+ * the link's.
  */
 #ifndef HEADWAY_HEADER_QUICK_START_H
 #define HEADWAY_HEADER_QUICK_START_H
@@ -61,7 +61,7 @@ static inline u32 hw_qs_code_up(u64 rate_Bps)
 	return hw_min_u32(code + (hw_qs_rate_Bps(code) < rate_Bps), HW_QS_MAX_CODE);
 }
 
-/* What a window of this rate is, in packets: R T / (MSS + H), section 4.4. */
+/* The window of this rate in packets: R T / (MSS + H), section 4.4. */
 static inline u32 hw_qs_window_pkts(u64 rate_Bps, u32 rtt_us, u32 mss_bytes, u32 header_bytes)
 {
 	u64 bytes = (u64)hw_saturate_u32(rate_Bps) * rtt_us / 1000000;
@@ -71,14 +71,14 @@ static inline u32 hw_qs_window_pkts(u64 rate_Bps, u32 rtt_us, u32 mss_bytes, u32
 
 /* ---- Nonce (section 3.4) ---- */
 
-/* The bits that are still what the sender drew when the code has come down to this one. */
+/* The bits that are still the sender's after the code was lowered to this one. */
 static inline u32 hw_qs_nonce_kept(u32 code)
 {
 	return (1u << 2 * (code & HW_QS_MAX_CODE)) - 1;
 }
 
-/* Draws the two bits of every step from one code down to another anew; a bit may
- * stay as it was, or a receiver would learn which ones changed. */
+/* Draws new values for the two bits of every step from one code down to another. A bit may
+ * keep its value; otherwise a receiver would learn which ones changed. */
 static inline u32 hw_qs_redraw(u32 nonce, u32 from_code, u32 to_code, u32 random)
 {
 	u32 mask = hw_qs_nonce_kept(from_code) & ~hw_qs_nonce_kept(to_code);
@@ -143,8 +143,8 @@ static inline void hw_qs_emit(const struct hw_qs_option *option, u8 type, u8 *by
 
 /* ---- Router (section 3.3) ---- */
 
-/* A request is refused: rate, QS TTL and nonce become zero, as the RFC asks of a
- * router that does not strip the option. */
+/* Refuses a request: rate, QS TTL and nonce become zero, as the RFC asks of a router that does
+ * not strip the option. */
 static inline void hw_qs_deny(struct hw_qs_option *request)
 {
 	request->code = 0;
@@ -153,9 +153,9 @@ static inline void hw_qs_deny(struct hw_qs_option *request)
 }
 
 /*
- * What a router does with a request that it grants so much of: never raises it,
- * draws the lost steps of the nonce anew, and takes off the QS TTL what it takes
- * off the IP TTL. Returns the code that goes on, 0 if it is denied.
+ * A router grants so much of a request: it never raises the request, draws new values for the
+ * lost steps of the nonce, and reduces the QS TTL as much as the IP TTL. Returns the code sent
+ * on, 0 if it is denied.
  */
 static inline u32 hw_qs_forward(struct hw_qs_option *request, u32 granted_code, u8 ttl_step,
 				u32 random)
@@ -175,10 +175,9 @@ static inline u32 hw_qs_forward(struct hw_qs_option *request, u32 granted_code, 
 /* ---- Receiver (section 4.2) ---- */
 
 /*
- * The response to a request that arrived with this IP TTL; willing_code is the
- * most that the receiver takes. Returns 0 where there is none: not a request, or
- * one of rate 0. A receiver that lowers the rate leaves the nonce: the sender
- * compares fewer bits then.
+ * The response to a request that arrived with this IP TTL; willing_code is the most that the
+ * receiver accepts. Returns 0 if there is no response: not a request, or one of rate 0. A
+ * receiver that lowers the rate leaves the nonce; the sender then compares fewer bits.
  */
 static inline int hw_qs_respond(const struct hw_qs_option *request, u8 ip_ttl, u32 willing_code,
 				struct hw_qs_option *response)
@@ -234,9 +233,9 @@ struct hw_qs_host {
 };
 
 /*
- * Makes a request that leaves with this IP TTL. random: the nonce in the low 30
- * bits, the QS TTL in bits 32 to 39, both unpredictable from the header. Returns 0
- * where none may be sent: nothing asked for, one on its way, or disabled.
+ * Makes a request that leaves with this IP TTL. random: the nonce in the low 30 bits, the QS
+ * TTL in bits 32 to 39, both unpredictable from the header. Returns 0 if none may be sent:
+ * nothing to ask for, a request is on its way, or disabled.
  */
 static inline int hw_qs_request(struct hw_qs_host *h, u32 code, u8 ip_ttl, u64 random,
 				struct hw_qs_option *request)
@@ -267,15 +266,16 @@ static inline void hw_qs_fail(struct hw_qs_host *h, u32 failure)
 	h->state = HW_QS_DENIED;
 	h->failure = (u8)failure;
 	h->failures[failure]++;
-	/* section 4.4 asks it for a wrong nonce; a rate above the request is the same lie */
+	/* section 4.4 requires this for a wrong nonce; a rate above the request is the same
+	 * fraud */
 	if (failure == HW_QS_NONCE_FORGED || failure == HW_QS_INFLATED)
 		h->disabled = 1;
 }
 
 /*
- * Judges the first ACK of the request's packet: its response, or null where it had
- * none. Returns the granted code, 0 if the request failed (h->failure says why).
- * Nothing but the first answer to a request counts.
+ * Judges the first ACK of the request's packet: its response, or null if it had none. Returns
+ * the granted code, 0 if the request failed (h->failure says why). Only the first answer to a
+ * request counts.
  */
 static inline u32 hw_qs_judge(struct hw_qs_host *h, const struct hw_qs_option *response)
 {
@@ -305,9 +305,8 @@ static inline u32 hw_qs_judge(struct hw_qs_host *h, const struct hw_qs_option *r
 }
 
 /*
- * The report that has to follow every request once its fate is known: the rate that
- * is really used, at most what was granted, 0 if the request failed. Returns 0
- * where none is due.
+ * The report that has to follow every request once its fate is known: the rate in use, at most
+ * the granted one, 0 if the request failed. Returns 0 if none is due.
  */
 static inline int hw_qs_report(struct hw_qs_host *h, u32 used_code, struct hw_qs_option *report)
 {
@@ -365,7 +364,7 @@ static inline void hw_qs_header_emit_tcp(const void *fields, u8 *bytes)
 	hw_qs_emit(fields, HW_QS_TCP_OPTION, bytes);
 }
 
-/* A receiver that takes any rate. */
+/* A receiver that accepts any rate. */
 static inline int hw_qs_header_reflect(void *held, const void *arrived,
 				       const struct hw_arrival *how)
 {

@@ -2,16 +2,16 @@
 /*
  * RCP's congestion header as a TCP option.
  *
- * RCP has a shim of 12 bytes between IP and TCP, with a rate and an echo (Scharf 2011,
- * section 4.6.3; Dukkipati, Gibb, McKeown, Zhu, HOTI 2007); the order and units of its
- * fields are not published. The layout is ours: kind 253, for experiments (RFC 4727), with
- * an identifier behind it (RFC 6994, not registered), as long as the shim:
+ * RCP uses a shim of 12 bytes between IP and TCP, with a rate and an echo (Scharf 2011,
+ * section 4.6.3; Dukkipati, Gibb, McKeown, Zhu, HOTI 2007); the order and units of its fields
+ * are not published. The layout is ours: kind 253, for experiments (RFC 4727), with an
+ * identifier behind it (RFC 6994, not registered), as long as the shim:
  *
  *   0 253 | 1 length 12 | 2 identifier | 4 rate | 7 returned | 10 RTT
  *
  * Rates are 24-bit floating codes of 19 bits of fraction (fixed.h), of bytes per second:
- * within 2^-20 of the value; all ones asks for whatever there is, 0 for nothing, as on
- * pure ACKs. RTT is a 16-bit code of 11 bits of fraction, of microseconds: within 2^-12.
+ * within 2^-20 of the value; all ones asks for an unlimited rate, 0 for nothing, as on pure
+ * ACKs. RTT is a 16-bit code of 11 bits of fraction, of microseconds: within 2^-12.
  */
 #ifndef HEADWAY_HEADER_RCP_H
 #define HEADWAY_HEADER_RCP_H
@@ -95,7 +95,7 @@ static inline void rcp_emit(const void *fields, u8 *bytes)
 	hw_put_u16(bytes + 10, rcp_rtt_code(rcp->rtt_us));
 }
 
-/* The latest rate goes back. What no router has written is nobody's word. */
+/* Returns the latest rate. A rate that no router has written does not count. */
 static inline int rcp_reflect(void *held, const void *arrived, const struct hw_arrival *how)
 {
 	const struct rcp_fields *rcp = arrived;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /*
- * VCP's header: the load region of the most loaded link of the path, in the two ECN bits
- * of data packets (Xia, Subramanian, Stoica, Kalyanaraman, "One More Bit Is Enough",
- * SIGCOMM 2005). Packets without data have 00 there, as all that are not VCP's: routers
- * leave them alone. The bits then mean nothing of what RFC 3168 says, so a flow with this
- * header does not negotiate ECN; a queue that marks (11) says that there is overload.
+ * VCP's header: the load region of the most loaded link of the path, in the two ECN bits of
+ * data packets (Xia, Subramanian, Stoica, Kalyanaraman, "One More Bit Is Enough", SIGCOMM
+ * 2005). Packets without data have 00 there, as packets of other protocols do, and routers
+ * leave them alone. The bits do not have their meaning of RFC 3168, so a flow with this header
+ * does not negotiate ECN. A queue that marks (11) thereby signals overload.
  *
- * The receiver answers in a TCP option of the experimental kind 253 with an identifier of
- * ours behind it (RFC 6994): the paper has no format. With ACKs delayed an answer stands for
- * several packets, and says the highest region that any of them had.
+ * The receiver answers in a TCP option of the experimental kind 253 with an identifier of ours
+ * behind it (RFC 6994): the paper has no format. With delayed ACKs an answer covers several
+ * packets and contains the highest region of any of them.
  */
 #ifndef HEADWAY_HEADER_VCP_H
 #define HEADWAY_HEADER_VCP_H
@@ -97,7 +97,7 @@ static inline int vcp_reflect(void *held, const void *arrived, const struct hw_a
 HW_HEADER hw_header_vcp_answer = {
 	.name = "vcp-answer",
 	.title = "VCP: the region that arrived",
-	.source = "an own layout; RFC 6994",
+	.source = "our own layout; RFC 6994",
 	.carrier = HW_TCP_OPTION,
 	.kind = VCP_OPTION,
 	.wire_bytes = VCP_OPTION_BYTES,

@@ -2,19 +2,19 @@
 /*
  * XCP's congestion header (draft-falk-xcp-spec-03, section 3.2) as a TCP option.
  *
- * The draft's header is a shim of 20 bytes between IP and TCP, with a protocol number that
- * was never assigned; what crosses today's paths is a TCP option. The layout is ours: kind
- * 253, for experiments (RFC 4727), with an identifier behind it (RFC 6994, not registered),
- * 16 bytes, so that it fits beside timestamps and a SACK block:
+ * The draft's header is a shim of 20 bytes between IP and TCP, with a protocol number that was
+ * never assigned; a TCP option crosses today's paths. The layout is ours: kind 253, for
+ * experiments (RFC 4727), with an identifier behind it (RFC 6994, not registered), and 16
+ * bytes long, which leaves room for timestamps and a SACK block:
  *
  *   0 253 | 1 length 16 | 2 identifier | 4 X | 6 RTT | 8 delta | 12 reverse
  *
- * X (seconds per packet) and RTT are 16-bit floating codes of 11 bits of fraction
- * (fixed.h), of nanoseconds and microseconds, at most 4293918720 each: within 2^-12 of the
- * value, or half a unit. delta and reverse are two's complement bytes per second of which
- * the lowest bit is a flag: a router has written into delta; reverse answers such deltas.
- * So they are multiples of 2 B/s up to 2^31 - 2, where the draft has 1 B/s: routers round
- * at random, which adds up to what they meant.
+ * X (seconds per packet) and RTT are 16-bit floating codes of 11 bits of fraction (fixed.h),
+ * of nanoseconds and microseconds, at most 4293918720 each: within 2^-12 of the value, or half
+ * a unit. delta and reverse are two's complement bytes per second of which the lowest bit is a
+ * flag: a router has written into delta; reverse answers such deltas. They are therefore
+ * multiples of 2 B/s up to 2^31 - 2; the draft has 1 B/s. Routers round at random, which is
+ * exact on average.
  *
  * On pure ACKs X, RTT and delta are 0, as in the draft's minimal header, and routers leave
  * them alone.
@@ -57,7 +57,7 @@ static const __attribute__((unused)) struct hw_field xcp_header_fields[] = {
 	  XCP_FIELD(is_answer), 1 },
 };
 
-/* What a sender may say of X or its RTT: the nearest value that has a code. */
+/* What a sender can express of X or its RTT: the nearest value that has a code. */
 static inline u32 xcp_code(u64 value)
 {
 	if (value > HW_U32_MAX)
@@ -107,7 +107,7 @@ static inline void xcp_emit(const void *fields, u8 *bytes)
 	hw_put_u32(bytes + 12, ((u32)xcp->reverse_Bps & ~1u) | (xcp->is_answer & 1));
 }
 
-/* The nearest change that the header can say. */
+/* The nearest change that the header can carry. */
 static inline s32 xcp_change(s64 change_Bps)
 {
 	if (change_Bps > XCP_MOST_Bps)
@@ -119,7 +119,7 @@ static inline s32 xcp_change(s64 change_Bps)
 
 /*
  * The receiver's part (draft, section 4.1.2): an ACK brings the sum of all changes of the
- * packets that it answers. What no router has written is nobody's word.
+ * packets that it answers. A change that no router has written does not count.
  */
 static inline int xcp_reflect(void *held, const void *arrived, const struct hw_arrival *how)
 {

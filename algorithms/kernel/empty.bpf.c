@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only)
 /*
- * A program at the device that packets leave by, which does nothing. It measures what an attached
- * program costs before it does anything (`headwayctl router bench`).
+ * A program at an outgoing device that does nothing. It measures the cost of an attached
+ * program itself (`headwayctl router bench`).
  */
 #include "port/bpf/packet.h"
 

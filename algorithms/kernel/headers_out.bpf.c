@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only)
 /*
- * What of controls' headers sockets cannot send by themselves, at the device that packets
- * leave by (port/bpf/outgoing.h):
+ * Sends, at the outgoing device, those parts of controls' headers that sockets cannot send
+ * themselves (port/bpf/outgoing.h):
  *
  *   the ECN bits	what a socket's control has chosen for a packet goes into its IP header,
  *			and into those of all packets of a buffer of several; IPv4 and IPv6
@@ -10,7 +10,7 @@
  *			the first; the answer stands behind them. With timestamps and 8 bytes
  *			the third block goes, as in MaxNet (Suchara et al., 2005). IPv4 only
  *
- * Packets of other sockets, and those that are only passed on, stay as they are.
+ * Packets of other sockets and forwarded packets are not changed.
  */
 #include "port/bpf/hook.h"
 #include "port/bpf/packet.h"
@@ -44,7 +44,7 @@ struct {
 			hw_cpu->field++;                                \
 	} while (0)
 
-/* The first two bytes of either IP header hold the bits; IPv4 has a checksum of them. */
+/* The first two bytes of both IP headers contain the bits; in IPv4 a checksum covers them. */
 static __always_inline void hw_write_bits(struct __sk_buff *skb, u8 bits)
 {
 	u8 before[2], after[2];
@@ -119,7 +119,7 @@ static __always_inline int hw_find_sack(const u8 options[HW_OPTIONS_ROOM], u32 l
 	return -1;
 }
 
-/* Takes as many SACK blocks off as the answer needs, and puts it there. */
+/* Removes as many SACK blocks as the answer needs, and writes the answer there. */
 static __noinline int hw_give_way(struct __sk_buff *skb, struct hw_outgoing *out)
 {
 	struct hw_ack_packet ack = {};
@@ -141,12 +141,12 @@ static __noinline int hw_give_way(struct __sk_buff *skb, struct hw_outgoing *out
 	gone = (old_bytes + wire_bytes - HW_OPTIONS_BYTES + HW_SACK_BLOCK_BYTES - 1) &
 	       ~(HW_SACK_BLOCK_BYTES - 1);
 	end = old_bytes - gone;
-	/* one block has to stay */
+	/* one block has to remain */
 	if (old_bytes < gone || end < (u32)at + HW_SACK_HEAD_BYTES + HW_SACK_BLOCK_BYTES)
 		return 0;
 	__builtin_memcpy(after, before, sizeof(after));
 	after[(at + 1) & 63] -= gone;
-	/* where it needs less than went, the rest says nothing */
+	/* if the answer is shorter than the removed blocks, no-operations fill the rest */
 	for (i = 0; i < HW_OPTION_MAX_BYTES; i++)
 		after[(end + i) & 63] = i < wire_bytes ? out->option[i] : HW_NO_OPERATION;
 	new_bytes = old_bytes;
@@ -182,7 +182,7 @@ int hw_headers_out(struct __sk_buff *skb)
 		return HW_NEXT_PROGRAM;
 	if (out->bits) {
 		hw_write_bits(skb, out->bits & HW_ECN_MASK);
-		out->bits = 0; /* the control may be gone when the next one leaves */
+		out->bits = 0; /* the control may have been detached when the next one leaves */
 	}
 	if (out->due && hw_give_way(skb, out)) {
 		out->due = 0;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only)
 /*
- * The socket options of include/headway.h on a kernel that knows nothing of them: two
- * programs of a cgroup take them over before the kernel refuses them. All other options
- * pass untouched.
+ * The socket options of include/headway.h on a kernel that does not have them: two programs of
+ * a cgroup handle them before the kernel refuses them. All other options pass unchanged.
  */
 #include "port/bpf/app.h"
 #include "port/bpf/hook.h"
@@ -21,7 +20,7 @@ enum {
 	HW_PAGE_BYTES = 4096,
 };
 
-/* How often each option was set, by its last digit, and how often one was refused. */
+/* How often each option was set, by its last digit, and how often an option was refused. */
 struct hw_hints_counters {
 	u64 set[8];
 	u64 refused;
@@ -62,7 +61,8 @@ static __always_inline void hw_peer(struct hw_prefix *peer, const struct bpf_soc
 {
 	u32 ipv4 = sk->dst_ip4;
 
-	/* read before the branch: of two loads made one the verifier does not know the offset */
+	/* read before the branch: if the compiler merges two loads, the verifier does not know
+	 * the offset */
 	barrier_var(ipv4);
 	if (sk->family == HW_AF_INET6) {
 		peer->bits = 128;
@@ -94,16 +94,17 @@ int hw_hints_set(struct bpf_sockopt *ctx)
 	struct hw_app *app;
 	u64 value;
 
-	/* one load, not one per branch at an offset the verifier does not know */
+	/* one load, not one per branch, because the verifier would not know its offset */
 	barrier_var(length);
 	if (!hw_is_ours(ctx)) {
-		/* of a longer value only the first page is here; 0 keeps the caller's whole */
+		/* only the first page of a longer value is here; 0 keeps the caller's whole
+		 * value */
 		if (ctx->optlen > HW_PAGE_BYTES)
 			ctx->optlen = 0;
 		return HW_KERNEL_DOES_IT;
 	}
 	if (length < 0)
-		return HW_KERNEL_DOES_IT; /* taken already, at a cgroup below this one */
+		return HW_KERNEL_DOES_IT; /* already handled, at a cgroup below this one */
 	if (!sk || sk->protocol != HW_IPPROTO_TCP || option == TCP_STARTUP_INFO)
 		return hw_refuse(HW_EINVAL);
 	if (length == sizeof(u64) && (void *)(low + 2) <= end)
@@ -147,7 +148,7 @@ int hw_hints_set(struct bpf_sockopt *ctx)
 	counters = hw_counters();
 	if (counters)
 		counters->set[option & 7]++;
-	ctx->optlen = -1; /* the kernel need not see it */
+	ctx->optlen = -1; /* the kernel does not need to see it */
 	return HW_KERNEL_DOES_IT;
 }
 

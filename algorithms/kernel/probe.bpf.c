@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only)
 /*
- * What Headway's programs need of a kernel, in the smallest programs that need
- * it: `headwayctl doctor` loads them one by one, each alone, and reports which
- * ones the kernel takes. Nothing here is ever attached but the control, for a moment.
+ * What Headway's programs need of a kernel, in minimal programs: `headwayctl doctor` loads
+ * each alone and reports which ones the kernel accepts. Only the control is ever attached, for
+ * a moment.
  */
 #include "port/bpf/kernel.h"
 

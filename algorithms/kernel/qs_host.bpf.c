@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only)
 /*
- * A host's side of Quick-Start (RFC 4782) at its device: requests and reports go into
- * the IP header (option 25), responses into the TCP header (option 27), of packets that
- * the kernel's TCP made without knowing of them.
+ * A host's side of Quick-Start (RFC 4782) at its device: adds requests and reports to the IP
+ * header (option 25) and responses to the TCP header (option 27) of packets from the kernel's
+ * TCP, which does not know about them.
  *
- * Requests leave in a SYN or SYN-ACK if the socket's congestion control is one that
- * asks and its application, or the default for its peer, names a rate; later in a data
- * packet if the control wants one. What cannot be done here is listed in
- * docs/quick-start.md. IPv4 only.
+ * A SYN or SYN-ACK carries a request if the socket's congestion control asks and its
+ * application, or the default for its peer, names a rate. Later a data packet carries one if
+ * the control wants it. What cannot be done here is listed in docs/quick-start.md. IPv4 only.
  */
 #include "port/bpf/app.h"
 #include "port/bpf/hook.h"
@@ -17,7 +16,7 @@
 #include "port/bpf/segment.h"
 #include "startup/quick_start.c"
 
-/* Of a segment without IP option, before its connection knows better. */
+/* Of a segment without IP option, until its connection knows more. */
 #define HW_MSS_BYTES	1448
 #define HW_HEADER_BYTES 52
 #define HW_INITIAL_PKTS 10
@@ -89,7 +88,7 @@ static __always_inline void hw_count_failure(u32 failure)
 	}
 }
 
-/* Keeps what became of a request, for `headwayctl status`. */
+/* Saves the outcome of a request, for `headwayctl status`. */
 static __always_inline void hw_keep(const struct hw_qs_key *key, const struct hw_qs_flow *flow)
 {
 	struct hw_recent_request *recent = hw_next_recent();
@@ -105,8 +104,8 @@ static __always_inline void hw_keep(const struct hw_qs_key *key, const struct hw
 	recent->failure = flow->host.failure;
 }
 
-/* An IPv4 option behind the header that has none: in, unless the packet is one of
- * several in a buffer or would become too long for the device. */
+/* Adds an IPv4 option to a header without options, unless the packet is one of several in a
+ * buffer or would become too long for the device. */
 static __always_inline int hw_put_ipv4(struct __sk_buff *skb, struct hw_segment *s,
 				       const struct hw_qs_option *option)
 {
@@ -134,7 +133,7 @@ static __always_inline int hw_put_ipv4(struct __sk_buff *skb, struct hw_segment 
 	return 1;
 }
 
-/* A TCP option at the end of a segment without data, which is the end of its header. */
+/* Adds a TCP option at the end of the header, which is the end of a segment without data. */
 static __always_inline int hw_put_tcp(struct __sk_buff *skb, struct hw_segment *s,
 				      const struct hw_qs_option *option)
 {
@@ -174,7 +173,7 @@ static __always_inline u32 hw_asked_code(struct __sk_buff *skb, const struct hw_
 
 	if (!sk)
 		return 0;
-	/* while a SYN-ACK leaves there is only the listening socket */
+	/* while a SYN-ACK leaves, only the listening socket exists */
 	sk = s->tcp.flags & HW_TCP_ACK ? bpf_get_listener_sock(sk) : bpf_sk_fullsock(sk);
 	if (!sk)
 		return 0;
@@ -225,7 +224,8 @@ static __always_inline void hw_ask(struct __sk_buff *skb, struct hw_segment *s,
 static __always_inline void hw_respond(struct __sk_buff *skb, struct hw_segment *s,
 				       struct hw_qs_flow *flow)
 {
-	/* a packet with data, or a full header: the next one that acknowledges may do */
+	/* the packet has data, or its header is full: the next one that acknowledges may carry
+	 * it */
 	if (!hw_put_tcp(skb, s, &flow->response)) {
 		HW_COUNT_UP(no_room);
 		return;
@@ -265,9 +265,9 @@ int hw_qs_out(struct __sk_buff *skb)
 		u32 seq = bpf_ntohl(s.tcp.seq);
 
 		if (flow && flow->opened && flow->first_seq == seq) {
-			/* again, and so without option: it may be what the path does not
-			 * let through (section 4.7.2), and a response is not repeated. No
-			 * report follows, which might not get through either */
+			/* a retransmission has no option: the path may not let it through
+			 * (section 4.7.2), and a response is not repeated. No report follows,
+			 * because it might not get through either */
 			if (flow->host.state == HW_QS_REQUESTED) {
 				hw_qs_fail(&flow->host, HW_QS_LOST);
 				flow->host.report_due = 0;
@@ -280,8 +280,8 @@ int hw_qs_out(struct __sk_buff *skb)
 		code = hw_asked_code(skb, &s);
 		if (!flow && !code)
 			return HW_NEXT_PROGRAM;
-		/* of an earlier connection with these ports nothing holds, but what the SYN
-		 * that this answers has just asked */
+		/* state of an earlier connection with these ports is invalid, except what the
+		 * SYN that this answers has just asked */
 		if (!flow || flow->opened || !(s.tcp.flags & HW_TCP_ACK)) {
 			bpf_map_update_elem(&hw_qs_flows, &key, &fresh, 0);
 			flow = bpf_map_lookup_elem(&hw_qs_flows, &key);
@@ -310,7 +310,7 @@ int hw_qs_out(struct __sk_buff *skb)
 	return HW_NEXT_PROGRAM;
 }
 
-/* A peer's request, to be answered in the next packet. */
+/* A peer's request, which the next packet answers. */
 static __always_inline void hw_requested(struct __sk_buff *skb, const struct hw_segment *s,
 					 const struct hw_qs_key *key)
 {
@@ -330,7 +330,7 @@ static __always_inline void hw_requested(struct __sk_buff *skb, const struct hw_
 	    !hw_qs_respond(&request, s->ip.ttl, hw_willing_code, &response))
 		return;
 	flow = bpf_map_lookup_elem(&hw_qs_flows, key);
-	/* a SYN begins a connection, whatever had these ports before; a SYN-ACK does not */
+	/* a SYN begins a connection, even if the ports were used before; a SYN-ACK does not */
 	if (!flow || (s->tcp.flags & (HW_TCP_SYN | HW_TCP_ACK)) == HW_TCP_SYN) {
 		bpf_map_update_elem(&hw_qs_flows, key, &fresh, 0);
 		flow = bpf_map_lookup_elem(&hw_qs_flows, key);

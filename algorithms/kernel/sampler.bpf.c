@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only)
 /*
- * What a connection's sender knows, at every ACK and every change of state, as
- * records in a ring: crates/kernel/src/mechanisms/sampler reads them.
+ * Records the state of a connection's sender in a ring, at every ACK and every change of
+ * state: crates/kernel/src/mechanisms/sampler reads them.
  *
- * The tracepoint of an ACK comes before the ACK is worked on. What is read there
- * has held since the packet before, whose time is in the record as well.
+ * The tracepoint of an ACK is before the ACK is processed. The values read there are valid
+ * since the previous packet, whose time is also in the record.
  */
 #include "port/bpf/kernel.h"
 
@@ -95,7 +95,7 @@ struct tcp_sock___sample {
 struct hw_sample_config {
 	u32 first_port; /* of the server, the peer of who connected */
 	u32 last_port;
-	u32 gap_ns;	 /* at most one record of mere ACKs in this time */
+	u32 gap_ns;	 /* at most one record of plain ACKs in this time */
 	u32 both_ends;	 /* the servers' own sockets as well */
 	u32 netns_count; /* 0: all */
 	u32 netns[HW_NETNS_MAX];
@@ -103,10 +103,10 @@ struct hw_sample_config {
 
 const volatile struct hw_sample_config hw_sample_config = {};
 
-/* Records that found no room. */
+/* Records for which the ring had no room. */
 u64 hw_sample_lost = 0;
 
-/* What was last recorded of a connection. */
+/* The last record of a connection. */
 struct hw_sampled {
 	u64 packet_ns;
 	u64 record_ns;
@@ -118,7 +118,7 @@ struct hw_sampled {
 struct {
 	__uint(type, HW_MAP_LRU_HASH);
 	__uint(max_entries, 4096);
-	__type(key, u64); /* its address, good while it lives */
+	__type(key, u64); /* its address, valid while it exists */
 	__type(value, struct hw_sampled);
 } hw_sampled SEC(".maps");
 
@@ -141,7 +141,7 @@ static __always_inline u16 hw_peer_port(struct sock *sk)
 
 static __always_inline u16 hw_local_port(struct sock *sk)
 {
-	/* not skc_num, which a closed socket has given back */
+	/* not skc_num, which a closed socket has released */
 	u16 port = BPF_CORE_READ((struct inet_sock___sample *)sk, inet_sport);
 
 	return __builtin_bswap16(port);
@@ -258,7 +258,7 @@ int BPF_PROG(hw_sample_ca_state, struct sock *sk, u8 state)
 {
 	struct tcp_sock___sample *tp = (void *)sk;
 
-	/* asked for again and again, also when nothing changes */
+	/* called repeatedly, even if nothing changes */
 	if (hw_chosen(sk) && hw_ca_state(tp) != state)
 		hw_record(sk, tp, HW_SAMPLE_CA_STATE, state, bpf_ktime_get_ns(), 0, 0);
 	return 0;
@@ -291,7 +291,7 @@ int BPF_PROG(hw_sample_state, struct sock *sk, int old_state, int new_state)
 	default:
 		return 0;
 	}
-	/* it is gone without one where it was reset or never open */
+	/* without one if it was reset or never open */
 	hw_record(sk, tp, kind, hw_ca_state(tp), now_ns, 0,
 		  old_state == HW_FIN_WAIT2 || old_state == HW_LAST_ACK || old_state == HW_CLOSING);
 	return 0;

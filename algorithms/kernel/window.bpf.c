@@ -8,8 +8,8 @@
  *   from the peer	until it has acknowledged data its window is taken to be larger than
  *			it says: the sender goes beyond it
  *
- * The extra ACK is the SYN-ACK once more, without SYN. IPv4 only. To stand before the
- * programs of Quick-Start at the same device, which count what passes.
+ * The extra ACK is a copy of the SYN-ACK without SYN. IPv4 only. Attach it before the programs
+ * of Quick-Start at the same device, because they count packets.
  */
 #include "port/bpf/hook.h"
 #include "port/bpf/segment.h"
@@ -28,7 +28,7 @@ const volatile u32 hw_peer_window_bytes = 0;
 /* headwayctl reads the fields' names from the object's type information. */
 struct hw_window_counters {
 	u64 extra_acks;
-	u64 raised; /* windows of the peer that were taken to be larger */
+	u64 raised; /* windows of the peer that were enlarged */
 };
 
 struct {
@@ -38,7 +38,7 @@ struct {
 	__type(value, struct hw_window_counters);
 } hw_window_cnt SEC(".maps");
 
-/* A connection of which nothing is acknowledged yet. */
+/* A connection without acknowledged data so far. */
 struct hw_handshake {
 	u32 first_seq; /* of our SYN or SYN-ACK */
 	u8 scale;      /* of the peer's window */
@@ -62,7 +62,7 @@ struct {
 			hw_cpu->field++;                                                           \
 	} while (0)
 
-/* The shift of a SYN's or SYN-ACK's sender, -1 if it does not scale. */
+/* The window shift of the sender of a SYN or SYN-ACK, -1 if it does not scale. */
 static __always_inline int hw_read_scale(struct __sk_buff *skb, const struct hw_segment *s)
 {
 	u8 bytes[HW_OPTIONS_ROOM];
@@ -84,7 +84,7 @@ static __always_inline void hw_replace(struct __sk_buff *skb, const struct hw_se
 	bpf_skb_store_bytes(skb, s->tcp_offset + offset, &after, sizeof(after), 0);
 }
 
-/* The SYN-ACK leaves as a copy; what is left becomes an ACK with a scaled window. */
+/* Sends a copy of the SYN-ACK; the original becomes an ACK with a scaled window. */
 static __always_inline void hw_follow_up(struct __sk_buff *skb, const struct hw_segment *s,
 					 u32 scale)
 {

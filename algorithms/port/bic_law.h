@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /*
- * What CUBIC kept of BIC: the reduction with fast convergence (Xu, Harfoush and Rhee,
- * "Binary Increase Congestion Control (BIC) for Fast Long-Distance Networks", INFOCOM
- * 2004), and how Linux's versions of both that count ACKs allow for delayed ones.
+ * The parts of BIC that CUBIC kept: the reduction with fast convergence (Xu, Harfoush and
+ * Rhee, "Binary Increase Congestion Control (BIC) for Fast Long-Distance Networks", INFOCOM
+ * 2004), and the correction for delayed ACKs in Linux's versions that count ACKs.
  */
 #ifndef HEADWAY_PORT_BIC_LAW_H
 #define HEADWAY_PORT_BIC_LAW_H
 
 #include "fixed.h"
 
-#define HW_BIC_FULL	   1024u /* a kept fraction of 1 */
+#define HW_BIC_FULL	   1024u /* scale of the kept fraction */
 #define HW_ACK_RATIO_SHIFT 4	 /* scale of the packets per ACK */
 #define HW_ACK_RATIO_START (2u << HW_ACK_RATIO_SHIFT)
 
@@ -28,15 +28,15 @@ static inline u32 hw_bic_ssthresh(u32 cwnd_pkts, u32 beta_1024)
 }
 
 /*
- * Packets per ACK << 4 after another ACK, in Open: a moving average that keeps 15/16 of
- * itself. Modulo 2^32 the difference may be negative.
+ * Packets per ACK << 4 after another ACK, in Open: a moving average that keeps 15/16 of its
+ * value. The difference may be negative, modulo 2^32.
  */
 static inline u32 hw_ack_ratio(u32 ratio, u32 acked_pkts)
 {
 	return ratio + acked_pkts - (ratio >> HW_ACK_RATIO_SHIFT);
 }
 
-/* A number of packets in ACKs, at least one. */
+/* Converts packets to ACKs, at least one. */
 static inline u32 hw_acks_for_pkts(u32 pkts, u32 ratio)
 {
 	return hw_max_u32(hw_scale_u32(pkts, 1u << HW_ACK_RATIO_SHIFT, ratio), 1);

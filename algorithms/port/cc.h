@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /*
- * The endpoint's contract: all that a congestion control or a startup may know
- * of its connection, and all that it may do.
+ * The endpoint's contract: everything that a congestion control or a startup can read of its
+ * connection and do to it.
  *
- * An algorithm is one C file that includes only headers of this folder. It is
- * integer code without globals: its state and its tunables are handed to every
- * call, so any number of connections and simulations run side by side. Time is
- * an argument.
+ * An algorithm is one C file that includes only headers of this folder. It is integer code
+ * without globals. Every call receives its state and its tunables, so any number of
+ * connections and simulations can run in parallel. Time is an argument.
  *
- * A *control* says how a flow goes on: congestion avoidance and the answer to
- * congestion. A *startup* says how a flow grows while cwnd is below ssthresh.
- * The two are written apart and joined by hw_grow(): by the linker for
- * the kernel (bpf/linked.h), at run time in the simulator. A control may also own its start, cwnd
- * and pacing rate altogether: it then has control() and no startup.
+ * A *control* implements congestion avoidance and the reaction to congestion. A *startup*
+ * decides how a flow grows while cwnd is below ssthresh. Each is a file of its own; hw_grow()
+ * joins them, through the linker for the kernel (bpf/linked.h) and at run time in the
+ * simulator. A control may also set cwnd and pacing rate from the start: it then has control()
+ * and no startup.
  */
 #ifndef HEADWAY_PORT_CC_H
 #define HEADWAY_PORT_CC_H
@@ -22,28 +21,29 @@
 #include "header.h"
 #include "monitor.h"
 
-/* What the kernel gives a congestion control per socket. A control that startups join
- * has at most so much state, and so has a startup; one that owns its start has the room
- * of both. What does not fit together lies in a map that goes with the socket. */
+/* The state that the kernel reserves per socket for a congestion control. A control that
+ * combines with startups has at most so much state, and so has a startup; a control that owns
+ * its start may use both. State that does not fit is in a map attached to the socket. */
 #define HW_CC_STATE_BYTES   104
 #define HW_FLOW_STATE_BYTES (2 * HW_CC_STATE_BYTES)
 
-/* What a control is, beyond its callbacks (hw_cc_ops.flags). */
+/* Properties of a control, beyond its callbacks (hw_cc_ops.flags). */
 enum hw_cc_flags {
-	HW_CC_OWN_START = 1, /* no startup joins it: it answers for cwnd from the first ACK on */
+	HW_CC_OWN_START = 1, /* no startup: it sets cwnd from the first ACK on */
 	HW_CC_PACES = 2,     /* it may set a pacing rate */
-	/* Its data packets carry ECT(0) where ECN was negotiated, as those of a control do
-	 * that says nothing of it, or ECT(1), which kernels refuse to send by RFC 3168. */
+	/* If ECN was negotiated, its data packets carry ECT(0), which is also the default, or
+	 * ECT(1), which kernels refuse to send under RFC 3168. */
 	HW_CC_ECT0 = 4,
 	HW_CC_ECT1 = 8,
-	/* It asks for ECN and grants it, whatever the host's default is, and as in Linux
-	 * (tcp_ca_needs_ecn) all that it sends is capable of ECN, from the SYN on. */
+	/* It asks for ECN and grants it, whatever the host's default is. As in Linux
+	 * (tcp_ca_needs_ecn), all its packets are ECN-capable, from the SYN on. */
 	HW_CC_NEEDS_ECN = 16,
-	/* Its RTT samples are in microseconds also where the stack's clock is coarser
-	 * (TCP_CONG_RTT_STAMP of Linux 2.6): of the last packet that an ACK acknowledges. */
+	/* Its RTT samples are in microseconds even if the stack's clock is coarser
+	 * (TCP_CONG_RTT_STAMP of Linux 2.6). They are those of the last packet that an ACK
+	 * acknowledges. */
 	HW_CC_RTT_STAMP = 32,
-	/* Its header goes out on the SYN and SYN-ACK, too, where the stack can: on_send then
-	 * comes before init, which clears the state, and what came back right after it. */
+	/* Its header is also sent on the SYN and SYN-ACK, if the stack can. on_send is then
+	 * called before init, which clears the state, and on_feedback right after init. */
 	HW_CC_ASKS_ON_SYN = 64,
 };
 
@@ -59,7 +59,7 @@ enum hw_ca_state {
 	HW_CA_LOSS = 4,	    /* after a retransmission timeout */
 };
 
-/* What else the stack tells a control. */
+/* Other events that the stack reports to a control. */
 enum hw_cc_event {
 	HW_EVENT_TX_START = 0,	   /* first transmission after nothing was in flight */
 	HW_EVENT_CWND_RESTART = 1, /* the stack reduced cwnd after idle */
@@ -67,35 +67,35 @@ enum hw_cc_event {
 	HW_EVENT_LOSS = 3,	   /* retransmission timeout */
 };
 
-/* What a control with a header knows of its protocol's routers on the path (fall_back.h). */
+/* What a control with a header knows about its protocol's routers on the path (fall_back.h). */
 enum hw_routers {
 	HW_ROUTERS_UNKNOWN = 0, /* nothing came back so far */
-	HW_ROUTERS_ANSWER = 1,	/* they have, and are not silent for long */
-	HW_ROUTERS_ABSENT = 2,	/* none answers: it goes on by its loss-based law */
+	HW_ROUTERS_ANSWER = 1,	/* routers answer, or have been silent only briefly */
+	HW_ROUTERS_ABSENT = 2,	/* none answers: it continues with its loss-based law */
 };
 
-/* What became of a Quick-Start request (RFC 4782). */
+/* The outcome of a Quick-Start request (RFC 4782). */
 enum hw_grant {
 	HW_GRANT_NONE = 0,	/* never asked */
 	HW_GRANT_REQUESTED = 1, /* no answer yet */
 	HW_GRANT_APPROVED = 2,	/* granted_rate_Bps may be used now */
 	HW_GRANT_DENIED = 3,	/* refused, or the answer was missing or not valid */
 	HW_GRANT_USED = 4,	/* the startup sends at the rate; the stack reports it */
-	HW_GRANT_DECLINED = 5,	/* the startup has no use for it; the stack reports 0 */
+	HW_GRANT_DECLINED = 5,	/* the startup does not use it; the stack reports 0 */
 	HW_GRANT_DISABLED = 6,	/* no more requests on this connection */
 };
 
-/* A connection as its algorithms see it. The stack fills in what they may know, and takes
- * over what they set. */
+/* A connection as its algorithms see it. The stack fills in what they may read, and applies
+ * what they set. */
 struct hw_conn {
 	/* What an algorithm may set. */
 	u32 cwnd_pkts; /* congestion window */
 	u32 cwnd_cnt;  /* progress towards the next packet of cwnd, in ACKed packets (or ACKs) */
-	u32 ssthresh_pkts;   /* what cwnd is led to in Recovery */
+	u32 ssthresh_pkts;   /* cwnd moves to it in Recovery */
 	u32 cwnd_clamp_pkts; /* read only: upper bound of cwnd */
 	u64 pacing_rate_Bps; /* IP bytes per second; 0 leaves pacing to the stack */
 
-	/* What it may know. */
+	/* What it may read. */
 	u64 now_us;	      /* monotonic; only differences mean anything */
 	u64 delivered_pkts;   /* packets known to have arrived, in or out of order */
 	u32 snd_una;	      /* first sequence number not acknowledged, modulo 2^32 */
@@ -103,60 +103,61 @@ struct hw_conn {
 	u32 srtt_us;	      /* smoothed round-trip time; 0 before the first sample */
 	u32 min_rtt_us;	      /* smallest; HW_U32_MAX before the first sample */
 	u32 mss_bytes;	      /* payload of a full packet */
-	u32 inflight_pkts;    /* the stack's estimate after the latest ACK was taken in */
+	u32 inflight_pkts;    /* the stack's estimate after the latest ACK */
 	u32 idle_us;	      /* HW_EVENT_TX_START only: time since the last transmission */
 	u32 app_queued_bytes; /* written by the application, not sent yet */
 	u8 ca_state;	      /* enum hw_ca_state */
-	u8 cwnd_limited; /* the sender used up cwnd since the last ACK; without it nothing may grow */
-	u8 counts_acks; /* 1: growth counts ACK events (Linux up to 2.6.x), 0: ACKed packets */
-	u8 paced;	/* the stack spaces this connection's packets */
+	u8 cwnd_limited; /* the sender used up cwnd since the last ACK; otherwise nothing may grow */
+	u8 counts_acks;	 /* 1: growth counts ACK events (Linux up to 2.6.x), 0: ACKed packets */
+	u8 paced;	 /* the stack spaces this connection's packets */
 
-	/* What an algorithm that paces may set besides. A startup's chunk is what leaves
-	 * together; a control's is the least of it, as with segmentation offload. */
-	u32 pacing_chunk_pkts; /* packets that leave together; 0 is the stack's choice */
+	/* What an algorithm that paces may also set. A startup's chunk is the number of
+	 * packets that leave together; a control's is the minimum of it, as with segmentation
+	 * offload. */
+	u32 pacing_chunk_pkts; /* packets that leave together; 0: the stack chooses */
 	u8 ignore_peer_window; /* send beyond the peer's window, where the stack can */
 	u8 request_code;       /* ask for this Quick-Start rate code on the next data packet */
 	u8 grant;	       /* enum hw_grant; a startup sets USED, DECLINED and DISABLED */
 
-	/* And know. */
+	/* And read. */
 	u8 ecn;		       /* both ends agreed on ECN (RFC 3168) */
 	u32 peer_window_bytes; /* receive window of the peer */
 	u32 header_bytes;      /* of a full data packet: IP, TCP and its options */
 	u32 sent_pkts;	       /* data packets ever sent, with retransmissions; wraps */
-	u32 retrans_pkts;      /* of them, sent again; wraps */
+	u32 retrans_pkts;      /* of them, retransmissions; wraps */
 	u32 app_data_bytes;    /* volume the application announced; 0: unknown */
 	u64 asked_rate_Bps;    /* first rate the application asked for, IP bytes; 0: none */
-	u64 granted_rate_Bps;  /* that routers approved; holds with HW_GRANT_APPROVED */
+	u64 granted_rate_Bps;  /* that routers approved; valid with HW_GRANT_APPROVED */
 	u32 saved_cwnd_pkts;   /* of an earlier connection to this destination; 0: none */
 	u32 saved_rtt_us;      /* its smallest round trip */
-	u32 deadline_us;       /* until the last byte of what waits should have arrived; 0: none */
-	u8 stabilize;	       /* the rate that was asked for is all the application ever needs */
-	u8 no_fast_start;      /* the application wants to start as ever */
+	u32 deadline_us;       /* until the last byte of the queued data should arrive; 0: none */
+	u8 stabilize;	       /* the application never needs more than the rate it asked for */
+	u8 no_fast_start;      /* the application wants a normal start */
 
-	/* What a control with a header tells of it. */
+	/* What a control with a header reports. */
 	u8 routers;	/* enum hw_routers */
-	u32 fall_backs; /* how often it has fallen back; the stack may take it and begin at 0 */
+	u32 fall_backs; /* how often it has fallen back; the stack may read it and reset it to 0 */
 
 	/* For a control that takes rate samples (control()); 0 for all others. */
-	u8 app_limited;	     /* what is in flight was, at its time, all there was to send */
-	u8 mark_app_limited; /* set 1: what is in flight now is to count as such, too */
+	u8 app_limited; /* when the packets in flight were sent, they were all there was to send */
+	u8 mark_app_limited; /* set to 1: the packets in flight now count as such, too */
 	u32 lost_pkts;	     /* packets ever believed lost; wraps */
 	u32 pacing_wait_us;  /* until pacing lets the next packet leave */
 	u64 delivered_us;    /* when delivered_pkts last grew, on now_us's clock */
 };
 
-/* What one ACK told. */
+/* What one ACK reported. */
 struct hw_ack {
-	u32 acked_pkts; /* newly acknowledged cumulatively, or by SACK on stacks that count so */
+	u32 acked_pkts; /* newly acknowledged, cumulatively or, on stacks that count that, by SACK */
 	s32 rtt_us;	/* sample of this ACK, -1 if it gave none */
 };
 
 /*
- * What one ACK told of the rate of delivery, as Linux takes it (tcp_rate.c; Cheng,
- * Cardwell, Yeganeh, Jacobson, draft-cheng-iccrg-delivery-rate-estimation). Of the
- * packets that the ACK newly acknowledges, the one that was sent last gives the sample:
- * what was delivered since it left, over the longer of the times in which that was sent
- * and in which it was acknowledged.
+ * A delivery-rate sample of one ACK, as Linux takes it (tcp_rate.c; Cheng, Cardwell, Yeganeh,
+ * Jacobson, draft-cheng-iccrg-delivery-rate-estimation). The sample comes from the packet that
+ * was sent last among those newly acknowledged: the packets delivered since it left, divided
+ * by the longer of the time in which they were sent and the time in which they were
+ * acknowledged.
  */
 struct hw_rate_sample {
 	u64 prior_delivered_pkts; /* delivered_pkts when that packet left */
@@ -169,21 +170,21 @@ struct hw_rate_sample {
 	u32 prior_inflight_pkts;  /* before this ACK */
 	u32 random;		  /* uniform over 32 bits, fresh for every call */
 	u8 is_app_limited;	  /* the application limited what was sent */
-	u8 is_retrans;		  /* the packet had been sent again */
+	u8 is_retrans;		  /* the packet was a retransmission */
 	u8 is_ack_delayed;	  /* one small packet: its ACK may have been delayed */
 };
 
 /*
- * A control. `state` has state_bytes bytes, zeroed before init; `tun` is the
- * control's tunables in declared order. A null callback means "nothing to do";
- * a null min_cwnd means ssthresh is the floor of rate halving; one of its own may also be
- * above ssthresh. Either control or cong_avoid must be there.
+ * A control. `state` has state_bytes bytes, zeroed before init; `tun` is the control's
+ * tunables in declared order. A null callback means "nothing to do". A null min_cwnd makes
+ * ssthresh the floor of rate halving; a min_cwnd may also return more than ssthresh. Either
+ * control or cong_avoid is required.
  */
 struct hw_cc_ops {
 	const char *name;    /* at most 12 characters, so that a pair's name fits 15 */
 	const char *title;   /* one line for people */
 	const char *source;  /* paper or RFC, and the implementation it follows */
-	const char *startup; /* the startup it has when none is named; none with its own start */
+	const char *startup; /* the startup if none is named; null if it owns its start */
 	u32 state_bytes;
 	u32 flags;	  /* enum hw_cc_flags */
 	u32 send_windows; /* windows of data that a growing send buffer has room for; 0: 2 */
@@ -192,17 +193,17 @@ struct hw_cc_ops {
 	const struct hw_header *header; /* that it owns (header.h); null: none */
 
 	void (*init)(void *state, const u32 *tun, struct hw_conn *c);
-	/* After every ACK that brought news, in every state, instead of pkts_acked and
-	 * cong_avoid and of what the stack does to cwnd in Recovery, at its end, after
-	 * idle times and where the application leaves it unused. Only with an own start;
-	 * ssthresh, set_state, event and undo_cwnd come as ever. */
+	/* Called after every ACK with new information, in every state. It replaces pkts_acked,
+	 * cong_avoid and the stack's own changes of cwnd in Recovery, at its end, after idle
+	 * times and when the application leaves cwnd unused. Only with an own start; ssthresh,
+	 * set_state, event and undo_cwnd are called as usual. */
 	void (*control)(void *state, const u32 *tun, struct hw_conn *c,
 			const struct hw_rate_sample *sample);
-	/* After every ACK, before growth: with acked_pkts 0 where it only SACKs or repeats,
-	 * and rtt_us -1 where it gives no sample. linux-2.6: only where it acknowledged data. */
+	/* After every ACK, before growth. acked_pkts is 0 if the ACK only SACKs or repeats;
+	 * rtt_us is -1 without a sample. linux-2.6: only if the ACK acknowledged data. */
 	void (*pkts_acked)(void *state, const u32 *tun, struct hw_conn *c,
 			   const struct hw_ack *ack);
-	/* Growth above ssthresh; acked_pkts is 1 where c->counts_acks. */
+	/* Growth above ssthresh; acked_pkts is 1 if c->counts_acks. */
 	void (*cong_avoid)(void *state, const u32 *tun, struct hw_conn *c, u32 acked_pkts);
 	/* The new ssthresh on congestion; does not change cwnd. */
 	u32 (*ssthresh)(void *state, const u32 *tun, struct hw_conn *c);
@@ -214,35 +215,33 @@ struct hw_cc_ops {
 	u32 (*min_cwnd)(void *state, const u32 *tun, struct hw_conn *c);
 
 	/*
-	 * With a header. on_send: a packet with data is about to leave; header has its
-	 * decoded fields, zero but for what goes back to the peer, and the control fills in
-	 * its own. Returns whether it goes out. on_feedback: the receiver's answer has come
-	 * back, before the ACK that brought it is taken in; cwnd, ssthresh and the pacing
-	 * rate may be set.
+	 * With a header. on_send: a packet with data is about to leave. header has its decoded
+	 * fields, which are zero except for those that answer the peer; the control fills in
+	 * its own. Returns whether the header is sent. on_feedback: the receiver's answer has
+	 * come back; called before the ACK that carried it is processed. cwnd, ssthresh and
+	 * the pacing rate may be set.
 	 */
 	u32 (*on_send)(void *state, const u32 *tun, struct hw_conn *c, void *header);
 	void (*on_feedback)(void *state, const u32 *tun, struct hw_conn *c, const void *header);
 
 	/*
-	 * What the link by which this machine's packets leave publishes (monitor.h), before
-	 * control() or pkts_acked() on every ACK that brought news, and before
-	 * HW_EVENT_TX_START; not called where nothing is published or known. Nothing may be
-	 * set.
+	 * What this machine's outgoing link publishes (monitor.h). Called before control() or
+	 * pkts_acked() on every ACK with new information, and before HW_EVENT_TX_START; not
+	 * called if nothing is published or known. It must not change the connection.
 	 */
 	void (*on_monitor)(void *state, const u32 *tun, struct hw_conn *c,
 			   const struct hw_monitor *monitor);
 };
 
 /*
- * A startup, under the same rules. slow_start returns the part of acked_pkts
- * that is left for congestion avoidance after ssthresh was reached.
+ * A startup, under the same rules. slow_start returns how many of acked_pkts are left for
+ * congestion avoidance once ssthresh is reached.
  *
- * In Recovery cwnd goes down to ssthresh by the stack's rules. A startup that wants its
- * own window there sets both in set_state; from then on cwnd follows ssthresh, also up.
+ * In Recovery the stack reduces cwnd to ssthresh. A startup that wants its own window there
+ * sets both in set_state; from then on cwnd follows ssthresh, also upwards.
  *
- * open comes before a SYN or SYN-ACK leaves, where the stack can: nothing is known
- * but the application's announcements, and only request_code may be set. The state
- * is cleared after it.
+ * open is called before a SYN or SYN-ACK leaves, if the stack can. Only the application's
+ * announcements are known, and only request_code may be set. The state is cleared afterwards.
  */
 struct hw_startup_ops {
 	const char *name;
@@ -263,7 +262,7 @@ struct hw_startup_ops {
 	void (*event)(void *state, const u32 *tun, struct hw_conn *c, u8 event);
 };
 
-/* In the place of a startup where the control owns its start: leaves all growth to it. */
+/* Replaces the startup if the control owns its start; leaves all growth to the control. */
 static inline u32 hw_no_growth(void *state, const u32 *tun, struct hw_conn *c, u32 acked_pkts)
 {
 	(void)state;
@@ -282,9 +281,9 @@ static inline int hw_in_slow_start(const struct hw_conn *c)
 }
 
 /*
- * One packet for every w packets (or ACKs) acknowledged. Linux 2.6 spends one
- * event on the increment itself and carries nothing over; later kernels carry
- * the rest and never lose an ACKed packet (tcp_cong_avoid_ai).
+ * One packet for every w packets (or ACKs) acknowledged. Linux 2.6 uses one event for the
+ * increment itself and carries nothing over. Later kernels carry the rest and never lose an
+ * ACKed packet (tcp_cong_avoid_ai).
  */
 static inline void hw_additive_increase(struct hw_conn *c, u32 w, u32 acked_pkts)
 {
@@ -312,15 +311,15 @@ static inline void hw_additive_increase(struct hw_conn *c, u32 w, u32 acked_pkts
 	c->cwnd_pkts = hw_min_u32(c->cwnd_pkts, c->cwnd_clamp_pkts);
 }
 
-/* Standard slow start (RFC 5681), shared by every startup that only watches it:
- * up to ssthresh, and the rest of acked_pkts comes back. */
+/* Standard slow start (RFC 5681) up to ssthresh; returns the rest of acked_pkts. All startups
+ * that only observe slow start share it. */
 static inline u32 hw_slow_start(struct hw_conn *c, u32 acked_pkts)
 {
 	u32 cwnd;
 
 	if (c->counts_acks) {
-		/* 2.6: an ACK in slow start is spent there, also the one that ends it; it
-		 * counts for a whole window, on top of what is left from before */
+		/* 2.6: an ACK in slow start counts there, even the one that ends it; that one
+		 * counts for a whole window, in addition to the rest from before */
 		c->cwnd_cnt = hw_add_u32(c->cwnd_cnt, c->cwnd_pkts);
 		while (c->cwnd_cnt >= c->cwnd_pkts) {
 			c->cwnd_cnt -= c->cwnd_pkts;

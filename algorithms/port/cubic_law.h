@@ -52,8 +52,8 @@ static inline u32 hw_cubic_count(u32 cwnd_pkts, u32 target_pkts)
 }
 
 /*
- * ACKs per packet that Reno's share of the same path would grow by, in eighths
- * of a window: 8/alpha with alpha = 3 (1 - beta)/(1 + beta) (RFC 9438 section 4.3).
+ * ACKs per packet of a Reno flow's growth on the same path, in eighths of a window: 8/alpha
+ * with alpha = 3 (1 - beta)/(1 + beta) (RFC 9438 section 4.3).
  */
 static inline u32 hw_cubic_friendly_scale(u32 beta_1024)
 {
@@ -61,8 +61,8 @@ static inline u32 hw_cubic_friendly_scale(u32 beta_1024)
 }
 
 /*
- * The window a Reno flow would have: takes whole packets out of ack_cnt, adds
- * them to friendly_pkts, and lowers count where Reno would be ahead.
+ * The window a Reno flow would have: moves whole packets from ack_cnt to friendly_pkts, and
+ * lowers count if Reno would be ahead.
  */
 static inline u32 hw_cubic_friendly_count(u32 cwnd_pkts, u32 count, u32 beta_1024, u32 *ack_cnt,
 					  u32 *friendly_pkts)

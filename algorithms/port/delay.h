@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /*
- * What controls that go by delay share: the RTT samples of one round trip of data and
- * the smallest of all, packets in the queue by them, and windows that may shrink.
+ * Shared by delay-based controls: the RTT samples of one round of data and the smallest RTT of
+ * all, the number of queued packets derived from them, and windows that may shrink.
  */
 #ifndef HEADWAY_PORT_DELAY_H
 #define HEADWAY_PORT_DELAY_H
 
 #include "cc.h"
 
-/* The longest round trip that is told from others, 16.7 s. */
+/* The longest round trip; longer ones count as this. 16.7 s. */
 #define HW_RTT_MOST_US ((1u << 24) - 1)
 
-/* Zeroed before its first use. A round ends when the data that was sent last as it began
- * has been acknowledged. */
+/* Zeroed before its first use. A round ends when the last data sent before its beginning is
+ * acknowledged. */
 struct hw_round {
 	u64 sum_us;   /* of this round's samples */
 	u32 count;    /* of them */
 	u32 least_us; /* of them; 0 without any */
-	u32 base_us;  /* of all: the path without a queue; 0 before the first */
+	u32 base_us;  /* smallest of all: the path without a queue; 0 before the first */
 	u32 end;      /* sequence number */
 };
 
@@ -29,7 +29,7 @@ static inline void hw_begin_round(struct hw_round *r, const struct hw_conn *c)
 	r->end = c->snd_nxt;
 }
 
-/* A sample, never taken for 0; without one (below 0) nothing happens. */
+/* Adds a sample, at least 1; a value below 0 is no sample. */
 static inline void hw_sample_rtt(struct hw_round *r, s32 rtt_us)
 {
 	u32 us = hw_clamp_u32((u32)rtt_us, 1, HW_RTT_MOST_US);
@@ -55,9 +55,9 @@ static inline u32 hw_round_mean_us(const struct hw_round *r)
 }
 
 /*
- * How many of `window` packets wait in queues where a round trip takes rtt_us, by Little's
- * law: window (1 - base/rtt), rounded down in units of 1/256. The window is at most 2^24
- * packets, times are at most HW_RTT_MOST_US.
+ * How many of `window` packets wait in queues if a round trip takes rtt_us, by Little's law:
+ * window (1 - base/rtt), rounded down in units of 1/256. The window is at most 2^24 packets,
+ * times are at most HW_RTT_MOST_US.
  */
 static inline u32 hw_queued_x256(u32 window, u32 base_us, u32 rtt_us)
 {
@@ -67,14 +67,14 @@ static inline u32 hw_queued_x256(u32 window, u32 base_us, u32 rtt_us)
 	return hw_saturate_u32(((u64)window << 8) * (rtt_us - base_us) / rtt_us);
 }
 
-/* Ends slow start where it stands. */
+/* Ends slow start at the present window. */
 static inline void hw_leave_slow_start(struct hw_conn *c)
 {
 	if (hw_in_slow_start(c))
 		c->ssthresh_pkts = hw_max_u32(c->cwnd_pkts, 2) - 1;
 }
 
-/* Sets cwnd, also below what it was, which does not lead back to slow start. */
+/* Sets cwnd. A smaller cwnd does not lead back to slow start. */
 static inline void hw_set_window(struct hw_conn *c, u32 pkts)
 {
 	c->cwnd_pkts = hw_clamp_u32(pkts, 2, c->cwnd_clamp_pkts);

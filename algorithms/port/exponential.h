@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /*
- * The exponential function of a real number in integers, by a table: e^x is 2^y with
- * y = x log2 e; the whole part of y shifts, and 2^f of the rest is read from 257 entries
- * and the chord between two of them.
+ * The exponential function of a real number in integers, by a table: e^x is 2^y with y = x
+ * log2 e; the integer part of y is a shift, and 2^f of the fraction f is interpolated linearly
+ * between two of 257 entries.
  *
  * The chord is above the curve by at most (ln 2/256)^2/8 = 9.2e-7 of the value; rounding of
- * the table, of log2 e and of y adds less than 2e-8. So hw_exp() is within 1e-6 of the true
- * value and one unit (2^-16); crates/algorithms holds it against f64.
+ * the table, of log2 e and of y adds less than 2e-8. hw_exp() is therefore within 1e-6 and one
+ * unit (2^-16) of the true value; crates/algorithms compares it with f64.
  */
 #ifndef HEADWAY_PORT_EXPONENTIAL_H
 #define HEADWAY_PORT_EXPONENTIAL_H
@@ -83,7 +83,7 @@ static inline u64 hw_exp(s64 x)
 		return 1ull << 63;
 	if (x < -HW_EXP_MOST)
 		return 0;
-	/* from here on 32 bits after the point */
+	/* from here on with 32 bits after the point */
 	y = (u64)(x < 0 ? -x : x) * HW_LOG2_E >> (HW_EXP_SHIFT + 30 - 32);
 	whole = (u32)(y >> 32);
 	fraction = (u32)y;
@@ -103,9 +103,9 @@ static inline u64 hw_exp(s64 x)
 }
 
 /*
- * The natural logarithm of a value with HW_VALUE_SHIFT bits after the point, 0 taken for the
+ * The natural logarithm of a value with HW_VALUE_SHIFT bits after the point, 0 counts as the
  * smallest; with HW_EXP_SHIFT bits after the point. By the chord of log2 between powers of
- * two, which is at most 0.0597 too little: enough to begin with.
+ * two, which is at most 0.0597 too small. That is enough for a first value.
  */
 static inline s64 hw_ln_roughly(u64 value)
 {

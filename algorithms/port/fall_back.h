@@ -1,40 +1,40 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /*
- * A protocol with routers on a path where none takes part: its control notices that
- * nothing of theirs comes back, says so (hw_conn.routers), goes on by Reno's law
- * (reno_law.h), keeps asking, and returns as soon as a router answers.
+ * A protocol with routers on a path where no router takes part. Its control notices that no
+ * answer comes back, reports that (hw_conn.routers), continues with Reno's law (reno_law.h),
+ * keeps asking, and returns to its own law as soon as a router answers.
  *
  * A control of the protocol keeps a struct hw_fall_back in its state and calls
- *   hw_asks()     when a header of its leaves (on_send),
- *   hw_answered() when one has come back that a router wrote into (on_feedback),
- *   hw_is_alone() with every ACK (pkts_acked or control), which says what holds;
- * where it does, hw_reno_grow() is its growth and hw_reno_ssthresh() its answer to loss.
- * What a router leaves untouched is for the header to show; an option that is stripped,
- * or a receiver that does not answer, show as nothing at all.
+ *   hw_asks()     when one of its headers leaves (on_send),
+ *   hw_answered() when a header with a router's value has come back (on_feedback),
+ *   hw_is_alone() with every ACK (pkts_acked or control); it says which law applies.
+ * If it is alone, hw_reno_grow() is its growth and hw_reno_ssthresh() its reaction to loss.
+ * The header must show whether a router left it untouched. A stripped option and a receiver
+ * that does not answer both look like no answer.
  *
- * Time without an answer counts from the first header that left after the latest one, so
- * that an idle sender waits for nothing.
+ * Time without an answer counts from the first header that left after the latest answer, so
+ * idle time does not count.
  */
 #ifndef HEADWAY_PORT_FALL_BACK_H
 #define HEADWAY_PORT_FALL_BACK_H
 
 #include "reno_law.h"
 
-/* Least time without an answer before routers are believed to be absent. */
+/* Minimum time without an answer after which routers count as absent. */
 #define HW_PATIENCE_US 200000
 
-/* The tunable that says how long else. */
-#define HW_PATIENCE                                                     \
-	{ "patience_rtts",                                              \
-	  "round trips",                                                \
-	  "without a router's answer, and 200 ms, until it is as Reno", \
-	  4,                                                            \
-	  1,                                                            \
+/* The tunable for a longer time. */
+#define HW_PATIENCE                                                             \
+	{ "patience_rtts",                                                      \
+	  "round trips",                                                        \
+	  "without a router's answer, and 200 ms, until it falls back to Reno", \
+	  4,                                                                    \
+	  1,                                                                    \
 	  1000 }
 
 struct hw_fall_back {
-	u64 asked_us;	/* when the first header left that has no answer, on now_us's clock */
-	u8 asks;	/* there is such a one */
+	u64 asked_us;	/* when the first header without an answer left, on now_us's clock */
+	u8 asks;	/* a header waits for an answer */
 	u8 alone;	/* it has fallen back */
 	u8 has_answers; /* routers have answered on this connection */
 	u8 unused[5];
@@ -57,8 +57,8 @@ static inline void hw_answered(struct hw_fall_back *f, struct hw_conn *c)
 }
 
 /*
- * Whether the control is to go on without routers. When it begins to, a flow that routers
- * have led is not to start over: ssthresh is what cwnd was.
+ * Whether the control continues without routers. When that begins, ssthresh becomes cwnd, so a
+ * flow that routers controlled does not repeat slow start.
  */
 static inline u32 hw_is_alone(struct hw_fall_back *f, struct hw_conn *c, u32 patience_rtts)
 {

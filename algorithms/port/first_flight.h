@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /*
- * The first flight of a fast startup: a window that is chosen at once and sent
- * paced over one round trip. Its life is the one of Scharf, "Fast Startup Internet
- * Congestion Control" (2011), section 4.4: probing (the window is paced out),
- * validation (its ACKs come back), then ordinary congestion control. If some of it
- * is lost, the window after recovery follows from what arrived (eq. 4.11), as in
- * Jump-Start.
+ * The first flight of a fast startup: a window that is chosen at once and paced over one round
+ * trip. Its phases are those of Scharf, "Fast Startup Internet Congestion Control" (2011),
+ * section 4.4: probing (the window is paced out), validation (its ACKs come back), then
+ * ordinary congestion control. If some of it is lost, the window after recovery follows from
+ * what arrived (eq. 4.11), as in Jump-Start.
  *
- * A flight begins with the first data of a connection or the first after an idle
- * time for which the stack reduced cwnd, and only where the round-trip time is
- * known: a handshake packet that was sent again gives none.
+ * A flight begins with the first data of a connection, or with the first data after an idle
+ * time for which the stack reduced cwnd. It needs a known round-trip time; a retransmitted
+ * handshake packet gives none.
  */
 #ifndef HEADWAY_PORT_FIRST_FLIGHT_H
 #define HEADWAY_PORT_FIRST_FLIGHT_H
@@ -31,9 +30,9 @@ struct hw_flight {
 	u32 retrans_before_pkts;
 	u32 paced_pkts;	   /* N_pacing; known from validation on */
 	u32 retrans_pkts;  /* N_rtx */
-	u32 ssthresh_pkts; /* in recovery, to recognise a reduction that is taken back */
+	u32 ssthresh_pkts; /* in recovery, to recognise an undone reduction */
 	u8 phase;	   /* enum hw_flight_phase */
-	u8 after_idle;	   /* the stack reduced cwnd for idleness: the next packet starts anew */
+	u8 after_idle; /* the stack reduced cwnd after idle time: the next packet begins a flight */
 };
 
 /* A chunk of 3 packets is what RFC 3390 lets out in one burst (thesis section 5.3.2.2). */
@@ -49,19 +48,19 @@ struct hw_flight {
 	  0,                                                                         \
 	  1 }
 
-/* Packets that are sent new, modulo 2^32. */
+/* Packets sent, without retransmissions, modulo 2^32. */
 static inline u32 hw_new_pkts(const struct hw_conn *c)
 {
 	return c->sent_pkts - c->retrans_pkts;
 }
 
-/* Packets that hold so many bytes; a part of a packet is a packet. */
+/* Packets for so many bytes, rounded up. */
 static inline u32 hw_pkts_of(u64 bytes, u32 mss_bytes)
 {
 	return hw_saturate_u32(hw_div_u64(bytes + mss_bytes - (mss_bytes != 0), mss_bytes));
 }
 
-/* Payload that is known to wait: what is queued or, if more, what was announced. */
+/* Payload known to wait: what is queued or, if more, what was announced. */
 static inline u32 hw_unsent_bytes(const struct hw_conn *c)
 {
 	u32 sent_bytes = hw_saturate_u32((u64)hw_new_pkts(c) * c->mss_bytes);
@@ -78,7 +77,7 @@ static inline u64 hw_rate_of_pkts(const struct hw_conn *c, u32 pkts)
 	return hw_div_u64(hw_min_u32(hw_saturate_u32(bytes), 1u << 31) * 1000000ull, c->srtt_us);
 }
 
-/* Pacing ends; what was not sent by now is sent as ACKs allow. */
+/* Ends pacing. The rest is sent as ACKs allow. */
 static inline void hw_flight_stop_pacing(struct hw_flight *f, struct hw_conn *c)
 {
 	f->phase = HW_FLIGHT_VALIDATION;
@@ -89,8 +88,8 @@ static inline void hw_flight_stop_pacing(struct hw_flight *f, struct hw_conn *c)
 	c->ignore_peer_window = 0;
 }
 
-/* True on the event at which a flight may begin. The stack tells of a restart
- * before it tells of the transmission. */
+/* True on the event at which a flight may begin. The stack reports a restart before the
+ * transmission. */
 static inline int hw_flight_may_begin(struct hw_flight *f, struct hw_conn *c, u8 event,
 				      u32 acts_after_idle)
 {
@@ -100,13 +99,13 @@ static inline int hw_flight_may_begin(struct hw_flight *f, struct hw_conn *c, u8
 		f->after_idle = acts_after_idle != 0;
 	if (event != HW_EVENT_TX_START)
 		return 0;
-	/* a flight that began with the last ACK, of which nothing has left yet */
+	/* a flight began with the last ACK, and nothing of it has left yet */
 	if (f->phase == HW_FLIGHT_PROBING && f->first_seq == c->snd_nxt)
 		return 0;
 	due = (f->after_idle || !c->sent_pkts) && c->srtt_us && c->ca_state == HW_CA_OPEN &&
 	      !c->no_fast_start;
 	f->after_idle = 0;
-	/* nothing is in flight: what was before is over */
+	/* nothing is in flight: the previous flight is over */
 	if (f->phase == HW_FLIGHT_PROBING)
 		hw_flight_stop_pacing(f, c);
 	f->phase = HW_FLIGHT_NONE;
@@ -125,15 +124,15 @@ static inline void hw_flight_begin(struct hw_flight *f, struct hw_conn *c, u32 p
 	c->cwnd_cnt = 0;
 	c->pacing_rate_Bps = rate_Bps;
 	c->pacing_chunk_pkts = chunk_pkts;
-	/* it needs no more than it asked for: slow start ends there (thesis 6.3.3.1) */
+	/* the application needs no more than this rate: slow start ends there (thesis 6.3.3.1) */
 	if (c->stabilize && c->asked_rate_Bps)
 		c->ssthresh_pkts = hw_clamp_u32(hw_qs_window_pkts(c->asked_rate_Bps, c->srtt_us,
 								  c->mss_bytes, c->header_bytes),
 						2, HW_SSTHRESH_INFINITE);
 }
 
-/* On every ACK, before growth. The first one of the flight ends probing, and the
- * window is then what was sent, but at least `least_pkts`. */
+/* On every ACK, before growth. The first ACK of the flight ends probing. The window is then
+ * what was sent, but at least `least_pkts`. */
 static inline void hw_flight_acked(struct hw_flight *f, struct hw_conn *c, u32 least_pkts)
 {
 	if (f->phase == HW_FLIGHT_PROBING && hw_after(c->snd_una, f->first_seq)) {
@@ -142,10 +141,10 @@ static inline void hw_flight_acked(struct hw_flight *f, struct hw_conn *c, u32 l
 					  hw_max_u32(f->paced_pkts, hw_max_u32(least_pkts, 1)));
 	}
 	if (f->phase == HW_FLIGHT_RECOVERY) {
-		/* copies sent once all of it has arrived are not copies of it */
+		/* retransmissions after all of it has arrived are not part of it */
 		if (hw_after(f->end_seq, c->snd_una))
 			f->retrans_pkts = c->retrans_pkts - f->retrans_before_pkts;
-		/* left without the end of a reduction: it was taken back */
+		/* left without the end of a reduction: it was undone */
 		if (c->ca_state <= HW_CA_DISORDER)
 			f->phase = HW_FLIGHT_NONE;
 	} else if (f->phase == HW_FLIGHT_VALIDATION && !hw_after(f->end_seq, c->snd_una)) {
@@ -153,7 +152,7 @@ static inline void hw_flight_acked(struct hw_flight *f, struct hw_conn *c, u32 l
 	}
 }
 
-/* The sender's state changes. True if that says that some of the flight was lost. */
+/* The sender's state changes. True if this means that some of the flight was lost. */
 static inline int hw_flight_lost(struct hw_flight *f, struct hw_conn *c, u8 new_state)
 {
 	if (new_state < HW_CA_CWR)
@@ -174,7 +173,7 @@ static inline int hw_flight_recovered(struct hw_flight *f, const struct hw_conn 
 	if (f->phase != HW_FLIGHT_RECOVERY || (!by_event && c->ca_state != HW_CA_LOSS))
 		return 0;
 	f->phase = HW_FLIGHT_NONE;
-	/* higher than when it was reduced: the reduction was taken back */
+	/* higher than when it was reduced: the reduction was undone */
 	return c->ssthresh_pkts <= f->ssthresh_pkts;
 }
 

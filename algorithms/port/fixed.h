@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /*
- * Integer arithmetic of the algorithms: no floating point, no signed division,
- * no division by zero, no undefined overflow. Error bounds are stated here and
- * held against f64 by the tests of crates/algorithms.
+ * Integer arithmetic of the algorithms: no floating point, no signed division, no division by
+ * zero, no undefined overflow. Error bounds are stated here; the tests of crates/algorithms
+ * compare with f64.
  */
 #ifndef HEADWAY_PORT_FIXED_H
 #define HEADWAY_PORT_FIXED_H
@@ -99,7 +99,7 @@ static inline u64 hw_part_u64(u64 x, u64 fraction)
 
 /*
  * Square root rounded down, exact over all 64 bits. Newton's method as below: five steps
- * bring the at most twofold excess below one unit.
+ * reduce the excess, at most a factor of two, to below one unit.
  */
 static inline u32 hw_sqrt_u64(u64 x)
 {
@@ -117,9 +117,9 @@ static inline u32 hw_sqrt_u64(u64 x)
 }
 
 /*
- * Cube root rounded down, exact over all 64 bits. Newton's method from the next
- * power of two above the root: six steps bring the at most twofold excess below
- * one unit, the last line takes off what the rounding left.
+ * Cube root rounded down, exact over all 64 bits. Newton's method from the next power of two
+ * above the root: six steps reduce the excess, at most a factor of two, to below one unit, and
+ * the last line removes the rounding error.
  */
 static inline u32 hw_cbrt_u64(u64 x)
 {
@@ -143,10 +143,10 @@ static inline u32 hw_bits_u64(u64 x)
 }
 
 /*
- * A number in a floating code: so many bits of fraction below an exponent, as in IEEE 754
- * without a sign. Below 2^(fraction_bits + 1) a number is its own code; above, it is
- * rounded to the nearest that has one, at most 2^-(fraction_bits + 1) of it away. Codes are
- * ordered as what they stand for. x is below 2^63.
+ * A number in a floating-point code: an exponent and so many bits of fraction, as in IEEE 754
+ * without a sign. Below 2^(fraction_bits + 1) a number is its own code; above, it is rounded
+ * to the nearest number with a code, within 2^-(fraction_bits + 1) of it. Codes have the order
+ * of their numbers. x is below 2^63.
  */
 static inline u32 hw_float_code(u64 x, u32 fraction_bits)
 {
@@ -156,7 +156,7 @@ static inline u32 hw_float_code(u64 x, u32 fraction_bits)
 		return (u32)x;
 	exponent = bits - fraction_bits - 1;
 	x = (x + (1ull << (exponent - 1))) >> exponent;
-	/* one bit more where rounding carried; the code's fields then carry alike */
+	/* one bit more if rounding carried; the code's fields then carry, too */
 	return (u32)((u64)exponent << fraction_bits) + (u32)x;
 }
 
@@ -171,9 +171,8 @@ static inline u64 hw_float_value(u32 code, u32 fraction_bits)
 }
 
 /*
- * A quotient with 32 significant bits, to multiply with again and again: a / b of any two
- * numbers, 0 where either is 0. What hw_times() makes of it is less than 2^-29 of the true
- * product, and one, away.
+ * A quotient with 32 significant bits, for repeated multiplication: a / b of any two numbers,
+ * 0 if either is 0. The result of hw_times() is within 2^-29 of the true product, plus one.
  */
 struct hw_ratio {
 	u32 mantissa; /* from 2^31 on, or 0 */

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /*
- * A protocol's header: its fields as algorithms see them, what carries it, and the one
- * codec that the simulator, its captures, eBPF programs and tests use.
+ * A protocol's header: its fields as algorithms see them, its carrier, and the only codec,
+ * which the simulator, its captures, eBPF programs and tests use.
  *
- * algorithms/header/NAME.h declares hw_header_NAME. Routers read and write the decoded
- * fields of what passes (router.h); an endpoint's algorithm that owns the header writes
- * them when it sends, and is told what came back (cc.h). The receiver has no algorithm:
- * what it returns is the header's own matter (reflect).
+ * algorithms/header/NAME.h declares hw_header_NAME. Routers read and write the decoded fields
+ * of passing packets (router.h). An endpoint's algorithm that owns the header writes them when
+ * it sends, and receives what came back (cc.h). The receiver has no algorithm: the header
+ * itself defines the answer (reflect).
  *
- * Everything here is inlined, without loops that have no bound and without globals that
- * are written, so that the same lines pass the kernel's verifier.
+ * Everything here is inlined, has no unbounded loops and writes no globals, so that the same
+ * code passes the kernel's verifier.
  */
 #ifndef HEADWAY_PORT_HEADER_H
 #define HEADWAY_PORT_HEADER_H
@@ -38,13 +38,12 @@ struct hw_field {
 	u32 bytes;	     /* 1, 2, 4 or 8 */
 };
 
-/* How a header came to its receiver; TTL and ECN are zero where the kernel's sockets
- * receive it. */
+/* How a header arrived; TTL and ECN are zero if the kernel's sockets receive it. */
 struct hw_arrival {
-	u8 ip_ttl; /* what is left of it; each router has taken one off */
+	u8 ip_ttl; /* the remaining TTL; each router has decremented it */
 	u8 ecn;	   /* the two ECN bits */
 	u16 ip_id; /* identification of the IP header; a sender counts its packets in it */
-	u32 pkts;  /* that came together, with the one header (hw_packet.pkts) */
+	u32 pkts;  /* packets that arrived together, with one header (hw_packet.pkts) */
 };
 
 struct hw_header {
@@ -58,17 +57,17 @@ struct hw_header {
 	u32 n_fields;
 	const struct hw_field *fields;
 
-	/* The header in which a receiver answers; null: in this one, whose other fields the
-	 * next sender of it fills in. */
+	/* The header in which a receiver answers; null: this one, whose other fields its next
+	 * sender fills in. */
 	const struct hw_header *answer;
 
 	/* Whether the bytes are this header; fills in its fields. */
 	int (*parse)(const u8 *bytes, void *fields);
 	void (*emit)(const void *fields, u8 *bytes);
 	/*
-	 * The receiver takes in a header that has arrived. held: the fields of the answer
-	 * that goes out next, zeroed after each that went. Returns whether one is due. Null:
-	 * nothing is answered.
+	 * The receiver processes a header that has arrived. held: the fields of the next
+	 * answer, zeroed after each answer. Returns whether an answer is due. Null: nothing is
+	 * answered.
 	 */
 	int (*reflect)(void *held, const void *arrived, const struct hw_arrival *how);
 };

@@ -2,12 +2,12 @@
 /*
  * Hybla's rho (Caini and Firrincieli, "TCP Hybla: a TCP enhancement for heterogeneous
  * networks", International Journal of Satellite Communications and Networking 22, 2004),
- * shared by its slow start and its congestion avoidance: how many times the round trip is
- * longer than RTT0, that of the flow whose growth in time is followed.
+ * shared by its slow start and its congestion avoidance: the ratio of the round trip to RTT0,
+ * the round trip of the flow whose growth it follows.
  *
- * As in Linux (tcp_hybla.c): at least 1, in eighths rounded down, of the smoothed round
- * trip, and taken anew only when that falls below its smallest value. rho itself has no
- * largest value; the window that it makes does. Valid for any round trip.
+ * As in Linux (tcp_hybla.c): rho is at least 1, in eighths rounded down, from the smoothed
+ * round trip, and recomputed only when that falls below its smallest value. rho has no upper
+ * bound, but the window has. Valid for any round trip.
  */
 #ifndef HEADWAY_PORT_HYBLA_LAW_H
 #define HEADWAY_PORT_HYBLA_LAW_H
@@ -34,21 +34,21 @@ static inline void hw_hybla_follow(struct hw_hybla *h, u32 rtt0_ms, u32 srtt_us)
 	h->min_srtt_us = srtt_us;
 }
 
-/* Out of Open, and before a round trip is known, Hybla is Reno. */
+/* Outside Open, and before a round trip is known, Hybla is Reno. */
 static inline int hw_hybla_holds(const struct hw_hybla *h, const struct hw_conn *c)
 {
 	return h->rho_8 && c->ca_state == HW_CA_OPEN;
 }
 
-/* A window that grew by Hybla's law, as it may be. */
+/* Clamps a window that grew by Hybla's law. */
 static inline u32 hw_hybla_bound(const struct hw_conn *c, u32 cwnd_pkts)
 {
 	return hw_min_u32(cwnd_pkts, hw_min_u32(c->cwnd_clamp_pkts, HW_HYBLA_MOST_PKTS));
 }
 
 /*
- * Adds growth in 2^-bits packets to cwnd, and keeps what is less than one. Returns whether
- * there was a packet to add.
+ * Adds growth in 2^-bits packets to cwnd, and keeps the fraction. Returns whether it added a
+ * packet.
  */
 static inline u32 hw_hybla_grow(struct hw_conn *c, u32 *part, u64 growth, u32 bits)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /*
- * The rate to start with, from what the application said (table 5.1 of Scharf, "Fast
- * Startup Internet Congestion Control", 2011): a rate that it names, or the one that
- * meets its deadline, Q = s/(T - d) (eq. 7.1), where slow start alone would not.
+ * The rate to start with, from what the application said (table 5.1 of Scharf, "Fast Startup
+ * Internet Congestion Control", 2011): a rate that it names, or the rate that meets its
+ * deadline, Q = s/(T - d) (eq. 7.1), if slow start alone would not.
  *
- * The deadline is that of the last byte's arrival, so half a round trip is always
- * needed, and those before the rate can be used. Capacity is not known: slow start is
- * taken to be as fast as its windows. Valid for round trips below 8 s.
+ * The deadline is for the arrival of the last byte, so it includes half a round trip, and any
+ * round trips before the rate can be used. Capacity is not known: slow start is assumed to be
+ * as fast as its windows. Valid for round trips below 8 s.
  */
 #ifndef HEADWAY_PORT_INITIAL_RATE_H
 #define HEADWAY_PORT_INITIAL_RATE_H
@@ -34,8 +34,8 @@ static inline int hw_slow_start_meets(const struct hw_conn *c, u32 pkts, u32 rtt
 }
 
 /*
- * The rate in IP bytes at which so many bytes of payload meet the deadline if it is used
- * after `before` round trips; 0 where slow start meets it as well, or nothing can.
+ * The rate in IP bytes at which so many bytes of payload meet the deadline if it is used after
+ * `before` round trips; 0 if slow start meets it as well, or nothing can.
  */
 static inline u64 hw_deadline_rate_Bps(const struct hw_conn *c, u64 bytes, u32 rtt_us, u32 before)
 {
@@ -47,7 +47,7 @@ static inline u64 hw_deadline_rate_Bps(const struct hw_conn *c, u64 bytes, u32 r
 	if (c->deadline_us <= needed_us ||
 	    hw_slow_start_meets(c, pkts, rtt_us, c->srtt_us ? 0 : before))
 		return 0;
-	/* what leaves meanwhile as it would without, where there is a connection already */
+	/* what leaves meanwhile anyway, if the connection exists already */
 	if (before && c->srtt_us)
 		pkts -= hw_min_u32(pkts, c->cwnd_pkts);
 	left_us = c->deadline_us - needed_us;
@@ -55,14 +55,14 @@ static inline u64 hw_deadline_rate_Bps(const struct hw_conn *c, u64 bytes, u32 r
 	return (hw_saturate_u32(wire_bytes) * 1000000ull + left_us - 1) / left_us;
 }
 
-/* Whether the path still looks like that of which a window was saved (RFC 9959). */
+/* Whether the path still looks like the one whose window was saved (RFC 9959). */
 static inline int hw_saved_holds(const struct hw_conn *c, u32 saved_us)
 {
 	return c->min_rtt_us >= saved_us / 2 && c->min_rtt_us <= 10ull * saved_us;
 }
 
-/* The rate in IP bytes that an earlier transfer to this destination had; 0: none, or the
- * path looks like another one. */
+/* The rate in IP bytes of an earlier transfer to this destination; 0: none, or the path looks
+ * like another one. */
 static inline u64 hw_saved_rate_Bps(const struct hw_conn *c)
 {
 	u32 pkt_bytes = hw_min_u32(c->mss_bytes + c->header_bytes, 1u << 16);
@@ -75,9 +75,9 @@ static inline u64 hw_saved_rate_Bps(const struct hw_conn *c)
 }
 
 /*
- * The rate to start with for so many bytes, 0: none. What the application says comes
- * first: that it needs no fast start, a rate, a deadline. Then what is remembered of the
- * path, then `otherwise_Bps`.
+ * The rate to start with for so many bytes, 0: none. The application comes first: it needs no
+ * fast start, or names a rate or a deadline. Then what is remembered about the path, then
+ * `otherwise_Bps`.
  */
 static inline u64 hw_initial_rate_Bps(const struct hw_conn *c, u64 otherwise_Bps, u64 bytes,
 				      u32 rtt_us, u32 before)

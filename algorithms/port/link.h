@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /*
- * What the algorithms of a link see: the link, a packet, and the verdicts on it. The
- * queue's contract (queue.h) and the routers' (router.h) share it. Randomness and time
- * are arguments.
+ * What the algorithms of a link see: the link, a packet, and the verdicts on a packet. The
+ * contracts of queues (queue.h) and routers (router.h) share it. Randomness and time are
+ * arguments.
  */
 #ifndef HEADWAY_PORT_LINK_H
 #define HEADWAY_PORT_LINK_H
@@ -10,7 +10,7 @@
 #include "types.h"
 #include "fixed.h"
 
-/* Most events that an algorithm may declare. */
+/* The most events that an algorithm may declare. */
 #define HW_MAX_NOTES 8
 
 enum hw_verdict {
@@ -31,12 +31,12 @@ struct hw_link {
 	u32 idle_us;	 /* how long the link has been idle, 0 when it is not */
 	u32 random;	 /* uniform over 32 bits, fresh for every call */
 
-	/* What a router tells of this call, by hw_note(). */
+	/* What a router records in this call with hw_note(). */
 	u32 noted;		 /* a bit per event */
 	u64 notes[HW_MAX_NOTES]; /* the values of these events */
 };
 
-/* Tells of an event that the algorithm has declared. */
+/* Records an event that the algorithm has declared. */
 static inline void hw_note(struct hw_link *link, u32 event, u64 value)
 {
 	link->noted |= 1u << event;
@@ -44,8 +44,8 @@ static inline void hw_note(struct hw_link *link, u32 event, u64 value)
 }
 
 /*
- * What waits behind the packet in transmission, taken for one of mean size: the queue of
- * those laws that count nothing that is being sent.
+ * The queue behind the packet in transmission, which is assumed to have the mean size. For
+ * laws whose queue excludes that packet.
  */
 static inline u32 hw_waiting_bytes(const struct hw_link *link)
 {
@@ -57,11 +57,10 @@ struct hw_packet {
 	u64 flow;     /* tells connections apart, its upper half their senders; never 0 */
 	u32 ip_bytes; /* size from the IP header on */
 	u8 ecn;	      /* the two ECN bits */
-	u8 local;     /* 1: this machine's own, whose TTL no hop has lowered */
+	u8 local;     /* 1: sent by this machine, so no hop has lowered its TTL */
 	u16 ip_id;    /* identification of the IP header; a sender counts its packets in it */
-	u32 pkts;     /* as which it will leave: more than 1 where a device does the segmentation,
-		       * whose packets all carry the one header */
-	u8 opens;     /* 1: a SYN or SYN-ACK, where the link tells */
+	u32 pkts;     /* packets that it leaves as; if a device segments it, all carry one header */
+	u8 opens;     /* 1: a SYN or SYN-ACK, if the link reports that */
 };
 
 #endif

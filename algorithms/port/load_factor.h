@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /*
- * What the protocols that live by a link's load factor share (VCP, MPCP): the measurement
- * at the router, and the steps of a window that grows by a share per interval at the
- * sender. After the ns-2 model of VCP by Y. Xia (vcp-queue, vcp-src) and Xia, Subramanian,
- * Stoica, Kalyanaraman, "One More Bit Is Enough", SIGCOMM 2005.
+ * Shared by the protocols that use a link's load factor (VCP, MPCP): the measurement at the
+ * router, and the sender's steps of a window that grows by a fraction per interval. After the
+ * ns-2 model of VCP by Y. Xia (vcp-queue, vcp-src) and Xia, Subramanian, Stoica, Kalyanaraman,
+ * "One More Bit Is Enough", SIGCOMM 2005.
  *
- * The load factor of an interval t_rho is demand over capacity: what was offered, dropped
- * packets included, and kappa_q = 1/2 of the queue that persists, over what the link can
- * carry in that time of its target. The queue is looked at every t_q and smoothed over
- * intervals with 3/4 of the old value, which is what the model's comment says; its macro
+ * The load factor of an interval t_rho is demand divided by capacity. Demand is the offered
+ * traffic, including dropped packets, plus kappa_q = 1/2 of the persistent queue. Capacity is
+ * the target share of what the link can carry in that time. The queue is sampled every t_q and
+ * smoothed over intervals with 3/4 of the old value, as the model's comment says; its macro
  * shifts the wrong operand.
  *
  * Valid for links up to 2^35 B/s and round trips up to HW_LOAD_MAX_INTERVALS intervals; longer
- * ones count as that. Where time comes only with packets, idle times beyond 2^28 us count as
- * that.
+ * ones count as that many. If only packets advance the time, idle times beyond 2^28 us count
+ * as 2^28 us.
  */
 #ifndef HEADWAY_PORT_LOAD_FACTOR_H
 #define HEADWAY_PORT_LOAD_FACTOR_H
@@ -49,8 +49,8 @@ struct hw_load {
 	  0,                                                                                 \
 	  1000 }
 
-/* The ns-2 model has constants for 10 and 100 Mbit/s and for 1 Gbit/s; each up to the
- * geometric mean with the next. Its 950, and the paper's 980, are for whoever asks. */
+/* The ns-2 model has constants for 10 and 100 Mbit/s and for 1 Gbit/s; each applies up to the
+ * geometric mean with the next. The model's 950 and the paper's 980 can be set. */
 static inline u32 hw_load_target(u32 permille, u64 rate_Bps)
 {
 	if (permille)
@@ -64,8 +64,8 @@ static inline void hw_load_offered(struct hw_load *load, const struct hw_packet 
 }
 
 /*
- * Time has come, on a link that is taken for one of rate_Bps. Returns whether an interval has
- * ended; load->sample_ns is the next time.
+ * The time of a sample, on a link of rate_Bps. Returns whether an interval has ended;
+ * load->sample_ns is the next time.
  */
 static inline int hw_load_tick_at(struct hw_load *load, const struct hw_link *link, u64 rate_Bps,
 				  u32 target_permille)
@@ -83,7 +83,7 @@ static inline int hw_load_tick_at(struct hw_load *load, const struct hw_link *li
 	load->queue_sum_bytes += link->queue_bytes;
 	load->samples++;
 	load->sample_ns += HW_LOAD_SAMPLE_NS;
-	if (load->sample_ns <= now_ns) /* where time comes only with packets */
+	if (load->sample_ns <= now_ns) /* if only packets advance the time */
 		load->sample_ns = now_ns + HW_LOAD_SAMPLE_NS;
 	elapsed_ns = now_ns - (load->begun_ns - 1);
 	if (elapsed_ns < HW_LOAD_INTERVAL_NS)
@@ -121,10 +121,11 @@ static inline u64 hw_load_percent(const struct hw_load *load)
 #define HW_STEP_ONE   (1ull << HW_STEP_SHIFT)
 
 /*
- * (1 + m)^(rtt/t_rho): what a window is multiplied by in a round trip if it is to be
- * multiplied by 1 + m in an interval. m has 30 bits after the point and is at most 1/4
- * where `falls` says that it is to be taken off; else 1/16, or 1/4 up to HW_STEP_INTERVALS. Whole intervals by squaring, the rest by
- * the binomial series with twelve terms. The result is within 2^-24 of the true value.
+ * (1 + m)^(rtt/t_rho): the factor for a window per round trip that corresponds to 1 + m per
+ * interval. m has 30 bits after the point and is at most 1/4 if `falls` (then it is
+ * subtracted); otherwise 1/16, or 1/4 up to HW_STEP_INTERVALS. Whole intervals by squaring,
+ * the rest by twelve terms of the binomial series. The result is within 2^-24 of the true
+ * value.
  */
 static inline u64 hw_step_power(u64 m, u32 falls, u32 rtt_us)
 {
@@ -159,9 +160,8 @@ static inline u64 hw_step_power(u64 m, u32 falls, u32 rtt_us)
 }
 
 /*
- * What a load makes of a window per interval t_rho, by what capacity is of the demand (1/LF,
- * HW_STEP_SHIFT bits after the point): m = kappa (1/LF - 1), kappa = 1/4. Returns whether the
- * window falls.
+ * The change of a window per interval t_rho for capacity/demand (1/LF, HW_STEP_SHIFT bits
+ * after the point): m = kappa (1/LF - 1), kappa = 1/4. Returns whether the window falls.
  */
 static inline u32 hw_load_step(u64 rest, u64 *m)
 {
@@ -170,10 +170,9 @@ static inline u32 hw_load_step(u64 rest, u64 *m)
 }
 
 /*
- * Packets that additive increase adds per round trip, 16 bits after the point, so that
- * flows of all round trips gain alike per second. r is the round trip in units of unit_us:
- * r/5 up to 1/5, r^2 up to 5, then 25 and what r has above 5, as the ns-2 model has it
- * with a unit of 100 ms.
+ * Packets that additive increase adds per round trip, 16 bits after the point, so that flows
+ * gain equally per second whatever their round trip. r is the round trip in units of unit_us:
+ * r/5 up to 1/5, r^2 up to 5, then 25 + (r - 5), as in the ns-2 model, whose unit is 100 ms.
  */
 static inline u64 hw_additive_scale(u32 rtt_us, u32 unit_us)
 {
@@ -186,7 +185,7 @@ static inline u64 hw_additive_scale(u32 rtt_us, u32 unit_us)
 	return (20ull << 16) + r;
 }
 
-/* The window with its fraction of a packet, which the control keeps: 30 bits. */
+/* Adds to the window. The control keeps the fraction of a packet: 30 bits. */
 static inline void hw_window_grow(struct hw_conn *c, u32 *fraction, u64 by)
 {
 	u64 sum = *fraction + by;
@@ -196,7 +195,7 @@ static inline void hw_window_grow(struct hw_conn *c, u32 *fraction, u64 by)
 	*fraction = (u32)(sum & (HW_STEP_ONE - 1));
 }
 
-/* The same downwards, to one packet at least. */
+/* The same downwards, to at least one packet. */
 static inline void hw_window_shrink(struct hw_conn *c, u32 *fraction, u64 by)
 {
 	u64 window = ((u64)c->cwnd_pkts << HW_STEP_SHIFT) + *fraction;
@@ -206,7 +205,7 @@ static inline void hw_window_shrink(struct hw_conn *c, u32 *fraction, u64 by)
 	*fraction = (u32)(window & (HW_STEP_ONE - 1));
 }
 
-/* Additive increase: of `per_rtt` packets (16 bits after the point) the part of so many. */
+/* Additive increase: the share of so many packets in `per_rtt` (16 bits after the point). */
 static inline u64 hw_additive_part(const struct hw_conn *c, u64 per_rtt, u32 acked_pkts)
 {
 	u64 each = (per_rtt << (HW_STEP_SHIFT - 16)) / hw_max_u32(c->cwnd_pkts, 1);
@@ -214,16 +213,16 @@ static inline u64 hw_additive_part(const struct hw_conn *c, u64 per_rtt, u32 ack
 	return each * hw_min_u32(acked_pkts, c->cwnd_pkts);
 }
 
-/* ACKed packets of a call of cong_avoid, also where the stack counts ACKs: the steps are of a
- * window's packets. of_ack is what pkts_acked was told. */
+/* ACKed packets of a call of cong_avoid, even if the stack counts ACKs, because the steps are
+ * per packet. of_ack is what pkts_acked received. */
 static inline u32 hw_stepping_pkts(const struct hw_conn *c, u32 acked_pkts, u32 of_ack)
 {
 	return hw_min_u32(c->counts_acks ? of_ack : acked_pkts, c->cwnd_pkts);
 }
 
 /*
- * Growth is the control's own from now on, not slow start's. In Recovery ssthresh is what
- * the stack leads the window to, and stays.
+ * From now on growth is the control's own, not slow start's. In Recovery ssthresh stays,
+ * because the stack moves cwnd to it.
  */
 static inline void hw_leave_slow_start(struct hw_conn *c)
 {
@@ -233,7 +232,7 @@ static inline void hw_leave_slow_start(struct hw_conn *c)
 
 /*
  * On every ACK: whether the law is Reno's (fall_back.h). These protocols have no slow start,
- * and keep it off by an ssthresh of 1; a path that never answered gets it then.
+ * and prevent it by an ssthresh of 1; on a path that never answered it begins then.
  */
 static inline u32 hw_goes_alone(struct hw_fall_back *f, struct hw_conn *c, u32 patience_rtts,
 				u32 has_queue)
@@ -245,7 +244,7 @@ static inline u32 hw_goes_alone(struct hw_fall_back *f, struct hw_conn *c, u32 p
 	return is_alone;
 }
 
-/* A router's word has come: whatever slow start there was is over, once it was alone. */
+/* A router has answered: any slow start from the time without routers ends. */
 static inline void hw_word_came(struct hw_fall_back *f, struct hw_conn *c)
 {
 	if (f->alone)

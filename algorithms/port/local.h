@@ -1,27 +1,28 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /*
- * What the controls of local router assistance share (monitor.h): the window that only the
- * monitor's word changes. As "RAPPEP", section III.B, has it there is no congestion that the
- * sender does not see beforehand, so each loss is the medium's: ssthresh is cwnd, and the window
- * comes back after Recovery and after a timeout. What a control gets in a round trip it spreads
- * over the packets of the window with which it began, as they are acknowledged, so it is given
- * once whatever the round trip and the monitor's interval are.
+ * Shared by the controls of local router assistance (monitor.h): a window that only the
+ * monitor's values change. According to "RAPPEP", section III.B, the sender sees congestion
+ * before it causes loss, so each loss comes from the medium: ssthresh is cwnd, and the window
+ * is restored after Recovery and after a timeout. A control spreads the change of a round trip
+ * over the acknowledged packets of the window at the round's beginning. It is therefore
+ * applied once, whatever the round trip and the monitor's interval are.
  *
- * Settled here, where the paper says nothing:
- * - The first window is what the link has to spare, shared among those that are being opened,
- *   as Quick-Start's routers approve a rate (RFC 4782), and paced over a round trip. The
- *   monitor knows of each that is opened before its data, so all that begin at once have a
- *   share. After a short idle time it is the same, among all that are present. start=plain is
- *   the paper's: the stack's window, and the law from there on.
- * - A window that is not filled stays: an eighth of it, and three packets, may be unused.
- * - After a timeout what is acknowledged is sent anew, until Loss is over.
- * - After idle times it is halved for each round trip of them, down to the first window of ten
- *   packets, for it would arrive at the link in one burst.
- * - Where no monitor is, or before its first interval is over, the law is Reno's.
+ * Choices made here, where the paper leaves something open:
+ * - The first window is the link's spare capacity, shared among the connections that are being
+ *   opened, as Quick-Start's routers approve a rate (RFC 4782), and paced over a round trip.
+ *   The monitor sees each connection before its data, so all that begin at once get a share.
+ *   After a short idle time the same applies, shared among all present. start=plain is the
+ *   paper's start: the stack's window, and the law from there on.
+ * - A window that is not filled does not change; an eighth of it plus three packets may be
+ *   unused.
+ * - In Loss, after a timeout, cwnd grows by what is acknowledged, up to the window.
+ * - An idle time halves the window for each of its round trips, down to ten packets, because
+ *   the window would arrive at the link in one burst.
+ * - Without a monitor, or before its first interval is over, the law is Reno's.
  *
  * Such a control owns its start and cwnd (hw_cc_ops.control). Its state is struct hw_local, or
- * begins with it; four callbacks are those here, and its law stands between hw_local_begins()
- * and hw_local_steps(). Valid for any window.
+ * begins with it; it uses the four callbacks defined here, and its law goes between
+ * hw_local_begins() and hw_local_steps(). Valid for any window.
  */
 #ifndef HEADWAY_PORT_LOCAL_H
 #define HEADWAY_PORT_LOCAL_H
@@ -32,7 +33,7 @@
 #define HW_LOCAL_SPARE_PKTS 3
 #define HW_LOCAL_FIRST_PKTS 10
 
-/* Tunables of such a control: the first of each, and one for those that grow additively. */
+/* Tunables of such a control: the first for all, and one for those that grow additively. */
 enum { HW_LOCAL_START, HW_LOCAL_ALPHA };
 enum hw_local_start { HW_LOCAL_PLAIN = 0, HW_LOCAL_APPROVED = 1 };
 #define HW_LOCAL_TUNABLE_START                                               \
@@ -49,8 +50,8 @@ enum hw_local_start { HW_LOCAL_PLAIN = 0, HW_LOCAL_APPROVED = 1 };
 struct hw_local {
 	struct hw_monitor monitor; /* as last read */
 	struct hw_flight flight;   /* of a window that was approved */
-	u32 flight_least_pkts;	   /* the window that it had without */
-	u32 window_pkts;	   /* that the law holds */
+	u32 flight_least_pkts;	   /* the window without the approval */
+	u32 window_pkts;	   /* the window of the law */
 	u32 fraction;		   /* of a packet beyond it, 2^-30 */
 	u32 round_pkts;		   /* the window with which the round trip began */
 	u32 round_end;		   /* sequence number with which it is over */
@@ -74,7 +75,7 @@ static inline int hw_local_is_alone(const struct hw_local *l)
 	return !l->monitor.intervals;
 }
 
-/* Without a monitor: as Reno, which the stack does not lead in Recovery here. */
+/* Without a monitor: Reno's law. The stack does not control the window in Recovery here. */
 static inline void hw_local_goes_alone(struct hw_conn *c, const struct hw_rate_sample *sample)
 {
 	if (c->ca_state == HW_CA_CWR || c->ca_state == HW_CA_RECOVERY)
@@ -94,7 +95,7 @@ static inline u64 hw_local_share(const struct hw_conn *c, u64 rate_Bps, u32 flow
 	       hw_max_u32(flows, 1);
 }
 
-/* What neither the last control interval nor the last load interval used of the link. */
+/* The capacity that neither the last control interval nor the last load interval used. */
 static inline u64 hw_local_unused_Bps(const struct hw_monitor *m)
 {
 	u64 part = 0;
@@ -107,7 +108,7 @@ static inline u64 hw_local_unused_Bps(const struct hw_monitor *m)
 			  hw_min_u64(m->capacity_Bps, 1ull << 35) * part >> 16);
 }
 
-/* A flow's part of a rate is approved, beside so many packets that it has anyway. */
+/* Approves a flow's part of a rate, in addition to so many packets that it has anyway. */
 static inline void hw_local_flies(struct hw_local *l, struct hw_conn *c, u64 rate_Bps, u32 pkts,
 				  u32 flows)
 {
@@ -120,10 +121,11 @@ static inline void hw_local_flies(struct hw_local *l, struct hw_conn *c, u64 rat
 }
 
 /*
- * The first data is about to leave: of what is not used, the same for each connection that is
- * being opened, and no more than the same of all for each that there is. Nothing where the
- * monitor has seen none being opened. After an idle time of up to two round trips others may
- * begin with it that were idle, too: the same for each that is present.
+ * The first data is about to leave. Each connection that is being opened gets an equal part of
+ * the unused capacity, but at most its equal part of all capacity among all connections. It
+ * gets nothing if the monitor has seen none being opened. After an idle time of up to two
+ * round trips, others that were idle may begin at the same time: each present connection gets
+ * an equal part.
  */
 static inline void hw_local_starts(struct hw_local *l, struct hw_conn *c, u8 event)
 {
@@ -143,9 +145,9 @@ static inline void hw_local_starts(struct hw_local *l, struct hw_conn *c, u8 eve
 }
 
 /*
- * The first ACK of what was approved: the window is what was sent of it. Where the peer's window
- * ended that, of which a SYN can tell 64 KiB at most, what is not used now is asked for, too,
- * the same for each flow.
+ * The first ACK of the approved flight: the window is what was sent of it. If the peer's
+ * window limited that (a SYN announces at most 64 KiB), the flow also gets an equal part of
+ * the capacity that is unused now.
  */
 static inline void hw_local_flight_acked(struct hw_local *l, struct hw_conn *c)
 {
@@ -164,14 +166,14 @@ static inline void hw_local_flight_acked(struct hw_local *l, struct hw_conn *c)
 			       hw_add_u32(l->monitor.flows, l->monitor.opening));
 }
 
-/* On an ACK: of how many packets the law is to make its step; 0: of none. */
+/* On an ACK: for how many packets the law makes its step; 0: none. */
 static inline u32 hw_local_begins(struct hw_local *l, struct hw_conn *c,
 				  const struct hw_rate_sample *sample)
 {
 	u32 used_pkts = hw_add_u32(sample->prior_inflight_pkts, HW_LOCAL_SPARE_PKTS);
 
 	if (hw_local_is_alone(l)) {
-		/* who approved it has gone */
+		/* the monitor that approved it is gone */
 		if (l->flight.phase == HW_FLIGHT_PROBING)
 			hw_flight_stop_pacing(&l->flight, c);
 		hw_local_goes_alone(c, sample);
@@ -195,16 +197,16 @@ static inline u32 hw_local_begins(struct hw_local *l, struct hw_conn *c,
 	return hw_min_u32(sample->acked_pkts, l->round_pkts);
 }
 
-/* Of packets per round trip (16 bits after the point) the part of so many, 30 bits. */
+/* The share of so many packets in a number per round trip (16 bits after the point), 30 bits. */
 static inline u64 hw_local_part(const struct hw_local *l, u64 per_rtt, u32 pkts)
 {
 	return (per_rtt << (HW_STEP_SHIFT - 16)) / hw_max_u32(l->round_pkts, 1) * pkts;
 }
 
 /*
- * Of additive growth, alpha (d/t_rho)^2 packets in a round trip, the part of so many. It is a
- * tenth of a flow's fair share of the capacity at most, the part that XCP shuffles, so the queue
- * in which flows meet does not grow with their number.
+ * The share of so many packets in additive growth, alpha (d/t_rho)^2 packets per round trip.
+ * It is at most a tenth of a flow's fair share of the capacity, the part that XCP shuffles.
+ * The queue at which flows converge therefore does not grow with their number.
  */
 static inline u64 hw_local_additive(const struct hw_local *l, const struct hw_conn *c, u32 alpha,
 				    u32 pkts)

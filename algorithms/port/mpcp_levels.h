@@ -5,13 +5,14 @@
  *
  *   0           no router wrote (header/mpcp.h)
  *   1           a load factor below 80 %
- *   2 .. top    what the capacity is of the demand, 1/LF, falling from 1.25 (80 %) to 0.5
+ *   2 .. top    capacity/demand, 1/LF, falling from 1.25 (80 %) to 0.5
  *               (200 %) in equal steps, 3/28 with two pieces and 3/100 with three; the top
  *               also beyond
  *
- * Equal steps of 1/LF, for the sender's law is linear in it: with the middle of a step it
- * is off by kappa/2 steps at most, 1.3 % of the window per t_rho with two pieces, 0.4 % with
- * three. Below 80 % it is constant, so one level is enough. The published tables were not found.
+ * The steps of 1/LF are equal because the sender's law is linear in it: the middle of a step
+ * is off by at most kappa/2 steps, 1.3 % of the window per t_rho with two pieces, 0.4 % with
+ * three. Below 80 % the law is constant, so one level is enough. We did not find the published
+ * tables.
  */
 #ifndef HEADWAY_PORT_MPCP_LEVELS_H
 #define HEADWAY_PORT_MPCP_LEVELS_H
@@ -37,7 +38,7 @@ static inline u32 mpcp_levels(u32 pieces)
 	return pieces == 2 ? 9 : 27;
 }
 
-/* What a digit counts, the first being the most significant. */
+/* The value of a digit's place; the first digit is the most significant. */
 static inline u32 mpcp_weight(u32 pieces, u32 digit)
 {
 	u32 lower = pieces - 1 - digit;
@@ -60,7 +61,7 @@ static inline u32 mpcp_level_of(const struct hw_load *load, u32 pieces)
 }
 
 /*
- * What a level makes of the window per interval t_rho: m = kappa (1/LF - 1), kappa = 1/4, with
+ * A level's change of the window per interval t_rho: m = kappa (1/LF - 1), kappa = 1/4, with
  * HW_STEP_SHIFT bits after the point, from 1/16 down. Returns whether the window falls.
  */
 static inline u32 mpcp_step_of(u32 level, u32 pieces, u64 *m)

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /*
- * The queue's contract: a discipline judges packets that want to join the queue of a
- * link. A link has one. The simulator's link and the emulator's call the same functions.
+ * The queue's contract: a discipline decides on packets that arrive at the queue of a link. A
+ * link has one discipline. The links of the simulator and of the emulator call the same
+ * functions.
  *
- * With enqueue alone the queue is first in, first out, and a packet's departure is known
- * when it joins. With dequeue or choose the link holds packets until it can send the
- * next one, and then asks: what is cheap there costs an event per packet.
+ * With enqueue alone the queue is first in, first out, and a packet's departure is known when
+ * it joins. With dequeue or choose the link holds packets until it can send the next one, and
+ * then asks the discipline. That costs an event per packet.
  */
 #ifndef HEADWAY_PORT_QUEUE_H
 #define HEADWAY_PORT_QUEUE_H
@@ -24,28 +25,30 @@ struct hw_queue_ops {
 	const struct hw_tunable *tunables;
 
 	void (*init)(void *state, const u32 *tun, const struct hw_link *link);
-	/* Returns an enum hw_verdict for a packet that wants to join the queue. */
+	/* Returns an enum hw_verdict for a packet that arrives at the queue. */
 	u32 (*enqueue)(void *state, const u32 *tun, const struct hw_link *link,
 		       const struct hw_packet *pkt);
 
-	/* The rest is null, or 0, in a discipline that decides when packets join. */
+	/* The rest is null, or 0, if the discipline decides as packets arrive. */
 
 	/*
-	 * Returns an enum hw_verdict for the packet whose turn it is, which has waited
-	 * for sojourn_ns: pass, mark, or drop; after a drop the link comes with the next
-	 * one at the same time. link->queue_bytes and queue_pkts are what waits behind.
+	 * Returns an enum hw_verdict for the packet whose turn it is, which has waited for
+	 * sojourn_ns: pass, mark, or drop; after a drop the link offers the next packet at the
+	 * same time. link->queue_bytes and queue_pkts are the queue behind it.
 	 */
 	u32 (*dequeue)(void *state, const u32 *tun, const struct hw_link *link,
 		       const struct hw_packet *pkt, u64 sojourn_ns);
 
-	/* Sub-queues, each first in, first out; 0 is one. With more there are both of: */
+	/* Number of sub-queues, each first in, first out; 0 means one. With more, both of
+	 * these are required: */
 	u32 n_queues;
-	/* Returns which one a packet joins that enqueue let in. */
+	/* Returns the sub-queue for a packet that enqueue admitted. */
 	u32 (*classify)(void *state, const u32 *tun, const struct hw_link *link,
 			const struct hw_packet *pkt);
 	/*
-	 * Returns which one is served next, and is taken at its word. heads[i] is the size
-	 * of the packet at the head of sub-queue i, 0 where there is none; there is one.
+	 * Returns which sub-queue is served next; the link does not check it. heads[i] is the
+	 * size of the packet at the head of sub-queue i, 0 if it is empty. At least one is not
+	 * empty.
 	 */
 	u32 (*choose)(void *state, const u32 *tun, const struct hw_link *link, const u32 *heads);
 };

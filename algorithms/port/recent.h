@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /*
- * Connections that something happened to lately, as bits that their number is hashed to: two
- * halves, of which the older is forgotten when the newer one gets old. So one stays for one span
- * of time at least and two at most. With 4096 bits and some hundred connections few share one;
- * those that do count as one.
+ * Recent connections, as a set of bits chosen by a hash of their number. The set has two
+ * halves; the older one is cleared when the newer one gets old, so a connection stays for one
+ * to two spans of time. With 4096 bits and some hundred connections few share a bit; those
+ * that do count as one.
  */
 #ifndef HEADWAY_PORT_RECENT_H
 #define HEADWAY_PORT_RECENT_H
@@ -15,7 +15,7 @@
 
 struct hw_recent {
 	u64 now[HW_RECENT_WORDS];
-	u64 last[HW_RECENT_WORDS]; /* none that is in now, too */
+	u64 last[HW_RECENT_WORDS]; /* without those that are also in now */
 	u32 now_bits;
 	u32 last_bits;
 };
@@ -26,7 +26,7 @@ static inline u32 hw_recent_at(u64 flow)
 	return (u32)((flow ^ flow >> 32) * 0x9e3779b97f4a7c15ull >> 52) % HW_RECENT_BITS;
 }
 
-/* Takes one out; returns whether it was there. */
+/* Removes a connection; returns whether it was there. */
 static inline u32 hw_recent_take(struct hw_recent *r, u32 at)
 {
 	u64 bit = 1ull << at % 64, *now = &r->now[at / 64], *last = &r->last[at / 64];
@@ -51,7 +51,7 @@ static inline u32 hw_recent_count(const struct hw_recent *r)
 	return r->now_bits + r->last_bits;
 }
 
-/* A span of time is over. */
+/* A span of time has ended. */
 static inline void hw_recent_age(struct hw_recent *r)
 {
 	u32 k;

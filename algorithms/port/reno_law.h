@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /*
- * Reno's window law (RFC 5681 section 3.1) as callbacks of the contract, for Reno itself
- * and for controls that depart from it in one place or fall back to it.
+ * Reno's window law (RFC 5681 section 3.1) as callbacks of the contract, for Reno itself and
+ * for controls that change one part of it or fall back to it.
  *
  * As in Linux, congestion halves cwnd, not the flight size. Valid for any window.
  */

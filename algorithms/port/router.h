@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /*
- * The router's contract: what works at a link beside its queue's discipline (queue.h). A
- * link may have any number of such algorithms; packets pass them in order. The
- * simulator's link and the tc program call the same functions.
+ * The router's contract: algorithms of a link in addition to its queue discipline (queue.h). A
+ * link may have any number of them; packets pass them in order. The simulator's link and the
+ * tc program call the same functions.
  */
 #ifndef HEADWAY_PORT_ROUTER_H
 #define HEADWAY_PORT_ROUTER_H
@@ -14,12 +14,12 @@
 /* Bytes of state a router algorithm may keep per link. */
 #define HW_ROUTER_STATE_BYTES 4096
 
-/* Something that a router counts, knows or tells. */
+/* A counter, a value or an event of a router. */
 struct hw_counter {
-	const char *name; /* ends in the unit of what is shown */
+	const char *name; /* ends in the unit of the shown value */
 	const char *unit;
 	const char *meaning;
-	u32 times; /* what is shown is so many times the value: 8 makes bit/s of B/s; 0: once */
+	u32 times; /* factor of the shown value: 8 converts B/s to bit/s; 0 means 1 */
 };
 
 struct hw_router_ops {
@@ -30,45 +30,47 @@ struct hw_router_ops {
 	u32 n_tunables;
 	const struct hw_tunable *tunables;
 
-	/* What it counts and knows: the first n_counters u64 of its state, in this order. */
+	/* Its counters and values: the first n_counters u64 of its state, in this order. */
 	u32 n_counters;
 	u32 n_events; /* at most HW_MAX_NOTES */
 	const struct hw_counter *counters;
-	/* What it tells with hw_note(), each at most once in a call. */
+	/* The events that it records with hw_note(), each at most once in a call. */
 	const struct hw_counter *events;
-	/* What it reads and writes of packets; null: none. */
+	/* The header that it reads and writes; null: none. */
 	const struct hw_header *header;
 
 	void (*init)(void *state, const u32 *tun, struct hw_link *link);
 	/*
-	 * A packet is offered to the queue, whose discipline has not judged it yet. header:
-	 * the decoded fields, which may be changed in place; null where the packet has none.
-	 * Returns an enum hw_verdict; a packet that is dropped goes no further.
+	 * A packet is offered to the queue; the discipline has not decided yet. header: the
+	 * decoded fields, which may be changed in place; null if the packet has none. Returns
+	 * an enum hw_verdict; a dropped packet goes no further.
 	 */
 	u32 (*arrive)(void *state, const u32 *tun, struct hw_link *link,
 		      const struct hw_packet *pkt, void *header);
 	/*
 	 * So many bytes of packets without its header were offered until link->now_ns, and
-	 * arrive() was not called for them. Returns until when those of more may be gathered;
-	 * 0: it wants to see each. The tc program gathers what each processor sees without a
-	 * lock or a look at the clock, and then knows no queue; others call arrive() always.
+	 * arrive() was not called for them. Returns until when more may be gathered; 0: call
+	 * arrive() for each packet. The tc program gathers per processor, without a lock or
+	 * reading the clock, and then does not know the queue. Other bindings always call
+	 * arrive().
 	 */
 	u64 (*gather)(void *state, const u32 *tun, struct hw_link *link, u64 bytes);
 	/*
 	 * A packet leaves the queue: its transmission begins. Its header may be changed.
-	 * link->queue_bytes and queue_pkts are what waits behind it. A link with such a
-	 * router holds packets until their turn, at the cost of an event each.
+	 * link->queue_bytes and queue_pkts are the queue behind it. A link with such a router
+	 * holds packets until their turn, which costs an event per packet.
 	 */
 	void (*depart)(void *state, const u32 *tun, struct hw_link *link,
 		       const struct hw_packet *pkt, void *header);
 	/*
-	 * Time has come. Returns when to call again, 0: no need. It may come earlier than was
-	 * asked for: when the link is made, and before the counters are read.
+	 * Called at the time that the last call returned. Returns when to call again, 0:
+	 * never. It may be called earlier: when the link is made, and before the counters are
+	 * read.
 	 */
 	u64 (*tick)(void *state, const u32 *tun, struct hw_link *link);
 	/*
-	 * What this machine's own controls may read of the link (monitor.h), as of the latest
-	 * tick; null: nothing. It is asked for whenever one of them wants to know.
+	 * What this machine's own controls may read about the link (monitor.h), as of the
+	 * latest tick; null: nothing. Called whenever a control reads it.
 	 */
 	void (*publish)(const void *state, const u32 *tun, struct hw_monitor *monitor);
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /*
- * The integer types of the contract, by the kernel's names in both bindings.
+ * The integer types of the contract. Both bindings use the kernel's names.
  */
 #ifndef HEADWAY_PORT_TYPES_H
 #define HEADWAY_PORT_TYPES_H
@@ -15,9 +15,9 @@ typedef __INT64_TYPE__ s64;
 #define HW_U32_MAX 0xffffffffu
 
 /*
- * An algorithm's table of callbacks, the one thing its file exports. In eBPF it
- * must stay private: the compiler then resolves every call through it and drops
- * it, for function pointers in data cannot be loaded.
+ * An algorithm's table of callbacks, the only export of its file. In eBPF it must stay
+ * private: the compiler then resolves every call through it and drops it, because function
+ * pointers in data cannot be loaded.
  */
 #ifdef HW_BPF
 #define HW_TABLE static const __attribute__((unused))
@@ -26,9 +26,9 @@ typedef __INT64_TYPE__ s64;
 #endif
 
 /*
- * A part of a callback that the kernel's verifier is to judge by itself, where it finds
- * too many paths in the whole. Takes pointers to structures and numbers, must look whether
- * a pointer is null, and returns a number.
+ * A part of a callback that the kernel's verifier checks separately, if it finds too many
+ * paths in the whole. Its arguments are pointers to structures and numbers; it must check
+ * pointers for null, and returns a number.
  */
 #ifdef HW_BPF
 #define HW_PART __attribute__((noinline)) int

@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only)
 /*
- * Controlled Delay (RFC 8289): a queue whose packets have waited longer than target for
- * longer than interval is a standing one, and loses packets from its head, each sooner
- * than the one before, until a packet has waited less.
+ * Controlled Delay (RFC 8289): if packets have waited longer than target for longer than
+ * interval, the queue is a standing queue. CoDel then drops packets from its head, at
+ * decreasing intervals, until a packet has waited for less than target.
  *
- * The n-th drop of a dropping state is followed by the next after interval / sqrt(n), to
- * the nanosecond below: that is the integer square root of interval^2 / n. Linux
- * (include/net/codel_impl.h) has the reciprocal square root in 16 bits instead, improves
- * it by one step of Newton's iteration per drop, and counts in units of 1.024 us. The
- * rest is one law: when a dropping state follows another within 16 intervals, it begins
- * with the count by which that one had grown (RFC 8289, section 5.5; the RFC's
- * pseudo-code is Linux's there).
+ * After the n-th drop of a dropping state the next follows after interval / sqrt(n), rounded
+ * down to a nanosecond: the integer square root of interval^2 / n. Linux
+ * (include/net/codel_impl.h) instead keeps the reciprocal square root in 16 bits, improves it
+ * by one step of Newton's iteration per drop, and counts in units of 1.024 us. All else is the
+ * same: a dropping state that follows another within 16 intervals begins with the count by
+ * which that one had grown (RFC 8289, section 5.5; the RFC's pseudo-code is Linux's there).
  *
- * Nothing is dropped while at most one MTU waits behind the packet at the head. The
- * RFC's loop over packets is turned inside out: it is the link that comes with the next
- * packet after a drop, at the same time; law_due says that the time of the next drop
- * still has to be set, which the RFC does once it has seen that packet.
+ * Nothing is dropped while at most one MTU waits behind the packet at the head. The RFC loops
+ * over packets. Here the link offers the next packet after a drop, at the same time. law_due
+ * means that the time of the next drop still has to be set, which the RFC does once it has
+ * seen that packet.
  *
- * With ecn a packet that can be marked is, and goes on; the law is the same (Linux).
+ * With ecn, packets that can be marked are marked instead of dropped, by the same law (as in
+ * Linux).
  */
 #include "../port/queue.h"
 
@@ -28,19 +28,19 @@ enum { TARGET, INTERVAL, MTU, ECN };
 static const struct hw_tunable codel_tunables[] = {
 	[TARGET] = { "target_us", "us", "time that a packet may wait in a standing queue", 5000, 1,
 		     4000000 },
-	/* its square has to fit into 64 bits in nanoseconds */
+	/* its square in ns^2 must fit into 64 bits */
 	[INTERVAL] = { "interval_us", "us", "how long a queue stands before the first drop", 100000,
 		       1, 4000000 },
-	[MTU] = { "mtu_bytes", "bytes", "nothing is dropped while no more than this waits behind",
+	[MTU] = { "mtu_bytes", "bytes", "nothing is dropped with at most this much behind the head",
 		  1500, 0, 65535 },
 	[ECN] = { "ecn", "bool", "mark packets that can be marked instead of dropping", 0, 0, 1 },
 };
 
 struct codel {
-	u64 first_above_ns; /* when a queue above target will have stood; 0: it is below */
+	u64 first_above_ns; /* when a queue above target counts as standing; 0: it is below target */
 	u64 drop_next_ns;
-	u32 count;	/* drops in this dropping state, and those it began with */
-	u32 last_count; /* with how many it began */
+	u32 count;	/* drops in this dropping state, plus the count it began with */
+	u32 last_count; /* the count it began with */
 	u8 dropping;
 	u8 law_due;
 	u8 spare[6];

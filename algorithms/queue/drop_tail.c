@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only)
 /*
- * A queue with a limit in bytes, in packets, or both; what does not fit is
- * dropped.
+ * A queue with a limit in bytes, in packets, or both. Packets that do not fit are dropped.
  *
  * With overshoot, the byte limit is compared before the packet is added, as
  * FreeBSD's dummynet does (ip_dummynet.c): the queue may exceed its limit by

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only)
 /*
  * Deficit Round Robin (Shreedhar and Varghese, IEEE/ACM Transactions on Networking 4(3),
- * 1996): connections have sub-queues, by a hash, which are served in turn; in each round
- * one may send a quantum of bytes more, and keeps what it could not use while it has
- * packets. Two connections that share a sub-queue share its part.
+ * 1996): a hash maps connections to sub-queues, which are served in turn. In each round a
+ * sub-queue may send a quantum of bytes more, and keeps the unused part while it has packets.
+ * Two connections with the same sub-queue share its quantum.
  *
- * Room is given by dynamic thresholds (Choudhury and Hahne, IEEE/ACM Transactions on
- * Networking 6(2), 1998): a sub-queue may hold as much as is free. One that sends too much
- * so leaves room for others, and is not looked for when the queue is full. The paper on
- * DRR takes room from the longest sub-queue instead.
+ * The buffer is shared by dynamic thresholds (Choudhury and Hahne, IEEE/ACM Transactions on
+ * Networking 6(2), 1998): a sub-queue may hold as much as is free. A connection that sends too
+ * much therefore leaves room for others, and a full queue needs no search for it. The paper on
+ * DRR drops from the longest sub-queue instead.
  */
 #include "../port/queue.h"
 
@@ -38,7 +38,7 @@ static u32 drr_classify(void *state, const u32 *tun, const struct hw_link *link,
 	(void)state;
 	(void)tun;
 	(void)link;
-	/* an odd factor near 2^64 / golden ratio spreads neighbours */
+	/* an odd factor near 2^64 / golden ratio spreads similar keys */
 	return (u32)(pkt->flow * 0x9e3779b97f4a7c15ull >> (64 - QUEUE_BITS));
 }
 
@@ -97,7 +97,7 @@ static u32 drr_dequeue(void *state, const u32 *tun, const struct hw_link *link,
 
 HW_TABLE struct hw_queue_ops hw_queue_drr = {
 	.name = "drr",
-	.title = "Deficit Round Robin: connections share the link's rate alike",
+	.title = "Deficit Round Robin: connections share the link's rate equally",
 	.source = "Shreedhar, Varghese 1996; Choudhury, Hahne 1998 (thresholds)",
 	.state_bytes = sizeof(struct drr),
 	.n_tunables = HW_COUNT(drr_tunables),

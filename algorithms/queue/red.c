@@ -4,9 +4,9 @@
  * Networking 1(4), 1993) with the gentle slope above max_th (Floyd, 2000) and
  * ECN (RFC 3168).
  *
- * The average is in packets. While the link was idle it decays as if small
- * packets had been arriving at the link's rate. Drops are spread evenly: with
- * probability p/(1 - count p), count packets after the last one.
+ * The average is in packets. While the link was idle it decays as if small packets had been
+ * arriving at the link's rate. Drops are spread evenly: with probability p/(1 - count p),
+ * where count packets have passed since the last drop.
  *
  * Valid for queues below 2^24 packets.
  */
@@ -15,7 +15,7 @@
 #define AVERAGE_SHIFT  24 /* scale of the average, in packets */
 #define FRACTION_SHIFT 32 /* scale of probabilities and of the decay */
 #define FRACTION_ONE   (1ull << FRACTION_SHIFT)
-#define DECAY_MAX_PKTS (1u << 20) /* nothing is left of any average after these */
+#define DECAY_MAX_PKTS (1u << 20) /* any average has decayed to 0 after these */
 
 enum { MIN_TH, MAX_TH, MAX_P, WEIGHT_SHIFT, MEAN_BYTES, GENTLE, ECN };
 
@@ -48,7 +48,7 @@ static void red_update_average(struct red *s, const u32 *tun, const struct hw_li
 		else
 			s->average -= (s->average - sample) >> tun[WEIGHT_SHIFT];
 	} else {
-		/* this sample, and those of the packets that might have come since */
+		/* this sample, and those of the packets that could have arrived since */
 		u64 sent = hw_div_u64((u64)link->idle_us * hw_saturate_u32(link->rate_Bps),
 				      (u64)tun[MEAN_BYTES] * 1000000);
 		u32 n = sent < DECAY_MAX_PKTS ? (u32)sent + 1 : DECAY_MAX_PKTS;

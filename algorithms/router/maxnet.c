@@ -1,23 +1,24 @@
 // SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only)
 /*
- * MaxNet's router: integrates what is offered to the link beyond a part mu of its capacity,
- * and writes the result, the link's price, into packets whose price is lower (Suchara, Witt,
- * Wydrowski, "TCP MaxNet: Implementation and Experiments on the WAN in Lab", 2005, sections
- * II.A and III.B).
+ * MaxNet's router: integrates the traffic offered to the link beyond a fraction mu of its
+ * capacity, and writes the result, the link's price, into packets whose price is lower
+ * (Suchara, Witt, Wydrowski, "TCP MaxNet: Implementation and Experiments on the WAN in Lab",
+ * 2005, sections II.A and III.B).
  *
  *   price <- price + X/C - mu dt                                            (eq. 2; eq. 1)
  *
- * X are the bytes of the time dt, so the price is a time: the queue that the link would have
- * if it sent mu C. It never is below 0, which the paper does not say; Price(0) = 0, it says.
- * As there, the price is computed when a packet comes and at least `frequency_us` have passed
- * (its module's "frequency" is that interval, "10,000 ms" in section IV a slip for us), and mu
- * is kept in 1/1024: 0.96 is 983.
+ * X is the number of bytes in the time dt, so the price is a time: the queueing delay of a
+ * link that sends mu C. It is never below 0, which the paper does not state (it gives Price(0)
+ * = 0). As in the paper, the price is computed when a packet arrives and at least
+ * `frequency_us` have passed (the module's "frequency" is that interval; "10,000 ms" in
+ * section IV should be us), and mu is kept in 1/1024: 0.96 is 983.
  *
- * X is what is offered, with what the queue then drops: eq. 1 has the speed at which packets
- * are enqueued, the paper's code runs at dequeue. With drops left out the price would hardly
- * rise once the queue is full. The price is written as packets leave, as there.
+ * X is the offered traffic, including what the queue then drops: eq. 1 uses the rate at which
+ * packets are enqueued, and the paper's code runs at dequeue. Without the drops the price
+ * would hardly rise once the queue is full. As in the paper, the price is written as packets
+ * leave.
  *
- * Valid for capacities from 8 kbit/s on and prices up to 167 s, where it stays.
+ * Valid for capacities from 8 kbit/s. The price saturates at 167 s.
  */
 #include "../port/router.h"
 #include "../header/maxnet.h"
@@ -25,7 +26,7 @@
 enum { MU, FREQUENCY_US, CAPACITY_KBPS };
 
 static const struct hw_tunable maxnet_tunables[] = {
-	[MU] = { "mu", "1/1024", "part of the capacity that is to be used", 983, 1, 1024 },
+	[MU] = { "mu", "1/1024", "part of the capacity to use", 983, 1, 1024 },
 	[FREQUENCY_US] = { "frequency_us", "us", "least time between computations of the price",
 			   10000, 100, 10000000 },
 	[CAPACITY_KBPS] = { "capacity_kbps", "kbit/s", "the link's capacity; 0: the link's rate", 0,
@@ -37,10 +38,10 @@ static const struct hw_tunable maxnet_tunables[] = {
 #define PRICE_MOST_NS ((u64)HW_PRICE_MOST * HW_PRICE_NS)
 /* Longer than any price lasts, and far from overflow. */
 #define ELAPSED_MOST_NS (400 * SECOND_NS)
-/* More than 100 Gbit/s bring in a second. */
+/* More than 100 Gbit/s deliver in a second. */
 #define OFFERED_MOST (1ull << 34)
 
-/* Its counters first, in their order. */
+/* The counters come first, in their order. */
 struct maxnet {
 	u64 price_us;
 	u64 peak_price_us;

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only)
 /*
- * MPCP's router (Li, Yousefi'zadeh, CCR 2009, as RAPPEP tells of it): measures the load
- * factor of its link as VCP's does (../port/load_factor.h), takes it for a congestion level
- * (../port/mpcp_levels.h) and writes the digit of it that a packet's IP identification names
- * into every packet of MPCP that comes with a lower one. It keeps nothing of flows; what that
- * costs on paths with several routers stands in ../header/mpcp.h.
+ * MPCP's router (Li, Yousefi'zadeh, CCR 2009, described in RAPPEP): measures the load factor
+ * of its link as VCP's does (../port/load_factor.h) and converts it to a congestion level
+ * (../port/mpcp_levels.h). A packet's IP identification selects a digit of the level; the
+ * router writes it into every MPCP packet that arrives with a lower digit. It keeps no state
+ * per flow; ../header/mpcp.h explains the cost on paths with several routers.
  *
- * A level that changes between the pieces of a group makes one that is neither: once per
- * change and flow, and the next group mends it. Written when a packet joins the queue.
+ * If the level changes between the pieces of a group, the group carries neither level. That
+ * happens once per change and flow, and the next group corrects it. The digit is written when
+ * a packet joins the queue.
  */
 #include "../port/mpcp_levels.h"
 
@@ -18,7 +19,7 @@ static const struct hw_tunable mpcp_tunables[] = {
 	[PIECES] = MPCP_TUNABLE_PIECES,
 };
 
-/* Its counters first, in their order. */
+/* The counters come first, in their order. */
 struct mpcp_router {
 	u64 load_percent; /* of the target, in the last interval */
 	u64 level;
@@ -89,7 +90,7 @@ static u64 mpcp_tick(void *state, const u32 *tun, struct hw_link *link)
 
 HW_TABLE struct hw_router_ops hw_router_mpcp = {
 	.name = "mpcp",
-	.title = "MPCP: tells the congestion level of its link, a piece per packet",
+	.title = "MPCP: writes the congestion level of its link, a piece per packet",
 	.source = "Li, Yousefi'zadeh, CCR 2009, as told in RAPPEP, 2010",
 	.state_bytes = sizeof(struct mpcp_router),
 	.n_tunables = HW_COUNT(mpcp_tunables),

@@ -1,37 +1,40 @@
 // SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only)
 /*
  * The traffic monitor of a proxy with local router assistance (Li, Yousefi'zadeh, "RAPPEP",
- * 2010, section III.B): at the link by which the proxy's own senders leave it measures what XCP's
+ * 2010, section III.B): at the outgoing link of the proxy's own senders it measures what XCP's
  * and VCP's routers measure, and publishes it (../port/monitor.h) instead of writing it into
- * headers. What differs from those, as there: traffic is what leaves, not what is offered, so
- * overload shows in the queue alone; and the round trip is not measured but known, for all
- * flows share the link's.
+ * headers. Differences from those routers, as in the paper: traffic is what leaves, not what
+ * is offered, so overload shows in the queue alone; the round trip is known, not measured,
+ * because all flows share the link's.
  *
- * Each rtt_ms: the spare bandwidth, by XCP's efficiency controller (../port/efficiency.h), with
- * the least that waited behind a departing packet in half a round trip as its queue. Each
- * 200 ms: demand and capacity of VCP's load factor (../port/load_factor.h). The paper leaves open
- * how spare bandwidth comes to flows; the number of those that sent is published for that, by
- * linear counting (Whang, Vander-Zanden, Taylor, ACM TODS 15(2), 1990) with 4096 bits: within 4 %
- * up to 2000 flows. Packets up to 128 bytes are nobody's data and do not count there. And, for
- * those that begin (../port/local.h): connections whose SYN or SYN-ACK has left and whose data
- * has not, for two control intervals at least, and those whose data has, until a whole load
- * interval has seen it; and all that were opened or sent data in two such intervals.
+ * Every rtt_ms it computes the spare bandwidth with XCP's efficiency controller
+ * (../port/efficiency.h). The controller's queue is the minimum that waited behind a departing
+ * packet in half a round trip. Every 200 ms it computes demand and capacity of VCP's load
+ * factor (../port/load_factor.h). The paper leaves open how flows share spare bandwidth. For
+ * that, the monitor publishes the number of flows that sent, by linear counting (Whang,
+ * Vander-Zanden, Taylor, ACM TODS 15(2), 1990) with 4096 bits: within 4 % up to 2000 flows.
+ * Packets up to 128 bytes do not count as data. For starting connections (../port/local.h) it
+ * also publishes three numbers: connections whose SYN or SYN-ACK has left but no data, for at
+ * least two control intervals; connections whose first data has left, until a whole load
+ * interval includes it; and all connections that were opened or sent data in two such
+ * intervals.
  *
- * Capacity (ours; the paper takes it for known). `told` is capacity_kbps, or the link's rate. If
- * that is more than the truth a queue of alpha/beta times what is too much stands, 1.8 of the
- * surplus of a round trip; if it is less the rest is not used. `measured` believes in what it sees:
- * - While packets wait the link sends at its capacity. A train of TRAIN_PKTS that left with others
- *   behind it, or one of 200 ms and 8 packets, measures it exactly. The latest one is believed, a
- *   smaller one at once, and a larger one with the next interval.
- * - Before the first train capacity is FIRST_GUESS times the traffic, which makes flows grow by
- *   1.2 of theirs in a round trip, a little more than slow start.
- * - With no train in HOLD intervals, no queue, and 7/8 of the capacity used it may have grown: it
- *   is taken for 1/16 more, then 1/8, up to 1/2 more, while that is used as well without a queue.
- *   So the queue that stands is about alpha/beta/16 of a round trip's data, in one of HOLD.
+ * Capacity (ours; the paper assumes that it is known). `told` uses capacity_kbps, or the
+ * link's rate. If that is too high, a queue of alpha/beta = 1.8 times the surplus of a round
+ * trip remains; if it is too low, the rest is not used. `measured` works as follows:
+ * - While packets wait, the link sends at its capacity. A train of TRAIN_PKTS that left with
+ *   others behind it, or one of 200 ms and 8 packets, measures it exactly. The monitor uses
+ *   the latest measurement: a smaller one at once, a larger one from the next interval on.
+ * - Before the first train, capacity is FIRST_GUESS times the traffic. Flows then grow by 1.2
+ *   times their rate in a round trip, a little faster than slow start.
+ * - If HOLD intervals have no train and no queue, and 7/8 of the capacity is used, it may have
+ *   grown. The monitor then assumes 1/16 more, then 1/8, up to 1/2 more, while that is used
+ *   without a queue, too. The resulting queue is about alpha/beta/16 of a round trip's data,
+ *   in one of HOLD intervals.
  *
- * Valid from 100 kbit/s to 40 Gbit/s and round trips from 1 ms to 3.2 s. A round trip that is
- * told too long makes flows slow; one that is told too short by more than half makes the spare
- * bandwidth swing, as XCP's routers would.
+ * Valid from 100 kbit/s to 40 Gbit/s and round trips from 1 ms to 3.2 s. If rtt_ms is too
+ * long, flows react slowly. If it is too short by more than half, the spare bandwidth
+ * oscillates, as with XCP's routers.
  */
 #include "../port/efficiency.h"
 #include "../port/load_factor.h"
@@ -42,10 +45,10 @@ enum { TOLD, MEASURED };
 
 static const struct hw_tunable pep_tunables[] = {
 	[RTT] = { "rtt_ms", "ms", "round trip of the link's flows without a queue", 600, 1, 3200 },
-	[CAPACITY] = { "capacity", "told|measured", "where the capacity is from", TOLD, TOLD,
+	[CAPACITY] = { "capacity", "told|measured", "source of the capacity", TOLD, TOLD,
 		       MEASURED },
-	[CAPACITY_KBPS] = { "capacity_kbps", "kbit/s", "capacity that is told; 0: the link's rate",
-			    0, 0, 100000000 },
+	[CAPACITY_KBPS] = { "capacity_kbps", "kbit/s", "the told capacity; 0: the link's rate", 0,
+			    0, 100000000 },
 	[ALPHA] = HW_EFFICIENCY_ALPHA,
 	[BETA] = HW_EFFICIENCY_BETA,
 	[GAMMA] = HW_EFFICIENCY_GAMMA,
@@ -55,7 +58,7 @@ static const struct hw_tunable pep_tunables[] = {
 #define NS_PER_S    1000000000ull
 #define MOST_BYTES  18000000000ull /* of an interval */
 #define FLOW_BITS   HW_RECENT_BITS
-#define LEAST_DATA  129 /* bytes of a packet that counts as a flow's */
+#define LEAST_DATA  129 /* size of a packet that counts as a flow's data */
 #define TRAIN_PKTS  64
 #define SHORT_PKTS  8
 #define SHORT_NS    200000000ull
@@ -66,7 +69,7 @@ static const struct hw_tunable pep_tunables[] = {
 #define LEAST_PROBE 16 /* parts of the capacity */
 #define MOST_PROBE  2
 
-/* Its counters first, in their order. */
+/* The counters come first, in their order. */
 struct pep_monitor {
 	u64 output_Bps; /* of the last control interval */
 	u64 capacity_Bps;
@@ -81,10 +84,10 @@ struct pep_monitor {
 	u64 end_ns;   /* 0: nothing has begun */
 	u64 queue_end_ns;
 	u64 output_bytes; /* since begun_ns */
-	u64 least_bytes;  /* that waited since T_q began */
+	u64 least_bytes;  /* the minimum that waited since T_q began */
 	u64 train_ns;	  /* since when each packet has left with others behind it */
 	u64 train_bytes;
-	u64 train_Bps; /* of the latest whole train; 0: there was none */
+	u64 train_Bps; /* of the latest whole train; 0: none so far */
 	u32 train_pkts;
 	u32 last_bytes; /* of the packet that is being sent */
 	u32 is_train;
@@ -114,7 +117,7 @@ static const struct hw_counter pep_counters[] = {
 	{ "intervals", "intervals", "control intervals so far", 0 },
 };
 
-/* How many flows set so many bits: -m ln(1 - used/m), by its series. */
+/* The number of flows that set so many bits: -m ln(1 - used/m), as a series. */
 static u32 pep_count(u32 used)
 {
 	u64 part = ((u64)hw_min_u32(used, FLOW_BITS) << 20) / FLOW_BITS, power = part, sum = 0;
@@ -127,7 +130,7 @@ static u32 pep_count(u32 used)
 	return (u32)((sum * FLOW_BITS + (1 << 19)) >> 20);
 }
 
-/* What flows are to do, by what is known now. */
+/* Publishes what flows should do, from what is known now. */
 static void pep_decide(struct pep_monitor *s, const u32 *tun)
 {
 	struct hw_efficiency e =
@@ -138,7 +141,7 @@ static void pep_decide(struct pep_monitor *s, const u32 *tun)
 	s->take_Bps = e.shuffle_Bps + e.cut_Bps;
 }
 
-/* The capacity to believe in during the next control interval, where it is measured. */
+/* The measured capacity to use in the next control interval. */
 static u64 pep_believe(struct pep_monitor *s, const u32 *tun)
 {
 	u64 first_Bps = FIRST_BYTES * 1000 / tun[RTT];
@@ -220,7 +223,7 @@ static u64 pep_tick(void *state, const u32 *tun, struct hw_link *link)
 	return hw_min_u64(hw_min_u64(s->end_ns, s->queue_end_ns), s->load.sample_ns);
 }
 
-/* A packet's transmission begins: the one before it belongs to a train that others wait for. */
+/* A packet's transmission begins. The one before it belongs to a train with others behind it. */
 static void pep_measure(struct pep_monitor *s, const u32 *tun, const struct hw_link *link,
 			u32 ip_bytes)
 {
@@ -301,7 +304,7 @@ static void pep_publish(const void *state, const u32 *tun, struct hw_monitor *mo
 
 HW_TABLE struct hw_router_ops hw_router_pep_monitor = {
 	.name = "pep-monitor",
-	.title = "a proxy's traffic monitor: tells local senders spare bandwidth and load",
+	.title = "A proxy's traffic monitor: publishes spare bandwidth and load to local senders",
 	.source = "Li, Yousefi'zadeh, RAPPEP, 2010; Katabi, Handley, Rohrs 2002; Xia et al. 2005",
 	.state_bytes = sizeof(struct pep_monitor),
 	.n_tunables = HW_COUNT(pep_tunables),

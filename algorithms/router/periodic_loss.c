@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only)
 /*
- * Loses one packet in so many. It is the path that response functions assume (Mathis,
- * Semke, Mahdavi and Ott 1997: "one drop every 1/p packets"), where random loss of the same
- * ratio gives other windows: a measuring device, not a router one would build.
+ * Loses every n-th packet. Response functions assume such a path (Mathis, Semke, Mahdavi and
+ * Ott 1997: "one drop every 1/p packets"); random loss with the same ratio gives other
+ * windows. This is a tool for measurements, not a realistic router.
  *
  * Retransmissions count like any packet. In the kernel a buffer of several segments counts,
- * and is lost, as one: switch segmentation offload off at the sender.
+ * and is lost, as one packet; switch segmentation offload off at the sender.
  */
 #include "../port/router.h"
 
 enum { EVERY };
 
 static const struct hw_tunable periodic_loss_tunables[] = {
-	[EVERY] = { "every_pkts", "packets", "one in so many is lost", 1000, 2, 1000000000 },
+	[EVERY] = { "every_pkts", "packets", "one in this many is lost", 1000, 2, 1000000000 },
 };
 
 struct periodic_loss {
@@ -44,7 +44,7 @@ static u32 periodic_loss_arrive(void *state, const u32 *tun, struct hw_link *lin
 
 HW_TABLE struct hw_router_ops hw_router_periodic_loss = {
 	.name = "periodic-loss",
-	.title = "Loses one packet in so many, evenly",
+	.title = "Loses every n-th packet",
 	.source = "Mathis, Semke, Mahdavi, Ott 1997, section 2",
 	.state_bytes = sizeof(struct periodic_loss),
 	.n_tunables = HW_COUNT(periodic_loss_tunables),

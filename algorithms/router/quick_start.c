@@ -4,29 +4,29 @@
  * optimistic and fair algorithms (Scharf 2011, sections 4.5.2 and 4.5.3), and the
  * share and extreme algorithms that Sarolahti, Allman and Floyd describe (2006).
  *
- * Time is cut into slots of Delta. What is offered to the queue in one is a sample
- * of the load; what was granted in one is remembered for Omega slots, until samples
- * show it. With c the capacity, theta the threshold, u the estimated load:
+ * Time is cut into slots of Delta. The traffic offered to the queue in a slot is a sample of
+ * the load. What was granted in a slot is remembered for Omega slots, until samples show it.
+ * With c the capacity, theta the threshold, u the estimated load:
  *
  *	a = theta c - u			unused bandwidth
  *	target		min(q, a - H)	H: granted in the last Omega slots
  *	share		a fixed part of a - H
  *	optimistic	min(q, a)
  *	fair		the target, and a slot's part of a, which opens linearly with time
- *	extreme		the target, per flow: reports and data release grants early, and
- *			who asked for more than it used gets less
+ * extreme the target, per flow: reports and data release grants early, and a flow that asked
+ * for more than it used gets less
  *
  * Left open by the sources and chosen here:
- * - fair: (4.19) bounds every request. Section 4.5.3.3 says so only "if there are
- *   previous requests", but a slot never gives more than a / Omega there, and in
- *   section 6.3.3.3 each request of a burst gets a small rate, the first one, too.
- * - share: theta applies to it as to the others; half of the bandwidth is our default.
+ * - fair: (4.19) bounds every request. Section 4.5.3.3 says so only "if there are previous
+ *   requests", but there a slot never gives more than a / Omega, and in section 6.3.3.3 each
+ *   request of a burst gets a small rate, including the first.
+ * - share: theta applies as for the other algorithms; our default is half of the bandwidth.
  * - peak: the last N_p samples, as the text says, not the N_p + 1 of the equation.
- * - extreme: the sources give the idea only. A grant counts as used when the flow
- *   has sent as much as its rate brings in one slot. One flow per sender is tracked.
+ * - extreme: the sources only describe the idea. A grant counts as used when the flow has sent
+ *   as much as its rate gives in one slot. One flow per sender is tracked.
  *
- * Valid for capacities below 2^63 / 1000 bytes per second; the state is bounded
- * whatever arrives.
+ * Valid for capacities below 2^63 / 1000 bytes per second; the state is bounded for any
+ * traffic.
  */
 #include "../port/router.h"
 #include "../header/quick_start.h"
@@ -39,7 +39,7 @@
 #define MEASUREMENT_NS	    3000000000ull /* a report later than this belongs to no request */
 #define SECOND_NS	    1000000000ull
 #define FULL_SCORE	    1000
-#define LEAST_SCORE	    125 /* keeps a way back */
+#define LEAST_SCORE	    125 /* can always recover */
 
 enum algorithm { TARGET, SHARE, OPTIMISTIC, FAIR, EXTREME };
 enum estimator { LAST, EWMA, PEAK };
@@ -65,12 +65,12 @@ enum {
 static const struct hw_tunable quick_start_tunables[] = {
 	[ALGORITHM] = { "algorithm", "target|share|optimistic|fair|extreme",
 			"how a request is approved", TARGET, TARGET, EXTREME },
-	[ESTIMATOR] = { "estimator", "last|ewma|peak", "how samples of the load are joined", PEAK,
+	[ESTIMATOR] = { "estimator", "last|ewma|peak", "how samples of the load are combined", PEAK,
 			LAST, PEAK },
 	[CAPACITY] = { "capacity_kbps", "kbit/s", "capacity c; 0: the link's rate", 0, 0,
 		       HW_U32_MAX },
-	[THRESHOLD] = { "threshold_permille", "1/1000", "part theta of the capacity that is given",
-			1000, 0, 1000 },
+	[THRESHOLD] = { "threshold_permille", "1/1000", "part theta of the capacity to give", 1000,
+			0, 1000 },
 	[INTERVAL] = { "interval_ms", "ms", "slot Delta; 0: the mean time from request to report",
 		       0, 0, 10000 },
 	[OMEGA] = { "slots", "slots", "grants are remembered for so many slots; 0: by max_delay_ms",
@@ -88,14 +88,14 @@ static const struct hw_tunable quick_start_tunables[] = {
 			 500, 1, 1000 },
 	[MAX_CODE] = { "max_code", "code", "largest rate code granted", 15, 0, HW_QS_MAX_CODE },
 	[WHOLE] = { "whole", "bool", "deny what cannot be granted in full", 0, 0, 1 },
-	[TRACK] = { "track", "bool", "give back what reports say was not approved, count cheats", 0,
-		    0, 1 },
+	[TRACK] = { "track", "bool", "return what reports show as not approved, count cheats", 0, 0,
+		    1 },
 	[MAX_REQUESTS] = { "max_requests", "1/s",
-			   "requests answered per second, others go by; 0: all", 10000, 0,
+			   "requests answered per second, others pass; 0: all", 10000, 0,
 			   HW_U32_MAX },
 };
 
-/* What it knows and has done, by its counters. Totals are since the start. */
+/* The counters. Totals are since the start. */
 struct hw_qs_status {
 	u64 usage_Bps;
 	u64 outstanding_Bps; /* H */
@@ -109,7 +109,7 @@ struct hw_qs_status {
 	u64 reports;
 	u64 corrections;
 	u64 cheats;
-	u64 slot_end_ns; /* what is offered until then is one sample; 0 before the first */
+	u64 slot_end_ns; /* end of the present sample; 0 before the first */
 };
 
 static const struct hw_counter quick_start_counters[] = {
@@ -127,7 +127,7 @@ static const struct hw_counter quick_start_counters[] = {
 	{ "cheats", "reports", "reports above the grant", 0 },
 };
 
-/* Told of every request for a rate. */
+/* Recorded for every request for a rate. */
 enum { REQUESTED_CODE, GRANTED_CODE, USAGE, OUTSTANDING, LIMITED };
 
 static const struct hw_counter quick_start_events[] = {
@@ -139,16 +139,16 @@ static const struct hw_counter quick_start_events[] = {
 	[LIMITED] = { "limited", "bool", "told if it was one of too many requests", 0 },
 };
 
-/* The latest grant to a sender, for what its report and its data say. */
+/* The latest grant to a sender, to compare with its report and its data. */
 struct sender {
 	u64 flow;	 /* 0: free */
-	u32 nonce;	 /* as it went on */
-	u32 slot;	 /* where the grant stands in the ring */
-	u32 granted_Bps; /* what is left of it there */
+	u32 nonce;	 /* the code sent on */
+	u32 slot;	 /* slot of the grant in the ring */
+	u32 granted_Bps; /* what remains of it there */
 	u32 sent_bytes;	 /* since the request */
 	u32 score;	 /* part of its grants that it used, in 1/1000 */
-	u8 code;	 /* as it went on */
-	u8 judged;	 /* the score knows this grant */
+	u8 code;	 /* the code sent on */
+	u8 judged;	 /* the score includes this grant */
 	u8 spare[2];
 };
 
@@ -203,7 +203,7 @@ static u64 qs_outstanding(const struct quick_start *s, const u32 *tun)
 	return sum;
 }
 
-/* u from a new sample that is followed by so many empty slots. */
+/* u from a new sample and so many empty slots after it. */
 static u64 qs_usage(const struct quick_start *s, const u32 *tun, u64 sample_Bps, u32 empty)
 {
 	u64 usage = s->status.usage_Bps;
@@ -228,7 +228,7 @@ static u64 qs_usage(const struct quick_start *s, const u32 *tun, u64 sample_Bps,
 	return usage;
 }
 
-/* Ends the slots that are over. */
+/* Ends the slots whose time is over. */
 static void qs_advance(struct quick_start *s, const u32 *tun, u64 now_ns)
 {
 	u64 interval_ns = s->status.interval_ns;
@@ -271,7 +271,7 @@ static void qs_measure_request(struct quick_start *s, const u32 *tun, u64 flow, 
 {
 	if (tun[INTERVAL])
 		return;
-	/* one at a time; a sender that never reports holds it up for a while only */
+	/* one at a time; a sender that never reports blocks this only for a while */
 	if (s->measured_flow && now_ns - s->measured_since_ns < MEASUREMENT_NS)
 		return;
 	s->measured_flow = flow;
@@ -291,7 +291,7 @@ static void qs_measure_report(struct quick_start *s, u64 flow, u64 now_ns)
 		delay_ns = LEAST_INTERVAL_NS;
 	if (delay_ns > LARGEST_INTERVAL_NS)
 		delay_ns = LARGEST_INTERVAL_NS;
-	/* the mean over flows, as the control interval ought to be */
+	/* the mean over flows, which the control interval should be */
 	s->next_interval_ns = s->measured ? s->next_interval_ns / 8 * 7 + delay_ns / 8 : delay_ns;
 	s->measured = 1;
 }
@@ -346,7 +346,7 @@ static u64 qs_grant_bytes(const struct quick_start *s, const struct sender *send
 	return hw_qs_rate_Bps(sender->code) * (s->status.interval_ns / 1000) / 1000000;
 }
 
-/* A flow's data. A grant that the sample of this slot shows is forgotten with it. */
+/* A flow's data. Forgets a grant once this slot's sample shows it. */
 static void qs_count_data(struct quick_start *s, const u32 *tun, u64 flow, u32 ip_bytes)
 {
 	struct sender *sender = qs_sender(s, flow);
@@ -366,7 +366,7 @@ static void qs_count_data(struct quick_start *s, const u32 *tun, u64 flow, u32 i
 	sender->slot = oldest;
 }
 
-/* The sender's entry for a new request; judges what it made of the last one. */
+/* The sender's entry for a new request. Judges how it used the last grant. */
 static struct sender *qs_enter(struct quick_start *s, const u32 *tun, u64 flow)
 {
 	struct sender *sender = qs_sender(s, flow);
@@ -402,7 +402,8 @@ static u64 qs_approve(const struct quick_start *s, const u32 *tun, const struct 
 	if (tun[ALGORITHM] == SHARE)
 		pool = qs_permille(pool, tun[SHARE_PART]);
 	if (tun[ALGORITHM] == FAIR) {
-		/* (4.19): at first a part of the slot's bandwidth, at its end all of it */
+		/* (4.19): a part of the slot's bandwidth at its beginning, all of it at its
+		 * end */
 		elapsed_us = link->now_ns > s->slot_start_ns
 				     ? hw_div_u64(link->now_ns - s->slot_start_ns, 1000)
 				     : 0; /* another processor's clock, a little behind */
@@ -417,7 +418,7 @@ static u64 qs_approve(const struct quick_start *s, const u32 *tun, const struct 
 	return request_Bps < pool ? request_Bps : pool;
 }
 
-/* Counts a request; whether it is one too many in this second. */
+/* Counts a request. True if it exceeds the limit of this second. */
 static int qs_limited(struct quick_start *s, const u32 *tun, u64 now_ns)
 {
 	if (now_ns - s->limit_start_ns >= SECOND_NS) {
@@ -442,7 +443,7 @@ static void qs_request_arrived(struct quick_start *s, const u32 *tun, const stru
 		return; /* denied before */
 	s->status.requests++;
 	if (qs_limited(s, tun, link->now_ns)) {
-		/* untouched: its TTL will tell the sender, at no cost here */
+		/* leave it untouched: the TTL tells the sender, at no cost here */
 		s->status.limited++;
 		s->status.denials++;
 		return;
@@ -507,7 +508,7 @@ static void qs_report_arrived(struct quick_start *s, const u32 *tun, const struc
 
 /* ---- The contract ---- */
 
-/* Whether it matters whose the metered bytes are. */
+/* Whether the algorithm needs to know the flow of the metered bytes. */
 static int quick_start_meters_flows(const u32 *tun)
 {
 	return tun[ALGORITHM] == EXTREME;
@@ -524,7 +525,7 @@ static void quick_start_meter(void *state, const u32 *tun, const struct hw_link 
 		qs_count_data(s, tun, flow, hw_saturate_u32(ip_bytes));
 }
 
-/* Answers a request in place, or takes note of a report. */
+/* Answers a request in place, or records a report. */
 static void quick_start_option(void *state, const u32 *tun, const struct hw_link *link, u64 flow,
 			       struct hw_qs_option *option)
 {
@@ -567,7 +568,7 @@ static u32 quick_start_arrive(void *state, const u32 *tun, struct hw_link *link,
 	ttl = option->ttl;
 	quick_start_option(state, tun, link, pkt->flow, option);
 	limited = s->status.limited - limited;
-	if (asked) /* one that goes by untouched is denied too, by its TTL */
+	if (asked) /* a request that passes untouched is also denied, by its TTL */
 		hw_note(link, GRANTED_CODE, limited ? 0 : option->code);
 	if (limited)
 		hw_note(link, LIMITED, 1);
@@ -585,7 +586,7 @@ static u64 quick_start_tick(void *state, const u32 *tun, struct hw_link *link)
 
 HW_TABLE struct hw_router_ops hw_router_quick_start = {
 	.name = "quick-start",
-	.title = "Approval of Quick-Start requests, beside a queue's discipline",
+	.title = "Approves Quick-Start requests",
 	.source = "RFC 4782; Scharf 2011; Sarolahti, Allman, Floyd 2006",
 	.state_bytes = sizeof(struct quick_start),
 	.n_tunables = HW_COUNT(quick_start_tunables),

@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only)
 /*
  * RCP's router (Dukkipati 2007; Scharf 2011, eq. 4.21; the ns-2 code by Zhang, Dukkipati,
- * Masayoshi, rcp.cc): one rate R for all flows, which each packet's header is lowered to,
- * and which is found anew after every slot,
+ * Masayoshi, rcp.cc): one rate R for all flows. The router lowers each packet's header to R,
+ * and recomputes R after every slot:
  *
  *   R <- R [1 + T/d (alpha (gamma C - y) - beta q/d) / (gamma C)]
  *
- * with y what came in the slot of length T = min(d, update slot), q what waits at its end,
- * d the moving mean of the round-trip times that packets tell, weighted with their bytes.
- * d gains T/d of what a slot's mean is above it, and R/C times s/d of that where s, the
- * slot's mean, is below. A packet that is still on its way into the link when the slot ends
- * counts in parts. R is between a packet part per d and gamma C.
+ * Here y is the traffic that arrived in the slot of length T = min(d, update slot), q the
+ * queue at its end, and d the moving mean of the round-trip times in packets' headers,
+ * weighted by bytes. If a slot's mean s is above d, d moves by T/d of the difference; if it is
+ * below, by R/C times s/d of that. A packet that is still arriving when the slot ends counts
+ * in parts. R is between a fraction of a packet per d and gamma C.
  *
- * Differs from rcp.cc: the first slot is not drawn; a slot that ends late, as where only
- * packets wake the router, ends at its own time, and what follows it counts as idle: R then
- * grows as in 256 steps without traffic or queue, at most 4096 times; what counts as
- * waiting leaves the packet in transmission out (as there), by its mean size.
+ * Differences from rcp.cc: the first slot is not random. If the router wakes late (only
+ * packets wake it in the kernel), a slot still ends at its own time, and the rest counts as
+ * idle: R then grows as in 256 steps without traffic or queue, at most 4096 times. The queue
+ * excludes the packet in transmission (as in rcp.cc), by the mean packet size.
  *
- * Arithmetic: R and d have 8 bits of fraction, parts of 1 twenty and R's change 26, with few
- * branches, so that the verifier sees few paths. A step is within 10^-4 of R and 2 B/s of
- * what f64 gives, the header's rounding with it. Valid from 1 Mbit/s to 40 Gbit/s and
- * round trips from 1 ms to 2 s.
+ * Arithmetic: R and d have 8 fractional bits, fractions of 1 have 20, and R's change has 26.
+ * Few branches keep the number of paths small for the verifier. A step differs from f64 by at
+ * most 10^-4 of R plus 2 B/s, including the header's rounding. Valid from 1 Mbit/s to 40
+ * Gbit/s and round trips from 1 ms to 2 s.
  */
 #include "../port/router.h"
 #include "../header/rcp.h"
@@ -30,15 +30,14 @@ enum { ALPHA, BETA, GAMMA, SLOT, FIRST_RATE, LEAST_PACKETS, FIRST_RTT, CAPACITY 
 static const struct hw_tunable rcp_tunables[] = {
 	[ALPHA] = { "alpha", "1/1000", "weight of the spare rate", 400, 0, 2000 },
 	[BETA] = { "beta", "1/1000", "weight of the queue", 226, 0, 2000 },
-	[GAMMA] = { "gamma", "1/1000", "part of the capacity that is given", 1000, 1, 1000 },
+	[GAMMA] = { "gamma", "1/1000", "part of the capacity to give", 1000, 1, 1000 },
 	[SLOT] = { "slot_ms", "ms", "longest time between two updates", 10, 1, 1000 },
-	[FIRST_RATE] = { "first_rate", "1/1000", "of the capacity, what the first flow gets", 50, 1,
-			 1000 },
+	[FIRST_RATE] = { "first_rate", "1/1000", "first flow's part of the capacity", 50, 1, 1000 },
 	[LEAST_PACKETS] = { "least_packets", "1/1000",
 			    "packets of 1000 bytes per d that R always allows", 10, 1, 1000000 },
-	[FIRST_RTT] = { "first_rtt_ms", "ms", "d before anybody told", 200, 1, 10000 },
-	[CAPACITY] = { "capacity_kbps", "kbit/s", "capacity that it believes in; 0: the link's", 0,
-		       0, 100000000 },
+	[FIRST_RTT] = { "first_rtt_ms", "ms", "d before the first header", 200, 1, 10000 },
+	[CAPACITY] = { "capacity_kbps", "kbit/s", "assumed capacity; 0: the link's rate", 0, 0,
+		       100000000 },
 };
 
 #define FRACTION_BITS	 8 /* of R and d */
@@ -54,9 +53,9 @@ static const struct hw_tunable rcp_tunables[] = {
 #define STEP_BITS	 26	      /* of R's change, in parts of R */
 #define MOST_ERROR	 (1ull << 43) /* B/s / 1000 */
 
-/* Its counters first, in their order. */
+/* The counters come first, in their order. */
 struct rcp_router {
-	u64 rate_Bps; /* as it is written */
+	u64 rate_Bps; /* as the header carries it */
 	u64 headers;
 	u64 lowered;
 	u64 rtt_us;	 /* d */
@@ -68,9 +67,9 @@ struct rcp_router {
 	u64 slot_start_ns;
 	u64 slot_end_ns; /* 0: nothing has begun */
 	u64 input_bytes; /* in the slot */
-	u64 next_bytes;	 /* of them, parts of packets that count in the next */
+	u64 next_bytes;	 /* of them, parts of packets that count in the next slot */
 	u64 sum_rtt;	 /* bytes us */
-	u64 sum_bytes;	 /* that told an RTT */
+	u64 sum_bytes;	 /* that carried an RTT */
 };
 
 _Static_assert(sizeof(struct rcp_router) <= HW_ROUTER_STATE_BYTES, "state of a router");
@@ -99,7 +98,7 @@ static u64 rcp_target_Bps(const u32 *tun, const struct hw_link *link)
 	return target_Bps ? target_Bps : 1;
 }
 
-/* R within its bounds, and as the header says it. */
+/* R within its bounds, rounded as the header carries it. */
 static void rcp_set_rate(struct rcp_router *s, const u32 *tun, const struct hw_link *link,
 			 u64 exact)
 {
@@ -118,7 +117,7 @@ static void rcp_set_rtt(struct rcp_router *s, u64 exact_us)
 	s->rtt_us = s->exact_us >> FRACTION_BITS;
 }
 
-/* d from what the packets of a slot told; part: T/d. */
+/* d from the RTTs of a slot's packets; part: T/d. */
 static void rcp_average(struct rcp_router *s, const u32 *tun, const struct hw_link *link, u64 part)
 {
 	u64 sample_us, step;
@@ -137,7 +136,7 @@ static void rcp_average(struct rcp_router *s, const u32 *tun, const struct hw_li
 	rcp_set_rtt(s, s->exact_us - step);
 }
 
-/* R after a slot in which y came, with q waiting at its end (eq. 4.21); part: T/d. */
+/* R after a slot with arrivals y and queue q at its end (eq. 4.21); part: T/d. */
 static void rcp_update(struct rcp_router *s, const u32 *tun, const struct hw_link *link, u64 part)
 {
 	u64 target_Bps = rcp_target_Bps(tun, link);
@@ -154,7 +153,7 @@ static void rcp_update(struct rcp_router *s, const u32 *tun, const struct hw_lin
 		     raise > cut ? s->exact + step : s->exact - hw_min_u64(step, s->exact));
 }
 
-/* R after so many us in which nothing came and nothing waited: eq. 4.21, 256 times. */
+/* R after so many us without arrivals or a queue: eq. 4.21, 256 times. */
 static void rcp_idle(struct rcp_router *s, const u32 *tun, const struct hw_link *link, u64 time_us)
 {
 	u64 step_us = hw_min_u64(time_us / IDLE_STEPS, s->rtt_us);
@@ -168,7 +167,7 @@ static void rcp_idle(struct rcp_router *s, const u32 *tun, const struct hw_link 
 		     (s->exact >> FRACTION_BITS) * growth >> (GROWTH_BITS - FRACTION_BITS));
 }
 
-/* The slot is over, maybe for long: then nothing has come since. */
+/* The slot is over, perhaps for long; then nothing has arrived since. */
 static void rcp_end_slot(struct rcp_router *s, const u32 *tun, const struct hw_link *link)
 {
 	u64 slot_us = (s->slot_end_ns - s->slot_start_ns) / 1000;

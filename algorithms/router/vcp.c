@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only)
 /*
  * VCP's router (Xia, Subramanian, Stoica, Kalyanaraman, "One More Bit Is Enough", SIGCOMM
- * 2005; the ns-2 model's vcp-queue): tells the load region of its link to every packet of
- * VCP that comes with a lower one. The load factor is that of ../port/load_factor.h; the
- * region is high from 80 % of the target, over from 100 %.
+ * 2005; the ns-2 model's vcp-queue): writes the load region of its link into every VCP packet
+ * that arrives with a lower one. The load factor is that of ../port/load_factor.h; the region
+ * is high from 80 % of the target, over from 100 %.
  *
- * As in the model the load is taken in whole per cent plus one, so the limits are 79 and
- * 99 %. What differs: the target follows the rate by itself, among the model's constants for
- * single rates; and the region is written when a packet joins the queue, not when it leaves,
+ * As in the model, the load is in whole per cent plus one, so the limits are 79 and 99 %.
+ * Differences from the model: the target follows from the rate, where the model has constants
+ * for single rates; the region is written when a packet joins the queue, not when it leaves,
  * so it is older by the time in the queue.
  */
 #include "../port/load_factor.h"
@@ -22,7 +22,7 @@ static const struct hw_tunable vcp_tunables[] = {
 	[TARGET] = HW_TUNABLE_TARGET,
 };
 
-/* Its counters first, in their order. */
+/* The counters come first, in their order. */
 struct vcp_router {
 	u64 load_percent; /* of the target, in the last interval */
 	u64 region;	  /* enum vcp_region */
@@ -95,7 +95,7 @@ static u64 vcp_tick(void *state, const u32 *tun, struct hw_link *link)
 
 HW_TABLE struct hw_router_ops hw_router_vcp = {
 	.name = "vcp",
-	.title = "VCP: tells the load region of its link",
+	.title = "VCP: writes the load region of its link",
 	.source = "Xia, Subramanian, Stoica, Kalyanaraman, SIGCOMM 2005; ns-2 vcp-queue",
 	.state_bytes = sizeof(struct vcp_router),
 	.n_tunables = HW_COUNT(vcp_tunables),

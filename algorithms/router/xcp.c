@@ -1,29 +1,29 @@
 // SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only)
 /*
- * XCP's router (draft-falk-xcp-spec-03, section 4.2; Katabi, Handley, Rohrs, SIGCOMM 2002):
- * an efficiency controller that decides by how much the whole traffic is to change, and a
- * fairness controller that hands this out to packets. One instance per queue.
+ * XCP's router (draft-falk-xcp-spec-03, section 4.2; Katabi, Handley, Rohrs, SIGCOMM 2002): an
+ * efficiency controller decides by how much the whole traffic should change, and a fairness
+ * controller distributes this change to packets. One instance per queue.
  *
- * Two timers that know nothing of each other. T_e, about a mean round trip: from what came,
- * F = alpha (C - y) - beta Q / d; what is handed out is F and a part of the traffic that is
- * shuffled, to be taken and given at once. T_q, about half of it: Q is the least that
- * waited during one. A packet's share of what is given goes by the time that it stands for
- * (X), so that each flow has the same, of what is taken by its bytes. Both pools end when
- * they are used up (residues).
+ * Two timers are independent of each other. T_e is about a mean round trip: from the arrivals
+ * y, F = alpha (C - y) - beta Q / d. The router distributes F, and also shuffles a part of the
+ * traffic by taking and giving it at once. T_q is about half of T_e: Q is the minimum queue
+ * during one T_q. A packet's share of an increase is proportional to the time that it
+ * represents (X), so each flow gets the same; its share of a decrease is proportional to its
+ * bytes. Each pool ends when it is used up (residues).
  *
- * Differs from the draft: T_e is what has really passed, for timers may be late; after one
- * in which no packet told X, F is shared as if a single flow had been there, which adds T_e
- * to the sum of X however fast it sends (the draft divides by 0; ns-2.35's xcpq.cc gives
- * nothing then, so that a flow's first packet finds an empty pool on an idle link); the
- * first 50 ms are a guess (ns-2.35, whose first intervals are drawn, ours are not); neither
- * pool gives more than it has left (ns-2.35); all traffic counts, also without header
- * (ns-2.35); packets without RTT or X are in no sum; Q does not count the packet in
- * transmission; changes are rounded at random to what the header can say, which is right in
- * the mean.
+ * Differences from the draft: T_e is the time that really passed, because timers may be late.
+ * After an interval in which no packet carried X, F is shared as if there had been a single
+ * flow, which adds T_e to the sum of X however fast it sends (the draft divides by 0;
+ * ns-2.35's xcpq.cc gives nothing then, so a flow's first packet finds an empty pool on an
+ * idle link). The first 50 ms are a guess (as in ns-2.35, whose first intervals are random,
+ * while ours are not). Neither pool gives more than it has left (ns-2.35). All traffic counts,
+ * also without a header (ns-2.35). Packets without RTT or X are in no sum. Q excludes the
+ * packet in transmission. Changes are rounded at random to what the header can carry, which is
+ * right on average.
  *
- * Arithmetic: pools in B/s with 8 bits of fraction; shares by hw_ratio: within 2^-28 of
- * what f64 gives, and 2^-7 B/s. Valid from 1 Mbit/s to 40 Gbit/s and round trips from 1 ms
- * to 2 s with intervals that fit them; the sum of X times RTT has 96 bits.
+ * Arithmetic: pools in B/s with 8 fractional bits; shares by hw_ratio, within 2^-28 and 2^-7
+ * B/s of what f64 gives. Valid from 1 Mbit/s to 40 Gbit/s and round trips from 1 ms to 2 s
+ * with intervals that fit them; the sum of X times RTT has 96 bits.
  */
 #include "../port/efficiency.h"
 #include "../port/router.h"
@@ -38,8 +38,8 @@ static const struct hw_tunable xcp_tunables[] = {
 	[LEAST_INTERVAL] = { "least_interval_ms", "ms", "shortest control interval", 5, 1, 1000 },
 	[MOST_INTERVAL] = { "most_interval_ms", "ms", "longest, and largest RTT that counts", 1000,
 			    1, 10000 },
-	[CAPACITY] = { "capacity_kbps", "kbit/s", "capacity that it believes in; 0: the link's", 0,
-		       0, 100000000 },
+	[CAPACITY] = { "capacity_kbps", "kbit/s", "assumed capacity; 0: the link's rate", 0, 0,
+		       100000000 },
 };
 
 #define FIRST_RTT_US	  50000
@@ -49,7 +49,7 @@ static const struct hw_tunable xcp_tunables[] = {
 #define MOST_X_NS	  (1ull << 40) /* of packets that share a header */
 #define NS_PER_S	  1000000000ull
 
-/* Its counters first, in their order. */
+/* The counters come first, in their order. */
 struct xcp_router {
 	u64 headers;
 	u64 rtt_us;	      /* mean, by X */
@@ -58,7 +58,7 @@ struct xcp_router {
 	u64 persistent_bytes; /* Q */
 	u64 raise_Bps;	      /* F of the last interval where it is positive */
 	u64 cut_Bps;	      /* -F where it is negative */
-	u64 given_Bps;	      /* handed out since the start, all positive changes */
+	u64 given_Bps;	      /* all positive changes since the start */
 	u64 taken_Bps;	      /* all negative ones */
 
 	u64 interval_start_ns;
@@ -95,7 +95,7 @@ static u64 xcp_capacity_Bps(const u32 *tun, const struct hw_link *link)
 	return tun[CAPACITY] ? (u64)tun[CAPACITY] * 125 : link->rate_Bps;
 }
 
-/* The mean of the RTTs, weighted with X; as it was where nothing told. */
+/* The mean of the RTTs, weighted with X; unchanged if no packet carried one. */
 static void xcp_average(struct xcp_router *s)
 {
 	u64 sum, over = 0;
@@ -197,8 +197,8 @@ static u32 xcp_arrive(void *state, const u32 *tun, struct hw_link *link,
 }
 
 /*
- * The fairness controller: what a packet is given and what is taken from it. One that asks
- * for less than its share gives the rest back to the pool, and is taken from more.
+ * The fairness controller: what a packet gains and loses. If it asks for less than its share,
+ * the rest returns to the pool.
  */
 static void xcp_depart(void *state, const u32 *tun, struct hw_link *link,
 		       const struct hw_packet *pkt, void *header)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only)
 /*
- * Careful Resume (RFC 9959): the window of an earlier connection to the same
- * destination, halved, is tried once the initial window has arrived and the
- * round-trip time resembles the saved one.
+ * Careful Resume (RFC 9959): tries half of the window of an earlier connection to the same
+ * destination, once the initial window has arrived and the round-trip time resembles the saved
+ * one.
  *
  *   Reconnaissance  the initial window, without loss
  *   Unvalidated     cwnd = jump = min(saved/2, bound), paced over the round trip
@@ -10,9 +10,9 @@
  *   Safe Retreat    from a loss of it, half of what is known to have arrived
  *   Normal          ordinary congestion control
  *
- * The saved window and round-trip time come from the stack where it remembers
- * destinations (in the kernel port/bpf/paths.h, which keeps to a lifetime and to one
- * connection at a time), else from the tunables; without either it is slow start.
+ * The saved window and round-trip time come from the stack if it remembers destinations (in
+ * the kernel port/bpf/paths.h, which limits their lifetime and lets one connection use them at
+ * a time), otherwise from the tunables. Without either it is slow start.
  */
 #include "../port/first_flight.h"
 
@@ -55,7 +55,7 @@ static void careful_resume_init(void *state, const u32 *tun, struct hw_conn *c)
 	careful_resume_begin(state, c);
 }
 
-/* 0 where there is nothing to resume or the path looks like another one. */
+/* 0 if nothing is saved or the path looks like another one. */
 static u32 careful_resume_jump_pkts(const u32 *tun, const struct hw_conn *c)
 {
 	u32 saved_pkts = c->saved_cwnd_pkts ? c->saved_cwnd_pkts : tun[SAVED_CWND];
@@ -124,7 +124,7 @@ static void careful_resume_set_state(void *state, const u32 *tun, struct hw_conn
 	if (new_state < HW_CA_CWR)
 		return;
 	if (hw_flight_lost(&s->flight, c, new_state) && new_state != HW_CA_LOSS) {
-		/* reduction ends at ssthresh: half of what is known to have arrived */
+		/* the reduction ends at ssthresh: half of what is known to have arrived */
 		c->ssthresh_pkts = hw_max_u32(hw_min_u32(c->ssthresh_pkts, s->pipe_pkts / 2), 2);
 		s->phase = SAFE_RETREAT;
 	} else if (s->phase != SAFE_RETREAT || new_state == HW_CA_LOSS) {
@@ -141,7 +141,7 @@ static void careful_resume_event(void *state, const u32 *tun, struct hw_conn *c,
 	(void)tun;
 	if (event == HW_EVENT_TX_START && s->phase == UNVALIDATED &&
 	    s->flight.first_seq != c->snd_nxt) {
-		/* all of it is acknowledged, nothing was waiting */
+		/* all of it is acknowledged, and nothing was waiting */
 		c->pacing_rate_Bps = 0;
 		c->pacing_chunk_pkts = 0;
 		s->phase = NORMAL;

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only)
 /*
- * Hybla's slow start (Caini and Firrincieli 2004): 2^rho - 1 packets per ACK instead of
- * one (port/hybla_law.h), so that cwnd grows in time as over a round trip of RTT0, where it
- * doubles; up to ssthresh or the first loss.
+ * Hybla's slow start (Caini and Firrincieli 2004): 2^rho - 1 packets per ACK instead of one
+ * (port/hybla_law.h), up to ssthresh or the first loss. cwnd then grows as fast in time as
+ * with a round trip of RTT0, where it doubles.
  *
- * As in Linux (tcp_hybla.c): the first window is rho packets in the stack's place, so one
- * on a path of 25 ms; growth is in 1/128 packet, 2^(i/8) from a table rounded to that. 6.x
- * takes rho for at most 16; 2.6.24 does not, and its 32-bit product wraps from rho = 25 on:
- * at 32 (800 ms) slow start stands still (max_exponent=0).
+ * As in Linux (tcp_hybla.c): the first window is rho packets instead of the stack's, so one
+ * packet on a path of 25 ms; growth is in 1/128 packet, with 2^(i/8) from a table rounded to
+ * that. 6.x limits rho to 16. 2.6.24 does not, and its 32-bit product wraps from rho = 25 on:
+ * at 32 (800 ms) slow start stops growing (max_exponent=0).
  *
- * Linux does not clamp that first window, but knows no round trip above 536 s (rho 21,474);
- * here it is at most 65,535 packets, as all growth by this law (port/hybla_law.h).
+ * Linux does not clamp that first window, but has no round trip above 536 s (rho 21,474). Here
+ * it is at most 65,535 packets, as is all growth by this law (port/hybla_law.h).
  *
- * Out of Open it is standard slow start. Valid for any round trip.
+ * Outside Open it is standard slow start. Valid for any round trip.
  */
 #include "../port/hybla_law.h"
 
@@ -74,7 +74,7 @@ static u32 hybla_start_grow(void *state, const u32 *tun, struct hw_conn *c, u32 
 
 	if (!hw_hybla_holds(&s->rho, c))
 		return hw_slow_start(c, acked_pkts);
-	/* where cwnd = ssthresh is slow start to the stack it is not to Hybla */
+	/* cwnd = ssthresh may be slow start for the stack, but not for Hybla */
 	if (c->cwnd_pkts >= c->ssthresh_pkts)
 		return acked_pkts;
 	hw_hybla_grow(c, &s->part, hybla_start_growth(s->rho.rho_8, tun[MAX_EXPONENT]), BITS);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only)
 /*
- * HyStart: slow start that ends before the loss, when a train of ACKs spans half
- * the minimum round trip or the round trips of a round have grown (Ha and Rhee,
- * "Taming the Elephants: New TCP Slow Start", 2008; Linux 6.1 tcp_cubic.c).
+ * HyStart: ends slow start before a loss, when a train of ACKs spans half the minimum round
+ * trip, or when the round trips of a round have grown (Ha and Rhee, "Taming the Elephants: New
+ * TCP Slow Start", 2008; Linux 6.1 tcp_cubic.c).
  *
- * What differs from Linux, where HyStart shares CUBIC's state: the minimum RTT
- * is its own and takes every sample, also those of the first second after
- * CUBIC's epoch began. Valid for round trips below half an hour.
+ * In Linux, HyStart shares CUBIC's state. Here it has a minimum RTT of its own, which uses
+ * every sample, also those of the first second after CUBIC's epoch began. Valid for round
+ * trips below half an hour.
  */
 #include "../port/cc.h"
 
@@ -14,7 +14,7 @@
 #define DELAY_STEP_MIN_US 4000
 #define DELAY_STEP_MAX_US 16000
 #define ACK_DELAY_MAX_US  1000
-#define BURST_BYTES	  (4 * 65536ull) /* what sender and receiver may hold back as bursts */
+#define BURST_BYTES	  (4 * 65536ull) /* what offloads may hold back as bursts */
 
 enum { LOW_WINDOW, DETECT, ACK_DELTA };
 enum { DETECT_TRAIN = 1, DETECT_DELAY = 2 };
@@ -35,7 +35,7 @@ struct hystart {
 	u32 round_rtt_us;
 	u32 min_rtt_us; /* 0 before the first sample */
 	u32 samples;
-	u32 found; /* sticky until a timeout */
+	u32 found; /* stays set until a timeout */
 };
 
 static void hystart_start_round(struct hystart *s, const struct hw_conn *c)

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only)
 /*
- * HyStart++ (RFC 9406): when the round trips of a round have grown, slow start goes
- * on at a quarter of its pace for five rounds (conservative slow start, CSS), and
- * either ends there or, if the growth proves to have been jitter, resumes.
+ * HyStart++ (RFC 9406): when the round trips of a round have grown, slow start continues at a
+ * quarter of its pace for five rounds (conservative slow start, CSS). It then ends, or resumes
+ * if the growth turns out to be jitter.
  *
- * It acts only in the initial slow start, while ssthresh is infinite. The RFC's L
- * bounds growth per ACK to 8 packets where packets are not paced. On stacks that
- * count ACK events an ACK counts one. Valid for round trips below half an hour.
+ * It acts only in the initial slow start, while ssthresh is infinite. The RFC's L limits
+ * growth per ACK to 8 packets if packets are not paced. On stacks that count ACK events an ACK
+ * counts one. Valid for round trips below half an hour.
  */
 #include "../port/cc.h"
 
@@ -28,8 +28,8 @@ struct hystart_pp {
 	u32 round_rtt_us;      /* of this one, so far */
 	u32 samples;
 	u32 end_seq;	     /* the round is over when this is acknowledged */
-	u32 css_baseline_us; /* the minimum with which CSS began */
-	u32 css_rounds;	     /* ended in CSS; the round in which it began counts */
+	u32 css_baseline_us; /* the minimum when CSS began */
+	u32 css_rounds;	     /* rounds ended in CSS, including the one in which it began */
 	u32 css_pkts;	     /* ACKed in CSS, not yet turned into growth */
 	u32 in_css;
 };
@@ -136,7 +136,7 @@ static void hystart_pp_event(void *state, const u32 *tun, struct hw_conn *c, u8 
 static void hystart_pp_set_state(void *state, const u32 *tun, struct hw_conn *c, u8 new_state)
 {
 	(void)tun;
-	/* a loss ends it by a finite ssthresh; if that is taken back, it begins anew */
+	/* a loss makes ssthresh finite, which ends slow start; an undo of that begins it anew */
 	if (new_state >= HW_CA_CWR)
 		hystart_pp_reset(state, c);
 }

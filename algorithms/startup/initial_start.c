@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only)
 /*
- * Initial-Start: a larger initial window, at once or paced over a round trip; all
- * else is slow start and unmodified recovery (Scharf, "Fast Startup Internet
- * Congestion Control", 2011, section 4.4.2.2; RFC 6928).
+ * Initial-Start: a larger initial window, sent at once or paced over a round trip, followed by
+ * slow start with unmodified recovery (Scharf, "Fast Startup Internet Congestion Control",
+ * 2011, section 4.4.2.2; RFC 6928).
  *
- * A connection whose handshake was so troubled that the stack begins with one
- * packet keeps that.
+ * If the stack begins with one packet because the handshake timed out, that window stays.
  */
 #include "../port/first_flight.h"
 

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only)
 /*
- * Jump-Start: what the application has queued is sent in the first round trip,
- * paced (Liu, Allman, Jin, Wang: "Congestion Control Without a Startup Phase",
- * 2007), within the bounds of Scharf, "Fast Startup Internet Congestion Control"
- * (2011), section 4.4.3.2:
+ * Jump-Start: sends what the application has queued in the first round trip, paced (Liu,
+ * Allman, Jin, Wang: "Congestion Control Without a Startup Phase", 2007), within the bounds of
+ * Scharf, "Fast Startup Internet Congestion Control" (2011), section 4.4.3.2:
  *
  *   Q = min(min(s, K_data)/tau, K_rate)		(eq. 4.12)
  *   cwnd after recovery = max((N_pacing - N_rtx)/2, 1)	(eq. 4.11)
  *
- * The original scheme is js_max_bytes=0,js_max_rate_kbps=0. It is used only where
- * it sends more than the initial window would. Valid for round trips below 8 s.
+ * The original scheme is js_max_bytes=0,js_max_rate_kbps=0. Jump-Start is only used if it
+ * sends more than the initial window. Valid for round trips below 8 s.
  */
 #include "../port/first_flight.h"
 
@@ -26,7 +25,7 @@ static const struct hw_tunable jump_start_tunables[] = {
 	[IGNORE_WINDOW] = HW_TUNABLE_IGNORE_WINDOW,
 };
 
-/* Packets of the first round trip. Bounds in bytes leave out a packet they cut. */
+/* Packets of the first round trip. A bound in bytes rounds down to whole packets. */
 static u32 jump_start_pkts(const u32 *tun, const struct hw_conn *c)
 {
 	u32 mss_bytes = hw_max_u32(c->mss_bytes, 1);

@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only)
 /*
- * Mega-Start: the application names the rate of the first round trip and nobody
- * is asked (Scharf, "Fast Startup Internet Congestion Control", 2011, section
- * 4.4.3.3): Q = Q_req (eq. 4.13), W = Q tau/MTU, paced; recovery as Jump-Start's
- * (eq. 4.11). Instead of a rate it may name a deadline (eq. 7.1). Rates are of IP
- * packets. Valid for round trips below 8 s.
+ * Mega-Start: the application names the rate of the first round trip, and no router is asked
+ * (Scharf, "Fast Startup Internet Congestion Control", 2011, section 4.4.3.3): Q = Q_req (eq.
+ * 4.13), W = Q tau/MTU, paced; recovery as Jump-Start's (eq. 4.11). Instead of a rate it may
+ * name a deadline (eq. 7.1). Rates are of IP packets. Valid for round trips below 8 s.
  */
 #include "../port/first_flight.h"
 
 enum { RATE, AUTOMATIC, CHUNK, AFTER_IDLE, IGNORE_WINDOW };
 
 static const struct hw_tunable mega_start_tunables[] = {
-	[RATE] = { "ms_rate_kbps", "kbit/s", "rate where the application names none", 10000, 1,
+	[RATE] = { "ms_rate_kbps", "kbit/s", "rate if the application names none", 10000, 1,
 		   100000000 },
-	[AUTOMATIC] = { "ms_automatic", "bool", "acts also where the application names no rate", 1,
-			0, 1 },
+	[AUTOMATIC] = { "ms_automatic", "bool", "acts even if the application names no rate", 1, 0,
+			1 },
 	[CHUNK] = HW_TUNABLE_CHUNK,
 	[AFTER_IDLE] = HW_TUNABLE_AFTER_IDLE,
 	[IGNORE_WINDOW] = HW_TUNABLE_IGNORE_WINDOW,

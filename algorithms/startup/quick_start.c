@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only)
 /*
- * Quick-Start, the sender's congestion control (RFC 4782 sections 4.1 to 4.8): asks
- * the routers of the path for a rate, and if all of them approve one, sends its
- * first window at it. Options, nonce and TTL are the stack's part
- * (header/quick_start.h); it tells of the outcome by `grant`.
+ * Quick-Start, the sender's congestion control (RFC 4782 sections 4.1 to 4.8): asks the
+ * routers of the path for a rate and, if all approve one, sends its first window at that rate.
+ * The stack handles options, nonce and TTL (header/quick_start.h) and reports the outcome in
+ * `grant`.
  *
- * Choices that the RFC leaves open follow Scharf, "Fast Startup Internet Congestion
- * Control" (2011), sections 4.5.1, 5.3 and 6.3.3.1: when to ask, the threshold chi,
- * pacing in chunks, and what becomes of ssthresh. Where his hosts differ from the RFC,
- * qs_rules chooses. Valid for round trips below 8 s.
+ * Choices that the RFC leaves open follow Scharf, "Fast Startup Internet Congestion Control"
+ * (2011), sections 4.5.1, 5.3 and 6.3.3.1: when to ask, the threshold chi, pacing in chunks,
+ * and how ssthresh is set. Where his hosts differ from the RFC, qs_rules selects the
+ * behaviour. Valid for round trips below 8 s.
  *
- * Where nothing carries the requests, it is slow start.
+ * If nothing carries the requests, it is slow start.
  */
 #include "../port/first_flight.h"
 
 #define UNKNOWN_RTT_US 100000  /* the RFC's assumption, section 4.1 */
-#define LATEST_US      3000000 /* a grant that is older is not used, section 4.4 */
+#define LATEST_US      3000000 /* an older grant is not used, section 4.4 */
 
 enum {
 	RATE,
@@ -36,8 +36,8 @@ enum { RULES_RFC = 0, RULES_SCHARF = 1 };
 enum { SSTHRESH_KEPT = 0, SSTHRESH_SET = 1, SSTHRESH_SET_IF_ASKED = 2 };
 
 static const struct hw_tunable quick_start_tunables[] = {
-	[RATE] = { "qs_rate_kbps", "kbit/s", "rate to ask for where the application names none",
-		   10000, 80, 1310720 },
+	[RATE] = { "qs_rate_kbps", "kbit/s", "rate to ask for if the application names none", 10000,
+		   80, 1310720 },
 	[ACTIVATION] = { "qs_activation", "never|asked|early|late|auto",
 			 "asks never, where the application names a rate, in the handshake, with "
 			 "data, or in the handshake if data is known by then and else with data",
@@ -68,30 +68,31 @@ static const struct hw_tunable quick_start_tunables[] = {
 
 struct quick_start {
 	struct hw_flight flight;
-	u32 initial_cwnd_pkts; /* to which a loss at the start leads back */
+	u32 initial_cwnd_pkts; /* the window to return to after a loss at the start */
 	u32 prior_cwnd_pkts;   /* before the grant was used */
 	u32 prior_ssthresh_pkts;
 	u32 largest_cwnd_pkts; /* since the last loss */
 	u32 delivered_before;  /* packets that arrived by the time the grant is first used */
 	u32 arrived_pkts;      /* of the flight, as first sent; at least so many */
-	u32 asked_cwnd_pkts;   /* when the request was sent; 0: none waits for its answer */
+	u32 asked_cwnd_pkts;   /* when the request was sent; 0: no request waits for an answer */
 	u32 answered_us;       /* when the grant was seen */
 	u32 asked_us;
 	u32 credit;	/* ACKed packets not yet turned into growth */
-	u8 has_asked;	/* asked_us holds */
-	u8 is_answered; /* answered_us holds */
+	u8 has_asked;	/* asked_us is valid */
+	u8 is_answered; /* answered_us is valid */
 	u8 is_mid;	/* the flight was not the connection's first */
 	u8 was_granted; /* slow start is limited from now on */
 	u8 was_congested;
-	u8 was_denied; /* by this ACK, which then brings no growth */
+	u8 was_denied; /* set by this ACK, which then adds no growth */
 	u8 spare[2];
 };
 
 /* How a code is chosen. */
 enum { FITS_DATA = 1, BEYOND_WINDOW = 2, BY_RFC = 4 };
 
-/* The code to ask for, 0 for none; own_Bps is the rate where the application names none, and for
- * no more than least_bytes nobody asks. Who asks for a SYN has no stack for a call. */
+/* The code to ask for; 0: do not ask. own_Bps is the rate if the application names none.
+ * Transfers of up to least_bytes do not ask. Inlined, because the program that asks on a SYN
+ * has no stack for a call. */
 static inline __attribute__((always_inline)) u32 quick_start_choose(const struct quick_start *s,
 								    const struct hw_conn *c,
 								    u64 own_Bps, u32 least_bytes,
@@ -108,7 +109,7 @@ static inline __attribute__((always_inline)) u32 quick_start_choose(const struct
 	if (!rate_Bps || bytes <= least_bytes)
 		return 0;
 	if (how & FITS_DATA) {
-		/* before data has left, the peer's window is at most what a SYN can say */
+		/* before data has left, the peer's window is at most what a SYN can express */
 		if (c->sent_pkts && !(how & BEYOND_WINDOW) && c->peer_window_bytes < bytes)
 			bytes = c->peer_window_bytes;
 		bytes = (u64)hw_pkts_of(bytes, c->mss_bytes) * pkt_bytes;
@@ -127,14 +128,15 @@ static inline __attribute__((always_inline)) u32 quick_start_choose(const struct
 	} else {
 		code = hw_qs_code_down(rate_Bps);
 	}
-	/* no less than the present window gives */
+	/* at least the rate of the present window */
 	if (c->srtt_us && hw_qs_window_pkts(hw_qs_rate_Bps(code), rtt_us, c->mss_bytes,
 					    c->header_bytes) <= c->cwnd_pkts)
 		return 0;
 	return code;
 }
 
-/* The same for a connection, whose events have paths enough without it. */
+/* The same for a connection. Not inlined, because the verifier already finds many paths
+ * through the events. */
 HW_PART quick_start_choose_later(const struct quick_start *s, const struct hw_conn *c, u64 own_Bps,
 				 u32 least_bytes, u32 how)
 {
@@ -183,11 +185,11 @@ static void quick_start_init(void *state, const u32 *tun, struct hw_conn *c)
 	(void)tun;
 	s->initial_cwnd_pkts = c->cwnd_pkts;
 	s->largest_cwnd_pkts = c->cwnd_pkts;
-	/* an answer in the handshake grows old from here */
+	/* the age of an answer in the handshake counts from here */
 	quick_start_look(s, c);
 }
 
-/* A grant is there: use it or not, once and for all. */
+/* Decides, once, whether to use a grant. */
 static void quick_start_use(struct quick_start *s, const u32 *tun, struct hw_conn *c)
 {
 	u32 pkts =
@@ -229,8 +231,8 @@ static void quick_start_ask(struct quick_start *s, const u32 *tun, struct hw_con
 	}
 }
 
-/* What has arrived of the flight without being sent again. Copies that are under way
- * are left out of it, so that it is never too much; they come back with their ACKs. */
+/* How much of the flight has arrived without retransmission. Copies in flight are not counted,
+ * so the result is never too large; their ACKs add them again. */
 static u32 quick_start_arrived(struct quick_start *s, const struct hw_conn *c)
 {
 	s32 delivered = (s32)((u32)c->delivered_pkts - s->delivered_before);
@@ -241,7 +243,7 @@ static u32 quick_start_arrived(struct quick_start *s, const struct hw_conn *c)
 	return s->arrived_pkts;
 }
 
-/* The window to which the loss of a flight leads back: that of a denied request. */
+/* The window after the loss of a flight: that of a denied request. */
 static u32 quick_start_retreat(const struct quick_start *s, const u32 *tun, const struct hw_conn *c)
 {
 	u32 pkts = s->initial_cwnd_pkts;
@@ -263,10 +265,10 @@ static u32 quick_start_limit(struct quick_start *s, const u32 *tun, const struct
 }
 
 /*
- * Slow start while a loss of the flight is repaired (section 4.6): in Recovery cwnd
- * follows ssthresh, which so begins at the window of a denied request and grows by
- * one per ACK of new data (as after a timeout, RFC 3465 section 2.3), up to where slow
- * start ends. Else all of a large flight would be sent again at that first window.
+ * Slow start while a loss of the flight is repaired (section 4.6): in Recovery cwnd follows
+ * ssthresh. ssthresh begins at the window of a denied request and grows by one per ACK of new
+ * data (as after a timeout, RFC 3465 section 2.3), up to where slow start ends. Otherwise a
+ * large flight would be retransmitted with that first window.
  */
 static void quick_start_repair(struct quick_start *s, const u32 *tun, struct hw_conn *c,
 			       const struct hw_ack *ack)
@@ -300,8 +302,8 @@ static void quick_start_event(void *state, const u32 *tun, struct hw_conn *c, u8
 		quick_start_ask(s, tun, c);
 }
 
-/* Scharf's reading of the RFC (section 4.5.3.1): what the window grew by while the request
- * was under way is taken back. */
+/* Scharf's reading of the RFC (section 4.5.3.1): undoes the window's growth while the request
+ * was under way. */
 static void quick_start_revert(struct quick_start *s, const u32 *tun, struct hw_conn *c)
 {
 	s->was_denied = 0;
@@ -331,8 +333,8 @@ static void quick_start_pkts_acked(void *state, const u32 *tun, struct hw_conn *
 		quick_start_use(s, tun, c);
 }
 
-/* RFC 3742, also where ssthresh is unknown: above the limit at most half of it per
- * round trip. */
+/* RFC 3742, even if ssthresh is unknown: above the limit, growth is at most half of the limit
+ * per round trip. */
 static u32 quick_start_grow(void *state, const u32 *tun, struct hw_conn *c, u32 acked_pkts)
 {
 	struct quick_start *s = state;
@@ -372,7 +374,7 @@ static void quick_start_set_state(void *state, const u32 *tun, struct hw_conn *c
 	} else {
 		s->was_granted = 0;
 	}
-	/* a timeout, also one while it is repaired: the stack's own slow start repairs it */
+	/* a timeout, even during the repair: the stack's own slow start repairs the loss */
 	if (new_state == HW_CA_LOSS) {
 		c->ssthresh_pkts = hw_max_u32(quick_start_limit(s, tun, c), 2);
 		s->flight.phase = HW_FLIGHT_NONE;

@@ -23,7 +23,7 @@ if ! have_ns3; then
 fi
 
 mkdir -p "$out"
-# The modules register their types when loaded, so none may be left out as unused.
+# The modules register their types when loaded, so the linker must not drop any as unused.
 g++ -std=c++17 -O3 -DNDEBUG -Wall -Wextra "$here/ns3_dumbbell.cc" -o "$out/ns3_dumbbell" \
 	-Wl,--no-as-needed -lns3-core -lns3-network -lns3-stats -lns3-internet \
 	-lns3-bridge -lns3-traffic-control -lns3-point-to-point -lns3-applications \

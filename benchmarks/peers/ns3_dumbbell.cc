@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The benchmark's dumbbell in ns-3, to be run beside the engine.
+ * The benchmark's dumbbell in ns-3, to compare with the engine.
  *
- * Every flow has a host pair of its own, joined to two routers by 1 Gbit/s links
- * without delay; the link between the routers is the bottleneck, with a drop-tail
- * queue as the only place where packets wait or are lost. One line of JSON tells how
- * fast Simulator::Run was.
+ * Every flow has its own host pair, connected to two routers by 1 Gbit/s links without delay.
+ * The link between the routers is the bottleneck; packets wait and are lost only in its
+ * drop-tail queue. The program prints the speed of Simulator::Run as one line of JSON.
  *
- * ns-3's defaults would make it another scenario, so these are set: no fq_codel in
- * front of the devices, segments of 1448 bytes and not 536, buffers that never limit
- * a flow, a minimum RTO of 200 ms and not 1 s, access queues that never drop.
+ * ns-3's defaults would be another scenario, so the program sets: no fq_codel in front of the
+ * devices, segments of 1448 bytes and not 536, buffers that never limit a flow, a minimum RTO
+ * of 200 ms and not 1 s, access queues that never drop.
  */
 #include "ns3/applications-module.h"
 #include "ns3/core-module.h"
@@ -112,7 +111,7 @@ ns3::PointToPointHelper LinkHelper(uint64_t rate_bps, ns3::Time delay,
 	return link;
 }
 
-/* Numbers a link's two ends and takes away the queue disc that this adds. */
+/* Assigns addresses to a link's two ends and removes the queue disc that this adds. */
 ns3::Ipv4InterfaceContainer Number(const ns3::NetDeviceContainer &devices, uint32_t link)
 {
 	ns3::Ipv4AddressHelper address;
@@ -144,7 +143,7 @@ void RouteStatically(const ns3::NodeContainer &routers, const ns3::NodeContainer
 	}
 }
 
-/* Not getrusage: its maximum outlives exec, so it counts the program that started us. */
+/* Not getrusage: its maximum survives exec, so it counts the program that started this one. */
 uint64_t PeakRssBytes()
 {
 	std::ifstream status("/proc/self/status");
@@ -202,7 +201,8 @@ int Run(const Scenario &s)
 		BulkSendHelper bulk("ns3::TcpSocketFactory", InetSocketAddress(addresses[i], port));
 		bulk.SetAttribute("MaxBytes", UintegerValue(0));
 		bulk.SetAttribute("SendSize", UintegerValue(s.mss_bytes));
-		/* Over the first second, or flows would slow-start in step. */
+		/* Spread over the first second; otherwise all flows would be in slow start at
+		 * once. */
 		bulk.Install(senders.Get(i)).Start(Seconds(static_cast<double>(i) / s.flows));
 	}
 

@@ -1,6 +1,6 @@
-//! Compiles every algorithm found in `algorithms/` and writes the registry: an
-//! algorithm is added by adding its file. Further folders of the same form may be named
-//! in HEADWAY_ALGORITHMS, separated as in PATH; what they lack is left out.
+//! Compiles every algorithm found in `algorithms/` and writes the registry: to add an algorithm,
+//! add its file. HEADWAY_ALGORITHMS may name further folders with the same layout, separated as in
+//! PATH; missing subfolders are skipped.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -36,7 +36,7 @@ fn main() {
         .warnings(true)
         .extra_warnings(true)
         .include(root.join("port"));
-    // what the tests run stops at the first undefined operation
+    // in tests, undefined behaviour traps
     if env::var("PROFILE").is_ok_and(|profile| profile == "debug") {
         build
             .flag_if_supported("-fsanitize=undefined")
@@ -73,8 +73,8 @@ fn main() {
     port(&roots, &headers, &out);
 }
 
-/// Writes the list of what a file of one's own may include, so that it can be compiled where
-/// the sources are not.
+/// Writes the list of headers that a user's file may include, so that such files compile without
+/// the source tree.
 fn port(roots: &[PathBuf], headers: &[PathBuf], out: &Path) {
     let mut list = String::from("const PORT: &[(&str, &str)] = &[\n");
     let of = |folder, ending| sources(&roots[..1], folder, ending);

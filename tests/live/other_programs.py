@@ -1,4 +1,4 @@
-"""What programs that know nothing of Headway read in its captures."""
+"""Other programs as readers of Headway's captures."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from headway import Trace
 
 
 def program(name: str, package: str) -> str:
-    """Its path; skips where it is not installed."""
+    """Its path; skips the test if it is not installed."""
     path = shutil.which(name)
     if path is None:
         pytest.skip(f"needs {name}: apt-get install {package}")
@@ -27,7 +27,7 @@ def output_of(*command: str | Path) -> str:
 def tshark_rows(
     trace: Trace, folder: Path, fields: Sequence[str], *, checked: bool = True
 ) -> list[dict[str, str]]:
-    """What tshark reads, one entry per packet; checksums of hosts with offloads are not whole."""
+    """tshark's output, one entry per packet; checksums of hosts with offloads are incomplete."""
     tshark = program("tshark", "tshark")
     assert trace.capture is not None
     file = folder / "captured.pcapng"

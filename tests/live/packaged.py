@@ -1,7 +1,7 @@
 """A Debian package of headwayctl, and a copy of this machine's root to install it in.
 
-The copy (tests/overlay_root.sh) has processes and a network of its own, and a systemd where one is
-wanted. HEADWAY_PACKAGE=full compresses in earnest and sends for longer.
+The copy (tests/overlay_root.sh) has its own processes and network, and optionally a systemd.
+HEADWAY_PACKAGE=full uses full compression and sends for longer.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ CONTROL = f"{SCOPE}_cubic"
 FLOW_S = 20.0 if FULL else 0.5
 """How long data flows before the upgrade begins and again when it has ended."""
 OF_DPKG = ("var/lib/dpkg/", "var/log/", "var/cache/", "var/lib/systemd/deb-systemd-helper")
-"""What dpkg keeps for itself."""
+"""Files of dpkg itself."""
 
 
 def missing() -> str | None:
-    """Why no package can be made here; None: it can."""
+    """Why no package can be built here; None if one can."""
     tools = ("dpkg-deb", "dpkg-shlibdeps", "dpkg-gencontrol", "strip", "cargo")
     absent = [tool for tool in tools if shutil.which(tool) is None]
     if absent:
@@ -48,9 +48,9 @@ def missing() -> str | None:
 
 
 def made(folder: Path, version: str) -> Path:
-    """The package of that version, of the program that was built for the other tests.
+    """The package of that version, with the program that was built for the other tests.
 
-    The archive of the same program lies beside it.
+    The archive of the same program is next to it.
     """
     environment = {**os.environ, "DEB_VERSION": version}
     if not FULL:
@@ -76,7 +76,7 @@ def version_of(program: str) -> str:
 
 
 def newer_than(package: Path, folder: Path) -> Path:
-    """The same of a later version, whose program is another file."""
+    """The same with a later version, whose program is another file."""
     said("dpkg-deb", "--raw-extract", package, folder)
     control = folder / "DEBIAN" / "control"
     control.write_text(control.read_text().replace("Version: 0.1.0-1\n", "Version: 0.1.0-2\n"))
@@ -92,7 +92,7 @@ def said(*command: str | Path) -> str:
 
 
 class Root:
-    """A copy of the machine's root, with processes and a network of its own."""
+    """A copy of the machine's root, with its own processes and network."""
 
     def __init__(self, folder: Path, systemd: bool = False) -> None:
         self.folder = folder
@@ -123,27 +123,27 @@ class Root:
         self.first = int(children.read_text().split()[0])
 
     def begin(self) -> None:
-        """Looks at what is there before a test."""
+        """Records the state before a test."""
         # no index of all manual pages for each installation
         self.run("rm", "-f", "/var/lib/man-db/auto-update")
         self._written = self.written()
-        # a connection that was killed keeps its control for minutes
+        # a killed connection keeps its control for minutes
         self._lingered = self.still_there()
 
     def still_there(self) -> list[Any]:
-        """What the kernel has of this scope, as a headwayctl finds that is not removed."""
+        """This scope's state in the kernel, found by a headwayctl outside the copy."""
         status = json.loads(self.run(BUILT_CTL, "status", "--json"))
         found = [one for part in status.values() if isinstance(part, list) for one in part]
         before = [one["map_id"] for one in self._lingered]
         return [one for one in found if one.get("map_id") not in before]
 
     def inside(self, *command: str | Path) -> list[str]:
-        """The command as it runs here."""
+        """The command line for this machine."""
         enter = ["nsenter", f"--target={self.first}", "--mount", "--pid", "--net", "--root", "--wd"]
         return [*enter, *map(str, command)]
 
     def run(self, *command: str | Path, status: int = 0, text: str | None = None) -> str:
-        """What it prints."""
+        """Its output."""
         done = subprocess.run(
             self.inside(*command), env=self.environment, capture_output=True, text=True,
             input=text, timeout=120, check=False,
@@ -152,17 +152,17 @@ class Root:
         return done.stdout
 
     def json(self, *command: str) -> Any:
-        """What headwayctl prints as JSON."""
+        """headwayctl's JSON output."""
         return json.loads(self.run("headwayctl", *command, "--json"))
 
     def written(self) -> set[str]:
-        """Names of what was written to the root, or taken from it."""
+        """Paths that were written to the root, or removed from it."""
         top = self.folder / "written"
         inside = Path(f"/proc/{self.first}/root{top}")
         return {str(path.relative_to(inside)) for path in inside.rglob("*")}
 
     def left(self) -> list[str]:
-        """What is not as it was, beside dpkg's own files and folders of others."""
+        """What has changed, except dpkg's own files and folders of others."""
         names = self.written() - self._written
         return sorted(n for n in names if not n.startswith(OF_DPKG) and not self._was(n))
 
@@ -171,11 +171,11 @@ class Root:
         return Path("/", name).is_dir() and there.is_dir()
 
     def host(self, name: str) -> list[str]:
-        """What begins a command of the machine's own that uses the network of a namespace here."""
+        """The prefix of a command of this machine that uses the network of a host of the copy."""
         return ["nsenter", f"--net=/proc/{self.first}/root/run/netns/{name}"]
 
     def leave(self) -> None:
-        """All of it goes."""
+        """Removes everything."""
         for process in self.started:
             process.kill()
             process.wait()
@@ -187,7 +187,7 @@ class Root:
 
 
 def group_of_its_own() -> Path:
-    """A group of processes (cgroup2) for a systemd, which takes it for all there is."""
+    """A cgroup2 for a systemd, which sees only this group."""
     mounts = [line.split() for line in Path("/proc/self/mounts").read_text().splitlines()]
     found = [Path(mount[1]) for mount in mounts if mount[2] == "cgroup2"]
     if not found or not Path("/lib/systemd/systemd").exists():
@@ -198,7 +198,7 @@ def group_of_its_own() -> Path:
 
 
 def remove_group(group: Path) -> None:
-    """When its processes have ended, which takes a moment."""
+    """Removes it once its processes have ended, which takes a moment."""
 
     def removed() -> bool:
         try:
@@ -212,7 +212,7 @@ def remove_group(group: Path) -> None:
 
 
 def until(what: str, is_so: Callable[[], bool]) -> None:
-    """Waits for what comes by itself."""
+    """Waits for a condition."""
     end_s = time.monotonic() + 30
     while not is_so():
         assert time.monotonic() < end_s, f"waited in vain: {what}"
@@ -221,7 +221,7 @@ def until(what: str, is_so: Callable[[], bool]) -> None:
 
 @contextmanager
 def root(folder: Path) -> Iterator[Root]:
-    """For one test, which is alone with what is the machine's: what is attached."""
+    """For one test, which has the machine's attached programs to itself."""
     with Path("/run/lock/headway-tests").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         place = Root(folder)
@@ -230,14 +230,14 @@ def root(folder: Path) -> Iterator[Root]:
             yield place
         finally:
             place.leave()
-            # what a test left that failed
+            # left by a failed test
             subprocess.run([BUILT_CTL, "detach", "--all"], env=place.environment, check=False,
                            stdout=subprocess.DEVNULL)  # fmt: skip
 
 
 @contextmanager
 def root_of_systemd(folder: Path, scope: str) -> Iterator[Root]:
-    """With a systemd, and another scope than who attaches something meanwhile."""
+    """With a systemd, and another scope than programs attached meanwhile."""
     place = Root(folder, systemd=True)
     place.environment["HEADWAY_SCOPE"] = scope
     try:
@@ -280,7 +280,7 @@ print(got, seen.hexdigest(), silence_s)
 
 
 class Flow:
-    """Data of no end from one host to the other; both ends know what it was."""
+    """Endless data from one host to the other; both ends check it."""
 
     def __init__(self, place: Root, sender: str, receiver: str, address: str) -> None:
         def end(host: str, program: str) -> subprocess.Popen[str]:

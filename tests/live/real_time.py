@@ -1,10 +1,10 @@
-"""Tests of what takes real time, on a machine that others use, too.
+"""Runs tests that take real time on a shared machine.
 
-What a processor that was taken away does to a transfer is not what is judged. What is right passes.
-What is wrong fails on a machine that kept time; on another it is tried again, and a test that never
-gets a machine that keeps time is skipped with the reason. Where HEADWAY_BESIDE says that Rust's
-run, too, it fails at once, and `make test` has it once more, alone. tests/machine.rs is this rule
-for Rust.
+Tests should not fail because other programs took the processor. A correct result passes. A wrong
+result fails if the machine kept time; otherwise the test runs again, and if the machine never keeps
+time, the test is skipped with the reason. If HEADWAY_BESIDE says that Rust's tests run at the same
+time, the test fails at once, and `make test-live` runs it again, alone. tests/machine.rs is this
+rule for Rust.
 """
 
 from __future__ import annotations
@@ -27,21 +27,23 @@ from headway.trace import Trace
 P = ParamSpec("P")
 
 SPARE_S = 600.0 if "HEADWAY_LONG" in os.environ else 30.0
-"""What all repeated tests of a run may take together: CI has minutes, not hours. A long form's
-test takes more than a minute, so that with less not one of them could be repeated."""
+"""The time for all repeated tests of a run together: CI has minutes, not hours.
+
+A test in its long form takes more than a minute, so it needs more."""
 MOST_LOST = 0.01
-"""The share of the time by which a process that only sleeps may wake too late."""
+"""The fraction of the time by which a sleeping process may wake late."""
 
 tried_again: list[str] = []
-"""Which tests were, and why; told at the end (conftest.py), for a test may read what is printed."""
+"""The repeated tests, and why. conftest.py prints it at the end, as a test may read the output."""
 _late: list[str] = []
 _repeated_s: list[float] = []
 
 
 def in_real_time(test: Callable[P, None]) -> Callable[P, None]:
-    """Under this rule, and beside nothing that computes (marked so, see the Makefile).
+    """Apply this rule, and run the test with no computing tests beside it (by a mark, see the
+    Makefile).
 
-    A test that is tried again finds what it left in its folder.
+    A repeated test finds the files of its first attempt in its folder.
     """
 
     @functools.wraps(test)
@@ -75,12 +77,12 @@ def _first_line(wrong: Exception) -> str:
 
 
 def live(asked: Experiment) -> Trace:
-    """The experiment on the kernel."""
+    """Run an experiment on the kernel."""
     return live_each([asked])[0]
 
 
 def live_each(asked: Sequence[Experiment]) -> list[Trace]:
-    """Several on the kernel, side by side where the machine has room for them."""
+    """Run several on the kernel, in parallel if the machine has room for them."""
     done: dict[int, Trace] = {}
     backend_named("kernel").run_each(asked, lambda _, trace: trace, done.__setitem__)
     for trace in done.values():
@@ -89,12 +91,12 @@ def live_each(asked: Sequence[Experiment]) -> list[Trace]:
 
 
 def note_late(lines: Sequence[str]) -> None:
-    """What a run of the test under way says of itself; that it was late excuses it."""
+    """Notes about a run of the present test; a late run is an excuse."""
     _late.extend(line for line in lines if " late" in line or "machine is too busy" in line)
 
 
 class Sleeper:
-    """A process that only sleeps, and knows how late it woke: by all beyond 5 ms each time."""
+    """A process that only sleeps and measures how late it wakes, beyond 5 ms each time."""
 
     PROGRAM = """
 import select, sys, time
@@ -119,7 +121,7 @@ print(late_s)
         return self
 
     def late_s(self) -> float:
-        """Ends it: in how many seconds it should have been awake and was not."""
+        """Ends it; returns the seconds in which it should have been awake and was not."""
         if self._late_s is None:
             self._late_s = float(self._process.communicate()[0])
         return self._late_s

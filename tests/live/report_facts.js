@@ -1,11 +1,11 @@
-// What there is to see of a report in a window, as numbers (tests/test_report_browser.py).
+// Measures a report in a browser window (tests/live/test_report_browser.py).
 (() => {
   const inner = window.innerWidth;
   const seen = (e) => {
     const box = e.getBoundingClientRect();
     return box.width > 0 && box.height > 0;
   };
-  // What scrolls in a box of its own, or is drawn by Bokeh, may be wider than the window.
+  // Boxes that scroll separately, and Bokeh's drawings, may be wider than the window.
   const boxed = (e) => {
     for (let p = e; p; p = p.parentElement) {
       if (["auto", "scroll", "hidden"].includes(getComputedStyle(p).overflowX)) return true;

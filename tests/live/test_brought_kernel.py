@@ -1,4 +1,4 @@
-"""Runs the tutorial's control and router, and other files of one's own, on the kernel.
+"""Runs the tutorial's control and router, and other users' files, on the kernel.
 
 Measures goodput and counters. Noise: the tolerances at the assertions; a late run is repeated.
 """
@@ -26,7 +26,7 @@ DEVICE = "mine0"
 
 
 def ctl(*arguments: str, status: int = 0) -> str:
-    """What headwayctl prints, or, where it fails with that status, its one line."""
+    """What headwayctl prints, or its error line if it fails with that status."""
     program = os.environ[headwayctl.VARIABLE]
     done = subprocess.run([program, *arguments], capture_output=True, text=True, check=False)
     assert done.returncode == status, (done.stdout, done.stderr)
@@ -43,7 +43,7 @@ def at_status(kind: str) -> list[dict[str, Any]]:
 
 @pytest.fixture
 def device() -> Iterator[list[str]]:
-    """A device in a namespace of its own, as options of headwayctl."""
+    """A device in a separate namespace, as options of headwayctl."""
     subprocess.run(["ip", "netns", "add", NAMESPACE], check=True)
     try:
         link = ["link", "add", DEVICE, "type", "veth", "peer", "name", "far0"]
@@ -107,7 +107,7 @@ def test_the_tutorials_router_counts_at_a_device(
     assert mine["tunables"] == {"threshold_bytes": "30000"}
     assert set(mine["counters"]) == {"packets", "marked", "longest_bytes"}
     assert mine["counters"]["packets"] == mine["traffic"]["packets"] >= 5
-    assert mine["counters"]["longest_bytes"] >= 2 * 1028  # 10 Mbit/s is slower than who sends
+    assert mine["counters"]["longest_bytes"] >= 2 * 1028  # 10 Mbit/s is slower than the senders
     ctl("detach", *device)
 
 

@@ -1,4 +1,4 @@
-"""Serves a site at loopback with nginx: it reports when it is ready, and why it is not.
+"""Serves a site at loopback with nginx, which reports when it is ready, or why it is not.
 
 Noise: waits up to 20 s for nginx to start or to end.
 """

@@ -1,6 +1,6 @@
 """Visits the city with Chromium over nginx at loopback and checks what arrived.
 
-Noise: a visit has 10 to 60 s where it takes a few; a failed one must end before 12 s of 30.
+Noise: a visit takes a few seconds and has 10 to 60 s; a failed one must end before 12 of 30 s.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def window(tmp_path_factory: pytest.TempPathFactory) -> Iterator[chromium.Browse
 
 @contextlib.contextmanager
 def served(root: Path, folder: Path) -> Iterator[str]:
-    """The address of an nginx with a site, as runs have it."""
+    """The address of an nginx with a site, as in runs."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{free.getsockname()[1]}"
@@ -67,7 +67,7 @@ def served(root: Path, folder: Path) -> Iterator[str]:
 def walked(
     window: chromium.Browser, address: str, *, connections: int = 1, seconds: float = 30.0
 ) -> dict[str, Any]:
-    """What a walk's beginning says of itself."""
+    """The messages at the beginning of a walk."""
     told = argparse.Namespace(
         site="city",
         address=address,
@@ -79,7 +79,7 @@ def walked(
 
 
 def city(folder: Path, without: Sequence[str] = ()) -> Path:
-    """A copy of the city, without copies of its data; what is named is left out."""
+    """A copy of the city without copies of its data; named files are left out."""
     whole = sites.site("city")
     shutil.copytree(whole / "program", folder / "program")
     (folder / "data").mkdir()
@@ -171,7 +171,7 @@ def test_a_pack_comes_in_the_same_tiles_over_one_connection_and_over_six(
 
 
 class Recorder(http.server.BaseHTTPRequestHandler):
-    """A page whose worker fetches what a site's does, and what it was asked."""
+    """A page whose worker fetches as a site's does, and the requests it got."""
 
     asked: dict[str, str | None]
 
@@ -205,7 +205,7 @@ class Recorder(http.server.BaseHTTPRequestHandler):
 
 
 def test_every_request_of_a_city_states_the_target(window: chromium.Browser) -> None:
-    """Chromium adds a header to a page's requests and not to those of its workers."""
+    """Chromium adds a header to a page's requests, but not to those of its workers."""
     Recorder.asked = {}
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Recorder)
     threading.Thread(target=server.serve_forever, daemon=True).start()

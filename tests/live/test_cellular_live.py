@@ -23,8 +23,8 @@ LONG = "HEADWAY_LONG" in os.environ
 def on_the_trace(aqm: str, start_ms: int = 100) -> Experiment:
     """Two downloads, and probes that see the delay, over a made-up cellular link.
 
-    With one download through CoDel the utilization of a run has a standard deviation of 1.2 %, as
-    its few drops fall; with two it has 0.6 %. Three links of this rate run side by side.
+    With one download through CoDel the utilization of a run has a standard deviation of 1.2 %,
+    because drops are few; with two it has 0.6 %. Three links of this rate run in parallel.
     """
     return Experiment(
         topology=Dumbbell(
@@ -56,7 +56,7 @@ def _seen(trace: Trace) -> tuple[float, float]:
 def test_both_backends_agree_on_a_made_up_trace(aqm: str) -> None:
     """Utilization within 3 %, 95th percentile of the delay within 10 %: medians of runs.
 
-    Three on the kernel; 25 in the simulator that start a millisecond after each other, as a
+    Three runs on the kernel; 25 in the simulator that start at intervals of a millisecond, as a
     kernel's do by chance.
     """
     simulator = backend_named("sim")

@@ -1,6 +1,6 @@
-"""A wheel and an sdist, built by packaging/dist.sh and installed as a stranger does.
+"""A wheel and an sdist, built by packaging/dist.sh and installed as a new user does.
 
-Each goes into a fresh virtual environment in a temporary folder, with pip, which loads dependencies
+pip installs each into a fresh virtual environment in a temporary folder, and downloads dependencies
 (and, for the sdist, maturin) from the package registry: these tests use the network. Commands run
 outside the checkout, without PYTHONPATH, and with nothing on the PATH but the environment's own
 commands, cc and what cc and shells need. No time is measured.
@@ -31,7 +31,7 @@ QUICKER = {
     "CARGO_PROFILE_RELEASE_DEBUG": "0",
     "CARGO_TARGET_DIR": str(ROOT / "target"),
 }
-"""The builds leave out what takes the linker longest, and share crates with test_package.py's."""
+"""The builds skip the slowest step of the linker, and share crates with test_package.py's."""
 PROGRAM = next(
     block
     for page in (ROOT / "README.md", ROOT / "docs" / "get-started.md")
@@ -47,7 +47,7 @@ pytestmark = [
 
 
 def environment(**changes: str) -> dict[str, str]:
-    """What a command is started with: nothing that leads to the checkout or its environment."""
+    """The environment of a command, without anything of the checkout or its environment."""
     kept = {
         name: value
         for name, value in os.environ.items()
@@ -68,7 +68,7 @@ def ran(*command: str | Path, cwd: Path, **changes: str) -> subprocess.Completed
 
 @pytest.fixture(scope="module")
 def dist(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A release as it is built on a machine without a compiler for eBPF.
+    """A release built on a machine without a compiler for eBPF.
 
     headwayctl's .deb and archive are those of test_package.py.
     """
@@ -119,13 +119,13 @@ def test_the_sdist_has_what_the_engine_is_built_of_and_no_tests(dist: Path) -> N
 
 @dataclass(frozen=True)
 class Installed:
-    """Headway in an environment of its own, and an empty folder beside it."""
+    """Headway in a separate environment, and an empty folder next to it."""
 
     prefix: Path
     folder: Path
 
     def run(self, *command: str | Path) -> str:
-        """A command by its name, as with the environment's bin before the PATH. Its output."""
+        """Run a command by name, with the environment's bin first in PATH; returns its output."""
         path = os.pathsep.join([str(self.prefix / "bin"), str(self.folder / "bin")])
         found = shutil.which(str(command[0]), path=path)
         assert found is not None, command[0]
@@ -141,7 +141,7 @@ def installed(
     prefix = folder / "venv"
     venv.create(prefix, with_pip=True)
     pip = [prefix / "bin" / "python", "-m", "pip", "--disable-pip-version-check"]
-    # without bytecode, which takes as long as all the rest
+    # without bytecode, which takes as long as everything else
     ran(
         *pip, "install", "--quiet", "--no-compile", only(dist, request.param), cwd=folder, **QUICKER
     )

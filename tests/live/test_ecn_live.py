@@ -28,10 +28,10 @@ from headway.backends import backend_named
 @on_kernel
 @pytest.mark.parametrize("path", PATHS)
 def test_the_kernel_agrees_on_ecn_as_the_simulator_does(path: str) -> None:
-    # what is agreed on does not hang on the machine's keeping time
+    # what the ends agree on does not depend on whether the machine keeps time
     trace = backend_named("kernel").run(of_all_sides(path))
     assert agreed(trace) == expected(path)
-    # what is dropped is known by its reason: as many SYNs as ask, none twice
+    # drops are identified by reason: as many SYNs as ask, none twice
     refused = trace["drops"].filter(trace["drops"]["reason"] == 4).height
     assert refused == (3 if path == "drop-syn" else 0)
 
@@ -39,7 +39,7 @@ def test_the_kernel_agrees_on_ecn_as_the_simulator_does(path: str) -> None:
 @on_kernel
 @in_real_time
 def test_marks_halve_the_kernels_reno_once_per_round_trip() -> None:
-    asked = [marked(aqm=aqm, rate="5Mbit/s") for aqm in (RED, CODEL)]  # of which two have room
+    asked = [marked(aqm=aqm, rate="5Mbit/s") for aqm in (RED, CODEL)]  # the queue has room for two
     for live, made in zip(live_each(asked), asked, strict=True):
         simulated = run(made)
         halves_once_per_round_trip(live)

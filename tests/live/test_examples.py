@@ -23,7 +23,7 @@ ASKED = re.compile(r"asked at ([0-9.]+), there at ([0-9.]+) s")
 
 
 def followed(page: str, heading: str, control: str) -> subprocess.CompletedProcess[str]:
-    """The first script below a heading, in a testbed and with a control of these names."""
+    """The first script below a heading, with a testbed and a control of these names."""
     text = (ROOT / page).read_text().split(f"\n## {heading}\n")[1]
     block = re.search(r"^```sh\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
     assert block is not None
@@ -35,7 +35,7 @@ def followed(page: str, heading: str, control: str) -> subprocess.CompletedProce
         "PATH": ":".join(map(str, folders)),
         "PYTHONPATH": str(ROOT / "python"),
     }
-    # who tests the whole machine's names, of sockets or of cgroups, does so alone
+    # tests that use machine-wide names, of sockets or cgroups, hold a lock
     with Path("/run/lock/headway-tests").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         with socket.socket() as probe:
@@ -57,7 +57,7 @@ def followed(page: str, heading: str, control: str) -> subprocess.CompletedProce
 
 
 def responses_ms(printed: str) -> list[float]:
-    """From when curl asked to when all was there."""
+    """From curl's request to the last byte."""
     return [(float(there) - float(asked)) * 1e3 for asked, there in ASKED.findall(printed)]
 
 
@@ -93,7 +93,7 @@ def test_servers_meet_a_deadline_and_ignore_one_that_cannot_be_meant() -> None:
     assert len(took_ms) == 6, done.stdout
     for plain_ms, in_time_ms, not_meant_ms in (took_ms[:3], took_ms[3:]):
         assert in_time_ms <= 500 + 15, done.stdout
-        # slow start needs three flights at the least; what means nothing changes nothing
+        # slow start needs at least three flights; invalid values change nothing
         assert min(plain_ms, not_meant_ms) > 580, done.stdout
     ignored = "Response-Deadline: b'soon': ignored: must be one time in ms"
     assert done.stderr.count(ignored) == 2, done.stderr

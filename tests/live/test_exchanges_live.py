@@ -52,7 +52,7 @@ def test_three_connections_that_wait_for_one_another_take_as_long_on_both_backen
                 duration="3 s",
             )
         )
-    # a host that takes the processor away in a paced start makes one run in five 6 % longer
+    # if other programs take the processor in a paced start, one run in five takes 6 % longer
     runs = [live_each(asked) for _ in range(3)]
     for at, made in enumerate(asked):
         sim, kernel = run(made), [traces[at] for traces in runs]
@@ -85,7 +85,7 @@ def test_ten_thousand_exchanges_run_on_the_kernel(tmp_path):
     )
     sim, kernel = run(made), live(made)
     assert sim["responses"].height == kernel["responses"].height == 10_000
-    # what a busy machine delays is in the slower half
+    # responses that a busy machine delays are in the slower half
     quarter = [np.quantile(seconds(trace), 0.25) for trace in (sim, kernel)]
     assert abs(quarter[1] / quarter[0] - 1) < 0.05
 

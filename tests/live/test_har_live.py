@@ -1,6 +1,6 @@
 """Compares the processor time of reading many pages with that of reading one.
 
-Noise: a factor of three, where quadratic work would take hundreds.
+Noise: a factor of three; quadratic work would take hundreds of times as long.
 """
 
 from __future__ import annotations

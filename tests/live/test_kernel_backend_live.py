@@ -27,7 +27,7 @@ from headway.trace import SCHEMA, Trace, load_trace, save_trace
 
 
 def left_by(pid: int) -> list[str]:
-    """Namespaces and attached controls of a process's runs; others' are none of ours."""
+    """Namespaces and attached controls of this process's runs, without those of others."""
     folder = Path("/run/netns")
     named = [path.name for path in folder.iterdir()] if folder.exists() else []
     attached = headwayctl.Headwayctl().json("status", "--json")["attached"]
@@ -128,7 +128,7 @@ def test_a_run_that_was_disturbed_is_run_again_after_the_others(
     def disturbed(self: KernelBackend, wanted: Experiment, *_: object) -> Trace:
         asked.append(wanted.seed)
         trace = run(wanted)
-        # the first is late twice, the second always
+        # the first run is late twice, the second always
         late = wanted.seed == 2 or (wanted.seed == 1 and asked.count(1) <= 2)
         trace.meta.update(emulator={"on_time": not late}, notes=[])
         return trace
@@ -163,7 +163,7 @@ def test_nothing_is_left_after_a_kill() -> None:
     process.wait()
     its = list(Path(tempfile.gettempdir()).glob(f"headway-run-*-{process.pid}-*"))
     assert its
-    folders.remove_left_behind()  # as the next run does
+    folders.remove_left_behind()  # as in the next run
     assert not any(folder.exists() for folder in its)
     deadline = time.monotonic() + 30
     while left_by(process.pid) and time.monotonic() < deadline:
@@ -217,7 +217,7 @@ def test_vectors_on_the_kernel_have_responses_and_count_what_the_client_gets() -
     assert responses["epoch"].to_list() == [0, 1, 2]
     lengths_ms = ((responses["end_ns"] - responses["start_ns"]) / 1e6).to_list()
     assert all(40 < length < 300 for length in lengths_ms)
-    # as in the simulator, the end that sends more is the recorded one
+    # as in the simulator, the end that sends more is recorded
     last = trace["flow_counters"].row(-1, named=True)
     assert last["delivered_bytes"] == 60_000
     assert 42 <= last["sent_pkts"] < 50
@@ -227,7 +227,7 @@ def test_vectors_on_the_kernel_have_responses_and_count_what_the_client_gets() -
 @on_kernel
 @in_real_time
 def test_a_large_response_leaves_at_once_where_the_window_has_room() -> None:
-    """The last part of one written in pieces would wait a round trip, by Nagle's algorithm."""
+    """With writes in pieces the last part would wait a round trip, by Nagle's algorithm."""
     path = {"kind": "dumbbell", "rate": "20Mbit/s", "rtt": "300 ms", "buffer": "500 pkts"}
     epochs = {"kind": "vectors", "epochs": [["300 B", "20 kB", "0 s"], ["300 B", "100 kB", "0 s"]]}
     flow = {"app": epochs, "control": "hybla", "send_buffer": "4 MB", "receive_window": "1 MB"}
@@ -256,7 +256,7 @@ def test_pingpong_on_the_kernel_asks_when_the_simulator_does() -> None:
 @on_kernel
 @in_real_time
 def test_the_end_of_requests_that_waited_waits_for_the_small_segment_before_it() -> None:
-    """Nagle's rule: a median of 465 ms; 378 ms where that end leaves with full segments."""
+    """Nagle's rule: a median of 465 ms; 378 ms if the last part leaves with full segments."""
     app = {"kind": "pingpong", "request": "150 B", "mean_interval": "16 ms"}
     path = {"kind": "dumbbell", "rate": "10 Mbit/s", "rtt": "300 ms", "buffer": "1 BDP"}
     flow = {"app": app, "control": "reno"}
@@ -315,7 +315,7 @@ def test_a_receive_buffer_is_the_window_a_flow_begins_with() -> None:
         made["flow_state"].filter(pl.col("time_ns") < 590_000_000)
         for made in (live(asked), run(asked))
     ]
-    # half of it is for the kernel's own use; the window then grows
+    # the kernel uses half of it itself; the window then grows
     most = [rows["inflight_pkts"].max() for rows in early]
     assert 6 <= most[0] <= 14
     assert abs(most[0] - most[1]) <= 3
@@ -340,7 +340,7 @@ def test_rates_are_asked_for_and_announced_as_in_the_simulator() -> None:
         counters = metrics.router_counters(trace, "quick-start")
         [last] = counters.filter(pl.col("link") == 1).to_dicts()[-1:]
         assert (last["requests"], last["grants"], last["reports"]) == (1, 1, 1)
-    # What else the machine does only adds to a transfer: the least of three is the transfer's own.
+    # Other work of the machine only adds time: the minimum of three is the transfer's own.
     slow, quick, mega = least = [min(own) for own in zip(*times[:3], strict=True)]
     assert 400 < mega < quick < slow
     for one, two in zip(least, times[3], strict=True):

@@ -1,6 +1,6 @@
 """A lying receiver gains on the kernel too.
 
-Noise: the gain must be 10 %; the simulator says much more.
+Noise: the gain must be 10 %; in the simulator it is much more.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from headway import metrics
 
 
 def live_lies() -> Sequence[liars.Lie]:
-    """One receiver's lie of each protocol."""
+    """One lying receiver of each protocol."""
     chosen = {lie.protocol: lie for lie in liars.LIES if lie.who == "receiver"}
     least = [lie for lie in liars.LIES if "least" in lie.says]
     return list({**chosen, **{lie.protocol: lie for lie in least}}.values())

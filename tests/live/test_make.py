@@ -1,7 +1,7 @@
-"""What `make` says to a user whose machine lacks something.
+"""The messages of `make` on a machine that lacks something.
 
-Each test runs the Makefile in a clone. None measures time. Those that build need the package
-registries, as a user does.
+Each test runs the Makefile in a clone. None measures time. Tests that build need the package
+registries.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Local router assistance on this machine's kernel: a monitor at the device, and the controls that
 read it on each ACK.
 
-Flows of one host over 10 Mbit/s: the link is used to 90 %, each has its share, nothing is dropped,
-and goodput is the simulator's. Then a device whose own queue is the link's, with a capacity that
-is told wrong or measured. HEADWAY_LONG=1 has the latter change and prints what was measured.
-A run on a late machine is repeated (real_time.py).
+Flows of one host over 10 Mbit/s: the link is used to 90 %, each flow has its share, nothing is
+dropped, and goodput is the simulator's. Then a device whose own queue is the link's, with a
+capacity that is told wrong or measured. With HEADWAY_LONG=1 the capacity changes, and the test
+prints what was measured. A run on a late machine is repeated (real_time.py).
 """
 
 import json
@@ -61,7 +61,7 @@ def test_flows_of_a_host_with_a_monitor_share_its_link_without_a_drop(control: s
 
 
 class Shaped:
-    """A sender whose device lets out so much, and no more: the queue is the device's own."""
+    """A sender whose device limits the rate; the queue is the device's own."""
 
     def __init__(self, ctl: Headwayctl, name: str) -> None:
         self._ctl = ctl
@@ -70,7 +70,7 @@ class Shaped:
         self._tc = ["ip", "netns", "exec", self._netns, "tc"]
 
     def monitor(self, *settings: str, netns: str | None = None) -> None:
-        """Put one at the device; and at that of another namespace."""
+        """Attach a monitor to the device, and to that of another namespace."""
         words = [word for setting in settings for word in ("--set", setting)]
         words += ["--netns", netns] if netns else []
         self._ctl.run(
@@ -79,16 +79,16 @@ class Shaped:
         )  # fmt: skip
 
     def detach(self) -> None:
-        """Take it away."""
+        """Detach it."""
         self._ctl.run("detach", "--netns", self._netns, "--dev", "hw0")
 
     def shape(self, rate: str) -> None:
-        """The capacity from now on, and a queue of two round trips at 10 Mbit/s."""
+        """Set the capacity from now on, and a queue of two round trips at 10 Mbit/s."""
         shaper = ["qdisc", "replace", "dev", "hw0", "root", "tbf", "rate", rate]
         subprocess.run([*self._tc, *shaper, "burst", "3100", "limit", "500000"], check=True)
 
     def look(self) -> dict[str, int]:
-        """What the device has sent, dropped and holds, and when."""
+        """What the device has sent, dropped and queued, and the time."""
         shown = subprocess.run(
             [*self._tc, "-s", "-j", "qdisc", "show", "dev", "hw0"],
             check=True,
@@ -99,13 +99,13 @@ class Shaped:
         return {**of_device, "at_ns": time.monotonic_ns()}
 
     def status(self) -> dict[str, int]:
-        """What the control's connections did."""
+        """The counters of the control's connections."""
         listed = self._ctl.json("status", "--json")["attached"]
         [counters] = [one["counters"] for one in listed if self._name in one["name"]]
         return counters
 
     def watch(self, seconds: float) -> list[dict[str, int]]:
-        """Looks, four a second."""
+        """Samples, four per second."""
         looks = [self.look()]
         for _ in range(int(4 * seconds)):
             time.sleep(0.25)
@@ -115,7 +115,7 @@ class Shaped:
 
 @contextmanager
 def shaped(control: str, seconds: int) -> Iterator[Shaped]:
-    """Five transfers under way for so long; what goes before the block comes back is the start."""
+    """Five transfers for so long; the time before the block begins is the start."""
     ctl = Headwayctl()
     name = f"mon{os.getpid():x}"[:11]
     attached = f"{name}_pep"
@@ -143,7 +143,7 @@ def shaped(control: str, seconds: int) -> Iterator[Shaped]:
 
 
 def used(looks: list[dict[str, int]], rate_bps: float) -> float:
-    """The part of a capacity that left meanwhile."""
+    """The used fraction of a capacity meanwhile."""
     seconds = (looks[-1]["at_ns"] - looks[0]["at_ns"]) / 1e9
     return (looks[-1]["bytes"] - looks[0]["bytes"]) * 8 / (rate_bps * seconds)
 

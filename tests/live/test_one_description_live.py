@@ -32,7 +32,7 @@ QUEUES = ["drop-tail", "red", "red:ecn=on", "red:ecn=2", "red:max_th_pkts=40", "
 def test_headwayctl_takes_what_python_takes_and_as_the_same_links(
     rate: str, rtt: str, buffer: str, loss: str, queue: str
 ) -> None:
-    """Where the emulator asks for more than a description does, it says so."""
+    """If the emulator requires more than a description contains, it reports that."""
     asked = {"rate": rate, "rtt": rtt, "buffer": buffer, "loss": loss, "aqm": queue}
     options = [f"--{name}={value}" for name, value in asked.items()]
     done = subprocess.run(
@@ -64,7 +64,7 @@ def test_headwayctl_takes_what_python_takes_and_as_the_same_links(
 
 
 def of_file(document: object, folder: Path) -> subprocess.CompletedProcess[str]:
-    """What headwayctl would make of an experiment's file."""
+    """headwayctl's configuration for an experiment's file."""
     file = folder / "experiment.json"
     file.write_text(json.dumps(document), encoding="utf-8")
     asked = ["testbed", "up", "--name", "one", "--dry-run", "--json", "--experiment", str(file)]

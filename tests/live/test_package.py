@@ -1,8 +1,8 @@
 """The Debian package of headwayctl, installed, upgraded under traffic and removed; and its archive.
 
 The package goes into a copy of this machine's root (tests/overlay_root.sh). HEADWAY_PACKAGE=full
-compresses in earnest, runs lintian and sends for longer. One bound is of time: an upgrade may
-silence a flow of 50 Mbit/s for less than a second, five times TCP's shortest time-out.
+uses full compression, runs lintian and sends for longer. One bound is a time: an upgrade may
+interrupt a flow of 50 Mbit/s for less than a second, five times TCP's shortest timeout.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def test_the_package_says_what_it_is_and_needs(package: Path) -> None:
     assert fields["Version"] == "0.1.0-1"
     assert (fields["Section"], fields["Priority"]) == ("net", "optional")
     assert fields["Architecture"] == said("dpkg", "--print-architecture").strip()
-    # the libraries that the program is linked with, and no other
+    # only the libraries that the program is linked with
     needs = {word.split(" ")[0] for word in fields["Depends"].split(", ")}
     assert {"libc6", "libgcc-s1", "zlib1g"} < needs
     assert {re.sub("t64$", "", name) for name in needs} == {
@@ -107,7 +107,7 @@ def test_the_archive_is_used_where_it_is_unpacked(package: Path, tmp_path: Path)
 
 
 def check_papers(copyright_file: str) -> None:
-    """Every licence that is named is given, and none else."""
+    """The text of every named licence is included, and no other."""
     heads = re.findall(r"^License: (.+)$(?!\n )", copyright_file, re.M)
     given = re.findall(r"^License: (.+)$(?=\n )", copyright_file, re.M)
     assert sorted(given) == sorted({word for head in heads for word in head.split(" or ")})
@@ -129,8 +129,8 @@ if FULL:
             pytest.skip("lintian is missing")
         done = subprocess.run(
             ["lintian", "--allow-root", "--fail-on=error,warning,info", package, "--suppress-tags",
-             # of libraries: C that Rust's build of libbpf compiles, and words of theirs; the proxy
-             # is started by systemd, or by hand
+             # from libraries: C that Rust's build of libbpf compiles, and its wording; the proxy is
+             # started by systemd, or by hand
              "hardening-no-fortify-functions,spelling-error-in-binary,"
              "package-supports-alternative-init-but-no-init.d-script"],
             capture_output=True, text=True, check=False,
@@ -139,7 +139,7 @@ if FULL:
 
 
 def acks(place: Root) -> int:
-    """How many of a connection's ACKs the control has seen."""
+    """The number of a connection's ACKs that the control has processed."""
     (control,) = [one for one in place.json("status")["attached"] if one["name"] == CONTROL]
     return int(control["counters"]["acks"])
 
@@ -177,7 +177,7 @@ OWN_USER = "61234"
 
 
 def check_unit(place: Root) -> None:
-    """systemd knows all of the unit, and finds it confined."""
+    """systemd accepts the whole unit, and rates it as confined."""
     if shutil.which("systemd-analyze") is None:
         return
     unit = "/lib/systemd/system/headway-pep.service"
@@ -189,7 +189,7 @@ TRACED = "strace -f -o /tmp/calls" if FULL and shutil.which("strace") else ""
 
 
 def check_calls(place: Root) -> None:
-    """The unit's filter lets every system call pass that the proxy and its programs made."""
+    """The unit's filter allows every system call that the proxy and its programs make."""
     if not TRACED or shutil.which("systemd-analyze") is None:
         return
 
@@ -210,7 +210,7 @@ def check_calls(place: Root) -> None:
 
 
 def start_proxy(place: Root) -> None:
-    """As the unit does, with the options of the example and the user and capabilities it names."""
+    """Start it as the unit does: the example's options, the unit's user and capabilities."""
     unit = UNIT.read_text(encoding="utf-8")
     words = re.findall(r"^AmbientCapabilities=(.+)$", unit, re.M)[0].lower().split()
     capabilities = ",".join(["-all", *(word.replace("cap_", "+") for word in words)])
@@ -235,7 +235,7 @@ def start_proxy(place: Root) -> None:
 
 
 def upgrade_under_traffic(place: Root, newer: Path) -> None:
-    """The flow loses nothing, and goes on by the control that it had."""
+    """The flow loses nothing, and keeps its control."""
     before = place.json("status")
     flow = Flow(place, f"headway-{BED}-left1", f"headway-{BED}-right1", "10.78.0.1")
     through = Flow(place, f"{SCOPE}-office", f"{SCOPE}-server", "10.2.0.2")
@@ -252,7 +252,7 @@ def upgrade_under_traffic(place: Root, newer: Path) -> None:
     for one, wanted in ((flow, CONTROL), (through, None)):
         control, silence_s = one.end(least_bytes=1_000_000)
         assert wanted in (None, control)
-        assert silence_s < 1.0  # a time-out of TCP is 0.2 s at least
+        assert silence_s < 1.0  # a timeout of TCP is at least 0.2 s
     (proxy,) = place.json("pep", "status")["proxies"]
     assert proxy["pid"] == running["pid"]
     assert proxy["totals"]["client_bytes"] > 1_000_000
@@ -265,7 +265,7 @@ def upgrade_under_traffic(place: Root, newer: Path) -> None:
 
 
 def remove(place: Root) -> None:
-    """Also while something runs in a host."""
+    """Even while something runs in a host."""
     busy = subprocess.Popen(
         place.inside("headwayctl", "testbed", "exec", "--name", BED, "left1", "--", "sleep", "99"),
         env=place.environment,
@@ -293,7 +293,7 @@ def remove(place: Root) -> None:
 
 
 def purge(place: Root, package: Path) -> None:
-    """What a crash left in /run goes; a scope's control goes with the package of whoever."""
+    """Files that a crash left in /run are removed; so are the controls of any scope."""
     place.run("dpkg", "--install", package)
     place.run("headwayctl", "attach", "cubic", "--name", CONTROL)
     place.run("sh", "-c", f"echo rest >/run/headway-{SCOPE}/rest; : >/run/headway.hints-{SCOPE}")
@@ -310,9 +310,9 @@ exit "$(cat /tmp/status)"
 
 
 def ask_of_everything(place: Root) -> None:
-    """Without a scope each one's testbeds go, and then all that is attached on the machine.
+    """Without a scope, removes all testbeds, and then everything attached on the machine.
 
-    Here a program that takes notes is asked, for others may be at work on the machine.
+    A recording program replaces headwayctl here, because others may use the machine.
     """
     script = ROOT / "packaging" / "debian" / "prerm"
     place.run("sh", "-c", "mkdir /tmp/bin /run/headway-ann; cat >/tmp/bin/headwayctl <<'END'\n"
@@ -327,6 +327,6 @@ def ask_of_everything(place: Root) -> None:
     ann = ["ann: testbed down --all", "ann: detach --all"]
     everything = [*ann, ": testbed down --all", ": detach --all"]
     assert asked("remove", 0, 0) == everything
-    assert asked("remove", 3, 0) == everything  # a kernel that can attach nothing
-    assert asked("remove", 1, 1) == ann[:1]  # nothing is removed that could not be taken away
+    assert asked("remove", 3, 0) == everything  # a kernel without support
+    assert asked("remove", 1, 1) == ann[:1]  # the removal stops if something cannot be detached
     assert asked("upgrade", 0, 0) == []

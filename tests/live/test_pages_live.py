@@ -1,4 +1,4 @@
-"""bash, fish, zsh and man read the pages that are made for them. Measures no time."""
+"""bash, fish, zsh and man read the generated pages. Measures no time."""
 
 import shutil
 import subprocess

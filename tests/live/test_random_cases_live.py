@@ -1,6 +1,6 @@
 """Runs random experiments on the kernel and compares them with the simulator.
 
-Noise: asserts only that the runs are compared and kept, not how far they differ.
+Noise: only asserts that runs are compared and kept, not how much they differ.
 """
 
 import json

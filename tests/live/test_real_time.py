@@ -1,4 +1,4 @@
-"""The rule for tests that take real time: what passes, fails, is tried again or skipped.
+"""The rule for tests that take real time: which pass, fail, run again or are skipped.
 
 Measures that a process stopped for 0.3 s notices at least 0.25 s.
 """
@@ -23,7 +23,7 @@ def kept_time(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def tried(*outcomes: bool | HeadwayError, late: bool, spare_s: float = real_time.SPARE_S) -> int:
-    """How often a test is tried that has these outcomes one after another."""
+    """How often a test with these successive outcomes runs."""
     times = iter(outcomes)
     count = 0
 
@@ -47,18 +47,18 @@ def tried(*outcomes: bool | HeadwayError, late: bool, spare_s: float = real_time
 
 
 @pytest.mark.usefixtures("kept_time")
-def test_what_is_right_passes_on_any_machine() -> None:
+def test_a_right_result_passes_on_any_machine() -> None:
     assert tried(True, late=False) == tried(True, late=True) == 1
 
 
 @pytest.mark.usefixtures("kept_time")
-def test_what_is_wrong_on_a_machine_that_kept_time_fails_at_once() -> None:
+def test_a_wrong_result_fails_at_once_on_a_machine_that_kept_time() -> None:
     with pytest.raises(AssertionError):
         tried(False, True, late=False)
 
 
 @pytest.mark.usefixtures("kept_time")
-def test_what_is_wrong_on_a_busy_machine_is_tried_again_and_skipped_when_time_is_up() -> None:
+def test_a_wrong_result_on_a_busy_machine_is_repeated_and_skipped_when_time_is_up() -> None:
     assert tried(False, False, True, late=True) == 3
     busy = HeadwayError("the machine is too busy to start the programs")
     assert tried(busy, True, late=False) == 2
@@ -66,7 +66,7 @@ def test_what_is_wrong_on_a_busy_machine_is_tried_again_and_skipped_when_time_is
         tried(False, True, late=True, spare_s=-1)
 
 
-def test_a_sleeper_that_was_not_woken_knows_it() -> None:
+def test_a_sleeper_notices_that_it_woke_late() -> None:
     with Sleeper() as sleeper:
         time.sleep(0.2)
         sleeper._process.send_signal(signal.SIGSTOP)

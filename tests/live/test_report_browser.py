@@ -1,4 +1,4 @@
-"""Opens a quick report in Chromium: desk and phone, light and dark scheme.
+"""Opens a quick report in Chromium: desktop and phone, light and dark scheme.
 
 Measures sizes, colours and text, no time.
 """
@@ -40,13 +40,13 @@ pytestmark = [
 DESK_PX, PHONE_PX = 1400, 400
 SCHEMES = ("light", "dark")
 CONTRAST = 4.5
-"""What the accessibility guidelines ask of text (WCAG 2.1, 1.4.3)."""
+"""The contrast that the accessibility guidelines require for text (WCAG 2.1, 1.4.3)."""
 
 FACTS = (Path(__file__).parent / "report_facts.js").read_text(encoding="utf-8")
 
 
 class Looked:
-    """What there was to see: facts and pictures by (width, scheme), and the browser itself."""
+    """The views: facts and pictures by (width, scheme), and the browser itself."""
 
     def __init__(self, window: chromium.Browser, report: Path, shots: Path) -> None:
         self.window = window
@@ -64,9 +64,9 @@ class Looked:
 
 @pytest.fixture(scope="module")
 def looked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Looked]:
-    """The quick report of paper 001, looked at four times.
+    """The quick report of paper 001, in four views.
 
-    HEADWAY_SHOTS is a folder where the screenshots are kept.
+    HEADWAY_SHOTS is a folder for the screenshots.
     """
     report = quick("collateral-damage").result.report
     assert report is not None
@@ -118,7 +118,7 @@ def test_dark_and_light_differ_in_colours_only(looked: Looked, width: int) -> No
     assert light.mean() > 0.85
     assert dark.mean() < 0.25
     assert min(light.std(), dark.std()) > 0.03
-    # What is ink in one is ink in the other.
+    # Ink in one is ink in the other.
     assert np.corrcoef(light.ravel(), dark.ravel())[0, 1] < -0.8
     one, other = (looked.facts[width, scheme] for scheme in SCHEMES)
     assert one["headings"] == other["headings"]
@@ -187,7 +187,7 @@ def test_words_without_end_are_folded_or_scroll_in_their_own_box(
 def test_markers_and_ticks_are_drawn_in_a_dark_page_as_in_a_light_one(
     looked: Looked, tmp_path: Path
 ) -> None:
-    """They are copies of a shape, which rules for what lies within a figure do not reach."""
+    """They are copies of a shape, to which the rules for the inside of a figure do not apply."""
     many = np.arange(60.0)
     crosses = Curve("published", many, many, Style(BLACK, "x"), line=False, markers=True)
     figure = ReportFigure("F", svg_text(curves([("", [crosses])], x_label="x", y_label="y")))

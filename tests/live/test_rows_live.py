@@ -1,9 +1,10 @@
-"""Transfers on the kernel take as long as they did when they were measured.
+"""Transfers on the kernel take as long as when they were measured.
 
-Noise: a packet that comes late changes a recovery without SACK, a writer that wakes late a burst,
-and both what a queue of three packets drops; hence each row's spread. Where single runs differ by
-more, the median of several is checked. A row with a queue of three packets runs alone. A row with
-a round trip of a second or more may run beside other tests: a delay of 50 ms is within its spread.
+Noise: a late packet changes a recovery without SACK, a writer that wakes late changes a burst, and
+both change what a queue of three packets drops; hence each row's spread. If single runs differ by
+more, the test checks the median of several. A row with a queue of three packets runs alone. A row
+with a round trip of a second or more may run beside other tests: a delay of 50 ms is within its
+spread.
 """
 
 from statistics import median

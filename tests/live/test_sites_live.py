@@ -23,7 +23,7 @@ from headway.workloads.har import read_har
 
 
 def simulated_s(file: Path, http: str) -> float:
-    """How long the map takes without a browser."""
+    """The map's time without a browser."""
     write_pages(file, sites.pages())
     app = {"kind": "pages", "file": file, "http": http, "connections": 6}
     page = experiment({"site": "map"}).model_dump() | {
@@ -69,7 +69,7 @@ def test_a_visit_of_the_map_is_a_trace_with_every_object(
     ]
     last_ms = (ends.max() - told["visits"][0]["begun_ns"]) / 1e6
     assert told["visits"][0]["load_ms"] == pytest.approx(last_ms, abs=250)
-    # the simulator has no browser that parses and paints, but the same page
+    # the simulator has the same page, but no browser that parses and paints
     simulated_ms = 1e3 * simulated_s(cache / "map.csv", "1.1" if keep_alive else "1.0")
     assert 0.99 * simulated_ms < min(one["load_ms"] for one in told["visits"]) < 1.15 * simulated_ms
     assert base64.b64decode(told["picture"])[:2] == b"\xff\xd8", "a JPEG"
@@ -89,7 +89,7 @@ def test_a_recorded_walk_through_the_city_is_replayed_and_logs_every_object() ->
     rows = trace["responses"].sort("start_ns")
     seen = rows["epoch"].to_list()
     packs = [number for number in seen if objects[number].within is None]
-    # to the second quarter: what comes first in little detail comes in full when it is near
+    # to the second quarter: tiles first come in little detail, and in full once they are near
     names = [objects[number].path.split("/")[-1] for number in packs]
     assert len(names) >= 3, names
     assert len(set(names)) == len(names), names

@@ -21,7 +21,7 @@ def said(*arguments: str, **environment: str) -> str:
     ).stdout
 
 
-def test_the_last_words_count_by_suite_and_reason(tmp_path: Path) -> None:
+def test_the_summary_counts_by_suite_and_reason(tmp_path: Path) -> None:
     notes = tmp_path / "skipped.tsv"
     assert said(str(notes)) == "nothing was skipped\n"
     lines = ["3\ttests of A\tno root", "1\ttests of B\tno tshark", "2\ttests of A\tno root"]

@@ -7,9 +7,9 @@ import pytest
 from headway import sockets
 
 
-def test_where_nobody_takes_hints_nothing_fails() -> None:
+def test_without_attached_hints_nothing_fails() -> None:
     with socket.socket() as connection:
         if sockets.startup_info(connection) is not None:
             pytest.skip("headwayctl takes hints on this machine")
         assert not sockets.hint(connection, initial_rate_bps=1_000_000)
-        assert sockets.hint(connection)  # nothing was said, nothing was refused
+        assert sockets.hint(connection)  # nothing was set, nothing was refused

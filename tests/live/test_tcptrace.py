@@ -36,7 +36,7 @@ def captured(folder: Path, path: str, stack: str) -> tuple[Trace, Path]:
 
 
 def tcptrace_numbers(printed: str, name: str) -> list[float]:
-    """What tcptrace says of the opener's side of each connection, in its order."""
+    """tcptrace's values for the opener's side of each connection, in its order."""
     lines = (line.split(f"{name}:", 1)[1] for line in printed.splitlines() if f"{name}:" in line)
     return [float(line.split()[0]) for line in lines]
 
@@ -60,7 +60,7 @@ def test_tcptrace_agrees_on_goodput_bytes_and_retransmissions(
         assert unique_bytes == trace.flows[flow].unique_bytes
         goodput_bps = tcptrace_numbers(printed, "throughput")[flow] * 8
         assert goodput_bps == pytest.approx(metrics.goodput_tcptrace_bps(trace, flow), rel=0.005)
-        # Delivered in order is less than sent by what is under way at the end.
+        # Delivered in order is less than sent, by what is in flight at the end.
         delivered_bps = metrics.goodput_bps(trace, flow, metrics.whole_run(trace))
         assert delivered_bps == pytest.approx(goodput_bps, rel=0.1)
     zero = tcptrace_numbers(printed, "zero win adv")
@@ -92,8 +92,8 @@ def test_wireshark_finds_no_fault_in_any_packet(stack: str, tmp_path: Path) -> N
     assert set(rows) == {"1\t1"}
     malformed = output_of(tshark, "-n", "-r", file, "-Y", "_ws.malformed or tcp.options.unknown")
     assert malformed == ""
-    # Wireshark guesses whether a segment was sent again or overtaken; together they are
-    # what we sent again, but for a few at the edges of its timing rules.
+    # Wireshark guesses whether a segment was retransmitted or reordered. The sum equals our
+    # retransmissions, except for a few at the limits of its timing rules.
     analysis = " or ".join(
         f"tcp.analysis.{kind}" for kind in ("retransmission", "fast_retransmission", "out_of_order")
     )

@@ -36,7 +36,7 @@ def test_the_kernels_downloads_take_what_the_simulators_do(capfd) -> None:
         found.append(times_ms(result["beside"]))
     medians = [statistics.median(each) for each in zip(*found, strict=True)]
     assert medians == pytest.approx(times_ms(result), rel=0.05)
-    # hystart is the slowest and what paces a whole rate the fastest, there as here
+    # on both backends hystart is the slowest, and pacing at the full rate the fastest
     assert medians[0] > medians[3] > max(medians[1:3])
 
 

@@ -49,7 +49,7 @@ def marked(topology: dict[str, Any] | None = None, link: str = "bottleneck") -> 
 
 
 def told(found: list[dict[str, str]]) -> list[str]:
-    """What packets say of ECN, as seen beside the senders, without repetitions."""
+    """ECN in packets, captured at the senders, without repetitions."""
     opener = found[0]["tcp.srcport"]
     steps: list[str] = []
     for row in found:
@@ -77,7 +77,7 @@ FIRST_MARK = [
 
 
 def without_repeats(steps: list[str]) -> list[str]:
-    """The order in which each kind of packet is first seen."""
+    """The kinds of packets in the order of their first appearance."""
     return list(dict.fromkeys(steps))
 
 

@@ -1,6 +1,6 @@
-"""Counts the processor cost of a control in the kernel, and what holds a sender back there.
+"""Measures the processor cost of a control in the kernel, and what limits a sender there.
 
-Noise: asserts only that there are costs; a tolerance for the time; a late run is repeated.
+Noise: only asserts that costs exist; a tolerance for the time; a late run is repeated.
 """
 
 from real_time import in_real_time, live

@@ -29,7 +29,7 @@ needs_nginx = pytest.mark.skipif(
 
 
 class Watched(Client):
-    """Notes which connection took which object."""
+    """Records which connection fetched which object."""
 
     def __init__(self, *of: object) -> None:
         super().__init__(*of)  # type: ignore[arg-type]
@@ -66,7 +66,7 @@ def load(
     limits: Limits,
     keeping: Keeping | None = None,
 ) -> Watched:
-    """All of a table from an nginx of its own."""
+    """Fetches a whole table from a separate nginx."""
     lay_files(table.response_bytes.tolist(), folder / "files")
     at = f"127.0.0.1:{port}"
     with nginx(at, folder, http=http, keeping=keeping or Keeping()):
@@ -120,7 +120,7 @@ def test_every_object_arrives_once_whole_and_after_what_reveals_it(
 def test_requests_that_are_smaller_than_their_heads_are_counted(
     http: str, least_bytes: int, port: int, tmp_path: Path
 ) -> None:
-    # the length of the port's number is the head's, too
+    # the head's length depends on the length of the port number
     sizes = [least_bytes + len(f"{port}") * (http != "2") + more for more in (-1, 0, 1, 100)]
     table = page_table([([WebObject(size, 1000) for size in sizes], 0)])
     assert load(port, tmp_path, table, http, Limits(1)).larger == {0}
@@ -149,7 +149,7 @@ def test_what_is_more_than_a_server_takes_at_once_waits(
     client = load(port, tmp_path / "one", revealed, "2", Limits(1))
     assert client.took == [list(range(many + 1))]
     assert sorted(order(client)) == list(range(many + 1))
-    # what is known before the server has said how many it takes
+    # before the server has announced its limit of streams
     at_once = pages(*((1000, None) for _ in range(many)))
     client = load(port, tmp_path / "two", at_once, "2", Limits(1))
     assert sorted(order(client)) == list(range(many))
@@ -177,7 +177,7 @@ def test_connections_end_after_so_many_requests(
 def test_what_meets_a_server_that_closes_is_asked_again(
     http: str, port: int, tmp_path: Path
 ) -> None:
-    # nginx ends a connection after two requests, and this client was not told
+    # nginx ends a connection after two requests, which this client does not know
     table = pages(*((1000, None) for _ in range(7)))
     client = load(port, tmp_path, table, http, Limits(1), Keeping(requests=2))
     assert sorted(order(client)) == list(range(7))
@@ -228,7 +228,7 @@ def test_what_is_not_there_is_told_by_its_status(port: int, tmp_path: Path) -> N
             client.close()
 
 
-def test_nobody_there_is_an_error(port: int) -> None:
+def test_a_missing_server_is_an_error(port: int) -> None:
     client = Client(Server(f"127.0.0.1:{port}", "1.1"), Limits(), pages((1000, None)), 0)
     end_ns = time.monotonic_ns() + 20_000 * MS
     with pytest.raises(OSError, match=os.strerror(111)):

@@ -30,7 +30,7 @@ SLOW_S = 0.3
 
 @dataclass
 class Site:
-    """A page with a picture that takes a while, and the targets that were asked for."""
+    """A page with a slow picture, and the requested targets."""
 
     url: str = ""
     targets: dict[str, float | None] = field(default_factory=dict)
@@ -50,7 +50,7 @@ class Site:
 
 @dataclass
 class Person:
-    """Somebody with the extension in their browser."""
+    """A user with the extension in the browser."""
 
     page: Browser
     popup: str
@@ -61,7 +61,7 @@ class Person:
 
     @contextmanager
     def popup_over_the_page(self) -> Iterator[None]:
-        """As the button opens it: the page stays the one that is shown."""
+        """Opens the popup as the button does: the page stays visible."""
         shown, self.page._session = self.page._session, ""
         tab = self.page.ask("Target.createTarget", url=self.popup, background=True)["targetId"]
         attached = self.page.ask("Target.attachToTarget", targetId=tab, flatten=True)
@@ -123,7 +123,7 @@ def person(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Person]:
         yield Person(page, f"chrome-extension://{extension}/popup.html", site)
 
 
-def test_switched_off_it_says_nothing(person: Person) -> None:
+def test_switched_off_it_sends_nothing(person: Person) -> None:
     person.opens_popup()
     assert person.page.value("document.getElementById('on').checked") is False
     assert set(person.visits().values()) == {None}
@@ -168,7 +168,7 @@ def test_the_pages_load_time_stands_beside_it(person: Person) -> None:
 
 def test_a_load_time_is_not_shown_beside_the_next_page(person: Person) -> None:
     person.visits()
-    person.page.open("about:blank")  # of which the extension sees no load event
+    person.page.open("about:blank")  # the extension sees no load event of it
     person.sees_load_time("–")
     person.visits()
     took_ms = person.page.value("performance.getEntriesByType('navigation')[0].loadEventEnd")

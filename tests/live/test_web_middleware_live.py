@@ -1,4 +1,4 @@
-"""What the middleware tells a socket of the time that is left, and the kernel's round-trip time.
+"""The remaining time that the middleware sets on a socket, and the kernel's round-trip time.
 
 Noise: seconds between request and response.
 """
@@ -11,12 +11,12 @@ from headway.web import middleware, target
 from headway.web.middleware import DeadlineMiddleware
 
 
-def test_the_socket_is_told_volume_and_what_is_left(said: list[dict[str, int]]) -> None:
+def test_the_socket_gets_the_volume_and_the_remaining_time(said: list[dict[str, int]]) -> None:
     answer = asked(DeadlineMiddleware(application), "Response-Deadline: 5000")
     head, _, body = answer.partition(b"\r\n\r\n")
     assert body == BODY
     (told,) = said
-    # half of the round trip has passed, and what the server has needed
+    # half of the round trip and the server's time have passed
     assert 0 < told["deadline_ms"] <= 5000 - 30
     assert len(answer) <= told["data_volume_bytes"] + len("date, server") + 100
     assert told["data_volume_bytes"] - len(BODY) <= len(head) + 100

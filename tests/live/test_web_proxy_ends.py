@@ -1,4 +1,4 @@
-"""The reverse proxy when one side leaves, is slow, says nothing, or exceeds a limit.
+"""The reverse proxy when one side leaves, is slow, is silent, or exceeds a limit.
 
 The proxy's own limits are tenths of seconds here. Noise: a client waits up to 300 s for them.
 """
@@ -42,7 +42,7 @@ def test_without_an_upstream_there_is_a_502_and_one_line(caplog: pytest.LogCaptu
     assert lines_of(caplog) == [f"GET /x: upstream http://127.0.0.1:{free[1]}: no connection: 502"]
 
 
-def test_an_upstream_that_says_nothing_is_given_up_in_time(
+def test_a_silent_upstream_times_out(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     patience = Patience(upstream_s=0.2)
@@ -110,11 +110,11 @@ def test_a_slow_client_holds_the_upstream_back() -> None:
         read_head(connection)
         before = -1
         until = time.monotonic() + ANSWER_S
-        while sent != before:  # until nothing moves any more
+        while sent != before:  # until no data moves any more
             assert time.monotonic() < until
             before = sent
             time.sleep(0.3)
-        # what sockets take, and no more: the proxy itself holds a few pieces
+        # only what sockets can hold: the proxy itself holds a few pieces
         assert 0 < sent < 40 * MB
         read = len(connection.recv(1 << 20, socket.MSG_WAITALL))
         while sent == before:
@@ -122,7 +122,7 @@ def test_a_slow_client_holds_the_upstream_back() -> None:
             assert read < 200 * MB
 
 
-def test_a_client_that_takes_nothing_is_given_up(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_client_that_reads_nothing_is_closed(caplog: pytest.LogCaptureFixture) -> None:
     big = whole(bytes(50 * MB))
     patience = Patience(client_s=0.3)
     with proxied(fixed(big), patience=patience) as (_, address), client(address) as connection:
@@ -133,11 +133,11 @@ def test_a_client_that_takes_nothing_is_given_up(caplog: pytest.LogCaptureFixtur
             time.sleep(0.05)
         with pytest.raises(ConnectionResetError):
             until_closed(connection)
-    assert lines_of(caplog) == []  # it is the client's affair
+    assert lines_of(caplog) == []  # the client caused it
 
 
 def narrow(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Little of an answer is in the kernel, and the rest in the server."""
+    """A small part of a response is in the kernel, the rest in the server."""
     made = PatientProtocol.connection_made
 
     def narrowly(protocol: PatientProtocol, transport: asyncio.Transport) -> None:
@@ -158,7 +158,7 @@ def little_window(address: tuple[str, int]) -> Iterator[socket.socket]:
 
 
 @pytest.mark.slow
-def test_a_client_that_takes_a_little_is_not_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_client_that_reads_slowly_is_not_closed(monkeypatch: pytest.MonkeyPatch) -> None:
     narrow(monkeypatch)
     body = bytes(range(256)) * 2000
     patience = Patience(client_s=0.8)
@@ -169,13 +169,13 @@ def test_a_client_that_takes_a_little_is_not_given_up(monkeypatch: pytest.Monkey
         connection.sendall(request())
         read_head(connection)
         got = b""
-        for _ in range(30):  # what one piece is drained in takes many times as long
+        for _ in range(30):  # draining one piece takes many times as long
             time.sleep(0.1)
             got += connection.recv(2500, socket.MSG_WAITALL)
         assert got + until_closed(connection) == body
 
 
-def test_a_client_that_does_not_take_the_end_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_client_that_does_not_read_the_end_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
     narrow(monkeypatch)
     monkeypatch.setattr(ClosedInStages, "stuck_s", 0.3)
     with (
@@ -189,7 +189,7 @@ def test_a_client_that_does_not_take_the_end_is_given_up(monkeypatch: pytest.Mon
             time.sleep(0.05)
 
 
-def test_a_head_that_never_ends_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_head_that_never_ends_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(PatientProtocol, "head_s", 0.3)
     with proxied(fixed(whole(b"ok"))) as (_, address):
         with client(address) as connection:

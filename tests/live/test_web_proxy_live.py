@@ -1,4 +1,4 @@
-"""The proxy with nginx behind it, with a slow sender, and with the time that is left.
+"""The proxy before nginx, with a slow sender, and with the remaining time.
 
 Noise: three seconds between request and response.
 """
@@ -35,7 +35,7 @@ def test_a_head_that_is_too_long_is_refused(pieces: int) -> None:
     long = request("/", *(["X: " + "y" * (HEAD_BYTES // pieces)] * pieces))
     with proxied(fixed(whole(b"never"))) as (behind, address):
         assert exchange(address, long).startswith(b"HTTP/1.1 431")
-        with client(address) as connection:  # and one that comes slowly is not collected
+        with client(address) as connection:  # and a slow one is not buffered
             connection.sendall(long[:-4])
             with suppress(ConnectionResetError, BrokenPipeError):
                 for _ in range(5000):
@@ -45,7 +45,7 @@ def test_a_head_that_is_too_long_is_refused(pieces: int) -> None:
         assert behind.heads == []
 
 
-def test_the_clients_socket_hears_the_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_clients_socket_gets_the_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[tuple[Any, dict[str, int]]] = []
 
     def hint(connection: socket.socket, **values: int) -> bool:

@@ -1,4 +1,4 @@
-"""The reverse proxy and uploads: refused, cut, late; and what is asked a second time.
+"""The reverse proxy and uploads: refused, cut, late; and repeated requests.
 
 The proxy's own limits are tenths of seconds here. Noise: a client waits up to 300 s for them.
 """
@@ -39,7 +39,7 @@ def test_an_upload_that_is_refused_early_ends_and_so_does_the_refusal_with_its_c
 def upload(
     connection: socket.socket, head: bytes, pieces: int, piece: bytes = bytes(50_000)
 ) -> None:
-    """As who looks for no answer before all has left."""
+    """Like a client that reads no answer before it has sent everything."""
     connection.sendall(head)
     for _ in range(pieces):
         connection.sendall(piece)
@@ -80,7 +80,7 @@ def test_an_upload_whose_framing_breaks_leaves_no_whole_request(
         connection.sendall(request("/", "Transfer-Encoding: chunked", method="POST"))
         connection.sendall(b"5\r\nhello\r\nno length\r\n")
         assert read_head(connection).startswith(b"HTTP/1.1 400")
-        assert server.ended.wait(ANSWER_S)  # and not when the client has left
+        assert server.ended.wait(ANSWER_S)  # but not when the client has left
     assert not server.got.endswith(b"0\r\n\r\n")
     assert lines_of(caplog) == ["Invalid HTTP request received."]
 
@@ -106,7 +106,7 @@ def test_an_upload_whose_framing_breaks_after_its_answer_began_is_cut(
 LONG = request("/", "Content-Length: 3000000", method="POST")
 
 
-def test_an_upload_hears_that_there_is_no_upstream() -> None:
+def test_an_upload_gets_a_response_without_an_upstream() -> None:
     with socket.create_server(("127.0.0.1", 0)) as nobody:
         free = nobody.getsockname()
     with proxy_before(free) as address, client(address) as connection:
@@ -126,7 +126,7 @@ def test_an_upload_hears_that_there_is_no_upstream() -> None:
     ],
     ids=["not served", "two lengths", "two framings", "by the upstream"],
 )
-def test_an_upload_hears_its_refusal(head: bytes, status: bytes) -> None:
+def test_an_upload_gets_its_refusal(head: bytes, status: bytes) -> None:
     refuses = fixed(whole(b"no", status="413 Content Too Large"))
     with proxied(refuses) as (_, address), client(address) as connection:
         upload(connection, head, 60)
@@ -135,7 +135,7 @@ def test_an_upload_hears_its_refusal(head: bytes, status: bytes) -> None:
     assert answer.count(b"HTTP/1.1") == 1
 
 
-def test_an_upload_hears_that_there_are_too_many_clients() -> None:
+def test_an_upload_gets_a_503_with_too_many_clients() -> None:
     with (
         proxied(fixed(whole(b"ok")), connections=1) as (_, address),
         client(address),
@@ -172,7 +172,7 @@ def test_a_client_that_stays_after_its_refusal_is_not_waited_for(
 def closes_on_the_second(
     last: bytes = b"", *, by_reset: bool = False
 ) -> Callable[[socket.socket, bytes], None]:
-    """Says so much to the second request of a connection, and ends it."""
+    """Sends so much of an answer to the second request of a connection, and ends the connection."""
     used: set[socket.socket] = set()
 
     def answer(connection: socket.socket, head: bytes) -> None:

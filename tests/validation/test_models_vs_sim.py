@@ -1,4 +1,4 @@
-"""The simulator against the closed forms, each where the closed form holds.
+"""The simulator against the closed forms, each where the closed form is valid.
 
 These compare two independent things: formulas from the literature and packets in queues.
 """
@@ -139,7 +139,7 @@ def test_head_of_line_blocking_is_eq_a_7_within_five_per_cent(loss: float) -> No
 
 
 def test_blocking_delays_as_much_as_the_model_says_beyond_the_round_trip() -> None:
-    """The same without the round-trip time, which would hide an error: eq. A.6 for both ways."""
+    """Without the round-trip time, which would hide an error: eq. A.6 for both directions."""
     times_s = response_times_s(1e-2, rtt_ms=50)
     wait_s = 2 * float(models.head_of_line_delay_s(1e-2, rtt_s=0.05, interval_s=0.01))
     # The model is a lower bound: it leaves out second losses and the smaller window.

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /*
- * What the stack knows of a connection's application: the one map between the socket
- * options (kernel/hints.bpf.c), the congestion controls (control.h) and whatever asks
- * the path for a rate (kernel/qs_host.bpf.c). headwayctl pins the maps and
- * hands the same ones to every object it loads.
+ * What the stack knows about a connection's application. The socket options
+ * (kernel/hints.bpf.c), the congestion controls (control.h) and the program that asks the path
+ * for a rate (kernel/qs_host.bpf.c) share one map. headwayctl pins the maps and passes the
+ * same ones to every object it loads.
  */
 #ifndef HEADWAY_PORT_BPF_APP_H
 #define HEADWAY_PORT_BPF_APP_H
@@ -12,7 +12,7 @@
 #include "../cc.h"
 #include "../../../include/headway.h"
 
-/* Bits of hw_app.given: what the application itself has said. */
+/* Bits of hw_app.given: what the application itself has set. */
 enum hw_app_given {
 	HW_APP_TYPE = 1,
 	HW_APP_RATE = 2,
@@ -21,14 +21,14 @@ enum hw_app_given {
 /* Rates are bytes per second inside the stack, bit/s for applications. */
 struct hw_app {
 	u64 rate_Bps;	      /* the application's initial rate */
-	u64 default_rate_Bps; /* that of the longest prefix which holds its peer */
+	u64 default_rate_Bps; /* that of the longest prefix that contains its peer */
 	u64 default_volume_bytes;
 	u64 granted_rate_Bps;
 	u64 volume_bytes;
 	u64 volume_from_bytes; /* what had been sent when the volume was announced */
 	u64 deadline_ns;       /* CLOCK_MONOTONIC; 0: none */
 	u64 started_rate_Bps;  /* of the last first flight; 0: none was paced */
-	u64 saved_ns;	       /* when that was saved which this connection has taken */
+	u64 saved_ns;	       /* when the path that this connection took was saved */
 	u32 saved_cwnd_pkts;   /* from before (paths.h); 0: nothing */
 	u32 saved_rtt_us;
 	u32 path_pkts; /* most that one round trip delivered since the last congestion */
@@ -43,7 +43,8 @@ struct hw_app {
 	u8 unused;
 };
 
-/* Goes with the socket; what is set on a listening one goes to what it accepts. */
+/* Attached to the socket. What is set on a listening socket also applies to the sockets it
+ * accepts. */
 struct {
 	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
 	__uint(map_flags, 1 | 512); /* BPF_F_NO_PREALLOC, BPF_F_CLONE */
@@ -59,7 +60,7 @@ struct hw_prefix {
 
 struct hw_prefix_default {
 	u64 rate_Bps;
-	u64 volume_bytes; /* what its connections carry as a rule; 0: not known */
+	u64 volume_bytes; /* what its connections usually carry; 0: not known */
 	u8 type;
 	u8 unused[7];
 };
@@ -104,8 +105,8 @@ static inline __attribute__((always_inline)) u8 hw_app_type(const struct hw_app 
 	return app->given & HW_APP_TYPE ? app->type : app->default_type;
 }
 
-/* Whether it is to start as ever: a low-priority connection always, a standard one if
- * its application said so and named neither rate nor deadline. */
+/* Whether it starts normally: a low-priority connection always, a standard one if its
+ * application asked for that and named neither rate nor deadline. */
 static inline __attribute__((always_inline)) u8 hw_app_no_fast_start(const struct hw_app *app)
 {
 	if (hw_app_type(app) == TCP_APPLICATION_LOWPRIORITY)
@@ -115,10 +116,9 @@ static inline __attribute__((always_inline)) u8 hw_app_no_fast_start(const struc
 }
 
 /*
- * The rate to start at, 0 for none. A rate of the application's own comes before its
- * deadline, which gives one as soon as the round trip is known, and before the
- * administrator's default, which holds for who says nothing at all or that it is
- * responsive.
+ * The rate to start at, 0 for none. The application's own rate has priority. Its deadline is
+ * next; it gives a rate once the round trip is known. The administrator's default is last; it
+ * applies if the application sets nothing, or only that it is responsive.
  */
 static inline __attribute__((always_inline)) u64 hw_app_asked_Bps(const struct hw_app *app)
 {
@@ -129,7 +129,7 @@ static inline __attribute__((always_inline)) u64 hw_app_asked_Bps(const struct h
 	return app->deadline_ns ? 0 : app->default_rate_Bps;
 }
 
-/* What an application is told of a grant: TCP_GRANT_*. */
+/* A grant as applications see it: TCP_GRANT_*. */
 static inline __attribute__((always_inline)) u8 hw_app_grant(const struct hw_app *app)
 {
 	switch (app->grant) {
@@ -145,7 +145,7 @@ static inline __attribute__((always_inline)) u8 hw_app_grant(const struct hw_app
 	return TCP_GRANT_DENIED;
 }
 
-/* What the connection will have carried when all is sent that was announced; 0: not
+/* The bytes that the connection will have carried once everything announced is sent; 0: not
  * known. */
 static inline __attribute__((always_inline)) u64 hw_app_announced_bytes(const struct hw_app *app)
 {
@@ -154,7 +154,7 @@ static inline __attribute__((always_inline)) u64 hw_app_announced_bytes(const st
 	return app->default_volume_bytes;
 }
 
-/* A deadline holds until the volume that it is for has been sent. */
+/* A deadline is valid until its volume has been sent. */
 static inline __attribute__((always_inline)) u32 hw_app_deadline_us(const struct hw_app *app,
 								    u64 sent_bytes)
 {
@@ -168,7 +168,7 @@ static inline __attribute__((always_inline)) u32 hw_app_deadline_us(const struct
 	return hw_max_u32(hw_saturate_u32((app->deadline_ns - now_ns) / 1000), 1);
 }
 
-/* What the algorithms are told of it, on a connection that has sent so much. */
+/* Passes it to the algorithms, on a connection that has sent so much. */
 static inline __attribute__((always_inline)) void hw_app_tell(const struct hw_app *app,
 							      struct hw_conn *c, u64 sent_bytes)
 {

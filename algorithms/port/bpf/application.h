@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /*
- * Between a pair, its socket's application (app.h) and the Quick-Start of its host's
- * device (quick_start_flow.h). Only startups that pace have a use for it.
+ * Connects a pair with its socket's application (app.h) and with Quick-Start at its host's
+ * device (quick_start_flow.h). Only startups that pace use it.
  */
 #ifndef HEADWAY_PORT_BPF_APPLICATION_H
 #define HEADWAY_PORT_BPF_APPLICATION_H
 
-/* Nothing was said. */
+/* Nothing was set. */
 HW_INLINE void hw_hear_nothing(struct hw_conn *c)
 {
 	c->request_code = 0;
@@ -63,7 +63,7 @@ HW_INLINE struct hw_qs_flow *hw_flow_of(struct sock *sk)
 	return bpf_map_lookup_elem(&hw_qs_flows, &key);
 }
 
-/* Takes over the answer to a request. A grant is used up to what was asked for. */
+/* Copies the answer to a request. A grant is used up to what was asked for. */
 HW_INLINE void hw_take_grant(struct hw_app *app, const struct hw_qs_flow *flow)
 {
 	u64 asked_Bps = hw_app_asked_Bps(app);
@@ -78,7 +78,7 @@ HW_INLINE void hw_take_grant(struct hw_app *app, const struct hw_qs_flow *flow)
 	}
 }
 
-/* What there is to know, into the connection as the algorithms see it. */
+/* Copies what is known into the connection as the algorithms see it. */
 HW_INLINE void hw_hear(struct hw_call *call)
 {
 	struct hw_conn *c = &call->conn;
@@ -114,7 +114,7 @@ HW_INLINE void hw_path_key_of(struct hw_path_key *key, struct sock *sk)
 	hw_peer_of(&key->peer, sk);
 }
 
-/* Takes what is remembered of the path. */
+/* Takes what is remembered about the path. */
 HW_INLINE void hw_take_path(struct hw_app *app, struct sock *sk)
 {
 	struct hw_path_key key;
@@ -146,8 +146,8 @@ HW_INLINE void hw_watch_path(const struct hw_call *call)
 }
 
 /*
- * The connection idles or ends: leaves what the path carried, else what it had taken.
- * Idle, it takes it itself when it goes on.
+ * The connection idles or ends: saves what the path carried, or otherwise what it had taken.
+ * After idle time it takes that itself.
  */
 HW_INLINE void hw_leave_path(struct sock *sk, int goes_on)
 {
@@ -182,8 +182,8 @@ HW_INLINE void hw_leave_path(struct sock *sk, int goes_on)
 	bpf_map_update_elem(&hw_paths, &key, &path, 0);
 }
 
-/* Once, when the connection is there: the defaults for its peer, and what the handshake
- * asked and was told. */
+/* Once, when the connection is established: the defaults for its peer, and what the handshake
+ * asked for and got. */
 HW_INLINE void hw_learn(struct hw_call *call)
 {
 	struct hw_qs_flow *flow;
@@ -205,7 +205,7 @@ HW_INLINE void hw_learn(struct hw_call *call)
 	flow = hw_flow_of(call->sk);
 	if (flow) {
 		hw_take_grant(app, flow);
-		/* who connected sends an ACK now anyway, which carries the report */
+		/* the host that connected sends an ACK now anyway, which carries the report */
 		if (flow->host.report_due && flow->host.state == HW_QS_DENIED &&
 		    call->sk->__sk_common.skc_state == HW_STATE_SYN_RECV)
 			bpf_tcp_send_ack(call->tp, call->tp->rcv_nxt);
@@ -214,8 +214,8 @@ HW_INLINE void hw_learn(struct hw_call *call)
 }
 
 /*
- * What the pair made of it. The report leaves in an ACK of its own before any data at
- * the new rate: data packets may be full, or several in a buffer.
+ * Reports how the pair used the grant. The report leaves in an ACK of its own before any data
+ * at the new rate, because data packets may be full, or several may share a buffer.
  */
 HW_INLINE void hw_answer(const struct hw_call *call)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /*
- * What waits in a device's own queueing discipline, from a program at that device: as the
- * discipline counts it (qdisc->qstats.backlog and q.qlen), each of a device's queues once.
- * A buffer of several packets is whole there, and counts as one packet, unless the
- * discipline takes it apart, as tbf does. Packets that the device itself holds are not in it.
+ * The backlog of a device's own queueing discipline, for a program at that device: as the
+ * discipline counts it (qdisc->qstats.backlog and q.qlen), each of the device's queues once. A
+ * buffer of several packets counts as one packet, unless the discipline splits it, as tbf
+ * does. Packets that the device itself holds are not included.
  *
- * Disciplines without a lock (pfifo_fast) count by processor, and some devices have none:
- * that is told apart from an empty queue.
+ * Disciplines without a lock (pfifo_fast) count per processor, and some devices have no
+ * discipline. Both are distinguished from an empty queue.
  */
 #ifndef HEADWAY_PORT_BPF_BACKLOG_H
 #define HEADWAY_PORT_BPF_BACKLOG_H
@@ -21,7 +21,7 @@ struct hw_backlog {
 	u32 pkts;
 };
 
-/* Adds one discipline's. Returns whether it tells. */
+/* Adds the backlog of one discipline. Returns whether it is known. */
 static __always_inline int hw_add_backlog(u64 discipline, struct hw_backlog *backlog)
 {
 	struct Qdisc *q = (struct Qdisc *)discipline;
@@ -30,7 +30,7 @@ static __always_inline int hw_add_backlog(u64 discipline, struct hw_backlog *bac
 	if (!discipline || bpf_core_read(&flags, sizeof(flags), &q->flags) != 0 ||
 	    flags & HW_COUNTS_BY_PROCESSOR)
 		return 0;
-	/* what a device without a queue has takes nothing in */
+	/* the discipline of a device without a queue holds nothing */
 	if (BPF_CORE_READ(q, enqueue) == 0)
 		return 0;
 	bpf_core_read(&bytes, sizeof(bytes), &q->qstats.backlog);
@@ -40,7 +40,7 @@ static __always_inline int hw_add_backlog(u64 discipline, struct hw_backlog *bac
 	return 1;
 }
 
-/* Of a device. Returns whether all of it is known. */
+/* The backlog of a device. Returns whether all of it is known. */
 static __always_inline int hw_read_backlog_of(const struct net_device *dev,
 					      struct hw_backlog *backlog)
 {
@@ -53,7 +53,7 @@ static __always_inline int hw_read_backlog_of(const struct net_device *dev,
 			(void *)(queues + i * bpf_core_type_size(struct netdev_queue));
 		u64 discipline = (u64)BPF_CORE_READ(queue, qdisc);
 
-		/* a discipline that is none's part stands at every queue */
+		/* a discipline without a parent is attached to every queue */
 		if (i > 0 && discipline == first)
 			continue;
 		if (i == 0)
@@ -63,7 +63,7 @@ static __always_inline int hw_read_backlog_of(const struct net_device *dev,
 	return known;
 }
 
-/* Of the device that a packet is about to leave by. */
+/* The backlog of the device by which a packet is about to leave. */
 static __always_inline int hw_read_backlog(struct __sk_buff *ctx, struct hw_backlog *backlog)
 {
 	struct sk_buff *skb = bpf_cast_to_kern_ctx(ctx);

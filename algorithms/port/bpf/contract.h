@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /*
- * A pair (pair.h) as a program that the test suite runs by BPF_PROG_TEST_RUN: one
- * call of the contract, whose connection the test hands over and takes back. The
- * tests of crates/kernel compare every outcome with the native binding's.
+ * A pair (pair.h) as a program that the test suite runs by BPF_PROG_TEST_RUN: one call of the
+ * contract. The test passes the connection in and reads it back. The tests of crates/kernel
+ * compare every outcome with the native binding's.
  */
 #include "pair.h"
 
@@ -93,7 +93,7 @@ int hw_contract(void *ctx)
 
 	hw_join(&call, hw_cc_state, hw_startup_state);
 	call.conn = hw_situation.conn;
-	/* as in every kernel that has eBPF; the other way has a loop that the verifier refuses */
+	/* as in every kernel with eBPF; the alternative has a loop that the verifier refuses */
 	call.conn.counts_acks = 0;
 	hw_situation.result = hw_contract_run(&call, &hw_situation);
 	hw_situation.conn = call.conn;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /*
- * The eBPF binding: a pair (pair.h) as a struct_ops congestion control. What the
- * contract knows of a connection is read from its socket before every call, and
- * what the algorithms may set goes back to it.
+ * The eBPF binding: a pair (pair.h) as a struct_ops congestion control. Before every call it
+ * reads the contract's connection from the socket; afterwards it writes back what the
+ * algorithms may set.
  */
 #include "pair.h"
 
@@ -13,8 +13,8 @@
 /* Jiffies per second, set before load; 0: idle times are not known. */
 const volatile u32 hw_kernel_hz = 0;
 
-/* What all connections of this object did, for `headwayctl status`, which reads
- * the fields' names from the object's type information. */
+/* Counters of all connections of this object, for `headwayctl status`, which reads the fields'
+ * names from the object's type information. */
 struct hw_counters {
 	u64 connections;
 	u64 acks; /* that acknowledged data */
@@ -24,9 +24,9 @@ struct hw_counters {
 	u64 undos;
 	u64 idle_restarts;
 	u64 lost_answers; /* a new ssthresh that did not reach the stack, see hw_answer_again */
-	u64 fall_backs;	  /* went on by its loss-based law: no router of its header's answers */
+	u64 fall_backs;	  /* continued with its loss-based law: no router answers its header */
 #ifdef HW_HEARS
-	u64 unmonitored; /* ACKs and starts that heard of no monitor where they leave */
+	u64 unmonitored; /* ACKs and starts without a monitor at the outgoing device */
 #endif
 };
 
@@ -48,8 +48,8 @@ struct {
 
 #define HW_PACING_NEEDED 1 /* SK_PACING_NEEDED */
 #define HW_ECN_OK	 1 /* TCP_ECN_OK, since 6.15 TCP_ECN_MODE_RFC3168 */
-/* The kernel's default (tcp_min_tso_segs), but for who may have to ask the path in a
- * data packet: an option cannot go into one of several that share a buffer. */
+/* The kernel's default (tcp_min_tso_segs). A flow that may ask the path in a data packet
+ * differs: an option cannot go into one of several packets that share a buffer. */
 #ifdef HW_JOINED
 #define HW_MIN_TSO_SEGS (hw_part_startup_opens() ? 1 : 2)
 #else
@@ -61,7 +61,7 @@ HW_INLINE u32 hw_inflight(const struct tcp_sock *tp)
 	return tp->packets_out - (tp->sacked_out + tp->lost_out) + tp->retrans_out;
 }
 
-/* Linux's rule: in slow start also with half the window in use. */
+/* Linux's rule: in slow start, half of the window in use is enough. */
 HW_INLINE u8 hw_cwnd_limited(const struct tcp_sock *tp)
 {
 	if (BPF_CORE_READ_BITFIELD(tp, is_cwnd_limited))
@@ -69,7 +69,8 @@ HW_INLINE u8 hw_cwnd_limited(const struct tcp_sock *tp)
 	return tp->snd_cwnd < tp->snd_ssthresh && tp->snd_cwnd < 2 * tp->max_packets_out;
 }
 
-/* What a header of ours takes of every packet; the socket's own fields know nothing of it. */
+/* The bytes that our header takes of every packet; the socket's own fields do not include
+ * them. */
 #ifdef HW_CARRIES
 #define HW_CARRIED_BYTES hw_part_header_wire_bytes(0)
 #else
@@ -88,7 +89,7 @@ HW_INLINE u32 hw_mss_bytes(const struct tcp_sock *tp)
 	return tp->mss_cache - HW_CARRIED_BYTES;
 }
 
-/* What a control that takes rate samples knows besides. */
+/* What a control with rate samples also knows. */
 HW_INLINE void hw_look_at_rate(struct hw_call *call)
 {
 	struct hw_conn *c = &call->conn;
@@ -110,8 +111,8 @@ HW_INLINE void hw_look_at_rate(struct hw_call *call)
 #endif
 }
 
-/* What does not fit icsk_ca_priv lies in a map, which goes with the socket: the pacing,
- * the control's state if that alone is too large, the startup's. */
+/* What does not fit into icsk_ca_priv is in a map attached to the socket: the pacing, the
+ * startup's state, and the control's state if that alone is too large. */
 #ifdef HW_STATE_IN_STORAGE
 #ifdef HW_CC_IN_STORAGE
 #define HW_STORAGE_BYTES HW_FLOW_STATE_BYTES
@@ -133,7 +134,7 @@ struct {
 	__type(value, struct hw_storage);
 } hw_storage SEC(".maps");
 
-/* Where what is not in icsk_ca_priv begins; null without memory for it. */
+/* The beginning of what is not in icsk_ca_priv; null without memory for it. */
 HW_INLINE void *hw_area(struct sock *sk)
 {
 	return bpf_sk_storage_get(&hw_storage, sk, 0, 1); /* BPF_SK_STORAGE_GET_F_CREATE */
@@ -147,7 +148,7 @@ HW_INLINE void *hw_area(struct sock *sk)
 }
 #endif
 
-/* False without memory for the state: the call is then left out. */
+/* False without memory for the state: the call is then skipped. */
 HW_INLINE int hw_find_state(struct hw_call *call)
 {
 	void *cc_state = call->tp->inet_conn.icsk_ca_priv;
@@ -167,7 +168,7 @@ HW_INLINE int hw_find_state(struct hw_call *call)
 	return 1;
 }
 
-/* False without memory for the state: the call is then left out. */
+/* False without memory for the state: the call is then skipped. */
 HW_INLINE int hw_begin(struct hw_call *call, struct sock *sk)
 {
 	struct tcp_sock *tp = (struct tcp_sock *)sk;
@@ -224,8 +225,9 @@ HW_INLINE u64 hw_payload_rate(const struct sock *sk, u64 rate_Bps)
 	return hw_div_u64(rate_Bps * mss_bytes, mss_bytes + hw_header_bytes(sk));
 }
 
-/* TCP stops to pace once the gap behind the last packet is over. What left before that would
- * be stamped with the gap's end (tcp_wstamp_ns), so its round trip would be too short. */
+/* TCP stops pacing once the gap after the last packet is over. A packet that left earlier
+ * would be stamped with the end of the gap (tcp_wstamp_ns), so its round trip would be too
+ * short. */
 HW_INLINE void hw_end_pacing(struct sock *sk, struct hw_pacing *pacing)
 {
 	const struct tcp_sock *tp = (const struct tcp_sock *)sk;
@@ -236,8 +238,8 @@ HW_INLINE void hw_end_pacing(struct sock *sk, struct hw_pacing *pacing)
 	pacing->is_ours = 0;
 }
 
-/* Without a queueing discipline that paces, TCP does it itself; it stops when the
- * algorithm does, unless somebody else had asked for it. */
+/* Without a queueing discipline that paces, TCP paces itself. It stops when the algorithm
+ * does, unless something else had asked for pacing. */
 HW_INLINE void hw_pace(const struct hw_call *call)
 {
 	struct hw_pacing *pacing = call->pacing;
@@ -257,7 +259,7 @@ HW_INLINE void hw_pace(const struct hw_call *call)
 }
 #endif
 
-/* What the algorithms may have set goes back to the socket. */
+/* Writes what the algorithms may have set back to the socket. */
 HW_INLINE void hw_end(const struct hw_call *call)
 {
 	const struct hw_conn *c = &call->conn;
@@ -280,7 +282,7 @@ HW_INLINE void hw_end(const struct hw_call *call)
 	if (c->mark_app_limited) {
 		u32 until_pkts = tp->delivered + hw_inflight(tp);
 
-		tp->app_limited = until_pkts ? until_pkts : 1; /* 0 says: not limited */
+		tp->app_limited = until_pkts ? until_pkts : 1; /* 0: not limited */
 	}
 #endif
 }
@@ -292,7 +294,7 @@ HW_INLINE void hw_end(const struct hw_call *call)
 #ifdef HW_HEARS
 #include "monitors.h"
 
-/* What is published of the device by which the route of the connection leaves. */
+/* What is published about the connection's outgoing device. */
 HW_INLINE void hw_hear_monitor(struct hw_call *call)
 {
 	struct hw_monitor_key key = { .netns = call->sk->__sk_common.skc_net.net->ns.inum };
@@ -321,10 +323,10 @@ void BPF_PROG(hw_init, struct sock *sk)
 	if (!hw_begin(&call, sk))
 		return;
 #ifdef HW_PACES
-	is_ours = call.pacing->is_ours; /* may lie beside the state, and still holds */
+	is_ours = call.pacing->is_ours; /* may be next to the state, and is still valid */
 #endif
-	/* the contract promises zeroed state, but the kernel hands the ACK of the SYN to
-	 * pkts_acked before it calls init, and a socket may come here a second time */
+	/* the contract promises zeroed state, but the kernel passes the ACK of the SYN to
+	 * pkts_acked before it calls init, and may call init a second time for a socket */
 #ifdef HW_CC_IN_STORAGE
 	__builtin_memset(call.cc_state, 0, HW_STORAGE_BYTES);
 #else
@@ -394,10 +396,11 @@ u32 BPF_PROG(hw_sndbuf_expand, struct sock *sk)
 	return hw_part_cc_send_windows();
 }
 #else
-/* The stack may go on with another ssthresh than the control answered: of 1,500 on a busy 6.18
- * with a hundred flows none to six were the low half of a kernel address, and cwnd 667,073,216 after
- * Recovery. The kernel's own controls, which it calls without a trampoline, had none. Such a one
- * is no window; the answer is given again with the next ACK, before Recovery leads cwnd there. */
+/* The stack may use another ssthresh than the control returned. On a busy 6.18 with a hundred
+ * flows, none to six of 1,500 values were the low half of a kernel address, and cwnd was
+ * 667,073,216 after Recovery. The kernel's own controls, which it calls without a trampoline,
+ * had none. Such a value is no window. The control's answer is set again with the next ACK,
+ * before Recovery moves cwnd there. */
 #define HW_NO_WINDOW_PKTS (1u << 20)
 
 HW_INLINE void hw_answer_again(struct hw_call *call)
@@ -405,7 +408,7 @@ HW_INLINE void hw_answer_again(struct hw_call *call)
 	struct hw_conn *c = &call->conn;
 	u32 cwnd_pkts = c->cwnd_pkts;
 
-	/* infinite: a reduction was taken back */
+	/* infinite: a reduction was undone */
 	if (c->ca_state < HW_CA_CWR || c->ssthresh_pkts < HW_NO_WINDOW_PKTS ||
 	    c->ssthresh_pkts == HW_SSTHRESH_INFINITE)
 		return;
@@ -536,9 +539,9 @@ void BPF_PROG(hw_release, struct sock *sk)
 #endif
 
 #ifdef HW_PACES
-/* Asked before anything is sent: the least segments that leave together. Under a startup
- * the stack has set the rate anew on the ACK before, so it is put back here; and where pacing
- * has ended, the gap behind its last packet may be over by now. */
+/* Called before anything is sent: the minimum number of segments that leave together. Under a
+ * startup the stack has changed the rate on the last ACK, so it is restored here. If pacing
+ * has ended, the gap after its last packet may be over by now. */
 SEC("struct_ops/hw_min_tso_segs")
 u32 BPF_PROG(hw_min_tso_segs, struct sock *sk)
 {
@@ -557,7 +560,7 @@ u32 BPF_PROG(hw_min_tso_segs, struct sock *sk)
 }
 #endif
 
-/* In whose place headwayctl puts the name before load. */
+/* headwayctl replaces it with the name before load. */
 #define HW_NAME_UNSET "headway-unnamed"
 
 SEC(".struct_ops.link")

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /*
- * When packets leave a device's own queue: depart() of a router's algorithm that goes by that
- * queue and not by a virtual one. The kernel tells of each packet that it hands to a device's
- * driver, which is what the queueing discipline has let go; what it still holds waits behind it.
+ * When packets leave a device's own queue: calls depart() of a router's algorithm that uses
+ * that queue instead of a virtual one. The kernel reports each packet that it passes to a
+ * device's driver, after the queueing discipline released it. What the discipline still holds
+ * waits behind it.
  *
- * Connections are told apart by the packet's hash, which the socket gave it, or hw_router() had
- * computed: one that times out takes another, and then counts twice for an interval. The bytes are
- * IP's of all packets in the buffer, as those of hw_router() are.
+ * Connections are identified by the packet's hash, from the socket or computed by hw_router().
+ * A connection that times out gets a new hash, and then counts twice for an interval. Bytes
+ * are IP bytes of all packets in the buffer, as in hw_router().
  */
 #ifndef HEADWAY_PORT_BPF_DEPARTURES_H
 #define HEADWAY_PORT_BPF_DEPARTURES_H

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /*
- * A header in the two ECN bits at the endpoints, beside endpoint.h. The sender's codepoint
- * is chosen when a socket makes a packet with data, and put into the IP header at the
- * device (outgoing.h): nothing at a socket or a cgroup may write there. The receiver's
- * program is at the sockets of the cgroup, where the IP header can be read, and what it is
- * told is answered in a TCP option by the socket's next packet.
+ * A header in the two ECN bits at the endpoints, in addition to endpoint.h. The sender's
+ * codepoint is chosen when a socket makes a packet with data. It is written into the IP header
+ * at the device (outgoing.h), because programs at a socket or a cgroup cannot write there. The
+ * receiver's program is attached to the sockets of the cgroup, where the IP header can be
+ * read. The socket's next packet answers in a TCP option.
  *
- * Where TCP has agreed on ECN (RFC 3168, or accurate ECN) the bits are TCP's: none of them
- * is written or read here.
+ * If TCP has agreed on ECN (RFC 3168, or accurate ECN), the bits are TCP's and this code
+ * neither writes nor reads them.
  */
 enum {
 	HW_ECN_AGREED = 1 | 1 << 4, /* TCP_ECN_MODE_RFC3168, TCP_ECN_MODE_ACCECN */
 	HW_STATE_LISTEN = 10,
 	HW_PROTOCOL_TCP = 6,
-	HW_MOST_SEGMENTS = 64, /* of a buffer that was put together on arrival */
+	HW_MOST_SEGMENTS = 64, /* of a buffer that was merged on arrival */
 };
 
-/* The bits of the packet that is being made; without data there are none. */
+/* The bits of the packet that is being made; a packet without data has none. */
 HW_INLINE void hw_choose_bits(struct bpf_sock_ops *ops, struct bpf_sock *sk,
 			      struct hw_carried *carried)
 {
@@ -40,7 +40,7 @@ HW_INLINE void hw_choose_bits(struct bpf_sock_ops *ops, struct bpf_sock *sk,
 	HW_COUNT_CARRIED(sent);
 }
 
-/* Of a packet that has come, the IP header that cgroups' programs begin with. */
+/* The IP header of an arrived packet, where programs at cgroups begin. */
 struct hw_came {
 	u32 ip_bytes; /* of the header */
 	u16 id;	      /* 0 in IPv6, which has none */
@@ -78,7 +78,7 @@ HW_INLINE int hw_has_data(struct __sk_buff *skb, const struct hw_came *came)
 	return skb->len > came->ip_bytes + (length >> 4) * 4;
 }
 
-/* Every packet of a buffer is one to the header. */
+/* Each packet of a buffer counts for the header. */
 HW_INLINE void hw_take_in(const struct hw_came *came, u32 packets, struct hw_carried *carried,
 			  struct hw_outgoing *out)
 {

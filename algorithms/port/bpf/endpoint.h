@@ -2,19 +2,19 @@
 /*
  * A control's header (../header.h) at the endpoints, as a TCP option or in the two ECN bits
  * (HW_IN_ECN_BITS, ecn_bits.h): a program that a cgroup's sockets call when they make a
- * packet and when an option comes that the kernel does not know. It is part of the control's
- * object and finds the control's state in the same storage, so on_send is called for every
- * buffer that leaves; several packets may share one, and then the header. What comes back
+ * packet, and when an option arrives that the kernel does not know. It is part of the
+ * control's object and finds the control's state in the same storage. It calls on_send for
+ * every buffer that leaves; packets that share a buffer also share the header. What comes back
  * waits in the socket's storage until the control's next call.
  *
- * A receiver needs no such control: any socket of the cgroup answers as the header's
- * reflect says, in a TCP option. Of how a packet with an option arrived, TTL, ECN bits and
- * identification are not known here: they are zero.
+ * A receiver does not need the control: any socket of the cgroup answers with the header's
+ * reflect, in a TCP option. TTL, ECN bits and identification of an arrived packet with an
+ * option are not known here: they are zero.
  */
 #include "hook.h"
 #include "outgoing.h"
 
-/* The kernel's name of the control; by it headwayctl finds what belongs together. */
+/* The kernel's name of the control, by which headwayctl finds the matching objects. */
 const volatile char hw_attached_name[16] = "";
 
 enum {
@@ -31,11 +31,11 @@ enum {
 	HW_SOL_TCP = 6,
 	HW_SOCK_OPS_FLAGS = 1008, /* TCP_BPF_SOCK_OPS_CB_FLAGS, since Linux 6.12 */
 
-	HW_EXPERIMENT_1 = 253, /* kinds that have an identifier behind them (RFC 6994) */
+	HW_EXPERIMENT_1 = 253, /* kinds that are followed by an identifier (RFC 6994) */
 	HW_EXPERIMENT_2 = 254,
 };
 
-/* What every socket asks for: who answers what came in ECN bits cannot ask later. */
+/* The callbacks that every socket asks for. A socket that answers ECN bits cannot ask later. */
 #ifdef HW_IN_ECN_BITS
 #define HW_FROM_THE_START (HW_ON_UNKNOWN | HW_ON_WRITE)
 #else
@@ -49,8 +49,8 @@ struct hw_carried {
 	u64 sends[HW_FIELDS_WORDS];    /* of the packet that is being made */
 	u64 held[HW_FIELDS_WORDS];     /* the answer that goes out next, if one is due */
 	u64 feedback[HW_FIELDS_WORDS]; /* the latest that came back */
-	u8 own;			       /* its control owns the header */
-	u8 routers;		       /* enum hw_routers, as the control said last */
+	u8 own;			       /* the socket's control owns the header */
+	u8 routers;		       /* enum hw_routers, as the control reported last */
 	u8 fresh;		       /* the control has not seen the feedback */
 	u8 reserved;		       /* the packet that is being made has room */
 	u8 unused[4];
@@ -68,12 +68,12 @@ struct hw_carried_counters {
 	u64 sent;     /* buffers that left with the header */
 	u64 answered; /* of them, those with an answer */
 	u64 arrived;
-	u64 fed_back; /* answers to us that the control was told of */
+	u64 fed_back; /* answers to us that the control received */
 	u64 no_room;
-	u64 not_begun; /* connections that could not ask for the program: before Linux 6.12 */
-	u64 alone;     /* connections that go by losses now, for no router answers */
+	u64 not_begun; /* connections that could not ask for the program (before Linux 6.12) */
+	u64 alone;     /* connections that use the loss-based law now, because no router answers */
 #ifdef HW_IN_ECN_BITS
-	u64 ecn_agreed; /* buffers that left without it: the bits were agreed on for ECN */
+	u64 ecn_agreed; /* buffers that left without it, because TCP uses the bits for ECN */
 #endif
 };
 
@@ -84,7 +84,7 @@ struct {
 	__type(value, struct hw_carried_counters);
 } hw_carried_cnt SEC(".maps");
 
-/* What came back last to any of the sockets, for `headwayctl status`. */
+/* The latest answer to any of the sockets, for `headwayctl status`. */
 struct hw_carried_last {
 	u64 now_ns; /* CLOCK_MONOTONIC; 0: nothing has */
 	u64 feedback[HW_FIELDS_WORDS];
@@ -133,7 +133,7 @@ HW_INLINE void hw_end_carrying(struct sock *sk)
 	carried->routers = HW_ROUTERS_UNKNOWN;
 }
 
-/* Keeps what the control has said of the routers on its path. */
+/* Saves what the control has reported about the routers on its path. */
 HW_INLINE void hw_note_routers(const struct hw_call *call)
 {
 	u8 routers = call->conn.routers;
@@ -151,7 +151,7 @@ HW_INLINE void hw_note_routers(const struct hw_call *call)
 	carried->routers = routers;
 }
 
-/* Tells the control what has come back since its last call. */
+/* Passes to the control what has come back since its last call. */
 HW_INLINE void hw_feed_back(struct hw_call *call)
 {
 	struct hw_carried *carried = bpf_sk_storage_get(&hw_carried, call->sk, 0, 0);
@@ -173,15 +173,15 @@ HW_INLINE u32 hw_ask_control(struct bpf_sock *sk, struct hw_carried *carried)
 	return hw_part_cc_on_send(call.cc_state, HW_CC_TUN, &call.conn, carried->sends);
 }
 
-/* In options there are answers only where the header itself is in the ECN bits. */
+/* If the header itself is in the ECN bits, options only carry answers. */
 #ifdef HW_IN_ECN_BITS
 #define HW_OPTION_ANSWERS(carried) 1
 #else
 #define HW_OPTION_ANSWERS(carried) (!(carried)->own)
 #endif
 
-/* Takes in what has come; what is due waits for the socket's next packet. held has fields
- * of an answer that did not go out yet, or is to be begun anew. */
+/* Processes what has arrived. A due answer waits for the socket's next packet. held has the
+ * fields of an answer that was not sent yet, or begins a new one. */
 HW_INLINE u32 hw_take_up(struct hw_carried *carried, struct hw_outgoing *out, const u64 *fields,
 			 const struct hw_arrival *how)
 {
@@ -203,7 +203,7 @@ HW_INLINE u32 hw_take_up(struct hw_carried *carried, struct hw_outgoing *out, co
 #include "ecn_bits.h"
 #endif
 
-/* Makes room in a packet for what is to go with it, which is decided here. */
+/* Decides what a packet carries, and makes room for it. */
 HW_INLINE void hw_reserve(struct bpf_sock_ops *ops, struct bpf_sock *sk, struct hw_carried *carried,
 			  struct hw_outgoing *out)
 {
@@ -228,7 +228,8 @@ HW_INLINE void hw_reserve(struct bpf_sock_ops *ops, struct bpf_sock *sk, struct 
 		goes |= hw_ask_control(sk, carried);
 	if (!goes)
 		return;
-	/* only our own packets are smaller for it: others wait for one with room */
+	/* only our own packets become smaller for it; answers of other sockets wait for a
+	 * packet with room */
 	if (is_answer && ops->skb_len + wire_bytes > ops->mss_cache)
 		return;
 	if (bpf_reserve_hdr_opt(ops, wire_bytes, 0) != 0) {
@@ -266,7 +267,7 @@ HW_INLINE u32 hw_read(struct bpf_sock_ops *ops, u32 is_answer, u64 *fields)
 	u8 bytes[HW_OPTION_MAX_BYTES] = {};
 	long found;
 
-	/* what all of them begin with, as the kernel wants it of who looks for one */
+	/* the beginning of all of them, which the kernel requires for a search */
 	hw_part_header_emit(is_answer, fields, bytes);
 	bytes[1] = bytes[0] == HW_EXPERIMENT_1 || bytes[0] == HW_EXPERIMENT_2 ? 4 : 0;
 	found = bpf_load_hdr_opt(ops, bytes, sizeof(bytes), 0);
@@ -276,7 +277,7 @@ HW_INLINE u32 hw_read(struct bpf_sock_ops *ops, u32 is_answer, u64 *fields)
 }
 
 #ifndef HW_IN_ECN_BITS
-/* What came is answered, unless the socket's own header leaves no place for that. */
+/* Answers what has arrived, unless the socket's own header leaves no room for that. */
 HW_INLINE void hw_reflect(struct bpf_sock_ops *ops, struct bpf_sock *sk, struct hw_carried *carried,
 			  const u64 *fields)
 {

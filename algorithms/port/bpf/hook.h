@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /*
- * By these constants an attached program tells whose it is and where it was attached;
+ * These constants identify the owner of an attached program and where it was attached.
  * headwayctl writes them before load and reads them back from the kernel.
  */
 #ifndef HEADWAY_PORT_BPF_HOOK_H
 #define HEADWAY_PORT_BPF_HOOK_H
 
-const volatile char hw_scope[16] = ""; /* HEADWAY_SCOPE of who attached it */
+const volatile char hw_scope[16] = ""; /* HEADWAY_SCOPE of the command that attached it */
 /*
- * The cgroup's folder, or namespace and device as they were called then: a namespace's
+ * The cgroup's folder, or namespace and device with their names at that time: a namespace's
  * name has at most 255 bytes, a device's 15.
  */
 const volatile char hw_place[512] = "";

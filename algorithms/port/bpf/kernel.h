@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /*
- * What the eBPF binding uses of the kernel: the fields it reads or writes, found
- * in the running kernel's type information at load (CO-RE). Nothing else of
- * these structures is declared, and no version is asked for.
+ * What the eBPF binding uses of the kernel: the fields it reads or writes, found in the
+ * running kernel's type information at load (CO-RE). Nothing else of these structures is
+ * declared, and the code does not check kernel versions.
  */
 #ifndef HEADWAY_PORT_BPF_KERNEL_H
 #define HEADWAY_PORT_BPF_KERNEL_H
@@ -206,7 +206,7 @@ struct sock_common {
 	u32 skc_daddr; /* addresses and ports in network byte order */
 	u32 skc_rcv_saddr;
 	u16 skc_dport;
-	u16 skc_num; /* but this one */
+	u16 skc_num; /* other than this one */
 	unsigned short skc_family;
 	volatile unsigned char skc_state;
 	possible_net_t skc_net;
@@ -221,7 +221,7 @@ struct dst_entry {
 
 struct sock {
 	struct sock_common __sk_common;
-	struct dst_entry *sk_dst_cache; /* null: where it goes is to be looked up */
+	struct dst_entry *sk_dst_cache; /* null: the route has to be looked up */
 	u32 sk_pacing_status;		/* 0: not paced, 1: by TCP, 2: by the queueing discipline */
 	unsigned long sk_pacing_rate;
 };

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /*
- * Between the objects that make a pair. A control, a startup and the binding are
- * compiled apart and joined by the BPF static linker (headwayctl does it before it
- * loads): N controls and M startups are N + M objects, not N times M. This is what an
- * algorithm's object (part.h) defines and the binding's calls. Everything returns a
- * number: to the verifier, what a function leaves in its result's register is something.
+ * The interface between the objects of a pair. A control, a startup and the binding are
+ * compiled separately and joined by the BPF static linker, which headwayctl runs before it
+ * loads them: N controls and M startups are N + M objects, not N times M. An algorithm's
+ * object (part.h) defines these functions, and the binding's object calls them. Every function
+ * returns a number, because the verifier always reads the result register.
  */
 #ifndef HEADWAY_PORT_BPF_LINKED_H
 #define HEADWAY_PORT_BPF_LINKED_H

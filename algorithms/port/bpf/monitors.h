@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /*
- * What the monitors of this machine's devices publish (../monitor.h), between the routers that
- * do (router.h) and the controls that read it (control.h). headwayctl pins the map, makes a
- * device's entry when it attaches a monitor there, and takes it out again.
+ * What the monitors of this machine's devices publish (../monitor.h): routers write it
+ * (router.h), controls read it (control.h). headwayctl pins the map, adds a device's entry
+ * when it attaches a monitor there, and removes it again.
  *
- * An entry's lock is held while it is copied. A control does not believe for ever in
- * what nobody renews: a monitor tells anew in each of its intervals, which are 3.2 s at most, in
- * which a packet leaves, and no ACK comes without one before.
+ * An entry's lock is held while it is copied. Entries expire for controls: a monitor publishes
+ * in each of its intervals (at most 3.2 s) in which a packet leaves, and no ACK arrives
+ * without a packet before it.
  */
 #ifndef HEADWAY_PORT_BPF_MONITORS_H
 #define HEADWAY_PORT_BPF_MONITORS_H
@@ -25,7 +25,7 @@ struct hw_monitor_key {
 struct hw_published {
 	struct bpf_spin_lock lock;
 	u32 unused;
-	u64 told_ns; /* CLOCK_MONOTONIC; 0: nothing was told yet */
+	u64 told_ns; /* CLOCK_MONOTONIC; 0: nothing was published yet */
 	struct hw_monitor monitor;
 };
 
@@ -36,7 +36,7 @@ struct {
 	__type(value, struct hw_published);
 } hw_monitors SEC(".maps");
 
-/* Of two that tell at once the later one counts. */
+/* If two publish at once, the later one counts. */
 static __always_inline void hw_tell(const struct hw_monitor_key *key, u64 now_ns,
 				    const struct hw_monitor *monitor)
 {
@@ -52,7 +52,7 @@ static __always_inline void hw_tell(const struct hw_monitor_key *key, u64 now_ns
 	bpf_spin_unlock(&published->lock);
 }
 
-/* Fills in what was told last; all zeros where nothing is known, or not any more. */
+/* Fills in what was published last; zeros if nothing is known or it has expired. */
 static __always_inline void hw_hear_of(const struct hw_monitor_key *key, struct hw_monitor *monitor)
 {
 	struct hw_published *published = bpf_map_lookup_elem(&hw_monitors, key);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /*
- * What a socket's program (endpoint.h) leaves for the one at the device that the socket's
- * packets leave by (kernel/headers_out.bpf.c): a codepoint of the two ECN bits, which no
- * program at a socket or cgroup may write, and an answer for which TCP had no room beside
- * its SACK blocks. One map for all controls and devices.
+ * What a socket's program (endpoint.h) passes to the program at the socket's outgoing device
+ * (kernel/headers_out.bpf.c): a codepoint of the two ECN bits, which programs at sockets and
+ * cgroups cannot write, and an answer for which TCP's SACK blocks left no room. One map serves
+ * all controls and devices.
  */
 #ifndef HEADWAY_PORT_BPF_OUTGOING_H
 #define HEADWAY_PORT_BPF_OUTGOING_H
@@ -15,7 +15,7 @@
 
 struct hw_outgoing {
 	u8 bits; /* of the packet that is being made; 0: none of ours */
-	u8 due;	 /* the answer is to go out */
+	u8 due;	 /* the answer has to be sent */
 	u8 option_bytes;
 	u8 unused;
 	u8 option[HW_OPTION_MAX_BYTES]; /* the answer */

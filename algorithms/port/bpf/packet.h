@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /*
- * Headers of a packet in a program at a device, and the option that is looked for in
- * them. A device's packets begin with an Ethernet header or not;
- * headwayctl says which before load.
+ * Headers of a packet in a program at a device, and the search for an option in them. A
+ * device's packets may begin with an Ethernet header; headwayctl sets that before load.
  */
 #ifndef HEADWAY_PORT_BPF_PACKET_H
 #define HEADWAY_PORT_BPF_PACKET_H
@@ -13,7 +12,7 @@
 #define HW_IPV4_BYTES	  20
 #define HW_IPV4_PLAIN	  0x45 /* the first byte of a header without options */
 #define HW_OPTIONS_BYTES  40   /* at most, of either header */
-#define HW_OPTIONS_ROOM	  64   /* so that an index of six bits is always inside */
+#define HW_OPTIONS_ROOM	  64   /* so that a six-bit index is always in range */
 #define HW_PROTOCOL_IPV4  0x0800
 #define HW_IPPROTO_TCP	  6
 #define HW_FRAGMENT_MASK  0x3fff   /* more to come, or not the first */
@@ -58,16 +57,16 @@ struct hw_tcp {
 	u16 urgent;
 };
 
-/* The ports of either, of TCP, UDP and others that begin so. */
+/* The ports of TCP, UDP and other protocols that begin with ports. */
 struct hw_ports {
 	u16 source;
 	u16 destination;
 };
 
 #define HW_IPV6_BYTES 40
-#define HW_SYN_BYTES  128 /* of a packet that opens a connection, at most */
+#define HW_SYN_BYTES  128 /* the maximum for a packet that opens a connection */
 
-/* Whether such a header is of a packet with a TCP header, and where that begins; 0: it is not. */
+/* Where the TCP header begins after such a header; 0: it has none. */
 static __always_inline u32 hw_tcp_after(const u8 *ip)
 {
 	if (ip[0] >> 4 == 4)
@@ -80,7 +79,7 @@ static __always_inline u32 hw_ipv4_length(const struct hw_ipv4 *ip)
 	return (ip->version_and_length & 15) * 4;
 }
 
-/* Whether it is IPv4 with a header that makes sense; fills it in. */
+/* Whether it is IPv4 with a valid header; fills it in. */
 static __always_inline int hw_read_ipv4(struct __sk_buff *skb, struct hw_ipv4 *ip)
 {
 	if (skb->protocol != bpf_htons(HW_PROTOCOL_IPV4))
@@ -91,8 +90,8 @@ static __always_inline int hw_read_ipv4(struct __sk_buff *skb, struct hw_ipv4 *i
 }
 
 /*
- * Copies options that begin at an offset of the packet; zeros stand where there are
- * none. Returns their length, 0 if the packet is too short for them.
+ * Copies options that begin at an offset of the packet, padded with zeros. Returns their
+ * length, 0 if the packet is too short for them.
  */
 static __always_inline u32 hw_read_options(struct __sk_buff *skb, u32 offset, u32 length,
 					   u8 bytes[HW_OPTIONS_ROOM])
@@ -110,9 +109,9 @@ static __always_inline u32 hw_read_options(struct __sk_buff *skb, u32 offset, u3
 }
 
 /*
- * Where the option of this type and of so many bytes begins, -1 if there is none. IP and
- * TCP list theirs alike: 0 ends the list, 1 is a byte of its own, all others have a
- * length. A list that does not hold together ends where it does not.
+ * Where the option of this type and of so many bytes begins, -1 if there is none. IP and TCP
+ * use the same list format: 0 ends the list, 1 is a single byte, all others have a length. A
+ * malformed list ends at the malformed entry.
  */
 static __always_inline int hw_find_option(const u8 bytes[HW_OPTIONS_ROOM], u32 length, u8 type,
 					  u32 wanted_bytes)
@@ -144,8 +143,8 @@ static __always_inline int hw_find_option(const u8 bytes[HW_OPTIONS_ROOM], u32 l
 
 /*
  * Lengthens the TCP header of a packet without data by so many bytes, a multiple of 4, in the
- * packet and in the headers that were read of it (but for their checksums). What stands in the
- * new bytes, and its checksum, is the caller's. Returns 0 where there is no room.
+ * packet and in the headers read from it (except their checksums). The caller fills in the new
+ * bytes and their checksum. Returns 0 if there is no room.
  */
 static __always_inline int hw_lengthen_tcp(struct __sk_buff *skb, struct hw_ipv4 *ip,
 					   struct hw_tcp *tcp, u32 tcp_at, u32 bytes)

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /*
- * A control joined with a startup in eBPF: its tunables and its calls, over a
- * connection as the contract describes it. control.h fills that in from a socket,
- * contract.h from a test's list of situations. The algorithms are objects of their own
- * (part.h), which headwayctl links with this one; the build compiles this one in the
- * forms that there are pairs of, by
+ * A control joined with a startup in eBPF: its tunables and its calls, for a connection as the
+ * contract describes it. control.h fills the connection in from a socket, contract.h from a
+ * test's list of situations. The algorithms are separate objects (part.h), which headwayctl
+ * links with this one. The build compiles this file once for each form of pair, selected by
  *   HW_JOINED            unless the control owns its start
  *   HW_CONTROLS          if the control takes rate samples
  *   HW_PACES             if one of them may pace
@@ -25,27 +24,27 @@ const volatile u32 hw_cc_tun[HW_MAX_TUNABLES] = {};
 const volatile u32 hw_startup_tun[HW_MAX_TUNABLES] = {};
 const volatile u32 hw_cc_bytes = 0; /* of the control's state, a multiple of 8 */
 
-/* By these an attached object tells what it is, under whatever name it runs. */
+/* These identify an attached object, under any name. */
 const volatile char hw_control_name[16] = "";
 const volatile char hw_startup_name[24] = "";
 
 #define HW_INLINE static inline __attribute__((always_inline))
 
-/* What the algorithms asked of pacing; the socket's own fields change with every ACK. */
+/* The pacing that the algorithms asked for; the socket's own fields change with every ACK. */
 struct hw_pacing {
 	u64 rate_Bps;
 	u32 chunk_pkts;
 	u32 is_ours; /* the socket paces because of us */
 };
 
-/* Everything one callback works on. */
+/* The data of one callback. */
 struct hw_call {
 	struct tcp_sock *tp;
 	struct sock *sk;
 	void *cc_state;
 	void *startup_state;
 	struct hw_pacing *pacing;
-	struct hw_app *app; /* null: nobody has said anything */
+	struct hw_app *app; /* null: nothing was set */
 	struct hw_conn conn;
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /*
- * Behind a control's or a startup's file: what the binding calls of it (linked.h). The
- * build defines HW_CC or HW_STARTUP, the table.
+ * Follows a control's or a startup's file: the functions that the binding calls (linked.h).
+ * The build defines HW_CC or HW_STARTUP, the table.
  */
 #include "linked.h"
 

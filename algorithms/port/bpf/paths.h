@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /*
- * What earlier connections found out about the path to a destination: the fast-startup
- * manager's memory. A connection that idles or ends leaves the rate at which it was
- * delivered and its smallest round trip; the next one takes them, so that of several at
- * once only one starts on them (RFC 9959). What it did not better it puts back.
+ * What earlier connections learnt about the path to a destination: the memory of the
+ * fast-startup manager. A connection that idles or ends saves its delivery rate and its
+ * smallest round trip. The next connection removes the entry, so only one of several starts
+ * with it (RFC 9959). If it measured nothing better, it puts the entry back.
  */
 #ifndef HEADWAY_PORT_BPF_PATHS_H
 #define HEADWAY_PORT_BPF_PATHS_H
 
 #include "app.h"
 
-/* A window below is no news: four initial windows (RFC 9959). */
+/* Smaller windows are not saved: four initial windows (RFC 9959). */
 #define HW_LEAST_SAVED_PKTS 40
 
 struct hw_path_key {
@@ -26,7 +26,7 @@ struct hw_path {
 	u32 unused;
 };
 
-/* The destination not used for longest goes when it is full. */
+/* If it is full, the least recently used destination is removed. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 4096);
@@ -34,7 +34,7 @@ struct {
 	__type(value, struct hw_path);
 } hw_paths SEC(".maps");
 
-/* How long they are good for; 0: nothing is remembered. */
+/* Their lifetime; 0: nothing is remembered. */
 struct hw_manager {
 	u64 lifetime_ns;
 };
@@ -54,7 +54,7 @@ static inline __attribute__((always_inline)) u64 hw_lifetime_ns(void)
 	return manager ? manager->lifetime_ns : 0;
 }
 
-/* What is remembered of a destination and still good, or null. */
+/* What is remembered about a destination and has not expired, or null. */
 static inline __attribute__((always_inline)) struct hw_path *
 hw_path_to(const struct hw_path_key *key)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /*
- * What the programs at a host's device know of a connection that takes part in
- * Quick-Start, and its congestion control with them (control.h). There is no socket yet
- * when a handshake carries an option, so it is found by addresses and ports.
+ * State of a connection that takes part in Quick-Start, shared by the programs at a host's
+ * device and its congestion control (control.h). It is found by addresses and ports, because
+ * no socket exists yet when a handshake carries an option.
  *
- * No lock: who writes a field has seen the packet that the other side's write led to.
- * The device's way out writes what it asked and answered, its way in what came back,
- * the control what it wants and what it made of a grant.
+ * It needs no lock: a writer of a field has seen the packet that the other side's write
+ * caused. The outgoing program writes what it asked and answered, the incoming program what
+ * came back, the control what it wants and how it used a grant.
  */
 #ifndef HEADWAY_PORT_BPF_QUICK_START_FLOW_H
 #define HEADWAY_PORT_BPF_QUICK_START_FLOW_H
@@ -30,14 +30,14 @@ struct hw_qs_flow {
 	u32 request_end;	      /* the sequence number after the packet with our request */
 	u8 opened;		      /* first_seq is known */
 	u8 respond;		      /* the response has not left yet */
-	u8 want_code;		      /* the control asks for this rate with the next data */
-	u8 used_code;		      /* what the control made of the grant */
-	u8 decided;		      /* used_code is known */
+	u8 want_code; /* the control wants to ask for this rate with the next data */
+	u8 used_code; /* the rate that the control used of the grant */
+	u8 decided;   /* used_code is known */
 	u8 unused[3];
 };
 
-/* The oldest go when it is full: who floods it takes Quick-Start from others, not
- * memory and not connections. */
+/* If it is full, the oldest are removed: a flood takes Quick-Start from others, but no memory
+ * and no connections. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 16384);

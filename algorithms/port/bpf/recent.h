@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /*
- * The last Quick-Start requests that a host sent, for people to read. Two processors that write the same
- * place at once may mix two entries, which is no harm to anything but the reader.
+ * The last Quick-Start requests that a host sent, for `headwayctl status`. Two processors that
+ * write the same entry at once may mix two requests, which only affects the display.
  */
 #ifndef HEADWAY_PORT_BPF_RECENT_H
 #define HEADWAY_PORT_BPF_RECENT_H
@@ -23,7 +23,7 @@ struct hw_recent_request {
 };
 
 struct hw_recent {
-	u64 count; /* since the start; entry n stands at n mod HW_RECENT */
+	u64 count; /* since the start; entry n is at n mod HW_RECENT */
 	struct hw_recent_request requests[HW_RECENT];
 };
 

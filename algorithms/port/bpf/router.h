@@ -1,31 +1,31 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /*
- * A router's algorithm (../router.h) as a program at the device that a link's packets
- * leave by. The build defines HW_ROUTER, the table, and includes the algorithm's file.
+ * A router's algorithm (../router.h) as a program at a link's outgoing device. The build
+ * defines HW_ROUTER, the table, and includes the algorithm's file.
  *
- * The queue is a virtual one: what has come and what the link's rate has sent since, so
- * it is that of the link which headwayctl was told of, whatever stands behind the device;
- * or it is the device's own (backlog.h). It holds whole packets, as queues do: what is being
- * sent counts until its end, and all are taken to be of the mean size of those that came
- * since it was empty. No program sees packets leave a virtual queue, so depart() follows
- * arrive() at once, and what will wait behind the packet is taken to be what waits before it.
- * Of one that publishes what it knows (HW_PUBLISHES) a second program sees them leave the device's
- * own (departures.h).
+ * The queue is virtual: arrivals minus what the link's rate has sent since. It models the link
+ * that headwayctl was given, whatever follows the device. Alternatively it is the device's own
+ * queue (backlog.h). The virtual queue holds whole packets: the packet in transmission counts
+ * until its end, and all packets count with the mean size of those that arrived since the
+ * queue was empty. No program sees packets leave a virtual queue. depart() therefore follows
+ * arrive() at once, and the queue before the packet stands for the queue behind it. If the
+ * algorithm publishes (HW_PUBLISHES), a second program sees packets leave the device's own
+ * queue (departures.h).
  *
- * tick() is called by the first packet after its time, and as of its time: nothing has come
- * since, and what waited then is known. Only where another would have been due meanwhile is
- * it called as of now.
+ * The first packet after the time of a tick calls tick() with that time: nothing has arrived
+ * since, and the queue at that time is known. If another tick would have been due meanwhile,
+ * tick() gets the present time.
  *
- * All of a link's state is behind one lock. A packet's header is found, decoded, handed
- * to the algorithm, and written back if it was changed (router_header.h). Several packets may
- * share a buffer: to the algorithm they are one with all their bytes, and each of them will
- * carry the header that it leaves.
+ * One lock protects all state of a link. A packet's header is found, decoded, passed to the
+ * algorithm, and written back if it was changed (router_header.h). Packets that share a buffer
+ * are one packet to the algorithm, with all their bytes, and each will carry the resulting
+ * header.
  *
- * An algorithm that lets packets without its header be gathered costs them no lock and no
- * look at the clock: their bytes are counted where no other processor writes, and the tick
- * counter tells that the time of gathering is not over yet. Whoever finds it over adds up
- * what all processors counted, and tells the algorithm as of that time. So every packet
- * counts in the time in which it came. There is no virtual queue then.
+ * If an algorithm allows gathering, packets without its header need no lock and do not read
+ * the clock. Each processor counts their bytes separately, and the tick counter shows whether
+ * the gathering time is over. The first packet after that time adds up the counts of all
+ * processors and reports them to the algorithm as of that time, so every packet counts in the
+ * interval in which it arrived. Then no virtual queue exists.
  */
 #include "hook.h"
 #include "packet.h"
@@ -41,9 +41,9 @@
 #define HW_PASS_ON	HW_NEXT_PROGRAM
 #define HW_DROP_PACKET	2 /* TCX_DROP */
 #define HW_SECOND_NS	1000000000ull
-#define HW_MEAN_PKTS	1024	     /* over so many of the latest packets sizes are averaged */
-#define HW_MOST_WAIT_S	2ull	     /* in a virtual queue whose room nobody has told */
-#define HW_MOST_BYTES	(1ull << 34) /* its room at most */
+#define HW_MEAN_PKTS	1024	     /* sizes are averaged over so many of the latest packets */
+#define HW_MOST_WAIT_S	2ull	     /* in a virtual queue whose limit is not set */
+#define HW_MOST_BYTES	(1ull << 34) /* its largest limit */
 
 /* Set before load; the verifier then knows them as constants. */
 const volatile u32 hw_router_tun[HW_MAX_TUNABLES] = {};
@@ -54,7 +54,7 @@ const volatile u64 hw_tick_ns = 1;
 const volatile u32 hw_cpus = 1;
 const volatile u32 hw_sees_backlog = 0; /* 1: the device's own queue, 0: the virtual one */
 
-/* What one call of the algorithm told. */
+/* The events of one call of the algorithm. */
 struct hw_told {
 	u64 now_ns;
 	u64 flow;
@@ -73,12 +73,12 @@ struct hw_router_link {
 	u32 told; /* events so far */
 	u64 state[HW_ROUTER_STATE_BYTES / 8];
 	u64 tick_ns;	/* when the algorithm wants to be called */
-	u64 ticked_ns;	/* as of when it was called last; 0: it was not */
-	u64 clear_ns;	/* when the link will have sent all that has come; 0: nothing has */
-	u64 busy_bytes; /* that came since the virtual queue was empty */
+	u64 ticked_ns;	/* time of its last call; 0: not called yet */
+	u64 clear_ns;	/* when the link will have sent everything so far; 0: nothing arrived */
+	u64 busy_bytes; /* arrived since the virtual queue was empty */
 	u64 busy_pkts;	/* likewise */
 	u64 gather_until_ns;
-	u64 gathered_bytes; /* of what the processors counted, what the algorithm was told */
+	u64 gathered_bytes; /* the part of the processors' counts that the algorithm has received */
 	struct hw_told events[HW_LOOK_BACK];
 #ifdef HW_PUBLISHES
 	struct hw_monitor published;
@@ -92,18 +92,18 @@ struct {
 	__type(value, struct hw_router_link);
 } hw_router_links SEC(".maps");
 
-/* What a processor saw; headwayctl reads the fields' names from the type. The last two
+/* The counts of a processor; headwayctl reads the fields' names from the type. The last two
  * are not shown. */
 struct hw_router_traffic {
 	u64 packets;
 	u64 bytes;
 	u64 headers; /* packets with the algorithm's header */
-	u64 changed; /* of them, those whose header was written anew */
+	u64 changed; /* of them, those whose header was rewritten */
 	u64 drops;
 	u64 marks;
-	u64 no_backlog; /* buffers at a device that has no queue, or one that does not tell */
+	u64 no_backlog; /* buffers at a device without a queue, or with an unknown backlog */
 	u64 gathered_bytes;
-	u64 gather_until_ticks; /* at this count of ticks it may be over; 0: no gathering */
+	u64 gather_until_ticks; /* at this count of ticks gathering may be over; 0: no gathering */
 };
 
 struct {
@@ -118,7 +118,7 @@ struct {
 const volatile u32 hw_monitor_netns = 0;
 const volatile u32 hw_monitor_device = 0;
 
-/* Under the link's lock: what is to be told. Returns whether that is news. */
+/* Under the link's lock: gets what to publish. Returns whether it is new. */
 static __always_inline int hw_has_news(struct hw_router_link *at, const u32 *tun,
 				       struct hw_monitor *monitor)
 {
@@ -153,7 +153,7 @@ static __always_inline void hw_tell_news(u64 now_ns, const struct hw_monitor *mo
 }
 #endif
 
-/* Whether packets are seen when they leave, and not taken to have left when they come. */
+/* Whether a program sees packets leave; otherwise they count as leaving when they arrive. */
 static __always_inline int hw_sees_departures(void)
 {
 #ifdef HW_PUBLISHES
@@ -163,7 +163,7 @@ static __always_inline int hw_sees_departures(void)
 #endif
 }
 
-/* Tells connections apart, the upper half their senders; never 0. */
+/* Identifies the connection, and in the upper half its sender; never 0. */
 static __always_inline u64 hw_flow(struct __sk_buff *skb, struct hw_found *found)
 {
 	const struct hw_ipv4 *ip = &found->ip;
@@ -176,7 +176,7 @@ static __always_inline u64 hw_flow(struct __sk_buff *skb, struct hw_found *found
 	return (u64)ip->source << 32 | lower | 1;
 }
 
-/* The link as the algorithm sees it. backlog: the device's own queue, where that counts. */
+/* The link as the algorithm sees it. backlog: the device's own queue, if it is used. */
 static __always_inline void hw_look(const struct hw_router_link *at, struct hw_link *link,
 				    const struct hw_backlog *backlog)
 {
@@ -185,7 +185,7 @@ static __always_inline void hw_look(const struct hw_router_link *at, struct hw_l
 	u32 mean_bytes = hw_saturate_u32(hw_div_u64(at->busy_bytes, at->busy_pkts));
 
 	if (HW_ROUTER.gather)
-		return; /* what waits is not known */
+		return; /* the queue is not known */
 	mean_bytes = hw_max_u32(mean_bytes, 1);
 	link->queue_pkts = hw_saturate_u32((bytes + mean_bytes - 1) / mean_bytes);
 	link->queue_bytes = hw_saturate_u32((u64)link->queue_pkts * mean_bytes);
@@ -199,9 +199,9 @@ static __always_inline void hw_look(const struct hw_router_link *at, struct hw_l
 }
 
 /*
- * What has been let through will be sent after what waits. What a link has no room for it drops,
- * wherever it begins: senders that do not give way, as they pass around a proxy, would make the
- * virtual queue endless.
+ * An admitted packet is sent after the queue. Traffic beyond the limit does not lengthen the
+ * virtual queue, because the real link drops it: senders that do not yield, such as those that
+ * bypass a proxy, would otherwise make the queue endless.
  */
 static __always_inline void hw_join_queue(struct hw_router_link *at, u64 now_ns, u32 ip_bytes,
 					  u32 pkts)
@@ -259,7 +259,7 @@ static __always_inline void hw_begin(struct hw_router_link *at, const u32 *tun,
 	at->clear_ns = link->now_ns;
 }
 
-/* Bytes that all processors have gathered. */
+/* The bytes that all processors have gathered. */
 static __always_inline u64 hw_gathered_bytes(void)
 {
 	u32 zero = 0, cpu;
@@ -277,8 +277,8 @@ static __always_inline u64 hw_gathered_bytes(void)
 }
 
 /*
- * Tells the algorithm what was gathered, if it is time, before the packet that finds it so
- * is counted. Returns the count of ticks at which to look again, 0: no gathering.
+ * If it is time, reports what was gathered to the algorithm, before the present packet is
+ * counted. Returns the count of ticks for the next check, 0: no gathering.
  */
 static __noinline u64 hw_end_gathering(void)
 {
@@ -292,7 +292,7 @@ static __noinline u64 hw_end_gathering(void)
 	at = bpf_map_lookup_elem(&hw_router_links, &zero);
 	if (!at || !HW_ROUTER.gather)
 		return 0;
-	now_ticks = bpf_jiffies64(); /* before the clock, or the end would be noticed late */
+	now_ticks = bpf_jiffies64(); /* read before the clock, or the end would be noticed late */
 	now_ns = bpf_ktime_get_ns();
 	until_ns = *(volatile u64 *)&at->gather_until_ns;
 	if (now_ns >= until_ns) {
@@ -302,7 +302,7 @@ static __noinline u64 hw_end_gathering(void)
 		hw_begin(at, tun, &link);
 		until_ns = at->gather_until_ns;
 		if (until_ns && gathered > at->gathered_bytes) {
-			/* where another processor has ended it, it is of the next */
+			/* if another processor has ended it, the packet belongs to the next */
 			link.now_ns = until_ns - 1;
 			HW_ROUTER.gather(at->state, tun, &link, gathered - at->gathered_bytes);
 			at->gathered_bytes = gathered;
@@ -314,7 +314,7 @@ static __noinline u64 hw_end_gathering(void)
 	}
 	if (!until_ns)
 		return 0;
-	/* the last tick is watched by the clock */
+	/* the last tick uses the clock */
 	return now_ticks + (until_ns > now_ns ? (until_ns - now_ns) / hw_tick_ns : 0);
 }
 
@@ -327,7 +327,7 @@ static __always_inline int hw_is_plain(struct __sk_buff *skb)
 	       *ip == HW_IPV4_PLAIN;
 }
 
-/* Time has come: as of when it was asked for, unless another has been missed since. */
+/* Calls tick() with the requested time, unless another tick has been missed since. */
 static __always_inline void hw_tick(struct hw_router_link *at, const u32 *tun, struct hw_link *link,
 				    const struct hw_backlog *backlog)
 {
@@ -366,7 +366,7 @@ static __always_inline u32 hw_meet(struct hw_router_link *at, const u32 *tun, st
 	return verdict;
 }
 
-/* A packet that may have the header, or that is not gathered. */
+/* Handles a packet that may have the header, or that is not gathered. */
 static __noinline int hw_let_pass(struct __sk_buff *skb, u32 ip_bytes, u32 segments)
 {
 	struct hw_router_traffic *traffic;
@@ -385,7 +385,8 @@ static __noinline int hw_let_pass(struct __sk_buff *skb, u32 ip_bytes, u32 segme
 	int has_news;
 #endif
 
-	/* constants to the verifier, not to the compiler, which would take what stands here */
+	/* constants for the verifier, but not for the compiler, which would use the values
+	 * here */
 	barrier_var(tun);
 	traffic = bpf_map_lookup_elem(&hw_router_seen, &zero);
 	at = bpf_map_lookup_elem(&hw_router_links, &zero);

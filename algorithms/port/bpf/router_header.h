@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /*
- * The header of a router's algorithm (../header.h) in a packet that leaves by a device: found
- * among the options, or in the two ECN bits; decoded; and written back with its checksum where
- * the algorithm changed it. HW_ROUTER is the algorithm's table.
+ * The header of a router's algorithm (../header.h) in an outgoing packet: found among the
+ * options, or in the two ECN bits; decoded; and written back with its checksum if the
+ * algorithm changed it. HW_ROUTER is the algorithm's table.
  */
 #ifndef HEADWAY_PORT_BPF_ROUTER_HEADER_H
 #define HEADWAY_PORT_BPF_ROUTER_HEADER_H
@@ -20,7 +20,7 @@ struct hw_found {
 	u32 checksum_at;
 	u32 at; /* among the options, of a packet that has it */
 	u8 options[HW_OPTIONS_ROOM];
-	u8 came[HW_OPTION_MAX_BYTES]; /* the fields as they came, encoded */
+	u8 came[HW_OPTION_MAX_BYTES]; /* the fields as they arrived, encoded */
 	u64 fields[HW_FIELDS_MAX_BYTES / 8];
 };
 
@@ -50,7 +50,7 @@ static __always_inline int hw_find_options(struct __sk_buff *skb, struct hw_foun
 	return (tcp.length >> 4) * 4 > sizeof(tcp);
 }
 
-/* Whether the header is the first of the IP options, where most have it: nothing to look for. */
+/* Whether the header is the first IP option, which is the usual case and needs no search. */
 static __always_inline int hw_header_is_first(struct __sk_buff *skb, struct hw_found *found)
 {
 	u8 *ip = (u8 *)(long)skb->data + hw_link_header_bytes;
@@ -66,8 +66,8 @@ static __always_inline int hw_header_is_first(struct __sk_buff *skb, struct hw_f
 }
 
 /*
- * Whether these bytes are the algorithm's header; decodes it, and keeps what its fields are as
- * bytes: only where they differ later is it written back.
+ * Whether these bytes are the algorithm's header. Decodes it, and saves the encoded fields: it
+ * is only written back if they differ later.
  */
 static __always_inline int hw_parse(struct hw_found *found, const u8 *bytes)
 {
@@ -102,8 +102,8 @@ static __always_inline int hw_decode(struct __sk_buff *skb, struct hw_found *fou
 }
 
 /*
- * Writes back what the algorithm changed, and the checksum: bits that no field has stay
- * as they came. Returns whether anything was changed.
+ * Writes back what the algorithm changed, and the checksum. Bits that belong to no field keep
+ * their values. Returns whether anything changed.
  */
 static __always_inline int hw_encode(struct __sk_buff *skb, struct hw_found *found)
 {
@@ -135,7 +135,7 @@ static __always_inline int hw_encode(struct __sk_buff *skb, struct hw_found *fou
 		options[at + i] ^= found->came[i] ^ goes_on[i];
 		changed |= found->came[i] ^ goes_on[i];
 	}
-	/* a checksum's difference would not tell: that of equal bytes is 0 or -0 */
+	/* the difference of checksums cannot show this: for equal bytes it is 0 or -0 */
 	if (!changed)
 		return 0;
 	if (at == 0)

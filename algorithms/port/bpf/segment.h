@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
-/* A TCP segment in a program at a device, and the connection that it belongs to. */
+/* A TCP segment in a program at a device, and its connection. */
 #ifndef HEADWAY_PORT_BPF_SEGMENT_H
 #define HEADWAY_PORT_BPF_SEGMENT_H
 
@@ -14,7 +14,7 @@ struct hw_segment {
 	u32 payload_bytes;
 };
 
-/* Whether it is a whole TCP segment over IPv4 with a header that makes sense. */
+/* Whether it is a whole TCP segment over IPv4 with a valid header. */
 static __always_inline int hw_read_segment(struct __sk_buff *skb, struct hw_segment *s)
 {
 	u32 total_bytes, header_bytes;
@@ -26,7 +26,7 @@ static __always_inline int hw_read_segment(struct __sk_buff *skb, struct hw_segm
 	if (bpf_skb_load_bytes(skb, s->tcp_offset, &s->tcp, sizeof(s->tcp)) != 0)
 		return 0;
 	s->tcp_bytes = (s->tcp.length >> 4) * 4;
-	/* the length of a buffer of many segments is not in its header */
+	/* the header does not contain the length of a buffer of many segments */
 	total_bytes = skb->len - hw_link_header_bytes;
 	header_bytes = hw_ipv4_length(&s->ip) + s->tcp_bytes;
 	if (s->tcp_bytes < sizeof(s->tcp) || header_bytes > total_bytes)

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only)
-/* The arithmetic of the headers, for tests and models that must not write a formula a
- * second time. */
+/* The arithmetic of the headers, for tests and models, so that each formula exists only once. */
 #include "flow.h"
 #include "../cubic_law.h"
 #include "../exponential.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only)
-/* The native binding's entry points, as few per ACK as can be: a call through
- * the language border costs more than Reno does. */
+/* The native binding's entry points, as few as possible per ACK: a call between Rust and C
+ * costs more than Reno does. */
 #include "flow.h"
 
 const struct hw_startup_ops hw_native_own_start = HW_OWN_START;
@@ -119,7 +119,8 @@ u32 hw_native_enqueue(struct hw_queue *q, const struct hw_link *link, const stru
 	return q->ops->enqueue(q->state, q->tun, link, pkt);
 }
 
-/* How many sub-queues the link has to hold; 0: the discipline decides when packets join. */
+/* The number of sub-queues that the link has to hold; 0: the discipline decides when packets
+ * join. */
 u32 hw_native_held_queues(const struct hw_queue_ops *ops)
 {
 	return ops->dequeue || ops->choose ? hw_max_u32(ops->n_queues, 1) : 0;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /*
- * The native binding: one flow's control and startup with their tunables and
- * state, joined at run time. crates/algorithms mirrors what is here, in flow.c and in
- * quick_start.c (`make mirrors`).
+ * The native binding: one flow's control and startup with their tunables and state, joined at
+ * run time. crates/algorithms mirrors this file, flow.c and quick_start.c (`make mirrors`).
  */
 #ifndef HEADWAY_PORT_NATIVE_FLOW_H
 #define HEADWAY_PORT_NATIVE_FLOW_H
@@ -46,7 +45,7 @@ struct hw_router {
 	u64 state[HW_ROUTER_STATE_BYTES / 8];
 };
 
-/* What there is, as the build lists it. */
+/* All algorithms, as the build lists them. */
 extern const struct hw_cc_ops *const hw_native_controls[];
 extern const u32 hw_native_n_controls;
 extern const struct hw_startup_ops *const hw_native_startups[];
@@ -58,7 +57,7 @@ extern const u32 hw_native_n_routers;
 extern const struct hw_header *const hw_native_headers[];
 extern const u32 hw_native_n_headers;
 
-/* In the place of the startup of a control that owns its start. */
+/* Replaces the startup of a control that owns its start. */
 extern const struct hw_startup_ops hw_native_own_start;
 
 /* A structure's size, or the offset of one of its fields ("hw_conn.cwnd_pkts"). */

@@ -1,4 +1,4 @@
-//! What can be wrong with a choice of algorithm, each said in one line.
+//! Errors in the choice of an algorithm, each with a one-line message.
 
 /// A choice that cannot be made.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -8,7 +8,7 @@ pub enum AlgorithmError {
     Unknown {
         /// "control", "startup", "queue discipline" or "router".
         kind: &'static str,
-        /// As asked for.
+        /// As requested.
         name: String,
         /// The nearest names, best first.
         nearest: Vec<&'static str>,
@@ -18,7 +18,7 @@ pub enum AlgorithmError {
     UnknownTunable {
         /// The algorithm.
         owner: String,
-        /// As asked for.
+        /// As requested.
         name: String,
         /// The nearest names, best first.
         nearest: Vec<&'static str>,
@@ -33,7 +33,7 @@ pub enum AlgorithmError {
         /// The allowed range, with its unit.
         allowed: String,
     },
-    /// A startup for a control that has its own start: control, startup.
+    /// A startup for a control that owns its start: control, startup.
     #[error("{0} has its own start: no startup joins it; write {0} instead of {0}+{1}")]
     OwnStart(&'static str, String),
     /// A file that is no algorithm: place and reason.

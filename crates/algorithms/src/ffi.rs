@@ -1,5 +1,5 @@
-//! What is added by hand to the mirror of the C side (generated.rs, by `make mirrors`):
-//! sizes in words, and the values that mean "nothing yet".
+//! Additions to the mirror of the C side (generated.rs, by `make mirrors`): sizes in words, and
+//! values that mean "nothing yet".
 
 pub use crate::generated::*;
 

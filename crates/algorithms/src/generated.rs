@@ -43,18 +43,17 @@ pub struct Field {
     /// 1, 2, 4 or 8.
     pub bytes: u32,
 }
-/// How a header came to its receiver; TTL and ECN are zero where the kernel's sockets
-/// receive it.
+/// How a header arrived; TTL and ECN are zero if the kernel's sockets receive it.
 #[repr(C)]
 #[derive(Debug, Default, Copy, Clone, PartialEq, Eq)]
 pub struct Arrival {
-    /// What is left of it; each router has taken one off.
+    /// The remaining TTL; each router has decremented it.
     pub ip_ttl: u8,
     /// The two ECN bits.
     pub ecn: u8,
     /// Identification of the IP header; a sender counts its packets in it.
     pub ip_id: u16,
-    /// That came together, with the one header (hw_packet.pkts).
+    /// Packets that arrived together, with one header (hw_packet.pkts).
     pub pkts: u32,
 }
 #[repr(C)]
@@ -72,8 +71,8 @@ pub struct Header {
     pub fields_bytes: u8,
     pub n_fields: u32,
     pub fields: *const Field,
-    /// The header in which a receiver answers; null: in this one, whose other fields the
-    /// next sender of it fills in.
+    /// The header in which a receiver answers; null: this one, whose other fields its next
+    /// sender fills in.
     pub answer: *const Header,
     /// Whether the bytes are this header; fills in its fields.
     pub parse: ::core::option::Option<
@@ -82,9 +81,9 @@ pub struct Header {
     pub emit: ::core::option::Option<
         unsafe extern "C" fn(fields: *const core::ffi::c_void, bytes: *mut u8),
     >,
-    /// The receiver takes in a header that has arrived. held: the fields of the answer
-    /// that goes out next, zeroed after each that went. Returns whether one is due. Null:
-    /// nothing is answered.
+    /// The receiver processes a header that has arrived. held: the fields of the next
+    /// answer, zeroed after each answer. Returns whether an answer is due. Null: nothing is
+    /// answered.
     pub reflect: ::core::option::Option<
         unsafe extern "C" fn(
             held: *mut core::ffi::c_void,
@@ -93,53 +92,52 @@ pub struct Header {
         ) -> core::ffi::c_int,
     >,
 }
-/// What is published of a link.
+/// What is published about a link.
 #[repr(C)]
 #[derive(Debug, Default, Copy, Clone, PartialEq, Eq)]
 pub struct Monitor {
     /// Traffic that left in the last control interval.
     pub output_bytes_per_s: u64,
-    /// By which all flows together are to grow in the next.
+    /// Growth of all flows together in the next.
     pub give_bytes_per_s: u64,
-    /// And by which to shrink, at the same time.
+    /// Reduction of all flows, at the same time.
     pub take_bytes_per_s: u64,
     /// What left in the last load interval, and half the queue.
     pub demand_bytes: u64,
-    /// What the link can carry in that time, of its target.
+    /// The target share of what the link can carry in that time.
     pub capacity_bytes: u64,
-    /// That the router believes in.
+    /// The capacity that the router assumes.
     pub capacity_bytes_per_s: u64,
-    /// That sent data in the last control interval.
+    /// Flows that sent data in the last control interval.
     pub flows: u32,
     /// Measured so far; 0: nothing is known yet.
     pub intervals: u32,
-    /// Connections that were opened by it and whose data no whole load
-    /// interval has seen yet.
+    /// Opened connections whose data is not in a whole load interval yet.
     pub opening: u32,
-    /// That were opened or sent data in the last two control intervals
-    /// at least.
+    /// Opened or sent data in at least the last two control intervals.
     pub present: u32,
 }
-/// No startup joins it: it answers for cwnd from the first ACK on.
+/// No startup: it sets cwnd from the first ACK on.
 pub const CC_OWN_START: CcFlags = 1;
 /// It may set a pacing rate.
 pub const CC_PACES: CcFlags = 2;
-/// Its data packets carry ECT(0) where ECN was negotiated, as those of a control do
-/// that says nothing of it, or ECT(1), which kernels refuse to send by RFC 3168.
+/// If ECN was negotiated, its data packets carry ECT(0), which is also the default, or
+/// ECT(1), which kernels refuse to send under RFC 3168.
 pub const CC_ECT0: CcFlags = 4;
-/// Its data packets carry ECT(0) where ECN was negotiated, as those of a control do
-/// that says nothing of it, or ECT(1), which kernels refuse to send by RFC 3168.
+/// If ECN was negotiated, its data packets carry ECT(0), which is also the default, or
+/// ECT(1), which kernels refuse to send under RFC 3168.
 pub const CC_ECT1: CcFlags = 8;
-/// It asks for ECN and grants it, whatever the host's default is, and as in Linux
-/// (tcp_ca_needs_ecn) all that it sends is capable of ECN, from the SYN on.
+/// It asks for ECN and grants it, whatever the host's default is. As in Linux
+/// (tcp_ca_needs_ecn), all its packets are ECN-capable, from the SYN on.
 pub const CC_NEEDS_ECN: CcFlags = 16;
-/// Its RTT samples are in microseconds also where the stack's clock is coarser
-/// (TCP_CONG_RTT_STAMP of Linux 2.6): of the last packet that an ACK acknowledges.
+/// Its RTT samples are in microseconds even if the stack's clock is coarser
+/// (TCP_CONG_RTT_STAMP of Linux 2.6). They are those of the last packet that an ACK
+/// acknowledges.
 pub const CC_RTT_STAMP: CcFlags = 32;
-/// Its header goes out on the SYN and SYN-ACK, too, where the stack can: on_send then
-/// comes before init, which clears the state, and what came back right after it.
+/// Its header is also sent on the SYN and SYN-ACK, if the stack can. on_send is then
+/// called before init, which clears the state, and on_feedback right after init.
 pub const CC_ASKS_ON_SYN: CcFlags = 64;
-/// What a control is, beyond its callbacks (hw_cc_ops.flags).
+/// Properties of a control, beyond its callbacks (hw_cc_ops.flags).
 pub type CcFlags = core::ffi::c_uint;
 #[repr(u8)]
 /// The sender's states, as Linux names them (tcp_ca_state).
@@ -157,7 +155,7 @@ pub enum CaState {
     Loss = 4,
 }
 #[repr(u8)]
-/// What else the stack tells a control.
+/// Other events that the stack reports to a control.
 #[derive(Debug, Copy, Clone, Hash, PartialEq, Eq)]
 pub enum Event {
     /// First transmission after nothing was in flight.
@@ -171,14 +169,14 @@ pub enum Event {
 }
 /// Nothing came back so far.
 pub const ROUTERS_UNKNOWN: Routers = 0;
-/// They have, and are not silent for long.
+/// Routers answer, or have been silent only briefly.
 pub const ROUTERS_ANSWER: Routers = 1;
-/// None answers: it goes on by its loss-based law.
+/// None answers: it continues with its loss-based law.
 pub const ROUTERS_ABSENT: Routers = 2;
-/// What a control with a header knows of its protocol's routers on the path (fall_back.h).
+/// What a control with a header knows about its protocol's routers on the path (fall_back.h).
 pub type Routers = core::ffi::c_uint;
 #[repr(u8)]
-/// What became of a Quick-Start request (RFC 4782).
+/// The outcome of a Quick-Start request (RFC 4782).
 #[derive(Debug, Copy, Clone, Hash, PartialEq, Eq)]
 pub enum Grant {
     /// Never asked.
@@ -191,13 +189,13 @@ pub enum Grant {
     Denied = 3,
     /// The startup sends at the rate; the stack reports it.
     Used = 4,
-    /// The startup has no use for it; the stack reports 0.
+    /// The startup does not use it; the stack reports 0.
     Declined = 5,
     /// No more requests on this connection.
     Disabled = 6,
 }
-/// A connection as its algorithms see it. The stack fills in what they may know, and takes
-/// over what they set.
+/// A connection as its algorithms see it. The stack fills in what they may read, and applies
+/// what they set.
 #[repr(C)]
 #[derive(Debug, PartialEq, Eq, Clone)]
 pub struct Conn {
@@ -205,7 +203,7 @@ pub struct Conn {
     pub cwnd_pkts: u32,
     /// Progress towards the next packet of cwnd, in ACKed packets (or ACKs).
     pub cwnd_cnt: u32,
-    /// What cwnd is led to in Recovery.
+    /// Cwnd moves to it in Recovery.
     pub ssthresh_pkts: u32,
     /// Read only: upper bound of cwnd.
     pub cwnd_clamp_pkts: u32,
@@ -225,7 +223,7 @@ pub struct Conn {
     pub min_rtt_us: u32,
     /// Payload of a full packet.
     pub mss_bytes: u32,
-    /// The stack's estimate after the latest ACK was taken in.
+    /// The stack's estimate after the latest ACK.
     pub inflight_pkts: u32,
     /// HW_EVENT_TX_START only: time since the last transmission.
     pub idle_us: u32,
@@ -233,13 +231,13 @@ pub struct Conn {
     pub app_queued_bytes: u32,
     /// Enum hw_ca_state.
     pub ca_state: u8,
-    /// The sender used up cwnd since the last ACK; without it nothing may grow.
+    /// The sender used up cwnd since the last ACK; otherwise nothing may grow.
     pub cwnd_limited: u8,
     /// 1: growth counts ACK events (Linux up to 2.6.x), 0: ACKed packets.
     pub counts_acks: u8,
     /// The stack spaces this connection's packets.
     pub paced: u8,
-    /// Packets that leave together; 0 is the stack's choice.
+    /// Packets that leave together; 0: the stack chooses.
     pub pacing_chunk_pkts: u32,
     /// Send beyond the peer's window, where the stack can.
     pub ignore_peer_window: u8,
@@ -255,31 +253,31 @@ pub struct Conn {
     pub header_bytes: u32,
     /// Data packets ever sent, with retransmissions; wraps.
     pub sent_pkts: u32,
-    /// Of them, sent again; wraps.
+    /// Of them, retransmissions; wraps.
     pub retrans_pkts: u32,
     /// Volume the application announced; 0: unknown.
     pub app_data_bytes: u32,
     /// First rate the application asked for, IP bytes; 0: none.
     pub asked_rate_bytes_per_s: u64,
-    /// That routers approved; holds with HW_GRANT_APPROVED.
+    /// That routers approved; valid with HW_GRANT_APPROVED.
     pub granted_rate_bytes_per_s: u64,
     /// Of an earlier connection to this destination; 0: none.
     pub saved_cwnd_pkts: u32,
     /// Its smallest round trip.
     pub saved_rtt_us: u32,
-    /// Until the last byte of what waits should have arrived; 0: none.
+    /// Until the last byte of the queued data should arrive; 0: none.
     pub deadline_us: u32,
-    /// The rate that was asked for is all the application ever needs.
+    /// The application never needs more than the rate it asked for.
     pub stabilize: u8,
-    /// The application wants to start as ever.
+    /// The application wants a normal start.
     pub no_fast_start: u8,
     /// Enum hw_routers.
     pub routers: u8,
-    /// How often it has fallen back; the stack may take it and begin at 0.
+    /// How often it has fallen back; the stack may read it and reset it to 0.
     pub fall_backs: u32,
-    /// What is in flight was, at its time, all there was to send.
+    /// When the packets in flight were sent, they were all there was to send.
     pub app_limited: u8,
-    /// Set 1: what is in flight now is to count as such, too.
+    /// Set to 1: the packets in flight now count as such, too.
     pub mark_app_limited: u8,
     /// Packets ever believed lost; wraps.
     pub lost_pkts: u32,
@@ -288,20 +286,20 @@ pub struct Conn {
     /// When delivered_pkts last grew, on now_us's clock.
     pub delivered_us: u64,
 }
-/// What one ACK told.
+/// What one ACK reported.
 #[repr(C)]
 #[derive(Debug, Default, Copy, Clone, PartialEq, Eq)]
 pub struct Ack {
-    /// Newly acknowledged cumulatively, or by SACK on stacks that count so.
+    /// Newly acknowledged, cumulatively or, on stacks that count that, by SACK.
     pub acked_pkts: u32,
     /// Sample of this ACK, -1 if it gave none.
     pub rtt_us: i32,
 }
-/// What one ACK told of the rate of delivery, as Linux takes it (tcp_rate.c; Cheng,
-/// Cardwell, Yeganeh, Jacobson, draft-cheng-iccrg-delivery-rate-estimation). Of the
-/// packets that the ACK newly acknowledges, the one that was sent last gives the sample:
-/// what was delivered since it left, over the longer of the times in which that was sent
-/// and in which it was acknowledged.
+/// A delivery-rate sample of one ACK, as Linux takes it (tcp_rate.c; Cheng, Cardwell, Yeganeh,
+/// Jacobson, draft-cheng-iccrg-delivery-rate-estimation). The sample comes from the packet that
+/// was sent last among those newly acknowledged: the packets delivered since it left, divided
+/// by the longer of the time in which they were sent and the time in which they were
+/// acknowledged.
 #[repr(C)]
 #[derive(Debug, Copy, Clone, PartialEq, Eq)]
 pub struct RateSample {
@@ -325,15 +323,15 @@ pub struct RateSample {
     pub random: u32,
     /// The application limited what was sent.
     pub is_app_limited: u8,
-    /// The packet had been sent again.
+    /// The packet was a retransmission.
     pub is_retrans: u8,
     /// One small packet: its ACK may have been delayed.
     pub is_ack_delayed: u8,
 }
-/// A control. `state` has state_bytes bytes, zeroed before init; `tun` is the
-/// control's tunables in declared order. A null callback means "nothing to do";
-/// a null min_cwnd means ssthresh is the floor of rate halving; one of its own may also be
-/// above ssthresh. Either control or cong_avoid must be there.
+/// A control. `state` has state_bytes bytes, zeroed before init; `tun` is the control's
+/// tunables in declared order. A null callback means "nothing to do". A null min_cwnd makes
+/// ssthresh the floor of rate halving; a min_cwnd may also return more than ssthresh. Either
+/// control or cong_avoid is required.
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct CcOps {
@@ -343,7 +341,7 @@ pub struct CcOps {
     pub title: *const core::ffi::c_char,
     /// Paper or RFC, and the implementation it follows.
     pub source: *const core::ffi::c_char,
-    /// The startup it has when none is named; none with its own start.
+    /// The startup if none is named; null if it owns its start.
     pub startup: *const core::ffi::c_char,
     pub state_bytes: u32,
     /// Enum hw_cc_flags.
@@ -357,10 +355,10 @@ pub struct CcOps {
     pub init: ::core::option::Option<
         unsafe extern "C" fn(state: *mut core::ffi::c_void, tun: *const u32, c: *mut Conn),
     >,
-    /// After every ACK that brought news, in every state, instead of pkts_acked and
-    /// cong_avoid and of what the stack does to cwnd in Recovery, at its end, after
-    /// idle times and where the application leaves it unused. Only with an own start;
-    /// ssthresh, set_state, event and undo_cwnd come as ever.
+    /// Called after every ACK with new information, in every state. It replaces pkts_acked,
+    /// cong_avoid and the stack's own changes of cwnd in Recovery, at its end, after idle
+    /// times and when the application leaves cwnd unused. Only with an own start; ssthresh,
+    /// set_state, event and undo_cwnd are called as usual.
     pub control: ::core::option::Option<
         unsafe extern "C" fn(
             state: *mut core::ffi::c_void,
@@ -369,8 +367,8 @@ pub struct CcOps {
             sample: *const RateSample,
         ),
     >,
-    /// After every ACK, before growth: with acked_pkts 0 where it only SACKs or repeats,
-    /// and rtt_us -1 where it gives no sample. linux-2.6: only where it acknowledged data.
+    /// After every ACK, before growth. acked_pkts is 0 if the ACK only SACKs or repeats;
+    /// rtt_us is -1 without a sample. linux-2.6: only if the ACK acknowledged data.
     pub pkts_acked: ::core::option::Option<
         unsafe extern "C" fn(
             state: *mut core::ffi::c_void,
@@ -379,7 +377,7 @@ pub struct CcOps {
             ack: *const Ack,
         ),
     >,
-    /// Growth above ssthresh; acked_pkts is 1 where c->counts_acks.
+    /// Growth above ssthresh; acked_pkts is 1 if c->counts_acks.
     pub cong_avoid: ::core::option::Option<
         unsafe extern "C" fn(
             state: *mut core::ffi::c_void,
@@ -421,11 +419,11 @@ pub struct CcOps {
     pub min_cwnd: ::core::option::Option<
         unsafe extern "C" fn(state: *mut core::ffi::c_void, tun: *const u32, c: *mut Conn) -> u32,
     >,
-    /// With a header. on_send: a packet with data is about to leave; header has its
-    /// decoded fields, zero but for what goes back to the peer, and the control fills in
-    /// its own. Returns whether it goes out. on_feedback: the receiver's answer has come
-    /// back, before the ACK that brought it is taken in; cwnd, ssthresh and the pacing
-    /// rate may be set.
+    /// With a header. on_send: a packet with data is about to leave. header has its decoded
+    /// fields, which are zero except for those that answer the peer; the control fills in
+    /// its own. Returns whether the header is sent. on_feedback: the receiver's answer has
+    /// come back; called before the ACK that carried it is processed. cwnd, ssthresh and
+    /// the pacing rate may be set.
     pub on_send: ::core::option::Option<
         unsafe extern "C" fn(
             state: *mut core::ffi::c_void,
@@ -442,10 +440,9 @@ pub struct CcOps {
             header: *const core::ffi::c_void,
         ),
     >,
-    /// What the link by which this machine's packets leave publishes (monitor.h), before
-    /// control() or pkts_acked() on every ACK that brought news, and before
-    /// HW_EVENT_TX_START; not called where nothing is published or known. Nothing may be
-    /// set.
+    /// What this machine's outgoing link publishes (monitor.h). Called before control() or
+    /// pkts_acked() on every ACK with new information, and before HW_EVENT_TX_START; not
+    /// called if nothing is published or known. It must not change the connection.
     pub on_monitor: ::core::option::Option<
         unsafe extern "C" fn(
             state: *mut core::ffi::c_void,
@@ -455,15 +452,14 @@ pub struct CcOps {
         ),
     >,
 }
-/// A startup, under the same rules. slow_start returns the part of acked_pkts
-/// that is left for congestion avoidance after ssthresh was reached.
+/// A startup, under the same rules. slow_start returns how many of acked_pkts are left for
+/// congestion avoidance once ssthresh is reached.
 ///
-/// In Recovery cwnd goes down to ssthresh by the stack's rules. A startup that wants its
-/// own window there sets both in set_state; from then on cwnd follows ssthresh, also up.
+/// In Recovery the stack reduces cwnd to ssthresh. A startup that wants its own window there
+/// sets both in set_state; from then on cwnd follows ssthresh, also upwards.
 ///
-/// open comes before a SYN or SYN-ACK leaves, where the stack can: nothing is known
-/// but the application's announcements, and only request_code may be set. The state
-/// is cleared after it.
+/// open is called before a SYN or SYN-ACK leaves, if the stack can. Only the application's
+/// announcements are known, and only request_code may be set. The state is cleared afterwards.
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct StartupOps {
@@ -559,14 +555,13 @@ pub struct PacketView {
     pub ip_bytes: u32,
     /// The two ECN bits.
     pub ecn: u8,
-    /// 1: this machine's own, whose TTL no hop has lowered.
+    /// 1: sent by this machine, so no hop has lowered its TTL.
     pub local: u8,
     /// Identification of the IP header; a sender counts its packets in it.
     pub ip_id: u16,
-    /// As which it will leave: more than 1 where a device does the segmentation,
-    /// whose packets all carry the one header.
+    /// Packets that it leaves as; if a device segments it, all carry one header.
     pub pkts: u32,
-    /// 1: a SYN or SYN-ACK, where the link tells.
+    /// 1: a SYN or SYN-ACK, if the link reports that.
     pub opens: u8,
 }
 #[repr(C)]
@@ -581,7 +576,7 @@ pub struct QueueOps {
     pub init: ::core::option::Option<
         unsafe extern "C" fn(state: *mut core::ffi::c_void, tun: *const u32, link: *const LinkView),
     >,
-    /// Returns an enum hw_verdict for a packet that wants to join the queue.
+    /// Returns an enum hw_verdict for a packet that arrives at the queue.
     pub enqueue: ::core::option::Option<
         unsafe extern "C" fn(
             state: *mut core::ffi::c_void,
@@ -590,9 +585,9 @@ pub struct QueueOps {
             pkt: *const PacketView,
         ) -> u32,
     >,
-    /// Returns an enum hw_verdict for the packet whose turn it is, which has waited
-    /// for sojourn_ns: pass, mark, or drop; after a drop the link comes with the next
-    /// one at the same time. link->queue_bytes and queue_pkts are what waits behind.
+    /// Returns an enum hw_verdict for the packet whose turn it is, which has waited for
+    /// sojourn_ns: pass, mark, or drop; after a drop the link offers the next packet at the
+    /// same time. link->queue_bytes and queue_pkts are the queue behind it.
     pub dequeue: ::core::option::Option<
         unsafe extern "C" fn(
             state: *mut core::ffi::c_void,
@@ -602,9 +597,10 @@ pub struct QueueOps {
             sojourn_ns: u64,
         ) -> u32,
     >,
-    /// Sub-queues, each first in, first out; 0 is one. With more there are both of:
+    /// Number of sub-queues, each first in, first out; 0 means one. With more, both of
+    /// these are required:
     pub n_queues: u32,
-    /// Returns which one a packet joins that enqueue let in.
+    /// Returns the sub-queue for a packet that enqueue admitted.
     pub classify: ::core::option::Option<
         unsafe extern "C" fn(
             state: *mut core::ffi::c_void,
@@ -613,8 +609,9 @@ pub struct QueueOps {
             pkt: *const PacketView,
         ) -> u32,
     >,
-    /// Returns which one is served next, and is taken at its word. heads\[i] is the size
-    /// of the packet at the head of sub-queue i, 0 where there is none; there is one.
+    /// Returns which sub-queue is served next; the link does not check it. heads\[i] is the
+    /// size of the packet at the head of sub-queue i, 0 if it is empty. At least one is not
+    /// empty.
     pub choose: ::core::option::Option<
         unsafe extern "C" fn(
             state: *mut core::ffi::c_void,
@@ -624,15 +621,15 @@ pub struct QueueOps {
         ) -> u32,
     >,
 }
-/// Something that a router counts, knows or tells.
+/// A counter, a value or an event of a router.
 #[repr(C)]
 #[derive(Debug, Copy, Clone, PartialEq, Eq)]
 pub struct Counter {
-    /// Ends in the unit of what is shown.
+    /// Ends in the unit of the shown value.
     pub name: *const core::ffi::c_char,
     pub unit: *const core::ffi::c_char,
     pub meaning: *const core::ffi::c_char,
-    /// What is shown is so many times the value: 8 makes bit/s of B/s; 0: once.
+    /// Factor of the shown value: 8 converts B/s to bit/s; 0 means 1.
     pub times: u32,
 }
 #[repr(C)]
@@ -644,21 +641,21 @@ pub struct RouterOps {
     pub state_bytes: u32,
     pub n_tunables: u32,
     pub tunables: *const Tunable,
-    /// What it counts and knows: the first n_counters u64 of its state, in this order.
+    /// Its counters and values: the first n_counters u64 of its state, in this order.
     pub n_counters: u32,
     /// At most HW_MAX_NOTES.
     pub n_events: u32,
     pub counters: *const Counter,
-    /// What it tells with hw_note(), each at most once in a call.
+    /// The events that it records with hw_note(), each at most once in a call.
     pub events: *const Counter,
-    /// What it reads and writes of packets; null: none.
+    /// The header that it reads and writes; null: none.
     pub header: *const Header,
     pub init: ::core::option::Option<
         unsafe extern "C" fn(state: *mut core::ffi::c_void, tun: *const u32, link: *mut LinkView),
     >,
-    /// A packet is offered to the queue, whose discipline has not judged it yet. header:
-    /// the decoded fields, which may be changed in place; null where the packet has none.
-    /// Returns an enum hw_verdict; a packet that is dropped goes no further.
+    /// A packet is offered to the queue; the discipline has not decided yet. header: the
+    /// decoded fields, which may be changed in place; null if the packet has none. Returns
+    /// an enum hw_verdict; a dropped packet goes no further.
     pub arrive: ::core::option::Option<
         unsafe extern "C" fn(
             state: *mut core::ffi::c_void,
@@ -669,9 +666,10 @@ pub struct RouterOps {
         ) -> u32,
     >,
     /// So many bytes of packets without its header were offered until link->now_ns, and
-    /// arrive() was not called for them. Returns until when those of more may be gathered;
-    /// 0: it wants to see each. The tc program gathers what each processor sees without a
-    /// lock or a look at the clock, and then knows no queue; others call arrive() always.
+    /// arrive() was not called for them. Returns until when more may be gathered; 0: call
+    /// arrive() for each packet. The tc program gathers per processor, without a lock or
+    /// reading the clock, and then does not know the queue. Other bindings always call
+    /// arrive().
     pub gather: ::core::option::Option<
         unsafe extern "C" fn(
             state: *mut core::ffi::c_void,
@@ -681,8 +679,8 @@ pub struct RouterOps {
         ) -> u64,
     >,
     /// A packet leaves the queue: its transmission begins. Its header may be changed.
-    /// link->queue_bytes and queue_pkts are what waits behind it. A link with such a
-    /// router holds packets until their turn, at the cost of an event each.
+    /// link->queue_bytes and queue_pkts are the queue behind it. A link with such a router
+    /// holds packets until their turn, which costs an event per packet.
     pub depart: ::core::option::Option<
         unsafe extern "C" fn(
             state: *mut core::ffi::c_void,
@@ -692,8 +690,9 @@ pub struct RouterOps {
             header: *mut core::ffi::c_void,
         ),
     >,
-    /// Time has come. Returns when to call again, 0: no need. It may come earlier than was
-    /// asked for: when the link is made, and before the counters are read.
+    /// Called at the time that the last call returned. Returns when to call again, 0:
+    /// never. It may be called earlier: when the link is made, and before the counters are
+    /// read.
     pub tick: ::core::option::Option<
         unsafe extern "C" fn(
             state: *mut core::ffi::c_void,
@@ -701,8 +700,8 @@ pub struct RouterOps {
             link: *mut LinkView,
         ) -> u64,
     >,
-    /// What this machine's own controls may read of the link (monitor.h), as of the latest
-    /// tick; null: nothing. It is asked for whenever one of them wants to know.
+    /// What this machine's own controls may read about the link (monitor.h), as of the
+    /// latest tick; null: nothing. Called whenever a control reads it.
     pub publish: ::core::option::Option<
         unsafe extern "C" fn(
             state: *const core::ffi::c_void,
@@ -831,7 +830,7 @@ pub struct QsHost {
     pub spare: u8,
 }
 unsafe extern "C" {
-    /// What there is, as the build lists it.
+    /// All algorithms, as the build lists them.
     pub static hw_native_controls: [*const CcOps; 0usize];
     pub static hw_native_n_controls: u32;
     pub static hw_native_startups: [*const StartupOps; 0usize];
@@ -842,7 +841,7 @@ unsafe extern "C" {
     pub static hw_native_n_routers: u32;
     pub static hw_native_headers: [*const Header; 0usize];
     pub static hw_native_n_headers: u32;
-    /// In the place of the startup of a control that owns its start.
+    /// Replaces the startup of a control that owns its start.
     pub static hw_native_own_start: StartupOps;
     pub static hw_native_layout: [Layout; 0usize];
     pub static hw_native_n_layout: u32;
@@ -865,7 +864,8 @@ unsafe extern "C" {
     pub fn hw_native_on_monitor(f: *mut Flow, c: *mut Conn, monitor: *const Monitor);
     pub fn hw_native_queue_init(q: *mut Queue, link: *const LinkView);
     pub fn hw_native_enqueue(q: *mut Queue, link: *const LinkView, pkt: *const PacketView) -> u32;
-    /// How many sub-queues the link has to hold; 0: the discipline decides when packets join.
+    /// The number of sub-queues that the link has to hold; 0: the discipline decides when packets
+    /// join.
     pub fn hw_native_held_queues(ops: *const QueueOps) -> u32;
     pub fn hw_native_classify(q: *mut Queue, link: *const LinkView, pkt: *const PacketView) -> u32;
     pub fn hw_native_choose(q: *mut Queue, link: *const LinkView, heads: *const u32) -> u32;

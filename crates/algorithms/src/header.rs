@@ -1,5 +1,5 @@
-//! Headers of protocols: their fields as algorithms see them, what carries them, and
-//! the codec of `algorithms/header/`.
+//! Headers of protocols: their fields as algorithms see them, their carriers, and the codec of
+//! `algorithms/header/`.
 
 use std::ffi::c_void;
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -40,7 +40,7 @@ pub struct FieldInfo {
     pub unit: &'static str,
     /// One line of meaning.
     pub meaning: &'static str,
-    /// Where it stands among the decoded fields.
+    /// Its offset among the decoded fields.
     pub offset: u32,
     /// Its size there.
     pub bytes: u32,
@@ -63,30 +63,30 @@ pub struct HeaderInfo {
     pub wire_bytes: u8,
     /// Its fields.
     pub fields: Vec<FieldInfo>,
-    /// The header in which a receiver answers; none: in this one.
+    /// The header in which a receiver answers; None: this one.
     pub answer: Option<&'static str>,
     /// A receiver answers it.
     pub reflects: bool,
-    /// From 1 on, in the order of [`headers`]: how a packet says what it carries.
+    /// From 1 on, in the order of [`headers`]; packets identify their header by it.
     #[serde(skip)]
     pub number: u8,
     #[serde(skip)]
     ops: Ops<ffi::Header>,
 }
 
-/// A packet says in four bits which header it carries.
+/// A packet identifies its header in four bits.
 const MOST: usize = 15;
-/// Those of files of one's own, in the order in which they were read.
+/// Headers of users' files, in the order in which they were read.
 static BROUGHT: [OnceLock<HeaderInfo>; MOST] = [const { OnceLock::new() }; MOST];
 
 fn brought() -> impl Iterator<Item = &'static HeaderInfo> {
     BROUGHT.iter().map_while(OnceLock::get)
 }
 
-/// All headers, by the order of their files; answers follow what they answer.
+/// All headers, in the order of their files; an answer follows the header that it answers.
 ///
 /// # Panics
-/// If there are more than 15: a packet says in four bits which it carries.
+/// If there are more than 15: a packet identifies its header in four bits.
 pub fn headers() -> &'static [HeaderInfo] {
     static LIST: OnceLock<Vec<HeaderInfo>> = OnceLock::new();
     LIST.get_or_init(|| {
@@ -161,7 +161,7 @@ pub fn header(name: &str) -> Result<&'static HeaderInfo, AlgorithmError> {
         })
 }
 
-/// The header with that number, as packets say it.
+/// The header with that number.
 #[must_use]
 pub fn numbered(number: u8) -> Option<&'static HeaderInfo> {
     let at = usize::from(number).checked_sub(1)?;
@@ -171,10 +171,10 @@ pub fn numbered(number: u8) -> Option<&'static HeaderInfo> {
         .or_else(|| BROUGHT.get(at - built.len())?.get())
 }
 
-/// Takes in the header of a file, and what answers it, under these names. Returns the first.
+/// Adds the header of a file, and the header that answers it, under these names. Returns the first.
 ///
 /// # Safety
-/// The tables are whole and there as long as the program runs.
+/// The tables are complete and exist as long as the program runs.
 pub(crate) unsafe fn bring(
     ops: *const ffi::Header,
     name: String,
@@ -211,15 +211,15 @@ pub(crate) unsafe fn bring(
 }
 
 impl HeaderInfo {
-    /// The fields of an option's bytes, kind and length among them; none if they are not
-    /// this header's.
+    /// The fields of an option's bytes, which include kind and length; None if they are not this
+    /// header's.
     #[must_use]
     pub fn parse(&self, bytes: &[u8]) -> Option<Fields> {
         let mut whole = [0; WIRE_BYTES];
         let wire_bytes = usize::from(self.wire_bytes).max(1);
         whole[..wire_bytes].copy_from_slice(bytes.get(..wire_bytes)?);
         let mut fields = Fields::default();
-        // SAFETY: no more is read than a whole option, no more written than fields have.
+        // SAFETY: it reads at most a whole option and writes at most all fields.
         let found = unsafe {
             let parse = (*self.ops.0).parse.expect("every header has a codec");
             parse(whole.as_ptr(), (&raw mut fields).cast::<c_void>())
@@ -227,7 +227,7 @@ impl HeaderInfo {
         (found != 0).then_some(fields)
     }
 
-    /// The option's bytes; of ECN bits, one byte.
+    /// The option's bytes; for ECN bits, one byte.
     #[must_use]
     pub fn emit(&self, fields: &Fields) -> Vec<u8> {
         self.bytes_of(fields)[..usize::from(self.wire_bytes).max(1)].to_vec()
@@ -249,8 +249,8 @@ impl HeaderInfo {
         bytes
     }
 
-    /// Takes in at the receiver what has arrived. Returns whether an answer is due, whose
-    /// fields are `held`.
+    /// Processes an arrived header at the receiver. Returns whether an answer is due; its fields
+    /// are in `held`.
     pub fn reflect(&self, held: &mut Fields, arrived: &Fields, how: &Arrival) -> bool {
         // SAFETY: as in parse; C keeps no pointer.
         unsafe {

@@ -11,7 +11,7 @@ use crate::registry::{
     self, unknown_tunable, ControlInfo, QueueInfo, RouterInfo, StartupInfo, TunableInfo,
 };
 
-/// What all connections with the same choice have in common.
+/// Shared by all connections with the same choice.
 struct Choice {
     control: &'static ControlInfo,
     /// None where the control owns its start.
@@ -43,12 +43,12 @@ impl std::fmt::Debug for ControlInstance {
 }
 
 impl ControlInstance {
-    /// Joins a control with a startup, its own if none is named. `tunables` belong
-    /// to either; those not named have their defaults.
+    /// Joins a control with a startup, its own if none is named. `tunables` belong to either; all
+    /// others have their defaults.
     ///
     /// # Errors
-    /// Unknown names (with the nearest ones), values out of range, a tunable given twice,
-    /// a startup for a control that has its own start.
+    /// Unknown names (with the nearest ones), values out of range, a tunable given twice, a startup
+    /// for a control that owns its start.
     pub fn new(
         control: &str,
         startup: Option<&str>,
@@ -89,7 +89,7 @@ impl ControlInstance {
         self.choice.control
     }
 
-    /// The startup; None where the control owns its start.
+    /// The startup; None if the control owns its start.
     pub fn startup(&self) -> Option<&'static StartupInfo> {
         self.choice.startup
     }
@@ -108,7 +108,7 @@ impl ControlInstance {
         unsafe { ffi::hw_native_init(&mut self.flow, conn) }
     }
 
-    /// Tells of an ACK that acknowledged data, before growth.
+    /// Reports an ACK that acknowledged data, before growth.
     pub fn pkts_acked(&mut self, conn: &mut Conn, ack: &Ack) {
         // SAFETY: as in init.
         unsafe { ffi::hw_native_pkts_acked(&mut self.flow, conn, ack) }
@@ -127,8 +127,8 @@ impl ControlInstance {
         unsafe { ffi::hw_native_ack(&mut self.flow, conn, ack, grow_pkts) }
     }
 
-    /// An ACK brought news: what [`Self::ack`] is to controls that grow. Nothing to one
-    /// that takes no samples.
+    /// Reports an ACK with new information to a control that takes samples, as [`Self::ack`] does
+    /// to others. Does nothing for controls without samples.
     pub fn take_sample(&mut self, conn: &mut Conn, sample: &RateSample) {
         // SAFETY: as in init.
         unsafe { ffi::hw_native_control(&mut self.flow, conn, sample) }
@@ -141,13 +141,13 @@ impl ControlInstance {
         unsafe { ffi::hw_native_ssthresh(&mut self.flow, conn) }
     }
 
-    /// The sender's state changes: tells the algorithms, then sets `conn.ca_state`.
+    /// The sender's state changes: notifies the algorithms, then sets `conn.ca_state`.
     pub fn set_state(&mut self, conn: &mut Conn, new_state: CaState) {
         // SAFETY: as in init.
         unsafe { ffi::hw_native_set_state(&mut self.flow, conn, new_state as u8) }
     }
 
-    /// Something else happened.
+    /// Reports another event.
     pub fn event(&mut self, conn: &mut Conn, event: Event) {
         // SAFETY: as in init.
         unsafe { ffi::hw_native_event(&mut self.flow, conn, event as u8) }
@@ -167,8 +167,8 @@ impl ControlInstance {
         Some(header(name).expect("a control's header is of the registry"))
     }
 
-    /// A packet with data is about to leave: fills in the fields of the control's header.
-    /// Returns whether it goes out.
+    /// A packet with data is about to leave: fills in the fields of the control's header. Returns
+    /// whether it is sent.
     pub fn on_send(&mut self, conn: &mut Conn, fields: &mut Fields) -> bool {
         let fields = (&raw mut *fields).cast();
         // SAFETY: as in init; fields are as large as any header's.
@@ -181,8 +181,8 @@ impl ControlInstance {
         unsafe { ffi::hw_native_on_feedback(&mut self.flow, conn, (&raw const *fields).cast()) }
     }
 
-    /// What the link publishes by which the connection's packets leave. Nothing to one that
-    /// does not read it.
+    /// Passes what the connection's outgoing link publishes. Does nothing for controls that do not
+    /// read it.
     pub fn on_monitor(&mut self, conn: &mut Conn, monitor: &Monitor) {
         // SAFETY: as in init.
         unsafe { ffi::hw_native_on_monitor(&mut self.flow, conn, monitor) }
@@ -196,7 +196,7 @@ impl ControlInstance {
     }
 }
 
-/// What becomes of a packet that wants to join a queue.
+/// What happens to a packet that arrives at a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// It joins.
@@ -271,7 +271,7 @@ impl QueueInstance {
         self.info
     }
 
-    /// A packet wants to join the queue.
+    /// A packet arrives at the queue.
     #[inline(always)]
     pub fn enqueue(&mut self, link: &LinkView, pkt: &PacketView) -> Verdict {
         // SAFETY: as in new.
@@ -279,26 +279,26 @@ impl QueueInstance {
         Verdict::of(verdict, self.info.name)
     }
 
-    /// How many sub-queues the link has to hold packets in until their turn; 0: all is
-    /// decided when packets join.
+    /// The number of sub-queues in which the link holds packets until their turn; 0: the discipline
+    /// decides as packets arrive.
     #[must_use]
     pub fn held_queues(&self) -> usize {
         // SAFETY: a constant table.
         unsafe { ffi::hw_native_held_queues(self.info.ops.0) as usize }
     }
 
-    /// Which sub-queue a packet joins that [`Self::enqueue`] let in.
+    /// The sub-queue for a packet that [`Self::enqueue`] admitted.
     #[must_use]
     pub fn classify(&mut self, link: &LinkView, pkt: &PacketView) -> usize {
         // SAFETY: as in new.
         unsafe { ffi::hw_native_classify(&mut *self.queue, link, pkt) as usize }
     }
 
-    /// Which sub-queue is served next. `heads` are the sizes of the packets at the head
-    /// of each, 0 where there is none.
+    /// Which sub-queue is served next. `heads` are the sizes of the packets at the head of each, 0
+    /// if it is empty.
     ///
     /// # Panics
-    /// `heads` are not those of [`Self::held_queues`] sub-queues.
+    /// If `heads` does not have [`Self::held_queues`] entries.
     #[must_use]
     pub fn choose(&mut self, link: &LinkView, heads: &[u32]) -> usize {
         assert_eq!(heads.len(), self.held_queues());
@@ -306,7 +306,7 @@ impl QueueInstance {
         unsafe { ffi::hw_native_choose(&mut *self.queue, link, heads.as_ptr()) as usize }
     }
 
-    /// It is the turn of a packet that has waited so long; `link` has what waits behind it.
+    /// It is the turn of a packet that has waited so long; `link` has the queue behind it.
     #[must_use]
     pub fn dequeue(&mut self, link: &LinkView, pkt: &PacketView, sojourn_ns: u64) -> Verdict {
         // SAFETY: as in new.
@@ -315,7 +315,7 @@ impl QueueInstance {
     }
 }
 
-/// A router algorithm of one link, beside its queue's discipline.
+/// A router algorithm of one link, in addition to its queue discipline.
 #[derive(Clone)]
 pub struct RouterInstance {
     router: Box<ffi::Router>,
@@ -336,8 +336,7 @@ impl std::fmt::Debug for RouterInstance {
 }
 
 impl RouterInstance {
-    /// A router on the given link, that has seen nothing yet. Tunables not named have
-    /// their defaults.
+    /// A new router on the given link. All other tunables have their defaults.
     ///
     /// # Errors
     /// Unknown names (with the nearest ones), values out of range, a tunable given twice.
@@ -364,8 +363,8 @@ impl RouterInstance {
         self.info
     }
 
-    /// A packet is offered to the link's queue, with this header of those that it
-    /// carries. What the router tells of it is in `link.noted`, to be cleared before.
+    /// A packet is offered to the link's queue, with the header that the router reads, if any. The
+    /// router's events are in `link.noted`, which the caller clears before.
     #[inline]
     pub fn arrive(
         &mut self,
@@ -393,7 +392,7 @@ impl RouterInstance {
         unsafe { ffi::hw_native_depart(&mut *self.router, link, pkt, header) }
     }
 
-    /// Time has come. Returns when it wants to be called again, if ever.
+    /// Runs the router's timer. Returns when it wants to be called again, if ever.
     pub fn tick(&mut self, link: &mut LinkView) -> Option<u64> {
         // SAFETY: as in new.
         let at_ns = unsafe { ffi::hw_native_tick(&mut *self.router, link) };
@@ -412,8 +411,8 @@ impl RouterInstance {
         (monitor.intervals != 0).then_some(monitor)
     }
 
-    /// The values of its counters, in declared order, in their units; after
-    /// [`Self::tick`] as of then.
+    /// The values of its counters, in declared order, in their units; as of the last
+    /// [`Self::tick`].
     pub fn counters(&self) -> impl Iterator<Item = u64> + '_ {
         let values = self.info.counters.iter().zip(&self.router.state);
         values.map(|(counter, value)| value.wrapping_mul(counter.times))
@@ -426,7 +425,7 @@ impl RouterInstance {
         self.counters().nth(at)
     }
 
-    /// What it told of the last call: number and value of each event, in its unit.
+    /// The events of the last call: number and value of each, in its unit.
     pub fn told<'a>(&self, link: &'a LinkView) -> impl Iterator<Item = (u8, u64)> + 'a {
         let info = self.info;
         (0_u8..)
@@ -436,7 +435,7 @@ impl RouterInstance {
     }
 }
 
-/// Fills in defaults, then what was asked for.
+/// Fills in defaults, then the requested values.
 fn set_tunables(
     owner: &str,
     targets: &mut [(&'static Vec<TunableInfo>, &mut [u32; MAX_TUNABLES])],

@@ -1,7 +1,6 @@
-//! The algorithms of Headway, compiled from `algorithms/` for this machine: the
-//! registry of what there is, and instances that a simulated connection or link
-//! calls. The same C files are compiled to eBPF by `crates/kernel`. Who has a file of
-//! his own names it instead ([`brought`]).
+//! The algorithms of Headway, compiled from `algorithms/` for this machine: the registry of all
+//! algorithms, and instances that a simulated connection or link calls. `crates/kernel` compiles
+//! the same C files to eBPF. Users can name a file of their own instead ([`brought`]).
 //!
 //! ```
 //! use headway_algorithms::{Ack, Conn, ControlInstance};
@@ -19,7 +18,7 @@
 pub mod brought;
 mod error;
 mod ffi;
-// written by `make mirrors`; most of what C has is C's alone
+// written by `make mirrors`; most of it is not used in Rust
 #[allow(dead_code)]
 mod generated;
 pub mod header;

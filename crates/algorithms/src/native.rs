@@ -1,5 +1,4 @@
-//! The C side's layout and arithmetic, for tests and models that must not write a
-//! formula a second time.
+//! The C side's layout and arithmetic, for tests and models, so that each formula exists only once.
 
 use std::ffi::CStr;
 
@@ -69,7 +68,7 @@ pub fn exp(x: i64) -> u64 {
     unsafe { ffi::hw_native_exp(x) }
 }
 
-/// A logarithm to begin with, of a value with 16 bits after the point; it has 24.
+/// A rough logarithm of a value with 16 bits after the point; the result has 24.
 #[must_use]
 pub fn ln_roughly(value: u64) -> i64 {
     // SAFETY: a pure function.
@@ -90,14 +89,14 @@ pub fn additive_scale(rtt_us: u32, unit_us: u32) -> u64 {
     unsafe { ffi::hw_native_additive_scale(rtt_us, unit_us) }
 }
 
-/// MPCP's congestion level of a demand on a capacity, with levels in so many pieces.
+/// MPCP's congestion level for a demand and a capacity, with levels of so many pieces.
 #[must_use]
 pub fn mpcp_level(demand_bytes: u64, capacity_bytes: u64, pieces: u32) -> u32 {
     // SAFETY: a pure function.
     unsafe { ffi::hw_native_mpcp_level(demand_bytes, capacity_bytes, pieces) }
 }
 
-/// What a level of MPCP makes of a window in 200 ms: the part that it gains or, below 0, loses.
+/// The change of a window in 200 ms at a level of MPCP, as a fraction; negative if it falls.
 #[must_use]
 pub fn mpcp_step(level: u32, pieces: u32) -> f64 {
     let mut m = 0;
@@ -118,14 +117,14 @@ pub fn ratio_times(a: u64, b: u64, x: u64) -> u64 {
     unsafe { ffi::hw_native_ratio_times(a, b, x) }
 }
 
-/// The floating code of a number below 2^63, with so many bits of fraction.
+/// The floating-point code of a number below 2^63, with so many bits of fraction.
 #[must_use]
 pub fn float_code(x: u64, fraction_bits: u32) -> u32 {
     // SAFETY: a pure function.
     unsafe { ffi::hw_native_float_code(x, fraction_bits) }
 }
 
-/// What a floating code stands for.
+/// The number of a floating-point code.
 #[must_use]
 pub fn float_value(code: u32, fraction_bits: u32) -> u64 {
     // SAFETY: a pure function.
@@ -148,7 +147,7 @@ pub fn c_layout() -> Vec<(&'static str, usize)> {
     }
 }
 
-/// The same as Rust has them.
+/// The same in Rust.
 #[must_use]
 pub fn rust_layout() -> Vec<(&'static str, usize)> {
     ffi::LAYOUT.to_vec()

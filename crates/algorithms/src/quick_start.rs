@@ -1,5 +1,5 @@
-//! Quick-Start (RFC 4782) as `algorithms/header/quick_start.h` has it: rate codes,
-//! what a router and a receiver do with an option, and a sender's side.
+//! Quick-Start (RFC 4782), by `algorithms/header/quick_start.h`: rate codes, what a router and a
+//! receiver do with an option, and the sender's side.
 
 use crate::ffi::*;
 pub use crate::ffi::{QsFailure, QsHost, QsOption, QsState};
@@ -13,7 +13,7 @@ pub const RESPONSE: &str = "quick-start-response";
 pub const MAX_CODE: u32 = QS_MAX_CODE;
 /// Bytes of either option.
 pub const OPTION_BYTES: usize = QS_BYTES;
-/// Function of an IP option that asks for a rate.
+/// Function of an IP option that requests a rate.
 pub const REQUEST: u8 = QS_REQUEST as u8;
 /// Function of an IP option that reports the approved rate.
 pub const REPORT: u8 = QS_REPORT as u8;
@@ -23,7 +23,7 @@ pub const IPV4_OPTION: u8 = QS_IPV4_OPTION as u8;
 pub const TCP_OPTION: u8 = QS_TCP_OPTION as u8;
 
 impl QsFailure {
-    /// In one word or two, for tables; nothing if it did not fail.
+    /// In one or two words, for tables; empty if it did not fail.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -66,7 +66,7 @@ pub fn window_pkts(rate_bytes_per_s: u64, rtt_us: u32, mss_bytes: u32, header_by
     unsafe { hw_native_qs_window_pkts(rate_bytes_per_s, rtt_us, mss_bytes, header_bytes) }
 }
 
-/// A nonce with the bits of every step from one code down to another drawn anew.
+/// A nonce with new bits for every step from one code down to another.
 #[must_use]
 pub fn redraw(nonce: u32, from_code: u32, to_code: u32, random: u32) -> u32 {
     // SAFETY: a pure function.
@@ -115,15 +115,15 @@ impl QsOption {
         bytes
     }
 
-    /// What a router does with a request that it grants so much of, where it takes
-    /// `ttl_step` off the IP TTL. Returns the code that goes on.
+    /// Grants so much of a request, in a router that reduces the IP TTL by `ttl_step`. Returns the
+    /// code sent on.
     pub fn forward(&mut self, granted_code: u32, ttl_step: u8, random: u32) -> u32 {
         // SAFETY: C keeps no pointer.
         unsafe { hw_native_qs_forward(self, granted_code, ttl_step, random) }
     }
 
-    /// The receiver's response to a request that arrived with this IP TTL; it takes
-    /// at most `willing_code`. None if there is nothing to answer.
+    /// The receiver's response to a request that arrived with this IP TTL; it accepts at most
+    /// `willing_code`. None if there is nothing to answer.
     #[must_use]
     pub fn respond(&self, ip_ttl: u8, willing_code: u32) -> Option<Self> {
         let mut response = Self::default();
@@ -143,7 +143,7 @@ impl QsHost {
             .then_some(request)
     }
 
-    /// The request on its way failed, for what the stack knows without a response.
+    /// The request on its way failed, for a reason that the stack knows without a response.
     pub fn fail(&mut self, failure: QsFailure) {
         // SAFETY: C keeps no pointer.
         unsafe { hw_native_qs_fail(self, failure as u32) }
@@ -157,14 +157,14 @@ impl QsHost {
         unsafe { hw_native_qs_judge(self, response) }
     }
 
-    /// The report that is due, of the rate that is really used.
+    /// The report that is due, with the rate in use.
     pub fn report(&mut self, used_code: u32) -> Option<QsOption> {
         let mut report = QsOption::default();
         // SAFETY: C keeps no pointer.
         (unsafe { hw_native_qs_report(self, used_code, &mut report) } != 0).then_some(report)
     }
 
-    /// What became of the last request.
+    /// The outcome of the last request.
     #[must_use]
     pub fn state(&self) -> QsState {
         match self.state {

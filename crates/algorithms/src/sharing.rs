@@ -1,6 +1,6 @@
-//! Which algorithms may share a link. Several routers may, also of one header, which then means
-//! the same to each. Of two headers in the ECN bits a packet cannot tell which it has: neither
-//! routers nor flows of both may meet.
+//! Which algorithms may share a link. Several routers may, even with the same header, which then
+//! means the same to each. A packet cannot show which of two headers in the ECN bits it carries, so
+//! routers and flows of both must not share a link.
 
 use crate::header::{header, Carrier, HeaderInfo};
 use crate::registry::{control, router, RouterInfo};
@@ -19,16 +19,16 @@ fn clash(one: Option<&'static str>, other: Option<&'static str>) -> bool {
     both_in_ecn_bits && one.plain_name() != other.plain_name()
 }
 
-/// Whether a link's routers may be together there, in any order.
+/// Whether these routers may share a link, in any order.
 ///
 /// # Errors
-/// One line that names the first that may not stand beside one before it, and why: an algorithm
-/// twice, or two headers in the ECN bits.
+/// One line that names the first that conflicts with an earlier one, and why: an algorithm twice,
+/// or two headers in the ECN bits.
 pub fn may_share(routers: &[&RouterInfo]) -> Result<(), AlgorithmError> {
     for (at, one) in routers.iter().enumerate() {
         for other in &routers[..at] {
             if one.name == other.name {
-                // what it counts and tells is known by its name
+                // its counters and events are identified by its name
                 return Err(AlgorithmError::Sharing(format!(
                     "routers: {} is given twice; allowed: each algorithm once",
                     one.name
@@ -46,23 +46,23 @@ pub fn may_share(routers: &[&RouterInfo]) -> Result<(), AlgorithmError> {
     Ok(())
 }
 
-/// The same of names; of files only those that this process has read already: who only looks at
-/// a record needs none.
+/// The same for names. Of files it only considers those that this process has already read, because
+/// reading a record needs no file.
 ///
 /// # Errors
-/// As of [`may_share`]; a name that is not known.
+/// As for [`may_share`]; an unknown name.
 pub fn may_share_named(routers: &[&str]) -> Result<(), AlgorithmError> {
     let known = routers.iter().filter(|name| brought::is_here(name));
     let infos: Vec<_> = known.map(|name| router(name)).collect::<Result<_, _>>()?;
     may_share(&infos)
 }
 
-/// Whether packets of that control may pass a router of that name; of files only those that this
-/// process has read already. One that does not know their header is only silent, unless both
-/// headers are in the ECN bits: then it takes them for its own.
+/// Whether packets of that control may pass a router of that name. Of files it only considers those
+/// that this process has already read. A router ignores headers that it does not know, unless both
+/// headers are in the ECN bits: then it would misread them.
 ///
 /// # Errors
-/// One line that names both; a name that is not known.
+/// One line that names both; an unknown name.
 pub fn may_pass(control_name: &str, router_name: &str) -> Result<(), AlgorithmError> {
     if ![control_name, router_name]
         .into_iter()

@@ -1,6 +1,5 @@
-//! Approval of Quick-Start requests, beside sums worked out by hand. The link has
-//! 10 Mbit/s, slots are 200 ms, two of them are remembered, unless a test says
-//! otherwise.
+//! Approval of Quick-Start requests, compared with sums by hand. Unless a test says otherwise, the
+//! link has 10 Mbit/s, slots are 200 ms, and two slots are remembered.
 
 use crate::common::Router;
 use headway_algorithms::quick_start::{rate_bytes_per_s, REPORT};
@@ -91,7 +90,7 @@ fn the_last_sample_forgets_at_once() {
 }
 
 #[test]
-fn what_is_offered_may_be_more_than_the_link_carries() {
+fn the_offered_load_may_exceed_the_link() {
     let mut router = Router::new(&[]);
     router.offer_bps(25_000_000);
     router.at(200);
@@ -228,7 +227,7 @@ fn the_slot_adapts_to_the_time_from_request_to_report() {
 }
 
 #[test]
-fn requests_beyond_so_many_a_second_go_by_untouched() {
+fn requests_beyond_the_limit_per_second_pass_untouched() {
     let mut router = Router::new(&[("max_requests", 3)]);
     for flow in 0..3 {
         assert_eq!(router.ask(flow, 1), 1);
@@ -280,7 +279,7 @@ fn a_report_below_the_grant_gives_the_difference_back() {
         (640_000, 0),
         "another nonce"
     );
-    // a router further on lowered it, and drew higher steps anew
+    // a later router lowered it, and drew new values for the higher steps
     assert_eq!(report(1, 5, request.nonce ^ 1 << 13), (160_000, 0));
     assert_eq!(report(1, 7, request.nonce), (160_000, 1), "above the grant");
     assert_eq!(report(1, 0, 0), (0, 1), "nothing to compare");
@@ -293,7 +292,7 @@ fn a_report_below_the_grant_gives_the_difference_back() {
 }
 
 #[test]
-fn a_correction_after_the_ring_has_forgotten_takes_nothing_from_others() {
+fn a_correction_after_the_ring_has_expired_takes_nothing_from_others() {
     let mut router = Router::new(&[("track", 1)]);
     let mut request = Router::request(7);
     router.send(1, &mut request);

@@ -1,5 +1,5 @@
-//! Approval of Quick-Start requests under any load: what must hold always, and what
-//! the thesis found with a generator of requests (section 6.3.3.3).
+//! Approval of Quick-Start requests under any load: invariants, and the thesis' results with a
+//! generator of requests (section 6.3.3.3).
 
 use crate::common::{tunables_at, Router, Status};
 use headway_algorithms::quick_start::{rate_bytes_per_s, REPORT};
@@ -34,8 +34,8 @@ fn report(code: u32, nonce: u32) -> QsOption {
 }
 
 proptest! {
-    /// The pooling algorithms: a grant fits what is unused less what is remembered,
-    /// and the grants of Omega slots together fit what the link had to give.
+    /// The pooling algorithms: a grant fits into the unused capacity minus the remembered grants,
+    /// and the grants of Omega slots together fit into what the link could give.
     #[test]
     fn a_pool_is_never_overdrawn(
         steps in prop::collection::vec(step(), 1..300),
@@ -74,12 +74,12 @@ proptest! {
                 .map(|g| g.1).sum();
             let outstanding = router.status().outstanding_bytes_per_s;
             if algorithm == 4 || (track == 1 && reported) {
-                prop_assert!(outstanding <= expected); // some was given back
+                prop_assert!(outstanding <= expected); // some was returned
                 continue;
             }
             prop_assert_eq!(outstanding, expected);
             if algorithm == 3 {
-                // the fair algorithm gives a slot its part, whoever asks first
+                // the fair algorithm limits each slot to its part, whoever asks first
                 let own = grants.iter().filter(|g| g.0 == now_ms / 200);
                 let (sum, load) = own.fold((0, 0), |(sum, _), g| (sum + g.1, g.2));
                 prop_assert!(sum == 0 || sum * u64::from(slots) <= given - load);
@@ -90,7 +90,7 @@ proptest! {
     }
 
     #[test]
-    fn whatever_arrives_is_answered(
+    fn any_request_is_answered(
         steps in prop::collection::vec(
             (any::<u64>(), 0..1u64 << 48, any::<u64>(), any::<[u8; 8]>(), any::<u32>(), 0..4u8),
             1..80,
@@ -131,7 +131,7 @@ proptest! {
     }
 }
 
-/// What a generator of requests found.
+/// The results of a generator of requests.
 struct Load {
     granted_bps: f64,
     jain_index: f64,
@@ -176,7 +176,7 @@ fn load(tunables: &[(&str, u32)], mean_gap_ms: f64) -> Load {
     }
 }
 
-/// Equation 6.1: theta c / (Delta Omega) per second, whatever more is asked for.
+/// Equation 6.1: theta c / (Delta Omega) per second, however much more is requested.
 #[test]
 fn the_target_algorithm_grants_at_most_equation_6_1_per_second() {
     let mut before = f64::INFINITY;

@@ -6,7 +6,7 @@ use headway_algorithms::native::{
 };
 use proptest::prelude::*;
 
-/// CUBIC's C as the integers have it.
+/// CUBIC's C in the integer code.
 const C: f64 = 410.0 / 1024.0;
 
 fn is_floor_of_root(x: u64, y: u32) -> bool {
@@ -116,7 +116,7 @@ proptest! {
         prop_assert!((got - exact).abs() <= (-24f64).exp2() * exact.max(1.0), "{got} {exact}");
     }
 
-    /// A level's step is that of the load it stands for, within half a level.
+    /// A level's step is that of the load it represents, within half a level.
     #[test]
     fn a_level_says_what_the_load_does_to_a_window(
         demand in 1..1_000_000_000u64, capacity in 1..1_000_000_000u64, pieces in 2..=3u32
@@ -151,7 +151,7 @@ fn additive_increase_scales_as_the_model_of_vcp_has_it() {
     }
 }
 
-/// What `hw_exp` and `hw_ln_roughly` state of their errors.
+/// The stated errors of `hw_exp` and `hw_ln_roughly`.
 const EXP_RELATIVE: f64 = 1e-6;
 const LN_TOO_LITTLE: f64 = 0.0597;
 /// Bits after the point: of exponents, of values.

@@ -1,4 +1,4 @@
-//! Files of one's own: what they become, and what is said of one that is none.
+//! Users' own files: what they become, and the errors for invalid ones.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -51,7 +51,7 @@ HW_TABLE struct hw_router_ops hw_router_NAME = {
 };
 "#;
 
-/// A file in a folder of this test program; NAME is its own.
+/// A file with a unique NAME in a folder of this test program.
 fn written(name: &str, text: &str) -> String {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("brought");
     fs::create_dir_all(&folder).unwrap();
@@ -118,13 +118,13 @@ fn a_router_in_a_file_counts_what_it_declares_and_comes_after_those_built_in() {
 }
 
 #[test]
-fn a_content_that_was_recorded_must_still_be_there() {
+fn a_recorded_content_must_still_exist() {
     let path = written("edited", CONTROL);
     let before = control(&path).unwrap().file.unwrap();
     written("edited", &CONTROL.replace("/ 2", "/ 4"));
     let after = control(&path).unwrap().file.unwrap();
     assert_ne!(before, after);
-    // what is loaded stays, and each has its own
+    // loaded files stay, and each has its own table
     let half = |name: &str| {
         let mut conn = Conn {
             cwnd_pkts: 80,
@@ -163,7 +163,7 @@ fn three_files_of_a_protocol_know_one_header() {
     );
 }
 
-/// What is said of a file, without its folder.
+/// The error about a file, without its folder.
 fn refused(name: &str, text: &str) -> String {
     let path = written(name, text);
     let error = if text.contains("hw_router_ops") {
@@ -178,7 +178,7 @@ fn refused(name: &str, text: &str) -> String {
 }
 
 #[test]
-fn what_is_wrong_is_said_with_the_line_it_is_at() {
+fn errors_name_their_line() {
     let of = |from: &str, to: &str| CONTROL.replacen(from, to, 1);
     for (text, said) in [
         (of("/ 2, 2)", "/ 2, 2"), "wrong.c:13: "),
@@ -188,19 +188,19 @@ fn what_is_wrong_is_said_with_the_line_it_is_at() {
         ),
         (
             of("\"port/cc.h\"", "<stdio.h>"),
-            "wrong.c:2: includes <stdio.h>; only a header beside",
+            "wrong.c:2: includes <stdio.h>; allowed: headers in the folder",
         ),
         (
             of("\"port/cc.h\"", "\"../../x.h\""),
-            "wrong.c:2: includes \"../../x.h\"; only",
+            "wrong.c:2: includes \"../../x.h\"; allowed",
         ),
         (
             of("\"port/cc.h\"", "\"/etc/passwd\""),
-            "wrong.c:2: includes \"/etc/passwd\"; only",
+            "wrong.c:2: includes \"/etc/passwd\"; allowed",
         ),
         (
             of("\"port/cc.h\"", "\"none.h\""),
-            "wrong.c:2: includes \"none.h\"; only",
+            "wrong.c:2: includes \"none.h\"; allowed",
         ),
         (
             of("hw_cc_NAME", "hw_cc_other"),
@@ -241,7 +241,7 @@ fn what_is_wrong_is_said_with_the_line_it_is_at() {
         ),
         (
             of("\"step\"", "\"sack\""),
-            "has a tunable sack, a name that is taken",
+            "has a tunable sack, but the name is taken",
         ),
         (
             of("grow,\n", "grow, .flags = 1 << 30,\n"),
@@ -284,7 +284,7 @@ fn what_is_wrong_is_said_with_the_line_it_is_at() {
 fn a_file_of_the_other_kind_or_of_a_name_that_is_taken_is_refused() {
     let as_control = control(&written("rout", ROUTER)).unwrap_err().to_string();
     assert!(
-        as_control.ends_with("rout.c:13: is a router, and a control is asked for"),
+        as_control.ends_with("rout.c:13: is a router, but a control is expected"),
         "{as_control}"
     );
     assert!(refused("cubic", CONTROL).contains("which is one of Headway's own"));
@@ -330,7 +330,7 @@ fn a_header_beside_the_file_is_part_of_its_content() {
     .unwrap();
     let error = control(&path).unwrap_err().to_string();
     assert!(
-        error.contains("mine_law.h:2: includes <math.h>; only"),
+        error.contains("mine_law.h:2: includes <math.h>; allowed"),
         "{error}"
     );
     fs::write(folder.join("mine_law.h"), "int mine(void) { return 0\n").unwrap();

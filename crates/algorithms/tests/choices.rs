@@ -12,7 +12,7 @@ fn error(control: &str, startup: Option<&str>, tunables: &[(&str, u32)]) -> Stri
 }
 
 #[test]
-fn a_wrong_choice_is_answered_in_one_line_with_what_to_do() {
+fn a_wrong_choice_gives_one_line_with_advice() {
     assert_eq!(
         error("cubik", None, &[]),
         "unknown control \"cubik\"; did you mean cubic or cubic26?"

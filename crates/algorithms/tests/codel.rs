@@ -1,4 +1,4 @@
-//! CoDel's state machine against RFC 8289: when it drops, how often, and when not.
+//! CoDel's state machine against RFC 8289: when it drops, how often, and when it does not.
 
 use headway_algorithms::native::sqrt;
 use headway_algorithms::{LinkView, PacketView, QueueInstance, Verdict};
@@ -12,7 +12,7 @@ fn codel(tunables: &[(&str, u32)]) -> QueueInstance {
     QueueInstance::new("codel", &tunables, &LinkView::default()).unwrap()
 }
 
-/// The verdict on a packet that has waited so long, with so much behind it.
+/// The verdict on a packet that has waited so long, with such a queue behind it.
 fn head(queue: &mut QueueInstance, now_ns: u64, sojourn_ns: u64, behind: u32, ecn: u8) -> Verdict {
     let link = LinkView {
         now_ns,
@@ -32,8 +32,8 @@ fn head(queue: &mut QueueInstance, now_ns: u64, sojourn_ns: u64, behind: u32, ec
     queue.dequeue(&link, &packet, sojourn_ns)
 }
 
-/// Times of the verdicts other than pass of a queue that always stands, where a packet is
-/// taken each microsecond from `from_ns` on, and another one at once after a drop.
+/// Times of the verdicts other than pass for a queue that is never empty. It sends a packet each
+/// microsecond from `from_ns` on, and another one immediately after a drop.
 fn strikes(queue: &mut QueueInstance, from_ns: u64, to_ns: u64, ecn: u8) -> Vec<u64> {
     let mut times = vec![];
     let mut now_ns = from_ns;

@@ -1,4 +1,4 @@
-//! What every algorithm must keep to, whatever the stack does to it.
+//! Invariants of every algorithm, whatever the stack does.
 
 use crate::common::tunables_at;
 use headway_algorithms::{
@@ -7,10 +7,10 @@ use headway_algorithms::{
 };
 use proptest::prelude::*;
 
-/// `HW_CC_STATE_BYTES`: most state of a control, and of a startup.
+/// `HW_CC_STATE_BYTES`: the largest state of a control, and of a startup.
 const CC_STATE_BYTES: u32 = 104;
 
-/// Controls that take packets back in congestion avoidance where delay shows a queue.
+/// Controls that reduce cwnd in congestion avoidance if delay shows a queue.
 const SHRINK_BY_DELAY: [&str; 3] = ["compound", "fast", "vegas"];
 
 fn check_tunables(owner: &str, tunables: &[TunableInfo]) {
@@ -62,7 +62,7 @@ fn every_pair_fits_the_kernel_and_names_its_tunables_once() {
 }
 
 #[test]
-fn who_owns_its_start_takes_no_startup_and_who_takes_samples_owns_it() {
+fn a_control_with_its_own_start_takes_no_startup_and_samples_need_one() {
     for control in controls() {
         let name = control.name;
         let own = control.flags.own_start();
@@ -142,7 +142,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// An ACK to a control that takes rate samples: of any kind, as the numbers fall.
+/// An ACK to a control with rate samples, with arbitrary numbers.
 fn sampled(cc: &mut ControlInstance, conn: &mut Conn, acked: u32, rtt_us: i32) {
     let bits = acked ^ rtt_us.unsigned_abs();
     conn.delivered_pkts = conn.delivered_pkts.wrapping_add(u64::from(acked));
@@ -174,7 +174,7 @@ fn sampled(cc: &mut ControlInstance, conn: &mut Conn, acked: u32, rtt_us: i32) {
     }
 }
 
-/// The stack's part of the contract, as plain as can be.
+/// A minimal stack's part of the contract.
 fn drive(cc: &mut ControlInstance, conn: &mut Conn, prior: &mut u32, step: &Step) {
     match *step {
         Step::Ack {
@@ -224,7 +224,7 @@ fn drive(cc: &mut ControlInstance, conn: &mut Conn, prior: &mut u32, step: &Step
             let before = conn.clone();
             conn.ssthresh_pkts = cc.ssthresh(conn);
             assert_eq!(conn.cwnd_pkts, before.cwnd_pkts);
-            // where a window is the control's own, ssthresh may mean nothing to it
+            // a control that owns its window may ignore ssthresh
             let is_kept = cc.control().takes_samples && conn.ssthresh_pkts == before.ssthresh_pkts;
             assert!(
                 is_kept || (2..=before.cwnd_pkts.max(2)).contains(&conn.ssthresh_pkts),
@@ -268,7 +268,7 @@ fn drive(cc: &mut ControlInstance, conn: &mut Conn, prior: &mut u32, step: &Step
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
 
-    /// The C code is built so that undefined operations trap in this profile.
+    /// In this profile undefined operations of the C code trap.
     #[test]
     fn a_window_stays_between_1_and_its_clamp_whatever_happens(
         steps in proptest::collection::vec(step(), 1..120),
@@ -320,8 +320,8 @@ proptest! {
         }
     }
 
-    /// Only differences of time count: a run shifted past the wrap of the 32-bit
-    /// millisecond clock is the same run.
+    /// Only time differences matter: a run shifted past the wrap of the 32-bit millisecond clock
+    /// gives the same results.
     #[test]
     fn the_clock_may_wrap(steps in proptest::collection::vec(step(), 1..80)) {
         for control in controls() {

@@ -1,4 +1,4 @@
-//! Startups that choose a first window, and HyStart++: their rules number by number.
+//! Startups that choose a first window, and HyStart++: their rules, with numbers by hand.
 
 use headway_algorithms::{Ack, CaState, Conn, ControlInstance, Event, Grant, SSTHRESH_INFINITE};
 
@@ -46,7 +46,7 @@ fn ack(cc: &mut ControlInstance, conn: &mut Conn, n: u32) {
     cc.ack(conn, &ack, n);
 }
 
-/// Fast recovery from a loss, with so many copies sent, as the stack does it.
+/// Fast recovery from a loss as in the stack, with so many retransmissions.
 fn recover(cc: &mut ControlInstance, conn: &mut Conn, copies: u32) {
     conn.ssthresh_pkts = cc.ssthresh(conn);
     cc.set_state(conn, CaState::Recovery);
@@ -102,7 +102,7 @@ fn after_recovery_the_window_is_half_of_what_arrived_and_never_0() {
 }
 
 #[test]
-fn a_reduction_that_is_taken_back_leaves_the_window_alone() {
+fn an_undone_reduction_leaves_the_window_alone() {
     let mut conn = fresh();
     let mut cc = start("jump-start", &[], &mut conn);
     send(&mut conn, 45);
@@ -185,7 +185,7 @@ fn careful_resume_jumps_to_half_and_retreats_to_half_of_what_is_known() {
 }
 
 #[test]
-fn initial_start_keeps_the_single_packet_of_a_troubled_handshake() {
+fn initial_start_keeps_one_packet_after_a_handshake_timeout() {
     for (begin, expected) in [(10, 30), (2, 30), (1, 1)] {
         let mut conn = Conn {
             cwnd_pkts: begin,
@@ -197,7 +197,7 @@ fn initial_start_keeps_the_single_packet_of_a_troubled_handshake() {
 }
 
 #[test]
-fn a_denied_request_leads_back_to_its_window_by_scharfs_rules() {
+fn by_scharfs_rules_a_denied_request_restores_its_window() {
     let windows = |rules: u32, answer: Grant| {
         let mut conn = fresh();
         let mut cc = start("quick-start", &[("qs_rules", rules)], &mut conn);
@@ -212,7 +212,7 @@ fn a_denied_request_leads_back_to_its_window_by_scharfs_rules() {
         })
     };
     assert_eq!(windows(0, Grant::Denied), [12, 13, 14]);
-    // what it grew by in between, and this ACK's growth; slow start goes on from there
+    // the growth in between, and this ACK's; slow start continues from there
     assert_eq!(windows(1, Grant::Denied), [10, 11, 12]);
     assert_eq!(windows(1, Grant::Requested), [12, 13, 14]);
 }
@@ -240,7 +240,7 @@ fn limited_slow_start_grows_by_half_its_limit_per_round_trip() {
 }
 
 #[test]
-fn a_grant_that_comes_late_or_gives_no_more_than_there_is_is_declined() {
+fn a_late_grant_or_one_below_the_present_rate_is_declined() {
     let decide = |wait_us: u64, rate: u64| {
         let mut conn = Conn {
             grant: Grant::Approved as u8,
@@ -260,7 +260,7 @@ fn a_grant_that_comes_late_or_gives_no_more_than_there_is_is_declined() {
     assert_eq!(decide(0, 75_000), Grant::Declined as u8); // 10 packets
 }
 
-/// A Quick-Start flight of 170 packets, of which 40 have arrived when a loss is seen.
+/// A Quick-Start flight of 170 packets, of which 40 have arrived when a loss is detected.
 fn lossy_flight(conn: &mut Conn, tunables: &[(&str, u32)]) -> ControlInstance {
     conn.grant = Grant::Approved as u8;
     conn.granted_rate_bytes_per_s = 1_280_000;
@@ -276,7 +276,7 @@ fn lossy_flight(conn: &mut Conn, tunables: &[(&str, u32)]) -> ControlInstance {
     cc
 }
 
-/// A copy is sent, and an ACK comes that is for so many packets; tells ssthresh then.
+/// A retransmission is sent, and an ACK for so many packets arrives; returns ssthresh then.
 fn repair(cc: &mut ControlInstance, conn: &mut Conn, acked_pkts: u32) -> u32 {
     conn.retrans_pkts += 1;
     conn.sent_pkts += 1;
@@ -316,8 +316,8 @@ fn a_lost_quick_start_flight_is_repaired_in_slow_start_up_to_half_of_what_arrive
 
 /// Scharf (4.5.1.1): "the source must undo the CWND increase", and that is all.
 #[test]
-fn by_scharfs_rules_a_lost_flight_leads_back_to_the_window_before_it_and_nothing_more() {
-    // slow start may have ended before, also below the window that there was
+fn by_scharfs_rules_a_lost_flight_restores_the_window_before_it() {
+    // slow start may have ended before, even below the previous window
     for (before, expected) in [
         (SSTHRESH_INFINITE, (11..=40).collect()),
         (
@@ -338,7 +338,7 @@ fn by_scharfs_rules_a_lost_flight_leads_back_to_the_window_before_it_and_nothing
             end_of_recovery(&mut cc, &mut conn);
             assert_eq!((conn.cwnd_pkts, conn.ssthresh_pkts), (reached, before));
             assert_eq!(conn.grant, Grant::Used as u8, "it may ask again");
-            // so with a timeout, at once or while it is repaired
+            // the same with a timeout, at once or during the repair
             for repairs in [0, 3] {
                 let mut conn = fresh();
                 conn.ssthresh_pkts = before;
@@ -349,7 +349,7 @@ fn by_scharfs_rules_a_lost_flight_leads_back_to_the_window_before_it_and_nothing
                 conn.cwnd_pkts = 1;
                 cc.set_state(&mut conn, CaState::Loss);
                 assert_eq!(conn.ssthresh_pkts, before);
-                // the next loss is one as ever
+                // the next loss is a normal one
                 conn.ca_state = CaState::Loss as u8;
                 conn.ssthresh_pkts = 20;
                 cc.set_state(&mut conn, CaState::Loss);
@@ -383,17 +383,17 @@ fn by_scharfs_rules_no_more_than_the_increase_is_taken_back_in_mid_connection() 
 }
 
 #[test]
-fn copies_under_way_are_not_taken_for_packets_that_arrived() {
+fn retransmissions_in_flight_do_not_count_as_arrived() {
     let mut conn = fresh();
     let mut cc = lossy_flight(&mut conn, &[]);
-    conn.retrans_pkts += 100; // all under way when the timer fires
+    conn.retrans_pkts += 100; // all in flight when the timer fires
     conn.sent_pkts += 100;
     cc.event(&mut conn, Event::Loss);
     cc.set_state(&mut conn, CaState::Loss);
     assert_eq!(conn.ssthresh_pkts, 20, "40 had arrived");
     let mut conn = fresh();
     let mut cc = lossy_flight(&mut conn, &[]);
-    // a reduction that proves wrong is taken back
+    // a spurious reduction is undone
     (conn.cwnd_pkts, conn.ssthresh_pkts) = (171, SSTHRESH_INFINITE);
     ack(&mut cc, &mut conn, 5);
     cc.set_state(&mut conn, CaState::Open);
@@ -401,8 +401,8 @@ fn copies_under_way_are_not_taken_for_packets_that_arrived() {
     assert_eq!(conn.ssthresh_pkts, SSTHRESH_INFINITE);
 }
 
-/// HyStart++ on a path of `base_us`; rounds of 20 ACKs with this many microseconds
-/// more each. Tells cwnd at the end of each round.
+/// HyStart++ on a path of `base_us`, with rounds of 20 ACKs, each with so many microseconds more.
+/// Returns cwnd at the end of each round.
 fn hystart_pp(base_us: u32, extra_us: &[u32], conn: &mut Conn) -> Vec<u32> {
     let mut cc = ControlInstance::new("reno", Some("hystart-plus-plus"), &[]).unwrap();
     conn.snd_nxt = conn.snd_una + 20;

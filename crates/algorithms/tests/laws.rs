@@ -1,5 +1,5 @@
-//! Each control's law, in the numbers of its paper and of the kernel it follows: here Reno's and
-//! what all have in common, in modules those of others.
+//! Each control's law, with the numbers of its paper and of the kernel it follows: here Reno's and
+//! the common rules, in modules the other laws.
 
 mod by_delay;
 mod cubic;
@@ -57,7 +57,7 @@ impl Flow {
         self.conn.now_us += ms * MS;
     }
 
-    /// ACKs of one packet each until cwnd grows, all at this moment.
+    /// The number of ACKs for one packet each, at the present time, until cwnd grows.
     fn acks_to_grow(&mut self, rtt_ms: u64) -> u32 {
         self.acks_of_to_grow(1, rtt_ms)
     }
@@ -231,11 +231,11 @@ fn nothing_grows_unless_the_window_was_used_up() {
     }
 }
 
-/// In the simulator they begin with 1, on a live connection anywhere. The windows of a flow
-/// with a queue that comes and goes, and a loss, are the same. Those with a start of their own
-/// go by samples, which count packets.
+/// In the simulator they begin with 1, on a live connection anywhere. A flow with a varying queue
+/// and a loss must have the same windows. Controls that own their start use samples, which count
+/// packets.
 #[test]
-fn no_control_minds_where_sequence_numbers_begin() {
+fn controls_do_not_depend_on_where_sequence_numbers_begin() {
     let windows = |control: &str, sequence: u32| -> Vec<u32> {
         let conn = Conn {
             cwnd_pkts: 40,

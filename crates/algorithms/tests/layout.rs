@@ -1,4 +1,4 @@
-//! The language border.
+//! The layout of structures in C and Rust.
 
 use headway_algorithms::native::{c_layout, rust_layout};
 

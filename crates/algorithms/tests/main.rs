@@ -1,4 +1,5 @@
-//! The integration tests of this crate, a module each: one binary compiles what they share once.
+//! The integration tests of this crate, one module each. A single binary compiles the shared code
+//! once.
 
 mod approval;
 mod approval_load;

@@ -6,9 +6,9 @@ use headway_algorithms::{
     RouterInstance, ROUTERS_ABSENT, ROUTERS_ANSWER, ROUTERS_UNKNOWN,
 };
 
-/// Of a price on the wire, in seconds.
+/// The unit of a price on the wire, in seconds.
 const UNIT_S: f64 = 10e-6;
-/// 0.96 as the router keeps it.
+/// 0.96 in the router's unit.
 const MU: f64 = 983.0 / 1024.0;
 const MS: u64 = 1_000_000;
 
@@ -26,7 +26,7 @@ fn the_option_is_kind_42_length_8_echo_and_price_in_network_order() {
     let bytes = info.emit(&fields(0x0a_0b_0c, 0x12_34_56));
     assert_eq!(bytes, [42, 8, 0x0a, 0x0b, 0x0c, 0x12, 0x34, 0x56]);
     assert_eq!(info.parse(&bytes), Some(fields(0x0a_0b_0c, 0x12_34_56)));
-    // three bytes stay at their end, they do not wrap
+    // three bytes saturate and do not wrap
     let most = info.emit(&fields(u32::MAX, 1 << 24));
     assert_eq!(most[2..], [0xff; 6]);
     let six = [42, 6, 0, 0, 0, 0, 0, 0];
@@ -34,7 +34,7 @@ fn the_option_is_kind_42_length_8_echo_and_price_in_network_order() {
 }
 
 #[test]
-fn the_receiver_echoes_the_latest_price_also_none() {
+fn the_receiver_echoes_the_latest_price_even_if_none() {
     let info = header("maxnet").unwrap();
     let mut held = Fields::default();
     for price in [700, 30, 0, 12] {
@@ -68,7 +68,7 @@ impl Priced {
         self.router.arrive(&mut self.link, &packet, None);
     }
 
-    /// What it writes over a price.
+    /// The price after the router wrote.
     fn writes(&mut self, price: u32) -> u32 {
         let mut header = fields(5, price);
         let packet = PacketView::default();
@@ -111,7 +111,7 @@ fn the_price_is_equation_2_with_mu_as_983_of_1024() {
 }
 
 #[test]
-fn at_mu_times_the_capacity_the_price_stands() {
+fn at_mu_times_the_capacity_the_price_is_constant() {
     // a packet per 1024/983 of the time that the link takes for it
     let gap_ns = 1_200_000 * 1024 / 983;
     let mut priced = Priced::new(&[]);
@@ -160,7 +160,7 @@ fn it_writes_its_price_over_lower_ones_and_at_least_one() {
 }
 
 #[test]
-fn the_price_ends_where_three_bytes_end() {
+fn the_price_saturates_at_three_bytes() {
     let mut priced = Priced::new(&[("capacity_kbps", 8)]);
     for i in 1..100 {
         priced.offer(i * 10 * MS, 65_535);
@@ -226,7 +226,7 @@ impl Source {
     }
 }
 
-/// Figure 2 in f64. `waits`: eta does for cwnd.
+/// Figure 2 in f64. `waits`: eta waits for cwnd.
 struct Figure2 {
     eta: f64,
     cwnd: f64,
@@ -337,7 +337,7 @@ fn a_loss_without_timeout_changes_nothing_and_a_timeout_is_tcps() {
     assert_eq!(steady(&mut source), steady(&mut twin));
     source.lose();
     for _ in 0..50 {
-        source.conn.cwnd_pkts = 3; // whatever the stack makes of it
+        source.conn.cwnd_pkts = 3; // whatever the stack does
         assert_eq!(source.ack(12_000), twin.ack(12_000));
     }
     // a timeout: half as ssthresh, one packet, slow start
@@ -376,7 +376,7 @@ fn an_unused_window_does_not_grow() {
 }
 
 #[test]
-fn where_no_router_answers_it_is_reno_and_where_one_does_again_the_law() {
+fn without_router_answers_it_is_reno_and_the_law_returns_with_them() {
     let mut source = Source::new(&[], 10);
     assert_eq!(source.ack(0), 11, "slow start");
     assert_eq!(source.quiet_ack(), 12);
@@ -404,7 +404,7 @@ fn where_no_router_answers_it_is_reno_and_where_one_does_again_the_law() {
 }
 
 #[test]
-fn an_option_that_never_comes_back_is_told_of_as_one_that_no_router_wrote() {
+fn a_stripped_option_is_reported_like_one_that_no_router_wrote() {
     for comes_back in [true, false] {
         let mut source = Source::new(&[("patience_rtts", 10)], 10);
         for _ in 0..=10 * 28_000 / 1200 {

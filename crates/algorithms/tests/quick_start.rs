@@ -1,5 +1,5 @@
-//! Quick-Start's arithmetic against RFC 4782: rates, nonce, TTL, bytes, and the
-//! sender's judgement of honest and lying receivers.
+//! Quick-Start's arithmetic against RFC 4782: rates, nonce, TTL, bytes, and how the sender judges
+//! honest and lying receivers.
 
 use headway_algorithms::quick_start::{
     code_down, code_up, rate_bytes_per_s, redraw, window_pkts, QsFailure, QsState, IPV4_OPTION,
@@ -83,7 +83,7 @@ fn request_report_and_response_have_the_rfcs_bytes() {
 }
 
 #[test]
-fn what_is_no_option_of_these_is_not_read() {
+fn other_options_are_not_parsed() {
     let bytes = [0x19, 8, 0x07, 0x5a, 0xaa, 0xaa, 0xaa, 0xab]; // reserved bits set
     let option = QsOption::parse_ipv4(&bytes).expect("a request");
     assert_eq!((option.code, option.ttl, option.nonce), (7, 0x5a, NONCE));
@@ -99,7 +99,7 @@ fn what_is_no_option_of_these_is_not_read() {
 }
 
 #[test]
-fn lowering_draws_exactly_the_lost_steps_anew() {
+fn lowering_redraws_exactly_the_lost_steps() {
     // 7 to 5: steps 7 and 6, integer bits 13 to 10
     assert_eq!(redraw(NONCE, 7, 5, u32::MAX), NONCE | 0x3c00);
     assert_eq!(redraw(NONCE, 7, 5, 0), NONCE & !0x3c00);
@@ -191,8 +191,8 @@ fn one_request_at_a_time() {
     assert_eq!(host.requests, 2);
 }
 
-/// A receiver that claims `steps` more than was approved has to guess two bits per
-/// step: caught but for 4^-steps (RFC 4782 section 3.4).
+/// A receiver that claims `steps` more than was approved has to guess two bits per step: it is
+/// caught except with probability 4^-steps (RFC 4782 section 3.4).
 #[test]
 fn a_receiver_that_inflates_the_rate_is_caught_at_the_rfcs_rate() {
     const TRIALS: u32 = 40_000;
@@ -246,7 +246,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_written_is_read(
+    fn a_header_survives_its_bytes(
         nonce in 0..1u32 << 30, report in any::<bool>(), code in 0..=15u8, ttl in any::<u8>()
     ) {
         let function = if report { REPORT } else { 0 };

@@ -1,5 +1,5 @@
-//! XCP's and RCP's routers and senders by hand, against the same laws in f64, from 1 Mbit/s
-//! to 40 Gbit/s and from 1 ms to 2 s; their options byte by byte.
+//! XCP's and RCP's routers and senders, driven step by step and compared with the same laws in f64,
+//! from 1 Mbit/s to 40 Gbit/s and from 1 ms to 2 s; their options byte by byte.
 
 mod monitor;
 #[path = "router_controlled/rcp.rs"]
@@ -80,7 +80,7 @@ impl Router {
         }
     }
 
-    /// Goes to a time, by way of all timers before it.
+    /// Advances to a time, through all timers before it.
     fn at(&mut self, now_ns: u64) {
         while self.next_ns <= now_ns {
             self.link.now_ns = self.next_ns;

@@ -1,4 +1,4 @@
-//! What the queue algorithms admit, drop and mark.
+//! Which packets the queue algorithms admit, drop and mark.
 
 use headway_algorithms::{LinkView, PacketView, QueueInstance, Verdict};
 
@@ -64,7 +64,7 @@ fn drop_tail_limits_packets_too_or_nothing_at_all() {
     assert_eq!(queue.enqueue(&endless, &packet(1500)), Verdict::Pass);
 }
 
-/// A generator of our own, so that no test depends on another crate's sequence.
+/// A local generator, so that no test depends on another crate's sequence.
 fn random(seed: &mut u64) -> u32 {
     *seed = seed
         .wrapping_mul(6_364_136_223_846_793_005)
@@ -162,7 +162,7 @@ fn red_is_still_bound_by_the_limit_of_the_link() {
     assert_eq!(queue.enqueue(&link, &packet(1500)), Verdict::DropFull);
 }
 
-/// The average after idling is seen by how long a full queue takes to be noticed.
+/// Measures the average after idle time by how long RED takes to react to a full queue.
 #[test]
 fn red_forgets_a_queue_as_fast_as_packets_could_have_come_while_the_link_was_idle() {
     let arrivals_until_drop = |idle_us: u32| {

@@ -1,5 +1,5 @@
-//! What an application says of itself (table 5.1 of the thesis) and what startups make
-//! of it: a deadline, that its rate is all it needs, that it is in no hurry.
+//! Hints of applications (table 5.1 of the thesis) and how startups use them: a deadline, a rate
+//! that is all it needs, low priority.
 
 use headway_algorithms::{Conn, ControlInstance, Event, SSTHRESH_INFINITE};
 
@@ -90,7 +90,7 @@ fn a_rate_comes_before_a_deadline_and_a_deadline_before_the_default() {
 }
 
 #[test]
-fn what_is_remembered_of_the_path_comes_before_the_default_if_it_still_looks_the_same() {
+fn a_remembered_path_has_priority_over_the_default_if_it_still_looks_the_same() {
     let remembers = |min_rtt_us| Conn {
         saved_cwnd_pkts: 400, // 3 MB/s
         saved_rtt_us: RTT_US,
@@ -110,7 +110,7 @@ fn what_is_remembered_of_the_path_comes_before_the_default_if_it_still_looks_the
         ..remembers(RTT_US)
     };
     assert_eq!(mega(asks).1, 1_000_000);
-    // Quick-Start asks for it, even where nothing but the path names a rate
+    // Quick-Start asks for it, even if only the remembered path gives a rate
     let mut conn = Conn {
         app_queued_bytes: 10_000_000,
         ..remembers(RTT_US)
@@ -163,7 +163,7 @@ fn by_scharfs_rules_a_deadline_forgets_the_round_trip_of_asking_and_rates_are_ro
 }
 
 #[test]
-fn where_the_rate_is_all_it_needs_slow_start_ends_at_its_window() {
+fn if_the_rate_is_all_it_needs_slow_start_ends_at_its_window() {
     let asks = |stabilize| Conn {
         asked_rate_bytes_per_s: 1_250_000, // 166 packets in 200 ms
         app_queued_bytes: 10_000_000,
@@ -185,7 +185,7 @@ fn where_the_rate_is_all_it_needs_slow_start_ends_at_its_window() {
             assert_eq!(conn.ssthresh_pkts, ssthresh, "{startup}");
         }
     }
-    // granted less than it asked for, it goes on to what it needs
+    // with a smaller grant it continues to grow to what it needs
     for granted in [640_000, 1_250_000] {
         let mut conn = asks(1);
         conn.grant = headway_algorithms::Grant::Approved as u8;
@@ -197,7 +197,7 @@ fn where_the_rate_is_all_it_needs_slow_start_ends_at_its_window() {
 }
 
 #[test]
-fn who_is_in_no_hurry_starts_as_ever_whatever_the_startup() {
+fn low_priority_starts_normally_with_any_startup() {
     for (startup, tunables) in [
         ("mega-start", &[][..]),
         ("jump-start", &[]),

@@ -42,7 +42,7 @@ pub struct Prefix {
 #[derive(Debug, Default, Copy, Clone, PartialEq, Eq)]
 pub struct PrefixDefault {
     pub rate_bytes_per_s: u64,
-    /// What its connections carry as a rule; 0: not known.
+    /// What its connections usually carry; 0: not known.
     pub volume_bytes: u64,
     pub type_: u8,
     pub unused: [u8; 7usize],
@@ -67,7 +67,7 @@ pub struct Path {
     pub pkt_bytes: u32,
     pub unused: u32,
 }
-/// How long they are good for; 0: nothing is remembered.
+/// Their lifetime; 0: nothing is remembered.
 #[repr(C)]
 #[derive(Debug, Default, Copy, Clone, PartialEq, Eq)]
 pub struct Manager {
@@ -92,7 +92,7 @@ pub struct RecentRequest {
 #[repr(C)]
 #[derive(Debug, Default, Copy, Clone, PartialEq, Eq)]
 pub struct Recent {
-    /// Since the start; entry n stands at n mod HW_RECENT.
+    /// Since the start; entry n is at n mod HW_RECENT.
     pub count: u64,
     pub requests: [RecentRequest; 16usize],
 }
@@ -133,7 +133,7 @@ pub struct SampleConfig {
     /// Of the server, the peer of who connected.
     pub first_port: u32,
     pub last_port: u32,
-    /// At most one record of mere ACKs in this time.
+    /// At most one record of plain ACKs in this time.
     pub gap_ns: u32,
     /// The servers' own sockets as well.
     pub both_ends: u32,

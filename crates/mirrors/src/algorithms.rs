@@ -5,13 +5,13 @@ use std::path::PathBuf;
 
 use crate::mirror::{file, Mirror, Structure};
 
-/// What Rust calls otherwise than C, without `hw_`.
+/// Rust names that differ from C's, without `hw_`.
 const NAMES: [(&str, &str); 3] = [
     ("hw_link", "LinkView"),
     ("hw_packet", "PacketView"),
     ("hw_cc_event", "Event"),
 ];
-/// What the variants of an enumeration begin with in C.
+/// The prefix of an enumeration's variants in C.
 const ENUMS: [(&str, &str); 5] = [
     ("hw_ca_state", "HW_CA_"),
     ("hw_cc_event", "HW_EVENT_"),
@@ -19,7 +19,7 @@ const ENUMS: [(&str, &str); 5] = [
     ("hw_qs_state", "HW_QS_"),
     ("hw_qs_failure", "HW_QS_"),
 ];
-/// Constants; the functions and the structures that they take come without being named.
+/// Constants. Functions and their structures are included without being named.
 const CONSTANTS: &str = "HW_MAX_(TUNABLES|NOTES)|HW_(FLOW|QUEUE|ROUTER)_STATE_BYTES|\
     HW_SSTHRESH_INFINITE|HW_(OPTION|FIELDS)_MAX_BYTES|HW_QS_(MAX_CODE|BYTES|IPV4_OPTION|TCP_OPTION)";
 

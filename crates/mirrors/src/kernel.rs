@@ -1,20 +1,20 @@
-//! The mirror of what headwayctl and the eBPF programs tell each other, in crates/kernel.
+//! The mirror of the structures that headwayctl and the eBPF programs exchange, in crates/kernel.
 
 use std::path::{Path, PathBuf};
 
 use crate::mirror::{file, unlisted, Mirror};
 
-/// As the objects are compiled; libbpf's headers are the system's.
+/// Arguments as for the objects; libbpf's headers are the system's.
 const ARGUMENTS: [&str; 6] = [
     "-target",
     "bpf",
     "-D__TARGET_ARCH_x86",
     "-isystem/usr/include",
     "-Wno-everything",
-    // which headers before libbpf 1.3 do not have; only structures count here
+    // headers before libbpf 1.3 do not have it; only structures matter here
     "-Dbpf_for(i,first,end)=while(0)",
 ];
-/// C that includes it, and the structures that are mirrored of it.
+/// C code that includes the headers, and the structures to mirror.
 const UNITS: [(&str, &str); 4] = [
     (
         "#define HW_JOINED\n#include \"port/bpf/kernel.h\"\n#include \"port/bpf/contract.h\"\n",
@@ -34,8 +34,7 @@ const UNITS: [(&str, &str); 4] = [
     ),
 ];
 
-/// Of the kernel's own interface: what has not changed since it is there, and the crates libc
-/// and linux-raw-sys do not have.
+/// Stable parts of the kernel's interface that the crates libc and linux-raw-sys lack.
 const UAPI: Mirror = Mirror {
     header:
         "#include <linux/ethtool.h>\n#include <linux/inet_diag.h>\n#include <linux/sock_diag.h>\n",
@@ -57,7 +56,7 @@ const UAPI: Mirror = Mirror {
     comments: false,
 };
 
-/// What applications and headwayctl's own traffic say of a connection.
+/// The socket options of applications and of headwayctl's own traffic.
 const SOCKET_OPTIONS: Mirror = Mirror {
     header: "#include \"../include/headway.h\"\n",
     types: "tcp_startup_info",
@@ -67,7 +66,7 @@ const SOCKET_OPTIONS: Mirror = Mirror {
     ..UAPI
 };
 
-/// What keeps it from being made here.
+/// What is missing to make it here.
 pub fn missing() -> Option<String> {
     [
         ("bpf/bpf_helpers.h", "libbpf (on Debian libbpf-dev)"),

@@ -1,7 +1,7 @@
-//! The Rust mirrors of the C structures in algorithms/, made of the C sources by bindgen
-//! and libclang. What is made is committed, so that a build needs a C compiler only;
-//! tests/fresh.rs holds it fresh. Beside each mirror stands a list of its sizes and
-//! offsets, which a test of its crate compares with those of the C compiler.
+//! The Rust mirrors of the C structures in algorithms/, made of the C sources by bindgen and
+//! libclang. The results are committed, so a build only needs a C compiler; tests/fresh.rs checks
+//! that they are up to date. Each mirror has a list of its sizes and offsets, which a test of its
+//! crate compares with those of the C compiler.
 
 use std::path::{Path, PathBuf};
 
@@ -28,7 +28,7 @@ impl Part {
     /// All of them.
     pub const ALL: [Self; 2] = [Self::Algorithms, Self::Kernel];
 
-    /// What keeps it from being made here.
+    /// What is missing to make it here.
     #[must_use]
     pub fn missing(self) -> Option<String> {
         mirror::missing().or_else(|| match self {
@@ -37,7 +37,7 @@ impl Part {
         })
     }
 
-    /// What is made: paths from the root, and texts.
+    /// The generated files: paths from the root, and texts.
     ///
     /// # Errors
     /// Something is missing; the C sources cannot be read.

@@ -1,4 +1,4 @@
-//! What bindgen makes of C sources, under Rust's names and with C's comments.
+//! Runs bindgen on C sources, with Rust's names and C's comments.
 
 use std::cell::RefCell;
 use std::fmt::Write as _;
@@ -11,7 +11,7 @@ use bindgen::Builder;
 
 use crate::root;
 
-/// What keeps the mirrors from being made here.
+/// What is missing to make the mirrors here.
 #[must_use]
 pub fn missing() -> Option<String> {
     if !clang_sys::is_loaded() {
@@ -27,31 +27,31 @@ pub fn missing() -> Option<String> {
 
 /// A mirror to make. Patterns are regular expressions of whole names.
 pub struct Mirror {
-    /// C that includes it, from algorithms/.
+    /// C code that includes the headers, from algorithms/.
     pub header: &'static str,
     /// Further arguments of the compiler.
     pub arguments: &'static [&'static str],
     pub functions: &'static str,
     pub types: &'static str,
     pub constants: &'static str,
-    /// Enumerations that become Rust's, with what their variants begin with in C. They
-    /// travel in a byte each.
+    /// Enumerations that become Rust's, with the prefix of their variants in C. Each is stored in a
+    /// byte.
     pub enums: &'static [(&'static str, &'static str)],
-    /// Names that do not follow from C's.
+    /// Names that differ from C's.
     pub names: &'static [(&'static str, &'static str)],
-    /// Too large, or too much of an identity, to be copied unnoticed.
+    /// Types that are Clone but not Copy: too large, or with an identity.
     pub only_cloned: &'static str,
-    /// A value of zeros means nothing.
+    /// Types without Default: zeros are no meaningful value.
     pub no_default: &'static str,
-    /// What is left out, as another mirror has it: a `use` brings it.
+    /// Left out because another mirror has it; a `use` imports it.
     pub elsewhere: &'static str,
-    /// Bytes without fields.
+    /// Types that become opaque bytes.
     pub opaque: &'static str,
-    /// Whether comments become documentation: of our own C they do.
+    /// Whether comments become documentation: yes for our own C.
     pub comments: bool,
 }
 
-/// A structure that is mirrored.
+/// A mirrored structure.
 #[derive(Debug)]
 pub struct Structure {
     pub c_name: String,
@@ -60,7 +60,7 @@ pub struct Structure {
     pub fields: Vec<(String, String)>,
 }
 
-/// The names of items, and what they were in C.
+/// Renames items, and keeps their names in C.
 #[derive(Debug)]
 struct Names {
     names: &'static [(&'static str, &'static str)],
@@ -71,7 +71,7 @@ struct Names {
 
 impl ParseCallbacks for Names {
     fn int_macro(&self, name: &str, _value: i64) -> Option<IntKind> {
-        // what bounds an array; all else is what it is in C
+        // the size of an array; all others keep their type in C
         let bounds = name.ends_with("_BYTES") || name.starts_with("HW_MAX_");
         bounds.then_some(IntKind::Custom {
             name: "usize",
@@ -80,7 +80,7 @@ impl ParseCallbacks for Names {
     }
 
     fn add_derives(&self, info: &DeriveInfo<'_>) -> Vec<String> {
-        // bindgen takes both or neither
+        // bindgen accepts both or neither
         let seen = self.seen.borrow();
         let c_name = seen.iter().find(|(rust, _)| rust == info.name);
         let c_name = c_name.map_or(info.name, |(_, c_name)| c_name);
@@ -127,7 +127,8 @@ fn camel_case(name: &str) -> String {
     text
 }
 
-/// Rust's name of a field: bytes per second are spelt out, as Rust has no capitals in it.
+/// Rust's name of a field: bytes per second are spelt out, because Rust's field names have no
+/// capitals.
 fn field_name(c_name: &str) -> String {
     match c_name.strip_suffix("_Bps") {
         Some(bare) => format!("{bare}_bytes_per_s"),
@@ -136,7 +137,7 @@ fn field_name(c_name: &str) -> String {
 }
 
 impl Mirror {
-    /// The Rust source without a list of sizes, and what it mirrors.
+    /// The Rust source without a list of sizes, and the mirrored structures.
     pub fn make(&self) -> Result<(String, Vec<Structure>), String> {
         let seen = Rc::new(RefCell::new(Vec::new()));
         let names = Names {
@@ -185,20 +186,20 @@ impl Mirror {
     }
 }
 
-/// A whole file of such, `uses` what others mirror, and has the list.
+/// A whole file of mirrors, with the list of sizes; `uses` imports other mirrors.
 pub fn file(what: &str, uses: &str, parts: &[(String, Vec<Structure>)]) -> Result<String, String> {
     let texts: String = parts.iter().map(|(text, _)| text.as_str()).collect();
     let listed = layout(parts.iter().flat_map(|(_, structures)| structures));
     unlisted(what, &format!("{uses}\n{texts}{listed}"))
 }
 
-/// A whole file that has no list: of what others compile.
+/// A whole file without a list of sizes, for structures that others compile.
 pub fn unlisted(what: &str, text: &str) -> Result<String, String> {
     formatted(&format!("//! Made by `make mirrors`: {what}.\n\n{text}"))
 }
 
-/// A line of bindgen's as we have it: comments as such, C's names of types as Rust's, bytes
-/// per second spelt out, enumerations in a byte.
+/// Converts a line of bindgen's output: doc attributes to comments, C's type names to Rust's, bytes
+/// per second spelt out, enumerations to a byte.
 fn line(line: &str) -> String {
     let indented = line.trim_start();
     if let Some(quoted) = indented
@@ -236,7 +237,7 @@ fn line(line: &str) -> String {
     text + rest + "\n"
 }
 
-/// A C comment as documentation: a sentence.
+/// Turns a C comment into a documentation sentence.
 fn comment(text: &str) -> String {
     let mut sentence = text.trim().to_owned();
     let first = sentence.split(char::is_whitespace).next().unwrap_or("");
@@ -253,7 +254,7 @@ fn comment(text: &str) -> String {
     made
 }
 
-/// The structures of what bindgen made, and their fields under both names.
+/// The structures in bindgen's output, and their fields under both names.
 fn structures(made: &str, names: &[(String, String)]) -> Vec<Structure> {
     let mut structures: Vec<Structure> = Vec::new();
     let mut inside = false;
@@ -273,7 +274,7 @@ fn structures(made: &str, names: &[(String, String)]) -> Vec<Structure> {
             inside = false;
         } else if let (true, Some(field)) = (inside, line.strip_prefix("    pub ")) {
             let name = field.split(':').next().unwrap_or(field);
-            // a name that is Rust's own has an underscore behind it
+            // a name that is a Rust keyword ends with an underscore
             let c_name = name.strip_suffix('_').unwrap_or(name);
             let names = (c_name.to_owned(), field_name(name));
             structures
@@ -322,7 +323,7 @@ fn formatted(text: &str) -> Result<String, String> {
         .spawn()
         .map_err(cannot)?;
     let mut stdin = rustfmt.stdin.take().expect("piped");
-    // it reads all of it before it writes
+    // rustfmt reads everything before it writes
     stdin.write_all(text.as_bytes()).map_err(cannot)?;
     drop(stdin);
     let output = rustfmt.wait_with_output().map_err(cannot)?;

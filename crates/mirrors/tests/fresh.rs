@@ -1,4 +1,4 @@
-//! What is committed is what the generator makes of the C sources. Live, because it needs libclang.
+//! The committed mirrors equal the generator's output. This test is live because it needs libclang.
 //! It measures no time.
 
 use std::fs;

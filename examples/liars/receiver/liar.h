@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /*
- * Receivers that lie: a router's algorithm at the link that answers leave by rewrites those of
- * some connections, the first that it sees answer, and leaves all others alone. The sender
- * cannot tell it from a receiver that says so itself.
+ * Lying receivers: a router algorithm at the receivers' outgoing link rewrites the answers of
+ * some connections, the first ones that it sees, and does not change the others. The sender
+ * cannot distinguish this from a receiver that lies itself.
  */
 #ifndef HEADWAY_EXAMPLES_LIAR_H
 #define HEADWAY_EXAMPLES_LIAR_H
@@ -14,15 +14,15 @@
 /* The first tunable of each. */
 enum { LIARS };
 
-#define LIAR_TUNABLE                                                                        \
-	[LIARS] = { "liars", "connections", "receivers that lie, the first that answer", 1, \
+#define LIAR_TUNABLE                                                                               \
+	[LIARS] = { "liars", "connections", "number of lying receivers, the first that answer", 1, \
 		    0,	     LIARS_MOST }
 
-/* Its counters first, in their order. */
+/* The counters come first, in their order. */
 struct liar {
-	u64 answers;	       /* of those who lie */
+	u64 answers;	       /* answers of liars */
 	u64 lies;	       /* of them, those that were changed */
-	u64 flows[LIARS_MOST]; /* whose they are; 0: nobody's yet */
+	u64 flows[LIARS_MOST]; /* the liars' connections; 0: free */
 };
 
 static const struct hw_counter liar_counters[] = {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only)
-/* MaxNet's receiver, lying: it returns a part of the price that came, or 0, which says that no
- * router takes part. */
+/* A lying receiver of MaxNet: it returns a fraction of the received price, or 0, which means
+ * that no router takes part. */
 #include "liar.h"
 #include "header/maxnet.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only)
 /*
- * MPCP's receiver, lying: whatever comes, it returns the digits of level 1, a load below
- * 80 %. The last packet of a group has the digit that counts least (header/mpcp.h).
+ * A lying receiver of MPCP: it always returns the digits of level 1, a load below 80 %. The
+ * last packet of a group has the least significant digit (header/mpcp.h).
  */
 #include "liar.h"
 #include "port/mpcp_levels.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only)
-/* RCP's receiver, lying: the rate that it returns is so many times the one that came. */
+/* A lying receiver of RCP: it returns a multiple of the received rate. */
 #include "liar.h"
 #include "header/rcp.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only)
-/* VCP's receiver, lying: whatever comes, the load is low. */
+/* A lying receiver of VCP: it always returns low load. */
 #include "liar.h"
 #include "header/vcp.h"
 

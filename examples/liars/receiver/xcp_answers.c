@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only)
-/* XCP's receiver, lying: it returns twice what routers gave, and nothing of what they took. */
+/* A lying receiver of XCP: it returns twice what routers gave, and nothing of what they took. */
 #include "liar.h"
 #include "header/xcp.h"
 

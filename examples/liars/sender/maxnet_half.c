@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only)
 /*
- * MaxNet's sender, disobeying: it believes half of the price. In equilibrium a window is
- * inverse to the price, so of two flows, one of them such, it has two thirds.
+ * A disobeying sender of MaxNet: it uses half of the price. In equilibrium a window is
+ * inversely proportional to the price, so next to one honest flow it gets two thirds.
  */
 #include "cc/maxnet.c"
 
@@ -11,7 +11,7 @@ static void maxnet_half_on_feedback(void *state, const u32 *tun, struct hw_conn 
 	struct hw_maxnet_fields heard = *(const struct hw_maxnet_fields *)header;
 
 	if (heard.echo > 1)
-		heard.echo /= 2; /* 0 is no router's word */
+		heard.echo /= 2; /* 0: no router wrote */
 	maxnet_on_feedback(state, tun, c, &heard);
 }
 

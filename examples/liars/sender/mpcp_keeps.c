@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only)
 /*
- * MPCP's sender, disobeying: of a level that would shrink its window it believes the highest
- * that does not, so that its window never falls but by losses.
+ * A disobeying sender of MPCP: it replaces a level that would shrink its window by the highest
+ * one that does not, so its window only falls by losses.
  */
 #include "cc/mpcp.c"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only)
 /*
- * RCP's sender, disobeying: it sends at twice the rate that routers allow. They make the rate
- * of all so much lower: of two flows, one of them such, it has two thirds.
+ * A disobeying sender of RCP: it sends at twice the rate that routers allow. They reduce
+ * everybody's rate accordingly, so next to one honest flow it gets two thirds.
  */
 #include "cc/rcp.c"
 

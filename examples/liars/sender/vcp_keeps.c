@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only)
 /*
- * VCP's sender, disobeying: it takes overload for high load, so that its window never falls
- * but by losses.
+ * A disobeying sender of VCP: it treats overload as high load, so its window only falls by
+ * losses.
  */
 #include "cc/vcp.c"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only)
 /*
- * XCP's sender, disobeying: it takes what routers give and gives nothing back. Losses still
- * halve its window.
+ * A disobeying sender of XCP: it accepts increases and ignores decreases. Losses still halve
+ * its window.
  */
 #include "cc/xcp.c"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only)
 /*
- * XCP's sender, lying: it says that its window is half of what it is, so that each of its
- * packets stands for twice the time. Routers share what they give by that time, and take by
- * bytes: of two flows, one of them such, it has two thirds. Obeys what comes back, and losses.
+ * A lying sender of XCP: it claims half of its window, so each of its packets represents twice
+ * the time. Routers share increases by that time and decreases by bytes, so next to one honest
+ * flow it gets two thirds. It obeys feedback and losses.
  */
 #include "cc/xcp.c"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only)
 /*
- * For tests: a control that needs ECN. Its window is one number where both ends agreed
- * on it and another where they did not, and one less for every mark that is echoed.
+ * For tests: a control that needs ECN. Its window shows whether both ends agreed on ECN, and
+ * shrinks by one packet for every echoed mark.
  */
 #include "../port/cc.h"
 

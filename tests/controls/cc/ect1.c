@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only)
 /*
- * For tests: a control that sends ECT(1) where ECN was negotiated. It owns its start, and
- * its window is 40 packets less one for every marked packet that a sample tells of, down
- * to 10.
+ * For tests: a control that sends ECT(1) if ECN was negotiated. It owns its start. Its window
+ * is 40 packets minus one for every marked packet in a sample, at least 10.
  */
 #include "../port/cc.h"
 

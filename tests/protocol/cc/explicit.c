@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only)
 /*
- * Sends at the rate that routers wrote into its header, paced, with a window that is
- * never in the way; before the first answer, as its startup does. A loss changes nothing.
+ * Paces at the rate that routers wrote into its header, with a window that never limits it.
+ * Before the first answer, its startup controls it. A loss changes nothing.
  */
 #include "../port/cc.h"
 #include "../header/explicit_rate.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /*
  * A header for an explicit rate: routers lower the rate that a packet carries, and the
- * receiver sends it back in the same header. An example of a protocol of three files;
- * the option has a number for experiments (RFC 4727, section 3.3) and an identifier
- * behind it (RFC 6994).
+ * receiver returns it in the same header. It is an example of a protocol of three files. The
+ * option has a number for experiments (RFC 4727, section 3.3), followed by an identifier (RFC
+ * 6994).
  */
 #ifndef HEADWAY_HEADER_EXPLICIT_RATE_H
 #define HEADWAY_HEADER_EXPLICIT_RATE_H

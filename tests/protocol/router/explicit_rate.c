@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only)
 /*
- * Allows every flow the same rate: writes it into headers that ask for more. It may
- * change its mind once, at a time of its own.
+ * Allows every flow the same rate: writes it into headers that ask for more. The rate may
+ * change once, at a set time.
  */
 #include "../port/router.h"
 #include "../header/explicit_rate.h"
@@ -15,7 +15,7 @@ static const struct hw_tunable explicit_rate_tunables[] = {
 	[LATER] = { "later_ms", "ms", "when the later rate begins; 0: never", 0, 0, 1000000 },
 };
 
-/* Its counters first, in their order. */
+/* The counters come first, in their order. */
 struct explicit_rate {
 	u64 allowed_Bps;
 	u64 headers;
@@ -39,7 +39,7 @@ static u32 explicit_rate_arrive(void *state, const u32 *tun, struct hw_link *lin
 {
 	struct explicit_rate *s = state;
 	struct er_fields *er = header;
-	u32 pkts = hw_max_u32(pkt->pkts, 1); /* a segment's are one call in the kernel */
+	u32 pkts = hw_max_u32(pkt->pkts, 1); /* one call per large segment in the kernel */
 
 	(void)tun;
 	(void)link;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only)
 /*
- * Lowers the rate in a header when its packet leaves the queue, and counts what came and
- * what left: a router that works behind the queue, for crates/sim/tests/further/new_protocol.rs.
+ * Lowers the rate in a header when its packet leaves the queue, and counts arrivals and
+ * departures: a router that works at the end of the queue, for
+ * crates/sim/tests/further/new_protocol.rs.
  */
 #include "../port/router.h"
 #include "../../protocol/header/explicit_rate.h"
@@ -32,7 +33,7 @@ static u32 departures_arrive(void *state, const u32 *tun, struct hw_link *link,
 	(void)tun;
 	(void)link;
 	(void)header;
-	s->arrived_pkts += hw_max_u32(pkt->pkts, 1); /* a segment's are one call in the kernel */
+	s->arrived_pkts += hw_max_u32(pkt->pkts, 1); /* one call per large segment in the kernel */
 	return HW_PASS;
 }
 

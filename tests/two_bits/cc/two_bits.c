@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only)
 /*
- * Sends at the rate that stands for the level which came back, paced, with a window that is
- * never in the way; until a router has written, as its startup does.
+ * Paces at the rate of the level that came back, with a window that never limits it. Until a
+ * router has written, its startup controls it.
  */
 #include "../port/cc.h"
 #include "../header/two_bits.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /*
- * A header in the two ECN bits, and the TCP option in which receivers answer it: an example
- * of that carrier. 0 is a packet of others, 1 what senders write, 2 and 3 what a router made
- * of it. The option has a number for experiments (RFC 4727, section 3.3) and an identifier
- * behind it (RFC 6994).
+ * A header in the two ECN bits, and the TCP option in which receivers answer it: an example of
+ * that carrier. 0 marks packets of other protocols, senders write 1, and routers change it to
+ * 2 or 3. The option has a number for experiments (RFC 4727, section 3.3), followed by an
+ * identifier (RFC 6994).
  */
 #ifndef HEADWAY_HEADER_TWO_BITS_H
 #define HEADWAY_HEADER_TWO_BITS_H

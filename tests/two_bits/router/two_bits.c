@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only)
 /*
- * Writes one level into all packets that have such bits, as they leave, and counts by two
- * timers of its own, which do not know of each other.
+ * Writes one level into all packets with such bits as they leave, and counts with two
+ * independent timers.
  */
 #include "../port/router.h"
 #include "../header/two_bits.h"

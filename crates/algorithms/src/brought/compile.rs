@@ -1,4 +1,4 @@
-//! The system's C compiler makes a shared object of a file, once for each content.
+//! Compiles a user's file to a shared object with the system's C compiler, once for each content.
 
 use std::env;
 use std::fs::{self, DirBuilder};
@@ -15,7 +15,7 @@ use super::source::{digest, port_files};
 use super::{at_line, crash, shown, Kind, Source};
 
 const COMPILERS: [&str; 3] = ["cc", "gcc", "clang"];
-/// What is certainly a mistake is an error; nothing of the system can be included.
+/// Certain mistakes are errors; system headers cannot be included.
 const FLAGS: [&str; 12] = [
     "-std=c11",
     "-O2",
@@ -48,7 +48,7 @@ pub(super) fn library(source: &Source, kind: Kind) -> Result<Library, String> {
         .as_ref()
         .map(|folder| folder.join(format!("{key}.so")));
     if let Some(kept) = kept.as_deref().filter(|kept| kept.is_file()) {
-        // of a build that was cut short, or of another machine: made again
+        // from an interrupted build, or from another machine: build it again
         if let Ok(library) = open(kept) {
             return ready(library, kept, source, line);
         }
@@ -66,7 +66,7 @@ pub(super) fn library(source: &Source, kind: Kind) -> Result<Library, String> {
     ready(library, &made, source, line)
 }
 
-/// What the compiler gets: the file, and that its table is of the kind.
+/// The compiler's input: the file, and an assertion that its table has the expected type.
 fn unit(source: &Source, kind: Kind) -> String {
     let (table, structure) = (kind.table_of(source), kind.structure());
     format!(
@@ -77,7 +77,7 @@ fn unit(source: &Source, kind: Kind) -> String {
     )
 }
 
-/// The compiler's command: what CC says, else the first there is.
+/// The compiler's command: CC, or the first compiler found.
 fn compiler(source: &Source) -> Result<Vec<String>, String> {
     let asked = env::var("CC").unwrap_or_default();
     let words: Vec<String> = asked.split_whitespace().map(str::to_owned).collect();
@@ -112,7 +112,7 @@ fn compile(source: &Source, compiler: &[String], folder: &Path) -> Result<(), St
 }
 
 impl Source {
-    /// The first error that a compiler tells, at the line of the file it is in.
+    /// The compiler's first error, with the line of the user's file.
     #[must_use]
     pub fn first_error(&self, said: &str, compiler: &str) -> String {
         let mut errors = said.lines().filter_map(|line| {
@@ -126,7 +126,7 @@ impl Source {
             return format!(
                 "{}: {compiler} fails: {}",
                 shown(self.path()),
-                last.unwrap_or("it says nothing")
+                last.unwrap_or("it prints no error")
             );
         };
         let more = match errors.count() {
@@ -145,9 +145,9 @@ impl Source {
     }
 }
 
-/// Opens it with all that it needs, which is nothing but what compilers call by themselves.
+/// Opens it with all symbols resolved. It needs none, except those that compilers add.
 fn open(path: &Path) -> Result<Library, String> {
-    // SAFETY: what runs as it is loaded is the user's own, who asked for it.
+    // SAFETY: the code that runs on load is the user's own.
     let opened = unsafe { Opened::open(Some(path), RTLD_NOW | RTLD_LOCAL) };
     opened.map(Library::from).map_err(|error| {
         let said = error.to_string();
@@ -182,8 +182,8 @@ fn ready(library: Library, path: &Path, source: &Source, line: usize) -> Result<
     Ok(library)
 }
 
-/// A folder that only this user can write, for what was compiled before; None: there is none,
-/// and what is compiled is not kept.
+/// The cache folder, writable only by this user. None: no such folder exists, and compiled files
+/// are not kept.
 fn cache() -> Option<PathBuf> {
     let base = env::var_os("XDG_CACHE_HOME").filter(|path| Path::new(path).is_absolute());
     let base = base.map(PathBuf::from).or_else(|| {
@@ -199,7 +199,7 @@ fn cache() -> Option<PathBuf> {
     (there.is_dir() && own).then_some(folder)
 }
 
-/// A folder to compile in, which goes with the value. Nobody else can look into it.
+/// A private folder to compile in, removed when the value is dropped.
 #[derive(Debug)]
 pub struct Work(PathBuf);
 
@@ -215,14 +215,14 @@ impl Work {
             let number = NUMBER.fetch_add(1, Ordering::Relaxed);
             let folder = base.join(format!("headway-{}-{number}", std::process::id()));
             match DirBuilder::new().mode(0o700).create(&folder) {
-                // left by a process of that number that was killed
+                // left by a killed process with the same number
                 Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {}
                 made => return made.map(|()| Self(folder)),
             }
         }
     }
 
-    /// Where it is.
+    /// Its path.
     #[must_use]
     pub fn folder(&self) -> &Path {
         &self.0

@@ -1,4 +1,4 @@
-//! What a file's code did that ends a process: the signal, and the line it came from.
+//! Reports a crash in the code of a user's file: the signal and the source line.
 
 use std::cell::UnsafeCell;
 use std::ffi::{c_int, c_void};
@@ -16,26 +16,23 @@ use object::{Object as _, ObjectSection as _, ObjectSegment as _, ObjectSymbol a
 
 use super::Source;
 
-/// Exit status of a process that a file's code ended.
+/// Exit status of a process that the code of a user's file ended.
 const STATUS: c_int = 2;
 const SIGNALS: [(c_int, &str); 4] = [
-    (libc::SIGSEGV, "SIGSEGV: memory that is not its own"),
-    (libc::SIGBUS, "SIGBUS: memory that is not there"),
-    (
-        libc::SIGFPE,
-        "SIGFPE: a division by 0, or one that overflows",
-    ),
-    (libc::SIGILL, "SIGILL: no instruction of this machine"),
+    (libc::SIGSEGV, "SIGSEGV: invalid memory access"),
+    (libc::SIGBUS, "SIGBUS: nonexistent memory"),
+    (libc::SIGFPE, "SIGFPE: a division by 0 or an overflow"),
+    (libc::SIGILL, "SIGILL: illegal instruction"),
 ];
 
-/// What a shared object holds beside its code.
+/// Where a shared object and its variables are.
 pub(super) struct Object {
     path: PathBuf,
-    /// Of memory that it takes.
+    /// Size in memory.
     bytes: u64,
-    /// Where its first symbol stands: name, address.
+    /// Its first symbol: name, address.
     anchor: Option<(String, u64)>,
-    /// The first variable that can be written.
+    /// The first writable variable.
     pub variable: Option<String>,
 }
 
@@ -50,7 +47,7 @@ impl Object {
             let name = section.as_ref().and_then(|section| section.name().ok());
             symbol.size() > 0 && name.is_some_and(|name| [".data", ".bss"].contains(&name))
         };
-        // a function's own has a number behind its name
+        // a function's static variable has a number after its name
         let named = |symbol: object::Symbol<'_, '_>| {
             let name = symbol.name().unwrap_or_default();
             name.split('.').next().unwrap_or_default().to_owned()
@@ -85,12 +82,12 @@ pub(super) fn any() -> bool {
     !all.is_empty()
 }
 
-/// From here on a crash in that library's code is told.
+/// Reports crashes in that library's code from now on.
 pub(super) fn tell(object: Object, source: &Source, library: &Library) {
     let Some((name, offset)) = object.anchor else {
         return;
     };
-    // SAFETY: only its address is looked at.
+    // SAFETY: only its address is used.
     let address = unsafe { library.get::<*const c_void>(name.as_bytes()) };
     // SAFETY: as above.
     let Ok(address) = address.map(|symbol| unsafe { symbol.into_raw() }.into_raw()) else {
@@ -109,17 +106,17 @@ pub(super) fn tell(object: Object, source: &Source, library: &Library) {
     ONCE.call_once(install);
 }
 
-/// Who was asked about a signal before.
+/// The previous handler of a signal.
 struct Before(UnsafeCell<[Option<libc::sigaction>; SIGNALS.len()]>);
 
-// SAFETY: written once, before the handlers that read it are there.
+// SAFETY: written once, before the handlers that read it are installed.
 unsafe impl Sync for Before {}
 
 static BEFORE: Before = Before(UnsafeCell::new([None; SIGNALS.len()]));
 
 fn install() {
     for (at, (signal, _)) in SIGNALS.iter().enumerate() {
-        // SAFETY: plain data; the handler has the form that SA_SIGINFO asks for.
+        // SAFETY: plain data; the handler has the signature that SA_SIGINFO requires.
         unsafe {
             let mut action: libc::sigaction = std::mem::zeroed();
             let handler: extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void) = crashed;
@@ -136,7 +133,7 @@ fn install() {
 /// Where the thread was when the signal came.
 fn at(context: *mut c_void) -> u64 {
     let context: *mut libc::ucontext_t = context.cast();
-    // SAFETY: what the kernel hands to a handler with SA_SIGINFO.
+    // SAFETY: the kernel's argument of a handler with SA_SIGINFO.
     #[cfg(target_arch = "x86_64")]
     return unsafe { (*context).uc_mcontext.gregs[libc::REG_RIP as usize] as u64 };
     // SAFETY: as above.
@@ -149,18 +146,18 @@ fn at(context: *mut c_void) -> u64 {
     }
 }
 
-/// The signal's handler. Code of a file calls nothing and holds no lock, so what follows may
-/// take memory; a crash elsewhere is left to whoever was there before.
+/// The signal's handler. The code of a user's file calls nothing and holds no lock, so the handler
+/// may allocate memory. A crash elsewhere goes to the previous handler.
 extern "C" fn crashed(signal: c_int, _: *mut libc::siginfo_t, context: *mut c_void) {
-    /// The thread that is here.
+    /// The thread that is in the handler.
     static HERE: AtomicI32 = AtomicI32::new(0);
     // SAFETY: no arguments.
     let thread = unsafe { libc::gettid() };
     while let Err(other) = HERE.compare_exchange(0, thread, Ordering::Relaxed, Ordering::Relaxed) {
         if other == thread {
-            return put_back(signal); // what follows has crashed
+            return put_back(signal); // the handler itself has crashed
         }
-        // another thread says where the same code has crashed
+        // another thread already reports the crash
         std::thread::sleep(Duration::from_millis(10));
     }
     let what = SIGNALS.iter().find(|(number, _)| *number == signal);
@@ -170,8 +167,8 @@ extern "C" fn crashed(signal: c_int, _: *mut libc::siginfo_t, context: *mut c_vo
     HERE.store(0, Ordering::Relaxed);
 }
 
-/// Ends the process, with what a file's code does, if the thread that the signal came to is in
-/// such code; else it returns.
+/// Ends the process with a message if the interrupted thread is in the code of a user's file;
+/// otherwise returns.
 pub(super) fn end_in_a_file(context: *mut c_void, does: &str) {
     let at = at(context);
     let Ok(all) = MAPPED.try_lock() else { return };
@@ -185,19 +182,19 @@ pub(super) fn end_in_a_file(context: *mut c_void, does: &str) {
     unsafe { libc::_exit(STATUS) }
 }
 
-/// A second signal, also one of ours, goes its way.
+/// Passes a signal on to the previous handler.
 fn put_back(signal: c_int) {
     let at = SIGNALS.iter().position(|(number, _)| *number == signal);
-    // SAFETY: written before the handler was there.
+    // SAFETY: written before the handler was installed.
     let before = at.and_then(|at| unsafe { (*BEFORE.0.get())[at] });
     if let Some(before) = before {
-        // SAFETY: what the kernel gave.
+        // SAFETY: the kernel's values.
         unsafe { libc::sigaction(signal, &raw const before, std::ptr::null_mut()) };
     }
 }
 
-/// The line of the file that an instruction came from, and its function; where a header of the
-/// port was inlined, those that it was inlined into.
+/// The line of the file that an instruction came from, and its function; for an inlined function of
+/// the port's headers, the line and function that called it.
 fn place(mapped: &Mapped, address: u64) -> Option<String> {
     let bytes = fs::read(&mapped.object).ok()?;
     let object = object::File::parse(&*bytes).ok()?;

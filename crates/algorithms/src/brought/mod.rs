@@ -1,7 +1,7 @@
-//! Algorithms in files of one's own. A C file against the port is compiled by the system's
-//! compiler, loaded into this process and checked; from then on it is known by its path and a
-//! hash of its content ("./mine.c@0123456789abcdef"), so that a record says what ran. What it
-//! does, it does with the rights of whoever runs Headway.
+//! Algorithms in users' own files. The system's compiler compiles a C file against the port's
+//! headers; the result is loaded into this process and checked. From then on its name is its path
+//! and a hash of its content ("./mine.c@0123456789abcdef"), so that a record identifies what ran.
+//! It has the rights of the user who runs Headway.
 
 mod compile;
 mod crash;
@@ -22,19 +22,19 @@ pub use compile::Work;
 pub use source::{port_files, Source};
 pub use watch::{beat, Watch};
 
-/// What a file's table says it is.
+/// The kind of algorithm, from the file's table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// How a flow goes on.
+    /// A congestion control.
     Control,
-    /// What a router does.
+    /// A router algorithm.
     Router,
 }
 
 impl Kind {
     const ALL: [Self; 2] = [Self::Control, Self::Router];
 
-    /// What people call it.
+    /// Its name for people.
     #[must_use]
     pub const fn noun(self) -> &'static str {
         match self {
@@ -63,7 +63,7 @@ impl Kind {
     }
 }
 
-/// What this process has loaded; nothing is ever unloaded, for instances point into it.
+/// What this process has loaded. It never unloads anything, because instances point into it.
 #[derive(Default)]
 struct Loaded {
     controls: Vec<&'static ControlInfo>,
@@ -79,7 +79,7 @@ fn loaded() -> MutexGuard<'static, Loaded> {
     LOADED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What a kind's descriptions are kept in.
+/// The descriptions of a kind.
 trait Brought: Sized + Send + Sync + 'static {
     const KIND: Kind;
     fn list(loaded: &mut Loaded) -> &mut Vec<&'static Self>;
@@ -114,7 +114,7 @@ impl Brought for RouterInfo {
     }
 }
 
-/// The control of a file; None: the name is none of a file.
+/// The control of a file; None if the name does not name a file.
 pub(crate) fn control(name: &str) -> Option<Result<&'static ControlInfo, AlgorithmError>> {
     bring(name)
 }
@@ -124,8 +124,8 @@ pub(crate) fn router(name: &str) -> Option<Result<&'static RouterInfo, Algorithm
     bring(name)
 }
 
-/// Whether a name can be looked up without reading a file: it is none of a file, or of one that
-/// has been read.
+/// Whether a name can be looked up without reading a file: it does not name a file, or the file has
+/// been read.
 pub(crate) fn is_here(name: &str) -> bool {
     file_of(name).is_none()
         || known::<ControlInfo>(name).is_some()
@@ -163,7 +163,7 @@ fn load<T: Brought>(path: &str, content: Option<&str>) -> Result<&'static T, Str
     let library = compile::library(&source, T::KIND)?;
     let file: &'static str = file.leak();
     let info = T::of(&library, &source, file)?;
-    // its code and its texts are there as long as the program runs
+    // its code and its texts exist as long as the program runs
     std::mem::forget(library);
     if let Some(found) = known(file) {
         return Ok(found);
@@ -173,8 +173,8 @@ fn load<T: Brought>(path: &str, content: Option<&str>) -> Result<&'static T, Str
     Ok(info)
 }
 
-/// What a file is by its table: a control where it has none, so that bringing it says what is
-/// missing.
+/// The kind of a file, from its table. A control if it has no table, so that loading it reports
+/// what is missing.
 ///
 /// # Errors
 /// It cannot be read, or includes what it may not.
@@ -186,10 +186,10 @@ pub fn kind_in(name: &str) -> Result<Kind, AlgorithmError> {
     Ok(found.unwrap_or(Kind::Control))
 }
 
-/// Reads a file for another machine's compiler, and refuses one without the table of its kind.
+/// Reads a file to compile for another target. Refuses a file without the table of its kind.
 ///
 /// # Errors
-/// One line that names the file, and its line where there is one.
+/// One line that names the file and, if known, the line.
 pub fn source_of(kind: Kind, path: &str) -> Result<Source, AlgorithmError> {
     let read = Source::read(path).and_then(|source| {
         source.table_line(kind)?;
@@ -198,12 +198,12 @@ pub fn source_of(kind: Kind, path: &str) -> Result<Source, AlgorithmError> {
     read.map_err(AlgorithmError::File)
 }
 
-/// What is wrong with a file, at a line of it.
+/// An error at a line of a file.
 pub(crate) fn at_line(file: &str, line: usize, what: &str) -> String {
     format!("{file}:{line}: {what}")
 }
 
-/// A path as messages have it.
+/// A path for messages.
 pub(crate) fn shown(path: &str) -> String {
     if path.chars().any(char::is_control) {
         quoted(path)

@@ -1,4 +1,4 @@
-//! A file and the headers of its own: what may be included, and the hash of it all.
+//! A user's file and its own headers: what it may include, and the hash of everything.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -12,24 +12,24 @@ use super::{at_line, shown, Kind};
 
 include!(concat!(env!("OUT_DIR"), "/port.rs"));
 
-/// More is no algorithm.
+/// An algorithm is not larger.
 const MOST_BYTES: u64 = 1 << 20;
 const MOST_HEADERS: usize = 32;
 
-/// The port's headers, those of protocols, and the controls of which one's own may be a
-/// variant, as this build has them: path below algorithms/, text.
+/// The port's headers, those of protocols, and the controls that a user's file may include to be a
+/// variant of, as of this build: path below algorithms/, text.
 #[must_use]
 pub const fn port_files() -> &'static [(&'static str, &'static str)] {
     PORT
 }
 
-/// A C file of one's own, with the headers beside it that it includes.
+/// A user's C file, with the headers that it includes from its folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Source {
     path: String,
-    /// Without comments and texts, line by line as the file is.
+    /// The text without comments and strings, with the same lines.
     code: String,
-    /// Where a copy stands ("own/mine.c", "header/mine.h"): path as it is shown, and text.
+    /// By the path of a copy ("own/mine.c", "header/mine.h"): the path for messages, and the text.
     files: BTreeMap<String, (String, String)>,
 }
 
@@ -61,7 +61,7 @@ impl Source {
         Ok(source)
     }
 
-    /// Takes in a file and what it includes.
+    /// Adds a file and what it includes.
     fn add(&mut self, path: &Path, copy: String, text: String) -> Result<(), String> {
         let name = path.display().to_string();
         let folder = copy.split('/').next().unwrap_or("own").to_owned();
@@ -103,13 +103,13 @@ impl Source {
         &self.path
     }
 
-    /// Its name without folder and ending.
+    /// Its name without folder and suffix.
     #[must_use]
     pub fn stem(&self) -> &str {
         stem_of(&self.path)
     }
 
-    /// Where its copy stands for a compiler.
+    /// The path of its copy for a compiler.
     #[must_use]
     pub fn main(&self) -> String {
         format!("own/{}.c", self.stem())
@@ -122,13 +122,13 @@ impl Source {
         digest(parts.map(String::as_bytes))
     }
 
-    /// Path and content: by this it is known.
+    /// Path and content hash, which identify it.
     #[must_use]
     pub fn file(&self) -> String {
         format!("{}@{}", self.path, self.content())
     }
 
-    /// A hash of that one of its files that declares the table of a header.
+    /// A hash of the file that declares the table of a header.
     pub(crate) fn content_with(&self, table: &str) -> String {
         let mut texts = self.files.values().map(|(_, text)| text);
         let text = texts.find(|text| code_of(text).contains(table));
@@ -153,7 +153,7 @@ impl Source {
         Ok(())
     }
 
-    /// The place of a copy's line, as people know the file: "./mine.c:12".
+    /// A line of a copy as a place in the user's file: "./mine.c:12".
     #[must_use]
     pub fn place(&self, copy: &str, line: usize) -> Option<String> {
         let copy = copy.trim_start_matches("./");
@@ -161,7 +161,7 @@ impl Source {
         Some(format!("{}:{line}", shown(path)))
     }
 
-    /// The place of a line in that one of its files which has this name.
+    /// The place of a line in the file with this name.
     #[must_use]
     pub fn place_named(&self, name: &str, line: usize) -> Option<String> {
         let mut copies = self.files.keys();
@@ -169,7 +169,7 @@ impl Source {
         self.place(copy, line)
     }
 
-    /// The line of the main file that reads so, if it is the only one.
+    /// The line of the main file with this text, if it is unique.
     #[must_use]
     pub fn line_that_reads(&self, text: &str) -> Option<usize> {
         let (_, main) = self.files.get(&self.main())?;
@@ -179,10 +179,10 @@ impl Source {
         lines.find(same).is_none().then_some(at + 1)
     }
 
-    /// Where its table begins.
+    /// The line where its table begins.
     ///
     /// # Errors
-    /// One line: it has none of this kind.
+    /// One line: it has no table of this kind.
     pub(crate) fn table_line(&self, kind: Kind) -> Result<usize, String> {
         let table = kind.table_of(self);
         if let Some(line) = self.line_of(&table) {
@@ -196,7 +196,7 @@ impl Source {
             Some((other, line)) => at_line(
                 &path,
                 line,
-                &format!("is a {}, and a {} is asked for", other.noun(), kind.noun()),
+                &format!("is a {}, but a {} is expected", other.noun(), kind.noun()),
             ),
             None => format!(
                 "{path}: has no table {table}; a {} in this file ends in \
@@ -257,7 +257,7 @@ fn read(path: &Path) -> Result<String, String> {
         return Err(format!("{name}: larger than {} KiB", MOST_BYTES >> 10));
     }
     let bytes = fs::read(path).map_err(cannot)?;
-    String::from_utf8(bytes).map_err(|_| format!("{name}: is no text in UTF-8"))
+    String::from_utf8(bytes).map_err(|_| format!("{name}: is not UTF-8 text"))
 }
 
 fn not_allowed(spelled: &str) -> String {
@@ -267,7 +267,7 @@ fn not_allowed(spelled: &str) -> String {
         .filter(|name| name.starts_with("port/"))
         .collect();
     format!(
-        "includes {spelled}; only a header beside the file may be, and those of the port: {}",
+        "includes {spelled}; allowed: headers in the folder of the file, and those of the port: {}",
         port.join(", ")
     )
 }
@@ -276,7 +276,7 @@ fn in_quotes(spelled: &str) -> Option<&str> {
     spelled.strip_prefix('"')?.strip_suffix('"')
 }
 
-/// The text without comments and without what stands in quotes; lines stay where they are.
+/// The text without comments and strings; line numbers do not change.
 fn code_of(text: &str) -> String {
     let mut code = String::with_capacity(text.len());
     let mut rest = text;
@@ -309,7 +309,7 @@ fn code_of(text: &str) -> String {
     code
 }
 
-/// Lines and what they include, as it is spelled; `code` is the text without comments.
+/// Line numbers and what the lines include, as spelled; `code` is the text without comments.
 fn includes(code: &str, text: &str) -> Vec<(usize, String)> {
     let lines = code.lines().zip(text.lines()).enumerate();
     let directive = |line: &str| {
@@ -351,6 +351,6 @@ mod tests {
         assert_eq!(source.table_line(Kind::Control), Ok(3));
         assert!(source
             .table_line(Kind::Router)
-            .is_err_and(|e| e == "./mine.c:3: is a control, and a router is asked for"));
+            .is_err_and(|e| e == "./mine.c:3: is a control, but a router is expected"));
     }
 }

@@ -1,4 +1,4 @@
-//! The table that a file exports: complete, within the contract's sizes, and understood.
+//! Checks and reads the table that a file exports: complete, and within the contract's sizes.
 
 use std::collections::BTreeSet;
 use std::ffi::{c_char, CStr};
@@ -15,7 +15,7 @@ use crate::registry::{self, ControlInfo, RouterInfo, TunableInfo};
 /// A pair's name in the kernel has 15 characters, three of them the startup's.
 const NAME_CHARS: usize = 12;
 
-/// Says what a table lacks, with its line.
+/// Reports what a table lacks, with its line.
 struct Checked<'a> {
     source: &'a Source,
     table: String,
@@ -34,7 +34,7 @@ impl<'a> Checked<'a> {
     /// The table of a library.
     ///
     /// # Safety
-    /// It is of that type, as the unit that was compiled asserts.
+    /// It is of that type, which the compiled unit asserts.
     unsafe fn find<T>(&self, library: &Library) -> Result<&'static T, String> {
         let symbol = library.get::<*const T>(self.table.as_bytes());
         let symbol = symbol.map_err(|_| self.says("is not exported: it must not be static"))?;
@@ -55,7 +55,7 @@ impl<'a> Checked<'a> {
         }
     }
 
-    /// A text of the table.
+    /// A string of the table.
     ///
     /// # Safety
     /// Null, or a string of C.
@@ -66,10 +66,10 @@ impl<'a> Checked<'a> {
         let text = CStr::from_ptr::<'static>(text);
         let text = text.to_str().ok().filter(|text| !text.is_empty());
         let text = text.filter(|text| text.chars().all(|c| c.is_ascii_graphic() || c == ' '));
-        text.ok_or_else(|| self.says(&format!("has a {field} that is no text in ASCII")))
+        text.ok_or_else(|| self.says(&format!("has a {field} that is not ASCII text")))
     }
 
-    /// Name, title and source of a table, and that nothing of Headway's has this name.
+    /// Name, title and source of a table. Refuses a name that Headway uses itself.
     ///
     /// # Safety
     /// As of `text`.
@@ -141,7 +141,7 @@ impl<'a> Checked<'a> {
             || FLOW_OPTIONS.iter().any(|(option, _)| *option == name);
         self.need(
             !taken,
-            &format!("has a tunable {name}, a name that is taken"),
+            &format!("has a tunable {name}, but the name is taken"),
         )?;
         let (min, max) = (info.min, info.max);
         self.need(
@@ -169,7 +169,7 @@ impl<'a> Checked<'a> {
         )
     }
 
-    /// The header that a table owns, by the name under which it is known from here on.
+    /// The header that a table owns, under its name from now on.
     ///
     /// # Safety
     /// Null, or a header's table.
@@ -248,7 +248,7 @@ pub(super) fn control(
 ) -> Result<ControlInfo, String> {
     let checked = Checked::new(source, Kind::Control)?;
     let taken = registry::controls().iter().map(|c| c.name).collect();
-    // SAFETY: of that type; what it points to is checked before it is used.
+    // SAFETY: of that type; its pointers are checked before use.
     unsafe {
         let ops: &'static CcOps = checked.find(library)?;
         let [name, ..] = checked.texts(ops.name, ops.title, ops.source, &taken)?;
@@ -281,7 +281,7 @@ pub(super) fn control(
             let known = known.map_err(|e| checked.says(&format!("has .startup: {e}")))?;
             checked.need(
                 ops.cong_avoid.is_some(),
-                "has no .cong_avoid, which a control that startups join needs",
+                "has no .cong_avoid, which a control with startups needs",
             )?;
             checked.need(
                 ops.control.is_none(),
@@ -368,7 +368,7 @@ pub(super) fn router(
 }
 
 impl HeaderInfo {
-    /// Its name without what tells two headers of one name apart.
+    /// Its name without the suffix that distinguishes headers of the same name.
     #[must_use]
     pub fn plain_name(&self) -> &'static str {
         self.name.split('@').next().unwrap_or(self.name)

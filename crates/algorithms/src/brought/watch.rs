@@ -1,6 +1,6 @@
-//! A call of a file's code that does not return. A timer of the thread's processor time looks
-//! whether the run goes on, so that no call is told of: a run without files has none, and one
-//! that waits, or is stopped, is not taken for one that hangs.
+//! Detects a call into the code of a user's file that does not return. A timer of the thread's
+//! processor time checks whether the run makes progress, so calls themselves need no bookkeeping. A
+//! run without files has no timer, and a run that waits or is stopped does not count as hanging.
 
 use std::ffi::{c_int, c_void};
 use std::io;
@@ -11,26 +11,26 @@ use std::sync::Once;
 
 use super::crash;
 
-/// Between two looks, of the thread's processor time.
+/// Between two checks, in processor time of the thread.
 const LOOK_MS: i64 = 250;
-/// Looks in a row without a beat, after which it hangs. Beats are 20 events apart: fifty
-/// milliseconds for one, of which others take less than a microsecond.
+/// Checks in a row without a beat before the run counts as hanging. Beats are 20 events apart, so
+/// this allows fifty milliseconds for an event; normal events take less than a microsecond.
 const LOOKS: u32 = 4;
-/// The signal of the timer, which has no other use in a process of Headway's.
+/// The timer's signal, which Headway uses for nothing else.
 const SIGNAL: c_int = libc::SIGVTALRM;
-/// For a handler after the thread's own stack has come to its end.
+/// Stack for a handler when the thread's own stack is exhausted.
 const STACK_BYTES: usize = 512 << 10;
 
-/// What a thread's run has done; read by the handler, in the same thread.
+/// Progress of a thread's run; read by the handler, in the same thread.
 struct Heart {
     beats: AtomicU64,
-    /// As of the look before.
+    /// As of the previous check.
     seen: AtomicU64,
     still: AtomicU32,
 }
 
 thread_local! {
-    // nothing to drop: it is there as long as a signal can find the thread
+    // nothing to drop: it exists as long as the thread can receive a signal
     static HEART: Heart = const {
         Heart {
             beats: AtomicU64::new(0),
@@ -40,11 +40,11 @@ thread_local! {
     };
 }
 
-/// While it is there, a file's code that does not return ends the process with a line that
-/// says where it is, and so does one that calls itself without end. It stays in its thread.
+/// While this value exists, code of a user's file that does not return, or recurses without end,
+/// ends the process with a line that names the place. It stays in its thread.
 #[derive(Debug)]
 pub struct Watch {
-    /// None: no file was brought, and nothing is watched.
+    /// None: no file was loaded, and nothing is watched.
     _on: Option<On>,
     _in_thread: PhantomData<*const ()>,
 }
@@ -52,15 +52,15 @@ pub struct Watch {
 #[derive(Debug)]
 struct On {
     timer: libc::timer_t,
-    /// A stack for handlers, where the thread had none.
+    /// A stack for handlers, if the thread had none.
     _stack: Option<Stack>,
 }
 
 impl Watch {
-    /// Begins to watch this thread, if a file was brought in this process.
+    /// Begins to watch this thread, if this process has loaded a file.
     ///
     /// # Errors
-    /// The system gives no timer.
+    /// The system provides no timer.
     pub fn begin() -> io::Result<Self> {
         let on = crash::any().then(On::begin).transpose()?;
         Ok(Self {
@@ -70,11 +70,11 @@ impl Watch {
     }
 }
 
-/// This thread's run goes on: to be told every few events.
+/// Records progress of this thread's run; call it every few events.
 #[inline]
 pub fn beat() {
-    // no other thread writes a heart's beats, and the handler, in this thread, reads them only:
-    // nothing comes between load and store, and neither has to lock a bus
+    // no other thread writes this counter, and the handler, in this thread, only reads it: load and
+    // store need not be atomic together
     HEART.with(|heart| {
         let beats = heart.beats.load(Ordering::Relaxed);
         heart.beats.store(beats.wrapping_add(1), Ordering::Relaxed);
@@ -86,7 +86,7 @@ impl On {
         static ONCE: Once = Once::new();
         ONCE.call_once(|| {
             let handler: extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void) = look;
-            // SAFETY: plain data; the handler has the form that SA_SIGINFO asks for.
+            // SAFETY: plain data; the handler has the signature that SA_SIGINFO requires.
             unsafe {
                 let mut action: libc::sigaction = std::mem::zeroed();
                 action.sa_sigaction = handler as usize;
@@ -95,7 +95,7 @@ impl On {
             }
         });
         let heart = HEART.with(ptr::from_ref);
-        // SAFETY: the heart is this thread's own, as long as the thread.
+        // SAFETY: the counter belongs to this thread and lives as long.
         unsafe { (*heart).still.store(0, Ordering::Relaxed) };
         // SAFETY: plain data, filled in; the timer is deleted with the value.
         unsafe {
@@ -136,14 +136,14 @@ impl Drop for On {
     }
 }
 
-/// The timer's handler, in the thread that it is for. It ends the process only where that
-/// thread is in a file's code, which calls nothing and holds no lock.
+/// The timer's handler, in the watched thread. It ends the process only if that thread is in the
+/// code of a user's file, which calls nothing and holds no lock.
 extern "C" fn look(_: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
-    // SAFETY: what the kernel hands to a handler with SA_SIGINFO.
+    // SAFETY: the kernel's argument of a handler with SA_SIGINFO.
     if unsafe { (*info).si_code } != libc::SI_TIMER {
         return;
     }
-    // SAFETY: of a timer of ours it is the heart of this thread.
+    // SAFETY: for our timer it is this thread's counter.
     let heart: &Heart = unsafe { &*(*info).si_value().sival_ptr.cast() };
     let beats = heart.beats.load(Ordering::Relaxed);
     if heart.seen.swap(beats, Ordering::Relaxed) != beats {
@@ -154,7 +154,7 @@ extern "C" fn look(_: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
         let seconds = LOOK_MS * i64::from(LOOKS) / 1000;
         crash::end_in_a_file(
             context,
-            &format!("has not returned for {seconds} s: a loop without an end?"),
+            &format!("has not returned for {seconds} s: an endless loop?"),
         );
     }
 }
@@ -169,7 +169,8 @@ impl Stack {
     /// For this thread, unless it has one.
     fn where_there_is_none() -> Option<Self> {
         let mut bytes = vec![0; STACK_BYTES];
-        // SAFETY: plain data; the memory is the value's, and given back before it goes.
+        // SAFETY: plain data; the value owns the memory, and the stack is removed before the value
+        // is dropped.
         unsafe {
             let mut before: libc::stack_t = std::mem::zeroed();
             let asked = libc::sigaltstack(ptr::null(), &raw mut before);
@@ -189,7 +190,7 @@ impl Stack {
 
 impl Drop for Stack {
     fn drop(&mut self) {
-        // SAFETY: plain data; no handler runs on it, for this is no handler.
+        // SAFETY: plain data; no handler runs on it, because this is not a handler.
         unsafe {
             let mut none: libc::stack_t = std::mem::zeroed();
             none.ss_flags = libc::SS_DISABLE;

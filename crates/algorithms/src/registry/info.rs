@@ -1,4 +1,4 @@
-//! What each algorithm says of itself: names, sources, flags, what it counts.
+//! The description of each algorithm: names, sources, flags, counters.
 
 use serde::Serialize;
 
@@ -7,7 +7,7 @@ use super::TunableInfo;
 use crate::ffi;
 use crate::header::{header, Carrier, HeaderInfo};
 
-/// A control: how a flow goes on.
+/// A congestion control.
 #[derive(Clone, Debug, Serialize)]
 pub struct ControlInfo {
     /// Name by which it is chosen.
@@ -16,9 +16,9 @@ pub struct ControlInfo {
     pub title: &'static str,
     /// Paper or RFC and the implementation it follows.
     pub source: &'static str,
-    /// The startup it has when none is named; None where it owns its start.
+    /// The startup if none is named; None if it owns its start.
     pub startup: Option<&'static str>,
-    /// What it does besides growing.
+    /// Its flags.
     pub flags: ControlFlags,
     /// State per connection.
     pub state_bytes: u32,
@@ -27,21 +27,21 @@ pub struct ControlInfo {
     pub send_windows: u32,
     /// It sets cwnd and pacing rate by rate samples (`control` instead of `cong_avoid`).
     pub takes_samples: bool,
-    /// It reads what the link publishes by which its packets leave.
+    /// It reads what its outgoing link publishes.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub reads_monitor: bool,
     /// Its tunables, in declared order.
     pub tunables: Vec<TunableInfo>,
     /// The header that it owns.
     pub header: Option<&'static str>,
-    /// Path and content of the file that it was brought in; None: it was built in.
+    /// Path and content hash of the user's file; None: built in.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<&'static str>,
     #[serde(skip)]
     pub(crate) ops: Ops<ffi::CcOps>,
 }
 
-/// What a control is, beyond its callbacks (`enum hw_cc_flags`); in JSON a list of names.
+/// Properties of a control, beyond its callbacks (`enum hw_cc_flags`); in JSON a list of names.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ControlFlags(pub(crate) u32);
 
@@ -60,7 +60,7 @@ impl ControlFlags {
         self.0 & bit != 0
     }
 
-    /// No startup joins it.
+    /// It takes no startup.
     #[must_use]
     pub const fn own_start(self) -> bool {
         self.has(ffi::CC_OWN_START)
@@ -96,7 +96,7 @@ impl ControlFlags {
         self.has(ffi::CC_RTT_STAMP)
     }
 
-    /// Its header goes out on the SYN and SYN-ACK, too.
+    /// Its header is also sent on the SYN and SYN-ACK.
     #[must_use]
     pub const fn asks_on_syn(self) -> bool {
         self.has(ffi::CC_ASKS_ON_SYN)
@@ -138,10 +138,10 @@ impl ControlInfo {
     }
 }
 
-/// In the place of a startup's suffix where the control owns its start.
+/// Replaces a startup's suffix if the control owns its start.
 const OWN_SUFFIX: &str = "os";
 
-/// A startup: how a flow grows below ssthresh.
+/// A startup: growth below ssthresh.
 #[derive(Clone, Debug, Serialize)]
 pub struct StartupInfo {
     /// Name by which it is chosen.
@@ -188,22 +188,22 @@ pub struct QueueInfo {
     pub(crate) ops: Ops<ffi::QueueOps>,
 }
 
-/// Something that a router counts, knows or tells.
+/// A counter, a value or an event of a router.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct CounterInfo {
-    /// Name, ending in its unit where it has one.
+    /// Name, which ends in its unit if it has one.
     pub name: &'static str,
     /// Unit.
     pub unit: &'static str,
     /// One line of meaning.
     pub meaning: &'static str,
-    /// What is shown is so many times what the algorithm has.
+    /// The shown value is so many times the algorithm's.
     #[serde(skip)]
     pub(crate) times: u64,
 }
 
 impl CounterInfo {
-    /// One of that name, unit and meaning; what is shown is `times` what the algorithm has.
+    /// A counter with this name, unit and meaning; the shown value is `times` the algorithm's.
     #[must_use]
     pub const fn new(
         name: &'static str,
@@ -219,14 +219,14 @@ impl CounterInfo {
         }
     }
 
-    /// What is shown of a value that the algorithm has.
+    /// The shown value for an algorithm's value.
     #[must_use]
     pub fn shown(&self, value: u64) -> u64 {
         value.wrapping_mul(self.times)
     }
 }
 
-/// A router's algorithm, which works beside a queue's discipline.
+/// A router algorithm, in addition to a queue discipline.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RouterInfo {
     /// Name by which it is chosen.
@@ -239,16 +239,16 @@ pub struct RouterInfo {
     pub state_bytes: u32,
     /// Its tunables, in declared order.
     pub tunables: Vec<TunableInfo>,
-    /// What it counts and knows.
+    /// Its counters and values.
     pub counters: Vec<CounterInfo>,
-    /// What it tells of packets.
+    /// Its events.
     pub events: Vec<CounterInfo>,
     /// The header that it reads.
     pub header: Option<&'static str>,
-    /// It publishes what this machine's controls may read.
+    /// It publishes values for this machine's controls.
     #[serde(skip)]
     pub publishes: bool,
-    /// Path and content of the file that it was brought in; None: it was built in.
+    /// Path and content hash of the user's file; None: built in.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<&'static str>,
     #[serde(skip)]

@@ -1,4 +1,4 @@
-//! What there is: the lists of algorithms, their tunables, and look-up by name.
+//! The lists of algorithms, their tunables, and look-up by name.
 
 mod info;
 mod tables;
@@ -124,7 +124,7 @@ pub fn routers() -> &'static [RouterInfo] {
     })
 }
 
-/// Every control with every startup that may join it; one that owns its start once.
+/// Every control with every startup it can combine with; a control that owns its start once.
 pub fn choices() -> impl Iterator<Item = (&'static ControlInfo, Option<&'static StartupInfo>)> {
     controls().iter().flat_map(|control| {
         let alone = control.flags.own_start().then_some((control, None));
@@ -134,8 +134,8 @@ pub fn choices() -> impl Iterator<Item = (&'static ControlInfo, Option<&'static 
     })
 }
 
-/// The startup that joins a control: the one that is named, else the control's own.
-/// None where the control owns its start.
+/// The startup for a control: the named one, otherwise the control's default. None if the control
+/// owns its start.
 ///
 /// # Errors
 /// Unknown names; a startup for a control that takes none.
@@ -150,7 +150,7 @@ pub fn startup_of(
     }
 }
 
-/// An algorithm for who reads the text of a flow or a queue.
+/// An algorithm for the parser of flow and queue texts.
 fn named(name: &str, startup: Option<&str>, tunables: &[TunableInfo]) -> algorithm::Algorithm {
     algorithm::Algorithm {
         name: name.to_owned(),
@@ -174,7 +174,7 @@ fn named_of_file(kind: &str, name: &str) -> Result<algorithm::Algorithm, Refused
     }
 }
 
-/// All that the text of a flow or a queue may name, but for stacks.
+/// All names that the text of a flow or a queue may contain, except stacks.
 #[must_use]
 pub fn known() -> Known {
     let controls = controls().iter();
@@ -240,8 +240,8 @@ pub fn router(name: &str) -> Result<&'static RouterInfo, AlgorithmError> {
     brought::router(name).unwrap_or_else(|| by_name("router", routers(), |info| info.name, name))
 }
 
-/// All router algorithms by name, then those of `names` that are files: what the numbers in a
-/// run's record count, whatever other files this process has read.
+/// All router algorithms by name, then those of `names` that are files. The numbers in a run's
+/// record refer to this order, whatever other files this process has read.
 #[must_use]
 pub fn routers_of<'a>(names: impl IntoIterator<Item = &'a str>) -> Vec<&'static RouterInfo> {
     let mut all: Vec<&RouterInfo> = routers().iter().collect();
@@ -260,7 +260,7 @@ pub fn routers_of<'a>(names: impl IntoIterator<Item = &'a str>) -> Vec<&'static 
     all
 }
 
-/// Finds a tunable of a control or of the startup it is joined with.
+/// Finds a tunable of a control or of its startup.
 ///
 /// # Errors
 /// Unknown control, startup or tunable, with the nearest names.

@@ -1,5 +1,5 @@
-//! The tables that algorithms are in C, and how they are read: the one place where pointers
-//! of the registry become Rust values, be an algorithm built in or brought in a file.
+//! Reads the C tables of algorithms. Only this module turns pointers of the registry into Rust
+//! values, both for built-in algorithms and for users' files.
 
 use std::ffi::{c_char, CStr};
 
@@ -44,7 +44,7 @@ pub(crate) unsafe fn text(text: *const c_char) -> &'static str {
 /// What C declares as an array of unknown length.
 ///
 /// # Safety
-/// `n` of them stand there, as long as the program runs.
+/// The array has `n` elements and exists as long as the program runs.
 pub(crate) unsafe fn tables<T>(first: *const [T; 0], n: u32) -> &'static [T] {
     // SAFETY: the caller's promise.
     unsafe { std::slice::from_raw_parts(first.cast(), n as usize) }
@@ -71,7 +71,7 @@ pub(super) unsafe fn tunables(first: *const ffi::Tunable, n: u32) -> Vec<Tunable
         .collect()
 }
 
-/// What a control's table says.
+/// Reads a control's table.
 ///
 /// # Safety
 /// It is a constant table, its texts are literals and its tunables its own.
@@ -122,7 +122,7 @@ unsafe fn counters(first: *const ffi::Counter, n: u32) -> Vec<CounterInfo> {
         .collect()
 }
 
-/// What a router's table says.
+/// Reads a router's table.
 ///
 /// # Safety
 /// It is a constant table, its texts are literals and its tunables and counters its own.

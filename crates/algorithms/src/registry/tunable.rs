@@ -1,4 +1,4 @@
-//! Tunables: what they are called, which values they take, how people write those.
+//! Tunables: their names, their values, and how people write values.
 
 use headway_experiment::algorithm;
 use serde::Serialize;
@@ -8,7 +8,7 @@ use crate::error::AlgorithmError;
 /// A tunable as its algorithm declares it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct TunableInfo {
-    /// Name, unique within a control and every startup it may be joined with.
+    /// Name, unique within a control and every startup it can combine with.
     pub name: &'static str,
     /// Unit; `bool` is a switch, `a|b|c` names the values from 0 on.
     pub unit: &'static str,
@@ -28,12 +28,12 @@ impl TunableInfo {
         self.unit == "bool"
     }
 
-    /// The names of its values from 0 on, where it has names.
+    /// The names of its values from 0 on, if it has names.
     pub fn choices(&self) -> Option<impl Iterator<Item = &'static str> + 'static> {
         self.unit.contains('|').then(|| self.unit.split('|'))
     }
 
-    /// A value as people write it: by its name where it has one, on or off for a switch.
+    /// A value as people write it: by its name if it has one, on or off for a switch.
     pub fn shown(&self, value: u32) -> String {
         match (self.is_switch(), value) {
             (true, 0) => return "off".to_owned(),
@@ -57,7 +57,7 @@ impl TunableInfo {
         value.map_err(|_| self.bad_value(text))
     }
 
-    /// The same for who reads what people write.
+    /// The same for the parser of what people write.
     pub(super) fn described(&self) -> algorithm::Tunable {
         algorithm::Tunable {
             name: self.name.to_owned(),

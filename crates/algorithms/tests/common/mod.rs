@@ -1,10 +1,10 @@
-//! What several tests share: tunables at their limits, and a Quick-Start router on a
-//! link of 10 Mbit/s, driven by hand.
+//! Shared by several tests: tunables at their limits, and a Quick-Start router on a link of 10
+//! Mbit/s, driven step by step.
 #![allow(dead_code)] // not every test uses all of it
 
 use headway_algorithms::{LinkView, PacketView, QsOption, RouterInstance, TunableInfo};
 
-/// Each tunable at an end of its range or at its default, as two bits say for each.
+/// Each tunable at an end of its range or at its default, selected by two bits each.
 pub fn tunables_at<'a>(
     tunables: impl IntoIterator<Item = &'a TunableInfo>,
     bits: u64,
@@ -51,7 +51,7 @@ fn named(tunables: &[(&str, u32)]) -> Vec<(String, u32)> {
 }
 
 impl Router {
-    /// With slots of 200 ms unless named otherwise; the first begins at 0.
+    /// With slots of 200 ms unless set otherwise; the first begins at 0.
     pub fn new(tunables: &[(&str, u32)]) -> Self {
         let mut all = named(tunables);
         if !tunables.iter().any(|t| t.0 == "interval_ms") {
@@ -89,7 +89,7 @@ impl Router {
         self
     }
 
-    /// Offers at once what this load brings in a slot of 200 ms.
+    /// Offers at once the bytes of this load in a slot of 200 ms.
     pub fn offer_bps(&mut self, bps: u32) -> &mut Self {
         self.data(u32::MAX, bps / 40)
     }
@@ -131,7 +131,7 @@ impl Router {
         *option = fields.into();
     }
 
-    /// Asks for a code; returns what is granted, having checked how.
+    /// Asks for a code; checks the answer and returns what is granted.
     pub fn ask(&mut self, flow: impl TryInto<u32>, code: u32) -> u32 {
         let flow = flow.try_into().unwrap_or(u32::MAX);
         let before = Self::request(code as u8);
@@ -157,7 +157,7 @@ impl Router {
         self.status().usage_bytes_per_s * 8
     }
 
-    /// What the router knows.
+    /// The router's values.
     pub fn status(&self) -> Status {
         let get = |name| self.instance.counter(name).expect("a declared counter");
         Status {

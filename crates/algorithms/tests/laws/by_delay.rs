@@ -1,10 +1,9 @@
-//! The laws of the controls that look at delay: FAST, Vegas, Compound, Illinois.
+//! The laws of the delay-based controls: FAST, Vegas, Compound, Illinois.
 
 use super::{Flow, MS};
 use headway_algorithms::{CaState, Conn, Event, SSTHRESH_INFINITE};
 
-/// A flow in congestion avoidance with a window in flight; it counts packets as sequence
-/// numbers.
+/// A flow in congestion avoidance with a window in flight; its sequence numbers count packets.
 fn flow(control: &str, tunables: &[(&str, u32)], cwnd: u32) -> Flow {
     starting(control, tunables, cwnd, 2)
 }
@@ -35,14 +34,14 @@ impl Flow {
         }
     }
 
-    /// What is kept of this window on congestion.
+    /// The window after congestion.
     fn kept_of(&mut self, cwnd: u32) -> u32 {
         self.conn.cwnd_pkts = cwnd;
         self.cc.ssthresh(&mut self.conn)
     }
 }
 
-/// The window after one update, a path of 100 ms having taken `rtt_ms` for long.
+/// The window after one update, if a path of 100 ms has long taken `rtt_ms`.
 fn fast_update(tunables: &[(&str, u32)], cwnd: u32, rtt_ms: u64) -> u32 {
     let every = [("update_us", 1_000_000)];
     let mut flow = flow("fast", &[&every, tunables].concat(), cwnd);
@@ -181,8 +180,8 @@ fn vegas_measures_the_path_anew_after_idle_times() {
     assert_eq!(grown(true), 52);
 }
 
-/// A flow whose path has 100 ms and at most `most_ms` more, after a round with `delay_ms`
-/// of that.
+/// A flow with a path of 100 ms plus at most `most_ms` of queueing, after a round with `delay_ms`
+/// of it.
 fn illinois(tunables: &[(&str, u32)], most_ms: u64, delay_ms: u64) -> Flow {
     let mut flow = flow("illinois", tunables, 100);
     flow.ack_next(100);
@@ -282,7 +281,7 @@ fn compound_gives_up_its_delay_window_where_gamma_packets_are_queued() {
     }
     let window = flow.conn.cwnd_pkts;
     assert!(window > 190, "{window}");
-    flow.rtt(110); // 10/110 of it are queued: less than 30
+    flow.rtt(110); // 10/110 of the window are queued: less than 30
     assert!(flow.conn.cwnd_pkts > window);
     flow.rtt(300); // a mean that still has samples of before
     flow.rtt(300);
@@ -307,7 +306,7 @@ fn compound_halves_both_windows_on_a_loss_and_drops_the_one_on_a_timeout() {
             flow.cc.set_state(&mut flow.conn, CaState::Open);
         }
         for _ in 0..4 {
-            flow.rtt(400); // what is left is Reno's
+            flow.rtt(400); // the rest is Reno's
         }
         (flow.conn.cwnd_pkts, before, reno)
     };
@@ -358,7 +357,7 @@ fn undo_gives_compound_its_delay_window_back() {
     assert!(flow.conn.cwnd_pkts.abs_diff(124) <= 3, "{:?}", flow.conn);
 }
 
-/// Mean window over periods of exactly 1/p packets, each of which ends with a loss.
+/// Mean window with a loss after every 1/p packets.
 fn mean_window(control: &str, packets_between_losses: u32) -> f64 {
     let mut flow = flow(control, &[], 500);
     let (mut windows, mut rounds, mut sent) = (0.0, 0.0, 0);

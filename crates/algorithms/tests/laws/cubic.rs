@@ -1,9 +1,10 @@
-//! CUBIC's law, of today and of Linux 2.6.25: the curve, what bounds it, and its share of Reno.
+//! CUBIC's law, today's and that of Linux 2.6.25: the curve, its bounds, and its Reno-friendly
+//! part.
 
 use super::Flow;
 use headway_algorithms::{CaState, Conn, Event};
 
-/// Rounds until cwnd is back where the loss found it.
+/// Rounds until cwnd is back at its value before the loss.
 fn cubic_seconds_to_w_max(control: &str, w_max: u32, per_ack: u32) -> f64 {
     let conn = Conn {
         cwnd_pkts: w_max,

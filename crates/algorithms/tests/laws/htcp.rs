@@ -1,5 +1,5 @@
-//! H-TCP's law: increase by the time since the last backoff, scaled by the round trip; adaptive
-//! backoff, and what a recovery that is undone leaves.
+//! H-TCP's law: growth by the time since the last backoff, scaled by the round trip; adaptive
+//! backoff; and undone recoveries.
 
 use super::Flow;
 use headway_algorithms::CaState;
@@ -89,7 +89,7 @@ fn htcp_adapts_its_backoff_to_the_queue_unless_told_not_to() {
 }
 
 #[test]
-fn htcp_takes_the_end_of_recovery_back_on_undo() {
+fn htcp_restores_the_time_of_the_last_backoff_on_undo() {
     let mut flow = Flow::counting_acks("htcp", &[("rtt_scaling", 0)], 505, 10);
     flow.wait_ms(3000);
     flow.conn.ssthresh_pkts = flow.cc.ssthresh(&mut flow.conn);

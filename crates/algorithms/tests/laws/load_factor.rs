@@ -1,4 +1,4 @@
-//! VCP and MPCP: what each answer of the routers makes of a window.
+//! VCP and MPCP: how each answer of the routers changes a window.
 
 use super::{Flow, MS};
 use headway_algorithms::header::header;
@@ -120,7 +120,7 @@ fn vcp_on_overload_falls_once_then_holds_then_rises_as_at_high_load() {
 }
 
 impl Flow {
-    /// A round trip of answers of low to ACKs for so many packets each, at low load; sequence
+    /// A round trip with answers of low, at low load, and ACKs for so many packets each; sequence
     /// numbers count packets.
     fn vcp_low_round(&mut self, rtt_ms: u64, per_ack: u32) {
         let low = header("vcp-answer").unwrap();
@@ -140,7 +140,7 @@ impl Flow {
         }
     }
 
-    /// The same for so long, from a window that stays; whether it is as Reno in the end.
+    /// The same for so long, with a constant window; whether it uses Reno's law at the end.
     fn vcp_alone_after(&mut self, for_ms: u64, rtt_ms: u64, per_ack: u32) -> bool {
         let (window, until_us) = (self.conn.cwnd_pkts, self.conn.now_us + for_ms * MS);
         while self.conn.now_us < until_us {
@@ -166,9 +166,10 @@ impl Flow {
     }
 }
 
-/// Two intervals and four round trips of 120 ms, and the one that shows it: 1.0 s and a bit.
+/// Two intervals and four round trips of 120 ms, plus the one that reveals the queue: a little more
+/// than 1.0 s.
 #[test]
-fn vcp_notices_a_queue_that_nobody_tells_of_wherever_sequence_numbers_begin() {
+fn vcp_detects_a_silent_queue_wherever_sequence_numbers_begin() {
     for sequence in [1, (1 << 31) - 30, (1 << 31) + 1, u32::MAX - 30] {
         for per_ack in [1, 2, 5, 10] {
             let mut flow = Flow::vcp_from(10, sequence);
@@ -180,17 +181,17 @@ fn vcp_notices_a_queue_that_nobody_tells_of_wherever_sequence_numbers_begin() {
     }
 }
 
-/// An ACK of one packet may have waited for another; a few of them tell of no queue.
+/// An ACK of one packet may have waited for another packet; a few such ACKs do not show a queue.
 #[test]
-fn vcp_takes_few_acks_that_may_have_waited_for_no_queue() {
+fn vcp_ignores_a_few_acks_that_may_have_been_delayed() {
     for window in [1, 2, 7] {
         let mut flow = Flow::vcp_from(window, 1);
         assert!(!flow.vcp_alone_after(5000, 120, 1), "{window}");
     }
 }
 
-/// What a whole window has told, rounds of fewer packets do not take back, unless one of
-/// them finds the path empty.
+/// Rounds of few packets do not revoke what a whole window has shown, unless one of them finds the
+/// path empty.
 #[test]
 fn vcp_remembers_a_queue_over_rounds_of_few_packets() {
     let after = |between: &[(u64, u32)]| {
@@ -207,10 +208,11 @@ fn vcp_remembers_a_queue_over_rounds_of_few_packets() {
     assert!(!after(&[(120, 1), (120, 1)]), "all may have waited");
 }
 
-/// The ACK of a copy that carried a time 100 ms ahead: its sample, and the stack's minimum, are
-/// too short. The same from a packet that was sent once is a shorter path, so the rest is a queue.
+/// The ACK of a retransmission whose timestamp was 100 ms ahead: its sample, and the stack's
+/// minimum, are too short. The same sample from a packet that was sent once means a shorter path,
+/// so the rest is a queue.
 #[test]
-fn vcp_takes_no_round_trip_of_what_was_sent_again_for_the_shortest() {
+fn vcp_takes_no_minimum_round_trip_from_retransmissions() {
     let alone_after = |resent_pkts: u32| {
         let mut flow = Flow::vcp_from(20, 1);
         flow.conn.min_rtt_us = 800_000;
@@ -230,7 +232,7 @@ fn vcp_takes_no_round_trip_of_what_was_sent_again_for_the_shortest() {
     flow.conn.retrans_pkts = 1;
     flow.cc.init(&mut flow.conn);
     assert!(!flow.vcp_alone_after(20_000, 800, 2));
-    // minutes later the stack has forgotten 800 ms, and 900 ms are the path
+    // minutes later the stack's minimum of 800 ms has expired, and the path has 900 ms
     let mut flow = Flow::vcp_from(20, 1);
     flow.conn.min_rtt_us = 800_000;
     flow.cc.init(&mut flow.conn);
@@ -240,7 +242,7 @@ fn vcp_takes_no_round_trip_of_what_was_sent_again_for_the_shortest() {
 }
 
 #[test]
-fn mpcp_takes_the_window_by_the_middle_of_a_level() {
+fn mpcp_changes_the_window_by_the_middle_of_a_level() {
     for level in [1_u8, 2, 8, 10, 11, 20, 26] {
         let mut flow = led("mpcp", 1000, 200);
         flow.mpcp_round(200, level);
@@ -253,7 +255,7 @@ fn mpcp_takes_the_window_by_the_middle_of_a_level() {
 }
 
 #[test]
-fn mpcp_leaves_out_a_group_that_misses_a_piece_and_takes_what_came_in_another_order() {
+fn mpcp_skips_incomplete_groups_and_accepts_reordered_pieces() {
     let after = |answers: &[[u8; 8]]| {
         let mut flow = led("mpcp", 1000, 200);
         for answer in answers {
@@ -270,7 +272,7 @@ fn mpcp_leaves_out_a_group_that_misses_a_piece_and_takes_what_came_in_another_or
     assert!(falls < 1000, "{falls}");
     // 4 is missing: none is known, as at the start
     assert!(after(&[answer(5, 0b11_00_11)]) > 1000);
-    // it comes late, by itself
+    // it arrives late, alone
     assert_eq!(after(&[answer(5, 0b11_00_11), answer(4, 0b11)]), falls);
     // and in three answers backwards
     assert_eq!(after(&[answer(5, 3), answer(4, 3), answer(3, 3)]), falls);

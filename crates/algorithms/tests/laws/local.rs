@@ -1,4 +1,4 @@
-//! Local router assistance: what a monitor's word makes of a window.
+//! Local router assistance: how a monitor's values change a window.
 
 use headway_algorithms::{CaState, Conn, ControlInstance, Event, Monitor, RateSample};
 
@@ -63,7 +63,7 @@ fn word(give: u64, take: u64, output: u64, flows: u32) -> Monitor {
 
 #[test]
 fn all_windows_of_xcp_pep_together_change_by_the_spare_bandwidth_of_a_round_trip() {
-    // n flows of unlike windows that fill 1 MB/s in 800 ms; of it all is to grow by S
+    // n flows with different windows that fill 1 MB/s in 800 ms; together they grow by S
     let (rtt_ms, output) = (800, 1_000_000u64);
     for (raise, cut) in [(400_000, 0), (30_000, 0), (0, 0), (0, 90_000), (0, 400_000)] {
         let shuffle = 100_000u64.saturating_sub(raise + cut);
@@ -82,7 +82,7 @@ fn all_windows_of_xcp_pep_together_change_by_the_spare_bandwidth_of_a_round_trip
         let (sum, spare) = (changes.iter().sum::<f64>(), raise as f64 - cut as f64);
         let wanted = spare * 0.8 / PKT_BYTES;
         assert!((sum - wanted).abs() < 5.0, "{sum} packets, not {wanted}");
-        // shuffling brings windows nearer to each other
+        // shuffling makes windows more equal
         if raise + cut < 50_000 {
             assert!(changes[0] > 0.0 && changes[4] < 0.0, "{changes:?}");
         }
@@ -162,7 +162,7 @@ fn begins(control: &str, tunables: &[(String, u32)], monitor: Monitor) -> Led {
 }
 
 #[test]
-fn a_connection_begins_with_its_part_of_what_the_link_has_to_spare_paced() {
+fn a_connection_begins_paced_with_its_share_of_the_spare_capacity() {
     for control in CONTROLS {
         for (used, flows, opening, wanted) in [
             (0, 0, 1, 533),        // all of an idle link
@@ -170,7 +170,7 @@ fn a_connection_begins_with_its_part_of_what_the_link_has_to_spare_paced() {
             (400_000, 1, 1, 266),  // no more than its share of all
             (900_000, 1, 1, 53),   // of what is left
             (1_000_000, 3, 1, 10), // nothing is
-            (0, 0, 0, 10),         // nobody saw it being opened
+            (0, 0, 0, 10),         // the monitor did not see it being opened
         ] {
             let led = begins(control, &[], link(used, flows, opening));
             assert_eq!(
@@ -192,7 +192,7 @@ fn a_connection_begins_with_its_part_of_what_the_link_has_to_spare_paced() {
 }
 
 #[test]
-fn what_was_approved_is_the_window_as_far_as_it_was_sent() {
+fn the_window_is_the_sent_part_of_what_was_approved() {
     for control in CONTROLS {
         let first_ack = |sent: u32, queued: u32, used: u64| {
             let mut led = begins(control, &[], link(0, 0, 1));
@@ -206,10 +206,10 @@ fn what_was_approved_is_the_window_as_far_as_it_was_sent() {
         };
         let (whole, paced) = first_ack(533, 1_000_000, 1_000_000);
         assert!((532..=534).contains(&whole) && !paced, "{control}: {whole}");
-        // there was no more to send
+        // nothing more was there to send
         assert!((40..=42).contains(&first_ack(40, 0, 75_000).0), "{control}");
         assert!((10..=12).contains(&first_ack(2, 0, 3750).0), "{control}");
-        // the peer's window ended it: it asks for what is not used now, beside what it has
+        // the peer's window limited it: it asks for the unused capacity in addition
         let (again, paced) = first_ack(44, 1_000_000, 82_500);
         assert!(
             (44 + 485..=44 + 490).contains(&again) && paced,
@@ -219,7 +219,7 @@ fn what_was_approved_is_the_window_as_far_as_it_was_sent() {
 }
 
 #[test]
-fn a_monitor_that_goes_takes_the_pace_of_what_it_approved_with_it() {
+fn when_the_monitor_goes_its_approved_pacing_ends() {
     for control in CONTROLS {
         let mut led = begins(control, &[], link(0, 0, 1));
         assert!(led.conn.pacing_rate_bytes_per_s > 0, "{control}");
@@ -292,7 +292,7 @@ fn a_loss_changes_nothing_and_the_window_comes_back_after_a_timeout() {
 }
 
 #[test]
-fn a_window_that_is_not_filled_stays_and_idle_times_halve_it() {
+fn an_unfilled_window_stays_and_idle_times_halve_it() {
     for control in CONTROLS {
         let mut led = Led::new(control, 300, 800, word(500_000, 0, 1_000_000, 1));
         led.ack(1, 100);
@@ -307,7 +307,7 @@ fn a_window_that_is_not_filled_stays_and_idle_times_halve_it() {
 }
 
 #[test]
-fn without_a_word_it_is_as_reno() {
+fn without_a_monitor_it_is_reno() {
     for control in CONTROLS {
         let mut led = Led::new(control, 10, 100, Monitor::default());
         led.monitor.intervals = 0;

@@ -4,8 +4,8 @@ use super::{Flow, MS};
 use headway_algorithms::CaState;
 use headway_algorithms::{Conn, ControlInstance, Event};
 
-/// The next growth of a flow at this window after a loss at `w_max`, in ACKs for two
-/// packets each, as the ratio of BIC assumes at first.
+/// The ACKs until a flow grows at this window after a loss at `w_max`. Each ACK is for two packets,
+/// which BIC's ratio assumes at first.
 fn bic_acks(tunables: &[(&str, u32)], w_max: u32, cwnd: u32) -> u32 {
     let mut flow = Flow::counting_acks("bic", tunables, w_max, 2);
     let _ = flow.cc.ssthresh(&mut flow.conn);
@@ -56,7 +56,7 @@ fn bic_is_back_at_w_max_when_its_constants_say() {
 }
 
 #[test]
-fn bic_allows_for_delayed_acks_also_where_packets_are_counted() {
+fn bic_corrects_for_delayed_acks_even_if_packets_are_counted() {
     let conn = Conn {
         cwnd_pkts: 1000,
         ssthresh_pkts: 2,
@@ -106,7 +106,7 @@ fn scalable_grows_by_a_hundredth_of_what_is_acknowledged_however_it_is_counted()
 }
 
 #[test]
-fn scalable_makes_good_a_loss_in_as_many_round_trips_at_any_window() {
+fn scalable_recovers_from_a_loss_in_equal_round_trips_at_any_window() {
     for cwnd in [1000, 8000] {
         let conn = Conn {
             cwnd_pkts: cwnd,
@@ -235,7 +235,7 @@ fn westwood_filters_its_rate_twice_by_seven_eighths() {
 }
 
 #[test]
-fn westwood_takes_rates_of_50_ms_at_least_and_two_packets_without_any() {
+fn westwood_measures_rates_over_at_least_50_ms_and_keeps_two_packets_without_one() {
     let mut flow = westwood();
     deliver(&mut flow, 50, MS, 10);
     assert_eq!(reduced(&mut flow), 2);
@@ -245,7 +245,7 @@ fn westwood_takes_rates_of_50_ms_at_least_and_two_packets_without_any() {
 }
 
 #[test]
-fn westwood_seeks_the_smallest_round_trip_anew_after_a_timeout() {
+fn westwood_measures_the_smallest_round_trip_again_after_a_timeout() {
     let mut flow = westwood();
     deliver(&mut flow, 10, MS, 80);
     deliver(&mut flow, 1000, MS, 100);
@@ -302,7 +302,7 @@ fn hybla_grows_no_window_beyond_linuxs_clamp() {
     flow.conn.ssthresh_pkts = 2;
     flow.ack(1, u64::from(half_an_hour_ms));
     assert_eq!(flow.conn.cwnd_pkts, 65_535);
-    // what another law made larger stays
+    // a window that another law made larger stays
     flow.conn.cwnd_pkts = 70_000;
     flow.ack(1, u64::from(half_an_hour_ms));
     assert_eq!(flow.conn.cwnd_pkts, 70_000);
@@ -352,7 +352,7 @@ fn hybla_follows_the_smallest_smoothed_round_trip() {
 }
 
 #[test]
-fn hybla_is_reno_out_of_open_and_grows_at_ssthresh_where_that_is_slow_start() {
+fn hybla_is_reno_outside_open_and_grows_at_ssthresh_if_that_is_slow_start() {
     let mut flow = hybla(&[], 200, Conn::default());
     flow.cc.set_state(&mut flow.conn, CaState::Loss);
     flow.conn.cwnd_pkts = 1;
@@ -366,7 +366,7 @@ fn hybla_is_reno_out_of_open_and_grows_at_ssthresh_where_that_is_slow_start() {
 }
 
 #[test]
-fn hybla_of_2_6_24_stands_still_in_slow_start_at_800_ms() {
+fn hybla_of_2_6_24_stops_growing_in_slow_start_at_800_ms() {
     let cwnd_after_an_ack = |max_exponent: u32, rtt_ms: u32| {
         let tunables = [("max_exponent", max_exponent)];
         let mut flow = hybla(&tunables, rtt_ms, Conn::default());

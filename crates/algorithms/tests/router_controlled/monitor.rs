@@ -1,4 +1,4 @@
-//! The monitor of a proxy: whom it has seen of late.
+//! The monitor of a proxy: which connections it has seen recently.
 
 use super::LinkView;
 use headway_algorithms::{Monitor, PacketView, RouterInstance};
@@ -61,7 +61,7 @@ fn a_connection_is_being_opened_until_a_whole_load_interval_has_seen_its_data() 
     assert_eq!(link.until(1700).opening, 20);
     link.until(1850);
     link.leaves(0..15, 1500, 0);
-    link.leaves(0..15, 52, 0); // an ACK is nobody's data
+    link.leaves(0..15, 52, 0); // an ACK does not count as data
     let at_once = link.until(1850);
     assert_eq!((at_once.opening, at_once.present), (20, 20));
     // up to 2000 ms a part of an interval has seen it, from 2200 on a whole one

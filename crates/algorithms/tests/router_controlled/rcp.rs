@@ -1,4 +1,4 @@
-//! RCP: its router's rate by its law, whatever wakes it, and a sender that is paced at it.
+//! RCP: the router's rate follows its law, whatever wakes it, and a sender paces at that rate.
 
 use super::{rcp, Router, S};
 use headway_algorithms::{Conn, ControlInstance, PacketView};
@@ -68,7 +68,7 @@ fn rcps_rate_goes_as_its_law_in_f64() {
                     "slot {k} of {rate_bps} {rtt_us}: {rate}, by the law {}",
                     law.rate
                 );
-                // no error adds up
+                // errors do not accumulate
                 law.rate = rate;
                 law.rtt_us = router.counter("rtt_us") as f64 + 0.5;
             }
@@ -90,7 +90,7 @@ fn a_packet_that_a_slots_end_cuts_counts_on_both_sides() {
     assert_eq!(router.counter("input_bps"), 600_000);
 }
 
-/// Where only packets wake it, as in the kernel, idle times are made up for.
+/// If only packets wake it, as in the kernel, it catches up on idle times.
 #[test]
 fn a_router_of_rcp_that_wakes_late_has_nearly_the_rate_of_one_that_does_not() {
     for idle_ms in [20, 100, 500, 2000] {

@@ -1,12 +1,12 @@
-//! XCP: what its router hands out in an interval, what a receiver answers, and what a sender
-//! makes of that.
+//! XCP: what its router assigns in an interval, what a receiver answers, and how a sender applies
+//! that.
 
 use super::{sender, Router, Xcp, S, UNLIMITED};
 use headway_algorithms::header::header;
 use headway_algorithms::{Ack, Arrival, Conn, ControlInstance, Fields};
 use proptest::prelude::*;
 
-/// Packets of one flow, at even distances.
+/// Packets of one flow, evenly spaced.
 #[derive(Clone, Copy, Debug)]
 struct Flow {
     rate_bps: f64,
@@ -26,7 +26,7 @@ impl Flow {
     }
 }
 
-/// What flows get from a router of XCP until a time, each in B/s by its packets' changes.
+/// The throughput change, in B/s, that each flow gets from an XCP router until a time.
 fn drive(router: &mut Router, flows: &[Flow], from_ns: u64, to_ns: u64) -> Vec<f64> {
     let mut sums = vec![0.0; flows.len()];
     let gap_ns = |f: &Flow| 1500.0 * 8.0 / f.rate_bps * S;
@@ -51,14 +51,14 @@ fn drive(router: &mut Router, flows: &[Flow], from_ns: u64, to_ns: u64) -> Vec<f
     }
 }
 
-/// What changes that are rounded at random to multiples of 2 may sum up to besides, at six
-/// standard deviations of a uniform error.
+/// The largest sum of random rounding errors to multiples of 2, at six standard deviations of a
+/// uniform error.
 fn rounding(pkts: f64) -> f64 {
     6.0 * pkts.sqrt() * 2.0 / 12f64.sqrt() + 2.0
 }
 
 #[test]
-fn what_xcp_hands_out_in_an_interval_is_what_it_meant_to() {
+fn xcp_assigns_in_an_interval_what_its_law_gives() {
     for (load, queue_bytes) in [(0.5, 0), (0.9, 0), (1.0, 0), (1.2, 0), (0.7, 40_000)] {
         let mut router = Router::new("xcp", 10_000_000, &[]);
         let flows = [2e6, 3e6, 5e6].map(|rate_bps| Flow {
@@ -107,7 +107,7 @@ fn without_shuffling_unequal_flows_stay_unequal() {
 }
 
 #[test]
-fn who_asks_for_nothing_gets_nothing_and_leaves_it_to_others() {
+fn a_flow_that_asks_for_nothing_gets_nothing_and_leaves_it_to_others() {
     let mut router = Router::new("xcp", 10_000_000, &[]);
     let flows = [(2.5e6, 0), (2.5e6, UNLIMITED)].map(|(rate_bps, asks)| Flow {
         rate_bps,
@@ -119,8 +119,8 @@ fn who_asks_for_nothing_gets_nothing_and_leaves_it_to_others() {
     assert!(came[0] <= 0.0 && came[1] > 100_000.0, "{came:?}");
 }
 
-/// A router that saw no traffic hands out alpha C, to a header that stands for an interval all
-/// of it, and never more.
+/// A router that saw no traffic assigns alpha C: all of it to a header that represents a whole
+/// interval, and never more.
 #[test]
 fn on_an_idle_link_xcps_first_packet_gets_what_the_law_gives() {
     for (x_ns, gets) in [(50_000_000, 1.0), (10_000_000, 0.2), (500_000_000, 1.0)] {
@@ -151,7 +151,7 @@ fn on_an_idle_link_xcps_first_packet_gets_what_the_law_gives() {
 }
 
 #[test]
-fn each_of_xcps_timers_runs_by_itself() {
+fn xcps_timers_are_independent() {
     let mut router = Router::new("xcp", 10_000_000, &[]);
     let flow = Flow {
         rate_bps: 8e6,
@@ -160,7 +160,7 @@ fn each_of_xcps_timers_runs_by_itself() {
     };
     drive(&mut router, &[flow], 0, 300_000_000);
     assert_eq!(router.counter("interval_us"), 100_000);
-    // a queue that stands is seen after half of a round trip and not before
+    // a standing queue is detected after half of a round trip and not before
     router.queue(30_000);
     let mut seen_ns = None;
     for ms in 300..420 {
@@ -189,7 +189,7 @@ proptest! {
         let sum: f64 = shares.iter().sum();
         let queue_bytes = (queue * capacity * rtt_us / 1e6).min(3e9) as u32;
         router.queue(queue_bytes);
-        // a header stands for the packets of a flow between two ticks of a millisecond
+        // a header represents the packets of a flow between two ticks of a millisecond
         let flows: Vec<f64> = shares.iter().map(|s| s / sum * load * capacity).collect();
         let every_ns = 50_000_000u64;
         let send = |router: &mut Router, at_ns: u64, span_ns: f64| -> (f64, f64) {
@@ -221,7 +221,7 @@ proptest! {
         // alpha y is rounded to whole B/s, Q/d by the RTT's microsecond
         let bound = 4.0 + 1e-6 * (0.4 * (capacity + y)) + 1.1e-3 * 0.226 * q / (rtt_us / 1e6);
         prop_assert!((meant - law).abs() <= bound, "{} {} {}", meant, law, bound);
-        // what a packet that stands for a part of the sums gets
+        // the share of a packet that represents a part of the sums
         let shuffle = (0.1 * y - law.abs()).max(0.0);
         let (give, take) = (shuffle + law.max(0.0), shuffle + (-law).max(0.0));
         prop_assume!(give.max(take) / 4.0 < 1e9);
@@ -249,7 +249,7 @@ fn an_ack_answers_the_sum_of_what_its_packets_brought() {
     assert!(!info.reflect(&mut held, &came(UNLIMITED, false).into(), &one));
     assert!(info.reflect(&mut held, &came(300, true).into(), &one));
     assert!(info.reflect(&mut held, &came(-100, true).into(), &one));
-    // three that came as one
+    // three that arrived as one
     let three = Arrival { pkts: 3, ..one };
     assert!(info.reflect(&mut held, &came(20, true).into(), &three));
     let answer = Xcp::from(held);
