@@ -414,8 +414,8 @@ def test_what_cannot_be_aligned_is_refused() -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--diverge"], "--diverge: needs a second run; add --beside kernel"),
-        (["--diverge-time", "1 ms"], "--diverge-time: is for --diverge, which is missing"),
+        (["--diverge"], "--diverge: needs a second backend; add --beside kernel"),
+        (["--diverge-time", "1 ms"], "--diverge-time: needs --diverge"),
         (
             ["--beside", "kernel", "--diverge", "--diverge-time", "1 m"],
             "--diverge-time: unknown unit 'm'",

@@ -154,7 +154,8 @@ def test_a_tmix_file_becomes_a_file_of_exchanges(tmp_path):
     file.write_text(TMIX)
     done = headway("tmix", str(file), "--exchanges", str(made))
     assert done.returncode == 0, done.stderr
-    told = "2 connections, 3 exchanges, 732 B asked, 26224 B answered; 1 concurrent left out"
+    told = "2 connections, 3 exchanges, requests 732 B, responses 26224 B"
+    told += "; 1 concurrent connection left out"
     assert " ".join(done.stdout.split()) == f"{made}: {told}"
     table = read_exchanges(made)
     assert table.start_ns.tolist() == [100_000, 250_000]

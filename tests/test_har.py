@@ -307,7 +307,7 @@ def test_the_command_makes_pages_of_a_har_file_and_a_har_file_of_page_loads(har,
     site = tmp_path / "site.csv"
     done = headway("har", str(har), "--pages", str(site))
     assert done.returncode == 0, done.stderr
-    told = "1 page, 5 objects, 9954 B; 1 that crossed no network left out; 2 hosts, taken as one"
+    told = "1 page, 5 objects, 9954 B; 1 left out that used no network; 2 hosts, treated as one"
     assert " ".join(done.stdout.split()) == f"{site}: {told}"
     assert read_pages(site).objects.tolist() == [5]
     counted = json.loads(headway("har", str(har), "--pages", str(site), "--json").stdout)
