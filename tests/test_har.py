@@ -252,7 +252,7 @@ def test_what_is_wrong_is_one_line_with_its_place(tmp_path):
     assert refused("[]") == "not a HAR file; it has no object named log"
     assert refused("[" * 200_000).startswith("not a HAR file; its values are too deep")
     assert refused('{"log": {"entries": []}}') == (
-        "log.entries: no response that crossed a network"
+        "log.entries: no response that used a network"
     )
     for place, value, said in [
         (("time",), "ten", '.time: "ten" is not allowed; a number'),
@@ -284,7 +284,7 @@ def test_what_is_wrong_is_one_line_with_its_place(tmp_path):
     )
     late = recorded()
     late["log"]["entries"][5]["startedDateTime"] = "9999-01-31T23:00:00.000Z"
-    assert refused(json.dumps(late)) == "log.entries: page 'page_1' has some 10 years apart"
+    assert refused(json.dumps(late)) == "log.entries: page 'page_1' lasts more than 10 years"
     late["log"]["entries"][5]["pageref"] = "another"
     assert refused(json.dumps(late)) == "log.entries: after page 'page_1' 10 years pass"
     with pytest.raises(HeadwayError, match="cannot read: No such file"):

@@ -52,7 +52,7 @@ def download(control: str, start_s: float = 0, **fields: object) -> dict[str, ob
         (
             {**LAB, "reverse": {"rate": "1Mbit/s", "delay": "9 ms", "buffer": "1 MB"}},
             [download("reno+quick-start")],
-            "of the two links one has no router",
+            "both links or none must have it",
         ),
         (
             {},
@@ -144,5 +144,5 @@ def test_what_of_routers_the_kernel_cannot_do_is_refused_by_name() -> None:
             "duration": "4 s",
         }
     )
-    with pytest.raises(HeadwayError, match="routers: not possible before a link that varies"):
+    with pytest.raises(HeadwayError, match="routers: not possible at a link that varies"):
         check(varying)
