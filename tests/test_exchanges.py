@@ -183,7 +183,7 @@ def test_what_of_a_tmix_file_no_file_of_exchanges_can_say_is_one_line(tmp_path):
         ("SEQ 0 1\n> 5\nt 6\n> 0\n", "exchange 1: without a request and a response is not all"),
         (f"SEQ 0 1\n> 5\nt {2**53}\n", f"think_us: {2**53} is not allowed; at most "),
         (f"SEQ 0 1\n> 5\nt {2**53}\nt 1\n", "4: waits of more than"),
-        ("SEQ 0 1\n! 5\n", "2: '!' is no line"),
+        ("SEQ 0 1\n! 5\n", "2: '!' is not a line"),
     ]:
         file.write_text(text)
         bad = headway("tmix", str(file), "--exchanges", str(tmp_path / "made.csv"))

@@ -111,9 +111,7 @@ def report(
             notice=notice,
         )
     except FileNotFoundError:
-        raise HeadwayError(
-            f"{directory}: has no study results ({STUDY_FILE} is missing)"
-        ) from None
+        raise HeadwayError(f"{directory}: has no study results ({STUDY_FILE} is missing)") from None
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise HeadwayError(f"{path}: unreadable ({error})") from None
     result = chosen.rebuild(context)

@@ -25,7 +25,7 @@ def why(
     threads: Threads = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Judge one claim, then judge it again with each change that explains why it fails."""
+    """Judge one claim, then judge it again with each change that may explain its failure."""
     study, statement, backend_name = _found(name)
     backend = backend_named(backend_name)
     with progress_bar(not as_json) as progress, tempfile.TemporaryDirectory() as folder:

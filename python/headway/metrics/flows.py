@@ -120,7 +120,7 @@ def srtt_us(trace: Trace, flow: int, window: Window | None = None) -> Distributi
 
 
 def cwnd_pkts(trace: Trace, flow: int, window: Window | None = None) -> Distribution:
-    """cwnd in packets over the window (default [warmup, end]), weighted by time."""
+    """The congestion window in packets, weighted by time (default window [warmup, end])."""
     rows = trace.rows_of("flow_state", "flow", flow)
     return weighted_distribution(*held_values(rows, "cwnd_pkts", window or window_of(trace)))
 
