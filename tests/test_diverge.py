@@ -407,7 +407,7 @@ def test_what_cannot_be_aligned_is_refused() -> None:
     relayed = "reno:relay=1"
     hop = {"forward": {"rate": "5 Mbit/s", "delay": "10 ms", "buffer": "20 pkts"}}
     path = {"kind": "chain", "hops": [hop, hop]}
-    with pytest.raises(HeadwayError, match="relay is not allowed; flows without a relay"):
+    with pytest.raises(HeadwayError, match="relay is not allowed; use flows without a relay"):
         captured(experiment(relayed, topology=path))
 
 

@@ -63,7 +63,7 @@ def download(control: str, start_s: float = 0, **fields: object) -> dict[str, ob
                     "data_volume": "9 B",
                 }
             ],
-            "pingpong program says nothing",
+            "pingpong program sets no hints",
         ),
         (
             {},

@@ -148,7 +148,7 @@ def test_a_part_has_a_section_of_its_own_that_a_new_matrix_keeps() -> None:
     some = part_section(parts.CONTROLS, rows[5:], ABOUT)
     assert "--only scalable,highspeed," in some
     assert "--only controls`" in section
-    assert "\nNot measured are 5 of its 45 scenarios: bic.\n" in some
+    assert "\n5 of its 45 scenarios were not measured: bic.\n" in some
     worse = part_section(parts.CONTROLS, [replace(row, sim=off) for row in rows], ABOUT)
     assert worse.count("| ≤ 0.5%, ≤ 4.0% | no |") == 1
     again = with_parts(both, [worse])

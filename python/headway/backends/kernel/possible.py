@@ -29,7 +29,7 @@ _AVAILABLE = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
 _OF_A_RUN = re.compile(r"hw[0-9a-f]+n[0-9a-f]+_")
 
 _NOT = {
-    Requests: "hosts send Quick-Start requests with TCP only",
+    Requests: "hosts ask for a rate with TCP only",
 }
 """Applications that the backend does not have, with the reason."""
 
