@@ -80,11 +80,11 @@ BBR = Against(
     trials=3,
     simulated=True,
     quiet_us=5,
-    remark="""BBR keeps the largest of ten rounds' rate samples, so noise in the times of ACKs raises
-its rate and fills the queue. Other load on the machine adds such noise (docs/stack.md, "What is
-not modelled"). Therefore the run with the least late link counts for each path, and the simulator's
-link stalls when the link of the kernel's own control stalled. The column "never late" shows the
-simulator on a link that is never late; until 2026-11-23 those values were judged.
+    remark="""BBR keeps the largest of ten rounds' rate samples, so noise in the times of ACKs
+raises its rate and fills the queue. Other load on the machine adds such noise (docs/stack.md,
+"What is not modelled"). Therefore the run with the least late link counts for each path, and the
+simulator's link stalls when the link of the kernel's own control stalled. The column "never late"
+shows the simulator on a link that is never late; until 2026-11-23 those values were judged.
 """,
 )
 AGAINST = (CUBIC, BBR)
