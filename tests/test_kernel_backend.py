@@ -68,7 +68,7 @@ def download(control: str, start_s: float = 0, **fields: object) -> dict[str, ob
         (
             {},
             [{"app": {"kind": "requests", "codes": [5], "mean_interval": "1 s"}}],
-            "hosts send Quick-Start requests with TCP only",
+            "hosts ask for a rate with TCP only",
         ),
     ],
 )

@@ -105,8 +105,8 @@ def beside_simulator(
         asked=[
             (
                 "Question",
-                f"How much do {len(twins)} trials on this machine's kernel differ from the same "
-                f"trials in the simulator with stack {STACK}?",
+                "How much do the trials on this machine's kernel differ from the same trials in "
+                f"the simulator with stack {STACK}? Trials: {len(twins)}.",
             ),
             ("Set-up", study.description),
             (

@@ -17,8 +17,9 @@ _OF_ONE_HOP = {
     *(b"connection", b"keep-alive", b"proxy-authenticate", b"proxy-authorization"),
     *(b"proxy-connection", b"te", b"trailer", b"transfer-encoding", b"upgrade"),
 }
-# we answer Expect ourselves: by the time the upstream is asked, the body comes; and a deadline is
-# for the clients' connections: a second one that hears it would pace its inner one by it, too
+# The proxy answers Expect, because it sends the head to the upstream when the body arrives. A
+# deadline applies to the clients' connections: a second proxy would also pace its connection to
+# this one by it.
 _HEARD_HERE = {b"expect", target.HEADER.lower().encode()}
 
 

@@ -230,7 +230,7 @@ class OneLane(Lane):
     def _take(self, piece: bytes) -> None:
         if not self._queue:
             if piece:
-                raise HeadwayError(f"{self._server.to}: the server answers what nobody asked")
+                raise HeadwayError(f"{self._server.to}: a response without a request")
             return
         if not piece and not self._has_begun:
             return
@@ -253,7 +253,7 @@ class OneLane(Lane):
                 if not rest:
                     return
                 if not self._queue:
-                    raise HeadwayError(f"{self._server.to}: the server answers what nobody asked")
+                    raise HeadwayError(f"{self._server.to}: a response without a request")
                 self._queue[0][1].receive_data(rest)
 
     def _left(self) -> Sequence[Wanted]:

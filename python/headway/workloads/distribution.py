@@ -140,7 +140,7 @@ def beside_thesis(tables: Mapping[str, SessionTable]) -> Table:
         ("connections", "–", [f"{one.connections}" for one in found]),
     ]
     return Table(
-        "The connection vectors beside the thesis'",
+        "The connection vectors compared with those of the thesis",
         ["quantity", "thesis", *tables],
         [[name, printed, *values] for name, printed, values in rows],
     )
