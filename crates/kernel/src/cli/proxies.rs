@@ -78,9 +78,7 @@ impl Proxies {
 
     pub(super) fn print_killed(&self) {
         for name in &self.killed {
-            say!(
-                "proxy {name}  was killed; `headwayctl pep stop {name}` removes its rules"
-            );
+            say!("proxy {name}  was killed; `headwayctl pep stop {name}` removes its rules");
         }
     }
 }
