@@ -357,8 +357,8 @@ def test_claims_that_cannot_be_counted_are_refused(capfd, tmp_path: Path) -> Non
     (tmp_path / "broken" / "claims.json").write_text('[{"id": 1}]')
     (tmp_path / "empty.txt").write_text("# nothing\n")
     for arguments, message in (
-        ([one, again], f"A-1 is in {one} and in {again}; give one of them"),
-        ([str(tmp_path)], f"{tmp_path}: no study's claims here (claims.json is missing)"),
+        ([one, again], f"A-1 is in {one} and in {again}; leave one out"),
+        ([str(tmp_path)], f"{tmp_path}: has no study's claims (claims.json is missing)"),
         ([str(tmp_path / "broken")], "claims.json: unreadable"),
         ([one, "--only", str(tmp_path / "empty.txt")], "names no claim; it needs ids"),
         ([one, "--only", str(tmp_path / "none.txt")], "No such file"),

@@ -407,15 +407,15 @@ def test_what_cannot_be_aligned_is_refused() -> None:
     relayed = "reno:relay=1"
     hop = {"forward": {"rate": "5 Mbit/s", "delay": "10 ms", "buffer": "20 pkts"}}
     path = {"kind": "chain", "hops": [hop, hop]}
-    with pytest.raises(HeadwayError, match="relay is not allowed; flows without a relay"):
+    with pytest.raises(HeadwayError, match="relay is not allowed; use flows without a relay"):
         captured(experiment(relayed, topology=path))
 
 
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--diverge"], "--diverge: needs a second run; add --beside kernel"),
-        (["--diverge-time", "1 ms"], "--diverge-time: is for --diverge, which is missing"),
+        (["--diverge"], "--diverge: needs a second backend; add --beside kernel"),
+        (["--diverge-time", "1 ms"], "--diverge-time: needs --diverge"),
         (
             ["--beside", "kernel", "--diverge", "--diverge-time", "1 m"],
             "--diverge-time: unknown unit 'm'",

@@ -154,7 +154,8 @@ def test_a_tmix_file_becomes_a_file_of_exchanges(tmp_path):
     file.write_text(TMIX)
     done = headway("tmix", str(file), "--exchanges", str(made))
     assert done.returncode == 0, done.stderr
-    told = "2 connections, 3 exchanges, 732 B asked, 26224 B answered; 1 concurrent left out"
+    told = "2 connections, 3 exchanges, requests 732 B, responses 26224 B"
+    told += "; 1 concurrent connection left out"
     assert " ".join(done.stdout.split()) == f"{made}: {told}"
     table = read_exchanges(made)
     assert table.start_ns.tolist() == [100_000, 250_000]
@@ -182,7 +183,7 @@ def test_what_of_a_tmix_file_no_file_of_exchanges_can_say_is_one_line(tmp_path):
         ("SEQ 0 1\n> 5\nt 6\n> 0\n", "exchange 1: without a request and a response is not all"),
         (f"SEQ 0 1\n> 5\nt {2**53}\n", f"think_us: {2**53} is not allowed; at most "),
         (f"SEQ 0 1\n> 5\nt {2**53}\nt 1\n", "4: waits of more than"),
-        ("SEQ 0 1\n! 5\n", "2: '!' is no line"),
+        ("SEQ 0 1\n! 5\n", "2: '!' is not a line"),
     ]:
         file.write_text(text)
         bad = headway("tmix", str(file), "--exchanges", str(tmp_path / "made.csv"))

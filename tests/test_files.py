@@ -101,6 +101,6 @@ def test_an_empty_name_is_no_folder(arguments, capsys, tmp_path: Path, monkeypat
     monkeypatch.chdir(tmp_path)
     assert execute(arguments) == 2
     printed = capsys.readouterr()
-    assert "is the name of no file or folder" in printed.err
+    assert "cannot be the name of a file or folder" in printed.err
     assert printed.err.count("\n") == 1
     assert list(tmp_path.iterdir()) == []

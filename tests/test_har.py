@@ -251,9 +251,7 @@ def test_what_is_wrong_is_one_line_with_its_place(tmp_path):
     assert refused(b"{\xff}") == "byte 1: not UTF-8"
     assert refused("[]") == "not a HAR file; it has no object named log"
     assert refused("[" * 200_000).startswith("not a HAR file; its values are too deep")
-    assert refused('{"log": {"entries": []}}') == (
-        "log.entries: no response that crossed a network"
-    )
+    assert refused('{"log": {"entries": []}}') == ("log.entries: no response that used a network")
     for place, value, said in [
         (("time",), "ten", '.time: "ten" is not allowed; a number'),
         (("startedDateTime",), "yesterday", '.startedDateTime: "yesterday" is not allowed; a date'),
@@ -284,9 +282,9 @@ def test_what_is_wrong_is_one_line_with_its_place(tmp_path):
     )
     late = recorded()
     late["log"]["entries"][5]["startedDateTime"] = "9999-01-31T23:00:00.000Z"
-    assert refused(json.dumps(late)) == "log.entries: page 'page_1' has some 10 years apart"
+    assert refused(json.dumps(late)) == "log.entries: page 'page_1' lasts more than 10 years"
     late["log"]["entries"][5]["pageref"] = "another"
-    assert refused(json.dumps(late)) == "log.entries: after page 'page_1' 10 years pass"
+    assert refused(json.dumps(late)) == "log.entries: more than 10 years after page 'page_1'"
     with pytest.raises(HeadwayError, match="cannot read: No such file"):
         read_har(tmp_path / "none.har")
 
@@ -307,7 +305,7 @@ def test_the_command_makes_pages_of_a_har_file_and_a_har_file_of_page_loads(har,
     site = tmp_path / "site.csv"
     done = headway("har", str(har), "--pages", str(site))
     assert done.returncode == 0, done.stderr
-    told = "1 page, 5 objects, 9954 B; 1 that crossed no network left out; 2 hosts, taken as one"
+    told = "1 page, 5 objects, 9954 B; 1 left out that used no network; 2 hosts, treated as one"
     assert " ".join(done.stdout.split()) == f"{site}: {told}"
     assert read_pages(site).objects.tolist() == [5]
     counted = json.loads(headway("har", str(har), "--pages", str(site), "--json").stdout)

@@ -52,7 +52,7 @@ def download(control: str, start_s: float = 0, **fields: object) -> dict[str, ob
         (
             {**LAB, "reverse": {"rate": "1Mbit/s", "delay": "9 ms", "buffer": "1 MB"}},
             [download("reno+quick-start")],
-            "of the two links one has no router",
+            "both links or none must have it",
         ),
         (
             {},
@@ -63,12 +63,12 @@ def download(control: str, start_s: float = 0, **fields: object) -> dict[str, ob
                     "data_volume": "9 B",
                 }
             ],
-            "pingpong program says nothing",
+            "pingpong program sets no hints",
         ),
         (
             {},
             [{"app": {"kind": "requests", "codes": [5], "mean_interval": "1 s"}}],
-            "hosts ask for rates with TCP only",
+            "hosts ask for a rate with TCP only",
         ),
     ],
 )
@@ -144,5 +144,5 @@ def test_what_of_routers_the_kernel_cannot_do_is_refused_by_name() -> None:
             "duration": "4 s",
         }
     )
-    with pytest.raises(HeadwayError, match="routers: not possible before a link that varies"):
+    with pytest.raises(HeadwayError, match="routers: not possible at a link that varies"):
         check(varying)

@@ -68,8 +68,11 @@ def test_a_hundred_thousand_flows_end() -> None:
     ("arguments", "field"),
     [
         (["--flows", "1000000000xcubic"], "flows: 1000000000xcubic"),
-        (["--flows", "400000xcubic"], "flows: 400000 would need 3.2 GB of memory at least; "),
-        (["--trials", "1000000000"], "--trials: 1000000000 would need 5,000.0 GB of memory"),
+        (["--flows", "400000xcubic"], "flows: 400000 would need at least 3.2 GB of memory; "),
+        (
+            ["--trials", "1000000000"],
+            "--trials: 1000000000 would need at least 5,000.0 GB of memory",
+        ),
     ],
 )
 def test_what_surely_has_no_room_is_refused_before_it_begins(

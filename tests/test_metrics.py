@@ -26,7 +26,7 @@ def test_goodput_is_delivered_over_the_window() -> None:
 
 def test_a_window_that_is_no_checkpoint_is_refused() -> None:
     t = trace({"flow_counters": flow_counters((2, 0, 0), (10, 0, 0))})
-    with pytest.raises(ValueError, match="no checkpoint"):
+    with pytest.raises(ValueError, match="not a checkpoint"):
         metrics.goodput_bps(t, 0, (3 * S, 10 * S))
 
 

@@ -587,11 +587,11 @@ def test_an_interrupt_keeps_what_is_done(
     [
         (["--random", "3", "--kind", "all"], "kind: unknown 'all'; allowed: options, default"),
         (["--random", "0"], "--random"),
-        (["--random", "3", "--hours", "0"], "hours: 0 is not allowed; more than 0"),
-        (["--random", "3", "--hours", "nan"], "hours: nan is not allowed; more than 0"),
-        (["--hours", "2"], "hours: is of random cases; say how many with --random"),
-        (["--random", "3", "--quick"], "quick: is of the matrix, not of --random"),
-        (["--random", "3", "--only", "htcp"], "only: is of the matrix, not of --random"),
+        (["--random", "3", "--hours", "0"], "hours: 0 is not allowed; must be more than 0"),
+        (["--random", "3", "--hours", "nan"], "hours: nan is not allowed; must be more than 0"),
+        (["--hours", "2"], "hours: needs --random N"),
+        (["--random", "3", "--quick"], "quick: cannot be used with --random"),
+        (["--random", "3", "--only", "htcp"], "only: cannot be used with --random"),
     ],
 )
 def test_what_cannot_be_is_one_line(

@@ -29,17 +29,17 @@ def tried(capfd, *arguments: str) -> dict:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--out", ""], "'' is the name of no file or folder"),
-        (["--pcap", ""], "'' is the name of no file or folder"),
-        (["--plot", "/no/such/p.svg"], "plot: /no/such/p.svg: cannot save: there is no folder"),
-        (["--pcap", "/no/such/p"], "pcap: /no/such/p: cannot save: there is no folder /no/such"),
+        (["--out", ""], "'' cannot be the name of a file or folder"),
+        (["--pcap", ""], "'' cannot be the name of a file or folder"),
+        (["--plot", "/no/such/p.svg"], "plot: /no/such/p.svg: cannot save: no folder"),
+        (["--pcap", "/no/such/p"], "pcap: /no/such/p: cannot save: no folder /no/such"),
         (["--pcap", "/tmp"], "pcap: /tmp: cannot save: it is a folder"),
         (["--plot", "p.gif"], "name a file that ends in .svg, .pdf, .png"),
         (["--save", "x.toml"], "save: x.toml: name a file that ends in .json"),
-        (["--out", "/dev/null/x"], "out: /dev/null/x: cannot save: /dev/null is no folder"),
+        (["--out", "/dev/null/x"], "out: /dev/null/x: cannot save: /dev/null is not a folder"),
         (["--hop", "1Mbit/s"], "write RATE,DELAY,BUFFER[,FIELD=VALUE]"),
         (["--hop", "1Mbit/s,2ms,1BDP,x=5"], "x: no such field"),
-        (["--hop", "1Mbit/s,2ms,1BDP", "--rtt", "5ms"], "--rtt: each --hop says its own"),
+        (["--hop", "1Mbit/s,2ms,1BDP", "--rtt", "5ms"], "--rtt: give it in each --hop"),
         (["--aqm", "rid"], "aqm: unknown queue discipline 'rid'; nearest: red"),
         (["--aqm", "red:max_th_pkt=4"], "nearest: max_th_pkts"),
         (["--quick-start", "algorithm=foo"], "allowed: target, share, optimistic, fair, extreme"),
@@ -67,7 +67,7 @@ def tried(capfd, *arguments: str) -> dict:
         (["--control", "dctcp"], "the kernel's own controls need --backend kernel"),
         (["--flows", "kernel:bbr"], "the simulator does not have the kernel's own controls"),
         (["--flows", "kernel:bbr+hystart"], "kernel:bbr is the kernel's own: no startup"),
-        (["--seed", str(2**63 - 1), "--trials", "2"], f"trials has {2**63}; below 2**63"),
+        (["--seed", str(2**63 - 1), "--trials", "2"], f"trials has {2**63}; allowed: below 2**63"),
         (["--apart", "5"], "apart: '5' has no unit"),
         (["/no/such.json"], "cannot read: No such file"),
         (["/dev/null"], "name an experiment's file that ends in .json or .toml"),
@@ -147,14 +147,14 @@ def controlled(field: str) -> str:
 @pytest.mark.parametrize(
     ("name", "text", "said"),
     [
-        ("a.json", "{", "a.json: no JSON"),
+        ("a.json", "{", "a.json: not JSON"),
         ("a.json", "[]", "a.json: "),
         ("a.json", "[" * 100_000, "a.json: "),
         ("a.json", '{"experiment": 1}', "a.json: "),
         ("a.json", "9" * 5000, "a.json: "),
-        ("a.toml", "a = ", "a.toml: no TOML"),
+        ("a.toml", "a = ", "a.toml: not TOML"),
         ("a.toml", EXPERIMENT.replace('"2 s"', f'"{"9" * 5000} s"'), "a.toml: duration: '999"),
-        ("a.toml", EXPERIMENT + "[[flows]]\n", "a.toml: no TOML"),
+        ("a.toml", EXPERIMENT + "[[flows]]\n", "a.toml: not TOML"),
         ("b.toml", controlled("startup = 1e308"), "startup"),
         ("b.toml", controlled("startup = [1]"), "startup"),
         ("b.toml", controlled("tunables = 3"), "tunables: 3 is not allowed"),
@@ -192,7 +192,7 @@ def test_what_contradicts_a_file_is_refused(capfd, tmp_path: Path) -> None:
     for option in (["--rate", "1Mbit/s"], ["--voip"], ["--quick-start"], ["--stack", "linux-6"]):
         status, _, err = run(capfd, "try", str(file), *option)
         assert status == 2
-        assert f"{option[0]}: {file} says the whole experiment; change it there" in err
+        assert f"{option[0]}: {file} has the whole experiment; change it there" in err
 
 
 def test_a_chain_has_its_hops_and_flows_enter_and_leave_where_they_say(capfd) -> None:

@@ -144,7 +144,7 @@ def test_each_limit_is_named_alone() -> None:
     # 500 Mbit/s for 600 ms are 30 MB; a window announces at most 8 MiB
     fast = {**GEO, "rate": "1 Gbit/s"}
     _, [largest] = digested(fast, f"cubic+mega-start:size=30MB:initial_rate=500Mbit/s{AMPLE}")
-    assert largest.endswith("had room for 5793, as many as TCP's window can announce")
+    assert largest.endswith("had room for 5793, the largest window that TCP can announce")
 
 
 @pytest.mark.parametrize("rtt", ["20 ms", "80 ms", "300 ms", "600 ms"])
@@ -215,7 +215,7 @@ def test_several_trials_give_the_interval_of_completion_times(capfd) -> None:
         ),
         (
             ["--flows", "cubic+quick-start", "--rate", "9Mbit/s", "--quick-start", "max_code=4"],
-            "granted was no more than slow start has anyway",
+            "granted no more than slow start sends anyway",
         ),
         (
             ["--flows", "cubic+quick-start", "--rate", "50Mbit/s", "--quick-start"],
@@ -286,7 +286,7 @@ def test_routers_of_two_protocols_at_one_link_lead_their_flows_and_are_warned_of
     digest = digest_of(run_one(both))
     assert [flow["fall_backs"] for flow in digest["flows"]] == [0, 0]
     [line] = warnings(both, digest["flows"])
-    assert line.startswith("routers: xcp and rcp steer by all that the link carries")
+    assert line.startswith("routers: xcp and rcp each measure all traffic of the link")
 
 
 def test_what_the_kernel_counts_only_together_is_not_warned_of() -> None:
@@ -323,7 +323,7 @@ def test_another_backend_is_compared(capfd, monkeypatch) -> None:
     assert "kernel kbit/s   differs" in out
     status, _, err = run(capfd, "try", "--beside", "sim")
     assert status == 2
-    assert "beside: sim is where it runs; name another backend" in err
+    assert "beside: sim is already the backend; name another one" in err
 
 
 def test_of_many_flows_a_hundred_are_printed_and_the_rest_is_counted(capfd) -> None:
@@ -332,7 +332,7 @@ def test_of_many_flows_a_hundred_are_printed_and_the_rest_is_counted(capfd) -> N
     )
     assert status == 0
     assert sum(" cubic-" in line for line in out.splitlines()) == 100
-    assert "and 4 more flows; of all 104, as median (least to most): goodput" in out
+    assert "and 4 more flows; median (minimum to maximum) of all 104: goodput" in out
     assert "104 are done after" in " ".join(out.split())
     assert max(map(len, out.splitlines())) <= 100
 

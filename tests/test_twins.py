@@ -106,6 +106,6 @@ def test_the_twin_is_run_with_the_kernels_stack_and_saved(tmp_path) -> None:
     assert claim.verdict == "fails"
     assert beside.notes == {"# packets were late": 1}
     page = beside.report.read_text()
-    assert "How near do 1 trials" in page
+    assert "Trials: 1." in page
     assert "60000 B, drop-tail" in page
     assert (tmp_path / "beside-simulator.json").exists()

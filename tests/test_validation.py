@@ -297,7 +297,7 @@ def test_the_command_ends_with_what_failed_after_all_others(
     assert execute([*asked, str(tmp_path), "--repeats", "0", "--json"]) == EXIT_ERROR
     out, error = capfd.readouterr()
     [line] = error.splitlines()
-    assert line.startswith("headway: failed runs: 1, the others are in")
+    assert line.startswith("headway: failed runs: 1 (results of the others are in")
     assert f"{chosen}, kernel, seed 1: sampler: ended with status 1" in line
     told = json.loads(out)
     assert told["failed"] == [

@@ -311,7 +311,7 @@ def test_what_is_no_http_after_all_is_one_line(
             assert until_closed(connection) == b""
         at = "{}:{}".format(*behind.address)
     assert lines_of(caplog) == [
-        f"GET /x: upstream http://{at}: what it answers cannot be passed on: cut"
+        f"GET /x: upstream http://{at}: its response cannot be passed on: cut"
     ]
 
 

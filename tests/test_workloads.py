@@ -346,7 +346,7 @@ A 0 0 0
         ("SEQ 0 1\nr\n", "tmix:2: r ''"),
         ("SEQ 0 1\n> -5\n", "tmix:2: > '-5'"),
         ("SEQ 0 1\nl 0 2e300\n", "tmix:2: l"),
-        ("SEQ 0 1\nc> 3\n", "no line of a sequential connection"),
+        ("SEQ 0 1\nc> 3\n", "not a line of a sequential connection"),
         ("SEQ 0 1\nSEQ 1 1\n> 1\n", "tmix:1: a connection without data"),
         ("S 0 1\nI 0 5\n", "tmix:2: I '0 5'"),
     ],

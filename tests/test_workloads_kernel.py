@@ -105,7 +105,7 @@ def _written(file: Path, lines: str) -> Path:
 def test_what_a_file_of_exchanges_cannot_say_is_refused_in_one_line(tmp_path: Path) -> None:
     file = tmp_path / "some.tmix"
     for flows, fields, said in [
-        (drawn(file, persistent=True), {}, "persistent: not possible; a file of exchanges says"),
+        (drawn(file, persistent=True), {}, "persistent: not possible; a file of exchanges has"),
         (
             drawn(file, vectors=Pareto(mean="1 kB", request="0 B"), rate="1 Gbit/s"),
             {},

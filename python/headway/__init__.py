@@ -1,7 +1,7 @@
 """Headway: TCP flows that start fast and share links without delay.
 
-The public names for experiments in a script; everything else is in the submodules.
-Each is imported when it is first used: the command line starts in a third of a second.
+This module has the public names for experiments in scripts; everything else is in submodules.
+Names are imported when first used, so that the command line starts in a third of a second.
 """
 
 from typing import TYPE_CHECKING

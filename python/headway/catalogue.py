@@ -1,4 +1,4 @@
-"""What there is, for who only wants to list it: neither studies nor their imports are loaded."""
+"""Lists studies and algorithms without importing the studies."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SHOWN = ("name", "title", "source")
 
 @dataclass(frozen=True)
 class Entry:
-    """A study as a list shows it, and the module that has all of it."""
+    """A study's name, title and source for lists, and its module."""
 
     name: str
     title: str
@@ -35,7 +35,7 @@ def algorithms_json() -> str:
 
 
 def algorithms() -> dict[str, list[dict[str, Any]]]:
-    """Controls, startups, routers and stacks, each with name, title and, but for stacks, source."""
+    """Controls, startups, queues, routers and stacks: name, title and (except stacks) source."""
     known: dict[str, list[dict[str, Any]]] = json.loads(algorithms_json())
     return known
 
@@ -43,15 +43,15 @@ def algorithms() -> dict[str, list[dict[str, Any]]]:
 def studies() -> dict[str, Entry]:
     """Every study by name, in the order of names.
 
-    A study is a package or module of ``headway.studies`` with a line ``STUDY = Class()``; what its
-    class says of itself in plain text is read without importing it.
+    A study is a package or module of ``headway.studies`` with a line ``STUDY = Class()``. Class
+    attributes that are string literals are read without importing the module.
     """
     found = {entry.name: entry for entry in _entries()}
     return dict(sorted(found.items()))
 
 
 def study_named(name: str) -> Study[Any, Any] | None:
-    """One study, without importing the others; None if there is none of that name."""
+    """One study, without importing the others; None if no study has this name."""
     entry = studies().get(name)
     if entry is None:
         return None
@@ -72,7 +72,7 @@ def _entries() -> Iterator[Entry]:
 
 
 def _said_in(source: Path) -> list[str] | None:
-    """Name, title and source as the study's class has them, where they are plain text.
+    """Those of name, title and source that the study's class sets to string literals.
 
     None if the file has no study.
     """
@@ -98,6 +98,6 @@ def _is_study(node: ast.Assign) -> bool:
 
 
 def _asked(module: str) -> list[str]:
-    """The same from the study itself, whose class does not say it in plain text."""
+    """Name, title and source from the imported study, for classes that compute them."""
     study = importlib.import_module(module).STUDY
     return [getattr(study, name) for name in _SHOWN]

@@ -1,4 +1,4 @@
-"""The commit that this copy of Headway was made from: git's answer in a checkout, else a record."""
+"""The commit that this copy of Headway was built from: git's in a checkout, else a record."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from pathlib import Path
 RECORD = Path(__file__).with_name("commit.txt")
 """Written into wheels and sdists by packaging/backend.py."""
 STAMP = re.compile(rb"(?s)(?<=headwayctl commit:).{46}")
-"""Where headwayctl keeps its commit; zeros follow it (packaging/stamp.py)."""
+"""Where headwayctl stores its commit, padded with zeros (packaging/stamp.py)."""
 
 
 def commit() -> str | None:
-    """As in ``1a2b3c4d5e, 2026-11-27``, or ``1a2b3c4d5e-dirty, ...``; None if it is unknown."""
+    """The commit as ``1a2b3c4d5e, 2026-11-27`` or ``1a2b3c4d5e-dirty, ...``; None if unknown."""
     top = RECORD.parents[2]
     found = of_checkout(top) if (top / ".git").exists() else None
     if found is None and RECORD.is_file():

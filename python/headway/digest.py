@@ -1,8 +1,8 @@
-"""What is kept of one trial where no trace is asked for: plain Python numbers.
+"""The digest of one trial: its metrics as plain Python numbers, for runs that keep no trace.
 
-A digest is made of a trace (``digest_of``), or by the engine while it runs, which then keeps
-no tables (SimBackend.digest); both give the same, the engine its quantiles to 0.05 %. Nothing here
-imports the libraries of numbers unless there is a trace.
+A digest is computed from a trace (``digest_of``), or by the engine while it runs, which then keeps
+no tables (SimBackend.digest). Both give the same values, except that the engine's quantiles are
+exact to 0.05 %. NumPy and Polars are imported only for traces.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from headway.trace import Trace
 
 QUANTILE_RESOLUTION = 0.0005
-"""Quantiles of the engine's digest are at most this share beside those of a trace."""
+"""Largest relative difference between quantiles of the engine's digest and of a trace."""
 _STUDENT_9 = 2.2621571627409915
 """97.5 % quantile of Student's t with BATCHES - 1 degrees of freedom."""
 _NS_PER_US = 1000
@@ -36,27 +36,27 @@ _QUICK_START = "quick-start"
 
 
 class FirstFlight(TypedDict):
-    """First flights of a fast startup that were acknowledged, in the whole run and summed up."""
+    """Sums over all first flights of a fast startup that were acknowledged, in the whole run."""
 
     asked_pkts: int
     """Packets that the startup's windows (a grant, a rate or a jump) and the data allowed."""
     largest_pkts: int
-    """The most of one flight."""
+    """The largest such number of a single flight."""
     sent_pkts: int
     """Packets sent before the first ACK of their flight."""
     rwnd_limited_pkts: int
     """Packets for which the peer's window had no room."""
     syn_limited_pkts: int
-    """Of them, beyond what a SYN-ACK's window can announce, which is not scaled."""
+    """Those of them beyond the largest window that a SYN-ACK can announce, which is not scaled."""
     sndbuf_limited_pkts: int
     """Packets for which the send buffer had no room."""
     growth_limited_pkts: int
-    """Packets by which limited slow start (RFC 3742) grew less than standard slow start would
-    have, until the window was as large as the flight should have been."""
+    """Packets by which limited slow start (RFC 3742) grew the window less than standard slow start
+    would have, until the window reached the intended size of the flight."""
 
 
 class FlowDigest(TypedDict):
-    """One TCP flow, over [warmup, end] where nothing else is said. None: not known."""
+    """One TCP flow, over [warmup, end] unless stated otherwise. None means unknown."""
 
     cc: str
     startup: str | None
@@ -65,32 +65,32 @@ class FlowDigest(TypedDict):
     goodput_bps_batch_ci95: float | None
     """Half the width of the 95 % interval of ten batch means."""
     goodput_tcptrace_bps: float | None
-    """Unique bytes over the connection's own time, in the whole run."""
+    """Unique bytes divided by the connection's lifetime, in the whole run."""
     sent_pkts: int
     """Data packets, retransmissions included."""
     retransmits_pkts: int
     rtos: int
     srtt_us: float | None
-    """Mean over time, as cwnd_pkts."""
+    """Mean over time, as is cwnd_pkts."""
     cwnd_pkts: float | None
     backoffs: int
     size_bytes: int | None
-    """What a bulk transfer was asked to carry."""
+    """Size of a bulk transfer; None without a size."""
     delivered_bytes: int
     """New bytes in order at the receiver, in the whole run."""
     fct_us: float | None
-    """Flow completion time: from the SYN until the last byte has arrived in order. None: it has
-    no size, or had not all arrived when the run ended."""
+    """Flow completion time: from the SYN until the last byte has arrived in order. None without a
+    size, or if the transfer was not complete when the run ended."""
     slow_start_us: float | None
-    """From the flow's first packet until ssthresh was first finite. None: it never was."""
+    """From the flow's first packet until ssthresh was first finite. None if it never was."""
     quick_start_requests: int
     quick_start_grants: int
     quick_start_used: int | None
-    """Of the grants, those that were more than the flow had anyway. None: not known."""
+    """Grants that exceeded what the flow could send anyway. None means unknown."""
     fall_backs: int | None
-    """How often its control went on without the routers of its protocol. None: not known."""
+    """How often the control continued without routers of its protocol. None means unknown."""
     first_flight: FirstFlight | None
-    """All 0: its startup began none. None: not known."""
+    """All 0 if the startup began no first flight. None means unknown."""
 
 
 class LinkDigest(TypedDict):
@@ -104,14 +104,14 @@ class LinkDigest(TypedDict):
     queue_full_events: int
     queue_full_per_minute: float
     queue_bytes: Spread
-    """Over time."""
+    """Quantiles and means over time."""
     routers: dict[str, dict[str, int]]
-    """What each router algorithm of the link has counted and knows at the end of the run, by its
-    name and the names that it declares."""
+    """Counters and state of each router algorithm of the link at the end of the run, by its name
+    and the names that it declares."""
 
 
 class VoipDigest(TypedDict):
-    """All datagrams that were sent in [warmup, end]."""
+    """The datagrams that were sent in [warmup, end]."""
 
     owd_us: Spread
     lost_pkts: int
@@ -120,8 +120,8 @@ class VoipDigest(TypedDict):
 class Digest(TypedDict):
     """One trial; ``link`` is the first of ``links``.
 
-    Without a gateway that is the first hop in the direction of the data. With one, the kernel
-    backend knows the links of one hop only.
+    Without a gateway that is the first hop in the direction of the data. With a gateway, the kernel
+    backend records the links of one hop only.
     """
 
     flows: list[FlowDigest]
@@ -132,7 +132,7 @@ class Digest(TypedDict):
 
 
 def batch_edges_ns(experiment: Experiment) -> list[int]:
-    """Where the ten equal parts of [warmup, end] begin and end, 11 times."""
+    """The 11 boundaries in ns of the ten equal parts of [warmup, end]."""
     start_ns, span_ns = experiment.warmup, experiment.duration - experiment.warmup
     return [start_ns + span_ns * k // BATCHES for k in range(BATCHES + 1)]
 
@@ -145,9 +145,9 @@ def digest_of(trace: Trace) -> Digest:
 
 
 def digest_of_totals(experiment: Experiment, totals: Mapping[str, Any]) -> Digest:
-    """The digest of counts: {"flows": [...], "links": [...], "udp": {...} or None}.
+    """The digest of totals: {"flows": [...], "links": [...], "udp": {...} or None}.
 
-    A flow's, a link's and the datagrams' keys are those of crates/sim/src/trace/digest.
+    crates/sim/src/trace/digest defines the keys of flows, links and datagrams.
     """
     edges = batch_edges_ns(experiment)
     rates = {
@@ -179,7 +179,7 @@ def _flow(experiment: Experiment, edges: Sequence[int], of: Mapping[str, Any]) -
         for (before, after), (start_ns, end_ns) in zip(
             itertools.pairwise(delivered), itertools.pairwise(edges), strict=False
         )
-        if end_ns > start_ns  # a run of a few ns has no ten parts
+        if end_ns > start_ns  # a run of a few ns cannot be divided into ten parts
     ]
     asked = of["protocols"].get(_QUICK_START, {})
     return {
@@ -252,9 +252,10 @@ def _half_width(batches: Sequence[float]) -> float:
 
 
 def average(trials: Sequence[Any]) -> Any:
-    """The mean over trials of every number in equally built JSON; one trial stays as it is.
+    """The mean over trials of every number, for trials with the same JSON structure.
 
-    What is None in some trials is the mean over the others.
+    A single trial is returned unchanged. Values that are None in some trials are averaged over the
+    others.
     """
     known = [trial for trial in trials if trial is not None]
     if len(trials) == 1 or not known:

@@ -1,4 +1,4 @@
-"""Errors a person can act on: each is one line, and the command line prints it as such."""
+"""Errors that a user can act on. Each is one line, which the command line prints."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ _LONG_WORD = re.compile(r"(\S{60})\S{20,}")
 
 
 _LONGEST, _END = 1000, 200
-"""Characters of a message, and of its end, that are kept."""
+"""Most characters of a message, and how many of them are kept from its end."""
 
 
 class HeadwayError(Exception):
-    """Something the user can put right; its text is one line without a traceback."""
+    """An error that the user can fix; its message is one line."""
 
     def __init__(self, message: str) -> None:
         line = " ".join(message.split())
-        if len(line) > _LONGEST:  # somebody's input is in it
+        if len(line) > _LONGEST:  # it quotes long input
             line = f"{line[: _LONGEST - _END]} ... {line[-_END:]}"
         super().__init__(line)
 
 
 class ExperimentError(HeadwayError, ValueError):
-    """A description that cannot be: its line names the field, the value and what is allowed.
+    """An invalid description. The message names the field, the value and what is allowed.
 
-    What was written may be anything: its words are cut where they are long, and it is printable.
+    Quoted input is made printable, and long words are cut.
     """
 
     def __init__(self, message: str) -> None:
@@ -36,7 +36,7 @@ class ExperimentError(HeadwayError, ValueError):
 
 
 class InterruptedRunError(HeadwayError):
-    """A run was stopped on request; says how many trials were finished and where they are."""
+    """A run was stopped by Ctrl-C; tells how many trials were finished and where they are."""
 
     def __init__(self, finished: int, total: int, kept_in: str | None) -> None:
         self.finished = finished
@@ -46,4 +46,4 @@ class InterruptedRunError(HeadwayError):
 
 
 class KernelCannotError(HeadwayError):
-    """This machine's kernel, or a privilege that is missing, forbids it (exit status 3)."""
+    """This machine's kernel lacks a feature, or a privilege is missing (exit status 3)."""

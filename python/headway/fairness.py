@@ -1,4 +1,4 @@
-"""Jain's index in plain Python, for who must not wait for the libraries of numbers."""
+"""Jain's index in plain Python, for code that must not import NumPy."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 
 def jain_index(rates: Sequence[float]) -> float | None:
-    """Jain's fairness index (Σx)² / (n Σx²), from 1/n to 1; None if nobody sent anything.
+    """Jain's fairness index (Σx)² / (n Σx²), from 1/n to 1; None if all rates are 0.
 
     Raises ValueError for a rate below 0.
     """
@@ -17,6 +17,6 @@ def jain_index(rates: Sequence[float]) -> float | None:
     largest = max(sample, default=0.0)
     if not largest:
         return None
-    sample = [rate / largest for rate in sample]  # no scale: squares then cannot overflow
+    sample = [rate / largest for rate in sample]  # the index has no scale; squares cannot overflow
     squares = math.fsum(rate * rate for rate in sample)
     return math.fsum(sample) ** 2 / (len(sample) * squares)

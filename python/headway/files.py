@@ -1,4 +1,4 @@
-"""Saving files so that a reader never sees half of one, and a full disk is one clear line."""
+"""Atomic saving of files, with a clear one-line error for a full disk."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _DESCRIPTORS = Path("/dev/fd")
 
 
 def save_error(path: Path, error: OSError | RuntimeError) -> HeadwayError:
-    """What a failed save says to a person."""
+    """The error for a failed save."""
     if isinstance(error, RuntimeError):
         return HeadwayError(f"{path}: cannot save: {error}")
     if error.errno in _NO_ROOM:
@@ -27,16 +27,16 @@ def save_error(path: Path, error: OSError | RuntimeError) -> HeadwayError:
 
 
 def save_bytes(path: Path, data: bytes) -> None:
-    """Write ``data`` to ``path``, whole or not at all; see ``save_parts``."""
+    """Write ``data`` to ``path``, completely or not at all; see ``save_parts``."""
     save_parts(path, [data])
 
 
 def save_parts(path: Path, parts: Iterable[bytes]) -> None:
-    """Write all parts to ``path``, whole or not at all.
+    """Write all parts to ``path``, completely or not at all.
 
-    A link is followed: what it names is replaced, and the link stays. What is no regular file (a
-    device, a FIFO, an open descriptor) is written into. Raises HeadwayError for any OSError; then
-    nothing is left behind.
+    A symbolic link is followed: its target is replaced, and the link stays. Devices, FIFOs and
+    open descriptors are written into. Raises HeadwayError for any OSError; nothing is left behind
+    then.
     """
     try:
         if _is_written_into(path):
@@ -62,16 +62,16 @@ def save_parts(path: Path, parts: Iterable[bytes]) -> None:
 
 
 def save_text(path: Path, text: str) -> None:
-    """Write ``text`` as UTF-8 to ``path``, whole or not at all; see ``save_bytes``."""
+    """Write ``text`` as UTF-8 to ``path``, completely or not at all; see ``save_parts``."""
     save_bytes(path, text.encode())
 
 
 @contextmanager
 def saving_dir(path: Path, is_ours: Callable[[str], bool]) -> Iterator[Path]:
-    """Give a temporary folder beside ``path``; it takes its place when the block succeeds.
+    """Yield a temporary folder next to ``path`` that replaces ``path`` when the block succeeds.
 
-    A folder that exists is replaced if ``is_ours`` says so of all the names in it. Raises
-    HeadwayError if it does not, and for any OSError inside; then nothing is left behind.
+    An existing folder is replaced only if ``is_ours`` is true for all names in it. Raises
+    HeadwayError if it is not, and for any OSError inside; nothing is left behind then.
     """
     try:
         target = path.resolve() if path.is_symlink() else path
@@ -94,7 +94,7 @@ def saving_dir(path: Path, is_ours: Callable[[str], bool]) -> Iterator[Path]:
 
 
 def _refuse_others(folder: Path, is_ours: Callable[[str], bool]) -> None:
-    """Raises HeadwayError if a folder that would be replaced has what somebody else put there."""
+    """Raise HeadwayError if the folder to be replaced contains other files."""
     if not folder.is_dir():
         return
     if folder.samefile(Path.cwd()):
@@ -102,12 +102,12 @@ def _refuse_others(folder: Path, is_ours: Callable[[str], bool]) -> None:
     others = sorted(entry.name for entry in folder.iterdir() if not is_ours(entry.name))
     if others:
         raise HeadwayError(
-            f"{folder}: cannot save: a folder with other files ({others[0]}) is there, and stays"
+            f"{folder}: cannot save: the folder exists and has other files ({others[0]})"
         )
 
 
 def _is_written_into(path: Path) -> bool:
-    """Whether it exists and is no file that another could take the place of."""
+    """Whether the path exists and cannot be replaced by another file."""
     try:
         mode = path.stat().st_mode
     except OSError:

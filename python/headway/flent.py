@@ -27,7 +27,7 @@ from headway.units import BITS_PER_BYTE, NS_PER_S
 
 VERSION = 4
 MAX_BYTES = 64 << 20
-"""What a data file may unpack to: hours of a dozen flows."""
+"""Largest unpacked data file: hours of a dozen flows."""
 _STEP_NS = NS_PER_S // 5  # Flent's usual step of 0.2 s
 _EPOCH = "1970-01-01T00:00:00.000000Z"
 
@@ -37,7 +37,7 @@ _MAYBE = (dict, type(None))
 
 @dataclass(frozen=True)
 class FlentData:
-    """A data file's content: ``series`` has columns ``time_s`` and one (nullable) per series."""
+    """A data file's content: ``series`` has ``time_s`` and a nullable column per series."""
 
     metadata: Mapping[str, Any]
     series: pl.DataFrame
@@ -47,7 +47,7 @@ class FlentData:
 def export_flent(trace: Trace, path: Path) -> None:
     """Write the trace as a Flent data file.
 
-    Series per TCP flow: goodput (Mbit/s; null between the times counters were read), cwnd
+    Series per TCP flow: goodput (Mbit/s; null except when counters were read), cwnd
     (packets) and smoothed RTT (ms); per UDP flow: one-way delay (ms); per link: queue (bytes).
     Signals are sampled every 0.2 s. Raises HeadwayError if it cannot be saved.
     """
@@ -111,14 +111,14 @@ def export_flent(trace: Trace, path: Path) -> None:
         "results": results,
         "raw_values": raw,
     }
-    # Without a time in gzip's header the same trace gives the same bytes.
+    # Without a time in gzip's header, the same trace gives the same bytes.
     save_bytes(path, gzip.compress(json.dumps(data, sort_keys=True).encode(), mtime=0))
 
 
 def import_flent(path: Path) -> FlentData:
     """Read a Flent data file of format version 4.
 
-    Raises HeadwayError, in one line, for what is no such file or unpacks to more than MAX_BYTES.
+    Raises HeadwayError for other files, and for files that unpack to more than MAX_BYTES.
     """
     try:
         data = json.loads(_unpacked(path))
@@ -142,7 +142,7 @@ def import_flent(path: Path) -> FlentData:
 
 
 def _unpacked(path: Path) -> bytes:
-    """The file's text, which a few bytes may make very long. Raises ValueError beyond the limit."""
+    """The unpacked text. Raises ValueError if it is larger than MAX_BYTES."""
     with gzip.open(path) as stream:
         text = stream.read(MAX_BYTES + 1)
     if len(text) > MAX_BYTES:
@@ -173,7 +173,7 @@ def _at(times_ns: np.ndarray[Any, Any], at_ns: Array, values: Array) -> Array:
 
 
 def _goodput_mbps(trace: Trace, flow: int) -> tuple[Array, Array]:
-    """Goodput between one reading of the counters and the next, and the time of the later one."""
+    """Times in ns of counter readings, and goodput in Mbit/s since the reading before."""
     rows = trace.rows_of("flow_counters", "flow", flow).sort("time_ns")
     at_ns = np.append(0.0, rows["time_ns"].cast(pl.Float64).to_numpy())
     delivered = np.append(0.0, rows["delivered_bytes"].cast(pl.Float64).to_numpy())

@@ -1,9 +1,9 @@
-"""Page loads as an HTTP archive (HAR 1.2), which browsers and their tools show.
+"""Page loads as an HTTP archive (HAR 1.2), which browsers and their tools display.
 
-What a trace does not know is not made up: headers have no lines, and what a response waited is the
-server's time and the path's round trip, the rest its way. Of what a real browser loaded a trace
-does not know how long it waited for a connection: that is in the rest. A run has no wall-clock
-time, so it begins with the year 1970.
+Nothing is invented: headers have no lines. The wait time of a response is the server's time plus
+the path's round-trip time; the rest is receive time. For loads by a real browser, the trace does
+not have the time that requests waited for a connection, so it is part of the receive time. A run
+has no wall-clock time, so times begin in 1970.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _HTTP = {"1.0": "http/1.0", "1.1": "http/1.1", "1.1-pipelined": "http/1.1", "2":
 
 @dataclass(frozen=True)
 class _Entry:
-    """An object of a page load; ``blocked_ns`` is None where it is not known, ``by`` a URL."""
+    """An object of a page load; ``blocked_ns`` is None if unknown, ``by`` the revealing URL."""
 
     url: str
     known_ns: int
@@ -49,13 +49,13 @@ class _Entry:
 
 
 _Objects = Callable[[dict[str, Any], str], Iterator[_Entry]]
-"""Of a page load, with the page's name."""
+"""Called with a page load and the page's name; returns its objects."""
 
 
 def export_har(trace: Trace, path: Path) -> None:
     """Write the page loads of a trace, by ``headway.Pages`` or a browser, as a HAR file.
 
-    A page is there when all of it was loaded. Raises HeadwayError where there is none.
+    Only complete page loads are written. Raises HeadwayError if there is none.
     """
     flows = [n for n, flow in enumerate(trace.experiment.flows) if _has_pages(flow)]
     if not flows:
@@ -65,7 +65,7 @@ def export_har(trace: Trace, path: Path) -> None:
         )
     loads = metrics.page_loads(trace, (0, trace.experiment.duration))
     if loads.is_empty():
-        raise HeadwayError("har: no page was loaded whole")
+        raise HeadwayError("har: no page was loaded completely")
     pages: list[dict[str, Any]] = []
     entries: list[dict[str, Any]] = []
     for flow in flows:
@@ -112,7 +112,7 @@ def _add(
 
 
 def _times(trace: Trace, flow: int, count: int) -> tuple[list[int], list[int]]:
-    """When each of a flow's objects was asked for and there, in ns; 0 where it was not."""
+    """When each of a flow's objects was requested and complete, in ns; 0 if never."""
     rows = trace["responses"].filter(pl.col("flow") == flow)
     asked = np.zeros(count, dtype=np.int64)
     ended = asked.copy()
@@ -151,10 +151,10 @@ def _of_pages(trace: Trace, flow: int, table: PageTable) -> _Objects:
 
 
 def _of_visits(trace: Trace, flow: int) -> _Objects:
-    """The objects of a browser's visits, from when the page wanted them. Raises HeadwayError."""
+    """The objects of a browser's visits, timed from their requests. Raises HeadwayError."""
     told = trace.meta["visits"][str(flow)]
     if "site" not in told:
-        raise HeadwayError("har: this trace does not say what its pages are made of; run it again")
+        raise HeadwayError("har: this trace does not list the objects of its pages; run it again")
     site = told["site"]
     asked, ended = _times(trace, flow, len(site) * len(told["visits"]))
 
@@ -231,6 +231,6 @@ def _ms(ns: int) -> float:
 
 
 def _date(ns: int) -> str:
-    """To the nanosecond: HAR's times are those of ISO 8601."""
+    """A time in ISO 8601, as HAR requires, with nanoseconds."""
     at = datetime.datetime.fromtimestamp(ns // NS_PER_S, tz=datetime.UTC)
     return f"{at:%Y-%m-%dT%H:%M:%S}.{ns % NS_PER_S:09d}Z"

@@ -1,4 +1,4 @@
-"""Ctrl-C during a long run: taken once, and never in the middle of keeping a result."""
+"""Ctrl-C during a long run: handled once, and never while a result is being saved."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ def interrupted(run: Callable[[], None]) -> bool:
 
 @contextmanager
 def held() -> Iterator[None]:
-    """Ctrl-C inside waits until the end of the block, and is raised there.
+    """Delay Ctrl-C inside the block until its end, so that a result is saved completely.
 
-    What keeps a result must not be left half done. Polars hooks SIGINT too and would raise a
-    KeyboardInterrupt of its own beside Python's for one Ctrl-C; installing a handler here takes its
-    hook out. Outside the main thread, which alone receives signals, the block just runs.
+    Polars also hooks SIGINT, and would raise a second KeyboardInterrupt for one Ctrl-C; the handler
+    installed here replaces its hook. Outside the main thread, which alone receives signals, the
+    block just runs.
     """
     if threading.current_thread() is not threading.main_thread():
         yield

@@ -1,7 +1,7 @@
-"""Names of a package that are imported when they are first asked for (PEP 562).
+"""Names of a package that are imported at first use (PEP 562).
 
-NumPy, SciPy and Polars take longer to import than most commands take to run, so a package that
-has names of modules with such imports gives them only on demand.
+NumPy, SciPy and Polars take longer to import than most commands take to run, so packages import
+modules that need them only on demand.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from typing import Any
 
 
 def lazily(package: str, where: Mapping[str, str]) -> Callable[[str], Any]:
-    """A package's ``__getattr__``. ``where`` has the module of each name; modules are their own.
+    """A package's ``__getattr__``. ``where`` maps each name to its module; a module to itself.
 
-    The package imports the same names under TYPE_CHECKING, for those who read types.
+    The package imports the same names under TYPE_CHECKING for type checkers.
     """
 
     def get(name: str) -> Any:

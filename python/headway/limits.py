@@ -1,7 +1,7 @@
-"""What is asked for is held against the memory that is free before it is begun.
+"""Checks before a run that its results fit into free memory.
 
-Estimates are of the least that is surely needed, so that nothing is refused that would have gone
-well; what can only be known while it runs, the engine bounds then.
+Estimates are lower bounds, so that no run is rejected that would have succeeded. The engine limits
+what is known only during the run.
 """
 
 from __future__ import annotations
@@ -9,9 +9,9 @@ from __future__ import annotations
 from headway.errors import HeadwayError
 
 FLOW_BYTES = 8_000
-"""A flow of an experiment that runs: its description twice, two sockets, its digest."""
+"""A flow of a running experiment: its description twice, two sockets, its digest."""
 TRIAL_BYTES = 4_000
-"""A trial: its experiment, its future, its digest without flows."""
+"""A trial: its experiment, its future object, its digest without flows."""
 TRIAL_FLOW_BYTES = 1_000
 """A flow in a trial's digest."""
 READING_BYTES = 52
@@ -19,13 +19,13 @@ READING_BYTES = 52
 
 
 def check_room(what: str, needed_bytes: int) -> None:
-    """Raises HeadwayError, in one line that begins with ``what``, if so much is not free."""
+    """Raise HeadwayError, beginning with ``what``, if this much memory is not free."""
     from headway import _engine
 
     free_bytes = _engine.free_bytes()
     if needed_bytes > free_bytes:
         raise HeadwayError(
-            f"{what} would need {_size(needed_bytes)} of memory at least; "
+            f"{what} would need at least {_size(needed_bytes)} of memory; "
             f"{_size(free_bytes)} are free"
         )
 

@@ -1,4 +1,4 @@
-"""What a measurement on a live kernel was made on."""
+"""Describes the machine of a measurement on a live kernel."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from pathlib import Path
 
 @functools.cache
 def kernel() -> str:
-    """The running kernel to the build: release, architecture and version."""
+    """The running kernel's exact build: release, architecture and version."""
     return f"{platform.system()} {platform.release()} {platform.machine()} {platform.version()}"
 
 
 @functools.cache
 def processor() -> str:
-    """How many processors of which kind this process may use."""
+    """Number and model of the processors that this process may use."""
     return f"{len(os.sched_getaffinity(0))} x {_model()}"
 
 
 def _model() -> str:
-    """As the kernel calls it; the architecture where it has no name."""
+    """The processor's model name, or the architecture if the kernel reports no name."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     except OSError:
@@ -31,5 +31,5 @@ def _model() -> str:
 
 
 def told() -> str:
-    """Kernel and processor in a line: what a measured value depends on."""
+    """Kernel and processors in one line, which measured values depend on."""
     return f"{platform.system()} {platform.release()} {platform.machine()}, {processor()}"

@@ -1,7 +1,7 @@
-"""The packets of a capture at hosts, by flow, host and direction, as their hosts understood them.
+"""Decodes the packets of a capture at hosts, by flow, host and direction.
 
-Reads what ``Capture(link="hosts")`` leaves behind on either backend: a pcapng file with an
-interface for the hosts on the left, which open the flows, and one for those on the right.
+Reads the pcapng file of ``Capture(link="hosts")`` of either backend. It has one interface for the
+hosts on the left, which open the flows, and one for those on the right.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ _OPTION_SACK_PERMITTED, _OPTION_SACK, _OPTION_TIMESTAMPS = 4, 5, 8
 
 @dataclass(frozen=True, slots=True)
 class Packet:
-    """A packet as a host sent or received it. Sequence numbers count from the SYN, which is 0.
+    """A packet that a host sent or received. Sequence numbers count from the SYN, which is 0.
 
-    Of a UDP datagram only time, length and ECN are known.
+    UDP datagrams have only time, length and ECN.
     """
 
     time_ns: int
@@ -42,18 +42,18 @@ class Packet:
     sequence: int | None = None
     ack: int | None = None
     window: int | None = None
-    """In bytes: scaled, but in a SYN."""
+    """In bytes; scaled except in a SYN."""
     flags: str = ""
     mss: int | None = None
     window_scale: int | None = None
     sack_permitted: bool = False
     timestamp: int | None = None
-    """Since the first of its sender, in units of its clock (1 ms)."""
+    """Counted from the sender's first timestamp, in units of its clock (1 ms)."""
     echo: int | None = None
-    """The echoed timestamp, since the first of the peer; None without ACK."""
+    """The echoed timestamp, counted from the peer's first one; None without ACK."""
     sack: tuple[tuple[int, int], ...] = ()
     other_options: tuple[int, ...] = ()
-    """Kinds."""
+    """Kinds of the other TCP options."""
 
 
 class Stream(NamedTuple):
@@ -66,7 +66,7 @@ class Stream(NamedTuple):
 
 @dataclass(slots=True)
 class _End:
-    """What is known of one end of a TCP connection."""
+    """Decoder state of one end of a TCP connection."""
 
     first: int | None = None
     last: int = 0
@@ -74,7 +74,7 @@ class _End:
     first_timestamp: int | None = None
 
     def relative(self, number: int) -> int:
-        """A number of its sequence space since its SYN."""
+        """A sequence number of this end, counted from its SYN."""
         if self.first is None:
             self.first = number
         near = (number - self.first - self.last) & _MASK
@@ -91,10 +91,11 @@ class _Connection:
 
 
 def streams(trace: Trace) -> dict[Stream, list[Packet]]:
-    """The packets of every stream, in order of time. Raises HeadwayError.
+    """The packets of every stream, in order of time.
 
-    Connections are taken for flows in the order of their responder's port and address: both
-    backends number them so.
+    Connections are assigned to flows in the order of the responder's port and address, since both
+    backends number flows in this order. Raises HeadwayError if the trace has no capture, or if
+    flows and connections do not match one to one.
     """
     if trace.capture is None:
         raise HeadwayError("packets: the trace has no capture")
@@ -121,7 +122,7 @@ def _take(connections: dict[bytes, _Connection], time_ns: int, side: int, packet
     ports = packet[ports_at : ports_at + 4]
     source, destination = packet[12:16] + ports[:2], packet[16:20] + ports[2:]
     protocol = packet[9:10]
-    # by the responder's port and address first: see streams
+    # keys sort by the responder's port and address first: see streams
     back = source[4:] + source[:4] + destination + protocol
     if back in connections:
         connection, sent_by = connections[back], RIGHT
@@ -202,7 +203,7 @@ def _options(area: bytes) -> Iterator[tuple[int, bytes]]:
 
 
 def first_ns(packets: dict[Stream, list[Packet]], flow: int, side: int) -> int | None:
-    """When the first packet of a flow was at a host, either way."""
+    """Time in ns of a flow's first packet at a host, sent or received; None without packets."""
     times = [
         of[0].time_ns
         for sent in (True, False)
@@ -214,21 +215,21 @@ def first_ns(packets: dict[Stream, list[Packet]], flow: int, side: int) -> int |
 def merged(
     packets: dict[Stream, list[Packet]], flow: int, side: int
 ) -> Sequence[tuple[bool, Packet]]:
-    """A flow's packets at one host, both directions, in order of time; True: sent."""
+    """A flow's packets at one host in order of time, each with True if it was sent."""
     both = [
         (sent, packet)
         for sent in (True, False)
         for packet in packets.get(Stream(flow, side, sent), ())
     ]
-    # what is received comes before what it sets off
+    # at equal times, a received packet comes before the packet sent in response
     return sorted(both, key=lambda entry: (entry[1].time_ns, entry[0]))
 
 
 def without_closing(packets: dict[Stream, list[Packet]]) -> dict[Stream, list[Packet]]:
-    """The same without FINs, what only acknowledges a FIN, and the FINs in ACKs and SACK blocks.
+    """Remove FINs, packets that only acknowledge a FIN, and FINs in ACKs and SACK blocks.
 
-    Applications close when they like: the kernel's traffic programs once all is acknowledged, the
-    simulator's applications at once.
+    Applications close at different times: the kernel's traffic programs once all data is
+    acknowledged, the simulator's applications at once.
     """
     fins: dict[tuple[int, bool], int] = {}
     for key, of in packets.items():
@@ -246,7 +247,7 @@ def _from_left(key: Stream) -> bool:
 
 
 def _open(packets: Sequence[Packet], peers_fin: int | None) -> Iterator[Packet]:
-    """A stream without FINs, its own and the peer's."""
+    """A stream without its own FIN and without acknowledgements of the peer's."""
     before: Packet | None = None
     for packet in packets:
         kept = replace(packet, flags=packet.flags.replace("F", ""))

@@ -1,4 +1,4 @@
-"""The files of a study's results: report.html, claims.json, figures and data, the same for all."""
+"""Writes the result files of every study: report.html, claims.json, figures and data."""
 
 from __future__ import annotations
 
@@ -33,19 +33,19 @@ Figures = dict[str, "tuple[str, str, Figure]"]
 
 @dataclass
 class Page:
-    """What a study shows of what it found."""
+    """What a study shows of its findings."""
 
     tables: Sequence[Table] = ()
-    """Printed, and in the report unless ``report_tables`` has them in another form."""
+    """Printed, and shown in the report unless ``report_tables`` replaces them."""
     figures: Figures = field(default_factory=dict)
     data: Mapping[str, pl.DataFrame] = field(default_factory=dict)
     """Result tables by file name, saved as Parquet."""
     summary: Sequence[tuple[str, str]] = ()
-    """(what, value): the few numbers to see first."""
+    """(what, value): the few numbers at the top of the report."""
     facts: Sequence[tuple[str, str]] = ()
     report_tables: Sequence[ReportTable] | None = None
     sections: Sequence[Section] = ()
-    """More parts of the report, after its tables."""
+    """Further sections of the report, after its tables."""
 
 
 def publish(
@@ -62,7 +62,7 @@ def publish(
     sketches: Sequence[Sketch] = (),
     form: Sequence[tuple[str, str]] = (),
 ) -> tuple[Path, list[Path]]:
-    """Write a study's files into ``out_dir``; returns the report and the others."""
+    """Write a study's files into ``out_dir``; returns the report and the other files."""
     from headway.figures import svg_text
     from headway.report.dark import darkened
 
@@ -106,7 +106,7 @@ def publish(
 
 
 def _to_zoom(title: str, figure: Figure) -> ZoomChart | None:
-    """A figure over time once more, to zoom into."""
+    """A zoomable copy of a figure over time; None for other figures."""
     from headway.figures import shown_over_time
 
     shown = shown_over_time(figure)

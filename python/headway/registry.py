@@ -1,6 +1,6 @@
-"""What the engine was built with: controls, startups, queues, routers, stacks, and tunables.
+"""The engine's registry: controls, startups, queues, routers, stacks, and their tunables.
 
-The engine generates the registry from the algorithms' own files, so nothing is listed here.
+The engine generates the registry from the algorithms' source files.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from headway.engine import engine
 class Tunable(BaseModel):
     """One tunable of an algorithm, as its C file declares it: an integer in [min, max].
 
-    The unit "bool" is a switch, "a|b|c" names the values from 0 on.
+    The unit "bool" is a switch, and "a|b|c" names the values from 0 on.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -32,14 +32,14 @@ class Tunable(BaseModel):
 
     @property
     def choices(self) -> tuple[str, ...]:
-        """The names of its values from 0 on; empty where they have none."""
+        """The names of its values from 0 on; empty for plain numbers."""
         if self.unit == "bool":
             return ("off", "on")
         return tuple(self.unit.split("|")) if "|" in self.unit else ()
 
     @property
     def allowed(self) -> str:
-        """The range as people write it."""
+        """The allowed values as text for users."""
         return engine.allowed_of_tunable(self.unit, self.min, self.max)
 
     def check(self, value: object) -> int:
@@ -49,7 +49,7 @@ class Tunable(BaseModel):
 
 
 class Declared(BaseModel):
-    """Something that a router algorithm counts, knows or tells, as its C file declares it."""
+    """A counter, state value or event of a router algorithm, as its C file declares it."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -61,18 +61,18 @@ class Declared(BaseModel):
 class Algorithm(BaseModel):
     """A control, a startup, a queue discipline or a router algorithm.
 
-    ``flags`` are a control's: "own-start" (no startup joins it), "paces", "ect0" or "ect1" (how it
-    marks its packets), "needs-ecn", "rtt-stamp" (its RTT samples are in microseconds, whatever the
-    stack's clock), "asks-on-syn" (its header goes on the SYN, too, with stack linux-2.6).
+    ``flags`` of a control: "own-start" (takes no startup), "paces", "ect0" or "ect1" (the ECN
+    codepoint of its packets), "needs-ecn", "rtt-stamp" (its RTT samples are in microseconds for any
+    clock of the stack), "asks-on-syn" (its header is also on the SYN with stack linux-2.6).
 
-    ``reads_monitor``: a control that goes by what the link publishes by which its packets leave;
-    it is as Reno where nothing does (docs/pep-control.md).
+    ``reads_monitor``: the control uses what its outgoing link publishes, and behaves as Reno if the
+    link publishes nothing (docs/pep-control.md).
 
-    ``paces``: a startup that may choose a first flight, by what its application writes or says.
+    ``paces``: the startup may choose a first flight from what its application writes or announces.
 
-    Of a router: ``counters`` is what it counts and knows, ``events`` what it tells of packets,
-    ``header`` what it reads of them. ``file`` is the file of one's own that it was brought in, with
-    a hash of its content, "./mine.c@0123456789abcdef"; None: it was built in.
+    Of a router: ``counters`` are its counters and state, ``events`` its reports about packets,
+    ``header`` the header that it reads. ``file`` is the user's C file with a hash of its content,
+    "./mine.c@0123456789abcdef"; None for built-in algorithms.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -103,7 +103,7 @@ class Algorithm(BaseModel):
 
 
 class Stack(BaseModel):
-    """A profile of the TCP endpoint: which era of Linux it behaves like."""
+    """A TCP stack: a profile that behaves like Linux of a certain time."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -115,7 +115,7 @@ Named = TypeVar("Named", Algorithm, Stack)
 
 
 class Registry(BaseModel):
-    """Everything an experiment can name."""
+    """All algorithms and stacks that an experiment can name."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -128,7 +128,7 @@ class Registry(BaseModel):
     def control(self, name: str) -> Algorithm:
         """The control called ``name``; raises ValueError with the nearest names.
 
-        The name of a file ("./mine.c") brings the one in it, see ``brought``.
+        The path of a C file ("./mine.c") loads its control, see ``brought``.
         """
         return _found(self.controls, name, "control")
 
@@ -137,7 +137,7 @@ class Registry(BaseModel):
         return _find(self.startups, name, "startup")
 
     def router(self, name: str) -> Algorithm:
-        """The router algorithm called ``name``, or in that file; as ``control``."""
+        """The router algorithm called ``name``, or in that C file; errors as of ``control``."""
         return _found(self.routers, name, "router")
 
     def queue(self, name: str) -> Algorithm:
@@ -150,9 +150,9 @@ class Registry(BaseModel):
 
 
 def owners_of(control: str, startup: str | None) -> tuple[Algorithm, ...]:
-    """A control and the startup that joins it, by name; the control alone where it owns its start.
+    """A control and its startup, by name; only the control if it has its own start.
 
-    Raises ValueError for names that are not known, and a startup where none can be joined.
+    Raises ValueError for unknown names, and for a startup of a control with its own start.
     """
     owner = registry().control(control)
     if "own-start" not in owner.flags:
@@ -167,8 +167,8 @@ def owners_of(control: str, startup: str | None) -> tuple[Algorithm, ...]:
 
 
 def unknown(kind: str, name: str, names: Iterable[str]) -> str:
-    """One line: what is unknown, and the nearest names (all of them where none is near)."""
-    return engine.unknown(kind, str(name), list(names))  # a file may say anything
+    """One line: the unknown name, and the nearest names (all names if none is near)."""
+    return engine.unknown(kind, str(name), list(names))  # a name from a file may be a number
 
 
 def _find(items: Iterable[Named], name: str, kind: str) -> Named:
@@ -183,26 +183,26 @@ def _found(items: Iterable[Algorithm], name: str, kind: str) -> Algorithm:
 
 
 def brought(kind: str, name: str) -> Algorithm:
-    """The "control" or "router" in a file of one's own, which is compiled and loaded.
+    """Compile and load the "control" or "router" in a user's C file.
 
-    Its code runs with the rights of this process. With a content behind its path
-    ("./mine.c@0123456789abcdef") the file must have just that. Raises ValueError with one line
-    that names the file, and its line where there is one.
+    Its code runs with the privileges of this process. If the path has a hash
+    ("./mine.c@0123456789abcdef"), the file's content must match. Raises ValueError with one line
+    that names the file, and the line of the error if known.
     """
     return Algorithm.model_validate_json(engine.brought(kind, name))
 
 
 def is_recorded(name: str) -> bool:
-    """Whether a name is a file's with its content, as records have it.
+    """Whether a name is a file's path with a hash of its content, as saved experiments have it.
 
-    Who only reads a record need not have the file: it is looked for when it is to run.
+    The file is needed only to run the experiment, not to read it.
     """
     file = engine.file_of(name)
     return file is not None and file[1] is not None
 
 
 def recorded_tunables(values: Mapping[str, object]) -> dict[str, int]:
-    """Tunables of a file's algorithm as a record has them; raises ValueError for other values."""
+    """Tunables of a file's algorithm from a saved experiment; raises ValueError unless integers."""
     for name, value in values.items():
         if not isinstance(value, int) or isinstance(value, bool):
             raise ValueError(f"tunable {name}={value} is not allowed; a whole number")
@@ -210,7 +210,7 @@ def recorded_tunables(values: Mapping[str, object]) -> dict[str, int]:
 
 
 def check_tunables(owners: Iterable[Algorithm], values: Mapping[str, object]) -> dict[str, int]:
-    """Values by tunable name as integers; raises ValueError for an unknown name or a bad value."""
+    """Tunables by name as integers; raises ValueError for an unknown name or a bad value."""
     owners = list(owners)
     known = {tunable.name: tunable for owner in owners for tunable in owner.tunables}
     for name in values:

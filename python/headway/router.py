@@ -1,4 +1,4 @@
-"""What the routers of an experiment do with Quick-Start requests (RFC 4782)."""
+"""The field that lets routers of an experiment answer Quick-Start requests (RFC 4782)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from headway.spec import Given
 
 
 def _quick_start(value: Any) -> Any:
-    """Tunables of a Quick-Start router by name, from fields, text or True."""
+    """Tunables of a Quick-Start router by name, from fields, text or True; None for off."""
     if value is None or value in (False, "off"):
         return None
     if value in (True, "on"):
@@ -31,7 +31,7 @@ else:
     QuickStart = Annotated[dict[str, int] | None, BeforeValidator(_quick_start)]
 """Whether a link's router answers Quick-Start requests (RFC 4782), and its tunables.
 
-True or "on", {"algorithm": "fair", "interval_ms": 200} or "algorithm=fair:interval_ms=200"; None
-or "off" is a router that does not know Quick-Start, which every request on its way shows.
+Written True or "on", {"algorithm": "fair", "interval_ms": 200} or "algorithm=fair:interval_ms=200".
+None or "off" is a router without Quick-Start, which every request that passes it reveals.
 `headway describe quick-start` lists the tunables.
 """

@@ -1,8 +1,8 @@
-"""What an application may tell Headway about a TCP connection: include/headway.h in Python.
+"""Hints that an application can give about a TCP connection: include/headway.h in Python.
 
-The socket options are those of table 5.1 of M. Scharf's thesis. They are taken wherever
-`headwayctl hints attach` was run on this machine; elsewhere `hint` returns False and the
-connection goes on as it would have. Everything is advice: nothing here can fail a connection.
+The socket options are those of table 5.1 of M. Scharf's thesis. They need `headwayctl hints attach`
+on this machine; without it `hint` returns False, and the connection continues unchanged. All hints
+are advice and cannot make a connection fail.
 """
 
 import enum
@@ -26,30 +26,30 @@ _MAX = {TCP_DEADLINE: 2**32 - 1}
 
 
 class ApplicationType(enum.IntEnum):
-    """What the application wants of the network."""
+    """The application's requirement."""
 
     STANDARD = 0
-    """As ever."""
+    """No special requirement."""
     RESPONSIVE = 1
-    """Start fast, at the default rate of the peer's prefix if none is named."""
+    """Start fast, at the default rate of the peer's prefix if no initial rate is set."""
     LOWPRIORITY = 2
     """Never start fast."""
 
 
 class Grant(enum.IntEnum):
-    """What became of the initial rate."""
+    """The outcome of a request for the initial rate."""
 
     NONE = 0
-    """Nobody has decided yet, or nobody was asked."""
+    """No decision yet, or no request."""
     REQUESTED = 1
-    """The path was asked."""
+    """The path was asked, and has not answered."""
     GRANTED = 2
     DENIED = 3
 
 
 @dataclass(frozen=True, kw_only=True)
 class StartupInfo:
-    """What the stack knows of a connection; null is what nobody said."""
+    """What the stack knows about a connection; None for values that were not set."""
 
     asked_bps: int | None
     """Initial rate in bit/s: the application's, or the default for its peer."""
@@ -61,12 +61,12 @@ class StartupInfo:
     data_volume_bytes: int | None
     """Announced volume, bytes."""
     deadline_ms: int | None
-    """Time that is left for it, ms."""
+    """Time left until the deadline, ms."""
     application_type: ApplicationType
     stabilize_throughput: bool
     started_bps: int | None
-    """Rate in bit/s at which it really started, or started again after an idle time; None if
-    nothing was paced."""
+    """Rate in bit/s at which the connection actually started, or restarted after an idle time; None
+    without a paced start."""
 
 
 def hint(
@@ -78,14 +78,15 @@ def hint(
     data_volume_bytes: int | None = None,
     deadline_ms: int | None = None,
 ) -> bool:
-    """Tells what is known of a connection; what is not given stays as it is.
+    """Set hints for a connection; values that are not given stay unchanged.
 
-    Set before ``connect`` it holds from the first packet; set on a listening socket it holds
-    for the connections which that accepts. Rates are bit/s with headers, from 8 bit/s to
-    2**64 - 1; 0 takes rate, volume or deadline back. Returns whether anybody takes hints here.
+    Hints set before ``connect`` apply from the first packet; hints of a listening socket apply to
+    the connections that it accepts. Rates are in bit/s, headers included, from 8 bit/s to
+    2**64 - 1; 0 removes rate, volume or deadline. Returns whether hints are accepted on this
+    machine.
 
-    Raises `HeadwayError` for a value out of range and `OSError` where the kernel refuses for
-    another reason than not knowing the options. Source: table 5.1 of the thesis.
+    Raises `HeadwayError` for a value out of range, and `OSError` if the kernel refuses for another
+    reason than that the options are unknown. Source: table 5.1 of the thesis.
     """
     values = {
         TCP_APPLICATION_TYPE: application_type,
@@ -118,9 +119,9 @@ def hint(
 
 
 def startup_info(connection: socket.socket) -> StartupInfo | None:
-    """What the stack knows of a connection, or None where nobody takes hints.
+    """What the stack knows about a connection; None if hints are not accepted on this machine.
 
-    Raises `OSError` where the kernel refuses for another reason than not knowing the option.
+    Raises `OSError` if the kernel refuses for another reason than that the option is unknown.
     """
     try:
         raw = connection.getsockopt(socket.IPPROTO_TCP, TCP_STARTUP_INFO, _INFO.size)
@@ -128,7 +129,7 @@ def startup_info(connection: socket.socket) -> StartupInfo | None:
         if error.errno == errno.ENOPROTOOPT:
             return None
         raise
-    # programs of an older headwayctl tell less
+    # programs of an older headwayctl return fewer fields
     raw = raw.ljust(_INFO.size, b"\0")
     asked, granted, volume, deadline, kind, stabilize, grant, own, started = _INFO.unpack(raw)
     return StartupInfo(

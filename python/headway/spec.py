@@ -1,7 +1,7 @@
-"""What all typed descriptions share: a frozen base, one line for what is wrong, and quantities.
+"""Base of all typed descriptions: frozen models, one-line errors, and quantities with units.
 
-A quantity is written with its unit ("50 ms") and kept as an integer (nanoseconds), so type
-checkers need to know both: a field of type ``Time`` takes text and gives an int.
+A quantity is written with its unit ("50 ms") and kept as an integer (nanoseconds). Type checkers
+must know both: a field of type ``Time`` accepts text and returns an int.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ if TYPE_CHECKING:
     class Given(Generic[Kept, Written]):
         """A field that is kept as one type and written as another.
 
-        Type checkers take what a class is made with from ``__set__``. mypy looks for the name
-        Written where the field stands, so a module with such fields imports it.
+        Type checkers take the constructor's types from ``__set__``. mypy resolves the name Written
+        in the module of the field, so modules with such fields import it.
         """
 
         @overload
@@ -80,28 +80,28 @@ if TYPE_CHECKING:
     MaybeSize = Given[int | None, str | None]
     """A ``PositiveSize``, or None."""
     Probability = Given[float, float | str]
-    """From 0 up to, not including, 1; written 0.01 or "1%"."""
+    """From 0 to less than 1; written 0.01 or "1%"."""
 else:
 
     class Given:
-        """At run time a field is what it is kept as; validators make it of what is written."""
+        """At run time a field has the kept type; validators convert what is written."""
 
         def __class_getitem__(cls, kept_and_written):
             return kept_and_written[0]
 
 
 def default(value: object) -> Any:
-    """What a field is if it is not written: a value as it is kept."""
+    """A field's default, in the kept type."""
     return value
 
 
 def default_made_by(make: Callable[[], object]) -> Any:
-    """The same, made anew each time."""
+    """A field's default, made by a call for each instance."""
     return Field(default_factory=make)
 
 
 def within(least: int, most: int, show: Callable[[int], str], allowed: str = "") -> AfterValidator:
-    """Refuses a number outside [least, most], and says it with its unit; None passes."""
+    """Reject a number outside [least, most]; the error has units. None is accepted."""
 
     def check(value: int | None) -> int | None:
         if value is not None and not least <= value <= most:
@@ -138,9 +138,9 @@ if not TYPE_CHECKING:
 
 
 class Spec(BaseModel):
-    """Frozen; what is wrong with it is one line, an ExperimentError.
+    """Base class: frozen, and with ExperimentError for invalid fields.
 
-    The line names the field, the value and what is allowed. A misspelt field is an error.
+    The error is one line with the field, the value and what is allowed. Unknown fields are errors.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
@@ -161,7 +161,7 @@ class Spec(BaseModel):
                     raise _of_a_field(f"{name}.kind", allowed)
         return value
 
-    if not TYPE_CHECKING:  # its signature is that of the fields
+    if not TYPE_CHECKING:  # type checkers derive the signature from the fields
 
         def __init__(self, /, **data):
             try:
@@ -169,7 +169,7 @@ class Spec(BaseModel):
             except (ValidationError, UnicodeError) as error:
                 raise _refused(error) from None
 
-        # Else pydantic would call it for what is nested, too, and lose where that is.
+        # Otherwise pydantic would call it for nested models, too, and lose their locations.
         __init__.__pydantic_base_init__ = True
 
         def __setattr__(self, name, value):
@@ -184,7 +184,7 @@ class Spec(BaseModel):
 
     @classmethod
     def model_validate(cls, obj: Any, **options: Any) -> Self:
-        """One of these from its fields, as text or as a mapping. Raises ExperimentError."""
+        """Build the model from text or from a mapping of fields. Raises ExperimentError."""
         try:
             return super().model_validate(obj, **options)
         except (ValidationError, UnicodeError) as error:
@@ -192,7 +192,7 @@ class Spec(BaseModel):
 
     @classmethod
     def model_validate_json(cls, json_data: str | bytes | bytearray, **options: Any) -> Self:
-        """One of these from JSON, as ``model_dump_json`` writes it. Raises ExperimentError."""
+        """Build the model from JSON as of ``model_dump_json``. Raises ExperimentError."""
         try:
             return super().model_validate_json(json_data, **options)
         except (ValidationError, UnicodeError) as error:
@@ -223,7 +223,7 @@ _LONGEST_SHOWN = 60
 
 
 def explain(error: ValidationError) -> str:
-    """The first thing that is wrong, as one line: the field, the value, what is allowed."""
+    """The first error as one line: the field, the value, what is allowed."""
     first = error.errors(include_url=False)[0]
     kind, context = first["type"], first.get("ctx", {})
     where = _where(first["loc"])
@@ -243,7 +243,7 @@ def explain(error: ValidationError) -> str:
 
 
 def _where(location: tuple[int | str, ...]) -> str:
-    """flows[0].app.size: without the chosen kind of a union, which nobody wrote."""
+    """A location such as flows[0].app.size, without pydantic's part for the kind of a union."""
     text, of_union = "", False
     for part in location:
         if of_union and isinstance(part, str):
@@ -257,7 +257,7 @@ def _where(location: tuple[int | str, ...]) -> str:
 
 
 def shorten(text: str) -> str:
-    """``text`` so that a line with it can be read: its beginning, where it is long."""
+    """``text`` cut to 60 characters for use in a message."""
     text = text.strip()
     return text if len(text) <= _LONGEST_SHOWN else f"{text[: _LONGEST_SHOWN - 3]}..."
 
@@ -265,7 +265,7 @@ def shorten(text: str) -> str:
 def _as_written(value: object) -> str:
     try:
         return shorten(repr(value))
-    except ValueError:  # an integer of more digits than Python prints
+    except ValueError:  # an integer with more digits than Python prints
         return f"{type(value).__name__} of very many digits"
 
 

@@ -1,8 +1,8 @@
-"""A trace that is written out while it grows, so that a long run needs little memory.
+"""Writes a trace to disk while it grows, so that a long run needs little memory.
 
-The engine hands over its rows whenever they have become many; each table's rows are a file of
-their own until the run ends, when they are joined. A trace that stayed small is never written
-twice, and saves the same bytes as any other.
+The engine passes its rows whenever they are many. Each batch of a table's rows is a temporary file;
+the files are joined when the run ends. A trace that stays small is written only once, and saves the
+same bytes as any other trace.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ _CHUNK_BYTES = 1 << 20
 
 
 class GrowingTrace:
-    """The rows and the captured packets of one run so far.
+    """The rows and captured packets of one run.
 
-    At its end ``trace`` has the rows that were not written out, None if nobody wants any, and
-    ``captured`` what was not of the capture.
+    At the end of the run, ``trace`` has the rows that were not written to disk (None if no trace is
+    wanted), and ``captured`` the part of the capture that was not written.
     """
 
     trace: Trace | None = None
@@ -41,13 +41,13 @@ class GrowingTrace:
 
     @property
     def is_whole(self) -> bool:
-        """Whether nothing was written out, and ``trace`` has all rows."""
+        """Whether nothing was written to disk, so that ``trace`` has all rows."""
         return not self._parts and self._packets is None
 
     def take(
         self, tables: Mapping[str, Mapping[str, Any]] | None, capture: bytes | None = None
     ) -> None:
-        """Write rows out; the engine calls it with all columns of every table."""
+        """Write rows to disk; the engine calls it with all columns of every table."""
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
             if capture is not None:
@@ -83,11 +83,11 @@ class GrowingTrace:
         yield self.captured or b""
 
     def drop(self) -> None:
-        """Remove what was written out."""
+        """Remove the temporary files."""
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def _joined(self, name: str, frame: pl.DataFrame, file: Path) -> int:
-        """Write a table's rows, those written out first; returns how many there are."""
+        """Write all rows of a table, beginning with those on disk; returns their number."""
         parts = self._parts.get(name, [])
         frames: Sequence[pl.LazyFrame] = [pl.scan_parquet(part) for part, _ in parts]
         try:
@@ -101,7 +101,7 @@ class GrowingTrace:
 
 @contextlib.contextmanager
 def spilling(beside: Path) -> Iterator[Path]:
-    """A folder for rows that are written out, which is made when needed and does not stay."""
+    """Yield the path of a temporary folder for rows, created on demand and removed at the end."""
     folder = beside / f".growing.{os.getpid()}"
     try:
         yield folder

@@ -1,8 +1,8 @@
-"""What a study is: a published set of figures and claims, as code.
+"""The base class of studies: a publication's figures and claims as code.
 
-A package (or module) of ``headway.studies`` defines one ``STUDY: Study``. A study names its trials,
-observes each where it ran, judges its statements by what was observed, and shows it. Running,
-saving, resuming and rebuilding the report are the same for every study and live here.
+A package (or module) of ``headway.studies`` defines one ``STUDY: Study``. A study defines its
+trials, observes the trace of each, judges its statements by the observations, and shows them. This
+module runs studies, saves and resumes their trials, and rebuilds their reports.
 
 Layout of a study's directory::
 
@@ -43,11 +43,11 @@ STUDY_FILE = "study.json"
 
 @dataclass(frozen=True)
 class Agreement:
-    """How near the kernel must come to the simulator with the same stack profile.
+    """How closely the kernel must agree with the simulator with the same stack profile.
 
-    Of the tables whose title begins with ``table``, the numbers of the rows with a cell ``row``
-    may differ by ``most`` (in ``unit``), or by the part ``relative`` of the simulator's if that is
-    more; all of them, or those in ``columns``.
+    It applies to tables whose title begins with ``table``, to rows with a cell ``row``, and to all
+    columns or those in ``columns``. The numbers may differ by ``most`` (in ``unit``), or by the
+    share ``relative`` of the simulator's value if that is more.
     """
 
     id: str
@@ -62,7 +62,7 @@ class Agreement:
 
 @dataclass(frozen=True)
 class StudyResult:
-    """What a study found. ``artefacts`` are the files written beside the report."""
+    """A study's results. ``artefacts`` are the files written in addition to the report."""
 
     tables: Sequence[Table]
     claims: Sequence[Claim]
@@ -74,12 +74,11 @@ class StudyResult:
 class StudyContext:
     """Where and how a study runs.
 
-    ``out_dir`` exists. ``quick`` asks for the shortest run that still shows every table.
-    ``seed`` is the base seed, from which a study derives its trials' seeds. ``resume`` keeps
-    trials that are already there, if the same engine made them from the same experiment.
-    ``vectors`` is a tmix file or a name of ``workloads.workload.NAMED``, for studies that replay
-    traces; None: their default.
-    Without ``keeps_traces`` what was observed of a trial is all that is left of it.
+    ``out_dir`` must exist. ``quick`` selects the shortest form that fills every table. ``seed`` is
+    the base seed, from which a study derives its trials' seeds. ``resume`` keeps finished trials if
+    the same engine made them from the same experiment. ``vectors`` is a tmix file or a name of
+    ``workloads.workload.NAMED``, for studies that replay traces; None is the study's default.
+    Without ``keeps_traces`` traces are dropped after they are observed.
     """
 
     out_dir: Path
@@ -100,18 +99,18 @@ class StudyContext:
 
     @property
     def basis(self) -> Basis:
-        """What trials are here, as the basis of a claim."""
+        """The basis of claims that are judged by trials on this backend."""
         return "simulated" if self.backend.name == "sim" else "live"
 
     def run_trials(
         self, experiments: Mapping[str, Experiment], observe: Callable[[str, Trace], Row]
     ) -> Observed[Row]:
-        """Run every experiment, save each trace as ``trials/KEY``, and keep what is observed of it.
+        """Run every experiment, save each trace as ``trials/KEY``, and keep its observation.
 
         Returns observations by key, in the order of ``experiments``. Keys are file names.
-        ``observe`` is called where the trial ran, in any thread; the trace is then let go.
-        On Ctrl-C raises InterruptedRunError, with the finished trials kept; raises HeadwayError
-        when a trace cannot be saved (trials saved before that stay).
+        ``observe`` is called in the thread that ran the trial; the trace is dropped after that.
+        Raises InterruptedRunError on Ctrl-C, and HeadwayError if a trace cannot be saved; trials
+        that were saved before are kept.
         """
         return observed(
             experiments,
@@ -128,43 +127,43 @@ class StudyContext:
 class Study(abc.ABC, Generic[Row, Found]):
     """One published study: claim, setup, run, check, plot.
 
-    ``Row`` is what is observed of one trial, small and plain; ``Found`` what the statements and the
-    page are made from, by default all rows by key. Subclasses set the names and write
+    ``Row`` is the observation of one trial, small and plain. ``Found`` is the input of the
+    statements and the page, by default all rows by key. Subclasses set the attributes and implement
     ``experiments``, ``observe`` and ``page``.
     """
 
     name: str
-    """What ``headway run`` calls it, for example "collateral-damage"."""
+    """The name for ``headway run``, for example "collateral-damage"."""
     title: str
     source: str
-    """The paper, as one cites it."""
+    """The citation of the paper."""
     description: str = ""
     """A few lines for ``headway describe``: path, flows, what is measured."""
     statements: Sequence[Statement[Found]] = ()
-    """What the paper says and how it is judged."""
+    """The paper's statements, and how each is judged."""
     choices: Sequence[str] = ()
-    """What the paper leaves open and was chosen here, one paragraph each."""
+    """Choices made here because the paper leaves them open, one paragraph each."""
     takes_vectors: bool = False
     """Whether a tmix file may replace the study's own connection vectors."""
     only_backend: ClassVar[str | None] = None
     """The backend it needs, if there is only one."""
     workload_tables: Sequence[Callable[[], Table]] = ()
-    """What ``headway describe`` prints of the study's workload, made when it is asked for."""
+    """Tables of the study's workload for ``headway describe``, computed on demand."""
     parts: Sequence[tuple[str, Callable[[Sequence[Claim]], str]]] = ()
-    """Parts of pages that are made of its locked claims, with their names."""
+    """Generated parts of documentation pages: name, and a function of the locked claims."""
     agreements: Sequence[Agreement] = ()
-    """What must agree where the study runs on the kernel, beside its twin in the simulator."""
+    """What must agree between a run on the kernel and the same run in the simulator."""
 
     def on(self, _backend: str) -> Study[Any, Any]:
-        """The form that it has on a backend; most have one form."""
+        """The study's form for a backend; most studies have only one form."""
         return self
 
     def live(self) -> Study[Any, Any] | None:
-        """The form whose claims are judged on a live kernel; None: it judges none there.
+        """The form whose claims are judged on a live kernel; None if it judges none there.
 
-        Of a study that the simulator judges it is its form on the kernel, if that has statements
-        of its own; all of them are on trials. One that judges the simulator's statements again
-        tells of them where it runs, and they are not locked twice.
+        For a study of the simulator, this is its kernel form, if that has statements of its own;
+        all of them are judged by trials. A kernel form that only judges the simulator's statements
+        again is not locked a second time.
         """
         if self.only_backend == "kernel":
             return self
@@ -173,7 +172,7 @@ class Study(abc.ABC, Generic[Row, Found]):
         return form if any(one.id not in known for one in form.statements) else None
 
     def forms(self) -> Sequence[Study[Any, Any]]:
-        """The forms that judge claims, each its own: this one, and one on a live kernel."""
+        """The forms that judge different claims: this one, and the one on a live kernel."""
         live = self.live()
         return (self,) if live in (None, self) else (self, live)
 
@@ -183,10 +182,10 @@ class Study(abc.ABC, Generic[Row, Found]):
 
     @abc.abstractmethod
     def observe(self, key: str, trace: Trace) -> Row:
-        """What the statements and the page need of one trial: a pure function of its trace."""
+        """Return what statements and page need of one trial: a pure function of its trace."""
 
     def gather(self, _ctx: StudyContext, rows: Mapping[str, Row]) -> Found:
-        """What the statements look at, of all rows: a pure function, and a cheap one."""
+        """Return the input of the statements from all rows: a pure and fast function."""
         return cast(Found, Evidence(rows))
 
     @abc.abstractmethod
@@ -194,7 +193,7 @@ class Study(abc.ABC, Generic[Row, Found]):
         """Tables, figures and data to show."""
 
     def sketches(self, ctx: StudyContext) -> list[Sketch]:
-        """What is measured, drawn: by default the topologies of its experiments."""
+        """Drawings of the set-up: by default the topologies of its experiments."""
         return sketches(self.experiments(ctx).values())
 
     def judge(self, ctx: StudyContext, found: Found) -> list[Claim]:
@@ -215,7 +214,7 @@ class Study(abc.ABC, Generic[Row, Found]):
         return ctx.run_trials(self.experiments(ctx), self.observe)
 
     def saved(self, ctx: StudyContext) -> Observed[Row]:
-        """What the saved trials show. Raises HeadwayError if one is missing or another's."""
+        """Observe the saved trials. Raises HeadwayError if one is missing or of another run."""
         experiments = self.experiments(ctx)
         missing = [key for key in experiments if not (ctx.trials_dir / key).is_dir()]
         again = f"run `headway run {self.name} --resume --out {ctx.out_dir}`"
@@ -243,7 +242,7 @@ class Study(abc.ABC, Generic[Row, Found]):
         return seen
 
     def conclude(self, ctx: StudyContext, seen: Observed[Row]) -> StudyResult:
-        """Verdicts, page and report from what was observed.
+        """Make verdicts, page and report from the observations.
 
         Writes report.html, claims.json, figures and the result tables (``*.parquet``) into
         ``ctx.out_dir``. The same observations give the same files.
@@ -267,7 +266,7 @@ class Study(abc.ABC, Generic[Row, Found]):
         return StudyResult(page.tables, claims, report, files)
 
     def settings(self, ctx: StudyContext) -> dict[str, Any]:
-        """What decides the results of a run of it, as study.json says it."""
+        """The settings that determine the results, as stored in study.json."""
         return {
             "study": self.name,
             "seed": ctx.seed,
@@ -277,12 +276,12 @@ class Study(abc.ABC, Generic[Row, Found]):
         }
 
     def describe(self, ctx: StudyContext) -> None:
-        """Write study.json: what is run."""
+        """Write study.json, which describes the run."""
         said = {**self.settings(ctx), "versions": versions()}
         save_text(ctx.out_dir / STUDY_FILE, json.dumps(said, indent=2))
 
     def refuse_to_overwrite(self, ctx: StudyContext) -> None:
-        """Raises HeadwayError where ``ctx.out_dir`` has results of other settings."""
+        """Raise HeadwayError if ``ctx.out_dir`` has results of other settings."""
         try:
             found = json.loads((ctx.out_dir / STUDY_FILE).read_text(encoding="utf-8"))
             there = {name: found.get(name) for name in self.settings(ctx)}
@@ -301,11 +300,11 @@ class Study(abc.ABC, Generic[Row, Found]):
 
 
 _AT_THE_BEGINNING = 5
-"""So many of the facts the report begins with: all but the platform."""
+"""The report begins with this many of the facts: all but the platform."""
 
 
 def form(ctx: StudyContext) -> str:
-    """How much of a study is run, in words."""
+    """The form of the study that runs, as text."""
     return "quick: fewer or shorter trials" if ctx.quick else "full"
 
 
@@ -327,7 +326,7 @@ def _facts(ctx: StudyContext, seen: Observed[Any]) -> list[tuple[str, str]]:
 
 
 def _command(settings: Mapping[str, Any]) -> str:
-    """What was typed for such results."""
+    """The command that produces results with these settings."""
     quick = " --quick" if settings["quick"] else ""
     vectors = f" --vectors {settings['vectors']}" if settings["vectors"] else ""
     return (

@@ -1,10 +1,10 @@
-"""Many experiments, each saved as soon as it is finished.
+"""Runs many experiments and saves each as soon as it is finished.
 
     experiments = grid(make, control=["reno", "cubic"], rtt=["50 ms", "100 ms"])
     traces = run_trials(experiments, Path("results/sweep"), resume=True)
 
-A sweep that was stopped goes on where it was: with ``resume`` an experiment whose trace is
-already there, whole and made by the same engine from the same experiment, is not run again.
+An interrupted sweep can continue: ``resume`` skips experiments that have a complete trace, made by
+the same engine from the same experiment.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ Progress = Callable[[int, int, str], None]
 """Called with (finished, total, label) as trials finish."""
 
 Notice = Callable[[str], None]
-"""Called with a line that whoever started the run should read."""
+"""Called with a line for the user who started the run."""
 
 
 def no_progress(finished: int, total: int, label: str) -> None:
-    """Progress that nobody watches."""
+    """Ignore progress."""
 
 
 def no_notice(line: str) -> None:
-    """A line that nobody reads."""
+    """Ignore a notice."""
 
 
 def grid(make: Callable[..., Experiment], **axes: Sequence[object]) -> dict[str, Experiment]:
-    """Every combination of the axes' values, by a key that names them ("rtt=50 ms control=reno").
+    """One experiment per combination of the axes' values, by keys like "rtt=50 ms control=reno".
 
     ``make`` gets one value of each axis by name and returns the Experiment.
     """
@@ -53,13 +53,13 @@ def grid(make: Callable[..., Experiment], **axes: Sequence[object]) -> dict[str,
 
 @dataclass
 class Observed(Generic[Row]):
-    """What is left of trials: a row of each by key, and what made the first of them."""
+    """Observations of trials: a row per key, and the metadata of the first trial."""
 
     rows: dict[str, Row] = field(default_factory=dict)
     meta: Mapping[str, Any] = field(default_factory=dict)
 
     def add(self, key: str, row: Row, meta: Mapping[str, Any]) -> None:
-        """Take in one trial."""
+        """Add one trial."""
         self.rows[key] = row
         self.meta = self.meta or meta
 
@@ -76,8 +76,9 @@ def run_trials(
 ) -> dict[str, Trace]:
     """Run every experiment and save each trace as ``directory/KEY`` when it finishes.
 
-    Returns the traces by key, in the order of ``experiments``. On Ctrl-C raises
-    InterruptedRunError; on a failed save HeadwayError. Both say what was kept.
+    Returns the traces by key, in the order of ``experiments``. ``threads`` 0 means one per core.
+    Raises InterruptedRunError on Ctrl-C, and HeadwayError if a trace cannot be saved. Both tell
+    what was kept.
     """
     return observed(
         experiments,
@@ -102,10 +103,10 @@ def observed(
     *,
     resume: bool = False,
 ) -> Observed[Row]:
-    """Run every experiment and keep what is observed of it; see ``run_trials``.
+    """Run every experiment and keep its observation; see ``run_trials``.
 
-    ``observe`` is called where the experiment ran, in any thread, after its trace was saved;
-    without a ``directory`` none is. So no more traces are in memory than threads.
+    ``observe`` is called in the thread that ran the experiment, after its trace was saved; without
+    a ``directory`` traces are not saved. So memory holds at most one trace per thread.
     """
     done: dict[str, tuple[Row, Mapping[str, Any]]] = {}
     if resume and directory is not None:
@@ -150,7 +151,7 @@ def _finished_before(
     backend: Backend,
     notice: Notice,
 ) -> dict[str, tuple[Row, Mapping[str, Any]]]:
-    """What an earlier run left that this one would give again, and a word on what it would not."""
+    """Observe the usable trials of an earlier run, and notify the user of unusable ones."""
     done: dict[str, tuple[Row, Mapping[str, Any]]] = {}
     others = 0
     damaged: list[str] = []

@@ -1,7 +1,7 @@
-"""A table as plain data: printed in a terminal, put into a report, compared between backends.
+"""Tables as plain data, for terminals, reports, and comparisons between backends.
 
-How its numbers are written is decided here, once for all of them: as many decimals in every cell
-of a column, so that points stand below each other, and numbers to the right.
+This module formats the numbers: all cells of a column have the same number of decimals, so that
+decimal points are aligned, and numbers are right-aligned.
 """
 
 from __future__ import annotations
@@ -19,22 +19,22 @@ ABSENT = "–"
 DIGITS = 4
 """Significant digits of a column's largest number."""
 _LEAST_DIGITS = 2
-"""Of its smallest, if there are numbers that have so many."""
+"""Significant digits of a column's smallest number, if its numbers have that many."""
 _MOST_DECIMALS = 6
 _WITH_COMMAS = 10_000
 _ONE = r"[-+±−]?\d[\d,]*(\.\d+)?(e[-+]?\d+)?( ?%)?"
 _NUMBER = re.compile(rf"{_ONE}((/| of | / ){_ONE}| \({_ONE}\))?")
-"""A number, also beside another one: "13 of 13", "0.60/0.61", "1.40 (2.5)"."""
+"""A number, or two numbers: "13 of 13", "0.60/0.61", "1.40 (2.5)"."""
 
 
 @dataclass(frozen=True)
 class Table:
     """A table to print and to put in the report: plain data, at most 100 columns wide as text.
 
-    Each row has one cell per column; None prints as a dash. ``by_row`` says that every row is a
-    quantity in a unit of its own: then numbers have equal decimals along a row, not down a column.
-    Where a terminal has no room for all, a table of which ``block`` columns belong together comes
-    in parts, each with whole blocks behind the first ``heads`` columns, which name the rows.
+    Each row has one cell per column; None prints as a dash. With ``by_row`` every row is a quantity
+    with its own unit, and the numbers of a row, not of a column, have equal decimals. A table that
+    is too wide for the terminal is printed in parts, if ``block`` is set: each part has whole
+    blocks of ``block`` columns after the first ``heads`` columns, which name the rows.
     """
 
     title: str
@@ -47,9 +47,9 @@ class Table:
 
 
 def parts(table: Table, fits: Callable[[Sequence[int]], bool]) -> list[list[int]]:
-    """Columns of each part, numbered from 0: as many blocks as ``fits`` has room for.
+    """Column indices (from 0) of each part: as many blocks as ``fits`` allows.
 
-    A block that does not fit by itself is a part, too; a table without ``block`` is never parted.
+    A block that is too wide alone is also a part. A table without ``block`` is one part.
     """
     everything = list(range(len(table.columns)))
     if not table.block:
@@ -65,7 +65,7 @@ def parts(table: Table, fits: Callable[[Sequence[int]], bool]) -> list[list[int]
 
 
 def texts(table: Table) -> list[list[str]]:
-    """The cells as they are to be read, row by row; numbers of a column have equal decimals."""
+    """The cells as text, row by row; numbers of a column have equal decimals."""
     if table.by_row:
         return [written(row) for row in table.rows]
     columns = [written([row[i] for row in table.rows]) for i in range(len(table.columns))]
@@ -73,14 +73,14 @@ def texts(table: Table) -> list[list[str]]:
 
 
 def written(cells: Sequence[Cell]) -> list[str]:
-    """Cells of one unit as text: floats with equal decimals, whole numbers alone as they are."""
+    """Cells of one unit as text: with equal decimals if any is a float, else unchanged."""
     decimals = _decimals([cell for cell in cells if isinstance(cell, float)])
     measured = any(isinstance(cell, float) for cell in cells)
     return [_text(cell, decimals, measured) for cell in cells]
 
 
 def markdown(columns: Sequence[str], rows: Sequence[Sequence[Cell]]) -> list[str]:
-    """The lines of a table of a page in docs/; cells that are text already stay as they are."""
+    """The lines of a Markdown table for docs/; text cells stay unchanged."""
     cells = texts(Table("", columns, rows))
     numeric = [to_the_right([row[index] for row in cells]) for index in range(len(columns))]
     return [
@@ -95,7 +95,7 @@ def _in_one_cell(text: str) -> str:
 
 
 def alone(cell: Cell, unit: str | None = None) -> str:
-    """A value that stands in no column: at most five digits, and its unit."""
+    """A value outside of a table: at most five significant digits, and its unit."""
     if not isinstance(cell, int | float):
         return ABSENT if cell is None else cell
     text = f"{cell:.5g}" if isinstance(cell, float) else str(cell)
@@ -103,7 +103,7 @@ def alone(cell: Cell, unit: str | None = None) -> str:
 
 
 def to_the_right(cells: Sequence[Cell]) -> bool:
-    """Whether a column is one of numbers: any is one, or all text that is there looks like one."""
+    """Whether a column is right-aligned: some cell is a number, or all its texts look like one."""
     if any(isinstance(cell, int | float) for cell in cells):
         return True
     there = [cell.strip() for cell in cells if isinstance(cell, str)]
@@ -123,7 +123,7 @@ def _text(cell: Cell, decimals: int | None, measured: bool) -> str:
 
 
 def _decimals(values: Sequence[float]) -> int | None:
-    """Decimals for a column; None if it spans too much for any."""
+    """Decimals for a column; None if its numbers span too wide a range."""
     sizes = [abs(value) for value in values if math.isfinite(value) and value != 0]
     if not sizes:
         return 0
@@ -134,11 +134,11 @@ def _decimals(values: Sequence[float]) -> int | None:
 
 
 def _for_digits(size: float, digits: int) -> int:
-    """Decimals that show so many significant digits of a number."""
+    """Decimals that show this many significant digits of a number."""
     return digits - 1 - math.floor(math.log10(size))
 
 
 def _shown(size: float) -> int:
-    """Decimals that a number has, of those that matter."""
+    """Decimals of a number that is rounded to DIGITS significant digits."""
     exponent = Decimal(f"{size:.{DIGITS}g}").normalize().as_tuple().exponent
     return max(0, -int(exponent))

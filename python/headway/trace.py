@@ -1,9 +1,9 @@
-"""What a run left behind: columns that end in their unit, and what made them.
+"""The trace of a run: tables whose columns end in their unit, and the metadata of the run.
 
-A value a backend cannot know is null, never 0. Flows and links are numbered; their names and
-their totals are in ``Trace.flows`` and ``Trace.links``. Saved, a trace is a folder with
-one Parquet file per table, ``trace.json`` and, if packets were captured, ``capture.pcapng``. It
-holds no wall-clock time, so the same experiment saves the same bytes.
+A value that a backend cannot know is null, never 0. Flows and links are numbered; their names and
+totals are in ``Trace.flows`` and ``Trace.links``. A saved trace is a folder with one Parquet file
+per table, ``trace.json`` and, if packets were captured, ``capture.pcapng``. It contains no
+wall-clock time, so the same experiment saves the same bytes.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 FORMAT = 3
-"""Version of the layout on disk; a reader refuses others."""
+"""Version of the layout on disk; ``load_trace`` rejects others."""
 
 SCHEMA: dict[str, dict[str, Any]] = {
     # state: 0 open, 1 disorder, 2 cwr, 3 recovery, 4 loss. One row per change.
@@ -53,7 +53,7 @@ SCHEMA: dict[str, dict[str, Any]] = {
         "queue_pkts": pl.UInt32,
     },
     # reason: 0 no room, 1 random loss, 2 early (the algorithm's choice), 3 IP options,
-    # 4 a SYN that asked for ECN.
+    # 4 a SYN that requested ECN.
     "drops": {
         "link": pl.UInt32,
         "time_ns": pl.Int64,
@@ -68,7 +68,7 @@ SCHEMA: dict[str, dict[str, Any]] = {
         "end_ns": pl.Int64,
         "dropped_pkts": pl.UInt32,
     },
-    # One row per datagram whose fate is known; owd_ns null: lost.
+    # One row per datagram that arrived or was lost; owd_ns is null if lost.
     "udp": {"flow": pl.UInt32, "sent_ns": pl.Int64, "owd_ns": pl.Int64},
     # kind: 0 recovery, 1 timeout, 2 cwr, 3 undo; cwnd before, ssthresh after.
     "backoffs": {
@@ -106,8 +106,8 @@ SCHEMA: dict[str, dict[str, Any]] = {
         "start_ns": pl.Int64,
         "end_ns": pl.Int64,
     },
-    # What routers told: algorithm is an index into Trace.routers, name into its events; flow
-    # null: of no packet.
+    # Events of routers: algorithm is an index into Trace.routers, name into its events; flow is
+    # null for events without a packet.
     "router_events": {
         "link": pl.UInt32,
         "time_ns": pl.Int64,
@@ -136,15 +136,15 @@ _NULLS: dict[tuple[str, str], int] = {
     ("router_events", "flow"): _U32_MAX,
 }
 _FEW = 16
-"""Flows for each of which a table may be gone through."""
+"""Up to this many flows or links, rows_of filters the table for each."""
 _STATE_FILE = "trace.json"
 _CAPTURE_FILE = "capture.pcapng"
 _OWN = frozenset({_STATE_FILE, _CAPTURE_FILE, *(f"{name}.parquet" for name in SCHEMA)})
-"""All names that the folder of a trace can have in it."""
+"""All file names that a trace's folder can contain."""
 
 
 class FlowSummary(BaseModel):
-    """One flow's identity and totals; packet times are at the sender's host, either direction."""
+    """One flow's identity and totals; packet times are at the sender's host, in both directions."""
 
     model_config = ConfigDict(frozen=True, extra="allow")
 
@@ -156,38 +156,38 @@ class FlowSummary(BaseModel):
     last_packet_ns: int | None = None
     unique_bytes: int | None = None
     done_ns: int | None = None
-    """When the last byte of a transfer with a size had arrived in order at the receiver."""
+    """When the last byte of a transfer with a size had arrived at the receiver in order."""
     handshake_rtt_us: int | None = None
     mss_bytes: int | None = None
     rate_limited: bool | int | None = None
     ecn: bool | None = None
-    """Whether both ends agreed on ECN; None where the opener did not ask for it."""
+    """Whether both ends negotiated ECN; None if the opener did not request it."""
     ce_marks: int | None = 0
-    """Data packets that arrived with a router's mark."""
+    """Data packets that arrived with CE."""
     ece_acks: int | None = 0
-    """ACKs that came back with its echo; None where that is not known."""
+    """ACKs with ECE that returned to the sender; None means unknown."""
     protocols: Mapping[str, Mapping[str, int | str | None]] = {}
-    """What its sender counted by protocols with a header of their own, by their names, and as
-    ``failure`` why one last failed. What is not there is 0, or did not fail; None is not known."""
+    """The sender's counters of each protocol with a header, by protocol name, and as ``failure``
+    the reason of its last failure. Missing counters are 0; None means unknown."""
 
     rwnd_limited_us: int | None = 0
     sndbuf_limited_us: int | None = 0
-    """How long the peer's window and the send buffer held the sender back, as TCP_INFO counts.
-    None is not known."""
+    """How long the peer's window and the send buffer limited the sender, as TCP_INFO counts.
+    None means unknown."""
 
     first_flight: Mapping[str, int] | None = {}
-    """What became of the first flights of its sender's startup (see
-    :class:`headway.digest.FirstFlight`). Empty: it began none; None: not known."""
+    """Sums over the first flights of the sender's startup (see
+    :class:`headway.digest.FirstFlight`). Empty if it began none; None means unknown."""
 
     def counted(self, protocol: str, name: str) -> int | None:
-        """What the sender counted; 0: nothing, None: not known."""
+        """A counter of the sender; 0 if it counted nothing, None if unknown."""
         count = self.protocols.get(protocol, {}).get(name, 0)
         return None if count is None else int(count)
 
 
 @dataclass(frozen=True)
 class Trace:
-    """One run's record. ``tables`` has every table of SCHEMA; ``meta`` is JSON data."""
+    """The trace of one run. ``tables`` has every table of SCHEMA; ``meta`` is JSON data."""
 
     tables: Mapping[str, pl.DataFrame]
     flows: tuple[FlowSummary, ...]
@@ -195,8 +195,8 @@ class Trace:
     meta: Mapping[str, Any]
     capture: bytes | None = field(default=None, repr=False)
     routers: tuple[Algorithm, ...] = ()
-    """Router algorithms, with what they declare; ``headway.metrics.router_counters`` and
-    ``headway.metrics.router_events`` give the tables of routers by these names."""
+    """Router algorithms with their declared names; ``headway.metrics.router_counters`` and
+    ``headway.metrics.router_events`` return the tables of routers with these names."""
 
     @functools.cached_property
     def experiment(self) -> Experiment:
@@ -205,12 +205,12 @@ class Trace:
 
     @property
     def duration_ns(self) -> int:
-        """Length of the run."""
+        """Length of the run in ns."""
         return self.experiment.duration
 
     @property
     def warmup_ns(self) -> int:
-        """Where the measured part begins."""
+        """Beginning of the measured part in ns."""
         return self.experiment.warmup
 
     def __getitem__(self, table: str) -> pl.DataFrame:
@@ -218,10 +218,10 @@ class Trace:
         return self.tables[table]
 
     def rows_of(self, table: str, owner: str, index: int) -> pl.DataFrame:
-        """A table's rows of one flow or link: ``owner`` is that column's name.
+        """A table's rows of one flow or link; ``owner`` is the column, "flow" or "link".
 
-        Where there are many, all are cut out at once when the first is asked for, so that asking
-        for each is linear in the rows.
+        With many flows or links the table is split once, at the first call, so that reading the
+        rows of each takes time linear in the rows.
         """
         frame = self.tables[table]
         if len(self.flows if owner == "flow" else self.links) <= _FEW:
@@ -271,7 +271,7 @@ def made_by_others(trace: Trace) -> bool:
 
 
 def frame_of(name: str, data: Mapping[str, Any]) -> pl.DataFrame:
-    """A table of the engine's columns, with nulls for what the engine writes for them."""
+    """A table from the engine's columns; the engine's markers for unknown values become nulls."""
     columns = SCHEMA[name]
     frame = pl.DataFrame({column: data[column] for column in columns}, schema=columns)
     return frame.with_columns(
@@ -282,9 +282,9 @@ def frame_of(name: str, data: Mapping[str, Any]) -> pl.DataFrame:
 
 
 def from_engine(experiment: Experiment, result: Mapping[str, Any], key: str) -> Trace:
-    """A Trace of an engine's result: {"summary": JSON, "tables": {...}, "capture": bytes}.
+    """A Trace from the engine's result: {"summary": JSON, "tables": {...}, "capture": bytes}.
 
-    ``key`` is the run's, see ``Backend.key``.
+    ``key`` is the run's key, see ``Backend.key``.
     """
     summary = json.loads(result["summary"])
     tables = {}
@@ -306,13 +306,13 @@ def from_engine(experiment: Experiment, result: Mapping[str, Any], key: str) -> 
         capture=result.get("capture"),
         routers=tuple(Algorithm.model_validate(router) for router in summary.get("routers", ())),
     )
-    # it is at hand: not read back from its own description
+    # fills the cached property, so that the experiment is not parsed again from meta
     trace.__dict__["experiment"] = experiment
     return trace
 
 
 WriteTable = Callable[[str, pl.DataFrame, Path], int]
-"""Called with (name of a table, its rows, file to write); returns how many rows it wrote."""
+"""Called with (name of a table, its rows, file to write); returns the number of rows written."""
 
 
 def save_trace(
@@ -321,11 +321,11 @@ def save_trace(
     write: WriteTable | None = None,
     capture: Iterable[bytes] | None = None,
 ) -> Path:
-    """Save as the folder ``path``, whole or not at all; an existing trace is replaced.
+    """Save the trace as folder ``path``, completely or not at all; an existing trace is replaced.
 
-    ``write`` writes the tables; None writes the rows that the trace has. ``capture`` is its capture
-    in parts; None takes the trace's own. Raises HeadwayError, in one line, for a full disk, a place
-    that cannot be written, or a folder that has other things in it than a trace's.
+    ``write`` writes the tables; None writes the rows of ``trace``. ``capture`` is the capture in
+    parts; None takes the one of ``trace``. Raises HeadwayError for a full disk, a path that cannot
+    be written, or a folder that contains other files than a trace's.
     """
     path = Path(path)
     state: dict[str, Any] = {
@@ -355,7 +355,7 @@ def _write_table(_name: str, frame: pl.DataFrame, file: Path) -> int:
 
 
 def _fits(trace: Trace) -> None:
-    """Raises ValueError if the parts cannot be of one run; its experiment has to be known."""
+    """Raise ValueError if the parts cannot be of one run, or its experiment is invalid."""
     if len(trace.flows) != len(trace.experiment.flows):
         raise ValueError(
             f"{len(trace.flows)} flows of an experiment with {len(trace.experiment.flows)}"
@@ -365,20 +365,20 @@ def _fits(trace: Trace) -> None:
 
 
 def save_table(frame: pl.DataFrame, path: Path) -> Path:
-    """Save one table as a Parquet file, whole or not at all. Raises HeadwayError."""
+    """Save one table as a Parquet file, completely or not at all. Raises HeadwayError."""
     save_bytes(path, _parquet(frame))
     return path
 
 
 def _parquet(frame: pl.DataFrame) -> bytes:
-    # By way of memory: Polars would turn a full disk into an error of its own, without a number.
+    # Written to memory first: for a full disk Polars raises its own error, without an errno.
     buffer = io.BytesIO()
     frame.write_parquet(buffer, compression="zstd", compression_level=1)
     return buffer.getvalue()
 
 
 def load_trace(path: Path | str) -> Trace:
-    """The trace saved at ``path``. Raises HeadwayError, in one line, if it is not whole."""
+    """Load the trace saved at ``path``. Raises HeadwayError if it is incomplete or damaged."""
     path = Path(path)
     try:
         state = json.loads((path / _STATE_FILE).read_text(encoding="utf-8"))
@@ -419,7 +419,7 @@ def load_trace(path: Path | str) -> Trace:
     except pl.exceptions.PolarsError as error:
         raise HeadwayError(f"{path}: unreadable or truncated trace ({error})") from None
     except BaseException as error:
-        # A panic in Polars, of a trace that has no checksums; it is no Exception.
+        # Polars panics for some damaged files without checksums; its panic is not an Exception.
         if type(error).__name__ != "PanicException":
             raise
         raise HeadwayError(f"{path}: unreadable or truncated trace ({error})") from None

@@ -1,9 +1,9 @@
-"""Quantities as people write them: "1Mbit/s", "50 ms", "60000 B", "40 pkts", "1 BDP".
+"""Quantities as users write them: "1Mbit/s", "50 ms", "60000 B", "40 pkts", "1 BDP".
 
-Inside Headway a rate is an integer of bits per second, a time an integer of nanoseconds and a
-size an integer of bytes. Everything people type passes through here; a number without a unit
-is refused, because 50 could be milliseconds or seconds and 1000 bits or bytes. What is read, and
-how it is rounded, stands in crates/experiment, which headwayctl reads with, too.
+Internally a rate is an integer in bits per second, a time an integer in nanoseconds, and a size an
+integer in bytes. This module parses all user input. A number without a unit is an error, because 50
+could be milliseconds or seconds, and 1000 bits or bytes. crates/experiment implements parsing and
+rounding, also for headwayctl.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def parse_buffer(text: object) -> Buffer:
 
 
 def parse_probability(value: object) -> float:
-    """A probability from 0 up to, not including, 1: a number, or text such as "0.01" or "1%".
+    """A probability from 0 to less than 1: a number, or text such as "0.01" or "1%".
 
     Raises ValueError for anything else.
     """
@@ -100,16 +100,16 @@ def _plain(value: Decimal) -> str:
 
 @functools.lru_cache(maxsize=1024)
 def format_rate(rate_bps: int) -> str:
-    """Bits per second as the shortest exact text; ``parse_rate`` gives the same number back."""
+    """Bits per second as the shortest exact text, which ``parse_rate`` reads back exactly."""
     return engine.format_rate(rate_bps)
 
 
 @functools.lru_cache(maxsize=1024)
 def format_time(time_ns: int) -> str:
-    """Nanoseconds as the shortest exact text; ``parse_time`` gives the same number back."""
+    """Nanoseconds as the shortest exact text, which ``parse_time`` reads back exactly."""
     return engine.format_time(time_ns)
 
 
 def format_size(size_bytes: int) -> str:
-    """Bytes as exact text in B; ``parse_size`` gives the same number back."""
+    """Bytes as exact text in B, which ``parse_size`` reads back exactly."""
     return f"{size_bytes} B"

@@ -1,4 +1,4 @@
-"""What a result depends on. Asking for it imports none of it."""
+"""The versions that a result depends on, read without importing the libraries."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 
 @functools.cache
 def versions() -> dict[str, str]:
-    """Headway, its engine, Python and the libraries of numbers, each with its version."""
+    """Versions of Headway, its engine, Python, NumPy and Polars."""
     from headway import _engine
 
     return {
@@ -25,5 +25,5 @@ def versions() -> dict[str, str]:
 
 @functools.cache
 def trace_code() -> str:
-    """A hash of the code that makes a trace from what a backend gives."""
+    """A hash of the code that builds a trace from a backend's data."""
     return hashlib.sha256(Path(__file__).with_name("trace.py").read_bytes()).hexdigest()[:16]

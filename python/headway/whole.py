@@ -1,7 +1,7 @@
-"""Whether a saved trace is as it was saved: checksums of its files, kept in trace.json.
+"""Checksums of a saved trace's files, kept in trace.json, which detect damage.
 
-A flipped byte in a Parquet file is not always an error to who reads it: Polars panics at some, and
-gives other numbers for others.
+Reading a Parquet file with a flipped byte does not always fail: Polars panics for some, and returns
+other numbers for others.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 _KEY = "crc32"
 _STATE = "state"
-"""Stands for what trace.json says beside the checksums."""
+"""Key for the checksum of trace.json's content without the checksums."""
 _CHUNK_BYTES = 1 << 20
 
 
@@ -25,9 +25,9 @@ def with_sums(state: Mapping[str, Any], folder: Path) -> dict[str, Any]:
 
 
 def check(state: Mapping[str, Any], folder: Path, file: str | None = None) -> None:
-    """Raises ValueError if ``file``, or without one the state, is not as it was saved.
+    """Raise ValueError if ``file``, or else the state, differs from what was saved.
 
-    Nothing is known of a trace that was saved before there were checksums.
+    Traces without checksums, from older versions, are not checked.
     """
     sums = state.get(_KEY)
     if sums is None:
@@ -41,7 +41,7 @@ def check(state: Mapping[str, Any], folder: Path, file: str | None = None) -> No
 
 
 def _state_sum(state: Mapping[str, Any]) -> int:
-    state = json.loads(json.dumps(state))  # as it is read: keys that are numbers become text
+    state = json.loads(json.dumps(state))  # as when read back: numeric keys become text
     return zlib.crc32(json.dumps(state, sort_keys=True, separators=(",", ":")).encode())
 
 

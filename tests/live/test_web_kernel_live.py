@@ -67,6 +67,6 @@ def test_what_is_smaller_than_a_head_is_noted(tmp_path: Path) -> None:
     trace = KernelBackend().run(made.model_copy(update={"flows": (flow,)}))
     told = [note for note in trace.meta["notes"] if "larger" in note]
     assert told == [
-        f"cubic-0: 2 {of} are larger than the file says: as large as their heads"
-        for of in ("requests that were made", "responses of its file")
+        f"cubic-0: 2 {of} were larger than the file says, because of their heads"
+        for of in ("requests", "responses of its file")
     ]

@@ -147,7 +147,7 @@ fn hints_are_stored_as_given_and_end_with_detach() {
 
     let would = succeeds(&["hints", "detach", "--dry-run"]);
     assert!(
-        would.contains("would forget the default of 10.0.0.0/8"),
+        would.contains("would delete the default of 10.0.0.0/8"),
         "{would}"
     );
     fails(&["hints", "detach", "--keep-defaults"], 2); // nothing is attached then
@@ -257,7 +257,7 @@ fn dry_runs_of_everything_else_change_nothing() {
     let lab = Lab::new();
     let at = ["--dev", "lo", "--netns", &lab.name, "--dry-run"];
     for (command, word) in [
-        (&["host", "quick-start"][..], "would let the host behind"),
+        (&["host", "quick-start"][..], "would let the host at"),
         (
             &["host", "window", "--extra-ack", "1MB"],
             "would let connections",

@@ -183,7 +183,7 @@ fn a_header_in_the_ecn_bits_is_written_read_and_answered(built: &Built) {
     let path = RoutedPath::new(true).unwrap();
     built.succeeds(&["attach", "two_bits"]);
     let text = built.succeeds(&["status"]);
-    assert!(text.contains("it leaves by no device yet"), "{text}");
+    assert!(text.contains("no device sends it yet"), "{text}");
     path.source.netns.set_default_control(TWO_BITS).unwrap();
     built.let_out(&path.source);
     let transfer = Transfer::start(&path);

@@ -68,7 +68,7 @@ fn wrong_headers(path: &RoutedPath) -> u64 {
 fn packets_are_answered_and_counted_under_the_declared_names() {
     let path = RoutedPath::new(true).unwrap();
     let text = attach(&path, "10mbit", &["--set", "max_delay_ms=100"]);
-    assert!(text.contains("quick-start is at "), "{text}");
+    assert!(text.contains("attached quick-start to "), "{text}");
     send(&path);
     assert_eq!(wrong_headers(&path), 0);
     let router = router();

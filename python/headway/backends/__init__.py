@@ -1,4 +1,4 @@
-"""Where experiments run. A backend takes an Experiment and returns a Trace; nothing else."""
+"""Backends, which run an Experiment and return a Trace."""
 
 from __future__ import annotations
 
@@ -13,21 +13,20 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 Work = Callable[[int, "Trace"], T]
-"""Called with (index of the experiment, its trace) where the experiment ran, in any thread."""
+"""Called with (index of the experiment, its trace) in the thread that ran the experiment."""
 Finished = Callable[[int, T], None]
-"""Called with (index of the experiment, what the work made of it) as each one finishes, in any
-order."""
+"""Called with (index of the experiment, the work's result) as each one finishes, in any order."""
 OnFailure = Callable[[int, HeadwayError], None]
 """Called with (index of the experiment, the error) for each that failed, in the calling thread."""
 
 
 class Backend(Protocol):
-    """What every backend can do."""
+    """The interface of every backend."""
 
     name: str
 
     def run(self, experiment: Experiment) -> Trace:
-        """Run one experiment. Raises HeadwayError for what the backend cannot do."""
+        """Run one experiment. Raises HeadwayError if the backend does not support it."""
         ...
 
     def run_each(
@@ -38,21 +37,21 @@ class Backend(Protocol):
         threads: int = 0,
         failed: OnFailure | None = None,
     ) -> None:
-        """Run several; 0 threads means one per core.
+        """Run several experiments; 0 threads means one per core.
 
-        ``work`` gets each trace where it ran, and what it returns is all that is kept: no more
-        traces are in memory than threads. ``finished`` is called in the calling thread.
-        The first HeadwayError of a run or its work ends them all, but with ``failed``: it is called
-        instead of ``finished``, and the others go on unless it raises.
+        ``work`` gets each trace in the thread that made it, and only its result is kept, so memory
+        holds at most one trace per thread. ``finished`` is called in the calling thread.
+        Without ``failed``, the first HeadwayError of a run or its work ends all runs. With it,
+        ``failed`` is called instead of ``finished``, and the other runs continue unless it raises.
         KeyboardInterrupt passes through; experiments already handed to ``finished`` are the
         caller's, and work that has begun is done to its end.
         """
         ...
 
     def key(self, experiment: Experiment) -> str:
-        """What decides a run's outcome, as a hash: the program that runs it and all it is told.
+        """A hash of everything that determines a run's result: the program and its input.
 
-        A trace has it as ``meta["key"]``; one with another key is not of this run.
+        A trace has it as ``meta["key"]``; a trace with another key is not of this run.
         """
         ...
 
@@ -60,7 +59,7 @@ class Backend(Protocol):
 def settle(
     index: int, make: Callable[[], T], finished: Finished[T], failed: OnFailure | None
 ) -> None:
-    """Hand over what a run has come to, or that it failed, as ``run_each`` promises."""
+    """Call ``finished`` with a run's result, or ``failed`` with its error; see ``run_each``."""
     try:
         result = make()
     except HeadwayError as error:
@@ -84,7 +83,7 @@ def _kernel() -> Backend:
 
 
 BACKENDS: dict[str, Callable[[], Backend]] = {"sim": _sim, "kernel": _kernel}
-"""Backends by name, made when asked for, so that a missing one costs nothing."""
+"""Constructors of backends by name; a backend's modules are imported when it is constructed."""
 
 
 def backend_named(name: str) -> Backend:
@@ -95,7 +94,7 @@ def backend_named(name: str) -> Backend:
 
 
 class Recorded:
-    """Stands for a backend whose traces are there already: it has its name and runs nothing."""
+    """A backend of a given name for saved traces; it cannot run experiments."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -109,21 +108,21 @@ class Recorded:
         self.run()
 
     def key(self, _experiment: Experiment) -> str:
-        """Empty, since no run made these traces."""
+        """An empty key, which matches no run."""
         return ""
 
 
 def as_it_is(_index: int, trace: Trace) -> Trace:
-    """The work of who wants the traces themselves."""
+    """Work that returns the trace itself."""
     return trace
 
 
 def run(experiment: Experiment, backend: str = "sim") -> Trace:
     """Run one experiment and return its trace.
 
-    ``backend`` is "sim", in virtual time, or "kernel", this machine's Linux in real time: it needs
-    root and headwayctl. Raises HeadwayError for a backend that there is not and for what it cannot
-    do; where the kernel or a privilege is missing that is a KernelCannotError.
+    ``backend`` is "sim", in virtual time, or "kernel", this machine's Linux in real time, which
+    needs root and headwayctl. Raises HeadwayError for an unknown backend and for an experiment that
+    it does not support; KernelCannotError if the kernel lacks a feature or a privilege is missing.
     """
     return backend_named(backend).run(experiment)
 
@@ -131,11 +130,11 @@ def run(experiment: Experiment, backend: str = "sim") -> Trace:
 def run_many(
     experiments: Sequence[Experiment], threads: int = 0, backend: str = "sim"
 ) -> list[Trace]:
-    """Run several experiments in parallel; traces come back in the order given.
+    """Run several experiments in parallel; returns their traces in the given order.
 
-    ``threads`` 0 is one per core; the kernel runs one at a time. All traces are in memory at once:
-    for many, or long ones, see ``headway.sweep``. Raises HeadwayError as ``run`` does, and then
-    none of the traces is kept.
+    ``threads`` 0 means one per core; the kernel runs as many as the machine has room for. All
+    traces are in memory at once; for many or long runs see ``headway.sweep``. Raises HeadwayError
+    as ``run`` does; no trace is kept then.
     """
     traces: dict[int, Trace] = {}
     backend_named(backend).run_each(experiments, as_it_is, traces.__setitem__, threads)

@@ -1,4 +1,4 @@
-"""Runs that are repeated, because the machine did something else meanwhile."""
+"""Repeats runs that were disturbed because the machine was busy."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from headway.experiment import Experiment
 from headway.trace import Trace
 
 NOTE = "it was run again, because the machine had disturbed it before"
-"""Of a trace, about a run before."""
+"""Note of a trace whose earlier runs were disturbed."""
 
 
 def undisturbed(trace: Trace) -> bool:
-    """Whether a run went as it should: an emulator kept time, the kernel asked all controls."""
+    """Whether a run was undisturbed: the emulator was on time, and no control was skipped."""
     on_time = trace.meta.get("emulator", {}).get("on_time", True)
     return bool(on_time) and not trace.meta.get("controls_left_out")
 
 
 def lateness_us(trace: Trace) -> float | None:
-    """By how much packets left the emulated link late on average, in the later direction."""
+    """Mean lateness of packets leaving the emulated link, in us, in the later direction."""
     directions = trace.meta.get("emulator", {}).get("directions", ())
     late_us = [float(each["departure_error"]["mean_ns"] or 0) / 1000 for each in directions]
     return max(late_us, default=None)
 
 
 class Repeating:
-    """A backend that runs again what the machine disturbed, ``most`` times at most.
+    """A backend that repeats runs which the machine disturbed, at most ``most`` times.
 
     A run on a link that was later than ``quiet_us`` on average counts as disturbed, too.
     """
@@ -39,13 +39,13 @@ class Repeating:
         self.name = backend.name
         self.key = backend.key
         self.repeated: Counter[int] = Counter()
-        """How often each experiment of the last ``run_each`` was."""
+        """How often each experiment of the last ``run_each`` was repeated."""
         self._backend = backend
         self._most = most
         self._quiet = (False, quiet_us)
 
     def run(self, experiment: Experiment) -> Trace:
-        """The first run that was not disturbed, or the least disturbed of all."""
+        """Return the first undisturbed run, or else the least disturbed one."""
         runs: list[Trace] = []
         for _ in range(1 + self._most):
             runs.append(self._backend.run(experiment))
@@ -61,10 +61,10 @@ class Repeating:
         threads: int = 0,
         failed: OnFailure | None = None,
     ) -> None:
-        """Run several, and then again those that were disturbed; see Backend.run_each.
+        """Run several, then repeat those that were disturbed; see Backend.run_each.
 
-        One that was disturbed each time is taken as it is, and its notes say what disturbed it.
-        Where failures are not the end of all, a run that failed is repeated, too.
+        If the last repetition is disturbed, too, it counts, and its notes tell what disturbed it.
+        With ``failed``, runs that failed are repeated, too.
         """
         self.repeated.clear()
         indices: Sequence[int] = range(len(experiments))
@@ -80,7 +80,7 @@ class Repeating:
         threads: int,
         failed: OnFailure | None,
     ) -> list[int]:
-        """Run those once, and say which are to be repeated."""
+        """Run these once; returns the indices to repeat."""
         again: list[int] = []
 
         def worked(place: int, trace: Trace) -> Callable[[], None]:

@@ -1,4 +1,4 @@
-"""The simulator: lowers an Experiment to the engine's scenario, and its columns to a Trace."""
+"""The simulator: converts an Experiment to the engine's scenario, and its results to a Trace."""
 
 from __future__ import annotations
 
@@ -39,19 +39,19 @@ _NS_PER_US = 1000
 
 
 Simulated = Callable[[float, float], None]
-"""Called a few times a second, in any thread, with the seconds that all runs together have
-simulated so far, and those that they will have at their end."""
+"""Called a few times a second, in any thread, with the simulated seconds of all runs so far, and
+their total at the end."""
 
 
 class _Watched(NamedTuple):
-    """What a run is stopped by, and what it tells the simulated time to."""
+    """The object that stops a run, and the callback for its simulated time."""
 
     stop: _engine.Stop | None = None
     progress: Callable[[int], None] | None = None
 
 
 class _Clock:
-    """How far several runs are."""
+    """Progress of several runs in simulated time."""
 
     def __init__(self, experiments: Sequence[Experiment], told: Simulated | None) -> None:
         self._told = told
@@ -61,7 +61,7 @@ class _Clock:
         self._lock = threading.Lock()
 
     def at(self, index: int, now_ns: int) -> None:
-        """A run has come so far."""
+        """Record that run ``index`` has reached ``now_ns``."""
         with self._lock:
             self._sum_ns += now_ns - self._now_ns[index]
             self._now_ns[index] = now_ns
@@ -71,18 +71,18 @@ class _Clock:
 
 
 class SimBackend:
-    """Virtual time, no privileges, the same trace on every machine."""
+    """Runs experiments in virtual time, without privileges; traces are the same everywhere."""
 
     name = "sim"
     spill_bytes = 64 << 20
-    """Rows of a growing trace that are in memory before they are written out."""
+    """Bytes of a growing trace that are kept in memory before they are written to disk."""
     _side_by_side = 1
 
     def __init__(self, simulated: Simulated | None = None) -> None:
         self.simulated = simulated
 
     def run(self, experiment: Experiment) -> Trace:
-        """Run one experiment in this thread's time; other Python threads go on."""
+        """Run one experiment in this thread; other Python threads continue."""
         return self._run(experiment, _Watched())
 
     def run_each(
@@ -103,17 +103,17 @@ class SimBackend:
         )
 
     def digest(self, experiment: Experiment) -> Digest:
-        """What happens in an experiment, summed up while it runs: no trace, and little memory.
+        """Compute an experiment's digest while it runs, without a trace and with little memory.
 
-        As ``headway.digest.digest_of`` of its trace, its quantiles within
-        QUANTILE_RESOLUTION; ``sample``, ``record`` and ``capture`` are of no account.
+        It equals ``headway.digest.digest_of`` of the trace, with quantiles within
+        QUANTILE_RESOLUTION. ``sample``, ``record`` and ``capture`` are ignored.
         """
         return self._digest(experiment, _Watched())
 
     def digest_each(
         self, experiments: Sequence[Experiment], finished: Finished[Digest], threads: int = 0
     ) -> None:
-        """``digest`` of several, as ``run_each`` does it."""
+        """``digest`` of several experiments, in parallel as in ``run_each``."""
         self._each(
             experiments,
             lambda index, watched: self._digest(experiments[index], watched),
@@ -130,10 +130,10 @@ class SimBackend:
         *,
         trace: bool = True,
     ) -> None:
-        """``digest`` of several with their traces, which are written out as they grow.
+        """``digest`` of several experiments, with their traces, which are written while they grow.
 
-        What grows is in folders of their own in ``beside``, until whoever gets the traces saves
-        them. Without ``trace`` only captures are kept, of experiments that have one.
+        Each growing trace has a folder in ``beside``, until ``finished`` saves it. Without
+        ``trace`` only the captures of experiments are kept.
         """
         self._each(
             experiments,
@@ -161,15 +161,15 @@ class SimBackend:
             pending: dict[Future[T], int] = {}
             try:
                 while True:
-                    # No more results wait for this thread than runs go on.
+                    # At most as many results wait for this thread as runs are active.
                     for index in itertools.islice(waiting, 2 * self._side_by_side - len(pending)):
                         watched = _Watched(stop, functools.partial(clock.at, index))
                         pending[pool.submit(run, index, watched)] = index
                     if not pending:
                         break
-                    # A timeout lets Ctrl-C in.
+                    # The timeout lets Python handle Ctrl-C.
                     done, _ = wait(pending, timeout=0.5, return_when=FIRST_COMPLETED)
-                    # One that failed may end them all: after those that did not.
+                    # Failed runs come last, since they may end all runs.
                     for future in sorted(done, key=lambda one: one.exception() is not None):
                         index = pending.pop(future)
                         clock.at(index, experiments[index].duration)
@@ -179,7 +179,7 @@ class SimBackend:
                 pool.shutdown(wait=False, cancel_futures=True)
 
     def key(self, experiment: Experiment) -> str:
-        """A hash of the engine's sources, of what makes a trace, and of the scenario."""
+        """A hash of the engine's sources, of the code that builds a trace, and of the scenario."""
         return _key(scenario_json(experiment))
 
     def _run(self, experiment: Experiment, watched: _Watched) -> Trace:
@@ -229,8 +229,8 @@ class SimBackend:
             raise HeadwayError(f"simulator: {error}") from None
         except MemoryError as error:
             raise HeadwayError(
-                f"simulator: {error}; shorten the run, or leave out of record, sample and capture "
-                "what is not needed"
+                f"simulator: {error}; shorten the run, or reduce what record, sample and capture "
+                "keep"
             ) from None
 
 
@@ -240,14 +240,14 @@ def _key(scenario_json: str) -> str:
 
 
 def _cores() -> int:
-    """The cores this process may use."""
+    """The number of cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
 def check_size(experiment: Experiment) -> None:
-    """Raises HeadwayError for what surely needs more memory than is free."""
+    """Raise HeadwayError if an experiment certainly needs more memory than is free."""
     flows = len(experiment.flows)
     check_room(f"flows: {flows}", flows * FLOW_BYTES)
     if experiment.sample is not None:
@@ -259,10 +259,10 @@ def check_size(experiment: Experiment) -> None:
 
 
 def scenario_json(experiment: Experiment, *, digest: bool = False, trace: bool = True) -> str:
-    """The experiment in the engine's terms, as it takes it: see ``scenario``.
+    """The engine's scenario of an experiment, as JSON text; see ``scenario``.
 
-    It asks for a ``digest``, a ``trace`` or both. Raises HeadwayError for what only another backend
-    has.
+    It requests a ``digest``, a ``trace`` or both. Raises HeadwayError for what only another backend
+    supports.
     """
     for name, flow in zip(experiment.flow_names(), experiment.flows, strict=True):
         if isinstance(flow.app, Site):
@@ -279,9 +279,10 @@ def scenario_json(experiment: Experiment, *, digest: bool = False, trace: bool =
 
 
 def _brought(experiment: Experiment) -> Iterator[tuple[int, str]]:
-    """Applications that a document only names, by the numbers of their flows.
+    """The content of applications that an experiment only names, by flow number.
 
-    A workload makes sessions, a file has exchanges: most of a scenario, and the same in many.
+    Sessions of a workload and exchanges of a file are most of a scenario, and many scenarios share
+    them.
     """
     for number, flow in enumerate(experiment.flows):
         if isinstance(app := flow.app, Sessions):
@@ -302,13 +303,13 @@ def _session_texts(workload: Workload, pairs: int) -> tuple[str, ...]:
 
 
 def scenario(experiment: Experiment) -> dict[str, Any]:
-    """The experiment in the engine's terms: SI integers, every default filled in."""
+    """The engine's scenario of an experiment: SI integers, with all defaults filled in."""
     fields: dict[str, Any] = json.loads(scenario_json(experiment))
     return fields
 
 
 def topology_fields(experiment: Experiment) -> dict[str, Any]:
-    """Its topology in SI integers, as the engine and the emulator take it."""
+    """The topology in SI integers, in the format of the engine and the emulator."""
     fields: dict[str, Any] = json.loads(_engine.topology(experiment.topology.model_dump_json()))
     return fields
 

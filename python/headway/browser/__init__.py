@@ -1,1 +1,1 @@
-"""Pages in a real browser: the driver, the sites that it visits, and what it measured."""
+"""Loads pages in a real browser: the driver, the sites that it visits, and its measurements."""

@@ -1,4 +1,4 @@
-"""A headless Chromium: DevTools over a pipe, so nothing is needed but the program."""
+"""A headless Chromium, controlled through DevTools over a pipe. It needs only the program."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _HAND_OVER = """
 import ctypes, os, sys
 ctypes.CDLL(None).prctl(1, 9)
 reads, writes, *command = sys.argv[1:]
-# Out of the way first: either may be the other's number.
+# move both first: either may have the other's number
 reads, writes = os.dup(os.dup(int(reads))), os.dup(os.dup(int(writes)))
 os.dup2(reads, 3)
 os.dup2(writes, 4)
@@ -35,9 +35,9 @@ os.execv(command[0], command)
 """--remote-debugging-pipe reads from descriptor 3 and writes to 4."""
 _FLAT = ("--disable-gpu",)
 SOLID = ("--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--ignore-gpu-blocklist")
-"""Flags of a browser that draws in three dimensions without a graphics card."""
+"""Flags for drawing in three dimensions without a graphics card."""
 EXTENDABLE = (*_FLAT, "--enable-unsafe-extension-debugging")
-"""Flags of a browser that takes extensions from a folder."""
+"""Flags for loading extensions from a folder."""
 
 
 _ON_PARENTS_DEATH = 1
@@ -45,17 +45,17 @@ _ON_PARENTS_DEATH = 1
 
 
 def ends_with_parent() -> None:
-    """Have this process killed when its parent is."""
+    """Make the kernel kill this process when its parent ends."""
     ctypes.CDLL(None).prctl(_ON_PARENTS_DEATH, signal.SIGKILL)
 
 
 def program() -> str | None:
-    """Path of the browser; None where there is none."""
+    """Path of the browser; None if none is installed."""
     return next(filter(None, map(shutil.which, NAMES)), None)
 
 
 class Browser:
-    """One page of a running browser. Commands and events are those of the DevTools protocol."""
+    """One page of a running browser, with the commands and events of the DevTools protocol."""
 
     def __init__(self, to_browser: int, from_browser: int) -> None:
         self._to, self._from = to_browser, from_browser
@@ -66,7 +66,7 @@ class Browser:
         self.anew()
 
     def anew(self) -> None:
-        """Forget the page, its connections and whatever was kept, and show an empty one."""
+        """Discard the page, its connections and all caches, and show an empty page."""
         self._session = ""
         if self._context:
             self.ask("Target.disposeBrowserContext", browserContextId=self._context)
@@ -82,9 +82,9 @@ class Browser:
             self.ask(f"{domain}.enable")
 
     def extend(self, folder: Path) -> str:
-        """Load an extension and show an empty page that it sees; its id. Raises HeadwayError.
+        """Load an extension, show an empty page with it, and return its id. Raises HeadwayError.
 
-        The browser was started with EXTENDABLE. What is made ``anew`` has no extensions.
+        The browser must have been started with EXTENDABLE. After ``anew``, it has no extensions.
         """
         self._session = ""
         loaded = self.ask("Extensions.loadUnpacked", path=str(folder.resolve()))
@@ -92,7 +92,7 @@ class Browser:
         return str(loaded["id"])
 
     def ask(self, method: str, **params: Any) -> Any:
-        """Send a command and wait for its result. Raises HeadwayError."""
+        """Send a command, wait for its result, and return it. Raises HeadwayError."""
         self._number += 1
         message = {"id": self._number, "method": method, "params": params}
         if self._session:
@@ -110,19 +110,19 @@ class Browser:
             self.events.append(answer)
 
     def listen(self, seconds: float) -> None:
-        """Take the events that come within that time."""
+        """Receive events for this time."""
         until = time.monotonic() + seconds
         while (event := self._message(until)) is not None:
             self.events.append(event)
 
     def wait_for(self, event: str) -> dict[str, Any]:
-        """The next event of this name since ``open``, or the first one that came already."""
+        """The first event of this name since ``open``; wait for it if it has not arrived."""
         while not (found := [one for one in self.events if one.get("method") == event]):
             self.events.append(self._next())
         return found[0]
 
     def open(self, page: Path | str) -> None:
-        """Show a file, or what a URL names. Raises HeadwayError."""
+        """Show a file or URL. Raises HeadwayError."""
         self.events = []
         url = page if isinstance(page, str) else page.resolve().as_uri()
         if error := self.ask("Page.navigate", url=url).get("errorText"):
@@ -131,7 +131,7 @@ class Browser:
         self._settle()
 
     def become(self, width_px: int, scheme: str, height_px: int = 900) -> None:
-        """Be a window of this size of somebody who prefers this colour scheme."""
+        """Set the window's size and the preferred colour scheme."""
         self.ask(
             "Emulation.setDeviceMetricsOverride",
             width=width_px, height=height_px, deviceScaleFactor=1, mobile=width_px < 600,
@@ -141,11 +141,11 @@ class Browser:
         self._settle()
 
     def _settle(self) -> None:
-        """Charts are drawn a frame or two after all else."""
+        """Wait until charts are drawn, one or two frames after the rest of the page."""
         self.value("new Promise(done => setTimeout(() => requestAnimationFrame(done), 150))")
 
     def value(self, expression: str) -> Any:
-        """What a JavaScript expression is; promises are waited for. Raises HeadwayError."""
+        """The value of a JavaScript expression, after resolving promises. Raises HeadwayError."""
         result = self.ask(
             "Runtime.evaluate", expression=expression, awaitPromise=True, returnByValue=True
         )
@@ -154,7 +154,7 @@ class Browser:
         return result["result"].get("value")
 
     def picture(self, path: Path | None = None, *, whole: bool = False) -> bytes:
-        """A screenshot as PNG, of the window or of the whole page; saved where wanted."""
+        """A screenshot as PNG, of the window or of the whole page; saved if a path is given."""
         shot = self.ask("Page.captureScreenshot", format="png", captureBeyondViewport=whole)
         picture = base64.b64decode(shot["data"])
         if path is not None:
@@ -164,7 +164,7 @@ class Browser:
 
     @property
     def complaints(self) -> list[str]:
-        """Errors and warnings of the page since ``open``: exceptions, the console, the log."""
+        """Errors and warnings of the page since ``open``: exceptions, console and log messages."""
         said = []
         for event in self.events:
             params = event.get("params", {})
@@ -182,7 +182,7 @@ class Browser:
 
     @property
     def requests(self) -> list[str]:
-        """What the page asked for beside itself, since ``open``; data in the page left out."""
+        """URLs that the page requested since ``open``, without the page itself and data URLs."""
         asked = [e["params"] for e in self.events if e.get("method") == "Network.requestWillBeSent"]
         return [
             one["request"]["url"]
@@ -198,7 +198,7 @@ class Browser:
         return answer
 
     def _message(self, deadline_s: float) -> dict[str, Any] | None:
-        """The next message; None if none has come by then."""
+        """The next message; None if none arrives in time."""
         while b"\0" not in self._read:
             left_s = max(0, deadline_s - time.monotonic())
             ready, _, _ = select.select([self._from], [], [], left_s)
@@ -214,14 +214,14 @@ class Browser:
 
 
 def _told(exception: dict[str, Any]) -> str:
-    """What a page's exception says, without where."""
+    """The text of a page's exception, without its location."""
     said: str = exception.get("exception", {}).get("description") or exception["text"]
     return said.splitlines()[0]
 
 
 @contextmanager
 def browser(profile: Path, flags: Sequence[str] = _FLAT) -> Iterator[Browser]:
-    """A browser with an empty profile; it ends with the block. Raises HeadwayError."""
+    """A browser with an empty profile, which ends with the block. Raises HeadwayError."""
     path = program()
     if path is None:
         raise HeadwayError(f"chromium is not installed; none of {', '.join(NAMES)} is on the PATH")

@@ -1,10 +1,10 @@
-"""The server of a site on a host of the testbed: nginx, its connections led by a control.
+"""The server of a site on a host of the testbed: nginx with a given congestion control.
 
-With targets the proxy of headway.web is before it, and has the clients' connections.
+With targets, the proxy of headway.web runs before nginx and has the clients' connections.
 
-A program of its own, for ``headwayctl testbed exec``: says "ready", serves until the visitor has
-written down what it saw, and prints a summary. The listening socket is made here, so that what it
-is told holds for the connections that nginx accepts from it.
+It is a program for ``headwayctl testbed exec``: it prints "ready", serves until the visitor has
+written its results, and prints a summary. It creates the listening socket, so that the socket's
+hints apply to the connections that nginx accepts from it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from headway.web import origin
 _POLL_S = 0.05
 _LINGER_S = 0.3
 _BEHIND = "127.0.0.1:8080"
-"""Where nginx is behind a proxy; the host is the run's own."""
+"""Address of nginx behind a proxy; each run has a separate host."""
 _CONFIG = """
 daemon off; user root; worker_processes 1; pid {files.pid}; error_log {files.log} crit;
 events {{ worker_connections 512; }}
@@ -41,7 +41,7 @@ http {{
   }}
   server {{
     listen {address}; root {root}; keepalive_timeout {keep_s}; keepalive_requests 1000;
-    # what a city's program is made of leaves no connection behind that its data could take
+    # close the connections of a city's program, so that its data cannot reuse them
     location /program/ {{ keepalive_timeout 0; }}
   }}
 }}
@@ -87,7 +87,7 @@ def _serve(told: argparse.Namespace, folder: Path) -> None:
 
 
 def _before(told: argparse.Namespace) -> None:
-    """The proxy before nginx, which has the clients' sockets hear of their targets."""
+    """Run the proxy before nginx, which sets the targets' hints on the clients' sockets."""
     import uvicorn
 
     from headway.web import serve
@@ -112,7 +112,7 @@ def _before(told: argparse.Namespace) -> None:
 
 
 def _wait(told: argparse.Namespace) -> None:
-    """Until the visitor is done."""
+    """Wait until the visitor is done."""
     while not told.until.exists() and time.monotonic_ns() < told.end:
         time.sleep(_POLL_S)
     time.sleep(_LINGER_S)  # the last acknowledgements
@@ -130,11 +130,11 @@ def _listening(told: argparse.Namespace) -> socket.socket:
 
 
 def _say(at: socket.socket, told: argparse.Namespace) -> None:
-    """What holds for every connection that it accepts."""
+    """Set the hints of every connection that the socket accepts."""
     if told.initial_rate or told.data_volume:
         said = {"initial_rate_bps": told.initial_rate, "data_volume_bytes": told.data_volume}
         if not sockets.hint(at, **said):
-            raise HeadwayError("nobody takes what is said of a connection")
+            raise HeadwayError("no program receives hints on this host")
 
 
 if __name__ == "__main__":

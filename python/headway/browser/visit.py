@@ -1,8 +1,8 @@
-"""The visitor of a site on a host of the testbed: Chromium, and what it measured.
+"""The visitor of a site on a host of the testbed: Chromium, and its measurements.
 
-A program of its own, for ``headwayctl testbed exec``: opens the site as often as it is told, writes
-rows of (epoch, start, end) for every object, and prints a summary with what a person would say of
-each visit. Times are of CLOCK_MONOTONIC, which is the browser's own clock.
+It is a program for ``headwayctl testbed exec``: it opens the site the given number of times, writes
+(epoch, start, end) for every object, and prints a summary of each visit. Times are of
+CLOCK_MONOTONIC, which is the browser's clock.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _LOADED = """(() => {
     })).filter(one => one.done_ms > 0),
   };
 })()"""
-"""What a page of documents, scripts and pictures took, by the browser's own timing."""
+"""Reads the browser's timing of a page and of all its objects."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ def _visit(told: argparse.Namespace) -> dict[str, Any]:
     visits: list[dict[str, Any]] = []
     seen: list[Seen] = []
     with (
-        # its processes end a moment later, and may still write
+        # the browser's processes end a little later, and may still write
         tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile,
         chromium.browser(Path(profile), chromium.SOLID) as window,
     ):
@@ -114,7 +114,7 @@ def _visit(told: argparse.Namespace) -> dict[str, Any]:
 
 
 def _one_visit(window: Browser, told: argparse.Namespace) -> tuple[int, dict[str, Any]]:
-    """When it began, and what the page says of it in milliseconds from then."""
+    """The visit's start, and the page's timing in ms from the start."""
     window.anew()
     window.become(WIDTH_PX, "light", HEIGHT_PX)
     window.ask("Network.setCacheDisabled", cacheDisabled=True)
@@ -126,7 +126,7 @@ def _one_visit(window: Browser, told: argparse.Namespace) -> tuple[int, dict[str
         window.open(f"http://{told.address}/index.html")
         found = window.value(_LOADED)
     else:
-        # the headers above do not reach a worker's requests: the page hands it the target
+        # a worker's requests do not get the headers above, so the page passes it the target
         target = f"&target={told.deadline_ms}" if told.deadline_ms else ""
         window.open(f"http://{told.address}/program/index.html{told.query}{target}")
         _wait_for_the_walk(window, told.stop)
@@ -138,7 +138,7 @@ def _one_visit(window: Browser, told: argparse.Namespace) -> tuple[int, dict[str
 
 
 def _wait_for_the_walk(window: Browser, stop_ns: int) -> None:
-    """Until it is over and all is there. Raises HeadwayError where it cannot be, or is not."""
+    """Wait until the walk is over and all objects have arrived. Raises HeadwayError on failure."""
     while not window.value("Boolean(window.city && city.isOver)"):
         _refuse_what_went_wrong(window, "city")
         if time.monotonic_ns() >= stop_ns:
@@ -151,14 +151,14 @@ def _wait_for_the_walk(window: Browser, stop_ns: int) -> None:
 
 
 def _refuse_what_went_wrong(window: Browser, site: str) -> None:
-    """Raises HeadwayError; warnings of the software renderer are none of ours."""
+    """Raise HeadwayError for the page's errors, but not for the software renderer's warnings."""
     wrong = [one for one in window.complaints if "GPU stall" not in one and "WebGL" not in one]
     if wrong:
         raise HeadwayError(f"site {site}: {wrong[0]}")
 
 
 def _picture(window: Browser) -> bytes:
-    """What there is to see, as a JPEG."""
+    """A screenshot as JPEG."""
     shot = window.ask("Page.captureScreenshot", format="jpeg", quality=82)["data"]
     return base64.b64decode(shot)
 
@@ -171,7 +171,7 @@ def _write(told: argparse.Namespace, seen: Sequence[Seen]) -> None:
     np.stack([at, total], axis=1).tofile(told.received)
     partial = told.out.with_suffix(".partial")
     np.array(rows, dtype="<i8").reshape(-1, 3).tofile(partial)
-    partial.rename(told.out)  # the server ends when it is there
+    partial.rename(told.out)  # the server ends when this file exists
 
 
 if __name__ == "__main__":

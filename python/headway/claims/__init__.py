@@ -1,8 +1,8 @@
-"""Published statements: how they are judged, what carries the verdict, what would refute them.
+"""Published statements: how they are judged, on what basis, and what would refute them.
 
-A ``Statement`` is what a paper says and how it is looked at; ``judge`` turns it and the
-evidence of a run into a ``Claim``, plain data with a verdict. A ``Spoil`` changes evidence
-so that a verdict must change, and ``headway.verdicts`` keeps the verdicts that a version has.
+A ``Statement`` has a paper's text and the function that judges it. ``judge`` applies it to the
+evidence of a run, and returns a ``Claim``, plain data with a verdict. A ``Spoil`` changes evidence
+so that the verdict must change. ``headway.verdicts`` stores the verdicts of a version.
 """
 
 from headway.claims.claim import (

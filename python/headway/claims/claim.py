@@ -14,14 +14,13 @@ from headway.errors import HeadwayError
 from headway.files import save_text
 
 Basis = Literal["simulated", "live", "model", "setting", "calibrated"]
-"""What carries a verdict: trials in the simulator or on a live kernel, a formula that was
-evaluated, or a number that was restated. Only the first two can surprise anybody. A
-``calibrated`` statement gives a number that a setting was fitted to, and counts in no headline."""
+"""What a verdict is based on: trials in the simulator or on a live kernel, evaluating a formula, or
+restating a number. Only trials can give an unexpected result. A ``calibrated`` statement has a
+number that a setting was fitted to, and counts in no headline."""
 
 Verdict = Literal["holds", "in part", "undecided", "fails", "as stated", "differs", "not checked"]
-"""``in part``: what was judged holds, but is not all that is said. ``undecided``: the 95 %
-interval over several seeds includes 0. ``as stated`` and ``differs`` are a setting's, which never
-holds."""
+"""``in part``: the judged part of the statement holds. ``undecided``: the 95 % interval over
+several seeds includes 0. ``as stated`` and ``differs`` are the verdicts of settings."""
 
 BASES: tuple[Basis, ...] = get_args(Basis)
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
@@ -33,19 +32,19 @@ PAPERS: Mapping[str, str] = {
     "C-MN": "003",
     "C-RP": "004",
 }
-"""The five papers by the first part of their claims' ids; every other claim is ours."""
+"""The five papers by the prefix of their claims' ids; all other claims are Headway's own."""
 
 
 @dataclass(frozen=True)
 class Claim:
-    """A published statement beside what was found.
+    """A published statement with its measured value and verdict.
 
-    ``published`` and ``measured`` are numbers where the claim is a value, else words; ``measured``
-    is None when this run could not measure it. ``part`` says what of the statement is judged if it
-    is not all, ``same_as`` names the claim whose check this one repeats. ``note`` says why it fails
-    or could not be checked, or what had to be chosen. ``margin`` is that of ``words.Check``.
-    ``why`` is the kind of a failure (claims.why): "refuted", "unknown setting" or "open".
-    ``calibrated`` names the setting that was fitted to the statement.
+    ``published`` and ``measured`` are numbers if the claim is a value, and text otherwise;
+    ``measured`` is None if this run could not measure it. ``part`` names the judged part if it is
+    not the whole statement; ``same_as`` names the claim whose check this one repeats. ``note``
+    tells why the claim fails or was not checked, or which choices were made. ``margin`` is the one
+    of ``words.Check``. ``why`` is the kind of a failure (claims.why): "refuted", "unknown setting"
+    or "open". ``calibrated`` names the setting that was fitted to the statement.
     """
 
     id: str
@@ -65,13 +64,13 @@ class Claim:
 
     @property
     def is_published(self) -> bool:
-        """Whether one of the five papers states it."""
+        """Whether the statement is from one of the five papers."""
         return self.id.rpartition("-")[0] in PAPERS
 
 
 @dataclass(frozen=True)
 class Tally:
-    """How many claims of one basis have which verdict; a check that is shown twice counts once."""
+    """Number of claims per verdict, for one basis; claims that share a check count once."""
 
     counts: Mapping[Verdict, int]
 
@@ -81,12 +80,12 @@ class Tally:
 
     @property
     def judged(self) -> int:
-        """All but those that were not checked."""
+        """Number of claims without those that were not checked."""
         return sum(self.counts.values()) - self["not checked"]
 
 
 def tally(claims: Iterable[Claim]) -> dict[Basis, Tally]:
-    """Verdicts by basis, in the order of BASES; bases never mix."""
+    """Verdicts by basis, in the order of BASES."""
     once = _once(claims)
     return {
         basis: Tally(Counter(claim.verdict for claim in once if claim.basis == basis))
@@ -95,7 +94,7 @@ def tally(claims: Iterable[Claim]) -> dict[Basis, Tally]:
 
 
 def _once(claims: Iterable[Claim]) -> list[Claim]:
-    """Without claims that repeat the check of another one among them."""
+    """The claims without those that repeat the check of another claim in the list."""
     everything = list(claims)
     names = {claim.id for claim in everything}
     return [claim for claim in everything if claim.same_as not in names]
@@ -103,7 +102,7 @@ def _once(claims: Iterable[Claim]) -> list[Claim]:
 
 @dataclass(frozen=True)
 class Headline:
-    """How many of the papers' statements hold, and how many hold in part, of those judged."""
+    """Numbers of the papers' statements that hold, hold in part, and were judged."""
 
     holds: int
     in_part: int
@@ -111,12 +110,12 @@ class Headline:
 
     @property
     def share(self) -> float | None:
-        """The part that holds, at least in part; None where nothing was judged."""
+        """The share that holds at least in part, 0 to 1; None if nothing was judged."""
         return (self.holds + self.in_part) / self.judged if self.judged else None
 
 
 def headline(claims: Iterable[Claim], *bases: Basis) -> Headline:
-    """The headline over claims of these bases (default: simulated and live); ours are left out."""
+    """The headline of the papers' claims with these bases (default: simulated and live)."""
     tallies = tally(claim for claim in claims if claim.is_published)
     own = [tallies[basis] for basis in bases or MEASURED]
     return Headline(
@@ -127,7 +126,7 @@ def headline(claims: Iterable[Claim], *bases: Basis) -> Headline:
 
 
 def told(claims: Iterable[Claim]) -> str:
-    """The headline in words, then our own statements, models and settings by themselves."""
+    """The headline as text, followed by our own statements, models and settings."""
     everything = list(claims)
     parts = []
     for whose, own in (
@@ -156,7 +155,7 @@ def told(claims: Iterable[Claim]) -> str:
 
 
 def kinds_told(claims: Iterable[Claim]) -> str:
-    """Of the claims that fail, how many are of which kind."""
+    """The numbers of failing claims by kind, as text."""
     kinds = Counter(claim.why for claim in _once(claims) if claim.why)
     if not kinds:
         return "none fails"
@@ -178,20 +177,20 @@ def write_claims(path: Path, claims: Sequence[Claim]) -> Path:
 
 
 def read_claims(path: Path) -> list[Claim]:
-    """What ``write_claims`` wrote. Raises HeadwayError."""
+    """Read a file of ``write_claims``. Raises HeadwayError if it is missing or invalid."""
     try:
         return [_claim(fields) for fields in json.loads(path.read_text(encoding="utf-8"))]
     except (FileNotFoundError, NotADirectoryError):
         raise HeadwayError(
-            f"{path.parent}: no study's claims here ({path.name} is missing)"
+            f"{path.parent}: has no study's claims ({path.name} is missing)"
         ) from None
     except (OSError, ValueError, TypeError, RecursionError) as error:
         raise HeadwayError(f"{path}: unreadable ({error})") from None
 
 
 def _claim(fields: Mapping[str, object]) -> Claim:
-    """A claim of its fields; raises TypeError or ValueError naming the one that is wrong."""
-    claim = Claim(**fields)  # type: ignore[arg-type] # that is what is checked here
+    """Build a claim from its fields; raises TypeError or ValueError naming the wrong one."""
+    claim = Claim(**fields)  # type: ignore[arg-type] # the loop below checks the types
     for name, value in asdict(claim).items():
         if name in ("published", "measured", "margin"):
             is_right = isinstance(value, str) or (

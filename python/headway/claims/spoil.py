@@ -1,9 +1,9 @@
-"""Evidence that was spoiled on purpose, to see a verdict change.
+"""Spoiled evidence: changes observations to test that a verdict changes.
 
-A spoil takes what was observed of a study's trials and returns it with some of it changed, never
-the threshold that it is held against. Observations are plain data: dataclasses, mappings and
-sequences of numbers and arrays. A path names what is changed: "mean_s", "downloads.0.response_s",
-"rates.cubic". A spoil that finds nothing to change is an error.
+A spoil takes the observations of a study's trials and returns them with changes. It never changes
+the threshold that they are compared with. Observations are plain data: dataclasses, mappings and
+sequences of numbers and arrays. A path names a value: "mean_s", "downloads.0.response_s",
+"rates.cubic". A spoil that finds nothing to change raises an error.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ import numpy as np
 
 Rows = Mapping[str, Any]
 Spoil = Callable[[Rows], Rows]
-"""A study's observations by trial, to the same with other evidence."""
+"""Maps a study's observations by trial to changed ones."""
 
 
 def scaled(keys: str, factor: float, *paths: str) -> Spoil:
-    """Multiply what lies at each path, in every trial whose key matches (shell wildcards)."""
+    """Multiply the values at these paths, in every trial whose key matches (shell wildcards)."""
     return _changed(keys, paths, lambda value: _times(value, factor))
 
 
 def replaced(keys: str, value: Any, *paths: str) -> Spoil:
-    """Put a value in place of what lies at each path; arrays are filled with it."""
+    """Replace the values at these paths; arrays are filled with the value."""
 
     def put(old: Any) -> Any:
         return np.full_like(old, value) if isinstance(old, np.ndarray) else value
@@ -35,10 +35,10 @@ def replaced(keys: str, value: Any, *paths: str) -> Spoil:
 
 
 def swapped(one: str, other: str) -> Spoil:
-    """Exchange the evidence of trials: those that contain ``one`` get that of ``other``, and back.
+    """Exchange the evidence of trials whose keys contain ``one`` and ``other``.
 
     ``swapped("jump-start", "slow-start")`` exchanges "jump-start-30" and "slow-start-30". The part
-    must stand at the begin of the key or after a dash, and end at the key's end or before a dash.
+    must be a whole sequence of words of the key, which are separated by dashes.
     """
 
     def spoil(rows: Rows) -> Rows:
@@ -55,7 +55,7 @@ def swapped(one: str, other: str) -> Spoil:
 
 
 def all_of(*spoils: Spoil) -> Spoil:
-    """One after the other."""
+    """Apply several spoils, one after the other."""
 
     def spoil(rows: Rows) -> Rows:
         for each in spoils:
@@ -87,7 +87,7 @@ def _changed(keys: str, paths: tuple[str, ...], change: Callable[[Any], Any]) ->
 
 
 def _at(value: Any, path: list[str], change: Callable[[Any], Any]) -> Any:
-    """``value`` with what lies at ``path`` changed; "*" is every entry."""
+    """``value`` with the part at ``path`` changed; "*" means every entry."""
     if not path:
         return change(value)
     name, rest = path[0], path[1:]

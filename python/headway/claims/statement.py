@@ -1,7 +1,7 @@
-"""A published statement and how it is judged.
+"""A published statement and the function that judges it.
 
-A function that needs a trial which this run does not have gets ``MissingTrialError``; its
-claim is then "not checked", with the trial's name as the reason.
+If that function needs a trial that this run does not have, it gets ``MissingTrialError``. The claim
+is then "not checked", with the trial's name as the reason.
 """
 
 from __future__ import annotations
@@ -24,27 +24,27 @@ Carrier = Literal["trials", "model", "setting"]
 
 
 class MissingTrialError(Exception):
-    """A trial that this run does not have; the message says which."""
+    """A trial is missing in this run; the message names it."""
 
 
 @dataclass(frozen=True)
 class Evidence(Mapping[str, Row], Generic[Row]):
-    """What was observed of each trial, by key; it says by name what it does not have."""
+    """Observations of trials by key; a missing key raises MissingTrialError."""
 
     rows: Mapping[str, Row]
 
     def __getitem__(self, key: str) -> Row:
-        """What was observed of a trial. Raises MissingTrialError."""
+        """The observation of a trial. Raises MissingTrialError."""
         if key not in self.rows:
             raise MissingTrialError(f"This run has no trial {key}.")
         return self.rows[key]
 
     def __contains__(self, key: object) -> bool:
-        """Whether there is such a trial."""
+        """Whether this trial exists."""
         return key in self.rows
 
     def __iter__(self) -> Iterator[str]:
-        """The keys there are."""
+        """The keys of the trials."""
         return iter(self.rows)
 
     def __len__(self) -> int:
@@ -53,16 +53,16 @@ class Evidence(Mapping[str, Row], Generic[Row]):
 
     @staticmethod
     def of(kind: type[Kind], rows: Mapping[str, object]) -> Evidence[Kind]:
-        """Those trials of a study with several kinds of rows that have this one."""
+        """The trials with rows of this kind, for studies with several kinds."""
         return Evidence({key: row for key, row in rows.items() if isinstance(row, kind)})
 
 
 @dataclass(frozen=True)
 class Seen:
-    """What was seen: a value or words, whether the claim holds, and by which tolerance.
+    """A finding: a value or text, whether the claim holds, and the tolerance.
 
-    ``words`` are those of the statement that were judged (claims.words), ``margin`` is that of
-    ``Check``; without one, 1 or -1.
+    ``words`` are the words of the statement that were judged (claims.words). ``margin`` is the one
+    of ``Check``; without it, 1 or -1 is used.
     """
 
     measured: float | str
@@ -75,7 +75,7 @@ class Seen:
 
     @staticmethod
     def by(measured: float | str, *checks: Check, unit: str | None = None, note: str = "") -> Seen:
-        """What was seen, judged by all of these checks."""
+        """A finding that is judged by all of these checks."""
         whole = both(*checks)
         return Seen(measured, whole.holds, whole.bound, unit, note, whole.words, whole.margin)
 
@@ -83,7 +83,7 @@ class Seen:
 def between(
     value: float | None, low: float, high: float, *, unit: str | None = None, note: str = ""
 ) -> Seen:
-    """A value that must lie in [low, high]; an infinite end is open. None and NaN fail."""
+    """A value that must be in [low, high]; an infinite end is open. None and NaN fail."""
     known = value if value is not None and math.isfinite(value) else math.nan
     check = within(known, low, high)
     return Seen.by("nothing" if math.isnan(known) else known, check, unit=unit, note=note)
@@ -97,7 +97,7 @@ def near(
     unit: str | None = None,
     note: str = "",
 ) -> Seen:
-    """A value within ``relative`` of the published one; 0 asks for the same to nine digits."""
+    """A value within ``relative`` of the published one; 0 means equal to nine digits."""
     margin = abs(published) * (relative or 1e-9)
     seen = between(value, published - margin, published + margin, unit=unit, note=note)
     tolerance = f"±{100 * relative:g} %" if relative else "exact"
@@ -106,24 +106,24 @@ def near(
 
 @dataclass(frozen=True)
 class Statement(Generic[Found]):
-    """A statement of a paper and how it is looked at; without ``look``, ``why_not`` says why.
+    """A paper's statement, and ``look``, the function that judges it; ``why_not`` if it has none.
 
-    ``carrier``: what a verdict rests on. ``part``: what of the statement is looked at, if it is not
-    all; a claim judged so never holds, but "in part". ``ours``: why another tolerance is used than
-    the claims list proposes. ``same_as``: the claim whose check this one repeats.
+    ``carrier``: what a verdict is based on. ``part``: the part of the statement that is judged, if
+    not all; the claim then holds "in part" at most. ``ours``: the reason for a tolerance other than
+    the one in the list of claims. ``same_as``: the claim whose check this one repeats.
 
-    Each word of the text that claims.words knows is judged, or the claim holds in part at most.
-    ``unjudged`` names those that cannot be, and ``part`` then says why. ``figures`` has words that
-    are not judged by the table: by word, the number that the paper prints instead or can be read
-    from its figure, or why the word qualifies nothing here ("second half of the run").
+    Every word of the text that claims.words defines must be judged; otherwise the claim holds in
+    part at most. ``unjudged`` names words that cannot be judged; ``part`` then gives the reason.
+    ``figures`` has words that are not judged by the table: for each, the number that the paper
+    prints or its figure shows, or why the word makes no claim here ("second half of the run").
 
-    ``why`` says of which kind a failure is, with the experiments that show it (claims.why).
+    ``why`` is the kind of a failure, with the experiments that show it (claims.why).
 
     ``calibrated`` names the setting that was fitted to this statement (studies.common.fit). Its
     verdict then counts in no headline.
 
-    ``spoil`` changes trials' evidence so that the claim must fail, and ``mend``, for one that
-    fails, so that it must hold: a check that no evidence can sway is no check.
+    ``spoil`` changes trials' evidence so that the claim must fail. ``mend``, for a claim that
+    fails, changes it so that it must hold. They show that the check depends on the evidence.
     """
 
     id: str
@@ -143,7 +143,7 @@ class Statement(Generic[Found]):
     mend: Spoil | None = None
 
     def basis(self, trials: Basis) -> Basis:
-        """The claim's basis, where trials are "simulated" or "live"."""
+        """The claim's basis; ``trials`` is the basis of trials, "simulated" or "live"."""
         if self.calibrated:
             return "calibrated"
         return trials if self.carrier == "trials" else self.carrier
@@ -154,7 +154,7 @@ class Statement(Generic[Found]):
         return left_out(sentence, (*seen.words, *self.figures))
 
     def judge(self, found: Found, trials: Basis = "simulated") -> Claim:
-        """The claim with its verdict."""
+        """Judge the statement; returns the claim with its verdict."""
         basis = self.basis(trials)
         if self.look is None:
             return self._claim(basis, "not checked", None, note=self.why_not)
@@ -209,9 +209,9 @@ class Statement(Generic[Found]):
 
 
 def joined(*texts: str) -> str:
-    """Remarks of several origins as one text: with a full stop between two, where none is.
+    """Join remarks into one text, with a full stop between two unless the first ends with one.
 
-    Before a small letter it is a semicolon. What is empty is left out.
+    Before a lower-case letter it is a semicolon. Empty remarks are left out.
     """
     told = ""
     for text in filter(None, texts):
@@ -223,5 +223,5 @@ def joined(*texts: str) -> str:
 def judge(
     statements: Iterable[Statement[Found]], found: Found, trials: Basis = "simulated"
 ) -> list[Claim]:
-    """The claims with their verdicts, by id."""
+    """Judge statements; returns the claims with their verdicts, sorted by id."""
     return sorted((one.judge(found, trials) for one in statements), key=lambda claim: claim.id)

@@ -1,9 +1,10 @@
 """Why a statement does not hold, and the experiments that show it.
 
-``refuted``: the sentence is not general. A counterfactual changes one thing and it holds, or
-several sensible changes are tried and it never does (``nothing_helps``). ``unknown setting``: a
-setting that the paper does not print decides; a counterfactual shows the value with which it holds.
-``open``: nobody knows, which is a defect of ours. Without a counterfactual a statement is open.
+``refuted``: the statement is not generally true. It holds in a counterfactual that changes one
+thing, or it fails with all of several plausible changes (``nothing_helps``). ``unknown setting``: a
+setting that the paper does not print decides the verdict; a counterfactual shows a value for which
+the statement holds. ``open``: the reason is unknown, which is a defect of Headway. A failing
+statement without a counterfactual is open.
 """
 
 from __future__ import annotations
@@ -22,12 +23,11 @@ Edit = Callable[["Experiment"], "Experiment"]
 
 @dataclass(frozen=True)
 class Change:
-    """One thing that a counterfactual changes in the trials whose key matches (shell wildcards).
+    """One change of a counterfactual, in the trials whose key matches (shell wildcards).
 
-    ``says`` completes "holds with ...", for example "a queue of 15 packets". ``observe`` replaces
-    the study's own where the measure is what changes: it takes the key and the trace. A study whose
-    trials are commands of headwayctl has no experiments: ``options`` of its commands are replaced
-    or added.
+    ``says`` completes "holds with ...", for example "a queue of 15 packets". ``observe``, called
+    with the key and the trace, replaces the study's function if the metric changes. In a study
+    whose trials are commands of headwayctl, ``options`` of the commands are replaced or added.
     """
 
     says: str
@@ -42,16 +42,16 @@ class Change:
         return (self.keys,) if isinstance(self.keys, str) else self.keys
 
     def matches(self, key: str) -> bool:
-        """Whether a trial is one of those that change."""
+        """Whether the change applies to a trial."""
         return any(fnmatch.fnmatchcase(key, pattern) for pattern in self.patterns)
 
 
 @dataclass(frozen=True)
 class Why:
-    """Of which kind a failure is; ``reason`` tells the mechanism in one or two sentences.
+    """The kind of a failure; ``reason`` explains the mechanism in one or two sentences.
 
     ``shown_by`` is the id of another statement of the same study that shows the cause: it judges
-    the same sentence with one thing changed. It counts as a counterfactual.
+    the same sentence with one thing changed, and counts as a counterfactual.
     """
 
     kind: Kind
@@ -69,10 +69,10 @@ class Why:
 
 
 def edited(fields: Mapping[str, Any]) -> Edit:
-    """An edit that puts values at paths of an experiment; "*" is every entry of a list.
+    """An edit that sets values at paths of an experiment; "*" means every entry of a list.
 
-    ``edited({"topology.buffer": "15 pkts", "flows.*.delayed_ack": True})``. A value that can be
-    called gets the old value. Raises LookupError where a path leads nowhere.
+    ``edited({"topology.buffer": "15 pkts", "flows.*.delayed_ack": True})``. A callable value is
+    called with the old value. Raises LookupError for a path that does not exist.
     """
 
     def edit(experiment: Experiment) -> Experiment:

@@ -1,12 +1,12 @@
 """What the words of a statement mean when it is judged: one meaning each, in all studies.
 
-Each function judges one word and returns a ``Check``, which names it. ``Seen.by`` makes the
-judgement of a statement from checks; a word of the statement that no check names makes the claim
-hold in part at most (``Statement.judge``). The meanings were written before results were seen.
-A number that the paper prints, or that can be read from its figure, goes before a word's meaning.
+Each function judges one word and returns a ``Check``, which names it. ``Seen.by`` judges a
+statement by its checks; if no check names a word of the statement, the claim holds in part at most
+(``Statement.judge``). The meanings were written before results were known. A number that the paper
+prints, or that its figure shows, has priority over a word's meaning.
 
-A value is a number, or an ``Estimate`` where a run has the 95 % interval of its mean. Comparisons
-of estimates also ask that the 95 % interval of the difference excludes 0. A NaN never holds.
+A value is a number, or an ``Estimate`` if a run has the 95 % interval of its mean. Comparisons of
+estimates also require that the 95 % interval of the difference excludes 0. NaN never holds.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from headway.metrics.stats import Estimate
 
 Value = float | Estimate
 CLEAR = 1.5
-"""The factor that "much" asks for."""
+"""The factor that "much" requires."""
 SIGNIFICANT = 0.10
 SLIGHT = 0.15
 SIMILAR = 0.10
@@ -37,7 +37,7 @@ R_SQUARED = 0.95
 
 @dataclass(frozen=True)
 class Word:
-    """A word of the table: the pattern that finds it in a sentence, and what it asks for."""
+    """A word of the table: the pattern that finds it in a sentence, and its meaning."""
 
     name: str
     pattern: str
@@ -86,11 +86,11 @@ WORDS: tuple[Word, ...] = (
 )
 NAMES = tuple(word.name for word in WORDS)
 _COMPARED = frozenset(NAMES) - {"more", "most", "all", "may", "small load", "high load"}
-"""Words that give the size of a difference. Beside one of them, "more" needs no other check."""
+"""Words that give the size of a difference. Together with one of them, "more" needs no check."""
 
 
 def words_in(sentence: str) -> frozenset[str]:
-    """The names of the words of the table that a sentence has."""
+    """The names of the table's words that occur in a sentence."""
     found = set()
     for word in WORDS:
         pattern = rf"(?<!\w)(?:{word.pattern})(?!\w)"
@@ -101,7 +101,7 @@ def words_in(sentence: str) -> frozenset[str]:
 
 
 def left_out(sentence: str, judged: Iterable[str]) -> frozenset[str]:
-    """The words of a sentence that are not among those judged."""
+    """The table's words of a sentence that were not judged."""
     known = set(judged)
     if known & _COMPARED:
         known.add("more")
@@ -110,10 +110,10 @@ def left_out(sentence: str, judged: Iterable[str]) -> frozenset[str]:
 
 @dataclass(frozen=True)
 class Check:
-    """One condition of a statement: whether it holds, by which words, and by how much.
+    """One condition of a statement: whether it holds, for which words, and by how much.
 
-    ``margin`` is positive where it holds and negative where it does not, and grows with the
-    distance to ``bound``; over several seeds its interval decides (verdicts.chance).
+    ``margin`` is positive if the condition holds and negative if not, and grows with the distance
+    to ``bound``. Over several seeds its interval decides (verdicts.chance).
     """
 
     holds: bool
@@ -145,7 +145,7 @@ def _ratio(mine: Value, than: Value) -> float:
 
 
 def _in(value: float, low: float, high: float) -> float:
-    """How far inside a range a value is, as a part of the range's larger end."""
+    """How far inside a range a value is, relative to the range's larger end."""
     scale = max((abs(end) for end in (low, high) if math.isfinite(end)), default=1.0) or 1.0
     return min(value - low, high - value) / scale
 
@@ -284,12 +284,12 @@ def not_significantly_less(mine: Value, than: Value) -> Check:
 
 
 def hardly(part: float) -> Check:
-    """Judge "Hardly", "negligible": a change as a part of what it changes, in either direction."""
+    """Judge "Hardly", "negligible": a relative change in either direction."""
     return _check(FEW - abs(part), "at most 5 %", "hardly")
 
 
 def few(part: float) -> Check:
-    """Judge "Few" of something: a part of it."""
+    """Judge "Few" of something, by its share."""
     return _check(FEW - part, "at most 5 %", "few")
 
 
@@ -344,7 +344,7 @@ def every(checks: Mapping[str, Check] | Sequence[Check]) -> Check:
 
 
 def both(*checks: Check) -> Check:
-    """All of several conditions; no word of its own."""
+    """All of several conditions; judges no word."""
     return _over(checks, 0, "")
 
 
@@ -374,7 +374,7 @@ def _over(
     where: str,
     *words: str,
 ) -> Check:
-    """The check of this rank, from the one that is furthest from holding on."""
+    """The check with this rank, counted from the one that is furthest from holding."""
     found = list(checks.values() if isinstance(checks, Mapping) else checks)
     if not found:
         return _check(math.nan, where, *words)

@@ -1,4 +1,4 @@
-"""``headway try``: an ad-hoc experiment, a few trials, and what came of it."""
+"""``headway try``: run a few trials of an ad-hoc experiment and print the results."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from headway.experiment import Capture, Experiment
 
 
 class Try(TyperCommand):
-    """``--quick-start`` may stand without a value."""
+    """Allows ``--quick-start`` without a value."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Put "on" where none of its tunables follow."""
+        """Insert "on" after ``--quick-start`` if no tunables follow."""
         for index in range(len(args) - 1, -1, -1):
             follows = args[index + 1 : index + 2]
             if args[index] == "--quick-start" and (not follows or not _is_tunables(follows[0])):
@@ -43,65 +43,66 @@ def try_out(
     experiment: Annotated[
         Path | None,
         typer.Argument(
-            metavar="[FILE]", help="A whole experiment, .json or .toml.", show_default=False
+            metavar="[FILE]", help="A whole experiment, as .json or .toml.", show_default=False
         ),
     ] = None,
-    rate: Annotated[str, typer.Option(help="Bottleneck, each direction.")] = "1Mbit/s",
+    rate: Annotated[str, typer.Option(help="Bottleneck's rate in each direction.")] = "1Mbit/s",
     rtt: Annotated[str, typer.Option(help="Base round-trip time.")] = "50 ms",
-    buffer: Annotated[str, typer.Option(help="Queue: bytes, pkts or BDP.")] = "60000 B",
+    buffer: Annotated[str, typer.Option(help="Queue limit: bytes, pkts or BDP.")] = "60000 B",
     loss: Annotated[str, typer.Option(help="Random loss of data packets: 0.01 or 1%.")] = "0",
     aqm: Annotated[
-        str, typer.Option(help="The queue's algorithm, for example red:max_th_pkts=40.")
+        str, typer.Option(help="AQM of the queue, for example red:max_th_pkts=40.")
     ] = "drop-tail",
     vary: Annotated[
         str | None,
         typer.Option(
             metavar="KIND:FILE",
-            help="The bottleneck's rate as a file says: schedule:FILE or mahimahi:FILE.",
+            help="Vary the bottleneck's rate as FILE says: schedule:FILE or mahimahi:FILE.",
         ),
     ] = None,
     quick_start: Annotated[
         str | None,
         typer.Option(
-            help="Routers answer Quick-Start requests; alone, or with tunables: algorithm=fair."
+            help="Let routers answer Quick-Start requests; takes tunables, for example "
+            "algorithm=fair."
         ),
     ] = None,
     router: Annotated[
         list[str] | None,
         typer.Option(
             metavar="NAME[:OPTION=VALUE]...",
-            help="An algorithm of the routers, beside the queue; again for each, in their order.",
+            help="Add a router algorithm to the link. Repeat in the order that packets pass them.",
         ),
     ] = None,
     hop: Annotated[
         list[str] | None,
         typer.Option(
             metavar="RATE,DELAY,BUFFER",
-            help="A hop of a chain instead of one bottleneck; again for each.",
+            help="Add a hop: a chain instead of one bottleneck. Repeat for each hop.",
         ),
     ] = None,
     flows: Annotated[
-        str, typer.Option(help="For example 2xcubic,1xhtcp+jump-start:size=1MB:sack=off.")
+        str, typer.Option(help="Flows, for example 2xcubic,1xhtcp+jump-start:size=1MB:sack=off.")
     ] = "1xcubic",
     control: Annotated[
         str | None,
         typer.Option(
-            help="One flow of this control; with --backend kernel also one of the kernel's."
+            help="Run one flow of this control; with --backend kernel also one of the kernel's own."
         ),
     ] = None,
     apart: Annotated[
-        str | None, typer.Option(help="Flows start one after the other, so far apart.")
+        str | None, typer.Option(help="Start flows one after the other, this far apart.")
     ] = None,
     voip: Annotated[bool, typer.Option("--voip", help="Add a VoIP stream.")] = False,
     duration: Annotated[str, typer.Option(help="Simulated length.")] = "30 s",
-    warmup: Annotated[str, typer.Option(help="What metrics leave out at the start.")] = "0 s",
-    trials: Annotated[int, typer.Option(min=1, help="Runs, with other starts.")] = 1,
-    seed: Annotated[int, typer.Option(min=0, help="Of the first trial; then + 1.")] = 1,
-    stack: Annotated[str, typer.Option(help="TCP endpoint: linux-2.6, linux-6.")] = "linux-6",
+    warmup: Annotated[str, typer.Option(help="Leave this out of metrics at the start.")] = "0 s",
+    trials: Annotated[int, typer.Option(min=1, help="Runs, with different start times.")] = 1,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the first trial; the next + 1.")] = 1,
+    stack: Annotated[str, typer.Option(help="TCP stack: linux-2.6, linux-6.")] = "linux-6",
     backend: BackendName = "sim",
     beside: Annotated[
         str | None,
-        typer.Option(metavar="BACKEND", help="Run there, too, and show what flows do in both."),
+        typer.Option(metavar="BACKEND", help="Also run on this backend, and compare the flows."),
     ] = None,
     diverge: Annotated[
         bool,
@@ -122,7 +123,7 @@ def try_out(
     diverge_ignore: Annotated[
         str,
         typer.Option(
-            metavar="FIELDS", help="With --diverge: fields to leave out, as window,timestamp."
+            metavar="FIELDS", help="With --diverge: ignore these fields: window,timestamp."
         ),
     ] = "",
     pcap: Annotated[
@@ -161,19 +162,19 @@ def try_out(
     Or run a whole experiment from a file.
     """
     if beside == backend:
-        raise HeadwayError(f"beside: {beside} is where it runs; name another backend")
+        raise HeadwayError(f"beside: {beside} is already the backend; name another one")
     given = _given(context)
     wish = Wish.of_options(diverge, diverge_time, diverge_after, diverge_ignore, beside, given)
     runner, other = backend_named(backend), beside and backend_named(beside)
     _check_files(pcap=pcap, plot=plot, out=out, save=save)
     if experiment is not None:
-        _refuse(given, _PARTS, f"{experiment} says the whole experiment; change it there")
+        _refuse(given, _PARTS, f"{experiment} has the whole experiment; change it there")
         base = try_experiment.of_file(experiment)
         if "seed" in given:
             base = Experiment.model_validate({**base.model_dump(mode="json"), "seed": seed})
     else:
         if hop:
-            _refuse(given, ("rate", "rtt", "buffer", "loss", "vary"), "each --hop says its own")
+            _refuse(given, ("rate", "rtt", "buffer", "loss", "vary"), "give it in each --hop")
         if control is not None:
             _refuse(given, ("flows",), "--control is one flow; put it into --flows")
         asked = Asked(
@@ -214,13 +215,13 @@ _SEEDS = 2**63
 
 
 def _experiments(base: Experiment, trials: int, *, pcap: bool, kept: bool) -> list[Experiment]:
-    """One for each trial; where its packets are wanted, the first captures them.
+    """One experiment per trial; with ``pcap`` the first one captures packets.
 
-    What the experiment itself captures is for nobody where no trace is kept.
+    The experiment's own captures are dropped unless traces are kept.
     """
     last = base.seed + trials - 1
     if last >= _SEEDS:
-        raise HeadwayError(f"seed: the last of {trials} trials has {last}; below 2**63")
+        raise HeadwayError(f"seed: the last of {trials} trials has {last}; allowed: below 2**63")
     plain = base if kept else base.model_copy(update={"capture": None})
     first = base.model_copy(update={"capture": base.capture or Capture()}) if pcap else plain
     return [
@@ -233,11 +234,11 @@ _PARTS = (
     "rate", "rtt", "buffer", "loss", "aqm", "vary", "quick_start", "router", "hop", "flows",
     "control", "apart", "voip", "duration", "warmup", "stack",
 )  # fmt: skip
-"""Options that say a part of the experiment."""
+"""Options that set a part of the experiment."""
 
 
 def _given(context: typer.Context) -> set[str]:
-    """The options that stand on the command line."""
+    """The options that are given on the command line."""
     sources = {name: context.get_parameter_source(name) for name in context.params}
     return {name for name, source in sources.items() if source and source.name == "COMMANDLINE"}
 
@@ -251,7 +252,7 @@ def _refuse(given: set[str], names: Sequence[str], why: str) -> None:
 def _check_files(
     *, pcap: Path | None, plot: Path | None, out: Path | None, save: Path | None
 ) -> None:
-    """Raises HeadwayError, before anything runs, for what cannot be written after it."""
+    """Raise HeadwayError before anything runs if an output file cannot be written later."""
     for option, file in {"pcap": pcap, "plot": plot, "save": save}.items():
         check_file(option, file)
     check_folder("out", out)

@@ -1,4 +1,4 @@
-"""Commands put together, and how every error ends: one line on stderr and a status."""
+"""The ``headway`` application. Every error ends as one line on stderr and an exit status."""
 
 from __future__ import annotations
 
@@ -62,16 +62,16 @@ def _fail(message: str, status: int = EXIT_ERROR) -> int:
 
 
 def execute(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; returns its exit status.
+    """Run one command and return its exit status.
 
-    0; 1 where verdicts differ from those locked; 2 for any error; 3 where the kernel cannot; 130
-    after Ctrl-C.
+    The status is 0 for success, 1 if verdicts differ from the locked ones, 2 for any error, 3 if
+    the kernel lacks a feature or a privilege is missing, and 130 after Ctrl-C.
     """
     try:
         status = app(args=arguments, prog_name="headway", standalone_mode=False)
         sys.stdout.flush()
     except BrokenPipeError:
-        # Whoever read our output has seen enough; nothing more may be written, even at exit.
+        # The reader closed the pipe. Python must not flush the rest at exit.
         give_up_output()
         return 0
     except InterruptedRunError as error:
@@ -91,9 +91,9 @@ def execute(arguments: Sequence[str] | None = None) -> int:
 
 
 def _one_line(error: Exception) -> str | None:
-    """What a person can do something about; None is a fault of ours."""
+    """The message of an error that a user can act on; None for a bug in Headway."""
     if isinstance(error, ExperimentError):
-        return str(error).removeprefix("topology.")  # options do not say so
+        return str(error).removeprefix("topology.")  # no option has this prefix
     if isinstance(error, HeadwayError):
         return str(error)
     if isinstance(error, TyperException):

@@ -1,4 +1,4 @@
-"""``headway claims``: how many claims of several studies hold, and what the others measured."""
+"""``headway claims``: count the claims of several studies, and list those that do not hold."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from headway.errors import HeadwayError
 from headway.table import Cell, Table, alone
 
 DOUBTFUL: tuple[Verdict, ...] = ("in part", "undecided", "fails", "differs")
-"""Verdicts of what was judged and does not hold."""
+"""Verdicts of claims that were judged and do not fully hold."""
 
 
 def claims(
@@ -40,7 +40,7 @@ def claims(
             "--only",
             parser=path,
             metavar="FILE",
-            help="Count the claims named in FILE, one a line.",
+            help="Count only the claims listed in FILE, one id per line.",
         ),
     ] = None,
     as_json: AsJson = False,
@@ -82,7 +82,7 @@ def claims(
 
 
 def counts(claims: Iterable[Claim]) -> dict[str, dict[str, int]]:
-    """Verdicts by basis, without those that nobody has; a check that is shown twice counts once."""
+    """Count verdicts by basis, without zeros; claims that share a check count once."""
     return {
         basis: own
         for basis, one in tally(claims).items()
@@ -105,9 +105,9 @@ def counts_table(claims: Mapping[str, Sequence[Claim]]) -> Table:
 
 
 def print_claims(title: str, claims: Sequence[Claim]) -> None:
-    """Print claims: identifier and statement, then the verdict with both values, then why.
+    """Print claims: identifier and statement, the verdict with both values, then the reason.
 
-    What is said once of a check is not said again of the claims that repeat it.
+    Claims that repeat another's check refer to that claim instead of repeating its text.
     """
     names = {claim.id for claim in claims}
     print_named(
@@ -120,7 +120,7 @@ def print_claims(title: str, claims: Sequence[Claim]) -> None:
 
 
 def print_named(title: str, items: Sequence[tuple[str, Sequence[str]]]) -> None:
-    """Print names, and beside each its texts, one below the other and folded where they end."""
+    """Print each name with its texts to the right, one below the other, wrapped to the width."""
     out = console()
     indent = " " * (max(len(name) for name, _ in items) + 3)
     out.print(f"\n{title}\n", markup=False)
@@ -154,14 +154,14 @@ def _found(claim: Claim, *, repeats: bool) -> list[str]:
 
 
 def _names(path: Path) -> set[str]:
-    """The ids in a file, one a line; "#" begins a comment."""
+    """The ids in a file, one per line; "#" begins a comment."""
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except UnicodeDecodeError:
-        raise HeadwayError(f"--only: {path} is no text; it needs ids, one a line") from None
+        raise HeadwayError(f"--only: {path} is not text; it needs ids, one per line") from None
     names = {line.partition("#")[0].strip() for line in lines} - {""}
     if not names:
-        raise HeadwayError(f"--only: {path} names no claim; it needs ids, one a line")
+        raise HeadwayError(f"--only: {path} names no claim; it needs ids, one per line")
     return names
 
 
@@ -171,4 +171,4 @@ def _refuse_doubles(found: Mapping[Path, Sequence[Claim]]) -> None:
         for claim in own:
             if owner.setdefault(claim.id, directory) != directory:
                 first = owner[claim.id]
-                raise HeadwayError(f"{claim.id} is in {first} and in {directory}; give one of them")
+                raise HeadwayError(f"{claim.id} is in {first} and in {directory}; leave one out")

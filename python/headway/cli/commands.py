@@ -1,4 +1,4 @@
-"""The commands, each loaded when it is asked for: most need what takes long to import."""
+"""The commands. Each is loaded only when called, since most need slow imports."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from headway.cli.start import commands_take_ctrl_c
 
 @dataclass(frozen=True)
 class Command:
-    """Where a command's function is, and the first line of what it says of itself."""
+    """Where a command's function is, and the first line of its docstring."""
 
     module: str
     function: str
     help: str
     made_as: str | None = None
-    """The class of the command in that module, where typer's own will not do."""
+    """The command's class in that module; None for typer's own."""
 
 
 COMMANDS = {
@@ -32,10 +32,10 @@ COMMANDS = {
     "describe": Command(
         "describe",
         "describe",
-        "Describe one study or algorithm: its source, its state and its tunables.",
+        "Describe one study or algorithm: source, state and tunables.",
     ),
     "run": Command(
-        "studies", "run", "Run a study: all trials, then its tables, claims and report."
+        "studies", "run", "Run a study: all trials, then make its tables, claims and report."
     ),
     "try": Command(
         "adhoc",
@@ -57,12 +57,12 @@ COMMANDS = {
     "why": Command(
         "why",
         "why",
-        "Judge one claim, then judge it again with each change that explains why it fails.",
+        "Judge one claim, then judge it again with each change that may explain its failure.",
     ),
     "verdicts": Command(
         "verdicts",
         "verdicts",
-        "Run studies' quick form and compare every verdict and measured value with those locked.",
+        "Run studies' quick form and compare verdicts and measured values with the locked ones.",
     ),
     "export": Command(
         "studies",
@@ -72,12 +72,12 @@ COMMANDS = {
     "har": Command(
         "har",
         "har",
-        "Make a file of Web pages, for flows to load, of what a browser recorded.",
+        "Convert a HAR file into pages that flows can load.",
     ),
     "tmix": Command(
         "tmix",
         "tmix",
-        "Make a file of exchanges, for flows to play, of a tmix file.",
+        "Convert a tmix file into a file of exchanges that flows can play.",
     ),
     "pages": Command(
         "pages",
@@ -87,18 +87,18 @@ COMMANDS = {
     "validate": Command(
         "validate",
         "validate",
-        "Run a matrix of scenarios on both backends and say how far they differ.",
+        "Run a matrix of scenarios on both backends and report how far they differ.",
     ),
     "web-proxy": Command(
         "web_proxy",
         "web_proxy",
-        "Stand before a Web server and have TCP hear the deadlines that clients state.",
+        "Reverse proxy that passes clients' deadlines to TCP.",
     ),
 }
 
 
 class OnDemand(TyperGroup):
-    """The group of all commands. Its help names them; only the one that is called is loaded."""
+    """The group of all commands. Its help lists them without loading them."""
 
     def __init__(self, **attributes: Any) -> None:
         super().__init__(**attributes)
@@ -106,7 +106,7 @@ class OnDemand(TyperGroup):
             self.add_command(TyperCommand(name, help=command.help, rich_markup_mode=None))
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """The command that is called, with its options, and what is left for it."""
+        """Load the command that is called; returns its name, the command and its arguments."""
         name, named, rest = super().resolve_command(ctx, args)
         loaded = named and load(name or "")
         commands_take_ctrl_c()
@@ -114,7 +114,7 @@ class OnDemand(TyperGroup):
 
 
 def load(name: str) -> Any:
-    """One command, made of its function."""
+    """Build one command from its function."""
     command = COMMANDS[name]
     module = importlib.import_module(f"headway.cli.{command.module}")
     alone = typer.Typer(add_completion=False, rich_markup_mode=None)

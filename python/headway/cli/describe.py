@@ -1,4 +1,4 @@
-"""``headway describe``: all there is to say of one study or algorithm."""
+"""``headway describe``: what is known about one study or algorithm."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ def describe(
     name: Annotated[
         str,
         typer.Argument(
-            help="A study, control, startup, queue, router or stack, or a file: ./mine.c."
+            help="A study, control, startup, queue, router or stack, or a C file: ./mine.c."
         ),
     ],
     as_json: AsJson = False,
 ) -> None:
-    """Describe one study or algorithm: its source, its state and its tunables."""
+    """Describe one study or algorithm: source, state and tunables."""
     if engine.file_of(name) is not None:
         _describe(_in_file(name), as_json)
         return
@@ -53,7 +53,7 @@ Described = list[tuple[str, "Study[Any, Any] | Algorithm | Stack"]]
 
 
 def _in_file(name: str) -> Described:
-    """The control or the router in a file of one's own. Raises HeadwayError."""
+    """The control or router in the user's C file. Raises HeadwayError."""
     try:
         kind = engine.kind_in(name)
         return [(kind, brought(kind, name))]

@@ -1,4 +1,4 @@
-"""``headway har``: what a browser recorded becomes a file of Web pages."""
+"""``headway har``: convert what a browser recorded into a file of Web pages."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ def har(
         typer.Option(
             "--rtt",
             metavar="TIME",
-            help="The recorded path's round trip, which a server's time does not have in it "
-            "[the shortest that a connection took to open].",
+            help="Round-trip time of the recorded path, subtracted from each server's time "
+            "[the shortest time in which a connection opened].",
         ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Make a file of Web pages, for flows to load, of what a browser recorded."""
+    """Convert a HAR file into pages that flows can load."""
     from headway.workloads import write_pages
     from headway.workloads.har import read_har
 
@@ -58,7 +58,7 @@ def har(
         return
     told = f"{counted(len(table), 'page')}, {counted(objects, 'object')}, {format_size(total)}"
     if archive.left_out:
-        told += f"; {archive.left_out} that crossed no network left out"
+        told += f"; {archive.left_out} left out that used no network"
     if archive.hosts > 1:
-        told += f"; {archive.hosts} hosts, taken as one"
+        told += f"; {archive.hosts} hosts, treated as one"
     console().print(f"{pages}: {told}", markup=False, soft_wrap=True)

@@ -1,4 +1,4 @@
-"""``headway list``: what there is, without loading it."""
+"""``headway list``: studies, algorithms and backends, from the catalogue without imports."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def list_all(as_json: AsJson = False) -> None:
     for group, items in groups.items():
         print_table(Table(group, ["name", "title"], [[i["name"], i["title"]] for i in items]))
     missing = unusable()
-    note = f" (kernel: not here: {missing})" if missing else ""
+    note = f" (kernel: not available: {missing})" if missing else ""
     console().print(f"backends: {', '.join(BACKENDS)}{note}", markup=False)
 
 

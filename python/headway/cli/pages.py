@@ -1,4 +1,4 @@
-"""``headway pages``: completions for bash, zsh and fish and a man page per command."""
+"""``headway pages``: completions for bash, zsh and fish, and a man page per command."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from headway.files import save_text
 _FILES = {"FILE", "[FILE]", "DIR", "DIR..."}
 _KINDS = {"str": "TEXT", "int": "N", "range": "N", "path": "FILE"}
 _STATUS = (
-    (0, "done; claims that do not hold are no error"),
-    (1, "headway verdicts: something is not as it was locked"),
-    (2, "bad input, or something could not be read or saved"),
-    (3, "this machine's kernel, or a privilege that is missing, forbids it"),
+    (0, "success; claims that do not hold are not an error"),
+    (1, "headway verdicts: a result differs from the locked one"),
+    (2, "bad input, or a file could not be read or saved"),
+    (3, "this machine's kernel lacks a feature, or a privilege is missing"),
     (130, "stopped with Ctrl-C"),
 )
 
 
 @dataclass(frozen=True)
 class Option:
-    """An option as its help shows it. ``value`` is the name of what follows it, "" if nothing."""
+    """An option as its help shows it. ``value`` is its value's name, "" for a flag."""
 
     names: tuple[str, ...]
     value: str
@@ -39,7 +39,7 @@ class Option:
 
 @dataclass(frozen=True)
 class Page:
-    """A command: its arguments by name, each with its help, and its options."""
+    """A command with its arguments (name and help) and its options."""
 
     name: str
     summary: str
@@ -71,7 +71,7 @@ def _page(name: str) -> Page:
 
 
 def words_for(page: Page, option: Option | None) -> tuple[str, ...]:
-    """What can stand after an option, or as an argument: names that are known; () for others."""
+    """The names that an option or argument accepts; () if it accepts other values."""
     if option is not None:
         stacks = tuple(stack["name"] for stack in catalogue.algorithms()["stacks"])
         return {"--backend": tuple(BACKENDS), "--stack": stacks}.get(option.names[0], ())
@@ -85,7 +85,7 @@ def words_for(page: Page, option: Option | None) -> tuple[str, ...]:
 
 
 def bash(every: list[Page]) -> str:
-    """A completion for bash."""
+    """The bash completion."""
     cases = []
     for page in every:
         values = "".join(
@@ -124,7 +124,7 @@ def _wants_file(page: Page, option: Option | None) -> bool:
 
 
 def zsh(every: list[Page]) -> str:
-    """A completion for zsh."""
+    """The zsh completion."""
     listed = "\n".join(f"        {_quoted(f'{p.name}:{p.summary}')}" for p in every)
     cases = []
     for page in every:
@@ -164,7 +164,7 @@ def _quoted(text: str) -> str:
 
 
 def fish(every: list[Page]) -> str:
-    """A completion for fish."""
+    """The fish completion."""
     lines = ["# fish completion of headway", "complete -c headway -f"]
     first = "__fish_use_subcommand"
     lines += [f"complete -c headway -n {first} -a {p.name} -d {_fish(p.summary)}" for p in every]
@@ -194,7 +194,7 @@ def _fish(text: str) -> str:
 
 
 def manual(page: Page) -> str:
-    """The command's page of the manual."""
+    """The command's man page."""
     arguments = " ".join(f"\\fI{_roff(name)}\\fR" for name, _ in page.arguments)
     parts = [
         _head(f"headway-{page.name}", page.summary),
@@ -215,14 +215,15 @@ def manual(page: Page) -> str:
 
 
 def overview(every: list[Page]) -> str:
-    """headway(1), which names the others."""
+    """The man page headway(1), which lists the others."""
     parts = [
         _head("headway", "Run published TCP studies, and your own, in a simulator or on Linux."),
         ".SH SYNOPSIS",
         "\\fBheadway\\fR [\\fB\\-\\-version\\fR] \\fIcommand\\fR [\\fIarguments\\fR]",
         ".SH DESCRIPTION",
-        "Studies what TCP congestion controls and router queues do to each other and to everybody "
-        "else on the path. Results go to standard output, errors and progress to standard error.",
+        "Studies how TCP congestion controls and router queues affect each other and all other "
+        "traffic on the path. Results go to standard output, errors and progress to standard "
+        "error.",
         ".SH COMMANDS",
         *(f".TP\n\\fBheadway\\-{page.name}\\fR(1)\n{_roff(page.summary)}" for page in every),
     ]
@@ -252,7 +253,10 @@ def _roff(text: str) -> str:
 
 
 def write(share: Path) -> list[Path]:
-    """Write everything below ``share``; returns the files. Raises HeadwayError."""
+    """Write all completions and man pages below ``share``; returns the files.
+
+    Raises HeadwayError if a file cannot be written.
+    """
     every = pages()
     texts = {
         "bash-completion/completions/headway": bash(every),
@@ -269,7 +273,7 @@ def write(share: Path) -> list[Path]:
 def write_pages(
     directory: Annotated[
         Path,
-        typer.Argument(parser=path, metavar="DIR", help="A share directory: ~/.local/share."),
+        typer.Argument(parser=path, metavar="DIR", help="Share directory, such as ~/.local/share."),
     ],
     as_json: AsJson = False,
 ) -> None:

@@ -1,4 +1,4 @@
-"""Where results go, as options say it: refused before a run what could not be written after it."""
+"""Checks of result paths, made before a run so that it does not fail when it saves them."""
 
 from __future__ import annotations
 
@@ -8,28 +8,31 @@ from headway.errors import HeadwayError
 
 
 def path(text: str | Path) -> Path:
-    """The path an option names. Raises HeadwayError for "", to pathlib the folder one is in."""
+    """Parse an option's path.
+
+    Raises HeadwayError for "" (which pathlib reads as the current folder) and for NUL bytes.
+    """
     if isinstance(text, Path):  # an option's default
         return text
     if not text.strip() or "\0" in text:
-        raise HeadwayError(f"{text!r} is the name of no file or folder")
+        raise HeadwayError(f"{text!r} cannot be the name of a file or folder")
     return Path(text)
 
 
 def check_file(option: str, file: Path | None) -> None:
-    """Raises HeadwayError where no file can be made: its folder has to be there."""
+    """Raise HeadwayError if the file cannot be created; its folder must exist."""
     if file is None:
         return
     if file.is_dir():
         raise HeadwayError(f"{option}: {file}: cannot save: it is a folder")
     if not file.parent.is_dir():
-        raise HeadwayError(f"{option}: {file}: cannot save: there is no folder {file.parent}")
+        raise HeadwayError(f"{option}: {file}: cannot save: no folder {file.parent}")
 
 
 def check_folder(option: str, folder: Path | None) -> None:
-    """Raises HeadwayError where a folder cannot be made: the first that exists has to be one."""
+    """Raise HeadwayError if the folder cannot be created: its first existing parent is a file."""
     if folder is None:
         return
     there = next(each for each in (folder, *folder.absolute().parents) if each.exists())
     if not there.is_dir():
-        raise HeadwayError(f"{option}: {folder}: cannot save: {there} is no folder")
+        raise HeadwayError(f"{option}: {folder}: cannot save: {there} is not a folder")

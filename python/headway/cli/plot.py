@@ -1,7 +1,7 @@
 """``headway try --plot``: one trial's time series as a picture.
 
-Each flow has its line; where there are more than a picture can show, each control has one, of all
-its flows together. Every table is read once, however many flows there are.
+Each flow has a line. With more than MOST_FLOWS flows, each control has one line for all its flows
+together. Every table is read once for any number of flows.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ if TYPE_CHECKING:
 FORMATS = ("svg", "pdf", "png")
 
 MOST_FLOWS = 10
-"""Flows with a line of their own."""
+"""Most flows that are drawn with one line each."""
 _SLOTS, _GOODPUT_SLOTS = 120, 60
-"""Into which a run is cut for means over flows, and for goodputs."""
+"""Number of intervals that a run is divided into, for means over flows and for goodputs."""
 _PANEL_MM = 38
 
 
 def check_format(path: Path) -> str:
-    """The picture's format by its file name; raises HeadwayError with those allowed."""
+    """The picture's format by its file name; raises HeadwayError for other formats."""
     name = path.suffix.removeprefix(".").lower()
     if name not in FORMATS:
         raise HeadwayError(f"plot: {path}: name a file that ends in .{', .'.join(FORMATS)}")
@@ -43,7 +43,7 @@ def check_format(path: Path) -> str:
 
 
 def plot_trace(trace: Trace, path: Path) -> None:
-    """Write the picture of a trace; raises HeadwayError if that cannot be."""
+    """Write the picture of a trace; raises HeadwayError for a wrong format or a failed write."""
     from headway.figures import save_figure
 
     file_format = check_format(path)
@@ -66,7 +66,7 @@ def trace_figure(trace: Trace) -> Figure:
 
 @dataclass(frozen=True)
 class _Drawn:
-    """What a flow, or all flows of a control, are called and how they look."""
+    """Label and style of a flow, or of all flows of a control."""
 
     label: str
     style: Style
@@ -85,7 +85,7 @@ def _of_each(trace: Trace) -> list[Panel]:
 
 
 def _flows(trace: Trace) -> dict[int, _Drawn]:
-    """TCP flows by number; several of one scheme are shades of its colour."""
+    """Label and style by TCP flow; several flows of one scheme get shades of its colour."""
     from headway.figures import label_of, one_of, style_of
 
     schemes = {flow: _scheme(trace.flows[flow]) for flow in trace.tcp_flows()}
@@ -102,7 +102,7 @@ def _flows(trace: Trace) -> dict[int, _Drawn]:
 
 
 def _scheme(flow: FlowSummary) -> str:
-    """A flow's control, and its startup where that is not the control's own."""
+    """A flow's control, with its startup unless it is the control's default."""
     from headway.registry import registry
 
     control = (flow.control or "").removeprefix("kernel:")
@@ -111,7 +111,7 @@ def _scheme(flow: FlowSummary) -> str:
 
 
 def _held(drawn: _Drawn, rows: pl.DataFrame, column: str, unit: float) -> Series:
-    """A signal that is recorded when it changes."""
+    """A series of a signal that is recorded when it changes."""
     from headway.figures import Series
 
     known = rows.drop_nulls(column)
@@ -120,7 +120,7 @@ def _held(drawn: _Drawn, rows: pl.DataFrame, column: str, unit: float) -> Series
 
 
 def _by(table: pl.DataFrame, column: str) -> dict[int, pl.DataFrame]:
-    """A table cut by flow or link in one pass; those without a row have an empty one."""
+    """Split a table by flow or link in one pass; keys without rows give an empty table."""
 
     class Parts(dict[int, pl.DataFrame]):
         def __missing__(self, key: int) -> pl.DataFrame:
@@ -158,7 +158,7 @@ def _means(
     column: str,
     unit: float,
 ) -> list[Series]:
-    """Means over flows of what each has at the end of a slot."""
+    """Means over flows of each flow's value at the end of a slot."""
     from headway.figures import Series
 
     slot_ns = _slot_ns(trace, _SLOTS)
@@ -171,7 +171,7 @@ def _means(
     held = np.full((len(trace.flows), _SLOTS), np.nan, dtype=np.float32)
     slots = np.minimum(rows["slot"].to_numpy(), _SLOTS - 1)
     held[rows["flow"].to_numpy(), slots] = rows[column].to_numpy() / unit
-    # what did not change in a slot is what it was before
+    # a slot without a change keeps the value of the slot before
     latest = np.where(np.isnan(held), 0, np.arange(_SLOTS))
     held = np.take_along_axis(held, np.maximum.accumulate(latest, axis=1), axis=1)
     times_s = (np.arange(_SLOTS) + 1) * slot_ns / NS_PER_S
@@ -195,7 +195,7 @@ def _slot_ns(trace: Trace, slots: int) -> int:
 def _goodputs(
     trace: Trace, members: Mapping[int, Sequence[int]], drawn: Mapping[int, _Drawn]
 ) -> list[Series]:
-    """New in-order bytes of each group of flows per slot, as far as the counters were read."""
+    """Goodput of each group of flows in Mbit/s: new in-order bytes between counter readings."""
     from headway.figures import Series
 
     group = np.full(len(trace.flows), -1)
@@ -222,7 +222,7 @@ def _goodputs(
 
 
 def _spaced(rows: pl.DataFrame, least_ns: int) -> tuple[Array, Array]:
-    """Readings at least a slot apart, from 0 at the start on: times in ns and totals."""
+    """The last reading of each slot, with 0 at the start: times in ns and total bytes."""
     times_ns = np.concatenate([[0.0], rows["time_ns"].to_numpy()])
     total = np.concatenate([[0.0], rows["delivered_bytes"].to_numpy()])
     slots = times_ns // least_ns
@@ -232,7 +232,7 @@ def _spaced(rows: pl.DataFrame, least_ns: int) -> tuple[Array, Array]:
 
 
 def _queues(trace: Trace) -> list[Series]:
-    """Of every link towards the receivers; a chain has several."""
+    """Queues in kB of every link towards the receivers; a chain has several."""
     from headway.figures import QUEUE, one_of
 
     links = [n for n, name in enumerate(trace.links) if name.startswith("forward")]

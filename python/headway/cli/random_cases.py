@@ -1,4 +1,4 @@
-"""``headway validate --random``: random cases on both backends, and where they differ."""
+"""``headway validate --random``: compare both backends in random cases."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _NOTICE_S = 60
 
 @dataclass(frozen=True)
 class Asked:
-    """What the options say."""
+    """The values of the options."""
 
     count: int
     kind: str
@@ -54,17 +54,17 @@ class Asked:
     out: Path
     repeats: int
     minimize: int
-    """Runs on the kernel that making a case smaller may take; 0 leaves cases as they are."""
+    """Most kernel runs for minimizing one case; 0 leaves cases as they are."""
     as_json: bool
 
     @property
     def folder(self) -> Path:
-        """Where the results of these cases are."""
+        """Folder of these cases' results."""
         return self.out / "random" / f"{self.kind}-{self.seed}"
 
 
 def run_random(asked: Asked) -> None:
-    """Run the cases, make those that differ smaller, and say what came of all."""
+    """Run the cases, minimize those that differ, and print the results."""
     if asked.kind not in KINDS:
         raise HeadwayError(f"kind: unknown {asked.kind!r}; allowed: {', '.join(KINDS)}")
     check_folder("out", asked.folder)
@@ -90,7 +90,7 @@ def run_random(asked: Asked) -> None:
             for result in worst(runner.outcome.results):
                 late = until_s is not None and time.monotonic() >= until_s
                 most = 0 if late else asked.minimize
-                bar(runner.done, len(chosen), f"case {result.case.index} is made smaller")
+                bar(runner.done, len(chosen), f"minimizing case {result.case.index}")
                 both = _Both(sim, repeating, result)
                 small.append(_minimized(asked, result, both, most))
                 if most:
@@ -120,7 +120,7 @@ def run_random(asked: Asked) -> None:
 
 
 class _Lines:
-    """Progress where no bar can be drawn: a line a minute."""
+    """Progress without a bar: one line per minute."""
 
     def __init__(self) -> None:
         self._next_s = time.monotonic() + _NOTICE_S
@@ -132,13 +132,13 @@ class _Lines:
 
 
 class _Both:
-    """Whether both backends differ in an experiment as they do in a case."""
+    """Checks whether the backends differ in an experiment in the same way as in a case."""
 
     def __init__(self, sim: Backend, kernel: Repeating, like: Result) -> None:
         self._sim, self._kernel, self._like = sim, kernel, like
 
     def __call__(self, experiment: Experiment) -> bool:
-        """Run it on both; where it differs, on the kernel again."""
+        """Run it on both backends; if they differ, repeat the kernel run."""
         case = Case("options", 0, 0, (), experiment)
         try:
             check(experiment)
@@ -156,7 +156,7 @@ class _Both:
 
 
 def _minimized(asked: Asked, result: Result, both: _Both, most: int) -> Minimized:
-    """Save a case that differs, and the smaller one that was made of it."""
+    """Save a case that differs, and the minimized one."""
     index = result.case.index
     whole = asked.folder / "differ" / f"case-{index}.json"
     smaller = asked.folder / "differ" / f"case-{index}-small.json"
@@ -171,7 +171,7 @@ def _minimized(asked: Asked, result: Result, both: _Both, most: int) -> Minimize
 
 
 def _explained(small: Minimized, sim: Backend, kernel: Backend) -> Minimized:
-    """The same with its first divergence, which is also saved beside its file."""
+    """Add the first divergence, and save it as a text file next to the case's file."""
     try:
         found = diverge(try_experiment.of_file(small.file), sim, kernel)
         divergence = "\n".join(found.lines())
@@ -212,9 +212,9 @@ def _print(asked: Asked, numbers: dict[str, Any]) -> None:
     def line(text: str) -> None:
         show.print(text, markup=False, soft_wrap=True)
 
-    line(f"random cases of kind {asked.kind}, seed {asked.seed}: simulator beside kernel")
+    line(f"random cases of kind {asked.kind}, seed {asked.seed}: simulator compared with kernel")
     short = numbers["short"]
-    said = f", {short} with fewer runs than they need" if short else ""
+    said = f", {short} with fewer kernel runs than needed" if short else ""
     line(f"cases compared           {numbers['cases']} of {asked.count}{said}")
     if numbers["difference"]:
         line(f"from the kernel's median {distribution_told(numbers['difference'])}")
@@ -228,7 +228,7 @@ def _print(asked: Asked, numbers: dict[str, Any]) -> None:
     for index, error in numbers["failed"].items():
         line(f"failed                   case {index}: {error}")
     if numbers["not_run"]:
-        line(f"not run yet              {numbers['not_run']}; the same command goes on")
+        line(f"not run yet              {numbers['not_run']}; the same command continues")
 
 
 def _print_worst(results: Sequence[Result], small: Sequence[Minimized]) -> None:

@@ -1,4 +1,4 @@
-"""What commands print: tables of at most 100 columns, JSON, and progress on stderr."""
+"""Output of commands: tables of at most 100 columns, JSON, and progress on stderr."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 MAX_COLUMNS = 100
 _LINES = 24
 _MANY_COLUMNS = 9
-"""More stand closer together."""
+"""Tables with more columns use narrower padding."""
 
 
 def console() -> Console:
-    """Standard output, never wider than 100 columns, and 100 where it is not a terminal."""
+    """A console for standard output: at most 100 columns wide, exactly 100 if not a terminal."""
     from rich.console import Console
 
-    # Rich takes every terminal that calls itself dumb for 80 columns wide, unless told both.
+    # Rich assumes 80 columns for every dumb terminal unless it is given width and height.
     columns, lines = shutil.get_terminal_size((MAX_COLUMNS, _LINES))
     if not sys.stdout.isatty():
         columns = MAX_COLUMNS
@@ -39,29 +39,29 @@ def console() -> Console:
 
 
 def counted(count: int, of: str) -> str:
-    """A number of things, as text."""
+    """A count with its noun: "1 page", "2 pages"."""
     return f"{count} {of}" if count == 1 else f"{count} {of}s"
 
 
 def print_json(data: object) -> None:
-    """Print JSON for scripts; NaN is refused, since it is no JSON."""
+    """Print JSON for scripts. Raises ValueError for NaN, which JSON lacks."""
     text = json.dumps(data, indent=2, ensure_ascii=not is_unicode(sys.stdout), allow_nan=False)
     try:
         text.encode()
-    except UnicodeEncodeError:  # a file's name that is no text
+    except UnicodeEncodeError:  # a file name that is not UTF-8
         text = json.dumps(data, indent=2, allow_nan=False)
     print(text)
 
 
 def print_table(table: Table) -> None:
-    """Print one table with its title and note; numbers to the right, their points in line."""
+    """Print one table with its title and note; numbers are aligned at the decimal point."""
     out = console()
-    if table.title:  # by itself, since a table folds it at its own width
+    if table.title:  # printed separately: Rich would wrap it at the table's width
         out.print(table.title, markup=False)
 
     endless = out.options.update(max_width=sys.maxsize)
 
-    def fits(columns: Sequence[int]) -> bool:  # where Rich has to fold text, it cuts numbers, too
+    def fits(columns: Sequence[int]) -> bool:  # Rich cuts numbers when a table is too wide
         return out.measure(_drawn(table, columns), options=endless).maximum <= out.width
 
     for columns in parts(table, fits):
@@ -93,9 +93,9 @@ def _escaped(text: str) -> str:
 
 
 class Bar:
-    """Progress on stderr: called with (finished, total, label); drawn only within a context.
+    """Progress on stderr, called with (finished, total, label); drawn only by ``progress_bar``.
 
-    Where experiments run in real time, the bar follows their seconds; see ``seconds``.
+    For experiments that run in real time the bar shows their seconds; see ``seconds``.
     """
 
     def __init__(self, drawn: RichProgress | None = None) -> None:
@@ -106,7 +106,7 @@ class Bar:
         self._since_s = time.monotonic()
 
     def __call__(self, finished: int, total: int, label: str) -> None:
-        """So many of so many are finished; ``label`` is the newest."""
+        """Show that ``finished`` of ``total`` runs are done; ``label`` names the newest."""
         self._counted = f"{finished}/{total} {label}".rstrip()
         if finished == total:
             self._in_seconds = False
@@ -114,13 +114,13 @@ class Bar:
             self._update(finished, total, self._counted)
 
     def seconds(self, done_s: float, total_s: float, left_s: float) -> None:
-        """So many seconds of all runs are over; in so many the last one ends."""
+        """Show the seconds that have passed of all runs, and those left until the last ends."""
         self._in_seconds = True
         minutes, rest = divmod(round(left_s), 60)
         self._update(done_s, total_s, f"{self._counted}, {minutes}:{rest:02} left")
 
     def simulated(self, done_s: float, total_s: float) -> None:
-        """So many seconds of all runs are simulated: how fast, and in how much memory."""
+        """Show the simulated seconds of all runs, with the speed and the memory used."""
         self._in_seconds = True
         speed = done_s / max(time.monotonic() - self._since_s, 1e-3)
         told = f"{done_s:,.0f} of {total_s:,.0f} s, {speed:,.0f} s per second{_memory()}"
@@ -132,7 +132,7 @@ class Bar:
 
 
 def _memory() -> str:
-    """What this process takes now, where Linux says so."""
+    """This process's resident memory as text; "" where /proc is missing."""
     try:
         with Path("/proc/self/statm").open(encoding="ascii") as pages:
             taken_bytes = int(pages.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
@@ -143,7 +143,7 @@ def _memory() -> str:
 
 @contextmanager
 def progress_bar(wanted: bool = True) -> Iterator[Bar]:
-    """A progress callback that draws a bar on stderr, where that is a terminal."""
+    """A progress callback that draws a bar on stderr if that is a terminal."""
     if not wanted or not sys.stderr.isatty():
         yield Bar()
         return
@@ -164,12 +164,12 @@ def progress_bar(wanted: bool = True) -> Iterator[Bar]:
 
 
 def notice(line: str) -> None:
-    """Print a line that whoever started the run should read, on stderr."""
+    """Print a line for the user on stderr."""
     print(f"headway: {line}", file=sys.stderr)
 
 
 def watch(backend: Backend, bar: Bar) -> None:
-    """Let the bar follow the seconds of a backend's runs."""
+    """Show the seconds of a backend's runs on the bar."""
     if hasattr(backend, "simulated"):
         backend.simulated = bar.simulated
     if hasattr(backend, "progress"):

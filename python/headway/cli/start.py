@@ -1,4 +1,4 @@
-"""What has to be right before anything is imported: where output goes, and what Ctrl-C does."""
+"""Set-up before any other import: the standard streams, the environment and Ctrl-C."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _PLAIN = {
     "–": "-", "−": "-", "±": "+-", "µ": "u", "μ": "u", "·": "*", "×": "x", "≤": "<=", "≥": ">=",
     "→": "->", "…": "...", "─": "-", "²": "2", "“": '"', "”": '"', "’": "'",
 }  # fmt: skip
-"""What stands for characters that an old terminal does not have; "?" for all others."""
+"""Replacements for characters that the terminal's encoding lacks; "?" for all others."""
 
 
 def main() -> None:
@@ -30,35 +30,38 @@ def main() -> None:
 
 
 def commands_take_ctrl_c() -> None:
-    """From here on Ctrl-C is a KeyboardInterrupt again, since there may be something to keep."""
+    """Let Ctrl-C raise KeyboardInterrupt again, so that commands can save what they have."""
     if signal.getsignal(signal.SIGINT) is _leave:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def is_unicode(stream: TextIO) -> bool:
-    """Whether all characters can be written to it."""
+    """Whether the stream's encoding has all characters."""
     return (stream.encoding or "").lower().replace("-", "").startswith("utf")
 
 
 def give_up_output() -> None:
-    """Write nothing more to standard output, also at exit: whatever took it is gone or full."""
+    """Discard further output, also at exit: the reader has gone, or the disk is full."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _leave(*_: object) -> None:
-    """Ctrl-C while modules load: nothing is there to keep, and not every module can be stopped."""
+    """Exit at Ctrl-C while modules load.
+
+    No result exists yet, and some modules cannot be interrupted by an exception.
+    """
     os.write(2, b"headway: interrupted\n")
     os._exit(130)
 
 
 def _streams() -> str | None:
-    """Make the standard streams fit to be written to; what is wrong with them, if it matters."""
+    """Prepare the standard streams for writing; returns an error text, or None."""
     for descriptor in range(3):
         try:
             os.fstat(descriptor)
         except OSError:
-            os.open(os.devnull, os.O_RDWR)  # no file of ours may get its number
-    # Python has None for a stream that was closed.
+            os.open(os.devnull, os.O_RDWR)  # otherwise the next file opened gets this number
+    # Python sets a closed stream to None.
     streams: list[TextIO | None] = [sys.stdout, sys.stderr]
     if streams[1] is None:
         sys.stderr = open(2, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
@@ -79,13 +82,13 @@ def _plainly(error: UnicodeError) -> tuple[bytes, int]:
 
 
 def _plain(character: str) -> bytes:
-    if "\udc80" <= character <= "\udcff":  # a byte of a file's name that is no text
+    if "\udc80" <= character <= "\udcff":  # an undecodable byte of a file name
         return bytes([ord(character) - 0xDC00])
     return _PLAIN.get(character, "?").encode("ascii")
 
 
 def _environment() -> str | None:
-    """What would stop a library with a panic, in one line."""
+    """Check variables that make a library panic; returns a one-line error, or None."""
     threads = os.environ.get(_POLARS_THREADS)
     if threads is None or (threads.isdecimal() and int(threads[:6]) > 0 and len(threads) < 6):
         return None

@@ -1,4 +1,4 @@
-"""``headway run``, ``headway report`` and ``headway export``: studies and what they saved."""
+"""``headway run``, ``headway report`` and ``headway export``: studies and their saved results."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ from headway.workloads.workload import NAMED
 def run(
     study: Annotated[str, typer.Argument(help="A study's name; see `headway list`.")],
     quick: Annotated[
-        bool, typer.Option("--quick", help="The shortest run of every table.")
+        bool, typer.Option("--quick", help="Run the shortest form that fills every table.")
     ] = False,
     backend: Annotated[
         str | None,
-        typer.Option("--backend", help="Where it runs: sim, kernel [sim, or what it needs]."),
+        typer.Option("--backend", help="Backend to run on: sim, kernel [sim, or what it needs]."),
     ] = None,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Base of the trials' seeds.")] = 1,
     out: Annotated[
@@ -40,10 +40,10 @@ def run(
         typer.Option("--out", parser=path, metavar="DIR", help="Results folder [results/STUDY]."),
     ] = None,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Keep the trials an interrupted run finished.")
+        bool, typer.Option("--resume", help="Keep the trials that an interrupted run finished.")
     ] = False,
     force: Annotated[
-        bool, typer.Option("--force", help="Overwrite results of other settings.")
+        bool, typer.Option("--force", help="Overwrite results of a run with other settings.")
     ] = False,
     repeats: Repeats = REPEATS,
     vectors: Annotated[
@@ -58,11 +58,11 @@ def run(
     threads: Threads = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Run a study: all trials, then its tables, claims and report."""
+    """Run a study: all trials, then make its tables, claims and report."""
     chosen = _study(study)
     if vectors is not None and not chosen.takes_vectors:
         takers = ", ".join(name for name, one in discover().items() if one.takes_vectors)
-        raise HeadwayError(f"--vectors: {study} takes no tmix file; {takers} do")
+        raise HeadwayError(f"--vectors: {study} does not take vectors; {takers} do")
     if chosen.only_backend not in (None, backend or chosen.only_backend):
         raise HeadwayError(f"--backend {backend}: {study} needs backend {chosen.only_backend}")
     directory = out or Path("results") / study
@@ -111,9 +111,7 @@ def report(
             notice=notice,
         )
     except FileNotFoundError:
-        raise HeadwayError(
-            f"{directory}: no study's results here ({STUDY_FILE} is missing)"
-        ) from None
+        raise HeadwayError(f"{directory}: has no study results ({STUDY_FILE} is missing)") from None
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise HeadwayError(f"{path}: unreadable ({error})") from None
     result = chosen.rebuild(context)
@@ -135,7 +133,7 @@ def export(
         Path | None,
         typer.Option("--har", parser=path, metavar="FILE", help="The HAR file to write."),
     ] = None,
-    trial: Annotated[str | None, typer.Option("--trial", help="Which trial of a study.")] = None,
+    trial: Annotated[str | None, typer.Option("--trial", help="Key of the study's trial.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Export a trial's trace as a Flent data file, or its page loads as a HAR file."""
@@ -143,7 +141,7 @@ def export(
     from headway.har import export_har
 
     if flent is None and har is None:
-        raise HeadwayError("export: say what to write, with --flent FILE or --har FILE")
+        raise HeadwayError("export: give --flent FILE or --har FILE")
     trials = directory / "trials"
     if not trials.is_dir():
         source = directory
@@ -188,7 +186,7 @@ def _make(directory: Path) -> None:
 def _beside(
     study: Study[Any, Any], context: StudyContext, result: StudyResult, *, resume: bool
 ) -> Beside | None:
-    """What ran on the kernel is compared with the simulator, which takes seconds."""
+    """Repeat a study that ran on the kernel in the simulator, and compare the results."""
     if context.backend.name != "kernel" or study.only_backend == "kernel":
         return None
     return beside_simulator(study, context, result, resume=resume)

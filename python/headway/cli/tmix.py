@@ -1,4 +1,4 @@
-"""``headway tmix``: the connections of a tmix file become a file of exchanges."""
+"""``headway tmix``: convert the connections of a tmix file into a file of exchanges."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ def tmix(
     ],
     as_json: AsJson = False,
 ) -> None:
-    """Make a file of exchanges, for flows to play, of a tmix file."""
+    """Convert a tmix file into a file of exchanges that flows can play."""
     from headway.workloads import exchanges_of, write_exchanges
     from headway.workloads.tmix import load, sessions_of
 
     found, _ = load(file)
     if not found.connections:
-        raise HeadwayError(f"{file}: no sequential connection")
+        raise HeadwayError(f"{file}: has no sequential connection")
     try:
         table = exchanges_of(sessions_of(found.connections))
     except ValueError as error:
@@ -52,7 +52,7 @@ def tmix(
         )
         return
     told = f"{counted(len(found.connections), 'connection')}, {counted(len(table), 'exchange')}, "
-    told += f"{format_size(asked)} asked, {format_size(answered)} answered"
+    told += f"requests {format_size(asked)}, responses {format_size(answered)}"
     if found.concurrent:
-        told += f"; {found.concurrent} concurrent left out"
+        told += f"; {counted(found.concurrent, 'concurrent connection')} left out"
     console().print(f"{exchanges}: {told}", markup=False, soft_wrap=True)

@@ -1,4 +1,4 @@
-"""``headway try --diverge``: the first packet in which two backends differ."""
+"""``headway try --diverge``: find the first packet that differs between two backends."""
 
 from __future__ import annotations
 
@@ -19,34 +19,34 @@ class Wish:
     """Whether the first trial's packets are compared, and how."""
 
     how: How | None
-    """None: they are not compared."""
+    """None if they are not compared."""
 
     @classmethod
     def of_options(
         cls, diverge: bool, time: str, after: str, ignore: str, beside: str | None, given: set[str]
     ) -> Wish:
-        """Raises HeadwayError for options that do not go together."""
+        """Read the options; raises HeadwayError for options that do not go together."""
         if not diverge:
             for name in ("diverge_time", "diverge_after", "diverge_ignore"):
                 if name in given:
                     option = f"--{name.replace('_', '-')}"
-                    raise HeadwayError(f"{option}: is for --diverge, which is missing")
+                    raise HeadwayError(f"{option}: needs --diverge")
             return cls(None)
         if beside is None:
-            raise HeadwayError("--diverge: needs a second run; add --beside kernel")
+            raise HeadwayError("--diverge: needs a second backend; add --beside kernel")
         from headway.validation.diverge import FIELDS, How
 
         left_out = [name.strip() for name in ignore.split(",") if name.strip()]
         for name in left_out:
             if name not in FIELDS:
                 raise HeadwayError(
-                    f"--diverge-ignore: {name!r} is not allowed; {', '.join(FIELDS)}"
+                    f"--diverge-ignore: {name!r} is not allowed; choose from {', '.join(FIELDS)}"
                 )
         fields = tuple(field for field in FIELDS if field not in left_out)
         return cls(How(_time("time", time), fields, _time("after", after)))
 
     def capture(self, experiments: list[Experiment], *, whole: bool) -> None:
-        """Have the first trial captured at both hosts; raises HeadwayError."""
+        """Capture the first trial's packets at both hosts; raises HeadwayError."""
         if self.how is not None:
             from headway.validation.diverge import captured
 
@@ -55,7 +55,7 @@ class Wish:
     def compare(
         self, one: Done | None, other: Done | None, names: tuple[str, str]
     ) -> Compared | None:
-        """The comparison of a trial's two traces, if it is wanted and there are two."""
+        """Compare a trial's two traces; None if not asked for or if a trace is missing."""
         if self.how is None or one is None or other is None:
             return None
         if one.trace is None or other.trace is None:

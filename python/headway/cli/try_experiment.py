@@ -1,4 +1,4 @@
-"""The experiment of ``headway try``: made of its options, or read from a file."""
+"""The experiment of ``headway try``, built from its options or read from a file."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ from headway.registry import options_of_text, registry
 from headway.units import format_time, parse_positive_time, parse_time
 
 _START_SPREAD = "1 s"
-"""Trials differ by when their flows start; each draws from this."""
+"""Trials differ in when their flows start; start times are drawn from this interval."""
 _SAMPLES = 500
-"""Readings of the counters along a run, for time series in what is plotted and exported."""
+"""Counter readings per run, for time series in plots and exports."""
 _MAX_FILE_BYTES = 64 * 1024 * 1024
-"""A million flows have room."""
+"""Large enough for a million flows."""
 _MOST_CHARACTERS = 400
 _READERS: dict[str, Callable[[str], Any]] = {".json": json.loads, ".toml": tomllib.loads}
 
 
 @dataclass(frozen=True)
 class Asked:
-    """What the options say, as text."""
+    """The values of the options, as text."""
 
     rate: str
     rtt: str
@@ -59,7 +59,7 @@ class Asked:
 
 
 def of_options(asked: Asked, seed: int, backend: str) -> Experiment:
-    """The experiment that the options describe; raises HeadwayError (an ExperimentError)."""
+    """Build the experiment that the options describe; raises HeadwayError or ExperimentError."""
     flows = _flows(asked.flows) if asked.control is None else [_of_control(asked.control, backend)]
     if asked.apart is not None:
         flows = _apart(flows, asked.apart)
@@ -94,7 +94,7 @@ def _dumbbell(asked: Asked) -> dict[str, Any]:
 
 
 def _chain(asked: Asked) -> Chain:
-    """Hops as RATE,DELAY,BUFFER[,FIELD=VALUE]...; what else the options say is each one's."""
+    """Parse hops, RATE,DELAY,BUFFER[,FIELD=VALUE]...; the other link options apply to each hop."""
     hops = []
     routers = _routers(asked.routers)
     for text in asked.hops:
@@ -142,7 +142,7 @@ def _flows(text: str) -> list[Flow]:
 
 
 def _of_control(name: str, backend: str) -> Flow:
-    """A flow of a control of ours, or else of one the kernel has."""
+    """A flow of one of Headway's controls, or else of one of the kernel's own."""
     bare = name.partition("+")[0].partition(":")[0]
     known = {control.name for control in registry().controls}
     is_ours = bare in known or engine.file_of(bare) is not None
@@ -157,7 +157,7 @@ def _of_control(name: str, backend: str) -> Flow:
 
 
 def _apart(flows: Sequence[Flow], interval: str) -> list[Flow]:
-    """One after the other: each that has no start begins an interval after the one before."""
+    """Start flow number N at N intervals, unless the flow has a start."""
     try:
         interval_ns = parse_time(interval)
     except ValueError as error:
@@ -172,15 +172,15 @@ def _sample_every(duration: str) -> str | None:
     try:
         length_ns = parse_positive_time(duration)
     except ValueError:
-        return None  # the experiment says what is wrong with it
+        return None  # Experiment reports the error
     return format_time(max(length_ns // _SAMPLES, 1_000_000))
 
 
 def of_file(path: Path) -> Experiment:
-    """The experiment in a .json or .toml file, all fields as Experiment has them.
+    """Read an experiment from a .json or .toml file with the fields of Experiment.
 
-    What ``headway try --json`` printed will do, too: its ``experiment`` counts. Raises
-    HeadwayError, in one line.
+    The output of ``headway try --json`` is accepted as well; its ``experiment`` is read. Raises
+    HeadwayError with a one-line message.
     """
     read = _READERS.get(path.suffix.lower())
     if read is None:
@@ -192,7 +192,7 @@ def of_file(path: Path) -> Experiment:
     except OSError as error:
         raise HeadwayError(f"{path}: cannot read: {error.strerror or error}") from None
     except (ValueError, RecursionError) as error:
-        raise HeadwayError(f"{path}: no {path.suffix[1:].upper()}: {error}") from None
+        raise HeadwayError(f"{path}: not {path.suffix[1:].upper()}: {error}") from None
     if isinstance(fields, dict) and "topology" not in fields and "experiment" in fields:
         fields = fields["experiment"]
     try:
@@ -202,14 +202,14 @@ def of_file(path: Path) -> Experiment:
 
 
 def _readable(line: str) -> str:
-    """A line without the middle of what is too long in it: values quoted from a file."""
+    """The line with its middle cut out if it is too long, as it quotes values from a file."""
     if len(line) <= _MOST_CHARACTERS:
         return line
     return f"{line[: _MOST_CHARACTERS // 2]} ... {line[-_MOST_CHARACTERS // 2 :]}"
 
 
 def check_save(path: Path) -> None:
-    """Raises HeadwayError for a file that ``save`` would not write."""
+    """Raise HeadwayError for a file name that ``save`` does not accept."""
     if path.suffix.lower() != ".json":
         raise HeadwayError(f"save: {path}: name a file that ends in .json")
 

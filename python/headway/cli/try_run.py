@@ -1,4 +1,4 @@
-"""The trials of ``headway try``: what is kept of each is no more than is asked for."""
+"""Runs the trials of ``headway try``; keeps of each only what was asked for."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Wanted:
-    """What is made of traces; without any of it there are none."""
+    """The outputs that need traces. If all are unset, no trace is recorded."""
 
     out: Path | None
-    """Where each trial's trace is saved."""
+    """Folder to save each trial's trace in."""
     pcap: Path | None
     plot: Path | None
-    """What is made of the first trial's."""
+    """Files to make from the first trial's trace."""
     keep: bool = False
-    """The first trial's trace is handed on, with its packets."""
+    """Whether to return the first trial's trace, with its packets."""
 
     def any(self) -> bool:
         """Whether traces or packets are needed."""
@@ -41,11 +41,11 @@ class Wanted:
         return self.keep or any(path is not None for path in made)
 
     def is_recorded(self) -> bool:
-        """Whether the simulator's traces are written out as they grow."""
+        """Whether the simulator's traces are written to disk while they grow."""
         return self.out is not None or (self.plot is None and not self.keep)
 
     def room(self) -> Path:
-        """A folder on the disk where the most of it will be."""
+        """A folder on the disk that will hold most of the output."""
         if self.out is not None:
             return self.out
         if self.pcap is not None and (self.pcap.is_file() or not self.pcap.exists()):
@@ -55,7 +55,7 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Done:
-    """One trial; its trace only where something is to be made of it."""
+    """One finished trial, with its trace only if a further output needs it."""
 
     digest: Digest
     meta: Mapping[str, Any]
@@ -63,7 +63,7 @@ class Done:
 
 
 def check_trials(experiment: Experiment, trials: int) -> None:
-    """Raises HeadwayError if the results of so many trials surely have no room."""
+    """Raise HeadwayError if the results of this many trials cannot fit in memory."""
     each_bytes = TRIAL_BYTES + len(experiment.flows) * TRIAL_FLOW_BYTES
     check_room(f"--trials: {trials}", trials * each_bytes)
 
@@ -75,7 +75,7 @@ def run_trials(
     threads: int,
     progress: Progress,
 ) -> tuple[dict[int, Done], KeyboardInterrupt | HeadwayError | None]:
-    """Run all; those that finished, by their index, and what ended it before its time."""
+    """Run all trials; returns the finished ones by index, and the exception that ended the run."""
     done: dict[int, Done] = {}
 
     def finished(index: int, result: Done) -> None:
@@ -97,9 +97,9 @@ def _run(
     finished: Callable[[int, Done], None],
     threads: int,
 ) -> None:
-    """Hand over each as it finishes, its trace saved if that is wanted.
+    """Call ``finished`` for each trial as it ends, after saving its trace if requested.
 
-    The simulator gives digests without traces where no trace is wanted.
+    If no trace is needed, the simulator computes digests without traces.
     """
     if isinstance(backend, SimBackend) and not wanted.any():
 
@@ -122,7 +122,7 @@ def _record(
     finished: Callable[[int, Done], None],
     threads: int,
 ) -> None:
-    """Save traces and packets that are written out as they grow; keep what is to be plotted."""
+    """Save traces and packets, written to disk while they grow; keep the trace to plot."""
     from headway.spill import GrowingTrace, spilling
     from headway.trace import load_trace
 
@@ -131,7 +131,7 @@ def _record(
         seed = experiments[index].seed
         meta = {"seed": seed, "versions": versions()}
         trace = None
-        with held():  # what is saved is counted
+        with held():  # Ctrl-C waits, so that each saved trial is also counted
             if index == 0 and wanted.pcap is not None:
                 save_parts(wanted.pcap, growing.capture())
             if wanted.out is not None and growing.trace is not None:
@@ -156,13 +156,13 @@ def _keep(
     finished: Callable[[int, Done], None],
     threads: int,
 ) -> None:
-    """Make the digests of whole traces."""
+    """Compute the digests from whole traces."""
 
     def work(_index: int, trace: Trace) -> Done:
         return Done(digest_of(trace), trace.meta, trace)
 
     def traced(index: int, done: Done) -> None:
-        with held():  # what is saved is counted
+        with held():  # Ctrl-C waits, so that each saved trial is also counted
             if wanted.out is not None and done.trace is not None:
                 from headway.trace import save_trace
 

@@ -1,4 +1,4 @@
-"""What ``headway try`` prints: flows, queues, routers, and what is to be doubted."""
+"""Output of ``headway try``: flows, queues, routers and warnings."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from headway.validation.diverge import Compared
 
 _MOST_FLOWS = 100
-"""Rows of the table of flows; of the others a line says something."""
+"""Most rows of the table of flows; one line summarizes the others."""
 
 Summary = dict[str, Any]
 
@@ -37,7 +37,7 @@ class Beside:
 def give(
     base: Experiment, done: Sequence[Done], beside: Beside | None = None, *, as_json: bool
 ) -> None:
-    """Print what came of the trials, and warn."""
+    """Print the results of the trials and the warnings."""
     trials = [each.digest for each in done]
     mean = _mean(trials)
     mean["warnings"] = _doubts(base, mean, done)
@@ -73,13 +73,13 @@ def _mean(trials: Sequence[Any]) -> Summary:
 
 
 def _doubts(base: Experiment, mean: Summary, done: Sequence[Done]) -> list[str]:
-    """What is to be warned of, and what the backend itself doubts."""
+    """Warnings about the results, and the backend's notes."""
     notes = dict.fromkeys(note for each in done for note in each.meta.get("notes", ()))
     return [*warnings(base, mean["flows"]), *notes]
 
 
 def _intervals(flows: Sequence[Summary], trials: Sequence[Any]) -> None:
-    """Half the widths of the 95 % intervals over the trials."""
+    """Add half the widths of the 95 % confidence intervals over the trials."""
     for index, flow in enumerate(flows):
         of_trials = [trial["flows"][index] for trial in trials]
         flow["goodput_bps_ci95"] = _half_width([each["goodput_bps"] for each in of_trials])
@@ -98,7 +98,7 @@ def _half_width(values: Sequence[float | None]) -> float | None:
 def _print(base: Experiment, mean: Summary, trials: int) -> None:
     print_table(_flows(base, mean["flows"], trials, mean["beside"]))
     several = len(base.topology.links()) > 1
-    # with a gateway the kernel backend knows one hop only
+    # behind a gateway the kernel backend records one hop only
     forward = [
         (link["name"].removeprefix("forward"), link)
         for link in mean["links"]
@@ -124,7 +124,7 @@ def _print(base: Experiment, mean: Summary, trials: int) -> None:
 
 
 def _print_routers(base: Experiment, link: Summary, where: str) -> None:
-    """What each router algorithm has counted, by what it declares; no zeros."""
+    """Print the counters that each router algorithm declares, without zeros."""
     declared = {owner.name: owner for owner in base.router_algorithms()}
     for name, counters in link["routers"].items():
         said = [
@@ -146,10 +146,10 @@ def _counted(name: str, value: float, unit: str) -> str:
 def _flows(
     base: Experiment, flows: Sequence[Summary], trials: int, beside: Summary | None
 ) -> Table:
-    """Completion times where flows have a size; their goodput is then over that time.
+    """The table of flows.
 
-    With another backend beside it those of both, and how far they differ, instead of what else
-    there is.
+    Flows with a size show completion times, and goodput over those times. With a second backend
+    the table shows both values and their difference, and omits RTOs, srtt and cwnd.
     """
     sized = any(flow["size_bytes"] is not None for flow in flows)
     named = any(flow.control and flow.control.startup for flow in base.flows)
@@ -193,7 +193,7 @@ def _differences(
     unit: str,
     value: Callable[[Summary], float | None],
 ) -> list[tuple[str, list[Cell]]]:
-    """The other backend's column, and how far it is off."""
+    """The other backend's column, and its relative difference."""
     pairs = [
         (value(here), value(there)) for here, there in zip(shown, beside["flows"], strict=False)
     ]
@@ -205,7 +205,7 @@ def _differences(
 
 
 def _goodput_bps(flow: Summary) -> float | None:
-    """Of a flow that is done over its own time; else over [warmup, duration]."""
+    """Goodput over a finished flow's completion time, or else over [warmup, duration]."""
     if flow["size_bytes"] is None or flow["fct_us"] is None:
         goodput_bps: float | None = flow["goodput_bps"]
         return goodput_bps
@@ -213,7 +213,7 @@ def _goodput_bps(flow: Summary) -> float | None:
 
 
 def _rest(flows: Sequence[Summary]) -> str:
-    """What the table leaves out, in words."""
+    """A sentence that summarizes the flows that have no row."""
     if len(flows) <= _MOST_FLOWS:
         return ""
     goodputs = _median_of([_goodput_bps(flow) for flow in flows], 1e-3)
@@ -222,8 +222,8 @@ def _rest(flows: Sequence[Summary]) -> str:
     if times:
         said.append(f"{len(times)} are done after {_median_of(times, 1e-3)} ms")
     return (
-        f"and {len(flows) - _MOST_FLOWS:,} more flows; of all {len(flows):,}, as median "
-        f"(least to most): {', '.join(said)}; --json has each"
+        f"and {len(flows) - _MOST_FLOWS:,} more flows; median (minimum to maximum) of all "
+        f"{len(flows):,}: {', '.join(said)}; --json lists each"
     )
 
 
@@ -233,7 +233,7 @@ def _median_of(values: Sequence[float | None], factor: float) -> str:
 
 
 def _shown(path: Dumbbell | Chain) -> str:
-    """A path in a few words: what is not as usual, too."""
+    """A short description of a path, with AQM and routers other than the defaults."""
     forward = [link for link, _ in path.links()]
     several = len(forward) > 1
     rtt_ns = sum(there.delay + back.delay for there, back in path.links())

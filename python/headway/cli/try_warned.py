@@ -1,4 +1,4 @@
-"""What ``headway try`` warns of: a line for each thing that was not what was asked for."""
+"""Warnings of ``headway try``: one line for each thing that did not run as requested."""
 
 from __future__ import annotations
 
@@ -12,24 +12,25 @@ from headway.registry import registry
 from headway.units import format_rate, format_size, format_time
 
 _FULL_PACKET_BYTES = 1500
-"""Of TCP with data: the MTU of every host here."""
+"""Size of a full TCP data packet: the MTU of every host here."""
 _NAMED = 3
-"""Flows that a line names; more are counted."""
+"""Most flows that a line names; further flows are counted."""
 _USED = 0.9
-"""Share of a first flight that counts as all of it."""
+"""A first flight counts as complete from this share on."""
 _WINDOWS = 2
-"""Windows of the first flight that the advised buffers hold: one is in flight and grows."""
+"""The advised buffers hold this many first flights, since the window grows while one is in flight.
+"""
 _MSS_BYTES, _SK_BUFF_BYTES = 1460, 2304
-"""Payload of a full packet, and what Linux counts for it in a send buffer."""
+"""Payload of a full packet, and the bytes that Linux charges a send buffer for it."""
 
 FlowDigest = dict[str, Any]
-"""A flow of a digest, or of the mean over several: see headway.digest."""
+"""A flow of one digest, or of the mean of several digests: see headway.digest."""
 
 
 def warnings(experiment: Experiment, flows: Sequence[FlowDigest]) -> list[str]:
-    """Every warning, one line each; ``flows`` are those of the digest, means over the trials.
+    """Return all warnings, one line each; ``flows`` are the digest's, as means over the trials.
 
-    Equal warnings of several flows are one line.
+    Equal warnings of several flows share a line.
     """
     lines = [*_small_queues(experiment), *_several_protocols(experiment)]
     told: dict[str, list[str]] = {}
@@ -70,8 +71,8 @@ def _small_queues(experiment: Experiment) -> Iterable[str]:
             given = f" ({forward.buffer})" if forward.buffer.unit == "BDP" else ""
             yield (
                 f"buffer{where}: {format_size(limit)}{given} hold less than a packet of "
-                f"{largest} B, so none of that size gets through; "
-                "a packet counts while it is sent, too"
+                f"{largest} B, so no packet of that size gets through; "
+                "a packet counts until it is sent"
             )
 
 
@@ -88,12 +89,12 @@ def _unfinished(experiment: Experiment, digest: FlowDigest) -> str | None:
     arrived = format_size(int(digest["delivered_bytes"]))
     return (
         f"not done when the run ended ({format_time(experiment.duration)}): {arrived} of "
-        f"{format_size(int(digest['size_bytes']))} had arrived; a longer --duration lets it end"
+        f"{format_size(int(digest['size_bytes']))} had arrived; use a longer --duration"
     )
 
 
 def _several_protocols(experiment: Experiment) -> Iterable[str]:
-    """Links whose routers lead the flows of more than one protocol."""
+    """Warn of links whose routers control flows of more than one protocol."""
     led = {control.header for control in registry().controls if control.header}
     hops = experiment.topology.links()
     for index, (forward, _) in enumerate(hops):
@@ -103,8 +104,8 @@ def _several_protocols(experiment: Experiment) -> Iterable[str]:
         if len(leading) > 1:
             where = f" of hop {index}" if len(hops) > 1 else ""
             yield (
-                f"routers{where}: {_names(leading)} steer by all that the link carries, each "
-                "leading its own flows only, so the protocols do not share it alike"
+                f"routers{where}: {_names(leading)} each measure all traffic of the link but "
+                "control only their own flows, so the protocols do not share it equally"
             )
 
 
@@ -118,8 +119,8 @@ def _without_routers(digest: FlowDigest) -> str | None:
     if not digest["fall_backs"]:
         return None
     return (
-        f"no router on the path answers {digest['cc']}, so it went on by its loss-based law; "
-        f"--router {digest['cc']} puts one there"
+        f"no router on the path answers {digest['cc']}, so it used its loss-based fallback; "
+        f"--router {digest['cc']} adds one"
     )
 
 
@@ -127,7 +128,7 @@ def _no_saved_window(_: Experiment, __: Flow, control: Control, ___: FlowDigest)
     if control.tunables.get("cr_saved_cwnd_pkts", 0) > 0:
         return None
     return (
-        "careful-resume had no saved window, so it was slow start; give "
+        "careful-resume had no saved window, so the flow used slow start; give "
         "cr_saved_cwnd_pkts=PACKETS (and cr_saved_rtt_us)"
     )
 
@@ -137,7 +138,7 @@ def _no_rate_to_pace(_: Experiment, flow: Flow, control: Control, __: FlowDigest
 
 
 def _no_rate(startup: str, tunable: str, flow: Flow, control: Control, verb: str) -> str | None:
-    """The rate was none of the application's: what it was instead."""
+    """Warn that the application gave no rate, and name the default used instead."""
     if flow.initial_rate or flow.deadline or tunable in control.tunables:
         return None
     rate_kbps = _default(startup, tunable)
@@ -151,29 +152,29 @@ def _no_grant(
     experiment: Experiment, flow: Flow, control: Control, digest: FlowDigest
 ) -> str | None:
     if digest["quick_start_grants"] is None and not _silent(experiment, flow):
-        return None  # of several that ask the kernel counts only the sum
+        return None  # the kernel counts only the sum over all flows that ask
     if digest["quick_start_grants"] and digest["quick_start_used"] == 0:
         return (
-            "what Quick-Start's routers granted was no more than slow start has anyway, so it was "
+            "Quick-Start's routers granted no more than slow start sends anyway, so the flow used "
             "slow start"
         )
     if digest["quick_start_grants"]:
         return _no_rate("quick-start", "qs_rate_kbps", flow, control, "asked for")
     if _silent(experiment, flow):
         return (
-            "no router on the path answers Quick-Start requests, so it was slow start; "
-            "--quick-start lets them"
+            "no router on the path answers Quick-Start requests, so the flow used slow start; "
+            "--quick-start lets them answer"
         )
     if not digest["quick_start_requests"]:
         return (
-            "quick-start asked for no rate, so it was slow start: nothing large enough was known "
-            "to come (qs_min_bytes), or the rate is no more than slow start's"
+            "quick-start asked for no rate, so the flow used slow start: not enough data was "
+            "announced (qs_min_bytes), or the rate is no more than slow start's"
         )
-    return "no Quick-Start request was granted, so it was slow start"
+    return "no Quick-Start request was granted, so the flow used slow start"
 
 
 def _silent(experiment: Experiment, flow: Flow) -> list[Link]:
-    """The links on a flow's path whose routers take no part in Quick-Start."""
+    """The links on a flow's path whose routers do not support Quick-Start."""
     hops = experiment.topology.links()[flow.from_hop : flow.to_hop]
     return [link for hop in hops for link in hop if link.quick_start is None]
 
@@ -188,11 +189,11 @@ _STARTUPS: dict[str, Callable[[Experiment, Flow, Control, FlowDigest], str | Non
     "mega-start": _no_rate_to_pace,
     "quick-start": _no_grant,
 }
-"""What each startup cannot do without."""
+"""Checks for what each startup needs."""
 
 
 def _held_back(flow: Flow, digest: FlowDigest) -> str | None:
-    """A first flight that a window or a buffer cut short, by what the run counted."""
+    """Warn of a first flight that the peer's window or the send buffer cut short."""
     flight = digest["first_flight"]
     if flight is None or flight["sent_pkts"] >= _USED * flight["asked_pkts"]:
         return None
@@ -209,7 +210,7 @@ def _held_back(flow: Flow, digest: FlowDigest) -> str | None:
         return None
     give = f"; give {':'.join(advice)}" if advice else ""
     if not advice and flow.receive_window == engine.MAX_WINDOW_BYTES:
-        give = ", as many as TCP's window can announce"
+        give = ", the largest window that TCP can announce"
     slowed = ""
     if flight["growth_limited_pkts"] > (1 - _USED) * asked_pkts:
         slowed = (
@@ -223,7 +224,7 @@ def _held_back(flow: Flow, digest: FlowDigest) -> str | None:
 
 
 def _larger_window(flow: Flow, flight: dict[str, float]) -> list[str]:
-    """What lets the peer announce room for the flight, of options that the flow does not have."""
+    """Options that the flow lacks and that let the peer announce a large enough window."""
     advised_bytes = _round_up(_WINDOWS * flight["largest_pkts"] * _MSS_BYTES)
     advised_bytes = min(advised_bytes, engine.MAX_WINDOW_BYTES)
     options = []
@@ -231,7 +232,7 @@ def _larger_window(flow: Flow, flight: dict[str, float]) -> list[str]:
         options.append(f"receive_window={_option(advised_bytes)}")
     assert flow.control is not None
     if flight["syn_limited_pkts"] and flow.control.startup == "jump-start":
-        # It chooses its window by that of the SYN-ACK.
+        # Jump Start derives its window from the one in the SYN-ACK.
         options.append("ignore_peer_window=1")
     elif flight["syn_limited_pkts"] and not flow.extra_ack:
         options.append("extra_ack=on")
@@ -247,13 +248,13 @@ def _larger_buffer(flow: Flow, flight: dict[str, float]) -> list[str]:
 
 
 def _round_up(size_bytes: float) -> int:
-    """To two digits."""
+    """Round up to two significant digits."""
     unit: int = 10 ** max(len(str(math.ceil(size_bytes))) - 2, 0)
     return math.ceil(size_bytes / unit) * unit
 
 
 def _option(size_bytes: int) -> str:
-    """As the text of a flow has it."""
+    """A size in the syntax of a flow's options."""
     for unit, name in ((1_000_000, "MB"), (1000, "kB")):
         if size_bytes % (unit // 10) == 0 and size_bytes >= unit:
             return f"{size_bytes / unit:g}{name}"
@@ -266,4 +267,4 @@ def _never_left_slow_start(flow: Flow, digest: FlowDigest) -> str | None:
     no_slow_start = digest["startup"] is None  # the control owns its start
     if not endless or digest["slow_start_us"] is not None or of_the_kernel or no_slow_start:
         return None
-    return "never left slow start: its goodput is that of the ramp, not of the control"
+    return "never left slow start: its goodput shows the startup, not the control"

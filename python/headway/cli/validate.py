@@ -1,4 +1,4 @@
-"""``headway validate``: the simulator against this machine's kernel, in numbers."""
+"""``headway validate``: compare the simulator with this machine's kernel."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ from headway.versions import versions
 
 _LEAST_DURATION_S = 5
 _SECTION_S = 30
-"""Of each path that our controls and the kernel's own run on: BBR measures min RTT every 10 s, and
-its Startup is over within the warm-up."""
+"""Length of each comparison with the kernel's own control: BBR measures min RTT every 10 s, and its
+Startup ends within the warm-up."""
 _PAGE = Path("docs/validation.md")
 
 
@@ -61,7 +61,7 @@ def _length_s(text: str) -> int:
 
 def validate(
     quick: Annotated[
-        bool, typer.Option("--quick", help="Eight scenarios, once; writes no page by itself.")
+        bool, typer.Option("--quick", help="Run eight scenarios once; writes no page by default.")
     ] = False,
     out: Annotated[
         Path, typer.Option("--out", parser=path, metavar="DIR", help="Results folder.")
@@ -70,8 +70,9 @@ def validate(
         str,
         typer.Option(
             "--only",
-            help="Scenarios whose name has this part, as htcp or loss; controls or protocols: "
-            "those of the papers' other controls, and of what routers steer.",
+            help="Run only scenarios whose name contains this, such as htcp or loss. controls and "
+            "protocols are further scenarios: of the papers' other controls, and of controls that "
+            "need routers.",
         ),
     ] = "",
     duration: Annotated[
@@ -80,15 +81,15 @@ def validate(
             "--duration",
             parser=_length_s,
             metavar="TIME",
-            help="Of each trial, as 30s [the scenario's].",
+            help="Length of each trial, for example 30s [the scenario's].",
         ),
     ] = None,
     trials: Annotated[
         int | None,
-        typer.Option("--trials", min=1, help="Of each on the kernel [as the scenario says]."),
+        typer.Option("--trials", min=1, help="Kernel trials per scenario [the scenario's]."),
     ] = None,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Keep trials that are there and of this very program.")
+        bool, typer.Option("--resume", help="Keep finished trials of the same program and kernel.")
     ] = False,
     repeats: Repeats = REPEATS,
     page_path: Annotated[
@@ -97,27 +98,27 @@ def validate(
             "--page", parser=path, metavar="FILE", help="The page to write [docs/validation.md]."
         ),
     ] = None,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Of the first trial.")] = 1,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the first trial.")] = 1,
     with_matrix: Annotated[
         bool,
-        typer.Option("--matrix/--no-matrix", help="Without: only what is asked for beside it."),
+        typer.Option("--matrix/--no-matrix", help="Run the scenarios, or only --builtin, --cost."),
     ] = True,
     builtin: Annotated[
         bool | None,
         typer.Option(
             "--builtin/--no-builtin",
-            help="Also our CUBIC and BBR against the kernel's own; with --only of that name it is "
-            "that one [with the whole matrix, and --only cubic or bbr].",
+            help="Also compare our CUBIC and BBR with the kernel's own; --only cubic or bbr picks "
+            "one [with the whole matrix, and with --only cubic or bbr].",
         ),
     ] = None,
     cost: Annotated[
         bool | None,
         typer.Option(
             "--cost/--no-cost",
-            help="Also the time each control takes per ACK [with the whole matrix].",
+            help="Also measure the time that each control takes per ACK [with the whole matrix].",
         ),
     ] = None,
-    save: Annotated[bool, typer.Option("--traces", help="Save both traces of each.")] = False,
+    save: Annotated[bool, typer.Option("--traces", help="Save each scenario's traces.")] = False,
     random: Annotated[
         int | None,
         typer.Option(
@@ -150,16 +151,16 @@ def validate(
     ] = 12,
     as_json: AsJson = False,
 ) -> None:
-    """Run a matrix of scenarios on both backends and say how far they differ."""
+    """Run a matrix of scenarios on both backends and report how far they differ."""
     if random is not None:
         _refuse_beside_random(quick=quick, only=only, duration=duration, trials=trials, save=save,
                               page=page_path, builtin=builtin, cost=cost)  # fmt: skip
         if hours is not None and not hours > 0:
-            raise HeadwayError(f"hours: {hours:g} is not allowed; more than 0")
+            raise HeadwayError(f"hours: {hours:g} is not allowed; must be more than 0")
         run_random(Asked(random, kind, seed, hours, out, repeats, minimize, as_json))
         return
     if hours is not None:
-        raise HeadwayError("hours: is of random cases; say how many with --random")
+        raise HeadwayError("hours: needs --random N")
     sim, kernel = backend_named("sim"), backend_named("kernel")
     is_whole = with_matrix and not (quick or only)
     part, chosen = _chosen(only, quick=quick) if with_matrix else (None, [])
@@ -200,13 +201,13 @@ def validate(
         "trials": trials,
         "seed": seed,
     }
-    # some of the scenarios are no page
+    # a subset of the scenarios does not fill the page
     is_page = (is_whole or part is not None or not with_matrix) and not failures.runs
     target = page_path or (_PAGE if is_page else None)
     has_any = comparisons or compared or costs or not failures.runs
     if target is not None and has_any:
         save_text(target, _page_of(target, about, comparisons, compared, costs))
-    if comparisons:  # to be pasted, also where a part was run
+    if comparisons:  # also for a subset, so that people can paste from it
         save_text(out / _PAGE.name, _page_of(_PAGE, about, comparisons, compared, costs))
     result = {
         "about": about,
@@ -224,18 +225,19 @@ def validate(
         _print(comparisons, compared, costs, out, target)
     if failures.runs:
         lines = "; ".join(f"{each.run}: {each.error}" for each in failures.runs)
-        raise HeadwayError(f"failed runs: {len(failures.runs)}, the others are in {out}: {lines}")
+        count = len(failures.runs)
+        raise HeadwayError(f"failed runs: {count} (results of the others are in {out}): {lines}")
 
 
 def _refuse_beside_random(**options: object) -> None:
-    """Raises HeadwayError for an option of the matrix."""
+    """Raise HeadwayError if an option of the matrix is set."""
     for name, value in options.items():
         if value:
-            raise HeadwayError(f"{name}: is of the matrix, not of --random; leave one of them out")
+            raise HeadwayError(f"{name}: cannot be used with --random; leave one of them out")
 
 
 def _silent(_line: str) -> None:
-    """A bar tells it all, or nobody looks."""
+    """Used with a progress bar, and with --json."""
 
 
 def _chosen(only: str, *, quick: bool) -> tuple[Part | None, Sequence[Scenario]]:
@@ -258,7 +260,7 @@ def _page_of(
     compared: list[Pair],
     costs: list[Cost],
 ) -> str:
-    """The page anew; without the matrix only its sections that were measured."""
+    """The new page; without the matrix, the old page with only the measured sections replaced."""
     measured = f"Measured on {about['date']}, Linux {about['kernel']}."
     sections = [
         builtin_section(each, list(of_it), measured)
@@ -385,4 +387,4 @@ def _print_matrix(comparisons: list[Comparison]) -> None:
     for c in comparisons:
         for warning in c.warnings:
             show.print(f"{c.scenario.key}: {warning}", markup=False)
-    show.print(f"packets sent again agree in {retransmits_share(comparisons):.0%}", markup=False)
+    show.print(f"retransmissions agree in {retransmits_share(comparisons):.0%}", markup=False)

@@ -1,4 +1,4 @@
-"""``headway verdicts``: run the studies and say which verdicts are not those that are locked."""
+"""``headway verdicts``: run the studies and compare their verdicts with the locked ones."""
 
 from __future__ import annotations
 
@@ -44,26 +44,26 @@ def verdicts(
         list[str] | None, typer.Argument(metavar="STUDY...", help="Studies [all].")
     ] = None,
     full: Annotated[
-        bool, typer.Option("--full", help="Run the full form, too, until each verdict is decided.")
+        bool, typer.Option("--full", help="Also run the full form, until each verdict is decided.")
     ] = False,
     seeds: Annotated[
         bool,
         typer.Option(
-            "--seeds", help="Run the quick form with three more seeds, too; live, three times more."
+            "--seeds", help="Also run the quick form with 3 more seeds (live: 3 more times)."
         ),
     ] = False,
     live: Annotated[
-        bool, typer.Option("--live", help="Claims on the live kernel, not the others.")
+        bool, typer.Option("--live", help="Check only the claims on the live kernel.")
     ] = False,
     rewrite: Annotated[
-        bool, typer.Option("--write", help="Lock what was found, and make the pages of it.")
+        bool, typer.Option("--write", help="Lock the results and rewrite the pages made from them.")
     ] = False,
     threads: Threads = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Run studies' quick form and compare every verdict and measured value with those locked.
+    """Run studies' quick form and compare verdicts and measured values with the locked ones.
 
-    Of a live kernel only the verdicts are compared: it measures nothing twice the same.
+    For the live kernel only verdicts are compared, since its measurements vary between runs.
     """
     chosen = _chosen(names or [], live=live)
     backend = backend_named("kernel" if live else "sim")
@@ -100,10 +100,10 @@ def verdicts(
         )
     else:
         if rows:
-            print_named("what is not as it was locked", _told(rows, held))
+            print_named("differences from the locked results", _told(rows, held))
         out = console()
         out.print(f"{len(chosen)} studies: {told(held)}", markup=False)
-        done = "locked anew" if rewrite else "differ from what is locked"
+        done = "locked anew" if rewrite else "differ from the locked results"
         out.print(f"{len({one.id for _, one in rows})} claims {done}", markup=False)
     if rows and not rewrite:
         raise typer.Exit(EXIT_DIFFERENT)
@@ -112,7 +112,7 @@ def verdicts(
 def _told(
     rows: Sequence[tuple[str, Difference]], claims: Sequence[Claim]
 ) -> list[tuple[str, list[str]]]:
-    """By claim: what it states, and all that differs."""
+    """Per claim its id, its statement and its differences."""
     statements = {claim.id: f": {claim.statement}" for claim in claims}
     told_of: dict[str, list[str]] = {}
     for study, one in rows:
@@ -139,7 +139,7 @@ def _chosen(names: Sequence[str], *, live: bool) -> list[Study[Any, Any]]:
             )
     left = sorted(name for name, study in known.items() if study.live())
     if not names and not live and left:
-        notice(f"claims not run, since they need the live kernel (--live): {', '.join(left)}")
+        notice(f"claims not run because they need the live kernel (--live): {', '.join(left)}")
     return [of_kind[name] for name in names] if names else list(of_kind.values())
 
 
@@ -152,7 +152,7 @@ def _one(
     rewrite: bool,
     threads: int,
 ) -> tuple[list[Difference], list[Claim]]:
-    """Run what is wanted of one study; lock it, if wanted."""
+    """Run the chosen forms of one study; lock the results if asked to."""
     locked = read(study)
     is_live = backend.name != "sim"
 
@@ -167,7 +167,7 @@ def _one(
     small = run("quick", quick=True, tries=True)
     found = differences(locked, small.claims, "quick")
     found += differing_tries(locked, small.tries, "quick")
-    # Measurements draw nothing: there another seed is another run.
+    # Live measurements ignore the seed, so each seed is just another run.
     others = (
         {s: run(f"quick, {s} of 4", quick=True, seed=s).claims for s in SEEDS}
         if seeds or full

@@ -1,4 +1,4 @@
-"""``headway web-proxy``: deadlines before a Web server that knows nothing of them."""
+"""``headway web-proxy``: a reverse proxy that handles deadlines for any Web server."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from headway.errors import HeadwayError
 def web_proxy(
     upstream: Annotated[
         str,
-        typer.Option("--upstream", metavar="URL", help="The one server behind: http://HOST:PORT."),
+        typer.Option("--upstream", metavar="URL", help="Server to forward to: http://HOST:PORT."),
     ],
     listen: Annotated[
-        str, typer.Option("--listen", metavar="ADDRESS:PORT", help="Where clients come.")
+        str, typer.Option("--listen", metavar="ADDRESS:PORT", help="Address clients connect to.")
     ] = "127.0.0.1:8000",
     control: Annotated[
         str | None,
@@ -28,20 +28,20 @@ def web_proxy(
         typer.Option(
             "--forwarded-for",
             metavar="set|append|off",
-            help="X-Forwarded-For: the client alone, after what the client says, or none.",
+            help="X-Forwarded-For: set it to the client, append the client, or leave it out.",
         ),
     ] = "set",
     via: Annotated[
         str, typer.Option("--via", metavar="NAME", help="This proxy's name in Via; '' for none.")
     ] = "headway",
     connections: Annotated[
-        int, typer.Option("--connections", min=1, help="Clients at a time; others get 503.")
+        int, typer.Option("--connections", min=1, help="Most clients at a time; others get 503.")
     ] = 1000,
     verbose: Annotated[
-        bool, typer.Option("--verbose", help="Log responses with a target, and how they started.")
+        bool, typer.Option("--verbose", help="Log responses with a target time, and their rate.")
     ] = False,
 ) -> None:
-    """Stand before a Web server and have TCP hear the deadlines that clients state."""
+    """Reverse proxy that passes clients' deadlines to TCP."""
     try:
         from headway.web.headers import ForwardedFor
         from headway.web.serve import Settings, serve

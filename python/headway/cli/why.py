@@ -19,13 +19,13 @@ from headway.verdicts.tries import tries_of
 
 
 def why(
-    name: Annotated[str, typer.Argument(metavar="CLAIM", help="A claim's id, as C-TH-077.")],
-    full: Annotated[bool, typer.Option("--full", help="Run the full form.")] = False,
+    name: Annotated[str, typer.Argument(metavar="CLAIM", help="A claim's id, such as C-TH-077.")],
+    full: Annotated[bool, typer.Option("--full", help="Run the full form of the study.")] = False,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the trials.")] = 1,
     threads: Threads = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Judge one claim, then judge it again with each change that explains why it fails."""
+    """Judge one claim, then judge it again with each change that may explain its failure."""
     study, statement, backend_name = _found(name)
     backend = backend_named(backend_name)
     with progress_bar(not as_json) as progress, tempfile.TemporaryDirectory() as folder:
@@ -68,7 +68,7 @@ def _plain(claim: Claim) -> dict[str, Any]:
 
 
 def _found(name: str) -> tuple[Study[Any, Any], Statement[Any], str]:
-    """The form of a study that judges the claim, the statement, and the backend it runs on."""
+    """Find the study form that judges the claim, the statement, and the backend to run on."""
     for study in discover().values():
         for form in study.forms():
             for statement in form.statements:

@@ -1,12 +1,12 @@
 """The typed experiment: path, flows, stack, length, seed.
 
-Everything is written with its unit and checked when it is made; an Experiment that exists can
-be run, by the simulator unless it names the kernel's own controls. What is wrong is one line, an
-ExperimentError. Models are frozen and compare by value.
+Quantities are written with their units, and every model is checked when it is constructed; an error
+is an ExperimentError with a one-line message. So every Experiment can run in the simulator, unless
+it names the kernel's own controls. Models are frozen and compare by value.
 
-A bandwidth-delay product ("1 BDP") is rate × base RTT in whole bytes, and the limit is then one
-in bytes. The base RTT of a dumbbell is its ``rtt`` plus twice its two access delays; that of a
-chain is the sum over all its hops. A flow's own extra delay does not count.
+A bandwidth-delay product ("1 BDP") is rate × base RTT in whole bytes, and makes the limit one in
+bytes. The base RTT of a dumbbell is its ``rtt`` plus twice its two access delays; that of a
+chain is the sum over all its hops. It does not include the extra delay of a flow.
 """
 
 from headway.experiment.algorithms import KERNEL_OWN, Aqm, Control

@@ -1,4 +1,4 @@
-"""Algorithms as an experiment names them: a flow's control, a queue's."""
+"""The algorithms of an experiment: of flows (Control), queues (Aqm) and routers (Router)."""
 
 from __future__ import annotations
 
@@ -18,16 +18,17 @@ from headway.registry import (
 from headway.spec import Given, Spec, Written, default_made_by  # noqa: F401 - see Given
 
 KERNEL_OWN = engine.KERNEL_OWN
-"""Before the name of a control that the running kernel brings itself: "kernel:bbr"."""
+"""Prefix of the running kernel's own controls: "kernel:bbr"."""
 
 Tunables = Given[dict[str, int], "dict[str, int] | dict[str, int | bool | str]"]
 
 
 class Aqm(Spec):
-    """A queue's algorithm and its tunables; text is enough where defaults will do: "drop-tail".
+    """A queue's algorithm and its tunables, or as text: "drop-tail", "red:max_th_pkts=40".
 
-    ``tunables`` are by name, as `headway describe red` lists them with units and ranges: whole
-    numbers, on or off, or the name of a choice. A name or a value that is not known is refused.
+    ``tunables`` maps names to values: whole numbers, on or off, or the name of a choice.
+    `headway describe red` lists them with units and ranges. Unknown names and values raise
+    ExperimentError.
     """
 
     name: str = "drop-tail"
@@ -45,10 +46,10 @@ class Aqm(Spec):
 
 
 class Router(Spec):
-    """An algorithm of the router before a link, and its tunables; or text: "quick-start".
+    """An algorithm of the router in front of a link, with its tunables; or as text: "quick-start".
 
-    `headway list` has the names, `headway describe quick-start` tunables, counters and events.
-    A file of one's own is a name, too, as of a Control.
+    `headway list` lists the names, `headway describe quick-start` the tunables, counters and
+    events. The path of a C file is a name, too, as for a Control.
     """
 
     name: str
@@ -71,22 +72,22 @@ class Router(Spec):
 
     @property
     def label(self) -> str:
-        """Its name as people read it: of a file, neither folder nor content."""
+        """The name for people: for a file, without its folder and hash."""
         return engine.plain(self.name)
 
 
 class Control(Spec):
-    """How a flow goes on, how it starts, and both their tunables.
+    """A flow's congestion control, its startup, and the tunables of both.
 
-    Text says the same: "cubic", "cubic+slow-start", "htcp:adaptive_backoff=off".
-    ``startup`` None means the control's own; one that owns its start ("bbr") takes none.
-    "kernel:NAME" is a control that the running kernel brings itself, for the kernel backend; it
-    starts as it does and has no tunables here. `headway list` has the names, `headway describe
-    htcp` the tunables with units and ranges. What is not known or out of range is refused.
+    Text is accepted, too: "cubic", "cubic+slow-start", "htcp:adaptive_backoff=off". ``startup``
+    None means the control's own; a control with its own start ("bbr") takes no startup.
+    "kernel:NAME" is one of the running kernel's own controls, for the kernel backend only; it takes
+    no startup and no tunables. `headway list` lists the names, `headway describe htcp` the tunables
+    with units and ranges. Unknown names and values out of range raise ExperimentError.
 
-    A file of one's own ("./mine.c", docs/tutorial.md) is a name, too: it is compiled, and its name
-    then has a hash of its content ("./mine.c@0123456789abcdef"). A name with such a hash is taken
-    as it is; the file is looked for when it runs, and must still have that content.
+    The path of a C file ("./mine.c", docs/tutorial.md) is a name, too. The file is compiled, and
+    a hash of its content is added to the name ("./mine.c@0123456789abcdef"). A name with a hash is
+    kept unchanged; the file is read when the experiment runs, and must still have that content.
     """
 
     name: str
@@ -115,13 +116,13 @@ class Control(Spec):
 
     @property
     def kernel_own(self) -> str | None:
-        """The kernel's name of a control it brings itself; None for one of ours."""
+        """The kernel's name of one of its own controls; None for Headway's controls."""
         own = self.name.startswith(KERNEL_OWN)
         return self.name.removeprefix(KERNEL_OWN) if own else None
 
     @property
     def label(self) -> str:
-        """Its names as people read them: of a file, neither folder nor content."""
+        """Control and startup for people: for a file, without its folder and hash."""
         return engine.plain(self.name) + (f"+{self.startup}" if self.startup else "")
 
     def __str__(self) -> str:
@@ -134,7 +135,7 @@ def _of_the_kernel(name: str, fields: dict[str, Any]) -> dict[str, Any]:
 
 
 def named_with_options(value: Any) -> dict[str, Any]:
-    """Fields of a Control or Aqm from text ("htcp:adaptive_backoff=off") or from fields.
+    """The fields of a Control, Aqm or Router from text ("htcp:adaptive_backoff=off") or fields.
 
     Raises ValueError for anything else.
     """

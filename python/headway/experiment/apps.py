@@ -1,4 +1,4 @@
-"""What a flow carries: bulk data, calls, requests and responses."""
+"""The application of a flow: bulk data, calls, requests and responses."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from headway.workloads.pages import PageTable, read_pages
 from headway.workloads.workload import Workload
 
 MAX_MESSAGE_BYTES = engine.MAX_MESSAGE_BYTES
-"""Messages of a ping-pong have no end, so each is small."""
+"""Largest message of a ping-pong, which sends without end."""
 MAX_PAIRS = 1_000_000
 
 if TYPE_CHECKING:
@@ -40,16 +40,17 @@ else:
 
 
 class Bulk(Spec):
-    """Sends ``size`` as fast as TCP lets it, then closes; None sends until the end."""
+    """Sends ``size`` bytes as fast as TCP allows, then closes; None sends until the end."""
 
     kind: Literal["bulk"] = "bulk"
     size: MaybeSize = default(None)
 
 
 class Cbr(Spec):
-    """Constant bit rate over UDP: one IP packet of ``packet`` bytes, headers and all, at a time.
+    """Constant bit rate over UDP: one IP packet of ``packet`` bytes per ``interval``.
 
-    With ``ecn`` the packets carry ECT(0), so that an AQM marks what it would drop. Nobody answers.
+    ``packet`` is 29 to 65535 bytes, headers included. With ``ecn`` the packets carry ECT(0), so
+    that an AQM marks packets that it would drop. The receiver does not answer.
     """
 
     kind: Literal["cbr"] = "cbr"
@@ -61,8 +62,8 @@ class Cbr(Spec):
 class Vectors(Spec):
     """Requests and responses: epochs of (request, response, think time until the next).
 
-    ``connections`` has the number of epochs on each connection: when those of one are over, think
-    times and all, it closes and the next opens. None: all are on one.
+    ``connections`` has the number of epochs on each connection. When the epochs of one connection
+    are over, including think times, it closes and the next opens. None uses one connection for all.
     """
 
     kind: Literal["vectors"] = "vectors"
@@ -89,7 +90,7 @@ class Vectors(Spec):
 
 
 class _OfFile(Spec):
-    """What stands in a file, which must not change between making an experiment and running it."""
+    """An application read from a file, which must not change before the experiment has run."""
 
     file: Path
     sha256: str | None = Field(default=None, pattern="^[0-9a-f]{64}$")
@@ -104,18 +105,18 @@ class _OfFile(Spec):
         return self
 
     def check_same(self) -> None:
-        """Raises ExperimentError where the file is another by now."""
+        """Raise ExperimentError if the file has changed since."""
         if file_sha256(self.file) != self.sha256:
             raise ExperimentError(f"{self.file}: is another than when the experiment was made")
 
 
 class Exchanges(_OfFile):
-    """Requests and responses of a file: see docs/exchanges.md.
+    """Requests and responses from a file: see docs/exchanges.md.
 
-    Each line is an exchange: request, response, the server's time, think time, deadline, which
-    other it comes after, on which connection. The opener asks; connections open when they are
-    due. ``sha256`` is that of the file, which must not change between making the experiment and
-    running it; None takes it as it is.
+    Each line is an exchange: request, response, the server's time, think time, deadline, the
+    exchange that it follows, and its connection. The opener sends the requests; connections open
+    when they are due. ``sha256`` is the file's checksum; the file must not change before the
+    experiment has run. None computes it.
     """
 
     kind: Literal["exchanges"] = "exchanges"
@@ -126,19 +127,19 @@ class Exchanges(_OfFile):
         return self
 
     def table(self) -> ExchangeTable:
-        """What the file says. Raises ExperimentError where it is another by now."""
+        """The file's content. Raises ExperimentError if the file has changed since."""
         self.check_same()
         return read_exchanges(self.file)
 
 
 class Pages(_OfFile):
-    """Web pages of a file, which a user loads one after the other: see docs/pages.md.
+    """Web pages from a file, which a user loads one after the other: see docs/pages.md.
 
-    Each line is an object: request, response, the server's time, which other reveals it. ``http``
-    is how objects share the user's ``connections`` to the server, 1 to 6; None: six as browsers
-    have, and with HTTP/2 one. The server closes a connection after ``keepalive_requests`` requests,
-    and when nothing has happened on it for ``keepalive_timeout``; None: it does not. ``sha256`` is
-    that of the file, as of ``Exchanges``.
+    Each line is an object: request, response, the server's time, and the object that reveals it.
+    ``http`` is the HTTP version, which decides how objects share the user's ``connections`` to the
+    server, 1 to 6; None is six, as in browsers, and one with HTTP/2. The server closes a connection
+    after ``keepalive_requests`` requests, and after ``keepalive_timeout`` without activity; None
+    never closes it. ``sha256`` is the file's checksum, as for ``Exchanges``.
     """
 
     kind: Literal["pages"] = "pages"
@@ -160,19 +161,20 @@ class Pages(_OfFile):
 
     @property
     def parallel(self) -> int:
-        """Connections side by side, at most."""
+        """Most connections at a time."""
         return self.connections or (1 if self.http == "2" else engine.MAX_PARALLEL)
 
     def table(self) -> PageTable:
-        """What the file says. Raises ExperimentError where it is another by now."""
+        """The file's content. Raises ExperimentError if the file has changed since."""
         self.check_same()
         return read_pages(self.file)
 
 
 class Pingpong(Spec):
-    """Messages of ``request`` bytes with exponential gaps of mean ``mean_interval``, each echoed.
+    """Messages of ``request`` bytes, each echoed, at exponential intervals (``mean_interval``).
 
-    An open loop: a message is due whether or not the one before was answered (thesis 6.2.3).
+    This is an open loop: messages are sent on time even if the one before was not answered (thesis
+    6.2.3).
     """
 
     kind: Literal["pingpong"] = "pingpong"
@@ -181,10 +183,10 @@ class Pingpong(Spec):
 
 
 class Requests(Spec):
-    """Quick-Start requests without data, with exponential gaps of mean ``mean_interval``.
+    """Quick-Start requests without data, at exponential intervals of mean ``mean_interval``.
 
-    Each is an empty UDP datagram that asks for the rate of one of ``codes`` (1 to 15, 40 kbit/s
-    times two to its power), all as likely: the load of the thesis' section 6.3.3.3.
+    Each request is an empty UDP datagram that asks for the rate of one of ``codes`` (1 to 15; code
+    N is 40 kbit/s × 2^N), drawn uniformly: the load of the thesis' section 6.3.3.3.
     """
 
     kind: Literal["requests"] = "requests"
@@ -199,10 +201,10 @@ Voip = Cbr.model_construct(packet=engine.VOIP[0], interval=engine.VOIP[1])
 
 
 class Sessions(Spec):
-    """The share of one host pair in a workload of ``pairs``: that of number ``pair``, from 0.
+    """The share of host pair ``pair`` (from 0) in a workload that is divided among ``pairs``.
 
-    The opener asks, the other end answers, on one connection per session or, if the workload is
-    persistent, on one for all. Responses travel in the reverse direction.
+    The opener sends requests and the other end responds, on one connection per session or, if the
+    workload is persistent, on one connection for all. Responses use the reverse direction.
     """
 
     kind: Literal["sessions"] = "sessions"
@@ -218,13 +220,13 @@ class Sessions(Spec):
 
 
 class Site(Spec):
-    """A page that a browser loads, ``visits`` times, each with no cache and no connection.
+    """A site that a browser loads ``visits`` times, each time without cache or open connections.
 
-    ``map`` is a page of scripts and tiles, loaded over up to six connections; ``city`` is a walk
-    through three dimensions, whose parts come over one persistent connection, or with
-    ``connections`` 6 each by a request of its own. ``walk`` chooses how far: all of it, or its
-    first two places. With ``keep_alive`` off the server ends every connection with its response.
-    The opener is the browser; only the kernel backend has one.
+    ``map`` is a page of scripts and tiles, loaded over up to six connections. ``city`` is a walk
+    through a 3D scene, whose parts are loaded over one persistent connection or, with
+    ``connections`` 6, each with a request of its own. ``walk`` is the whole walk, or its first two
+    places ("short"). With ``keep_alive`` off the server closes every connection after its response.
+    The opener is the browser. Only the kernel backend has a browser.
     """
 
     kind: Literal["site"] = "site"

@@ -1,4 +1,4 @@
-"""One flow, and flows as compact text."""
+"""One flow, and the compact text form of flows."""
 
 from __future__ import annotations
 
@@ -59,15 +59,15 @@ Ecn = Literal[
     "passive/off",
     "passive/on",
 ]
-"""What the ends of a connection do about ECN: both the same, or the opener and the responder."""
+"""ECN setting of both ends of a connection, or of the opener and the responder."""
 
 
 class Relay(Spec):
-    """A host beside router ``at_hop`` of a chain that splits a flow's connection in two.
+    """A host at router ``at_hop`` of a chain that splits a flow's connection in two.
 
-    It reads from one end what its send buffer towards the other has room for, so a slow leg makes
-    the fast one wait; both ends' connections are with it, as with a split-TCP proxy. ``control``
-    and ``stack`` are of what it sends to either end; None takes the flow's.
+    Like a split-TCP proxy, it has one connection to each end. It reads from one end only as much as
+    fits into its send buffer towards the other end, so a slow leg slows the fast one. ``control``
+    and ``stack`` apply to what it sends to both ends; None takes the flow's.
     """
 
     at_hop: int = Field(ge=1)
@@ -92,39 +92,40 @@ class Relay(Spec):
 
 
 class Flow(Spec):
-    """One connection (or UDP stream) from a host of its own to another host of its own.
+    """One connection (or UDP stream) from its own host to another host of its own.
 
-    ``start`` None lets the experiment draw it from its ``start_spread``. ``delay`` is extra
-    one-way delay of the flow's own path, in each direction. ``from_hop`` and ``to_hop`` are
-    routers of a chain, counted from 0: the flow enters at one, leaves at the other, and crosses
-    the hops between; ``to_hop`` None is behind the last hop. A ``relay`` splits its connection at a
-    router in between: see ``Relay``. ``receive_buffer`` is that of both
-    hosts from the start (Linux: the default of tcp_rmem), 4096 B to 1 GiB; None is the stack's
-    own, which grows. ``send_buffer`` is that of both hosts, with what Linux counts beside the
-    data, 4096 B to 1 GiB: writers wait for room in it; None grows with cwnd up to 4 MiB, and of
-    ``linux-2.6`` has always room. ``stack`` is the TCP endpoint of both hosts; None is the
+    Path and time: ``start`` None lets the experiment draw it from its ``start_spread``. ``delay``
+    is extra one-way delay on the flow's path, in each direction. ``from_hop`` and ``to_hop`` are
+    routers of a chain, counted from 0: the flow enters at one, leaves at the other, and crosses the
+    hops between; ``to_hop`` None is behind the last hop. A ``relay`` splits the connection at a
+    router in between: see ``Relay``. ``stack`` is the TCP stack of both hosts; None is the
     experiment's.
 
-    The receiver of a bulk transfer reads all there is, or data at ``read_rate``, or at most
-    ``read_size`` every ``read_interval``, the first time that long after the connection opened.
+    Buffers of both hosts: ``receive_buffer``, 4096 B to 1 GiB, is used from the start (Linux: the
+    default of tcp_rmem); None is the stack's, which grows. ``send_buffer``, 4096 B to 1 GiB,
+    includes Linux's overhead per packet, and writers wait for room in it; None grows with cwnd up
+    to 4 MiB, and never blocks with ``linux-2.6``. ``receive_window``, 2920 B to 8 MiB, is announced
+    from the start. With ``extra_ack`` the responder announces it again right after its SYN-ACK,
+    whose own window is at most 65535 bytes. The receiver of a bulk transfer reads at once, or data
+    at ``read_rate``, or at most ``read_size`` every ``read_interval``, beginning one interval after
+    the connection opened.
 
-    ``initial_rate`` and ``data_volume`` are what the application tells its sockets before it
-    sends: the rate to start with, in IP bits per second, and how much will come. Startups may use
-    them. With ``stabilize`` the initial rate is all it ever needs. ``deadline`` is the time in
-    which a response should arrive from when its request leaves, or a bulk transfer with a size from
-    its start; where no rate is named it gives one, and says whether a fast startup is needed.
-    ``receive_window`` is what both hosts announce from the start, 2920 B to 8 MiB, and
-    ``extra_ack`` lets the responder say it right after the SYN-ACK, whose own window ends at
-    65535 bytes. With
-    ``announces`` every connection's volume is announced, by either side its own; with
-    ``announces_first`` how large its first message will be, and no more. ``willing_rate``
-    bounds what both hosts accept as receivers of Quick-Start requests; below 80 kbit/s they do
-    not answer. ``ecn`` is what an end does about ECN (RFC 3168), Linux's tcp_ecn: "off", "on"
-    (asks for it when it opens the connection, and grants it) or "passive" (grants it), of both
-    ends or, as "on/passive" or a pair, of the opener and of the responder; None is the stack's
-    own, "passive" with linux-6 and "off" with linux-2.6. ``frto`` False leaves out F-RTO (RFC 5682,
-    Linux's tcp_frto) at both ends, which finds out after a timeout whether it was spurious; None is
-    the stack's own, on with linux-6 and off with linux-2.6, which has none.
+    Hints of the application: ``initial_rate`` is the rate to start with, in IP bits per second, and
+    ``data_volume`` the volume that will follow. The application sets both before it sends, and
+    startups may use them. With ``stabilize`` it never needs more than the initial rate.
+    ``deadline`` is the time in which a response should arrive after its request was sent, or a bulk
+    transfer with a size after its start. Without an initial rate the deadline determines one, and
+    whether a fast startup is needed. With ``announces`` each side announces the volume of every
+    connection; with ``announces_first`` only the size of the first message. ``willing_rate`` is the
+    highest rate that both hosts accept as receivers of Quick-Start requests; below 80 kbit/s they
+    do not answer.
+
+    ``ecn`` is the ECN setting (RFC 3168), as Linux's tcp_ecn: "off", "on" (requests ECN when
+    opening a connection, and accepts it) or "passive" (accepts it). It applies to both ends or, as
+    "on/passive" or a pair, to the opener and the responder. None is the stack's: "passive" with
+    linux-6 and "off" with linux-2.6. ``frto`` False disables F-RTO (RFC 5682, Linux's tcp_frto),
+    which detects spurious timeouts, at both ends. None is the stack's: on with linux-6, and off
+    with linux-2.6, which does not have it.
     """
 
     app: Annotated[
@@ -254,7 +255,7 @@ class Flow(Spec):
 
     @property
     def ecn_of_ends(self) -> tuple[str, str] | None:
-        """What the opener and the responder do about ECN; None is the stack's own."""
+        """The ECN settings of the opener and the responder; None is the stack's."""
         if self.ecn is None:
             return None
         opener, _, responder = self.ecn.partition("/")
@@ -267,15 +268,15 @@ class Flow(Spec):
 
 
 FLOW_OPTIONS = engine.FLOW_OPTIONS
-"""What the text of a flow may set beside the tunables of its algorithms."""
+"""Options of a flow's text form, in addition to the tunables of its algorithms."""
 
 
 def parse_flows(text: str) -> list[Flow]:
-    """Flows from compact text: ``COUNTxNAME[+STARTUP][:OPTION=VALUE]...``, separated by commas.
+    """Parse flows from text: ``COUNTxNAME[+STARTUP][:OPTION=VALUE]...``, separated by commas.
 
     NAME is a control, or "voip". An option is one of FLOW_OPTIONS (the fields of Flow, and
     ``size`` of a bulk transfer, written with their units) or a tunable of the control or startup.
-    At most 1,000,000 flows. Raises ExperimentError naming the part that is wrong.
+    There may be up to 1,000,000 flows. Raises ExperimentError, which names the wrong part.
     """
     try:
         parts = engine.parse_flows(text)
@@ -309,7 +310,7 @@ def _flow_fields(of_text: FlowFields) -> dict[str, Any]:
 
 
 def _app_of_text(fields: dict[str, Any]) -> dict[str, Any]:
-    """The application that options name, which are taken out; empty: the flow's own."""
+    """Remove the options of an application, and return its fields; empty if there are none."""
     named = [name for name in ("size", "exchanges", "pages") if name in fields]
     if len(named) > 1:
         raise ValueError(f"{named[0]}: is of another application; leave it or {named[-1]} out")

@@ -1,4 +1,4 @@
-"""Where packets go: links, dumbbells, chains of hops."""
+"""Paths: links, dumbbells and chains of hops."""
 
 from __future__ import annotations
 
@@ -35,22 +35,22 @@ QueueAlgorithm = Given[Aqm, Aqm | Mapping[str, Any] | str]
 
 
 EcnPath = Literal["keep", "bleach", "drop-syn"]
-"""What a link does with ECN: nothing; clears the two bits; drops SYNs that ask for it."""
+"""A link's treatment of ECN: keep it; clear the two bits; drop SYNs that request it."""
 
 
 class Link(Spec):
-    """One direction of a hop: a queue, a rate, a delay, and what goes wrong on the way.
+    """One direction of a hop: a queue, a rate, a delay, and impairments.
 
-    ``loss``, ``duplicate`` and ``reorder`` are probabilities per packet; a reordered packet
-    comes ``reorder_delay`` later. ``routers`` are algorithms of the router before the link, in the
-    order in which packets pass them; ``quick_start`` says the same of the one that answers
-    Quick-Start requests. ``drop_ip_options`` drops packets with IP options, as some paths do.
-    ``ecn`` is what the path does with ECN before the queue decides: "keep", "bleach" (clears the
-    two bits of IPv4) or "drop-syn" (drops SYNs that ask for it, as some middleboxes do).
+    ``loss``, ``duplicate`` and ``reorder`` are probabilities per packet, from 0 to less than 1; a
+    reordered packet arrives ``reorder_delay`` later. ``routers`` are algorithms of the router in
+    front of the link, in the order that packets pass them. ``quick_start`` adds the router that
+    answers Quick-Start requests, before them. ``drop_ip_options`` drops packets with IP options, as
+    some paths do. ``ecn`` is the path's treatment of ECN before the queue: "keep", "bleach" (clears
+    the two bits of IPv4) or "drop-syn" (drops SYNs that request it, as some middleboxes do).
 
-    ``vary`` is a Schedule or Mahimahi: rate and delay that change during the run instead of these,
-    or a file, "schedule:FILE" or "mahimahi:FILE". ``rate`` then only says what a BDP is, and
-    ``delay`` what the base RTT is (and with a Mahimahi trace the delay).
+    ``vary`` lets rate and delay change during the run: a Schedule, a Mahimahi, or a file,
+    "schedule:FILE" or "mahimahi:FILE". ``rate`` then only defines the BDP, and ``delay`` the base
+    RTT (and, with a Mahimahi trace, the delay).
     """
 
     rate: Rate
@@ -68,14 +68,14 @@ class Link(Spec):
     vary: Vary = default(None)
 
     def capacity_bps(self, start_ns: int, end_ns: int) -> float:
-        """The mean of its rate over [start_ns, end_ns)."""
+        """The mean rate in bit/s over [start_ns, end_ns)."""
         if self.vary is None or end_ns <= start_ns:
             return self.rate
         sent_bytes = self.vary.capacity_bytes(start_ns, end_ns)
         return sent_bytes * units.BITS_PER_BYTE * units.NS_PER_S / (end_ns - start_ns)
 
     def all_routers(self) -> tuple[Router, ...]:
-        """``routers``, after the one that ``quick_start`` says."""
+        """All routers: the one of ``quick_start``, if set, then ``routers``."""
         if self.quick_start is None:
             return self.routers
         first = Router.model_construct(name="quick-start", tunables=self.quick_start)
@@ -85,10 +85,10 @@ class Link(Spec):
 class Dumbbell(Spec):
     """One bottleneck in each direction between any number of host pairs.
 
-    ``rtt`` is propagation only, half of it each way. ``buffer``, ``aqm``, ``loss``,
-    ``duplicate``, ``reorder`` and ``vary`` are those of the forward direction, where data goes.
-    ``reverse`` None mirrors rate, delay, buffer, ``quick_start``, ``routers`` and
-    ``drop_ip_options``, drop-tail, without loss, not varying.
+    ``rtt`` is propagation only, half of it in each direction. ``buffer``, ``aqm``, ``loss``,
+    ``duplicate``, ``reorder`` and ``vary`` apply to the forward direction, which carries the data.
+    ``reverse`` None takes rate, delay, buffer, ``quick_start``, ``routers`` and ``drop_ip_options``
+    from the forward direction; its queue is drop-tail, without loss and without variation.
     """
 
     kind: Literal["dumbbell"] = "dumbbell"
@@ -138,7 +138,7 @@ class Hop(Spec):
 
 
 class Chain(Spec):
-    """Routers in a row (a parking lot); flows enter and leave where they say."""
+    """Routers in a row (a parking lot); each flow chooses where it enters and leaves."""
 
     kind: Literal["chain"] = "chain"
     hops: Given[tuple[Hop, ...], Sequence[Hop]] = Field(min_length=1, max_length=engine.MAX_HOPS)
@@ -165,8 +165,9 @@ def named_links(topology: Dumbbell | Chain) -> dict[str, Link]:
 class Capture(Spec):
     """A packet capture in pcapng, of a link or at hosts.
 
-    ``link`` is a link's name ("forward0"), "bottleneck" (both directions of the first hop, as the
-    left sees them), or "hosts": what hosts send and receive, on an interface for each side.
+    ``link`` is a link's name ("forward0"), "bottleneck" (both directions of the first hop, as seen
+    from the left), or "hosts" (packets that hosts send and receive, one interface per side).
+    ``snaplen`` is in bytes; 0 keeps whole packets.
     """
 
     link: str = "bottleneck"

@@ -33,7 +33,7 @@ else:
 
 
 class Step(Spec):
-    """From ``start`` on the link has this rate ("down": none) and this delay."""
+    """From ``start`` on, the link has this rate ("down" for none) and this delay."""
 
     start: Time
     rate: RateOrDown
@@ -41,10 +41,10 @@ class Step(Spec):
 
 
 class Schedule(Spec):
-    """Steps of rate and delay. The first begins at 0; the last one holds for ever.
+    """Steps of rate and delay. The first begins at 0; the last one has no end.
 
-    A packet in transmission when the rate changes is finished at the new rate, and none overtakes
-    another where the delay shrinks.
+    A packet in transmission when the rate changes is finished at the new rate. Packets keep their
+    order when the delay shrinks.
     """
 
     kind: Literal["schedule"] = "schedule"
@@ -56,12 +56,12 @@ class Schedule(Spec):
         return self
 
     def fields(self) -> dict[str, Any]:
-        """As the engine takes it."""
+        """The fields in the engine's format."""
         steps = [[step.start, step.rate, step.delay] for step in self.steps]
         return {"kind": self.kind, "steps": steps}
 
     def capacity_bytes(self, start_ns: int, end_ns: int) -> float:
-        """What the link can send in [start_ns, end_ns)."""
+        """The bytes that the link can send in [start_ns, end_ns)."""
         ends = [step.start for step in self.steps[1:]] + [max(end_ns, self.steps[-1].start)]
         spans = (
             step.rate * max(0, min(end, end_ns) - max(step.start, start_ns))
@@ -71,9 +71,9 @@ class Schedule(Spec):
 
 
 class Mahimahi(Spec):
-    """A trace of Mahimahi: the milliseconds of opportunities to deliver 1500 IP bytes.
+    """A Mahimahi trace: the times in ms of opportunities to deliver 1500 IP bytes.
 
-    It repeats after its last opportunity. The link's own delay holds.
+    It repeats after its last opportunity. The delay is the link's.
     """
 
     kind: Literal["mahimahi"] = "mahimahi"
@@ -85,11 +85,11 @@ class Mahimahi(Spec):
         return self
 
     def fields(self) -> dict[str, Any]:
-        """As the engine takes it."""
+        """The fields in the engine's format."""
         return {"kind": self.kind, "opportunities_ms": list(self.opportunities_ms)}
 
     def capacity_bytes(self, start_ns: int, end_ns: int) -> float:
-        """What the link can send in [start_ns, end_ns)."""
+        """The bytes that the link can send in [start_ns, end_ns)."""
         return OPPORTUNITY_BYTES * float(self._until(end_ns) - self._until(start_ns))
 
     def _until(self, time_ns: int) -> int:
@@ -102,10 +102,10 @@ class Mahimahi(Spec):
 
 
 def vary_of_text(text: str) -> Schedule | Mahimahi:
-    """What a file says: "schedule:FILE" or "mahimahi:FILE". Raises ValueError, in one line.
+    """Read "schedule:FILE" or "mahimahi:FILE". Raises ValueError with a one-line message.
 
-    A schedule is a CSV file under the header ``time_ns,rate_bps,delay_ns``, a Mahimahi trace has
-    the millisecond of an opportunity on each line.
+    A schedule is a CSV file with the header ``time_ns,rate_bps,delay_ns``. A Mahimahi trace has
+    the time of an opportunity in ms on each line.
     """
     kind, colon, name = text.partition(":")
     if kind not in ("schedule", "mahimahi") or not colon or not name:
@@ -134,7 +134,7 @@ def vary_of_text(text: str) -> Schedule | Mahimahi:
 
 
 def outages(rate: str, delay: str, down: Sequence[tuple[str, str]]) -> Schedule:
-    """A link of this rate and delay that is down in each of these intervals, (from, to)."""
+    """A schedule of this rate and delay that is down in each of these intervals, (from, to)."""
     steps = [] if down and units.parse_time(down[0][0]) == 0 else [("0 s", rate)]
     for start, end in down:
         steps += [(start, DOWN), (end, rate)]
@@ -151,4 +151,4 @@ else:
     Vary = Annotated[
         Annotated[Schedule | Mahimahi, Field(discriminator="kind")] | None, BeforeValidator(_given)
     ]
-    """How rate and delay change; None: they do not. Text names a file: "mahimahi:lte.trace"."""
+    """How rate and delay change; None if they do not. Text names a file: "mahimahi:lte.trace"."""

@@ -1,4 +1,4 @@
-"""Which way a flow's data goes: what a client sends, or what a server answers."""
+"""The direction of most of a flow's data: from the client, or from the server."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from headway.experiment.flow import Flow
 
 
 def server_sends_more(flow: Flow) -> bool:
-    """Whether the flow is recorded at its server, as the simulator does for such vectors."""
+    """Whether the server sends more than the client; the flow is then recorded at the server."""
     if isinstance(flow.app, Site):
         return True
     both = epochs(flow)
@@ -17,7 +17,7 @@ def server_sends_more(flow: Flow) -> bool:
 
 
 def epochs(flow: Flow) -> Sequence[tuple[int, ...]]:
-    """Request and response of each exchange, in bytes."""
+    """Request and response sizes of each exchange, in bytes; empty for other applications."""
     if isinstance(flow.app, Exchanges | Pages):
         table = flow.app.table()
         return list(zip(table.request_bytes.tolist(), table.response_bytes.tolist(), strict=True))

@@ -1,4 +1,4 @@
-"""The experiment itself, and what only the whole of it can know."""
+"""The experiment itself, with the checks that concern several of its parts."""
 
 from __future__ import annotations
 
@@ -29,20 +29,20 @@ from headway.units import format_time
 Record = Literal["flows", "queue", "udp", "drops"]
 RECORDS: tuple[Record, ...] = engine.RECORDS
 BATCHES = engine.BATCHES
-"""Equal parts of [warmup, duration] between which counters are read, for batch means."""
+"""Number of equal parts of [warmup, duration], at whose ends counters are read for batch means."""
 
 MAX_SAMPLES = 10_000_000
 WITHOUT_FRTO = "linux-2.6"
-"""The stack that is as the thesis' testbed, where F-RTO was off."""
+"""The stack of the thesis' testbed, where F-RTO was off."""
 
 
 class Experiment(Spec):
-    """All that decides a run. The same experiment gives the same trace, bit for bit.
+    """The full description of a run. The same experiment gives the same trace, bit for bit.
 
     ``flows`` is a list of Flow, or text such as "2xcubic,1xhtcp:adaptive_backoff=off,1xvoip".
-    Metrics use [warmup, duration]. Flows without a start begin somewhere in
-    [0, start_spread), drawn from the seed. ``sample`` adds readings of the counters at that
-    interval to those at the warm-up and at the ten batches of the rest.
+    Metrics use [warmup, duration]; the duration is at most 49 days. Flows without a start begin in
+    [0, start_spread), drawn from the seed. Counters are read at the end of the warm-up and of each
+    tenth of the rest, and additionally at every ``sample`` interval.
     """
 
     topology: Annotated[Dumbbell | Chain, Field(discriminator="kind")]
@@ -76,7 +76,7 @@ class Experiment(Spec):
         return self
 
     def _check_whole(self) -> None:
-        """What only the whole can know; raises ValueError."""
+        """Check what concerns several parts; raises ValueError."""
         if not 0 <= self.seed < 2**63:
             raise ValueError(f"seed: {self.seed} is not allowed; 0 to 2**63 - 1")
         if self.warmup >= self.duration:
@@ -106,7 +106,7 @@ class Experiment(Spec):
                     f"capture.link: 'hosts' is not allowed with flows[{relayed[0]}].relay; "
                     "a relay has hosts of its own"
                 )
-        seen: set[int] = set()  # text makes the same flow many times over
+        seen: set[int] = set()  # a count in text ("3xcubic") repeats one Flow object
         for number, flow in enumerate(self.flows):
             if id(flow) not in seen:
                 seen.add(id(flow))
@@ -134,7 +134,7 @@ class Experiment(Spec):
                 f"less than the hop where it leaves, {last}"
             )
         self._headers_pass(where, flow, links[flow.from_hop : last])
-        # Whatever the seed draws.
+        # The latest start that the seed can draw.
         latest_ns = max(self.start_spread - 1, 0) if flow.start is None else flow.start
         if flow.stop is not None and flow.stop <= latest_ns:
             raise ValueError(
@@ -180,9 +180,9 @@ class Experiment(Spec):
             )
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
-        """The same with other fields, which are taken as they are kept: ns, bit/s, bytes.
+        """A copy with other fields, given in internal units: ns, bit/s, bytes.
 
-        What is made is checked as a whole, as the first was. Raises ExperimentError.
+        The copy is checked like any Experiment. Raises ExperimentError.
         """
         made = super().model_copy(update=update, deep=deep)
         try:
@@ -193,12 +193,12 @@ class Experiment(Spec):
 
     @property
     def base_rtt_ns(self) -> int:
-        """Propagation delay there and back over the whole path, without extra host delays."""
+        """Propagation delay in ns there and back over the path, without flows' extra delays."""
         hops = [(forward.delay, back.delay) for forward, back in self.topology.links()]
         return engine.base_rtt_ns(hops, self.topology.access_delay)
 
     def flow_names(self) -> list[str]:
-        """One name per flow: its own, else its control's (or "voip", "cbr") and its index."""
+        """One name per flow: its own, or else its control's (or "voip", "cbr") and its index."""
         return engine.flow_names(
             [
                 (flow.name, flow.control.name if flow.control else None, flow.app == Voip)
@@ -207,9 +207,9 @@ class Experiment(Spec):
         )
 
     def router_algorithms(self) -> tuple[Algorithm, ...]:
-        """Router algorithms by the numbers that a trace has: all built in, then files of one's own.
+        """Router algorithms, indexed as in a trace: the built-in ones, then those from C files.
 
-        Raises ValueError for a file that is no router, or not the one that was recorded.
+        Raises ValueError for a file that has no router or has changed since it was recorded.
         """
         links = itertools.chain.from_iterable(self.topology.links())
         named = [registry().router(each.name) for link in links for each in link.all_routers()]
@@ -217,10 +217,10 @@ class Experiment(Spec):
         return (*registry().routers, *files.values())
 
     def start_times_ns(self) -> list[int]:
-        """When each flow starts; those without a time of their own are drawn from the seed."""
+        """Start time of each flow in ns; those without a start are drawn from the seed."""
         own = [flow.start for flow in self.flows]
         return engine.start_times_ns(self.seed, self.start_spread, own)
 
     def checkpoints_ns(self) -> list[int]:
-        """When counters are read, sorted: the warm-up, the batches' ends, every ``sample``."""
+        """Times in ns of counter readings, sorted: warm-up, ends of batches, every ``sample``."""
         return engine.checkpoints_ns(self.duration, self.warmup, self.sample)

@@ -1,7 +1,7 @@
-"""Making and saving Matplotlib figures without pyplot: no global state, no display.
+"""Makes and saves Matplotlib figures without pyplot: no global state, no display.
 
-Matplotlib is imported when the first figure is made, so that commands that draw nothing start
-quickly. Files are reproducible: no date, fixed identifiers.
+Matplotlib is imported when the first figure is made, so that commands without figures start
+quickly. Files are reproducible: they have no date and fixed identifiers.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 MM_PER_INCH = 25.4
 _CSS_PX_PER_INCH = 96
 
-#: Figures are sized for paper; a screen is read from further away.
+#: Figures are sized for paper; screens are read from a larger distance.
 _SCREEN_SCALE = 1.35
 
-#: Text as text keeps SVG small and searchable; TrueType keeps PDF editable.
+#: Text stored as text keeps SVG small and searchable; TrueType fonts keep PDF editable.
 _RC: Any = {
     "font.family": "sans-serif",
     "font.sans-serif": ["DejaVu Sans", "Helvetica", "Arial"],
@@ -52,7 +52,7 @@ _RC: Any = {
     "path.simplify": True,
 }
 
-#: What each format would otherwise stamp into the file.
+#: Metadata that each format would otherwise write into the file.
 _METADATA: dict[str, dict[str, str | None]] = {
     "svg": {"Date": None, "Creator": None},
     "pdf": {"CreationDate": None, "ModDate": None, "Creator": None, "Producer": None},
@@ -62,7 +62,7 @@ _METADATA: dict[str, dict[str, str | None]] = {
 
 @contextmanager
 def drawing() -> Iterator[None]:
-    """Headway's Matplotlib settings for the block; the caller's come back afterwards."""
+    """Use Headway's Matplotlib settings within the block, and restore the caller's afterwards."""
     from matplotlib import rc_context
 
     with rc_context(_RC):
@@ -86,7 +86,7 @@ def new_figure(
         share_x, share_y: whether all axes show the same range.
 
     Returns:
-        the figure and its axes, row by row. Call inside ``drawing``.
+        the figure and its axes, row by row. Call it inside ``drawing``.
     """
     from matplotlib.figure import Figure
 
@@ -96,7 +96,7 @@ def new_figure(
 
 
 def figure_bytes(figure: Figure, file_format: str) -> bytes:
-    """The figure as a file's contents.
+    """The figure as the contents of a file.
 
     Args:
         figure: the figure.
@@ -114,11 +114,11 @@ def figure_bytes(figure: Figure, file_format: str) -> bytes:
 
 
 def svg_text(figure: Figure) -> str:
-    """The figure as an ``<svg>`` element to put into HTML: as wide as its place allows."""
+    """The figure as an ``<svg>`` element for HTML, as wide as the page allows."""
     text = figure_bytes(figure, "svg").decode()
     text = text[text.index("<svg") :]
     width_px = _SCREEN_SCALE * figure.get_figwidth() * _CSS_PX_PER_INCH
-    # The viewBox stays and gives the shape.
+    # the viewBox stays and gives the aspect ratio
     return re.sub(
         r'width="[^"]*" height="[^"]*"', f'style="width: {width_px:.0f}px"', text, count=1
     )
@@ -129,7 +129,7 @@ def save_figure(figure: Figure, path: Path, formats: Sequence[str] = ("svg", "pd
 
     Args:
         figure: the figure.
-        path: file name without its ending.
+        path: file name without its extension.
         formats: some of "svg", "pdf", "png".
 
     Returns:
@@ -148,9 +148,9 @@ def save_figure(figure: Figure, path: Path, formats: Sequence[str] = ("svg", "pd
 
 
 def from_zero(axes: Sequence[Axes]) -> None:
-    """Let y begin at 0 and end above the highest number, in all axes that share their scale.
+    """Make y begin at 0 and end above the highest value, in all axes that share their scale.
 
-    Call it when everything is drawn: a limit that is set ends the search for limits.
+    Call it after everything is drawn: setting a limit turns autoscaling off.
     """
     highest: dict[Axes, float] = {}
     for ax in axes:
@@ -167,8 +167,8 @@ _HEADROOM = 1.05
 def legend_above(figure: Figure) -> None:
     """One legend above all panels, each label once, in as many rows as its width needs.
 
-    The figure grows by the rows after the first, so that the panels keep their size. Call it when
-    everything is drawn; without labels there is no legend.
+    The figure grows by the rows after the first, so that the panels keep their size. Call it after
+    everything is drawn. Without labels, it adds no legend.
     """
     entries: dict[str, Any] = {}
     for ax in figure.axes:
@@ -183,7 +183,7 @@ def legend_above(figure: Figure) -> None:
     while columns > 1 and legend.get_window_extent().width > room_px:
         share = room_px / legend.get_window_extent().width
         legend.remove()
-        # entries differ in width, so one more than the share says may fit
+        # entries differ in width, so one more than the share gives may fit
         columns = min(columns - 1, int(columns * share) + 1)
         legend = _legend(figure, entries, columns)
     rows = -(-len(entries) // columns)
@@ -195,7 +195,7 @@ def legend_above(figure: Figure) -> None:
 
 
 _LEGEND_SHARE = 0.97
-"""Part of the figure's width that a legend may have."""
+"""Share of the figure's width that a legend may take."""
 
 
 def _legend(figure: Figure, entries: dict[str, Any], columns: int) -> Legend:

@@ -26,10 +26,10 @@ Array = npt.NDArray[Any]
 
 @dataclass(frozen=True)
 class Curve:
-    """Points (x, y) of shape (n,); drawn as a line, as markers, or both.
+    """Points (x, y) of shape (n,), drawn as a line, as markers, or both.
 
-    ``low`` and ``high``, of the same shape, are the ends of what y may be: lines through the
-    points, or with ``band`` a shaded band. NaN is no interval.
+    ``low`` and ``high``, of the same shape, are the ends of an interval for y: drawn as lines
+    through the points, or with ``band`` as a shaded band. NaN means no interval.
     """
 
     label: str

@@ -1,4 +1,4 @@
-"""Fewer points that draw the same line: extremes of every interval are kept."""
+"""Reduces the number of a line's points without changing its look: keeps local extremes."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import numpy.typing as npt
 def min_max_indices(y: npt.NDArray[np.generic], limit: int) -> npt.NDArray[np.intp]:
     """Indices of at most ``limit`` points that keep a line's envelope.
 
-    The series is cut into equal runs of samples; each run gives its smallest and its largest
-    point, in order. First and last point always stay. NaN is never an extreme unless a run has
-    nothing else.
+    The series is cut into equal runs of samples. Each run keeps its smallest and its largest
+    point, in order. The first and last points always stay. NaN is an extreme only in a run that
+    has nothing else.
 
     Args:
         y: values, shape (n,).

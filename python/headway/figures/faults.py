@@ -1,9 +1,9 @@
-"""What a reader would see wrong in a figure: cut, covered or confused, found by measuring.
+"""Finds visible faults in a figure: elements that are cut off, covered, or look alike.
 
-A picture is drawn without a window, and the places of everything in it are compared. What is found
-is a fault of the figure whatever its data: a legend beyond the paper, a label over another, two
-lines that nobody can tell apart, a registry's key where people read. Tests put every figure of
-every study through ``faults``.
+The figure is drawn without a window, and the positions of all its elements are compared. A fault
+does not depend on the data: a legend beyond the canvas, overlapping labels, two lines that look
+the same, a key of the registry in a text for people. Tests check every figure of every study with
+``faults``.
 """
 
 from __future__ import annotations
@@ -35,18 +35,18 @@ Kind = Literal[
 ]
 
 _SLACK_PX = 1.0
-"""Boxes of letters have some air: so much more than touching is a fault."""
+"""Text boxes include some margin, so only an overlap of more than this is a fault."""
 _WORD_GAP_PX = 2.0
-"""Between words of one line."""
+"""Smallest gap between two texts in one line."""
 _LEAST_MM = (25.0, 18.0)
-"""Width and height below which a plot shows nothing."""
+"""Width and height below which a plot is not readable."""
 _LEAST_APART = 10.0
-"""Nearer than this (``headway.figures.style.apart``) two lines' colours look the same."""
+"""Colours closer than this (``headway.figures.style.apart``) look the same in lines."""
 
 
 @dataclass(frozen=True)
 class Fault:
-    """What is wrong (``kind``), and where and by how much, in words."""
+    """A fault: its ``kind``, and a text that says where it is and how large."""
 
     kind: Kind
     text: str
@@ -57,7 +57,7 @@ class Fault:
 
 @dataclass(frozen=True)
 class Look:
-    """How a line or a group of bars is told from another."""
+    """The properties that distinguish a line or a group of bars from another."""
 
     colour: str
     """Red, green and blue: "#0072b2"."""
@@ -67,29 +67,29 @@ class Look:
     hatch: str | None = None
 
     def same_as(self, other: Look) -> bool:
-        """Whether nobody could tell the two apart."""
+        """Whether readers cannot distinguish the two."""
         rest = (self.dash, self.marker, self.hatch) == (other.dash, other.marker, other.hatch)
         return rest and apart(self.colour, other.colour) < _LEAST_APART
 
 
 def faults(figure: Figure) -> list[Fault]:
-    """Draw a figure and say what is wrong with it; nothing for a good one.
+    """Draw a figure and list its faults.
 
     Args:
-        figure: as it would be saved. It is drawn, so its layout is that of the file.
+        figure: the figure as it would be saved. Drawing it gives it the layout of the file.
 
     Returns:
-        what was found, by kind:
+        the faults, empty if there are none. The kinds are:
 
         - ``outside``: a text or legend beyond the canvas, in pixels at the figure's resolution;
-        - ``cut``: a line, marker or bar beyond what its axes show;
-        - ``over data``: a legend on top of what is drawn;
-        - ``over text``: a text over another, over a legend, or over another plot;
-        - ``time``: plots over one time axis that show different parts of it;
-        - ``alike``: two series of one plot with equal colour, dash, marker and shade;
+        - ``cut``: a line, marker or bar beyond the range of its axes;
+        - ``over data``: a legend on top of data;
+        - ``over text``: a text over another text, a legend or another plot;
+        - ``time``: plots that share a time axis but show different ranges of it;
+        - ``alike``: two series of one plot with equal colour, dash, marker and hatch;
         - ``two looks``: one name in the legends of a figure, drawn in two ways;
-        - ``key``: a registry's or a program's name where people read;
-        - ``sliver``: a plot too small to show anything.
+        - ``key``: a key of the registry or a program's name in a text for people;
+        - ``sliver``: a plot too small to read.
     """
     with drawing(), warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
@@ -110,11 +110,11 @@ def faults(figure: Figure) -> list[Fault]:
     ]
 
 
-# ---- What there is ----
+# ---- Elements of the figure ----
 
 
 def _texts(figure: Figure, axes: Sequence[Axes]) -> list[tuple[Text, Artist]]:
-    """Every text that is drawn, with the axes, the legend or the figure that it is of."""
+    """Every visible text, with the axes, legend or figure that it belongs to."""
     found: list[tuple[Text, Artist]] = [(text, figure) for text in figure.texts]
     found += [(text, legend) for legend in _legends(figure, axes) for text in legend.get_texts()]
     for ax in axes:
@@ -136,14 +136,14 @@ def _legends(figure: Figure, axes: Iterable[Axes]) -> list[Legend]:
 
 
 def _name(thing: Artist) -> str:
-    """A legend by its first entry, a text by its words."""
+    """A name for messages: a legend's first entry, or the text itself."""
     words = thing.get_text() if hasattr(thing, "get_text") else ""
     if hasattr(thing, "get_texts"):
         return f"legend of {thing.get_texts()[0].get_text()!r}"
     return repr(words)
 
 
-# ---- Where it is ----
+# ---- Positions ----
 
 
 def _outside(
@@ -164,7 +164,7 @@ def _outside(
 
 
 def _cut(axes: Sequence[Axes]) -> Iterator[Fault]:
-    """Shaded bands may end where a plot does; numbers may not."""
+    """Lines, markers and bars beyond the axes. Shaded bands may end at the axes."""
     for ax in axes:
         air = ax.bbox.padded(_SLACK_PX)
         for line in ax.lines:
@@ -197,7 +197,7 @@ def _drawn(ax: Axes) -> list[Artist]:
 
 
 def _touches(artist: Any, box: BboxBase, ax: Axes) -> bool:
-    """Whether something drawn in the axes lies in the box."""
+    """Whether an element of the axes overlaps the box."""
     from matplotlib.transforms import Bbox
 
     inside = Bbox.intersection(box, ax.bbox)
@@ -246,7 +246,7 @@ def _gap_px(a: BboxBase, b: BboxBase) -> float:
 
 
 def _overlap_px(a: BboxBase, b: BboxBase) -> float:
-    """How far two boxes are in each other; negative for the distance between them."""
+    """Overlap of two boxes in pixels; negative for the distance between them."""
     return float(min(min(a.x1, b.x1) - max(a.x0, b.x0), min(a.y1, b.y1) - max(a.y0, b.y0)))
 
 
@@ -261,11 +261,11 @@ def _slivers(figure: Figure, axes: Sequence[Axes]) -> Iterator[Fault]:
             yield Fault("sliver", f"a plot of {size[0]:.0f} x {size[1]:.0f} mm")
 
 
-# ---- What it says ----
+# ---- Contents ----
 
 
 def _time(axes: Sequence[Axes]) -> Iterator[Fault]:
-    """A plot without a label of its own is read by the label below it."""
+    """Plots with different time ranges. A plot without a label uses the label below it."""
     labels = {ax.get_xlabel() for ax in axes}
     for label in labels:
         if not label.lower().startswith("time ("):
@@ -296,7 +296,7 @@ def _two_looks(axes: Sequence[Axes]) -> Iterator[Fault]:
 
 
 def series_of(ax: Axes) -> Iterator[tuple[str, Look]]:
-    """Lines and groups of bars of a plot by their labels; the caps of error bars are none."""
+    """Lines and groups of bars of a plot with their labels, without the caps of error bars."""
     from matplotlib.colors import to_hex
     from matplotlib.container import BarContainer, ErrorbarContainer
 
@@ -329,7 +329,8 @@ def _has_line(line: Line2D) -> bool:
 
 _SNAKE = re.compile(r"\b[A-Za-z0-9]+_[A-Za-z0-9_]+\b")
 _HYPHENED = re.compile(r"[a-z][a-z0-9]*(?:[-+][a-z0-9.]+)+")
-"""A whole text of small letters and hyphens: with a digit or a scheme's name it is a trial's."""
+"""A text of only lower-case letters, digits and hyphens. With a digit or a scheme's name, it is a
+trial's key."""
 
 
 def _keys(texts: Iterable[Text]) -> Iterator[Fault]:
@@ -339,11 +340,11 @@ def _keys(texts: Iterable[Text]) -> Iterator[Fault]:
 
 
 def key_in(text: str) -> str | None:
-    """The first word of a text for people that is a name of the registry or of a program.
+    """The first word of a text for people that is a key of the registry or a program's name.
 
-    ``snake_case``, a whole text like ``qs-a-100-81.92``, and names of controls, startups and
-    routers as they stand in the registry: ``cubic26`` and ``jump-start`` anywhere, ``reno`` where
-    it is all there is, since "fast" and "target" are words, too.
+    Keys are ``snake_case`` words, whole texts like ``qs-a-100-81.92``, and the registry's names of
+    controls, startups and routers. Names like ``cubic26`` and ``jump-start`` count anywhere;
+    ``reno`` counts only as the whole text, because "fast" and "target" are also words.
     """
     plain = re.sub(r"\$[^$]*\$", "", text).strip()
     if set(plain.split("+")) <= _names():
@@ -360,7 +361,7 @@ def key_in(text: str) -> str | None:
 
 @cache
 def _names() -> frozenset[str]:
-    """Everything an experiment or a style can be called."""
+    """All names of algorithms, stacks and styles."""
     from headway.registry import registry
 
     known = registry()

@@ -1,6 +1,6 @@
-"""The kinds of figures: time series, CDF, grouped bars, published beside measured.
+"""The kinds of figures: time series, CDF, curves, grouped bars, published against measured.
 
-Each function takes plain arrays and returns a Matplotlib Figure; nothing here knows a Trace.
+Each function takes plain arrays and returns a Matplotlib Figure. No function depends on Trace.
 """
 
 from __future__ import annotations
@@ -23,27 +23,27 @@ if TYPE_CHECKING:
 
 Array = npt.NDArray[Any]
 
-#: Points per line: about the dots across a printed page.
+#: Points per line: about the number of dots across a printed page.
 MAX_POINTS = 1600
 
 
 @dataclass(frozen=True)
 class Series:
-    """A line: ``x`` and ``y`` of shape (n,), x not decreasing."""
+    """A line: ``x`` and ``y`` of shape (n,), x non-decreasing."""
 
     label: str
     x: Array
     y: Array
     style: Style
     step: bool = False
-    """True if the value holds until the next x."""
+    """Whether each value holds until the next x."""
     points: bool = False
-    """True if it has no line, but a marker at every point."""
+    """Whether to draw markers at the points instead of a line."""
 
 
 @dataclass(frozen=True)
 class Panel:
-    """One set of axes over a common x: lines, and others on a second scale at the right."""
+    """One set of axes over a common x: lines, and further lines on a second scale at the right."""
 
     y_label: str
     series: Sequence[Series]
@@ -88,7 +88,7 @@ def timeseries(
                     _draw_series(right, series)
                 right.set_ylabel(panel.right_label)
                 from_zero([right])
-                # What the left scale shows is the subject; keep it on top.
+                # the lines of the left scale are the subject: keep them on top
                 ax.set_zorder(right.get_zorder() + 1)
                 ax.patch.set_visible(False)
         axes[-1].set_xlabel(x_label)
@@ -111,7 +111,7 @@ class Sample:
 def cdf(
     panels: Sequence[tuple[str, Sequence[Sample]]], *, x_label: str, height_mm: float = 70
 ) -> Figure:
-    """Empirical distribution functions, one panel beside the other.
+    """Empirical distribution functions in panels side by side.
 
     Args:
         panels: (title, samples) per panel, at least one. Samples without values are left out.
@@ -134,7 +134,7 @@ def cdf(
                 if not values.size:
                     continue
                 share = np.arange(1, values.size + 1) / values.size
-                # Evenly spaced probabilities keep the curve's shape with few points.
+                # evenly spaced probabilities keep the curve's shape with few points
                 keep = np.unique(np.linspace(0, values.size - 1, 600).astype(np.intp))
                 style = style_of(sample.algorithm)
                 ax.plot(
@@ -149,7 +149,7 @@ def cdf(
             ax.set_title(title, loc="left")
             ax.set_xlabel(x_label)
             ax.set_ylim(0, 1.01)
-        axes[0].set_ylabel("part of packets")
+        axes[0].set_ylabel("share of packets")
         legend_above(figure)
     return figure
 
@@ -240,7 +240,7 @@ def grouped_bars(
 
 @dataclass(frozen=True)
 class Dot:
-    """One number of one algorithm, the ends of what it may be, and what it is held against."""
+    """A value of one algorithm, its interval (``low`` to ``high``), and a reference value."""
 
     label: str
     algorithm: str
@@ -253,12 +253,12 @@ class Dot:
 def dots(
     rows: Sequence[Dot], *, x_label: str, reference_label: str, height_mm: float = 70
 ) -> Figure:
-    """A row per algorithm, from the top: its number with its ends, and a tick at the reference.
+    """One row per algorithm, from the top: its value and interval, and a tick at the reference.
 
     Args:
-        rows: at least one; labels stand at the left.
+        rows: at least one; labels are at the left.
         x_label: with its unit; x begins at 0.
-        reference_label: what the ticks are.
+        reference_label: name of the ticks in the legend.
         height_mm: height, millimetres.
 
     Returns:
@@ -298,8 +298,8 @@ def dots(
 class Pairs:
     """Published and measured values by algorithm, in ``unit``, equal shapes (n,).
 
-    ``half_widths`` of the measured ones' intervals, by algorithm; NaN is none. ``band`` is the
-    half-width of the shaded tolerance.
+    ``half_widths`` are half the measured values' intervals, by algorithm; NaN means no interval.
+    ``band`` is half the width of the shaded tolerance.
     """
 
     title: str
@@ -316,8 +316,8 @@ def published_vs_measured(
     """Measured against published values; a perfect reproduction lies on the diagonal.
 
     Args:
-        panels: one beside the other, at least one.
-        labels: the algorithms' names to print; its order is the legend's.
+        panels: panels side by side, at least one.
+        labels: the algorithms' printed names, in the order of the legend.
         height_mm: height, millimetres.
 
     Returns:
@@ -380,7 +380,7 @@ def _draw_pairs(ax: Axes, pairs: Pairs, labels: Mapping[str, str]) -> None:
 
 
 def _draw_series(ax: Axes, series: Series) -> None:
-    """Draw one line, thinned to what a page can show."""
+    """Draw one line with at most MAX_POINTS points."""
     keep = min_max_indices(series.y, MAX_POINTS)
     ax.plot(
         series.x[keep],

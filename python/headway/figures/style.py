@@ -1,9 +1,9 @@
-"""One colour, one marker and one name for people per scheme, in every figure and report.
+"""One colour, one marker and one printed name per scheme, for all figures and reports.
 
-Colours are those of Okabe and Ito (2008), which remain distinct under the common kinds of colour
-blindness; line style and marker repeat the information for prints without colour. Variants of a
-scheme are shades of its colour, and so are several flows of one control. A scheme that is not
-listed gets a fixed, name-dependent choice, so a new control needs no entry here.
+The colours are those of Okabe and Ito (2008), which remain distinct under the common kinds of
+colour blindness. Line style and marker repeat the information for prints without colour. Variants
+of a scheme have shades of its colour, and so have several flows of one control. A scheme that is
+not listed gets a fixed style that depends on its name, so a new control needs no entry.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Dash = str | tuple[int, tuple[int, ...]]
 
 @dataclass(frozen=True)
 class Style:
-    """How one algorithm is drawn; values are Matplotlib's."""
+    """The style of one algorithm, in Matplotlib's terms."""
 
     colour: str
     marker: str
@@ -42,9 +42,9 @@ def shade(colour: str, part: float) -> str:
 
 
 def apart(one: str, other: str) -> float:
-    """How different two colours look: their distance in CIE's L*a*b* of 1976.
+    """The visible difference of two colours: their distance in CIE's L*a*b* of 1976.
 
-    About 2 can just be seen side by side; lines need more.
+    A distance of about 2 is just visible side by side; lines need more.
     """
     places = zip(_lab(one), _lab(other), strict=True)
     return math.sqrt(sum((a - b) ** 2 for a, b in places))
@@ -62,7 +62,7 @@ def _lab(colour: str) -> tuple[float, float, float]:
     return 116 * y - 16, 500 * (x - y), 200 * (y - z)
 
 
-#: By the names of controls, startups, routers and the studies' variants of them.
+#: Styles by the names of controls, startups, routers and the studies' variants of them.
 STYLES: dict[str, Style] = {
     "reno": Style(BLUE, "o"),
     "htcp": Style(VERMILLION, "s", _DASHED, "//"),
@@ -108,7 +108,7 @@ STYLES: dict[str, Style] = {
     "vcp_pep": Style(shade(ORANGE, -0.35), "H", _DASHED, "oo"),
 }
 
-#: What people call them; a scheme that is not listed keeps its name.
+#: Printed names of schemes. A scheme that is not listed keeps its name.
 LABELS: dict[str, str] = {
     "reno": "Reno",
     "htcp": "H-TCP",
@@ -149,7 +149,7 @@ LABELS: dict[str, str] = {
     "cbr": "constant rate",
 }
 
-#: Things that are not algorithms.
+#: Styles of things that are not algorithms.
 VOIP = Style(BLACK, ".", "-")
 QUEUE = Style(LIGHT, ".", "-")
 PUBLISHED = Style(BLACK, "x", _DOTTED)
@@ -168,8 +168,8 @@ def style_of(name: str) -> Style:
             the control's colour and takes the startup's marker and dash.
 
     Returns:
-        its style; for an unlisted name one that depends on nothing but the name, in a shade of
-        the scheme that it is a variant of ("jump-start-20").
+        its style. The style of an unlisted name depends only on the name; a variant of a listed
+        scheme ("jump-start-20") gets a shade of the scheme's colour.
     """
     control, _, startup = name.partition("+")
     if startup:
@@ -191,23 +191,23 @@ def style_of(name: str) -> Style:
 
 
 def label_of(name: str) -> str:
-    """A control, a startup or both for people: "CUBIC with Jump-Start" of "cubic+jump-start"."""
+    """The printed name of a control or startup: "CUBIC with Jump-Start" for "cubic+jump-start"."""
     return " with ".join(LABELS.get(one, one.replace("_", " ")) for one in name.split("+"))
 
 
 _SHADES = (0.0, 0.4, -0.25, 0.65, -0.5)
 _SHADES_OF_DARK = (0.0, 0.6, 0.2, 0.75, 0.4)
-"""Of several flows of one control. Those that come to have the same dash a round later are far from
-each other."""
+"""Shades for several flows of one control. Flows that share a dash have clearly different
+shades."""
 
 
 def one_of(style: Style, number: int) -> Style:
-    """The look of one of several flows of a control: another shade of its colour, another dash.
+    """The style of one of several flows of a control: a shade of its colour and another dash.
 
     Args:
-        style: the control's.
-        number: which of the flows, >= 0. The first keeps the control's own look; from 20 on looks
-            come again.
+        style: the control's style.
+        number: number of the flow, >= 0. Flow 0 keeps the control's style; styles repeat from
+            flow 20 on.
     """
     dashes = (style.dash, *(dash for dash in _DASHES if dash != style.dash))
     dark = max(int(style.colour[at : at + 2], 16) for at in (1, 3, 5)) < 0x70

@@ -1,4 +1,4 @@
-"""Figures over time remember what they show, so that a page can draw them again to zoom into."""
+"""Keeps the data of figures over time, so that a page can redraw them when a reader zooms."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ _OF: WeakKeyDictionary[Figure, tuple[str, Sequence[Panel]]] = WeakKeyDictionary(
 
 
 def remember(figure: Figure, x_label: str, panels: Sequence[Panel]) -> None:
-    """Keep the whole series of a figure whose x axis is time, for as long as the figure lives."""
+    """Keep the full series of a figure if its x axis is time, for the figure's lifetime."""
     if x_label.startswith("time ("):
         _OF[figure] = (x_label, panels)
 
 
 def shown_over_time(figure: Figure) -> tuple[str, Sequence[Panel]] | None:
-    """The time axis' label and the panels of a figure over time; None of another."""
+    """The label of the time axis and the panels of a figure over time; None for other figures."""
     return _OF.get(figure)

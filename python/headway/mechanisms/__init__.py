@@ -1,8 +1,8 @@
-"""Mechanisms that hosts and routers of a live testbed take part in, each in its own module.
+"""Mechanisms of hosts and routers on a live testbed, each in its own module.
 
-The kernel backend asks for all of them together and knows none by name: what cannot be done, what
-is attached for an experiment, what routes need, and what was counted when it is over. Where a
-relay's proxy stands, and what runs it, is in ``gateway``, which both know.
+The kernel backend uses all of them through this interface and names none: it asks what cannot be
+done, attaches what an experiment needs, gets the routes' options, and reads counters at the end.
+``gateway`` has the place and the command of a relay's proxy; backend and mechanisms use it.
 """
 
 from __future__ import annotations
@@ -15,50 +15,50 @@ from headway.mechanisms import quick_start, routers
 
 
 class Ctl(Protocol):
-    """What a mechanism asks of headwayctl."""
+    """The interface to headwayctl that mechanisms use."""
 
     def run(self, *arguments: str) -> Any:
-        """Runs a command to its end."""
+        """Run a command to its end."""
 
     def json(self, *arguments: str) -> Any:
-        """Runs a command and reads the JSON that it prints."""
+        """Run a command and parse the JSON that it prints."""
 
 
 class Mechanism(Protocol):
-    """One mechanism's part in a testbed; it goes with the hosts."""
+    """One mechanism on a testbed; it is removed together with the hosts."""
 
     name: str
 
     def attach(self, willing_bps: int | None) -> None:
-        """Attach what takes part, which takes up to ``willing_bps`` as a receiver."""
+        """Attach its programs; receivers accept up to ``willing_bps``, None for any rate."""
 
     def route_options(self) -> list[str]:
-        """What routes need."""
+        """Options that routes need."""
 
     def read(self) -> None:
-        """Keep what was counted, before the testbed goes."""
+        """Read the counters, before the testbed is removed."""
 
     def meta(self) -> Mapping[str, Any]:
-        """What was counted, for the trace's meta data; empty: it took no part."""
+        """Counters for the trace's metadata; empty if the mechanism was not used."""
 
     def of_flow(self, index: int) -> Mapping[str, Mapping[str, int | str | None]]:
-        """What a flow's sender counted (``headway.trace.FlowSummary.protocols``)."""
+        """Counters of a flow's sender (``headway.trace.FlowSummary.protocols``)."""
 
     def router_counters(self) -> list[Mapping[str, int | None]]:
-        """Rows of the table of that name."""
+        """Rows of the table ``router_counters``."""
 
 
 _MODULES = (quick_start, routers)
 
 
 def check(experiment: Experiment, hosts: int) -> None:
-    """Raises HeadwayError for what cannot be done with ``hosts`` hosts on either side."""
+    """Raise HeadwayError for what is not possible with ``hosts`` hosts on each side."""
     for module in _MODULES:
         module.check(experiment, hosts)
 
 
 class Mechanisms:
-    """All of them on one testbed."""
+    """All mechanisms on one testbed."""
 
     def __init__(self, ctl: Ctl, experiment: Experiment, namespaces: Mapping[str, str]) -> None:
         self._experiment, self._namespaces = experiment, namespaces
@@ -67,25 +67,25 @@ class Mechanisms:
         ]
 
     def attach(self, willing_bps: int | None) -> None:
-        """Attach whatever the experiment asks for."""
+        """Attach all programs that the experiment needs."""
         for one in self._all:
             one.attach(willing_bps)
 
     def route_options(self) -> list[str]:
-        """What routes need."""
+        """Options that routes need."""
         return [option for one in self._all for option in one.route_options()]
 
     def read(self) -> None:
-        """Keep what was counted, before the testbed goes."""
+        """Read all counters, before the testbed is removed."""
         for one in self._all:
             one.read()
 
     def meta(self) -> dict[str, Any]:
-        """What was counted, by mechanism; of those that took part."""
+        """Counters by mechanism, of those that were used."""
         return {one.name: dict(meta) for one in self._all if (meta := one.meta())}
 
     def of_flow(self, index: int) -> dict[str, dict[str, int | str | None]]:
-        """What a flow's sender counted, by protocol."""
+        """Counters of a flow's sender, by protocol."""
         return {
             protocol: dict(told)
             for one in self._all
@@ -93,14 +93,14 @@ class Mechanisms:
         }
 
     def watching(self) -> list[str]:
-        """Arguments of headwayctl that reads all routers again and again; none: there are none."""
+        """Arguments of the headwayctl command that watches all routers; empty without routers."""
         links = [link for path in self._experiment.topology.links() for link in path]
         if not any(link.all_routers() for link in links):
             return []
         return routers.watching(self._namespaces)
 
     def router_counters(self, readings: Iterable[Mapping[str, Any]]) -> dict[str, list[int | None]]:
-        """Columns of the table of that name: what was read on the way, and at the end."""
+        """Columns of the table ``router_counters``: readings during the run and at its end."""
         rows = routers.read_on_the_way(self._experiment, self._namespaces, readings)
         rows += [row for one in self._all for row in one.router_counters()]
         names = ("time_ns", "link", "algorithm", "name", "value")

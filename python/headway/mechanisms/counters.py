@@ -1,4 +1,4 @@
-"""What routers count, as rows of the table ``router_counters``."""
+"""Routers' counters as rows of the table ``router_counters``."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from headway.experiment import Experiment
 def counter_rows(
     experiment: Experiment, time_ns: int, link: int, name: str, counted: Mapping[str, int]
 ) -> list[Mapping[str, int | None]]:
-    """What the algorithm of a name had ``counted`` at a link, in the order that it declares."""
+    """Rows for the counters of one algorithm at a link, in the order of its declaration."""
     declared = experiment.router_algorithms()
     algorithm = [one.name for one in declared].index(name)
     return [

@@ -1,10 +1,10 @@
-"""A gateway between two legs: a chain of two hops, whose relays are ``headwayctl pep``.
+"""A gateway between two legs: a chain of two hops, whose relay is ``headwayctl pep``.
 
-The testbed's link is the leg behind the gateway in the direction in which data goes, that of the
-satellite: the second hop, or the first where servers answer with more than they are asked. Then it
-is *turned*: clients are the hosts on the right. Both ends of what the proxy splits keep their
-addresses and ports, so that programs, log and sampler are those of a dumbbell; the trace's links
-are the two of that hop. Without relays the gateway routes.
+The testbed's link is the leg behind the gateway in the direction of the data, such as a satellite
+link: the second hop, or the first if servers send more than they receive. In the latter case the
+testbed is *turned*: clients are the hosts on the right. The proxy keeps addresses and ports of both
+ends, so that programs, log and sampler are those of a dumbbell. The trace has the two links of that
+hop. Without a relay the gateway routes.
 """
 
 from __future__ import annotations
@@ -21,42 +21,42 @@ from headway.experiment.ways import server_sends_more
 
 HOST = "gateway"
 NEAR, FAR = "ground", "sat"
-"""Its devices: towards who sends the data, and towards who receives it over the satellite."""
+"""The gateway's devices: towards the data's sender, and over the satellite to its receiver."""
 CONTROL = -1
-"""Among the numbers of flows, that of the relay's control."""
+"""Stands for the relay's control where flows are numbered."""
 _OTHER = {"left": "right", "right": "left"}
 LINKS = ("forward0", "reverse0", "forward1", "reverse1")
 
 
 def is_between(experiment: Experiment) -> bool:
-    """Whether there is one."""
+    """Whether the experiment has a gateway."""
     return experiment.topology.kind == "chain"
 
 
 def is_turned(experiment: Experiment) -> bool:
-    """Whether what flows send comes from the hosts on the testbed's right."""
+    """Whether the clients are on the testbed's right, because servers send more data."""
     return is_between(experiment) and any(map(server_sends_more, experiment.flows))
 
 
 def is_before(experiment: Experiment) -> bool:
-    """Whether flows pass it before the testbed's link, which then does not log their first leg."""
+    """Whether flows pass the gateway before the testbed's link; its log lacks their first leg."""
     return is_between(experiment) and not is_turned(experiment)
 
 
 def side(experiment: Experiment, side: str) -> str:
-    """On the testbed, what is "left" or "right" to flows, which go from left to right."""
+    """The side of the testbed for a flow's "left" (opener) or "right"."""
     return _OTHER[side] if is_turned(experiment) else side
 
 
 def links(experiment: Experiment) -> tuple[Link, Link]:
-    """Those of the testbed's link, forward and reverse, with or without a gateway."""
+    """The testbed's links, forward and reverse, with or without a gateway."""
     hops = experiment.topology.links()
     forward, reverse = hops[0] if is_turned(experiment) else hops[-1]
     return (reverse, forward) if is_turned(experiment) else (forward, reverse)
 
 
 def link_numbers(experiment: Experiment) -> tuple[int, int]:
-    """Their numbers in a trace."""
+    """The numbers of the testbed's links in a trace."""
     if is_turned(experiment):
         return 1, 0
     return (2, 3) if is_between(experiment) else (0, 1)
@@ -65,7 +65,7 @@ def link_numbers(experiment: Experiment) -> tuple[int, int]:
 def fields_of_legs(
     experiment: Experiment,
 ) -> tuple[Mapping[str, Any], Mapping[str, Any] | None]:
-    """Those of the testbed's link, and those of the leg before it, for the emulator."""
+    """The emulator's fields of the testbed's link, and of the leg before it (or None)."""
     topology = topology_fields(experiment)
     if not is_between(experiment):
         return topology, None
@@ -83,13 +83,13 @@ def relay(experiment: Experiment) -> Relay | None:
 
 
 def control(experiment: Experiment) -> Control | None:
-    """What controls the relay's connections over the testbed's link; None without a proxy."""
+    """The control of the relay's connections over the testbed's link; None without a proxy."""
     through = relay(experiment)
     return None if through is None else through.control or experiment.flows[0].control
 
 
 def check(experiment: Experiment) -> None:
-    """Raises HeadwayError for a chain that is no gateway between two legs."""
+    """Raise HeadwayError for a chain that is not a gateway between two legs."""
     hops = experiment.topology.links()
     if len(hops) != 2:
         raise HeadwayError(
@@ -142,7 +142,7 @@ class Proxy:
         self._child: Child | None = None
 
     def start(self, control: str) -> None:
-        """Begin to take connections. Raises HeadwayError."""
+        """Start the proxy, and wait until it accepts connections. Raises HeadwayError."""
         self._child = Child(
             [*self._command, self._ctl.path, "pep", "run", "--name", self._name,
              "--client-dev", self._clients, "--server-dev", self._servers,
@@ -152,13 +152,13 @@ class Proxy:
         self._child.wait_ready(f"proxy {self._name} takes")
 
     def check(self) -> None:
-        """Raises HeadwayError if it has ended."""
+        """Raise HeadwayError if the proxy has ended."""
         if self._child is not None and self._child.ended():
             self._child.result(1.0)
             raise HeadwayError("proxy: ended before the run did")
 
     def kill(self) -> None:
-        """End it, in order where that is possible; harmless the second time."""
+        """Stop the proxy, or kill it if that fails; a second call does nothing."""
         if self._child is None:
             return
         if not self._child.ended():

@@ -1,8 +1,8 @@
-"""Quick-Start on the kernel's hosts and links: what is attached, and what it counted.
+"""Quick-Start on the hosts and links of the kernel backend: attaching programs, reading counters.
 
-A link's router is the program at the sending host's device: it meters what is about to enter the
-emulated link, and answers requests, as the simulator's router before the link does. That host is
-the only one which sends into the link.
+The router of a link is a program at the sending host's device. Like the simulator's router in front
+of a link, it measures the traffic that enters the emulated link, and answers requests. That host is
+the only one that sends into the link.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 STARTUP = "quick-start"
 _DEVICE = "hw0"
 _SENDERS = ("left1", "right1")
-"""Who sends into the forward and into the reverse link."""
+"""The hosts that send into the forward and the reverse link."""
 _MTU_BYTES = 1500
 _OPTION_BYTES = 8
 
 
 def takes_part(experiment: Experiment) -> bool:
-    """Whether its links answer requests."""
+    """Whether a link of the testbed answers requests."""
     return any(link.quick_start is not None for link in gateway.links(experiment))
 
 
@@ -41,7 +41,7 @@ def askers(experiment: Experiment) -> list[int]:
 
 
 def check(experiment: Experiment, hosts: int) -> None:
-    """Raises HeadwayError for what cannot be done with ``hosts`` hosts on either side."""
+    """Raise HeadwayError for what is not possible with ``hosts`` hosts on each side."""
     if not takes_part(experiment):
         return
     if hosts > 1:
@@ -52,17 +52,17 @@ def check(experiment: Experiment, hosts: int) -> None:
         )
     if askers(experiment) and any(link.quick_start is None for link in gateway.links(experiment)):
         raise HeadwayError(
-            "kernel backend: quick_start: of the two links one has no router, which the emulator "
-            "does not show in the IP TTL; both or none"
+            "kernel backend: quick_start: both links or none must have it: the emulator does not "
+            "show a link without a router in the IP TTL"
         )
 
 
 _PROTOCOL = "quick-start"
-"""The name of the router algorithm, and of what flows count of it."""
+"""Name of the router algorithm, and of the flows' counters."""
 
 
 class QuickStart:
-    """What takes part on the hosts of a testbed; it goes with them."""
+    """Quick-Start on the hosts of a testbed; it is removed together with them."""
 
     name = _PROTOCOL
 
@@ -74,14 +74,14 @@ class QuickStart:
         self._status: Mapping[str, Any] = {}
 
     def attach(self, willing_bps: int | None) -> None:
-        """Both hosts take part, up to ``willing_bps`` as receivers, and both links."""
+        """Attach both hosts, which accept up to ``willing_bps`` as receivers, and both links."""
         if not self._is_on:
             return
         for host in _SENDERS:
             at = ["--netns", self._namespaces[host], "--dev", _DEVICE]
             most = [] if willing_bps is None else ["--at-most", f"{max(willing_bps, 1)}bit"]
             self._ctl.run("host", "quick-start", *at, *most)
-        # after the host's program: a request is there when the router sees its packet
+        # after the host's program, which adds requests to packets before the router sees them
         for host, link in zip(_SENDERS, gateway.links(self._experiment), strict=True):
             if link.quick_start is None:
                 continue
@@ -92,13 +92,13 @@ class QuickStart:
             )  # fmt: skip
 
     def route_options(self) -> list[str]:
-        """What routes need: room for the option in packets that are full otherwise."""
+        """Options that routes need: a smaller MTU leaves room for the option in full packets."""
         if not (self._is_on and askers(self._experiment)):
             return []
         return ["mtu", "lock", str(_MTU_BYTES - _OPTION_BYTES)]
 
     def read(self) -> None:
-        """Keep what was counted, before the testbed goes."""
+        """Read the counters, before the testbed is removed."""
         if not self._is_on:
             return
         status = self._ctl.json("status", "--json")
@@ -110,11 +110,14 @@ class QuickStart:
         }
 
     def meta(self) -> Mapping[str, Any]:
-        """What hosts and routers counted, and what the hosts' counters mean; left, then right."""
+        """Counters of hosts and routers with the hosts' remarks, left before right."""
         return dict(self._status)
 
     def of_flow(self, index: int) -> Mapping[str, Mapping[str, int | str | None]]:
-        """A flow's requests, grants and failure, where counters of hosts tell: it asked alone."""
+        """A flow's requests, grants and failure; unknown if several flows ask.
+
+        The hosts' counters are sums over all flows.
+        """
         asking = askers(self._experiment)
         if index not in asking or not self._status:
             return {}
@@ -132,7 +135,7 @@ class QuickStart:
         return {_PROTOCOL: told | ({"failure": failure} if failure else {})}
 
     def router_counters(self) -> list[Mapping[str, int | None]]:
-        """What the routers counted, at the end of the run."""
+        """The routers' counters at the end of the run."""
         end_ns = self._experiment.duration
         return [
             row
@@ -143,7 +146,7 @@ class QuickStart:
 
 
 def on_testbed(ctl: Ctl, experiment: Experiment, namespaces: Mapping[str, str]) -> QuickStart:
-    """Its part in a testbed."""
+    """Quick-Start on this testbed."""
     return QuickStart(ctl, experiment, namespaces)
 
 
@@ -155,4 +158,4 @@ _FAILURES = {
     "refused": "refused",
     "unanswered": "unanswered",
 }
-"""Counters of a host that end its asking, the worst first, and the simulator's words for them."""
+"""Counters of a host that end its requests, worst first, with the simulator's texts for them."""

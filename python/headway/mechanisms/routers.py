@@ -1,9 +1,9 @@
 """A link's router algorithms, as programs at the devices of the hosts that send into it.
 
-The emulator has no routers: what is about to enter a link passes the program at its sender's
-device, one for all senders of a link, as in the simulator all of them pass the router before it.
-The program's queue is a virtual one of the link's rate and room. Where a control owns a header,
-hosts let it out whole: in the two ECN bits, and in ACKs that are full of SACK blocks.
+The emulator has no routers. Packets that enter a link pass a program at their sender's device
+instead. All senders of a link share one program, as they share the router in front of the link in
+the simulator. The program's queue is virtual, with the link's rate and limit. If a control owns a
+header, hosts can also send it in the two ECN bits, and in ACKs that are full of SACK blocks.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _DEVICE = "hw0"
 _SIDES = ("left", "right")
-"""Who sends into the forward and into the reverse link, where no gateway does."""
+"""The sides that send into the forward and the reverse link, if no gateway does."""
 
 
 def sends_header(flow: Flow) -> bool:
@@ -34,11 +34,11 @@ def sends_header(flow: Flow) -> bool:
 
 
 def check(experiment: Experiment, hosts: int) -> None:  # noqa: ARG001
-    """Raises HeadwayError for what cannot be done, with any number of ``hosts``."""
+    """Raise HeadwayError for what is not possible with any number of ``hosts``."""
     for link in gateway.links(experiment):
         if link.routers and link.vary is not None:
             raise HeadwayError(
-                "kernel backend: routers: not possible before a link that varies; they are told "
+                "kernel backend: routers: not possible at a link that varies; routers are given "
                 "one rate"
             )
     first: dict[str, str] = {}
@@ -53,7 +53,7 @@ def check(experiment: Experiment, hosts: int) -> None:  # noqa: ARG001
 
 
 class Routers:
-    """What takes part on the hosts of a testbed; it goes with them."""
+    """The routers on the hosts of a testbed; they are removed together with the hosts."""
 
     name = "routers"
 
@@ -65,14 +65,14 @@ class Routers:
         self._headers: list[Mapping[str, Any]] = []
 
     def _senders(self, side: str) -> tuple[list[str], str]:
-        """The namespaces of who sends, and their device."""
+        """The senders' namespaces, and the device that they send through."""
         if side == "left" and gateway.HOST in self._namespaces:
             return [self._namespaces[gateway.HOST]], gateway.FAR
         namespaces = self._namespaces.items()
         return [netns for host, netns in namespaces if host.startswith(side)], _DEVICE
 
     def attach(self, willing_bps: int | None) -> None:  # noqa: ARG002
-        """Hosts let headers out whole; then both links get their routers, in order."""
+        """Let hosts send complete headers, then attach the routers of both links in order."""
         if any(map(sends_header, self._experiment.flows)):
             for netns in self._namespaces.values():
                 self._ctl.run("host", "headers", "--netns", netns, "--dev", _DEVICE)
@@ -94,11 +94,11 @@ class Routers:
                 )  # fmt: skip
 
     def route_options(self) -> list[str]:
-        """What routes need: nothing; TCP itself makes room for its options."""
+        """Options that routes need: none, since TCP leaves room for its options."""
         return []
 
     def read(self) -> None:
-        """Keep what was counted, before the testbed goes."""
+        """Read the counters, before the testbed is removed."""
         if not any(link.routers for link in gateway.links(self._experiment)):
             return
         status = self._ctl.json("status", "--json")
@@ -117,20 +117,20 @@ class Routers:
         self._headers = status["endpoints"]
 
     def meta(self) -> Mapping[str, Any]:
-        """What routers and endpoints counted, by the names that they declare."""
+        """Counters of routers and endpoints, by their declared names."""
         if not self._status:
             return {}
         return {"links": self._status, "headers": self._headers}
 
     def of_flow(self, index: int) -> Mapping[str, Mapping[str, int | str | None]]:
-        """That a flow's fall-backs are not known: endpoints count what all of a control did."""
+        """A flow's fall-backs are unknown: endpoints count over all flows of a control."""
         flow = self._experiment.flows[index]
         if flow.control is None or not sends_header(flow):
             return {}
         return {flow.control.name: {"fall_backs": None}}
 
     def router_counters(self) -> list[Mapping[str, int | None]]:
-        """What the routers counted, at the end of the run."""
+        """The routers' counters at the end of the run."""
         end_ns = self._experiment.duration
         return [
             row
@@ -159,7 +159,7 @@ def link_places(experiment: Experiment, namespaces: Mapping[str, str]) -> dict[s
 def read_on_the_way(
     experiment: Experiment, namespaces: Mapping[str, str], readings: Iterable[Mapping[str, Any]]
 ) -> list[Mapping[str, int | None]]:
-    """Rows of router_counters from what ``headwayctl router watch`` read, times as it has them."""
+    """Rows of router_counters from the readings and times of ``headwayctl router watch``."""
     links = link_places(experiment, namespaces)
     return [
         row
@@ -171,7 +171,7 @@ def read_on_the_way(
 
 
 def watching(namespaces: Mapping[str, str]) -> list[str]:
-    """Arguments of headwayctl that reads the routers of these hosts again and again."""
+    """Arguments of the headwayctl command that watches the routers of these hosts."""
     if gateway.HOST in namespaces:
         return ["router", "watch", "--dev", gateway.FAR, "--netns", namespaces[gateway.HOST]]
     at = [part for netns in namespaces.values() for part in ("--netns", netns)]
@@ -179,5 +179,5 @@ def watching(namespaces: Mapping[str, str]) -> list[str]:
 
 
 def on_testbed(ctl: Ctl, experiment: Experiment, namespaces: Mapping[str, str]) -> Routers:
-    """Its part in a testbed."""
+    """The routers on this testbed."""
     return Routers(ctl, experiment, namespaces)

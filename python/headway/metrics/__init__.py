@@ -1,7 +1,7 @@
 """Metrics: pure functions from a Trace to numbers and tables.
 
-Unless a window is given, each is over [warmup, end] of the run. Flows and links are given by
-their number. Names end in the unit of what is returned.
+Unless a window is given, metrics cover [warmup, end] of the run. Flows and links are given by
+number. Names end in the unit of the result.
 """
 
 from headway.fairness import jain_index

@@ -32,14 +32,14 @@ def owd_distribution_us(
 ) -> Distribution:
     """Median, mean, sd, percentiles and extremes of ``owd_us``, µs; lost ones are left out.
 
-    ``flow`` None takes all UDP flows; the window's default is [warmup, end]. All None but
-    ``count`` where nothing arrived.
+    ``flow`` None takes all UDP flows; the window's default is [warmup, end]. If nothing arrived,
+    all fields but ``count`` are None.
     """
     return distribution(owd_us(trace, flow, window))
 
 
 def lost_pkts(trace: Trace, flow: int | None = None, window: Window | None = None) -> int:
-    """Datagrams sent in the window that were lost; one still under way at the end was not.
+    """Datagrams sent in the window that were lost; those in flight at the end do not count.
 
     ``flow`` None takes all UDP flows; the window's default is [warmup, end].
     """

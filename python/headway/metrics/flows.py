@@ -1,4 +1,4 @@
-"""What each flow got: goodput, retransmissions, congestion epochs."""
+"""Metrics of flows: goodput, retransmissions, congestion epochs."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ RECOVERY, RTO, CWR, UNDO = 0, 1, 2, 3
 def goodput_tcptrace_bps(trace: Trace, flow: int) -> float | None:
     """Goodput as tcptrace prints it for a capture at the sender, in bits/s.
 
-    Unique bytes sent, over the time from the connection's first packet to its last one, in
-    either direction. Over several flows such values may add up to more than the link carries,
-    because each has its own time. None for UDP or a connection that never sent.
+    Unique bytes sent, divided by the time from the connection's first packet to its last one, in
+    either direction. The values of several flows may add up to more than the link's rate, because
+    each flow has its own time. None for UDP and for a connection that sent nothing.
     """
     end = trace.flows[flow]
     if end.unique_bytes is None or end.first_packet_ns is None or end.last_packet_ns is None:
@@ -41,8 +41,8 @@ def goodput_tcptrace_bps(trace: Trace, flow: int) -> float | None:
 def goodput_bps(trace: Trace, flow: int, window: Window | None = None) -> float:
     """New in-order bytes that the receiver's application read in the window, in bits/s.
 
-    The window is [start_ns, end_ns), None is [warmup, end]. Its ends must be checkpoints
-    (``Experiment.checkpoints_ns``, the end, or 0), else it raises ValueError.
+    The window is [start_ns, end_ns), None is [warmup, end]. Raises ValueError if its ends are not
+    checkpoints (``Experiment.checkpoints_ns``, the end, or 0).
     """
     start_ns, end_ns = window or window_of(trace)
     change = counter_change(trace, "flow", flow, "delivered_bytes", (start_ns, end_ns))
@@ -50,15 +50,15 @@ def goodput_bps(trace: Trace, flow: int, window: Window | None = None) -> float:
 
 
 def batch_goodputs_bps(trace: Trace, flow: int) -> Array:
-    """Goodput in each of the ten equal parts of [warmup, end], shape (10,), for batch means."""
+    """Goodput in bit/s in each of the ten equal parts of [warmup, end], shape (10,)."""
     edges = batch_edges_ns(trace.experiment)
     return np.array([goodput_bps(trace, flow, pair) for pair in itertools.pairwise(edges)])
 
 
 def retransmits_pkts(trace: Trace, flow: int, window: Window | None = None) -> int:
-    """Packets sent again in the window (default [warmup, end]); (0, end) for the whole run.
+    """Retransmitted packets in the window (default [warmup, end]); (0, end) for the whole run.
 
-    Raises ValueError where an end of the window is no checkpoint.
+    Raises ValueError if an end of the window is not a checkpoint.
     """
     return counter_change(trace, "flow", flow, "retransmits_pkts", window or window_of(trace))
 
@@ -66,7 +66,7 @@ def retransmits_pkts(trace: Trace, flow: int, window: Window | None = None) -> i
 def rtos(trace: Trace, flow: int, window: Window | None = None) -> int:
     """Retransmission timeouts in the window (default [warmup, end]).
 
-    Raises ValueError where an end of the window is no checkpoint.
+    Raises ValueError if an end of the window is not a checkpoint.
     """
     return counter_change(trace, "flow", flow, "rtos", window or window_of(trace))
 
@@ -81,16 +81,16 @@ def flow_jain_index(trace: Trace, window: Window | None = None) -> float | None:
 
 
 def backoff_times_ns(trace: Trace, flow: int, window: Window | None = None) -> list[int]:
-    """When the flow backed off because of loss, in the window (default [warmup, end]).
+    """Times in ns at which the flow backed off because of loss (default window [warmup, end]).
 
-    Entering recovery and timing out count; a backoff that was undone next does not.
+    Entering recovery and timeouts count. A backoff that was undone does not count.
     """
     rows = trace.rows_of("backoffs", "flow", flow)
     return _backoffs(rows, window or window_of(trace)).get(flow, [])
 
 
 def _backoffs(rows: pl.DataFrame, window: Window) -> dict[int, list[int]]:
-    """When each flow backed off in the window; flows that never did are left out."""
+    """Backoff times in ns of each flow in the window; flows without backoffs are left out."""
     start_ns, end_ns = window
     times: dict[int, list[int]] = {}
     ordered = rows.sort("time_ns", maintain_order=True)
@@ -108,30 +108,30 @@ def _backoffs(rows: pl.DataFrame, window: Window) -> dict[int, list[int]]:
 def congestion_epochs_s(trace: Trace, flow: int, window: Window | None = None) -> Array:
     """Lengths of the flow's congestion epochs, shape (backoffs - 1,), in seconds.
 
-    An epoch is the time between two successive backoffs that loss caused.
+    An epoch is the time between two successive backoffs because of loss.
     """
     return np.diff(np.array(backoff_times_ns(trace, flow, window), dtype=np.float64)) / NS_PER_S
 
 
 def srtt_us(trace: Trace, flow: int, window: Window | None = None) -> Distribution:
-    """The smoothed RTT over the window (default [warmup, end]), weighted by time."""
+    """The smoothed RTT in µs over the window (default [warmup, end]), weighted by time."""
     rows = trace.rows_of("flow_state", "flow", flow)
     return weighted_distribution(*held_values(rows, "srtt_us", window or window_of(trace)))
 
 
 def cwnd_pkts(trace: Trace, flow: int, window: Window | None = None) -> Distribution:
-    """The congestion window over the window (default [warmup, end]), weighted by time."""
+    """The congestion window in packets, weighted by time (default window [warmup, end])."""
     rows = trace.rows_of("flow_state", "flow", flow)
     return weighted_distribution(*held_values(rows, "cwnd_pkts", window or window_of(trace)))
 
 
 def flow_totals(trace: Trace) -> pl.DataFrame:
-    """What each TCP flow did, one row per flow; linear in the trace's rows, however many flows.
+    """Totals of each TCP flow, one row per flow, in time linear in the trace's rows.
 
     Columns: flow; delivered_bytes, a list of totals at the warm-up and at the end of each of the
-    ten batches (at the run's end only, where batches were not recorded); over [warmup, end]
-    sent_pkts, retransmits_pkts, rtos, backoffs and the means over time srtt_us and cwnd_pkts;
-    finite_ns, when ssthresh was first finite. Null: not recorded.
+    ten batches (only at the run's end if batches were not recorded); over [warmup, end] sent_pkts,
+    retransmits_pkts, rtos, backoffs and the means over time srtt_us and cwnd_pkts; finite_ns, when
+    ssthresh was first finite. Null means not recorded.
     """
     window = window_of(trace)
     counters = trace["flow_counters"]
@@ -141,7 +141,7 @@ def flow_totals(trace: Trace) -> pl.DataFrame:
     )
     edges = batch_edges_ns(trace.experiment)
     if not set(edges) <= {0, *counters["time_ns"].unique()}:
-        edges = list(window)  # made by who reads counters at the ends only
+        edges = list(window)  # a backend that reads counters only at the ends
     delivered = [counters_at(counters, "flow", at_ns)["delivered_bytes"] for at_ns in edges]
     change = change.with_columns(
         pl.concat_list(column.alias(str(k)) for k, column in enumerate(delivered)).alias(
@@ -164,7 +164,7 @@ def flow_totals(trace: Trace) -> pl.DataFrame:
 
 
 def _held_means(trace: Trace, window: Window) -> pl.DataFrame:
-    """Means over time of each flow's smoothed RTT and window, and when ssthresh became finite."""
+    """Means over time of each flow's srtt and cwnd, and when ssthresh became finite."""
     start_ns, end_ns = window
     until = pl.col("time_ns").shift(-1).over("flow").fill_null(end_ns)
     held = until.clip(start_ns, end_ns) - pl.col("time_ns").clip(start_ns, end_ns)
@@ -190,7 +190,7 @@ def _held_means(trace: Trace, window: Window) -> pl.DataFrame:
 
 
 def flow_table(trace: Trace) -> pl.DataFrame:
-    """One row per TCP flow over [warmup, end]; null where nothing was recorded."""
+    """One row per TCP flow over [warmup, end]; null if nothing was recorded."""
     start_ns, end_ns = window_of(trace)
     totals = flow_totals(trace)
     per_s = BITS_PER_BYTE * NS_PER_S / (end_ns - start_ns)

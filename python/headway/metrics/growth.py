@@ -1,4 +1,4 @@
-"""How a congestion window grows between two losses."""
+"""Growth of the congestion window between two losses."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class GrowthEpoch:
     """One epoch's growth after its recovery; arrays of shape (n,), one entry per new window."""
 
     cwnd_before_pkts: int
-    """The window when the backoff came that began the epoch."""
+    """The window at the backoff that began the epoch."""
     time_s: Array
     """Time since the backoff that began the epoch."""
     cwnd_pkts: Array
@@ -32,17 +32,17 @@ class GrowthEpoch:
     def increase_s(self) -> Array:
         """Sum of (window growth × smoothed RTT), shape (n,): packets per round trip, over time.
 
-        A flow that adds a packets per round trip adds a × time, whatever its round-trip time.
+        For a flow that adds a packets per round trip this is a × time, at any round-trip time.
         """
         grown = np.diff(self.cwnd_pkts, prepend=self.cwnd_pkts[0])
         return np.asarray(np.cumsum(grown * self.srtt_s), dtype=np.float64)
 
 
 def growth_epochs(trace: Trace, flow: int, window: Window | None = None) -> list[GrowthEpoch]:
-    """The flow's growth in each whole congestion epoch of the window (default: the whole run).
+    """The flow's growth in each complete congestion epoch of the window (default: whole run).
 
-    Only states recorded while nothing was lost or reordered count. Epochs with fewer than two
-    such states are left out; without recorded flow states there are none.
+    Only states recorded without loss or reordering ("open") count. Epochs with fewer than two such
+    states are left out. The list is empty if flow states were not recorded.
     """
     rows = trace.numpy("flow_state")
     usable = (rows["flow"] == flow) & (rows["state"] == _OPEN) & (rows["srtt_us"] > 0)

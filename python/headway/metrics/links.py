@@ -1,4 +1,4 @@
-"""What a link carried, dropped and held back."""
+"""Metrics of links: throughput, drops and queues."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ def _change(trace: Trace, link: int, column: str, window: Window | None) -> int:
 
 
 def throughput_bps(trace: Trace, link: int = 0, window: Window | None = None) -> float:
-    """All bytes the link sent in the window, IP headers and retransmissions too, in bits/s.
+    """All bytes the link sent in the window, with IP headers and retransmissions, in bits/s.
 
-    The window is [start_ns, end_ns), by default [warmup, end]; its ends must be checkpoints
-    (``Experiment.checkpoints_ns``, the end, or 0), else it raises ValueError. Links 2k and 2k + 1
-    are those of hop k, forward and reverse.
+    The window is [start_ns, end_ns), by default [warmup, end]. Raises ValueError if its ends are
+    not checkpoints (``Experiment.checkpoints_ns``, the end, or 0). Links 2k and 2k + 1 are the
+    forward and reverse links of hop k.
     """
     start_ns, end_ns = window or window_of(trace)
     return (
@@ -30,38 +30,41 @@ def throughput_bps(trace: Trace, link: int = 0, window: Window | None = None) ->
 
 
 def utilization(trace: Trace, link: int = 0, window: Window | None = None) -> float:
-    """Throughput over the link's mean rate, 0 to 1 (default [warmup, end]).
+    """Throughput divided by the link's mean rate, 0 to 1 (default [warmup, end]).
 
-    A packet counts where its last bit was sent, so one packet may fall to either side of an end.
-    Raises ValueError where an end of the window is no checkpoint.
+    A packet counts when its last bit is sent, so a window can be off by one packet at each end.
+    Raises ValueError if an end of the window is not a checkpoint.
     """
     forward, reverse = trace.experiment.topology.links()[link // 2]
     of = forward if link % 2 == 0 else reverse
     capacity_bps = of.capacity_bps(*(window or window_of(trace)))
-    if capacity_bps == 0:  # it was down
+    if capacity_bps == 0:  # the link was down
         return 0.0
     return min(1.0, throughput_bps(trace, link, window) / capacity_bps)
 
 
 def drops_pkts(trace: Trace, link: int = 0, window: Window | None = None) -> int:
-    """Packets that arrived at the link in the window and never left it.
+    """Packets that the link dropped in the window.
 
-    Raises ValueError where an end of the window is no checkpoint.
+    Raises ValueError if an end of the window is not a checkpoint.
     """
     return _change(trace, link, "dropped_pkts", window)
 
 
 def drop_rate(trace: Trace, link: int = 0, window: Window | None = None) -> float | None:
-    """Dropped over arrived packets in the window, 0 to 1; None if none arrived.
+    """Dropped divided by arrived packets in the window, 0 to 1; None if none arrived.
 
-    Raises ValueError where an end of the window is no checkpoint.
+    Raises ValueError if an end of the window is not a checkpoint.
     """
     arrived = _change(trace, link, "arrived_pkts", window)
     return drops_pkts(trace, link, window) / arrived if arrived else None
 
 
 def queue_full_events(trace: Trace, link: int = 0, window: Window | None = None) -> int:
-    """Times the queue was full that began in the window: from a drop to the next acceptance."""
+    """Number of queue-full events that began in the window.
+
+    An event lasts from a drop for lack of room to the next accepted packet.
+    """
     start_ns, end_ns = window or window_of(trace)
     return (
         trace["queue_full"]
@@ -81,9 +84,9 @@ def queue_full_per_minute(trace: Trace, link: int = 0, window: Window | None = N
 
 
 def queue_bytes(trace: Trace, link: int = 0, window: Window | None = None) -> Distribution:
-    """The queue's length in bytes over the window, weighted by time; empty until it changes.
+    """The queue's length in bytes over the window, weighted by time; 0 until the first change.
 
-    Of an experiment whose ``record`` leaves "queue" out it is empty.
+    The distribution is empty if the experiment's ``record`` leaves out "queue".
     """
     if "queue" not in trace.experiment.record:
         return Distribution(count=0)
@@ -93,7 +96,7 @@ def queue_bytes(trace: Trace, link: int = 0, window: Window | None = None) -> Di
 
 
 def link_table(trace: Trace) -> pl.DataFrame:
-    """One row per link over [warmup, end]; null where nothing was recorded."""
+    """One row per link over [warmup, end]; null if nothing was recorded."""
     return pl.DataFrame(
         [
             {

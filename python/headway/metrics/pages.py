@@ -1,4 +1,4 @@
-"""Web pages: how long each took to load."""
+"""Load times of Web pages."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ _SCHEMA = {
 
 
 def page_loads(trace: Trace, window: Window | None = None) -> pl.DataFrame:
-    """One row per page that began in the window and was loaded whole in the run.
+    """One row per page whose load began in the window and was complete in the run.
 
-    Columns: flow; page, its number in the flow's file; start_ns; seconds from then until its last
-    object has arrived, waits for a connection, handshakes and the page's own included; objects;
-    bytes, of all its responses. Sorted by start.
+    Columns: flow; page, its number in the flow's file; start_ns; seconds until the page's last
+    object arrived, including waits for connections, handshakes and waits of the page itself;
+    objects; bytes of all its responses. Sorted by start.
 
-    Of a ``headway.experiment.Site`` a page is a visit of the map, and its seconds are what
-    the browser says until its load event; bytes are null where the trace does not say the objects'
-    sizes. A walk through a city has no such event, and none is here. Other flows have no pages.
+    For a ``headway.experiment.Site`` a page is a visit of the map, and the seconds are those that
+    the browser reports until its load event. Bytes are null if the trace does not have the objects'
+    sizes. A walk through a city has no load event and no rows. Other flows have no pages.
     """
     start_ns, end_ns = window or window_of(trace)
     rows = trace["responses"]
@@ -60,7 +60,8 @@ def _loads(flow: int, table: PageTable, rows: pl.DataFrame) -> pl.DataFrame:
     ended_ns[objects] = rows["end_ns"].to_numpy()
     counts = table.objects.astype(np.int64)
     firsts = np.cumsum(counts) - counts
-    # The first that needs no other finds a connection at once, and what it waits for itself.
+    # The first object that depends on no other gets a connection at once. Its request is delayed
+    # only by the page's own wait.
     waited_ns = table.start_ns.astype(np.int64) if table.start_ns.size else 0
     known_ns = np.where((table.after == AFTER_NONE) & (asked_ns < _LATE), asked_ns, _LATE)
     began_ns = np.minimum.reduceat(np.where(known_ns < _LATE, known_ns - waited_ns, _LATE), firsts)
@@ -78,7 +79,7 @@ def _loads(flow: int, table: PageTable, rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _visits(flow: int, told: Mapping[str, Any]) -> pl.DataFrame:
-    """What a browser says of its visits of a page."""
+    """A browser's reports of its visits of a page."""
     sizes = [HEAD_BYTES + one["size_bytes"] for one in told.get("site", ())]
     rows = [
         {

@@ -1,4 +1,4 @@
-"""Requests and responses: how long each took, and how large it was."""
+"""Response times and sizes of requests and responses."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from headway.workloads.draws import Ints
 
 
 def responses(trace: Trace, window: Window | None = None) -> pl.DataFrame:
-    """One row per response whose request was sent in the window and which arrived in the run.
+    """One row per response whose request was sent in the window and that arrived in the run.
 
-    Columns: flow; epoch, the number of the exchange in its flow; start_ns; seconds from when the
-    request is handed to TCP to the end of the response, the server's own time included;
-    request_bytes and response_bytes, null for messages of other applications. Sorted by start.
-    A handshake before the first request is no part of it.
+    Columns: flow; epoch, the number of the exchange in its flow; start_ns; seconds from the write
+    of the request to the end of the response, including the server's time; request_bytes and
+    response_bytes, null for messages of other applications. Sorted by start. Seconds do not include
+    a handshake before the first request.
     """
     start_ns, end_ns = window or window_of(trace)
     rows = (
@@ -48,11 +48,11 @@ def responses(trace: Trace, window: Window | None = None) -> pl.DataFrame:
 
 
 def deadlines(trace: Trace, window: Window | None = None) -> pl.DataFrame:
-    """The rows of ``responses`` that had a deadline; ``deadline_s`` and ``met`` beside them.
+    """The rows of ``responses`` that had a deadline, with columns ``deadline_s`` and ``met``.
 
-    As the endpoints count it, a deadline begins when the request leaves. For the first exchange of
-    a connection that is a handshake after its start: the flow's first one's time, or the path's
-    round trip without queues where the trace does not have it.
+    As at the endpoints, a deadline begins when the request leaves. For the first exchange of a
+    connection this is one handshake after its start. The handshake takes as long as the flow's
+    first one or, if the trace does not have it, the path's round trip without queues.
     """
     rows = responses(trace, window)
     parts = []
@@ -87,10 +87,10 @@ def deadlines(trace: Trace, window: Window | None = None) -> pl.DataFrame:
 
 
 def _opening(rows: pl.DataFrame, connections: int) -> npt.NDArray[np.bool_]:
-    """Which responses of pages, sorted by start, opened a connection.
+    """Whether each response of pages, sorted by start, opened a connection.
 
-    Those for which none of at most ``connections`` was free; 0: all. What servers closed in between
-    is not known.
+    A response opens one if none of at most ``connections`` was free; with 0 each opens one.
+    Connections that servers closed in between are not known.
     """
     starts_ns = rows["start_ns"].to_numpy()
     if not connections:
@@ -103,7 +103,7 @@ def _opening(rows: pl.DataFrame, connections: int) -> npt.NDArray[np.bool_]:
 
 
 def _exchanges(trace: Trace) -> tuple[Ints, Ints, Ints]:
-    """Bytes of all flows' requests and responses, and where each flow's begin; -1: it has none."""
+    """Bytes of all flows' requests and responses, and each flow's first index (-1 for none)."""
     asked: list[Ints] = [np.zeros(1, dtype=np.int64)]
     given: list[Ints] = [np.zeros(1, dtype=np.int64)]
     first = np.full(len(trace.experiment.flows), -1, dtype=np.int64)

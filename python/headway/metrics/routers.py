@@ -1,4 +1,4 @@
-"""What routers told and counted, by the names that their algorithms declare."""
+"""Events and counters of routers, by the names that their algorithms declare."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ def router_counters(trace: Trace, algorithm: str) -> pl.DataFrame:
 
 
 def router_events(trace: Trace, algorithm: str) -> pl.DataFrame:
-    """What a router algorithm told, one row per packet or tick of which it told something.
+    """Events of a router algorithm, one row per packet or tick with at least one event.
 
-    Columns: link, time_ns, flow (null: no packet's), and one per event that ``algorithm``
-    declares, null where it told nothing of it.
+    Columns: link, time_ns, flow (null for ticks), and one per event that ``algorithm`` declares,
+    null if it did not occur.
     """
     index, owner = _declared(trace, algorithm)
     rows = trace["router_events"].filter(pl.col("algorithm") == index)
-    # what is told of one call stands together, by rising number
+    # the events of one call are consecutive rows with rising numbers
     keys = ["link", "time_ns", "flow"]
     same = pl.all_horizontal(pl.col(key).eq_missing(pl.col(key).shift()) for key in keys)
     begins = ~(same & (pl.col("name") > pl.col("name").shift())).fill_null(False)
@@ -44,8 +44,8 @@ def router_events(trace: Trace, algorithm: str) -> pl.DataFrame:
 
 
 def _declared(trace: Trace, algorithm: str) -> tuple[int, Algorithm]:
-    """The algorithm's number in the tables, and what it declares."""
+    """The algorithm's number in the tables, and its declaration."""
     for index, owner in enumerate(trace.routers):
         if owner.name == algorithm:
             return index, owner
-    return -1, registry().router(algorithm)  # it was on no link
+    return -1, registry().router(algorithm)  # no link has this algorithm

@@ -1,4 +1,4 @@
-"""Statistics of samples and of trials; no traces here, only numbers."""
+"""Statistics of samples and trials, without traces."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Distribution:
 class Estimate:
     """A mean over trials or batches with its confidence interval mean ± half_width.
 
-    ``half_width`` and ``sd`` are None for a single value, which says nothing about spread.
+    ``half_width`` and ``sd`` are None for a single value.
     """
 
     mean: float
@@ -44,15 +44,15 @@ class Estimate:
 
 
 def or_nan(value: float | None) -> float:
-    """A number for arithmetic: NaN where there is none."""
+    """The value for arithmetic: NaN for None."""
     return math.nan if value is None else float(value)
 
 
 def distribution(samples: npt.ArrayLike) -> Distribution:
-    """Summarize samples, shape (n,); NaN is refused with ValueError."""
+    """Summarize samples, shape (n,). Raises ValueError for NaN."""
     values = np.asarray(samples, dtype=np.float64)
     if np.isnan(values).any():
-        raise ValueError("samples contain NaN; leave out what was not measured")
+        raise ValueError("samples contain NaN; leave out missing values")
     if values.size == 0:
         return Distribution(count=0)
     median, p95, p99 = np.percentile(values, [50, 95, 99])
@@ -77,7 +77,7 @@ def cdf(samples: npt.ArrayLike) -> tuple[Array, Array]:
 def weighted_distribution(values: npt.ArrayLike, weights: npt.ArrayLike) -> Distribution:
     """Summary of a piecewise constant signal: values (n,) that last for weights (n,) >= 0.
 
-    A percentile is the smallest value that holds for at least that share of the time.
+    A percentile is the smallest value that the signal does not exceed for that share of the time.
     """
     held = np.asarray(weights, dtype=np.float64)
     signal = np.asarray(values, dtype=np.float64)[held > 0]
@@ -87,7 +87,7 @@ def weighted_distribution(values: npt.ArrayLike, weights: npt.ArrayLike) -> Dist
     order = np.argsort(signal, kind="stable")
     signal, share = signal[order], held[order] / held.sum()
     reached = np.cumsum(share)
-    # Sums of shares may end a hair below 1.
+    # The sum of shares may be slightly below 1.
     median, p95, p99 = (
         float(signal[min(int(np.searchsorted(reached, q - 1e-12)), signal.size - 1)])
         for q in (0.5, 0.95, 0.99)
@@ -110,7 +110,7 @@ def confidence_interval(values: Sequence[float], level: float = 0.95) -> Estimat
 
     Raises ValueError without any value or for a level outside (0, 1).
     """
-    from scipy.special import stdtrit  # late: half of the import time of everything else
+    from scipy.special import stdtrit  # imported late: it takes half of all other imports' time
 
     if not 0 < level < 1:
         raise ValueError(f"confidence level {level} must be between 0 and 1")
@@ -128,8 +128,8 @@ def confidence_interval(values: Sequence[float], level: float = 0.95) -> Estimat
 def batch_means(samples: npt.ArrayLike, batches: int = 10) -> Array:
     """Means of ``batches`` consecutive, nearly equal parts of a series (n,), shape (batches,).
 
-    Of one long run whose samples depend on each other, these are nearly independent.
-    Raises ValueError for fewer samples than batches.
+    They are nearly independent, even if the samples of a long run depend on each other. Raises
+    ValueError for fewer samples than batches.
     """
     values = np.asarray(samples, dtype=np.float64)
     if values.size < batches:
@@ -140,8 +140,8 @@ def batch_means(samples: npt.ArrayLike, batches: int = 10) -> Array:
 def without_extremes(values: Sequence[float]) -> list[int]:
     """Indices, in order, of all trials but the best and the worst one.
 
-    Paper 001 runs five and discards two. Of equal values the first is the one dropped. Fewer
-    than three trials are kept whole.
+    Paper 001 runs five and discards two. Of equal values the first is dropped. Fewer than three
+    trials are all kept.
     """
     if len(values) < 3:
         return list(range(len(values)))

@@ -1,4 +1,4 @@
-"""What a trace's digest is made of, over all flows and links at once (see headway.digest)."""
+"""The totals of all flows and links from which headway.digest computes a trace's digest."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _OF_FLOW = (
 
 
 def trace_totals(trace: Trace) -> dict[str, Any]:
-    """The counts of ``headway.digest.digest_of_totals``."""
+    """The totals that ``headway.digest.digest_of_totals`` takes."""
     flows = [
         {name: getattr(trace.flows[row["flow"]], name) for name in _OF_FLOW} | row
         for row in flow_totals(trace).iter_rows(named=True)

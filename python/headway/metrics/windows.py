@@ -1,4 +1,4 @@
-"""The part of a run that is measured, and how counters and signals are read in it."""
+"""Windows of a run, and reading counters and signals within them."""
 
 from __future__ import annotations
 
@@ -26,38 +26,39 @@ def whole_run(trace: Trace) -> Window:
 def counter_change(trace: Trace, owner: str, index: int, column: str, window: Window) -> int:
     """How much a counter of flow or link ``index`` grew over the window.
 
-    ``owner`` is "flow" or "link". Raises ValueError if one end is not a checkpoint (time 0 is one:
-    all counters are 0).
+    ``owner`` is "flow" or "link". Raises ValueError if one end is not a checkpoint. Time 0 is one,
+    where all counters are 0.
     """
     rows = trace.rows_of(f"{owner}_counters", owner, index)
     totals: list[int] = []
     for time_ns in window:
         at = rows.filter(pl.col("time_ns") == time_ns)[column]
         if at.len() == 0 and time_ns != 0:
-            raise ValueError(f"{owner} {index}: no counters at {time_ns} ns; it is no checkpoint")
+            raise ValueError(f"{owner} {index}: no counters at {time_ns} ns; not a checkpoint")
         totals.append(int(at[0]) if at.len() else 0)
     return totals[1] - totals[0]
 
 
 def counters_at(counters: pl.DataFrame, owner: str, time_ns: int) -> pl.DataFrame:
-    """Every counter of every flow or link at a checkpoint, one row each, sorted by ``owner``.
+    """All counters of all flows or links at a checkpoint, one row each, sorted by ``owner``.
 
-    Linear in the rows. At time 0 all are 0. Raises ValueError where it is no checkpoint.
+    Takes time linear in the rows. At time 0 all counters are 0. Raises ValueError if the time is
+    not a checkpoint.
     """
     rows = counters.filter(pl.col("time_ns") == time_ns).drop("time_ns").sort(owner)
     if rows.is_empty() and time_ns == 0:
         owners = counters.drop("time_ns").unique(owner).sort(owner)
         return owners.with_columns(pl.exclude(owner) * 0)
     if rows.is_empty() and counters.height:
-        raise ValueError(f"no counters of any {owner} at {time_ns} ns; it is no checkpoint")
+        raise ValueError(f"no counters of any {owner} at {time_ns} ns; not a checkpoint")
     return rows
 
 
 def held_values(rows: pl.DataFrame, column: str, window: Window) -> tuple[Array, Array]:
-    """A signal recorded on change, as values (n,) and how long each held in the window, in ns.
+    """A signal recorded on change, as values (n,) and their durations in the window, in ns.
 
-    ``rows`` has ``time_ns``, in order, and ``column``. Time before the first row and time in
-    which the value was null is left out.
+    ``rows`` has ``time_ns``, in order, and ``column``. Time before the first row, and time with a
+    null value, is left out.
     """
     start_ns, end_ns = window
     times = rows["time_ns"].to_numpy().astype(np.int64)

@@ -1,8 +1,8 @@
-"""Closed forms that a simulation or a measurement can be held against.
+"""Closed forms to compare simulations and measurements with.
 
-Pure functions of plain numbers and NumPy arrays; nothing here knows about traces. Every formula
-names the equation it comes from. Rates are in bit/s (application bytes per second where a
-docstring says so), times in seconds, windows in packets.
+Pure functions of plain numbers and NumPy arrays, without traces. Every formula names the equation
+it comes from. Rates are in bit/s (application bytes per second where a docstring says so), times
+in seconds, windows in packets.
 """
 
 from headway.models import distributions, fairness, maxnet, quick_start, rcp, sharing, startup

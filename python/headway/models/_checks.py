@@ -1,4 +1,4 @@
-"""Range checks shared by the models: each error says which argument, its value and its range."""
+"""Range checks shared by the models: each error names the argument, its value and its range."""
 
 from __future__ import annotations
 

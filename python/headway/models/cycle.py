@@ -16,7 +16,7 @@ import numpy as np
 from headway.models._checks import Floats, fraction, not_negative, positive
 
 _STEPS = 4000
-"""Of the numeric integral; a law with corners is then within 1e-3."""
+"""Steps of the numeric integral; for a law with corners the error is then below 1e-3."""
 _LARGEST_PKTS = 1e12
 _BIC_STEPS, _BIC_MAX_PKTS, _BIC_SMOOTH_PKTS = 4, 16, 0.2
 
@@ -26,7 +26,7 @@ Growth = Callable[[Floats, float], Floats]
 
 @dataclass(frozen=True)
 class Cycle:
-    """From one loss to the next; made by ``cycle``."""
+    """One cycle from loss to loss, as returned by ``cycle``."""
 
     before_pkts: float
     """Window at the loss."""
@@ -47,17 +47,16 @@ def cycle(
 
     Args:
         loss: loss ratio, in (0, 1).
-        growth: packets per round trip, > 0, at windows (n,) and after a loss at the second
-            argument.
-        kept: part of the window that a loss leaves, in (0, 1), or that as a function of it.
-        pause_rounds: round trips after each loss in which the window stays as it was left, >= 0:
-            1 for fast recovery, in which nothing grows.
+        growth: packets per round trip, > 0, at windows (n,); its second argument is the window at
+            the last loss.
+        kept: share of the window kept at a loss, in (0, 1), or a function of the window.
+        pause_rounds: round trips after each loss without growth, >= 0: 1 for fast recovery.
 
     Returns:
         the cycle.
 
     Raises:
-        ValueError: if an argument is outside its range, or no window sends so many.
+        ValueError: if an argument is outside its range, or no window sends 1/``loss`` packets.
     """
     wanted_pkts = 1 / fraction("loss", loss)
     pause = not_negative("pause_rounds", pause_rounds)
@@ -67,12 +66,12 @@ def cycle(
         edges = np.linspace(left, before, _STEPS + 1)
         windows = (edges[:-1] + edges[1:]) / 2
         rounds = np.diff(edges) / growth(windows, before)
-        # exact sums: those of a library differ in the last digit between processors
+        # exact sums, since a library's sums differ in the last digit between processors
         return math.fsum(windows * rounds) + pause * left, math.fsum(rounds) + pause
 
     low, high = 1.0, _LARGEST_PKTS
     if not sent_and_rounds(low)[0] <= wanted_pkts <= sent_and_rounds(high)[0]:
-        raise ValueError(f"loss: no window sends {wanted_pkts:g} packets between two, got {loss!r}")
+        raise ValueError(f"loss: no window sends {wanted_pkts:g} packets per cycle, got {loss!r}")
     while high / low > 1 + 1e-9:
         middle = float(np.sqrt(low * high))
         low, high = (middle, high) if sent_and_rounds(middle)[0] < wanted_pkts else (low, middle)
@@ -81,10 +80,11 @@ def cycle(
 
 
 def bic_growth(windows_pkts: Floats, last_max_pkts: float) -> Floats:
-    """BIC's growth per round trip below the window of the last loss, as Linux counts.
+    """BIC's growth per round trip below the window of the last loss, as in Linux.
 
-    A quarter of the gap in whole packets, at most 16; where that is one or none 0.2, four packets
-    in 20 round trips (Xu, Harfoush, Rhee 2004, with the constants of Linux's tcp_bic.c).
+    It is a quarter of the gap in whole packets, at most 16. If that is one packet or none, it is
+    0.2: four packets in 20 round trips (Xu, Harfoush, Rhee 2004, with the constants of Linux's
+    tcp_bic.c).
 
     Args:
         windows_pkts: windows, shape (n,), each at most ``last_max_pkts``.

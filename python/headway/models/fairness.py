@@ -1,8 +1,8 @@
-"""Two flows that share one bottleneck and hear of congestion at the same time (Chiu, Jain 1989).
+"""Two flows that share one bottleneck and detect congestion at the same time (Chiu, Jain 1989).
 
 Rounds in which both grow alternate with rounds in which both shrink, whenever their sum exceeds
 the capacity. Additive increase with multiplicative decrease makes shares equal; multiplicative
-increase leaves their ratio as it was (Scharf 2011, section 4.1.3, figure 4.5).
+increase keeps their ratio (Scharf 2011, section 4.1.3, figure 4.5).
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ def shares_over_rounds(
     Args:
         first: their rates at the start, any unit, each > 0.
         capacity: the sum above which both shrink, > 0.
-        added: what each adds in a round without congestion, >= 0.
-        grown: by what each multiplies in a round without congestion, >= 1.
-        kept: part that each keeps in a round with congestion, in (0, 1).
-        rounds: how many, >= 1.
+        added: increase of each flow in a round without congestion, >= 0.
+        grown: factor of each flow in a round without congestion, >= 1.
+        kept: factor of each flow in a round with congestion, in (0, 1).
+        rounds: number of rounds, >= 1.
 
     Returns:
         shape (rounds + 1, 2), unit of ``first``.
@@ -40,7 +40,9 @@ def shares_over_rounds(
     positive("capacity", capacity)
     fraction("kept", kept)
     if added < 0 or grown < 1 or (added == 0 and grown == 1):
-        raise ValueError(f"added must be >= 0 and grown >= 1, one more, got {added!r}, {grown!r}")
+        raise ValueError(
+            f"added must be >= 0 and grown >= 1, one of them larger, got {added!r}, {grown!r}"
+        )
     if rounds < 1:
         raise ValueError(f"rounds must be >= 1, got {rounds!r}")
     rates = np.empty((rounds + 1, 2))

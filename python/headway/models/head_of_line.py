@@ -1,8 +1,8 @@
-"""Head-of-line blocking: how long small messages wait behind a lost one.
+"""Head-of-line blocking: the time that small messages wait behind a lost one.
 
-Equations A.5 to A.7 of Scharf (2011), appendix A.2, after Scharf and Kiesel. The model takes
-constant spacing between messages, losses few enough not to meet each other and a window that
-never limits: it is a lower bound, good for a loss of at most 1 %.
+Equations A.5 to A.7 of Scharf (2011), appendix A.2, after Scharf and Kiesel. The model assumes
+constant intervals between messages, losses so rare that recoveries do not overlap, and a window
+that never limits. It is a lower bound, valid for a loss of at most 1 %.
 """
 
 from __future__ import annotations
@@ -12,15 +12,16 @@ import numpy.typing as npt
 
 from headway.models._checks import Floats, loss_ratios, not_negative, positive
 
-#: What Linux adds to the round-trip time for its first retransmission time-out, seconds
+#: Linux's first retransmission time-out minus the round-trip time, seconds
 #: (the floor of the variance term in its RTO).
 LINUX_RTO_FLOOR_S = 0.2
 
 
 def detection_time_s(*, rtt_s: float, interval_s: float, rto_s: float | None = None) -> float:
-    """Time from sending a message that is lost to sending it again, eq. A.5.
+    """Time from sending a message that is lost to its retransmission, eq. A.5.
 
-    Three duplicate ACKs or the time-out, which every ACK restarts: whichever is sooner.
+    Three duplicate ACKs or the time-out trigger it, whichever is sooner. Every ACK restarts the
+    timer.
 
     Args:
         rtt_s: round-trip time, seconds, > 0.
@@ -72,7 +73,7 @@ def response_time_s(
 ) -> Floats:
     """Mean time from sending a request to the reply's delivery, eq. A.7.
 
-    Loss is the same in both directions; the reply goes out at once.
+    Loss is the same in both directions; the reply is sent at once.
 
     Args:
         loss: packet loss ratios per direction, any shape, each in [0, 1].

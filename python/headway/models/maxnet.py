@@ -1,11 +1,11 @@
-"""MaxNet's equilibrium, and how far its loop is from instability.
+"""MaxNet's equilibrium, and the stability margins of its control loop.
 
 Suchara, Witt, Wydrowski 2005, equations 1 and 2 and figure 2, linear about the equilibrium of N
 flows with one RTT at one router. A window's rate x follows the price P one delay later:
 
     P' = x/C - mu,  eta' = r/w (p1/w - p2 s P interval/T),  w = p3 exp(eta - p4 s P/T)
 
-with s the part of the price that the law takes, T the base RTT and r the rate of ACKs.
+with s the share of the price that the law uses, T the base RTT and r the rate of ACKs.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from headway.models._checks import positive
 from headway.units import BITS_PER_BYTE
 
 MU = 983 / 1024
-"""0.96 as the router keeps it."""
+"""0.96 as the router represents it."""
 PACKET_BYTES = 1500
 P1, P2, P4 = 6.0, 1.0, 15.0
 
@@ -29,14 +29,14 @@ def equilibrium_price_s(
     interval_s: float = 2.0,
     mu: float = MU,
 ) -> float:
-    """The price at which N flows share mu C alike, whatever their RTTs.
+    """The price at which N flows with any RTTs share mu C equally.
 
     Args:
         rate_bps: the link's IP rate, > 0.
         flows: N, >= 1.
-        price_scale: what the law takes of a price, > 0.
+        price_scale: share of a price that the law uses, > 0.
         interval_s: the law's interval, seconds, > 0.
-        mu: part of the rate that is to be used, > 0.
+        mu: target utilization, > 0.
 
     Returns:
         N p1/(p2 s interval mu C) with C in packets per second, in seconds.

@@ -1,8 +1,8 @@
-"""Quick-Start in closed form: rates that can be written, and what a router may grant.
+"""Quick-Start in closed form: the rates of the header field, and what a router may grant.
 
-RFC 4782, section 3.1, and Scharf (2011), sections 4.5.1, 4.5.2 and 6.3.3.3. These are the
-equations in real numbers, to hold the integer code of ``algorithms`` against; rates are in IP
-bits/s, the approval functions give the rate before it is rounded down to one that can be written.
+RFC 4782, section 3.1, and Scharf (2011), sections 4.5.1, 4.5.2 and 6.3.3.3. These are the equations
+in real numbers, to test the integer code of ``algorithms``. Rates are in IP bits/s. The approval
+functions return the rate before it is rounded down to a rate code.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def window_pkts(rate_bps: float, *, rtt_s: float, mtu_bytes: float = 1500) -> fl
 
 
 def slots_needed(longest_delay_s: float, *, interval_s: float) -> int:
-    """Omega_opt: slots so that grants are remembered until their data comes, eq. 4.16.
+    """Omega_opt: slots needed to remember grants until their data arrives, eq. 4.16.
 
     Args:
         longest_delay_s: d_max, from a request to its data, seconds, > 0.
@@ -69,7 +69,7 @@ def slots_needed(longest_delay_s: float, *, interval_s: float) -> int:
 
 
 def target_grant_bps(request_bps: float, *, spare_bps: float, outstanding_bps: float) -> float:
-    """The target algorithm, eq. 4.17: what is spare and not granted already.
+    """The target algorithm, eq. 4.17: grants the spare rate that is not granted already.
 
     Args:
         request_bps: q, >= 0.
@@ -87,7 +87,7 @@ def target_grant_bps(request_bps: float, *, spare_bps: float, outstanding_bps: f
 
 
 def optimistic_grant_bps(request_bps: float, *, spare_bps: float) -> float:
-    """The optimistic algorithm, eq. 4.18: it forgets what it granted.
+    """The optimistic algorithm, eq. 4.18: ignores earlier grants.
 
     Args:
         request_bps: q, >= 0.
@@ -112,16 +112,16 @@ def fair_grant_bps(
     slots: int = 2,
     head_start: float = 0.125,
 ) -> float:
-    """The fair algorithm, eq. 4.19: a slot's share opens with time.
+    """The fair algorithm, eq. 4.19: a slot's share becomes available over its time.
 
     Args:
         request_bps: q, >= 0.
         spare_bps: a, >= 0.
         granted_now_bps: H(0), grants in this slot, >= 0.
         outstanding_bps: H, grants in all slots, this one included, >= 0.
-        elapsed: (t - t0) / Delta, part of the slot that has passed, in [0, 1].
+        elapsed: (t - t0) / Delta, share of the slot that has passed, in [0, 1].
         slots: Omega, >= 1.
-        head_start: Theta, part of the slot's share that is open at its start, in [0, 1].
+        head_start: Theta, part of the slot's share that is available at its start, in [0, 1].
 
     Returns:
         bit/s, >= 0, at most spare / slots per slot.
@@ -142,7 +142,7 @@ def fair_grant_bps(
 
 
 def most_granted_bps_per_s(*, spare_bps: float, interval_s: float, slots: int) -> float:
-    """Xi: what the target algorithm can grant per second in the long run, eq. 6.1.
+    """Xi: the rate that the target algorithm can grant per second in the long run, eq. 6.1.
 
     Args:
         spare_bps: theta c - u, bit/s, >= 0.
@@ -168,10 +168,11 @@ def approval_probability(
     slots: int,
     mean_arrival_s: float,
 ) -> float:
-    """Roughly what part of the requests the target algorithm approves (section 6.4.3.3).
+    """Approximate share of requests that the target algorithm approves (section 6.4.3.3).
 
-    The requests that fit into what a link has to spare, over those that come while grants are
-    remembered. With a load rho and arrivals that cause it this goes with (1/rho - 1)/(Omega Delta).
+    The number of requests that fit into a link's spare rate, divided by the number that arrive
+    while grants are remembered. If the requests' transfers cause the load rho, it is proportional
+    to (1/rho - 1)/(Omega Delta).
 
     Args:
         spare_bps: theta c - u, bit/s, >= 0.
@@ -192,9 +193,9 @@ def approval_probability(
 
 
 def rounding_loss(*, log_uniform: bool = False) -> float:
-    """By what factor rounding down to a code lowers a rate on average (section 4.5.2.4).
+    """Mean factor by which rounding down to a code lowers a rate (section 4.5.2.4).
 
-    For rates spread evenly over an octave the mean of rate / rounded rate is 1.5; spread evenly
-    over the octave's logarithm, 1 / ln 2 = 1.44.
+    For rates distributed uniformly over an octave the mean of rate / rounded rate is 1.5; for
+    uniformly distributed logarithms it is 1 / ln 2 = 1.44.
     """
     return 1 / math.log(2) if log_uniform else float(np.mean([1.0, 2.0]))

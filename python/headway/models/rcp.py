@@ -1,9 +1,9 @@
-"""RCP with a wrong idea of its link's capacity, eq. 6.13 to 6.15.
+"""RCP with a wrong value for its link's capacity, eq. 6.13 to 6.15.
 
 Scharf (2011), section 6.5.3.3. Eq. 6.13 sets RCP's feedback to zero: alpha (theta c - r) =
-beta b / d, with b the queue and d the mean round-trip time, which the queue prolongs to
-tau + b / r. Solved for b, that is eq. 6.14, finite only under eq. 6.15. The thesis says that the
-traffic is x = c in the text and uses x = r in eq. 6.13: what leaves the link is r.
+beta b / d, with b the queue and d the mean round-trip time, which the queue increases to
+tau + b / r. Solving for b gives eq. 6.14, which is finite only under eq. 6.15. The thesis' text
+states that the traffic is x = c, but eq. 6.13 uses x = r, the rate that leaves the link.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from headway.models._checks import positive
 def largest_capacity_ratio(*, alpha: float, beta: float) -> float:
     """The ratio c / r below which the queue stays finite, eq. 6.15: 1 + beta / alpha.
 
-    alpha = beta = 0.1 gives 2; the thesis' text says "about factor three" for it.
+    alpha = beta = 0.1 gives 2; the thesis' text says "about factor three".
 
     Args:
         alpha: weight of the spare rate, > 0.
@@ -34,11 +34,11 @@ def largest_capacity_ratio(*, alpha: float, beta: float) -> float:
 def standing_queue_bits(
     *, rate_bps: float, assumed_bps: float, rtt_s: float, alpha: float, beta: float
 ) -> float:
-    """Queue that RCP settles at, eq. 6.14 with theta = 1.
+    """RCP's queue in equilibrium, eq. 6.14 with theta = 1.
 
     Args:
         rate_bps: r, the link's rate, bit/s, > 0.
-        assumed_bps: c, what the router takes for it, bit/s, > 0.
+        assumed_bps: c, the rate that the router assumes, bit/s, > 0.
         rtt_s: tau, round-trip time without the queue, seconds, > 0.
         alpha: RCP's weight of the spare capacity, > 0.
         beta: RCP's weight of the queue, > 0.

@@ -1,8 +1,8 @@
-"""Response functions: what a greedy flow gets from a path with random loss.
+"""Response functions: the throughput of a greedy flow on a path with random loss.
 
 Equation numbers are those of Scharf, "Fast Startup Internet Congestion Control Mechanisms for
-Broadband Interactive Applications" (2011), section 4.2. All of them leave out slow start, and
-none knows the link's rate: they hold where loss, not the link, limits the flow.
+Broadband Interactive Applications" (2011), section 4.2. All of them leave out slow start and the
+link's rate: they are valid if loss, not the link, limits the flow.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ def reno_sqrt_bps(
 ) -> Floats:
     """Reno's throughput by the square-root model of Mathis et al., eq. 4.6.
 
-    Valid for small loss only: every loss is taken to be repaired by fast retransmit.
+    Valid for small loss only: it assumes that fast retransmit repairs every loss.
 
     Args:
         loss: segment loss ratios, any shape, each in (0, 1].
@@ -92,8 +92,8 @@ def cubic_response_bps(
     """CUBIC's throughput in its cubic region, eq. 4.9.
 
     Eq. 4.9 prints the constant 1.17, which is (C (4 - b) / (4 b))^(1/4) for C = 0.4 packets/s^3
-    and b = 0.2 (draft-rhee-tcpm-cubic-02, section 3). Where Reno's function is larger, CUBIC
-    follows Reno instead.
+    and b = 0.2 (draft-rhee-tcpm-cubic-02, section 3). If Reno's function is larger, CUBIC follows
+    Reno instead.
 
     Args:
         loss: segment loss ratios, any shape, each in (0, 1].
@@ -128,8 +128,8 @@ def compound_response_bps(
 ) -> Floats:
     """Compound TCP's throughput while its delay window is active, eq. 4.10.
 
-    The window W grows by a W^k per round trip and loses the part b at a loss, one every 1/p
-    packets. So 1/p = W^(2-k) (1 - (1-b)^(2-k)) / (a (2-k)) are sent between losses, in
+    The window W grows by a W^k per round trip and is reduced by the share b at a loss, one every
+    1/p packets. So 1/p = W^(2-k) (1 - (1-b)^(2-k)) / (a (2-k)) are sent between losses, in
     W^(1-k) (1 - (1-b)^(1-k)) / (a (1-k)) round trips (draft-sridharan-tcpm-ctcp-02, section 3).
     With its a = 1/8, b = 1/2, k = 3/4 the constant before p^-0.8 is 0.255, which also is the
     draft's 64 packets at a loss of 1e-3; the thesis prints 0.225.

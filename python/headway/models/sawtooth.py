@@ -27,7 +27,7 @@ from headway.models._checks import Floats, fraction, not_negative, positive
 
 @dataclass(frozen=True)
 class Sawtooth:
-    """A cycle between two losses; made by ``sawtooth``. Times in seconds."""
+    """A cycle between two losses, as returned by ``sawtooth``. Times in seconds."""
 
     base_rtt_s: float
     """Round-trip time with an empty queue."""
@@ -48,11 +48,11 @@ class Sawtooth:
 
     @property
     def idle_fraction(self) -> float:
-        """Part of the time with an empty queue, in [0, 1)."""
+        """Share of the time with an empty queue, in [0, 1)."""
         return self.idle_s / self.cycle_s
 
     def queueing_delay_cdf(self, delay_s: npt.ArrayLike) -> Floats:
-        """Part of the time during which the queueing delay is at most ``delay_s``.
+        """Share of the time during which the queueing delay is at most ``delay_s``.
 
         Args:
             delay_s: seconds, any shape.

@@ -1,7 +1,8 @@
-"""What many transfers get from one link: the two references of load studies, eq. 6.11 and 6.12.
+"""Response times of many transfers on one link: two references for load studies.
 
-Scharf (2011), section 6.4.3.1. The first is the empty link, the second a link that shares its
-rate evenly at every moment; a startup lies between them and what slow start makes of the link.
+Scharf (2011), section 6.4.3.1, eq. 6.11 and 6.12. The first reference is the empty link, the second
+a link that shares its rate equally at every moment. The response times of a startup are between
+these references and those of slow start.
 """
 
 from __future__ import annotations
@@ -19,15 +20,15 @@ from headway.models.startup import StartupPath
 def unloaded_response_s(
     sizes: TruncatedPareto, response_s: Callable[[Floats], Floats], *, points: int = 1_000_000
 ) -> float:
-    """Mean response time on an idle link, eq. 6.11: a size's response time times its density.
+    """Mean response time on an idle link, eq. 6.11: the integral of response time times density.
 
-    Integrated over equally probable slices, because response times jump from one round to the
-    next and a few large responses weigh much; the error is below 1e-4 with the default.
+    The integral uses equally probable slices, because response times jump from round to round, and
+    a few large responses have a large weight. The error is below 1e-4 with the default.
 
     Args:
         sizes: distribution of the response sizes, bytes.
         response_s: response time of an array of sizes, for example one of table 6.1.
-        points: slices, >= 1.
+        points: number of slices, >= 1.
 
     Returns:
         seconds.
@@ -45,8 +46,8 @@ def processor_sharing_response_s(mean_bytes: float, *, path: StartupPath, load: 
 
     Args:
         mean_bytes: m, mean response, application bytes, > 0.
-        path: where.
-        load: rho, part of the link's rate that is asked for, in [0, 1).
+        path: the path.
+        load: rho, offered load relative to the link's rate, in [0, 1).
 
     Returns:
         seconds.
@@ -60,11 +61,11 @@ def processor_sharing_response_s(mean_bytes: float, *, path: StartupPath, load: 
 
 
 def mean_interval_s(mean_bytes: float, *, path: StartupPath, load: float) -> float:
-    """delta: mean time between transfers that makes a load, m / (R rho) (section 6.4.3.1).
+    """delta: mean time between transfers for a given load, m / (R rho) (section 6.4.3.1).
 
     Args:
         mean_bytes: m, mean response, application bytes, > 0.
-        path: where.
+        path: the path.
         load: rho, > 0.
 
     Returns:
@@ -75,5 +76,5 @@ def mean_interval_s(mean_bytes: float, *, path: StartupPath, load: float) -> flo
     """
     interval_s = positive("mean_bytes", mean_bytes) / (path.capacity * positive("load", load))
     if not math.isfinite(interval_s):
-        raise ValueError(f"load must not be so small that no transfer comes, got {load!r}")
+        raise ValueError(f"load must be larger: the interval is infinite, got {load!r}")
     return interval_s

@@ -1,4 +1,4 @@
-"""How long a transfer takes with each startup: slow start in rounds, or a paced first round trip.
+"""Duration of a transfer with each startup: slow start in rounds, or a paced first round trip.
 
 Equations 6.2 to 6.10 and table 6.1 of Scharf (2011), section 6.4.1. One transfer alone on a path
 without loss; ssthresh and the receive window never limit it, requests take no time. Data counts
@@ -16,13 +16,13 @@ import numpy.typing as npt
 
 from headway.models._checks import Floats, positive
 
-#: Most data that the modified Jump-Start plays out in its first round trip, bytes (4.4.3.2).
+#: Most data that the modified Jump-Start sends in its first round trip, bytes (4.4.3.2).
 JUMP_START_DATA_BYTES = 65_535
 #: Fastest first round trip of the modified Jump-Start, bit/s (section 4.4.3.2).
 JUMP_START_RATE_BPS = 10e6
 
 _BITS_PER_BYTE = 8
-#: How far below a whole number a logarithm may end up through rounding.
+#: Tolerance for rounding errors near whole numbers.
 _LOG_SLACK = 1e-9
 
 
@@ -66,7 +66,7 @@ class StartupPath:
 
     @property
     def capacity(self) -> float:
-        """R, application bytes per second."""
+        """R, the path's rate in application bytes per second."""
         return self.payload_rate(self.rate_bps)
 
     @property
@@ -81,7 +81,7 @@ class StartupPath:
 
 
 def data_in_rounds(rounds: npt.ArrayLike, first: npt.ArrayLike, growth: float) -> Floats:
-    """M(i, w): data of the first ``rounds`` rounds together, eq. 6.2.
+    """M(i, w): total data of the first ``rounds`` rounds, eq. 6.2.
 
     Args:
         rounds: i, >= 0, any shape.
@@ -107,7 +107,7 @@ def slow_start_transfer_s(
 
     Args:
         size_bytes: s, any shape, each > 0.
-        path: where.
+        path: the path.
         window_pkts: w, packets, > 0.
 
     Returns:
@@ -132,7 +132,7 @@ def paced_transfer_s(
 
     Args:
         size_bytes: s, any shape, each > 0.
-        path: where.
+        path: the path.
         rate: Q, application bytes per second, each > 0; shapes broadcast.
 
     Returns:
@@ -161,7 +161,7 @@ def slow_start_response_s(
 
     Args:
         size_bytes: response, any shape, each > 0.
-        path: where.
+        path: the path.
         window_pkts: initial window, packets, > 0: 2 on a new connection and 3 after idle in
             Linux 2.6.18, 10 for Initial-Start and today's Linux.
 
@@ -213,7 +213,7 @@ def jump_start_response_s(
 
     Args:
         size_bytes: response, any shape, each > 0; all of it is queued at the start.
-        path: where.
+        path: the path.
         data_bytes: K_data, > 0.
         rate_bps: K_rate, bit/s, > 0.
         window_pkts: initial window of slow start, which is used unless Jump-Start sends more.
@@ -244,13 +244,14 @@ def timed_jump_start_response_s(
 ) -> Floats:
     """``jump_start_response_s`` with the timers of eq. 5.1 instead of an even flow.
 
-    What fits into the first round trip is complete with the last of N_timer bursts, which leaves
-    a timer's period before the round trip ends; the rest of table 6.1 is as it was. The thesis
-    names this as the reason why small Jump-Starts are faster than its equation (6.4.2.1).
+    A transfer that fits into the first round trip is complete with the last of N_timer bursts,
+    which leaves one timer period before the round trip ends. Other transfers are as in table 6.1.
+    The thesis gives this as the reason why small Jump-Starts are faster than its equation
+    (6.4.2.1).
 
     Args:
         size_bytes: response, any shape, each > 0; all of it is queued at the start.
-        path: where.
+        path: the path.
         data_bytes: K_data, > 0.
         rate_bps: K_rate, bit/s, > 0.
         window_pkts: initial window of slow start, which is used unless Jump-Start sends more.
@@ -287,7 +288,7 @@ def paced_response_s(
 
     Args:
         size_bytes: response, any shape, each > 0.
-        path: where.
+        path: the path.
         rate_bps: q, the initial rate, IP bits/s, > 0.
         window_pkts: initial window of slow start, which is used unless the rate fills more.
 
@@ -314,7 +315,7 @@ def late_quick_start_response_s(
 
     Args:
         size_bytes: response, any shape, each > 0.
-        path: where.
+        path: the path.
         rate_bps: q, the approved rate, IP bits/s, > 0.
         window_pkts: initial window, packets, > 0; what fits into it needs no rate.
 
@@ -356,7 +357,7 @@ def jump_start_window_after_loss_pkts(paced_pkts: int, retransmitted_pkts: int) 
 
     Args:
         paced_pkts: packets sent in the paced round trip, >= 0.
-        retransmitted_pkts: how many of them were sent again, >= 0.
+        retransmitted_pkts: how many of them were retransmitted, >= 0.
 
     Returns:
         packets, >= 1.
@@ -373,7 +374,7 @@ def jump_start_window_after_loss_pkts(paced_pkts: int, retransmitted_pkts: int) 
 def pacing_timers(window_pkts: int, *, rtt_s: float, chunk_pkts: int = 3, hz: float = 1000) -> int:
     """N_timer: how often a paced window's timer fires in one round trip, eq. 5.1.
 
-    The equation gives 0 for a window smaller than a chunk; such a window still needs one.
+    The equation gives 0 for a window smaller than a chunk; such a window still needs one timer.
 
     Args:
         window_pkts: W_playout, >= 1.

@@ -1,8 +1,7 @@
-"""Figures in a dark page: the same hues, light enough to be seen.
+"""Colours of figures on a dark page: the same hues, light enough to be visible.
 
-Greys go from the page's ink to its paper as they go from black to white on a light one. Colours
-keep their hue; their lightness is moved into the upper part of the scale, so that shades keep their
-order.
+Greys are mapped from the range black to white to the range ink to paper of the page. Colours keep
+their hue; their lightness moves into the upper part of the scale, so that shades keep their order.
 """
 
 from __future__ import annotations
@@ -12,13 +11,13 @@ import re
 from collections.abc import Iterable
 
 INK, PAPER = "#e6e8ea", "#15181b"
-"""Of the page's dark scheme (page.css)."""
+"""The page's dark scheme (page.css)."""
 _DARKEST, _SPAN = 0.36, 0.45
-"""Lightness of what was black, and how much more what was white gets."""
+"""New lightness of black, and the difference between those of white and black."""
 _SATURATION = 0.75
-"""So much of it is left; bright and saturated colours glare on black."""
+"""Factor for the saturation, since bright and saturated colours glare on black."""
 _GREY = 10
-"""Colours whose parts differ by less are greys."""
+"""Colours whose components differ by less than this are greys."""
 _PAINTED = re.compile(r"(fill|stroke): (#[0-9a-f]{6})\b")
 
 
@@ -36,9 +35,10 @@ def in_the_dark(colour: str) -> str:
 
 
 def rules(pictures: Iterable[str]) -> str:
-    """Style rules for all that is painted in these SVGs, one a line.
+    """Style rules for all colours in these SVGs, one per line.
 
-    They name no element around: what ``<use>`` copies, as markers and ticks are, has none.
+    The selectors have no parent element, because copies made by ``<use>``, such as markers and
+    ticks, have none.
     """
     painted = sorted({match for svg in pictures for match in _PAINTED.findall(svg)})
     return "\n".join(
@@ -48,13 +48,13 @@ def rules(pictures: Iterable[str]) -> str:
 
 
 def darkened(svg: str) -> str:
-    """The SVG for a dark page, as a picture of its own."""
+    """A copy of the SVG for a dark page."""
     painted = _PAINTED.sub(lambda match: f"{match[1]}: {in_the_dark(match[2])}", svg)
     return painted.replace("*{", f"text{{fill: {INK}}} *{{", 1)
 
 
 def contrast(one: str, other: str) -> float:
-    """How far two colours stand apart, 1 to 21, as WCAG 2.1 has it."""
+    """Contrast ratio of two colours by WCAG 2.1, from 1 to 21."""
     light, dark = sorted((_luminance(one), _luminance(other)), reverse=True)
     return (light + 0.05) / (dark + 0.05)
 

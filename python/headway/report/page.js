@@ -1,5 +1,5 @@
 (function () {
-  // A click on # gives the link to the clipboard, where the browser lets it.
+  // A click on # copies the link to the clipboard if the browser allows it.
   document.querySelectorAll("a.anchor").forEach(function (link) {
     link.addEventListener("click", function () {
       if (navigator.clipboard) navigator.clipboard.writeText(link.href).catch(function () {});
@@ -7,7 +7,7 @@
   });
 })();
 (function () {
-  // Claims: words and buttons leave some of them out.
+  // The table of claims can be filtered by words and buttons.
   var table = document.getElementById("claims-table");
   if (!table) return;
   var rows = Array.from(table.querySelectorAll("tbody tr"));
@@ -36,7 +36,7 @@
     button.addEventListener("click", function () { choose(button); });
   });
   field.addEventListener("input", show);
-  // A link to a claim finds it, whatever is left out.
+  // A link to a claim shows it even if it is filtered out.
   window.addEventListener("hashchange", function () {
     var target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
     if (!target || !target.hidden) return;
@@ -49,7 +49,7 @@
   show();
 })();
 (function () {
-  // Charts are drawn on a canvas, which no style sheet reaches: they are told the page's colours.
+  // Charts are drawn on a canvas, which style sheets do not affect, so they get the page's colours.
   if (!window.Bokeh) return;
   var dark = window.matchMedia("(prefers-color-scheme: dark)");
   var lines = JSON.parse(document.documentElement.dataset.dark);

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ReportCell:
-    """A cell: its text, what it was checked as (colour and mark), and a hint on hovering."""
+    """A cell: its text, its verdict (shown by colour and mark), and a hint on hovering."""
 
     text: str
     verdict: Verdict | None = None
@@ -47,12 +47,12 @@ class ReportTable:
 
     @property
     def numeric(self) -> list[bool]:
-        """Per column, whether it has numbers; they stand to the right."""
+        """Per column, whether it has numbers, which are right-aligned."""
         return [to_the_right([row[i].text for row in self.rows]) for i in range(len(self.columns))]
 
     @property
     def group_names(self) -> list[str]:
-        """Per column, the name of the group that begins there; a phone has it above the values."""
+        """Per column, the name of the group that begins there; a phone shows it above values."""
         names = []
         for name, span in self.groups:
             names += [name, *[""] * (span - 1)]
@@ -60,31 +60,31 @@ class ReportTable:
 
     @property
     def labels(self) -> int:
-        """How many columns, from the left, say what a row is about."""
+        """Number of columns, from the left, that label a row."""
         numeric = self.numeric
         return numeric.index(True) if True in numeric else 1
 
     @property
     def abreast(self) -> int:
-        """Values that a phone shows side by side: those of a group, else three."""
+        """Number of values that a phone shows side by side: those of a group, or else three."""
         return min((span for name, span in self.groups if name), default=3)
 
     @property
     def verdicts(self) -> list[tuple[Verdict, int]]:
-        """How many cells were checked, by verdict."""
+        """Number of checked cells by verdict."""
         counts = Counter(cell.verdict for row in self.rows for cell in row)
         return [(verdict, counts[verdict]) for verdict in VERDICTS if counts[verdict]]
 
 
 @dataclass(frozen=True)
 class ReportFigure:
-    """A figure: an ``<svg>`` element as text, what one sees in it, and the same to zoom into."""
+    """A figure: an ``<svg>`` element as text, a caption, and a zoomable chart of the same data."""
 
     title: str
     svg: str
     caption: str = ""
     name: str = ""
-    """Its file's, in links; without one they are made of the title."""
+    """The file's name, used in links; links use the title if it is empty."""
     chart: ZoomChart | None = None
 
 
@@ -101,28 +101,28 @@ class Section:
 
 @dataclass(frozen=True)
 class Report:
-    """Everything on the page."""
+    """The content of the page."""
 
     title: str
     subtitle: str
     summary: Sequence[tuple[str, str]] = ()
-    """(what, value): the few numbers to see first."""
+    """(what, value): the few numbers at the top."""
     sections: Sequence[Section] = ()
     claims: Sequence[Claim] = ()
     facts: Sequence[tuple[str, str]] = ()
-    """(what, value): what was run, with which versions and seed."""
+    """(what, value): what was run, with versions and seed."""
     commands: Sequence[str] = field(default=())
-    """How to repeat it."""
+    """Commands that repeat the run."""
     asked: Sequence[tuple[str, str]] = ()
-    """(what, words): what the study asked."""
+    """(what, text): the study's question."""
     sketches: Sequence[Sketch] = ()
-    """What was measured, as pictures."""
+    """Drawings of the set-up."""
     form: Sequence[tuple[str, str]] = ()
-    """(what, value): which form, seed and versions this is; stands at the beginning."""
+    """(what, value): form, seed and versions of this run, shown at the top."""
 
 
 def plain_table(table: Table) -> ReportTable:
-    """A study's printed table as it stands."""
+    """A study's printed table, unchanged."""
     rows = [[ReportCell(text) for text in row] for row in texts(table)]
     return ReportTable(table.title, table.columns, rows, table.note)
 
@@ -169,13 +169,13 @@ def write_report(path: Path, report: Report) -> Path:
 
 
 OWN_ANCHORS = ("asked", "found", "claims", "what-was-run")
-"""Parts that the page itself makes."""
+"""Anchors of the parts that the template adds."""
 
 
 def _anchors(report: Report) -> dict[int, str]:
-    """A name for links to every section, table, figure and chart, by ``id``; no two are the same.
+    """A unique anchor for every section, table, figure and chart, by ``id``.
 
-    Claims have their identifiers.
+    Claims use their identifiers.
     """
     taken = {*OWN_ANCHORS, *(claim.id for claim in report.claims)}
     made: dict[int, str] = {}

@@ -1,7 +1,7 @@
-"""Sketches of what was measured: hosts, routers and links, as SVG made from the experiments.
+"""Sketches of the set-up: hosts, routers and links, as SVG made from the experiments.
 
-Lines and letters take the colour of the text around them, so a sketch is as readable in a dark
-page as in a light one.
+Lines and letters have the colour of the surrounding text, so that a sketch is readable on dark and
+light pages.
 """
 
 from __future__ import annotations
@@ -18,24 +18,24 @@ from headway.units import Buffer, format_rate, format_time
 Value = TypeVar("Value", int, float, Buffer)
 
 _LETTER = 6.1
-"""Width of a letter at the size below; text is laid out before anybody knows the font."""
+"""Assumed width of a letter at the size below, since the reader's font is unknown."""
 _SIZE, _LINE = 11, 14
 _GAP = 8
 _ROUTER = 13
 """Radius of a router's circle."""
 _FEW = 3
-"""So many values of a setting are named, of more the range."""
+"""Up to this many values of a setting are listed; of more only the range is."""
 _NAMED = 6
-"""So many kinds of flows are named."""
+"""Most kinds of flows that are named."""
 _LABEL_LETTERS = 28
-"""Labels of links are folded beyond."""
+"""Width at which labels of links are wrapped."""
 _MOST_LABELLED = 5
-"""Of longer chains only the first hop has a label."""
+"""In longer chains only the first hop has a label."""
 
 
 @dataclass(frozen=True)
 class Sketch:
-    """An ``<svg>`` element as text, and what it shows in words."""
+    """An ``<svg>`` element as text, and its caption."""
 
     svg: str
     caption: str
@@ -51,7 +51,7 @@ class Node:
 
     @property
     def width(self) -> float:
-        """In user units of the picture."""
+        """Width in user units of the SVG."""
         return 2 * _ROUTER if self.router else max(map(len, self.lines)) * _LETTER + 2 * _GAP
 
 
@@ -64,14 +64,14 @@ class Edge:
 
     @property
     def width(self) -> float:
-        """In user units of the picture."""
+        """Width in user units of the SVG."""
         longest = max(map(len, (*self.above, *self.below)), default=0)
         return max(22.0, longest * _LETTER + 2 * _GAP)
 
 
 @dataclass(frozen=True)
 class Way:
-    """An arrow below the row, from one node to another, with what goes there."""
+    """An arrow below the row, from one node to another, with a label."""
 
     begin: int
     end: int
@@ -81,7 +81,7 @@ class Way:
 def row(
     nodes: Sequence[Node], edges: Sequence[Edge], caption: str, ways: Sequence[Way] = ()
 ) -> Sketch:
-    """Nodes in a row, with one edge fewer between them."""
+    """Draw nodes in a row, with an edge between neighbours; n nodes have n - 1 edges."""
     above = _LINE * max((len(edge.above) for edge in edges), default=0)
     half = max(_ROUTER if node.router else (_LINE * len(node.lines) + _GAP) / 2 for node in nodes)
     middle = max(above + _GAP, half) + _GAP
@@ -186,7 +186,7 @@ def _trials(experiments: Sequence[Experiment]) -> str:
 
 
 def _length(time_ns: int) -> str:
-    """To three digits: long enough for people."""
+    """A length in s, rounded to three digits below 1000 s."""
     return f"{time_ns / 1e9:.3g} s" if time_ns < 1000e9 else f"{time_ns / 1e9:.0f} s"
 
 
@@ -201,7 +201,7 @@ def _pushes(flow: Flow) -> bool:
 
 
 def _limits(links: Sequence[Link]) -> list[str]:
-    """Rate, then queue and its algorithm."""
+    """The rate, then the queue limit with its AQM."""
     return [
         _values({link.rate for link in links}, format_rate),
         f"{_buffers({link.buffer for link in links})}, "
@@ -215,7 +215,7 @@ def _rounded(time_ns: int) -> str:
 
 
 def _back(forward: Sequence[Link], back: Sequence[Link]) -> list[str]:
-    """The way back, where it is another."""
+    """The reverse link, if it differs."""
     limits = [] if _limits(back) == _limits(forward) else _limits(back)
     losses = [] if _losses(back) == _losses(forward) else _losses(back)
     return [f"back: {', '.join((*limits, *losses))}"] if limits or losses else []
@@ -227,7 +227,7 @@ def _losses(links: Sequence[Link]) -> list[str]:
 
 
 def _extras(links: Sequence[Link]) -> list[str]:
-    """What else happens on the way, if it does anywhere."""
+    """Losses, Quick-Start routers and dropped IP options of the links."""
     said = _losses(links)
     if any(link.quick_start is not None for link in links):
         some = "" if all(link.quick_start is not None for link in links) else " in some trials"
@@ -312,7 +312,7 @@ def _way(lines: Sequence[str], begin: float, end: float, y: float) -> list[str]:
 
 
 def _texts(lines: Sequence[str], x: float, y: float) -> list[str]:
-    """Lines centred at x, the middle of the first at y."""
+    """Lines centred at x; the middle of the first is at y."""
     return [
         f'<text x="{x:g}" y="{y + number * _LINE + _SIZE * 0.36:g}">{escape(line)}</text>'
         for number, line in enumerate(lines)

@@ -1,4 +1,4 @@
-"""What a report begins with: what a study asked, and what it found, in words."""
+"""The beginning of a report: a study's question and its findings as text."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _PARTS = {
     "Check": "What was checked",
     "Plot": "",
 }
-"""Parts of a study's docstring, and what the report calls them; what is plotted stands there."""
+"""Parts of a study's docstring, and their titles in the report; the report shows the plots."""
 _BEGINS = re.compile(rf"\b({'|'.join(_PARTS)}):\s")
 
 
 def asked(docstring: str | None, description: str) -> list[tuple[str, str]]:
-    """(what, words) of a study: the parts of its module's docstring, else its description."""
+    """(title, text) of the parts of a study's module docstring, or else its description."""
     first = cleandoc(docstring or "").partition("Claim:")[2].partition("\n\n")[0]
     _, *parts = _BEGINS.split(f"Claim: {first}") if first else [""]
     words = [
@@ -40,13 +40,13 @@ def _sentence(text: str) -> str:
 
 @dataclass(frozen=True)
 class Found:
-    """Claims with one kind of verdict, in words: with each those that repeat its check."""
+    """Claims with one kind of verdict, each with the claims that repeat its check."""
 
     title: str
     verdict: Verdict
     claims: Sequence[tuple[Claim, Sequence[Claim]]]
     shown: int
-    """So many stand there at once; the others when they are asked for."""
+    """Number of claims shown at first; the others are shown on request."""
 
 
 _GROUPS: tuple[tuple[str, tuple[Verdict, ...], int], ...] = (
@@ -59,7 +59,7 @@ _GROUPS: tuple[tuple[str, tuple[Verdict, ...], int], ...] = (
 
 
 def found(claims: Sequence[Claim]) -> list[Found]:
-    """All claims by what became of them, without empty groups."""
+    """All claims grouped by verdict, without empty groups."""
     groups = []
     for title, verdicts, shown in _GROUPS:
         own = {claim.id: claim for claim in claims if claim.verdict in verdicts}

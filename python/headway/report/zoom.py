@@ -40,7 +40,7 @@ class ZoomChart:
 
 
 def colours(charts: Sequence[ZoomChart]) -> set[str]:
-    """Those of all lines, in small letters."""
+    """The colours of all lines, in lower case."""
     return {
         series.style.colour.lower()
         for chart in charts
@@ -50,7 +50,7 @@ def colours(charts: Sequence[ZoomChart]) -> set[str]:
 
 
 def script_and_divs(charts: Sequence[ZoomChart]) -> tuple[str, str, list[str]]:
-    """The page's parts for some charts.
+    """The page's elements for these charts.
 
     Args:
         charts: any number.
@@ -71,7 +71,7 @@ def script_and_divs(charts: Sequence[ZoomChart]) -> tuple[str, str, list[str]]:
 
 
 def _numbered(parts: Sequence[str]) -> list[str]:
-    """Bokeh's random and running identifiers by order of appearance: same data, same page."""
+    """Renumber Bokeh's random identifiers by order of appearance: same data, same page."""
     names: dict[str, str] = {}
 
     def number(match: re.Match[str]) -> str:
@@ -121,7 +121,7 @@ def _plot(panel: Panel, first: plotting.figure | None, last: bool) -> plotting.f
         right.renderers = [
             _line(plot, series, {"y_range_name": "right"}) for series in panel.right_series
         ]
-    # Last, to lie on top.
+    # drawn last, to be on top
     left = [_line(plot, series, {}) for series in panel.series]
     plot.y_range.renderers = left
     if len(panel.series) + len(panel.right_series) == 1:
@@ -137,7 +137,7 @@ def _plot(panel: Panel, first: plotting.figure | None, last: bool) -> plotting.f
 
 def _line(plot: plotting.figure, series: Series, extra: dict[str, Any]) -> Any:
     keep = min_max_indices(series.y, MAX_POINTS)
-    # Single precision halves the page; a screen shows no more than its seven digits.
+    # Single precision halves the page; a screen cannot show more than its seven digits.
     x = np.asarray(series.x[keep], dtype=np.float32)
     y = np.asarray(series.y[keep], dtype=np.float32)
     if series.step:
@@ -145,7 +145,7 @@ def _line(plot: plotting.figure, series: Series, extra: dict[str, Any]) -> Any:
     told: dict[str, Any] = {
         "legend_label": series.label,
         "color": series.style.colour,
-        # By this the page's script finds what a dark page shows instead.
+        # The page's script looks up the colour for dark pages by this name.
         "name": series.style.colour.lower(),
         **extra,
     }

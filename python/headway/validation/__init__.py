@@ -1,4 +1,4 @@
-"""How far the simulator and the kernel differ: the same experiments on both, compared."""
+"""Runs the same experiments in the simulator and on the kernel, and compares the results."""
 
 from headway.validation.compare import Comparison, Observed, compare, observe
 from headway.validation.matrix import Scenario, matrix, quick_matrix

@@ -1,4 +1,4 @@
-"""Our controls in eBPF against the kernel's own of the same names, on the same paths."""
+"""Compares our eBPF controls with the kernel's own of the same names, on the same paths."""
 
 from __future__ import annotations
 
@@ -25,17 +25,18 @@ PATHS = (
     ("50Mbit/s", "40 ms"),
     ("100Mbit/s", "20 ms"),
 )
-"""Rate and RTT; the queue has room for one BDP."""
+"""Rate and RTT of each path. The queue holds one BDP."""
 
 
 @dataclass(frozen=True)
 class Against:
-    """A control that the kernel has, too, and what ours promises beside it.
+    """A control that the kernel also has, and the largest differences allowed for ours.
 
-    ``goodput`` and ``queue`` are the largest relative differences of goodput and of the mean queue,
-    of the means of ``trials`` runs. ``simulated``: the simulator promises the same on a link that
-    is as late as the kernel's was. ``quiet_us``: a run whose link was later than this on average is
-    repeated as one that was disturbed. ``remark`` is what to know to read the numbers.
+    ``goodput`` and ``queue`` are the largest relative differences allowed between the means of
+    ``trials`` runs, for goodput and for the mean queue. With ``simulated``, the same limits apply
+    to the simulator, on a link that is late whenever the kernel's link was late. A run counts as
+    disturbed and is repeated when its link was late by more than ``quiet_us`` on average.
+    ``remark`` explains the numbers in the page's section.
     """
 
     control: str
@@ -50,11 +51,11 @@ class Against:
 
     @property
     def title(self) -> str:
-        """The heading of its section."""
+        """The heading of the control's section."""
         return f"## Our {self.called} against the kernel's own"
 
     def experiments(self, duration_s: int, trial: int = 0) -> list[Experiment]:
-        """One bulk flow on each path; a fifth of it is warm-up."""
+        """One experiment per path: a bulk flow, with the first fifth of the time as warm-up."""
         return [
             Experiment.model_validate(
                 {
@@ -87,16 +88,17 @@ the simulator on a link that is never late; until 2026-11-23 these were judged.
 """,
 )
 AGAINST = (CUBIC, BBR)
-"""All that are compared."""
+"""The controls that are compared."""
 
 
 @dataclass(frozen=True)
 class Seen:
-    """What one side does on a path: goodput and mean queue.
+    """Goodput and mean queue of one implementation on a path.
 
-    ``queue_deviation`` is the standard deviation of its trials' mean queues, in parts of their
-    mean: how far two runs of the same are apart by chance. ``lateness_us``: by how much packets
-    left the emulated link late on average, in the later direction; None where nothing was late.
+    ``queue_deviation`` is the standard deviation of the trials' mean queues divided by their
+    mean: it shows how much runs differ by chance. ``lateness_us`` is the mean delay with which
+    packets left the emulated link after their due time, in the direction with the larger delay;
+    None if no packet was late.
     """
 
     goodput_bps: float
@@ -107,9 +109,10 @@ class Seen:
 
 @dataclass(frozen=True)
 class Pair:
-    """One path: ours, the kernel's own, and the simulator where it is compared.
+    """The results on one path: our control, the kernel's own, and the simulator if compared.
 
-    ``sim`` is on the link that the kernel's own had, ``ideal`` on one that is never late.
+    ``sim`` ran on a link that was late whenever the link of the kernel's own control was late;
+    ``ideal`` ran on a link that is never late.
     """
 
     against: Against
@@ -120,13 +123,13 @@ class Pair:
     ideal: Seen | None = None
 
     def differences(self, of: Seen) -> tuple[float, float]:
-        """Relative differences of goodput and of the mean queue to the kernel's own."""
+        """Relative differences of goodput and of the mean queue, from the kernel's own control."""
         goodput = relative(of.goodput_bps, self.builtin.goodput_bps)
         return goodput or 0.0, relative(of.queue_bytes, self.builtin.queue_bytes) or 0.0
 
     @property
     def holds(self) -> bool:
-        """Whether all differences are within what is promised."""
+        """Whether all differences are within the allowed limits."""
         sides = [self.ours] if self.sim is None else [self.ours, self.sim]
         return all(
             abs(goodput) <= self.against.goodput and abs(queue) <= self.against.queue
@@ -142,11 +145,11 @@ def compare_builtin(
     failures: Failures,
     repeats: int = 0,
 ) -> list[Pair]:
-    """Run every path with ours, the kernel's own and the simulator, and compare.
+    """Run every path with our control, the kernel's own and the simulator, and compare them.
 
-    Ours and the kernel's own take turns, and who begins, so that what else the machine does meets
-    both. A run that was disturbed is repeated, ``repeats`` times at most. A path of which a run
-    fails is left out, and ``failures`` has it.
+    Our control and the kernel's own alternate, and so does which of them runs first: other load on
+    the machine then affects both alike. A disturbed run is repeated up to ``repeats`` times. A path
+    with a failed run is left out and added to ``failures``.
     """
     trials = [against.experiments(duration_s, trial) for trial in range(against.trials)]
     pairs: list[Pair] = []
@@ -186,7 +189,7 @@ def _pair(
 
 
 def seen_in(trace: Trace) -> Seen:
-    """One trial of one path."""
+    """The numbers of one trial on one path."""
     return Seen(
         metrics.goodput_bps(trace, 0),
         metrics.queue_bytes(trace).mean,
@@ -195,7 +198,7 @@ def seen_in(trace: Trace) -> Seen:
 
 
 def mean_of(trials: Sequence[Seen]) -> Seen:
-    """The means over some trials of one path, and how far these are apart."""
+    """The means over the trials of one path, and the deviation between the trials."""
     queues = [trial.queue_bytes for trial in trials if trial.queue_bytes is not None]
     late_us = [trial.lateness_us for trial in trials if trial.lateness_us is not None]
     mean = statistics.mean(queues) if queues else None
@@ -208,7 +211,7 @@ def mean_of(trials: Sequence[Seen]) -> Seen:
 
 
 def section(against: Against, pairs: Sequence[Pair], measured: str) -> str:
-    """The part of the page about one control, in Markdown; ``measured`` says when and where."""
+    """The page's section on one control, in Markdown; ``measured`` gives the date and machine."""
     shown = ["ours", "simulator", "never late"] if against.simulated else ["ours"]
     goodput = ["goodput, its own, Mbit/s", *shown]
     queue = ["mean queue, its own, bytes", "its deviation", *shown]

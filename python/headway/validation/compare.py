@@ -1,4 +1,4 @@
-"""What is compared of two traces of one experiment, and how."""
+"""Compares the numbers of two traces of one experiment."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from headway.validation.matrix import Scenario
 GOODPUT_MEDIAN, GOODPUT_P90 = 0.005, 0.04
 OWD_MEDIAN, OWD_P90 = 0.01, 0.05
 RETRANSMITS_RELATIVE, RETRANSMITS_PKTS, RETRANSMITS_SHARE = 0.25, 10, 0.9
-"""What the simulator promises: relative differences, and packets, over the scenarios."""
+"""Targets of the simulator over all scenarios: relative differences, and packets."""
 
 
 @dataclass(frozen=True)
 class Observed:
-    """One backend's numbers over [warmup, end]."""
+    """One backend's numbers over [warmup, end]: ``shares`` are 0 to 1, one per TCP flow."""
 
     goodput_bps: float
     owd_median_us: float | None
@@ -36,11 +36,11 @@ class Observed:
 class Comparison:
     """One scenario on both backends: the medians of their trials, and the trials.
 
-    With random loss the trials of one seed lose the same packets, by number, on both backends, and
-    come out alike where the backends do: the difference is then the median of these pairs'
-    differences. Without, it is that of the medians.
+    With random loss, trials of one seed lose the same packets, by number, on both backends. Such a
+    pair of trials gives similar results if the backends behave alike, so the difference is the
+    median of the pairs' differences. Without random loss, it is the difference of the medians.
 
-    ``warnings`` are the kernel runs' own doubts, ``repeated`` how many runs were thrown away
+    ``warnings`` come from the kernel's runs. ``repeated`` counts the runs that were discarded
     because they were disturbed.
     """
 
@@ -54,12 +54,12 @@ class Comparison:
 
     @property
     def goodput_interval(self) -> Interval | None:
-        """Where the difference of goodput is, with 95 %."""
+        """95 % confidence interval of the relative difference of goodput."""
         return self._interval(lambda trial: trial.goodput_bps)
 
     @property
     def owd_interval(self) -> Interval | None:
-        """Where the difference of the median one-way delay is, with 95 %."""
+        """95 % confidence interval of the relative difference of the median one-way delay."""
         return self._interval(lambda trial: trial.owd_median_us)
 
     def _interval(self, of: Callable[[Observed], float | None]) -> Interval | None:
@@ -70,7 +70,7 @@ class Comparison:
         return interval(sims, kernels)
 
     def _pairs(self, of: Callable[[Observed], float | None]) -> list[float]:
-        """Relative differences of the trials with the same seeds: the simulator's first ones."""
+        """Relative differences of trials with equal seeds: the simulator's first trials."""
         pairs = zip(self.sims, self.kernels, strict=False)
         found = [relative(of(sim), of(kernel)) for sim, kernel in pairs]
         return [difference for difference in found if difference is not None]
@@ -81,7 +81,7 @@ class Comparison:
 
     @property
     def goodput(self) -> float | None:
-        """Relative difference of all flows' goodput, simulator against kernel."""
+        """Relative difference of all flows' goodput, simulator from kernel."""
         return self._difference(lambda trial: trial.goodput_bps)
 
     @property
@@ -96,21 +96,21 @@ class Comparison:
 
     @property
     def retransmits(self) -> float | None:
-        """Relative difference of packets sent again; None if the kernel sent none again."""
+        """Relative difference of retransmitted packets; None if the kernel retransmitted none."""
         return relative(self.sim.retransmits_pkts, self.kernel.retransmits_pkts)
 
     @property
     def retransmits_agree(self) -> bool:
-        """Within a quarter, or within ten packets."""
+        """Whether retransmissions differ by at most a quarter or ten packets."""
         apart = abs(self.sim.retransmits_pkts - self.kernel.retransmits_pkts)
         most = max(RETRANSMITS_PKTS, RETRANSMITS_RELATIVE * self.kernel.retransmits_pkts)
         return apart <= most
 
     @property
     def shares(self) -> float:
-        """Largest difference between a flow's shares of the goodput, from 0 to 1.
+        """Largest difference of a flow's share of the goodput between the backends, 0 to 1.
 
-        Flows of one control are alike, so the largest share is compared with the largest.
+        Flows of one control are interchangeable, so shares are compared in order of size.
         """
         pairs = zip(sorted(self.sim.shares), sorted(self.kernel.shares), strict=True)
         return max(abs(one - other) for one, other in pairs)
@@ -122,10 +122,11 @@ Interval = tuple[float, float]
 def interval(sims: Sequence[float], kernels: Sequence[float]) -> Interval | None:
     """95 % interval of (mean of sims - mean of kernels) / mean of kernels.
 
-    Welch's, by Student's t with the degrees of freedom of Satterthwaite: trials are independent,
-    and the two backends' may spread differently. None with fewer than two trials of either.
+    Welch's interval, by Student's t with Satterthwaite's degrees of freedom: trials are
+    independent, and the backends' variances may differ. None if either has fewer than two trials,
+    or if the kernel's mean is 0.
     """
-    from scipy.special import stdtrit  # late: it takes long to import
+    from scipy.special import stdtrit  # imported here because the import is slow
 
     if min(len(sims), len(kernels)) < 2 or not (reference := float(np.mean(kernels))):
         return None
@@ -149,18 +150,18 @@ def mean_interval(values: Sequence[float]) -> Interval | None:
 
 
 def relative(value: float | None, reference: float | None) -> float | None:
-    """(value - reference) / reference; None where that says nothing."""
+    """(value - reference) / reference; None if either is None or the reference is 0."""
     if value is None or reference is None or reference == 0:
         return None
     return (value - reference) / reference
 
 
 def observe(trace: Trace) -> Observed:
-    """What is compared of a trace.
+    """The numbers of a trace that are compared.
 
-    One-way delay is the time a packet that joins the bottleneck's queue takes to its far end,
-    at every moment: the same for both backends, with and without datagrams to measure it. Of a
-    link that changes it is what the queue comes to at the link's first rate and delay.
+    One-way delay is the bottleneck's queueing delay plus its propagation delay, weighted by time.
+    Both backends compute it from the recorded queue, so no probe packets are needed. For a link
+    that changes, it is computed with the link's first rate and delay.
     """
     goodputs = [metrics.goodput_bps(trace, flow) for flow in trace.tcp_flows()]
     total = sum(goodputs)
@@ -185,13 +186,13 @@ def _owd_us(trace: Trace) -> metrics.Distribution:
 
 
 def median_of(trials: Sequence[Observed]) -> Observed:
-    """Each number's median over trials; of an even number of trials, the mean of two."""
+    """The median of each number over the trials."""
 
     def middle(values: Sequence[float | None]) -> float | None:
         known = [value for value in values if value is not None]
         return float(np.median(known)) if known else None
 
-    # the largest share of each trial belongs with the largest of the others
+    # flows are interchangeable: shares are compared in order of size
     shares = np.median([sorted(trial.shares) for trial in trials], axis=0)
     return Observed(
         goodput_bps=middle([trial.goodput_bps for trial in trials]) or 0.0,
@@ -224,7 +225,7 @@ def compare(
 
 @dataclass(frozen=True)
 class Spread:
-    """Absolute relative differences over the scenarios: None without any."""
+    """Absolute relative differences over the scenarios; None without scenarios."""
 
     median: float | None
     p90: float | None
@@ -246,7 +247,7 @@ def spread(
     median_target: float | None = None,
     p90_target: float | None = None,
 ) -> Spread:
-    """The distribution of one difference over the scenarios where it says something."""
+    """The distribution of one difference over the scenarios that have it."""
     values = [abs(value) for value in map(of, comparisons) if value is not None]
     if not values:
         return Spread(None, None, None, median_target, p90_target)
@@ -255,7 +256,7 @@ def spread(
 
 
 def spreads(comparisons: Sequence[Comparison]) -> dict[str, Spread]:
-    """The distribution of each difference, by its name."""
+    """The distribution of each difference, by name."""
     return {
         "goodput": spread(comparisons, lambda c: c.goodput, GOODPUT_MEDIAN, GOODPUT_P90),
         "median one-way delay": spread(comparisons, lambda c: c.owd_median, OWD_MEDIAN, OWD_P90),
@@ -266,5 +267,5 @@ def spreads(comparisons: Sequence[Comparison]) -> dict[str, Spread]:
 
 
 def retransmits_share(comparisons: Sequence[Comparison]) -> float:
-    """Share of the scenarios in which packets sent again agree."""
+    """Share of the scenarios in which retransmissions agree, 0 to 1."""
     return sum(c.retransmits_agree for c in comparisons) / max(len(comparisons), 1)

@@ -1,4 +1,4 @@
-"""What each control costs the kernel: time in its eBPF programs per ACK, by the kernel's count."""
+"""Measures the time per ACK that the kernel spends in each control's eBPF programs."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from headway.registry import Registry
 from headway.validation.failed import Failures
 
 DURATION_S, MEASURED_S = 4, 3
-"""The flow's life; the kernel counts from before it starts until before it ends."""
+"""Length of the flow and of the measurement, which begins before the flow and ends before it."""
 RATE, RTT = "50Mbit/s", "40 ms"
 TITLE = "## What a control costs"
 
 
 @dataclass(frozen=True)
 class Cost:
-    """A control with a startup under one bulk flow: ACKs, and nanoseconds per ACK."""
+    """The cost of a control with a startup under one bulk flow: ACKs, and ns per ACK."""
 
     control: str
     startup: str | None
@@ -32,9 +32,9 @@ class Cost:
 
 
 def pairs(registry: Registry) -> list[tuple[str, str | None]]:
-    """Every control with every startup, the control's own first; None where it owns its start.
+    """Every control with every startup, its default first; None for a control with its own start.
 
-    Without those that read a monitor, of which the two hosts of this bench have none.
+    Controls that read a monitor are left out, because the two hosts of this measurement have none.
     """
     found: list[tuple[str, str | None]] = []
     for control in registry.controls:
@@ -69,7 +69,10 @@ def measure(
     done: Callable[[int, int, str], None],
     failures: Failures,
 ) -> list[Cost]:
-    """Measure pairs one after the other, alone on the machine; ``failures`` has the others."""
+    """Measure the pairs one after the other; errors go to ``failures``.
+
+    Nothing else should run on the machine meanwhile.
+    """
     costs: list[Cost] = []
     for number, (control, startup) in enumerate(wanted):
         named = _named(control, startup)
@@ -93,14 +96,14 @@ def _measure(control: str, startup: str | None) -> Cost:
 
 
 class _Counting:
-    """Lets the kernel count programs' runs, from the first moment of a run on."""
+    """Makes the kernel count the runs of eBPF programs from the beginning of a run on."""
 
     def __init__(self) -> None:
         self._thread: threading.Thread | None = None
         self._status: dict[str, Any] | HeadwayError | None = None
 
     def start(self, *_: float) -> None:
-        """The run is set up. Called again and again; the first call counts."""
+        """Start counting. Called repeatedly during a run; only the first call has an effect."""
         if self._thread is None:
             self._thread = threading.Thread(target=self._count)
             self._thread.start()
@@ -112,7 +115,7 @@ class _Counting:
             self._status = error
 
     def result(self) -> dict[str, Any]:
-        """What headwayctl says. Raises HeadwayError if it could not."""
+        """The status that headwayctl printed. Raises HeadwayError if headwayctl failed."""
         if self._thread is not None:
             self._thread.join()
         if isinstance(self._status, HeadwayError):
@@ -121,7 +124,7 @@ class _Counting:
 
 
 def section(costs: Sequence[Cost], measured: str) -> str:
-    """The part of the page about it, in Markdown; ``measured`` says when and where."""
+    """The page's section on costs, in Markdown; ``measured`` gives the date and machine."""
     rows = "\n".join(
         f"| {c.control} | {c.startup or 'its own'} | {c.acks} | {c.ns_per_ack} |" for c in costs
     )

@@ -1,8 +1,8 @@
-"""The first divergence: where two runs of one experiment begin to differ, packet by packet.
+"""Finds the first packet in which two runs of one experiment differ.
 
-Both runs capture at both hosts (``captured``). Packets are aligned by flow, host and direction,
-in their order, and compared field by field. Of all streams the difference that comes first in
-time is the divergence: what differs later may only follow from it.
+Both runs capture packets at both hosts (``captured``). Packets are aligned by flow, host and
+direction, in their order, and compared field by field. The divergence is the earliest difference
+over all streams: later differences may only follow from it.
 """
 
 from __future__ import annotations
@@ -24,28 +24,28 @@ from headway.trace import Trace
 
 FIELDS = ("sequence", "length", "ack", "window", "flags", "ecn", "options", "sack",
           "timestamp", "echo", "time")  # fmt: skip
-"""What is compared of two packets."""
+"""The compared fields of two packets."""
 _SNAPLEN = "128 B"
 """All headers: 60 bytes of IP, 60 of TCP."""
 _CLOCK_NS = 1_000_000
 """The unit of TCP timestamps."""
 _LATE_NS = 1_000_000
-"""Of an emulated link, worth a line."""
+"""An emulated link that was late by at least this is reported."""
 _STATES = ("open", "disorder", "CWR", "recovery", "loss")
 
 
 @dataclass(frozen=True)
 class How:
-    """How packets are compared."""
+    """Options of the comparison."""
 
     tolerance_ns: int = 5_000_000
-    """Later or earlier by more is a difference: a tick of the kernel's timers is 4 ms."""
+    """Times that differ by more are a difference. A tick of the kernel's timers is 4 ms."""
     fields: tuple[str, ...] = FIELDS
-    """What is compared, of FIELDS."""
+    """The fields to compare, out of FIELDS."""
     after_ns: int = 0
-    """Packets before this time since the flow's first packet are not compared."""
+    """Packets earlier than this after the flow's first packet are not compared."""
     before: int = 10
-    """Packets that are shown before the one that differs, of either run."""
+    """Number of packets shown before the one that differs, for each run."""
 
     def __str__(self) -> str:
         left_out = [field for field in FIELDS if field not in self.fields]
@@ -62,7 +62,7 @@ ALL = How()
 
 @dataclass(frozen=True)
 class Difference:
-    """A field of a packet in the two runs; None: that run has no such packet."""
+    """A field's values in the two runs. None means that the run has no such packet."""
 
     field: str
     values: tuple[str | None, str | None]
@@ -70,7 +70,7 @@ class Difference:
 
 @dataclass(frozen=True)
 class SenderState:
-    """What the sender of the flow's data knew; null: not known."""
+    """The state of the flow's sender; None for an unknown value."""
 
     cwnd_pkts: int | None
     ssthresh_pkts: int | None
@@ -78,7 +78,7 @@ class SenderState:
     inflight_pkts: int | None
     state: str | None
     retransmitted_pkts: int
-    """Data packets sent again so far."""
+    """Data packets retransmitted so far."""
     timeouts: int
     """Retransmission timeouts so far."""
     drops_pkts: int
@@ -87,39 +87,39 @@ class SenderState:
 
 @dataclass(frozen=True)
 class Divergence:
-    """The first packet that differs, with what came before it at its host in each run."""
+    """The first packet that differs, and the packets before it at the same host in each run."""
 
     flow: str
     host: str
     """"sender" or "receiver" of the flow's data."""
     sent: bool
-    """Sent by the host; False: received."""
+    """Whether the host sent the packet; otherwise the host received it."""
     number: int
-    """Position in its stream, from 1."""
+    """The packet's position in its stream, from 1."""
     time_ns: int
     """Since the flow's first packet."""
     differences: tuple[Difference, ...]
     before: tuple[tuple[str, ...], tuple[str, ...]]
-    """A line per packet of each run; the last is the one that differs."""
+    """One line per packet, for each run. The last line is the packet that differs."""
     states: tuple[SenderState, SenderState]
     late: tuple[str, ...]
-    """Where the emulated link was late shortly before: then the machine may be the cause."""
+    """When the emulated link was late shortly before: the machine may then be the cause."""
 
 
 @dataclass(frozen=True)
 class Compared:
-    """Two runs, compared packet by packet."""
+    """The result of comparing two runs packet by packet."""
 
     names: tuple[str, str]
-    """What ran: the backends."""
+    """The names of the two backends."""
     packets: int
-    """That were compared, over both hosts."""
+    """Number of compared packets at both hosts."""
     until_ns: int
-    """The shorter of the two captures, since the run's start."""
+    """End of the shorter capture, since the run's start."""
     how: How
     first: Divergence | None
     by_field: tuple[tuple[str, str], ...]
-    """Where each field differs first: its name, and the packet in words. In order of time."""
+    """For each field that differs, its name and its first differing packet, in order of time."""
 
     def lines(self) -> list[str]:
         """The result as text, at most 100 columns wide."""
@@ -132,11 +132,11 @@ def check(experiment: Experiment) -> None:
     """Raises HeadwayError for an experiment whose packets cannot be aligned."""
     for name, flow in zip(experiment.flow_names(), experiment.flows, strict=True):
         if flow.relay is not None:
-            raise HeadwayError(f"diverge: {name}: relay is not allowed; flows without a relay")
+            raise HeadwayError(f"diverge: {name}: relay is not allowed; use flows without a relay")
         if _has_many_connections(flow):
             raise HeadwayError(
                 f"diverge: {name}: {flow.app.kind} is not allowed with more than one connection; "
-                "flows of one connection each"
+                "use flows of one connection each"
             )
 
 
@@ -147,7 +147,10 @@ def _has_many_connections(flow: Flow) -> bool:
 
 
 def captured(experiment: Experiment, *, whole: bool = False) -> Experiment:
-    """The experiment with a capture at both hosts, of headers unless ``whole``."""
+    """The experiment with a capture at both hosts, of headers only unless ``whole``.
+
+    Raises HeadwayError if its packets cannot be aligned.
+    """
     check(experiment)
     capture = Capture.model_validate({"link": "hosts", "snaplen": "0 B" if whole else _SNAPLEN})
     return experiment.model_copy(update={"capture": capture})
@@ -180,14 +183,14 @@ class _Run:
         return first_ns(dict(self.packets), flow, side)
 
     def offset_ns(self, flow: int) -> int:
-        """From the capture's clock to the run's."""
+        """Offset from the capture's clock to the run's clock."""
         at = self.trace.flows[flow].first_packet_ns
         return (at or 0) - (self.origin_ns(flow, LEFT) or 0)
 
     def end_ns(self) -> int:
-        """Until when the capture says what happened, on the run's clock.
+        """End of what the capture covers, on the run's clock.
 
-        The kernel's run is over when all transfers are done.
+        A kernel run ends when all transfers are done.
         """
         duration_ns = self.trace.experiment.duration
         if any(flow.done_ns is None for flow in self.trace.flows):
@@ -223,24 +226,24 @@ def compare(
 
 @dataclass(frozen=True)
 class _Place:
-    """Where a field differs first in a stream."""
+    """The first packet of a stream in which a field differs."""
 
     field: str
     key: Stream
     index: int
     time_ns: int
-    """On the first run's clock, or the other's where the first has no such packet."""
+    """On the run's clock; the earlier of the two runs' times."""
     flow_ns: int
     """Since the flow's first packet."""
 
     @property
     def order(self) -> tuple[int, bool]:
-        """By time; what a host received comes before what it answered at once."""
+        """Sort key: by time; a received packet comes before one sent at the same time."""
         return self.time_ns, self.key.sent
 
 
 class _Aligned:
-    """One stream of both runs."""
+    """One stream in both runs."""
 
     def __init__(self, key: Stream, runs: tuple[_Run, _Run], end_ns: int, how: How) -> None:
         self.key = key
@@ -249,12 +252,12 @@ class _Aligned:
         self.both = tuple(run.packets.get(key, []) for run in runs)
         self.origins = tuple(run.origin_ns(key.flow, key.side) or 0 for run in runs)
         self.from_ns = tuple((run.origin_ns(key.flow, LEFT) or 0) + how.after_ns for run in runs)
-        # on the clock of the stream's host: what both captures surely have
+        # both captures are complete up to here; on the clock of the stream's host
         self.ends_ns = tuple(end_ns - run.offset_ns(key.flow) - how.tolerance_ns for run in runs)
         self.count = min(len(of) for of in self.both)
 
     def differences(self) -> list[_Place]:
-        """The first packet of each field that differs."""
+        """For each field that differs, the first packet in which it does."""
         found: dict[str, _Place] = {}
         for index, pair in enumerate(zip(*self.both, strict=False)):
             if all(p.time_ns > end for p, end in zip(pair, self.ends_ns, strict=True)):
@@ -304,7 +307,7 @@ def differing(
 
 
 def _options(packet: Packet) -> str:
-    """The options, but for what SACK blocks and timestamps say."""
+    """The TCP options of a packet, without the values of SACK blocks and timestamps."""
     said = [
         f"mss {packet.mss}" if packet.mss is not None else "",
         f"wscale {packet.window_scale}" if packet.window_scale is not None else "",
@@ -325,7 +328,7 @@ _FIELDS: Mapping[str, Callable[[Packet], Any]] = {
     "options": _options,
     "sack": lambda packet: packet.sack,
 }
-"""What is compared exactly, by its name."""
+"""Fields that must be equal: how to read each."""
 
 
 def _shown(field: str, packet: Packet, origin_ns: int) -> str:
@@ -380,7 +383,7 @@ def _divergence(runs: tuple[_Run, _Run], places: Sequence[_Place], how: How) -> 
 
 
 def _late(runs: tuple[_Run, _Run], flow: int, flow_ns: int) -> Iterator[str]:
-    """Stalls of emulated links in the two round trips before."""
+    """Lines on the stalls of emulated links in the two round-trip times before the divergence."""
     for run in runs:
         until_ns = flow_ns + (run.trace.flows[flow].first_packet_ns or 0)
         from_ns = until_ns - 2 * run.trace.experiment.base_rtt_ns
@@ -394,7 +397,7 @@ def _late(runs: tuple[_Run, _Run], flow: int, flow_ns: int) -> Iterator[str]:
 def _before(
     run: _Run, key: Stream, packet: Packet | None, flow_ns: int, count: int
 ) -> tuple[str, ...]:
-    """Lines of the packets at the host up to the one that differs."""
+    """Lines on the packets at the host, up to the one that differs."""
     origin_ns = run.origin_ns(key.flow, LEFT) or 0
     all_ = merged(dict(run.packets), key.flow, key.side)
     if packet is not None:
@@ -428,7 +431,7 @@ def _line(sent: bool, packet: Packet, origin_ns: int, *, differs: bool) -> str:
 
 
 def _state(run: _Run, flow: int, side: int, packet: Packet | None, flow_ns: int) -> SenderState:
-    """What the sender knew as the packet that differs was at its host."""
+    """The sender's state when the differing packet was at its host."""
     origin_ns = run.origin_ns(flow, LEFT) or 0
     capture_ns = origin_ns + flow_ns if packet is None else packet.time_ns
     at_ns = capture_ns + run.offset_ns(flow)
@@ -455,7 +458,7 @@ def _until(trace: Trace, table: str, flow: int, at_ns: int) -> pl.DataFrame:
 
 
 def _sent_again(packets: Sequence[Packet]) -> int:
-    """Data packets that begin below what had been sent before them."""
+    """Number of data packets that begin below the highest sequence number sent before."""
     highest, count = 0, 0
     for packet in packets:
         if packet.sequence is None or not packet.length:
@@ -512,7 +515,7 @@ def _text(value: object) -> str:
 
 
 def _columns(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """A small table as text: the first column to the left, the others to the right."""
+    """A table as text: the first column left-aligned, the others right-aligned."""
     table = [head, *rows]
     widths = [max(len(row[column]) for row in table) for column in range(len(head))]
     return [

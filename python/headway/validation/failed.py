@@ -1,4 +1,4 @@
-"""Runs that ended with an error while the others of a validation went on."""
+"""Collects the runs of a validation that ended with an error while the others went on."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from headway.errors import HeadwayError
 
 @dataclass(frozen=True)
 class Failed:
-    """One of them: which, and what it ended with."""
+    """A failed run and its error message."""
 
     run: str
     error: str
 
 
 class Failures:
-    """Collects them, and tells of each in a line."""
+    """Collects failed runs and reports each in one line."""
 
     def __init__(self, tell: Callable[[str], None]) -> None:
         self._tell = tell
         self.runs: list[Failed] = []
 
     def add(self, run: str, error: HeadwayError) -> None:
-        """Another one.
+        """Add a failed run.
 
-        Raises the error where no other run would do better: a kernel that cannot, an experiment
-        that cannot be.
+        Raises the error if every other run would fail as well: the kernel backend is unsupported,
+        or the experiment is invalid.
         """
         if type(error) is not HeadwayError:
             raise error

@@ -1,4 +1,4 @@
-"""The emulated link as it really was: late, wherever the machine did something else."""
+"""Simulates a link that is late whenever the emulated link of a kernel run was late."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from headway.experiment import Dumbbell, Experiment, Link, Schedule, Step
 from headway.trace import Trace
 
 STEP_NS = 100_000
-"""How finely the end of a stall is drawn."""
+"""Time step of the link's schedule during a stall."""
 
 
 def as_late(experiment: Experiment, trace: Trace) -> Experiment:
-    """The experiment on a link that stalls when that of the kernel's ``trace`` did.
+    """The experiment on a link that stalls when the link of the kernel's ``trace`` stalled.
 
-    A packet that is due while the emulator's program does not run is delivered as soon as it does:
-    packets between a stall's begin and its end arrive together. A trace that knows of no link's
-    lateness changes nothing. Raises ValueError for another topology than a dumbbell of constant
-    rate.
+    A packet that is due while the emulator's program does not run is delivered as soon as it runs
+    again, so packets due during a stall arrive together at its end. A trace without recorded stalls
+    leaves the experiment unchanged. Raises ValueError unless the topology is a dumbbell with a
+    constant rate.
     """
     stalls_ns = trace.meta.get("emulator", {}).get("stalls_ns")
     if stalls_ns is None:
@@ -40,7 +40,7 @@ def as_late(experiment: Experiment, trace: Trace) -> Experiment:
 def _schedule(link: Link, stalls_ns: Sequence[tuple[int, int]]) -> Schedule:
     steps = [Step.model_construct(start=0, rate=link.rate, delay=link.delay)]
     for begin_ns, end_ns in stalls_ns:
-        # whoever leaves at t comes at t + delay, or at the end
+        # a packet that leaves at t arrives at t + delay, or at the end of the stall
         first_ns = max(begin_ns - link.delay, steps[-1].start + 1)
         last_ns = end_ns - link.delay
         if last_ns <= first_ns:

@@ -1,4 +1,4 @@
-"""The scenarios: every pair of values of every two factors of a path, and what paths alone lack."""
+"""The scenarios: all pairs of values of any two factors of a path, and some that paths lack."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ BUFFERS_BDP = (0.25, 1.0, 4.0)
 FLOWS = (1, 2, 5)
 LOSSES = (0.0, 0.01)
 SMALLEST_BUFFER_BYTES = 6_000
-"""A quarter of a small BDP is less than a packet; four packets always fit."""
+"""A quarter of a small BDP is less than a packet, so the queue holds at least four packets."""
 START_GAP_MS, START_SPREAD_MS, TOGETHER_SPREAD_MS = 200, 100, 5
-"""Flows start one after the other, this far apart, or together; and somewhat later, as the trial's
-seed draws: two trials are two samples, and the same trial starts alike on both backends."""
+"""Flows start one after the other with this gap, or together. The trial's seed adds a random delay:
+trials differ from each other, and one trial has the same start times on both backends."""
 DURATION_S, TRIALS = 12, 3
-"""Usual length, and trials on the kernel."""
+"""Usual length of a trial, and usual number of trials on the kernel."""
 LOSSY_S, LOSSY_TRIALS = 8, 8
-"""Where loss is random, trials differ most; with one seed the two backends' begin alike, so that
-many short ones tell more."""
+"""With random loss, trials differ most. Two backends behave alike at the beginning of a trial with
+one seed, so many short trials show more than few long ones."""
 
 
 @dataclass(frozen=True)
 class Scenario:
-    """One row of the table. ``control`` may have a startup and options, as in flows' text.
+    """One row of the table. ``control`` may have a startup and options, as in the text of flows.
 
-    ``router`` is an algorithm of the bottleneck's router, named in the key by its control.
+    ``router`` is the algorithm of the bottleneck's router; the key has only the control's name.
     """
 
     rate_mbps: int
@@ -51,7 +51,7 @@ class Scenario:
 
     @property
     def key(self) -> str:
-        """A name for files, which says all of it."""
+        """A unique name for files, built from all fields."""
         words = [
             self.control.replace("+", "-").replace(":", "-").replace("=", "-").replace("/", ""),
             f"{self.flows}x",
@@ -67,12 +67,12 @@ class Scenario:
 
     @property
     def buffer_bytes(self) -> int:
-        """The queue's limit."""
+        """The queue's limit in bytes."""
         bdp = bdp_bytes(self.rate_mbps * 1_000_000, self.rtt_ms * 1_000_000)
         return max(int(self.buffer_bdp * bdp), SMALLEST_BUFFER_BYTES)
 
     def starts_ns(self, seed: int) -> list[int]:
-        """When each TCP flow starts."""
+        """Start time of each TCP flow in ns."""
         gap_ms, spread_ms = START_GAP_MS, START_SPREAD_MS
         if self.together:
             gap_ms, spread_ms = 0, TOGETHER_SPREAD_MS
@@ -80,7 +80,7 @@ class Scenario:
         return [i * gap_ms * 1_000_000 + ns for i, ns in enumerate(drawn_ns)]
 
     def experiment(self, seed: int = 1, duration_s: int | None = None) -> Experiment:
-        """One trial; a fifth of it is warm-up."""
+        """The experiment of one trial; the first fifth of its time is warm-up."""
         length_s = duration_s or self.duration_s
         flows = [
             flow
@@ -114,7 +114,7 @@ class Scenario:
 
 
 def _change(what: str, rate_mbps: int, rtt_ms: int, length_s: int) -> Schedule:
-    """A quarter of the rate in the middle third, half as much delay more there, or an outage."""
+    """In the middle third a quarter of the rate, or 1.5 times the delay; or an outage of 0.7 s."""
     rate, delay = f"{rate_mbps}Mbit/s", f"{rtt_ms * 500} us"
     if what == "outage":
         return outages(rate, delay, [(f"{length_s // 2} s", f"{length_s * 500 + 700} ms")])
@@ -133,10 +133,10 @@ def _change(what: str, rate_mbps: int, rtt_ms: int, length_s: int) -> Schedule:
 
 
 def paths() -> list[Scenario]:
-    """36 paths: rate, control and RTT are combined fully.
+    """36 paths: all combinations of rate, control and RTT.
 
-    The other factors follow from their indices so that every two values of any two factors meet
-    at least once.
+    The other factors are chosen by index such that every two values of any two factors occur
+    together at least once.
     """
     return [
         _timed(
@@ -157,14 +157,14 @@ def paths() -> list[Scenario]:
 
 
 def _timed(scenario: Scenario) -> Scenario:
-    """With the length and the trials that its losses ask for."""
+    """The scenario with more but shorter trials if it has random loss."""
     if not scenario.loss:
         return scenario
     return replace(scenario, duration_s=LOSSY_S, trials=LOSSY_TRIALS)
 
 
 def others() -> list[Scenario]:
-    """What paths alone do not have, in groups: each line says why it is there."""
+    """Scenarios that the paths lack, in groups with one comment each."""
     row = Scenario
     deep, long_s = 4.0, 20
     return [
@@ -218,12 +218,12 @@ def others() -> list[Scenario]:
 
 
 def matrix() -> list[Scenario]:
-    """All scenarios, slowest links first: those of one rate run side by side."""
+    """All scenarios, slowest links first: scenarios of one rate can then run in parallel."""
     return sorted([*paths(), *others()], key=lambda scenario: scenario.rate_mbps)
 
 
 def quick_matrix() -> list[Scenario]:
-    """Eight of them, one trial each: every rate and control twice, losses, RED, a changing link."""
+    """Eight scenarios, one trial each: all rates and controls twice, loss, RED, a changing link."""
     known, more = paths(), others()
     chosen = [known[index] for index in (1, 8, 14, 19, 27, 32)]
     chosen += [next(s for s in more if s.aqm == "red"), next(s for s in more if s.change)]

@@ -1,8 +1,8 @@
-"""A smaller experiment in which the backends still differ.
+"""Finds a smaller experiment in which the backends still differ.
 
-Changes are tried one after the other, the largest first, and one that keeps the difference stays:
-flows and options are dropped, the transfer is cut, numbers are rounded. The number of tries is
-bounded, since each takes a run on the kernel.
+It drops flows and options, halves the transfer and rounds numbers: one change after the other, the
+largest first. A change stays if the backends still differ. The number of tries is limited, because
+each takes a run on the kernel.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from headway.spec import Spec
 
 Fields = dict[str, Any]
 Differs = Callable[[Experiment], bool]
-"""Whether both backends run an experiment, and differ in it."""
+"""Whether both backends can run an experiment and differ in it."""
 
 _KEPT_OF_FLOW = ("app", "control", "start")
 _DUMBBELL = Dumbbell(rate="1 Mbit/s", rtt="1 ms", buffer="2 pkts")
@@ -30,11 +30,14 @@ _QUANTITY = re.compile(r"^([0-9.]+)( ?)([A-Za-z/]*)$")
 _ROUNDED = ("rate", "rtt", "buffer", "delay", "size", "read_rate", "send_buffer", "receive_buffer",
             "receive_window", "read_size", "read_interval", "initial_rate", "loss")  # fmt: skip
 _LEAST_SIZE = 20_000
-"""Bytes; a transfer is not cut below."""
+"""Bytes. A transfer is not made smaller than this."""
 
 
 def minimize(experiment: Experiment, differs: Differs, most: int) -> tuple[Experiment, int]:
-    """The smallest that was found with at most ``most`` calls of ``differs``, and their number."""
+    """The smallest differing experiment found, and the number of calls of ``differs``.
+
+    Calls ``differs`` at most ``most`` times.
+    """
     found, tries = experiment, 0
     refused: set[str] = set()
     changed = True
@@ -61,11 +64,11 @@ def minimize(experiment: Experiment, differs: Differs, most: int) -> tuple[Exper
 
 Place = tuple[str | int, ...]
 Smaller = Iterator[tuple[str, Fields]]
-"""Simpler experiments, each with what was changed; the same change has the same words."""
+"""Simpler experiments, each with a text that identifies the change."""
 
 
 def _with(fields: Mapping[str, Any], *changes: tuple[Place, Any]) -> Fields:
-    """A copy with other values in these places."""
+    """A copy with these values changed."""
     other: Fields = copy.deepcopy(dict(fields))
     for (*above, name), value in changes:
         place: Any = other
@@ -127,7 +130,7 @@ def _simpler_flow(fields: Mapping[str, Any], index: int) -> Smaller:
 
 
 def _shorter_flow(fields: Mapping[str, Any], index: int) -> Smaller:
-    """Half as much to carry."""
+    """The flow with half its size, or half its epochs."""
     app = fields["flows"][index]["app"]
     place = ("flows", index, "app")
     size = app.get("size")
@@ -140,7 +143,7 @@ def _shorter_flow(fields: Mapping[str, Any], index: int) -> Smaller:
 
 
 def _rounder(fields: Mapping[str, Any]) -> Smaller:
-    """All numbers with one digit that is not 0 at once, then each by itself."""
+    """All numbers rounded to one significant digit, then each number alone."""
     rounded = _round(fields)
     if rounded != fields:
         yield f"all rounded, {rounded}", rounded
@@ -161,7 +164,7 @@ def _round(value: Any, name: str = "") -> Any:
 
 
 def _round_text(value: Any) -> Any:
-    """A quantity with one digit that is not 0."""
+    """A quantity rounded to one significant digit."""
     if isinstance(value, float):
         return float(f"{value:.0e}")
     match = _QUANTITY.match(value) if isinstance(value, str) else None
@@ -172,7 +175,7 @@ def _round_text(value: Any) -> Any:
 
 
 def told(experiment: Experiment) -> str:
-    """An experiment in a line: what of it is not the default."""
+    """An experiment in one line: its settings that are not the default."""
     fields = experiment.model_dump(mode="json", exclude_defaults=True)
     path = {k: v for k, v in fields["topology"].items() if k != "kind"}
     parts = [f"{name}={_plainly(value)}" for name, value in path.items()]

@@ -1,8 +1,7 @@
-"""Further parts of the validation: other subjects than the matrix', with numbers of their own.
+"""Further parts of the validation, which have separate sections and numbers.
 
-The matrix says how far two stacks differ under the controls that both had from the first. More
-subjects would move its medians and say nothing of it, so each part has a section of its own, with
-the same targets printed beside.
+The matrix compares the two stacks under the controls that both had from the beginning. Adding other
+subjects to it would change its medians, so each part has its own section, with the same targets.
 """
 
 from __future__ import annotations
@@ -13,12 +12,12 @@ from dataclasses import dataclass
 from headway.validation.matrix import LOSSY_S, Scenario, matrix
 
 LOSSY_TRIALS = 5
-"""Trials on the kernel where loss is random: they are compared in pairs of one seed."""
+"""Trials on the kernel with random loss. They are compared in pairs with the same seed."""
 
 
 @dataclass(frozen=True)
 class Part:
-    """Scenarios that are run together and make one section; ``name`` is what is asked for."""
+    """Scenarios that run together and make one section; ``name`` selects them (``--only``)."""
 
     name: str
     title: str
@@ -33,7 +32,7 @@ def _lossy(control: str, router: str = "") -> Scenario:
 
 
 def _of_control(control: str, own: Scenario) -> list[Scenario]:
-    """A path with a long RTT, a small window among others, a deep queue, losses; and ``own``."""
+    """A long RTT, small windows of four flows, a deep queue, random loss, and ``own``."""
     return [
         Scenario(10, 100, 1.0, 1, control, duration_s=10),
         Scenario(10, 20, 4.0, 4, control, duration_s=8),
@@ -44,14 +43,14 @@ def _of_control(control: str, own: Scenario) -> list[Scenario]:
 
 
 def _controls() -> list[Scenario]:
-    """The papers' nine: the last row of each is where its own law, not Reno's, decides."""
+    """The papers' nine controls. In the last row of each, its own law and not Reno's decides."""
 
     def large(control: str) -> Scenario:
-        """A window of hundreds of packets, in a queue that makes it fall."""
+        """A window of hundreds of packets, which overflows the queue."""
         return Scenario(50, 100, 0.5, 1, control, duration_s=14)
 
     def shared(control: str) -> Scenario:
-        """Four flows that keep some packets each in a queue with room for all of them."""
+        """Four flows that each keep some packets in a queue large enough for all of them."""
         return Scenario(50, 100, 1.0, 4, control, duration_s=14)
 
     return [
@@ -69,7 +68,7 @@ def _controls() -> list[Scenario]:
 
 
 def _of_protocol(name: str) -> list[Scenario]:
-    """Links that only hosts of this protocol use, behind a router of it."""
+    """Links with a router of this protocol, used only by hosts of this protocol."""
     return [
         Scenario(10, 20, 4.0, 1, name, duration_s=10, router=name),
         Scenario(10, 100, 1.0, 4, name, duration_s=14, router=name),
@@ -96,11 +95,11 @@ PARTS = (CONTROLS, PROTOCOLS)
 
 
 def choose(only: str) -> tuple[Part | None, Sequence[Scenario]]:
-    """The scenarios that ``only`` means, and the part that they are, if it is a whole one.
+    """The scenarios that ``only`` selects, and their part if they are a whole part.
 
-    It is a part's name, names of its controls as ``bic`` or ``rcp,maxnet``, or what scenarios have
-    in their names: those of the matrix, and where none has it those of the parts. Nothing is the
-    whole matrix.
+    ``only`` is a part's name, names of controls of one part as ``bic`` or ``rcp,maxnet``, or text
+    within the names of scenarios: those of the matrix, or of the parts if none of the matrix
+    matches. An empty text selects the whole matrix.
     """
     controls = set(only.split(","))
     named: list[Scenario] = []
@@ -115,5 +114,5 @@ def choose(only: str) -> tuple[Part | None, Sequence[Scenario]]:
 
 
 def part_of(scenario: Scenario) -> Part | None:
-    """Whose scenario it is; None: the matrix'."""
+    """The part that a scenario belongs to; None for the matrix."""
     return next((part for part in PARTS if scenario in part.scenarios), None)

@@ -1,10 +1,10 @@
-"""Random experiments over all that both backends can do, in which every pair of options meets.
+"""Draws random experiments that cover every pair of options that both backends support.
 
 A case is drawn in two steps. The first chooses a class for every property of the path (a rate of 5
 to 20 Mbit/s) and settings of a few options (``sack=off``), so that they cover as many pairs as
 possible that earlier cases have not covered. The second draws numbers within the classes. The size
 of the transfer follows from them: an ideal path carries it in a few seconds. A case depends on the
-kind, the seed and its index, not on how many cases are drawn.
+kind, the seed and its index, not on the number of cases.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from headway.experiment import Experiment
 from headway.registry import registry
 
 KINDS = ("options", "default", "startups", "several")
-"""All options; paths and controls alone; fast startups; several flows that share a link."""
+"""All options; only paths and controls; fast startups; several flows that share a link."""
 
 Setting = tuple[str, str]
 """A property of the path or an option, and its class: ("rate", "5-20Mbit/s"), ("sack", "off")."""
@@ -32,13 +32,13 @@ PATH: Mapping[str, tuple[str, ...]] = {
     "rtt": ("1-5ms", "5-20ms", "20-100ms", "100-400ms", "0.4-1.5s", "1.5-5s"),
     "buffer": ("2-8pkts", "9-50pkts", "0.1-0.7BDP", "0.7-1.5BDP", "1.5-4BDP"),
 }
-"""Classes of the path; every case has one of each."""
+"""Classes of the path's properties. Every case has one class of each property."""
 _EASY_PATH: Mapping[str, tuple[str, ...]] = {
     "rate": ("0.5-3Mbit/s", "3-12Mbit/s", "12-50Mbit/s"),
     "rtt": ("5-20ms", "20-80ms", "80-300ms"),
     "buffer": ("8-50pkts", "0.1-0.7BDP", "0.7-2BDP"),
 }
-"""Of the kinds that vary something else."""
+"""Classes of the path for the kinds other than "options"."""
 
 OPTIONS: Mapping[str, tuple[str, ...]] = {
     "loss": ("to 0.3%", "0.3-3%"),
@@ -69,17 +69,17 @@ OPTIONS: Mapping[str, tuple[str, ...]] = {
     "announces": ("all", "first"),
     "deadline": ("given",),
 }  # fmt: skip
-"""Settings of the options; a case has a few of them, and of the others the default."""
+"""Settings of the options. A case has a few of them; the other options keep their defaults."""
 
 ON_ONE_BACKEND = ("extra_ack", "stabilize")
-"""Options of flows that the kernel backend does not have yet. A few cases have one, so that they
-are counted until it has."""
+"""Options of flows that the kernel backend does not support yet. A few cases have one, so that the
+report counts them as left out."""
 _ON_ONE_BACKEND_SHARE = 0.01
 
 _SWITCHES = ("sack", "timestamps", "delayed_ack", "frto", "nodelay", *ON_ONE_BACKEND)
 
 _STEERED = ("xcp", "rcp", "vcp", "mpcp", "maxnet")
-"""Controls that need a router of their name, and own a header."""
+"""Controls that need a router with the same name and use their own header."""
 _OWN_START = ("bbr", "xcp", "rcp", "maxnet")
 _FAST = ("initial-start", "jump-start", "mega-start", "careful-resume", "quick-start")
 _MOST_OPTIONS = 6
@@ -93,23 +93,23 @@ T = TypeVar("T")
 
 
 def controls() -> tuple[str, ...]:
-    """All that run on both backends by themselves, those of proxies left out."""
+    """Names of all controls, without those that only proxies use."""
     return tuple(c.name for c in registry().controls if not c.name.endswith("_pep"))
 
 
 class Dice:
-    """Random numbers whose sequence depends on what it was made with, on every Python."""
+    """Random numbers. The sequence depends only on the arguments, not on the version of Python."""
 
     def __init__(self, *made_with: object) -> None:
-        # only random() is the same in all versions of Python
+        # only random() gives the same numbers in all versions of Python
         self._next = random.Random(":".join(map(str, made_with))).random
 
     def below(self, count: int) -> int:
-        """A whole number from 0."""
+        """An integer from 0 to ``count`` - 1, uniformly distributed."""
         return int(self._next() * count)
 
     def pick(self, things: Sequence[T]) -> T:
-        """One of them."""
+        """One of the items."""
         return things[self.below(len(things))]
 
     def chance(self, of: float) -> bool:
@@ -117,37 +117,37 @@ class Dice:
         return self._next() < of
 
     def between(self, low: float, high: float) -> float:
-        """Evenly distributed on a logarithmic scale."""
+        """A number between ``low`` and ``high``, uniformly distributed on a logarithmic scale."""
         return low * math.exp(self._next() * math.log(high / low))
 
 
 _CLASHES: Sequence[tuple[Sequence[str], Sequence[str]]] = (
-    # their routers are told one rate, and their header is in the ECN bits
+    # their routers have one fixed rate, and their header is in the ECN bits
     (
         [f"control={name}" for name in _STEERED],
         ("relay", "vary", "ecn", "startup=quick-start"),
     ),
     ([f"control={name}" for name in _OWN_START], ("startup",)),
-    # the router needs one host on either side, and a constant rate
+    # the router needs one host on each side and a constant rate
     (("startup=quick-start",), ("relay", "call", "vary", "app=pingpong")),
     (("read",), ("app=vectors up", "app=vectors down", "app=pingpong")),
     (("app=pingpong",), ("relay", "initial_rate", "data_volume", "announces", "deadline")),
     (("app=endless", "app=stopped"), ("deadline", "announces")),
-    # data comes from the other side than that of flows beside it
+    # the flow's data would come from the other side than the data of other flows
     (("app=vectors down",), ("flows", "call")),
     (("relay",), ("call", "flows")),
-    # flows that share a link go on to the end
+    # flows that share a link last until the end
     (
         ("flows",),
         ("deadline", "announces", *(f"app={app}" for app in OPTIONS["app"])),
     ),
 )
-"""Settings that no experiment can have together, or of which one means nothing beside the other."""
+"""Settings that exclude each other, or of which one has no effect together with the other."""
 
 
 @functools.cache
 def clash(one: Setting, other: Setting) -> bool:
-    """Whether two settings do not go together."""
+    """Whether two settings cannot be combined."""
     if one[0] == other[0]:
         return True
     first, second = ({name, f"{name}={value}"} for name, value in (one, other))
@@ -159,12 +159,12 @@ def clash(one: Setting, other: Setting) -> bool:
 
 
 _OF_ALL = {*PATH, "control"}
-"""What every case has a class of."""
+"""Properties that every case has a class of."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """One random experiment, and the settings that it was made of."""
+    """One random experiment and the settings that it was made from."""
 
     kind: str
     seed: int
@@ -174,42 +174,42 @@ class Case:
 
     @property
     def options(self) -> tuple[str, ...]:
-        """Its options that are not the default: "sack=off"."""
+        """The options that are not the default, as "sack=off"."""
         return tuple(f"{name}={value}" for name, value in self.settings if name not in _OF_ALL)
 
     @property
     def pairs(self) -> set[Pair]:
-        """Which of its settings meet."""
+        """All pairs of the case's settings."""
         return set(itertools.combinations(sorted(self.settings), 2))
 
 
 @dataclass(frozen=True)
 class Space:
-    """What the cases of a kind are drawn from."""
+    """The settings that the cases of a kind are drawn from."""
 
     path: Mapping[str, tuple[str, ...]]
     controls: tuple[str, ...]
     options: Mapping[str, tuple[str, ...]]
     fewest: int
     most: int
-    """Options that a case has."""
+    """Smallest and largest number of options that a case has."""
     always: tuple[str, ...] = ()
     """Options that every case has."""
     least_queue_bytes: int = 8 * PACKET_BYTES
 
     def all_settings(self) -> list[Setting]:
-        """All that a case may have."""
+        """All settings that a case may have."""
         factors = {**self.path, "control": self.controls, **self.options}
         return [(name, value) for name, values in factors.items() for value in values]
 
     def pairs(self) -> list[Pair]:
-        """All pairs that can meet, in a fixed order."""
+        """All pairs of settings that can be combined, in a fixed order."""
         both = itertools.combinations(sorted(self.all_settings()), 2)
         return [(one, other) for one, other in both if not clash(one, other)]
 
 
 def space(kind: str) -> Space:
-    """What the cases of a kind are drawn from."""
+    """The settings that the cases of a kind are drawn from."""
     plain = tuple(name for name in controls() if name not in _STEERED)
     match kind:
         case "default":
@@ -225,7 +225,7 @@ def space(kind: str) -> Space:
 
 
 def cases(kind: str, seed: int) -> Iterator[Case]:
-    """The cases of a seed, without end."""
+    """The cases of a seed, as an endless iterator."""
     drawn_from = space(kind)
     left = dict.fromkeys(drawn_from.pairs())
     for index in itertools.count():
@@ -241,7 +241,7 @@ def cases(kind: str, seed: int) -> Iterator[Case]:
 
 
 def _settings(drawn_from: Space, dice: Dice, left: Mapping[Pair, None]) -> tuple[Setting, ...]:
-    """Those of one case: of several drawn, the ones in which the most pairs meet anew."""
+    """The settings of one case: of several candidates, the one that covers most new pairs."""
     count = drawn_from.fewest + dice.below(drawn_from.most - drawn_from.fewest + 1)
     wanted = list(left)
     best: list[Setting] = []
@@ -264,7 +264,7 @@ def _new_pairs(settings: Sequence[Setting], left: Mapping[Pair, None]) -> int:
 def _fill(
     settings: list[Setting], drawn_from: Space, dice: Dice, count: int, left: Mapping[Pair, None]
 ) -> None:
-    """Draw what of a case is still open: each time what meets the most of the others anew."""
+    """Draw the missing settings of a case. Each time, take the one that adds most new pairs."""
 
     def take(factors: Mapping[str, Sequence[str]]) -> None:
         taken = {name for name, _ in settings}
@@ -296,14 +296,14 @@ _UNITS = {"Mbit/s": 1e6, "ms": 1e-3, "s": 1.0, "KiB": 1024.0, "pkts": 1.0, "BDP"
 
 
 def _within(range_: str, dice: Dice) -> float:
-    """A number of a class that is written as a range, in bit/s, seconds, bytes or as it is."""
+    """A number from a class written as a range: in bit/s, seconds or bytes, or without a unit."""
     digits = range_.rstrip("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ/")
     low, high = map(float, digits.split("-"))
     return dice.between(low, high) * _UNITS[range_[len(digits) :]]
 
 
 def rounded(value: float, digits: int = 2) -> int:
-    """A whole number with so many digits that are not 0."""
+    """The value rounded to an integer with this many significant digits, at least 1."""
     if value < 10 ** (digits - 1):
         return max(round(value), 1)
     unit: int = 10 ** (math.floor(math.log10(value)) - digits + 1)
@@ -312,7 +312,7 @@ def rounded(value: float, digits: int = 2) -> int:
 
 @dataclass
 class _Path:
-    """Numbers of a path that the rest follows from."""
+    """Numbers of a path that determine the rest of the experiment."""
 
     rate_bps: int
     rtt_us: int
@@ -330,13 +330,13 @@ class _Path:
 
 
 def experiment_of(settings: Mapping[str, str], dice: Dice, drawn_from: Space) -> Experiment:
-    """An experiment with these settings; raises ExperimentError where none can have them."""
+    """An experiment with these settings. Raises ExperimentError if they cannot be combined."""
     path = _path(settings, dice, drawn_from.least_queue_bytes)
     main = _options(settings, path, dice)
     transfer = _Transfer.of(settings, path, main, dice)
     main |= transfer.fields()
     flows = [main, *_beside(settings, main, path, dice)]
-    if len(flows) > 1:  # shares of a link are those of flows that go on
+    if len(flows) > 1:  # shares of a link are compared for flows that last until the end
         for flow in flows:
             flow["app"] = {"kind": "bulk"}
     if "call" in settings:
@@ -380,7 +380,7 @@ def _path(settings: Mapping[str, str], dice: Dice, least_queue_bytes: int) -> _P
 def _topology(
     settings: Mapping[str, str], path: _Path, ideal_s: float, dice: Dice
 ) -> dict[str, Any]:
-    """A dumbbell; with a relay a chain of two hops, of which the second is the bottleneck."""
+    """A dumbbell, or with a relay a chain of two hops whose second hop is the bottleneck."""
     ecn = settings.get("ecn")
     aqm = settings.get("aqm", "drop-tail" if ecn in (None, "off") else "red")
     if ecn not in (None, "off") and aqm != "drr":
@@ -411,7 +411,7 @@ def _topology(
                  "buffer": f"{max(rounded(5 * path.bdp_bytes), 100_000)} B"}  # fmt: skip
         second = {**link, "delay": f"{half_us - delay_us} us"}
         return {"kind": "chain", "hops": [{"forward": first}, {"forward": second}]}
-    if settings.get("app") == "vectors down":  # data goes the other way
+    if settings.get("app") == "vectors down":  # data flows in the reverse direction
         link["reverse"] = {**link, "delay": f"{half_us} us"}
     return {"kind": "dumbbell", "rtt": f"{2 * half_us} us", **link}
 
@@ -441,7 +441,7 @@ def _vary(what: str, path: _Path, delay_us: int, ideal_s: float, dice: Dice) -> 
 
 
 def _options(settings: Mapping[str, str], path: _Path, dice: Dice) -> dict[str, Any]:
-    """Fields of the first flow, but what it carries."""
+    """Fields of the first flow, without its application."""
     flow: dict[str, Any] = {"control": _control(settings, path), "start": "0 s"}
     flow |= {name: settings[name] == "on" for name in _SWITCHES if name in settings}
     for name in ("send_buffer", "receive_buffer"):
@@ -487,7 +487,7 @@ def _control(settings: Mapping[str, str], path: _Path) -> dict[str, Any]:
 def _beside(
     settings: Mapping[str, str], main: Mapping[str, Any], path: _Path, dice: Dice
 ) -> list[dict[str, Any]]:
-    """The flows that share the link: every other one has another control."""
+    """The flows that share the link with the first. Every second one has another control."""
     if "flows" not in settings:
         return []
     number, _, apart = settings["flows"].partition(" ")
@@ -511,7 +511,7 @@ def _beside(
 
 @dataclass
 class _Transfer:
-    """What the first flow carries, and how long that takes on an ideal path."""
+    """The first flow's application, and the time it takes on an ideal path."""
 
     app: str
     size_bytes: int
@@ -530,7 +530,7 @@ class _Transfer:
     ) -> _Transfer:
         rate_bps = _ideal_bps(path, flow)
         rtt_s = path.rtt_s
-        most_rounds = max(1.0, 6 / rtt_s - 2)  # slow start doubles the window in each
+        most_rounds = max(1.0, 6 / rtt_s - 2)  # slow start doubles the window in each round
         ramp_bytes = _FIRST_WINDOW_BYTES * 2 ** min(most_rounds, 40)
         size_bytes = rounded(max(min(rate_bps / 8 * dice.between(0.7, 4), ramp_bytes), 10_000))
         rounds = 2 + math.log2(1 + size_bytes / _FIRST_WINDOW_BYTES)
@@ -545,7 +545,7 @@ class _Transfer:
         return cls(settings.get("app", "bulk"), size_bytes, ideal_s, hints, dice, rtt_s)
 
     def fields(self) -> dict[str, Any]:
-        """Those of a flow."""
+        """The fields of the flow in an experiment."""
         return {"app": self._app(), **self.hints}
 
     def _app(self) -> dict[str, Any]:
@@ -568,13 +568,16 @@ class _Transfer:
         return {"kind": "vectors", "epochs": epochs}
 
     def limit_s(self) -> int:
-        """Until when it is over, or has failed; a case that ends earlier costs no more."""
+        """Duration of the run, after which the transfer is done or has failed.
+
+        A run ends when its transfer is done, so a long limit costs no time.
+        """
         think_s = 8 if self.app.startswith("vectors") else 0
         return min(math.ceil(4 * self.ideal_s + think_s + 8), _LONGEST_S)
 
 
 def _ideal_bps(path: _Path, flow: Mapping[str, Any]) -> float:
-    """What windows, buffers, the reader and losses leave of the link's rate."""
+    """The rate that windows, buffers, the reader and random loss allow, at most the link's."""
     windows = [
         int(flow[name].split()[0]) / (1 if name == "receive_window" else 2)
         for name in ("send_buffer", "receive_buffer")
@@ -587,7 +590,7 @@ def _ideal_bps(path: _Path, flow: Mapping[str, Any]) -> float:
     if "read_size" in flow:
         interval_s = int(flow["read_interval"].split()[0]) / 1000
         bounds.append(int(flow["read_size"].split()[0]) * 8 / interval_s)
-    # small queues overflow again and again, and windows stay small
+    # small queues overflow repeatedly, which keeps windows small
     bounds.append((4 * path.buffer_bytes + 2 * _FIRST_WINDOW_BYTES) * 8 / path.rtt_s)
     if path.loss:
         bounds.append(8 * 1.2 * _MSS_BYTES / path.rtt_s / path.loss**0.5)

@@ -1,7 +1,7 @@
-"""What is compared of a random case, and when the simulator differs from the kernel.
+"""Compares a random case on both backends and decides whether the simulator differs.
 
-The kernel's own spread is the yardstick: a value differs where the simulator's lies outside of what
-the kernel's runs span, and further from the nearest of them than is allowed for its kind.
+A value differs if the simulator's value is outside the range of the kernel's runs, and further from
+the nearest of them than its kind allows.
 """
 
 from __future__ import annotations
@@ -22,27 +22,27 @@ from headway.units import BITS_PER_BYTE, NS_PER_S
 from headway.validation.random_cases import PACKET_BYTES, Case
 
 ALLOWED, ALLOWED_SHARE = 0.05, 0.03
-"""Of the kernel's median; and of the link's rate where several flows share it."""
+"""Allowed share of the kernel's median, and of the link's rate if several flows share the link."""
 CLOSE = 0.01
-"""Of a value that is so near in the first run on the kernel no more runs are made."""
+"""If the first run on the kernel is this close to the simulator, no more runs are made."""
 
 Observed = Mapping[str, float | None]
-"""Values of one run by name, as "goodput of cubic-0"; None: it did not happen, as the end of a
-transfer. A name without a flow is of all flows together, or of the bottleneck."""
+"""Values of one run by name, as "goodput of cubic-0". None means that the event did not happen, as
+the end of a transfer. A name without a flow is for all flows together, or for the bottleneck."""
 
 
 @dataclass(frozen=True)
 class Rule:
-    """When values of a kind differ: by more than ``least`` and than ``allowed`` of the kernel's."""
+    """Values differ by more than both ``least`` and ``allowed`` times the kernel's value."""
 
     least: float
     allowed: float = ALLOWED
     is_main: bool = False
-    """Whether a case is judged by it; other kinds only describe the case."""
+    """Whether the kind decides if a case differs. Other kinds only describe the case."""
 
 
 RULES: Mapping[str, Rule] = {
-    # hosts and emulator have a clock each
+    # hosts and emulator have separate clocks
     "completion time": Rule(0.002, is_main=True),
     "goodput": Rule(0, is_main=True),
     "response time": Rule(0.002, is_main=True),
@@ -54,7 +54,7 @@ RULES: Mapping[str, Rule] = {
     "limited by the peer's window": Rule(0.05),
     "limited by the send buffer": Rule(0.05),
 }
-"""By kind, in the order in which they are shown. Times are in seconds, rates in bit/s."""
+"""Rules by kind, in the order of the tables. Times are in seconds, rates in bit/s."""
 
 
 def observe(trace: Trace) -> Observed:
@@ -108,7 +108,7 @@ def _has_end(experiment: Experiment, index: int) -> bool:
 
 
 def _ended_ns(trace: Trace, index: int) -> int | None:
-    """When a flow had carried all that it was to carry."""
+    """When a flow had delivered all its data; None if it did not."""
     app = trace.experiment.flows[index].app
     if not isinstance(app, Vectors):
         return trace.flows[index].done_ns
@@ -117,14 +117,14 @@ def _ended_ns(trace: Trace, index: int) -> int | None:
 
 
 def _bottleneck(experiment: Experiment) -> tuple[int, Link]:
-    """The link, and its number, that data of the first flow queues at."""
+    """Number and link of the bottleneck for the first flow's data."""
     number = 2 if experiment.topology.kind == "chain" else 0
     number += server_sends_more(experiment.flows[0])
     return number, [link for hop in experiment.topology.links() for link in hop][number]
 
 
 def _delays(trace: Trace, until_ns: int) -> dict[str, float | None]:
-    """What the bottleneck's queue and its propagation take, at every moment."""
+    """The bottleneck's queueing delay plus its propagation delay, weighted by time."""
     number, link = _bottleneck(trace.experiment)
     rows = trace["queue"].filter(pl.col("link") == number)
     queue_bytes, held_ns = held_values(rows, "queue_bytes", (0, max(until_ns, 1)))
@@ -142,30 +142,30 @@ class Value:
     sim: float | None
     kernels: tuple[float | None, ...]
     scale: float | None = None
-    """What its difference is relative to; None: the kernel's median."""
+    """The reference of the relative difference; None: the kernel's median."""
     least: float = 0.0
-    """A difference up to this is none, whatever the rule says."""
+    """A difference up to this is ignored, in addition to the rule's limits."""
     share: float | None = None
     """The share of ``scale`` that is allowed; None: the rule's."""
 
     @property
     def kind(self) -> str:
-        """Its name without the flow's."""
+        """The value's name without the flow's name."""
         return next(kind for kind in RULES if self.name.startswith(kind))
 
     @property
     def rule(self) -> Rule:
-        """When it differs."""
+        """The rule that decides when the value differs."""
         return RULES[self.kind]
 
     @property
     def kernel(self) -> float | None:
-        """The median of the kernel's runs; None where it happened in none of them."""
+        """The median of the kernel's runs; None if the event happened in none of them."""
         return statistics.median(self._known) if self._known else None
 
     @property
     def on_one_side(self) -> str | None:
-        """The backend on which it happened, where it never did on the other."""
+        """The only backend on which the event happened: "sim", "kernel", or None."""
         if self.sim is not None and self.kernel is None:
             return "sim"
         if self.sim is None and None not in self.kernels:
@@ -174,7 +174,7 @@ class Value:
 
     @property
     def difference(self) -> float | None:
-        """How far the simulator's is from the kernel's median, relative to ``scale``."""
+        """The simulator's difference from the kernel's median, relative to ``scale``."""
         kernel = self.kernel
         if self.sim is None or kernel is None:
             return None
@@ -184,7 +184,7 @@ class Value:
 
     @property
     def beyond(self) -> float | None:
-        """The same from the nearest of the kernel's runs; 0 between them."""
+        """The simulator's difference from the nearest kernel run; 0 within the runs' range."""
         if self.difference is None or self.sim is None:
             return None
         nearest = min(max(self.sim, min(self._known)), max(self._known))
@@ -192,18 +192,18 @@ class Value:
 
     @property
     def spread(self) -> float:
-        """What the kernel's runs span."""
+        """The range of the kernel's runs, relative to ``scale``."""
         if not self._known:
             return 0.0
         return (max(self._known) - min(self._known)) / (self._scale or 1)
 
     @property
     def differs(self) -> bool:
-        """Whether the simulator's lies outside of the kernel's spread, and too far from it."""
+        """Whether the simulator's value is outside the kernel's range and too far from it."""
         kernel, beyond = self.kernel, self.beyond
         if self.sim is None or kernel is None:
             return self.on_one_side is not None
-        if beyond is None:  # of what the kernel has none
+        if beyond is None:  # the kernel's median is 0
             return abs(self.sim) > max(self.least, self.rule.least)
         share = self.rule.allowed if self.share is None else self.share
         return abs(beyond) * self._scale > max(self.least, self.rule.least, share * self._scale)
@@ -220,7 +220,7 @@ class Value:
 def values_of(
     experiment: Experiment, sims: Sequence[Observed], kernels: Sequence[Observed]
 ) -> tuple[Value, ...]:
-    """Every value that both backends know; the simulator's is the median of its runs."""
+    """Every value that both backends report. The simulator's value is the median of its runs."""
     _, link = _bottleneck(experiment)
     shared = sum(flow.is_tcp for flow in experiment.flows) > 1
     packet_s = PACKET_BYTES * BITS_PER_BYTE / link.rate
@@ -252,22 +252,22 @@ class Result:
     case: Case
     values: tuple[Value, ...]
     notes: tuple[str, ...] = ()
-    """What the kernel's runs are to be doubted for."""
+    """Warnings of the kernel's runs."""
 
     @property
     def main(self) -> Value | None:
-        """The value that the case is judged by: of the main ones that which differs most."""
+        """The main value that differs most; it decides whether the case differs."""
         return max(self._main(), key=_rank, default=None)
 
     @property
     def difference(self) -> float | None:
-        """Of the main value, without its sign; None: on one backend it did not happen."""
+        """Absolute difference of the main value; None if the event happened on one backend only."""
         found = None if self.main is None else self.main.difference
         return None if found is None else abs(found)
 
     @property
     def beyond(self) -> float | None:
-        """The same from the nearest of the kernel's runs."""
+        """Absolute difference of the main value from the nearest of the kernel's runs."""
         found = None if self.main is None else self.main.beyond
         return None if found is None else abs(found)
 
@@ -277,7 +277,7 @@ class Result:
         return any(value.differs for value in self._main())
 
     def is_like(self, other: Result) -> bool:
-        """Whether it differs as another does: to the same side, and at least half as far."""
+        """Whether it differs in the same direction as another, and at least half as much."""
         one, two = self.main, other.main
         if one is None or two is None or not self.differs:
             return False
@@ -287,13 +287,13 @@ class Result:
 
     @property
     def is_close(self) -> bool:
-        """Whether one run on the kernel is enough: further ones would only widen its spread."""
+        """Whether one kernel run is enough: more would only widen the kernel's range."""
         far = [v.difference is None or abs(v.difference) > CLOSE for v in self._main()]
         return not any(far) and not self.differs
 
     @property
     def is_noisy(self) -> bool:
-        """Whether more runs on the kernel may well give other values."""
+        """Whether more kernel runs are likely to give other values."""
         return any(v.spread > CLOSE or None in v.kernels for v in self._main())
 
     def _main(self) -> list[Value]:

@@ -1,4 +1,4 @@
-"""What is said of random cases: a summary for a terminal, and a page."""
+"""Reports on random cases: a summary for the terminal, and an HTML page."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ _MOST_PAIRS = 40
 
 @dataclass(frozen=True)
 class Minimized:
-    """A case that differs, made smaller."""
+    """A case that differs, reduced to a smaller experiment."""
 
     index: int
     file: Path
     text: str
-    """What is left of it, as flows and path."""
+    """The smaller experiment's flows and path as text."""
     runs: int
-    """How many runs on the kernel that took."""
+    """Number of kernel runs that the reduction took."""
     divergence: str = ""
-    """Where the packets of both runs differ first."""
+    """The first packet that differs between the two runs, as text."""
 
 
 def replay(file: Path) -> str:
@@ -42,7 +42,7 @@ def replay(file: Path) -> str:
 
 
 def summary(outcome: Outcome, asked: int) -> dict[str, Any]:
-    """The numbers of all cases, for scripts."""
+    """The numbers over all cases, for JSON output."""
     results = outcome.results
     return {
         "asked": asked,
@@ -67,17 +67,17 @@ def _distribution(values: Iterable[float | None]) -> dict[str, float]:
 
 
 def distribution_told(numbers: Mapping[str, float]) -> str:
-    """A distribution in words."""
+    """A distribution as text."""
     return ", ".join(f"{name} {value:.1%}" for name, value in numbers.items())
 
 
 def _one_side(result: Result) -> str | None:
-    """The backend on which alone something came to its end."""
+    """The only backend on which the main value exists: "sim", "kernel", or None."""
     return None if result.main is None else result.main.on_one_side
 
 
 def tables(outcome: Outcome) -> list[Table]:
-    """What fits a terminal: the distribution by value, and by option."""
+    """The tables for a terminal: distributions by value and by option."""
     found = [_by_value(outcome.results), _by_name(outcome.results)]
     return [table for table in found if table.rows]
 
@@ -87,7 +87,7 @@ def _percent(value: float | None) -> Cell:
 
 
 def _by_value(results: Sequence[Result]) -> Table:
-    """Each kind of value over the cases, the one that differs most of each case."""
+    """The distribution of each kind of value over the cases, with the largest of each case."""
     rows: list[list[Cell]] = []
     for kind in RULES:
         worst = [_worst(r.values, kind) for r in results]
@@ -107,7 +107,7 @@ def _worst(values: Iterable[Value], kind: str) -> Value | None:
 
 
 def _groups(results: Sequence[Result], count: int) -> Mapping[tuple[str, ...], list[Result]]:
-    """The results by each ``count`` options that they have."""
+    """The results grouped by every combination of ``count`` of their options."""
     groups: dict[tuple[str, ...], list[Result]] = defaultdict(list)
     for result in results:
         names = sorted(result.case.options)
@@ -132,7 +132,7 @@ def _by_option(results: Sequence[Result]) -> Table:
 
 
 def _by_name(results: Sequence[Result]) -> Table:
-    """By option, whatever its setting."""
+    """Results by option, over all its settings."""
     groups: dict[tuple[str, ...], list[Result]] = defaultdict(list)
     for result in results:
         names = {option.partition("=")[0] for option in result.case.options}
@@ -143,7 +143,7 @@ def _by_name(results: Sequence[Result]) -> Table:
 
 
 def _by_setting(results: Sequence[Result]) -> Table:
-    """By class of the path, and by control."""
+    """Results by class of the path, and by control."""
     groups: dict[tuple[str, ...], list[Result]] = defaultdict(list)
     for result in results:
         for name, value in result.case.settings:
@@ -155,7 +155,7 @@ def _by_setting(results: Sequence[Result]) -> Table:
 
 
 def _by_pair(results: Sequence[Result]) -> Table:
-    """The pairs of options with cases that differ."""
+    """The pairs of options that have differing cases."""
     groups = _groups(results, 2)
     differing = {names: own for names, own in groups.items() if any(r.differs for r in own)}
     rows = _rows(differing)
@@ -164,7 +164,7 @@ def _by_pair(results: Sequence[Result]) -> Table:
         "by pair of options",
         ["option", "option", "cases", f"beyond {ALLOWED:.0%}", "p90"],
         rows[:_MOST_PAIRS],
-        note=f"{len(groups)} pairs met; {len(differing)} in cases that differ.",
+        note=f"{len(groups)} pairs covered; {len(differing)} of them in cases that differ.",
     )
 
 
@@ -179,7 +179,7 @@ def _amount(name: str, value: float | None) -> str:
 
 
 def value_told(value: Value) -> str:
-    """One value on both backends, in words."""
+    """One value on both backends, as text."""
     sim, kernel = (_amount(value.name, one) for one in (value.sim, value.kernel))
     difference = value.difference
     apart = "on one backend only" if difference is None else f"{difference:+.1%}"
@@ -194,7 +194,7 @@ def worst(results: Sequence[Result]) -> list[Result]:
 
 
 def worst_table(results: Sequence[Result]) -> Table:
-    """The worst cases: what they were made of, and the value that differs most."""
+    """The worst cases: their settings, and the value that differs most."""
     rows: list[list[Cell]] = []
     for result in worst(results)[:_WORST]:
         main = result.main
@@ -206,7 +206,7 @@ def worst_table(results: Sequence[Result]) -> Table:
             _amount(main.name, main.kernel),
             "one only" if difference is None else f"{difference:+.1%}",
         ])  # fmt: skip
-    return Table("worst cases", ["case", "made of", "value", "sim", "kernel", "diff."], rows)
+    return Table("worst cases", ["case", "settings", "value", "sim", "kernel", "diff."], rows)
 
 
 def write_page(
@@ -230,29 +230,29 @@ def write_page(
     ]
     results = outcome.results
     report = Report(
-        title="Random experiments: simulator beside kernel",
+        title="Random experiments: simulator compared with kernel",
         subtitle="Every pair of options, on both backends",
         summary=[
             ("cases compared", f"{numbers['cases']} of {asked}"),
-            ("from the kernel's median", distribution_told(numbers["difference"])),
-            ("beyond the kernel's spread", distribution_told(numbers["beyond_spread"])),
-            (f"more than {ALLOWED:.0%} beyond it", str(numbers["differ"])),
+            ("difference from the kernel's median", distribution_told(numbers["difference"])),
+            ("beyond the kernel's range", distribution_told(numbers["beyond_spread"])),
+            (f"more than {ALLOWED:.0%} beyond the range", str(numbers["differ"])),
             ("finished on one backend only", one_side or "none"),
         ],
         sections=[
             Section(
                 "Differences",
                 [
-                    "The difference of a case is that of its completion time, its goodput or its "
-                    "response time, whichever differs most, from the median of the kernel's runs. "
-                    "A case differs where the simulator lies outside of the kernel's runs, more "
-                    "than 5 % from the nearest. Of flows that share a link, goodput is relative to "
-                    "the link's rate, of which 3 % are allowed."
+                    "The difference of a case is the largest of its differences in completion "
+                    "time, goodput and response time, relative to the median of the kernel's runs. "
+                    "A case differs if the simulator is outside the range of the kernel's runs and "
+                    "more than 5 % from the nearest. If several flows share a link, the difference "
+                    "of goodput is relative to the link's rate, and 3 % are allowed."
                 ],
                 tables=[plain_table(_by_value(results))],
             ),
             Section(
-                "Where they are",
+                "Differences by option and path",
                 tables=[
                     plain_table(table)
                     for table in (

@@ -1,8 +1,8 @@
-"""Runs of random cases on both backends: what the kernel said is kept, and need not run again.
+"""Runs random cases on both backends, and saves the kernel's runs so that they can be reused.
 
-A run on the kernel is a line of ``kernel.jsonl``, written and synced as the run ends. The simulator
-takes no time, so its runs are not kept: the same command compares a mended simulator with the
-kernel's runs that are there. Cases are run in groups, so that those on slow links run side by side.
+Each kernel run is a line of ``kernel.jsonl``, written and synced when the run ends. Simulator runs
+are fast and not saved: after a fix of the simulator, the same command compares it with the saved
+kernel runs. Cases run in groups, so that cases on slow links can run in parallel.
 """
 
 from __future__ import annotations
@@ -28,21 +28,23 @@ from headway.validation.random_cases import PACKET_BYTES, Case
 from headway.validation.random_compare import Observed, Result, observe, values_of
 
 KERNEL_RUNS, NOISY_RUNS = 3, 5
-"""Of a case whose first run is not close to the simulator's; and of one that then differs, if its
-runs differ from each other, too."""
+"""Kernel runs of a case whose first run is not close to the simulator's, and of a case that then
+differs and whose kernel runs also differ from each other."""
 SIM_RUNS = 5
-"""Of a case with several flows: they start up to a packet's time on the bottleneck later."""
+"""Simulator runs of a case with several flows, which start up to one packet time later. The packet
+time is that of the bottleneck."""
 GROUP = 24
-"""Cases whose runs on the kernel may run side by side: those on slow links do, if they are next to
-each other."""
+"""Number of cases whose kernel runs may run in parallel. Cases on slow links do if they are next to
+each other in the group."""
 QUIET_US = 200.0
-"""A run whose packets left the emulated link later than this on average is repeated."""
+"""A run is repeated if packets left the emulated link later than this on average."""
 _START_STEP = 0.37
-"""Of a packet's time. On the kernel, noise decides whose packet is first in a queue. In the
-simulator all flows follow the link's clock: much smaller steps seldom change the order."""
+"""Step between start times, in packet times. On the kernel, noise decides which flow's packet is
+first in a queue. In the simulator all flows follow the link's clock, and much smaller steps seldom
+change the order."""
 
 Told = Callable[[int, int, str], None]
-"""Called with (cases that are done, all cases, what else there is to say)."""
+"""Called with (number of finished cases, number of all cases, further text)."""
 Check = Callable[[Experiment], object]
 """Raises HeadwayError for an experiment that a backend cannot run."""
 
@@ -53,27 +55,27 @@ class Run:
 
     values: Observed
     seconds: float
-    """What it took."""
+    """Time that the run took."""
     notes: tuple[str, ...] = ()
     repeated: int = 0
-    """How many runs before it were disturbed."""
+    """Number of disturbed runs that were repeated before this one."""
 
 
 @dataclass
 class Outcome:
-    """What became of all cases."""
+    """The results of all cases."""
 
     results: list[Result] = field(default_factory=list)
     left_out: Counter[str] = field(default_factory=Counter)
-    """How many cases one backend cannot run, by reason."""
+    """Number of cases that one backend cannot run, by reason."""
     failed: dict[int, str] = field(default_factory=dict)
-    """What runs ended with, by the number of their case."""
+    """Error messages of failed runs, by the number of the case."""
     short: int = 0
-    """Of the results, those with fewer runs on the kernel than they need: time was up."""
+    """Number of results with too few kernel runs because the time was up."""
 
 
 class Kept:
-    """The kernel's runs in a file, by their key."""
+    """The saved kernel runs of a file, by key."""
 
     def __init__(self, file: Path) -> None:
         self._file = file
@@ -92,7 +94,7 @@ class Kept:
             except (ValueError, KeyError, TypeError) as error:
                 raise HeadwayError(f"{self._file}: line {number}: no run ({error})") from None
             self._runs[key].append(run)
-        if cut:  # an end of the process, or of the disk's room, in the middle of a line
+        if cut:  # the process ended, or the disk was full, in the middle of a line
             try:
                 os.truncate(self._file, len(whole.encode()) + bool(whole))
             except OSError as error:
@@ -103,7 +105,7 @@ class Kept:
         return self._runs[key]
 
     def add(self, key: str, run: Run) -> None:
-        """Keep another run. Raises HeadwayError where it cannot be written."""
+        """Save another run. Raises HeadwayError if it cannot be written."""
         line = json.dumps({"key": key, **asdict(run)}) + "\n"
         with held():
             try:
@@ -137,7 +139,7 @@ class RandomRunner:
         told: Told,
         until_s: float | None = None,
     ) -> None:
-        """``until_s``, of time.monotonic(), is when no more runs begin."""
+        """``until_s`` is a time of time.monotonic() after which no more runs begin."""
         self.outcome = Outcome()
         self._cases = cases
         self._kept = kept
@@ -148,16 +150,16 @@ class RandomRunner:
         self._until_s = until_s
         self._pace = _Pace()
         self._simulated: dict[int, list[Observed]] = {}
-        """What the simulator's runs of a case showed, by the case's number, until it is settled."""
+        """The simulator's values by the case's number, until the case is finished."""
 
     @property
     def done(self) -> int:
-        """Cases that need not run any more."""
+        """Number of cases that need no more runs."""
         out = self.outcome
         return len(out.results) + sum(out.left_out.values()) + len(out.failed)
 
     def run(self) -> None:
-        """Run all cases that are not there; what the file has counts from the beginning."""
+        """Run all cases that the saved runs do not already complete."""
         waiting = []
         for case in self._cases:
             reason = self._reason(case)
@@ -187,7 +189,7 @@ class RandomRunner:
         self._told(self.done, len(self._cases), self._pace.told(left))
 
     def _reason(self, case: Case) -> str | None:
-        """Why a backend cannot run a case, without what only this case has."""
+        """Why a backend cannot run a case, without the case's names and numbers."""
         for check in self._checks:
             try:
                 check(case.experiment)
@@ -196,7 +198,7 @@ class RandomRunner:
         return None
 
     def _settle(self, case: Case, *, is_last: bool = False) -> bool:
-        """Compare a case if the kernel's runs are enough, or no more will come."""
+        """Compare a case if it has enough kernel runs or ``is_last``; return whether it did."""
         runs = self._kept.of(self._kernel.key(case.experiment))
         if not runs:
             return False
@@ -216,7 +218,7 @@ class RandomRunner:
         return True
 
     def _run_once(self, cases: Sequence[Case]) -> None:
-        """Another run of each on the kernel."""
+        """Run each case once more on the kernel."""
         experiments = [case.experiment for case in cases]
         began_s = time.monotonic()
 
@@ -243,7 +245,7 @@ def _rate(case: Case) -> int:
 
 
 def samples_of(experiment: Experiment) -> list[Experiment]:
-    """The experiment as it is, and with several flows also with starts that differ a little."""
+    """The experiment, and if it has several flows also copies with slightly later starts."""
     tcp = sum(flow.is_tcp for flow in experiment.flows)
     if tcp < 2:
         return [experiment]
@@ -270,23 +272,23 @@ def samples_of(experiment: Experiment) -> list[Experiment]:
 
 
 class _Pace:
-    """How long the rest will take, by what the runs before took."""
+    """Estimates the remaining time from the time of earlier runs."""
 
     def __init__(self) -> None:
         self._runs = 0
         self._took_s = 0.0
 
     def ran(self, runs: int, took_s: float) -> None:
-        """So many runs took so long."""
+        """Record that this many runs took this many seconds."""
         self._runs += runs
         self._took_s += took_s
 
     def told(self, left: int) -> str:
-        """About how long so many cases will take."""
+        """The estimated time for this many cases as text; empty if unknown."""
         if not (self._runs and left):
             return ""
         return f"about {_RUNS_PER_CASE * left * self._took_s / self._runs / 60:.0f} min left"
 
 
 _RUNS_PER_CASE = 1.6
-"""Cases that are not close have three runs."""
+"""Average over cases with one run and cases with three or more."""

@@ -1,4 +1,4 @@
-"""The page of a validation: its table, its distribution, and pictures of both windows."""
+"""Writes the page of a validation: tables, distributions, and figures of both windows."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ if TYPE_CHECKING:
 
 _TITLE = "# How far the simulator and the kernel differ"
 KNOWN = "## Known differences"
-"""From this heading on, the page is written by people and kept."""
+"""From this heading on, the page is written by hand and kept."""
 _NOTHING_KNOWN = f"{KNOWN}\n\nNone has been explained yet.\n"
 _SIM, _KERNEL = Style(VERMILLION, "o"), Style(BLUE, "s", "--")
 
 
 @dataclass(frozen=True)
 class Windows:
-    """The congestion windows of one run's flows: all that is kept of it for a picture."""
+    """The congestion windows of one run's flows, for a figure."""
 
     titles: tuple[str, ...]
     times_s: tuple[Array, ...]
@@ -57,13 +57,13 @@ def windows_of(trace: Trace) -> Windows:
 
 
 def overlay(sim: Windows, kernel: Windows, path: Path) -> Path:
-    """Both backends' congestion windows of each flow over each other, as SVG."""
+    """Plot each flow's congestion window on both backends in one panel, as SVG."""
     [file] = save_figure(overlay_figure(sim, kernel), path, ["svg"])
     return file
 
 
 def overlay_figure(sim: Windows, kernel: Windows) -> Figure:
-    """Both backends' congestion windows of each flow over each other."""
+    """A figure with each flow's congestion window on both backends in one panel."""
     both = (("kernel", kernel, _KERNEL), ("simulator", sim, _SIM))
     panels = [
         Panel(
@@ -87,8 +87,8 @@ def page(
 ) -> str:
     """The page in Markdown.
 
-    ``about`` has date, kernel and headway.
-    Of the ``previous`` page what people wrote is kept, and sections that are not measured anew.
+    ``about`` has date, kernel and headway. The page keeps the hand-written part of ``previous``,
+    and its sections that were not measured again.
     """
     kept = previous[previous.index(KNOWN) :] if previous and KNOWN in previous else _NOTHING_KNOWN
     others = (*(each.title for each in (*parts.PARTS, *builtin.AGAINST)), cost.TITLE)
@@ -112,7 +112,7 @@ that of their mean. One-way delay is that of the bottleneck: its queue and its p
 def part_section(
     part: parts.Part, comparisons: Sequence[Comparison], about: Mapping[str, Any]
 ) -> str:
-    """The section of a further part, with its own numbers and the matrix' targets."""
+    """The section of a further part, with its own numbers and the matrix's targets."""
     measured = dict.fromkeys(c.scenario.control for c in comparisons)
     asked = part.name if len(comparisons) == len(part.scenarios) else ",".join(measured)
     return f"""{part.title}
@@ -125,7 +125,7 @@ Made by `headway validate --only {asked}` on {about["date"]}, Linux {about["kern
 
 
 def _not_measured(part: parts.Part, comparisons: Sequence[Comparison]) -> str:
-    """A line that names the controls of scenarios that are missing."""
+    """A line that names the controls of the missing scenarios."""
     measured = {c.scenario for c in comparisons}
     missing = [scenario for scenario in part.scenarios if scenario not in measured]
     if not missing:
@@ -135,7 +135,7 @@ def _not_measured(part: parts.Part, comparisons: Sequence[Comparison]) -> str:
 
 
 def with_parts(previous: str | None, sections: Sequence[str]) -> str:
-    """The page with sections of further parts; where none is there, one without a matrix."""
+    """The page with sections of further parts; without a previous page, one without a matrix."""
     return with_sections(previous or f"{_TITLE}\n\n{_NOTHING_KNOWN}", sections)
 
 
@@ -151,7 +151,7 @@ emulator was late, or because the kernel skipped the call of a control that sets
 
 
 def _tables(comparisons: Sequence[Comparison]) -> str:
-    """The distribution of the differences, the scenarios, and what the backend doubts."""
+    """The distribution of the differences, the scenarios, and the kernel backend's warnings."""
     distribution = "\n".join(_spread_row(name, s) for name, s in spreads(comparisons).items())
     share = retransmits_share(comparisons)
     rows = "\n".join(_row(c) for c in comparisons)
@@ -177,7 +177,7 @@ within {RETRANSMITS_PKTS} packets.
 
 
 def with_sections(page: str, sections: Sequence[str]) -> str:
-    """The page with these sections, each in its old one's place or before what people wrote."""
+    """The page with these sections, each replacing its old one or before the hand-written part."""
     for section in sections:
         title = section.splitlines()[0]
         old = _section(page, title)
@@ -190,7 +190,7 @@ def with_sections(page: str, sections: Sequence[str]) -> str:
 
 
 def _section(page: str, title: str) -> str | None:
-    """A section with its title, up to the next one."""
+    """A section with its title, up to the next title."""
     if (begin := page.find(f"{title}\n")) < 0:
         return None
     end = page.find("\n## ", begin)
@@ -224,7 +224,7 @@ def _interval(interval: Interval | None) -> str:
 
 
 def _beyond_chance(comparisons: Sequence[Comparison]) -> str:
-    """In how many scenarios a difference is more than trials explain."""
+    """The sentence on how many scenarios have a difference that chance does not explain."""
     told = []
     for what, intervals in (
         ("goodput", [c.goodput_interval for c in comparisons]),

@@ -1,4 +1,4 @@
-"""Trials of scenarios on both backends: run, observed where they ran, kept as each one ends."""
+"""Runs trials of scenarios on both backends, and saves each when it ends."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from headway.validation.matrix import Scenario
 from headway.validation.report import Windows, overlay, windows_of
 
 SIM_PER_KERNEL = 5
-"""The simulator's trials take no time: so many for each of the kernel's, with seeds that go on."""
+"""Simulator trials per kernel trial, because they are fast. Their seeds continue the kernel's."""
 
 
 @dataclass(frozen=True)
 class Trial:
-    """One run of a scenario: what was observed, and the run's own doubts."""
+    """One run of a scenario: its numbers, its warnings, and how often it was repeated."""
 
     observed: Observed
     notes: tuple[str, ...] = ()
@@ -34,15 +34,18 @@ class Trial:
 
 
 def trial_of(trace: Trace) -> Trial:
-    """What is kept of a trace."""
-    # how often it was repeated is counted
+    """The numbers and warnings of a trace."""
+    # without the note on repetitions, which are counted separately
     notes = tuple(str(note) for note in trace.meta.get("notes", ()) if note != NOTE)
     return Trial(observe(trace), notes)
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What is to be run: seeds from ``seed`` on, each trial as long as its scenario says."""
+    """The scenarios to run, with seeds from ``seed`` on.
+
+    ``duration_s`` and ``trials`` override each scenario's length and number of trials.
+    """
 
     scenarios: Sequence[Scenario]
     seed: int = 1
@@ -50,21 +53,21 @@ class Plan:
     trials: int | None = None
 
     def experiments(self, scenario: Scenario, times: int = 1) -> list[Experiment]:
-        """A scenario's trials on the kernel, or ``times`` as many."""
+        """A scenario's trials: ``times`` as many as on the kernel."""
         number = times * (self.trials or scenario.trials)
         return [scenario.experiment(self.seed + i, self.duration_s) for i in range(number)]
 
     def kernel_s(self) -> int:
-        """How long all trials on the kernel take one after the other."""
+        """Total length in s of all trials on the kernel."""
         runs = (e for s in self.scenarios for e in self.experiments(s))
         return sum(e.duration for e in runs) // NS_PER_S
 
 
 class Runner:
-    """Runs a plan on both backends. What has finished is in a folder, and need not run again.
+    """Runs a plan on both backends, and saves finished trials in a folder for reuse.
 
-    A trial that fails is repeated as one that was disturbed; if it fails each time ``failures`` has
-    it, and the others go on. Its scenario is then not compared.
+    A failed trial is repeated like a disturbed one. If it fails every time, it is added to
+    ``failures``, the other trials go on, and its scenario is not compared.
     """
 
     def __init__(
@@ -89,12 +92,12 @@ class Runner:
         self._first: dict[str, dict[str, Windows]] = {}
 
     def run(self, sim: Backend, kernel: Backend) -> None:
-        """Run what is not there: the simulator first, then the kernel, alone on the machine."""
+        """Run the missing trials: first in the simulator, then on the kernel."""
         self._run(sim, SIM_PER_KERNEL)
         self._run(kernel, 1)
 
     def comparisons(self) -> list[Comparison]:
-        """Every scenario whose trials are all there."""
+        """The comparisons of all scenarios with complete trials."""
         found = []
         for scenario in self._plan.scenarios:
             sims = self._of(scenario, "sim", SIM_PER_KERNEL)
@@ -169,7 +172,7 @@ class Runner:
         self._done[scenario.key, backend.name, experiment.seed] = trial
 
     def _take_kept(self, backend: Backend, scenario: Scenario, experiment: Experiment) -> bool:
-        """Whether a trial is there already, of this very program and experiment."""
+        """Reuse a saved trial if its key matches the program and experiment; return whether."""
         file = self._file(backend, scenario, experiment)
         if not self._resume or not file.exists():
             return False
@@ -187,7 +190,7 @@ class Runner:
 
 
 class _Told:
-    """A line for each finished scenario, with how long the rest will take."""
+    """Reports each finished scenario in one line, with the remaining time."""
 
     def __init__(
         self,
@@ -203,12 +206,12 @@ class _Told:
         self._lengths_s = [experiment.duration / NS_PER_S for _, experiment in runs]
         self._left_s = sum(self._lengths_s)
         if runs:
-            told = f", {kept} are there" if kept else ""
-            length = f"{self._left_s / 60:.0f} min one after the other"
+            told = f", {kept} saved ones are reused" if kept else ""
+            length = f"{self._left_s / 60:.0f} min in total"
             tell(f"{backend}: {len(runs)} trials, {length}{told}")
 
     def finished(self, index: int) -> None:
-        """One run is over."""
+        """Report that a run has finished."""
         key = self._keys[index]
         self._left[key] -= 1
         self._left_s -= self._lengths_s[index]
@@ -218,5 +221,5 @@ class _Told:
             )
 
     def failed(self, index: int) -> None:
-        """One run will not be repeated, and its scenario is never done."""
+        """Record that a run failed for good; its scenario is never reported as done."""
         self._left_s -= self._lengths_s[index]

@@ -1,7 +1,7 @@
-"""A study on the kernel beside its twin: the same experiments in the simulator.
+"""Compares a study on the kernel with its twin, the same experiments in the simulator.
 
-The twin has the stack profile that stands for the kernel, whatever profile the study asks for:
-then the two differ in the backend alone. What is compared are the study's own tables.
+The twin uses the stack profile that models the kernel, whatever profile the study asks for: the two
+then differ only in the backend. The comparison uses the study's own tables.
 """
 
 from __future__ import annotations
@@ -25,34 +25,34 @@ from headway.trace import load_trace
 from headway.versions import versions
 
 STACK = "linux-6"
-"""The profile that stands for the kernel."""
+"""The stack profile that models the kernel."""
 FOLDER = "simulator"
-"""The twin's own results, in the study's folder."""
+"""Folder of the twin's results within the study's folder."""
 
 
 @dataclass(frozen=True)
 class Beside:
-    """The kernel's tables beside the simulator's, and whether they agree as the study says."""
+    """The kernel's tables compared with the simulator's, and whether they agree as required."""
 
     tables: Sequence[Table]
     claims: Sequence[Claim]
     notes: Mapping[str, int]
-    """What the kernel's runs are to be doubted for, and in how many of them."""
+    """Warnings of the kernel's runs, with the number of runs that have them."""
     report: Path
 
 
 def twin(experiment: Experiment) -> Experiment:
-    """The same experiment for the simulator, with the stack that stands for the kernel."""
+    """The same experiment for the simulator, with the stack profile that models the kernel."""
     return experiment.model_copy(update={"stack": STACK})
 
 
 def beside_simulator(
     study: Study[Any, Any], ctx: StudyContext, kernel: StudyResult, *, resume: bool
 ) -> Beside:
-    """Run the twin of every experiment of a study that ran on the kernel, and compare.
+    """Run the twin of every experiment of a study that ran on the kernel, and compare them.
 
-    The twin's results are in ``FOLDER`` of the study's; with ``resume`` what is there already
-    and whole is kept. Writes ``beside-simulator.json`` and ``.html``.
+    The twin's results are in ``FOLDER`` within the study's folder. With ``resume``, complete saved
+    results are reused. Writes ``beside-simulator.json`` and ``.html``.
     """
     twin_ctx = StudyContext(
         out_dir=ctx.out_dir / FOLDER,
@@ -68,7 +68,7 @@ def beside_simulator(
     tables = compare_tables(kernel.tables, simulator.tables)
     claims = [judge(a, kernel.tables, simulator.tables) for a in study.agreements]
     notes = Counter(
-        re.sub(r"(?<![\w.-])\d+(?![\w.-])", "#", str(note))  # the same doubt with other numbers
+        re.sub(r"(?<![\w.-])\d+(?![\w.-])", "#", str(note))  # count warnings without their numbers
         for key in twins
         for note in load_trace(ctx.trials_dir / key).meta.get("notes", ())
     )
@@ -85,15 +85,15 @@ def beside_simulator(
         ),
     )
     report = Report(
-        title=f"{study.title}: kernel beside simulator",
+        title=f"{study.title}: kernel compared with simulator",
         subtitle=study.source,
         summary=[(claim.statement, claim.verdict) for claim in claims],
         sections=[
             Section(
                 "Tables",
                 [
-                    "Quantities that were measured on both backends; published ones are left "
-                    f"out. The simulator ran the same experiments with stack {STACK}."
+                    "The tables show quantities measured on both backends, without published "
+                    f"ones. The simulator ran the same experiments with stack {STACK}."
                 ],
                 tables=[plain_table(table) for table in tables],
             )
@@ -104,15 +104,15 @@ def beside_simulator(
         ],
         asked=[
             (
-                "What is asked",
-                f"How near do {len(twins)} trials on this machine's kernel come to the same "
-                f"trials in the simulator with stack {STACK}?",
+                "Question",
+                "How much do the trials on this machine's kernel differ from the same trials in "
+                f"the simulator with stack {STACK}? Trials: {len(twins)}.",
             ),
             ("Set-up", study.description),
             (
                 "What was checked",
-                "As published stands the largest difference that is allowed, as measured the "
-                "largest that there was.",
+                "The column of published values shows the largest allowed difference, the column "
+                "of measured values the difference that was found.",
             ),
         ],
         sketches=study.sketches(ctx),
@@ -122,10 +122,10 @@ def beside_simulator(
 
 
 def compare_tables(kernel: Sequence[Table], simulator: Sequence[Table]) -> list[Table]:
-    """Each table's numbers that depend on the backend: kernel, simulator, difference and its part.
+    """Each table's numbers on both backends, with their absolute and relative difference.
 
-    Columns of text that are the same on both sides name the rows. Numbers that are the same in
-    every row, as published ones are, are left out, and so are tables without other numbers.
+    Text columns that are equal on both sides name the rows. A column whose numbers are equal in
+    every row, as published ones are, is left out, and so is a table without other numbers.
     """
     result = []
     for own, other in _pairs(kernel, simulator):
@@ -143,16 +143,16 @@ def compare_tables(kernel: Sequence[Table], simulator: Sequence[Table]) -> list[
             ]
             for row, twin_row in zip(own.rows, other.rows, strict=True)
         ]
-        title = f"{own.title}: kernel beside simulator"
+        title = f"{own.title}: kernel compared with simulator"
         result.append(Table(title, columns, rows, heads=len(heads), block=3))
     return result
 
 
 def judge(agreement: Agreement, kernel: Sequence[Table], simulator: Sequence[Table]) -> Claim:
-    """Whether every difference in the agreement's rows is small enough.
+    """Judge whether every difference in the agreement's rows is within its tolerance.
 
-    What is shown is the one that comes nearest to what is allowed, or exceeds it most. A number
-    that only one side has is no agreement.
+    The claim shows the difference closest to the tolerance, or furthest beyond it. It fails if a
+    number exists on one side only.
     """
     worst: tuple[float, float] | None = None
     is_whole = True
@@ -183,7 +183,7 @@ def judge(agreement: Agreement, kernel: Sequence[Table], simulator: Sequence[Tab
         tolerance=f"or {agreement.relative:.0%} if more" if agreement.relative else "at most",
         verdict=verdict,
         statement=agreement.statement,
-        note="" if is_whole else "Some numbers are on one side only.",
+        note="" if is_whole else "Some numbers exist on one side only.",
         margin=1 - worst[0] if worst is not None and is_whole else None,
     )
 

@@ -1,7 +1,7 @@
-"""The verdicts that this version has on every claim, kept in a file beside each study.
+"""The locked verdicts of this version on every claim, kept in a file in each study's folder.
 
-``headway verdicts`` runs the studies again and says what changed; with ``--write`` it rewrites the
-files, and the pages that are made from them. Nothing on those pages is typed.
+``headway verdicts`` runs the studies again and lists changes. With ``--write`` it rewrites the
+files, and the pages that are generated from them.
 """
 
 from headway.verdicts.locked import (

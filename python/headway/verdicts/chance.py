@@ -1,8 +1,8 @@
-"""Whether a verdict is by chance: the 95 % interval of a claim's margin over seeds.
+"""Tests whether a verdict is due to chance: the 95 % interval of a claim's margin over seeds.
 
-A margin is positive where the claim holds (claims.words). The interval is Student's, over margins
-compressed to (-1, 1). A claim is undecided while the interval has 0 in it, unless six runs or more
-agree: by chance alone one in 32 does so (sign test).
+A margin is positive if the claim holds (claims.words). The interval is Student's, over margins
+compressed to (-1, 1). A claim is undecided while the interval includes 0, unless six runs or more
+agree, which happens by chance in one of 32 cases (sign test).
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from headway.claims import Claim, Verdict
 from headway.metrics.stats import confidence_interval
 
 FULL_SEEDS = 8
-"""The budget: the full form runs with at most so many seeds."""
+"""The full form runs with at most this many seeds."""
 LIVE_RUNS = 3
-"""The budget on a live kernel, where a run takes as long as it takes."""
+"""On a live kernel the full form runs at most this many times."""
 LEAST_SEEDS = 3
-"""Of the full form, before its own interval decides."""
+"""Fewest seeds of the full form for its interval to decide."""
 AGREE = 6
-"""So many runs that all agree decide, however far they are apart."""
+"""This many runs that all agree decide, for any spread."""
 CAN_CHANGE: tuple[Verdict, ...] = ("holds", "in part", "fails")
 
 
 def side(margins: Sequence[float]) -> int:
-    """1 where the interval is above 0, -1 where it is below, 0 where it has 0 in it."""
+    """1 if the interval is above 0, -1 if it is below, 0 if it includes 0."""
     compressed = [margin / (1 + abs(margin)) for margin in margins]
     if len(compressed) < LEAST_SEEDS:
         return 0
@@ -39,7 +39,7 @@ def side(margins: Sequence[float]) -> int:
 
 
 def is_settled(full: Claim, quick: Sequence[Claim]) -> bool:
-    """Whether the quick form's seeds and one full run leave no doubt, so that one is enough."""
+    """Whether one full run is enough, because it and the quick form's seeds leave no doubt."""
     judged = [full, *quick]
     if full.verdict not in CAN_CHANGE or full.basis not in ("simulated", "live"):
         return True
@@ -48,7 +48,7 @@ def is_settled(full: Claim, quick: Sequence[Claim]) -> bool:
     if len({one.verdict == "fails" for one in judged}) > 1:
         return False
     margins = [one.margin for one in judged if one.margin is not None]
-    # One that is exactly at its bound with every seed is not by chance.
+    # equal margins with every seed are not due to chance
     return len(set(margins)) <= 1 or len(margins) < LEAST_SEEDS or side(margins) != 0
 
 
@@ -69,10 +69,10 @@ def settled(
     again: Callable[[int], Sequence[Claim]],
     budget: int,
 ) -> tuple[list[Claim], dict[str, int]]:
-    """Claims of the full form with the verdict over as many seeds as it takes, and how many.
+    """Claims of the full form with verdicts over as many seeds as needed, and their numbers.
 
-    ``first`` is the full form with seed 1, ``quick`` the quick form by seed; ``again`` runs the
-    full form with another seed, up to ``budget`` in all. The values are those of seed 1.
+    ``first`` is the full form with seed 1, ``quick`` the quick form by seed. ``again`` runs the
+    full form with another seed, up to ``budget`` seeds in all. Measured values are those of seed 1.
     """
     of_quick: dict[str, list[Claim]] = {}
     for claims in quick:
@@ -87,7 +87,7 @@ def settled(
             if claim.id in open_:
                 runs[claim.id].append(claim)
         open_ = {name for name in open_ if not is_decided(runs[name])}
-    # Where no further run was allowed, those of the quick form are all there is.
+    # Without a further full run, the quick form's runs could not decide these claims.
     final: dict[str, Verdict] = {
         name: "undecided" if budget == 1 and name in open_ else verdict(own)
         for name, own in runs.items()
@@ -103,5 +103,5 @@ def _with(first: Claim, decided: Verdict, runs: Sequence[Claim]) -> Claim:
 
 
 def is_decided(runs: Sequence[Claim]) -> bool:
-    """Whether the full form's own runs decide."""
+    """Whether the full form's runs decide."""
     return len(runs) >= LEAST_SEEDS and verdict(runs) != "undecided"

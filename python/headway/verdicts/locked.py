@@ -1,8 +1,8 @@
-"""Locked verdicts: what a version found, a line of JSON per claim, and how another run differs.
+"""Locked verdicts: files with one line of JSON per claim, and comparisons of runs with them.
 
-Where a live kernel was measured, a first line says on what: ``{"measured_on": {form: machine}}``.
-A study whose form on the kernel judges claims of its own has those of both forms in its file; what
-is live is that form's, and each form reads and writes its own.
+For measurements on a live kernel, the first line names the machine: ``{"measured_on": {form:
+machine}}``. If a study's kernel form judges its own claims, the file has the claims of both forms.
+Claims with basis "live" belong to the kernel form, and each form reads and writes its own claims.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from headway.verdicts.tries import GOOD, Tried
 
 FILE = "verdicts.json"
 SEEDS = (2, 3, 4)
-"""Further seeds of the quick form: a verdict that flips with the seed is a weak one.
+"""Further seeds of the quick form, which show verdicts that depend on the seed.
 
-A measurement draws nothing; of a live kernel they are further runs."""
+Live measurements ignore the seed; there these are further runs."""
 Form = Literal["full", "quick"]
 MACHINE = "measured_on"
-"""The key of the line that says what a live kernel ran on."""
+"""The key of the line that names the machine of a live kernel."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What one form of a study found of a claim; ``note``: its own, None if it is the claim's."""
+    """The result of one form of a study for a claim; ``note`` is None if it is the claim's."""
 
     verdict: Verdict
     measured: float | str | None = None
@@ -41,7 +41,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Try:
-    """A counterfactual: what it changes, and what each form found with it."""
+    """A counterfactual: its change, and the result of each form with it."""
 
     change: str
     full: Outcome | None = None
@@ -50,11 +50,11 @@ class Try:
 
 @dataclass(frozen=True)
 class Locked:
-    """A claim with what both forms found with seed 1, and the quick form's verdicts by seed.
+    """A claim with the results of both forms with seed 1, and the quick form's verdicts by seed.
 
-    ``unit`` and ``tolerance`` are those of both forms, ``note`` is the full form's; the quick one
-    has its own where a note tells what was measured. ``trials``: with how many seeds the full form
-    ran until the verdict was decided. ``why`` is the kind of failure that the study declares.
+    ``unit`` and ``tolerance`` apply to both forms. ``note`` is the full form's; the quick form has
+    its own note if notes contain measured values. ``trials`` is the number of seeds that the full
+    form needed to decide the verdict. ``why`` is the kind of failure that the study declares.
     """
 
     id: str
@@ -76,7 +76,7 @@ class Locked:
 
     @property
     def kind(self) -> str:
-        """Of which kind the failure is; what no counterfactual shows is open."""
+        """The kind of the failure; open unless a counterfactual shows the declared kind."""
         outcome = self.full or self.quick
         if outcome is None or outcome.verdict != "fails":
             return ""
@@ -89,12 +89,12 @@ class Locked:
 
     @property
     def flips(self) -> bool:
-        """Whether the quick form's verdict depends on the seed, or the run of a measurement."""
+        """Whether the quick form's verdict depends on the seed, or on the run if live."""
         own = {} if self.quick is None else {"1": self.quick.verdict}
         return len({*own.values(), *self.seeds.values()}) > 1
 
     def claim(self) -> Claim:
-        """The claim as the full form found it, else as the quick one did."""
+        """The claim with the full form's result, or else the quick form's."""
         outcome = self.full or self.quick or Outcome("not checked")
         return Claim(
             id=self.id,
@@ -114,7 +114,7 @@ class Locked:
 
 @dataclass(frozen=True)
 class Difference:
-    """Something of a claim that is not what was locked."""
+    """A difference between a claim and its locked state."""
 
     id: str
     what: str
@@ -123,19 +123,19 @@ class Difference:
 
 
 def file_of(study: Study[Any, Any]) -> Path:
-    """Where a study's verdicts are: in its room."""
+    """The file of a study's verdicts, in the study's folder."""
     module = importlib.import_module(type(study).__module__)
     assert module.__file__ is not None
     return Path(module.__file__).parent / FILE
 
 
 def read(study: Study[Any, Any]) -> list[Locked]:
-    """What is locked of a form of a study, nothing where no file is yet. Raises HeadwayError."""
+    """The locked claims of a study's form; empty without a file. Raises HeadwayError."""
     return [one for one in _all(study) if _judges(study, one)]
 
 
 def _judges(study: Study[Any, Any], one: Locked) -> bool:
-    """Whether a claim of the file is this form's."""
+    """Whether a claim of the file belongs to this form."""
     whole = discover().get(study.name, study)
     return len(whole.forms()) == 1 or (one.basis == "live") == (study is not whole)
 
@@ -177,9 +177,9 @@ def _locked(row: dict[str, Any]) -> Locked:
 def write(
     study: Study[Any, Any], locked: Sequence[Locked], machines: Mapping[Form, str] | None = None
 ) -> Path:
-    """Write what a form of a study judges, whole or not at all. Raises HeadwayError.
+    """Write the claims of a study's form, completely or not at all. Raises HeadwayError.
 
-    What its other form judges stays. ``machines``: what was measured of a live kernel ran on.
+    Claims of the other form are kept. ``machines`` has the machine of each live form.
     """
     rows = [{MACHINE: dict(machines)}] if machines else []
     others = [one for one in _all(study) if not _judges(study, one)]
@@ -203,7 +203,7 @@ def _row(one: Locked) -> dict[str, Any]:
 
 
 def as_claims(locked: Sequence[Locked]) -> list[Claim]:
-    """The claims as the full form found them."""
+    """The claims with the full form's results."""
     return [one.claim() for one in locked]
 
 
@@ -217,11 +217,11 @@ def changed(
     tries: Mapping[Form, Mapping[str, Sequence[Tried]]] | None = None,
     statements: Sequence[Statement[Any]] = (),
 ) -> list[Locked]:
-    """The verdicts with what was run in place of what was locked.
+    """The locked claims, updated with the results of a run.
 
-    Claims that are not judged any more are gone; what was not run stays as it was. ``trials``: by
-    claim, over how many seeds the full form's verdict is. ``tries``: by form and claim, the
-    counterfactuals that were run; ``statements`` say what is declared about failures.
+    Claims that are no longer judged are removed; results of forms that did not run are kept.
+    ``trials`` has, by claim, the number of seeds of the full form's verdict. ``tries`` has the
+    counterfactuals that ran, by form and claim. ``statements`` declare the kinds of failures.
     """
     before = {one.id: one for one in locked}
     found = {
@@ -271,7 +271,7 @@ def changed(
 def _why(
     old: Locked, why: Why | None, tries: Mapping[Form, Mapping[str, Sequence[Tried]]]
 ) -> dict[str, Any]:
-    """What is locked of a failure; of a form that was not run it stays."""
+    """The locked fields of a failure; results of forms that did not run are kept."""
     if why is None:
         return {}
     before = {one.change: one for one in old.tries}
@@ -292,14 +292,14 @@ def _why(
 
 
 def _outcome(claim: Claim, note: str) -> Outcome:
-    """What a form found, with its note where that is not the one of the claim."""
+    """The result of a form, with its note if that differs from the claim's."""
     return Outcome(claim.verdict, claim.measured, None if claim.note == note else claim.note)
 
 
 def _note_from_now_on(old: Locked, claim: Claim, *, is_full: bool) -> str:
-    """The full form's note; of the quick one where both say the same, for then words changed.
+    """The note to lock: the full form's or, if notes contain no measured values, the new one.
 
-    What the full form would tell of its own numbers is known when it has run.
+    A full note with measured values is known only after the full form has run.
     """
     own = claim.basis == "live" or (old.quick is not None and old.quick.note is not None)
     return old.note if own and old.full is not None and not is_full else claim.note
@@ -312,7 +312,7 @@ def _try(old: Try, found: Mapping[Form, Outcome]) -> Try:
 def differing_tries(
     locked: Sequence[Locked], tries: Mapping[str, Sequence[Tried]], form: Form
 ) -> list[Difference]:
-    """How counterfactuals differ from what is locked of this form; of live ones the verdict."""
+    """Differences of counterfactuals from the locked ones of this form; if live, of verdicts."""
     found = []
     before = {one.id: one for one in locked}
     for name, own in tries.items():
@@ -336,10 +336,10 @@ def _short(outcome: Outcome | None) -> str:
 
 
 def differences(locked: Sequence[Locked], claims: Sequence[Claim], form: Form) -> list[Difference]:
-    """How a run's claims differ from what is locked of this form, by id.
+    """Differences of a run's claims from the locked ones of this form, by id.
 
-    What a live kernel measures is never the same twice: of live claims only the verdict counts,
-    and neither value nor note.
+    For live claims only verdicts are compared, not values and notes, since measurements vary
+    between runs.
     """
     before = {one.id: one for one in locked}
     now = {claim.id: claim for claim in claims}

@@ -1,10 +1,9 @@
 """Pages made from the locked verdicts: docs/claims.md, a page per study, and parts of others.
 
-The pages of the studies are made when the documentation site is built; the others are kept in docs.
+The build of the documentation site makes the pages of the studies; the others are kept in docs.
 
-A part of a page that is made begins with ``<!-- made: NAME -->`` and ends with
-``<!-- end: NAME -->``; what stands between is replaced. A study may offer parts of its own
-(``Study.parts``).
+A generated part of a page begins with ``<!-- made: NAME -->`` and ends with ``<!-- end: NAME -->``;
+the text between is replaced. A study may define its own parts (``Study.parts``).
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from headway.table import markdown
 from headway.verdicts.locked import SEEDS, Locked, as_claims, measured_on, read
 
 Studies = Mapping[str, tuple[Study[Any, Any], Sequence[Locked]]]
-"""Studies that judge claims, by name, with what is locked."""
+"""Studies that judge claims, by name, with their locked claims."""
 
 
 def write_pages() -> list[Path]:
@@ -37,15 +36,15 @@ def write_pages() -> list[Path]:
 
 
 def source_tree() -> Path:
-    """The repository that this package is in. Raises HeadwayError if it is in none."""
+    """The source tree that this package is in. Raises HeadwayError if it is not in one."""
     root = Path(headway.__file__).resolve().parents[2]
     if not (root / "docs" / "architecture.md").exists():
-        raise HeadwayError(f"--write: {root} is no source tree of Headway; it has no docs/")
+        raise HeadwayError(f"--write: {root} is not a source tree of Headway; it has no docs/")
     return root
 
 
 def pages(root: Path) -> dict[Path, str]:
-    """Every page that is kept in the source tree, by path, and what it should say."""
+    """Every generated page that is kept in the source tree, by path, with its text."""
     studies = _studies()
     docs = root / "docs"
     made = {docs / "claims.md": _summary(studies)}
@@ -76,9 +75,7 @@ def _studies() -> Studies:
 def _filled(text: str, parts: Mapping[str, str]) -> str:
     for name in re.findall(r"^<!-- made: ([\w-]+) -->$", text, re.M):
         if name not in parts:
-            raise HeadwayError(
-                f"<!-- made: {name} -->: no such part; there are: {', '.join(parts)}"
-            )
+            raise HeadwayError(f"<!-- made: {name} -->: no such part; known: {', '.join(parts)}")
         pattern = rf"(?<=^<!-- made: {name} -->\n).*?(?=^<!-- end: {name} -->$)"
         body = parts[name].rstrip("\n") + "\n"
         text = re.sub(pattern, lambda _, body=body: body, text, flags=re.M | re.S)  # type: ignore[misc]
@@ -136,7 +133,7 @@ def _is_live(study: Study[Any, Any]) -> bool:
 
 
 def _made(study: Study[Any, Any]) -> str:
-    """By what, and what is live on what."""
+    """How the verdicts were made, and on which machine the live ones."""
     simulated = "Made by `make verdicts`, full form, seed 1"
     on = measured_on(study)
     if not on and not _is_live(study):
@@ -170,7 +167,7 @@ def _note(one: Locked) -> str:
 
 
 def _seeds(one: Locked) -> str:
-    """Verdicts of the quick form by seed, in one word where they are the same."""
+    """Verdicts of the quick form by seed; one word if they are the same."""
     if one.quick is None or one.basis not in ("simulated", "live"):
         return ""
     if not one.flips:
@@ -189,25 +186,24 @@ def _summary(studies: Studies) -> str:
         [
             "# Claims",
             "",
-            "What the papers say and what was found, made by `make verdicts` from the files "
-            "`verdicts.json` in the studies' folders. Nothing here is typed.",
+            "The papers' statements and what was measured. `make verdicts` generates this page "
+            "from the files `verdicts.json` in the studies' folders.",
             "",
-            "A claim has a basis. `simulated` and `live` claims are judged by trials, and for each "
-            "a test spoils the trials' evidence and sees the verdict change. A `model` is a "
-            "formula that was evaluated; a `setting` is a number restated, which never holds: it "
-            "is as stated, or differs. A `calibrated` claim gives a number that a setting was "
-            "fitted to, and counts in no tally. What is judged on a part of its statement holds "
-            "`in part`. "
-            "A check that stands under two numbers counts once. The headline counts statements of "
-            "the five papers; ours are counted beside it.",
+            "Every claim has a basis. `simulated` and `live` claims are judged by trials; a test "
+            "spoils the trials' evidence of each and checks that the verdict changes. A `model` is "
+            "a formula that was evaluated. A `setting` is a restated number: it is as stated, or "
+            "differs. A `calibrated` claim has a number that a setting was fitted to, and counts "
+            "in no tally. A claim of which only a part is judged holds `in part` at most. "
+            "Claims that share a check count once. The headline counts statements of "
+            "the five papers; our own are counted separately.",
             "",
             "Each word of a statement is judged by one table, [below](#what-words-mean). A verdict "
-            "is `undecided` where the 95 % interval of the claim's margin, over seeds of the full "
+            "is `undecided` if the 95 % interval of the claim's margin, over seeds of the full "
             "form, includes 0.",
             "",
-            "A statement that fails is of one of three kinds. `refuted`: it is not general. "
-            "`unknown setting`: a setting that the paper does not print decides it. `open`: we do "
-            "not know why. `headway why CLAIM` runs the experiments that show the first two.",
+            "A failure has one of three kinds. `refuted`: the statement is not generally true. "
+            "`unknown setting`: a setting that the paper does not print decides it. `open`: the "
+            "reason is unknown. `headway why CLAIM` runs the experiments that show the first two.",
             "",
             "`make docs` builds the page of each study as part of the documentation site.",
             "",
@@ -228,15 +224,16 @@ def _summary(studies: Studies) -> str:
             "",
             "## Verdicts of the quick form that flip with the seed or the run",
             "",
-            "Seeds 1 to 4, of a live kernel four runs; the full form has more trials or longer "
-            "ones, and runs with as many seeds as it takes.",
+            "Seeds 1 to 4, or four runs on a live kernel. The full form has more or longer trials, "
+            "and runs with as many seeds as it needs.",
             "",
             *_flipping(studies),
             "",
             "## What words mean",
             "",
-            "One meaning in all studies (`claims/words.py`). A number that the paper prints goes "
-            "before it. Comparisons of loss rates are parts of the other scheme's rate.",
+            "Words have one meaning in all studies (`claims/words.py`). A number that the paper "
+            "prints has priority. Comparisons of loss rates are relative to the other scheme's "
+            "rate.",
             "",
             *_table(["words", "judged as"], [[word.name, word.meaning] for word in WORDS]),
             "",
@@ -251,7 +248,7 @@ def _summary(studies: Studies) -> str:
                 [[c.id, c.statement, c.note] for c in claims if c.verdict == "not checked"],
             ),
             "",
-            "No study of this version judges:",
+            "No study of this version judges these claims:",
             "",
             *_table(
                 ["why", "claims", "number"],
@@ -306,7 +303,7 @@ def _doubtful(studies: Studies) -> list[str]:
 
 
 def _shown(one: Locked) -> str:
-    """What its counterfactuals changed, and what each found."""
+    """The changes of its counterfactuals, and their results."""
     if one.kind in ("", "open"):
         return ""
     return "; ".join(
@@ -383,7 +380,7 @@ def _headline(studies: Studies) -> str:
 
 
 PARTS: dict[str, Callable[[Studies], str]] = {"headline": _headline, "share": _share}
-"""Parts of pages by name, beside those of the studies."""
+"""Generated parts of pages by name, in addition to those of the studies."""
 
 
 # ---- Markdown ----
@@ -409,7 +406,7 @@ def _marked(claim: Claim) -> str:
 
 
 def _spans(names: Sequence[str]) -> str:
-    """Claims of one paper, runs of numbers in one: "C-TH-028 to 031, 033"."""
+    """Claims of one paper, with ranges of numbers: "C-TH-028 to 031, 033"."""
     prefix = names[0].rpartition("-")[0]
     numbers = sorted(int(name.rpartition("-")[2]) for name in names)
     spans: list[list[int]] = []

@@ -1,4 +1,4 @@
-"""Verdicts of a study without its pictures: trials, observations, judgement, counterfactuals."""
+"""Runs and judges a study, with its counterfactuals but without its report."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from headway.verdicts.tries import Tried, tries_of
 
 @dataclass(frozen=True)
 class Judged:
-    """A run's claims, and by id what the counterfactuals of those that fail showed."""
+    """A run's claims, and the counterfactuals of failed claims by id."""
 
     claims: Sequence[Claim]
     tries: Mapping[str, Sequence[Tried]] = field(default_factory=dict)
@@ -33,9 +33,9 @@ def judged(
     tries: bool = False,
     progress: Progress = no_progress,
 ) -> Judged:
-    """Run a study in one form and judge its claims; no trace and no report is kept.
+    """Run a study in one form and judge its claims, without keeping traces or a report.
 
-    With ``tries`` also run the counterfactuals of the claims that fail.
+    With ``tries`` also run the counterfactuals of claims that fail.
     """
     with tempfile.TemporaryDirectory(prefix="headway-") as folder:
         ctx = StudyContext(

@@ -1,4 +1,4 @@
-"""Counterfactuals: the trials of a statement with one thing changed, and its verdict then."""
+"""Counterfactuals: runs trials of a statement with one change, and judges it again."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from headway.sweep import observed
 
 GOOD = ("holds", "in part", "as stated")
 SEVERAL_TIMES = ("--set",)
-"""Options of headwayctl that may be given several times."""
+"""Options of headwayctl that can be repeated."""
 
 
 @dataclass(frozen=True)
 class Tried:
-    """A change and the claim that was judged with it."""
+    """A change, and the claim judged with it."""
 
     change: Change
     claim: Claim
@@ -33,10 +33,10 @@ def tries_of(
     statement: Statement[Any],
     rows: Mapping[str, Any],
 ) -> list[Tried]:
-    """Run and judge each counterfactual of a statement beside a study's rows. Raises HeadwayError.
+    """Run and judge each counterfactual of a statement. Raises HeadwayError.
 
-    Only trials that change are run; the others keep what was observed of them. The statement that
-    ``shown_by`` names needs no run: it judges the same rows.
+    Only trials that change run again; the others keep their rows. The statement that ``shown_by``
+    names needs no run, since it judges the same rows.
     """
     why = statement.why
     if why is None:
@@ -82,7 +82,7 @@ def _measured(
 
 
 def _with(command: Sequence[str], options: Mapping[str, str]) -> list[str]:
-    """A command with other options; of those that may be given several times, one more."""
+    """A command with options replaced, or added if they can be repeated."""
     words = list(command)
     for name, value in options.items():
         if name in words and name not in SEVERAL_TIMES:

@@ -1,5 +1,5 @@
-"""Response-time targets over HTTP: a client says when it wants the last byte, and TCP hears it.
+"""Response-time targets over HTTP: a client's deadline for the last byte is passed to TCP.
 
-Of the thesis' section 7.1. `middleware` is for ASGI servers, `proxy` stands before any other Web
-server; both need the package's extra "web". docs/deadlines.md says how they are used.
+They implement section 7.1 of the thesis. `middleware` is for ASGI servers, and `proxy` is a reverse
+proxy for any other Web server. Both need the package's extra "web". See docs/deadlines.md.
 """

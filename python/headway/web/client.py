@@ -1,9 +1,10 @@
-"""A client for a measurement: the pages of a file, fetched as the versions of HTTP do.
+"""A measuring client: loads the pages of a file as a client of each HTTP version would.
 
     python -m headway.web.client --to ADDRESS:PORT --pages FILE --start NS --end NS --out FILE
 
-Times are of CLOCK_MONOTONIC. FILE of --out gets (object, asked, last byte read) of every response
-as 64-bit numbers; that of --received (time, bytes so far) of every read.
+Times are of CLOCK_MONOTONIC. The file of --out gets (object, request time, time of the last byte)
+for every response as 64-bit numbers; the file of --received gets (time, bytes so far) for every
+read.
 """
 
 from __future__ import annotations
@@ -31,14 +32,14 @@ NS = 1_000_000_000
 
 
 class Limits(NamedTuple):
-    """Of connections: how many side by side, and how many requests each takes."""
+    """Limits: number of parallel connections, and number of requests on each."""
 
     connections: int = 1
     requests: int = 1 << 32
 
 
 class Client:
-    """A user, the connections to one server, and what came over them."""
+    """A user with the connections to one server, and the data received over them."""
 
     def __init__(self, server: Server, limits: Limits, pages: PageTable, start_ns: int) -> None:
         self._server = server
@@ -46,26 +47,26 @@ class Client:
         self._request_bytes = pages.request_bytes.tolist()
         self._visit = Visit(pages, start_ns)
         self._open: list[Lane] = []
-        """Connections that take objects or have some under way, in the order of their opening."""
+        """Connections that accept requests or wait for responses, in the order of opening."""
         self._lanes: list[Lane] = []
-        """All that have a socket."""
+        """All connections with a socket."""
         self._has_stopped = False
         self.received = Received()
         self.responses = array("q")
         self.larger: set[int] = set()
-        """Objects whose requests are larger than the file says."""
+        """Objects whose requests are larger than their size in the file."""
         self.first: Lane | None = None
         """The connection that was opened first."""
 
     @property
     def late_max_ns(self) -> int:
-        """How late anything was seen to be due."""
+        """The largest delay between an event's due time and its handling, in ns."""
         return self._visit.late_max_ns
 
     def load(self, stop_ns: int, end_ns: int) -> None:
-        """All pages; from ``stop_ns`` on nothing more is asked for. Raises OSError, HeadwayError.
+        """Load all pages; send no more requests from ``stop_ns`` on. Raises OSError, HeadwayError.
 
-        What is not answered at ``end_ns`` has no response, as in the simulator.
+        A request that is not answered at ``end_ns`` has no response, as in the simulator.
         """
         while not self._visit.is_over and (now_ns := time.monotonic_ns()) < end_ns:
             if now_ns >= stop_ns:
@@ -82,13 +83,13 @@ class Client:
             lane.close()
 
     def _next_ns(self, stop_ns: int) -> int:
-        """When something is to be done if nothing arrives."""
+        """The next time at which there is work even if no data arrives."""
         if self._has_stopped:
             return sys.maxsize
         return min(stop_ns, self._visit.next_ns() or sys.maxsize)
 
     def _ask(self, now_ns: int) -> None:
-        """Asks for what is due and known, as far as connections are free."""
+        """Send requests for known objects that are due, as long as connections are free."""
         self._visit.look(now_ns)
         known = self._visit.known
         while known and (lane := self._lane(now_ns)):
@@ -115,10 +116,10 @@ class Client:
         return lane
 
     def _wait(self, until_ns: int) -> None:
-        """Until something can be read or written; takes what there is."""
+        """Wait until a socket can be read or written, and read or write it."""
         writing = [lane for lane in self._lanes if lane.wants_to_write]
         left_s = max(until_ns - time.monotonic_ns(), 0) / NS
-        # its timeouts are exact, those of poll and epoll in Python are of whole ms
+        # select's timeouts are exact; those of poll and epoll in Python are in whole ms
         readable, writable, _ = select.select(self._lanes, writing, [], min(left_s, 3600))
         for lane in writable:
             lane.write()
@@ -134,7 +135,7 @@ class Client:
         self._visit.arrived(wanted.object, now_ns)
 
     def _tidy(self, lane: Lane) -> None:
-        """What met a server that had closed is asked again; who takes no more is left."""
+        """Repeat requests that met a closed connection, and drop connections that are done."""
         if lost := lane.lost():
             self._visit.again(lost)
         takes_no_more = lane.is_ending or lane.requests >= self._limits.requests
@@ -146,7 +147,7 @@ class Client:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Loads the pages and says how it went; returns the exit status."""
+    """Load the pages and print a summary; return the exit status."""
     parser = argparse.ArgumentParser(prog="headway.web.client")
     parser.add_argument("--to", required=True, metavar="ADDRESS:PORT")
     parser.add_argument("--pages", required=True, type=Path, metavar="FILE")

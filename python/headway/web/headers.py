@@ -1,4 +1,4 @@
-"""What a proxy does with the head of a message (RFC 9110 section 7, RFC 9112 section 6.1)."""
+"""How the proxy changes the head of a message (RFC 9110 section 7, RFC 9112 section 6.1)."""
 
 from __future__ import annotations
 
@@ -11,40 +11,41 @@ from headway.web import target
 Headers = list[tuple[bytes, bytes]]
 
 HEAD_BYTES = 16_384
-"""A head that is longer is refused."""
+"""Longer heads are refused."""
 
 _OF_ONE_HOP = {
     *(b"connection", b"keep-alive", b"proxy-authenticate", b"proxy-authorization"),
     *(b"proxy-connection", b"te", b"trailer", b"transfer-encoding", b"upgrade"),
 }
-# we answer Expect ourselves: by the time the upstream is asked, the body comes; and a deadline is
-# for the clients' connections: a second one that hears it would pace its inner one by it, too
+# The proxy answers Expect, because it sends the head to the upstream when the body arrives. A
+# deadline applies to the clients' connections: a second proxy would also pace its connection to
+# this one by it.
 _HEARD_HERE = {b"expect", target.HEADER.lower().encode()}
 
 
 class ForwardedFor(enum.StrEnum):
-    """Whom the upstream is told the request is from."""
+    """Which origin of the request the proxy reports to the upstream."""
 
     SET = "set"
-    """The client that is connected; what it says of others before it is not passed on."""
+    """The connected client; its own statements on earlier hops are dropped."""
     APPEND = "append"
-    """What the client says, and the client: where it is a proxy that is trusted."""
+    """The client's statements, and the client: if the client is a trusted proxy."""
     OFF = "off"
-    """Nothing, and nothing that the client says."""
+    """No origin; the client's statements are dropped."""
 
 
 def refusal(scope: Mapping[str, Any]) -> tuple[int, str] | None:
-    """Status and reason for a request that is not passed on; None: it is.
+    """Status and reason for refusing a request; None if it can be passed on.
 
-    There is one upstream, so a target that names a host is refused, and so is framing that two
-    servers could read in two ways.
+    The proxy has one upstream, so it refuses a target that names a host. It also refuses framing
+    that two servers could interpret differently.
     """
     method, path = scope["method"], scope["raw_path"]
     framing = {name for name, _ in scope["headers"]} & {b"content-length", b"transfer-encoding"}
     head_bytes = sum(len(name) + len(value) + 4 for name, value in scope["headers"])
     if head_bytes + len(path) + len(scope["query_string"]) > HEAD_BYTES:
         return 431, f"the head is longer than {HEAD_BYTES} bytes"
-    # HTTP has no methods in small letters, but servers differ in what they take them for
+    # HTTP's methods are upper-case, and servers differ in how they treat lower-case ones
     if method != method.upper() or method in ("CONNECT", "TRACE"):
         return 405 if method in ("CONNECT", "TRACE") else 501, f"{method} is not served here"
     if not (path.startswith(b"/") or (path == b"*" and method == "OPTIONS")):
@@ -57,7 +58,7 @@ def refusal(scope: Mapping[str, Any]) -> tuple[int, str] | None:
 
 
 def end_to_end(headers: Iterable[tuple[bytes, bytes]]) -> Headers:
-    """Without those of one hop, and without those that Connection names."""
+    """The headers without hop-by-hop headers and without those that Connection names."""
     known = [(name.lower(), value) for name, value in headers]
     named = {
         token.strip().lower()
@@ -65,13 +66,13 @@ def end_to_end(headers: Iterable[tuple[bytes, bytes]]) -> Headers:
         if name == b"connection"
         for token in value.split(b",")
     }
-    # a request must not make its own length or host disappear
+    # a request must not remove its own length or host
     dropped = _OF_ONE_HOP | (named - {b"content-length", b"host"})
     return [(name, value) for name, value in known if name not in dropped]
 
 
 def for_upstream(scope: Mapping[str, Any], forwarded_for: ForwardedFor, via: str) -> Headers:
-    """Those of a request as the upstream gets them."""
+    """The headers of a request for the upstream."""
     headers = [pair for pair in end_to_end(scope["headers"]) if pair[0] not in _HEARD_HERE]
     if any(name == b"transfer-encoding" for name, _ in scope["headers"]):
         headers.append((b"transfer-encoding", b"chunked"))
@@ -79,9 +80,9 @@ def for_upstream(scope: Mapping[str, Any], forwarded_for: ForwardedFor, via: str
 
 
 def _with_origin(headers: Headers, scope: Mapping[str, Any], how: ForwardedFor) -> Headers:
-    """With what the upstream is told of who asks, and nothing else of that kind."""
+    """The headers with the reported origin, replacing all other headers on the origin."""
     is_trusted = how is ForwardedFor.APPEND
-    # many servers take _ for -, and a proxy that is trusted has no need of it
+    # many servers treat _ as -, and a trusted proxy does not need it
     kept = [
         (name, value)
         for name, value in headers
@@ -91,19 +92,19 @@ def _with_origin(headers: Headers, scope: Mapping[str, Any], how: ForwardedFor) 
         return kept
     chain = [value for name, value in kept if name == b"x-forwarded-for"]
     told = [(b"x-forwarded-for", b", ".join([*chain, scope["client"][0].encode()]))]
-    if not is_trusted:  # a proxy before us knows the scheme, and we do not
+    if not is_trusted:  # a trusted proxy knows the scheme, and this proxy does not
         told.append((b"x-forwarded-proto", scope["scheme"].encode()))
     return [pair for pair in kept if pair[0] != b"x-forwarded-for"] + told
 
 
 def _names_origin(name: bytes) -> bool:
-    """Whether a header says who asks, or for which address, of a server before this one."""
+    """Whether a header reports an earlier hop's client, or the address it requested."""
     name = name.replace(b"_", b"-")
     return name.startswith(b"x-forwarded-") or name in (b"forwarded", b"x-real-ip")
 
 
 def for_client(headers: Iterable[tuple[bytes, bytes]], via: str) -> Headers:
-    """Those of a response as the client gets them; of two lengths the chunks' counts."""
+    """The headers of a response for the client; chunked framing overrides Content-Length."""
     known = [(name.lower(), value) for name, value in headers]
     is_chunked = any(name == b"transfer-encoding" for name, _ in known)
     passed = [

@@ -1,8 +1,8 @@
-"""Connections of a measuring client: requests in, the numbers of objects that have arrived out.
+"""Connections of a measuring client: they send requests and return the objects that arrived.
 
-HTTP/1 is written and read by h11, which knows one request at a time: a pipeline is a queue of
-them, each with a reader of its own that begins where the one before ended. HTTP/2 is h2's, over
-cleartext with prior knowledge.
+HTTP/1 uses h11, which handles one request at a time. A pipeline is therefore a queue of requests,
+each with a separate reader that begins where the previous one ended. HTTP/2 uses h2, over cleartext
+with prior knowledge.
 """
 
 from __future__ import annotations
@@ -31,20 +31,20 @@ from headway.web.visit import Wanted
 
 _READ_BYTES = 1 << 18
 _WINDOW_BYTES = 2**31 - 1
-"""HTTP/2's own flow control is never what limits."""
+"""Large enough that HTTP/2's flow control never limits a transfer."""
 _FRAME_HEAD_BYTES = 9
 _GOAWAY = 7
 _TWO_HEAD_BYTES = 40
-"""Of a frame of HTTP/2 with a request's head, once the connection knows its fields; about."""
+"""Approximate size of an HTTP/2 frame with a request's head, once its fields are indexed."""
 
 _STREAMS_UNSAID = 1024
-"""At once, of a server that has not said yet how many it takes: those of headway.web.origin."""
+"""Concurrent streams before the server announces its limit: the limit of headway.web.origin."""
 _ANY = 1 << 32
 
 
 @dataclass(frozen=True)
 class Server:
-    """Where to, and what all requests say."""
+    """The server's address, and the headers of all requests."""
 
     to: str
     """ADDRESS:PORT."""
@@ -54,20 +54,20 @@ class Server:
 
 
 class Received:
-    """What a user has read over all connections: (time, bytes so far) of every read."""
+    """The data that a user has read over all connections: (time, bytes so far) for every read."""
 
     def __init__(self) -> None:
         self.rows = array("q")
         self._bytes = 0
 
     def add(self, count: int) -> None:
-        """So much more, now."""
+        """Record that this many bytes were read now."""
         self._bytes += count
         self.rows.extend((time.monotonic_ns(), self._bytes))
 
 
 def open_lane(server: Server, received: Received, now_ns: int) -> Lane:
-    """A connection on its way. Raises OSError."""
+    """Open a connection, without waiting for its handshake. Raises OSError."""
     kind = TwoLane if server.http == "2" else OneLane
     return kind(server, received, now_ns)
 
@@ -80,15 +80,15 @@ class Lane(ABC):
         self._received = received
         self._out = bytearray()
         self.requests = 0
-        """How many were asked on it."""
+        """Number of requests on the connection so far."""
         self.waiting = 0
-        """Those of them that are not answered."""
+        """Number of requests without a response so far."""
         self.used_ns = now_ns
-        """When it was used last."""
+        """Time of the last use."""
         self.is_ending = False
-        """The server takes no more on it."""
+        """Whether the server accepts no more requests on the connection."""
         self.is_closed = False
-        """There is nothing left of it."""
+        """Whether the connection is closed."""
         self.opened_ns = now_ns
         self.connected_ns: int | None = None
         self._arrived: list[Wanted] = []
@@ -105,20 +105,20 @@ class Lane(ABC):
 
     @property
     def most_waiting(self) -> int:
-        """How many requests the server takes before it has answered."""
+        """Number of requests that the server accepts without having answered."""
         return _ANY
 
     @property
     def wants_to_write(self) -> bool:
-        """Whether the loop has to say when the socket can be written to."""
+        """Whether to wait until the socket can be written to."""
         return self.connected_ns is None or bool(self._out)
 
     def fileno(self) -> int:
-        """For select()."""
+        """The socket's file descriptor, for select()."""
         return self.socket.fileno()
 
     def ask(self, wanted: Wanted, request_bytes: int, now_ns: int) -> bool:
-        """One more request, which ``write`` sends; whether it fits into so many bytes."""
+        """Queue a request for ``write``; return whether it fits into this many bytes."""
         self.requests += 1
         self.waiting += 1
         self.used_ns = now_ns
@@ -126,7 +126,7 @@ class Lane(ABC):
         return self._ask(asked, request_bytes)
 
     def write(self) -> None:
-        """Sends what waits, requests of one moment together."""
+        """Send the queued data; requests queued at the same time are sent together."""
         if self.connected_ns is None:
             if error := self.socket.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR):
                 raise OSError(error, os.strerror(error))
@@ -141,11 +141,11 @@ class Lane(ABC):
             except BlockingIOError:
                 return
             except (BrokenPipeError, ConnectionResetError):
-                return  # the reader sees it, too
+                return  # read() gets the same error
             del self._out[:sent]
 
     def read(self) -> Sequence[Wanted]:
-        """Takes what is there; the objects that are complete."""
+        """Read the available data; return the objects that are complete."""
         try:
             piece = self.socket.recv(_READ_BYTES)
         except BlockingIOError:
@@ -161,7 +161,7 @@ class Lane(ABC):
         return arrived
 
     def lost(self) -> Sequence[Wanted]:
-        """What has been asked in vain, in its order; to be asked elsewhere."""
+        """The requests that were lost, in order, to be repeated on another connection."""
         left = self._left()
         if left and self.is_closed and not self._answered:
             raise HeadwayError(f"{self._server.to}: the server closes and has not answered")
@@ -169,21 +169,21 @@ class Lane(ABC):
         return left
 
     def close(self) -> None:
-        """No more over this connection."""
+        """Close the connection."""
         self.is_ending = self.is_closed = True
         self.socket.close()
 
     @abstractmethod
     def _ask(self, asked: Wanted, request_bytes: int) -> bool:
-        """Puts the request into ``_out``; whether it fits into so many bytes."""
+        """Append the request to ``_out``; return whether it fits into this many bytes."""
 
     @abstractmethod
     def _take(self, piece: bytes) -> None:
-        """What arrived; nothing: the connection is over."""
+        """Handle received data; empty data means that the connection has ended."""
 
     @abstractmethod
     def _left(self) -> Sequence[Wanted]:
-        """Requests that will not be answered any more, which are forgotten."""
+        """Remove and return the requests that will not be answered any more."""
 
     def _is_there(self, asked: Wanted) -> None:
         self._arrived.append(asked)
@@ -197,7 +197,7 @@ class Lane(ABC):
 
 
 class OneLane(Lane):
-    """HTTP/1: answers come in the order of their requests."""
+    """HTTP/1: responses arrive in the order of the requests."""
 
     def __init__(self, server: Server, received: Received, now_ns: int) -> None:
         super().__init__(server, received, now_ns)
@@ -230,7 +230,7 @@ class OneLane(Lane):
     def _take(self, piece: bytes) -> None:
         if not self._queue:
             if piece:
-                raise HeadwayError(f"{self._server.to}: the server answers what nobody asked")
+                raise HeadwayError(f"{self._server.to}: a response without a request")
             return
         if not piece and not self._has_begun:
             return
@@ -253,7 +253,7 @@ class OneLane(Lane):
                 if not rest:
                     return
                 if not self._queue:
-                    raise HeadwayError(f"{self._server.to}: the server answers what nobody asked")
+                    raise HeadwayError(f"{self._server.to}: a response without a request")
                 self._queue[0][1].receive_data(rest)
 
     def _left(self) -> Sequence[Wanted]:
@@ -264,7 +264,7 @@ class OneLane(Lane):
 
 
 class TwoLane(Lane):
-    """HTTP/2: answers take turns."""
+    """HTTP/2: responses are multiplexed."""
 
     def __init__(self, server: Server, received: Received, now_ns: int) -> None:
         super().__init__(server, received, now_ns)
@@ -285,7 +285,7 @@ class TwoLane(Lane):
 
     @property
     def most_waiting(self) -> int:
-        """Streams that the server lets be open."""
+        """Number of concurrent streams that the server allows."""
         said: int = self._http.remote_settings.max_concurrent_streams
         return said if self._has_told else min(said, _STREAMS_UNSAID)
 
@@ -297,7 +297,7 @@ class TwoLane(Lane):
             HeaderTuple(":path", f"/{asked.object}"),
         ]
         if (pad := request_bytes - _TWO_HEAD_BYTES) > 0:
-            # never indexed, so that it is sent each time; HPACK takes a byte for an X
+            # never indexed, so that it is sent each time; HPACK encodes an X in one byte
             head.append(NeverIndexedHeaderTuple("x", "X" * pad))
         stream = self._http.get_next_available_stream_id()
         self._streams[stream] = asked
@@ -321,7 +321,7 @@ class TwoLane(Lane):
         self._out += self._http.data_to_send()
 
     def _without_goaway(self, piece: bytes) -> bytes:
-        """Whole frames: h2 takes a GOAWAY for the end also of what was asked before it."""
+        """The complete frames without GOAWAY: h2 would also end the streams opened before it."""
         self._frames += piece
         whole = bytearray()
         while len(self._frames) >= _FRAME_HEAD_BYTES:

@@ -2,9 +2,9 @@
 
     app = DeadlineMiddleware(app)
 
-Before each response it tells the client's socket the volume, and what is left of the target.
-HTTP/1 only: on a connection that several responses share there is no volume of one. It must be the
-outermost middleware, for it finds the socket where uvicorn hands over its own `send`.
+Before each response, it sets the volume and the remaining time as hints of the client's socket. It
+supports HTTP/1 only, because with HTTP/2 several responses share a connection. It must be the
+outermost middleware, because it finds the socket through uvicorn's own `send`.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ _NO_BODY = (204, 304)
 
 
 class DeadlineMiddleware:
-    """Tells TCP what a client's Response-Deadline asks for; passes everything on as it is."""
+    """Passes a client's Response-Deadline to TCP, and all messages on unchanged."""
 
     def __init__(self, app: App) -> None:
         self._app = app
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
-        """One request, or whatever else the server speaks of."""
+        """Handle one request, or any other ASGI scope."""
         if scope["type"] != "http" or not scope.get("http_version", "").startswith("1"):
             await self._app(scope, receive, send)
             return
@@ -58,20 +58,20 @@ class DeadlineMiddleware:
 
 
 class _Response:
-    """One response on its way to the client, whose socket it tells."""
+    """One response to a client, which sets the hints of the client's socket."""
 
     def __init__(
         self, scope: Message, send: Send, transport: asyncio.Transport, due: Target | None
     ) -> None:
         self.transport = transport
-        """As the server has it: where `transport_of` looks."""
+        """The server's `send`, in which `transport_of` finds the connection."""
         self._scope = scope
         self._send = send
         self._due = due
         self._connection: socket.socket | None = transport.get_extra_info("socket")
 
     async def send(self, message: Message) -> None:
-        """A message of the application."""
+        """Send a message of the application."""
         if message["type"] == "http.response.start" and self._connection is not None:
             headers = [(bytes(k), bytes(v)) for k, v in message.get("headers", ())]
             volume_bytes = _volume_bytes(self._scope["method"], message["status"], headers)
@@ -81,7 +81,7 @@ class _Response:
             self._tell()
 
     def _tell(self) -> None:
-        """What became of it, for who looks (log level INFO)."""
+        """Log the result (level INFO)."""
         if self._due is None or self._connection is None or not LOG.isEnabledFor(logging.INFO):
             return
         try:
@@ -96,21 +96,21 @@ class _Response:
 
 
 def transport_of(send: Send) -> asyncio.Transport | None:
-    """The client's connection of a server's `send`, or of this middleware's; None: another's."""
+    """The client's connection behind uvicorn's or this middleware's `send`; otherwise None."""
     transport = getattr(getattr(send, "__self__", None), "transport", None)
     return transport if hasattr(transport, "get_extra_info") else None
 
 
 def reset(transport: asyncio.Transport) -> None:
-    """End a client's connection at once: nobody may take what was sent for all."""
-    now = struct.pack("ii", 1, 0)  # also what waits for a client that takes nothing
+    """Reset a client's connection, so that the client does not take a part for the whole."""
+    now = struct.pack("ii", 1, 0)  # this also discards data for a client that reads nothing
     with contextlib.suppress(OSError):  # the client has left, and its socket is closed
         transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, now)
     transport.abort()
 
 
 def unsent_bytes(transport: asyncio.Transport) -> int:
-    """What the client's host has not acknowledged of what was given to its connection."""
+    """Bytes given to the client's connection that its host has not acknowledged."""
     waiting_bytes = transport.get_write_buffer_size()
     with contextlib.suppress(OSError, ValueError):  # it is closed by now
         queued = fcntl.ioctl(transport.get_extra_info("socket"), termios.TIOCOUTQ, bytes(4))
@@ -119,7 +119,7 @@ def unsent_bytes(transport: asyncio.Transport) -> int:
 
 
 def _volume_bytes(method: str, status: int, headers: Iterable[tuple[bytes, bytes]]) -> int | None:
-    """What a response will put on the connection; None if it does not say, or has no body."""
+    """Bytes of a response on the connection; None if unknown or without a body."""
     if method == "HEAD" or status in _NO_BODY:
         return None
     head_bytes, body_bytes = _STATUS_LINE_BYTES, None

@@ -1,9 +1,9 @@
-"""A Web server for a measurement: nginx with files of given sizes, behind the proxy on request.
+"""A Web server for measurements: nginx with files of given sizes, optionally behind the proxy.
 
     python -m headway.web.origin --listen ADDRESS:PORT --sizes FILE --folder DIR
 
-FILE has a line per object, the bytes of its response, head and all; object N is /N. It says
-"ready", and ends with SIGTERM, or with its parent.
+FILE has one line per object: the bytes of its response including the head. Object N is /N. The
+program prints "ready", and ends on SIGTERM or when its parent ends.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ from headway.web.parent import end, end_with_parent
 from headway.web.serve import Settings, configuration, listening
 
 HEAD_BYTES = 250
-"""Of nginx's responses, with what the proxy adds; some bytes more or less."""
+"""Approximate size of the head of nginx's responses, including the proxy's headers."""
 _PORT_ON = 10_000
-"""nginx behind the proxy is at loopback, so far on from the proxy's port."""
+"""nginx behind the proxy listens on loopback, at the proxy's port plus this number."""
 _START_S = 10.0
 
-# With sendfile a head is a packet of its own; tcp_nopush mends that, and turns TCP_NODELAY off for
-# good on a connection of HTTP/2: the end of each response would wait for all ACKs before it.
+# With sendfile, the head is a separate packet. tcp_nopush avoids that, but it turns TCP_NODELAY off
+# permanently on a connection of HTTP/2: the end of each response would wait for all earlier ACKs.
 _CONFIG = """
 daemon off;
 user root;
@@ -69,7 +69,7 @@ http {{
 
 @dataclass(frozen=True)
 class Keeping:
-    """How long nginx keeps a connection: for so many requests, and when nothing happens on it."""
+    """How long nginx keeps a connection: number of requests, and idle time."""
 
     requests: int = 1_000_000
     idle_ms: int = 3_600_000
@@ -77,36 +77,36 @@ class Keeping:
 
 @dataclass(frozen=True)
 class Files:
-    """Where an nginx has its own files, as its configuration names them."""
+    """Paths of nginx's own files, quoted for its configuration."""
 
     folder: Path
 
     @property
     def pid(self) -> str:
-        """It is there once nginx listens."""
+        """The pid file, which exists once nginx listens."""
         return quoted(self.folder / "nginx.pid")
 
     @property
     def log(self) -> str:
-        """What went wrong."""
+        """The error log."""
         return quoted(self.folder / "nginx.log")
 
     @property
     def temporary(self) -> str:
-        """Bodies that it keeps."""
+        """Folder for buffered bodies."""
         return quoted(self.folder / "temp")
 
 
 def quoted(path: Path) -> str:
-    """A path as nginx' configuration has it. Raises HeadwayError where it cannot."""
+    """A path quoted for nginx's configuration. Raises HeadwayError if it cannot be quoted."""
     said = str(path)
     if "$" in said or not said.isprintable():
-        raise HeadwayError(f"folder = {said!r}: nginx can serve none with $ or what is no text")
+        raise HeadwayError(f"folder = {said!r}: nginx cannot serve a path with $ or non-text bytes")
     return '"' + said.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
 def lay_files(sizes: Sequence[int], folder: Path) -> None:
-    """A file per object, so that with its head it has the size."""
+    """Write one file per object, such that the response including its head has the given size."""
     folder.mkdir(parents=True)
     for number, size in enumerate(sizes):
         with (folder / str(number)).open("wb") as file:
@@ -122,7 +122,7 @@ def nginx(
     http: str = "1.1",
     keeping: Keeping = Keeping(),
 ) -> Iterator[None]:
-    """An nginx there until the context ends, on a socket that listens already or its own.
+    """An nginx at this address until the context ends, on a given listening socket or its own.
 
     It serves ``folder``/files, over HTTP/2 with prior knowledge if ``http`` is "2".
 
@@ -140,14 +140,14 @@ def nginx(
 def running(config: str, folder: Path, taken: socket.socket | None = None) -> Iterator[None]:
     """An nginx with this configuration, whose own files are ``Files`` in the folder.
 
-    Raises HeadwayError where it does not start, or ended before the context does.
+    Raises HeadwayError if it does not start, or ends before the context.
     """
     program = shutil.which("nginx") or shutil.which("/usr/sbin/nginx")
     if program is None:
         raise HeadwayError("nginx is not installed; a run with Web pages needs it (nginx-light)")
     path = folder / "nginx.conf"
     path.write_text(config, encoding="utf-8")
-    # nginx takes over listening sockets that its environment names
+    # nginx inherits the listening sockets that its environment names
     inherited = {}
     if taken is not None:
         taken.setblocking(False)
@@ -156,7 +156,7 @@ def running(config: str, folder: Path, taken: socket.socket | None = None) -> It
         [program, "-p", folder, "-e", folder / "nginx.log", "-c", path],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,  # its log has the same, and a pipe may be full
+        stderr=subprocess.DEVNULL,  # the log has the same text, and a pipe could fill up
         env={**os.environ, **inherited},
         pass_fds=() if taken is None else (taken.fileno(),),
         process_group=0,
@@ -172,25 +172,25 @@ def running(config: str, folder: Path, taken: socket.socket | None = None) -> It
 
 
 def _wait_for(folder: Path, process: subprocess.Popen[bytes]) -> None:
-    """Until it listens: a socket that listened before says nothing of nginx, its pid file does."""
+    """Wait until nginx listens. Its pid file shows that; a socket may have listened before."""
     until = time.monotonic() + _START_S
     file = folder / "nginx.pid"
-    while not (file.exists() and file.stat().st_size):  # it is there before it says anything
+    while not (file.exists() and file.stat().st_size):  # the file exists before it has any content
         if process.poll() is not None or time.monotonic() > until:
             raise HeadwayError(f"nginx does not start: {_said(folder)}")
         time.sleep(0.01)
 
 
 def _said(folder: Path) -> str:
-    """What an nginx ended of, by its log."""
+    """The reason why nginx ended, from its log."""
     log = folder / "nginx.log"
     lines = log.read_text(errors="replace").splitlines() if log.exists() else []
     why = [line for line in lines if "[emerg]" in line] or lines[-1:]
-    return why[0][-300:] if why else "it says nothing"
+    return why[0][-300:] if why else "its log is empty"
 
 
 class _Server(uvicorn.Server):
-    """uvicorn's, which leaves signals to us: it would end by them before we said our last word."""
+    """uvicorn's server without its signal handling, which would end it before our last output."""
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -222,11 +222,11 @@ async def _say_ready_once(server: uvicorn.Server) -> None:
 
 
 def _say(at: socket.socket, initial_rate_bps: int | None, data_volume_bytes: int | None) -> None:
-    """What holds for all connections that a socket will accept. Raises HeadwayError."""
+    """Set the hints of all connections that a socket will accept. Raises HeadwayError."""
     if initial_rate_bps is None and data_volume_bytes is None:
         return
     if not hint(at, initial_rate_bps=initial_rate_bps, data_volume_bytes=data_volume_bytes):
-        raise HeadwayError("nobody hears hints here (headwayctl hints attach)")
+        raise HeadwayError("no program receives hints on this host (headwayctl hints attach)")
 
 
 async def _serve_alone() -> None:
@@ -237,7 +237,7 @@ async def _serve_alone() -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Serves until told to end; returns the exit status."""
+    """Serve until told to end; return the exit status."""
     parser = argparse.ArgumentParser(prog="headway.web.origin")
     parser.add_argument("--listen", required=True, metavar="ADDRESS:PORT")
     parser.add_argument("--sizes", required=True, type=Path, metavar="FILE")

@@ -1,4 +1,4 @@
-"""Programs that are started for a measurement, and shall not outlast who started them."""
+"""Ends the programs of a measurement together with the process that started them."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ _PR_SET_PDEATHSIG = 1
 
 
 def end_with_parent() -> None:
-    """Ask the kernel for SIGTERM when the parent ends, however it does."""
+    """Ask the kernel to send SIGTERM when the parent ends for any reason."""
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 def end(process: subprocess.Popen[bytes], within_s: float) -> None:
-    """Have a program end by SIGTERM; one that has not by then is killed with its whole group.
+    """End a program with SIGTERM; if it does not end in time, kill its whole process group.
 
-    It leads a group of its own (``process_group=0``): nginx' workers outlast their master.
+    The program must lead its own group (``process_group=0``): nginx's workers outlive their master.
     """
     process.terminate()
     try:

@@ -1,4 +1,4 @@
-"""uvicorn's HTTP/1.1 on a client's connection, with limits, and an end that loses no answer."""
+"""uvicorn's HTTP/1.1 on a client's connection, with time limits and a lingering close."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from headway.web.middleware import reset, unsent_bytes
 
 TARGET = "target"
-"""Where a scope's state has the request's target as it came: ASGI does not tell /x from /x?."""
+"""Key of the unchanged request target in a scope's state: ASGI does not distinguish /x and /x?."""
 
 
 class PatientProtocol(H11Protocol):
-    """uvicorn's, with a limit to how long a head may take: else a few bytes keep a connection."""
+    """uvicorn's protocol with a time limit for a head: else a few bytes would hold a connection."""
 
     head_s = 30.0
 
@@ -27,14 +27,14 @@ class PatientProtocol(H11Protocol):
         self.conn = _Reader(self.app_state, self.config.h11_max_incomplete_event_size)
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """A client is there, and has to say what it wants."""
+        """A client has connected; the time limit for its head begins."""
         self._closing = ClosedInStages(self, transport)
         super().connection_made(self._closing)  # type: ignore[arg-type]
         self._head_due = self.loop.call_later(self.head_s, self._give_up)
         self._awaits_head = True
 
     def data_received(self, data: bytes) -> None:
-        """Some of a head, or of a body."""
+        """Part of a head or a body has arrived."""
         if self._closing.lingers:
             self._closing.drop(len(data))
             return
@@ -45,43 +45,43 @@ class PatientProtocol(H11Protocol):
         )
         if not self._awaits_head:
             self._head_due.cancel()
-        elif not was:  # the first of the next
+        elif not was:  # the first byte of the next request
             self._head_due = self.loop.call_later(self.head_s, self._give_up)
 
     def eof_received(self) -> None:
-        """The client has left, as far as one can know."""
+        """The client has closed its side of the connection."""
         self._closing.end()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Nothing more is to come."""
+        """The connection has ended."""
         self._head_due.cancel()
         self._closing.is_over()
         super().connection_lost(exc)
 
     def send_400_response(self, msg: str) -> None:
-        """What came is no HTTP; who waits for the rest of a body must not wait for it."""
+        """Answer invalid HTTP, and release a task that waits for the rest of a body."""
         cycle = self.cycle
         if cycle is not None and not cycle.response_complete:
             cycle.disconnected = True
             cycle.message_event.set()
-            if cycle.response_started:  # there is a head already
+            if cycle.response_started:  # a head was already sent
                 reset(self.transport)
                 return
         super().send_400_response(msg)
 
     def shutdown(self) -> None:
-        """The server ends."""
+        """The server shuts down."""
         if self._closing.lingers:
             self._closing.end()
         else:
             super().shutdown()
 
     def _should_upgrade(self) -> bool:
-        """Never, and uvicorn's two lines of advice per request are for who could."""
+        """Never upgrade, and suppress uvicorn's two lines of advice per request."""
         return False
 
     def may_say_more(self) -> bool:
-        """Whether the client may be sending what nobody here will read."""
+        """Whether the client may still send data that will not be read."""
         theirs = self.conn.their_state
         after_it = theirs in (h11.DONE, h11.MUST_CLOSE) and self.conn.trailing_data[0]
         return theirs in (h11.SEND_BODY, h11.ERROR) or bool(after_it)
@@ -91,7 +91,7 @@ class PatientProtocol(H11Protocol):
 
 
 class _Reader(h11.Connection):
-    """h11's, which notes each request's target."""
+    """h11's connection, which also stores each request's target."""
 
     def __init__(self, state: dict[str, Any], head_bytes: int | None) -> None:
         assert head_bytes is not None
@@ -106,21 +106,21 @@ class _Reader(h11.Connection):
 
 
 class ClosedInStages:
-    """A client's connection, as uvicorn has it, with another end.
+    """uvicorn's connection to a client, with a lingering close.
 
-    Who closes a socket with something unread resets the connection, and the client loses the
-    answer that it was about to read. So where more may come only our half is closed, and what comes
-    is dropped for a while (RFC 9112 section 9.6).
+    Closing a socket with unread data resets the connection, and the client loses the response that
+    it was about to read. If more data may arrive, we therefore close only our half, and drop
+    received data for a while (RFC 9112 section 9.6).
     """
 
     linger_s = 30.0
-    """At most."""
+    """Longest time of lingering."""
     silent_s = 5.0
-    """The client has said nothing for so long."""
+    """Lingering ends after this time without data from the client."""
     linger_bytes = 4_000_000
-    """What its buffers may hold: as much as Linux has for a connection that sends."""
+    """Most bytes dropped while lingering: as much as Linux buffers for a sending connection."""
     stuck_s = 60.0
-    """It has taken nothing of what is left for so long."""
+    """The connection is aborted if the client reads nothing of the remaining data for this time."""
 
     def __init__(self, protocol: PatientProtocol, transport: asyncio.Transport) -> None:
         self._protocol = protocol
@@ -134,11 +134,11 @@ class ClosedInStages:
         return getattr(self._transport, name)
 
     def is_closing(self) -> bool:
-        """Whether nothing more can be sent."""
+        """Whether no more data can be sent."""
         return self._closes or self._transport.is_closing()
 
     def close(self) -> None:
-        """Send what is left, and end; the client may be in the middle of saying something."""
+        """Send the remaining data, then close; the client may still be sending."""
         if self.is_closing():
             return
         self._closes = True
@@ -148,12 +148,12 @@ class ClosedInStages:
         self.lingers = True
         self._until_s = self._protocol.loop.time() + self.linger_s
         self._transport.resume_reading()
-        with contextlib.suppress(OSError):  # the client has reset it: reading will tell
+        with contextlib.suppress(OSError):  # the client has reset it, which reading will show
             self._transport.write_eof()
         self.drop(0)
 
     def drop(self, more_bytes: int) -> None:
-        """So much came while we linger."""
+        """Drop data received while lingering."""
         self._left_bytes -= more_bytes
         left_s = self._until_s - self._protocol.loop.time()
         if self._left_bytes < 0 or left_s <= 0:
@@ -162,22 +162,22 @@ class ClosedInStages:
             self._after(min(self.silent_s, left_s), self.end)
 
     def end(self) -> None:
-        """Close it once what is left was sent."""
+        """Close the connection once the remaining data was sent."""
         self._transport.close()
         self._look(math.inf)
 
     def abort(self) -> None:
-        """Close it now."""
+        """Close the connection at once."""
         self.is_over()
         self._transport.abort()
 
     def is_over(self) -> None:
-        """It was closed."""
+        """Called when the connection was closed."""
         if self._timer is not None:
             self._timer.cancel()
 
     def _look(self, before_bytes: float) -> None:
-        """A client that takes nothing must not keep it for ever."""
+        """Abort the connection of a client that reads nothing for too long."""
         if self._transport.get_write_buffer_size() == 0:
             self.is_over()
             return

@@ -1,8 +1,8 @@
-"""A small reverse proxy before a Web server that knows nothing of deadlines: an ASGI application.
+"""A small reverse proxy for a Web server without support for deadlines: an ASGI application.
 
-One upstream, and bodies in pieces: no more of one is here than the slower side has room for. What
-goes wrong is one line of the log and a status, or a connection that is cut where the head had left,
-so that nobody takes a part for the whole. headway.web.serve runs it.
+It has one upstream and passes bodies on in pieces, so it buffers no more than the slower side can
+take. An error gives one line of the log and a status. If the head was already sent, the connection
+is reset instead, so that the client does not take a part for the whole. headway.web.serve runs it.
 """
 
 from __future__ import annotations
@@ -26,32 +26,32 @@ _REASONS: dict[type[Exception], tuple[int, str]] = {
     httpcore.ConnectTimeout: (504, "no connection in time"),
     httpcore.TimeoutException: (504, "no answer in time"),
     httpcore.ConnectError: (502, "no connection"),
-    httpcore.RemoteProtocolError: (502, "the answer is no HTTP, or was cut"),
+    httpcore.RemoteProtocolError: (502, "the response is not HTTP, or was cut"),
     httpcore.NetworkError: (502, "the connection broke"),
-    # one of the two said what h11 does not put into HTTP
+    # one of the two sides sent what h11 cannot encode as HTTP
     httpcore.LocalProtocolError: (502, "the request cannot be passed on"),
-    h11.LocalProtocolError: (502, "what it answers cannot be passed on"),
+    h11.LocalProtocolError: (502, "its response cannot be passed on"),
 }
 
 
 class _ClientError(Exception):
-    """The client has left, or takes or sends nothing: nobody is there to be told."""
+    """The client has left, or neither reads nor sends, so it gets no response."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Patience:
-    """How long others may take before they are given up, in seconds."""
+    """Timeouts in seconds."""
 
     connect_s: float = 5.0
-    """The upstream to take a connection."""
+    """For the upstream to accept a connection."""
     upstream_s: float = 60.0
-    """The upstream to send or take the next piece."""
+    """For the upstream to send or read the next piece."""
     client_s: float = 60.0
-    """The client to send the next piece, or to take anything."""
+    """For the client to send the next piece, or to read any data."""
 
 
 class Proxy:
-    """Passes every request on to one upstream, such as ``http://127.0.0.1:8080``."""
+    """Passes every request on to one upstream, for example ``http://127.0.0.1:8080``."""
 
     def __init__(
         self,
@@ -70,7 +70,7 @@ class Proxy:
         self._patience = patience or Patience()
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
-        """One request; or the server's start and end."""
+        """Handle one request, or the server's start and end."""
         if scope["type"] == "lifespan":
             await self._live(receive, send)
             return
@@ -80,7 +80,7 @@ class Proxy:
         watch = asyncio.create_task(body.client_leaves_after())
         try:
             await asyncio.wait({work, watch}, return_when=asyncio.FIRST_COMPLETED)
-        except asyncio.CancelledError:  # the server ends; its loop is about to end both
+        except asyncio.CancelledError:  # the server ends, and its loop will cancel both tasks
             LOG.warning("%s: this server ends: cut", _shown(scope))
         else:
             work.cancel()
@@ -144,7 +144,7 @@ class Proxy:
 
 
 class _Body:
-    """What the client sends after the head."""
+    """The body of a client's request."""
 
     def __init__(self, scope: Message, receive: Receive, patience_s: float) -> None:
         lengths = dict(scope["headers"])
@@ -158,7 +158,7 @@ class _Body:
             self._is_over.set()
 
     async def pieces(self) -> AsyncIterator[bytes]:
-        """As they come; the next is read when this one was taken."""
+        """The pieces of the body as they arrive; the next is read when the last one was taken."""
         more = True
         while more:
             try:
@@ -174,22 +174,22 @@ class _Body:
         self._is_over.set()
 
     def is_asked_for_no_more(self) -> None:
-        """The upstream has answered: what it has not taken by now it does not want."""
+        """Stop reading the body: the upstream has answered and wants no more of it."""
         self._is_over.set()
 
     async def client_leaves_after(self) -> None:
-        """Returns when it has, once nobody reads the body: only one may wait at a time."""
+        """Return when the client has left, after the body's reader is done: only one may wait."""
         await self._is_over.wait()
         await self.client_leaves()
 
     async def client_leaves(self) -> None:
-        """Returns when it has."""
+        """Return when the client has left."""
         while (await self._receive())["type"] != "http.disconnect":
             pass
 
 
 class _Answer:
-    """What the client is sent."""
+    """The response to the client."""
 
     def __init__(self, send: Send, patience_s: float) -> None:
         self._send = send
@@ -198,7 +198,7 @@ class _Answer:
         self.has_begun = self.is_complete = False
 
     async def begin(self, status: int, headers: list[tuple[bytes, bytes]]) -> None:
-        """The head."""
+        """Send the head."""
         if not 200 <= status <= 599:
             raise httpcore.RemoteProtocolError(f"status {status}")
         self._expect_client()
@@ -206,16 +206,16 @@ class _Answer:
         await self._say({"type": "http.response.start", "status": status, "headers": headers})
 
     async def piece(self, piece: bytes) -> None:
-        """Some of the body; waits while the client takes nothing."""
+        """Send a piece of the body; wait while the client reads nothing."""
         await self._say({"type": "http.response.body", "body": piece, "more_body": True})
 
     async def end(self) -> None:
-        """That was all."""
+        """End the body."""
         await self._say({"type": "http.response.body", "body": b""})
         self.is_complete = True
 
     async def say(self, status: int, words: str) -> None:
-        """A whole answer of our own, after which the connection ends: its framing may be bad."""
+        """Send a complete response of the proxy and close: the request's framing may be bad."""
         text = f"{words}\n".encode()
         headers = [
             (b"content-type", b"text/plain; charset=utf-8"),
@@ -227,13 +227,13 @@ class _Answer:
         await self.end()
 
     def cut(self) -> bool:
-        """End the connection in the middle: nobody may take what was sent for all."""
+        """Reset the connection, so that the client does not take a part for the whole."""
         if self._transport is not None and (self.has_begun or not self._transport.is_closing()):
             reset(self._transport)
         return self._transport is not None
 
     async def _say(self, message: Message) -> None:
-        """Waits as long as the client takes something, however little."""
+        """Wait while the client reads any data."""
         self._expect_client()
         try:
             async with asyncio.timeout(None) as limit:
@@ -247,7 +247,7 @@ class _Answer:
 
     def _expect_client(self) -> None:
         if self._transport is not None and self._transport.is_closing():
-            raise _ClientError("the client has left, or was told that it speaks no HTTP")
+            raise _ClientError("the client has left, or its request was not HTTP")
 
     def _watch(self, limit: asyncio.Timeout, before_bytes: float) -> None:
         loop = asyncio.get_running_loop()
@@ -262,7 +262,7 @@ class _Answer:
 
 
 def _target(scope: Message) -> bytes:
-    """As it came: nothing is decoded and encoded again."""
+    """The request's target, unchanged: it is not decoded and encoded again."""
     if (target := scope.get("state", {}).get(TARGET)) is not None:
         return bytes(target)
     query = scope["query_string"]
@@ -270,5 +270,5 @@ def _target(scope: Message) -> bytes:
 
 
 def _shown(scope: Message) -> str:
-    """A request in a line of the log, whatever it contains."""
+    """A request as safe text for one line of the log."""
     return f"{scope['method']} {ascii(scope['path'])[1:-1][:100]}"

@@ -1,4 +1,4 @@
-"""The proxy as a program: uvicorn with deadlines, a listening socket of its own, and limits."""
+"""The proxy as a program: uvicorn with deadlines, a listening socket, and limits."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ from headway.web.proxy import Patience, Proxy
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """What the proxy is told; a line of HeadwayError says what cannot be."""
+    """The proxy's settings. Invalid ones raise HeadwayError."""
 
     listen: str
-    """ADDRESS:PORT; [ADDRESS]:PORT of IPv6."""
+    """ADDRESS:PORT, or [ADDRESS]:PORT for IPv6."""
     upstream: str
     """http://HOST:PORT."""
     control: str | None = None
-    """The congestion control of the clients' connections; None: the system's."""
+    """The congestion control of the clients' connections; None: the system's default."""
     forwarded_for: ForwardedFor = ForwardedFor.SET
     via: str = "headway"
     connections: int = 1000
-    """So many clients at a time, idle ones among them; others get 503."""
+    """Largest number of concurrent clients, including idle ones; further clients get 503."""
     patience: Patience = field(default_factory=Patience)
     verbose: bool = False
-    """Log every response with a target, and the rate that it started at."""
+    """Whether to log every response with a target, and the rate at which it started."""
 
 
 def configuration(settings: Settings) -> uvicorn.Config:
-    """uvicorn's, for the proxy with deadlines."""
+    """The configuration of uvicorn for the proxy with deadlines."""
     proxy = Proxy(
         _upstream(settings.upstream),
         forwarded_for=settings.forwarded_for,
@@ -53,8 +53,7 @@ def configuration(settings: Settings) -> uvicorn.Config:
         proxy_headers=False,
         server_header=False,
         date_header=False,
-        limit_concurrency=settings.connections
-        + 1,  # the first that uvicorn refuses, itself counted
+        limit_concurrency=settings.connections + 1,  # uvicorn counts the connection that it refuses
         timeout_keep_alive=75,
         timeout_graceful_shutdown=5,
         h11_max_incomplete_event_size=HEAD_BYTES,
@@ -62,7 +61,7 @@ def configuration(settings: Settings) -> uvicorn.Config:
 
 
 def serve(settings: Settings) -> None:
-    """Serve until SIGINT or SIGTERM; says ``ready`` once clients may come. Raises HeadwayError."""
+    """Serve until SIGINT or SIGTERM; print ``ready`` once it listens. Raises HeadwayError."""
     logging.basicConfig(
         level=logging.INFO if settings.verbose else logging.WARNING,
         format="%(levelname)s %(message)s",
@@ -76,7 +75,7 @@ def serve(settings: Settings) -> None:
 
 
 def listening(where: str, control: str | None = None) -> socket.socket:
-    """A socket that listens there, its connections led by a control. Raises HeadwayError."""
+    """A listening socket whose connections use the control. Raises HeadwayError."""
     address, _, port = where.rpartition(":")
     if not address or not port.isdecimal() or not 0 <= int(port) < 1 << 16:
         raise HeadwayError(f"listen = {where}: must be ADDRESS:PORT")
@@ -108,11 +107,11 @@ def _lead(at: socket.socket, control: str) -> None:
 
 
 def _upstream(url: str) -> str:
-    """As given, if it is one. Raises HeadwayError."""
+    """The URL, if it is valid. Raises HeadwayError."""
     try:
         parts = urlsplit(url)
         known = parts.scheme == "http" and parts.hostname and parts.port != 0
-    except ValueError:  # a port that is none
+    except ValueError:  # an invalid port
         known = False
     if not known or parts.path not in ("", "/") or parts.query or parts.fragment or parts.username:
         raise HeadwayError(f"upstream = {url}: must be http://HOST:PORT")

@@ -1,8 +1,8 @@
-"""The header Response-Deadline, and what a socket is told of it: both only here.
+"""The header Response-Deadline, and the hints that it sets on a socket.
 
-Its value is a time in ms, from when the request leaves to when the last byte of the response is
-there. The rate that this needs is the stack's affair (algorithms/port/initial_rate.h): it is told
-the volume, and what is left.
+Its value is a time in ms, from when the client sends the request until the last byte of the
+response arrives. The hints are the volume and the remaining time; the stack computes the rate from
+them (algorithms/port/initial_rate.h).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from headway import sockets
 
 HEADER = "Response-Deadline"
 MOST_MS = 3_600_000
-"""An hour; who waits longer needs no fast start."""
+"""One hour. A longer target needs no fast start."""
 LOG = logging.getLogger("headway.web")
 
 _TIME = re.compile(rb"[0-9]{1,7}(\.[0-9]{1,3})?")
@@ -29,10 +29,10 @@ _RTT_AT_BYTES = 68
 
 
 def parse(values: Iterable[bytes]) -> float | None:
-    """The target in ms of a request with these values of the header; None: none.
+    """The target in ms of a request with these values of the header; None without a target.
 
-    A target that cannot be meant is none, and one line of the log says so: it is advice, so the
-    response is what it would have been without.
+    An invalid target is ignored, with one line in the log. The target is only advice, so the
+    request is then answered as without one.
     """
     match list(values):
         case []:
@@ -49,45 +49,45 @@ def parse(values: Iterable[bytes]) -> float | None:
 
 
 def of_headers(headers: Iterable[tuple[bytes, bytes]]) -> float | None:
-    """The target of a request with these headers; as `parse`."""
+    """The target of a request with these headers; see `parse`."""
     name = HEADER.lower().encode()
     return parse(value for key, value in headers if key.lower() == name)
 
 
 def round_trip_ms(connection: socket.socket) -> float:
-    """What TCP measured of a connection so far, smoothed. Raises OSError where it is not TCP."""
+    """The smoothed RTT of a TCP connection in ms. Raises OSError for a socket that is not TCP."""
     info = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _RTT_AT_BYTES + 4)
     return int.from_bytes(info[_RTT_AT_BYTES:], sys.byteorder) / 1e3
 
 
 @dataclass(frozen=True)
 class Target:
-    """When a response is wanted, and when its request was here (time.monotonic())."""
+    """A response's target, and the time at which its request arrived (time.monotonic())."""
 
     target_ms: float
     arrived_s: float
 
     def left_ms(self, rtt_ms: float, now_s: float) -> int:
-        """What is left for the response; at least 1, which nothing can meet.
+        """Remaining ms for the response; at least 1, which no response can meet.
 
-        Half a round trip had passed when the request was here. So a target below the round trip
-        leaves less than the half that the last byte needs, and the stack starts as ever.
+        Half an RTT had passed when the request arrived. A target below the RTT therefore leaves
+        less than the half RTT that the last byte needs, and the stack starts as without a target.
         """
         passed_ms = (now_s - self.arrived_s) * 1e3 + rtt_ms / 2
         return max(1, round(self.target_ms - passed_ms))
 
 
 def say(connection: socket.socket, volume_bytes: int | None, target: Target | None) -> bool:
-    """Tell a server's socket how much it is about to send, and by when that should be there.
+    """Set a server's socket hints: the volume it will send, and the deadline.
 
-    What is not known takes back what was said for the response before. Returns whether anybody
-    takes hints; nothing that fails here may fail the response.
+    A value of None deletes the hint of the previous response. Returns whether a program receives
+    hints. An error here never affects the response.
     """
     try:
         left_ms = 0
         if target is not None and volume_bytes:
             left_ms = target.left_ms(round_trip_ms(connection), time.monotonic())
         return sockets.hint(connection, data_volume_bytes=volume_bytes or 0, deadline_ms=left_ms)
-    except OSError as error:  # it is closed by now, or not TCP
+    except OSError as error:  # the socket is closed, or not TCP
         LOG.debug("no hint: %s", error.strerror)
         return False

@@ -1,9 +1,9 @@
-"""Connections to the one server behind the proxy, and a request on one of them.
+"""Connections from the proxy to its upstream server, and requests on them.
 
-httpcore speaks HTTP on each. Its pool is not used: it looks at all pairs of idle connections for
-every request, which takes 0.1 s with a thousand of them, and it does not say whether a connection
-had been used before, which decides whether a request may be sent again. Nor are its streams, which
-a task that is cancelled twice leaves open.
+Each connection uses httpcore for HTTP. httpcore's pool is not used for two reasons. It examines all
+pairs of idle connections for every request, which takes 0.1 s with a thousand of them. And it does
+not tell whether a connection had been used before, which decides whether a request may be repeated.
+httpcore's streams are not used either, because a task that is cancelled twice leaves them open.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ from typing import Any
 import httpcore
 
 _KEPT_S = 30.0
-"""An idle connection is closed after it."""
+"""An idle connection is closed after this time."""
 _READ_AHEAD_BYTES = 1 << 16
 _IDEMPOTENT = {b"GET", b"HEAD", b"OPTIONS", b"PUT", b"DELETE"}
-"""RFC 9110 section 9.2.2."""
+"""Idempotent methods, RFC 9110 section 9.2.2."""
 
 
 class Upstream:
-    """Asks one server. All idle connections are kept: there are no more than clients at a time."""
+    """Sends requests to one server, and keeps all idle connections: at most one per client."""
 
     def __init__(self, host: str, port: int) -> None:
         self._origin = httpcore.Origin(b"http", host.encode(), port)
-        self._idle: deque[_Connection] = deque()  # the last that was used is the next
+        self._idle: deque[_Connection] = deque()  # the connection used last is used next
 
     def url(self, target: bytes) -> httpcore.URL:
-        """What a request asks for; the target is sent as it is."""
+        """The URL of a request; the target is sent unchanged."""
         at = self._origin
         return httpcore.URL(scheme=at.scheme, host=at.host, port=at.port, target=target)
 
@@ -39,7 +39,7 @@ class Upstream:
     async def answer(
         self, request: httpcore.Request, *, connect_s: float, has_body: bool
     ) -> AsyncIterator[httpcore.Response]:
-        """The response to a request, its body still to be read. Raises httpcore's exceptions."""
+        """The response to a request, with its body not read yet. Raises httpcore's exceptions."""
         connection, response = await self._ask(request, connect_s, may_repeat=not has_body)
         try:
             yield response
@@ -54,7 +54,7 @@ class Upstream:
                 self._end_expired()
 
     def close(self) -> None:
-        """End the connections that nobody uses."""
+        """Close the idle connections."""
         while self._idle:
             self._idle.pop().stream.abort()
 
@@ -67,7 +67,7 @@ class Upstream:
             try:
                 return used, await used.ask(request)
             except (httpcore.ReadError, httpcore.RemoteProtocolError):
-                # the server may have closed it as idle while the request was on its way
+                # the server may have closed the idle connection while the request was under way
                 came = used.stream.received_bytes - before_bytes
                 if came or not may_repeat or request.method not in _IDEMPOTENT:
                     raise
@@ -88,7 +88,7 @@ class Upstream:
 
 
 class _Connection:
-    """One to the server, with HTTP on it."""
+    """One HTTP connection to the server."""
 
     def __init__(self, origin: httpcore.Origin, stream: _Stream) -> None:
         self.stream = stream
@@ -117,7 +117,7 @@ async def _connected(to: httpcore.Origin, patience_s: float) -> _Stream:
 
 
 class _Stream(httpcore.AsyncNetworkStream, asyncio.Protocol):
-    """A connection that knows how much has come, and that sends nothing after a refusal."""
+    """A TCP connection that counts received bytes, and stops sending after an error response."""
 
     def __init__(self) -> None:
         self.received_bytes = 0
@@ -147,7 +147,7 @@ class _Stream(httpcore.AsyncNetworkStream, asyncio.Protocol):
         return data
 
     async def write(self, buffer: bytes, timeout: float | None = None) -> None:
-        # no more is wanted once an error has come (RFC 9112 section 9.5); httpcore reads it then
+        # stop sending after an error response (RFC 9112 section 9.5), which httpcore then reads
         began = bytes(self._came[:10])
         if (began[:5] == b"HTTP/" and began[9:] in (b"4", b"5")) or self._transport.is_closing():
             raise httpcore.WriteError
@@ -165,7 +165,7 @@ class _Stream(httpcore.AsyncNetworkStream, asyncio.Protocol):
         return bool(self._came) or self._has_ended if info == "is_readable" else None
 
     def abort(self) -> None:
-        """Close it now; a second time does nothing."""
+        """Close the connection at once; a second call does nothing."""
         self._transport.abort()
 
     # for asyncio
@@ -183,7 +183,7 @@ class _Stream(httpcore.AsyncNetworkStream, asyncio.Protocol):
     def eof_received(self) -> bool:
         self._has_ended = True
         self._news.set()
-        return True  # who answers and goes may still take what is sent
+        return True  # a server that has answered and closed its side may still read
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._has_ended, self._error = True, exc

@@ -1,7 +1,7 @@
-"""What a browser knows while it loads pages: which objects are revealed, and what takes the next.
+"""The state of a page load: which objects are known, and which connection takes the next one.
 
-The rule is that of the simulator's application (crates/sim/src/host/apps/pages); time is an
-argument, and nothing here touches a socket.
+The rules are those of the simulator's application (crates/sim/src/host/apps/pages). Time is an
+argument, and no function uses a socket.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from headway.workloads.pages import PageTable
 
 
 class Wanted(NamedTuple):
-    """An object that is to be asked for; ``asked_ns`` is when it was, of one that was in vain."""
+    """An object to request; ``asked_ns`` is the time of an earlier request that was lost."""
 
     object: int
     asked_ns: int | None = None
 
 
 class Used(Protocol):
-    """What the rule sees of a connection."""
+    """The properties of a connection that ``place`` uses."""
 
     requests: int
     waiting: int
@@ -32,7 +32,7 @@ class Used(Protocol):
 
     @property
     def most_waiting(self) -> int:
-        """How many the server takes at once."""
+        """Number of requests that the server accepts at once."""
         ...
 
 
@@ -57,9 +57,9 @@ class Visit:
         self._missing = 0
         self._due: list[tuple[int, int]] = []
         self.known: deque[Wanted] = deque()
-        """Objects that wait for a connection, the next one first."""
+        """Objects that wait for a connection, the next first."""
         self.late_max_ns = 0
-        """How late anything was seen to be due."""
+        """The largest delay between an event's due time and its handling, in ns."""
 
     @property
     def is_over(self) -> bool:
@@ -67,13 +67,13 @@ class Visit:
         return self._page == len(self._objects)
 
     def next_ns(self) -> int | None:
-        """When something becomes due; None: only once something has arrived."""
+        """The time of the next due event; None if nothing is due before an object arrives."""
         if self._begins_ns is not None:
             return self._begins_ns
         return self._due[0][0] if self._due else None
 
     def look(self, now_ns: int) -> None:
-        """Moves to ``known`` what is due by now."""
+        """Move the objects that are due to ``known``."""
         if self._begins_ns is not None and self._begins_ns <= now_ns:
             begins_ns, self._begins_ns = self._begins_ns, None
             self._missing = self._objects[self._page]
@@ -86,7 +86,7 @@ class Visit:
             self.known.append(Wanted(number))
 
     def arrived(self, number: int, now_ns: int) -> None:
-        """An object is there: others are revealed, or the page is complete."""
+        """An object has arrived: it reveals others, or completes the page."""
         for revealed in self._reveals.get(number, ()):
             self._reveal(revealed, now_ns)
         self._missing -= 1
@@ -98,7 +98,7 @@ class Visit:
                 self._begins_ns = now_ns + think_ns
 
     def again(self, lost: Sequence[Wanted]) -> None:
-        """What was asked for in vain comes before all else, in the order in which it was."""
+        """Put the objects of lost requests before all others, in the order of their requests."""
         self.known.extendleft(reversed(lost))
 
     def _reveal(self, number: int, now_ns: int) -> None:
@@ -107,11 +107,11 @@ class Visit:
 
 
 def place(standing: Sequence[Lane], *, most: int, requests: int, shares: bool) -> Lane | bool:
-    """The connection that takes the next object; True: a new one; False: the object has to wait.
+    """The connection for the next object; True for a new one, False if the object has to wait.
 
-    ``standing`` are in the order of their opening. There may be ``most``, each with so many
-    ``requests`` in its life; with ``shares`` they take one before the last is answered, as many as
-    the server takes.
+    ``standing`` are the open connections in the order of their opening. At most ``most`` may be
+    open, each with at most ``requests`` requests in total. With ``shares``, a connection accepts
+    requests before the last one is answered, as many as the server accepts.
     """
     usable = [
         lane
@@ -120,7 +120,7 @@ def place(standing: Sequence[Lane], *, most: int, requests: int, shares: bool) -
     ]
     free = [lane for lane in usable if lane.waiting == 0]
     if free:
-        # the one whose window is the warmest; of several of one moment the last
+        # the connection used last, which has the largest window; of several, the last opened
         return max(reversed(free), key=lambda lane: lane.used_ns)
     if len(standing) < most:
         return True

@@ -1,7 +1,7 @@
-"""What hosts ask of each other: published distributions, recorded connections, tmix files.
+"""Workloads: published distributions, recorded connections, tmix files.
 
-Pure functions: the same words give the same sessions on every machine. A ``Workload`` is
-what an experiment names; ``sessions`` and ``shares`` make the numbers of it.
+Pure functions: the same description gives the same sessions on every machine. An experiment has a
+``Workload``; ``sessions`` and ``shares`` compute its sessions.
 """
 
 from typing import TYPE_CHECKING

@@ -1,6 +1,6 @@
-"""A model of the recorded connection vectors, from which any number can be drawn.
+"""A model of the recorded connection vectors, which draws any number of connections.
 
-The number of exchanges of a connection is drawn from those that were recorded. Each exchange has
+The number of exchanges of a connection is drawn from the recorded numbers. Each exchange has
 four quantities: request, response, the server's delay, and the think time before the next one. A
 quantity's normal score is
 
@@ -8,12 +8,12 @@ quantity's normal score is
 
 with s the normal score of the connection's number of exchanges, c the same for all exchanges of a
 connection and e drawn for each exchange. c and e are normal with the covariances ``between`` and
-``within``. So a small message is likely to follow a small one, and to be in a long connection. A
-score becomes a value by the quantiles that were recorded, log-linear in between, so that each
-quantity alone is distributed as recorded. Below the score of the part that is zero it is 0.
+``within``. So a small message is likely to follow a small one, and to be in a long connection.
+Recorded quantiles, log-linear in between, convert scores to values, so that each quantity alone has
+the recorded distribution. Scores below the one of the share of zeros give 0.
 
-The server answers at once where there is no request, and one byte where there would be neither a
-request nor a response. After the last exchange a connection closes; recorded ones may idle for
+Without a request the server answers at once. An exchange with neither a request nor a response gets
+a response of one byte. A connection closes after its last exchange; recorded ones may be idle for
 minutes before.
 
 ``campus_fit`` fits the parameters, which are in ``data/campus-model.json``.
@@ -42,16 +42,16 @@ _SCORES = np.linspace(-8.0, 8.0, 3201)
 
 @dataclass(frozen=True)
 class Marginal:
-    """The distribution of one quantity: 0 below a score, else log-linear between knots."""
+    """The distribution of one quantity: 0 below a score, log-linear between knots above."""
 
     zero_part: float
     scores: Floats
     """Normal scores of the knots, rising."""
     values: Floats
-    """Values there, above 0."""
+    """Values at the knots, above 0."""
 
     def value(self, score: Floats) -> Floats:
-        """Values at normal scores; beyond the last knot that of the knot."""
+        """Values at normal scores; beyond the last knot its value."""
         above = np.exp(np.interp(score, self.scores, np.log(self.values)))
         zero = special.ndtri(self.zero_part) if self.zero_part else -np.inf
         return np.where(score < zero, 0.0, above)
@@ -62,9 +62,9 @@ class Model:
     """All parameters; see the module."""
 
     exchanges: Ints
-    """Numbers of exchanges that connections have, rising."""
+    """Numbers of exchanges per connection, rising."""
     parts: Floats
-    """The part of the connections that have so many."""
+    """The share of connections with each number."""
     slopes: Floats
     between: Floats
     within: Floats
@@ -72,15 +72,15 @@ class Model:
 
     @functools.cached_property
     def count_scores(self) -> Floats:
-        """The normal score of each number of exchanges: of the middle of its part."""
+        """The normal score of each number of exchanges, at the middle of its share."""
         return np.asarray(special.ndtri(np.cumsum(self.parts) - self.parts / 2))
 
     def _to_normal(self, at: int) -> Floats:
         """The normal score of x over all exchanges, at each of ``_SCORES``.
 
-        Exchanges of connections with many have another mean, so x is a mixture.
+        The mean depends on the connection's number of exchanges, so x is a mixture.
         """
-        # a think time is between two exchanges
+        # n exchanges have n - 1 think times
         weights = self.parts * (self.exchanges - (at == QUANTITIES.index("think_us")))
         sigma = np.sqrt(self.between[at, at] + self.within[at, at])
         means = self.slopes[at] * self.count_scores
@@ -91,11 +91,11 @@ class Model:
         return np.asarray(special.ndtri(np.clip(cdf, 1e-15, 1 - 1e-15)))
 
     def draw(self, connections: int, name: str) -> SessionTable:
-        """So many connections, which all start at 0; ``name`` is that of their random numbers."""
+        """Draw connections that all start at 0; ``name`` is that of their random streams."""
         return self.drawer(name)(connections)
 
     def drawer(self, name: str) -> Drawer:
-        """What draws connections, at each call the next ones."""
+        """A function that draws connections, further ones at each call."""
         return Drawer(self, name)
 
 
@@ -145,7 +145,7 @@ def _mixed(factor: Floats, streams: Sequence[Stream], count: int) -> list[Floats
 
 @functools.cache
 def campus_model() -> Model:
-    """The model that is part of the package. Raises HeadwayError if its file is unusable."""
+    """The model that is part of the package. Raises HeadwayError if its file is unreadable."""
     try:
         return model_of(json.loads(FILE.read_text(encoding="utf-8")))
     except (OSError, ValueError, KeyError, TypeError) as error:

@@ -5,10 +5,10 @@
 writes ``data/campus-model.json``. The numbers of exchanges and the quantiles are taken from the
 recording. ``slopes``, ``between`` and ``within`` are fitted so that connections drawn from the
 model have the recording's ``moments``: correlations of normal scores within an exchange, between
-adjacent exchanges of a connection, and with the number of exchanges. Each step adds to the
-parameters what the moments of 40,000 drawn connections lack. Only exchanges with a request and a
-response have a server's delay, so its quantiles are then placed where they are those of such
-exchanges. The same recording gives the same parameters.
+adjacent exchanges of a connection, and with the number of exchanges. Each step adds the
+difference between the wanted moments and those of 40,000 drawn connections to the parameters. Only
+exchanges with a request and a response have a server's delay, so the quantiles of the delay are
+then moved to those of such exchanges. The same recording gives the same parameters.
 """
 
 from __future__ import annotations
@@ -44,17 +44,18 @@ class Moments:
     """Correlations of normal scores, in the order of ``QUANTITIES``."""
 
     within: Floats
-    """In the same exchange."""
+    """Between quantities of the same exchange."""
     adjacent: Floats
-    """Of an exchange with the next one, the mean of both orders."""
+    """Between an exchange and the next one, as the mean of both orders."""
     count: Floats
-    """With the number of exchanges of the connection."""
+    """With the connection's number of exchanges."""
 
 
 def there(table: SessionTable) -> dict[str, Flags]:
-    """In which exchanges each quantity is one.
+    """The exchanges in which each quantity exists.
 
-    A server delays where it got a request and answers, a client thinks before a next exchange.
+    A server has a delay if it got a request and responds; a client thinks only before another
+    exchange.
     """
     every = np.ones(table.request_bytes.size, dtype=bool)
     answered = (table.request_bytes > 0) & (table.response_bytes > 0)
@@ -64,7 +65,7 @@ def there(table: SessionTable) -> dict[str, Flags]:
 
 
 def moments(table: SessionTable) -> Moments:
-    """Measure connection vectors."""
+    """Measure the moments of connection vectors."""
     flags = there(table)
     scores = [_scores(getattr(table, name), flags[name]) for name in QUANTITIES]
     owner = np.repeat(np.arange(len(table)), table.exchanges)
@@ -82,7 +83,7 @@ def moments(table: SessionTable) -> Moments:
 
 
 def _scores(values: npt.NDArray[Any], flags: Flags) -> Floats:
-    """Normal scores of the values that are flagged, NaN for the others; equal values have one."""
+    """Normal scores of the flagged values, NaN for the others; equal values have equal scores."""
     scores = np.full(values.size, np.nan)
     ranks = stats.rankdata(values[flags])
     scores[flags] = special.ndtri((ranks - 0.5) / ranks.size)
@@ -95,7 +96,7 @@ def _correlation(one: Floats, other: Floats) -> float:
 
 
 def fitted(table: SessionTable) -> dict[str, Any]:
-    """The parameters of the model of these connection vectors, as the file has them."""
+    """Fit the model to connection vectors; returns the parameters in the file's format."""
     flags = there(table)
     counts, connections = np.unique(table.exchanges, return_counts=True)
     written: dict[str, Any] = {
@@ -128,9 +129,9 @@ def fitted(table: SessionTable) -> dict[str, Any]:
 
 
 def _place_delays(written: dict[str, Any]) -> None:
-    """Place the quantiles of the servers' delays so that answered exchanges have them.
+    """Move the quantiles of the servers' delays so that answered exchanges have them.
 
-    Whether an exchange has a delay depends on its request, and so does the delay.
+    Whether an exchange has a delay depends on its request, as does the delay.
     """
     model = model_of(written)
     own = model.marginals["serve_us"]
@@ -146,13 +147,13 @@ def _place_delays(written: dict[str, Any]) -> None:
 
 
 def _marginal(values: Floats) -> dict[str, Any]:
-    """The part that is zero, and quantiles of all above it up to the largest."""
+    """The share of zeros, and the quantiles above it up to the largest value."""
     zero_part = float((values == 0).mean())
     ends = [at for at in QUANTILES if at > zero_part + 0.002]
     lowest = float(values[values > 0].min())
     knots = [(round(max(zero_part, 0.5 / values.size), 5), lowest)]
     knots += [(float(at), float(np.quantile(values, at))) for at in ends]
-    # the largest three carry a third of the responses' bytes
+    # the largest three values have a third of the responses' bytes
     for place, value in zip((2.5, 1.5, 0.5), np.sort(values)[-3:], strict=True):
         knots.append((round(1 - place / values.size, 6), float(value)))
     return {
@@ -162,13 +163,13 @@ def _marginal(values: Floats) -> dict[str, Any]:
 
 
 def _positive(matrix: Floats) -> Floats:
-    """The symmetric matrix with eigenvalues of at least a small one."""
+    """The symmetric part of a matrix, with small eigenvalues raised to a minimum."""
     values, vectors = np.linalg.eigh((matrix + matrix.T) / 2)
     return np.asarray((vectors * np.maximum(values, _LEAST_EIGENVALUE)) @ vectors.T)
 
 
 def text_of(written: dict[str, Any]) -> str:
-    """The file's text, a line per parameter."""
+    """The file's text, one line per parameter."""
     lines = [
         f' "{name}": {json.dumps(written[name])}' for name in sorted(written) if name != "marginals"
     ]

@@ -1,4 +1,4 @@
-"""Traces of a cellular link, made from a seed in the form that Mahimahi replays.
+"""Synthetic traces of a cellular link, made from a seed, in Mahimahi's format.
 
 No recorded trace is copied; the link is a model with four parts:
 
@@ -6,7 +6,7 @@ No recorded trace is copied; the link is a model with four parts:
   autoregression with correlation time ``correlation``: shadow fading, whose autocorrelation falls
   off exponentially (Gudmundson, Electronics Letters 27(23), 1991). ``spread`` is the standard
   deviation of the logarithm.
-- ``most`` bounds the rate, as the modem's category does.
+- ``most`` limits the rate, as the modem's category does.
 - Outages: the link goes down as a Poisson process, every ``outage_every`` on average, for an
   exponential time of mean ``outage`` (a handover, or no coverage).
 - Deliveries of a packet are a Poisson process of that rate, as Winstein, Sivaraman and
@@ -39,7 +39,7 @@ _MOST_OPPORTUNITIES = 10_000_000
 
 @dataclass(frozen=True)
 class Cellular:
-    """What a trace is drawn from; see this module."""
+    """The parameters of a trace; see this module."""
 
     seed: int = 1
     mean: str = "12 Mbit/s"
@@ -51,7 +51,7 @@ class Cellular:
     outage: str = "400 ms"
 
     def __post_init__(self) -> None:
-        """Refuse what makes no sense, in one line."""
+        """Check the parameters; raises HeadwayError."""
         for name in ("mean", "most"):
             self._check(name, units.parse_rate)
         for name in ("duration", "correlation", "outage_every", "outage"):
@@ -74,7 +74,7 @@ class Cellular:
             raise HeadwayError(f"{name}: {error}") from None
 
     def rates_bps(self) -> Floats:
-        """The rate in each 20 ms."""
+        """The rate in bit/s of each 20 ms, shape (n,)."""
         from scipy.special import ndtri
 
         ticks = max(1, units.parse_time(self.duration) // _TICK_NS)
@@ -86,13 +86,13 @@ class Cellular:
             if tick:
                 value = keep * value + np.sqrt(1 - keep * keep) * normal[tick]
             fading[tick] = value
-        # the mean of a log-normal is above its median by this
+        # exp(-spread²/2) is the ratio of a log-normal's median to its mean
         rates = units.parse_rate(self.mean) * np.exp(self.spread * fading - self.spread**2 / 2)
         rates = np.minimum(rates, units.parse_rate(self.most))
         return np.where(self._is_down(ticks), 0.0, rates)
 
     def _is_down(self, ticks: int) -> npt.NDArray[np.bool_]:
-        """Which ticks lie in an outage."""
+        """Whether each tick is in an outage."""
         down = np.zeros(ticks, dtype=np.bool_)
         draws = self._stream("outages")
         tick = 0.0
@@ -105,11 +105,11 @@ class Cellular:
             down[round(start) : max(round(tick), round(start) + 1)] = True
 
     def opportunities_ms(self) -> list[int]:
-        """The milliseconds of deliveries; the last one ends the trace and is there for that."""
+        """The times of deliveries in ms. The last one only marks the end of the trace."""
         rates = self.rates_bps()
         per_tick = rates * _TICK_NS / (units.NS_PER_S * units.BITS_PER_BYTE * OPPORTUNITY_BYTES)
         expected = np.concatenate([[0.0], np.cumsum(per_tick)])
-        # a Poisson process of rate 1 in the time that counts expected deliveries
+        # a Poisson process of rate 1, with the expected number of deliveries as time
         count = int(expected[-1] + 10 * np.sqrt(expected[-1]) + 20)
         at = np.cumsum(-np.log(self._stream("deliveries").uniform(count)))
         at = at[at < expected[-1]]
@@ -130,7 +130,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Write a trace to standard output."""
     parser = argparse.ArgumentParser(
         prog="python -m headway.workloads.cellular",
-        description="A made-up trace of a cellular link, in Mahimahi's format.",
+        description="Write a synthetic trace of a cellular link in Mahimahi's format.",
     )
     for name, field in Cellular.__dataclass_fields__.items():
         option = f"--{name.replace('_', '-')}"

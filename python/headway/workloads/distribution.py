@@ -1,4 +1,4 @@
-"""What connection vectors are like, in the numbers that the thesis prints of its own.
+"""Statistics of connection vectors, for comparison with those that the thesis prints.
 
 A message of no bytes is not sent, so it counts as neither a request nor a response.
 """
@@ -20,9 +20,9 @@ from headway.workloads.session_table import SessionTable
 from headway.workloads.workload import LARGEST_REQUEST_BYTES
 
 TAIL_PART = 0.02
-"""Of the responses, the largest: what a Pareto tail is fitted to."""
+"""The share of the largest responses that a Pareto tail is fitted to."""
 SMALL_BYTES = 10_000
-"""Most transfers are smaller (section 6.4.5.2)."""
+"""Most transfers are smaller than this (section 6.4.5.2)."""
 ELEPHANT_BYTES = 100_000
 
 
@@ -49,7 +49,7 @@ def distance_to_exponential(start_us: Ints) -> float:
 
 @dataclass(frozen=True)
 class Distribution:
-    """The numbers of some connection vectors; parts are 0 to 1."""
+    """Statistics of connection vectors; shares are 0 to 1."""
 
     connections: int
     exchanges: float
@@ -62,15 +62,15 @@ class Distribution:
     small_responses: float
     tail_shape: float
     other_tail_shapes: tuple[float, float]
-    """Fitted to the largest 1 % and to the largest 5 %: how much the shape depends on the part."""
+    """Fitted to the largest 1 % and 5 %, to show how much the shape depends on the share."""
     spacing: float
-    """``distance_to_exponential``; NaN where all start at once."""
+    """``distance_to_exponential``; NaN if all start at once."""
     elephants: float
-    """Part of the responses' bytes that is in responses above 100 kB."""
+    """Share of the responses' bytes in responses above 100 kB."""
 
 
 def distribution(table: SessionTable) -> Distribution:
-    """Measure connection vectors, of which at least one has a request and one a response."""
+    """Measure connection vectors with at least one request and one response."""
     responses = table.response_bytes[table.response_bytes > 0]
     requests = table.request_bytes[table.request_bytes > 0]
     window = published.INITIAL_WINDOW_BYTES
@@ -91,7 +91,7 @@ def distribution(table: SessionTable) -> Distribution:
 
 
 def beside_thesis(tables: Mapping[str, SessionTable]) -> Table:
-    """Connection vectors, a column each, beside what the thesis prints of its own."""
+    """A table of connection vectors, one column each, and of the thesis' values."""
     found = [distribution(table) for table in tables.values()]
     rows: list[tuple[str, str, list[str]]] = [
         (
@@ -140,14 +140,17 @@ def beside_thesis(tables: Mapping[str, SessionTable]) -> Table:
         ("connections", "–", [f"{one.connections}" for one in found]),
     ]
     return Table(
-        "The connection vectors beside the thesis'",
+        "The connection vectors compared with those of the thesis",
         ["quantity", "thesis", *tables],
         [[name, printed, *values] for name, printed, values in rows],
     )
 
 
 def recorded_beside_thesis() -> Table:
-    """The recorded vectors, with and without uploads, and drawn ones. Raises HeadwayError."""
+    """The table for recorded vectors with and without uploads, and drawn ones.
+
+    Raises HeadwayError if a data file is unreadable.
+    """
     return beside_thesis(
         {
             "recorded": recorded.table(LARGEST_REQUEST_BYTES),

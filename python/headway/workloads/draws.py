@@ -1,9 +1,9 @@
 """Random numbers that are the same on every machine and with every version of the libraries.
 
-A stream is named by text: "1/campus/response" is another than "2/campus/response". Its raw words
-are those of PCG64, whose sequence NumPy guarantees (its distributions it does not); a quantile
-function makes values of them. Values are rounded to whole bytes or microseconds: far coarser than
-the last digit in which two platforms' logarithms differ.
+A stream is named by text: "1/campus/response" and "2/campus/response" are different streams. Its
+raw words come from PCG64, whose sequence NumPy guarantees (unlike its distributions). A quantile
+function converts them to values. Values are rounded to whole bytes or microseconds, which is much
+coarser than differences between platforms' logarithms.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Quantiles(Protocol):
 
 
 class Stream:
-    """An endless sequence of random numbers with a name."""
+    """A named, endless sequence of random numbers."""
 
     def __init__(self, name: str) -> None:
         """Begin the stream called ``name``."""
@@ -34,7 +34,7 @@ class Stream:
         self._words = np.random.PCG64(int.from_bytes(digest[:16], "little"))
 
     def uniform(self, count: int) -> Floats:
-        """The next ``count`` numbers, each in (0, 1) and never at its ends; shape (count,)."""
+        """The next ``count`` numbers, each in the open interval (0, 1); shape (count,)."""
         raw = np.asarray(self._words.random_raw(count), dtype=np.uint64)
         return np.asarray(((raw >> np.uint64(12)).astype(np.float64) + 0.5) / 2.0**52)
 

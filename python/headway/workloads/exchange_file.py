@@ -1,4 +1,4 @@
-"""Files of exchanges: columns as the engine reads them, and how they are written."""
+"""Files of exchanges, read by the engine into columns, and written."""
 
 from __future__ import annotations
 
@@ -19,17 +19,16 @@ if TYPE_CHECKING:
     Ints = npt.NDArray[np.uint64]
 
 AFTER_NONE = (1 << 32) - 1
-"""In ``after``: no other exchange than the one before on the connection."""
+"""Value of ``after`` for an exchange that follows only the one before on its connection."""
 
 
 @dataclass(frozen=True, eq=False)
 class ExchangeTable:
-    """Exchanges in columns: requests, responses and what lies between.
+    """Exchanges in columns: requests, responses and the times between them.
 
     ``start_ns`` and ``exchanges`` have one entry per connection, the others one per exchange,
-    connection after connection. ``serve_ns``, ``deadline_ns`` and ``after`` may be empty: servers
-    answer at once, no exchange has a deadline of its own, none comes after one of another
-    connection.
+    connection by connection. ``serve_ns``, ``deadline_ns`` and ``after`` may be empty: then servers
+    answer at once, no exchange has its own deadline, and none follows one of another connection.
     """
 
     start_ns: Ints
@@ -46,12 +45,12 @@ class ExchangeTable:
         return int(self.request_bytes.size)
 
     def columns(self) -> dict[str, Any]:
-        """As the engine takes them."""
+        """The columns in the engine's format."""
         return {name: column.tolist() for name, column in vars(self).items()}
 
 
 def read_exchanges(file: Path) -> ExchangeTable:
-    """What a file says; read line by line. Raises ValueError, naming line and column."""
+    """Read a file line by line. Raises ValueError, naming line and column."""
     try:
         stat = file.stat()
     except OSError as error:
@@ -70,7 +69,7 @@ def _read(file: Path, _changed_ns: int, _size: int) -> ExchangeTable:
 
 
 def check_live(file: Path) -> None:
-    """Raises ValueError, saying why, for what two live programs cannot play of a file."""
+    """Raise ValueError, with the reason, if two live programs cannot play a file."""
     try:
         _engine.check_exchanges_live(str(file))
     except ValueError as error:
@@ -78,7 +77,7 @@ def check_live(file: Path) -> None:
 
 
 def file_sha256(file: Path) -> str:
-    """What names a file's content. Raises ValueError where it cannot be read."""
+    """The SHA-256 of a file's content in hex. Raises ValueError if it cannot be read."""
     try:
         with file.open("rb") as content:
             return hashlib.file_digest(content, "sha256").hexdigest()
@@ -87,12 +86,12 @@ def file_sha256(file: Path) -> str:
 
 
 def exchanges_of(sessions: SessionTable, begins_ns: int = 0) -> ExchangeTable:
-    """Sessions as connections, each open from its start, with starts counted from ``begins_ns``.
+    """Convert sessions to connections, with start times relative to ``begins_ns``.
 
-    What would have started before it starts at once, as a flow that begins late has it. Raises
-    ValueError for what a file of exchanges does not say.
+    Sessions before ``begins_ns`` start at once, as in a flow that begins late. Raises ValueError
+    for sessions that a file of exchanges cannot express.
     """
-    import numpy as np  # who only reads a file does without
+    import numpy as np  # imported late: reading a file does not need it
 
     most_us, none = _engine.MAX_TIME_NS // 1000, np.zeros(0, dtype=np.uint64)
     neither = (sessions.request_bytes == 0) & (sessions.response_bytes == 0)
@@ -123,7 +122,7 @@ def exchanges_of(sessions: SessionTable, begins_ns: int = 0) -> ExchangeTable:
 
 
 def write_exchanges(file: Path, table: ExchangeTable) -> None:
-    """Write a file that ``read_exchanges`` reads; columns that say nothing are left out."""
+    """Write a file that ``read_exchanges`` reads; empty columns are left out."""
     names = ["connection", "start_ns", "request_bytes", "response_bytes", "serve_ns", "think_ns"]
     names += ["deadline_ns", "after"]
     present = [name for name in names if name == "connection" or getattr(table, name).size]

@@ -1,8 +1,8 @@
-"""HTTP archives (HAR 1.2), which browsers export: a page load becomes a file of Web pages.
+"""Reads HTTP archives (HAR 1.2), which browsers export, into Web pages for flows.
 
-What is taken of an entry: when it was wanted, its sizes, what the server took, and what revealed
-it. Chromium names that (``_initiator``); of other browsers it is the last object that had arrived
-before. Connections are left out: how many there are is the experiment's to say, and all hosts are
+An entry gives the time of its request, its sizes, the server's time, and the object that revealed
+it. Chromium names this object (``_initiator``); for other browsers it is the last object that had
+arrived before. Connections are ignored: the experiment decides their number, and all hosts become
 one server.
 """
 
@@ -28,22 +28,22 @@ _TIME = re.compile(r"(.+[T ]\d\d:\d\d:\d\d)(?:\.(\d{1,9})\d*)?(Z|[+-]\d\d:?\d\d)
 _LINE_BYTES = len("GET  HTTP/1.1\r\n\r\n")
 _OF_HEADER_BYTES = len(": \r\n")
 _SWITCHING = 101
-"""The status of what goes on as a WebSocket."""
+"""The status of a request that became a WebSocket."""
 
 
 @dataclass(frozen=True)
 class Archive:
-    """What a HAR file says: its pages, and what was not taken of it."""
+    """A HAR file's pages, its number of hosts, and the number of entries left out."""
 
     table: PageTable
     hosts: int
     left_out: int
-    """Entries that crossed no network: of a cache, blocked, failed, or no HTTP."""
+    """Entries that used no network: cached, blocked, failed, or not HTTP."""
 
 
 @dataclass(frozen=True)
 class _Entry:
-    """An entry as it is taken."""
+    """The values taken from an entry."""
 
     page: str
     url: str
@@ -58,7 +58,7 @@ class _Entry:
 
 
 class _At:
-    """A place in the file, for what is wrong there."""
+    """A value in the file with its location, for error messages."""
 
     def __init__(self, file: Path, path: str, value: Any) -> None:
         self._file, self._path, self._value = file, path, value
@@ -91,7 +91,7 @@ class _At:
         return self._value
 
     def number(self) -> float | None:
-        """None: not there, or negative, which HAR writes for what is not known."""
+        """The number; None if missing, or negative, which means unknown in HAR."""
         if self._value is None:
             return None
         is_number = isinstance(self._value, int | float) and not isinstance(self._value, bool)
@@ -100,14 +100,14 @@ class _At:
         return self._value if self._value >= 0 else None
 
     def ns(self) -> int:
-        """Of milliseconds; 0: not known."""
+        """A time in ms converted to ns; 0 if unknown."""
         length_ns = round((self.number() or 0.0) * _NS_PER_MS)
         if length_ns > _LONGEST_NS:
             raise self.refuse("at most 10 years, in ms")
         return length_ns
 
     def date_ns(self) -> int:
-        """Of a date and time, since 1970."""
+        """A date and time in ns since 1970."""
         found = _TIME.fullmatch(self.text())
         try:
             if found is None:
@@ -121,10 +121,10 @@ class _At:
 
 
 def read_har(file: Path, rtt_ns: int | None = None) -> Archive:
-    """The page loads of a HAR file. Raises HeadwayError, naming the place, for what is wrong.
+    """Read the page loads of a HAR file. Raises HeadwayError, naming the location of an error.
 
-    A server's time is what an entry waited less ``rtt_ns``; None: the shortest time that a
-    connection took to open, or else that an entry waited.
+    A server's time is an entry's wait time minus ``rtt_ns``. None takes the shortest time in which
+    a connection opened or, without one, the shortest wait time of an entry.
     """
     whole = _At(file, "log", _json(file))
     starts = {page["id"].text(): page["startedDateTime"] for page in _list(whole["pages"])}
@@ -134,13 +134,13 @@ def read_har(file: Path, rtt_ns: int | None = None) -> Archive:
     every = list(_list(whole["entries"]))
     taken = [_entry(entry) for entry in every if _crossed(entry)]
     if not taken:
-        raise HeadwayError(f"{file}: log.entries: no response that crossed a network")
+        raise HeadwayError(f"{file}: log.entries: no response that used a network")
     first_of: dict[str, int] = {}
     of_page: dict[str, list[_Entry]] = {}
     for one in taken:
         first_of[one.page] = min(first_of.get(one.page, one.begins_ns), one.begins_ns)
         of_page.setdefault(one.page, []).append(one)
-    # Pages that are not listed come by their first entries.
+    # Pages that are not listed are sorted by their first entries.
     names = sorted(first_of, key=lambda name: (order.get(name, len(order)), first_of[name]))
     rtt_ns = _rtt_ns(taken) if rtt_ns is None else rtt_ns
     loads = []
@@ -149,7 +149,7 @@ def read_har(file: Path, rtt_ns: int | None = None) -> Archive:
         page_ns = min(begins_ns.get(name, own[0].begins_ns), own[0].begins_ns)
         objects = list(_revealed(own, page_ns, rtt_ns))
         if max(one.start_ns for one in objects) > _LONGEST_NS:
-            raise HeadwayError(f"{file}: log.entries: page {name[:40]!r} has some 10 years apart")
+            raise HeadwayError(f"{file}: log.entries: page {name[:40]!r} lasts more than 10 years")
         loads.append((page_ns, own, objects))
     pages = []
     for number, (_, own, objects) in enumerate(loads):
@@ -158,7 +158,7 @@ def read_har(file: Path, rtt_ns: int | None = None) -> Archive:
         think_ns = max(next_ns - end_ns, 0)
         if think_ns > _LONGEST_NS:
             name = own[0].page
-            raise HeadwayError(f"{file}: log.entries: after page {name[:40]!r} 10 years pass")
+            raise HeadwayError(f"{file}: log.entries: more than 10 years after page {name[:40]!r}")
         pages.append((objects, think_ns))
     return Archive(page_table(pages), len({one.host for one in taken}), len(every) - len(taken))
 
@@ -173,7 +173,7 @@ def _json(file: Path) -> Any:
     except json.JSONDecodeError as error:
         place = f"line {error.lineno}, column {error.colno}"
         raise HeadwayError(f"{file}: {place}: not JSON ({error.msg})") from None
-    except ValueError:  # Python's own limit
+    except ValueError:  # Python's limit for converting numbers
         raise HeadwayError(f"{file}: not a HAR file; a number has more than 4300 digits") from None
     except RecursionError:
         raise HeadwayError(f"{file}: not a HAR file; its values are too deep") from None
@@ -208,7 +208,7 @@ def _entry(entry: _At) -> _Entry:
     came = _known(response["headersSize"], _headers(response, "")) + _known(
         response["bodySize"], max(content, 0)
     )
-    # What Chromium counted on the wire: HTTP/2 packs headers.
+    # Chromium's count of bytes on the wire: HTTP/2 compresses headers.
     came = response["_transferSize"].number() or came
     connect_ns = None
     if connect:
@@ -233,13 +233,13 @@ def _known(size: _At, otherwise: float) -> float:
 
 
 def _headers(message: _At, url: str) -> float:
-    """Bytes of a header of HTTP/1 that nobody counted."""
+    """Size in bytes of an HTTP/1 header, if the file does not have it."""
     pairs = ((one["name"].text(), one["value"].text()) for one in _list(message["headers"]))
     return _LINE_BYTES + len(url) + sum(len(a) + len(b) + _OF_HEADER_BYTES for a, b in pairs)
 
 
 def _initiator(of: _At) -> str:
-    """The URL of what asked for it: the document's line, or the script that ran; empty: unknown."""
+    """The URL of the document or script that requested the entry; empty if unknown."""
     if not of.is_there:
         return ""
     if url := of["url"].text():
@@ -259,12 +259,12 @@ def _rtt_ns(entries: Iterable[_Entry]) -> int:
 
 
 def _revealed(own: list[_Entry], page_ns: int, rtt_ns: int) -> Iterator[WebObject]:
-    """Objects of a page, sorted by when they were wanted, each with what revealed it."""
+    """Objects of a page, sorted by request time, each with the object that revealed it."""
     by_url: dict[str, int] = {}
     under_way: list[tuple[int, int]] = []
     latest: int | None = None
     for number, one in enumerate(own):
-        # Entries come by their beginnings, so what has ended stays so.
+        # Entries are sorted by their beginnings, so an object that has ended stays ended.
         while under_way and under_way[0][0] <= one.begins_ns:
             latest = heapq.heappop(under_way)[1]
         after = by_url.get(one.initiator, latest)

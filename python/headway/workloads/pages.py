@@ -1,4 +1,4 @@
-"""Files of Web pages: columns as the engine reads them, and how they are written."""
+"""Files of Web pages, read by the engine into columns, and written."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     Ints = npt.NDArray[np.uint64]
 
 _OF_A_PAGE = "think_ns"
-"""A column with one entry per page; the others have one per object."""
+"""The column of the file with one entry per page; the others have one per object."""
 
 
 class WebObject(NamedTuple):
-    """One object of a page; ``after`` is the number in its page of the one that reveals it."""
+    """One object of a page; ``after`` is the number, within the page, of the revealing object."""
 
     request_bytes: int
     response_bytes: int
@@ -35,12 +35,13 @@ class WebObject(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class PageTable:
-    """Pages in columns: their objects, and what reveals each.
+    """Pages in columns: their objects, and the object that reveals each.
 
-    ``objects`` (how many a page has) and ``think_ns`` have one entry per page, the others one per
-    object, page after page. ``serve_ns`` and ``start_ns`` may be empty: servers answer at once,
-    objects are asked for as soon as they are revealed. ``after`` counts objects from 0 in the file;
-    AFTER_NONE: the object is known when its page begins.
+    ``objects`` (the number of objects of a page) and ``think_ns`` have one entry per page, the
+    others one per object, page by page. ``serve_ns`` and ``start_ns`` may be empty: then servers
+    answer at once, and objects are requested as soon as they are revealed. ``after`` is the number
+    of the revealing object in the file, from 0; AFTER_NONE if the object is known when its page
+    begins.
     """
 
     objects: Ints
@@ -56,13 +57,13 @@ class PageTable:
         return int(self.objects.size)
 
     def columns(self) -> dict[str, Any]:
-        """As the engine takes them."""
+        """The columns in the engine's format."""
         return {name: column.tolist() for name, column in vars(self).items()}
 
 
 def page_table(pages: Iterable[tuple[Iterable[WebObject], int]]) -> PageTable:
-    """Pages of objects, each with the think time in ns that follows it, as columns."""
-    import numpy as np  # who only reads a file does without
+    """Columns from pages: the objects of each page, and the think time in ns after it."""
+    import numpy as np  # imported late: reading a file does not need it
 
     counts: list[int] = []
     thinks: list[int] = []
@@ -81,7 +82,7 @@ def page_table(pages: Iterable[tuple[Iterable[WebObject], int]]) -> PageTable:
 
 
 def visited(visits: Iterable[WebPage], request_bytes: int) -> PageTable:
-    """What a SURGE user asks for (``surge.Server.visits``): bases reveal what is embedded."""
+    """The pages of a SURGE user (``surge.Server.visits``): bases reveal embedded files."""
 
     def objects(page: WebPage) -> Iterable[WebObject]:
         base, *embedded = page.files_bytes
@@ -92,7 +93,7 @@ def visited(visits: Iterable[WebPage], request_bytes: int) -> PageTable:
 
 
 def read_pages(file: Path) -> PageTable:
-    """What a file says; read line by line. Raises ValueError, naming line and column."""
+    """Read a file line by line. Raises ValueError, naming line and column."""
     try:
         stat = file.stat()
     except OSError as error:
@@ -111,7 +112,7 @@ def _read(file: Path, _changed_ns: int, _size: int) -> PageTable:
 
 
 def write_pages(file: Path, table: PageTable) -> None:
-    """Write a file that ``read_pages`` reads; columns that say nothing are left out."""
+    """Write a file that ``read_pages`` reads; empty columns are left out."""
     with file.open("w", encoding="ascii") as out:
         out.writelines(f"{line}\n" for line in _lines(table))
 

@@ -18,7 +18,7 @@ TAIL_SHAPE = 1.1
 """alpha of the tail, fitted to campus traces of 2008 (section 3.3.3.2)."""
 
 LARGER_MEAN_RESPONSE_BYTES = 114_000
-"""Of the workload with more mid-sized transfers (section 6.4.3.1)."""
+"""Mean response of the workload with more mid-sized transfers (section 6.4.3.1)."""
 
 INITIAL_WINDOW_BYTES = 3 * 1448
 """The window that 25 % of the responses and 1 % of the requests exceed (section 4.3.2.2)."""

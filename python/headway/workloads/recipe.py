@@ -1,8 +1,8 @@
-"""How sessions are made of a workload as an experiment names it.
+"""Computes the sessions of a workload.
 
     Workload(vectors=Campus(), load=0.35, rate="10 Mbit/s", until="3 h")
 
-is a few words; its sessions are millions of numbers, and the same on every machine.
+is a short description; its sessions are millions of numbers, the same on every machine.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from headway.workloads.session_table import SessionTable
 from headway.workloads.workload import MOST_RESPONSES, Pareto, Recorded, Tmix, Workload
 
 _AT_A_TIME = 1 << 20
-"""Sessions of a file that are drawn in one go, about."""
+"""Approximate number of a file's sessions that are drawn at once."""
 _EXCHANGES = 3
-"""Of a drawn connection, about."""
+"""Approximate number of exchanges of a drawn connection."""
 
 
 @functools.lru_cache(maxsize=4)
 def sessions(workload: Workload) -> SessionTable:
     """All sessions of a workload, in the order of their starts.
 
-    Raises HeadwayError if a tmix file is not readable or not the one that was meant, and if the
-    load takes more than MOST_RESPONSES of its responses.
+    Raises HeadwayError if a tmix file is unreadable or has changed, and if the load needs more than
+    MOST_RESPONSES of its responses.
     """
     drawn = _vectors(workload)
     starts = np.sort(
@@ -43,7 +43,7 @@ def sessions(workload: Workload) -> SessionTable:
 
 @functools.lru_cache(maxsize=4)
 def shares(workload: Workload, parts: int) -> tuple[SessionTable, ...]:
-    """The sessions of each of ``parts`` host pairs; a session falls to any of them alike.
+    """The sessions of each of ``parts`` host pairs; sessions are assigned uniformly at random.
 
     Raises HeadwayError as ``sessions`` does.
     """
@@ -53,7 +53,7 @@ def shares(workload: Workload, parts: int) -> tuple[SessionTable, ...]:
 
 
 def _vectors(workload: Workload) -> SessionTable:
-    """Connection vectors until the responses are as many bytes as the load asks for."""
+    """Connection vectors until their responses reach the load's bytes."""
     kind = workload.vectors
     if isinstance(kind, Tmix):
         return _enough(tmix.read(kind.path, sha256=kind.sha256), workload)
@@ -72,7 +72,7 @@ def _vectors(workload: Workload) -> SessionTable:
 
 
 def _campus(name: str, wanted_bytes: float, serve_factor: float) -> SessionTable:
-    """Connections of the model until they are as many bytes as wanted."""
+    """Connections of the model until their responses reach ``wanted_bytes``."""
     draw = campus_model().drawer(name)
     parts: list[SessionTable] = []
     reached = 0
@@ -113,8 +113,8 @@ def _drawn_until(draw: Callable[[int], Ints], wanted: float, mean: float) -> Int
 
 
 def _response_bytes(given: SessionTable, workload: Workload) -> Ints:
-    """What each session of a file receives. Raises HeadwayError for too large a load."""
-    # of drawn responses Workload knows the mean when it is made, of a file's nobody before now
+    """Response bytes of each session of a file. Raises HeadwayError if the load is too large."""
+    # Workload has checked drawn responses by their known mean; a file's mean is known only now
     mean_bytes = float(given.response_bytes.mean())
     if workload.wanted_bytes > mean_bytes * MOST_RESPONSES:
         raise HeadwayError(
@@ -126,7 +126,7 @@ def _response_bytes(given: SessionTable, workload: Workload) -> Ints:
 
 
 def _with_replacement(given: SessionTable, workload: Workload, name: str) -> SessionTable:
-    """Sessions, each drawn from all that are given, until they are as many bytes as wanted."""
+    """Sessions drawn with replacement until their responses reach the wanted bytes."""
     per_session = _response_bytes(given, workload)
     mean_bytes, wanted = float(per_session.mean()), workload.wanted_bytes
     chosen = Stream(f"{name}/chosen")
@@ -142,13 +142,13 @@ def _with_replacement(given: SessionTable, workload: Workload, name: str) -> Ses
 
 
 def _enough(given: SessionTable, workload: Workload) -> SessionTable:
-    """Sessions of a file in random order, repeated until they are as many bytes as wanted."""
+    """A file's sessions in random order, repeated until they reach the wanted bytes."""
     per_session = _response_bytes(given, workload)
     order = Stream(f"{workload.seed}/order")
     blocks: list[Ints] = []
     reached, wanted, a_round = 0, workload.wanted_bytes, int(per_session.sum())
     while reached < wanted or not blocks:
-        # Of a small file many rounds at a time, whose numbers are those of one after the other.
+        # For a small file many rounds at once; the numbers are the same as one round at a time.
         rounds = min(int((wanted - reached) / a_round) + 1, _AT_A_TIME // len(given) + 1)
         drawn = order.uniform(rounds * len(given)).reshape(rounds, len(given))
         shuffled = np.argsort(drawn, axis=1, kind="stable").ravel()

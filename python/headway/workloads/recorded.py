@@ -1,4 +1,4 @@
-"""Connection vectors that were recorded, as data of the package.
+"""Recorded connection vectors, which are part of the package.
 
 ``data/unc-2006-inbound.tmix`` has 1007 sequential TCP connections that opened within 6.8 s at the
 border of the University of North Carolina. They are the test input of the public ns-3 port of the
@@ -7,8 +7,8 @@ Realistic TCP Application Workloads in ns-2", ACM CCR 36(3), 2006. The thesis (S
 3.3.3.2) replays vectors of a campus in the same form, recorded in 2008.
 
 The file has numbers only, in the format that ``tmix`` describes (SEQ): start times, sizes, waits,
-smallest round-trip times and windows. The 11 concurrent connections of the input, its loss rates
-and the numbers that name its connections are left out. It was made with::
+smallest round-trip times and windows. It leaves out the 11 concurrent connections of the input, its
+loss rates and the numbers that name its connections. It was made with::
 
     python -m headway.workloads.recorded unc-2006-inbound.cvec
 """
@@ -69,13 +69,13 @@ def table(largest_request_bytes: int | None = None) -> SessionTable:
 
 
 def data_of(given: Sequence[tmix.Connection]) -> str:
-    """The text of a data file: what the connections are, without names and loss rates."""
+    """The text of a data file: the connections without names and loss rates."""
     plain = [dataclasses.replace(one, names=(), loss=None) for one in given]
     return HEADER + tmix.text_of(plain)
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Make the data file of a file of connection vectors, and print its SHA-256."""
+    """Make the data file from a file of connection vectors, and print its SHA-256."""
     (source,) = arguments
     file, _ = tmix.load(source)
     save_text(FILE, data_of(file.connections))

@@ -1,8 +1,8 @@
-"""Sessions as columns: who asks for what, and when.
+"""Sessions as columns: the start, requests, responses and times of each.
 
-A session is a connection vector of the thesis (section 3.3.3.1): exchanges of a request, a
-response and a think time, in turn. SessionTable stand one after the other in columns, because a run
-may have millions of exchanges.
+A session is a connection vector of the thesis (section 3.3.3.1): a sequence of exchanges, each with
+a request, a response and a think time. Columns store the sessions one after the other, because a
+run may have millions of exchanges.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from headway.workloads.draws import Ints
 class SessionTable:
     """Sessions in the order of their starts.
 
-    ``start_us`` and ``exchanges`` have one entry per session, the others one per exchange:
-    session i has ``exchanges[i]`` of them, after those of the sessions before. ``serve_us`` is
-    the server's own time between request and response, ``think_us`` what passes between a
-    response and the next request, or the end of the connection.
+    ``start_us`` and ``exchanges`` have one entry per session, the others one per exchange: session
+    i has ``exchanges[i]`` of them, after those of the sessions before. ``serve_us`` is the server's
+    time between request and response. ``think_us`` is the time between a response and the next
+    request, or the end of the connection.
     """
 
     start_us: Ints
@@ -55,14 +55,14 @@ class SessionTable:
 
     @property
     def ends(self) -> Ints:
-        """For each session, the number of the exchange after its last."""
+        """For each session, the index of the exchange after its last one."""
         return np.cumsum(self.exchanges)
 
     def of(self, chosen: Ints) -> SessionTable:
         """The sessions with these numbers, in this order."""
         ends = self.ends
         counts = self.exchanges[chosen]
-        # For each exchange of a chosen session, its number here.
+        # the index in this table of each exchange of a chosen session
         offsets = np.repeat(ends[chosen] - counts - (np.cumsum(counts) - counts), counts)
         rows = offsets + np.arange(counts.sum())
         return SessionTable(
@@ -75,7 +75,7 @@ class SessionTable:
         )
 
     def starting(self, start_us: Ints) -> SessionTable:
-        """The same sessions with other starts, one each, sorted."""
+        """The same sessions with other starts: one per session, sorted."""
         return SessionTable(
             start_us,
             self.exchanges,
@@ -97,8 +97,8 @@ def from_vectors(
 ) -> SessionTable:
     """Sessions of a-b-t vectors (bytes, bytes, microseconds) and their starts (microseconds).
 
-    Servers answer at once. Raises ValueError where there are not as many starts as vectors, a
-    vector is empty, starts are not sorted, or a number is below 0.
+    Servers answer at once. Raises ValueError if the numbers of starts and vectors differ, a vector
+    is empty, starts are not sorted, or a number is below 0.
     """
     rows = [row for vector in vectors for row in vector]
     table = np.array(rows, dtype=np.int64).reshape(len(rows), 3)

@@ -1,15 +1,15 @@
 """Web pages of the SURGE generator as paper 000 and the thesis used it (table 6.2).
 
 A server has 2000 files. 30 % are the bases of pages, 38 % are embedded in them, and 32 % are pages
-by themselves. A user asks for a page, gets its base and then its embedded files, thinks, and asks
-for the next; all users of a server ask for the same pages.
+of one file. A user requests a page's base, then its embedded files, thinks, and requests the next
+page. All users of a server use the same set of pages.
 
 "SURGE default": few files get most requests (Zipf), and sizes have a log-normal body and a Pareto
-tail. "Large files": all files are asked for alike, and their sizes are log-normal.
+tail. "Large files": all files are requested equally often, and their sizes are log-normal.
 
-The papers print a selection of the parameters. The rest is from Barford and Crovella (1998): body,
-tail, and the sizes of what is *requested*; and from SURGE's own program of April 1998 that makes
-pages of files: how many files a page has, and which.
+The papers print only some of the parameters. The others are from Barford and Crovella (1998): body,
+tail, and the sizes of *requested* files; and from SURGE's program of April 1998 that assembles
+pages: how many files a page has, and which.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ Model = Literal["default", "large"]
 
 FILES = 2000
 BASES, EMBEDDED = 600, 760
-"""0.30 and 0.38 of them; the other 0.32 are pages by themselves."""
+"""0.30 and 0.38 of the files; the other 0.32 are pages of one file."""
 BODY, BODY_SHARE = LogNormal(9.357, 1.318), 0.93
-"""Sizes in bytes; what is larger than the tail's smallest is the tail's."""
+"""Sizes in bytes, cut off at the smallest size of the tail."""
 TAIL = Pareto(133e3, 1.1)
 REQUESTED = Pareto(1000, 1.0)
-"""Sizes as they are requested: popularity is matched to sizes so that this comes out."""
+"""Sizes of requested files: ``matched`` assigns popularity to files to give this distribution."""
 LARGE_FILES = LogNormal(11.92, 1.0)
 PAGE_FILES = Pareto(2, 1.245)
-"""Files of a page, the base included; what is drawn above MOST_FILES is drawn again."""
+"""Files of a page, the base included; numbers above MOST_FILES are drawn again."""
 MOST_FILES = 150
 LARGE_EMBEDDED_MEAN = 2.0
 THINK_S = Pareto(2, 1.4)
@@ -52,28 +52,28 @@ class WebPage:
 
 @dataclass(frozen=True, eq=False)
 class Server:
-    """The pages of a server, as sizes of their files in bytes, and how often each is asked for."""
+    """The pages of a server, as sizes of their files in bytes, and their shares of requests."""
 
     pages: tuple[tuple[int, ...], ...]
     shares: Floats
-    """Part of the users' requests for pages, shape (pages,)."""
+    """Share of the users' requests for each page, shape (pages,)."""
 
     @property
     def mean_page_bytes(self) -> float:
-        """Of the pages as they are asked for."""
+        """Mean size of a page in bytes, weighted by requests."""
         return float(np.dot(self.shares, [sum(page) for page in self.pages]))
 
     @property
     def mean_page_files(self) -> float:
-        """Files of a page, the base included, of the pages as they are asked for."""
+        """Mean number of files of a page, base included, weighted by requests."""
         return float(np.dot(self.shares, [len(page) for page in self.pages]))
 
     def visits(self, name: str, length_s: float) -> list[WebPage]:
-        """What a user asks for, in order, until it has thought for ``length_s`` (> 0) in all.
+        """The pages that a user visits, until its think times add up to ``length_s`` (> 0).
 
-        Another ``name`` is another user.
+        Each ``name`` is a different user.
         """
-        # Nobody thinks for less than the distribution's least.
+        # an upper bound, since every think time has at least the distribution's minimum
         most = int(length_s / THINK_S.smallest) + 1
         think_us = np.rint(1e6 * THINK_S.quantile(Stream(f"{name}/think").uniform(most)))
         count = int(np.searchsorted(np.cumsum(think_us), length_s * 1e6)) + 1
@@ -87,7 +87,7 @@ class Server:
 
 @functools.lru_cache(maxsize=64)
 def server(model: Model, name: str) -> Server:
-    """The server that the random numbers called ``name`` make of a model of table 6.2."""
+    """A server of a model of table 6.2, drawn from the random streams called ``name``."""
     if model == "default":
         sizes = _default_sizes(f"{name}/{model}")
         popularity = matched(sizes, 1 / np.arange(1.0, FILES + 1))
@@ -102,7 +102,8 @@ def server(model: Model, name: str) -> Server:
     pages: list[tuple[int, ...]] = [(int(sizes[file]),) for file in alone]
     left = popularity[embedded].copy()
     for base, count in zip(asked_first, counts, strict=True):
-        # What has most requests left belongs to what is requested most; those pages are small.
+        # Embedded files with most requests left go to the most requested bases, whose pages are
+        # small.
         chosen = np.argsort(-left, kind="stable")[:count]
         left[chosen] -= popularity[base]
         pages.append((int(sizes[base]), *(int(size) for size in sizes[embedded[chosen]])))
@@ -118,10 +119,10 @@ def _default_sizes(name: str) -> Ints:
 
 
 def matched(sizes: Ints, popularity: Floats) -> Floats:
-    """Popularities in the order of the files that get them, so that requests' sizes are REQUESTED.
+    """Assign popularities to files so that the sizes of requested files follow REQUESTED.
 
-    From the largest file on each gets what brings the share of requests for files of its size or
-    more nearest to the distribution's.
+    Beginning with the largest file, each gets the popularity that brings the share of requests for
+    files of at least its size closest to the distribution.
     """
     left = sorted((popularity / popularity.sum()).tolist())
     wanted = 1 - REQUESTED.cdf(sizes)
@@ -138,10 +139,10 @@ def matched(sizes: Ints, popularity: Floats) -> Floats:
 
 
 def _embedded(model: Model, stream: Stream) -> Ints:
-    """Embedded files of each page that has a base."""
+    """Number of embedded files of each page that has a base."""
     if model == "default":
         below = stream.uniform(BASES) * PAGE_FILES.cdf(MOST_FILES + 1)
         return np.floor(PAGE_FILES.quantile(below)).astype(np.int64) - 1
-    # Geometric from 1 on: the number of tries until a chance of 1 / mean comes true.
+    # Geometric from 1 on: the number of trials until an event of probability 1 / mean occurs.
     miss = np.log1p(-1 / LARGE_EMBEDDED_MEAN)
     return np.asarray(np.ceil(np.log(stream.uniform(BASES)) / miss), dtype=np.int64)

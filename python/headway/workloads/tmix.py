@@ -1,4 +1,4 @@
-"""Connection-vector files of tmix, read and written, in both common line formats.
+"""Reads and writes tmix files of connection vectors, in both common line formats.
 
 Times are microseconds, sizes and windows bytes. ``#`` begins a comment. The original format
 (tmix; SEQ)::
@@ -13,15 +13,15 @@ Times are microseconds, sizes and windows bytes. ``#`` begins a comment. The ori
     < 403                   the acceptor sends
     t 3120000               here the initiator's, before its next request or the end
 
-and the one of ns-2 (S), where each line is a side, its wait since it sent, its wait since it
-received, and bytes, of which 0 is the FIN::
+and the format of ns-2 (S), where each line has a side, its wait since it sent, its wait since it
+received, and a number of bytes, with 0 for the FIN::
 
     S 1000000 2 17 4
     I 0 0 329
     A 0 120000 403
     I 0 3120000 0
 
-Connections whose two directions run independently (CONC, C) are no sequence of exchanges: they
+Connections whose two directions run independently (CONC, C) are not sequences of exchanges; they
 are counted and left out. Weigle et al., "Tmix: A Tool for Generating Realistic TCP Application
 Workloads in ns-2", CCR 36(3), 2006; draft-irtf-iccrg-tcpeval-01.
 """
@@ -45,7 +45,7 @@ Format = Literal["original", "ns2"]
 _LARGEST = 2**53
 _MOST_DIGITS = len(str(_LARGEST))
 _SHOWN = 60
-"""Characters of a wrong line that a message repeats."""
+"""Most characters of a wrong line that a message quotes."""
 _COUNTS = {"w": 2, "r": 1, "l": 2, "m": 2}
 
 
@@ -61,7 +61,7 @@ class Exchange:
 
 @dataclass(frozen=True)
 class Connection:
-    """One sequential connection; what the file does not say is None."""
+    """One sequential connection; values that the file lacks are None."""
 
     start_us: int
     exchanges: tuple[Exchange, ...]
@@ -74,7 +74,7 @@ class Connection:
 
 @dataclass(frozen=True)
 class File:
-    """What a file holds: its sequential connections, and how many concurrent ones it has."""
+    """A file's sequential connections, and its number of concurrent ones."""
 
     connections: tuple[Connection, ...]
     concurrent: int = 0
@@ -83,7 +83,7 @@ class File:
 def parse(text: str, name: str = "tmix") -> File:
     """The connections of a file's text, either format. ``name`` is for messages.
 
-    Raises HeadwayError, in one line with its number, for anything that is not understood.
+    Raises HeadwayError, with the line number, for anything else.
     """
     found: list[Connection] = []
     concurrent = 0
@@ -127,7 +127,7 @@ class _Reading:
         self.ended = False
 
     def take(self, where: str, words: Sequence[str]) -> None:
-        """One line after the header."""
+        """Read one line after the header."""
         kind, rest = words[0], words[1:]
         if kind in _COUNTS:
             self.said[kind] = _numbers(where, kind, rest, _COUNTS[kind])
@@ -145,7 +145,8 @@ class _Reading:
             else:
                 self._send(kind == "I", count)
         else:
-            raise HeadwayError(f"{where}: {_short([kind])} is no line of a sequential connection")
+            what = f"{_short([kind])} is not a line of a sequential connection"
+            raise HeadwayError(f"{where}: {what}")
 
     def _wait(self, where: str, us: int) -> None:
         self.wait_us += us
@@ -169,7 +170,7 @@ class _Reading:
             self.answered = True
 
     def connection(self) -> Connection:
-        """What was read."""
+        """The connection that was read."""
         if not self.exchanges:
             raise HeadwayError(f"{self.where}: a connection without data")
         if self.wait_us:
@@ -207,7 +208,7 @@ def _integers(
 
 
 def _is_number(word: str) -> bool:
-    # Python refuses to convert more than 4300 digits, with an error of its own.
+    # Python raises another error for numbers of more than 4300 digits.
     return word.isdecimal() and len(word.lstrip("0")) <= _MOST_DIGITS and int(word) <= _LARGEST
 
 
@@ -217,7 +218,7 @@ def _short(words: Sequence[str]) -> str:
 
 
 def text_of(connections: Iterable[Connection], form: Format = "original") -> str:
-    """The connections as a file's text; ``parse`` gives them back."""
+    """The connections as a file's text, which ``parse`` reads."""
     lines: list[str] = []
     for connection in connections:
         header = "SEQ" if form == "original" else "S"
@@ -270,7 +271,7 @@ def _ns2_line(side: str, wait_us: int, received_last: bool, count: int) -> str:
 
 
 def write(path: Path, connections: Iterable[Connection], form: Format = "original") -> Path:
-    """Write a file, whole or not at all. Raises HeadwayError if it cannot be written."""
+    """Write a file, completely or not at all. Raises HeadwayError if it cannot be written."""
     save_text(path, text_of(connections, form))
     return path
 
@@ -306,13 +307,13 @@ def sessions_of(connections: Sequence[Connection]) -> SessionTable:
 
 
 def read(path: Path | str, *, sha256: str) -> SessionTable:
-    """The sequential connections of a file that must have these contents.
+    """The sequential connections of a file with this checksum.
 
-    Raises HeadwayError if it is not readable, has others, or has none that receive anything.
+    Raises HeadwayError if the file is unreadable, has another checksum, or has no response.
     """
     file, found = load(path)
     if found != sha256:
-        raise HeadwayError(f"{path}: SHA-256 {found[:12]}... is not the {sha256[:12]}... meant")
+        raise HeadwayError(f"{path}: SHA-256 {found[:12]}... is not the expected {sha256[:12]}...")
     if not any(e.response_bytes for c in file.connections for e in c.exchanges):
         raise HeadwayError(f"{path}: no sequential connection with a response")
     return sessions_of(file.connections)

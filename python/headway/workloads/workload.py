@@ -1,4 +1,4 @@
-"""Workloads as an experiment names them: a few words, without the numbers they stand for."""
+"""Descriptions of workloads for experiments, without the sessions' numbers."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ from headway.spec import (
 from headway.units import BITS_PER_BYTE, NS_PER_S, format_size
 
 PAYLOAD_SHARE = 1448 / 1500
-"""L / MTU: what full packets with timestamps carry of a link's rate in IP bits."""
+"""L / MTU: the share of payload in full packets with timestamps."""
 
 LARGEST_RESPONSE_BYTES = 10_000_000
 """K: the largest response of the synthetic workloads (section 6.4.3.1)."""
 MEAN_RESPONSE_BYTES = 14_000
-"""Of the campus traces (section 3.3.3.2), and of the synthetic workload of section 6.5.2."""
+"""Mean response of the campus traces (section 3.3.3.2) and of section 6.5.2's workload."""
 MOST_RESPONSES = 20_000_000
-"""Of one workload: some 2 GB of columns."""
+"""Most responses of one workload: some 2 GB of columns."""
 
 
 class Campus(Spec):
     """Connection vectors drawn from a model of the recorded ones: see ``campus``.
 
-    ``serve_factor`` multiplies the servers' delays; 0: they answer at once.
+    ``serve_factor`` multiplies the servers' delays; with 0 servers answer at once.
     """
 
     kind: Literal["campus"] = "campus"
@@ -47,7 +47,7 @@ LARGEST_REQUEST_BYTES = 1_000_000
 class Recorded(Spec):
     """Connection vectors recorded on a campus, drawn with replacement: see ``recorded``.
 
-    Connections with a request larger than ``largest_request`` are left out; None: no connection is.
+    Connections with a request larger than ``largest_request`` are left out; None keeps all.
     """
 
     kind: Literal["recorded"] = "recorded"
@@ -56,7 +56,7 @@ class Recorded(Spec):
 
 
 class Pareto(Spec):
-    """One exchange per session: a small request, a truncated Pareto response up to 10 MB."""
+    """One exchange per session: a small request, and a truncated Pareto response up to 10 MB."""
 
     kind: Literal["pareto"] = "pareto"
     mean: Annotated[PositiveSize, within(1, LARGEST_RESPONSE_BYTES - 1, format_size)]
@@ -64,7 +64,7 @@ class Pareto(Spec):
 
 
 class Tmix(Spec):
-    """Connection vectors of a tmix file; ``sha256`` says which contents are meant."""
+    """Connection vectors of a tmix file; ``sha256`` is the checksum of its content."""
 
     kind: Literal["tmix"] = "tmix"
     path: str
@@ -76,17 +76,17 @@ NAMED: Mapping[str, Campus | Recorded] = {
     "recorded-all": Recorded(largest_request=None),
     "drawn": Campus(),
 }
-"""Connection vectors that ``headway run --vectors`` knows by name; the first is the default."""
+"""Connection vectors that ``headway run --vectors`` accepts by name; the first is the default."""
 
 
 class Workload(Spec):
-    """Sessions of any number of host pairs, in all.
+    """The sessions of all host pairs together.
 
-    ``load`` is the part of ``rate`` that the responses ask for, counted in application bytes as
-    the thesis does (rho = m / (R delta), section 6.4.3.1). Sessions start in [0, ``until``) at
-    independent, equally likely moments, so the times between them are exponential; how many there
-    are follows from the load exactly, since the mean of sizes with so heavy a tail would not.
-    ``persistent``: a pair's sessions take turns on one connection.
+    ``load`` is the offered load of the responses relative to ``rate``, counted in application bytes
+    as in the thesis (rho = m / (R delta), section 6.4.3.1). Sessions start at independent, uniform
+    times in [0, ``until``), so the times between them are exponential. Sessions are drawn until
+    their bytes reach the load exactly, because the mean of a fixed number of heavy-tailed sizes
+    would vary. With ``persistent`` a pair's sessions take turns on one connection.
     """
 
     vectors: Annotated[Campus | Pareto | Recorded | Tmix, Field(discriminator="kind")]
@@ -108,5 +108,5 @@ class Workload(Spec):
 
     @property
     def wanted_bytes(self) -> float:
-        """Application bytes of all responses."""
+        """Application bytes of all responses together."""
         return self.load * self.rate * PAYLOAD_SHARE * self.until / NS_PER_S / BITS_PER_BYTE

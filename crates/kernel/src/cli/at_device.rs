@@ -1,4 +1,4 @@
-//! What `host`, `router` and others have in common: a device to name, and counters to print.
+//! Shared by `host`, `router` and others: the options of a device, and printing of counters.
 
 use std::fmt::Display;
 
@@ -12,10 +12,10 @@ use crate::out::say;
 /// A device and its namespace.
 #[derive(Debug, Args)]
 pub(super) struct AtDevice {
-    /// The device towards the network: packets leave by it
+    /// Device that packets to the network leave through
     #[arg(long, value_name = "DEVICE")]
     dev: String,
-    /// Its namespace: a name of `ip netns`, or a path [this one]
+    /// Network namespace of the device: a name of `ip netns`, or a path [the current one]
     #[arg(long)]
     netns: Option<String>,
 }
@@ -26,7 +26,7 @@ impl AtDevice {
     }
 }
 
-/// The devices of a name in each namespace; in this one, where none is named.
+/// The devices of this name in each namespace; in the current one if `netns` is empty.
 pub(super) fn devices(netns: &[String], dev: &str) -> Result<Vec<Device>, Failure> {
     match netns {
         [] => Ok(vec![Device::find(None, dev)?]),
@@ -37,7 +37,7 @@ pub(super) fn devices(netns: &[String], dev: &str) -> Result<Vec<Device>, Failur
     }
 }
 
-/// Prints "  counters: a=1 b=2"; nothing of an empty list.
+/// Prints "  counters: a=1 b=2"; nothing for an empty list.
 pub(super) fn print_list<'a, V: Display + 'a>(
     title: &str,
     list: impl IntoIterator<Item = (&'a String, V)>,
@@ -48,7 +48,7 @@ pub(super) fn print_list<'a, V: Display + 'a>(
     }
 }
 
-/// "a=1 b=2".
+/// Formats a list as "a=1 b=2".
 pub(super) fn listed<'a, V: Display + 'a>(
     list: impl IntoIterator<Item = (&'a String, V)>,
 ) -> String {
@@ -59,10 +59,10 @@ pub(super) fn listed<'a, V: Display + 'a>(
     items.join(" ")
 }
 
-/// So many of the last requests are told in words; JSON has all.
+/// Most requests that are printed as text; JSON has all.
 const TOLD: usize = 5;
 
-/// Prints the last requests and what became of them.
+/// Prints the last requests and their outcome.
 pub(super) fn print_recent(recent: &[Recent]) {
     let mbit = |bps: u64| bps as f64 / 1e6;
     for request in recent.iter().take(TOLD) {

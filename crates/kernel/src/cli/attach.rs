@@ -8,23 +8,23 @@ use crate::error::Failure;
 use crate::objects::pair_of;
 use crate::out::{self, say};
 
-/// Attach a control, or put it in the place of the one of its name
+/// Attach a control, or replace the attached control of the same name
 #[derive(Debug, Args)]
 pub struct AttachCommand {
-    /// The control, with the startup it is to have: cubic, reno+hystart; bbr has its own; a C
-    /// file of your own: ./mine.c
+    /// Control and startup: cubic, reno+hystart, or a C file of your own: ./mine.c. bbr takes no
+    /// startup
     #[arg(value_name = "CONTROL[+STARTUP]")]
     choice: String,
-    /// A tunable's value; may be given several times
+    /// Set a tunable; can be repeated
     #[arg(long = "set", value_name = "NAME=VALUE")]
     settings: Vec<String>,
     /// Also make it the default of a network namespace (a name of `ip netns`, or a path)
     #[arg(long, value_name = "NETNS")]
     default_in: Option<String>,
-    /// The kernel's name of it, by which sockets choose it
+    /// Name in the kernel, by which sockets choose the control
     #[arg(long)]
     name: Option<String>,
-    /// Only say what would change
+    /// Only print what would change
     #[arg(long)]
     dry_run: bool,
     /// Print JSON

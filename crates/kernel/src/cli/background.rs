@@ -1,4 +1,4 @@
-//! Commands that go on in a process of their own, and come back when that is ready.
+//! Commands that continue in a background process; the command returns when that is ready.
 
 use std::io::{self, Read as _, Write as _};
 use std::net::Shutdown;
@@ -6,27 +6,27 @@ use std::os::unix::net::UnixStream;
 
 use crate::error::{Attempt as _, Failure};
 
-/// Which of the two this is.
+/// Which of the two processes this is after the fork.
 pub(super) enum Process {
     Starter(Started),
     Background(Starter),
 }
 
-/// What goes on, for who has started it.
+/// The background process, as the starting process sees it.
 pub(super) struct Started {
     pid: libc::pid_t,
     stream: UnixStream,
 }
 
-/// Who waits, for what goes on.
+/// The waiting process, as the background process sees it.
 pub(super) struct Starter(UnixStream);
 
-/// Makes two processes of this one, which has one thread.
+/// Forks this process, which must have only one thread.
 pub(super) fn split_off() -> Result<Process, Failure> {
-    let what = "go on in the background";
+    let what = "continue in the background";
     let (near, far) = UnixStream::pair().attempt(what)?;
-    // SAFETY: this process has one thread, so that nothing is half done in the other; and who leads
-    // a session of its own is ended by no terminal.
+    // SAFETY: this process has one thread, so no lock is held in the child. setsid() detaches the
+    // child from the terminal, so that closing the terminal does not end it.
     match unsafe { libc::fork() } {
         -1 => Err(io::Error::last_os_error()).attempt(what),
         0 => {
@@ -38,10 +38,10 @@ pub(super) fn split_off() -> Result<Process, Failure> {
 }
 
 impl Starter {
-    /// With what it then says; it may have been ended.
+    /// Lets the waiting process return with `line`; it may have been killed in the meantime.
     pub(super) fn come_back(mut self, line: &str) {
         let _ = self.0.write_all(line.as_bytes());
-        let _ = self.0.shutdown(Shutdown::Both); // a process that was split off has it, too
+        let _ = self.0.shutdown(Shutdown::Both); // forked children hold this socket, too
     }
 }
 
@@ -50,8 +50,8 @@ impl Started {
         self.pid.unsigned_abs()
     }
 
-    /// Until it is ready, and what it says then. Where it fails it has said why, and this process
-    /// ends as it did.
+    /// Waits until the background process is ready, and returns its line. If that process fails,
+    /// it has printed the reason, and this process exits with the same status.
     pub(super) fn wait(mut self) -> Result<String, Failure> {
         let mut line = String::new();
         let read = self.stream.read_to_string(&mut line);
@@ -60,7 +60,7 @@ impl Started {
             return Ok(line);
         }
         let mut status = 0;
-        // SAFETY: a child of this process, and a place for its status.
+        // SAFETY: the pid is a child of this process, and `status` outlives the call.
         if unsafe { libc::waitpid(self.pid, &mut status, 0) } == self.pid && libc::WIFEXITED(status)
         {
             std::process::exit(libc::WEXITSTATUS(status));

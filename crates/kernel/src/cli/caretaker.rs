@@ -1,4 +1,4 @@
-//! `headwayctl caretaker`: cleans up after a program that could not itself.
+//! `headwayctl caretaker`: cleans up after a program that was killed.
 
 use std::fs::File;
 use std::os::fd::AsRawFd as _;
@@ -12,10 +12,10 @@ use crate::mechanisms::hints;
 use crate::system::rundir;
 use crate::testbed;
 
-/// A command of the dead program may still be making what has to go.
+/// How long to keep removing: a command that the killed program started may still set things up.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Read "testbed NAME", "control NAME" and "hints" from stdin, and remove them if it
+/// Read "testbed NAME", "control NAME" and "hints" from stdin, and remove these things if stdin
 /// ends without "done"
 #[derive(Debug, Args)]
 pub struct CaretakerCommand {}
@@ -23,7 +23,7 @@ pub struct CaretakerCommand {}
 pub(super) fn run(_: &CaretakerCommand) -> Result<(), Failure> {
     let (mut testbeds, mut controls, mut takes_hints) = (vec![], vec![], false);
     for line in std::io::stdin().lines() {
-        // whatever ends the pipe, the other end is gone
+        // any error means that the other end is gone
         let Ok(line) = line else { break };
         match line.split_once(' ') {
             Some(("testbed", name)) => testbeds.push(name.to_owned()),
@@ -39,7 +39,7 @@ pub(super) fn run(_: &CaretakerCommand) -> Result<(), Failure> {
     }
     let end = Instant::now() + PATIENCE;
     while Instant::now() < end {
-        // what is not there, or not yet, is no error
+        // it is no error if a thing does not exist (yet)
         for name in &testbeds {
             let _ = testbed::down(Some(name), false);
         }
@@ -47,7 +47,7 @@ pub(super) fn run(_: &CaretakerCommand) -> Result<(), Failure> {
             let _ = detach::detach(detach::What::Control(name));
         }
         if takes_hints && nobody_runs() {
-            // what somebody set by hand is not the dead program's
+            // keep the defaults: a user may have set them by hand
             let _ = hints::detach(true, false);
         }
         std::thread::sleep(Duration::from_millis(500));
@@ -62,6 +62,6 @@ fn nobody_runs() -> bool {
     let Ok(lock) = File::open(format!("/run/headway.hints{dash}{scope}")) else {
         return true;
     };
-    // SAFETY: a valid descriptor, whose lock goes with it.
+    // SAFETY: the descriptor is valid; closing it releases the lock.
     unsafe { libc::flock(lock.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) == 0 }
 }

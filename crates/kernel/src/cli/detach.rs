@@ -14,22 +14,23 @@ use crate::out::{self, say};
 use crate::system::netns::Netns;
 use crate::system::rundir;
 
-/// Take a control away, or what is at a device, or everything of Headway
+/// Detach a control, the programs at a device, or everything of Headway
 #[derive(Debug, Args)]
 pub struct DetachCommand {
-    /// The control, as `status` shows it or as it was attached [the only thing there is]
+    /// Control, as `status` shows it or as it was attached [the only thing attached]
     #[arg(value_name = "CONTROL", conflicts_with_all = ["all", "dev"])]
     name: Option<String>,
-    /// What Headway has at a device: `host` and `router`
+    /// Detach all programs of `host` and `router` at this device
     #[arg(long, value_name = "DEVICE", conflicts_with = "all")]
     dev: Option<String>,
-    /// The device's namespace: a name of `ip netns`, or a path [this one]
+    /// Network namespace of the device: a name of `ip netns`, or a path [the current one]
     #[arg(long, requires = "dev")]
     netns: Option<String>,
-    /// Everything, whoever attached it and however it was left; proxies are cut off first
+    /// Detach everything, including what other processes attached or left behind; proxies are
+    /// ended first, with all their connections
     #[arg(long)]
     all: bool,
-    /// Only say what would change
+    /// Only print what would change
     #[arg(long)]
     dry_run: bool,
     /// Print JSON
@@ -37,7 +38,7 @@ pub struct DetachCommand {
     json: bool,
 }
 
-/// What went, in the kernel and of processes.
+/// What was detached from the kernel, and which proxies were ended.
 #[derive(Serialize)]
 struct Told<'a> {
     #[serde(flatten)]
@@ -46,7 +47,7 @@ struct Told<'a> {
     proxies: &'a [String],
 }
 
-/// What can be detached by itself.
+/// What one `detach` command can name.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 enum Thing {
     Control(String),
@@ -54,7 +55,7 @@ enum Thing {
     Hints,
 }
 
-/// What `detach` alone means, where it is clear.
+/// What `detach` without arguments detaches: the only thing attached, or an error.
 fn only_thing() -> Result<Thing, Failure> {
     load::required("detach")?;
     rundir::enter()?;
@@ -116,7 +117,7 @@ pub(super) fn run(command: &DetachCommand) -> Result<(), Failure> {
         (_, Some(place), _) | (_, _, Some(Thing::Device(place))) => What::Device(place),
         (None, None, _) => What::All,
     };
-    // what they use goes after them
+    // proxies end before the controls that they use are detached
     let proxies = match what {
         What::All => proxies::end_all(command.dry_run)?,
         _ => Vec::new(),

@@ -6,7 +6,7 @@ use crate::attach::doctor;
 use crate::error::Failure;
 use crate::out::{self, say};
 
-/// Say what this kernel can do, what is missing and how to get it
+/// Check what this kernel supports, what is missing and how to get it
 #[derive(Debug, Args)]
 pub struct DoctorCommand {
     /// Print JSON

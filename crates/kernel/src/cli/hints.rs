@@ -12,10 +12,10 @@ use crate::mechanisms::hints::{self, Prefix, PrefixDefault, TYPES};
 use crate::mechanisms::paths::{self, Memory};
 use crate::out::{self, say};
 
-/// Shorter, and nothing would be there when it is needed.
+/// With a shorter lifetime entries would expire before the next connection uses them.
 const LEAST_LIFETIME_NS: u64 = 1_000_000_000;
 
-/// What applications tell of their connections, and defaults for those that do not
+/// Hints that applications give about their connections, and defaults for destinations
 #[derive(Debug, Args)]
 pub struct HintsCommand {
     #[command(subcommand)]
@@ -33,72 +33,72 @@ enum Command {
     List(ListCommand),
 }
 
-/// Take the socket options of include/headway.h: TCP_INITIAL_RATE and the others
+/// Accept the socket options of include/headway.h, such as TCP_INITIAL_RATE
 #[derive(Debug, Args)]
 struct AttachCommand {
-    /// Folder of the cgroup whose processes may use them [the machine's]
+    /// Folder of the cgroup whose processes may use the options [the root cgroup]
     #[arg(long, value_name = "DIR")]
     cgroup: Option<PathBuf>,
     #[command(flatten)]
     tell: Tell,
 }
 
-/// Take them no more, and forget the defaults of all prefixes; connections keep what they
-/// were given
+/// Stop accepting the options, and delete the defaults of all prefixes; open connections keep
+/// their hints
 #[derive(Debug, Args)]
 struct DetachCommand {
-    /// The defaults of prefixes stay
+    /// Keep the defaults of prefixes
     #[arg(long)]
     keep_defaults: bool,
     #[command(flatten)]
     tell: Tell,
 }
 
-/// Set what connections to a prefix do that say nothing themselves
+/// Set the default hints of connections to a prefix that set none themselves
 #[derive(Debug, Args)]
 struct SetCommand {
-    /// 10.0.0.0/8, 2001:db8::/32, an address, or default
+    /// Destination: 10.0.0.0/8, 2001:db8::/32, an address, or default
     prefix: String,
-    /// Rate to start at, like 10mbit
+    /// Initial rate, like 10mbit
     #[arg(long, required_unless_present = "application_type")]
     rate: Option<String>,
-    /// What they carry as a rule, like 1MB; a request for a rate can then go with the
-    /// handshake [not known]
+    /// Typical volume of a connection, like 1MB; with it, the SYN can carry a Quick-Start request
+    /// [unknown]
     #[arg(long, value_name = "SIZE")]
     volume: Option<String>,
-    /// standard, responsive or lowpriority [standard]
+    /// Application type: standard, responsive or lowpriority [standard]
     #[arg(long = "type", value_name = "TYPE")]
     application_type: Option<String>,
     #[command(flatten)]
     tell: Tell,
 }
 
-/// Forget the default of a prefix
+/// Delete the default of a prefix
 #[derive(Debug, Args)]
 struct UnsetCommand {
-    /// As it was set
+    /// Destination, as it was set
     prefix: String,
     #[command(flatten)]
     tell: Tell,
 }
 
-/// Remember what connections find out of their paths, for those that come later
+/// Remember what connections measure on their paths, for later connections
 #[derive(Debug, Args)]
 struct RememberCommand {
-    /// How long it is good for, like 10min
+    /// How long an entry is valid, like 10min
     lifetime: String,
     #[command(flatten)]
     tell: Tell,
 }
 
-/// Forget all of it, and remember nothing more
+/// Delete all remembered paths, and stop remembering
 #[derive(Debug, Args)]
 struct ForgetCommand {
     #[command(flatten)]
     tell: Tell,
 }
 
-/// Show where options are taken, how often they were used, and all defaults
+/// Show where the options are accepted, how often they were used, and all defaults
 #[derive(Debug, Args)]
 struct ListCommand {
     /// Print JSON
@@ -116,7 +116,7 @@ pub(super) fn run(command: &HintsCommand) -> Result<(), Failure> {
             hints::unset_default(prefix, command.tell.dry_run)?;
             command.tell.change(
                 &format!("{prefix} has no default"),
-                &format!("forget the default of {prefix}"),
+                &format!("delete the default of {prefix}"),
                 json!({ "prefix": prefix.to_string() }),
             )
         }
@@ -125,7 +125,7 @@ pub(super) fn run(command: &HintsCommand) -> Result<(), Failure> {
             paths::remember(0, command.tell.dry_run)?;
             let value = json!({ "lifetime_s": null });
             let tell = command.tell;
-            tell.change("paths are not remembered", "forget all paths", value)
+            tell.change("paths are not remembered", "delete all paths", value)
         }
         Command::List(command) => list(command),
     }
@@ -134,8 +134,8 @@ pub(super) fn run(command: &HintsCommand) -> Result<(), Failure> {
 fn attach(command: &AttachCommand) -> Result<(), Failure> {
     let place = hints::attach(command.cgroup.as_deref(), command.tell.dry_run)?;
     command.tell.change(
-        &format!("taking hints from the processes of {place}"),
-        &format!("take hints from the processes of {place}"),
+        &format!("accepting hints from the processes of {place}"),
+        &format!("accept hints from the processes of {place}"),
         json!({ "cgroup": place }),
     )
 }
@@ -151,14 +151,14 @@ fn detach(command: &DetachCommand) -> Result<(), Failure> {
     }
     for place in &ended.places {
         if dry_run {
-            say!("would take no more hints from the processes of {place}");
+            say!("would stop accepting hints from the processes of {place}");
         } else {
-            say!("no more hints from the processes of {place}");
+            say!("stopped accepting hints from the processes of {place}");
         }
     }
     for prefix in &ended.defaults {
         if dry_run {
-            say!("would forget the default of {prefix}");
+            say!("would delete the default of {prefix}");
         } else {
             say!("{prefix} has no default");
         }
@@ -177,8 +177,8 @@ fn remember(command: &RememberCommand) -> Result<(), Failure> {
     }
     paths::remember(ns, command.tell.dry_run)?;
     command.tell.change(
-        &format!("what connections find out of their paths is good for {lifetime}"),
-        &format!("remember for {lifetime} what connections find out of their paths"),
+        &format!("remembering for {lifetime} what connections measure on their paths"),
+        &format!("remember for {lifetime} what connections measure on their paths"),
         json!({ "lifetime_s": ns / 1_000_000_000 }),
     )
 }
@@ -224,13 +224,13 @@ fn set(command: &SetCommand) -> Result<(), Failure> {
     )
 }
 
-/// A rate as the kernel keeps it: in whole bytes per second.
+/// A rate rounded down to what the kernel stores: whole bytes per second.
 fn stored_rate(text: &str) -> Result<u64, Failure> {
     let rate_bps = headway_experiment::parse_rate(text)
         .map_err(|e| Failure::bad_input(format!("--rate {e}")))?;
     match rate_bps / 8 {
         0 => Err(Failure::bad_input(format!(
-            "--rate \"{text}\": must be 8 bit/s or more, for it is kept in bytes"
+            "--rate \"{text}\": must be 8 bit/s or more: rates are stored in bytes per second"
         ))),
         bytes => Ok(bytes * 8),
     }
@@ -258,7 +258,7 @@ fn list(command: &ListCommand) -> Result<(), Failure> {
         return out::json(&json!({ "hints": hints, "defaults": defaults, "memory": memory }));
     }
     if hints.is_empty() && defaults.is_empty() && memory.lifetime_s.is_none() {
-        say!("no hints are taken, and no prefix has a default");
+        say!("no hints are accepted, and no prefix has a default");
     }
     print(&hints, &defaults);
     print_memory(&memory);
@@ -284,7 +284,7 @@ fn print_memory(memory: &Memory) {
     }
 }
 
-/// As `status` shows it too.
+/// Prints hints and defaults; `status` uses this, too.
 pub(super) fn print(hints: &[hints::Hints], defaults: &[PrefixDefault]) {
     for entry in hints {
         say!(
@@ -298,7 +298,7 @@ pub(super) fn print(hints: &[hints::Hints], defaults: &[PrefixDefault]) {
         );
         print_list("counters", &entry.counters);
         if !entry.sees_writes {
-            say!("  of a large write its first piece only: this kernel tells of no more");
+            say!("  this kernel reports only the first piece of a large write");
         }
     }
     for entry in defaults {

@@ -12,7 +12,7 @@ use crate::mechanisms::quick_start::{self, Host};
 use crate::mechanisms::window::{self, FirstWindow};
 use crate::out::{self, say};
 
-/// What a host does at a device of its own
+/// Programs for a host, attached to its device
 #[derive(Debug, Args)]
 pub struct HostCommand {
     #[command(subcommand)]
@@ -27,7 +27,7 @@ enum Command {
     WindowBench(WindowBenchCommand),
 }
 
-/// Ask for rates, and answer those who ask (RFC 4782); `detach --dev` ends it
+/// Send Quick-Start requests, and answer those of peers (RFC 4782); `detach --dev` ends it
 #[derive(Debug, Args)]
 struct QuickStartCommand {
     #[command(flatten)]
@@ -39,8 +39,8 @@ struct QuickStartCommand {
     tell: Tell,
 }
 
-/// Let controls' headers leave by this device also as sockets alone cannot send them: in the two
-/// ECN bits, and in ACKs whose SACK blocks leave no room; `detach --dev` ends it
+/// Send controls' headers where sockets cannot: in the two ECN bits, and in ACKs whose SACK blocks
+/// leave no room; `detach --dev` ends it
 #[derive(Debug, Args)]
 struct HeadersCommand {
     #[command(flatten)]
@@ -49,64 +49,64 @@ struct HeadersCommand {
     tell: Tell,
 }
 
-/// Let connections begin with larger windows than TCP's header or receiver say (thesis
-/// 5.2); before `host quick-start` at the same device; `detach --dev` ends it
+/// Let connections begin with larger windows than a SYN can announce (thesis 5.2). Attach it before
+/// `host quick-start` at the same device; `detach --dev` ends it
 #[derive(Debug, Args)]
 struct WindowCommand {
     #[command(flatten)]
     at: AtDevice,
-    /// Send an ACK with this window right after every SYN-ACK, like 1MB
+    /// Send an ACK with this window after every SYN-ACK, like 1MB
     #[arg(long, value_name = "SIZE", required_unless_present = "ignore_peer")]
     extra_ack: Option<String>,
-    /// Until the first data is acknowledged take a peer's window to be this large
+    /// Assume a peer's window is this large until the first data is acknowledged
     #[arg(long, value_name = "SIZE")]
     ignore_peer: Option<String>,
     #[command(flatten)]
     tell: Tell,
 }
 
-/// Measure what a receiver's window makes of a start: transfers over an emulated path
-/// between hosts of their own, with both windows and what arrives
+/// Measure how a receiver's window limits a start: transfers over an emulated path between two
+/// temporary hosts, with both windows and the data that arrives
 #[derive(Debug, Args)]
 struct WindowBenchCommand {
-    /// Of the sender: CONTROL[+STARTUP]
+    /// The sender's control: CONTROL[+STARTUP]
     #[arg(long, default_value = "cubic+jump-start")]
     control: String,
-    /// A tunable's value; may be given several times
+    /// Set a tunable; can be repeated
     #[arg(long = "set", value_name = "NAME=VALUE")]
     settings: Vec<String>,
-    /// Data of a transfer
+    /// Size of each transfer
     #[arg(long, value_name = "SIZE", default_value = "1MB")]
     bytes: String,
-    /// Transfers
+    /// Number of transfers
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
     rounds: u32,
-    /// The sender opens the connection; else the receiver does and asks
+    /// Let the sender open the connection, instead of the receiver with a request
     #[arg(long)]
     sender_connects: bool,
-    /// The receiver's first window, in packets [what its buffer has room for]
+    /// The receiver's first window, in packets [what fits its buffer]
     #[arg(long, value_name = "PKTS", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     first_window: Option<u32>,
     /// The sender's first congestion window, in packets [the kernel's]
     #[arg(long, value_name = "PKTS", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     initial_window: Option<u32>,
-    /// The receiver sends an ACK with this window right after its SYN-ACK
+    /// Let the receiver send an ACK with this window after its SYN-ACK
     #[arg(long, value_name = "SIZE")]
     extra_ack: Option<String>,
-    /// Until the first data is acknowledged the sender takes the window to be this large
+    /// Let the sender assume this window until the first data is acknowledged
     #[arg(long, value_name = "SIZE")]
     ignore_peer: Option<String>,
-    /// tcp_rmem and tcp_wmem of both hosts: least, at first, most, in bytes
+    /// tcp_rmem and tcp_wmem of both hosts: minimum, initial and maximum bytes
     #[arg(long, num_args = 3, value_name = "BYTES",
           default_values_t = [4096, 4_194_304, 8_388_608])]
     buffers: Vec<u64>,
-    /// Of the path, both directions
+    /// The path's rate in both directions
     #[arg(long, default_value = "10mbit")]
     rate: String,
-    /// Propagation there and back
+    /// Base round-trip time of the path
     #[arg(long, default_value = "200ms")]
     rtt: String,
-    /// Room of each queue: 1bdp, 60000B, 64kB or 100pkts
+    /// Limit of each queue: 1bdp, 60000B, 64kB or 100pkts
     #[arg(long, default_value = "1000pkts")]
     buffer: String,
     /// Print JSON
@@ -114,10 +114,10 @@ struct WindowBenchCommand {
     json: bool,
 }
 
-/// What TCP's largest scale allows.
+/// The largest window that TCP can announce, with a window scale of 14.
 const LARGEST_WINDOW_BYTES: u64 = 65_535 << 14;
 
-/// 0 where there is none.
+/// Parses a window; 0 if the option is not given.
 fn window_bytes(name: &str, text: Option<&str>) -> Result<u32, Failure> {
     let Some(text) = text else {
         return Ok(0);
@@ -140,8 +140,8 @@ pub(super) fn run(command: &HostCommand) -> Result<(), Failure> {
             headers_out::attach(&device, command.tell.dry_run)?;
             let place = device.place();
             command.tell.change(
-                &format!("headers leave whole by {place}"),
-                &format!("let headers leave whole by {place}"),
+                &format!("sending complete headers through {place}"),
+                &format!("send complete headers through {place}"),
                 json!({ "place": place }),
             )
         }
@@ -161,7 +161,7 @@ pub(super) fn run(command: &HostCommand) -> Result<(), Failure> {
     }
 }
 
-/// A transfer is in memory as a whole.
+/// A transfer is held in memory.
 const MOST_BYTES: u64 = 1 << 30;
 
 fn bench(command: &WindowBenchCommand) -> Result<(), Failure> {
@@ -175,7 +175,7 @@ fn bench(command: &WindowBenchCommand) -> Result<(), Failure> {
     }
     let bytes = bytes as usize;
     let buffers = <[u64; 3]>::try_from(command.buffers.as_slice())
-        .map_err(|_| Failure::bad_input("--buffers: three sizes"))?;
+        .map_err(|_| Failure::bad_input("--buffers: must be three sizes"))?;
     let outcome = receive_window::measure(&Bench {
         control: command.control.clone(),
         settings: command.settings.clone(),
@@ -208,15 +208,15 @@ fn print_outcome(outcome: &Outcome) {
             .window_limited_us
             .map_or_else(|| "?".to_owned(), |us| format!("{:.0}", us as f64 / 1e3));
         say!(
-            "  {:7.1} ms, first window {first} bytes, held back by the window for {limited} ms, \
-             {} segments sent again",
+            "  {:7.1} ms, first window {first} bytes, limited by the window for {limited} ms, \
+             {} segments retransmitted",
             round.took_us as f64 / 1e3,
             round.retransmits_pkts
         );
     }
     print_list("counters", &outcome.counters);
     for warning in &outcome.warnings {
-        say!("  the link did not keep time: {warning}");
+        say!("  the emulated link was late: {warning}");
     }
 }
 
@@ -224,7 +224,7 @@ fn print_outcome(outcome: &Outcome) {
 pub(super) fn print_headers_out(devices: &[HeadersOut]) {
     for device in devices {
         say!(
-            "{}  headers that leave in ECN bits or for SACK blocks{}",
+            "{}  headers in ECN bits or in place of SACK blocks{}",
             device.place,
             if device.gone {
                 "  (its device has gone)"
@@ -246,7 +246,7 @@ pub(super) fn print_windows(devices: &[FirstWindow]) {
                 device.own_bytes.map(|n| format!("extra ACK of {n} bytes")),
                 device
                     .peer_bytes
-                    .map(|n| format!("the peer's taken as {n} bytes")),
+                    .map(|n| format!("peer's assumed to be {n} bytes")),
             ]
             .into_iter()
             .flatten()
@@ -275,8 +275,8 @@ fn quick_start(command: &QuickStartCommand) -> Result<(), Failure> {
     quick_start::attach_host(&device, code, command.tell.dry_run)?;
     let place = device.place();
     command.tell.change(
-        &format!("the host behind {place} takes part in Quick-Start"),
-        &format!("let the host behind {place} take part in Quick-Start"),
+        &format!("the host at {place} takes part in Quick-Start"),
+        &format!("let the host at {place} take part in Quick-Start"),
         json!({
             "place": place,
             "at_most_bps": 8 * headway_algorithms::quick_start::rate_bytes_per_s(code),

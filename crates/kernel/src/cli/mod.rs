@@ -32,7 +32,7 @@ use crate::system::rundir;
 /// The program's name.
 const NAME: &str = "headwayctl";
 
-/// Attaches Headway's congestion controls to the running kernel and takes them away
+/// Attach Headway's congestion controls, routers and proxies to the running kernel
 #[derive(Debug, Parser)]
 #[command(name = NAME, version = version::version(), propagate_version = true)]
 struct Cli {
@@ -71,19 +71,19 @@ pub fn main() -> u8 {
     match result.and(printed) {
         Ok(()) => 0,
         Err(error) => {
-            // nobody may be there to read it
+            // stderr may be closed
             let _ = writeln!(std::io::stderr(), "headwayctl: {error}");
             error.exit_status
         }
     }
 }
 
-/// What a command line says; none where it asked for help, which is printed.
+/// The parsed command line; None after printing help or the version.
 fn read<T>(line: Result<T, clap::Error>) -> Result<Option<T>, Failure> {
     match line {
         Ok(read) => Ok(Some(read)),
         Err(error) => match error.kind() {
-            // what was asked for, on stdout
+            // the user asked for it, so it goes to stdout
             ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
                 out::note(error.print());
                 Ok(None)
@@ -94,7 +94,7 @@ fn read<T>(line: Result<T, clap::Error>) -> Result<Option<T>, Failure> {
 }
 
 fn run(command: Command) -> Result<(), Failure> {
-    rundir::scope()?; // a wrong one must not become all
+    rundir::scope()?; // an invalid scope must not act on everything
     match command {
         Command::Doctor(command) => doctor::run(&command),
         Command::Attach(command) => attach::run(&command),
@@ -137,7 +137,7 @@ mod tests {
         Cli::command().debug_assert();
     }
 
-    /// The commands that do something, with their whole names.
+    /// The commands without subcommands, with their full names and options.
     fn leaves(command: &clap::Command, name: &str, found: &mut Vec<(String, Vec<String>)>) {
         let children: Vec<_> = command
             .get_subcommands()
@@ -155,10 +155,10 @@ mod tests {
 
     #[test]
     fn every_command_prints_json_and_says_what_it_would_change() {
-        // what they print is JSON in any case, or another program's, or a file's
+        // these always print JSON, or another program's output
         let prints_its_own =
             |name: &str| name.starts_with("traffic ") || ["sample", "testbed exec"].contains(&name);
-        // these only look; a bench takes away with it what it made
+        // these only read, and benches remove what they set up
         let changes_nothing = [
             "doctor",
             "status",

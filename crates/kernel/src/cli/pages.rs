@@ -1,5 +1,5 @@
-//! `headwayctl pages`: completions of shells, and a page of the manual per command, all
-//! made of the command line itself; the build runs it.
+//! `headwayctl pages`: shell completions and a man page per command, generated from the command
+//! line's definition. The build runs it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use super::{Cli, NAME};
 use crate::error::{Attempt as _, Failure};
 use crate::out::{self, say};
 
-/// Where shells look for completions below a prefix's share/.
+/// Where shells look for completions, relative to a prefix's share/.
 const COMPLETIONS: [(Shell, &str); 3] = [
     (Shell::Bash, "bash-completion/completions/headwayctl"),
     (Shell::Zsh, "zsh/site-functions/_headwayctl"),
@@ -20,11 +20,11 @@ const COMPLETIONS: [(Shell, &str); 3] = [
 ];
 const MANUAL: &str = "man/man1";
 
-/// Write completions for bash, zsh and fish and the pages of the manual into a folder, as
-/// they lie in /usr/share
+/// Write completions for bash, zsh and fish, and man pages, into a folder with the layout of
+/// /usr/share
 #[derive(Debug, Args)]
 pub struct PagesCommand {
-    /// The folder
+    /// Folder to write into
     folder: PathBuf,
     /// Print JSON
     #[arg(long)]
@@ -49,7 +49,7 @@ pub(super) fn run(command: &PagesCommand) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The command line as people are to see it.
+/// The command line without its hidden commands.
 fn shown(command: &Command) -> Command {
     let mut copy = Command::new(command.get_name().to_owned()).disable_help_subcommand(true);
     copy = copy.args(command.get_arguments().cloned());
@@ -81,7 +81,7 @@ fn write(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
     Ok(files)
 }
 
-/// A page for a command and one for each below it: headwayctl-testbed-up.1.
+/// Writes a man page for a command and each of its subcommands: headwayctl-testbed-up.1.
 fn pages(
     command: &Command,
     name: &str,

@@ -19,7 +19,7 @@ use crate::error::{Attempt as _, Failure};
 use crate::out::{self, say};
 use crate::system::rundir;
 
-/// A transparent split-TCP proxy: each side with a congestion control and buffers of its own
+/// A transparent split-TCP proxy with separate congestion control and buffers for each side
 #[derive(Debug, Args)]
 pub struct PepCommand {
     #[command(subcommand)]
@@ -33,90 +33,90 @@ enum Command {
     Stop(StopCommand),
 }
 
-/// Take TCP connections that come from clients' devices and lead out of servers' devices, until
+/// Split TCP connections that enter by clients' devices and leave by servers' devices, until
 /// SIGTERM, SIGINT or `pep stop`
 #[derive(Debug, Args)]
 struct RunCommand {
-    /// Of the proxy
+    /// Name of the proxy
     #[arg(long, default_value = "pep")]
     name: String,
-    /// Where clients are; can be repeated
+    /// Device that clients are reached through; can be repeated
     #[arg(long, value_name = "DEVICE", required = true)]
     client_dev: Vec<String>,
-    /// Where servers are; can be repeated
+    /// Device that servers are reached through; can be repeated
     #[arg(long, value_name = "DEVICE", required = true)]
     server_dev: Vec<String>,
-    /// The kernel's name of the congestion control towards clients [the namespace's]
+    /// Kernel name of the congestion control towards clients [the namespace's default]
     #[arg(long, value_name = "CONTROL")]
     client_cc: Option<String>,
-    /// The same towards servers
+    /// Kernel name of the congestion control towards servers [the namespace's default]
     #[arg(long, value_name = "CONTROL")]
     server_cc: Option<String>,
-    /// Send and receive buffer of each connection to a client, like 4MB; or the leg's rate and round
-    /// trip, like 50mbit,600ms, for two bandwidth-delay products [the kernel sizes both]
+    /// Send and receive buffer of each connection to a client, like 4MB; or the leg's rate and
+    /// round-trip time, like 50mbit,600ms, for two bandwidth-delay products [kernel autotuning]
     #[arg(long, value_name = "SIZE|RATE,RTT", value_parser = buffer)]
     client_buffer: Option<u64>,
-    /// The same to a server
+    /// Send and receive buffer of each connection to a server, as --client-buffer
     #[arg(long, value_name = "SIZE|RATE,RTT", value_parser = buffer)]
     server_buffer: Option<u64>,
-    /// Event loops [one per core]
+    /// Worker threads, one event loop each [one per core]
     #[arg(long, value_name = "COUNT")]
     workers: Option<usize>,
-    /// Of each pipe that data goes through, like 1MiB
+    /// Size of each pipe that carries data, like 1MiB
     #[arg(long, value_name = "SIZE", value_parser = size, default_value = "1MiB")]
     pipe_bytes: u64,
-    /// From so many connections on, new ones pass around the proxy [10000, or a quarter
-    /// of the descriptors that its event loops may open]
+    /// Most connections; further ones bypass the proxy [10000, or a quarter of the descriptors
+    /// that its workers may open]
     #[arg(long, value_name = "COUNT")]
     max_connections: Option<usize>,
-    /// From so much memory for TCP on, the same [half of the machine's]
+    /// Most memory for TCP; above it new connections bypass the proxy [half of the machine's]
     #[arg(long, value_name = "SIZE", value_parser = size)]
     max_memory: Option<u64>,
-    /// Connections on which nothing moves for so long are reset
+    /// Reset connections that transfer nothing for this long
     #[arg(long, value_name = "TIME", value_parser = time, default_value = "125min")]
     idle_timeout: Duration,
-    /// Servers that do not answer for so long are given up
+    /// Give up on servers that do not answer for this long
     #[arg(long, value_name = "TIME", value_parser = time, default_value = "60s")]
     handshake_timeout: Duration,
-    /// Complete a client's handshake only after its server's: a refusal is one, and who connects
-    /// has reached the server
+    /// Complete a client's handshake only after the server's, so that the client sees a refused
+    /// connection as refused
     #[arg(long)]
     confirm: bool,
-    /// Write a line, JSON, of each connection that has ended: at the end of a file [stderr]
+    /// Append a JSON line for each ended connection to FILE [stderr]
     #[arg(long, value_name = "FILE", num_args = 0..=1)]
     log_connections: Option<Option<PathBuf>>,
-    /// Tell Prometheus what is counted, at a port of 127.0.0.1 or of another loopback address:
-    /// GET /metrics
+    /// Serve counters for Prometheus (GET /metrics) at a port of 127.0.0.1 or another loopback
+    /// address
     #[arg(long, value_name = "[ADDRESS:]PORT", value_parser = loopback)]
     metrics: Option<SocketAddr>,
-    /// Connections may take so long to end after the proxy was told to stop
+    /// How long connections may continue after the proxy is told to stop
     #[arg(long, value_name = "TIME", value_parser = time, default_value = "30s")]
     drain_timeout: Duration,
-    /// Firewall mark of intercepted packets and number of a routing table; the next number is the
-    /// mark of the proxy's own packets
+    /// Firewall mark of intercepted packets, also used as routing table number; the next number is
+    /// the mark of the proxy's own packets
     #[arg(long, default_value_t = 18_519)]
     mark: u32,
-    /// Take the place of the proxy of this name, if one runs: it keeps its connections until they
-    /// end, for --drain-timeout at most, and new ones come to this one
+    /// Replace a running proxy of this name: the old one keeps its connections until they end, for
+    /// --drain-timeout at most, and this one gets new connections
     #[arg(long)]
     replace: bool,
-    /// Come back when the proxy takes connections; a process of its own goes on with it
+    /// Run in a background process, and return when the proxy accepts connections
     #[arg(long)]
     background: bool,
-    /// Whom the proxy becomes when root starts it [headway-pep if there is one, else nobody]
+    /// User that the proxy switches to when root starts it [headway-pep if it exists, else nobody]
     #[arg(long, value_name = "NAME")]
     user: Option<String>,
     #[command(flatten)]
     tell: Tell,
 }
 
-/// Show proxies, what passes through them and what they counted
+/// Show proxies, their connections and their counters
 #[derive(Debug, Args)]
 struct StatusCommand {
-    /// Of the proxy [all]
+    /// Name of the proxy [all]
     #[arg(long)]
     name: Option<String>,
-    /// With every connection
+    /// Also list every connection
     #[arg(long)]
     connections: bool,
     /// Print JSON
@@ -124,13 +124,13 @@ struct StatusCommand {
     json: bool,
 }
 
-/// Let a proxy end: it takes no new connections, and those there are may end; of one that was
-/// killed its rules are taken out
+/// Stop a proxy: it accepts no new connections and ends when the open ones have ended. Removes the
+/// rules of a proxy that was killed
 #[derive(Debug, Args)]
 struct StopCommand {
-    /// Of the proxy; may be left out if there is only one
+    /// Name of the proxy [the only one]
     name: Option<String>,
-    /// Cut off what takes longer, like 0s [as it was started]
+    /// Reset connections that take longer than this, like 0s [--drain-timeout]
     #[arg(long, value_name = "TIME", value_parser = time_or_none)]
     within: Option<Duration>,
     #[command(flatten)]
@@ -141,11 +141,11 @@ fn size(text: &str) -> Result<u64, String> {
     parse_positive_size(text).map_err(|e| e.to_string())
 }
 
-/// Bandwidth-delay products of a leg that a buffer has room for: what is under way, and what comes
-/// meanwhile behind a packet that was lost.
+/// Bandwidth-delay products of a leg that a buffer holds: the data in flight, and as much that
+/// arrives behind a lost packet until its retransmission.
 const BDPS: u64 = 2;
 
-/// A size, or a leg's rate and round trip.
+/// Parses a size, or a leg's rate and round-trip time; returns bytes.
 fn buffer(text: &str) -> Result<u64, String> {
     let Some((rate, rtt)) = text.split_once(',') else {
         return size(text);
@@ -156,7 +156,7 @@ fn buffer(text: &str) -> Result<u64, String> {
     u64::try_from(bytes).map_err(|_| "must be less".to_owned())
 }
 
-/// Whether it is loopback's is seen with all else (`Config::check`).
+/// Parses an address; `Config::check` later checks that it is a loopback address.
 fn loopback(text: &str) -> Result<SocketAddr, String> {
     let port = text
         .parse::<u16>()
@@ -249,7 +249,7 @@ fn work(command: &RunCommand) -> Result<(), Failure> {
             return out::json(&json!({ "dry_run": true, "name": config.name, "nftables": table }));
         }
         say!(
-            "would run proxy {}, route packets of mark {} to it, and put in:",
+            "would run proxy {}, route packets with mark {} to it, and add:",
             config.name,
             config.mark
         );
@@ -274,7 +274,7 @@ fn work(command: &RunCommand) -> Result<(), Failure> {
         } else {
             say!("proxy {} {line}", status.name);
         }
-        out::flush(); // who waits for it waits at a pipe
+        out::flush(); // a script may wait for this line at a pipe
         match (starter, manager) {
             (Some(starter), _) => starter.come_back(&line),
             (None, Some(manager)) => manager.is_ready(status.pid, &line),
@@ -298,7 +298,8 @@ fn takes(status: &Status) -> String {
     )
 }
 
-/// A manager hears of a process from the one that it started itself, and from no other.
+/// Waits for the background process, and notifies the service manager. The manager accepts
+/// notifications only from the process that it started.
 fn wait_for(process: background::Started, manager: Option<&Manager>) -> Result<(), Failure> {
     let pid = process.pid();
     let line = process.wait()?;
@@ -314,7 +315,7 @@ fn status(command: &StatusCommand) -> Result<(), Failure> {
         return out::json(&proxies);
     }
     if proxies.is_empty() {
-        say!("no proxy runs");
+        say!("no proxy is running");
     }
     for proxy in &proxies.running {
         print(proxy);
@@ -349,10 +350,10 @@ fn print(proxy: &Status) {
         proxy.pipes
     );
     if proxy.held > 0 {
-        say!("  held: {} clients wait for their servers", proxy.held);
+        say!("  waiting for their servers: {} clients", proxy.held);
     }
     if let Some(around) = proxy.around {
-        say!("  around: {around} first packets");
+        say!("  bypassed the proxy: {around} first packets");
     }
     print_totals(&proxy.totals);
     for connection in proxy.connections.iter().flatten() {
@@ -403,7 +404,7 @@ fn leg_line(leg: &LegStatus) -> String {
         format!("srtt {:.1} ms", f64::from(us) / 1e3)
     });
     format!(
-        "{srtt}, cwnd {} packets, {} sent again, {} B not acknowledged",
+        "{srtt}, cwnd {} packets, {} retransmitted, {} B unacknowledged",
         leg.cwnd_pkts, leg.retrans_pkts, leg.unacknowledged_bytes
     )
 }
@@ -412,9 +413,9 @@ fn only_name() -> Result<String, Failure> {
     let mut names = control::names(&proxies::folder());
     match (names.pop(), names.is_empty()) {
         (Some(name), true) => Ok(name),
-        (None, _) => Err(Failure::bad_input("no proxy runs")),
+        (None, _) => Err(Failure::bad_input("no proxy is running")),
         (Some(last), false) => Err(Failure::bad_input(format!(
-            "there are several proxies, say which: {}, {last}",
+            "several proxies are running; name one of: {}, {last}",
             names.join(", ")
         ))),
     }
@@ -432,11 +433,13 @@ fn stop(command: &StopCommand) -> Result<(), Failure> {
             json!({ "name": name, "running": true, "open": open }),
         ),
         Some(Ended::Killed) => command.tell.change(
-            &format!("proxy {name} was killed; what it had left is taken out"),
-            &format!("take out what proxy {name} has left, which was killed"),
+            &format!("proxy {name} had been killed; removed its rules"),
+            &format!("remove the rules of proxy {name}, which was killed"),
             json!({ "name": name, "running": false, "open": 0 }),
         ),
-        None => Err(Failure::bad_input(format!("no proxy \"{name}\" runs"))),
+        None => Err(Failure::bad_input(format!(
+            "no proxy \"{name}\" is running"
+        ))),
     }
 }
 
@@ -445,7 +448,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_buffer_is_a_size_or_what_is_under_way_twice() {
+    fn a_buffer_is_a_size_or_two_bandwidth_delay_products() {
         assert_eq!(buffer("4MB"), Ok(4_000_000));
         assert_eq!(buffer("50mbit,600ms"), Ok(7_500_000));
         assert_eq!(buffer("5 Mbit/s, 600 ms"), Ok(750_000));

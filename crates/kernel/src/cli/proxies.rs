@@ -1,4 +1,4 @@
-//! Proxies that run or have left something: of `pep`, in `status`, and for `detach --all`.
+//! Finds and ends proxies, also killed ones, for `pep`, `status` and `detach --all`.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -10,34 +10,34 @@ use crate::error::Failure;
 use crate::out::say;
 use crate::system::{netns, rundir};
 
-/// All there is of them.
+/// All proxies of this scope.
 #[derive(Debug, Serialize)]
 pub(super) struct Proxies {
-    /// Those that answer, each before its predecessors.
+    /// Proxies that answer, each before its predecessors.
     #[serde(rename = "proxies")]
     pub(super) running: Vec<Status>,
-    /// Names of those that left something, but no longer answer.
+    /// Names of proxies that no longer answer but left rules behind.
     pub(super) killed: Vec<String>,
 }
 
-/// What was or would be ended.
+/// State of the proxy that was ended, or would be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ended {
-    /// It ran, with so many connections.
+    /// It was running with this many connections.
     Running(u64),
-    /// It had been killed; its rules are what is taken out.
+    /// It had been killed; only its rules are removed.
     Killed,
 }
 
-/// Where proxies have their sockets.
+/// The folder of the proxies' control sockets.
 pub(super) fn folder() -> PathBuf {
     rundir::root().join("pep")
 }
 
-/// Finds those of a name, or all.
+/// Finds the proxies of a name, or all.
 ///
 /// # Errors
-/// One does not answer as a proxy does.
+/// A process at the control socket does not answer as a proxy.
 pub(super) fn find(name: Option<&str>, connections: bool) -> Result<Proxies, Failure> {
     let mut names = control::names(&folder());
     names.retain(|there| name.is_none_or(|wanted| wanted == there));
@@ -63,7 +63,7 @@ impl Proxies {
         self.running.is_empty() && self.killed.is_empty()
     }
 
-    /// A line of each.
+    /// Prints one line for each proxy.
     pub(super) fn print(&self) {
         for proxy in &self.running {
             say!(
@@ -78,14 +78,12 @@ impl Proxies {
 
     pub(super) fn print_killed(&self) {
         for name in &self.killed {
-            say!(
-                "proxy {name}  was killed; `headwayctl pep stop {name}` takes out what it has left"
-            );
+            say!("proxy {name}  was killed; `headwayctl pep stop {name}` removes its rules");
         }
     }
 }
 
-/// Which it is.
+/// The proxy's name and devices.
 pub(super) fn headline(proxy: &Status) -> String {
     format!(
         "{}  {} -> {}",
@@ -98,17 +96,17 @@ pub(super) fn headline(proxy: &Status) -> String {
 pub(super) fn taking(taking: Taking) -> &'static str {
     match taking {
         Taking::Yes => "takes new connections",
-        Taking::Full => "full: new connections pass around",
-        Taking::Stopping => "stopping: new connections pass around",
-        Taking::HandsOver => "hands over: keeps its connections until they end",
+        Taking::Full => "full: new connections bypass it",
+        Taking::Stopping => "stopping: new connections bypass it",
+        Taking::HandsOver => "replaced: keeps its connections until they end",
     }
 }
 
-/// Ends a proxy and waits until it has ended, or takes out what a killed one has left. With
-/// `dry_run` it only looks. None: there is none of that name.
+/// Ends a proxy and waits until it has ended, or removes the rules of a killed one. With `dry_run`
+/// it changes nothing. Returns None if no proxy has this name.
 ///
 /// # Errors
-/// It does not answer; the namespace of its rules cannot be entered.
+/// The proxy does not answer; the namespace of its rules cannot be entered.
 pub(super) fn end(
     name: &str,
     within: Option<Duration>,
@@ -134,7 +132,7 @@ pub(super) fn end(
     if !dry_run {
         headway_pep::clean(&folder, &rundir::scope()?, name, |identity, remove| {
             let place = netns::all().into_iter().find(|n| n.identity == identity);
-            // rules of a namespace that is gone are gone with it
+            // the kernel deleted the rules together with their namespace
             let Some(place) = place else { return Ok(()) };
             let mut result = Ok(());
             let entered = place.inside(|| {
@@ -149,7 +147,7 @@ pub(super) fn end(
     Ok(Some(Ended::Killed))
 }
 
-/// Cuts all of them off, or says which there are.
+/// Ends all proxies and resets their connections; with `dry_run` only returns their names.
 ///
 /// # Errors
 /// See [`end`].
@@ -159,17 +157,17 @@ pub(super) fn end_all(dry_run: bool) -> Result<Vec<String>, Failure> {
         end(name, Some(Duration::ZERO), dry_run)?;
     }
     if !dry_run {
-        // the last that is not root's cannot; one that is not empty stays
+        // the last proxy cannot remove the folder unless it runs as root; a folder in use stays
         let _ = std::fs::remove_dir(folder());
     }
     Ok(ended)
 }
 
-/// It drains, which takes as long as it was started or told with.
+/// Waits until a proxy has drained its connections.
 fn until_ended(name: &str) {
     while control::names(&folder()).iter().any(|there| there == name) {
         let status = Request::Status { connections: false };
-        // one that is about to go does not answer
+        // a proxy that is about to exit does not answer
         if matches!(control::ask::<Status>(&folder(), name, status), Ok(None)) {
             return;
         }

@@ -1,4 +1,4 @@
-//! `headwayctl sample`: what TCP senders know, at every ACK.
+//! `headwayctl sample`: records the state of TCP senders at every ACK.
 
 use std::path::PathBuf;
 
@@ -10,26 +10,26 @@ use crate::error::Failure;
 use crate::mechanisms::sampler::{self, Choice, NETNS_MAX};
 use crate::system::netns::Netns;
 
-/// Record cwnd, ssthresh, srtt, packets in flight and state of connections to a
-/// range of ports, until SIGINT or SIGTERM; a JSON summary ends it.
+/// Record cwnd, ssthresh, srtt, packets in flight and state of connections to a range of ports,
+/// until SIGINT or SIGTERM. Prints a JSON summary at the end.
 #[derive(Debug, Args)]
 pub struct Sample {
-    /// File of records (see algorithms/kernel/sampler.bpf.c).
+    /// File to write records to (see algorithms/kernel/sampler.bpf.c).
     #[arg(long)]
     out: PathBuf,
     /// Ports that the senders connect to: one, or FIRST-LAST.
     #[arg(long, value_parser = port_range)]
     port: (u16, u16),
-    /// Also the sockets of the servers themselves.
+    /// Also record the sockets of the servers.
     #[arg(long)]
     both_ends: bool,
-    /// Only in these network namespaces [default: all].
+    /// Record only in these network namespaces [default: all].
     #[arg(long)]
     netns: Vec<String>,
-    /// ACKs that change nothing are recorded at most this often, ns.
+    /// Shortest time between records of ACKs that change nothing, in ns.
     #[arg(long, default_value_t = 1_000_000)]
     gap_ns: u32,
-    /// End when the program that started this one does.
+    /// End when the parent process ends.
     #[arg(long)]
     die_with_parent: bool,
 }
@@ -38,7 +38,7 @@ fn port_range(text: &str) -> Result<(u16, u16), String> {
     let (first, last) = text.split_once('-').unwrap_or((text, text));
     let port = |text: &str| {
         text.parse::<u16>()
-            .map_err(|_| format!("{text:?} is no port; write 5001 or 5001-5010"))
+            .map_err(|_| format!("{text:?} is not a port; write 5001 or 5001-5010"))
     };
     let range = (port(first)?, port(last)?);
     if range.0 > range.1 {
@@ -47,14 +47,14 @@ fn port_range(text: &str) -> Result<(u16, u16), String> {
     Ok(range)
 }
 
-/// Records until it is told to end.
+/// Records until SIGINT or SIGTERM.
 ///
 /// # Errors
-/// A kernel that cannot; an unknown namespace; a file that cannot be written.
+/// The kernel lacks a feature; a namespace is unknown; the file cannot be written.
 pub fn run(arguments: Sample) -> Result<(), Failure> {
     if arguments.netns.len() > NETNS_MAX {
         return Err(Failure::bad_input(format!(
-            "{} namespaces: at most {NETNS_MAX} can be chosen",
+            "--netns: {} namespaces are too many; at most {NETNS_MAX}",
             arguments.netns.len()
         )));
     }

@@ -14,10 +14,10 @@ use crate::attach::status::{self, Entry, Status};
 use crate::error::Failure;
 use crate::out::{self, say};
 
-/// Show everything of Headway that is attached, whoever attached it, and proxies
+/// Show everything of Headway that is attached, and running proxies
 #[derive(Debug, Args)]
 pub struct StatusCommand {
-    /// Let the kernel count programs' runs for so long first, like 1s
+    /// Measure the cost of the programs for this long first, like 1s
     #[arg(long, value_name = "TIME", value_parser = measured_for)]
     measure: Option<Duration>,
     /// Print JSON
@@ -25,7 +25,7 @@ pub struct StatusCommand {
     json: bool,
 }
 
-/// The kernel's and that of processes.
+/// The status of the kernel and of the proxies.
 #[derive(Serialize)]
 struct Told<'a> {
     #[serde(flatten)]
@@ -34,7 +34,7 @@ struct Told<'a> {
     killed_proxies: &'a [String],
 }
 
-/// A tenth of a second says something; nobody waits longer than an hour.
+/// A measurement needs at least 0.1 s to be meaningful; more than an hour is a typing error.
 fn measured_for(text: &str) -> Result<Duration, String> {
     let time =
         Duration::from_nanos(headway_experiment::parse_time(text).map_err(|e| e.to_string())?);
@@ -86,14 +86,14 @@ pub(super) fn run(command: &StatusCommand) -> Result<(), Failure> {
         );
         print_list("counters", &endpoint.counters);
         if let Some(feedback) = &endpoint.feedback {
-            let title = format!("{:.1} s ago came back", feedback.age_ms as f64 / 1e3);
+            let title = format!("last feedback, {:.1} s ago", feedback.age_ms as f64 / 1e3);
             print_list(&title, &feedback.values);
         }
         for remark in endpoint.remarks() {
             say!("  {remark}");
         }
         if endpoint.needs_device && status.headers_out.is_empty() {
-            say!("  it leaves by no device yet: `headwayctl host headers --dev DEVICE` lets it");
+            say!("  no device sends it yet; run `headwayctl host headers --dev DEVICE`");
         }
     }
     host::print_headers_out(&status.headers_out);

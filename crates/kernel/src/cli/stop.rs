@@ -1,4 +1,4 @@
-//! Commands that work until they are told to end.
+//! For commands that run until SIGINT or SIGTERM.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -6,17 +6,17 @@ use crate::error::{Attempt as _, Failure};
 use crate::system::clock::{now_ns, sleep_until};
 
 static STOP: AtomicBool = AtomicBool::new(false);
-/// Who waits looks this often whether it is to end.
+/// How often a waiting command checks for the signal.
 const LOOKS_NS: i64 = 50_000_000;
 
 extern "C" fn stop(_signal: libc::c_int) {
     STOP.store(true, Ordering::Relaxed);
 }
 
-/// True once SIGINT or SIGTERM has come; from now on they end nothing by themselves.
+/// Handles SIGINT and SIGTERM: they no longer end the process, but set the returned flag.
 ///
 /// # Errors
-/// The system refuses.
+/// The signal handlers cannot be installed.
 pub(super) fn on_signals() -> Result<&'static AtomicBool, Failure> {
     for signal in [libc::SIGINT, libc::SIGTERM] {
         let handler: extern "C" fn(libc::c_int) = stop;
@@ -28,7 +28,7 @@ pub(super) fn on_signals() -> Result<&'static AtomicBool, Failure> {
     Ok(&STOP)
 }
 
-/// Sleeps until a time (CLOCK_MONOTONIC); false: it is to end.
+/// Sleeps until a time of CLOCK_MONOTONIC; returns false if a signal came before.
 pub(super) fn waited_until(time_ns: i64, stop: &AtomicBool) -> bool {
     loop {
         if stop.load(Ordering::Relaxed) {

@@ -1,4 +1,4 @@
-//! How commands that change something tell of it: in words or JSON, afterwards or instead.
+//! Reports of commands that change something: as text or JSON, after the change or as a dry run.
 
 use clap::Args;
 use serde_json::{json, Value};
@@ -6,10 +6,10 @@ use serde_json::{json, Value};
 use crate::error::Failure;
 use crate::out::{self, say};
 
-/// What every command takes that changes something.
+/// The options of every command that changes something.
 #[derive(Clone, Copy, Debug, Args)]
 pub(super) struct Tell {
-    /// Only say what would change
+    /// Only print what would change
     #[arg(long)]
     pub(super) dry_run: bool,
     /// Print JSON
@@ -18,8 +18,8 @@ pub(super) struct Tell {
 }
 
 impl Tell {
-    /// Tells of one change: "took hints" was done, "take hints" would be. The JSON is
-    /// `value` with "dry_run".
+    /// Reports one change: `done` after the change, "would `to_do`" in a dry run. The JSON is
+    /// `value` with "dry_run" added.
     ///
     /// # Errors
     /// None in practice; see [`out::json`].

@@ -13,7 +13,7 @@ use crate::out::{self, say};
 use crate::system::processes::be_prompt;
 use crate::testbed::{self, LinkOptions, Spec, State, DEFAULT_NAME};
 
-/// Hosts in network namespaces, joined by an emulated link
+/// Hosts in network namespaces, connected by an emulated link
 #[derive(Debug, Args)]
 pub struct TestbedCommand {
     #[command(subcommand)]
@@ -30,77 +30,77 @@ enum Command {
     Emulator(EmulatorCommand),
 }
 
-/// Make a testbed; left1, left2, ... reach right1, right2, ... through the link
+/// Create a testbed: left1, left2, ... reach right1, right2, ... through the link
 #[derive(Debug, Args)]
 struct UpCommand {
-    /// Of the testbed
+    /// Name of the testbed
     #[arg(long, default_value = DEFAULT_NAME)]
     name: String,
-    /// A known path: dsl, lte, geo-satellite, geo-gateway or transatlantic; servers on the left,
-    /// the user on the right
+    /// Predefined path: dsl, lte, geo-satellite, geo-gateway or transatlantic; servers are on the
+    /// left, the user on the right
     #[arg(long)]
     preset: Option<String>,
-    /// Both directions as JSON: {"forward": {"link": ..., "vary": ...}, "reverse": ...,
-    /// "ground": {"forward", "reverse"} before a gateway, "seed", "extra_delay_ns": [...],
-    /// "access_rate_bps", "capture", "late_threshold_ns", "spin_ns", "spin_share",
-    /// "real_time"}
+    /// File that describes both directions, as JSON: {"forward": {"link": ..., "vary": ...},
+    /// "reverse": ..., "ground": {"forward", "reverse"} before a gateway, "seed",
+    /// "extra_delay_ns": [...], "access_rate_bps", "capture", "late_threshold_ns", "spin_ns",
+    /// "spin_share", "real_time"}
     #[arg(long, value_name = "FILE", conflicts_with_all = [
         "preset", "rate", "reverse_rate", "rtt", "buffer", "loss", "aqm", "vary",
         "reverse_vary", "seed", "capture"])]
     config: Option<PathBuf>,
-    /// Links, access links and seed of an experiment, as JSON of Python's Experiment
+    /// Take links, access links and seed from an experiment, the JSON of Python's Experiment
     #[arg(long, value_name = "FILE", conflicts_with_all = [
         "config", "preset", "rate", "reverse_rate", "rtt", "buffer", "loss", "aqm", "vary",
         "reverse_vary", "seed"])]
     experiment: Option<PathBuf>,
-    /// Both directions, like 10mbit [without preset: 10mbit]
+    /// Rate in both directions, like 10mbit [without preset: 10mbit]
     #[arg(long)]
     rate: Option<String>,
-    /// From right to left [otherwise like --rate]
+    /// Rate from right to left [--rate]
     #[arg(long, value_name = "RATE")]
     reverse_rate: Option<String>,
-    /// Propagation there and back, like 50ms [without preset: 50ms]
+    /// Base round-trip time, like 50ms [without preset: 50ms]
     #[arg(long)]
     rtt: Option<String>,
-    /// Room of each queue: 1bdp, 60000B, 64kB or 100pkts [without preset: 1bdp]
+    /// Limit of each queue: 1bdp, 60000B, 64kB or 100pkts [without preset: 1bdp]
     #[arg(long)]
     buffer: Option<String>,
-    /// Random loss of each direction, like 1% [none]
+    /// Random loss in each direction, like 1% [none]
     #[arg(long)]
     loss: Option<String>,
-    /// Queue management and its tunables, like red:ecn=on [drop-tail]
+    /// AQM with its tunables, like red:ecn=on [drop-tail]
     #[arg(long)]
     aqm: Option<String>,
-    /// Rate and delay from left to right: schedule:FILE or mahimahi:FILE
+    /// Vary rate and delay from left to right: schedule:FILE or mahimahi:FILE
     #[arg(long, value_name = "KIND:FILE")]
     vary: Option<String>,
-    /// The same from right to left
+    /// Vary rate and delay from right to left
     #[arg(long, value_name = "KIND:FILE")]
     reverse_vary: Option<String>,
-    /// Of the random streams [1]
+    /// Seed of the random streams [1]
     #[arg(long)]
     seed: Option<u64>,
-    /// Write the packets of both directions, as the hosts on the left see them, into
-    /// this file (pcapng)
+    /// Capture the packets of both directions, as the hosts on the left see them, into this file
+    /// (pcapng)
     #[arg(long, value_name = "FILE")]
     capture: Option<PathBuf>,
-    /// Hosts on each side
+    /// Number of hosts on each side
     #[arg(long, default_value_t = 1, value_name = "K")]
     hosts: u32,
-    /// Default congestion control of all hosts: what the kernel has, or
-    /// CONTROL[+STARTUP][:TUNABLE=VALUE]... of Headway, which is attached until `down`
+    /// Default congestion control of all hosts: one of the kernel's, or one of Headway's as
+    /// CONTROL[+STARTUP][:TUNABLE=VALUE]..., which is attached until `down`
     #[arg(long, default_value = "cubic")]
     control: String,
-    /// The same for the gateway of geo-gateway alone [as --control]
+    /// Default congestion control of geo-gateway's gateway [--control]
     #[arg(long, value_name = "CONTROL")]
     gateway_control: Option<String>,
-    /// A setting of all hosts, like net.ipv4.tcp_sack=0; can be repeated
+    /// Set a sysctl in all hosts, like net.ipv4.tcp_sack=0; can be repeated
     #[arg(long, value_name = "NAME=VALUE")]
     sysctl: Vec<String>,
     /// Log every packet into this folder
     #[arg(long, value_name = "DIR")]
     log: Option<PathBuf>,
-    /// Only say what would change
+    /// Only print what would change
     #[arg(long)]
     dry_run: bool,
     /// Print JSON
@@ -108,35 +108,35 @@ struct UpCommand {
     json: bool,
 }
 
-/// Run a program in a host
+/// Run a program on a host
 #[derive(Debug, Args)]
 struct ExecCommand {
-    /// Of the testbed; may be left out if there is only one
+    /// Name of the testbed [the only one]
     #[arg(long)]
     name: Option<String>,
-    /// Run it before all programs that are not real-time; for links that leave a core idle
+    /// Run with real-time priority; for links that leave a core idle
     #[arg(long)]
     real_time: bool,
-    /// left1, right1, ...
+    /// Host: left1, right1, ...
     host: String,
-    /// The program and its arguments, after --
+    /// Program and its arguments, after --
     #[arg(last = true, required = true)]
     command: Vec<OsString>,
 }
 
-/// Let the files of --vary begin, now or at a time
+/// Start the schedules and traces of --vary, now or at a given time
 #[derive(Debug, Args)]
 struct BeginCommand {
-    /// Of the testbed; may be left out if there is only one
+    /// Name of the testbed [the only one]
     name: Option<String>,
-    /// Nanoseconds of CLOCK_MONOTONIC, which may be yet to come [now]
+    /// Time in nanoseconds of CLOCK_MONOTONIC, which may be in the future [now]
     #[arg(long, value_name = "NS")]
     at: Option<u64>,
     #[command(flatten)]
     tell: Tell,
 }
 
-/// Show all testbeds and how punctual they were
+/// Show all testbeds and how punctual their links were
 #[derive(Debug, Args)]
 struct StatusCommand {
     /// Print JSON
@@ -144,16 +144,16 @@ struct StatusCommand {
     json: bool,
 }
 
-/// Take a testbed away, with all that runs in it
+/// Remove a testbed and all programs that run in it
 #[derive(Debug, Args)]
 struct DownCommand {
-    /// Of the testbed [the only one there is]
+    /// Name of the testbed [the only one]
     #[arg(conflicts_with = "all")]
     name: Option<String>,
-    /// All testbeds, however they were left
+    /// Remove all testbeds, also what killed ones left behind
     #[arg(long)]
     all: bool,
-    /// Only say what would change
+    /// Only print what would change
     #[arg(long)]
     dry_run: bool,
     /// Print JSON
@@ -161,7 +161,7 @@ struct DownCommand {
     json: bool,
 }
 
-/// The emulator's process, which `up` starts
+/// The emulator process, which `up` starts
 #[derive(Debug, Args)]
 #[command(hide = true)]
 struct EmulatorCommand {
@@ -195,8 +195,8 @@ fn begin(command: &BeginCommand) -> Result<(), Failure> {
     let at_ns = command.at.unwrap_or_else(headway_emulator::monotonic_ns);
     testbed::begin(&name, at_ns, command.tell.dry_run)?;
     command.tell.change(
-        &format!("schedules and traces of {name} count from {at_ns} ns on"),
-        &format!("let schedules and traces of {name} count from {at_ns} ns on"),
+        &format!("schedules and traces of {name} start at {at_ns} ns"),
+        &format!("start schedules and traces of {name} at {at_ns} ns"),
         json!({ "name": name, "at_ns": at_ns }),
     )
 }
@@ -256,7 +256,7 @@ fn print_state(state: &State) {
         state.name,
         state.control,
         if state.attached_control.is_some() {
-            ", attached for it"
+            " (attached for it)"
         } else {
             ""
         }
@@ -292,7 +292,7 @@ fn print_path(path: &Path, direction: &str) {
     };
     let rate = match path.vary {
         None => format!("{} Mbit/s", link.rate_bps as f64 / 1e6),
-        Some(_) => "a rate by a file".into(),
+        Some(_) => "rate from a file".into(),
     };
     say!(
         "  {direction}: {rate}, {} ms, {} of {room}, loss {} %",
@@ -332,12 +332,12 @@ fn status(command: &StatusCommand) -> Result<(), Failure> {
         print_state(&testbed.state);
         if !testbed.alive {
             let name = &testbed.state.name;
-            say!("  it does not run; `headwayctl testbed down {name}` removes what is left");
+            say!("  not running; `headwayctl testbed down {name}` removes what is left");
         }
         testbed.summary.iter().for_each(print_summary);
     }
     for leftover in &leftovers {
-        say!("{leftover} was left; `headwayctl testbed down --all` removes it");
+        say!("{leftover} was left behind; `headwayctl testbed down --all` removes it");
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! `headwayctl traffic`: small programs that send and receive.
+//! `headwayctl traffic`: small traffic sources and sinks.
 
 use std::net::SocketAddrV4;
 use std::path::PathBuf;
@@ -17,49 +17,50 @@ use std::fs::File;
 use std::io::BufReader;
 use std::path::Path;
 
-/// One end of one flow. Times are ns of CLOCK_MONOTONIC; a JSON summary ends it.
+/// One end of one flow. Times are ns of CLOCK_MONOTONIC. Prints a JSON summary at the end.
 #[derive(Debug, Args)]
 pub struct Traffic {
     #[command(subcommand)]
     end: End,
-    /// End when the program that started this one does.
+    /// End when the parent process ends.
     #[arg(long, global = true)]
     die_with_parent: bool,
-    /// Run before all programs that are not real-time; for links that leave a core idle.
+    /// Run with real-time priority; for links that leave a core idle.
     #[arg(long, global = true)]
     real_time: bool,
 }
 
 #[derive(Debug, Subcommand)]
 enum End {
-    /// Send over TCP, as fast as it lets or a number of bytes.
+    /// Send a number of bytes, or without limit, over one TCP connection.
     BulkSend(BulkSend),
     /// Receive one TCP connection.
     BulkReceive(BulkReceive),
     /// Send UDP datagrams at a constant rate.
     CbrSend(CbrSend),
-    /// Receive them.
+    /// Receive UDP datagrams of cbr-send.
     CbrReceive(Receive),
-    /// Ask, wait for the response, think, ask again.
+    /// Play connection vectors: request, wait for the response, think, repeat.
     VectorsClient(VectorsEnd),
-    /// Answer.
+    /// Answer the requests of vectors-client.
     VectorsServer(VectorsEnd),
-    /// Send messages at exponential gaps and wait for their echoes.
+    /// Send messages at exponential intervals and wait for their echoes.
     PingpongClient(PingpongEnd),
-    /// Echo them.
+    /// Echo the messages of pingpong-client.
     PingpongServer(PingpongEnd),
 }
 
-/// What is said before the connection opens; it needs `headwayctl hints attach`.
+/// Hints that are set before the connection opens; they need `headwayctl hints attach`.
 #[derive(Debug, Args)]
 struct Hints {
-    /// Rate to start at, bit/s with headers.
+    /// Initial rate in bit/s, headers included.
     #[arg(long, value_name = "BPS")]
     initial_rate: Option<u64>,
     /// Bytes that this end will send.
     #[arg(long, value_name = "BYTES")]
     data_volume: Option<u64>,
-    /// Time from its request for each response without its own, or from now for a transfer, ns.
+    /// Deadline in ns: after the request for each response without its own, or from now for a
+    /// transfer.
     #[arg(long, value_name = "NS")]
     deadline: Option<u64>,
 }
@@ -76,11 +77,10 @@ impl From<Hints> for traffic::Hints {
 
 #[derive(Debug, Args)]
 struct Socket {
-    /// The congestion control, by the kernel's name or as it was attached [default: the
-    /// namespace's].
+    /// Congestion control, by its kernel name or as it was attached [default: the namespace's].
     #[arg(long)]
     control: Option<String>,
-    /// Send small segments at once.
+    /// Send small segments at once (TCP_NODELAY).
     #[arg(long)]
     nodelay: bool,
 }
@@ -94,29 +94,29 @@ struct BulkSend {
     socket: Socket,
     #[command(flatten)]
     hints: Hints,
-    /// How much to send [default: until --stop].
+    /// Bytes to send [default: until --stop].
     #[arg(long)]
     bytes: Option<u64>,
-    /// When to connect [default: now].
+    /// Time to connect at [default: now].
     #[arg(long)]
     start: Option<i64>,
-    /// When to write no more; the send buffer is still delivered [default: --end].
+    /// Time to stop writing at; the send buffer is still delivered [default: --end].
     #[arg(long)]
     stop: Option<i64>,
-    /// When to give up [default: never].
+    /// Time to give up at [default: never].
     #[arg(long, default_value_t = i64::MAX, hide_default_value = true)]
     end: i64,
 }
 
 #[derive(Debug, Args)]
 struct Receive {
-    /// Address and port.
+    /// Address and port to listen at.
     #[arg(long)]
     listen: SocketAddrV4,
-    /// File of records: rows of little-endian 64-bit integers.
+    /// File to write records to: rows of little-endian 64-bit integers.
     #[arg(long)]
     out: Option<PathBuf>,
-    /// When to give up [default: never].
+    /// Time to give up at [default: never].
     #[arg(long, default_value_t = i64::MAX, hide_default_value = true)]
     end: i64,
 }
@@ -125,15 +125,15 @@ struct Receive {
 struct BulkReceive {
     #[command(flatten)]
     receive: Receive,
-    /// Read application data at this rate, bit/s [default: all there is].
+    /// Read application data at this rate in bit/s [default: as it arrives].
     #[arg(long, value_name = "BPS", conflicts_with = "read_bytes",
           value_parser = clap::value_parser!(u64).range(1..))]
     read_rate: Option<u64>,
-    /// Read so many bytes in one call, every `--read-interval`.
+    /// Read this many bytes per call, every `--read-interval`.
     #[arg(long, value_name = "BYTES", requires = "read_interval",
           value_parser = clap::value_parser!(u64).range(1..))]
     read_bytes: Option<u64>,
-    /// Nanoseconds from one call to the next, and to the first.
+    /// Nanoseconds between calls, and before the first.
     #[arg(long, value_name = "NS", requires = "read_bytes",
           value_parser = clap::value_parser!(i64).range(1..))]
     read_interval: Option<i64>,
@@ -154,22 +154,22 @@ struct CbrSend {
     /// Address and port of the receiver.
     #[arg(long)]
     to: SocketAddrV4,
-    /// Size of an IP packet, headers and all.
+    /// Size of an IP packet, headers included.
     #[arg(long, default_value_t = 186)]
     ip_bytes: usize,
-    /// Time between two, ns.
+    /// Time between two packets, in ns.
     #[arg(long, default_value_t = 20_000_000)]
     interval_ns: i64,
-    /// They can be marked: they carry ECT(0).
+    /// Send packets with ECT(0), so that queues can mark them.
     #[arg(long)]
     ecn: bool,
-    /// When the first is due [default: now].
+    /// Time of the first packet [default: now].
     #[arg(long)]
     start: Option<i64>,
-    /// None is due from then on.
+    /// Time from which on no packet is sent.
     #[arg(long)]
     stop: i64,
-    /// File of records: rows (number, time sent in ns).
+    /// File to write records to: rows (number, time sent in ns).
     #[arg(long)]
     out: Option<PathBuf>,
 }
@@ -182,27 +182,27 @@ struct VectorsEnd {
     /// The epochs as JSON: [[request bytes, response bytes, think ns], ...].
     #[arg(long, required_unless_present = "file", conflicts_with = "file")]
     epochs: Option<String>,
-    /// File of exchanges instead, of several connections that wait for one another, with servers'
-    /// times and deadlines: docs/exchanges.md.
+    /// File of exchanges instead of --epochs: several connections that depend on one another, with
+    /// server times and deadlines (docs/exchanges.md).
     #[arg(long)]
     file: Option<PathBuf>,
     #[command(flatten)]
     socket: Socket,
     #[command(flatten)]
     hints: Hints,
-    /// From when the connections' starts count [default: now].
+    /// Time that the connections' starts count from [default: now].
     #[arg(long)]
     start: Option<i64>,
-    /// When to open no more connections [default: --end].
+    /// Time from which on no connection is opened [default: --end].
     #[arg(long)]
     stop: Option<i64>,
-    /// When to give up [default: never].
+    /// Time to give up at [default: never].
     #[arg(long, default_value_t = i64::MAX, hide_default_value = true)]
     end: i64,
-    /// File of the client's records: rows (epoch, start ns, end ns).
+    /// File for the client's records: rows (epoch, start ns, end ns).
     #[arg(long)]
     out: Option<PathBuf>,
-    /// File of what this end received: rows (time ns, bytes since the start).
+    /// File for the data that this end received: rows (time ns, bytes since the start).
     #[arg(long)]
     received: Option<PathBuf>,
 }
@@ -215,10 +215,10 @@ struct PingpongEnd {
     /// Size of a message and of its echo.
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
     bytes: u64,
-    /// Mean time between two messages, ns.
+    /// Mean time between two messages, in ns.
     #[arg(long)]
     mean_interval_ns: u64,
-    /// Of the experiment; with --flow it decides the gaps.
+    /// Seed of the experiment; seed and flow number determine the intervals.
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// Number of the flow.
@@ -226,25 +226,25 @@ struct PingpongEnd {
     flow: u32,
     #[command(flatten)]
     socket: Socket,
-    /// When to connect [default: now].
+    /// Time to connect at [default: now].
     #[arg(long)]
     start: Option<i64>,
-    /// When to send no more [default: --end].
+    /// Time to stop sending at [default: --end].
     #[arg(long)]
     stop: Option<i64>,
-    /// When to give up [default: never].
+    /// Time to give up at [default: never].
     #[arg(long, default_value_t = i64::MAX, hide_default_value = true)]
     end: i64,
-    /// File of records: the client's rows (message, start ns, end ns), the server's
-    /// rows (time ns, bytes since the start).
+    /// File to write records to: the client's rows (message, start ns, end ns), the server's rows
+    /// (time ns, bytes since the start).
     #[arg(long)]
     out: Option<PathBuf>,
 }
 
-/// Runs one end until it is done and prints what it did.
+/// Runs one end until it is done and prints a summary.
 ///
 /// # Errors
-/// Bad input; what the kernel refuses.
+/// Bad input; a failed system call.
 pub fn run(arguments: Traffic) -> Result<(), Failure> {
     if arguments.die_with_parent {
         die_with_parent()?;
@@ -317,7 +317,7 @@ fn conversation(a: VectorsEnd) -> Result<traffic::Conversation, Failure> {
     })
 }
 
-/// What a file says, if two programs can play it.
+/// Reads a file of exchanges; fails for exchanges that live programs cannot play.
 fn exchanges_of(file: &Path) -> Result<Exchanges, Failure> {
     let bad = |what: &dyn std::fmt::Display| {
         Failure::bad_input(format!("--file: {}: {what}", file.display()))
@@ -344,7 +344,7 @@ fn messages(a: PingpongEnd) -> Result<traffic::Pingpong, Failure> {
     })
 }
 
-/// The kernel's name of a control that may be named as it was attached.
+/// The kernel's name of a control, which may be given as it was attached.
 fn known(control: Option<String>) -> Result<Option<String>, Failure> {
     match control {
         Some(name) if !is_available(&name) => Ok(Some(find_name(&name)?.unwrap_or(name))),
@@ -352,7 +352,7 @@ fn known(control: Option<String>) -> Result<Option<String>, Failure> {
     }
 }
 
-/// Says that peers may come: one line, before the summary.
+/// Prints "ready" before the summary: peers may connect now.
 pub(super) fn ready() {
     say!("ready");
     out::flush();
@@ -364,9 +364,9 @@ pub(super) fn print(summary: &impl Serialize) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A session that is killed leaves no program behind.
+/// Makes this process end with its parent, so that a killed session leaves no program behind.
 pub(super) fn die_with_parent() -> Result<(), Failure> {
-    // SAFETY: an option with one integer.
+    // SAFETY: PR_SET_PDEATHSIG takes one integer and no pointer.
     if unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGTERM) } == 0 {
         Ok(())
     } else {

@@ -1,14 +1,15 @@
-//! The version, and the commit that packaging/stamp.py writes into the linked program: it is not
-//! compiled in, so that a commit relinks nothing.
+//! The version, and the commit that packaging/stamp.py writes into the linked program. The commit
+//! is not compiled in, so that a new commit does not relink the program.
 
-/// A mark that occurs nowhere else, and after it the commit, up to the first zero.
+/// A marker that occurs nowhere else in the program, followed by the commit up to the first zero.
 #[used]
 static STAMP: [u8; 64] = *b"headwayctl commit:\
     \0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\
     \0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0";
 const MARK: usize = "headwayctl commit:".len();
 
-/// As in `0.2.0 (1a2b3c4d5e, 2026-11-27)`; without parentheses if the commit is unknown.
+/// The version, such as `0.2.0 (1a2b3c4d5e, 2026-11-27)`; without parentheses if the commit is
+/// unknown.
 pub(super) fn version() -> String {
     // SAFETY: a reference is a valid pointer. Volatile, because the linked bytes may differ from
     // those that the compiler knows.

@@ -1,9 +1,10 @@
 """The running kernel: the same controls through eBPF, real sockets, an emulated link.
 
-``backend`` runs experiments, ``possible`` refuses what cannot be run, ``room`` says how many go
-side by side; ``testbed`` is the hosts and links of a run, ``run`` its programs and the trace that
-they leave, ``records`` what those files hold; ``hints`` tells what applications say,
-``folders`` where a run writes, and ``headwayctl`` the program behind it all, which needs root.
+``backend`` runs experiments, ``possible`` rejects unsupported ones, and ``room`` decides how many
+run in parallel. ``testbed`` has the hosts and links of a run, ``run`` starts its programs and
+builds the trace, and ``records`` reads the programs' files. ``hints`` enables the hints of
+applications, ``folders`` manages the folders of runs, and ``headwayctl`` calls the program that
+needs root.
 """
 
 from typing import TYPE_CHECKING

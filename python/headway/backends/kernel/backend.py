@@ -1,7 +1,7 @@
 """The running kernel: the same controls through eBPF, real sockets, an emulated link.
 
-Drives headwayctl, which needs root. A run takes as long as it lasts; whatever ends it, what it
-set up is taken down again.
+Calls headwayctl, which needs root. A run takes its duration in real time. Everything that it sets
+up is removed at its end, even if it is killed.
 """
 
 from __future__ import annotations
@@ -34,17 +34,17 @@ from headway.trace import Trace
 from headway.versions import trace_code
 
 _setting_up = threading.Semaphore(os.cpu_count() or 1)
-"""To set up a run is work: loading eBPF, making namespaces, starting programs. More at a time
-than there are cores would only make all of them late."""
+"""Setting up a run uses the processor: loading eBPF, making namespaces, starting programs. More
+set-ups at a time than cores would only delay all of them."""
 _runs = itertools.count()
 
 
 class KernelBackend:
     """Runs experiments on this machine's kernel, in real time.
 
-    ``builtin`` uses the kernel's own controls of the same names instead of ours, to compare
-    them. A run that the machine disturbed is taken as it is, and its notes say what disturbed it.
-    Raises KernelCannotError, when made, if this machine cannot.
+    ``builtin`` uses the kernel's own controls of the same names instead of Headway's, to compare
+    them. A run that the machine disturbed is kept, and its notes tell what disturbed it. The
+    constructor raises KernelCannotError if this machine does not support the backend.
     """
 
     name = "kernel"
@@ -69,9 +69,9 @@ class KernelBackend:
         threads: int = 0,
         failed: OnFailure | None = None,
     ) -> None:
-        """Run several in their order, ``threads`` at a time; 0: as the machine has room.
+        """Run several in order, ``threads`` at a time; 0 means as many as the machine has room for.
 
-        Slow links run side by side, fast ones alone; see ``load``.
+        Slow links run in parallel, fast ones alone; see ``load``.
         """
         for experiment in experiments:
             check(experiment)
@@ -91,12 +91,12 @@ class KernelBackend:
                             self._run, experiment, cancel, caretaker, seconds.of(index)
                         )
                         running[future] = index
-                    # a timeout lets Ctrl-C in
+                    # the timeout lets Python handle Ctrl-C
                     done, _ = wait(running, timeout=0.5, return_when=FIRST_COMPLETED)
                     seconds.tell(len(running))
                     for future in done:
                         index = running.pop(future)
-                        # here, so that no run in real time waits for the processor
+                        # in this thread, so that the work does not delay runs in real time
                         settle(
                             index,
                             lambda at=index, run=future: work(at, run.result()),  # type: ignore[misc]
@@ -108,7 +108,7 @@ class KernelBackend:
                 pool.shutdown(wait=True, cancel_futures=True)
 
     def key(self, experiment: Experiment) -> str:
-        """A hash of headwayctl, the kernel, the code that makes a trace, and the experiment."""
+        """A hash of headwayctl, the kernel, the code that builds a trace, and the experiment."""
         made_by = f"{self._ctl.digest} {platform.version()} {trace_code()} {self._builtin} "
         return hashlib.sha256((made_by + experiment.model_dump_json()).encode()).hexdigest()
 
@@ -137,18 +137,18 @@ class KernelBackend:
             for left_s in _seconds(run.end_ns, cancel):
                 run.check()
                 elapsed(experiment.duration / 1e9 - left_s)
-                if run.is_over():  # files that have arrived
+                if run.is_over():  # all files have arrived
                     elapsed(experiment.duration / 1e9)
                     break
             run.finish()
-            # the log is whole only after the emulator ended
+            # the log is complete only after the emulator has ended
             testbed.down()
             return run.trace(experiment, self.key(experiment), builtin=self._builtin)
 
     def _taking_hints(
         self, experiments: Sequence[Experiment], caretaker: Caretaker
     ) -> contextlib.AbstractContextManager[None]:
-        """Lets startups know what applications say and write, where one asks for it."""
+        """Enable hints and the volume of writes for startups, if any flow needs them."""
         if any(needs_hints(flow) for each in experiments for flow in each.flows):
             return taking_hints(self._ctl, caretaker)
         return contextlib.nullcontext()
@@ -160,7 +160,7 @@ class KernelBackend:
         caretaker: Caretaker,
         up: contextlib.ExitStack,
     ) -> dict[int, str]:
-        """The kernel's name of each control, the relay's too; what is new goes when ``up`` ends."""
+        """Attach controls until ``up`` ends; returns the kernel name per flow and of the relay."""
         names: dict[str, str] = {}
         chosen: dict[int, str] = {}
         controls = [(index, flow.control) for index, flow in enumerate(experiment.flows)]
@@ -188,13 +188,13 @@ class KernelBackend:
 
 
 def _quietly(action: Callable[[], object]) -> None:
-    # what is being cleaned up may never have been made
+    # the thing to remove may not exist
     with contextlib.suppress(HeadwayError):
         action()
 
 
 def _seconds(end_ns: int, cancel: threading.Event) -> Iterator[float]:
-    """Seconds that are left, about twice a second until the end."""
+    """Yield the seconds left, about twice a second, until the end."""
     while (left_s := (end_ns - time.monotonic_ns()) / 1e9) > 0:
         yield left_s
         if cancel.wait(min(left_s, 0.5)):

@@ -1,7 +1,7 @@
-"""The folder of a run on the kernel: its name says whose it is, so that the next run can tell.
+"""Temporary folders of runs on the kernel; their names identify the process that uses them.
 
-A run that was killed cannot remove its own. Names begin with what no later process has again: the
-boot, the namespace of process numbers, the number and the time when the process started.
+A run that was killed cannot remove its folder, so the next run does. Names contain what no later
+process can have: the boot ID, the PID namespace, the PID and the start time of the process.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from pathlib import Path
 _PREFIX = "headway-run"
 _NAME = re.compile(_PREFIX + r"-([0-9a-f]{8})-(\d+)-(\d+)-(\d+)-\w+")
 _START_FIELD = 22
-"""Of /proc/PID/stat: clock ticks from the boot to the start of the process."""
+"""Field of /proc/PID/stat: clock ticks from the boot to the start of the process."""
 
 
 @contextlib.contextmanager
 def run_folder() -> Iterator[Path]:
-    """A folder for a run's files, under the temporary folder; what dead runs left there goes."""
+    """Yield a temporary folder for a run's files, after removing those of killed runs."""
     remove_left_behind()
     prefix = f"{_PREFIX}-{_boot()}-{_pid_namespace()}-{os.getpid()}-{_started(os.getpid())}-"
     with tempfile.TemporaryDirectory(prefix=prefix) as folder:
@@ -31,7 +31,7 @@ def run_folder() -> Iterator[Path]:
 
 def remove_left_behind() -> None:
     """Remove the folders of this user's runs that were killed."""
-    with contextlib.suppress(OSError):  # it changes under our hands
+    with contextlib.suppress(OSError):  # other processes change the folder meanwhile
         for entry in list(os.scandir(tempfile.gettempdir())):
             found = _NAME.fullmatch(entry.name)
             if found is None or not entry.is_dir(follow_symlinks=False):
@@ -44,7 +44,7 @@ def remove_left_behind() -> None:
 def _is_dead(boot: str, namespace: int, pid: int, started: int) -> bool:
     if boot != _boot():
         return True
-    # of another namespace's processes nothing is known
+    # processes of another namespace are not visible, so they count as alive
     return namespace == _pid_namespace() and _started(pid) != started
 
 
@@ -57,11 +57,11 @@ def _pid_namespace() -> int:
 
 
 def _started(pid: int) -> int | None:
-    """When the process started; None if there is none, or only its remains."""
+    """When the process started; None if it does not exist or is a zombie."""
     try:
         text = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace")
     except OSError:
         return None
-    # the name of the program, in parentheses, may have anything in it
+    # the program's name, in parentheses, may contain spaces and parentheses
     fields = text.rpartition(")")[2].split()
     return None if fields[0] in "ZX" else int(fields[_START_FIELD - 3])

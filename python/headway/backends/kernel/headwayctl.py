@@ -1,4 +1,4 @@
-"""headwayctl as a subprocess: where it is, what it says, and how it fails."""
+"""Runs headwayctl as a subprocess: finds it, reads its output, and converts its errors."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from headway.errors import HeadwayError, KernelCannotError
 
 PROGRAM = "headwayctl"
 VARIABLE = "HEADWAYCTL"
-"""Environment variable with the program's path, before the PATH is searched."""
+"""Environment variable with the program's path, which has priority over the PATH."""
 
 _KERNEL_CANNOT = 3
 _TIMEOUT_S = 60.0
 
 
 def find() -> Path | None:
-    """The program: of the environment variable, beside this Python, or on the PATH."""
+    """The program, from the environment variable, next to this Python, or on the PATH."""
     named = os.environ.get(VARIABLE)
     if named:
         return Path(named) if os.access(named, os.X_OK) else None
@@ -73,7 +73,7 @@ class Headwayctl:
 
     @functools.cached_property
     def digest(self) -> str:
-        """A hash of the program without its commit: what it measures is kept under it."""
+        """A hash of the program without its commit, which is part of the keys of results."""
         program = STAMP.sub(b"", Path(self.path).read_bytes())
         return hashlib.sha256(program).hexdigest()[:16]
 
@@ -87,7 +87,7 @@ class Headwayctl:
                 timeout=timeout_s,
                 check=False,
                 stdin=subprocess.DEVNULL,
-                start_new_session=True,  # Ctrl-C is ours to handle, in order
+                start_new_session=True,  # only this process handles Ctrl-C
             )
         except subprocess.TimeoutExpired:
             raise HeadwayError(
@@ -111,7 +111,7 @@ class Headwayctl:
 
 
 def failure(arguments: Sequence[str], status: int, stderr: str) -> HeadwayError:
-    """What a failed command means: one line, and whether it is the kernel that cannot."""
+    """The error of a failed command; a KernelCannotError for exit status 3."""
     lines = [line.strip() for line in stderr.splitlines() if line.strip()]
     said = lines[-1] if lines else f"exit status {status}"
     text = said if said.startswith(PROGRAM) else f"{PROGRAM} {_shown(arguments)}: {said}"
@@ -123,7 +123,7 @@ def _shown(arguments: Sequence[str]) -> str:
 
 
 class Child:
-    """A program that runs beside ours: it says "ready", and a JSON summary at its end."""
+    """A child program that prints "ready", and a JSON summary at its end."""
 
     def __init__(self, command: Sequence[str], name: str) -> None:
         self.name = name
@@ -138,29 +138,29 @@ class Child:
         )
 
     def wait_ready(self, word: str = "ready") -> None:
-        """Wait until it says that peers may come. Raises HeadwayError if it ends instead."""
+        """Wait until it prints that it is ready. Raises HeadwayError if it ends instead."""
         assert self._process.stdout is not None
         if not self._process.stdout.readline().startswith(word):
             self.result(5.0)
             raise HeadwayError(f"{self.name}: ended before it was ready")
 
     def check(self) -> None:
-        """Raises HeadwayError if it has failed already."""
+        """Raise HeadwayError if the program has failed already."""
         status = self._process.poll()
         if status:
             self.result(1.0)
 
     def ended(self) -> bool:
-        """Whether it has."""
+        """Whether the program has ended."""
         return self._process.poll() is not None
 
     def interrupt(self) -> None:
-        """Ask it to end in its own way."""
+        """Send SIGTERM, so that the program ends in order."""
         if self._process.poll() is None:
             self._process.terminate()
 
     def result(self, timeout_s: float) -> Mapping[str, Any]:
-        """Its summary, once it ends. Raises HeadwayError if it failed or did not end."""
+        """Wait for the program's summary. Raises HeadwayError if it fails or does not end."""
         try:
             out, errors = self._process.communicate(timeout=timeout_s)
         except subprocess.TimeoutExpired:
@@ -176,7 +176,7 @@ class Child:
         return summary
 
     def kill(self) -> None:
-        """End it now; harmless if it has ended."""
+        """Kill the program if it still runs."""
         if self._process.poll() is None:
             self._process.kill()
         self._process.wait()
@@ -186,10 +186,10 @@ class Child:
 
 
 class Caretaker:
-    """A program that cleans up after us if we cannot, for instance because we were killed.
+    """A program that cleans up if this process cannot, for example because it was killed.
 
-    It is told what is about to be made. If the context ends in order, it goes; if our end of
-    the pipe closes without a word, it takes away what is still there.
+    It is told what will be created. If the context ends in order, it exits; if the pipe closes
+    without "done", it removes what still exists.
     """
 
     def __init__(self, ctl: Headwayctl) -> None:
@@ -210,7 +210,7 @@ class Caretaker:
         return self
 
     def mind(self, kind: str, name: str = "") -> None:
-        """``kind`` "testbed", "control" or "hints": before it is made. Raises HeadwayError."""
+        """Register a "testbed", "control" or "hints" before creating it. Raises HeadwayError."""
         try:
             self._say(f"{kind} {name}".strip())
         except OSError as error:

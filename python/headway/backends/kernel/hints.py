@@ -1,11 +1,12 @@
-"""Hints while experiments run: attached by the first that needs them, detached by the last.
+"""Hints while experiments run: the first process that needs them attaches them, the last detaches.
 
-Several processes may run experiments at once, and hints are the machine's. Each holds a lock that
-is shared; who gets it alone is the only one. The lock's file says whether a backend attached them:
-those of somebody else stay. headwayctl's caretaker keeps to the same lock.
+Several processes may run experiments at once, but hints belong to the machine. Each process holds a
+shared lock; a process that gets it exclusively is the only one. The lock file records whether a
+backend attached the hints, so that hints attached by a user stay. headwayctl's caretaker uses the
+same lock.
 
-The file is in /run, where nobody but root can make one, and root's alone: who may open it could
-hold it, and with it every run, for ever.
+The file is in /run, where only root can create files, and only root can open it. Any process that
+can open it could hold the lock, and block all runs.
 """
 
 from __future__ import annotations
@@ -26,12 +27,12 @@ from headway.errors import HeadwayError
 
 _OURS = b"attached by the kernel backend\n"
 _SILENCE_S = 1.0
-"""Others take less; who waits longer is told for whom."""
+"""After this time a waiting process prints which process holds the lock."""
 _PAUSE_S = 0.02
 
 
 def lock_file() -> Path:
-    """The lock of this process's scope (see docs/headwayctl.md). Raises HeadwayError."""
+    """The lock file of this process's scope (see docs/headwayctl.md). Raises HeadwayError."""
     scope = os.environ.get("HEADWAY_SCOPE", "")
     if scope and not (scope.isascii() and scope.isalnum()):
         raise HeadwayError(f"HEADWAY_SCOPE={scope!r}: must be letters and digits")
@@ -40,7 +41,7 @@ def lock_file() -> Path:
 
 @contextlib.contextmanager
 def taking_hints(ctl: Headwayctl, caretaker: Caretaker) -> Iterator[None]:
-    """Socket options are taken as long as the context lasts. Raises HeadwayError."""
+    """Let the kernel accept the socket options inside the context. Raises HeadwayError."""
     path = lock_file()
     lock = _shared(path)
     try:
@@ -53,7 +54,7 @@ def taking_hints(ctl: Headwayctl, caretaker: Caretaker) -> Iterator[None]:
                 is_ours = os.pread(lock, len(_OURS), 0) == _OURS
                 os.truncate(lock, 0)
                 if is_ours:
-                    with contextlib.suppress(HeadwayError):  # somebody took them away
+                    with contextlib.suppress(HeadwayError):  # another process detached them
                         ctl.run("hints", "detach", "--keep-defaults")
                 with contextlib.suppress(OSError):
                     path.unlink()
@@ -62,9 +63,12 @@ def taking_hints(ctl: Headwayctl, caretaker: Caretaker) -> Iterator[None]:
 
 
 def attach_where_missing(ctl: Headwayctl, caretaker: Caretaker) -> None:
-    """Before every run: somebody may have taken them away meanwhile. Raises HeadwayError."""
+    """Attach hints if they are missing, before every run. Raises HeadwayError.
+
+    Another process may have detached them since the last run.
+    """
     with socket.socket() as probe:
-        # hints of some cgroup are not ours
+        # tests this process's cgroup: hints may be attached to another one only
         taken = sockets.hint(probe, data_volume_bytes=1)
     if not taken:
         caretaker.mind("hints")
@@ -77,15 +81,18 @@ def attach_where_missing(ctl: Headwayctl, caretaker: Caretaker) -> None:
 
 
 def _shared(path: Path) -> int:
-    """The lock's descriptor, held: alone by the first, who may attach, else with the others."""
+    """Take the lock, and return its descriptor.
+
+    The first process holds it exclusively, so that it may attach; later ones share it.
+    """
     while True:
         lock = _open(path)
         try:
             if _try(lock, fcntl.LOCK_EX):
-                os.truncate(lock, 0)  # of one that was killed
+                os.truncate(lock, 0)  # drop the record of a process that was killed
             else:
                 _wait_for(lock, fcntl.LOCK_SH, path)
-            # who had it may have removed the file: then it locks nothing any more
+            # the previous holder may have removed the file; then the lock has no effect
             with contextlib.suppress(FileNotFoundError):
                 if os.path.samestat(os.fstat(lock), path.lstat()):
                     return lock
@@ -96,7 +103,7 @@ def _shared(path: Path) -> int:
 
 
 def _open(path: Path) -> int:
-    """For root alone, and never through a link. Raises HeadwayError."""
+    """Open the lock file, never through a link, accessible only to root. Raises HeadwayError."""
     try:
         lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     except OSError as error:
@@ -104,7 +111,7 @@ def _open(path: Path) -> int:
     found = os.fstat(lock)
     if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid():
         os.close(lock)
-        raise HeadwayError(f"{path}: cannot lock: it is not a file of ours")
+        raise HeadwayError(f"{path}: cannot lock: it is not a regular file of this user")
     os.fchmod(lock, 0o600)
     return lock
 
@@ -118,7 +125,7 @@ def _try(lock: int, kind: int) -> bool:
 
 
 def _wait_for(lock: int, kind: int, path: Path) -> None:
-    """Hold it; from a second on say who keeps it."""
+    """Wait for the lock; after a second print which process holds it."""
     told_at = time.monotonic() + _SILENCE_S
     while not _try(lock, kind):
         if time.monotonic() >= told_at:
@@ -128,12 +135,12 @@ def _wait_for(lock: int, kind: int, path: Path) -> None:
 
 
 def _holders(lock: int) -> str:
-    """Who holds it, as "process 17 (headwayctl)"."""
+    """The processes that hold the lock, as "process 17 (headwayctl)"."""
     inode = os.fstat(lock).st_ino
     found = []
     for line in Path("/proc/locks").read_text(encoding="ascii").splitlines():
         words = line.split()
-        # "1: FLOCK  ADVISORY  WRITE 17 00:1a:123 0 EOF"; what waits has "->" after the number
+        # "1: FLOCK  ADVISORY  WRITE 17 00:1a:123 0 EOF"; waiting processes have "->" after "1:"
         if len(words) < 6 or words[1] != "FLOCK" or not words[5].endswith(f":{inode}"):
             continue
         pid = words[4]

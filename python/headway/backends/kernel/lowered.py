@@ -1,7 +1,7 @@
-"""Applications that the traffic programs read as files of exchanges, which are made for a run.
+"""Applications that the kernel backend converts to files of exchanges for the traffic programs.
 
-The share of a pair in a workload, and vectors on several connections, are known before they are
-played, so a file says the same. What it cannot say is refused here.
+A pair's share of a workload, and vectors on several connections, are known before the run, so a
+file can describe them. This module rejects what a file cannot express.
 """
 
 from __future__ import annotations
@@ -19,29 +19,29 @@ from headway.mechanisms import gateway
 from headway.workloads.exchange_file import AFTER_NONE, ExchangeTable, write_exchanges
 
 FIRST_PORT = 1 << 15
-"""Of a client with several connections: the first one's, as in crates/kernel's programs."""
+"""First port of a client with several connections, as in crates/kernel's programs."""
 _MOST_CONNECTIONS = (1 << 16) - FIRST_PORT
 
 
 def becomes_a_file(flow: Flow) -> bool:
-    """Whether its application is played from a file that is made for the run."""
+    """Whether the flow's application is converted to a file for the run."""
     if isinstance(flow.app, Vectors):
         return len(flow.app.connections or ()) > 1
     return isinstance(flow.app, Sessions)
 
 
 def check(name: str, experiment: Experiment, flow: Flow) -> None:
-    """Raises HeadwayError, naming the field, for what a file cannot say."""
+    """Raise HeadwayError, naming the field, for what a file cannot express."""
     if isinstance(flow.app, Sessions):
         if flow.app.workload.persistent:
             raise HeadwayError(
-                f"kernel backend: {name}: persistent: not possible; a file of exchanges says when "
-                "a connection opens, not when a session begins on one that is open"
+                f"kernel backend: {name}: persistent: not possible; a file of exchanges has times "
+                "of connections, not of sessions that begin on an open connection"
             )
         if gateway.is_between(experiment):
             raise HeadwayError(
-                f"kernel backend: {name}: sessions: not possible with a gateway, from behind which "
-                "the ends of handshakes are not seen; use a file of exchanges"
+                f"kernel backend: {name}: sessions: not possible with a gateway, since the log "
+                "behind it lacks the ends of handshakes; use a file of exchanges"
             )
     try:
         table = _table(flow, 0)
@@ -58,15 +58,15 @@ def check(name: str, experiment: Experiment, flow: Flow) -> None:
 
 
 def several_announce(name: str) -> str:
-    """What is said where a flow of several connections announces."""
+    """The error for a flow of several connections that announces volumes."""
     return (
-        f"kernel backend: {name}: announces: with several connections not possible, a "
-        "listening socket says the same of all"
+        f"kernel backend: {name}: announces: not possible with several connections, since all "
+        "inherit the same volume from the listening socket"
     )
 
 
 def lowered(experiment: Experiment, folder: Path) -> Experiment:
-    """The experiment with files in ``folder`` for what the programs do not play otherwise."""
+    """The experiment with such applications replaced by files of exchanges in ``folder``."""
     if not any(map(becomes_a_file, experiment.flows)):
         return experiment
     flows = list(experiment.flows)
@@ -81,16 +81,16 @@ def lowered(experiment: Experiment, folder: Path) -> Experiment:
 
 
 def from_handshakes(rows: Ints, played: Flow, opened_ns: Mapping[int, int]) -> Ints:
-    """Responses (exchange, start, end) of sessions, which begin when their connection is open.
+    """Correct the responses (exchange, start, end) of sessions, which begin after the handshake.
 
-    In a file a connection's first exchange begins when it is asked for. ``opened_ns`` has when
-    the first packet came to each of the client's ports: the answer to its SYN.
+    In a file, a connection's first exchange begins with connect(). ``opened_ns`` has the time of
+    the first packet to each of the client's ports, the SYN-ACK.
     """
     assert isinstance(played.app, Exchanges)
     counts = played.app.table().exchanges.astype(np.int64)
     firsts = np.cumsum(counts) - counts
     ports = FIRST_PORT + np.arange(counts.size)
-    if counts.size == 1:  # the only one has any port
+    if counts.size == 1:  # a single connection has an arbitrary port
         ports = np.array(list(opened_ns)[:1], dtype=np.int64)
     opened = np.array([opened_ns.get(port, 0) for port in ports.tolist()] or [0], dtype=np.int64)
     own = np.searchsorted(firsts, rows[:, 0], side="right") - 1
@@ -99,7 +99,7 @@ def from_handshakes(rows: Ints, played: Flow, opened_ns: Mapping[int, int]) -> I
 
 
 def _table(flow: Flow, start_ns: int) -> ExchangeTable:
-    """What a flow that starts then exchanges; it may be nothing."""
+    """The exchanges of a flow that starts at ``start_ns``; may be empty."""
     if isinstance(flow.app, Sessions):
         share = workloads.shares(flow.app.workload, flow.app.pairs)[flow.app.pair]
         return workloads.exchanges_of(share, start_ns)
@@ -108,7 +108,7 @@ def _table(flow: Flow, start_ns: int) -> ExchangeTable:
 
 
 def _in_turn(app: Vectors) -> ExchangeTable:
-    """Connections of which each opens when the one before is over."""
+    """Connections that each open when the one before is over."""
     epochs = np.array(app.epochs, dtype=np.uint64)
     counts = np.array(app.connections, dtype=np.int64)
     firsts = np.cumsum(counts) - counts
@@ -128,6 +128,6 @@ def _in_turn(app: Vectors) -> ExchangeTable:
 
 
 def _never(duration_ns: int) -> ExchangeTable:
-    """Of a pair that has no session: a file needs an exchange, and this one never opens."""
+    """For a pair without sessions: a file needs an exchange, and this one never begins."""
     nothing = workloads.from_vectors([[(1, 0, 0)]], [duration_ns // 1000 + 1])
     return workloads.exchanges_of(nothing)

@@ -1,4 +1,4 @@
-"""What this backend or this machine's kernel cannot do: refused by name, before a run begins."""
+"""Rejects, before a run begins, what this backend or this machine's kernel does not support."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ _AVAILABLE = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
 _OF_A_RUN = re.compile(r"hw[0-9a-f]+n[0-9a-f]+_")
 
 _NOT = {
-    Requests: "hosts ask for rates with TCP only",
+    Requests: "hosts ask for a rate with TCP only",
 }
-"""Applications that nothing here plays."""
+"""Applications that the backend does not have, with the reason."""
 
 
 def _check_exchanges(name: str, flow: Flow, app: Exchanges) -> None:
-    """What a file may say in the simulator only."""
+    """Raise HeadwayError for exchanges that only the simulator supports."""
     connections = app.table().exchanges.size
     try:
         check_live(app.file)
@@ -47,7 +47,7 @@ def _check_exchanges(name: str, flow: Flow, app: Exchanges) -> None:
 
 
 def _check_app(name: str, experiment: Experiment, flow: Flow) -> None:
-    """What applications may be, and what each of them may say."""
+    """Raise HeadwayError for an application, or options of it, that is not supported."""
     for app, why in _NOT.items():
         if isinstance(flow.app, app):
             raise HeadwayError(f"kernel backend: {name}: {flow.app.kind}: {why}")
@@ -62,7 +62,7 @@ def _check_app(name: str, experiment: Experiment, flow: Flow) -> None:
 
 
 def check(experiment: Experiment) -> None:
-    """Raises HeadwayError, naming the field, for what this backend cannot do."""
+    """Raise HeadwayError, naming the field, for what this backend does not support."""
     if gateway.is_between(experiment):
         gateway.check(experiment)
     mechanisms.check(experiment, len(sides(experiment)))
@@ -84,7 +84,7 @@ def check(experiment: Experiment) -> None:
         if isinstance(flow.app, Pingpong) and says_something(flow):
             raise HeadwayError(
                 f"kernel backend: {name}: initial_rate, data_volume and deadline are for bulk and "
-                "vectors; the pingpong program says nothing"
+                "vectors; the pingpong program sets no hints"
             )
         window = flow.receive_window
         if window is not None and window > _SMALL_WINDOW_BYTES and _linux() < _LARGE_WINDOW_SINCE:
@@ -96,7 +96,7 @@ def check(experiment: Experiment) -> None:
 
 
 def _kernels_own() -> list[str]:
-    """The controls that this kernel has loaded, those of headwayctl's runs left out."""
+    """The controls that this kernel has loaded, without those of this backend's runs."""
     return [name for name in _AVAILABLE.read_text().split() if not _OF_A_RUN.match(name)]
 
 

@@ -1,4 +1,4 @@
-"""The traffic programs of a run: who starts what, where, and with which arguments."""
+"""The command lines of a run's traffic programs, and the hosts that they run on."""
 
 from __future__ import annotations
 
@@ -27,23 +27,23 @@ from headway.registry import registry
 
 _FIRST_PORT = 20_001
 _GRACE_NS = 300_000_000
-"""Receivers of datagrams outlast the run by this, to tell late ones from lost ones."""
+"""Receivers of datagrams run this much longer, to distinguish late datagrams from lost ones."""
 
 _ANSWERED = Vectors | Exchanges | Sessions
-"""Who answers says the deadline; sessions are played as exchanges (see lowered)."""
+"""Applications whose server sets the deadline; sessions are played as exchanges (see lowered)."""
 
 
 def port_of(index: int) -> int:
-    """That a flow's server listens at."""
+    """The port that a flow's server listens at."""
     return _FIRST_PORT + index
 
 
 def _says(flow: Flow, end: str) -> dict[str, int]:
-    """What an end ("client" or "server") says of its connection before it opens.
+    """The hints that an end ("client" or "server") sets before its connection opens.
 
-    As in the simulator: who sends more says its rate and volume; with ``announces`` or
-    ``announces_first`` both say what they will send. Deadlines are said by who answers, or by
-    the sender of a bulk transfer.
+    As in the simulator, the end that sends more sets rate and volume. With ``announces`` or
+    ``announces_first`` both ends announce what they will send. The responder, or the sender of a
+    bulk transfer, sets the deadline.
     """
     said: dict[str, int | None] = {}
     if (end == "server") == server_sends_more(flow):
@@ -53,14 +53,14 @@ def _says(flow: Flow, end: str) -> dict[str, int]:
         said["data-volume"] = sum(epoch[end == "server"] for epoch in told)
     elif (flow.announces or flow.announces_first) and isinstance(flow.app, Bulk):
         said["data-volume"] = flow.app.size
-    # a browser says its deadline in a header
+    # a browser sends its deadline in a header
     if (end == "server") == isinstance(flow.app, _ANSWERED) and not isinstance(flow.app, Site):
         said["deadline"] = flow.deadline
     return {name: value for name, value in said.items() if value}
 
 
 def needs_hints(flow: Flow) -> bool:
-    """Whether the flow's startup is to know what its applications say, or how much they write."""
+    """Whether the flow's startup needs hints of its application, or the volume of its writes."""
     control = flow.control
     startup = control and control.startup
     return says_something(flow) or bool(startup and registry().startup(startup).paces)
@@ -103,15 +103,15 @@ class Programs:
 
     @property
     def end_ns(self) -> int:
-        """When the run is over at the latest."""
+        """The latest end of the run."""
         return self.start_ns + self.experiment.duration
 
     def receiver(self, index: int, flow: Flow) -> list[str]:
-        """On the host that a flow is sent to."""
+        """The command of the flow's receiver, on the host that the flow is sent to."""
         return self.testbed.command(self.testbed.host(flow, "right"), *self._receiver(index, flow))
 
     def sender(self, index: int, flow: Flow) -> list[str]:
-        """On the host that it is sent from."""
+        """The command of the flow's sender, on the host that the flow is sent from."""
         return self.testbed.command(self.testbed.host(flow, "left"), *self._sender(index, flow))
 
     def _program(self, name: str) -> list[str]:
@@ -158,7 +158,7 @@ class Programs:
         return [*command, "--nodelay"] if flow.nodelay else command
 
     def _counted(self, index: int, flow: Flow, end: str) -> list[str]:
-        """The end of a vectors flow that counts what it receives: the other records."""
+        """The option of the end that records what it receives; its peer is sampled."""
         counts = "client" if server_sends_more(flow) else "server"
         return ["--received", str(self.folder / f"received{index}")] if end == counts else []
 
@@ -184,7 +184,7 @@ class Programs:
                 "--received", str(self.folder / f"received{index}"),
             ]  # fmt: skip
         if isinstance(flow.app, Vectors | Exchanges):
-            # a file's connections that are open at the flow's end go on, as in the simulator
+            # a file's connections that are open when the flow stops continue, as in the simulator
             end_ns = self.end_ns if isinstance(flow.app, Exchanges) else stop_ns
             return [
                 *self._program("vectors-client"), "--address", to,

@@ -1,4 +1,4 @@
-"""What the kernel's helpers wrote down, as the tables of a Trace.
+"""Converts the files of the kernel backend's programs to the tables of a Trace.
 
 Three sources: the emulator's log of packets, the sampler's records of senders
 (algorithms/kernel/sampler.bpf.c) and the traffic programs' own rows. All their times are of one
@@ -66,19 +66,19 @@ SAMPLE = np.dtype(
         ("mss_bytes", "<u4"),
     ]
 )
-"""A record of the sampler: what a sender knew."""
+"""A record of the sampler: the state of a sender."""
 
 ACK, CA_STATE, SYN, ESTABLISHED, CLOSED = range(5)
 _DISORDER, _CWR, _RECOVERY, _LOSS = 1, 2, 3, 4
 _INFINITE_SSTHRESH = 0x7FFFFFFF
 _WIDEST_WINDOW_PKTS = 1 << 20  # HW_NO_WINDOW_PKTS of algorithms/port/bpf/control.h
 _CARRIED, _MARKED, _COPY = 0, 1, 2
-_STALL_NS = 50_000  # a link that is later than this has not just been woken
+_STALL_NS = 50_000  # longer than the usual delay of waking up the emulator
 _REASON = {1: 0, 2: 1, 3: 2, 4: 3, 5: 4}
 
 
 def read(path: Path, dtype: npt.DTypeLike) -> Records:
-    """The records of a file, shape (n,). Raises HeadwayError if it is not whole."""
+    """The records of a file, shape (n,). Raises HeadwayError if the last one is incomplete."""
     dtype = np.dtype(dtype)
     if path.stat().st_size % dtype.itemsize:
         raise HeadwayError(f"{path.name}: ends within a record; was its writer killed?")
@@ -118,7 +118,7 @@ def _masked(values: npt.NDArray[Any], unknown: npt.NDArray[np.bool_]) -> pl.Seri
 
 @dataclass(frozen=True)
 class PacketLog:
-    """The emulator's log and which flow each packet is of, relative to the run's start."""
+    """The emulator's log, with the flow of each packet, relative to the run's start."""
 
     rows: Records
     flow: Ints
@@ -135,9 +135,9 @@ class PacketLog:
         *,
         is_turned: bool = False,
     ) -> PacketLog:
-        """Read a log; flow i is the packets to or from port ``ports[i]``; others are -1.
+        """Read a log. Packets to or from port ``ports[i]`` belong to flow i, others to -1.
 
-        ``is_turned``: flows begin at the far end of the testbed's link, which is link 1 to them.
+        ``is_turned``: flows begin at the far end of the testbed's link, so its directions swap.
         """
         rows = read(path, PACKET)
         if is_turned:
@@ -155,12 +155,12 @@ class PacketLog:
         return chosen
 
     def _left_ns(self, rows: Records) -> Ints:
-        """When packets left the queue, or when they arrived if it did not take them."""
+        """When packets left the queue, or when they arrived if the queue dropped them."""
         left: Ints = np.where(rows["departed_ns"] > 0, rows["departed_ns"], rows["arrived_ns"])
         return left
 
     def _steps(self, link: int) -> tuple[Ints, Ints, Ints]:
-        """Changes of the queue: times, bytes and packets after each, from the log's start."""
+        """Changes of the queue since the log's start: times, and bytes and packets after each."""
         kept = self.rows[self._of(link) & self._joined()]
         gone = kept[kept["departed_ns"] > 0]
         times = np.concatenate([gone["departed_ns"], kept["arrived_ns"]])
@@ -172,7 +172,7 @@ class PacketLog:
         return times[order] - self.start_ns, bytes_, np.cumsum(np.sign(sizes[order]))
 
     def _joined(self) -> npt.NDArray[np.bool_]:
-        """Whether each packet joined the queue, from whose head some are dropped later."""
+        """Whether each packet entered the queue, including those dropped from its head later."""
         joined: npt.NDArray[np.bool_] = (self.rows["outcome"] == _CARRIED) | (
             self.rows["departed_ns"] > 0
         )
@@ -187,14 +187,14 @@ class PacketLog:
             {
                 "link": np.full(int(inside.sum()), link),
                 "time_ns": times[inside],
-                # a departure that is logged and an arrival at the same time may cross
+                # an arrival and a departure at the same time may be logged in either order
                 "queue_bytes": np.maximum(bytes_[inside], 0),
                 "queue_pkts": np.maximum(pkts[inside], 0),
             },
         )
 
     def drops(self) -> pl.DataFrame:
-        """Rows of ``drops``, in order of time; a packet of no flow has flow null."""
+        """Rows of ``drops``, in order of time; flow is null for packets of no flow."""
         times = self._left_ns(self.rows) - self.start_ns
         chosen = (self.rows["outcome"] != _CARRIED) & (times >= 0) & (times < self.duration_ns)
         order = np.flatnonzero(chosen)[np.argsort(times[chosen], kind="stable")]
@@ -264,7 +264,7 @@ class PacketLog:
         )
 
     def stalls_ns(self, link: int) -> list[list[int]]:
-        """From when to when packets waited, past their time, for the emulator to run."""
+        """Intervals [start, end] in ns in which due packets waited for the emulator."""
         rows = self.rows[(self.rows["link"] == link) & (self.rows["delivered_ns"] > 0)]
         rows = rows[rows["delivered_ns"] - rows["due_ns"] >= _STALL_NS]
         rows = rows[np.argsort(rows["delivered_ns"], kind="stable")]
@@ -300,7 +300,7 @@ class PacketLog:
         return int(((rows["flags"] & _MARKED) != 0).sum())
 
     def first_came_ns(self, flow: int) -> dict[int, int]:
-        """When the first packet came to each port at which the flow's opener has a connection."""
+        """When the first packet arrived at each port of the flow's opener."""
         came = (self.flow == flow) & self._of(1) & (self.rows["delivered_ns"] > 0)
         rows = self.rows[came]
         rows = rows[np.argsort(rows["delivered_ns"], kind="stable")]
@@ -308,7 +308,7 @@ class PacketLog:
         return dict(zip(ports.tolist(), rows["delivered_ns"][firsts].tolist(), strict=True))
 
     def span_ns(self, flow: int) -> tuple[int | None, int | None]:
-        """First and last packet of a flow at its sender's host, in either direction."""
+        """Times in ns of a flow's first and last packet at its sender's host, in any direction."""
         rows = self.rows[self.flow == flow]
         times = np.concatenate(
             [
@@ -324,7 +324,7 @@ class PacketLog:
 def flow_state(samples: Records, flow: int, start_ns: int) -> pl.DataFrame:
     """Rows of ``flow_state`` of one flow's samples, in order of time.
 
-    A record at an ACK's arrival shows what held since the packet, or timeout, before it.
+    A record at an ACK's arrival is valid since the previous packet or timeout.
     """
     samples = samples[np.argsort(samples["time_ns"], kind="stable")]
     changes = samples[samples["kind"] == CA_STATE]
@@ -353,22 +353,25 @@ def flow_state(samples: Records, flow: int, start_ns: int) -> pl.DataFrame:
 
 
 def has_unknown_ssthresh(samples: Records) -> bool:
-    """Whether a flow had an ssthresh that no control gives.
+    """Whether a flow had an ssthresh that no control returns.
 
-    A program that the kernel leaves out when it is called for returns what happened to lie in its
-    place, as the low half of a pointer.
+    If the kernel skips a program, the return value is whatever the register contains, such as the
+    low half of a pointer.
     """
     ssthresh = samples["ssthresh_pkts"]
     return bool(np.any((ssthresh > _WIDEST_WINDOW_PKTS) & (ssthresh < _INFINITE_SSTHRESH)))
 
 
 def _connection(samples: Records) -> Ints:
-    """Of each record the number of its connection: of the pair of ports."""
+    """A number for each record's connection, made from its pair of ports."""
     return np.asarray(samples["local_port"].astype(np.int64) << 16 | samples["peer_port"])
 
 
 def _last_before(rows: Records, changes: Records) -> Ints:
-    """When each row's own connection changed before it, both in order of time; 0: never."""
+    """Time of the last change of each row's connection before the row; 0 if there was none.
+
+    ``rows`` and ``changes`` are in order of time.
+    """
     first_ns = min(rows["time_ns"].min(initial=2**62), changes["time_ns"].min())
 
     def keys(records: Records) -> Ints:
@@ -386,10 +389,10 @@ def _last_before(rows: Records, changes: Records) -> Ints:
 
 
 def backoffs(samples: Records, flow: int, start_ns: int) -> pl.DataFrame:
-    """Rows of ``backoffs``: the sender entered recovery, a timeout or CWR, or took one back."""
+    """Rows of ``backoffs``: the sender entered recovery, a timeout or CWR, or undid one."""
     kinds = {_RECOVERY: 0, _LOSS: 1, _CWR: 2}
     rows: list[tuple[int, int, int, int]] = []
-    entered: dict[int, int] = {}  # ssthresh of the connections that are in such a state
+    entered: dict[int, int] = {}  # ssthresh of connections in such a state
     changes = samples[samples["kind"] == CA_STATE]
     changes = changes[np.argsort(changes["time_ns"], kind="stable")]
     for connection, record in zip(_connection(changes).tolist(), changes, strict=True):
@@ -427,11 +430,11 @@ def tcp_counters(
     *,
     syns: int = 1,
 ) -> pl.DataFrame:
-    """Rows of ``flow_counters`` of a TCP flow: of all its connections.
+    """Rows of ``flow_counters`` of a TCP flow, summed over its connections.
 
-    ``received`` is the receiver's rows (time, bytes); ``final`` is TCP_INFO when the flow was
-    over, which holds for the last checkpoint. ``syns`` is 1 where the recorded end connected:
-    Linux counts its SYN as a byte that was acknowledged.
+    ``received`` has the receiver's rows (time, bytes). ``final`` is TCP_INFO at the end of the
+    flow, used for the last checkpoint. ``syns`` is 1 if the recorded end called connect(): Linux
+    counts its SYN as an acknowledged byte.
     """
     at = np.asarray(checkpoints_ns, dtype=np.int64)
     samples = samples[np.argsort(samples["time_ns"], kind="stable")]
@@ -473,10 +476,10 @@ def tcp_counters(
 def udp_fates(
     sent: Ints, received: Ints, flow: int, start_ns: int, duration_ns: int
 ) -> pl.DataFrame:
-    """Rows of ``udp``: (number, time) sent against (number, sent, received).
+    """Rows of ``udp`` from (number, time) sent and (number, sent, received).
 
-    A datagram is lost if one sent later arrived; one whose fate is not known by the end of
-    the run has no row.
+    A datagram is lost if one sent later arrived. Datagrams that are neither received nor known to
+    be lost at the end of the run have no row.
     """
     known = received[received[:, 2] - start_ns < duration_ns]
     delays = dict(zip(known[:, 0].tolist(), (known[:, 2] - known[:, 1]).tolist(), strict=True))

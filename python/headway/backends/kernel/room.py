@@ -1,4 +1,4 @@
-"""How many runs have room beside each other on this machine, and how far several are."""
+"""Decides how many runs can execute in parallel on this machine, and tracks their progress."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from headway.mechanisms import gateway
 from headway.mechanisms.routers import sends_header
 
 Progress = Callable[[float, float, float], None]
-"""Called about twice a second with the seconds of all runs so far, those of all runs together,
-and those that are left until the last one ends."""
+"""Called about twice a second with the seconds done in all runs, the total of all runs, and the
+time left until the last one ends."""
 
 _ROOM_BPS_PER_CORE = 13_500_000
-"""What may run side by side, as the sum of ``load``. Measured on two cores: 24 links of
-1 Mbit/s with six flows each keep 0.6 cores busy, 36 keep 0.9 busy; of 36, packets were late by
-12 us on average and by 0.2 ms in one of a hundred, where a packet takes 12 ms."""
+"""Highest sum of ``load`` of parallel runs. Measured on two cores: 24 links of 1 Mbit/s with six
+flows each use 0.6 cores, 36 use 0.9. With 36, packets were late by 12 us on average and by more
+than 0.2 ms in one of a hundred; a packet takes 12 ms."""
 _RUN_BPS = 20_000
 _FAST_BPS = 10_000_000
 MOST_CONCURRENT = 64
 """Each run has a dozen processes."""
 SETUP_S = 3.0
-"""About what a run takes beside its duration."""
+"""Approximate time of a run in addition to its duration."""
 
 
 class Seconds:
-    """How far several runs are, in seconds."""
+    """Progress of several runs in seconds."""
 
     def __init__(self, progress: Progress | None, experiments: Sequence[Experiment]) -> None:
         self._progress = progress
@@ -35,7 +35,7 @@ class Seconds:
         self._done_s = [0.0] * len(experiments)
 
     def of(self, index: int) -> Callable[[float], None]:
-        """What a run calls with its seconds so far."""
+        """A function that a run calls with its seconds so far."""
 
         def elapsed(seconds: float) -> None:
             self._done_s[index] = min(max(seconds, 0.0), self._lengths_s[index])
@@ -45,7 +45,7 @@ class Seconds:
         return elapsed
 
     def tell(self, side_by_side: int) -> None:
-        """Tell the progress, with so many runs at a time from now on."""
+        """Report the progress, assuming ``side_by_side`` parallel runs from now on."""
         if self._progress is None:
             return
         left_s = [
@@ -58,20 +58,20 @@ class Seconds:
 
 
 def load(experiment: Experiment) -> float:
-    """What a run takes of the machine's room, in bit/s.
+    """The share of the machine that a run needs, in bit/s.
 
-    It grows faster than the link's rate: what side-by-side runs delay each other by is a larger
-    share of a shorter packet. Two links of 10 Mbit/s do not run side by side on two cores, 24 of
-    1 Mbit/s do.
+    It grows faster than the link's rate, because the delays that parallel runs cause each other are
+    a larger share of a shorter packet time. On two cores, two links of 10 Mbit/s do not run in
+    parallel, but 24 of 1 Mbit/s do.
     """
     if any(map(sends_header, experiment.flows)):
-        return math.inf  # the machine's sockets have one control at a time that sends a header
+        return math.inf  # only one control at a time can send a header on this machine
     rate = max(link.rate for link in gateway.links(experiment))
     return _RUN_BPS + rate * (1 + rate / _FAST_BPS)
 
 
 def has_room(beside: Sequence[Experiment], experiment: Experiment, threads: int) -> bool:
-    """Whether one more may run beside those that do."""
+    """Whether ``experiment`` may run in parallel with those in ``beside``."""
     if threads or not beside:
         return len(beside) < max(threads, 1)
     room_bps = _ROOM_BPS_PER_CORE * len(os.sched_getaffinity(0))

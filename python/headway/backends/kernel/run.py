@@ -1,4 +1,4 @@
-"""One run on the kernel: hosts, traffic programs, sampler, and the trace they leave."""
+"""One run on the kernel: starts its programs, and builds the trace from their files."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ from headway.versions import versions
 _SETUP_NS = 500_000_000
 _SETUP_PER_FLOW_NS = 60_000_000
 _SETUP_WEB_NS = 2_000_000_000
-"""Until a client in Python has loaded what it needs."""
+"""Time for a client in Python to load its modules."""
 _LINKS = ("forward0", "reverse0")
 _LATE_NS = 5_000_000
-"""What an exchange may begin after its time before the trace notes it."""
+"""An exchange that begins later than this after its time is noted in the trace."""
 
 
 class Run:
@@ -69,20 +69,20 @@ class Run:
         self._sent: dict[int, Mapping[str, Any]] = {}
         self._got: dict[int, Mapping[str, Any]] = {}
         self._sampled: Mapping[str, Any] = {}
-        self._left_out: list[int] = []  # flows whose control the kernel did not run once
+        self._left_out: list[int] = []  # flows whose control the kernel skipped at least once
         self._sysctls: dict[str, str] = {}
         self._quiet_ns: int | None = None
-        """When the last packets have arrived, once all programs have ended."""
+        """When the last packets will have arrived; set once all programs have ended."""
         self._ports = [port_of(index) for index in range(len(experiment.flows))]
         self.start_ns = 0
 
     @property
     def end_ns(self) -> int:
-        """When it is over at the latest."""
+        """The latest end of the run."""
         return self.start_ns + self._experiment.duration
 
     def start(self) -> None:
-        """Start everything; traffic begins at ``start_ns``, a moment from now."""
+        """Start all programs; traffic begins at ``start_ns``, shortly after this call."""
         flows = self._experiment.flows
         self._sysctls = self._testbed.sysctls()
         hosts = sorted(
@@ -134,7 +134,7 @@ class Run:
             )
 
     def _start_web(self, programs: Programs) -> None:
-        """Web servers, which take longer to be there than anybody else."""
+        """Start Web servers first, since they take longest to start."""
         for index, flow in enumerate(self._experiment.flows):
             if self._is_web(index):
                 name = f"Web server of {self._experiment.flow_names()[index]}"
@@ -143,7 +143,7 @@ class Run:
             child.wait_ready()
 
     def _watch_routers(self) -> None:
-        """Have their counters read at the checkpoints; the last reading is ``finish``'s."""
+        """Start reading routers' counters at the checkpoints; ``finish`` does the last reading."""
         experiment = self._experiment
         times_ns = [at for at in experiment.checkpoints_ns() if at < experiment.duration]
         assert self._testbed.mechanisms is not None
@@ -160,7 +160,7 @@ class Run:
         self._watcher.wait_ready()
 
     def _readings(self) -> list[dict[str, Any]]:
-        """What the routers had counted at the checkpoints, times since the start."""
+        """The routers' counters at the checkpoints, with times since the start."""
         if self._watcher is None:
             return []
         lines = (self._folder / "readings").read_text(encoding="utf-8").splitlines()
@@ -168,7 +168,7 @@ class Run:
         return [{**one, "time_ns": one["time_ns"] - self.start_ns} for one in readings]
 
     def check(self) -> None:
-        """Raises HeadwayError if a program has failed."""
+        """Raise HeadwayError if a program has failed."""
         for child in self._children():
             child.check()
         if self._proxy is not None:
@@ -189,7 +189,7 @@ class Run:
         return time.monotonic_ns() > self._quiet_ns
 
     def finish(self) -> None:
-        """Wait for what the programs say at their end. Raises HeadwayError."""
+        """Collect the programs' summaries. Raises HeadwayError."""
         self._sent = {index: child.result(5.0) for index, child in self._senders.items()}
         for index, child in self._receivers.items():
             if self._is_web(index):
@@ -205,11 +205,11 @@ class Run:
             self._sampled = self._sampler.result(10.0)
 
     def _is_web(self, index: int) -> bool:
-        """Whether a flow's server is one that waits for more clients until it is told to end."""
+        """Whether the flow's server is a Web server, which runs until SIGTERM."""
         return isinstance(self._experiment.flows[index].app, Pages)
 
     def kill(self) -> None:
-        """End every program that still runs."""
+        """Kill all programs that still run."""
         for child in self._children():
             child.kill()
         if self._proxy is not None:
@@ -220,7 +220,7 @@ class Run:
         return [*self._senders.values(), *self._receivers.values(), *beside]
 
     def trace(self, asked: Experiment, key: str, *, builtin: bool) -> Trace:
-        """The trace of a finished run whose testbed is down, of what it was asked to play."""
+        """The trace of experiment ``asked``, after the run and the testbed have ended."""
         experiment = self._experiment
         log = records.PacketLog.load(
             self._testbed.log,
@@ -314,7 +314,7 @@ class Run:
         )
 
     def _final(self, index: int, flow: Flow) -> Mapping[str, Any] | None:
-        """TCP_INFO at the end of the socket that is recorded."""
+        """Final TCP_INFO of the recorded socket."""
         ends = self._got if server_sends_more(flow) else self._sent
         final: Mapping[str, Any] | None = ends[index].get("tcp_info")
         return final
@@ -362,7 +362,7 @@ class Run:
         )
 
     def _done_ns(self, index: int, flow: Flow) -> int | None:
-        """When the last byte of a bulk transfer with a size was read; None if it was not."""
+        """When the last byte of a bulk transfer with a size was read; None if it never was."""
         got = self._got[index]
         size = flow.app.size if isinstance(flow.app, Bulk) else None
         if size is None or got.get("last_ns") is None or got["received_bytes"] < size:
@@ -371,7 +371,7 @@ class Run:
         return last_ns - self.start_ns
 
     def _connected_us(self, index: int) -> int | None:
-        """How long the client's connect() took; the sampler sees no SYN of a server's socket."""
+        """Duration of the client's connect(); the sampler has no SYN of server sockets."""
         sent = self._sent[index]
         if sent.get("started_ns") is None or sent.get("connected_ns") is None:
             return None
@@ -379,7 +379,7 @@ class Run:
         return length_ns // 1000
 
     def _late(self) -> list[str]:
-        """Which flows' programs the machine was too busy for."""
+        """Notes about flows whose programs were late because the machine was busy."""
         names = self._experiment.flow_names()
         late_ns = {
             name: max(end[index].get("late_max_ns") or 0 for end in (self._sent, self._got))
@@ -387,7 +387,7 @@ class Run:
             if isinstance(self._experiment.flows[index].app, Vectors | Exchanges | Pages)
         }
         return [
-            f"{name}: what was due began up to {ns / 1e6:.1f} ms late"
+            f"{name}: exchanges began up to {ns / 1e6:.1f} ms late"
             for name, ns in late_ns.items()
             if ns > _LATE_NS
         ]
@@ -456,7 +456,7 @@ class Run:
 def _link_tables(
     log: records.PacketLog, checkpoints: Sequence[int], experiment: Experiment
 ) -> dict[str, pl.DataFrame]:
-    """Of the logged links, under their numbers."""
+    """Tables of the logged links, with the links' numbers in the trace."""
     wanted = experiment.record
     tables = {
         name: records.concat(name, [make(link) for link in (0, 1)], by)
@@ -484,7 +484,7 @@ def _link_tables(
 
 
 def _handshake_us(samples: records.Records) -> int | None:
-    """Of the connection that was asked for first."""
+    """Handshake time in us of the first connection."""
     asked = samples[samples["kind"] == records.SYN]
     if asked.size == 0:
         return None

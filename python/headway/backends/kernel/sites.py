@@ -1,4 +1,4 @@
-"""A browser and its server on the testbed: their command lines, and what they need."""
+"""Command lines and requirements of a browser and its server on the testbed."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from headway.errors import KernelCannotError
 from headway.experiment import Site
 
 _FPS = 4
-"""Without a graphics card more would take the processor from the network."""
+"""Without a graphics card, a higher frame rate would use the processor time of the network."""
 SETUP_NS = 6_000_000_000
-"""What a browser may take to start on a busy machine."""
+"""Time for a browser to start on a busy machine."""
 
 
 def check(name: str, app: Site) -> None:
-    """Makes the site, which takes a while. Raises KernelCannotError where a program is missing."""
+    """Build the site, which takes some time. Raises KernelCannotError if a program is missing."""
     if chromium.program() is None:
         raise KernelCannotError(f"kernel backend: {name}: site: chromium is not installed")
     if shutil.which("nginx", path=f"{os.environ['PATH']}:/usr/sbin") is None:
@@ -30,7 +30,7 @@ def check(name: str, app: Site) -> None:
 
 
 def server(app: Site) -> list[str]:
-    """Serves the site."""
+    """The command of the server."""
     return [
         sys.executable, "-m", "headway.browser.serve", "--root", str(sites.site(app.site)),
         *([] if app.keep_alive else ["--close"]),
@@ -38,7 +38,7 @@ def server(app: Site) -> list[str]:
 
 
 def visitor(app: Site) -> list[str]:
-    """Visits it."""
+    """The command of the browser."""
     return [
         sys.executable, "-m", "headway.browser.visit", "--root", str(sites.site(app.site)),
         "--site", app.site, "--visits", str(app.visits), "--query", _query(app),
@@ -46,7 +46,7 @@ def visitor(app: Site) -> list[str]:
 
 
 def told(summary: Mapping[str, Any], start_ns: int, picture: Path) -> dict[str, Any]:
-    """What a visitor said at its end, times from the run's start, and a JPEG in base 64."""
+    """A visitor's summary with times since the run's start, and a JPEG in base 64."""
     visits = [
         {**visit, "begun_ns": visit["begun_ns"] - start_ns} for visit in summary.get("visits", ())
     ]
@@ -55,7 +55,7 @@ def told(summary: Mapping[str, Any], start_ns: int, picture: Path) -> dict[str, 
 
 
 def _query(app: Site) -> str:
-    """What a city's page is told."""
+    """The URL's query for a city's page."""
     if app.site == "map":
         return ""
     return f"?walk={app.walk or 'whole'}&connections={app.connections or 1}&fps={_FPS}"

@@ -1,4 +1,4 @@
-"""The hosts of a run on the kernel: network namespaces joined by the emulator."""
+"""The hosts of a run on the kernel: network namespaces connected by the emulator."""
 
 from __future__ import annotations
 
@@ -40,19 +40,19 @@ _SETTINGS = (
     f"net.ipv4.tcp_rmem=4096 131072 {_MOST_RECEIVE_BYTES}",
     "net.ipv4.tcp_wmem=4096 16384 4194304",
 )
-"""What every host is set to beside the testbed's own settings: Linux's usual buffers, which are
-those of stack linux-6."""
+"""Sysctls of every host, in addition to the testbed's: Linux's default buffers, as in stack
+linux-6."""
 
 
 _LEAST_RECEIVE_BYTES = 131_072
 _BUFFER_PER_WINDOW = 2
-"""Bytes of receive buffer per byte of window, before Linux has seen a segment."""
+"""Bytes of receive buffer per byte of window, before Linux has received a segment."""
 _MSS_BYTES = {True: 1448, False: 1460}
-"""In which Linux counts a route's first window (initrwnd), with and without timestamps."""
+"""Unit of a route's first window (initrwnd) in Linux, with and without timestamps."""
 
 
 def _emulated(link: dict[str, Any]) -> dict[str, Any]:
-    """A link for the emulator: its router is a program at a host's device instead."""
+    """A link for the emulator, without routers, which are programs at the hosts' devices."""
     return {name: value for name, value in link.items() if name != "routers"}
 
 
@@ -62,16 +62,17 @@ def _both_ways(hop: Mapping[str, Any]) -> dict[str, Any]:
 
 
 _REAL_TIME_BPS = 200_000_000
-"""Up to here the emulator is real-time, too (crates/emulator/src/config.rs), and cores idle."""
+"""Up to this rate the emulator is also real-time (crates/emulator/src/config.rs), and cores idle.
+"""
 
 
 def is_real_time(experiment: Experiment) -> bool:
-    """Whether the programs on its hosts are real-time."""
+    """Whether the programs on the hosts run with real-time priority."""
     return max(link.rate for link in gateway.links(experiment)) <= _REAL_TIME_BPS
 
 
 class _Side(NamedTuple):
-    """What a host of its own is needed for."""
+    """Settings of a pair of hosts; flows with different settings need different hosts."""
 
     delay_ns: int
     sack: bool
@@ -84,7 +85,7 @@ class _Side(NamedTuple):
     ecn: tuple[str, str] | None
     frto: bool | None
     packets_apart: bool
-    """Each packet leaves as a segment of its own (gso_max_segs 1)."""
+    """Each packet is sent as a separate segment (gso_max_segs 1)."""
 
 
 def _side(flow: Flow) -> _Side:
@@ -104,17 +105,17 @@ def _side(flow: Flow) -> _Side:
 
 
 def sides(experiment: Experiment) -> list[_Side]:
-    """The hosts of its flows: those of the same settings share one on either side."""
+    """The hosts of the flows; flows with the same settings share one host on each side."""
     return list(dict.fromkeys(_side(flow) for flow in experiment.flows))
 
 
 _TCP_ECN = {"off": 0, "on": 1, "passive": 2}
 _TCP_FRTO = {False: 0, True: 2}
-"""Linux's default is 2; tcp_enter_loss asks for any but 0."""
+"""Linux's default is 2; tcp_enter_loss treats all values but 0 alike."""
 
 
 def _settings(side: _Side, is_opener: bool) -> list[str]:
-    """What a host is set to that differs from every host's."""
+    """Sysctls of one host that differ from those of all hosts."""
     settings = []
     if side.ecn is not None:
         settings.append(f"net.ipv4.tcp_ecn={_TCP_ECN[side.ecn[0 if is_opener else 1]]}")
@@ -137,7 +138,7 @@ def _settings(side: _Side, is_opener: bool) -> list[str]:
 
 
 def _route_options(side: _Side) -> list[str]:
-    """What its routes say: the first window; that every segment with data is acknowledged."""
+    """Options of a host's routes: the first window, and ``quickack`` without delayed ACKs."""
     options = []
     if side.receive_window is not None:
         options += ["initrwnd", str(math.ceil(side.receive_window / _MSS_BYTES[side.timestamps]))]
@@ -147,7 +148,7 @@ def _route_options(side: _Side) -> list[str]:
 
 
 class Testbed:
-    """Hosts in namespaces joined by the emulator, for as long as the context lasts."""
+    """Hosts in namespaces, connected by the emulator while the context is open."""
 
     def __init__(self, ctl: Headwayctl, experiment: Experiment, name: str, folder: Path) -> None:
         self._ctl = ctl
@@ -165,7 +166,7 @@ class Testbed:
 
     def _fields(self, experiment: Experiment) -> dict[str, Any]:
         link, ground = gateway.fields_of_legs(experiment)
-        # a packet crosses an access link at either end
+        # a packet crosses an access link at each end
         access_ns = 2 * experiment.topology.access_delay
         capture = experiment.capture
         return {
@@ -186,7 +187,7 @@ class Testbed:
         config = self._folder / "emulator.json"
         config.write_text(json.dumps(self._config), encoding="utf-8")
         settings = [part for value in _SETTINGS for part in ("--sysctl", value)]
-        self._is_up = True  # a half-made one is taken down as well
+        self._is_up = True  # set before, so that a partial testbed is removed, too
         try:
             state = self._ctl.json(
                 "testbed", "up", "--name", self._name, "--config", str(config),
@@ -205,28 +206,28 @@ class Testbed:
         return self
 
     def __exit__(self, *_: object) -> None:
-        with contextlib.suppress(HeadwayError):  # what failed before says more
+        with contextlib.suppress(HeadwayError):  # keeps an earlier, more useful error
             self.down()
 
     def down(self) -> None:
-        """Take it down and keep the emulator's summary. Harmless the second time."""
+        """Remove the testbed and keep the emulator's summary; a second call does nothing."""
         if self._is_up:
             self._is_up = False
             [removed] = self._ctl.json("testbed", "down", self._name, "--json")["removed"]
             self.summary = removed["summary"] or {}
 
     def begin(self, start_ns: int) -> None:
-        """Links that change do so from that time on (CLOCK_MONOTONIC)."""
+        """Start the schedules of links that vary at this time (CLOCK_MONOTONIC)."""
         if any("vary" in self._config[way]["link"] for way in ("forward", "reverse")):
             self._ctl.run("testbed", "begin", self._name, "--at", str(start_ns))
 
     def host(self, flow: Flow, side: str) -> str:
-        """The flow's host on the "left" (where it is sent from) or "right", by its name here."""
+        """The name of the flow's host on its "left" (the opener's side) or "right"."""
         there = gateway.side(self._experiment, side)
         return f"{there}{self._sides.index(_side(flow)) + 1}"
 
     def address(self, flow: Flow) -> str:
-        """Where the flow is sent to."""
+        """The address that the flow is sent to."""
         address: str = self._hosts[self.host(flow, "right")]["address"]
         return address
 
@@ -235,7 +236,7 @@ class Testbed:
         return [self._ctl.path, *self._exec(host), *arguments]
 
     def run_on(self, host: str, *arguments: str) -> str:
-        """Run a program on a host to its end; what it printed."""
+        """Run a program on a host to its end; returns its output."""
         return self._ctl.run(*self._exec(host), *arguments)
 
     def _exec(self, host: str) -> list[str]:
@@ -247,16 +248,16 @@ class Testbed:
         return name
 
     def offloads(self) -> Mapping[str, bool]:
-        """What the hosts' devices take off TCP's hands, by ethtool's names; all are alike."""
+        """Offloads of the hosts' devices, by ethtool's names; the same on all hosts."""
         offloads: Mapping[str, bool] = self._hosts["left1"]["offloads"]
         return offloads
 
     def capture(self) -> bytes | None:
-        """The captured packets, once the testbed is down; None if none were asked for."""
+        """The capture, after the testbed has ended; None if the experiment has none."""
         return self._capture.read_bytes() if self._config["capture"] else None
 
     def proxy(self) -> gateway.Proxy | None:
-        """That of the gateway, if flows go through one; it has the testbed's name."""
+        """The gateway's proxy, which has the testbed's name; None without a relay."""
         if gateway.relay(self._experiment) is None:
             return None
         command = [self._ctl.path, *self._exec(gateway.HOST)]
@@ -280,7 +281,7 @@ class Testbed:
                 if options:
                     self._change_routes(host, options)
                 if side.packets_apart:
-                    # each packet has a header of its own, as in the simulator
+                    # each packet gets its own header, as in the simulator
                     self.run_on(host, "ip", "link", "set", "dev", "hw0", "gso_max_segs", "1")
 
     def _change_routes(self, host: str, options: list[str]) -> None:
@@ -288,7 +289,7 @@ class Testbed:
             self.run_on(host, "ip", "route", "change", *route.split(), *options)
 
     def sysctls(self) -> dict[str, str]:
-        """What the first sender's host is set to; a name this kernel lacks is left out."""
+        """Sysctls of the first sender's host; names that this kernel lacks are left out."""
         text = self.run_on("left1", "sysctl", "-e", *_SYSCTLS)
         pairs = (line.partition(" = ") for line in text.splitlines())
         return {name: " ".join(value.split()) for name, _, value in pairs if value}

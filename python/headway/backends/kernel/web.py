@@ -1,6 +1,6 @@
-"""Web pages of a run over real sockets: nginx or the proxy before it, and a client.
+"""Web pages of a run over real sockets: nginx, optionally behind the proxy, and a client.
 
-Each flow has a server of its own, on its own port: then its control is the listening socket's.
+Each flow has its own server and port, so that the listening socket sets the flow's control.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from headway.experiment.ways import server_sends_more
 
 _MS = 1_000_000
 _MOST_REQUEST_BYTES = 8_000
-"""A line of a head has to fit into one of nginx's buffers, 8 KiB."""
+"""A line of a request's head must fit into one of nginx's buffers, 8 KiB."""
 
 
 def server(app: Pages, flow: Flow, at: str, control: str, folder: Path) -> Sequence[str]:
-    """The command of a flow's server: what stands before nginx hears deadlines."""
+    """The command of a flow's server; with a deadline, the proxy handles it in front of nginx."""
     sizes = folder / "sizes"
     folder.mkdir()
     sizes.write_text("".join(f"{size}\n" for size in app.table().response_bytes.tolist()))
@@ -54,38 +54,38 @@ def _idle(app: Pages) -> Sequence[str]:
 
 
 def says_something(flow: Flow) -> bool:
-    """Whether a server uses the socket options of include/headway.h."""
+    """Whether a server sets the socket options of include/headway.h."""
     return flow.deadline is not None or bool(_said(flow))
 
 
 def notes(name: str, client: Mapping[str, Any], server: Mapping[str, Any]) -> Sequence[str]:
-    """What the ends of a flow say is larger than its file does."""
+    """Notes about requests and responses that had to be larger than the flow's file says."""
     told = [
-        (client.get("larger_requests"), "requests that were made"),
+        (client.get("larger_requests"), "requests"),
         (server.get("larger_responses"), "responses of its file"),
     ]
     return [
-        f"{name}: {count} {of} are larger than the file says: as large as their heads"
+        f"{name}: {count} {of} were larger than the file says, because of their heads"
         for count, of in told
         if count
     ]
 
 
 def _said(flow: Flow) -> Sequence[str]:
-    """What a server says of all its connections, as in the simulator: who sends more does."""
+    """The hints that a server sets for all its connections, if it sends more than its client."""
     said = {"--initial-rate": flow.initial_rate, "--data-volume": flow.data_volume}
     return [part for name, value in said.items() if value for part in (name, str(value))]
 
 
 def check(name: str, flow: Flow, app: Pages) -> None:
-    """Raises HeadwayError, naming the field, for what they cannot do."""
+    """Raise HeadwayError, naming the field, for what server and client do not support."""
     table = app.table()
     if table.serve_ns.any():
         raise HeadwayError(f"kernel backend: {name}: pages: serve_ns: nginx answers at once")
     if (most_bytes := int(table.request_bytes.max())) > _MOST_REQUEST_BYTES:
         raise HeadwayError(
-            f"kernel backend: {name}: pages: request_bytes: {most_bytes} is not allowed; what "
-            f"nginx takes as a head, at most {_MOST_REQUEST_BYTES}"
+            f"kernel backend: {name}: pages: request_bytes: {most_bytes} is not allowed; at most "
+            f"{_MOST_REQUEST_BYTES}, the largest head for nginx"
         )
     if app.keepalive_timeout is not None and app.keepalive_timeout < _MS:
         raise HeadwayError(f"kernel backend: {name}: keepalive_timeout: at least 1 ms")
@@ -103,8 +103,8 @@ def check(name: str, flow: Flow, app: Pages) -> None:
     said = flow.initial_rate is not None or flow.data_volume is not None
     if said and (flow.deadline is not None or not server_sends_more(flow)):
         raise HeadwayError(
-            f"kernel backend: {name}: initial_rate, data_volume: with pages the server says them, "
-            "where it sends more than its user and there is no deadline"
+            f"kernel backend: {name}: initial_rate, data_volume: with pages only possible for a "
+            "server that sends more than its user, without a deadline"
         )
     if flow.deadline is not None and flow.deadline % _MS:
         raise HeadwayError(f"kernel backend: {name}: deadline: the header has whole ms")

@@ -1,9 +1,9 @@
-"""Sites that a browser visits on the testbed: their files are made here, not kept.
+"""Sites that a browser visits on the testbed: their files are generated, not stored.
 
-A site is a folder of what is served, made by its module from its sources beside it and streams of
-its own, so that with the same versions of the libraries that draw and pack its pictures it is the
-same on every machine. ``objects.json`` in it lists its objects: their numbers are the epochs of a
-trace's responses.
+A site is a folder of files to serve. Its module generates them from its sources and from named
+random streams. With the same versions of the libraries that draw and compress its pictures, the
+site is the same on every machine. ``objects.json`` lists its objects: their numbers are the epochs
+of a trace's responses.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ Name = Literal["map", "city"]
 NAMES: tuple[Name, ...] = get_args(Name)
 OBJECTS = "objects.json"
 REQUEST_BYTES, HEAD_BYTES = 450, 250
-"""About what Chromium says with a request, and nginx with a response."""
+"""Approximate sizes of Chromium's request and of nginx's response header."""
 _SOURCES = Path(__file__).parent
 _KEPT_S = 86_400
-"""For so long after it was last wanted a site of other sources stays: another checkout's run may
+"""A site of other sources is kept for this time after its last use: a run of another checkout may
 be serving it."""
 
 
 @dataclass(frozen=True)
 class Object:
-    """Something that is asked for: its path on the server, its size, what has to be there before.
+    """An object of a site: its path on the server, its size, and the object that reveals it.
 
-    ``within`` is the object that it is a part of, as a tile is of a pack; None: it is a file.
+    ``within`` is the object that contains it, as a pack contains a tile; None if it is a file.
     """
 
     path: str
@@ -49,11 +49,11 @@ class Object:
 
 
 def site(name: Name) -> Path:
-    """The folder of a site's files; made the first time. Raises HeadwayError."""
+    """The folder of a site's files, generated at the first call. Raises HeadwayError."""
     made = _cache() / f"{name}-{_digest(name)}"
     made.parent.mkdir(parents=True, exist_ok=True)
     with (made.parent / f"{name}.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # others who want it wait until it is whole
+        fcntl.flock(lock, fcntl.LOCK_EX)  # other processes wait until the site is complete
         if not _is_whole(made):
             _remove(made)
             with tempfile.TemporaryDirectory(dir=made.parent, prefix=f"{name}-part-") as parts:
@@ -70,7 +70,7 @@ def site(name: Name) -> Path:
 
 
 def _is_whole(folder: Path) -> bool:
-    """Whether all objects are there: a deletion that was interrupted leaves some."""
+    """Whether all objects exist: an interrupted deletion leaves only some."""
     try:
         return all(
             one.within is not None or (folder / one.path[1:]).stat().st_size == one.size_bytes
@@ -81,7 +81,7 @@ def _is_whole(folder: Path) -> bool:
 
 
 def _remove(folder: Path) -> None:
-    """Take a folder away under another name first, so that no part of it is taken for a site."""
+    """Rename a folder and then delete it, so that a partial folder is never used as a site."""
     with (
         suppress(OSError),
         tempfile.TemporaryDirectory(
@@ -92,15 +92,16 @@ def _remove(folder: Path) -> None:
 
 
 def objects_of(folder: Path) -> list[Object]:
-    """The objects of a site that was made."""
+    """The objects of a generated site."""
     rows = json.loads((folder / OBJECTS).read_text(encoding="utf-8"))
     return [Object(**row) for row in rows]
 
 
 def pages() -> PageTable:
-    """The map as a page for ``headway.Pages``: what a browser asks for, and what reveals it.
+    """The map as a page for ``headway.Pages``: its objects, and what reveals each.
 
-    A city is no page: what is asked for depends on where one is. Raises HeadwayError.
+    A city is not a page, because its requests depend on the visitor's position. Raises
+    HeadwayError.
     """
     from headway.workloads.pages import WebObject, page_table
 
@@ -117,12 +118,12 @@ def _write(folder: Path, objects: Sequence[Object]) -> None:
 
 
 def _cache() -> Path:
-    """Where made sites are kept: the user's cache."""
+    """The folder of generated sites, in the user's cache."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "headway" / "sites"
 
 
 def _digest(name: str) -> str:
-    """A hash of all that a site is made of."""
+    """A hash of all sources of a site."""
     found = hashlib.sha256()
     for source in sorted(_SOURCES.rglob("*")):
         shared = source.parent == _SOURCES and source.suffix == ".py"

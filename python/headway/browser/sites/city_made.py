@@ -1,9 +1,10 @@
 """The city: four quarters of glTF tiles with their textures, near and far, and a program for them.
 
 The thesis' client fetched models of cities, the largest of more than 80 MB (section 7.2.3). They
-are not published: these are made here, of houses whose walls are pictures. A quarter's tiles come
-as one pack, as what the thesis' server sent for a change of the view: a line of JSON with names and
-sizes, then the files. Textures are not packed, so that what takes time is the network.
+are not published, so this module generates models of houses whose walls are pictures. The tiles of
+a quarter are sent as one pack, like the response of the thesis' server to a change of the view: one
+line of JSON with names and sizes, then the files. Textures are not compressed, so that the network
+and not decoding takes the time.
 """
 
 from __future__ import annotations
@@ -37,12 +38,12 @@ _LIBRARY = {
     "examples/jsm/utils/SkeletonUtils.js": "addons/utils/SkeletonUtils.js",
 }
 _LIGHT = np.array([0.95, 0.62, 0.5, 0.8, 0.75], dtype=np.float32)
-"""What the evening leaves on walls to the south, east, north and west, and on roofs."""
+"""Evening light on walls to the south, east, north and west, and on roofs."""
 
 
 @dataclass(frozen=True)
 class Quarter:
-    """A part of the city: where, tiles along a side, a texture's side, and how its houses are."""
+    """A quarter: its position, tiles along a side, a texture's side in pixels, and its houses."""
 
     name: str
     title: str
@@ -60,11 +61,11 @@ QUARTERS = (
     Quarter("towers", "Towers", (2100, 0), 8, 664, 28, 250, (58, 70, 92)),
     Quarter("gardens", "Gardens", (3300, -300), 3, 400, 6, 12, (104, 104, 88)),
 )
-"""About 8, 18, 85 and 4 MB."""
+"""The quarters have about 8, 18, 85 and 4 MB."""
 
 
 def make(folder: Path) -> list[Object]:
-    """Write the site's files; its objects: packs, and the tiles within them."""
+    """Write the site's files; return its objects: packs, and the tiles within them."""
     program = folder / "program"
     program.mkdir()
     for name in _PROGRAM:
@@ -97,10 +98,10 @@ def make(folder: Path) -> list[Object]:
 
 
 def _install(program: Path) -> None:
-    """three.js as its lock file has it. Raises HeadwayError."""
+    """Install the version of three.js in the lock file. Raises HeadwayError."""
     npm = shutil.which("npm")
     if npm is None:
-        raise HeadwayError("site city: npm is not installed, which fetches three.js")
+        raise HeadwayError("site city: npm is not installed; it is needed to fetch three.js")
     within = program.parent / "npm"
     within.mkdir()
     for name in ("package.json", "package-lock.json"):
@@ -118,7 +119,7 @@ def _install(program: Path) -> None:
 
 
 def _tiles(quarter: Quarter, size_px: int) -> Iterator[bytes]:
-    """The quarter's tiles row by row; near and far have the same houses."""
+    """The quarter's tiles row by row, with the same houses near and far."""
     draw = Stream(f"city/{quarter.name}")
     for row in range(quarter.tiles):
         for column in range(quarter.tiles):
@@ -169,7 +170,7 @@ _STOREYS, _WINDOWS = 42, 9
 
 
 def _walls(quarter: Quarter, size_px: int, draw: Stream) -> npt.NDArray[np.uint8]:
-    """Four walls side by side, with windows of which some are lit; roofs are the top rows."""
+    """Four walls side by side with windows, some of them lit; the top rows are the roofs."""
     y, x = np.mgrid[0:size_px, 0:size_px] / size_px
     column = x * _FACADES * _WINDOWS
     storey = (1 - y) * _STOREYS

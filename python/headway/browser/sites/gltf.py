@@ -1,4 +1,4 @@
-"""Meshes of boxes as binary glTF 2.0: what a tile of a city is."""
+"""Meshes of boxes as binary glTF 2.0, for the tiles of a city."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ class Mesh:
 def boxes(
     low: Floats, high: Floats, facade: Floats, roof: tuple[float, float], light: Floats
 ) -> Mesh:
-    """Houses without floors: ``low`` and ``high`` corners (n, 3), their place in the texture.
+    """Houses without floors, from their ``low`` and ``high`` corners (n, 3) in metres.
 
-    ``facade`` (n, 4) is left, right, bottom and top of a wall's picture, ``roof`` a point of the
-    roofs' colour, and ``light`` (5,) what falls on the four walls and the roof.
+    ``facade`` (n, 4) is left, right, bottom and top of a wall's picture in the texture, ``roof`` a
+    point with the roofs' colour, and ``light`` (5,) the light on the four walls and the roof.
     """
     x0, y0, z0 = low.T
     x1, y1, z1 = high.T
@@ -70,7 +70,7 @@ def boxes(
 
 
 def glb(mesh: Mesh, picture: bytes) -> bytes:
-    """The mesh with a PNG on it, drawn as bright as its picture says, as one binary file."""
+    """The mesh with a PNG texture, drawn with the picture's own brightness, as one binary file."""
     parts = [
         mesh.corners.tobytes(), mesh.texture.tobytes(), mesh.light.tobytes(),
         mesh.triangles.tobytes(), picture,

@@ -1,8 +1,8 @@
 """The map: scripts and tiles like those of OpenStreetMap's page in 2009, 1.5 MB in all.
 
-The thesis mirrored that page (section 7.1.3): several large scripts come first, one after the
-other, then the tiles. Its files are not published: the sizes here are chosen, those of scripts
-after the libraries that such pages were made of, Prototype and OpenLayers. The town does not exist.
+The thesis mirrored that page (section 7.1.3): several large scripts are loaded first, one after the
+other, then the tiles. Its files are not published, so the sizes here are chosen; those of scripts
+follow the libraries of such pages, Prototype and OpenLayers. The town does not exist.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ SCRIPTS_BYTES = {
     "openstreetmap.js": 9_000,
     "map.js": 24_000,
 }
-"""In the order in which the page needs them."""
+"""Scripts in the order in which the page needs them."""
 ACROSS, DOWN, TILE_PX = 7, 5, 256
 _SEED = 2009
 _STEP = 5
-"""Between the levels of a colour: fewer shades at edges make tiles of the size of 2009's."""
+"""Step between the levels of a colour. Fewer shades at edges give tiles of the size of 2009."""
 _HERE = Path(__file__).parent / "map"
 _LAND, _WATER, _PARK, _FOREST = "#f2efe9", "#aad3df", "#c8e6b4", "#add19e"
 _BUILDING, _EDGE = "#d9d0c9", "#c2b5ab"
 _ROADS = (("#ffffff", "#d6d2cb", 2.4), ("#fcd6a4", "#d2a567", 5.0), ("#e892a2", "#b8546b", 7.5))
-"""Colour, the edge's colour and the width of streets, avenues and the motorway."""
+"""Colour, edge colour and width of streets, avenues and the motorway."""
 
 
 def make(folder: Path) -> list[Object]:
-    """Write the site's files; its objects in the order in which the page asks for them."""
+    """Write the site's files; return its objects in the order of the page's requests."""
     objects = []
 
     def add(name: str, content: bytes, after: int | None) -> None:
@@ -60,7 +60,7 @@ def make(folder: Path) -> list[Object]:
 
 
 def script(size_bytes: int, own: str, following: str | None, seed: int) -> bytes:
-    """A library of that size: its own code, functions that nobody calls, and the next one's tag."""
+    """A library of this size: its code, unused functions, and the tag of the next library."""
     draw = np.random.default_rng(_SEED + seed)
     begin = f"{own}\nvar Library{seed} = {{\n"
     end = "  version: '2009'\n};\n"
@@ -85,7 +85,7 @@ def script(size_bytes: int, own: str, following: str | None, seed: int) -> bytes
 
 
 def tiles() -> Iterator[tuple[int, int, npt.NDArray[np.uint8]]]:
-    """The town cut into tiles: column, row, pixels."""
+    """The town's tiles: column, row, pixels."""
     town = _town()
     for y in range(DOWN):
         for x in range(ACROSS):

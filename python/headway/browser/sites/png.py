@@ -1,4 +1,4 @@
-"""Pictures as PNG, packed as hard as is wanted: a site's volumes are chosen, not found."""
+"""Pictures as PNG with a chosen level of compression, so that a site's sizes can be chosen."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _RGB_8_BITS = bytes([8, 2, 0, 0, 0])
 
 
 def png(pixels: npt.NDArray[np.uint8], level: int = 9) -> bytes:
-    """RGB of shape (height, width, 3) as a file; at level 0 its size is that of the pixels."""
+    """RGB of shape (height, width, 3) as a PNG file; level 0 does not compress the pixels."""
     height, width, _ = pixels.shape
-    rows = np.zeros((height, 1 + 3 * width), dtype=np.uint8)  # each begins with its filter, none
+    rows = np.zeros((height, 1 + 3 * width), dtype=np.uint8)  # a filter type of 0 per row
     rows[:, 1:] = pixels.reshape(height, -1)
     header = struct.pack(">II", width, height) + _RGB_8_BITS
     return (

@@ -22,7 +22,7 @@ use watch::WatchCommand;
 
 const QUICK_START: &str = "quick-start";
 
-/// What a router does at the device of a link; `router NAME` is short for `router attach NAME`
+/// Router algorithms at the device of a link; `router NAME` is short for `router attach NAME`
 #[derive(Debug, Args)]
 pub struct RouterCommand {
     #[command(subcommand)]
@@ -34,12 +34,12 @@ enum Command {
     Attach(AttachCommand),
     Bench(BenchCommand),
     Watch(WatchCommand),
-    /// The name of an algorithm, and what `attach` takes.
+    /// The name of an algorithm, and the options of `attach`.
     #[command(external_subcommand)]
     Short(Vec<OsString>),
 }
 
-/// `router NAME ...`, as `router attach NAME ...` would read it.
+/// `router NAME ...`, parsed like `router attach NAME ...`.
 #[derive(Debug, Parser)]
 #[command(name = "headwayctl router", no_binary_name = true)]
 struct ShortCommand {
@@ -47,61 +47,60 @@ struct ShortCommand {
     attach: AttachCommand,
 }
 
-/// Put a router's algorithm at the link that packets leave by; `headway list` names them,
-/// `status` prints what they count, `detach --dev` ends it
+/// Attach a router algorithm to the device of a link. `headway list` names the algorithms,
+/// `status` prints their counters, `detach --dev` removes them
 #[derive(Debug, Args)]
 struct AttachCommand {
-    /// The algorithm; a C file of your own: ./mine.c
+    /// Algorithm, or a C file of your own: ./mine.c
     name: String,
-    /// The device towards the network: packets leave by it
+    /// Device that packets to the link leave through
     #[arg(long, value_name = "DEVICE")]
     dev: String,
-    /// Its namespace: a name of `ip netns`, or a path [this one]; several whose devices of
-    /// that name all send into this one link
+    /// Network namespace of the device: a name of `ip netns`, or a path [the current one]; can be
+    /// repeated if the devices of this name in several namespaces send into the same link
     #[arg(long)]
     netns: Vec<String>,
-    /// What the link can carry, like 10mbit
+    /// Rate of the link, like 10mbit
     #[arg(long, visible_alias = "capacity")]
     rate: String,
-    /// Room of the link's queue in bytes, like 64kB [no limit]
+    /// Limit of the link's queue in bytes, like 64kB [no limit]
     #[arg(long, value_name = "BYTES")]
     queue: Option<String>,
-    /// Take what waits in the device's own queueing discipline for the link's queue [what the
-    /// link's rate has not sent yet of what has come]
+    /// Use the backlog of the device's queueing discipline as the link's queue [a virtual queue,
+    /// drained at the link's rate]
     #[arg(long)]
     backlog: bool,
-    /// A tunable's value (`headway describe NAME` lists them); may be given several times
+    /// Set a tunable (`headway describe NAME` lists them); can be repeated
     #[arg(long = "set", value_name = "NAME=VALUE")]
     settings: Vec<String>,
     #[command(flatten)]
     tell: Tell,
 }
 
-/// Measure what a router's program costs: packets through a router of network namespaces, with
-/// it and without, and packets without requests or other headers, also with a program that does
-/// nothing, in turns
+/// Measure the cost of a router's program. Packets pass a router in network namespaces with the
+/// program and without it, and packets without headers pass with an empty program and without it;
+/// the four take turns
 #[derive(Debug, Args)]
 struct BenchCommand {
-    /// The algorithm
+    /// Algorithm to measure
     #[arg(default_value = QUICK_START)]
     name: String,
-    /// Bytes of an IP packet
+    /// Size of an IP packet in bytes
     #[arg(long, default_value_t = 50, value_parser = in_range(LEAST_BYTES..=1500))]
     packet_bytes: usize,
-    /// Packets of a hundred that carry a request, or what header the algorithm has
+    /// Share of packets that carry a request or the algorithm's header, in percent
     #[arg(long, value_name = "PERCENT", default_value_t = 1, value_parser = in_range(0..=100))]
     requests: usize,
-    /// Turns
+    /// Number of turns
     #[arg(long, default_value_t = 9, value_parser = clap::value_parser!(u32).range(1..=1000))]
     rounds: u32,
-    /// Of each part of a turn
+    /// Length of each part of a turn
     #[arg(long, default_value = "500ms")]
     time: String,
-    /// Also delays, at so many packets per second
+    /// Also measure delays, at this many packets per second
     #[arg(long, value_name = "PPS", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     delays: Option<u32>,
-    /// A tunable's value; may be given several times [of quick-start max_requests=0: all
-    /// requests are answered]
+    /// Set a tunable; can be repeated [for quick-start max_requests=0, which answers all requests]
     #[arg(long = "set", value_name = "NAME=VALUE")]
     settings: Vec<String>,
     /// Print JSON
@@ -128,7 +127,7 @@ pub(super) fn run(command: &RouterCommand) -> Result<(), Failure> {
     }
 }
 
-/// Of a link; the option has two names.
+/// Parses the link's rate; errors name both forms of the option.
 fn rate_bps(text: &str) -> Result<u64, Failure> {
     let bad = |why: String| Failure::bad_input(format!("--rate or --capacity {why}"));
     match headway_experiment::parse_rate(text) {
@@ -159,7 +158,7 @@ fn attach(command: &AttachCommand) -> Result<(), Failure> {
     let request = Request::new(&command.name, devices, link, &settings)?;
     let place = request.run(command.tell.dry_run)?;
     command.tell.change(
-        &format!("{} is at {place}", command.name),
+        &format!("attached {} to {place}", command.name),
         &format!("attach {} to {place}", command.name),
         json!({ "place": place, "name": command.name, "rate_bps": rate_bps }),
     )
@@ -206,8 +205,8 @@ fn bench(command: &BenchCommand) -> Result<(), Failure> {
 
 fn print_outcome(outcome: &Outcome) {
     say!(
-        "packets per second of one processor: without requests, the same with an empty program, \
-         with requests, and with the program:"
+        "packets per second on one processor: without requests; without requests, with an empty \
+         program; with requests; with requests and the program; ratio of the last two:"
     );
     for round in &outcome.rounds {
         say!(
@@ -220,15 +219,15 @@ fn print_outcome(outcome: &Outcome) {
         );
     }
     say!(
-        "with the program by without it, the rounds' median: {:.3}",
+        "rate with the program relative to without it, median of the rounds: {:.3}",
         outcome.rate_ratio
     );
     say!(
-        "of a packet's time {:.0} ns are sending it",
+        "sending takes {:.0} ns of the time per packet",
         outcome.sending_cpu_ns
     );
     if let Some(ns) = outcome.program_ns {
-        say!("{ns:.0} ns per packet in the program, the kernel's counting included");
+        say!("{ns:.0} ns per packet in the program, including the kernel's measurement");
     }
     if outcome.router == QUICK_START {
         say!("{} requests, {} grants", outcome.requests, outcome.grants);
@@ -262,7 +261,7 @@ pub(super) fn print(routers: &[Router]) {
             router.rate_bps as f64 / 1e6,
             match router.queue {
                 Queue::Virtual => "",
-                Queue::Backlog => ", by the device's own queue",
+                Queue::Backlog => ", using the device's queue",
             },
             if router.gone {
                 "  (its device has gone)"
@@ -272,8 +271,8 @@ pub(super) fn print(routers: &[Router]) {
         );
         if router.traffic.get("no_backlog").is_some_and(|&n| n > 0) {
             say!(
-                "  the device's queue does not tell what waits in it: it has none, or one that \
-                 counts by processor (pfifo_fast)"
+                "  the device's queue does not report its backlog: it has none, or one that \
+                 counts per processor (pfifo_fast)"
             );
         }
         print_list("counters", &router.counters);
@@ -288,7 +287,7 @@ pub(super) fn print(routers: &[Router]) {
     }
 }
 
-/// What the algorithm told of one packet.
+/// Prints an event, which the algorithm reported for one packet.
 fn print_event(event: &Event) {
     let mut title = format!("{:.1} s ago", event.age_ms as f64 / 1e3);
     if let (Some(sender), Some(peer)) = (&event.sender, &event.peer) {
@@ -305,7 +304,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_rate_that_cannot_be_is_told_by_both_names_of_its_option() {
+    fn an_error_about_the_rate_names_both_forms_of_the_option() {
         for (text, told) in [
             ("0", "--rate or --capacity '0' has no unit"),
             (

@@ -1,4 +1,4 @@
-//! `headwayctl router watch`: what routers count, as it changes.
+//! `headwayctl router watch`: prints routers' counters repeatedly.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -15,37 +15,37 @@ use crate::mechanisms::routers::{watched, Reading};
 use crate::out::{self, say};
 use crate::system::clock::now_ns;
 
-/// Print what routers have counted and know (prices, feedback, load), again and again, until
-/// Ctrl-C
+/// Print routers' counters and state (prices, feedback, load) repeatedly until Ctrl-C
 #[derive(Debug, Args)]
 pub(super) struct WatchCommand {
-    /// The device that a router is at [all routers]
+    /// Device of the router [all routers]
     #[arg(long, value_name = "DEVICE")]
     dev: Option<String>,
-    /// Its namespace: a name of `ip netns`, or a path [this one]; may be given several times
+    /// Network namespace of the device: a name of `ip netns`, or a path [the current one]; can be
+    /// repeated
     #[arg(long, requires = "dev")]
     netns: Vec<String>,
     /// Time between two readings, like 100ms
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = interval_ns)]
     every: i64,
-    /// End after so many readings of each router
+    /// End after this many readings of each router
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,
-    /// Print JSON, a line per reading; times are of CLOCK_MONOTONIC
+    /// Print JSON, one line per reading, with times of CLOCK_MONOTONIC
     #[arg(long)]
     json: bool,
-    /// A file of the times of readings instead, one in a line; JSON goes to --out
+    /// File with the times of the readings, one per line, instead of --every; JSON goes to --out
     #[arg(long, hide = true, requires = "out", conflicts_with_all = ["every", "count"])]
     at: Option<PathBuf>,
-    /// File of the readings
+    /// File to write the readings to
     #[arg(long, hide = true, requires = "at")]
     out: Option<PathBuf>,
-    /// End when the program that started this one does
+    /// End when the parent process ends
     #[arg(long, hide = true)]
     die_with_parent: bool,
 }
 
-/// A millisecond is far more than a reading takes; nobody waits longer than an hour for one.
+/// A reading takes much less than 1 ms; an interval of more than an hour is a typing error.
 fn interval_ns(text: &str) -> Result<i64, String> {
     match headway_experiment::parse_time(text).map_err(|e| e.to_string())? {
         ns @ 1_000_000..=3_600_000_000_000 => Ok(ns as i64),
@@ -113,8 +113,9 @@ fn times(path: &Path) -> Result<Vec<i64>, Failure> {
     let text = std::fs::read_to_string(path).attempt(format_args!("read {}", path.display()))?;
     text.lines()
         .map(|line| {
-            line.parse()
-                .map_err(|_| Failure::bad_input(format!("{}: {line:?} is no time", path.display())))
+            line.parse().map_err(|_| {
+                Failure::bad_input(format!("{}: {line:?} is not a time", path.display()))
+            })
         })
         .collect()
 }
