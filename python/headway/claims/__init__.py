@@ -7,6 +7,7 @@ so that the verdict must change. ``headway.verdicts`` stores the verdicts of a v
 
 from headway.claims.claim import (
     BASES,
+    MEASURED,
     PAPERS,
     VERDICTS,
     Basis,
@@ -15,10 +16,10 @@ from headway.claims.claim import (
     Tally,
     Verdict,
     headline,
-    kinds_told,
     read_claims,
     tally,
     told,
+    unique,
     write_claims,
 )
 from headway.claims.spoil import Spoil, all_of, replaced, scaled, swapped
@@ -36,6 +37,7 @@ from headway.claims.why import Change, Why, edited
 
 __all__ = [
     "BASES",
+    "MEASURED",
     "PAPERS",
     "VERDICTS",
     "Basis",
@@ -56,7 +58,6 @@ __all__ = [
     "headline",
     "joined",
     "judge",
-    "kinds_told",
     "near",
     "read_claims",
     "replaced",
@@ -64,5 +65,6 @@ __all__ = [
     "swapped",
     "tally",
     "told",
+    "unique",
     "write_claims",
 ]

@@ -86,14 +86,14 @@ class Tally:
 
 def tally(claims: Iterable[Claim]) -> dict[Basis, Tally]:
     """Verdicts by basis, in the order of BASES."""
-    once = _once(claims)
+    once = unique(claims)
     return {
         basis: Tally(Counter(claim.verdict for claim in once if claim.basis == basis))
         for basis in BASES
     }
 
 
-def _once(claims: Iterable[Claim]) -> list[Claim]:
+def unique(claims: Iterable[Claim]) -> list[Claim]:
     """The claims without those that repeat the check of another claim in the list."""
     everything = list(claims)
     names = {claim.id for claim in everything}
@@ -152,22 +152,6 @@ def told(claims: Iterable[Claim]) -> str:
     if missing := sum(one["not checked"] for one in tallies.values()):
         parts.append(f"{missing} not checked")
     return "; ".join(parts) or "none"
-
-
-def kinds_told(claims: Iterable[Claim]) -> str:
-    """The numbers of failing claims by kind, as text."""
-    kinds = Counter(claim.why for claim in _once(claims) if claim.why)
-    if not kinds:
-        return "none fails"
-    return ", ".join(
-        f"{kinds[kind]} {words}"
-        for kind, words in (
-            ("refuted", "refuted"),
-            ("unknown setting", "due to an unknown setting"),
-            ("open", "open"),
-        )
-        if kinds[kind]
-    )
 
 
 def write_claims(path: Path, claims: Sequence[Claim]) -> Path:

@@ -9,12 +9,13 @@ the text between is replaced. A study may define its own parts (``Study.parts``)
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import headway
-from headway.claims import BASES, Claim, headline, joined, kinds_told, tally, told
+from headway.claims import BASES, MEASURED, Claim, Verdict, headline, joined, tally, told, unique
 from headway.claims.words import WORDS
 from headway.errors import HeadwayError
 from headway.files import save_text
@@ -367,15 +368,58 @@ def _share(studies: Studies) -> str:
 
 def _headline(studies: Studies) -> str:
     claims = _claims(studies)
-    spoiled = sum(
+    papers = [claim for claim in claims if claim.is_published]
+    ours = [claim for claim in claims if not claim.is_published]
+    columns = [*_VERDICTS, *_KINDS]
+    rows: list[list[str | int]] = [
+        [f"{whose}, {basis}", *_counts([claim for claim in own if claim.basis == basis])]
+        for whose, own in (("papers", papers), ("ours", ours))
+        for basis in MEASURED
+    ]
+    rest = told(
+        claim for claim in claims if claim.basis not in MEASURED or claim.verdict == "not checked"
+    )
+    return "\n".join([
+        f"{_share(studies)} {_with_settings(papers)}", "",
+        *markdown(["statements", "judged", *columns], rows), "",
+        f"In addition: {rest}. {_spoiled(studies)} statements carry evidence that refutes them.",
+    ])  # fmt: skip
+
+
+_VERDICTS: tuple[Verdict, ...] = ("holds", "in part", "undecided")
+_KINDS = ("refuted", "unknown setting", "open")
+
+
+def _counts(claims: Sequence[Claim]) -> list[int]:
+    """Cells: the number of claims that were judged, by verdict, and of those that fail by kind."""
+    once = unique(claims)
+    verdicts = Counter(claim.verdict for claim in once)
+    kinds = Counter(claim.why for claim in once if claim.verdict == "fails")
+    judged = sum(verdicts.values()) - verdicts["not checked"]
+    return [judged, *(verdicts[one] for one in _VERDICTS), *(kinds[one] for one in _KINDS)]
+
+
+def _with_settings(papers: Sequence[Claim]) -> str:
+    """How many more of the papers' simulated statements hold with other unprinted settings."""
+    simulated = unique([claim for claim in papers if claim.basis == "simulated"])
+    more = sum(claim.verdict == "fails" and claim.why == "unknown setting" for claim in simulated)
+    found = headline(simulated, "simulated")
+    if not (more and found.judged):
+        return ""
+    share = (found.holds + found.in_part + more) / found.judged
+    return (
+        f"{more} more hold with another value of a setting that the paper does not print; "
+        f"with them it is {100 * share:.1f} %."
+    )
+
+
+def _spoiled(studies: Studies) -> int:
+    """The number of statements with evidence that refutes them."""
+    return sum(
         statement.spoil is not None
         for study, _ in studies.values()
         for form in study.forms()
         for statement in form.statements
-    )
-    return (
-        f"{_share(studies)} All: {told(claims)}. Of the statements that fail: "
-        f"{kinds_told(claims)}. {spoiled} statements carry evidence that refutes them."
     )
 
 
