@@ -72,6 +72,8 @@ pub(super) struct SendBuffer {
     closing: bool,
     /// The writer pushes the last sk_buff, which never waits for more (tcp_push_one).
     pub pushes_tail: bool,
+    /// The writer was woken, and goes on once what happens now is over.
+    pub woken: bool,
 }
 
 impl SendBuffer {
@@ -97,6 +99,7 @@ impl SendBuffer {
             fixed: explicit_bytes.is_some(),
             closing: false,
             pushes_tail: false,
+            woken: false,
         }
     }
 
@@ -159,6 +162,7 @@ impl Socket {
         }
         self.buffer.app_end = self.write_end;
         self.writer_waits = false;
+        self.buffer.woken = false;
         self.close(net);
     }
 
@@ -251,7 +255,7 @@ impl Socket {
     /// (tcp_cwnd_application_limited asks for SOCK_NOSPACE).
     pub(super) fn writer_starves(&self) -> bool {
         if self.buffer.limits {
-            !self.writer_waits
+            !self.writer_waits || self.buffer.woken
         } else {
             self.snd_nxt >= self.write_end
         }
@@ -502,8 +506,9 @@ impl Socket {
         self.fill_tail(end, false);
     }
 
-    /// A writer waits, and an acknowledgement may have made room (tcp_new_space).
-    pub(super) fn new_space(&mut self, net: &mut Net) {
+    /// A writer waits. The buffer grows if cwnd has room. Returns whether the writer is woken
+    /// (tcp_new_space).
+    fn wakes_writer(&mut self, net: &Net) -> bool {
         if !self.buffer.fixed && self.board.in_flight() < self.conn.cwnd_pkts {
             self.grow_send_buffer();
             self.cwnd_stamp_ns = net.now_ns;
@@ -512,12 +517,40 @@ impl Socket {
         let data = self.write_end - self.snd_una.clamp(1, self.write_end);
         // Most of the time the data alone are too much; what counts then is never asked.
         if 3 * data > 2 * limit || 3 * self.send_queue_bytes() > 2 * limit {
-            return;
+            return false;
         }
-        self.writer_waits = false;
         if self.limited.by == By::Buffer {
             self.limited.set(net.now_ns, By::Nothing);
         }
+        true
+    }
+
+    /// An sk_buff of new data has left while the writer waits: the buffer may grow and the writer
+    /// be woken between two of them, before cwnd is used up (tcp_event_new_data_sent since 5.19).
+    #[inline(never)]
+    pub(super) fn sk_buff_left(&mut self, net: &Net) {
+        if self.fills_large() && !self.buffer.woken {
+            self.buffer.woken = self.wakes_writer(net);
+        }
+    }
+
+    /// The writer goes on if it was woken by what was sent.
+    pub(super) fn woken_writer_writes(&mut self, net: &mut Net) {
+        if self.buffer.woken {
+            self.writer_writes(net);
+        }
+    }
+
+    /// A writer waits, and an acknowledgement may have made room.
+    pub(super) fn new_space(&mut self, net: &mut Net) {
+        if self.buffer.woken || self.wakes_writer(net) {
+            self.writer_writes(net);
+        }
+    }
+
+    fn writer_writes(&mut self, net: &mut Net) {
+        self.buffer.woken = false;
+        self.writer_waits = false;
         // The next call begins (tcp_sendmsg_locked): it may find that all has left.
         self.note_app_limited();
         let before = self.write_end;
