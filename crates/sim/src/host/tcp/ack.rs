@@ -507,6 +507,7 @@ impl Socket {
             _ => self.timeout(net),
         }
         self.push_pending(net);
+        self.woken_writer_writes(net);
         debug_assert!(
             self.board.packets_out() == 0
                 || self.timers[Timer::Resend as usize].deadline_ns != u64::MAX

@@ -413,6 +413,7 @@ impl Socket {
             self.after_idle(net);
             self.run_writer(net);
             self.push_pending(net);
+            self.woken_writer_writes(net);
             self.record(net);
         }
     }

@@ -262,6 +262,9 @@ impl Socket {
             left = left.saturating_sub(1);
             let mark = head | if left == 0 && pkts > 1 { PUSH } else { 0 };
             self.send_new(net, len, has_fin, u64::from(len) < mss, mark);
+            if left == 0 && self.writer_waits {
+                self.sk_buff_left(net);
+            }
             if by_segment {
                 gone += 1;
                 if left == 0 {

@@ -58,6 +58,9 @@ impl Socket {
                 let len = (self.write_end - self.snd_nxt).min(mss) as u32;
                 let small = len < self.mss;
                 self.send_new(net, len, false, small, HEAD);
+                if self.writer_waits {
+                    self.sk_buff_left(net);
+                }
                 self.tlp_retrans = false;
                 self.tlp_high_seq = self.snd_nxt;
             } else if self.board.packets_out() > 0 {

@@ -76,10 +76,7 @@ impl Socket {
                     self.retransmit_queue(net);
                 }
                 self.push_pending(net);
-                // The buffer also grows here (`ss` on 6.18).
-                if self.writer_waits && self.profile.segments_are_large {
-                    self.new_space(net);
-                }
+                self.woken_writer_writes(net);
             }
         }
         self.record(net);

@@ -91,7 +91,7 @@ impl Socket {
             self.cwnd_stamp_ns = net.now_ns;
             return;
         }
-        if self.writer_waits && self.snd_nxt >= self.write_end {
+        if self.writer_waits && !self.buffer.woken && self.snd_nxt >= self.write_end {
             self.limited.buffer(net.now_ns);
         }
         self.cwnd_used = self.cwnd_used.max(out);

@@ -71,6 +71,8 @@ pub(super) struct SendBuffer {
     /// Whether the writer is pushing the last sk_buff, which then does not wait for more data
     /// (tcp_push_one).
     pub pushes_tail: bool,
+    /// Whether the writer was woken. It continues after the current transmission.
+    pub woken: bool,
 }
 
 impl SendBuffer {
@@ -96,6 +98,7 @@ impl SendBuffer {
             fixed: explicit_bytes.is_some(),
             closing: false,
             pushes_tail: false,
+            woken: false,
         }
     }
 
@@ -158,6 +161,7 @@ impl Socket {
         }
         self.buffer.app_end = self.write_end;
         self.writer_waits = false;
+        self.buffer.woken = false;
         self.close(net);
     }
 
@@ -251,7 +255,7 @@ impl Socket {
     /// (tcp_cwnd_application_limited checks SOCK_NOSPACE).
     pub(super) fn writer_starves(&self) -> bool {
         if self.buffer.limits {
-            !self.writer_waits
+            !self.writer_waits || self.buffer.woken
         } else {
             self.snd_nxt >= self.write_end
         }
@@ -502,8 +506,9 @@ impl Socket {
         self.fill_tail(end, false);
     }
 
-    /// Wakes a waiting writer if an acknowledgement has made room (tcp_new_space).
-    pub(super) fn new_space(&mut self, net: &mut Net) {
+    /// Grows the buffer of a waiting writer if cwnd has room. Returns whether to wake the writer
+    /// (tcp_new_space).
+    fn wakes_writer(&mut self, net: &Net) -> bool {
         if !self.buffer.fixed && self.board.in_flight() < self.conn.cwnd_pkts {
             self.grow_send_buffer();
             self.cwnd_stamp_ns = net.now_ns;
@@ -512,12 +517,40 @@ impl Socket {
         let data = self.write_end - self.snd_una.clamp(1, self.write_end);
         // In most cases the data alone exceeds the limit, and the overhead need not be computed.
         if 3 * data > 2 * limit || 3 * self.send_queue_bytes() > 2 * limit {
-            return;
+            return false;
         }
-        self.writer_waits = false;
         if self.limited.by == By::Buffer {
             self.limited.set(net.now_ns, By::Nothing);
         }
+        true
+    }
+
+    /// Checks for room after an sk_buff of new data was sent. Between two of them cwnd is not used up
+    /// yet, so the buffer may grow and the writer be woken (tcp_event_new_data_sent since 5.19).
+    #[inline(never)]
+    pub(super) fn sk_buff_left(&mut self, net: &Net) {
+        if self.fills_large() && !self.buffer.woken {
+            self.buffer.woken = self.wakes_writer(net);
+        }
+    }
+
+    /// Continues the writer if [`Self::sk_buff_left`] has woken it.
+    pub(super) fn woken_writer_writes(&mut self, net: &mut Net) {
+        if self.buffer.woken {
+            self.writer_writes(net);
+        }
+    }
+
+    /// Wakes a waiting writer if an acknowledgement has made room (tcp_new_space).
+    pub(super) fn new_space(&mut self, net: &mut Net) {
+        if self.buffer.woken || self.wakes_writer(net) {
+            self.writer_writes(net);
+        }
+    }
+
+    fn writer_writes(&mut self, net: &mut Net) {
+        self.buffer.woken = false;
+        self.writer_waits = false;
         // The next call begins (tcp_sendmsg_locked). It may find that all data has been sent.
         self.note_app_limited();
         let before = self.write_end;
