@@ -18,7 +18,7 @@ from headway import metrics
 from headway.backends import backend_named
 from headway.claims import Claim, Evidence, Statement, tally
 from headway.claims.words import proportional
-from headway.experiment import Experiment
+from headway.experiment import Experiment, Schedule
 from headway.figures import svg_text
 from headway.metrics import GrowthEpoch
 from headway.report.dark import darkened
@@ -529,6 +529,32 @@ def test_moved_starts_keep_lifetimes_and_the_datagrams_end_with_the_first_flow(
     assert voip.stop == min(flow.stop or 0 for flow in tcp)
     drain_ns = before.duration - max(flow.stop or 0 for flow in was)
     assert after.duration - max(flow.stop or 0 for flow in tcp) == drain_ns
+
+
+def test_programs_with_own_times_begin_and_end_within_them() -> None:
+    before = trial((50, "htcp", 5), 1, seed=1, length_s=85)
+    after = changes.own_times(before)
+    most_ns = int(changes.OWN_TIMES_S * S)
+    *tcp, voip = after.flows
+    assert all(S <= (flow.start or 0) < S + most_ns for flow in tcp)
+    assert 0 <= (voip.start or 0) < most_ns
+    assert abs((voip.stop or 0) - min(flow.stop or 0 for flow in tcp)) <= most_ns
+    assert after.duration > max(flow.stop or 0 for flow in after.flows)
+    assert changes.own_times(before) == after, "the draws are the trial's"
+    other = trial((50, "htcp", 5), 2, seed=1, length_s=85)
+    assert changes.own_times(other).flows[-1].start != voip.start
+
+
+def test_noisy_delays_are_the_paths_and_more() -> None:
+    before = trial((50, "htcp", 1), 1, seed=1, length_s=85)
+    after = changes.noisy_delays(before)
+    assert isinstance(after.topology.vary, Schedule)
+    steps = after.topology.vary.steps
+    added_ns = np.array([step.delay for step in steps]) - before.topology.rtt // 2
+    assert added_ns.min() >= 0
+    assert added_ns.mean() == pytest.approx(changes.NOISE_NS, rel=0.2)
+    assert {step.rate for step in steps} == {before.topology.rate}
+    assert steps[-1].start > before.duration - 2 * changes.NOISE_STEP_NS
 
 
 def test_trials_as_long_as_the_papers_stay_as_they_are() -> None:

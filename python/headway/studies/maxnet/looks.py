@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
@@ -13,8 +14,9 @@ from headway.claims import Evidence, Seen, between, words
 from headway.metrics.stats import Array, Estimate, confidence_interval
 from headway.studies.maxnet import published
 from headway.studies.maxnet.experiments import CONTROLS, RATE_BPS, WIRE, key, lossy
-from headway.studies.maxnet.observe import Lossy, Row, Sharing
+from headway.studies.maxnet.observe import Lossy, Row, Sharing, observe
 from headway.studies.maxnet.wire import Wire
+from headway.trace import Trace
 
 Found = Evidence[Row]
 Look = Callable[[Found], Seen]
@@ -93,6 +95,20 @@ def exceeds(layout: str, control: str, least_ms: float, note: str = "") -> Look:
 def _rtt_of_one_ms(found: Found, control: str) -> float:
     """The mean RTT of one flow with the larger buffer."""
     return float(np.mean(sharing(found, key("one", control, "large")).rtts_ms))
+
+
+def smoothed_rtts(name: str, trace: Trace) -> Row:
+    """A trial without random loss, its RTTs the senders' smoothed ones, over ACKs."""
+    row = observe(name, trace)
+    assert isinstance(row, Sharing)
+    return replace(
+        row, rtts_ms=np.array([_smoothed_ms(trace, at) for at in range(row.rtts_ms.size)])
+    )
+
+
+def _smoothed_ms(trace: Trace, flow: int) -> float:
+    known = trace.rows_of("flow_state", "flow", flow)["srtt_us"].to_numpy()
+    return float(known[known > 0].mean()) / 1e3
 
 
 def bic_rtt(found: Found) -> Seen:
