@@ -1,7 +1,7 @@
 """Thesis, section 6.5.1: how the bottleneck's buffer changes the loss of each startup.
 
-Claim: a buffer of about 50 packets loses least. Below 100 packets Jump-Start doubles the loss, above
-it changes nothing. Mega-Start loses 5 % and more, Quick-Start hardly more than slow start.
+Claim: a buffer of about 50 packets loses least. Below 100 packets Jump-Start doubles the loss,
+above it changes nothing. Mega-Start loses 5 % and more, Quick-Start hardly more than slow start.
 Setup: the workload of trace-mix at 35 % load.  Run: buffers of 10 to 500 packets.
 Plot: figures 6.56 and 6.57.
 """

@@ -23,8 +23,8 @@ SLOW_LOSS = Why(
 
 LEAST_LOSS = Why(
     "refuted",
-    "Slow start overshoots large queues, and small queues cannot absorb bursts. How fast the window "
-    "grows decides which buffer loses least.",
+    "Slow start overshoots large queues, and small queues cannot absorb bursts. How fast the "
+    "window grows decides which buffer loses least.",
     (Change("delayed ACKs", DELAYED_ACKS, "slow-start-b*"),),
 )
 
@@ -43,8 +43,8 @@ DOUBLED = Why(
 
 SAME = Why(
     "refuted",
-    "Jump-Start also causes additional losses with large buffers. Its data meets a queue that other "
-    "transfers in slow start have filled.",
+    "Jump-Start also causes additional losses with large buffers. Its data meets a queue that "
+    "other transfers in slow start have filled.",
     (
         Change("delayed ACKs", DELAYED_ACKS, _JUMP),
         Change("persistent connections", PERSISTENT, _JUMP),
@@ -55,8 +55,8 @@ SAME = Why(
 
 QUICK = Why(
     "refuted",
-    "Quick-Start's grants change when transfers meet in slow start. This changes the loss by several "
-    "percent in either direction at each buffer. With delayed ACKs slow start loses less.",
+    "Quick-Start's grants change when transfers meet in slow start. This changes the loss by "
+    "several percent in either direction at each buffer. With delayed ACKs slow start loses less.",
     (
         Change("delayed ACKs", DELAYED_ACKS, ("slow-start-b*", "quick-start*")),
         Change("hosts without SACK", NO_SACK, ("slow-start-b*", "quick-start*")),

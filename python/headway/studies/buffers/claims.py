@@ -20,7 +20,8 @@ Found = Evidence[Traffic]
 SMALL = tuple(buffer for buffer in BUFFERS_PKTS if buffer < 100)
 LARGE = tuple(buffer for buffer in BUFFERS_PKTS if buffer > 100)
 CAREFUL = "quick-start"
-"""The target algorithm without a threshold. The other variants of Quick-Start are more aggressive."""
+"""The target algorithm without a threshold. The other variants of Quick-Start are more
+aggressive."""
 
 
 def _losses(found: Found, scheme: str, buffers: tuple[int, ...] = BUFFERS_PKTS) -> dict[int, float]:
