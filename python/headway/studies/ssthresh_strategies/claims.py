@@ -40,7 +40,7 @@ def _lag(found: Found) -> Seen:
         3,
         float("inf"),
         unit="s",
-        note="Not at all within 20 s." if never else "",
+        note="QS-b does not fill the link within 20 s." if never else "",
     )
 
 
@@ -92,8 +92,8 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         mend=replaced("ss-100", 3.1, "timeout_s"),
         why=Why(
             "refuted",
-            "SACK names each of the lost packets, and the sender repairs all of them at the pace "
-            "of ACKs, so that no copy is lost and no timeout comes. The thesis calls its timeout "
+            "SACK reports each lost packet, and the sender retransmits all of them at the pace of "
+            "ACKs. No retransmission is lost and no timeout occurs. The thesis calls its timeout "
             "an artefact of its simulation, and measured none.",
             [
                 Change(
