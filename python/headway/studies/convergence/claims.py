@@ -303,8 +303,8 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         "of the order of 5 s",
         _xcp_equal,
         ours="Shares must be equal until the next flow arrives, not for a whole second. We chose "
-        "this when we knew the result: the second flow has an equal share after 4.4 s, the third "
-        "flow begins at 5 s, and the claim failed.",
+        "this when we knew the result. With a whole second the claim failed, because the second "
+        "flow has an equal share after 4.4 s and the third flow begins at 5 s.",
         spoil=swapped("xcp", "rcp"),
     ),
     Statement(
@@ -320,7 +320,7 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         "can be of the order of several hundred packets or even larger",
         _rcp_buffer,
         figures={
-            "of the order of": '"several hundred" says the order: 200 to 900',
+            "of the order of": '"several hundred" gives the order: 200 to 900',
             "more": '"or even larger": the bound has no upper end',
         },
         spoil=scaled("rcp-*", 0.2, "outcome.peak_pkts"),
@@ -330,7 +330,7 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         "time to an equal share",
         "RCP much faster than XCP, XCP faster than TCP",
         _faster_than_tcp,
-        ours="How long shares must be equal was chosen when we knew the result, as for C-TH-090. "
+        ours="As for C-TH-090, we chose how long shares must be equal when we knew the result. "
         "Before, the claim failed.",
         spoil=swapped("rcp", "xcp"),
     ),
@@ -370,7 +370,7 @@ STATEMENTS: tuple[Statement[Found], ...] = (
     ),
     Statement(
         "C-TH-279",
-        "a long flow has its rate again after another one's Mega-Start of 500 kB",
+        "a long flow recovers its rate after another flow's Mega-Start of 500 kB",
         "within few seconds",
         _back,
         spoil=scaled(f"{DISTURBED}-*", 4.0, "return_s"),
