@@ -64,7 +64,7 @@ STATEMENTS: tuple[Statement[Found], ...] = (
     ),
     Statement(
         "C-TH-095",
-        "10 Mbit/s, QS-a: link full after",
+        "10 Mbit/s, QS-a: time until the link is full",
         "almost instantaneously",
         _kept,
         spoil=replaced("qs-a-10-*", 1.2, "full_after_s"),
@@ -78,7 +78,7 @@ STATEMENTS: tuple[Statement[Found], ...] = (
     ),
     Statement(
         "C-TH-097",
-        "100 Mbit/s, 5.12 Mbit/s approved: QS-b fills the link later than QS-a by",
+        "100 Mbit/s, 5.12 Mbit/s approved: additional time of QS-b to fill the link, over QS-a",
         "very slow, even with CUBIC",
         _lag,
         spoil=swapped("qs-a", "qs-b"),
