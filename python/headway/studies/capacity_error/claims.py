@@ -46,8 +46,8 @@ def _over(found: Found) -> Seen:
         words.is_so(over.timeouts >= 1, "a timeout"),
         words.few_round_trips(over.repaired_after_s, RTT_S),
         words.several_seconds(over.full_after_s),
-        note=f"With hosts of today's Linux {today.full_after_s:.1f} s and {today.timeouts:g} "
-        "timeouts.",
+        note=f"With hosts of today's Linux the link is full after {today.full_after_s:.1f} s, with "
+        f"{today.timeouts:g} timeouts.",
     )
 
 
@@ -129,14 +129,14 @@ def _longer(by_bytes: int) -> Edit:
 STATEMENTS: tuple[Statement[Found], ...] = (
     Statement(
         "C-TH-205",
-        "capacity taken for a tenth",
+        "the router assumes a tenth of the capacity",
         "smaller grant, just a slower startup",
         _under,
         spoil=swapped("under", "right"),
     ),
     Statement(
         "C-TH-206",
-        "capacity taken for tenfold",
+        "the router assumes ten times the capacity",
         "overshoot, multiple losses, a timeout that is solved within few round trips, full after "
         "several seconds",
         _over,
@@ -191,7 +191,7 @@ STATEMENTS: tuple[Statement[Found], ...] = (
     ),
     Statement(
         "C-TH-282",
-        "threshold of 0.5",
+        "router's threshold theta of 0.5",
         "still a certain speedup, TCP works well",
         _half,
         spoil=swapped("half", "slow-start"),

@@ -209,7 +209,7 @@ _NO_GROWTH = replaced("*-double", 100.0, "queue_pkts")
 STATEMENTS: tuple[Statement[Found], ...] = (
     Statement(
         "C-TH-207",
-        "XCP and RCP, capacity taken for a tenth: peak throughput",
+        "XCP and RCP, the router assumes a tenth of the capacity: peak throughput",
         10,
         _tenth,
         ours="Judged with ±5 %: at a tenth of the rate, a second carries 81 packets.",
@@ -223,15 +223,17 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         spoil=scaled("rcp-ratio-110", 1.1, "queue_pkts"),
     ),
     Statement(
-        "C-TH-209", "RCP's bound with 0.4 and 0.226, eq. 6.15", 1.565, _stable, carrier="model"
+        "C-TH-209",
+        "RCP's bound on c/r with alpha = 0.4 and beta = 0.226, eq. 6.15",
+        1.565,
+        _stable,
+        carrier="model",
     ),
     Statement(
         "C-TH-210",
-        "error that 0.1 and 0.1 tolerate",
+        "capacity error that RCP tolerates with alpha and beta of 0.1",
         "about factor three",
-        lambda _: Seen.by(
-            _bound(0.1, 0.1), words.about(_bound(0.1, 0.1), 3), note="Eq. 6.15 gives two."
-        ),
+        lambda _: Seen.by(_bound(0.1, 0.1), words.about(_bound(0.1, 0.1), 3)),
         carrier="model",
         why=Why(
             "refuted", "Eq. 6.15 gives 1 + beta/alpha = 2. A factor of three needs beta = 2 alpha."
@@ -239,7 +241,7 @@ STATEMENTS: tuple[Statement[Found], ...] = (
     ),
     Statement(
         "C-TH-211",
-        "error that 0.4 and 0.226 tolerate",
+        "capacity error that RCP tolerates with alpha = 0.4 and beta = 0.226",
         "at most 50 %",
         lambda _: Seen.by(
             100 * (_bound(ALPHA, BETA) - 1),

@@ -1,4 +1,4 @@
-"""Run: what is kept of each transfer."""
+"""Run: observations of each transfer."""
 
 from __future__ import annotations
 
