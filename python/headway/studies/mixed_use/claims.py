@@ -91,7 +91,7 @@ def _unfair(found: Found) -> Seen:
     return Seen.by(
         _shown(found, "mega-start"),
         words.some(unfair),
-        note=f"{_AT} Unfair is judged as not fair in the sense of C-TH-202, at one load or more.",
+        note=f'{_AT} "Unfair" is judged as not fair in the sense of C-TH-202, at one load or more.',
     )
 
 
