@@ -96,7 +96,7 @@ def _ends_alike(found: Found) -> Seen:
             for s, one in off.items()
         ),
         words.at_small_load(alike),
-        note=f"Difference to Jump-Start. Table 6.1, without loss, gives {own} %.",
+        note=f"Differences to Jump-Start. Table 6.1, without loss, gives {own} %.",
     )
 
 
@@ -123,7 +123,7 @@ def _too_large_window(found: Found) -> Seen:
             words.more(mean(found, "initial-start-100", load), mean(found, "slow-start", load))
             for load in LOADED
         ),
-        note="The window is 100 packets and the buffer 50. The thesis does not print the window.",
+        note="The window is 100 packets and the buffer 50.",
     )
 
 
