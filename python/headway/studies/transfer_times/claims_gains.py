@@ -54,7 +54,7 @@ def _largest_speedups(found: Results) -> Seen:
         words.some(several),
         *(words.quantity(most[key], want, WITHIN) for key, want in DERIVED.items()),
         unit="times",
-        note=f"The largest is {100 * max(most.values()) - 100:.0f} % more than slow start's.",
+        note=f"The largest speedup is {100 * max(most.values()) - 100:.0f} % over slow start.",
     )
 
 
@@ -141,7 +141,7 @@ def _steps(found: Results) -> Seen:
         ]
         checks += [
             words.significantly_less(after, before),
-            words.within(along / after - 1, -0.01, 0.01, "at most 1 % beside it"),
+            words.within(along / after - 1, -0.01, 0.01, "at most 1 % next to it"),
         ]
     return Seen.by(
         ", ".join(told),
@@ -286,7 +286,7 @@ STATEMENTS: tuple[Statement[Results], ...] = (
         figures={"few": "the 15 rates of RFC 4782"},
         ours="The thesis does not define a step. Judged as a change of at least 10 % where the "
         "capacity passes a rate, and of at most 1 % next to it.",
-        # what slow start does, which asks for nothing
+        # slow start, which requests no rate
         spoil=swapped("quick-start", BASE),
     ),
     Statement(

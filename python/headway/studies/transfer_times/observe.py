@@ -1,4 +1,4 @@
-"""Run: what is kept of each trial."""
+"""Run: observations of each trial."""
 
 from __future__ import annotations
 
