@@ -300,7 +300,7 @@ def _quick_longer(found: Found) -> Seen:
                 for load in off
             ]
         ),
-        note="95 % quantile.",
+        note="Judged by the 95 % quantile.",
     )
 
 
@@ -320,7 +320,7 @@ def _jump_like_quick(found: Found) -> Seen:
         100 * (jump / quick - 1),
         words.similar(jump, quick),
         unit="%",
-        note="Mean epoch duration at 35 %.",
+        note="Judged by the mean epoch duration at 35 % load.",
     )
 
 
@@ -389,7 +389,7 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         "Jump-Start's gain for transfers above 10 kB",
         "almost independent of the load",
         _jump_everywhere,
-        ours="Almost independent is judged as almost the same at 6 and 35 % load.",
+        ours='"Almost independent" is judged as almost the same at 6 and 35 % load.',
         why=causes.GAIN_BY_LOAD,
         spoil=scaled("jump-start-35", 1.3, "large.mean"),
         mend=all_of(

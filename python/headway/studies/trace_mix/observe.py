@@ -1,4 +1,4 @@
-"""Run: what is kept of a trial's epochs."""
+"""Run: observations of a trial's epochs."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Epochs(Traffic):
     timeouts: int
     """Retransmission timeouts of all servers, in the whole run."""
     above_ms: Mapping[int, float]
-    """Part of the epochs that last longer than so many ms."""
+    """Part of the epochs that last longer than each of ABOVE_MS."""
     tail_s: Floats
     """Durations at some 300 ranks, in rising order."""
     tail_part: Floats
