@@ -1,8 +1,8 @@
-"""Thesis, section 6.5.1: what the bottleneck's buffer does to the loss of each startup.
+"""Thesis, section 6.5.1: how the bottleneck's buffer changes the loss of each startup.
 
-Claim: about 50 packets lose least; below 100 packets Jump-Start doubles the loss, above nothing
-changes; Mega-Start loses 5 % and more; Quick-Start hardly more than slow start.
-Setup: the mix of trace-mix at 35 % load.  Run: buffers of 10 to 500 packets.
+Claim: a buffer of about 50 packets loses least. Below 100 packets Jump-Start doubles the loss,
+above it changes nothing. Mega-Start loses 5 % and more, Quick-Start hardly more than slow start.
+Setup: the workload of trace-mix at 35 % load.  Run: buffers of 10 to 500 packets.
 Plot: figures 6.56 and 6.57.
 """
 
@@ -25,15 +25,15 @@ class Buffers(Study[Traffic, Evidence[Traffic]]):
     title = "Small and large buffers: the loss of every startup"
     source = "Scharf, Fast Startup Internet Congestion Control (2011), section 6.5.1"
     description = (
-        "The mix of trace-mix at 35 % load over bottleneck buffers of 10 to 500 packets: packet "
-        "loss on the downlink and epoch durations of every startup."
+        "The workload of trace-mix at 35 % load over bottleneck buffers of 10 to 500 packets: "
+        "packet loss on the downlink and epoch durations of every startup."
     )
     takes_vectors = True
     workload_tables = (recorded_beside_thesis,)
     statements = claims.STATEMENTS
     choices = (
         *trace_mix.choices.VECTORS,
-        "Buffers of 10 to 500 packets: the text names 50 and 100 only.",
+        "Buffers range from 10 to 500 packets. The text names only 50 and 100.",
     )
 
     def experiments(self, ctx: StudyContext) -> dict[str, Experiment]:

@@ -11,8 +11,8 @@ _JUMP = ("slow-start-b*", "jump-start-b*")
 SLOW_LOSS = Why(
     "refuted",
     "The thesis' receivers acknowledge every packet. Slow start then doubles its window in each "
-    "round trip and overshoots the queue. With delayed ACKs the full form loses 1.2 to 1.8 % from "
-    "20 packets on, but a queue of 10 packets still loses 2.8 %.",
+    "round trip and overshoots the queue. With delayed ACKs the full form loses 1.2 to 1.8 % with "
+    "queues of 20 packets and more, but still 2.8 % with a queue of 10 packets.",
     (
         Change("delayed ACKs", DELAYED_ACKS, "slow-start-b*"),
         Change("persistent connections", PERSISTENT, "slow-start-b*"),
@@ -23,15 +23,15 @@ SLOW_LOSS = Why(
 
 LEAST_LOSS = Why(
     "refuted",
-    "Slow start overshoots large queues and small ones cannot take bursts. How fast the window "
-    "grows decides which buffer is best.",
+    "Slow start overshoots large queues, and small queues cannot absorb bursts. How fast the "
+    "window grows decides which buffer loses least.",
     (Change("delayed ACKs", DELAYED_ACKS, "slow-start-b*"),),
 )
 
 DOUBLED = Why(
     "refuted",
-    "Jump-Start adds a part to the losses that slow start has after it, and those are the larger "
-    "part at each buffer.",
+    "Slow start follows each Jump-Start and causes the larger part of the losses at each buffer. "
+    "Jump-Start only adds to them.",
     (
         Change("delayed ACKs", DELAYED_ACKS, _JUMP),
         Change("persistent connections", PERSISTENT, _JUMP),
@@ -43,8 +43,8 @@ DOUBLED = Why(
 
 SAME = Why(
     "refuted",
-    "Jump-Start adds losses at large buffers, too: its data meets a queue that other transfers in "
-    "slow start have filled.",
+    "Jump-Start also causes additional losses with large buffers. Its data meets a queue that "
+    "other transfers in slow start have filled.",
     (
         Change("delayed ACKs", DELAYED_ACKS, _JUMP),
         Change("persistent connections", PERSISTENT, _JUMP),
@@ -55,7 +55,7 @@ SAME = Why(
 
 QUICK = Why(
     "refuted",
-    "Quick-Start's grants change when transfers meet in slow start, and that changes the loss by "
+    "Quick-Start's grants change when transfers meet in slow start. This changes the loss by "
     "several percent in either direction at each buffer. With delayed ACKs slow start loses less.",
     (
         Change("delayed ACKs", DELAYED_ACKS, ("slow-start-b*", "quick-start*")),
@@ -66,7 +66,7 @@ QUICK = Why(
 
 INITIAL_LESS = Why(
     "unknown setting",
-    "The text does not print the smallest buffer. A burst of ten packets overflows a queue of ten; "
-    "paced, it does not.",
+    "The thesis does not print the size of the smallest buffer. A burst of ten packets overflows a "
+    "queue of ten packets; ten paced packets do not.",
     (Change("a smallest buffer of 20 packets", queues_of(20), "*-start-b10"),),
 )

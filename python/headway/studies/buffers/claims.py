@@ -20,7 +20,8 @@ Found = Evidence[Traffic]
 SMALL = tuple(buffer for buffer in BUFFERS_PKTS if buffer < 100)
 LARGE = tuple(buffer for buffer in BUFFERS_PKTS if buffer > 100)
 CAREFUL = "quick-start"
-"""The target algorithm without a threshold; the other ways of Quick-Start are more aggressive."""
+"""The target algorithm without a threshold. The other variants of Quick-Start are more
+aggressive."""
 
 
 def _losses(found: Found, scheme: str, buffers: tuple[int, ...] = BUFFERS_PKTS) -> dict[int, float]:
@@ -101,7 +102,7 @@ def _mega(found: Found) -> Seen:
                 for at in mega
             ]
         ),
-        note="The claims list asks for twice Slow-Start's own loss, too.",
+        note="The claims list also requires at least twice Slow-Start's loss.",
     )
 
 
@@ -127,8 +128,9 @@ def _quick(found: Found) -> Seen:
         shown,
         *checks,
         unit="percentage points",
-        note="Below 100 packets the more aggressive variants must lose more. Above, hardly any "
-        "more loss is at most 5 % of Slow-Start's. Each buffer is judged.",
+        note="Below 100 packets the more aggressive variants must lose more than Slow-Start. Above "
+        "100 packets the additional loss must be at most 5 % of Slow-Start's. Each buffer is "
+        "judged.",
     )
 
 
@@ -153,7 +155,7 @@ STATEMENTS: tuple[Statement[Found], ...] = (
     ),
     Statement(
         "C-TH-197",
-        "Jump-Start's loss beside Slow-Start's, buffers below 100 packets",
+        "Jump-Start's loss compared with Slow-Start's, buffers below 100 packets",
         "about twice",
         _doubled,
         why=causes.DOUBLED,
@@ -164,7 +166,7 @@ STATEMENTS: tuple[Statement[Found], ...] = (
     ),
     Statement(
         "C-TH-198",
-        "Jump-Start's loss beside Slow-Start's, buffers above 100 packets",
+        "Jump-Start's loss compared with Slow-Start's, buffers above 100 packets",
         "hardly any difference",
         _same,
         why=causes.SAME,
@@ -173,7 +175,7 @@ STATEMENTS: tuple[Statement[Found], ...] = (
     ),
     Statement(
         "C-TH-199",
-        "Initial-Start's loss beside Jump-Start's, even with a rather small buffer",
+        "Initial-Start's loss compared with Jump-Start's, even with a rather small buffer",
         "less",
         _initial_less,
         why=causes.INITIAL_LESS,
@@ -190,7 +192,7 @@ STATEMENTS: tuple[Statement[Found], ...] = (
     ),
     Statement(
         "C-TH-201",
-        "Quick-Start's loss beside Slow-Start's",
+        "Quick-Start's loss compared with Slow-Start's",
         "of the same order; slightly more, by less than 1 %, in the more aggressive variants and "
         "only below 100 packets",
         _quick,

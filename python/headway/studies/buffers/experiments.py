@@ -1,4 +1,4 @@
-"""Setup: the mix of trace-mix at 35 % load over buffers of 10 to 500 packets."""
+"""Setup: the workload of trace-mix at 35 % load over buffers of 10 to 500 packets."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def experiments(ctx: StudyContext) -> dict[str, Experiment]:
 
 
 def workload(ctx: StudyContext) -> Workload:
-    """What all schemes carry with every buffer."""
+    """The workload that all schemes carry with every buffer."""
     return pairs.workload(
         pairs.traced(ctx.vectors),
         load=LOAD,

@@ -20,7 +20,7 @@ from headway.studies.capacity_error.experiments import (
 from headway.studies.capacity_error.observe import Found
 
 GRID_BPS = 640_000
-"""The largest rate that can be written below a tenth of the link's."""
+"""The largest rate code below a tenth of the link's rate."""
 
 
 def _under(found: Found) -> Seen:
@@ -46,8 +46,8 @@ def _over(found: Found) -> Seen:
         words.is_so(over.timeouts >= 1, "a timeout"),
         words.few_round_trips(over.repaired_after_s, RTT_S),
         words.several_seconds(over.full_after_s),
-        note=f"With hosts of today's Linux {today.full_after_s:.1f} s and {today.timeouts:g} "
-        "timeouts.",
+        note=f"With hosts of today's Linux the link is full after {today.full_after_s:.1f} s, with "
+        f"{today.timeouts:g} timeouts.",
     )
 
 
@@ -97,14 +97,14 @@ def _too_much(found: Found) -> Seen:
         words.most([words.more(ratio, 1.0) for ratio in ratios]),
         *(words.quantity(ratio, 1.0, 0.3) for ratio in ratios),
         note=f"At {', '.join(f'{size // 1000}' for size in SIZES)} kB; longer at {longer}, "
-        f"{100 * (sum(ratios) / len(ratios) - 1):+.0f} % in the mean. Timeouts: "
+        f"{100 * (sum(ratios) / len(ratios) - 1):+.0f} % on average. Timeouts: "
         f"{', '.join(f'{one.timeouts:g}' for one in quick)}, and "
         f"{', '.join(f'{one.timeouts:g}' for one in slow)} with Slow-Start.",
     )
 
 
 def _times_slow_start(factor: float) -> Spoil:
-    """Every transfer over the long path takes so many times as long with Quick-Start."""
+    """Set Quick-Start's times on the long path to ``factor`` times slow start's."""
 
     def spoil(rows: Rows) -> Rows:
         changed = dict(rows)
@@ -118,7 +118,7 @@ def _times_slow_start(factor: float) -> Spoil:
 
 
 def _longer(by_bytes: int) -> Edit:
-    """Transfers of so many bytes more."""
+    """Transfers that are ``by_bytes`` longer."""
 
     def more(size: str) -> str:
         return f"{int(size.removesuffix(' B')) + by_bytes} B"
@@ -129,14 +129,14 @@ def _longer(by_bytes: int) -> Edit:
 STATEMENTS: tuple[Statement[Found], ...] = (
     Statement(
         "C-TH-205",
-        "capacity taken for a tenth",
+        "the router assumes a tenth of the capacity",
         "smaller grant, just a slower startup",
         _under,
         spoil=swapped("under", "right"),
     ),
     Statement(
         "C-TH-206",
-        "capacity taken for tenfold",
+        "the router assumes ten times the capacity",
         "overshoot, multiple losses, a timeout that is solved within few round trips, full after "
         "several seconds",
         _over,
@@ -144,10 +144,10 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         mend=replaced("over", 0.8, "repaired_after_s"),
         why=Why(
             "refuted",
-            "The first burst loses 1200 packets. After the timeout slow start sends them again, "
-            "and overflows the queue of 50 packets once more: 17 round trips. Seven are the least "
-            "with any change that still has a timeout; where fewer packets are lost, SACK repairs "
-            "them without one.",
+            "The first burst loses 1200 packets. After the timeout slow start retransmits them and "
+            "overflows the queue of 50 packets once more, so that the repair takes 17 round trips. "
+            "Of the changes with a timeout, the fastest repair takes seven round trips. Where "
+            "fewer packets are lost, SACK repairs them without a timeout.",
             [
                 Change(
                     "a receive window of 1.4 MB",
@@ -179,9 +179,9 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         mend=_times_slow_start(1.1),
         why=Why(
             "unknown setting",
-            "The overshoot costs timeouts, by which Linux 2.6 notices that a retransmission was "
-            "lost. They are a small part of the time only of long transfers. The sizes of "
-            "figure 6.62 are not printed.",
+            "The overshoot causes timeouts, because Linux 2.6 detects a lost retransmission only "
+            "by a timeout. Only in long transfers are the timeouts a small part of the time. The "
+            "thesis does not print the sizes of figure 6.62.",
             [
                 Change("transfers that are 200 MB longer", _longer(200_000_000), "long-*"),
                 Change("a queue of 100 packets", edited({"topology.buffer": "100 pkts"}), "long-*"),
@@ -191,7 +191,7 @@ STATEMENTS: tuple[Statement[Found], ...] = (
     ),
     Statement(
         "C-TH-282",
-        "threshold of 0.5",
+        "router's threshold theta of 0.5",
         "still a certain speedup, TCP works well",
         _half,
         spoil=swapped("half", "slow-start"),

@@ -1,4 +1,4 @@
-"""Setup: long transfers past routers that are wrong about their link, and a long path."""
+"""Setup: long transfers through routers that assume a wrong capacity, and a long path."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from headway.studies.common import lab, network
 from headway.study import StudyContext
 
 LARGE_KBPS, SMALL_KBPS = 81_920, 5_120
-"""What is asked for: more than the link has, or less (section 6.5.3.2)."""
+"""Requested rates: more than the link's rate, or less (section 6.5.3.2)."""
 LENGTH_S = 30.0
 TRANSFER_BYTES = 100_000_000
 RTT_S = lab.RTT_MS / 1e3
 SHARED_BPS = 100_000_000
 
 CASES: Mapping[str, tuple[float, int, float]] = {
-    # name: (the router's capacity over the link's, what is asked for, theta)
+    # name: (the router's capacity over the link's, the requested rate in kbit/s, theta)
     "right": (1.0, LARGE_KBPS, 1.0),
     "under": (0.1, LARGE_KBPS, 1.0),
     "over": (10.0, LARGE_KBPS, 1.0),
@@ -26,13 +26,13 @@ CASES: Mapping[str, tuple[float, int, float]] = {
     "half": (1.0, LARGE_KBPS, 0.5),
 }
 TODAY = "over-today"
-"""The router that takes its link for ten times faster, before hosts of today's Linux."""
+"""The router that overestimates its link ten times, with hosts of today's Linux."""
 TODAYS_STACK = "linux-6"
 
 
 @dataclass(frozen=True)
 class Guided:
-    """A trial of XCP and RCP: what their routers take for the link's rate, and for how long."""
+    """A trial of XCP and RCP: the capacity that routers assume, and the run's length."""
 
     ratio: float
     """The router's capacity over the link's."""
@@ -49,19 +49,19 @@ GUIDED: Mapping[str, Guided] = {
     "double": Guided(2.0, length_s=15.0),
     "small": Guided(2.0, buffer_pkts=lab.SMALL_BUFFER_PKTS),
 }
-"""Of both protocols. Eq. 6.15 allows 1.565."""
+"""Trials of both protocols. Eq. 6.15 allows a ratio of 1.565."""
 HALVED, ON_TODAY = "xcp-small-halved", "xcp-small-today"
-"""XCP before a small buffer: a loss halves its window, or its hosts are today's Linux."""
+"""XCP with a small buffer: a loss halves its window, or its hosts run today's Linux."""
 RATIOS, QUICK_RATIOS = (1.1, 1.2, 1.4, 1.5), (1.1, 1.2, 1.4)
 RATIO_LENGTH_S, QUICK_RATIO_LENGTH_S = 400.0, 150.0
-"""Of RCP beside eq. 6.14: the nearer to the bound, the longer until the queue rests."""
+"""RCP compared with eq. 6.14. The closer to the bound, the later the queue converges."""
 
 LONG_KBPS = 1_310_720
 """The next code above the long path's rate."""
 LONG_ROUTER = {"capacity_kbps": 2 * lab.LONG_BPS // 1000, "interval_ms": lab.LONG_RTT_MS}
 LONG_LENGTH_S = 60.0
 WINDOW = "8388480 B"
-"""The largest window that can be said with the hosts' window scale."""
+"""The largest window that can be announced with the hosts' window scale."""
 SIZES = (100_000, 200_000, 300_000, 500_000, 1_000_000, 2_000_000, 3_000_000, 5_000_000, 8_000_000)
 """None needs more than the largest window."""
 LONG_SCHEMES: Mapping[str, Any] = {
@@ -105,19 +105,19 @@ def experiments(ctx: StudyContext) -> dict[str, Experiment]:
 
 
 def ratios(ctx: StudyContext) -> tuple[float, ...]:
-    """At which RCP's queue is held against eq. 6.14."""
+    """Ratios at which RCP's queue is compared with eq. 6.14."""
     return QUICK_RATIOS if ctx.quick else RATIOS
 
 
 def ratio_key(ratio: float) -> str:
-    """A trial of RCP beside eq. 6.14: "rcp-ratio-110"."""
+    """Key of a trial of RCP for eq. 6.14: "rcp-ratio-110"."""
     return f"rcp-ratio-{round(100 * ratio)}"
 
 
 def _guided_trial(
     scheme: str, case: Guided, seed: int, *, stack: str = lab.STACK, **tunables: int
 ) -> Experiment:
-    """A flow without end past routers that take the link for faster or slower than it is."""
+    """An unlimited flow through routers that assume ``case.ratio`` times the link's rate."""
     path = lab.path(buffer_pkts=case.buffer_pkts)
     flow = _flow({"kind": "bulk"}, network.control(scheme, **tunables), lab.RECEIVE_BUFFER)
     return lab.experiment(
@@ -138,7 +138,7 @@ def _trial(
     link_bps: int = lab.LINK_BPS,
     stack: str = lab.STACK,
 ) -> Experiment:
-    """One transfer from the opener, which so can ask in its SYN."""
+    """One transfer from the host that opens the connection, whose SYN can carry the request."""
     path = lab.path(rate_bps=link_bps, buffer_pkts=lab.SMALL_BUFFER_PKTS).model_dump(mode="json")
     path["quick_start"] = router and dict(router)
     path["access_rate"] = f"{max(10 * link_bps, 10**9)} bit/s"
@@ -155,7 +155,7 @@ def _trial(
 
 
 def _long_trial(control: Any, size_bytes: int, seed: int) -> Experiment:
-    """One transfer over the long path, and a short answer that says when it is there."""
+    """One transfer over the long path, and a short response when it has arrived."""
     app = {"kind": "vectors", "epochs": [[f"{size_bytes} B", "100 B", "0 s"]]}
     return lab.experiment(
         lab.long_path(router=LONG_ROUTER),
@@ -175,7 +175,7 @@ def _flow(app: dict[str, Any], control: Any, receive_buffer: str) -> Flow:
             "receive_buffer": receive_buffer,
             "receive_window": WINDOW,
             "delayed_ack": False,
-            # Else the SYN-ACK's window of 64 KiB would bound the first round trip.
+            # Otherwise the SYN-ACK's window of 64 KiB would limit the first round trip.
             "extra_ack": True,
         }
     )

@@ -1,4 +1,4 @@
-"""Run: what is kept of each transfer."""
+"""Run: observations of each transfer."""
 
 from __future__ import annotations
 
@@ -21,25 +21,25 @@ from headway.units import BITS_PER_BYTE, NS_PER_S
 FULL = 0.95
 """Part of the link's rate at which it counts as full."""
 HELD_S = 1.0
-"""For so long it has to stay full."""
+"""The link has to stay full for this time."""
 BEGUN_S = 1.0
-"""By then all flows have had their first answers."""
+"""By then all flows have received their first ACKs."""
 
 
 @dataclass(frozen=True)
 class Transfer:
-    """How the first 30 s of a long transfer went."""
+    """The first 30 s of a long transfer."""
 
     granted_bps: float
-    """What its request got; 0: denied; NaN: it did not ask."""
+    """The granted rate; 0: denied; NaN: no request."""
     times_s: Array
     """Ends of slots of 200 ms."""
     rates_bps: Array
-    """IP rate of the link in each."""
+    """IP rate of the link in each slot."""
     acked_s: Array
     """When the sender's counters were read."""
     acked_bytes: Array
-    """Acknowledged by then."""
+    """Bytes acknowledged by then."""
     full_after_s: float
     """When the link was full for ``HELD_S``; NaN: never."""
     drops_s: Array
@@ -47,10 +47,10 @@ class Transfer:
     timeouts: float
     """Retransmission timeouts by the time at which the link was full."""
     repaired_after_s: float
-    """From the first timeout until all that had been sent was acknowledged; NaN: none came."""
+    """From the first timeout until all data sent before it is acknowledged; NaN: no timeout."""
 
     def delivered_after_s(self, size_bytes: float) -> float:
-        """When so many bytes were acknowledged, interpolated; seconds. NaN: never."""
+        """When ``size_bytes`` were acknowledged, interpolated; seconds. NaN: never."""
         times = np.concatenate([[0.0], self.acked_s])
         sums = np.concatenate([[0.0], self.acked_bytes])
         if not sums[-1] >= size_bytes:
@@ -66,18 +66,18 @@ class Transfer:
 
 @dataclass(frozen=True)
 class LongTransfer:
-    """How a transfer over the long path went."""
+    """A transfer over the long path."""
 
     granted_bps: float
     took_s: float
-    """From the connection's opening until the answer to all of it was there; NaN: it was not."""
+    """From the connection's opening until the response arrived; NaN: it did not."""
     drops: float
     timeouts: float
 
 
 @dataclass(frozen=True)
 class Guided:
-    """What flows of XCP or RCP made of the link, in slots of 200 ms."""
+    """The link with a flow of XCP or RCP, in slots of 200 ms."""
 
     times_s: Array
     """Ends of slots."""
@@ -88,14 +88,14 @@ class Guided:
     arrived_bytes: Array
     """Offered to the queue."""
     dropped_bytes: Array
-    """Of these, what found no room."""
+    """Dropped of these."""
 
     def late(self, values: Array, part: float = 0.5) -> Array:
         """Values of the last part of the run."""
         return values[-round(part * values.size) :]
 
     def loss(self) -> Array:
-        """Part of the bytes that was lost, in the seconds of the last two thirds."""
+        """The part of the bytes that was lost, in each second of the last two thirds."""
         arrived, dropped = (
             _in_seconds(self.late(values, 2 / 3))
             for values in (self.arrived_bytes, self.dropped_bytes)
@@ -107,7 +107,7 @@ class Guided:
         return float(_in_seconds(self.rates_bps).max()) * RTT_S
 
     def growth(self) -> Growth:
-        """A line through the queue's length, once every flow has begun."""
+        """A line through the queue's length, after every flow has begun."""
         begun = self.times_s > BEGUN_S
         if not begun.any():
             return Growth(math.nan, math.nan, math.nan)
@@ -126,7 +126,7 @@ class Growth:
 
     pkts_per_s: float
     r_squared: float
-    """Of the line: 1 where it grew evenly."""
+    """R² of the line: 1 where the queue grew evenly."""
     later_pkts_per_s: float
     """In the second half."""
 
@@ -152,7 +152,7 @@ class Found:
 
 
 def gather(rows: Mapping[str, Row]) -> Found:
-    """All rows, told apart by what they are."""
+    """Rows by kind of trial."""
     return Found(
         Evidence.of(Transfer, rows), Evidence.of(LongTransfer, rows), Evidence.of(Guided, rows)
     )
@@ -185,7 +185,7 @@ def _case(trace: Trace) -> Transfer:
 
 
 def _repaired_after_s(rows: pl.DataFrame) -> float:
-    """From a flow's counters in their order."""
+    """Time from the first timeout to its repair, from a flow's ordered counters."""
     timeouts = np.flatnonzero(rows["rtos"].to_numpy() > 0)
     if not timeouts.size:
         return math.nan
@@ -214,7 +214,7 @@ def _guided(trace: Trace) -> Guided:
     slots_s = np.diff(times_s, prepend=0.0)
 
     def more(name: str) -> Array:
-        """By how much a sum grew in each slot."""
+        """The growth of a counter in each slot."""
         return np.diff(rows[name].to_numpy().astype(np.float64), prepend=0.0)
 
     return Guided(

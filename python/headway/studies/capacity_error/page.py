@@ -26,7 +26,7 @@ LABELS = {
     "under": "c = r/10",
     "over": "c = 10 r",
     TODAY: "c = 10 r, hosts of linux-6",
-    "over-small": "c = 10 r, 5.12 Mbit/s asked",
+    "over-small": "c = 10 r, 5.12 Mbit/s requested",
     "half": "c = r, θ = 0.5",
     "shared": "100 Mbit/s link, θ c = 10 Mbit/s",
 }
@@ -38,7 +38,7 @@ _STYLES = {
     "under": one_of(style_of("quick-start"), 1),
     "over": one_of(style_of("quick-start"), 2),
 }
-"""What the router takes for its capacity is a shade of Quick-Start."""
+"""Each assumed capacity is a shade of Quick-Start's color."""
 
 
 def page(found: Found) -> Page:
@@ -66,13 +66,13 @@ def _table(found: Found) -> Table:
             ]
             for label, one in ((label, found.cases[name]) for name, label in LABELS.items())
         ],
-        "Full: a slot of 200 ms at 95 % of the rate, and those of the next second. Drops in 30 s, "
-        "timeouts until the link is full.",
+        "Full: a slot of 200 ms and all slots of the next second at 95 % of the rate. Drops in 30 "
+        "s, timeouts until the link is full.",
     )
 
 
 def _guided_table(found: Found) -> Table:
-    """What XCP and RCP make of a link whose rate they do not know."""
+    """XCP and RCP with a wrong capacity."""
     rows: list[list[Cell]] = []
     for scheme, label in network.SCHEMES.items():
         for name, case in GUIDED.items():
@@ -88,11 +88,11 @@ def _guided_table(found: Found) -> Table:
                 ]
             )
     return Table(
-        "XCP and RCP: a flow without end",
-        ["", "c/r", "queue's end", "carried (Mbit/s)", "queue (packets)", "lost (%)"],
+        "XCP and RCP: an unlimited flow",
+        ["", "c/r", "queue limit", "carried (Mbit/s)", "queue (packets)", "lost (%)"],
         rows,
-        "Means of the second half of the run; loss of its last two thirds. Where c/r is above "
-        "1.565 and the queue has no end, it grows for as long as the run lasts.",
+        "Means of the second half of the run; loss in its last two thirds. Where c/r is above "
+        "1.565 and the queue is unlimited, the queue grows until the run ends.",
     )
 
 
@@ -109,7 +109,7 @@ def _long_rows(found: Found) -> pl.DataFrame:
 
 def _long_table(rows: pl.DataFrame) -> Table:
     return Table(
-        "Transfers over 1 Gbit/s and 233 ms, granted 1.31 Gbit/s",
+        "Transfers over 1 Gbit/s and 233 ms with a grant of 1.31 Gbit/s",
         ["size (kB)", "Slow-Start (s)", "Quick-Start (s)", "drops", "drops"],
         [
             [
@@ -121,7 +121,7 @@ def _long_table(rows: pl.DataFrame) -> Table:
             ]
             for row in rows.to_dicts()
         ],
-        "From the opening of the connection until a short answer to all of it is there.",
+        "From the opening of the connection until a short response to the whole transfer arrives.",
     )
 
 
@@ -162,8 +162,8 @@ def _figures(found: Found, rows: pl.DataFrame) -> Figures:
     return {
         "figure-6-61": (
             "Figure 6.61",
-            "XCP and RCP by what their routers take for the capacity: rate of one flow and the "
-            "queue, which has no end. The thesis prints its overestimate in the figure only.",
+            "XCP and RCP by the capacity that their routers assume: rate of one flow, and the "
+            "unlimited queue. The thesis shows its overestimate only in the figure.",
             timeseries(
                 [
                     Panel("rate (Mbit/s)", series("rates_bps", 1e6)),
@@ -174,12 +174,12 @@ def _figures(found: Found, rows: pl.DataFrame) -> Figures:
         ),
         "figure-6-60": (
             "Figure 6.60",
-            "Rate of a long transfer by what the router takes for its capacity.",
+            "Rate of a long transfer by the capacity that the router assumes.",
             curves([("", drawn)], x_label="time (s)", y_label="rate (Mbit/s)"),
         ),
         "figure-6-62": (
             "Figure 6.62",
-            "Transfer time over a long path, with a grant above its rate.",
+            "Transfer time on a long path, with a grant above its rate.",
             curves(
                 [("", long)],
                 x_label="size (MB)",

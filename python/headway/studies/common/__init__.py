@@ -1,1 +1,1 @@
-"""What several studies share: claims with verdicts, the thesis' paths and flows, the page."""
+"""Code that several studies share: the thesis' paths, flows and workloads, tables, changes."""

@@ -1,7 +1,7 @@
-"""Forms of studies on the kernel with the simulator's twin of every trial beside it.
+"""Studies on the kernel that also run every trial in the simulator.
 
-A twin's row stands among the kernel's under "simulated-KEY", so that statements and figures are
-made of both, and evidence of either may be spoiled.
+The simulated trial is called the twin. Its row has the key "simulated-KEY" among the kernel's rows.
+Statements and figures can therefore use both, and tests can spoil the evidence of either.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ SIMULATED = "simulated-"
 
 
 class BesideSimulator(Study[Row, Found]):
-    """Runs on the kernel, and then the twins, which take seconds and of which no trace is kept."""
+    """Runs on the kernel, then the twins. These take seconds, and their traces are not saved."""
 
     def collect(self, ctx: StudyContext) -> Observed[Row]:
-        """Run all trials, and their twins."""
+        """Run all trials and their twins."""
         return self._with_twins(ctx, super().collect(ctx))
 
     def saved(self, ctx: StudyContext) -> Observed[Row]:
-        """What the saved trials show, and their twins again. Raises HeadwayError."""
+        """Read the saved trials and run their twins again. Raises HeadwayError."""
         return self._with_twins(ctx, super().saved(ctx))
 
     def _with_twins(self, ctx: StudyContext, seen: Observed[Row]) -> Observed[Row]:
@@ -40,7 +40,7 @@ class BesideSimulator(Study[Row, Found]):
 
 
 def simulated(rows: Mapping[str, Row]) -> dict[str, Row]:
-    """The twins, by their trials' keys."""
+    """The twins' rows, by the keys of their trials."""
     return {key.removeprefix(SIMULATED): rows[key] for key in rows if key.startswith(SIMULATED)}
 
 
@@ -51,7 +51,7 @@ def agreed(
     spoil: Spoil,
     mend: Spoil,
 ) -> Statement[Found]:
-    """What must agree, as a statement: the kernel's tables beside the simulator's."""
+    """An agreement as a statement, judged by the kernel's and the simulator's tables."""
 
     def look(found: Found) -> Seen:
         claim = judge(agreement, *tables(found))
@@ -78,7 +78,7 @@ def agreed(
 
 
 def as_simulated(keys: str) -> Spoil:
-    """Put the twins' evidence in place of the kernel's, where the key matches."""
+    """Replace the kernel's evidence by the twins', where the key matches."""
 
     def mend(rows: Rows) -> Rows:
         twins = simulated(rows)

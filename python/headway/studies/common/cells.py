@@ -1,4 +1,4 @@
-"""Numbers as cells of a table."""
+"""Format numbers as cells of a table."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ from headway.table import Cell
 
 
 def seconds(value: float) -> Cell:
-    """A time with two digits, or a dash for one that never came (NaN)."""
+    """A time with two decimals, or a dash for an event that never occurred (NaN)."""
     return round(value, 2) if math.isfinite(value) else "–"

@@ -1,4 +1,4 @@
-"""Changes of the set-up that counterfactuals of several studies make on a dumbbell."""
+"""Edits of dumbbell experiments that counterfactuals of several studies share."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ NO_SACK = edited({"flows.*.sack": False})
 
 
 def both_ways(fields: Mapping[str, Any]) -> Edit:
-    """Put values at paths of the link in each direction: ``both_ways({"buffer": "15 pkts"})``."""
+    """Set fields of the link in both directions: ``both_ways({"buffer": "15 pkts"})``."""
     return edited(
         {
             f"topology.{way}{name}": value
@@ -24,7 +24,7 @@ def both_ways(fields: Mapping[str, Any]) -> Edit:
 
 
 def queues_of(pkts: int) -> Edit:
-    """Queues of so many packets in both directions."""
+    """Queues of ``pkts`` packets in both directions."""
     return both_ways({"buffer": f"{pkts} pkts"})
 
 

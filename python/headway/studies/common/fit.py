@@ -1,9 +1,10 @@
 """Settings that no paper prints, fitted to baseline numbers of the same paper.
 
-Four rules. A setting is fitted only to baseline numbers of its own paper, which the study names
-before the fit. The fit is code, with its grid and its objective, and a test checks that the value
-in use is the best of the grid in the quick form. A statement that it was fitted to is
-``calibrated`` and counts in no tally. What is judged with the fitted value is a prediction.
+Four rules apply. A setting is fitted only to baseline numbers of its own paper, which the study
+names before the fit. The fit is code with a grid and an objective, and a test checks that the value
+in use is the best of the grid in the quick form. A statement that a setting was fitted to is
+``calibrated`` and counts in no tally. All other statements judged with the fitted value are
+predictions.
 """
 
 from __future__ import annotations
@@ -22,11 +23,11 @@ Point = TypeVar("Point")
 
 @dataclass(frozen=True)
 class Fit(Generic[Point]):
-    """A fit: every point of the grid is run, and the one with the least objective is taken.
+    """A fit: runs every point of the grid and takes the one with the least objective.
 
-    ``trials`` makes the experiments of a point by key. ``number`` is what is kept of each.
-    ``objective`` takes the numbers of a point by key; infinite rules a point out. Of points with
-    the same objective the first is taken.
+    ``trials`` makes the experiments of a point by key. ``number`` extracts one number from each.
+    ``objective`` takes a point's numbers by key; an infinite objective excludes the point. Of
+    points with the same objective the first is taken.
     """
 
     setting: str

@@ -1,4 +1,4 @@
-"""Transfers one after the other on one path, as soon as each is over: a kernel's time is real."""
+"""Start times of transfers that follow each other closely, because a kernel runs in real time."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from headway.studies.common import lab
 
 _FIRST_S = 0.3
 _LONGEST, _GAP_S = 1.15, 0.5
-"""A transfer is over after so many times what table 6.1 gives for slow start; then an idle link,
-for longer than the slots in which the routers of ``lab.path`` meter."""
+"""A transfer is over after _LONGEST times slow start's time by table 6.1. The link is then idle for
+_GAP_S, which is longer than the slots in which the routers of ``lab.path`` meter."""
 
 
 def in_turn(sizes_bytes: Sequence[float], rtt_ms: float) -> tuple[list[float], float]:
-    """When downloads of these sizes start on the lab's path, and when the last is over; s."""
+    """Start times of downloads of these sizes on the lab's path, and the last end; seconds."""
     path = lab.model_path(rtt_ms=rtt_ms)
     lengths_s = _LONGEST * startup.slow_start_response_s(np.array(sizes_bytes), path=path) + _GAP_S
-    # a handshake is no part of what the model counts
+    # The model does not include the handshake.
     ends_s = _FIRST_S + np.cumsum(lengths_s + path.rtt_s)
     return [_FIRST_S, *(float(end_s) for end_s in ends_s[:-1])], float(ends_s[-1])

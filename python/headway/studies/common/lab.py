@@ -1,7 +1,7 @@
-"""The thesis' laboratory: its 10 Mbit/s path, its hosts, its startups, and how it read them.
+"""The thesis' laboratory: its 10 Mbit/s path, hosts and startups, and its measurements.
 
-Scharf (2011), sections 6.1 and B.2; paper 000 used the same computers. A client asks and a server
-answers, so the data comes over the reverse link.
+Scharf (2011), sections 6.1 and B.2. Paper 000 used the same computers. A client sends a request and
+a server responds, so the data is sent over the reverse link.
 """
 
 from __future__ import annotations
@@ -20,36 +20,36 @@ from headway.trace import Trace
 from headway.units import BITS_PER_BYTE, NS_PER_S
 
 LINK_BPS = 9_760_000
-"""What 10 Mbit/s Ethernet carries in IP packets of 1500 bytes, as the thesis rounds it."""
+"""Rate of IP packets of 1500 bytes on 10 Mbit/s Ethernet, as the thesis rounds it."""
 RTT_MS = 200
 MSS_BYTES, MTU_BYTES = 1448, 1500
 REQUEST_BYTES = 100
 RECEIVE_BUFFER = "8388608 B"
-"""Appendix B.2 and paper 000: receive windows do not limit; they keep quick ACKs going, too."""
+"""Appendix B.2 and paper 000: receive windows are no limit, and keep quick ACKs active."""
 SMALL_BUFFER_PKTS = 50
 """The bottleneck's queue wherever the thesis does not compare with its testbed (6.1.1.1)."""
 ROUTER = "algorithm=target:interval_ms=200"
-"""The Quick-Start router of sections 6.3.1 and 6.4.2: all of the link, slots of a round trip."""
+"""The Quick-Start router of sections 6.3.1 and 6.4.2: the whole link, slots of a round trip."""
 RECEIVE_WINDOW = "625000 B"
-"""What hosts with a fast startup announce from the start: 10 Mbit/s over 500 ms (5.2.3)."""
+"""Hosts with a fast startup announce this from the start: 10 Mbit/s over 500 ms (5.2.3)."""
 STACK = "linux-2.6"
 CONTROL = "cubic26"
 EARLY, LATE, EARLY_OR_LATE = 2, 3, 4
-"""Quick-Start's activation: with the handshake, with data, with the handshake if data is known."""
+"""Quick-Start's activation: in the handshake, with data, in the handshake if the data is known."""
 LONG_BPS, LONG_RTT_MS = 10**9, 233
 """The thesis' real path, of "about 1 Gbit/s" (section 6.1.3, l. 2870)."""
 DOWNLINK = 1
-"""The reverse link's number: where responses queue."""
+"""The number of the reverse link, where responses queue."""
 
 SLOW_START = "slow-start"
 
 HOSTS = {
-    # the thesis' transfers ask for a rate whatever they need of it
+    # The thesis' transfers request a rate, however little of it they need.
     "qs_fit_data": 0,
-    # limited slow start after a grant is the RFC's, not the thesis'
+    # RFC 4782 limits slow start after a grant, the thesis does not.
     "qs_max_ssthresh_pkts": 0,
-    # "each data transfer issues a request" (6.4.5.2), also after a loss; a denial leads back to the
-    # window before it (4.5.3.1), and so can be slower than slow start
+    # "each data transfer issues a request" (6.4.5.2), also after a loss. After a denial the window
+    # is as before the request (4.5.3.1), so that Quick-Start can be slower than slow start.
     "qs_rules": 1,
 }
 """How the hosts of the thesis and of paper 000 differ from RFC 4782, in every study of theirs."""
@@ -63,7 +63,7 @@ def path(
     loss: float = 0.0,
     router: str | None = ROUTER,
 ) -> Dumbbell:
-    """One bottleneck with the same queue, loss and Quick-Start router both ways."""
+    """One bottleneck with the same queue, loss and Quick-Start router in both directions."""
     link = {
         "rate": f"{rate_bps:.0f} bit/s",
         "delay": f"{rtt_ms / 2:g} ms",
@@ -80,11 +80,11 @@ def long_path(
 ) -> Dumbbell:
     """The thesis' path through a research network, for figures 6.41 and 6.62.
 
-    Section 6.1.3 (l. 2870): about 1 Gbit/s and 233 ms; the routers' buffers are a constraint of it
-    that is not printed. 50 packets are what the thesis takes by default and calls realistic
-    (6.1.1.1, l. 2818). Others hardly loaded the path, and requests count as approved (6.4.2.2,
-    l. 3288): ``router`` is one that grants them. Access links are ten times as fast, so that they
-    are not the bottleneck.
+    Section 6.1.3 (l. 2870): about 1 Gbit/s and 233 ms. The thesis does not print the routers'
+    buffers. It uses 50 packets by default and calls them realistic (6.1.1.1, l. 2818). Other
+    traffic hardly loaded the path, and requests count as approved (6.4.2.2, l. 3288), so
+    ``router`` is a router that grants them. Access links are ten times as fast, so that they are
+    not the bottleneck.
     """
     made = path(rate_bps=LONG_BPS, rtt_ms=LONG_RTT_MS, buffer_pkts=buffer_pkts, router=None)
     fields = made.model_dump(mode="json")
@@ -101,10 +101,10 @@ def model_path(*, rate_bps: float = LINK_BPS, rtt_ms: float = RTT_MS) -> Startup
 
 
 def quick_start(rate_bps: float, *, early: bool) -> str:
-    """The control of a flow that asks for a rate, rounded down to one that can be asked for.
+    """The control of a flow that requests a rate, rounded down to a rate code.
 
-    As in the thesis: ssthresh is left alone, slow start is not limited afterwards, and every
-    transfer that needs more than its first window asks.
+    As in the thesis, ssthresh is unchanged, slow start is not limited after a grant, and every
+    transfer that needs more than its first window sends a request.
     """
     code_bps = RATES_BPS[max(rate_code(rate_bps), 1)]
     settings = {
@@ -118,9 +118,9 @@ def quick_start(rate_bps: float, *, early: bool) -> str:
 
 
 def asking(rate_kbps: int, *, ssthresh: int = 0) -> dict[str, Any]:
-    """The control of a flow that asks for a rate for whatever is more than a request.
+    """The control of a flow that requests a rate for every message longer than REQUEST_BYTES.
 
-    With its handshake if it knows by then what it will send, else with data.
+    The handshake carries the request if the data is known by then. Otherwise data carries it.
     """
     return {
         "name": CONTROL,
@@ -136,7 +136,7 @@ def asking(rate_kbps: int, *, ssthresh: int = 0) -> dict[str, Any]:
 
 
 def has_startup(name: str) -> bool:
-    """Whether this build has the startup."""
+    """Whether this build includes the startup."""
     return any(startup.name == name for startup in registry().startups)
 
 
@@ -151,11 +151,11 @@ def requests(
     data_volume_bytes: float | None = None,
     delayed_ack: bool = False,
 ) -> Flow:
-    """A connection that asks for responses one after the other, ``idle_s`` between them.
+    """A connection that requests responses one after the other, with ``idle_s`` between them.
 
-    ``data_volume_bytes`` is what its application announces, so that the server may ask for a rate
-    in the handshake. The thesis made quick ACKs last, so that ACKs were never delayed while a flow
-    starts (section 6.1.1.2).
+    The application announces ``data_volume_bytes``, so that the server can request a rate in the
+    handshake. The thesis prolonged quick ACKs, so that no ACKs were delayed while a flow starts
+    (section 6.1.1.2).
     """
     last = len(sizes_bytes) - 1
     epochs = [

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 LEFT_OUT: tuple[tuple[str, tuple[str, ...]], ...] = (
     (
-        "What others measured of XCP on a network processor and of RCP in their kernel, for "
-        "reference: neither is published.",
+        "Measurements by others of XCP on a network processor and of RCP in a kernel, which the "
+        "thesis cites for reference. Neither implementation is published.",
         ("C-TH-241", "C-TH-242"),
     ),
     (
-        "The speed of the thesis' own simulator on its machine.",
+        "The speed of the thesis' simulator on its machine.",
         ("C-TH-061", "C-TH-062", "C-TH-063", "C-TH-277"),
     ),
 )

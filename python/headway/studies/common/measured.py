@@ -1,7 +1,7 @@
 """Studies that measure this machine's kernel through headwayctl instead of running experiments.
 
-A measurement is a command of headwayctl that prints JSON. It is kept as ``trials/KEY.json`` as soon
-as it is done, with the command, the programs and the machine that made it.
+A measurement is a headwayctl command that prints JSON. It is saved as ``trials/KEY.json`` as soon
+as it is complete, with the command, the program versions and the machine that produced it.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from headway.trace import Trace
 from headway.versions import versions
 
 Measurement = dict[str, Any]
-"""What headwayctl printed."""
+"""The JSON that headwayctl printed."""
 Commands = Mapping[str, Sequence[str]]
 """Arguments of headwayctl by key (a file name)."""
 _TIMEOUT_S = 600.0
 
 
 def measure(headwayctl: Headwayctl, command: Sequence[str]) -> Measurement:
-    """What a command of headwayctl prints. Raises HeadwayError."""
+    """Run a headwayctl command and return its JSON. Raises HeadwayError."""
     measured: Measurement = headwayctl.json(*command, "--json", timeout_s=_TIMEOUT_S)
     return measured
 
@@ -44,7 +44,7 @@ class MeasuredStudy(Study[Measurement, Found]):
 
     @abc.abstractmethod
     def commands(self, ctx: StudyContext) -> Commands:
-        """What is measured."""
+        """The commands that measure."""
 
     def experiments(self, _ctx: StudyContext) -> dict[str, Experiment]:
         """None."""
@@ -70,7 +70,7 @@ class MeasuredStudy(Study[Measurement, Found]):
         return seen
 
     def collect(self, ctx: StudyContext) -> Observed[Measurement]:
-        """Measure one after the other."""
+        """Run the measurements one after the other."""
         commands = self.commands(ctx)
         headwayctl = Headwayctl()
         done = _finished_before(ctx, commands, headwayctl) if ctx.resume else []
@@ -102,7 +102,7 @@ _MADE_BY = {
     "kernel": "another kernel",
     "processor": "another processor",
 }
-"""The parts of a record that say what made it, and what is said of one that is not ours."""
+"""Parts of a record that identify its origin, and how a notice names one that differs."""
 
 
 def _made_by(command: Sequence[str], headwayctl: Headwayctl) -> dict[str, Any]:
@@ -136,9 +136,9 @@ def _load(path: Path) -> dict[str, Any] | None:
 
 
 def _finished_before(ctx: StudyContext, commands: Commands, headwayctl: Headwayctl) -> list[str]:
-    """What an earlier run left that is of this program, machine and command.
+    """Keys of saved measurements with the same program, machine and command.
 
-    A word on what is kept, and on what is not, with the reason.
+    Prints how many are kept, and how many are measured again and why.
     """
     done: list[str] = []
     others: Counter[str] = Counter()

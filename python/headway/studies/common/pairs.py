@@ -1,7 +1,7 @@
 """Many host pairs on the thesis' 10 Mbit/s link: the setup of sections 6.4.3 to 6.5.2.
 
-Clients ask, servers answer, so responses queue on the reverse link. All schemes of a study get
-the same sessions.
+Clients send requests and servers respond, so responses queue on the reverse link. All schemes of a
+study carry the same sessions.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from headway.workloads.workload import NAMED
 Vectors = Campus | Pareto | Recorded | Tmix
 
 RTTS_MS = (4, 28, 54, 74, 98, 124, 150, 174, 200)
-"""Of the common TCP evaluation suite; the thesis says "nine between 4 and 200 ms"."""
+"""The values of the common TCP evaluation suite. The thesis says "nine between 4 and 200 ms"."""
 
 PAIRS = 450
 """Section 6.4.5.1: 50 for each RTT."""
@@ -30,36 +30,36 @@ BUFFER_PKTS = 50
 REQUEST_KBPS = 5120
 
 RECEIVE_WINDOW = "8388480 B"
-"""What 16 bits can announce, scaled: just below the thesis' buffers of 8 MiB."""
+"""The largest scaled window: just below the thesis' buffers of 8 MiB."""
 
 WARMUP_S = 60.0
 DRAIN_S = 120.0
-"""Time for the last responses after no session starts any more."""
+"""Time for the last responses after the last session has started."""
 
 
 @dataclass(frozen=True)
 class Scheme:
-    """A way to start, at the hosts and, where routers take part, at the router."""
+    """A startup, with the settings of hosts and, where routers take part, of routers."""
 
     key: str
     label: str
     startup: str | None
     tunables: Mapping[str, int] = field(default_factory=dict)
     router: Mapping[str, int | str] | None = None
-    """Tunables of a Quick-Start router; None: the router knows nothing of it."""
+    """Tunables of a Quick-Start router; None: the router does not support Quick-Start."""
     foresees: bool = False
-    """Either end knows when a connection opens how large its first message will be."""
+    """When a connection opens, each end knows the size of its first message."""
     guide: str | None = None
     """A scheme of ``network`` instead of the thesis' control and a startup."""
 
     @property
     def style(self) -> Style:
-        """How it is drawn."""
+        """Its style in figures."""
         return style_of(self.key)
 
     @property
     def control(self) -> Control:
-        """What a flow runs."""
+        """The control of a flow."""
         if self.guide is not None:
             return Control.model_validate(network.control(self.guide))
         return Control.model_validate(
@@ -90,9 +90,9 @@ def quick_start(
 ) -> Scheme:
     """Quick-Start with a router that approves by ``algorithm`` in slots of ``interval_ms``.
 
-    Each message of more than ``chi_bytes`` asks for 5.12 Mbit/s (section 6.4.5.2): with its first
-    data, or where ``early`` the first of a connection in the handshake (section 5.1.1.4). An
-    interval of 0 adapts itself.
+    Each message of more than ``chi_bytes`` requests 5.12 Mbit/s with its first data (section
+    6.4.5.2). If ``early``, a connection's first message requests it in the handshake (section
+    5.1.1.4). An interval of 0 is adaptive.
     """
     return Scheme(
         key,
@@ -110,7 +110,7 @@ def quick_start(
 
 
 CHI_BYTES = 10_000
-"""Intelligent activation asks for more than this only (section 6.4.3.3)."""
+"""Intelligent activation requests a rate only above this size (section 6.4.3.3)."""
 
 ROUTERS = (
     quick_start("quick-start", "target, 200 ms"),
@@ -119,7 +119,7 @@ ROUTERS = (
     quick_start("quick-start-fair", "fair", algorithm="fair"),
     quick_start("quick-start-optimistic", "optimistic", algorithm="optimistic"),
 )
-"""Ways of approval; every transfer asks, with data: its connection is there already."""
+"""Approval algorithms. Every transfer requests a rate with data, because its connection is open."""
 
 QUICK_STARTS = (
     quick_start("quick-start", "target, 200 ms", early=True),
@@ -133,7 +133,7 @@ QUICK_STARTS = (
         early=True,
     ),
 )
-"""Who asks, and how is it approved, where connections open: figures 6.51, 6.55, 6.57 and 6.59."""
+"""Variants of Quick-Start with a connection per transfer: figures 6.51, 6.55, 6.57 and 6.59."""
 
 
 NETWORK = tuple(Scheme(name, label, None, guide=name) for name, label in network.SCHEMES.items())
@@ -141,7 +141,7 @@ NETWORK = tuple(Scheme(name, label, None, guide=name) for name, label in network
 
 
 def present(schemes: Sequence[Scheme]) -> list[Scheme]:
-    """The schemes that this build has."""
+    """The schemes that this build includes."""
     routers = "quick_start" in Link.model_fields
     return [
         scheme
@@ -152,16 +152,16 @@ def present(schemes: Sequence[Scheme]) -> list[Scheme]:
 
 
 def with_router(scheme: Scheme) -> bool:
-    """Schemes of the figures on routers: those that need one, and slow start beside them."""
+    """Whether the figures on routers show a scheme: those that need one, and slow start."""
     return scheme.router is not None or scheme.startup == "slow-start"
 
 
 def workload(
     vectors: Vectors, *, load: float, hours: float, seed: int, persistent: bool = False
 ) -> Workload:
-    """What all schemes of a study carry at a load, for so many virtual hours.
+    """The workload of all schemes of a study at a load, for ``hours`` of virtual time.
 
-    Each vector has a connection of its own, or a pair's take turns on one.
+    Each vector has its own connection. If ``persistent``, a host pair's vectors use one in turn.
     """
     return Workload.model_validate(
         {
@@ -176,7 +176,7 @@ def workload(
 
 
 def traced(chosen: Path | None) -> Campus | Recorded | Tmix:
-    """The vectors of a study that replays traces: the recorded ones if nothing is chosen.
+    """The vectors of a study that replays traces; by default the recorded ones.
 
     ``chosen`` is a name of ``NAMED`` or a tmix file. Raises HeadwayError for an unreadable file.
     """
@@ -188,7 +188,7 @@ def traced(chosen: Path | None) -> Campus | Recorded | Tmix:
 
 
 def vectors_name(chosen: Path | None) -> str:
-    """What ``traced`` takes, in words for a report."""
+    """Description of the vectors that ``traced`` chooses, for a report."""
     words = {
         "recorded": "recorded on a campus, without uploads above 1 MB",
         "recorded-all": "recorded on a campus, with the uploads above 1 MB",
@@ -212,9 +212,9 @@ def workload_experiment(
     buffer_pkts: int = BUFFER_PKTS,
     seed: int = 1,
 ) -> Experiment:
-    """Host pairs with the RTTs in turn; of each RTT's pairs the schemes have equal parts.
+    """Host pairs with the RTTs in rotation; each RTT's pairs are split evenly over the schemes.
 
-    With several schemes (section 6.5.2) a pair's is ``scheme_number``.
+    With several schemes (section 6.5.2) ``scheme_number`` gives a pair's scheme.
     """
     nearest_ms = min(rtts_ms)
     hosts = [[_host(scheme, (rtt_ms - nearest_ms) / 2) for rtt_ms in rtts_ms] for scheme in schemes]
@@ -242,7 +242,7 @@ def workload_experiment(
 
 
 def _host(scheme: Scheme, delay_ms: float) -> Flow:
-    """A host pair that has nothing to do yet."""
+    """A host pair without an application."""
     return Flow.model_validate(
         {
             "control": scheme.control,
@@ -252,14 +252,14 @@ def _host(scheme: Scheme, delay_ms: float) -> Flow:
             "receive_buffer": lab.RECEIVE_BUFFER,
             # Section 6.1.1.2: flow control never limits the start.
             "receive_window": RECEIVE_WINDOW,
-            # Section 6.1.1.2: quick ACKs were made to last, so that runs can be repeated.
+            # Section 6.1.1.2: quick ACKs were prolonged, so that runs are repeatable.
             "delayed_ack": False,
         }
     )
 
 
 def bottleneck(rtt_ms: float, buffer_pkts: int, schemes: Sequence[Scheme]) -> Dumbbell:
-    """The link; the routers at both ends know Quick-Start, XCP or RCP if a scheme wants it."""
+    """The link. The routers at both ends support Quick-Start, XCP or RCP if a scheme needs it."""
     path = lab.path(rtt_ms=rtt_ms, buffer_pkts=buffer_pkts, router=None)
     for scheme in schemes:
         if scheme.guide is not None:
@@ -273,5 +273,5 @@ def bottleneck(rtt_ms: float, buffer_pkts: int, schemes: Sequence[Scheme]) -> Du
 
 
 def scheme_number(pair: int, rtts: int, schemes: int) -> int:
-    """Which of the schemes a pair uses, so that each has all RTTs."""
+    """The number of a pair's scheme. Each scheme gets all RTTs."""
     return pair // rtts % schemes

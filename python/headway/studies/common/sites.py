@@ -1,4 +1,4 @@
-"""Setup of the studies with a browser: 1 Gbit/s, routers that answer, the thesis' buffers."""
+"""Setup of the studies with a browser: 1 Gbit/s, Quick-Start routers, the thesis' buffers."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
 RATE_BPS = 10**9
 ASKED_BPS = 82_000_000
-"""Where a server names a rate; the thesis' section 7.2."""
+"""The rate of a server that requests a fixed one; section 7.2 of the thesis."""
 RTT_MS = 200
 DURATION = "240 s"
-"""At the latest; a run ends with its last visit."""
+"""Upper limit; a run ends with its last visit."""
 DOWNLINK = 1
 RECEIVE_BUFFER_BYTES, SEND_BUFFER_BYTES = 8_388_608, 16_777_216
-"""Appendix B.2: 8 MB at first; senders have Linux's largest there from the start."""
+"""Appendix B.2: 8 MB initially. Senders have Linux's maximum of that appendix from the start."""
 
 
 def trial(
@@ -38,7 +38,7 @@ def trial(
     sample: str | None = None,
     **flow: Any,
 ) -> Experiment:
-    """One browser and one server over an idle path whose queue holds a round trip."""
+    """One browser and one server over an idle path whose queue holds a bandwidth-delay product."""
     router = f"algorithm=target:interval_ms={rtt_ms}:threshold_permille={threshold_permille}"
     link = {"rate": f"{RATE_BPS} bit/s", "buffer": "1 BDP", "quick_start": router}
     hosts = {
@@ -60,16 +60,16 @@ def trial(
 
 
 def quick_start(activation: str = "late") -> str:
-    """The control of a server that asks as the thesis' hosts do it: late, or in the handshake."""
+    """The control of a server that requests rates as the thesis' hosts do: late, or early."""
     settings = ":".join(f"{name}={value}" for name, value in lab.HOSTS.items())
     return f"cubic+quick-start:qs_activation={activation}:{settings}"
 
 
 def least_s(volume_bytes: float, rtt_ms: float) -> float:
-    """What a response takes at least, however its connection starts.
+    """The least time of a response, for any startup.
 
-    The request and the last byte have their way, and between them data leaves at the link's rate,
-    and no more in a round trip than the receiver has room for.
+    Request and last byte take a round trip. The data takes its time at the link's rate, and at most
+    a receive buffer is sent per round trip.
     """
     rtt_s = rtt_ms / 1e3
     rounds = math.ceil(volume_bytes / RECEIVE_BUFFER_BYTES) - 1
@@ -78,7 +78,7 @@ def least_s(volume_bytes: float, rtt_ms: float) -> float:
 
 
 def told(rows: Mapping[str, Mapping[str, str]]) -> str:
-    """Rows of a table in words, as a claim's measured value."""
+    """Rows of a table as text, for a claim's measured value."""
     return "; ".join(
         f"{name}: " + ", ".join(f"{column} {cell}" for column, cell in row.items())
         for name, row in rows.items()
@@ -88,7 +88,7 @@ def told(rows: Mapping[str, Mapping[str, str]]) -> str:
 def table_told(
     claims: Sequence[Claim], claim: str, columns: Sequence[str], first: str = "startup"
 ) -> str:
-    """The table again of what ``told`` told, for a page that is made of claims."""
+    """The table from the text that ``told`` made, for a page that is generated from claims."""
     measured = next((one.measured for one in claims if one.id == claim), None)
     if not isinstance(measured, str):
         return "Not measured.\n"
@@ -101,7 +101,7 @@ def table_told(
 
 
 def picture(jpeg: str) -> Figure:
-    """What a browser showed, from base 64, as a figure."""
+    """A browser's screenshot in base 64, as a figure."""
     import numpy as np
     from PIL import Image
 

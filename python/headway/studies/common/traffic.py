@@ -1,4 +1,4 @@
-"""What is kept of a trial with many host pairs, and how studies of them show it."""
+"""Observations of a trial with many host pairs, and their tables and curves."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from headway.workloads.draws import Floats
 
 @dataclass(frozen=True)
 class Router:
-    """What the responses' Quick-Start router counted from the warm-up on."""
+    """Counters of the responses' Quick-Start router after the warm-up."""
 
     requests: float
     grants: float
@@ -34,18 +34,18 @@ class Router:
 
     @property
     def approved_part(self) -> float:
-        """Part of the requests that got a rate."""
+        """The part of the requests that got a rate."""
         return self.grants / max(self.requests, 1.0)
 
 
 @dataclass(frozen=True)
 class Traffic:
-    """What came of one trial: responses asked for from the warm-up until the sessions end."""
+    """One trial: responses requested between the end of the warm-up and the end of the sessions."""
 
     count: int
     """Responses, or epochs."""
     seconds: Estimate
-    """Their mean time, of ten batches in the order of their starts."""
+    """Their mean time, by ten batches in the order of their starts."""
     p95_s: float
     loss: float
     """Part of the responses' packets that the bottleneck dropped."""
@@ -60,7 +60,7 @@ class Traffic:
 
 
 def traffic(trace: Trace, rows: pl.DataFrame) -> Traffic:
-    """All of it; ``rows`` are the trial's ``responses``. Raises HeadwayError for too few."""
+    """Observe a trial; ``rows`` are its ``responses``. Raises HeadwayError for too few."""
     if rows.height < BATCHES:
         raise HeadwayError(
             f"{rows.height} responses were complete when the run ended; a mean with its interval "
@@ -77,7 +77,7 @@ def traffic(trace: Trace, rows: pl.DataFrame) -> Traffic:
 
 
 def responses(trace: Trace) -> pl.DataFrame:
-    """Responses asked for after the warm-up and before the sessions end."""
+    """Responses requested after the warm-up and before the sessions end."""
     experiment = trace.experiment
     app = experiment.flows[0].app
     assert isinstance(app, Sessions)
@@ -85,7 +85,7 @@ def responses(trace: Trace) -> pl.DataFrame:
 
 
 def mean_s(seconds: Floats) -> Estimate:
-    """Mean of a part of the responses, in the order of their starts; NaN for fewer than ten."""
+    """Mean of some responses, in the order of their starts; NaN for fewer than ten."""
     if seconds.size < 10:
         return Estimate(float("nan"), None, None, 0)
     return confidence_interval([float(mean) for mean in batch_means(seconds)])
@@ -105,7 +105,7 @@ def _router(trace: Trace) -> Router | None:
 
 Row = TypeVar("Row")
 Key = Callable[[str, float], str]
-"""A trial's name of a scheme's and a place on the other axis."""
+"""A trial's name from a scheme's name and a place on the other axis."""
 
 
 def percent(part: float) -> str:
@@ -123,7 +123,7 @@ def table(
     *,
     column: Callable[[float], str] = str,
 ) -> Table:
-    """A quantity by scheme and one other axis; empty where there is no trial."""
+    """A quantity by scheme and one other axis. Cells without a trial are empty."""
     return Table(
         title,
         ["scheme", *map(column, columns)],
@@ -147,7 +147,7 @@ def over(
     key: Key,
     value: Callable[[Row], float],
 ) -> Curve:
-    """A quantity of a scheme over an axis, where there are trials."""
+    """A quantity of a scheme over an axis, for the places with trials."""
     seen = [(at, found[name]) for at in columns if (name := key(scheme.key, at)) in found]
     return Curve(
         scheme.label,
@@ -161,7 +161,7 @@ def over(
 def means_over(
     found: Mapping[str, Traffic], scheme: Scheme, columns: Sequence[float], key: Key
 ) -> Curve:
-    """Mean times of a scheme over an axis with their 95 % intervals, where there are trials."""
+    """Mean times of a scheme over an axis with 95 % intervals, for the places with trials."""
     seen = [(at, found[name]) for at in columns if (name := key(scheme.key, at)) in found]
     at = np.array([at for at, _ in seen])
     return with_intervals(scheme.label, at, [one.seconds for _, one in seen], scheme.style)
@@ -174,14 +174,14 @@ def with_intervals(
     style: Style,
     scale: float = 1.0,
 ) -> Curve:
-    """Means, times ``scale``, with their confidence intervals; one of too few batches has none."""
+    """Means times ``scale`` with confidence intervals. A mean of too few batches has none."""
     widths = [math.nan if one.half_width is None else one.half_width for one in means]
     mean, half = scale * np.array([one.mean for one in means]), scale * np.array(widths)
     return Curve(label, x, mean, style, markers=True, low=mean - half, high=mean + half)
 
 
 def cells(found: Mapping[str, Traffic]) -> pl.DataFrame:
-    """Every trial's numbers as one row."""
+    """A row of numbers for every trial."""
     return pl.DataFrame(
         [
             {

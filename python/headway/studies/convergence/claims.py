@@ -45,12 +45,12 @@ def _no_equal_share(found: Found) -> Seen:
         words.within(three, -math.inf, 0.9, "index < 0.9"),
         *(words.less(share, 1 / 3) for share in later),
         _most_of(first),
-        note=f"All three are there for {together_s:.1f} s.",
+        note=f"All three flows are active for {together_s:.1f} s.",
     )
 
 
 def _most_of(part: float) -> Check:
-    """Judge "mostly", of what can be shared: more than half of it."""
+    """Judge "most" of the link: more than half of what can be shared."""
     return replace(words.more(part, 0.5), bound="more than half", words=frozenset({"most"}))
 
 
@@ -67,7 +67,7 @@ def _red_fairer(found: Found) -> Seen:
         words.more(red[1], tail[1]),
         words.most(equal),
         words.much_less(changes[0], changes[1]),
-        note=f"Shares are roughly equal in a slot of {SAMPLE_S:g} s if each flow has the mean of "
+        note=f"Shares are roughly equal in a slot of {SAMPLE_S:g} s if each flow gets the mean of "
         "all three, ±15 %. Oscillations are the mean change of a goodput from slot to slot.",
     )
 
@@ -128,7 +128,7 @@ def _aimd(_found: Found) -> Seen:
 
 
 def _spread_s(found: Found, *, red: bool) -> float:
-    """Of the time of the last end, between the controls."""
+    """The spread of the last end over the controls."""
     ends = [
         found.mean(control_trial(control, red=red), "last_end_s")
         for control in (lab.CONTROL, *CONTROLS)
@@ -141,7 +141,7 @@ def _red_hides_the_control(found: Found) -> Seen:
     return Seen.by(
         f"{red:.2f} s with RED, {tail:.2f} s with drop-tail",
         words.less(red, tail),
-        note="CUBIC, NewReno and H-TCP.",
+        note="The controls are CUBIC, NewReno and H-TCP.",
     )
 
 
@@ -154,8 +154,8 @@ def _back(found: Found) -> Seen:
         words.few_seconds(max(times_s)),
         unit="s",
         note=f"The slowest run. {len(dipped)} of {len(own)} fall below "
-        f"{100 * RECOVERED_SHARE:.0f} % of the rate in the {BEFORE_S:g} s before, in slots of "
-        f"{SAMPLE_S:g} s, and have that again after {math.fsum(times_s) / len(times_s):.1f} s on "
+        f"{100 * RECOVERED_SHARE:.0f} % of their rate in the {BEFORE_S:g} s before, in slots of "
+        f"{SAMPLE_S:g} s, and recover after {math.fsum(times_s) / len(times_s):.1f} s on "
         "average.",
     )
 
@@ -176,8 +176,8 @@ def _xcp_equal(found: Found) -> Seen:
         median(own),
         words.of_the_order_of(median(own), 5),
         unit="s",
-        note=f"The median; {second:.2f} s of two flows and {third:.2f} s of three on average, "
-        f"{min(own):.2f} to {max(own):.2f} s.",
+        note=f"The median. On average {second:.2f} s for two flows and {third:.2f} s for three; "
+        f"range {min(own):.2f} to {max(own):.2f} s.",
     )
 
 
@@ -188,7 +188,7 @@ def _rcp_equal(found: Found) -> Seen:
         words.within_one_round_trip(max(own), lab.RTT_MS / 1e3),
         unit="round trips",
         note="The slowest of all runs. Shares are compared in slots of one round trip, so the "
-        "measure has whole round trips.",
+        "times are whole round trips.",
     )
 
 
@@ -198,8 +198,8 @@ def _rcp_buffer(found: Found) -> Seen:
         min(peaks),
         words.some([words.several_hundred(min(peak, 900.0)) for peak in peaks]),
         unit="packets",
-        note=f"The least of all runs; {max(peaks):.0f} at most, with XCP "
-        f"{found.mean('xcp', 'peak_pkts'):.0f} on average.",
+        note=f"The minimum of all runs. The maximum is {max(peaks):.0f}, the mean with XCP "
+        f"{found.mean('xcp', 'peak_pkts'):.0f}.",
     )
 
 
@@ -214,13 +214,13 @@ def _faster_than_tcp(found: Found) -> Seen:
         ", ".join(f"{label} {_told_equal(found, name)}" for name, label in schemes.items()),
         words.much_less(rcp_s, xcp_s),
         words.less(xcp_s, tcp_s),
-        note=f"Medians. Of {2 * len(found.numbers)} arrivals of TCP flows {never} never lead to an "
-        "equal share.",
+        note=f"Medians. After {never} of {2 * len(found.numbers)} arrivals of TCP flows, shares "
+        "never become equal.",
     )
 
 
 _WITHOUT_RED = all_of(*(swapped(name, f"{name}-red") for name in (lab.SLOW_START, *CONTROLS)))
-"""Drop-tail's trials as RED's, and the other way round."""
+"""Exchange the trials of drop-tail and RED."""
 
 _ALL_CONTROLS = tuple(f"{name}-*" for name in (lab.SLOW_START, *CONTROLS))
 _MARKS = edited(
@@ -240,8 +240,8 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         "slow start, drop-tail: the two later flows do not reach an equal share; Jain's index",
         "no equal share, the first flow has most of the link",
         _no_equal_share,
-        ours="The list's 10 s end when the first flow ends, which then has no share to compare; "
-        "so the first two are looked at as well.",
+        ours="The 10 s of the claims list end when the first flow ends, which then has no share to "
+        "compare. Therefore the first two flows are judged as well.",
         spoil=swapped(lab.SLOW_START, _RED),
     ),
     Statement(
@@ -256,8 +256,8 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         ),
         why=Why(
             "refuted",
-            "RED keeps the queue so short that the link idles when a flow backs off, so that each "
-            "early drop is seen in the goodput. With drop-tail the queue hides most backoffs, and "
+            "RED keeps the queue so short that the link idles when a flow backs off. Each early "
+            "drop therefore changes the goodput. With drop-tail the queue hides most backoffs, and "
             "the two small flows have little to change.",
             [
                 Change("RED's thresholds at 10 and 30 packets", _red(10, 30), "slow-start-red-*"),
@@ -302,9 +302,9 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         "XCP: time from a new flow's first data to an equal share",
         "of the order of 5 s",
         _xcp_equal,
-        ours="Shares need to be equal until the next arrival, and not for a whole second. That was "
-        "settled when the result was known: the second flow is equal after 4.4 s and the "
-        "third begins at 5 s, by which the claim failed.",
+        ours="Shares must be equal until the next flow arrives, not for a whole second. We chose "
+        "this when we knew the result. With a whole second the claim failed, because the second "
+        "flow has an equal share after 4.4 s and the third flow begins at 5 s.",
         spoil=swapped("xcp", "rcp"),
     ),
     Statement(
@@ -320,7 +320,7 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         "can be of the order of several hundred packets or even larger",
         _rcp_buffer,
         figures={
-            "of the order of": '"several hundred" says the order: 200 to 900',
+            "of the order of": '"several hundred" gives the order: 200 to 900',
             "more": '"or even larger": the bound has no upper end',
         },
         spoil=scaled("rcp-*", 0.2, "outcome.peak_pkts"),
@@ -330,8 +330,8 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         "time to an equal share",
         "RCP much faster than XCP, XCP faster than TCP",
         _faster_than_tcp,
-        ours="Until when shares need to be equal was settled when the result was known, as for "
-        "C-TH-090; before, the claim failed.",
+        ours="As for C-TH-090, we chose how long shares must be equal when we knew the result. "
+        "Before, the claim failed.",
         spoil=swapped("rcp", "xcp"),
     ),
     Statement(
@@ -350,9 +350,9 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         mend=_WITHOUT_RED,
         why=Why(
             "refuted",
-            "RED keeps the queue so short that the link idles after a backoff, and the control's "
-            "growth decides for how long. With drop-tail the queue keeps the link busy meanwhile, "
-            "whatever the control.",
+            "RED keeps the queue so short that the link idles after a backoff. How long it idles "
+            "depends on how fast the control grows. With drop-tail the queue keeps the link busy "
+            "in this time, whatever the control.",
             [
                 Change("RED's thresholds at 10 and 30 packets", _red(10, 30), "*-red-*"),
                 Change("RED's thresholds at 17 and 50 packets", _red(17, 50), "*-red-*"),
@@ -370,17 +370,17 @@ STATEMENTS: tuple[Statement[Found], ...] = (
     ),
     Statement(
         "C-TH-279",
-        "a long flow has its rate again after another one's Mega-Start of 500 kB",
+        "a long flow recovers its rate after another flow's Mega-Start of 500 kB",
         "within few seconds",
         _back,
         spoil=scaled(f"{DISTURBED}-*", 4.0, "return_s"),
         mend=scaled(f"{DISTURBED}-*", 0.3, "return_s"),
         why=Why(
             "refuted",
-            "A loss makes CUBIC cut its window to 0.7 of path and queue, 213 packets: 149, less "
-            "than the 163 that the path holds. So the link is not full, and the flow stays just "
-            "below 90 % of its rate, until CUBIC has grown past its plateau. With a queue of 100 "
-            "packets the cut window still fills the path.",
+            "Path and queue together hold 213 packets, the path alone 163. After a loss CUBIC cuts "
+            "its window to 0.7 of 213, which is 149 packets. The link is then not full, and the "
+            "flow stays just below 90 % of its rate until CUBIC has grown past its plateau. With a "
+            "queue of 100 packets the reduced window still fills the path.",
             [
                 Change(
                     "a queue of 100 packets",

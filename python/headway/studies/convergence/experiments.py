@@ -1,4 +1,4 @@
-"""Setup: three responses of 12 MB that start 5 s apart, and a short one beside a long one."""
+"""Setup: three responses of 12 MB, started 5 s apart, and a short flow that disturbs a long one."""
 
 from __future__ import annotations
 
@@ -11,18 +11,19 @@ from headway.study import StudyContext
 SIZE_BYTES = 12e6
 OFFSET_S, JITTER_S = 5.0, 0.2
 LENGTH_S, SAMPLE_S = 70.0, 1.0
-"""Goodputs are read in slots of five round trips: with fewer, bursts that fall into one slot or the
-next seem to be changes of a flow's rate."""
+"""Goodputs are measured in slots of five round trips. In shorter slots, bursts look like changes of
+a flow's rate."""
 FINE_SAMPLE_S = 0.02
-"""Of XCP and RCP, which are looked at in round trips from a flow's first data on."""
+"""For XCP and RCP, which are measured in round trips from a flow's first data on."""
 RUNS, QUICK_RUNS = 12, 6
 SHORT_BYTES = 500e3
 SHORT_START_S = (20.0, 25.0)
-"""A short flow comes somewhere in this time, at any phase of the long one's window."""
+"""The short flow starts at random in this time, so that it meets the long one's window at any
+phase."""
 RED = "red"
-"""Its parameters are not given: the thresholds of 5 and 15 packets that its author recommends."""
+"""The thesis gives no parameters. Its thresholds are the author's recommended 5 and 15 packets."""
 CONTROLS = ("reno", "htcp")
-"""Beside CUBIC, for what the control matters with and without RED."""
+"""Compared with CUBIC, to measure the control's influence with and without RED."""
 SCHEMES = {
     "slow-start": "Slow-Start",
     "slow-start-red": "Slow-Start, RED",
@@ -48,13 +49,13 @@ def runs(ctx: StudyContext) -> range:
 
 
 def control_trial(control: str, *, red: bool) -> str:
-    """What the trials of a control with slow start are called; CUBIC's are a scheme's."""
+    """Prefix of the trials of a control with slow start. CUBIC's trials are those of a scheme."""
     name = lab.SLOW_START if control == lab.CONTROL else control
     return f"{name}-red" if red else name
 
 
 def experiments(ctx: StudyContext) -> dict[str, Experiment]:
-    """A trial per scheme and run, other controls, and a short flow beside a long one."""
+    """Trials per run: schemes, other controls, and a short flow that disturbs a long one."""
     trials = {}
     for run in runs(ctx):
         for scheme in SCHEMES:
@@ -89,13 +90,13 @@ def _disturbed(run: int, *, seed: int) -> Experiment:
 
 
 def starts_s(run: int, *, seed: int) -> list[float]:
-    """When the flows of a run start: jittered by the seed and the run, for all schemes alike."""
+    """When the flows of a run start, jittered by seed and run. All schemes have the same starts."""
     chance = random.Random(f"{seed}/convergence/{run}").random
     return [round(OFFSET_S * number + JITTER_S * chance(), 6) for number in range(3)]
 
 
 def three_guided_flows(scheme: str, run: int, *, seed: int) -> Experiment:
-    """One run with XCP or RCP, whose queue holds all there is (figure 6.20)."""
+    """One run with XCP or RCP and an unlimited queue (figure 6.20)."""
     flows = [
         lab.requests(
             [SIZE_BYTES],

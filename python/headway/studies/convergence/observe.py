@@ -1,4 +1,4 @@
-"""Run: how three flows shared the link, and how long one was disturbed by another."""
+"""Run: how three flows share the link, and how long a flow disturbs another."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ from headway.trace import Trace
 from headway.units import BITS_PER_BYTE, NS_PER_S
 
 SHARING_S = 10.0
-"""Longest time over which shares are compared, while all three flows are there."""
+"""Longest time over which shares are compared, while all three flows are active."""
 EQUAL, HELD_S = 0.99, 1.0
-"""Flows share equally from the slot on whose Jain's index is at least this, and that of the slots
-in this time, too, or as long as nothing changes: two rates then differ from their mean by at most a
-tenth."""
+"""Flows share equally from a slot on if Jain's index is at least EQUAL in this slot and in the
+slots of the following HELD_S, or until a flow starts or ends. Two rates then differ from their mean
+by at most a tenth."""
 ARRIVAL_S = 3.0
-"""Time from a flow's start in which it is called new."""
+"""A flow is new for this time after its start."""
 RECOVERED_SHARE = 0.9
-"""Part of its rate before that a flow has again when it has returned to it."""
+"""A flow has recovered when it has this part of its earlier rate."""
 BEFORE_S = 5.0
-"""Time over which that rate is taken."""
+"""Time over which the earlier rate is measured."""
 FIRST_RUN = "-r1"
-"""How the trials end whose course is drawn."""
+"""Suffix of the trials that are plotted over time."""
 
 
 @dataclass(frozen=True)
@@ -43,20 +43,20 @@ class Outcome:
     """One run of three flows."""
 
     jain: float
-    """Fairness of the three goodputs while all are there."""
+    """Fairness of the three goodputs while all flows are active."""
     together_s: float
-    """How long that is, at most SHARING_S."""
+    """How long all three are active, at most SHARING_S."""
     jain_two: float
-    """Fairness of the first two from the second's start to the first end, as long at most."""
+    """Fairness of the first two from the second start to the first end, at most SHARING_S."""
     change_mbps: float
-    """By how much a flow's goodput changes from slot to slot while others are there; mean."""
+    """Mean change of a flow's goodput from slot to slot while others are active."""
     new_mbps: float
     """Goodput of the second flow after its start."""
     old_mbps: float
     """Goodput of the first flow in the same time."""
     queue_share: float
-    """Mean part of the queue that was used until the last response ended; NaN where it has no
-    end."""
+    """Mean part of the queue that was used until the last response ended; NaN for an unlimited
+    queue."""
     third_s: float
     """Response time of the third flow."""
     last_end_s: float
@@ -64,32 +64,32 @@ class Outcome:
     granted_later: float
     """Quick-Start requests of the second and third flow that were granted; NaN: not counted."""
     asked_later: float
-    """Those requests."""
+    """Quick-Start requests of the second and third flow."""
     second_equal_s: float
     """From the second flow's first data until the first two share equally; infinite if they do not
-    before the third one's first data."""
+    do so before the third flow's first data."""
     third_equal_s: float
-    """The same of all three, before the first of them ends."""
+    """The same for all three flows, before the first of them ends."""
     peak_pkts: float
     """The longest queue from the second start on; NaN where it was not recorded."""
     together_mbps: Array
-    """Goodput of each flow in the slots in which all three are there, shape (3, slots)."""
+    """Goodput of each flow in the slots in which all three are active, shape (3, slots)."""
     queue_slots: Array
     """Mean part of the queue that was used, by slot until the last end, shape (slots,)."""
 
 
 @dataclass(frozen=True)
 class Course:
-    """What is drawn of a run."""
+    """A run over time, for the figures."""
 
     slots_s: Array
     """Ends of slots, shape (slots,)."""
     goodputs_bps: tuple[Array, Array, Array]
-    """Of each flow, in each slot."""
+    """Goodput of each flow in each slot."""
     queue_s: Array
     """When the queue towards the clients changed, shape (changes,)."""
     queue_pkts: Array
-    """To what."""
+    """Its length after each change."""
 
 
 @dataclass(frozen=True)
@@ -106,10 +106,10 @@ class Return:
     """A long flow that another one's start disturbed."""
 
     least_share: float
-    """Of its rate before, in the slot with the least."""
+    """The part of its earlier rate in the slot with the lowest rate."""
     return_s: float
-    """From the other's start until most of that rate is there again; 0 if it always was, NaN if
-    it never came back."""
+    """From the other flow's start until the flow has recovered; 0 if its rate never fell below
+    RECOVERED_SHARE, NaN if it did not recover."""
 
 
 Row = Run | Return
@@ -120,18 +120,18 @@ class Found:
     """Runs by trial."""
 
     runs: Evidence[Run]
-    """Of three flows."""
+    """Runs of three flows."""
     disturbed: Evidence[Return]
     """Runs of a long flow with a short one."""
     numbers: range
-    """Of the runs of this form."""
+    """Numbers of the runs of this form."""
 
     def outcomes(self, name: str) -> list[Outcome]:
         """All runs of a scheme or control. Raises MissingTrialError."""
         return [self.runs[f"{name}-r{run}"].outcome for run in self.numbers]
 
     def equal_s(self, name: str) -> list[float]:
-        """How long both later flows of every run took to an equal share."""
+        """Times to an equal share, of both later flows of every run."""
         own = self.outcomes(name)
         return [one.second_equal_s for one in own] + [one.third_equal_s for one in own]
 
@@ -141,7 +141,7 @@ class Found:
 
 
 def gather(rows: Mapping[str, Row], numbers: range) -> Found:
-    """Rows by what they are of."""
+    """Rows by kind of trial."""
     return Found(
         Evidence.of(Run, rows),
         Evidence.of(Return, rows),
@@ -157,7 +157,7 @@ def observe(key: str, trace: Trace) -> Row:
 
 
 def outcome(trace: Trace) -> Outcome:
-    """What the claims need of one run."""
+    """The values that the claims need from one run."""
     starts_s = [(flow.start or 0) / NS_PER_S for flow in trace.experiment.flows]
     two, three = (_until_first_end_s(trace, start_s, SHARING_S) for start_s in starts_s[1:])
     all_there = _until_first_end_s(trace, starts_s[2], LENGTH_S)
@@ -195,7 +195,7 @@ def outcome(trace: Trace) -> Outcome:
 
 
 def _equal_s(trace: Trace, newest: int) -> float:
-    """From a flow's first data until it and those before it share equally."""
+    """Time from a flow's first data until it and the earlier flows share equally."""
     data = [_delivered(trace, flow) for flow in range(len(trace.flows))]
     arrivals_s = [_first_data_s(*one) for one in data]
     begin_s, before = arrivals_s[newest], [*arrivals_s[newest + 1 :], float(_ends_s(trace).min())]
@@ -213,14 +213,14 @@ def _equal_s(trace: Trace, newest: int) -> float:
 
 
 def _delivered(trace: Trace, flow: int) -> tuple[Array, Array]:
-    """What a flow had delivered at each reading: (seconds, bytes)."""
+    """Bytes that a flow had delivered at each reading: (seconds, bytes)."""
     rows = trace["flow_counters"].filter(pl.col("flow") == flow).sort("time_ns")
     times_s = rows["time_ns"].to_numpy() / NS_PER_S
     return times_s, rows["delivered_bytes"].to_numpy().astype(np.float64)
 
 
 def _first_data_s(times_s: Array, delivered_bytes: Array) -> float:
-    """The reading before the first with more than a request; infinite: there is none."""
+    """The last reading before more than a request is delivered; infinite if none is."""
     there = np.flatnonzero(delivered_bytes > lab.REQUEST_BYTES)
     return float(times_s[max(int(there[0]) - 1, 0)]) if there.size else math.inf
 
@@ -237,7 +237,7 @@ def _sum(counts: Sequence[int | None]) -> float:
 
 
 def _goodputs_bps(trace: Trace, flow: int, start_s: float, end_s: float) -> Array:
-    """In each slot that lies in a time."""
+    """Goodput in each slot between ``start_s`` and ``end_s``."""
     times, rates = lab.flow_rate(trace, flow)
     return rates[(times > start_s + 1e-9) & (times <= end_s + 1e-9)]
 
@@ -248,7 +248,7 @@ def _jain(trace: Trace, flows: int, between_s: tuple[float, float]) -> float:
 
 
 def _ends_s(trace: Trace) -> Array:
-    """When each flow's response ended, the run's length where it did not; shape (flows,)."""
+    """When each flow's response ended, or the run's length if it did not; shape (flows,)."""
     ends_s = np.full(len(trace.flows), LENGTH_S)
     rows = trace["responses"]
     ends_s[rows["flow"].to_numpy()] = rows["end_ns"].to_numpy() / NS_PER_S
@@ -256,7 +256,7 @@ def _ends_s(trace: Trace) -> Array:
 
 
 def _until_first_end_s(trace: Trace, start_s: float, most_s: float) -> tuple[float, float]:
-    """From a start to the first end, whole readings, at least one and at most ``most_s``."""
+    """From a start to the first end, in whole readings: at least one, at most ``most_s``."""
     begin_s = math.ceil(start_s / SAMPLE_S) * SAMPLE_S
     end_s = math.floor(float(_ends_s(trace).min()) / SAMPLE_S) * SAMPLE_S
     return begin_s, max(min(end_s, begin_s + most_s), begin_s + SAMPLE_S)
@@ -274,7 +274,7 @@ def _change_bps(trace: Trace, starts_s: Sequence[float]) -> float:
 
 
 def disturbed(trace: Trace) -> Return:
-    """How a long flow bears a short one's start."""
+    """How a long flow recovers from a short flow's start."""
     start_s = (trace.experiment.flows[1].start or 0) / NS_PER_S
     times, rates = lab.flow_rate(trace, 0)
     before = rates[(times > start_s - BEFORE_S) & (times <= start_s)].mean()
@@ -299,7 +299,7 @@ def _course(trace: Trace) -> Course:
 
 
 def _rate(trace: Trace, flow: int) -> tuple[Array, Array]:
-    """Goodput in slots that are no shorter than a round trip: (ends in s, bit/s)."""
+    """Goodput in slots of at least a round trip: (ends in s, bit/s)."""
     times_s, rates_bps = lab.flow_rate(trace, flow)
     slot_s = lab.RTT_MS / 1e3
     if times_s.size and times_s[0] >= slot_s:

@@ -1,4 +1,4 @@
-"""Plot: figures 6.17 to 6.20, and the schemes in numbers."""
+"""Plot: figures 6.17 to 6.20, and tables of the schemes."""
 
 from __future__ import annotations
 
@@ -48,11 +48,11 @@ def page(found: Found) -> Page:
                 f"Means over {len(found.numbers)} runs",
                 [*columns, "3rd flow s"],
                 shown,
-                "Jain's index of the first two flows from the second start, and of all three from "
-                f"the third, to the first end, at most {SHARING_S:g} s; how long all are there; "
-                f"rates of the second and the first flow in the {ARRIVAL_S:g} s after the second "
-                "came; part of the queue used until the last response ends; response time of the "
-                "third flow.",
+                "Jain's index of the first two flows from the second start to the first end, and "
+                f"of all three from the third start to the first end, over at most {SHARING_S:g} "
+                "s; how long all three are active; rates of the second and the first flow in the "
+                f"{ARRIVAL_S:g} s after the second start; part of the queue that is used until the "
+                "last response ends; response time of the third flow.",
             ),
             _equal_table(found),
         ],
@@ -62,7 +62,7 @@ def page(found: Found) -> Page:
 
 
 def _equal_table(found: Found) -> Table:
-    """How long new flows take to an equal share."""
+    """Times of new flows to an equal share."""
     rows: list[list[Cell]] = []
     for name, label in {lab.SLOW_START: SCHEMES[lab.SLOW_START], **network.SCHEMES}.items():
         own = found.outcomes(name)
@@ -77,13 +77,13 @@ def _equal_table(found: Found) -> Table:
             ]
         )
     return Table(
-        "Until flows share equally, medians",
+        "Time until flows share equally, medians",
         ["scheme", "2 flows s", "3 flows s", "longest queue", "3rd flow s"],
         rows,
         f"From the new flow's first data until Jain's index is {EQUAL:g} or more in slots of a "
         f"round trip ({SAMPLE_S:g} s for Slow-Start), and stays so for {HELD_S:g} s, or until the "
-        "next flow comes or one ends; a dash: not by then. The longest queue of all runs from the "
-        "second start on, in packets; response time of the third flow, mean.",
+        "next flow starts or one ends. A dash: not by then. Longest queue: the maximum of all runs "
+        "from the second start on, in packets. Last column: mean response time of the third flow.",
     )
 
 
@@ -117,7 +117,7 @@ def _figures(found: Found) -> Figures:
     )
     made["figure-6-20"] = (
         "Figure 6.20",
-        "Goodputs with XCP and RCP, and the queues towards the clients, which have no end.",
+        "Goodputs with XCP and RCP, and the unlimited queues towards the clients.",
         timeseries(
             [
                 *(_panel(drawn[name], name) for name in network.SCHEMES),

@@ -16,12 +16,12 @@ SEND_BUFFER_BYTES = 4 << 20
 """Linux's largest. Its first one, 46,080 bytes, would hold back every fast startup."""
 TRIALS, QUICK_TRIALS = 3, 1
 FIRST_S, SPACING_S = 0.5, 4.0
-"""A download, and then an idle link for longer than routers remember."""
+"""A download, and then an idle link for longer than routers remember grants."""
 
 
 @dataclass(frozen=True)
 class Scheme:
-    """A startup: what a flow says, and the round trips it cannot do without."""
+    """A startup: a flow's control, and the least number of round trips."""
 
     label: str
     control: str
@@ -73,7 +73,7 @@ def least_s(scheme: Scheme) -> float:
 
 
 def experiments(ctx: StudyContext) -> dict[str, Experiment]:
-    """A trial per startup, its downloads one after the other."""
+    """A trial per startup, with one download after the other."""
     trials = QUICK_TRIALS if ctx.quick else TRIALS
     return {
         name: lab.experiment(

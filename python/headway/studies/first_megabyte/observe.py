@@ -1,4 +1,4 @@
-"""Run: what is kept of each startup's downloads."""
+"""Run: the times of each startup's downloads."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Downloads:
     """The downloads of one startup."""
 
     times_ms: Array
-    """From the opening to the last byte; those that did not end are left out."""
+    """From the opening of the connection to the last byte, of complete downloads."""
 
     @property
     def median_ms(self) -> float:

@@ -1,4 +1,4 @@
-"""Plot: times beside the least possible, as a table and as a figure."""
+"""Plot: times compared with the least possible time, as a table and as a figure."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TITLE = "A megabyte over 100 Mbit/s and 200 ms: from the opening of the connecti
 
 
 def page(found: Evidence[Downloads]) -> Page:
-    """The median of each startup, what is least possible, and slow start's time over its own."""
+    """The median of each startup, the least possible time, and the speedup over slow start."""
     slow_ms = found["slow-start"].median_ms
     rows: list[list[Cell]] = []
     for name, scheme in SCHEMES.items():
@@ -54,7 +54,7 @@ def _figure(found: Evidence[Downloads]) -> tuple[str, str, Figure]:
     ]
     return (
         "A megabyte by startup",
-        "Time from the opening of the connection to the last byte: median, from the least to the "
-        "most of the downloads.",
+        "Time from the opening of the connection to the last byte: median and range of the "
+        "downloads.",
         dots(shown, x_label="download (ms)", reference_label="least possible"),
     )

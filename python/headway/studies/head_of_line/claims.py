@@ -25,13 +25,13 @@ from headway.studies.head_of_line.experiments import (
 from headway.studies.head_of_line.observe import Found, estimate, means_s, models_s
 
 SMALL_LOSS = 1e-2
-"""Above it the thesis sees times leave eq. A.7 (section 6.2.3.2)."""
+"""Above this loss the thesis' times exceed eq. A.7 (section 6.2.3.2)."""
 _LOSSES = np.array(LOSSES)
 _HIGH = _LOSSES > SMALL_LOSS
 
 
 def _over_model(found: Found, shown: NDArray[np.bool_], stack: str = lab.STACK) -> dict[str, Array]:
-    """Mean times over eq. A.7 by control, where ``shown``."""
+    """Mean times divided by eq. A.7, by control, for the losses in ``shown``."""
     return {c: (means_s(found, c, stack) / models_s(found, c, stack))[shown] for c in CONTROLS}
 
 
@@ -80,7 +80,8 @@ def _cubic_first(found: Found) -> Seen:
 def _counted_s(loss: float) -> float:
     """Mean time to the far end and back if one of 1/loss messages is lost each way.
 
-    Message by message: constant gaps; the third message behind the lost one tells of it.
+    Counted message by message with constant gaps. The third message after the lost one reveals the
+    loss.
     """
     sent = np.arange(round(1 / loss)) * INTERVAL_S
     arrival = sent + RTT_MS / 2e3
@@ -107,21 +108,22 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         "C-TH-064",
         "offset of the measurement from the simulation",
         "about 2 ms",
-        why_not="It is the emulator's of the authors' testbed, some 1 ms per direction.",
+        why_not="The offset comes from the emulator in the authors' testbed, some 1 ms per "
+        "direction.",
     ),
     Statement(
         "C-TH-065",
-        "mean response time beside eq. A.7, loss of at most 1 %",
+        "mean response time compared with eq. A.7, loss of at most 1 %",
         "close",
         _small_loss,
         spoil=scaled("*-p1e-2-*", 1.15, "mean_s"),
         mend=swapped(lab.STACK, OTHER_STACK),
         why=Why(
             "refuted",
-            "At 1 % loss a window of 7 packets on average holds messages back for a quarter of the "
-            "time with Linux 2.6, which eq. A.7 does not know; with today's Linux for 15 %. The "
-            "round-trip time is not printed. With 200 ms the statement just holds in the full "
-            "form, but then C-TH-066 fails.",
+            "At 1 % loss the window of 7 packets on average delays messages. With Linux 2.6 this "
+            "happens during a quarter of the time, with today's Linux during 15 %. Eq. A.7 does "
+            "not include this delay. The thesis does not print the round-trip time. With 200 ms "
+            "the statement just holds in the full form, but then C-TH-066 fails.",
             [
                 Change("hosts of today's Linux", edited({"stack": OTHER_STACK}), _OWN),
                 Change("a round-trip time of 20 ms", round_trip_of(20), _OWN),
@@ -148,13 +150,13 @@ STATEMENTS: tuple[Statement[Found], ...] = (
     ),
     Statement(
         "C-TH-068",
-        "tail of the distribution at 1 % loss, simulation beside measurement",
+        "tail of the distribution at 1 % loss, simulation compared with measurement",
         "Reno the same, CUBIC differs in about 1 %",
-        why_not="The authors' measurement is in a figure only.",
+        why_not="The authors show their measurement only in a figure.",
     ),
     Statement(
         "C-TH-069",
-        "eq. A.5 to A.7 beside the same mean, counted message by message",
+        "eq. A.5 to A.7 compared with the same mean, counted message by message",
         "tau + 2 T_hol + epsilon",
         _equation,
         carrier="model",

@@ -11,13 +11,15 @@ from headway.study import StudyContext
 CONTROLS = {"reno": "Reno", "cubic26": "CUBIC"}
 LOSSES = (0.0, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 2e-2, 3e-2, 5e-2)
 RTT_MS = 50
-"""Not given in the thesis. The window stays above the five messages in flight, as A.7 assumes."""
+"""Not given in the thesis. The window stays above the five messages in flight, as eq. A.7
+assumes."""
 INTERVAL_S = 0.01
 PROCESSING_S = 0.5e-3
-"""Epsilon of eq. A.7 as section 6.2.3.2 has it; simulated hosts take no time."""
+"""Epsilon of eq. A.7 by section 6.2.3.2. Simulated hosts take no processing time."""
 LENGTH_S, QUICK_LENGTH_S = 3000.0, 400.0
 OTHER_STACK = "linux-6"
-"""Beside the thesis' era: its window limits less, so that eq. A.7 holds for longer."""
+"""Compared with the thesis' Linux: its window limits less, so that eq. A.7 holds up to more
+loss."""
 
 
 def key(control: str, loss: float, stack: str = lab.STACK) -> str:

@@ -1,4 +1,4 @@
-"""Run: how long the messages of each trial took."""
+"""Run: the response times of each trial."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Times:
     tail_s: Array
     """Some of the times in rising order, dense towards the longest; shape (n,)."""
     tail_share: Array
-    """Part of all messages that took as long as each, or longer."""
+    """Part of all messages that took at least as long as each of ``tail_s``."""
     slow_s: float
     """The 99.9 % quantile."""
     model_s: float

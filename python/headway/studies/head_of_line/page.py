@@ -1,4 +1,4 @@
-"""Plot: figures 6.13 and 6.14, and mean response times beside eq. A.7."""
+"""Plot: figures 6.13 and 6.14, and mean response times compared with eq. A.7."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def _figures(found: Found) -> Figures:
         ),
         "figure-6-14": (
             "Figure 6.14",
-            "Part of the requests that take longer, at 1 % loss.",
+            "Complementary distribution of the response time at 1 % loss.",
             curves(
                 [("", tail)],
                 x_label="response time (ms)",

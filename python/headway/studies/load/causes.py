@@ -1,4 +1,4 @@
-"""Why statements on many transfers do not hold, with the experiments that show it."""
+"""Why statements on bandwidth sharing do not hold, with the experiments that show it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _mean_response(size_bytes: int) -> Edit:
 
 
 def _request(kbps: int) -> Edit:
-    """Rate that Quick-Start's hosts ask for."""
+    """The rate that Quick-Start's hosts request."""
     return edited({"flows.*.control.tunables.qs_rate_kbps": kbps})
 
 
@@ -44,9 +44,10 @@ _UNPRINTED_RATE = (
 
 ENDS_ALIKE = Why(
     "refuted",
-    "Table 6.1 contradicts it: without loss, Initial-Start takes 29 % longer than Jump-Start and "
-    "Mega-Start 37 % less. Jump-Start spreads its data over a round trip, Mega-Start sends at the "
-    "link's rate, and Initial-Start sends only ten packets in the first round trip.",
+    "Table 6.1 contradicts the statement: without loss, Initial-Start takes 29 % longer than "
+    "Jump-Start and Mega-Start 37 % less. Jump-Start spreads its data over a round trip, "
+    "Mega-Start sends at the link's rate, and Initial-Start sends only ten packets in the first "
+    "round trip.",
     (
         Change("responses of 14 kB on average", _mean_response(14_000), _ALIKE),
         Change("a buffer of 1000 packets", queues_of(1000), _ALIKE),
@@ -57,9 +58,9 @@ ENDS_ALIKE = Why(
 
 ENDS_FAIL = Why(
     "refuted",
-    "Losses cost less than the round trips that a larger start saves. A buffer of 10 packets takes "
-    "away Initial-Start's gain and hosts without SACK take away Mega-Start's, but no change that "
-    "was tried takes away both.",
+    "Losses cost less time than the skipped round trips of slow start save. Initial-Start's gain "
+    "disappears with a buffer of 10 packets, and Mega-Start's disappears without SACK. No change "
+    "that was tried removes both gains.",
     (
         Change("a buffer of 10 packets", queues_of(10), _COMPARED),
         Change("hosts without SACK", NO_SACK, _COMPARED),
@@ -75,8 +76,8 @@ ENDS_FAIL = Why(
 
 TOO_LARGE_WINDOW = Why(
     "unknown setting",
-    "The thesis does not print how far the window is above the buffer of 50 packets. A burst of "
-    "100 packets still saves more than its losses cost while the load is small.",
+    "The thesis does not print by how much the window exceeds the buffer of 50 packets. At small "
+    "load a burst of 100 packets still saves more time than its losses cost.",
     (
         Change(
             "a window of 200 packets",
@@ -89,8 +90,8 @@ TOO_LARGE_WINDOW = Why(
 RCP_BESIDE_SHARING = Why(
     "refuted",
     "A new flow sends at the rate of all others until the router has lowered it, one round trip "
-    "later. This makes a queue, and afterwards the link idles while the rate rises again. None of "
-    "the settings that the thesis does not print helps.",
+    "later. A queue builds up, and afterwards the link idles while the rate rises again. The "
+    "statement fails with all tried values of the settings that the thesis does not print.",
     (
         Change("weights of 0.6 and 0.6", _rcp(alpha=600, beta=600), "rcp-*"),
         Change("a target of 95 % of the link", _rcp(gamma=950), "rcp-*"),
@@ -107,8 +108,9 @@ RCP_BESIDE_SHARING = Why(
 ONE_ROUND_TRIP = Why(
     "refuted",
     "Jump-Start spreads 64 KiB over a round trip, which is 2.56 Mbit/s. Quick-Start sends at 5.12 "
-    "Mbit/s and makes up for a part of the round trip that its request takes. Table 6.1, without "
-    "loss, gives 0.06 s, and 0.14 and 0.24 s for requests of 2.56 and 1.28 Mbit/s.",
+    "Mbit/s, which makes up for a part of the round trip that its request takes. Table 6.1, "
+    "without loss, gives a difference of 0.06 s, and of 0.14 and 0.24 s for requests of 2.56 and "
+    "1.28 Mbit/s.",
     (
         Change("requests for 2.56 Mbit/s", _request(2560), _QUICK_AT_SMALL_LOAD),
         Change("requests for 1.28 Mbit/s", _request(1280), _QUICK_AT_SMALL_LOAD),
@@ -123,8 +125,9 @@ ONE_ROUND_TRIP = Why(
 
 INTERVAL_AT_SMALL_LOAD = Why(
     "unknown setting",
-    _UNPRINTED_RATE + "Two such grants are all of the link, and with an interval of 1 s the router "
-    "remembers a grant for 2 s, in which another request comes.",
+    _UNPRINTED_RATE
+    + "Two such grants use the whole link. With an interval of 1 s the router remembers a "
+    "grant for 2 s, and another request arrives in this time.",
     (
         Change(
             "requests for 1.28 Mbit/s",
@@ -136,8 +139,9 @@ INTERVAL_AT_SMALL_LOAD = Why(
 
 STRATEGIES_ALIKE = Why(
     "unknown setting",
-    _UNPRINTED_RATE + "The fair algorithm does not grant that much at once, and with an interval "
-    "of 1 s target does not grant it twice. All grant smaller requests.",
+    _UNPRINTED_RATE
+    + "The fair algorithm does not grant this rate at once. With an interval of 1 s the target "
+    "algorithm does not grant it twice. All algorithms grant smaller requests.",
     (
         Change(
             "requests for 1.28 Mbit/s",
@@ -149,8 +153,9 @@ STRATEGIES_ALIKE = Why(
 
 APPROVAL = Why(
     "refuted",
-    "The formula counts requests that are granted in full. By eq. 4.17 a router also grants less "
-    "than requested, so it approves several times as many, and the part ends at 1.",
+    "The formula counts only requests that are granted in full. By eq. 4.17 a router also grants "
+    "less than requested. It therefore approves several times as many requests, and the "
+    "probability cannot exceed 1.",
     (
         Change(
             "routers that deny what they cannot grant in full",

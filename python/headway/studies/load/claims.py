@@ -19,7 +19,7 @@ ENDS = {
     "initial-start": partial(models.startup.slow_start_response_s, window_pkts=10),
     "mega-start": partial(models.startup.paced_response_s, rate_bps=10e6, window_pkts=3),
 }
-"""Initial- and Mega-Start as the study uses them, by table 6.1."""
+"""Initial- and Mega-Start with the study's parameters, by table 6.1."""
 
 
 def _sharing(_: Found) -> Seen:
@@ -96,7 +96,7 @@ def _ends_alike(found: Found) -> Seen:
             for s, one in off.items()
         ),
         words.at_small_load(alike),
-        note=f"Difference to Jump-Start. Table 6.1, without loss, gives {own} %.",
+        note=f"Differences to Jump-Start. Table 6.1, without loss, gives {own} %.",
     )
 
 
@@ -123,7 +123,7 @@ def _too_large_window(found: Found) -> Seen:
             words.more(mean(found, "initial-start-100", load), mean(found, "slow-start", load))
             for load in LOADED
         ),
-        note="The window is 100 packets and the buffer 50; the text names no window.",
+        note="The window is 100 packets and the buffer 50.",
     )
 
 
@@ -151,11 +151,12 @@ STATEMENTS: tuple[Statement[Found], ...] = (
     ),
     Statement(
         "C-TH-147",
-        "Jump-Start's mean response time beside processor sharing",
+        "Jump-Start's mean response time compared with processor sharing",
         "does not reach it; the difference is rather small",
         _jump_near_sharing,
-        part="Jump-Start lies between processor sharing and Slow-Start at every load. How small "
-        "the difference is, is not judged: the text and the table of words name no size.",
+        part="Jump-Start lies between processor sharing and Slow-Start at every load. The size of "
+        "the difference is not judged, because neither the thesis nor the table of words defines "
+        "how small it should be.",
         spoil=replaced("jump-start-90", 0.1, "seconds.mean"),
     ),
     Statement(
@@ -163,8 +164,8 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         "Jump-Start's mean response time at high load",
         "stays at a low level",
         _jump_stays_low,
-        part="Jump-Start takes less time than Slow-Start. The level is not judged: the text and "
-        "the table of words name none.",
+        part="Jump-Start takes less time than Slow-Start. The level is not judged, because neither "
+        "the thesis nor the table of words defines it.",
         spoil=scaled("jump-start-90", 2.0, "seconds.mean"),
     ),
     Statement(

@@ -10,7 +10,7 @@ from headway.workloads import published
 
 HOURS, QUICK_HOURS = 2.0, 0.2
 IDLE_HOURS = 10.0
-"""In both forms: the idle link has few responses, and is soon simulated."""
+"""In both forms: the idle link has few responses, so its simulation is fast."""
 PAIRS = 200
 
 LOADS = (0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.9)
@@ -24,10 +24,10 @@ SCHEMES = (
     pairs.MEGA_START,
 )
 ROUTERS = pairs.ROUTERS
-"""Quick-Start for every transfer, by ways of approval; figures 6.44 and 6.46."""
+"""Quick-Start for every transfer, by approval algorithm; figures 6.44 and 6.46."""
 
 NETWORK_LOADS, QUICK_NETWORK_LOADS = LOADS, (MODERATE, LOADS[-1])
-"""Of XCP and RCP, figure 6.45."""
+"""Loads of XCP and RCP, figure 6.45."""
 
 CHIS = (1, 1_000, 3_000, 10_000, 30_000, 100_000, 300_000, 1_000_000)
 CHI_LOAD = MODERATE
@@ -60,7 +60,7 @@ def experiments(ctx: StudyContext) -> dict[str, Experiment]:
 
 
 def network_loads(ctx: StudyContext) -> tuple[float, ...]:
-    """Loads at which XCP and RCP are run."""
+    """Loads at which XCP and RCP run."""
     return QUICK_NETWORK_LOADS if ctx.quick else NETWORK_LOADS
 
 
@@ -96,5 +96,5 @@ def chi_key(mean_bytes: int, chi: int | None) -> str:
 
 
 def chi_scheme(chi: int) -> Scheme:
-    """Quick-Start for what is larger than ``chi`` bytes."""
+    """Quick-Start for transfers of more than ``chi`` bytes."""
     return pairs.quick_start(f"quick-start-chi{chi}", f"above {chi} B", chi_bytes=chi)

@@ -15,7 +15,7 @@ from headway.studies.load.seen import Found, by_load, mean
 
 
 def _loads(found: Found, scheme: str) -> list[float]:
-    """The loads at which a scheme was run; fewer in the quick form."""
+    """The loads at which a scheme runs; the quick form has fewer."""
     loads = [load for load in LOADS if key(scheme, load) in found]
     if not loads:
         raise MissingTrialError(f"This run has no trial {key(scheme, MODERATE)}.")
@@ -23,7 +23,7 @@ def _loads(found: Found, scheme: str) -> list[float]:
 
 
 def _over(found: Found, scheme: str) -> Mapping[float, float]:
-    """By how many percent slow start is faster, at loads of several flows."""
+    """By how many percent slow start is faster, at loads at which several flows compete."""
     return {
         load: 100 * (mean(found, scheme, load) / mean(found, "slow-start", load) - 1)
         for load in _loads(found, scheme)
@@ -52,7 +52,7 @@ def _rcp_shares(found: Found) -> Seen:
         for load in _loads(found, "rcp")
     }
     seen = Seen.by(
-        f"beside processor sharing {by_load(over, '%', 1)}",
+        f"difference to processor sharing {by_load(over, '%', 1)}",
         *(words.quantity(mean(found, "rcp", at), processor_sharing_s(at), 0.15) for at in over),
     )
     return replace(seen, tolerance="±15 % of eq. 6.12 at every load")
@@ -70,7 +70,7 @@ def _order(found: Found) -> Seen:
 
 
 def _as_shared(rows: Rows) -> Rows:
-    """RCP's mean response times are those of processor sharing."""
+    """Set RCP's mean response times to those of processor sharing."""
     changed = dict(rows)
     for load in LOADS:
         if (name := key("rcp", load)) in rows:
@@ -85,12 +85,12 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         "XCP's mean response time with several competing flows",
         "may even be longer than Slow-Start's",
         _xcp_slower,
-        ours="Several flows compete at loads of 30 % and more.",
+        ours="Several flows compete at loads of 30 % and above.",
         spoil=scaled("xcp-*", 0.5, "seconds.mean"),
     ),
     Statement(
         "C-TH-155",
-        "RCP's mean response time beside processor sharing, eq. 6.12",
+        "RCP's mean response time compared with processor sharing, eq. 6.12",
         "closely approximates it",
         _rcp_shares,
         why=causes.RCP_BESIDE_SHARING,
@@ -102,7 +102,7 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         "mean response times at moderate load",
         "RCP < Jump-Start < Slow-Start; XCP's may exceed Slow-Start's",
         _order,
-        ours="The order is judged at 30 % load, XCP's at 30 % and more.",
+        ours="The order is judged at 30 % load, XCP's time at loads of 30 % and above.",
         spoil=swapped("rcp", "slow-start"),
     ),
 )

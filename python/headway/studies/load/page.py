@@ -48,7 +48,7 @@ def _table(
 
 
 def _references() -> list[Curve]:
-    """An idle link with slow start, and a link that is shared evenly."""
+    """Slow start on an idle link, and a link that is shared evenly."""
     return [
         Curve(
             "processor sharing (eq. 6.12)",
@@ -82,7 +82,7 @@ def _figures(found: Found, schemes: list[Scheme]) -> Figures:
         ),
         "figures-6-44-46": (
             "Figures 6.44 and 6.46",
-            "Mean response time over load, Quick-Start with several ways of approval, with 95 % "
+            "Mean response time over load, Quick-Start with several approval algorithms, with 95 % "
             "intervals.",
             curves(
                 [("", drawn([s for s in schemes if pairs.with_router(s)]))],
@@ -93,8 +93,7 @@ def _figures(found: Found, schemes: list[Scheme]) -> Figures:
     }
     made["figure-6-45"] = (
         "Figure 6.45",
-        "Mean response time over load with XCP and RCP, whose queues have no end, with 95 % "
-        "intervals.",
+        "Mean response time over load with XCP and RCP and unlimited queues, with 95 % intervals.",
         curves(
             [("", [*_references()[:1], *drawn([pairs.SLOW_START, *pairs.NETWORK])])],
             x_label="load",
@@ -111,7 +110,7 @@ def _figures(found: Found, schemes: list[Scheme]) -> Figures:
     if all(drawn_here for _, drawn_here in thresholds):
         made["figure-6-47"] = (
             "Figure 6.47",
-            "Mean response time over the size above which Quick-Start is asked for.",
+            "Mean response time over the size above which transfers request a rate.",
             curves(
                 thresholds,
                 x_label="threshold (bytes)",

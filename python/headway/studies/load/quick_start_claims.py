@@ -1,4 +1,4 @@
-"""Check: C-TH-152, 153 and 157 to 166, what Quick-Start's routers and thresholds do."""
+"""Check: C-TH-152, 153 and 157 to 166, Quick-Start's routers and thresholds."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def _router(found: Found, scheme: str, load: float) -> Router:
 
 
 def _grants(found: Found) -> Seen:
-    """How many requests are granted."""
+    """The number of granted requests."""
     long, short = (
         {load: _router(found, scheme, load).grants for load in LOADS}
         for scheme in ("quick-start-1000ms", "quick-start")
@@ -99,12 +99,12 @@ def _grants(found: Found) -> Seen:
         f"times those of 200 ms: {by_load(ratios, 'ratio')}",
         words.falls_with(LOADS, list(ratios.values())),
         words.at_high_load({load: words.much_less(long[load], short[load]) for load in LOADS}),
-        note="The ratio falls as the load increases, and at high load much less is granted.",
+        note="The ratio must fall as the load increases. At high load much less must be granted.",
     )
 
 
 def _granted_bps(found: Found) -> Seen:
-    """How much is granted."""
+    """The sum of granted rates."""
     fair, target = (
         {load: _router(found, scheme, load).granted_bps for load in LOADS}
         for scheme in ("quick-start-fair", "quick-start")
@@ -163,7 +163,7 @@ def _chi_words(means: Mapping[int, float]) -> str:
 
 
 FAR_ABOVE_B = tuple(chi for chi in CHIS if chi >= words.CLEAR * 100e3)
-"""Thresholds far above 100 kB, as the table of words has "far"."""
+"""Thresholds far above 100 kB, as the table of words defines "far"."""
 
 
 def _all_requests(found: Found) -> Seen:
@@ -173,7 +173,8 @@ def _all_requests(found: Found) -> Seen:
         _chi_words(means),
         words.identical(means[1], best),
         *(words.less(means[1], value) for chi, value in means.items() if chi >= 100e3),
-        note="A threshold of 1 B is compared with the best, and with those of 100 kB and more.",
+        note="A threshold of 1 B is compared with the best threshold, and with those of 100 kB and "
+        "above.",
     )
 
 
@@ -215,7 +216,7 @@ def _approval_probability(load: float, interval_s: float) -> float:
 
 
 def _approval_trend(found: Found) -> Seen:
-    """Approved part of the requests beside the formula of section 6.4.3.3."""
+    """The approved part of the requests, compared with the formula of section 6.4.3.3."""
     loads = [load for load in LOADS if load >= MODERATE]
     cells = [
         (scheme, interval_s, load)
@@ -263,7 +264,7 @@ STATEMENTS: tuple[Statement[Found], ...] = (
     ),
     Statement(
         "C-TH-153",
-        "Quick-Start's gain at small load beside Jump-Start's",
+        "Quick-Start's gain at small load compared with Jump-Start's",
         "smaller, by one round trip",
         _quick_pays_a_round_trip,
         why=causes.ONE_ROUND_TRIP,
@@ -284,28 +285,28 @@ STATEMENTS: tuple[Statement[Found], ...] = (
     ),
     Statement(
         "C-TH-158",
-        "requests granted with an interval of 1000 ms beside 200 ms, as the load increases",
+        "requests granted with an interval of 1000 ms compared with 200 ms, as the load increases",
         "much less",
         _grants,
         spoil=swapped("quick-start", "quick-start-1000ms"),
     ),
     Statement(
         "C-TH-159",
-        "bandwidth granted by the fair algorithm beside target",
+        "bandwidth granted by the fair algorithm compared with the target algorithm",
         "less",
         _granted_bps,
         spoil=swapped("quick-start", "quick-start-fair"),
     ),
     Statement(
         "C-TH-160",
-        "mean response time with the optimistic algorithm beside target",
+        "mean response time with the optimistic algorithm compared with the target algorithm",
         "less, in particular at loads of the order of 30 %",
         _optimistic_speedup,
         spoil=swapped("quick-start", "quick-start-optimistic"),
     ),
     Statement(
         "C-TH-161",
-        "mean response times of the ways of approval at very small load and at very high load",
+        "mean response times of the approval algorithms at very small load and at very high load",
         "no significant difference",
         _strategies_alike,
         why=causes.STRATEGIES_ALIKE,

@@ -1,4 +1,4 @@
-"""What the response times stand beside: an idle link (eq. 6.11) and processor sharing (6.12)."""
+"""References for response times: an idle link (eq. 6.11) and processor sharing (eq. 6.12)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def processor_sharing_s(load: float) -> float:
 
 @functools.cache
 def idle_s() -> float:
-    """Eq. 6.11: slow start after idle times, alone on the link."""
+    """Eq. 6.11: slow start after idle times, without other traffic."""
     return lossless_s(functools.partial(models.startup.slow_start_response_s, window_pkts=3))
 
 

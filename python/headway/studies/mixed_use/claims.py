@@ -12,7 +12,7 @@ from headway.studies.mixed_use.observe import Half, Halves
 
 Found = Evidence[Halves]
 Change = tuple[float, float]
-"""How much longer a half takes than if all use slow start: a part, and its uncertainty."""
+"""A half's additional time compared with slow start everywhere: a part, and its uncertainty."""
 
 
 def half(found: Found, scheme: str, number: int, load: float) -> Half:
@@ -22,7 +22,7 @@ def half(found: Found, scheme: str, number: int, load: float) -> Half:
 
 
 def change(found: Found, scheme: str, number: int, load: float) -> Change:
-    """Both trials have the same sessions, so responses are compared one by one."""
+    """A half's change. Both trials have the same sessions, so responses are compared one by one."""
     alone = half(found, "slow-start", number, load).seconds.astype(np.float64)
     mixed = half(found, scheme, number, load).seconds.astype(np.float64)
     both = np.isfinite(alone) & np.isfinite(mixed)
@@ -36,8 +36,8 @@ def change(found: Found, scheme: str, number: int, load: float) -> Change:
 def outcome_class(own: Change, others: Change) -> str:
     """One of the five outcomes of section 6.5.2; a dash if nothing changes significantly.
 
-    A half's time changes if its change is above its uncertainty, and for slow start's half
-    also at least 10 %, which the table of words asks of "significantly".
+    A change counts if it is above its uncertainty. For slow start's half it must also be at least
+    10 %, as the table of words defines "significantly".
     """
     faster, slower = own[0] < -own[1], own[0] > own[1]
     helped = others[0] < -max(others[1], words.SIGNIFICANT)
@@ -50,12 +50,12 @@ def outcome_class(own: Change, others: Change) -> str:
 
 
 def _changes(found: Found, scheme: str, number: int) -> list[Change]:
-    """By load."""
+    """A half's changes by load."""
     return [change(found, scheme, number, load) for load in LOADS]
 
 
 def _times(found: Found, scheme: str, number: int) -> list[Estimate]:
-    """A half's mean time by load, in units of its time if all use slow start."""
+    """A half's mean time by load, divided by its time if all use slow start."""
     return [Estimate(1 + off, None, width, 0) for off, width in _changes(found, scheme, number)]
 
 
@@ -91,7 +91,7 @@ def _unfair(found: Found) -> Seen:
     return Seen.by(
         _shown(found, "mega-start"),
         words.some(unfair),
-        note=f"{_AT} Unfair is the opposite of fair in C-TH-202: at one load or more.",
+        note=f'{_AT} "Unfair" is judged as not fair in the sense of C-TH-202, at one load or more.',
     )
 
 
@@ -119,29 +119,29 @@ def _quick(found: Found) -> Seen:
             for scheme in schemes
             for other in ("jump-start", "initial-start")
         ),
-        note="All four ways of using Quick-Start are judged: others at each load, their own "
-        "speedup on average over the loads.",
+        note="All four variants of Quick-Start are judged: the other half's times at each load, "
+        "the variants' own speedup on average over the loads.",
     )
 
 
 STATEMENTS: tuple[Statement[Found], ...] = (
     Statement(
         "C-TH-202",
-        "Jump- and Initial-Start beside slow start",
+        "Jump- and Initial-Start compared with slow start",
         "rather fair: faster themselves, and others not significantly slower",
         _good,
         spoil=scaled("initial-start-75", 1.2, "default.seconds"),
     ),
     Statement(
         "C-TH-203",
-        "Mega-Start beside slow start",
+        "Mega-Start compared with slow start",
         "unfair: faster at the cost of others",
         _unfair,
         spoil=swapped("mega-start", "slow-start"),
     ),
     Statement(
         "C-TH-204",
-        "Quick-Start beside slow start",
+        "Quick-Start compared with slow start",
         "hardly degrades others, and its own speedup is smaller",
         _quick,
         spoil=scaled("quick-start-chi-75", 1.1, "default.seconds"),

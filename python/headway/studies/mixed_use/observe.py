@@ -1,4 +1,4 @@
-"""Run: what is kept of both halves of one trial."""
+"""Run: the response times of both halves of a trial."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Half:
     mean: Estimate
     """Seconds."""
     seconds: npt.NDArray[np.float32]
-    """Of each planned session, in the order of their starts; NaN: not asked for between the
+    """Time of each planned session, in the order of their starts. NaN: not requested between the
     warm-up and the sessions' end, or not answered in the run."""
 
     @property
@@ -36,7 +36,7 @@ class Half:
 
 @dataclass(frozen=True)
 class Halves:
-    """What came of one trial."""
+    """Observations of one trial."""
 
     default: Half
     """Slow start's."""

@@ -52,7 +52,7 @@ def _table(
 def _classes(found: Found, schemes: list[Scheme]) -> Table:
     """Which of the thesis' five outcomes each trial is."""
     return Table(
-        "Outcome for both halves, beside the case that all use slow start",
+        "Outcome for both halves, compared with the case that all use slow start",
         ["scheme", *map(traffic.percent, LOADS)],
         [
             [
@@ -67,8 +67,8 @@ def _classes(found: Found, schemes: list[Scheme]) -> Table:
             ]
             for scheme in schemes
         ],
-        "Good: only the scheme's half is faster; unfair: at the cost of the other. A dash: no "
-        "significant difference for either.",
+        "Good: only the scheme's half is faster. Unfair: it is faster at the cost of the other "
+        "half. A dash: no significant difference for either half.",
     )
 
 
@@ -106,8 +106,8 @@ def _figures(found: Found, schemes: list[Scheme]) -> Figures:
     return {
         "figures-6-58-59": (
             "Figures 6.58 and 6.59",
-            "Mean response times of the two halves, one marker per load, with 95 % intervals "
-            "of the other half's.",
+            "Mean response times of the two halves, one marker per load, with 95 % intervals of "
+            "the other half.",
             curves(
                 [
                     ("end to end", drawn([s for s in schemes if s.router is None])),

@@ -1,4 +1,4 @@
-"""Thesis, section 6.2.2: what random loss leaves of a flow's throughput.
+"""Thesis, section 6.2.2: a flow's throughput under random loss.
 
 Claim: simulated Reno follows eq. 4.7; CUBIC and Compound get more at moderate loss and as much as
 Reno at high loss. Setup: one greedy flow, 9.76 Mbit/s, 200 ms, loss of each packet with probability
@@ -25,25 +25,26 @@ class ResponseFunctions(Study[Row, Goodputs]):
     source = "Scharf, Fast Startup Internet Congestion Control (2011), section 6.2.2"
     description = (
         "One greedy flow over 9.76 Mbit/s and 200 ms with random loss of 1e-5 to 1e-1, Reno, "
-        "CUBIC and Compound on Linux 2.6, beside the equations of Mathis, Padhye, CUBIC and "
+        "CUBIC and Compound on Linux 2.6, compared with the equations of Mathis, Padhye, CUBIC and "
         "Compound; and the queues of CUBIC and Compound where only a queue of "
         f"{lab.SMALL_BUFFER_PKTS} packets drops."
     )
     statements = claims.STATEMENTS
     choices = (
-        "The queue of figure 6.7 is not given. 1000 packets are taken, what the thesis' testbed "
-        "had and its simulations use wherever they are compared with it.",
-        "Loss strikes data only. Lost ACKs hardly matter to these flows.",
-        "ACKs are delayed as the stack does it (eta = 2): section 6.1.1.2 turns that off while a "
-        "flow starts, not for good. With no delayed ACKs and eta = 1 simulated Reno is within 7 % "
-        "of eq. 4.7 as well, CUBIC exceeds eq. 4.9 by more (C-TH-010), and at a loss of 5 % it "
-        "gets 1.10 times Reno's throughput. C-TH-056 and C-TH-058 would hold then.",
+        "The thesis does not print the queue of figure 6.7. We use 1000 packets, as in its testbed "
+        "and in the simulations that it compares with the testbed.",
+        "Only data packets are lost. Lost ACKs hardly affect these flows.",
+        "ACKs are delayed as in the stack (eta = 2). Section 6.1.1.2 turns delayed ACKs off only "
+        "while a flow starts. Without delayed ACKs and with eta = 1 simulated Reno is also within "
+        "7 % of eq. 4.7, CUBIC exceeds eq. 4.9 by more (C-TH-010), and at a loss of 5 % CUBIC gets "
+        "1.10 times Reno's throughput. C-TH-056 and C-TH-058 would then hold.",
         f"The verdicts on equations need {experiments.LOSSES_PER_RUN} losses per run: with 500, "
         "single runs are 10 % off at a loss of 5 %.",
-        "The thesis ran Compound TCP as a patch for Linux; here it is Headway's, from the "
-        "protocol's draft and paper (algorithms/cc/compound.c says where they differ).",
-        "Compound is governed by delay from where a loss is repaired until its window shrinks "
-        "for the last time before the next one: without a loss only the delay window can shrink.",
+        "The thesis ran Compound TCP as a patch for Linux. Here Compound is Headway's "
+        "implementation of the protocol's draft and paper (algorithms/cc/compound.c documents "
+        "where they differ).",
+        "Delay governs Compound from the repair of a loss until the window shrinks for the last "
+        "time before the next loss. Without a loss only the delay window can shrink.",
     )
 
     def experiments(self, ctx: StudyContext) -> dict[str, Experiment]:
@@ -51,7 +52,7 @@ class ResponseFunctions(Study[Row, Goodputs]):
         return experiments.experiments(ctx)
 
     def observe(self, key: str, trace: Trace) -> Row:
-        """The flow's goodput, or its queue."""
+        """The flow's goodput, or its queue length."""
         return observe.observe(key, trace)
 
     def gather(self, ctx: StudyContext, rows: Mapping[str, Row]) -> Goodputs:
@@ -59,7 +60,7 @@ class ResponseFunctions(Study[Row, Goodputs]):
         return observe.gather(rows, experiments.losses(ctx), experiments.runs(ctx))
 
     def page(self, _ctx: StudyContext, found: Goodputs) -> Page:
-        """Goodputs beside the equations."""
+        """Goodputs compared with the equations."""
         return page.page(found)
 
 

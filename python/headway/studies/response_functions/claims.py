@@ -32,15 +32,15 @@ from headway.studies.response_functions.experiments import (
 from headway.studies.response_functions.observe import Goodputs
 
 FREE_SHARE = 0.75
-"""Loss, not the link, limits a flow whose equation gives less than this part of the link."""
+"""Loss, not the link, limits a flow whose equation is below this part of the link's rate."""
 _FASTER = {name: label for name, label in CONTROLS.items() if name != "reno"}
 ETHERNET_BYTES = 38
 """Header, checksum, preamble and gap of a frame."""
 SMALL_LOSS = 1e-3
 RENO_LOSSES = (1e-4, 5e-2)
-"""Between these losses simulated Reno is held against eq. 4.7."""
+"""Between these losses simulated Reno is compared with eq. 4.7."""
 CUBIC_LOSSES = (3e-4, 1e-3, 3e-3)
-"""Where CUBIC is held against eq. 4.9, if the link does not limit it there."""
+"""Losses at which CUBIC is compared with eq. 4.9, if the link does not limit it."""
 LARGEST_LOSS = 0.1
 _SEGMENT_BPS = 8 * lab.MSS_BYTES / RTT_S
 
@@ -53,7 +53,7 @@ def _initial_window(_found: Goodputs) -> Seen:
 def _reno_over(
     found: Goodputs, equation_bps: Callable[[float], Floats], most: float
 ) -> tuple[str, words.Check]:
-    """Simulated Reno over an equation at the loss, up to ``most``, where it is furthest off."""
+    """Simulated Reno divided by an equation, at the loss up to ``most`` that is furthest off."""
     ratios = {
         loss: found.mean_bps("reno", loss) / float(equation_bps(loss))
         for loss in found.losses
@@ -80,8 +80,8 @@ def _with_timeouts(found: Goodputs) -> Seen:
     return Seen.by(
         measured,
         alike,
-        note="The time-out term stands outside the root, as in its source. Inside the root, where "
-        "the thesis prints it, it has no unit of time.",
+        note="The timeout term is outside the root, as in the source of the equation. Inside the "
+        "root, where the thesis prints it, the term is not a time.",
     )
 
 
@@ -90,14 +90,15 @@ def _cubic(found: Goodputs) -> Seen:
     limited = [p for p in seen if float(cubic_bps(p)) >= FREE_SHARE * CAPACITY_BPS]
     over = {p: seen[p] / float(cubic_bps(p)) for p in seen if p not in limited}
 
-    def beside(loss: float) -> str:
-        return f"{float(cubic_bps(loss)) / 1e6:.2f} beside {seen[loss] / 1e6:.2f} at {loss:.0e}"
+    def both(loss: float) -> str:
+        return f"{float(cubic_bps(loss)) / 1e6:.2f} and {seen[loss] / 1e6:.2f} at {loss:.0e}"
 
     return Seen.by(
-        ", ".join(beside(loss) for loss in over),
+        ", ".join(both(loss) for loss in over),
         *(words.within(float(cubic_bps(p)) / seen[p], 0.9, 1.1, "±10 %") for p in over),
         unit="Mbit/s",
-        note=f"Not judged because the link limits: {', '.join(beside(loss) for loss in limited)}.",
+        note="Not judged, because the link limits the flow: "
+        f"{', '.join(both(loss) for loss in limited)}.",
     )
 
 
@@ -112,9 +113,9 @@ def _queues(found: Goodputs) -> Seen:
         words.much_less(compound.governed_pkts, cubic.mean_pkts),
         unit="packets",
         note=f"Delay governs Compound for {100 * compound.governed_part:.0f} % of the time. Over "
-        f"all the time {compound.mean_pkts:.1f} packets wait. By Compound's law the delay window "
-        "shrinks when 30 of the 50 packets that have room wait, and is gone before Reno's part "
-        "has filled the queue.",
+        f"the whole run {compound.mean_pkts:.1f} packets wait on average. Compound's delay window "
+        "shrinks when 30 packets wait in the queue of 50, and reaches zero before Compound's Reno "
+        "part has filled the queue.",
     )
 
 
@@ -132,7 +133,7 @@ def _default_path(_found: Goodputs) -> Seen:
     return Seen.by(
         told,
         words.is_so(told == "9.76 Mbit/s, 50 pkts drop-tail, 1 Gbit/s, 1500 bytes", "exact"),
-        note="9.76 Mbit/s of IP packets are 10 Mbit/s of Ethernet, see C-TH-055.",
+        note="9.76 Mbit/s of IP packets are 10 Mbit/s of Ethernet (C-TH-055).",
     )
 
 
@@ -154,7 +155,7 @@ def _near_the_link(found: Goodputs) -> Seen:
         f"Reno {reno:.2f} at 1e-5, CUBIC {cubic:.2f} and Compound {compound:.2f} at 1e-4",
         *(words.similar(one, link) for one in (reno, cubic, compound)),
         unit="Mbit/s",
-        note=f"At 1e-4 eq. 4.7 itself leaves Reno {float(reno_bps(1e-4)) / 1e6:.1f} Mbit/s.",
+        note=f"At 1e-4 eq. 4.7 gives Reno only {float(reno_bps(1e-4)) / 1e6:.1f} Mbit/s.",
     )
 
 
@@ -186,11 +187,11 @@ def _large(found: Goodputs) -> Seen:
 
 
 CUBIC_TRIALS = ("cubic26-p3e-4-*", "cubic26-p1e-3-*", "cubic26-p3e-3-*")
-"""Keys of the trials that eq. 4.9 is judged by."""
+"""Keys of the trials that judge eq. 4.9."""
 
 
 def _periodic(one: Experiment) -> Experiment:
-    """The same trial with every (1/p)th packet lost instead of random ones."""
+    """The same trial, where every (1/p)th packet is lost instead of random ones."""
     every = round(1 / one.topology.links()[0][0].loss)
     router = {"name": "periodic-loss", "tunables": {"every_pkts": every}}
     return edited({"topology.loss": 0.0, "topology.routers": [router]})(one)
@@ -206,18 +207,18 @@ STATEMENTS: tuple[Statement[Goodputs], ...] = (
     ),
     Statement(
         "C-TH-008",
-        "eq. 4.6, the square-root model, is valid at small loss only: simulated Reno over it, "
-        "furthest off",
+        "eq. 4.6, the square-root model, is valid at small loss only: ratio of simulated Reno to "
+        "the equation at the largest deviation",
         "Reno's throughput is like the equation where p is small",
         _square_root,
-        ours="Small losses are those from 0.01 to 0.1 %. At 5 % Reno must have significantly less "
-        "than the equation.",
+        ours="Losses of 0.01 to 0.1 % count as small. At 5 % Reno's throughput must be "
+        "significantly less than the equation's.",
         spoil=swapped("reno", "cubic26"),
     ),
     Statement(
         "C-TH-009",
-        "eq. 4.7, with timeouts, over a large range of losses: simulated Reno over it, p from 1e-4 "
-        "to 5e-2, furthest off",
+        "eq. 4.7, with timeouts, over a large range of losses: ratio of simulated Reno to the "
+        "equation at the largest deviation, p from 1e-4 to 5e-2",
         "Reno's throughput is like the equation",
         _with_timeouts,
         same_as="C-TH-059",
@@ -225,16 +226,17 @@ STATEMENTS: tuple[Statement[Goodputs], ...] = (
     ),
     Statement(
         "C-TH-010",
-        "eq. 4.9 beside simulated CUBIC at p = 3e-4, 1e-3 and 3e-3 where loss limits it",
+        "eq. 4.9 compared with simulated CUBIC at p = 3e-4, 1e-3 and 3e-3 where loss limits it",
         "1.17 (L/tau) (tau/p)^0.75",
         _cubic,
         why=Why(
             "refuted",
-            "Eq. 4.9 has exactly 1/p packets between two losses. With random losses CUBIC gains "
-            "more in long intervals than it loses in short ones: its curve alone carries 1.26 "
-            "times the equation, and 1.17 times with fast convergence as in Linux. With exactly "
-            "1/p packets the window of some 45 packets repeats one cycle, in which Linux's "
-            "rounding to whole packets counts: 0.75 times the equation at 1e-3, 1.44 at 3e-3.",
+            "Eq. 4.9 assumes exactly 1/p packets between two losses. With random losses CUBIC "
+            "gains more in long intervals than it loses in short ones. CUBIC's curve alone then "
+            "carries 1.26 times the throughput of the equation, and 1.17 times with fast "
+            "convergence as in Linux. With exactly 1/p packets between losses, the window of some "
+            "45 packets repeats one cycle, in which Linux's rounding to whole packets matters: "
+            "0.75 times the equation at 1e-3, 1.44 times at 3e-3.",
             (
                 Change("exactly 1/p packets between two losses", _periodic, CUBIC_TRIALS),
                 Change(
@@ -255,8 +257,8 @@ STATEMENTS: tuple[Statement[Goodputs], ...] = (
         0.225,
         _compound_constant,
         carrier="model",
-        ours="0.225 is printed. From alpha = 1/8, beta = 1/2 and k = 3/4 of the protocol's draft "
-        "follows 0.255, which also is the draft's own table, and which the figure has.",
+        ours="The thesis prints 0.225. With alpha = 1/8, beta = 1/2 and k = 3/4 of the protocol's "
+        "draft the constant is 0.255, which agrees with the draft's table. The figure uses 0.255.",
     ),
     Statement(
         "C-TH-012",
@@ -295,13 +297,13 @@ STATEMENTS: tuple[Statement[Goodputs], ...] = (
         _near_the_link,
         why=Why(
             "unknown setting",
-            "The thesis prints no number for a loss far below 1 %. Compound has no more than 30 "
-            "packets in the queue when a loss halves its window, and at 1e-4 random losses often "
-            "come before the window is back. Its Reno part grows half as fast where ACKs are "
-            "delayed.",
+            "The thesis prints no number for a loss far below 1 %. Compound has at most 30 packets "
+            "in the queue when a loss halves its window. At 1e-4 the next random loss often occurs "
+            "before the window has recovered. With delayed ACKs Compound's Reno part grows half as "
+            "fast.",
             (
                 Change(
-                    "a loss of 1e-5 for Compound, too",
+                    "a loss of 1e-5 also for Compound",
                     edited({"topology.loss": 1e-5}),
                     "compound-p1e-4-*",
                 ),
@@ -329,9 +331,10 @@ STATEMENTS: tuple[Statement[Goodputs], ...] = (
         _large,
         why=Why(
             "unknown setting",
-            "The thesis prints no number for the larger loss. At 5 % CUBIC keeps 0.8 of a few "
-            "packets where Reno keeps 0.5. At 10 % one backoff in eight of CUBIC's is a time-out, "
-            "after which all controls are alike; at 5 % one in eighty is.",
+            "The thesis prints no number for the larger loss. At 5 % loss the windows have a few "
+            "packets, of which CUBIC keeps 0.8 after a loss and Reno 0.5. At 10 % one in eight of "
+            "CUBIC's backoffs is a timeout, after which all controls behave alike. At 5 % one in "
+            "eighty is.",
             (
                 Change(
                     "a loss of 10 %",
@@ -339,7 +342,7 @@ STATEMENTS: tuple[Statement[Goodputs], ...] = (
                     "*-p5e-2-*",
                 ),
                 Change(
-                    "a CUBIC that keeps half of its window, too",
+                    "CUBIC that also halves its window",
                     edited({"flows.0.control.tunables": {"beta": 512}}),
                     "cubic26-p5e-2-*",
                 ),
@@ -350,7 +353,7 @@ STATEMENTS: tuple[Statement[Goodputs], ...] = (
     ),
     Statement(
         "C-TH-059",
-        "simulated Reno over eq. 4.7, p from 1e-4 to 5e-2: the ratio that is furthest off",
+        "ratio of simulated Reno to eq. 4.7 at the largest deviation, p from 1e-4 to 5e-2",
         "almost identical",
         _with_timeouts,
         figures={"identical": '"almost identical" is judged as "almost the same": ±10 %'},
@@ -360,7 +363,7 @@ STATEMENTS: tuple[Statement[Goodputs], ...] = (
         "C-TH-060",
         "simulation and measurement differ by a few per cent",
         "<= 5 %",
-        why_not="The authors' measurements are in a figure only. `headway validate` compares this "
-        "simulator with this machine's kernel.",
+        why_not="The authors show their measurements only in a figure. `headway validate` compares "
+        "the simulator with this machine's kernel.",
     ),
 )

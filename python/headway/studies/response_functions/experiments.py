@@ -1,6 +1,6 @@
 """Setup: one greedy flow over 9.76 Mbit/s and 200 ms, each packet lost with probability p.
 
-And, without random loss, one whose queue is as in figures 4.8 and 4.9.
+Another flow without random loss has the queue of figures 4.8 and 4.9.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ QUICK_LOSSES = (1e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 5e-2)
 RUNS, QUICK_RUNS = 2, 1
 WARMUP_S = 40.0
 QUEUED = ("cubic26", "compound")
-"""Whose queues are looked at, of ``CONTROLS``."""
+"""The controls whose queues are measured."""
 QUEUED_S = 400.0
-"""A saw tooth of figure 4.9 takes less than a minute."""
+"""A sawtooth of figure 4.9 takes less than a minute."""
 LOSSES_PER_RUN = 2000
-"""So many are expected in each run, if that does not take too many packets."""
+"""Expected losses in each run, if this does not take too many packets."""
 MOST_PKTS, QUICK_MOST_PKTS = 10e6, 4e6
 FULL_LINK_S = 2000.0
-"""Length of a run whose equation leaves the flow all of the link."""
+"""Length of a run whose equation gives the flow the whole link."""
 RTT_S = lab.RTT_MS / 1e3
 CAPACITY_BPS = lab.LINK_BPS * lab.MSS_BYTES / lab.MTU_BYTES
 SEGMENTS_PER_ACK = 2.0
-"""Linux 2.6 counts ACKs, and away from slow start every second packet is acknowledged."""
+"""Linux 2.6 counts ACKs, and outside of slow start every second packet is acknowledged."""
 
 
 def reno_bps(loss: float | Array) -> Floats:
@@ -79,7 +79,7 @@ def losses(ctx: StudyContext) -> tuple[float, ...]:
 
 
 def runs(ctx: StudyContext) -> int:
-    """How many runs each control and loss have."""
+    """Number of runs of each control and loss."""
     return QUICK_RUNS if ctx.quick else RUNS
 
 

@@ -1,4 +1,4 @@
-"""Run: the goodput of each trial, the means that equations are held against, and queues."""
+"""Run: the goodput of each trial, the means to compare with equations, and queues."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _OPEN = 0
 
 @dataclass(frozen=True)
 class Run:
-    """What a flow got in one trial."""
+    """A flow's goodput in one trial."""
 
     goodput_bps: float
     """After the warm-up."""
@@ -30,13 +30,13 @@ class Run:
 
 @dataclass(frozen=True)
 class Queue:
-    """How much waited before the link, full packets in the mean of time, after the warm-up."""
+    """Mean queue length over time in full packets, after the warm-up."""
 
     mean_pkts: float
     governed_pkts: float
-    """In the time in which delay governed the window; NaN: there was none."""
+    """Mean while delay governed the window; NaN: it never did."""
     governed_part: float
-    """That time's part of all."""
+    """The part of the time in which delay governed the window."""
 
 
 Row = Run | Queue
@@ -53,7 +53,7 @@ class Goodputs:
     queues: Evidence[Queue]
 
     def mean_bps(self, control: str, loss: float) -> float:
-        """Over all runs. Raises MissingTrialError."""
+        """Mean goodput over all runs. Raises MissingTrialError."""
         trials = [self.seen[key(control, loss, run)] for run in range(1, self.runs + 1)]
         return float(np.mean([one.goodput_bps for one in trials]))
 
@@ -65,12 +65,12 @@ class Goodputs:
         }
 
     def queue(self, control: str) -> Queue:
-        """A control's. Raises MissingTrialError."""
+        """A control's queue. Raises MissingTrialError."""
         return self.queues[queue_key(control)]
 
 
 def gather(rows: Mapping[str, Row], losses: Sequence[float], runs: int) -> Goodputs:
-    """All rows, told apart by what they are."""
+    """Rows by kind of trial."""
     return Goodputs(
         Evidence.of(Run, rows),
         losses,
@@ -102,7 +102,7 @@ def _mean_pkts(trace: Trace, window: metrics.Window) -> float:
 
 
 def governed_ns(states: pl.DataFrame, backoffs_ns: Sequence[int]) -> list[metrics.Window]:
-    """From where a loss is repaired until the window shrinks for the last time before the next.
+    """Times from the repair of a loss until the window last shrinks before the next loss.
 
     Only delay makes a window shrink without a loss. ``states`` are those of one flow, in order.
     """

@@ -1,4 +1,4 @@
-"""Plot: figures 6.9 to 6.11, and goodputs beside the equations."""
+"""Plot: figures 6.9 to 6.11, and goodputs compared with the equations."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _table(losses: Array, goodput: Mapping[str, Array]) -> Table:
             ]
         )
     return Table(
-        "Goodput in Mbit/s, equations beside simulation",
+        "Goodput in Mbit/s, equations and simulation",
         [
             "loss",
             "Reno, eq. 4.7",
@@ -59,8 +59,8 @@ def _table(losses: Array, goodput: Mapping[str, Array]) -> Table:
             "simulated  ",
         ],
         rows,
-        "Equations are cut off at the link's rate; CUBIC's and Compound's are Reno's where that is "
-        "larger. Compound's has the constant 0.255 (C-TH-011).",
+        "Equations are limited to the link's rate. Where Reno's equation gives more than CUBIC's "
+        "or Compound's, the table shows Reno's. Compound's has the constant 0.255 (C-TH-011).",
     )
 
 

@@ -40,7 +40,7 @@ def _lag(found: Found) -> Seen:
         3,
         float("inf"),
         unit="s",
-        note="Not at all within 20 s." if never else "",
+        note="QS-b does not fill the link within 20 s." if never else "",
     )
 
 
@@ -64,7 +64,7 @@ STATEMENTS: tuple[Statement[Found], ...] = (
     ),
     Statement(
         "C-TH-095",
-        "10 Mbit/s, QS-a: link full after",
+        "10 Mbit/s, QS-a: time until the link is full",
         "almost instantaneously",
         _kept,
         spoil=replaced("qs-a-10-*", 1.2, "full_after_s"),
@@ -78,7 +78,7 @@ STATEMENTS: tuple[Statement[Found], ...] = (
     ),
     Statement(
         "C-TH-097",
-        "100 Mbit/s, 5.12 Mbit/s approved: QS-b fills the link later than QS-a by",
+        "100 Mbit/s, 5.12 Mbit/s approved: additional time of QS-b to fill the link, over QS-a",
         "very slow, even with CUBIC",
         _lag,
         spoil=swapped("qs-a", "qs-b"),
@@ -92,8 +92,8 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         mend=replaced("ss-100", 3.1, "timeout_s"),
         why=Why(
             "refuted",
-            "SACK names each of the lost packets, and the sender repairs all of them at the pace "
-            "of ACKs, so that no copy is lost and no timeout comes. The thesis calls its timeout "
+            "SACK reports each lost packet, and the sender retransmits all of them at the pace of "
+            "ACKs. No retransmission is lost and no timeout occurs. The thesis calls its timeout "
             "an artefact of its simulation, and measured none.",
             [
                 Change(

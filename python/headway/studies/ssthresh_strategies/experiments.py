@@ -15,7 +15,7 @@ APPROVED_BPS = {"10": (5.12e6,), "100": (5.12e6, 20.48e6, 81.92e6)}
 STRATEGIES = {"a": "ssthresh kept", "b": "ssthresh set to the Quick-Start window"}
 SSTHRESH = {"a": 0, "b": 1}
 RECEIVE_WINDOW = "4000000 B"
-"""Announced from the start: more than a round trip of 100 Mbit/s."""
+"""Announced from the start: more than 100 Mbit/s over a round trip."""
 
 
 def experiments(ctx: StudyContext) -> dict[str, Experiment]:

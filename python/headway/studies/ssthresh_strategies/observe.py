@@ -1,4 +1,4 @@
-"""Run: what is kept of each flow's first seconds."""
+"""Run: each flow's first seconds."""
 
 from __future__ import annotations
 
@@ -22,26 +22,26 @@ FULL_SHARE = 0.95
 
 @dataclass(frozen=True)
 class Start:
-    """How a flow started."""
+    """The first seconds of a flow."""
 
     times_s: Array
     """Ends of slots of a round trip, shape (slots,)."""
     rates_bps: Array
-    """IP rate of the link towards the client in each."""
+    """IP rate of the link towards the client in each slot."""
     full_after_s: float
     """From the end of the handshake to the end of the first full slot; NaN: never."""
     timeout_s: float
-    """When the first retransmission timeout came; NaN: none did."""
+    """When the first retransmission timeout occurred; NaN: never."""
     overshoot_pkts: float
-    """Packets lost until the reading after the first reduction; NaN: none was."""
+    """Packets lost until the reading after the first window reduction; NaN: no reduction."""
 
     @property
     def full_s(self) -> float:
-        """The same, and the run's length where the link was never full."""
+        """``full_after_s``, or the run's length where the link was never full."""
         return self.full_after_s if math.isfinite(self.full_after_s) else LENGTH_S
 
     def mbytes(self, until_s: float) -> float:
-        """Carried in so many seconds, MB of IP packets."""
+        """IP packets carried in the first ``until_s`` seconds, in MB."""
         carried = np.where(self.times_s <= until_s, self.rates_bps, 0.0)
         return float(carried.sum()) * RTT_S / 8 / 1e6
 

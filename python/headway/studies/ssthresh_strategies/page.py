@@ -20,7 +20,7 @@ from headway.studies.ssthresh_strategies.observe import Start
 from headway.table import Cell, Table
 
 _SCHEMES = {"a": "quick-start", "b": "quick-start-b"}
-"""How the strategies are drawn; figure 6.40 of the thesis compares the same two."""
+"""Styles of the strategies, as in figure 6.40, which compares the same two."""
 
 
 def page(found: Evidence[Start]) -> Page:
@@ -36,7 +36,7 @@ def page(found: Evidence[Start]) -> Page:
                 "Time from the request until a slot of 200 ms is full, and data carried",
                 ["flow", "full after s", "MB in 5 s", "MB in 20 s"],
                 rows,
-                "qs-STRATEGY-LINK-RATE, Mbit/s. A dash: not within 20 s.",
+                "Flows are named qs-STRATEGY-LINK-RATE, in Mbit/s. A dash: not within 20 s.",
             )
         ],
         figures=_figures(found),
@@ -59,7 +59,7 @@ def _figures(found: Evidence[Start]) -> Figures:
 
 
 def _look(name: str, approved_bps: Sequence[float]) -> tuple[str, Style]:
-    """A trial's label, and its style: a shade per rate that is approved."""
+    """A trial's label, and its style: a shade per granted rate."""
     if name.startswith("ss"):
         return label_of("slow-start"), style_of("slow-start")
     _, strategy, _, mbps = name.split("-")

@@ -1,9 +1,10 @@
 """Thesis, section 6.3.1: one connection, two downloads with an idle time between, every startup.
 
 Claim: slow start needs about 2 s to fill 10 Mbit/s over 200 ms, at the start and after idle; every
-fast startup is better, and Mega-Start at the link's rate is the optimum; RCP is like Quick-Start,
-XCP slower. Setup: two responses of 2 MB, 10 s apart, on one connection. Check: rates in slots of a
-round trip, completion times, what the first round trip carries.  Plot: figures 6.15 and 6.16.
+fast startup is better, and Mega-Start at the link's rate is the optimum. RCP is similar to
+Quick-Start, XCP is slower. Setup: two responses of 2 MB, 10 s apart, on one connection. Check:
+rates in slots of a round trip, completion times, data in the first round trip.  Plot: figures 6.15
+and 6.16.
 """
 
 from collections.abc import Mapping
@@ -29,14 +30,16 @@ class StartupBehaviour(Study[Row, Found]):
     )
     statements = claims.STATEMENTS
     choices = (
-        "A slot counts as full from 95 % of the link's rate on. Times to full speed count from the "
-        "first packet of the response, but for slow start from the request, as the claims say.",
-        "A startup's rate (C-TH-081) is the mean over half a round trip from when more than a "
-        "restart window of three packets has left, before ACKs of it can come.",
+        "A slot is full at 95 % or more of the link's rate. Times to full speed count from the "
+        "first packet of the response. For slow start they count from the request, as the claims "
+        "do.",
+        "A startup's rate (C-TH-081) is the mean over half a round trip that begins when more than "
+        "a restart window of three packets has been sent. No ACKs of this data can arrive in that "
+        "time.",
         "With a fast startup both hosts announce 625,000 bytes from the start (section 5.2.3 of "
-        "the thesis); the server announces the 2 MB to ask for a rate early.",
+        "the thesis). The server knows the 2 MB in advance, so that it can request a rate early.",
         "The smaller queue of C-TH-077 is the thesis' default of 50 packets (6.1.1.1). The larger "
-        "initial windows are not given: four that fit the queue of 1000.",
+        "initial windows are not given. We use four that fit the queue of 1000 packets.",
     )
     agreements = tuple(
         Agreement(
@@ -52,15 +55,15 @@ class StartupBehaviour(Study[Row, Found]):
     )
 
     def experiments(self, ctx: StudyContext) -> dict[str, Experiment]:
-        """A trial per scheme; a small queue with large windows; uploads and the receive window."""
+        """A trial per scheme, large windows with a small queue, and uploads."""
         return experiments.experiments(ctx)
 
     def observe(self, key: str, trace: Trace) -> Row:
-        """Both downloads of a trial, or the one that it has."""
+        """Both downloads of a trial, or its single transfer."""
         return observe.observe(key, trace)
 
     def gather(self, _ctx: StudyContext, rows: Mapping[str, Row]) -> Found:
-        """Rows by what they are of."""
+        """Rows by kind of trial."""
         return observe.gather(rows)
 
     def page(self, _ctx: StudyContext, found: Found) -> Page:

@@ -80,7 +80,7 @@ def _full(found: Found) -> Seen:
     return Seen.by(
         f"{full[0]:.2f} s after setup, {full[1]:.2f} s after idle",
         *(words.about(value, 2) for value in full),
-        note="Read in slots of 200 ms.",
+        note="Measured in slots of 200 ms.",
     )
 
 
@@ -161,7 +161,7 @@ def _smaller_buffer(found: Found) -> Seen:
     return Seen.by(
         ", ".join(f"{own_s / slow_s:.2f} with {name}" for name, own_s in large_s.items())
         + f" packets, of slow start's {slow_s:.2f} s",
-        # "or worse": more than slow start's time counts as the same
+        # "or worse": a time above slow start's counts as equal to it
         *(words.similar(min(own_s, slow_s), slow_s) for own_s in large_s.values()),
     )
 
@@ -177,7 +177,7 @@ def _ramp(found: Found) -> Seen:
         ramp_ms,
         words.about(ramp_ms, 300),
         unit="ms",
-        note="Read in slots of 200 ms, of which the middle counts.",
+        note="Measured in slots of 200 ms; the middle of a slot counts.",
     )
 
 
@@ -222,7 +222,7 @@ def _signalling(found: Found) -> Seen:
 
 
 def _until_full(_key: str, trace: Trace) -> Scheme:
-    """A scheme whose response times are the times from the request until the path is full."""
+    """Observe a scheme; its response times are the times until the path is full."""
     seen = scheme(trace)
     one, two = (dataclasses.replace(d, response_s=d.full_after_request_s) for d in seen.downloads)
     return dataclasses.replace(seen, downloads=(one, two))
@@ -257,7 +257,7 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         "slow start: packets of the first round trip after the idle time",
         "2 to 3",
         _restart,
-        ours="Read from bytes on the link; an ACK is 0.03 of a packet.",
+        ours="Counted in bytes on the link, where an ACK is 0.03 of a packet.",
         spoil=swapped(lab.SLOW_START, "initial-start"),
     ),
     Statement(
@@ -272,8 +272,8 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         "Jump-Start also acts after the idle time: data in the first round trip",
         "fast restart",
         _jump_after_idle,
-        ours="The list asks for the sign, that is more than the three segments of a restart. At "
-        "least the ten of an Initial-Start are required here.",
+        ours="The claims list only requires more than the three segments of a restart. Here at "
+        "least the ten segments of an Initial-Start are required.",
         spoil=swapped("jump-start", lab.SLOW_START),
     ),
     Statement(
@@ -285,7 +285,7 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         why=Why(
             "refuted",
             "Every startup needs 1.7 s to send 2 MB at the link's rate. Initial-Start therefore "
-            "reduces the response time by 12 to 16 % only, although the path is full after two "
+            "shortens the response time by only 12 to 16 %, although it fills the path in two "
             "thirds of slow start's time.",
             [
                 Change(
@@ -302,7 +302,8 @@ STATEMENTS: tuple[Statement[Found], ...] = (
                     tuple(SCHEMES),
                 ),
                 Change(
-                    "the time until the path is full, in slots of 200 ms, as the measure",
+                    "the time until the path is full, in slots of 200 ms, instead of the response "
+                    "time",
                     keys=tuple(SCHEMES),
                     observe=_until_full,
                 ),
@@ -333,9 +334,9 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         _smaller_buffer,
         why=Why(
             "unknown setting",
-            "The thesis does not print how small the queue is. Slow start overflows a queue of 50 "
-            "packets as well, and later than a large window does. From 25 packets on some large "
-            "windows are more than 10 % faster.",
+            "The thesis does not print the size of the small queue. Slow start also overflows a "
+            "queue of 50 packets, later than a large window does. With queues of 25 packets and "
+            "more, some large windows are more than 10 % faster.",
             [_queue_of(20), _queue_of(10)],
         ),
         spoil=scaled("small-[0-9]*", 0.7, "response_s"),
@@ -363,8 +364,8 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         _guided,
         why=Why(
             "refuted",
-            "After the idle time Quick-Start asks again and waits a round trip, while RCP goes on "
-            "with its last rate. At 200 ms this makes RCP 13 % faster.",
+            "After the idle time Quick-Start sends a new request and waits for a round trip, while "
+            "RCP continues with its last rate. At 200 ms this makes RCP 13 % faster.",
             [
                 Change(
                     "a round-trip time of 100 ms",
@@ -373,8 +374,9 @@ STATEMENTS: tuple[Statement[Found], ...] = (
                 ),
             ],
         ),
-        ours="RCP's router begins with the whole capacity, to which eq. 4.21 leads on an idle "
-        "link. This was decided when the result was known: from 5 % of it RCP takes 3.13 s.",
+        ours="RCP's router begins with the whole capacity, to which eq. 4.21 converges on an idle "
+        "link. We chose this when we knew the result: beginning with 5 % of the capacity, RCP "
+        "takes 3.13 s.",
         spoil=swapped("rcp", lab.SLOW_START),
         mend=scaled("rcp", 1.06, "downloads.*.response_s"),
     ),
@@ -397,8 +399,8 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         "C-TH-083",
         "simulation and testbed differ little",
         "small differences",
-        why_not="The thesis prints its measurements only as figures. --backend kernel compares "
-        "this machine's with the simulator's.",
+        why_not="The thesis shows its measurements only in figures. --backend kernel compares this "
+        "machine's kernel with the simulator.",
     ),
     Statement(
         "C-TH-274",

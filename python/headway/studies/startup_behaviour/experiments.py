@@ -18,9 +18,9 @@ SCHEMES = {
 }
 QS_BPS = 5.12e6
 LARGE_WINDOWS_PKTS = (100, 200, 400, 800)
-"""Initial windows that the queue of 1000 packets takes without a loss, and one of 50 does not."""
+"""Initial windows that a queue of 1000 packets holds without loss, but a queue of 50 does not."""
 SMALL = "small-"
-"""How the trials with the smaller queue begin."""
+"""Prefix of the trials with the smaller queue."""
 UPLOAD, UPLOAD_EXTRA_ACK = "upload", "upload-extra-ack"
 _LARGE_RECEIVE_WINDOW = "2000000 B"
 
@@ -33,7 +33,7 @@ def control(scheme: str) -> str:
 
 
 def experiments(ctx: StudyContext) -> dict[str, Experiment]:
-    """A trial per scheme; a small queue with large windows; uploads and the receive window."""
+    """A trial per scheme, large windows with a small queue, and uploads."""
     trials = {scheme: _two_downloads(scheme, ctx.seed) for scheme in SCHEMES}
     if ctx.backend.name != "kernel":
         for scheme in network.SCHEMES:
@@ -67,7 +67,7 @@ def _two_downloads(scheme: str, seed: int) -> Experiment:
 
 
 def _two_guided_downloads(scheme: str, seed: int) -> Experiment:
-    """The same with XCP or RCP, and the same queue."""
+    """Two downloads with XCP or RCP, and the same queue."""
     flow = lab.requests(
         [SIZE_BYTES, SIZE_BYTES],
         control=network.control(scheme),

@@ -1,4 +1,4 @@
-"""Run: what each download looked like on the link, and what an upload sent before its first ACK."""
+"""Run: each download on the link, and the data that an upload sends before its first ACK."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from headway.trace import Trace
 from headway.units import NS_PER_S
 
 FULL_SHARE = 0.95
-"""Part of the link's rate from which a slot counts as full."""
+"""Part of the link's rate at which a slot counts as full."""
 _UPLINK = 0
 _RESTART_PKTS, _RESTART_PKTS_NOW = 3, 10
 """The window after an idle time, of the thesis' Linux and of today's."""
@@ -36,20 +36,20 @@ class Download:
     fast_after_request_s: float
     """From the request until more than a restart window has been sent."""
     paced_bps: float
-    """IP rate in the half round trip from then on, before ACKs of it can come."""
+    """IP rate in the half round trip from then on, before ACKs of this data can arrive."""
 
 
 @dataclass(frozen=True)
 class Scheme:
-    """What was seen of a scheme."""
+    """Observations of a scheme."""
 
     downloads: tuple[Download, Download]
     grants: float
-    """Requests for a rate that were granted; NaN where the host did not count."""
+    """Granted requests for a rate; NaN where the host did not count them."""
     slots_s: Array
-    """Begins of slots of a round trip at the client, shape (slots,)."""
+    """Starts of slots of a round trip at the client, shape (slots,)."""
     rates_bps: Array
-    """IP rate towards the client in each."""
+    """IP rate towards the client in each slot."""
 
 
 @dataclass(frozen=True)
@@ -61,14 +61,14 @@ class Response:
 
 @dataclass(frozen=True)
 class Upload:
-    """What the initiator of a connection sent."""
+    """Data that the initiator of a connection sent."""
 
     first_round_bytes: float
     """Payload bytes between the end of the handshake and the first ACK of data."""
     paced_pkts: float
-    """The window while a granted rate is paced out."""
+    """The window while the sender paces at the granted rate."""
     after_pacing_pkts: float
-    """The window that the first ACK of data leaves."""
+    """The window after the first ACK of data."""
 
 
 Row = Scheme | Response | Upload
@@ -76,7 +76,7 @@ Row = Scheme | Response | Upload
 
 @dataclass(frozen=True)
 class Found:
-    """Rows by what they are of."""
+    """Rows by kind of trial."""
 
     schemes: Evidence[Scheme]
     small: Evidence[Response]
@@ -85,7 +85,7 @@ class Found:
 
 
 def gather(rows: Mapping[str, Row]) -> Found:
-    """Rows by what they are of."""
+    """Rows by kind of trial."""
     return Found(
         Evidence.of(Scheme, rows),
         Evidence(
@@ -105,11 +105,11 @@ def observe(key: str, trace: Trace) -> Row:
 
 
 def upload(trace: Trace) -> Upload:
-    """The first round trips of an upload whose handshake begins the trace."""
+    """The first round trips of an upload. The trace begins with its handshake."""
     windows = trace["flow_state"]
     times_s = windows["time_ns"].to_numpy() / NS_PER_S
     pacing = (times_s >= RTT_S) & (times_s < 2 * RTT_S)
-    # ACKs come from two round trips on and let the window grow, from its least
+    # ACKs arrive from two round trips on and let the window grow from its minimum.
     acked = (times_s >= 2 * RTT_S) & (times_s < 3 * RTT_S)
     cwnd_pkts = windows["cwnd_pkts"].to_numpy().astype(np.float64)
     return Upload(
@@ -147,7 +147,7 @@ def scheme(trace: Trace) -> Scheme:
     edges = np.arange(0, times[-1] + 1e-9, RTT_S)
     carried_bps = np.diff(np.interp(edges, times, totals)) * 8 / RTT_S
     grants = or_nan(trace.flows[0].counted("quick-start", "grants"))
-    # at the client half a round trip later
+    # Data arrives at the client half a round trip later.
     return Scheme((made[0], made[1]), grants, edges[:-1] + RTT_S / 2, carried_bps)
 
 
@@ -167,7 +167,7 @@ def _payload(ip_bytes: float) -> float:
 
 
 def _first_data_s(trace: Trace, after_s: float) -> float:
-    """The reading before the first full packet leaves."""
+    """The last reading before the first full packet leaves."""
     times, totals = _totals(trace)
     sent = np.diff(totals)
     hits = np.flatnonzero((sent >= lab.MSS_BYTES) & (times[:-1] >= after_s))
@@ -175,7 +175,7 @@ def _first_data_s(trace: Trace, after_s: float) -> float:
 
 
 def _full_s(trace: Trace, first_s: float) -> float:
-    """The end of the first full slot of a round trip; slots begin with the response."""
+    """The end of the first full slot of a round trip. The first slot begins with the response."""
     times, totals = _totals(trace)
     for slot in range(int((times[-1] - first_s) / RTT_S)):
         ends = first_s + RTT_S * np.array([slot, slot + 1])
@@ -186,7 +186,7 @@ def _full_s(trace: Trace, first_s: float) -> float:
 
 
 def _sent_s(trace: Trace, first_s: float, ip_bytes: float) -> float:
-    """When so much has been sent from ``first_s`` on."""
+    """When ``ip_bytes`` have been sent from ``first_s`` on."""
     times, totals = _totals(trace)
     goal = float(np.interp(first_s, times, totals)) + ip_bytes
     index = int(np.searchsorted(totals, goal))

@@ -1,4 +1,4 @@
-"""Plot: figures 6.15 and 6.16, and both downloads in numbers."""
+"""Plot: figures 6.15 and 6.16, and a table of both downloads."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def _figures(found: Found) -> Figures:
         ),
         "figure-6-16": (
             "Figure 6.16",
-            "The same with Quick-Start, and with XCP and RCP.",
+            "IP rate at the client in slots of 200 ms, Quick-Start, XCP and RCP.",
             timeseries(
                 [
                     panel("", ("slow-start", "quick-start"), _full("quick-start")),

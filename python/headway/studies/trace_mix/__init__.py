@@ -1,9 +1,9 @@
-"""Thesis, section 6.4.5: what fast startups do to a realistic mix of many small transfers.
+"""Thesis, section 6.4.5: fast startups with realistic traffic of many small transfers.
 
 Claim: most exchanges are too small to gain; those of more than 10 kB gain some hundred
-milliseconds. Jump- and Initial-Start lose a little more, Mega-Start much more; Quick-Start helps
-only on a lightly loaded link, or with optimistic routers or an activation threshold. XCP is slower
-than slow start, RCP faster than all.
+milliseconds. Jump- and Initial-Start lose a few more packets, Mega-Start many more. Quick-Start
+helps only on a lightly loaded link, or with optimistic routers or an activation threshold. XCP is
+slower than slow start, RCP faster than all other schemes.
 Setup: 450 host pairs with nine RTTs from 4 to 200 ms on 10 Mbit/s with 50 packets of buffer;
 connection vectors recorded on a campus in 2006.  Run: three hours for each scheme and load.
 Plot: figures 6.50 to 6.55.
@@ -24,12 +24,12 @@ class TraceMix(Study[Epochs, Mix]):
     """The study; see the module."""
 
     name = "trace-mix"
-    title = "A realistic mix: 450 host pairs, campus traffic, every startup"
+    title = "Realistic traffic: 450 host pairs, campus traffic, every startup"
     source = "Scharf, Fast Startup Internet Congestion Control (2011), section 6.4.5"
     description = (
         "450 host pairs, RTTs of 4 to 200 ms, 10 Mbit/s, 50 packets of buffer; connection vectors "
         "recorded on a campus in 2006; three hours per startup at loads of 6 to 65 %. "
-        "Epoch durations, by size, and packet loss."
+        "Reports epoch durations by size, and packet loss."
     )
     takes_vectors = True
     workload_tables = (recorded_beside_thesis,)
@@ -41,7 +41,7 @@ class TraceMix(Study[Epochs, Mix]):
         return experiments.experiments(ctx)
 
     def observe(self, _key: str, trace: Trace) -> Epochs:
-        """Epoch durations, loss, and what the router answered."""
+        """Epoch durations, loss, and the router's grants."""
         return observe.observe(trace)
 
     def gather(self, ctx: StudyContext, rows: Mapping[str, Epochs]) -> Mix:

@@ -1,4 +1,4 @@
-"""Why statements on the mix of campus traffic do not hold, with the experiments that show it."""
+"""Why statements on campus traffic do not hold, with the experiments that show it."""
 
 from __future__ import annotations
 
@@ -99,15 +99,15 @@ SLOW_LOSS = Why(
 
 JUMP_LOSS = Why(
     "refuted",
-    "The difference of two loss rates varies with the losses of slow start, which follows each "
-    "start. Where receivers delay ACKs, slow start overshoots less.",
+    "The difference of the two loss rates varies with the losses of the slow start that follows "
+    "each startup. With delayed ACKs slow start overshoots less.",
     (Change("delayed ACKs", DELAYED_ACKS, _at("slow-start", "jump-start")),),
 )
 
 PACING = Why(
     "refuted",
-    "Bursts of ten packets lose some percent more than paced ones in a queue of 50 packets. A "
-    "larger queue takes the bursts.",
+    "With a queue of 50 packets, bursts of ten packets lose some percent more than paced packets. "
+    "A larger queue absorbs the bursts.",
     (Change("a buffer of 250 packets", queues_of(250), _at("initial-start", "jump-start-10")),),
 )
 
@@ -115,9 +115,9 @@ _QUICK = _at("quick-start-chi", loads=(SMALL, 0.15))
 
 QUICK_BESIDE_ENDS = Why(
     "refuted",
-    "Quick-Start takes a round trip for its request, unless the handshake carries it. That is only "
-    "the first exchange of a connection. Jump-Start also shortens responses below the threshold of "
-    "10 kB.",
+    "Quick-Start needs a round trip for its request, except in the first exchange of a connection, "
+    "where the handshake carries the request. Jump-Start also shortens responses below the "
+    "threshold of 10 kB.",
     (
         Change(
             "a threshold of three packets",
@@ -136,8 +136,8 @@ QUICK_BESIDE_ENDS = Why(
 
 QUICK_LOSS = Why(
     "refuted",
-    "At 15 % load the loss of slow start after a grant or a denial is nearly all there is. Where "
-    "receivers delay ACKs it is less, and the losses of grants show.",
+    "At 15 % load nearly all losses come from the slow start that follows a grant or a denial. "
+    "With delayed ACKs slow start loses less, and the losses due to grants become visible.",
     (
         Change(
             "delayed ACKs",
@@ -161,8 +161,8 @@ QUICK_LONGER = Why(
 
 OPTIMISTIC_LOSS = Why(
     "refuted",
-    "Two grants of 5.12 Mbit/s at once exceed the link, and the optimistic algorithm gives them. "
-    "Smaller requests do not.",
+    "The optimistic algorithm grants two requests for 5.12 Mbit/s at once, which together exceed "
+    "the link's rate. Smaller requests do not.",
     (
         Change(
             "requests for 1.28 Mbit/s",
@@ -174,11 +174,11 @@ OPTIMISTIC_LOSS = Why(
 
 RCP_BESIDE_TCP = Why(
     "unknown setting",
-    "An epoch contains the server's delay, which no scheme changes and of which the thesis prints "
-    "nothing. In the vectors that we replay it is most of the mean epoch.",
+    "An epoch includes the server's delay, which no scheme changes. The thesis does not print this "
+    "delay. In the vectors that we replay, it is most of the mean epoch.",
     (
         Change(
-            "the servers' delays left out",
+            "epochs without the servers' delays",
             None,
             (*_at("rcp", *(scheme.key for scheme in SCHEMES)), "rcp-unlimited"),
             observe=_without_server_delay,

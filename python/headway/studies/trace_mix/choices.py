@@ -1,4 +1,4 @@
-"""What sections 3.3.3 and 6.4.5 of the thesis leave open, and was chosen here."""
+"""What sections 3.3.3 and 6.4.5 of the thesis leave open, and what was chosen here."""
 
 from __future__ import annotations
 
@@ -23,33 +23,34 @@ VECTORS = (
     "study replays 1004 connections of 2006, in the same form, that were recorded at the border of "
     "the University of North Carolina and are published with the Tmix generator. Each keeps its "
     "messages, their order, its think times and the server's delays. Connections are drawn with "
-    "replacement until their responses are the load, and start at exponentially distributed "
+    "replacement until their responses add up to the load. They start at exponentially distributed "
     "intervals, as section 6.4.5.1 prints. Round-trip times, windows and losses are those of the "
     "study, not those of the recording. The report compares the numbers of the two recordings.",
     UPLOADS,
-    "A connection that was recorded closes when the wait after its last message is over, which may "
-    "be minutes later. A run ends two minutes after the last start; what is not answered then is "
-    "in no mean.",
-    "Vectors from a model of the recorded ones are an option: --vectors drawn. The recorded ones "
-    "with the uploads are --vectors recorded-all, a tmix file of your own is --vectors FILE.",
-    "Each vector has a TCP connection of its own: that is what a connection vector is (section "
-    "3.3.3.1), and persistent connections are a simplification of 6.4.3.1.",
+    "A recorded connection closes when the wait after its last message is over, which may be "
+    "minutes later. A run ends two minutes after the last start. Responses that are incomplete by "
+    "then count in no mean.",
+    "--vectors drawn draws vectors from a model of the recorded ones. --vectors recorded-all "
+    "replays the recorded ones with the uploads. --vectors FILE reads a tmix file.",
+    "Each vector has its own TCP connection, as section 3.3.3.1 defines connection vectors. "
+    "Persistent connections are a simplification of section 6.4.3.1.",
     "An epoch is what section 6.4.5.1 defines: the transfers of request and response and the "
-    "server's delay between them, from when the client hands the request to TCP to the response's "
-    "last byte. No handshake is part of it.",
-    "Where a connection opens, either end knows its first message and may ask for a rate in the "
-    "handshake (section 5.1.1.4, figure 5.6); for later messages it asks with data. Section 6.4.5 "
-    "does not say. A grant of the handshake is not used after a round trip.",
-    "A denied request leads back to the window before it (sections 4.5.3.1 and 6.4.5.2).",
+    "server's delay between them. It starts when the client hands the request to TCP and ends with "
+    "the response's last byte. The handshake is not included.",
+    "When a connection opens, each end knows its first message and may request a rate in the "
+    "handshake (section 5.1.1.4, figure 5.6). Later requests for a rate go with data. Section "
+    "6.4.5 does not specify this. A grant from the handshake is not used after a round trip.",
+    "After a denied request the window is what it was before the request (sections 4.5.3.1 and "
+    "6.4.5.2).",
 )
 
 CHOICES = (
     *VECTORS,
-    "Loads other than 6 and 35 % are not printed; 15, 50 and 65 % are taken.",
-    "The thesis' 5 % quantile is the value that 5 % exceed.",
-    "C-TH-182 to 184 look at the mean over all responses of 10 kB and more.",
-    "XCP and RCP have the queue of 50 packets that section 6.4.5.1 prints for all, though the "
-    "thesis gives them one without end elsewhere and says that nobody has specified what they do "
-    "about a loss; at 35 % load they are run with one without end, too. They are as in the study "
-    "convergence.",
+    "The thesis prints only the loads 6 and 35 %. 15, 50 and 65 % were chosen here.",
+    "The thesis' 5 % quantile is the value that 5 % of the epochs exceed.",
+    "C-TH-182 to 184 judge the mean over all responses of 10 kB and more.",
+    "XCP and RCP have the queue of 50 packets that section 6.4.5.1 prints for all schemes. "
+    "Elsewhere the thesis gives them an unlimited queue and says that their reaction to loss is "
+    "not specified. At 35 % load they also run with an unlimited queue. Their settings are those "
+    "of the study convergence.",
 )

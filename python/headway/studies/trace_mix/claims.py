@@ -21,7 +21,7 @@ def _at(found: Found, scheme: str, load: float = MODERATE) -> Epochs:
 
 
 def _gain(found: Found, scheme: str, load: float = MODERATE) -> float:
-    """Part of slow start's mean epoch duration that a scheme saves."""
+    """The part of slow start's mean epoch duration that a scheme saves."""
     return 1 - _at(found, scheme, load).mean_s / _at(found, "slow-start", load).mean_s
 
 
@@ -31,7 +31,7 @@ def _large_s(found: Found, scheme: str, load: float) -> float:
 
 
 def _gain_large_s(found: Found, scheme: str, load: float) -> float:
-    """What exchanges with a response of 10 kB or more save on average, seconds."""
+    """The mean time saved per exchange with a response of 10 kB or more, in seconds."""
     return _large_s(found, "slow-start", load) - _large_s(found, scheme, load)
 
 
@@ -111,7 +111,7 @@ def _slight(found: Found) -> Seen:
         *(words.slightly_less(_at(found, s).mean_s, slow) for s in useful),
         *(words.less(_at(found, s).mean_s, _at(found, "quick-start").mean_s) for s in useful),
         words.hardly(max(other, 0.0)),
-        note="Only: with the target algorithm and no threshold the gain is hardly any.",
+        note='"Only": the target algorithm without a threshold must gain hardly anything.',
     )
 
 
@@ -123,7 +123,7 @@ def _large_gain(found: Found) -> Seen:
         shown,
         *(words.less(_large_s(found, s, at), _large_s(found, "slow-start", at)) for s, at in cells),
         words.within(max(gains.values()), 0.1, 0.6, "at most 0.1 to 0.6 s"),
-        note="All four gains must be positive. The largest is compared with 0.1 to 0.6 s.",
+        note="All four gains must be positive. The largest must be 0.1 to 0.6 s.",
     )
 
 
@@ -172,7 +172,7 @@ def _jump_loss_summary(found: Found) -> Seen:
         _by_load(more),
         words.most([words.of_the_order_of(one, 1.0) for one in more.values()]),
         unit="percentage points",
-        note="Many scenarios: most of the loads.",
+        note='"Many scenarios" is judged as most of the loads.',
     )
 
 
@@ -183,7 +183,7 @@ def _initial_beside_jump(found: Found) -> Seen:
         f"and {100 * jump.loss:.2f} %",
         words.similar(initial.p95_s, jump.p95_s),
         words.less(initial.loss, jump.loss),
-        note="The thesis takes the quantile as the speedup.",
+        note="The thesis measures the speedup by this quantile.",
     )
 
 
@@ -194,7 +194,7 @@ def _pacing_changes_nothing(found: Found) -> Seen:
         f"{_percent(small.loss / initial.loss - 1)}",
         words.similar(small.p95_s, initial.p95_s),
         words.similar(small.loss, initial.loss),
-        note="Of Initial-Start's. Figure 6.54 shows both.",
+        note="Differences to Initial-Start. Figure 6.54 shows both values.",
     )
 
 
@@ -208,7 +208,7 @@ def _pacing_is_no_benefit(found: Found) -> Seen:
     return Seen.by(
         shown,
         *(words.few(max(benefit, 0.0)) for benefit in benefits.values()),
-        note="Of Initial-Start's. Where pacing makes something worse, it is no benefit.",
+        note="Differences to Initial-Start. Where pacing makes a value worse, it has no benefit.",
     )
 
 
@@ -229,7 +229,8 @@ def _mega_loss(found: Found) -> Seen:
                 for load in LOADS
             ]
         ),
-        note="In brackets Slow-Start's loss. The claims list asks for 1.5 points more than that.",
+        note="Slow-Start's loss is in brackets. The claims list requires 1.5 percentage points "
+        "more.",
     )
 
 
@@ -249,8 +250,8 @@ def _quick_beside_ends(found: Found) -> Seen:
     return Seen.by(
         f"95 % quantile in ms. {shown}",
         words.at_small_load(alike),
-        note="Quick-Start with a threshold of 10 kB beside Jump-Start and Initial-Start. The "
-        "thesis takes the quantile as the speedup.",
+        note="Quick-Start with a threshold of 10 kB is compared with Jump-Start and Initial-Start. "
+        "The thesis measures the speedup by this quantile.",
     )
 
 
@@ -299,7 +300,7 @@ def _quick_longer(found: Found) -> Seen:
                 for load in off
             ]
         ),
-        note="95 % quantile.",
+        note="Judged by the 95 % quantile.",
     )
 
 
@@ -319,7 +320,7 @@ def _jump_like_quick(found: Found) -> Seen:
         100 * (jump / quick - 1),
         words.similar(jump, quick),
         unit="%",
-        note="Mean epoch duration at 35 %.",
+        note="Judged by the mean epoch duration at 35 % load.",
     )
 
 
@@ -332,7 +333,7 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         "differences between the schemes' mean epoch durations",
         "rather small",
         _means_differ,
-        ours="The claims list proposes ±30 %; the table of words has no meaning for small.",
+        ours='The claims list proposes ±30 %. The table of words does not define "small".',
         spoil=scaled("mega-start-35", 1.6, "seconds.mean"),
     ),
     Statement(
@@ -361,8 +362,8 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         "hardly any in most combinations",
         _useless,
         unjudged=("most",),
-        part="One combination is judged, the target algorithm with an interval of 200 ms. The "
-        "others in which the thesis sees hardly any benefit are not run.",
+        part="One combination is judged: the target algorithm with an interval of 200 ms. The "
+        "other combinations for which the thesis sees hardly any benefit are not run.",
         spoil=swapped("quick-start", "jump-start"),
     ),
     Statement(
@@ -388,7 +389,7 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         "Jump-Start's gain for transfers above 10 kB",
         "almost independent of the load",
         _jump_everywhere,
-        ours="Almost independent is judged as almost the same at 6 and 35 % load.",
+        ours='"Almost independent" is judged as almost the same at 6 and 35 % load.',
         why=causes.GAIN_BY_LOAD,
         spoil=scaled("jump-start-35", 1.3, "large.mean"),
         mend=all_of(
@@ -428,14 +429,14 @@ STATEMENTS: tuple[Statement[Found], ...] = (
     ),
     Statement(
         "C-TH-188",
-        "Initial-Start beside Jump-Start",
+        "Initial-Start compared with Jump-Start",
         "similar speedup, less loss",
         _initial_beside_jump,
         spoil=swapped("initial-start", "jump-start"),
     ),
     Statement(
         "C-TH-189",
-        "Jump-Start with K_data = 10 L beside Initial-Start",
+        "Jump-Start with K_data = 10 L compared with Initial-Start",
         "almost the same",
         _pacing_changes_nothing,
         why=causes.PACING,
@@ -451,7 +452,7 @@ STATEMENTS: tuple[Statement[Found], ...] = (
     ),
     Statement(
         "C-TH-191",
-        "Quick-Start's speedup at small load beside end-to-end schemes",
+        "Quick-Start's speedup at small load compared with end-to-end schemes",
         "comparable",
         _quick_beside_ends,
         why=causes.QUICK_BESIDE_ENDS,
@@ -463,7 +464,7 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         "Quick-Start's loss at small load",
         "moderately more than Slow-Start's",
         _quick_loss,
-        ours="The claims list takes less than 1 percentage point for moderate.",
+        ours='The claims list reads "moderately" as less than 1 percentage point.',
         why=causes.QUICK_LOSS,
         spoil=scaled("quick-start-optimistic-*", 3.0, "loss"),
         mend=all_of(
@@ -481,7 +482,7 @@ STATEMENTS: tuple[Statement[Found], ...] = (
     ),
     Statement(
         "C-TH-194",
-        "loss with the optimistic algorithm beside target",
+        "loss with the optimistic algorithm compared with the target algorithm",
         "not significantly more",
         _optimistic_loss,
         why=causes.OPTIMISTIC_LOSS,
@@ -509,7 +510,7 @@ STATEMENTS: tuple[Statement[Found], ...] = (
     ),
     Statement(
         "C-TH-291",
-        "Jump-Start beside intelligently used Quick-Start, on average",
+        "Jump-Start compared with intelligently used Quick-Start, on average",
         "quite similar",
         _jump_like_quick,
         part="The trace experiments at 35 % load are judged, not those on sharing and on the Web.",

@@ -10,11 +10,11 @@ from headway.workloads import Recorded, SessionTable, Workload, recorded, sessio
 
 HOURS = 3.0
 QUICK_HOURS = {0.06: 1.0, 0.15: 0.4, 0.35: 0.4, 0.5: 0.2, 0.65: 0.2}
-"""By load: where most statements look, and where there is little traffic, for longer."""
+"""By load. Loads that most statements judge, or with little traffic, run longer."""
 LOADS = (0.06, 0.15, 0.35, 0.5, 0.65)
 SMALL, MODERATE = 0.06, 0.35
 UNLIMITED = "unlimited"
-"""How the trials of XCP and RCP end whose queue, at moderate load, has no end."""
+"""Suffix of the trials of XCP and RCP with an unlimited queue, at moderate load."""
 SCHEMES = (
     pairs.SLOW_START,
     pairs.JUMP_START,
@@ -26,7 +26,7 @@ SCHEMES = (
 
 
 def experiments(ctx: StudyContext) -> dict[str, Experiment]:
-    """One trial per scheme and load; XCP and RCP with a queue that has no end, too."""
+    """One trial per scheme and load, and XCP and RCP with an unlimited queue."""
     trials = {
         key(scheme.key, load): pairs.workload_experiment(
             workload(ctx, load), [scheme], seed=ctx.seed
@@ -45,12 +45,12 @@ def experiments(ctx: StudyContext) -> dict[str, Experiment]:
 
 
 def network_schemes(ctx: StudyContext, load: float) -> tuple[Scheme, ...]:
-    """XCP and RCP: in the quick form only where the statements look."""
+    """XCP and RCP. The quick form runs them only at the load that statements judge."""
     return () if ctx.quick and load != MODERATE else pairs.NETWORK
 
 
 def workload(ctx: StudyContext, load: float) -> Workload:
-    """What all schemes carry at a load."""
+    """The workload of all schemes at a load."""
     return pairs.workload(
         pairs.traced(ctx.vectors), load=load, hours=hours(ctx, load), seed=ctx.seed
     )
@@ -59,7 +59,7 @@ def workload(ctx: StudyContext, load: float) -> Workload:
 def vectors(ctx: StudyContext) -> SessionTable:
     """The recorded connections that sessions are drawn from, with their recorded starts.
 
-    Of vectors that are not recorded: the sessions of the smallest load and three hours.
+    For vectors that are not recorded: three hours of sessions at the smallest load.
     """
     kind = pairs.traced(ctx.vectors)
     if isinstance(kind, Recorded):

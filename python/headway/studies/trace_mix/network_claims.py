@@ -1,19 +1,20 @@
-"""Check: C-TH-180 and 181, XCP and RCP with the mix."""
+"""Check: C-TH-180 and 181, XCP and RCP with campus traffic."""
 
 from __future__ import annotations
 
 from headway.claims import Seen, Statement, scaled, swapped, words
+from headway.studies.common import network
 from headway.studies.trace_mix import causes
 from headway.studies.trace_mix.experiments import MODERATE, SCHEMES, UNLIMITED, key
 from headway.studies.trace_mix.observe import Mix as Found
 
 
 def _told(found: Found, scheme: str) -> str:
-    """Its loss, and its mean epoch duration with an unlimited queue."""
+    """A scheme's loss, and its mean epoch duration with an unlimited queue."""
     own, free = found[key(scheme, MODERATE)], found[f"{scheme}-{UNLIMITED}"]
     return (
-        f"It loses {100 * own.loss:.1f} % with the queue of 50 packets. With an unlimited queue "
-        f"its epochs take {1e3 * free.mean_s:.0f} ms."
+        f"With the queue of 50 packets {network.SCHEMES[scheme]} loses {100 * own.loss:.1f} %. "
+        f"With an unlimited queue its epochs take {1e3 * free.mean_s:.0f} ms."
     )
 
 

@@ -1,4 +1,4 @@
-"""Run: what is kept of the epochs of one trial."""
+"""Run: observations of a trial's epochs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LARGE_BYTES = 10_000
 SIZES_BYTES = np.geomspace(100, 1e7, 21)
 """Ends of the size bins of figures 6.52 and 6.53."""
 ENOUGH = 30
-"""Exchanges that a size needs to be drawn."""
+"""The least number of exchanges for a size bin to be plotted."""
 ABOVE_MS = (200, 300, 500, 700, 900, 1500, 6000)
 """From several hundred milliseconds to the ends of "of the order of 3 s"."""
 _POINTS = 300
@@ -29,7 +29,7 @@ _POINTS = 300
 
 @dataclass(frozen=True)
 class BySize:
-    """Epoch durations by the response's size, where there are enough; one entry per bin."""
+    """Epoch durations by response size; one entry per bin with enough exchanges."""
 
     bytes: Floats
     """The bin's middle."""
@@ -48,17 +48,17 @@ class Epochs(Traffic):
     timeouts: int
     """Retransmission timeouts of all servers, in the whole run."""
     above_ms: Mapping[int, float]
-    """Part of the epochs that last longer than so many ms."""
+    """Part of the epochs that last longer than each of ABOVE_MS."""
     tail_s: Floats
-    """Durations at some 300 ranks, rising."""
+    """Durations at some 300 ranks, in rising order."""
     tail_part: Floats
-    """Part of the epochs that last so long or longer."""
+    """Part of the epochs that last at least as long as each of ``tail_s``."""
     by_size: BySize
 
 
 @dataclass(frozen=True)
 class Mix(Evidence[Epochs]):
-    """All trials, and connection vectors as they carry them."""
+    """All trials, and the connection vectors that they draw from."""
 
     drawn: SessionTable
 

@@ -1,4 +1,4 @@
-"""Plot: figures 3.14, 3.15 and 6.50 to 6.55, and epoch durations and loss by startup and load."""
+"""Plot: figures 3.14, 3.15 and 6.50 to 6.55, and tables of epoch durations and loss."""
 
 from __future__ import annotations
 
@@ -29,7 +29,10 @@ def page(ctx: StudyContext, found: Found) -> Page:
         tables=[
             _table(found, shown, "Mean epoch duration in ms", lambda one: 1e3 * one.mean_s),
             _table(
-                found, shown, "Epoch duration that 5 % exceed, in ms", lambda one: 1e3 * one.p95_s
+                found,
+                shown,
+                "95 % quantile of the epoch duration in ms",
+                lambda one: 1e3 * one.p95_s,
             ),
             _table(found, shown, "Packet loss on the downlink in %", lambda one: 100 * one.loss),
             beside_thesis(
@@ -77,7 +80,7 @@ def _figures(found: Found, schemes: list[Scheme]) -> Figures:
     for name, group in (("6-50", ends), ("6-51", routers)):
         made[f"figure-{name}"] = (
             f"Figure {name.replace('-', '.')}",
-            "Part of the epochs that last longer, at 35 % load.",
+            "Complementary distribution of the epoch duration at 35 % load.",
             curves(
                 [("", [_tail(found[key(s.key, 0.35)], s) for s in group])],
                 x_label="epoch duration (s)",
@@ -89,7 +92,7 @@ def _figures(found: Found, schemes: list[Scheme]) -> Figures:
     shown = [s for s in schemes if s.key in ("slow-start", "jump-start", "quick-start-chi")]
     made["figures-6-52-53"] = (
         "Figures 6.52 and 6.53",
-        "Epoch duration by the response's size: mean, and shaded between the quartiles.",
+        "Mean epoch duration by response size. The shaded area lies between the quartiles.",
         curves(
             [
                 (
@@ -106,7 +109,7 @@ def _figures(found: Found, schemes: list[Scheme]) -> Figures:
     )
     made["figures-6-54-55"] = (
         "Figures 6.54 and 6.55",
-        "Epoch duration that 5 % exceed over packet loss, one marker per load.",
+        "95 % quantile of the epoch duration over packet loss, one marker per load.",
         curves(
             [
                 ("end to end", [_trade(found, s) for s in ends]),

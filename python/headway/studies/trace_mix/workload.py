@@ -1,7 +1,8 @@
-"""What the connection vectors are like: C-TH-002 to 006 and 185, figures 3.14 and 3.15.
+"""Properties of the connection vectors: C-TH-002 to 006 and 185, figures 3.14 and 3.15.
 
-The vectors are of another recording than the thesis', so its printed numbers say how near the two
-are. What is measured are the recorded connections, not those that a trial happens to draw.
+The vectors come from another recording than the thesis' vectors. The numbers that the thesis
+prints show how close the two recordings are. All recorded connections are measured, not those that
+a trial happens to draw.
 """
 
 from __future__ import annotations
@@ -40,7 +41,8 @@ def _tail_shape(found: Mix) -> Seen:
     return Seen.by(
         one.tail_shape,
         within(one.tail_shape, 0.9, 1.3),
-        note=f"Of the largest 2 %. The largest 1 % give {low:.2f}, the largest 5 % {high:.2f}.",
+        note="Fitted to the largest 2 % of the responses. The largest 1 % give "
+        f"{low:.2f}, the largest 5 % {high:.2f}.",
     )
 
 
@@ -78,7 +80,7 @@ STATEMENTS: tuple[Statement[Mix], ...] = (
         "1 kB",
         _mean_request,
         "setting",
-        ours="With its uploads above 1 MB the recording has 15.25 kB.",
+        ours="With the uploads above 1 MB the mean of the recording is 15.25 kB.",
     ),
     Statement("C-TH-004", "shape of the responses' tail", 1.1, _tail_shape, "model"),
     Statement(
@@ -86,7 +88,7 @@ STATEMENTS: tuple[Statement[Mix], ...] = (
     ),
     Statement(
         "C-TH-006",
-        "above the initial window of three segments",
+        "messages above the initial window of three segments",
         "1 % of requests, 25 % of responses",
         _above_window,
         "setting",
@@ -97,12 +99,12 @@ STATEMENTS: tuple[Statement[Mix], ...] = (
 
 
 def workload_figures(table: SessionTable) -> Figures:
-    """Sizes, times between vectors, and how many responses there are of each size."""
+    """Message sizes, times between vectors, and the distribution of response sizes."""
     return {
         "figure-3-14": (
             "Figure 3.14",
-            "Part of the requests and responses that are larger; the responses' log-normal, and a "
-            "truncated Pareto tail from the largest 2 % on.",
+            "Complementary distributions of request and response sizes, with a log-normal "
+            "distribution and a truncated Pareto tail (largest 2 %) fitted to the responses.",
             curves(
                 [("", [*_sizes(table), *_fits(table)])],
                 x_label="size (bytes)",
@@ -113,8 +115,8 @@ def workload_figures(table: SessionTable) -> Figures:
         ),
         "figure-3-15": (
             "Figure 3.15",
-            "Part of the times between connection vectors that are longer, and the exponential "
-            "distribution of the same mean.",
+            "Complementary distribution of the times between connection vectors, and the "
+            "exponential distribution with the same mean.",
             curves(
                 [("", _gaps(table))],
                 x_label="time between vectors (s)",
@@ -124,7 +126,7 @@ def workload_figures(table: SessionTable) -> Figures:
         ),
         "figure-6-52-below": (
             "Figures 6.52 and 6.53, below",
-            f"Part of the responses by size; {100 * _below(table):.0f} % have less than 10 kB.",
+            f"Distribution of response sizes; {100 * _below(table):.0f} % are below 10 kB.",
             curves(
                 [("", [_histogram(table)])],
                 x_label="response (bytes)",
@@ -167,7 +169,7 @@ def _fits(table: SessionTable) -> list[Curve]:
 
 
 def _survival(cdf: Floats) -> Floats:
-    """1 - F, and NaN where nothing is left, which a logarithmic axis cannot show."""
+    """1 - F, and NaN instead of 0, which a logarithmic axis cannot show."""
     left = 1 - cdf
     return np.where(left > 0, left, np.nan)
 
@@ -182,7 +184,7 @@ def _gaps(table: SessionTable) -> list[Curve]:
 
 
 def _below(table: SessionTable) -> float:
-    """Part of the responses that have less than 10 kB."""
+    """The part of the responses below 10 kB."""
     return float((table.response_bytes[table.response_bytes > 0] < LARGE_BYTES).mean())
 
 

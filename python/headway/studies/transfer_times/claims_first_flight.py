@@ -1,4 +1,4 @@
-"""Check: settings and equations of the first round trip, and how the application writes."""
+"""Check: settings and equations of the first round trip, and sizes of the application's writes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PACED = ("jump-start", "mega-start", "quick-start")
 MEANT_MBPS = 12
 """A packet of 1500 bytes per millisecond."""
 MUCH_MBPS = words.CLEAR * 10
-"""From here on a rate is much larger than 10 Mbit/s."""
+"""The least rate that is much larger than 10 Mbit/s."""
 
 
 def _default(name: str, tunable: str) -> float:
@@ -47,7 +47,7 @@ def _highest_rate(found: Results) -> Seen:
         rate_bps / 1e6,
         words.about(rate_bps / 1e6, 2),
         unit="Mbit/s",
-        note="Payload at the link in the first round trip. Eq. 4.12 gives "
+        note="Payload that reaches the link in the first round trip. Eq. 4.12 gives "
         f"{by_equation_bps / 1e6:.2f} Mbit/s.",
     )
 
@@ -64,8 +64,8 @@ def _rate(found: Results) -> Seen:
     return Seen.by(
         f"{', '.join(told)} Mbit/s",
         *checks,
-        note="Payload at the link in the first round trip, and eq. 4.12: 20 kB, 50 kB and 1 MB at "
-        "200 ms, 1 MB at 50 ms and 20 kB at 10 ms.",
+        note="Payload that reaches the link in the first round trip, and eq. 4.12: 20 kB, 50 kB "
+        "and 1 MB at 200 ms, 1 MB at 50 ms and 20 kB at 10 ms.",
     )
 
 
@@ -84,8 +84,8 @@ def _recovered(found: Results) -> Seen:
         ", ".join(told),
         *checks,
         unit="packets",
-        note="All 45 packets leave at once, into queues of 10, 20, 30 and 40 packets. The sender "
-        "retransmits only what was lost.",
+        note="All 45 packets leave at once into queues of 10, 20, 30 and 40 packets. The sender "
+        "retransmits only lost packets.",
     )
 
 
@@ -99,7 +99,7 @@ def _timers(found: Results) -> Seen:
     return Seen.by(
         "packets in bursts at the link: " + ", ".join(told),
         *checks,
-        note="Less than a chunk gets one timer; the equation gives none.",
+        note="Windows smaller than a chunk get one timer. The equation gives none.",
     )
 
 
@@ -121,8 +121,8 @@ def _pieces(found: Results) -> Seen:
         words.significantly_less(larger, whole),
         words.significantly_less(smaller, whole),
         words.less(smaller, larger),
-        note="Slow start's time over Jump-Start's for the first 100 kB of an application that "
-        f"writes {PIECES_BPS / 1e6:g} Mbit/s.",
+        note="Slow start's time divided by Jump-Start's for the first 100 kB of an application "
+        f"that writes {PIECES_BPS / 1e6:g} Mbit/s.",
     )
 
 
@@ -147,7 +147,8 @@ def _spaced(found: Results) -> Seen:
         grows,
         words.more(above[-1], above[0]),
         unit="Mbit/s",
-        note="Chunks of one packet. With the thesis' three, packets leave in threes at any rate.",
+        note="Chunks of one packet. With the thesis' chunks of three, packets leave in threes at "
+        "any rate.",
     )
 
 
@@ -167,7 +168,7 @@ STATEMENTS: tuple[Statement[Results], ...] = (
         why=Why(
             "refuted",
             "Eq. 4.12 with the printed K_data of 65,535 bytes gives 2.62 Mbit/s at 200 ms. The "
-            "text rounds this down to about 2.",
+            "text of the thesis rounds this down to about 2.",
             [
                 Change(
                     "K_data of 50,000 bytes",

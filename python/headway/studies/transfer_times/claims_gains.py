@@ -1,4 +1,4 @@
-"""Check: what fast startups gain over size, round-trip time and capacity, and on the long path."""
+"""Check: gains of fast startups by size, round-trip time and capacity, and on the long path."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ DERIVED = {
 }
 """Largest speedups over the size, by table 6.1."""
 WITHIN = 0.1
-"""Of the derived speedups: the tolerance of C-TH-124, as the list gives none."""
+"""Tolerance of the derived speedups: that of C-TH-124, as the claims list gives none."""
 AT = {rate / 1e6: index for index, rate in enumerate(CAPACITIES_BPS)}
 LARGEST = int(np.argmax(CAPACITIES_BPS))
 
@@ -54,7 +54,7 @@ def _largest_speedups(found: Results) -> Seen:
         words.some(several),
         *(words.quantity(most[key], want, WITHIN) for key, want in DERIVED.items()),
         unit="times",
-        note=f"The largest is {100 * max(most.values()) - 100:.0f} % more than slow start's.",
+        note=f"The largest speedup is {100 * max(most.values()) - 100:.0f} % over slow start.",
     )
 
 
@@ -85,7 +85,7 @@ def _over_rtt(found: Results) -> Seen:
         *(words.more(*pair) for pair in zip(quick[1:], quick, strict=False)),
         *(words.more(*pair) for pair in zip(jump[1:], jump, strict=False)),
         *(words.quantity(one, DERIVED[JUMP, 200], WITHIN) for one in jump[1:]),
-        note="At 50, 100 and 200 ms; Jump-Start saturates from 100 ms on.",
+        note="At 50, 100 and 200 ms. Jump-Start saturates from 100 ms on.",
     )
 
 
@@ -96,7 +96,7 @@ def _ends(found: Results) -> Seen:
         float(speedups.max()),
         *(words.not_significantly_more(one, 1.0) for one in speedups.tolist()),
         unit="times",
-        note="Sizes that fit the first window, and 10 MB.",
+        note="Judged at sizes that fit the first window, and at 10 MB.",
     )
 
 
@@ -141,13 +141,14 @@ def _steps(found: Results) -> Seen:
         ]
         checks += [
             words.significantly_less(after, before),
-            words.within(along / after - 1, -0.01, 0.01, "at most 1 % beside it"),
+            words.within(along / after - 1, -0.01, 0.01, "at most 1 % next to it"),
         ]
     return Seen.by(
         ", ".join(told),
         *checks,
         unit="Mbit/s",
-        note="Response time over capacity. 40.96 and 81.92 Mbit/s can be requested.",
+        note="Change of the response time as the capacity grows. 40.96 and 81.92 Mbit/s can be "
+        "requested.",
     )
 
 
@@ -232,8 +233,8 @@ STATEMENTS: tuple[Statement[Results], ...] = (
         "slow start of a mid-sized transfer takes of the order of 2 s even on very fast paths",
         "of the order of 2 s",
         _slow_start,
-        part="that a faster path does not help; the thesis does not print the transfer's size, so "
-        "it was chosen to take about 2 s",
+        part="A faster path must not help. The thesis does not print the transfer's size, so we "
+        "chose one that takes about 2 s.",
         spoil=swapped(BASE, "quick-start"),
     ),
     Statement(
@@ -258,8 +259,7 @@ STATEMENTS: tuple[Statement[Results], ...] = (
         why=Why(
             "unknown setting",
             "The thesis does not print the size of the transfer. Jump-Start skips the first rounds "
-            "of slow start, and what this saves varies between 0.7 and 0.9 s for sizes of 0.1 to "
-            "3 MB.",
+            "of slow start. This saves 0.7 to 0.9 s for sizes of 0.1 to 3 MB.",
             [
                 Change(
                     "a transfer of 800 kB",
@@ -284,9 +284,9 @@ STATEMENTS: tuple[Statement[Results], ...] = (
         "steps",
         _steps,
         figures={"few": "the 15 rates of RFC 4782"},
-        ours="The thesis does not say what a step is: at least 10 % where the capacity passes a "
-        "rate, and at most 1 % next to it.",
-        # what slow start does, which asks for nothing
+        ours="The thesis does not define a step. Judged as a change of at least 10 % where the "
+        "capacity passes a rate, and of at most 1 % next to it.",
+        # slow start, which requests no rate
         spoil=swapped("quick-start", BASE),
     ),
     Statement(
@@ -297,8 +297,8 @@ STATEMENTS: tuple[Statement[Results], ...] = (
         _long_speedup,
         why=Why(
             "unknown setting",
-            "The thesis prints neither the buffers of this path nor what was transferred. With the "
-            "default of 50 packets slow start overflows the queue and needs long for 10 MB.",
+            "The thesis prints neither the buffers of this path nor the size of the transfer. With "
+            "the default of 50 packets slow start overflows the queue and takes long for 10 MB.",
             [_long_queue_of(200), _long_queue_of(1000)],
         ),
         # as from a window of ten packets

@@ -1,4 +1,4 @@
-"""Check: single transfers with XCP and RCP, beside Quick-Start and the theoretical minimum."""
+"""Check: single transfers with XCP and RCP, against Quick-Start and the theoretical minimum."""
 
 from __future__ import annotations
 
@@ -49,22 +49,22 @@ _XCP, _LATE = (over_sizes_key(s, lab.RTT_MS, BUFFERS_PKTS[0]) for s in ("xcp", L
 
 
 def _as_late(rows: Rows) -> Rows:
-    """XCP's times are late Quick-Start's."""
+    """Replace XCP's times by late Quick-Start's."""
     return {**rows, _XCP: rows[_LATE]}
 
 
 STATEMENTS: tuple[Statement[Results], ...] = (
     Statement(
         "C-TH-130",
-        "XCP, which needs a round trip before it is given a rate: response times beside late "
-        "Quick-Start's",
+        "XCP, which needs a round trip before it is given a rate: response times compared with "
+        "late Quick-Start's",
         "similar to Quick-Start with late activation",
         _xcp,
         why=Why(
             "refuted",
             "Eq. 4.20 gives a flow 40 % of the unused capacity per round trip, while Quick-Start "
-            "begins with 52 % of the link and doubles. Two packets exceed XCP's initial window of "
-            "one packet, but fit slow start's.",
+            "begins with 52 % of the link and doubles. A transfer of two packets exceeds XCP's "
+            "initial window of one packet, but not slow start's.",
             [
                 Change(
                     "an initial window of two packets for XCP",
@@ -94,7 +94,7 @@ STATEMENTS: tuple[Statement[Results], ...] = (
     ),
     Statement(
         "C-TH-131",
-        "RCP: response times beside the theoretical minimum",
+        "RCP: response times compared with the theoretical minimum",
         "almost identical",
         _rcp,
         spoil=swapped("rcp", "quick-start"),

@@ -1,4 +1,4 @@
-"""Check: simulated response times of each scheme beside table 6.1."""
+"""Check: simulated response times of each scheme, compared with table 6.1."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ KB, MB = 1e3, 1e6
 RTT_S = lab.RTT_MS / 1e3
 K_DATA = startup.JUMP_START_DATA_BYTES
 FIRST_WINDOW = 2 * lab.MSS_BYTES
-"""What slow start sends in its first round trip, bytes."""
+"""Data that slow start sends in its first round trip, in bytes."""
 PRINTED_S = 0.0005
 """Half of the last digit in which the claims list derives times."""
 
@@ -104,8 +104,8 @@ def _table(found: Results) -> Seen:
     return Seen.by(
         f"{sum(check.holds for check in checks)} of {len(checks)} times",
         words.every(checks),
-        note=f"At most {100 * off:.1f} % off. The queue drops nothing, because the equations know "
-        "no loss. The last row of the table is used with s - w L instead of s - w.",
+        note=f"At most {100 * off:.1f} % off. The queue drops nothing, because the equations "
+        "assume no loss. The last row of the table is used with s - w L instead of s - w.",
     )
 
 
@@ -176,7 +176,7 @@ def _match(found: Results) -> Seen:
         words.within(far[BASE], -np.inf, 0.10, "±10 %"),
         note="The others: "
         + ", ".join(f"{SCHEMES[s].label} {100 * v:.0f} %" for s, v in far.items() if s != BASE)
-        + ". Jump-Starts within K_data end with the last timer (C-TH-121).",
+        + ". Jump-Starts of at most K_data end with the last timer (C-TH-121).",
     )
 
 
@@ -188,7 +188,8 @@ def _initial_start(found: Results) -> Seen:
     return Seen.by(
         f"{saved.min():.3f} to {saved.max():.3f} s; {', '.join(f'{one:.2f}' for one in told)} s",
         *(words.within(one, 2 * RTT_S, 3 * RTT_S, "2 to 3 rounds of 0.2 s") for one in saved),
-        note="From 50 kB, where the derived values begin, to 10 MB; then those three.",
+        note="The range is over sizes from 50 kB, where the derived values begin, to 10 MB. The "
+        "three values are those at the derived sizes.",
     )
 
 
@@ -221,7 +222,7 @@ def _kink(found: Results) -> Seen:
         123,
         128,
         unit="kB",
-        note="128 kB is q tau; L/MTU of it is payload: 123.6 kB.",
+        note="128 kB is q tau. L/MTU of it is payload: 123.6 kB.",
     )
 
 
@@ -241,7 +242,7 @@ def _list(numbers: Floats) -> str:
 
 
 def _alike_above_10_kb(rows: Rows) -> Rows:
-    """Both initial windows as fast as each other above 10 kB, three round trips of slow start."""
+    """Make both initial windows equally fast above 10 kB, three round trips of slow start."""
     older, newer = rows[f"{BASE}-rtt200-b1000"].response_s, rows["window3"].response_s
     alike = np.where(older > 3.5 * RTT_S, older, newer)
     return {**rows, "window3": dataclasses.replace(rows["window3"], response_s=alike)}
@@ -281,9 +282,9 @@ STATEMENTS: tuple[Statement[Results], ...] = (
         "table 6.1: simulated response times of all schemes, sizes and round-trip times",
         "the equations",
         _table,
-        part="all rows of the table; of Jump-Start only sizes above K_data, because C-TH-120 and "
-        "121 judge the others",
-        ours="The list names no tolerance.",
+        part="All rows of the table. Jump-Start is judged only at sizes above K_data, because "
+        "C-TH-120 and 121 judge the others.",
+        ours="The claims list names no tolerance.",
         spoil=swapped(EARLY, LATE),
     ),
     Statement(
@@ -293,8 +294,8 @@ STATEMENTS: tuple[Statement[Results], ...] = (
         _jump_start,
         why=Why(
             "refuted",
-            "The thesis paces in chunks of three packets. By eq. 5.1 three to five packets are one "
-            "chunk, and leave at once.",
+            "The thesis paces in chunks of three packets. By eq. 5.1 three to five packets form "
+            "one chunk and leave at once.",
             [_chunks_of(1, "chunks of one packet"), _chunks_of(2, "chunks of two packets")],
         ),
         spoil=swapped("jump-start", BASE),
@@ -315,8 +316,8 @@ STATEMENTS: tuple[Statement[Results], ...] = (
         _slow_start,
         why=Why(
             "refuted",
-            "Transfers of more than 3.4 MB overflow the queue of 1000 packets while they are in "
-            "slow start, and eq. 6.3 knows no loss. The thesis does not print its largest size.",
+            "Transfers of more than 3.4 MB overflow the queue of 1000 packets during slow start, "
+            "and eq. 6.3 assumes no loss. The thesis does not print its largest size.",
             [
                 Change(
                     "a queue of 2000 packets",
@@ -336,9 +337,9 @@ STATEMENTS: tuple[Statement[Results], ...] = (
         _older_kernel,
         why=Why(
             "refuted",
-            "By eq. 6.3 one packet more in the initial window saves up to a round trip at any size "
-            "that ends in slow start, also above 10 kB. A round trip is less than 10 % of the time "
-            "only if it is short.",
+            "By eq. 6.3 one more packet in the initial window saves up to a round trip for all "
+            "transfers that end in slow start, also above 10 kB. This is less than 10 % of the "
+            "transfer time only if the round-trip time is short.",
             [
                 _both_windows("a queue of 10,000 packets", reverse_buffer="10000 pkts"),
                 _both_windows("a round-trip time of 50 ms", rtt="50 ms", reverse_delay="25 ms"),
@@ -350,10 +351,10 @@ STATEMENTS: tuple[Statement[Results], ...] = (
     ),
     Statement(
         "C-TH-124",
-        "slow start beside the model above 10 kB, 200 ms, 1000 packets",
+        "slow start compared with the model above 10 kB, 200 ms, 1000 packets",
         "match very well",
         _match,
-        part="simulation and model; the measurements with Linux 2.6.24 are not printed",
+        part="Simulation and model. The measurements with Linux 2.6.24 are not printed.",
         spoil=swapped(BASE, "initial-start"),
     ),
     Statement(

@@ -25,8 +25,8 @@ SIZES_BYTES = tuple(
 QUICK_SIZES_BYTES = (1e3, 5e3, 10e3, 30e3, 50e3, 100e3, 115e3, 135e3, 150e3, 300e3, 1e6, 5e6, 10e6)
 
 BUFFERS_PKTS = (1000, 10_000)
-"""The thesis' queue, and one that holds all: the equations know no loss, and with the first slow
-start overshoots at the end of some of the largest transfers."""
+"""The thesis' queue, and one that never overflows. The equations assume no loss, but with the
+thesis' queue slow start overshoots at the end of some of the largest transfers."""
 
 SPACING_S = 40.0
 """Transfers of one trial follow each other on an idle link; the longest takes 10 s."""
@@ -34,24 +34,24 @@ SPACING_S = 40.0
 CAPACITY_SIZE_BYTES = 1e6
 """Of figure 6.40; the thesis does not print its own. Slow start takes "of the order of 2 s"."""
 AROUND_CODES_MBPS = ((39.0, 43.0, 47.0), (79.0, 83.0, 87.0))
-"""Below a rate that can be asked for, above it, and as much further on."""
+"""Below a rate that can be requested, above it, and further above by the same distance."""
 CAPACITIES_BPS = (
     *(2e6, 5e6, 10e6, 20e6),
     *(1e6 * mbps for around in AROUND_CODES_MBPS for mbps in around),
     *(90e6, 200e6, 500e6, 1000e6),
 )
 CAPACITY_SCHEMES = (BASE, "jump-start", "quick-start", "quick-start-5", "quick-start-b")
-"""Figure 6.40. Quick-Start asks for the capacity, or for 5.12 Mbit/s; with QS-b, too."""
+"""Figure 6.40. Quick-Start requests the capacity, or 5.12 Mbit/s without and with QS-b."""
 CAPACITY_WINDOW = "1100000 B"
-"""Announced from the start there: the whole transfer."""
+"""Announced from the start in the trials of figure 6.40: the whole transfer."""
 
 LONG_SIZES_BYTES = (100e3, 1e6, 10e6)
 LONG_RATES_BPS = RATES_BPS[1:]
-"""Every rate that can be asked for, 80 kbit/s to 1.31 Gbit/s."""
+"""Every rate that can be requested, 80 kbit/s to 1.31 Gbit/s."""
 LONG_WINDOW = "8388480 B"
-"""Announced from the start there: what 16 bits, scaled, can say of the buffers of 8 MiB."""
+"""Announced from the start on the long path: the largest scaled window below 8 MiB."""
 LONG_ROUTER = {"capacity_kbps": 2 * lab.LONG_BPS // 1000, "interval_ms": lab.LONG_RTT_MS}
-"""Grants whatever can be asked for."""
+"""Grants every rate that can be requested."""
 LONG_SPACING_S = 120.0
 
 WINDOW_3 = f"{lab.CONTROL}+initial-start:is_window_pkts=3"
@@ -64,7 +64,7 @@ def sizes(ctx: StudyContext) -> Floats:
 
 
 def experiments(ctx: StudyContext) -> dict[str, Experiment]:
-    """Trials over sizes, capacities and rates asked for, and of first flights."""
+    """Trials over sizes, capacities and requested rates, and trials of first flights."""
     return {
         **_over_sizes(ctx),
         **_guided_over_sizes(ctx),
@@ -77,17 +77,17 @@ def experiments(ctx: StudyContext) -> dict[str, Experiment]:
 
 
 def over_sizes_key(scheme: str, rtt_ms: int, buffer_pkts: int) -> str:
-    """A trial of all sizes: "jump-start-rtt200-b1000"."""
+    """Key of a trial over all sizes: "jump-start-rtt200-b1000"."""
     return f"{scheme}-rtt{rtt_ms}-b{buffer_pkts}"
 
 
 def capacity_key(scheme: str, rate_bps: float) -> str:
-    """A trial of figure 6.40: "capacity-slow-start-43"."""
+    """Key of a trial of figure 6.40: "capacity-slow-start-43"."""
     return f"capacity-{scheme}-{rate_bps / 1e6:g}"
 
 
 def long_key(rate_bps: int | None) -> str:
-    """A trial of figure 6.41: "long-quick-start-80kbps", or of slow start."""
+    """Key of a trial of figure 6.41: "long-quick-start-80kbps", or that of slow start."""
     return f"long-{BASE}" if rate_bps is None else f"long-quick-start-{rate_bps // 1000}kbps"
 
 
@@ -159,7 +159,7 @@ def _capacity_flow(scheme: str, rate_bps: float) -> Flow:
 
 
 def _long_path(ctx: StudyContext) -> dict[str, Experiment]:
-    """Transfers over the real path, one after the other, for each rate asked for."""
+    """Transfers over the long path, one after the other, for each requested rate."""
     return {
         long_key(rate_bps): lab.experiment(
             lab.long_path(router=LONG_ROUTER),

@@ -1,4 +1,4 @@
-"""Setup: uploads, whose sender is recorded: what a startup does in its first round trip."""
+"""Setup: uploads whose sender is recorded, to observe a startup's first round trip."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from headway.study import StudyContext
 JUMP = f"{lab.CONTROL}+jump-start"
 MEGA = f"{lab.CONTROL}+mega-start"
 FLIGHT_BPS = 100e6
-"""Ten times what is paced: bursts arrive apart and are not queued together."""
+"""Ten times the pacing rate, so that bursts arrive separately and are not queued together."""
 
 
 @dataclass(frozen=True)
 class Flight:
-    """An upload that is looked at for one round trip."""
+    """An upload that is observed for one round trip."""
 
     control: str
     size_bytes: float
@@ -48,34 +48,34 @@ SPACED = {
     )
     for mbps in SPACED_MBPS
 }
-"""First flights whose packets are to leave one by one."""
+"""First flights whose packets should leave one by one."""
 FLIGHTS = {**TIMED, **SPACED}
 
 LOSSY_PKTS = (10, 20, 30, 40)
-"""Queues that a Jump-Start of 45 packets overflows when it leaves at once."""
+"""Queues that a Jump-Start of 45 packets overflows if all packets leave at once."""
 LOSSY_SIZE_BYTES = 2e6
 
 PIECES_BYTES = (100_000, 10_000, 4_000)
-"""What an application writes at a time, the first all of what is timed."""
+"""Sizes of an application's writes. The first is all of the data that is timed."""
 PIECES_SCHEMES = (BASE, "jump-start")
 PIECES_BPS = 320e6
-"""What the application writes, however large its writes are."""
+"""The application's rate, for all sizes of its writes."""
 PIECES_LENGTH_S = 6.0
-"""Until the echo of the first write has come back through the full queue."""
+"""Long enough for the echo of the first write to return through the full queue."""
 
 
 def flight_key(name: str) -> str:
-    """A first flight's trial: "flight-jump-20kB-rtt200"."""
+    """Key of a first flight's trial: "flight-jump-20kB-rtt200"."""
     return f"flight-{name}"
 
 
 def recovery_key(buffer_pkts: int) -> str:
-    """A trial in which a flight loses packets: "recovery-b20"."""
+    """Key of a trial in which a flight loses packets: "recovery-b20"."""
     return f"recovery-b{buffer_pkts}"
 
 
 def pieces_key(scheme: str, piece_bytes: int) -> str:
-    """An upload written piece by piece: "pieces-jump-start-4000"."""
+    """Key of an upload that is written in pieces: "pieces-jump-start-4000"."""
     return f"pieces-{scheme}-{piece_bytes}"
 
 
@@ -94,7 +94,7 @@ def flights(ctx: StudyContext) -> dict[str, Experiment]:
 
 
 def recoveries(ctx: StudyContext) -> dict[str, Experiment]:
-    """Jump-Starts that leave at once, into queues that do not hold them."""
+    """Jump-Starts whose packets leave at once, into queues that overflow."""
     return {
         recovery_key(buffer_pkts): lab.experiment(
             lab.path(buffer_pkts=buffer_pkts),
@@ -113,7 +113,7 @@ def recoveries(ctx: StudyContext) -> dict[str, Experiment]:
 
 
 def pieces(ctx: StudyContext) -> dict[str, Experiment]:
-    """The same application with writes of several sizes: as much data, all of it echoed."""
+    """The same application and data with writes of several sizes; all data is echoed."""
     return {
         pieces_key(scheme, piece): lab.experiment(
             lab.path(),

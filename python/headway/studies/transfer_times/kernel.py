@@ -1,8 +1,8 @@
-"""The study transfer-times on the kernel: its schemes beside the simulator's linux-6.
+"""The study transfer-times on the kernel: its schemes compared with the simulator's linux-6.
 
-Table 6.1 and the claims are of the thesis' era and of a path without loss; what is measured here is
-how near the simulator comes to this machine's Linux. Transfers follow each other as soon as the
-one before is over, for a kernel's seconds are real ones.
+Table 6.1 and the claims describe the thesis' Linux and a path without loss. This form measures how
+closely the simulator matches this machine's Linux. A transfer starts as soon as the previous one is
+over, because the kernel runs in real time.
 """
 
 from __future__ import annotations
@@ -61,10 +61,10 @@ class TransferTimesOnKernel(Study[Transfers, Evidence[Transfers]]):
     only_backend = "kernel"
     agreements = AGREEMENTS
     choices = (
-        "Table 6.1, the claims and other capacities are for the simulator with the "
-        "thesis' Linux. Here every scheme runs on this machine's kernel, one transfer after "
-        "the other, and in the simulator with stack linux-6, on a queue that drops nothing: at "
-        "the edge of the thesis' 1000 packets one packet more decides over a timeout.",
+        "Table 6.1, the claims and other capacities need the simulator with the thesis' Linux. "
+        "Here every scheme runs on this machine's kernel, one transfer after the other, and in the "
+        "simulator with stack linux-6. The queue drops nothing: with the thesis' 1000 packets a "
+        "single packet more could cause a timeout.",
     )
 
     def experiments(self, ctx: StudyContext) -> dict[str, Experiment]:

@@ -1,4 +1,4 @@
-"""Run: what is kept of each trial."""
+"""Run: observations of each trial."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from headway.trace import Trace
 from headway.units import NS_PER_S
 
 CWR = 2
-"""From this state on Linux has reduced its window."""
+"""In this state and those after it Linux has reduced its window."""
 APART_NS = 500_000
-"""Packets of one burst come closer than half a tick of 1 ms."""
+"""Packets of one burst are closer together than half a tick of 1 ms."""
 HEADER_BYTES = lab.MTU_BYTES - lab.MSS_BYTES
 
 
@@ -31,7 +31,7 @@ class Transfers:
 
 @dataclass(frozen=True)
 class Pieces:
-    """An upload that was written piece by piece."""
+    """An upload that was written in pieces."""
 
     delivered_s: float
     """From the first write until 100 kB have been delivered, read every millisecond."""
@@ -39,24 +39,24 @@ class Pieces:
 
 @dataclass(frozen=True)
 class FirstFlight:
-    """What came to the bottleneck in the round trip from the first packet with data on."""
+    """Packets that reached the bottleneck in the round trip after the first packet with data."""
 
     pkts: float
     payload_bytes: float
     bursts: float
-    """Groups of packets that came together."""
+    """Groups of packets that arrived together."""
     largest_burst_pkts: float
 
 
 @dataclass(frozen=True)
 class Recovery:
-    """A first flight of which some was lost. All NaN where recovery did not end."""
+    """A first flight that lost packets. All values are NaN where recovery did not end."""
 
     paced_pkts: float
     lost_pkts: float
-    """Of the flight; each is sent again."""
+    """Packets of the flight that were lost. Each is retransmitted."""
     window_pkts: float
-    """Where recovery left the window, before the ACK that ended it let it grow."""
+    """The window at the end of recovery, before the ACK that ended recovery lets it grow."""
 
 
 Row = Transfers | Pieces | FirstFlight | Recovery
@@ -89,7 +89,7 @@ def _pieces(trace: Trace) -> Pieces:
 
 
 def first_flight(trace: Trace, rtt_ms: float) -> FirstFlight:
-    """By how the queue before the bottleneck grew."""
+    """Count the packets of a first flight by the growth of the bottleneck's queue."""
     rows = trace["queue"].filter(pl.col("link") == 0).sort("time_ns", maintain_order=True)
     bytes_more = np.diff(rows["queue_bytes"].to_numpy().astype(np.int64), prepend=0)
     with_data = bytes_more > 2 * HEADER_BYTES
@@ -106,18 +106,18 @@ def first_flight(trace: Trace, rtt_ms: float) -> FirstFlight:
 
 
 def recovery(trace: Trace) -> Recovery:
-    """What was lost in the first round trip, and the window that recovery led to."""
+    """Losses of the first round trip, and the window after recovery."""
     rows = trace["flow_state"].filter(pl.col("flow") == 0).sort("time_ns", maintain_order=True)
     state = rows["state"].to_numpy()
     ends = np.flatnonzero((state[:-1] >= CWR) & (state[1:] < CWR)) + 1
     if not ends.size:
         return Recovery(math.nan, math.nan, math.nan)
-    # Until its first ACK, one round trip after the handshake's, cwnd is what is paced.
+    # Until the first ACK of data, one round trip after the handshake, cwnd is the paced window.
     until_ns = 2 * lab.RTT_MS * 1e6
     first = rows["time_ns"].to_numpy() < until_ns
     return Recovery(
         paced_pkts=float(rows["cwnd_pkts"].to_numpy()[first].max()),
         lost_pkts=float(trace["drops"].filter(pl.col("time_ns") < until_ns).height),
-        # both are set to it, and ssthresh stays
+        # Recovery sets both cwnd and ssthresh to the window, and ssthresh keeps it.
         window_pkts=float(rows["ssthresh_pkts"].to_numpy()[ends[0]]),
     )

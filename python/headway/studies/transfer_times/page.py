@@ -63,11 +63,11 @@ def _agreement_table(results: Results) -> Table:
                 ]
             )
     return Table(
-        "Simulated response times beside table 6.1: within 3 % or 5 ms",
+        "Simulated response times compared with table 6.1: within 3 % or 5 ms",
         ["scheme", "RTT", "agree", "mean ms", "largest", "with timers", "1000 packets"],
         rows,
-        "A queue of 10,000 packets drops nothing; the last column is with 1000. With timers: "
-        "table 6.1 with the bursts of eq. 5.1 instead of an even flow.",
+        "The queue of 10,000 packets drops nothing. The last column is for a queue of 1000 "
+        "packets. With timers: table 6.1 with the bursts of eq. 5.1 instead of an even flow.",
     )
 
 
@@ -101,7 +101,7 @@ def _times_table(results: Results) -> Table:
 
 
 def _long_table(results: Results) -> Table:
-    """Response times and speedups on the long path by the rate asked for."""
+    """Response times and speedups on the long path by requested rate."""
     slow, quick = results.long_slow_start(), results.long_quick_start()
     rows: list[list[Cell]] = [["Slow-Start", *(f"{time:.2f}" for time in slow)]]
     rows += [
@@ -109,10 +109,10 @@ def _long_table(results: Results) -> Table:
         for rate, own in zip(LONG_RATES_BPS, quick, strict=True)
     ]
     return Table(
-        "Response times over 1 Gbit/s and 233 ms in s (slow start's over it)",
-        ["Mbit/s asked for", *(f"{size / 1e6:g} MB" for size in LONG_SIZES_BYTES)],
+        "Response times over 1 Gbit/s and 233 ms in s (speedup over slow start)",
+        ["Mbit/s requested", *(f"{size / 1e6:g} MB" for size in LONG_SIZES_BYTES)],
         rows,
-        "A queue of 50 packets; all rates are approved, also those above the link's.",
+        "A queue of 50 packets. The router grants all rates, also those above the link's rate.",
     )
 
 
@@ -163,8 +163,8 @@ def _figures(results: Results) -> Figures:
     ):
         made[f"figure-{number.replace('.', '-')}"] = (
             f"Figure {number}",
-            "Response time over size at 200 ms: lines are table 6.1, markers simulation, crosses "
-            "what the thesis prints of its measurements.",
+            "Response time over size at 200 ms. Lines: table 6.1; markers: simulation; crosses: "
+            "values that the thesis prints.",
             curves(
                 [("", [*_over_sizes(results, schemes), *_published(schemes)])],
                 x_label="response size (bytes)",
@@ -174,8 +174,8 @@ def _figures(results: Results) -> Figures:
         )
     made["figure-6-37"] = (
         "Figure 6.37",
-        "Response time over size at 200 ms with XCP and RCP, beside late Quick-Start and the "
-        "theoretical minimum, a round trip and the data at the link's rate.",
+        "Response time over size at 200 ms with XCP and RCP, late Quick-Start, and the theoretical "
+        "minimum (a round trip plus the data at the link's rate).",
         curves(
             [("", _guided_over_sizes(results))],
             x_label="response size (bytes)",
@@ -186,7 +186,7 @@ def _figures(results: Results) -> Figures:
     for number, scheme in (("6.38", "jump-start"), ("6.39", "quick-start")):
         made[f"figure-{number.replace('.', '-')}"] = (
             f"Figure {number}",
-            f"Slow start's response time over {SCHEMES[scheme].label}'s.",
+            f"Speedup of {SCHEMES[scheme].label} over slow start, by response size.",
             _speedup_figure(results, scheme),
         )
     made["figure-6-40"] = (
@@ -215,8 +215,8 @@ def _figures(results: Results) -> Figures:
     )
     made["figure-6-41"] = (
         "Figure 6.41",
-        "Slow start's response time over Quick-Start's on 1 Gbit/s and 233 ms, by the rate that is "
-        "asked for and approved.",
+        "Speedup of Quick-Start over slow start on 1 Gbit/s and 233 ms, by the rate that is "
+        "requested and granted.",
         curves(
             [
                 (
@@ -239,7 +239,7 @@ def _figures(results: Results) -> Figures:
                     ],
                 )
             ],
-            x_label="rate asked for (Mbit/s)",
+            x_label="requested rate (Mbit/s)",
             y_label="speedup",
             x_scale="log",
         ),
@@ -249,11 +249,11 @@ def _figures(results: Results) -> Figures:
 
 _LIMIT = Style(LIGHT, ".", ":")
 _CAPACITY_LABELS = {
-    "quick-start": "Quick-Start, asks for the capacity",
-    "quick-start-5": "asks for 5.12 Mbit/s",
+    "quick-start": "Quick-Start, requests the capacity",
+    "quick-start-5": "requests 5.12 Mbit/s",
     "quick-start-b": "the same, ssthresh lowered (QS-b)",
 }
-"""Of figure 6.40, where the rate that is asked for matters."""
+"""Labels of figure 6.40, where the requested rate matters."""
 
 
 _PUBLISHED: dict[str, tuple[float, float]] = {

@@ -1,4 +1,4 @@
-"""What the statements and the page look at: observations by what was varied."""
+"""Observations by the parameter that was varied, for statements and the page."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class Results:
         return np.array([self._response_s(long_key(rate)) for rate in LONG_RATES_BPS])
 
     def by_piece(self, scheme: str) -> Array:
-        """From the first write until the first of PIECES_BYTES has come, over PIECES_BYTES."""
+        """Time from the first write until PIECES_BYTES[0] are delivered, over PIECES_BYTES."""
         rows = [self.trials[pieces_key(scheme, piece)] for piece in PIECES_BYTES]
         return np.array([row.delivered_s for row in rows if isinstance(row, Pieces)])
 
@@ -80,7 +80,7 @@ class Results:
         return row
 
     def recovery(self, buffer_pkts: int) -> Recovery:
-        """A Jump-Start of 45 packets that left at once, into a queue of so many."""
+        """A Jump-Start of 45 packets that left at once, into a queue of ``buffer_pkts``."""
         row = self.trials[recovery_key(buffer_pkts)]
         assert isinstance(row, Recovery)
         return row

@@ -1,4 +1,4 @@
-"""Setup: the ways to start that are compared, and what table 6.1 gives for each."""
+"""Setup: the startups that are compared, and their response times by table 6.1."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ EARLY, LATE = "quick-start", "quick-start-late"
 
 @dataclass(frozen=True)
 class Scheme:
-    """One way to start: what a flow says, and what table 6.1 says."""
+    """A startup: a flow's control, and its response time by table 6.1."""
 
     label: str
     control: str
@@ -72,7 +72,7 @@ def model_s(scheme: str, sizes: Floats, rtt_ms: float, rate_bps: float = lab.LIN
 
 
 def flow(scheme: str, size_bytes: float, start_s: float) -> Flow:
-    """One download with a scheme's startup, on hosts that support it."""
+    """One download with a scheme's startup."""
     return lab.requests(
         [size_bytes],
         control=SCHEMES[scheme].control,
