@@ -12,7 +12,7 @@ ROOM = "headway.backends.kernel"
 # from the lowest layer up; modules of one line do not import each other
 STOREYS = (
     ("folders", "headwayctl", "records", "room", "sites", "web"),
-    ("hints", "lowered"),
+    ("hints", "traffic_files"),
     ("testbed",),
     ("programs",),
     ("run",),

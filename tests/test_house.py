@@ -27,7 +27,7 @@ GENERIC = (
     "crates/sim/src/world",
     "python/headway/backends",
     "python/headway/metrics",
-    "python/headway/spill.py",
+    "python/headway/trace_writer.py",
     "python/headway/trace.py",
 )
 NAMES = re.compile(r"quick[-_ ]?start|approv|explicit[-_ ]?rate", re.IGNORECASE)

@@ -19,8 +19,8 @@ from headway.cli.show import Bar, watch
 from headway.digest import QUANTILE_RESOLUTION, Digest, digest_of
 from headway.errors import HeadwayError
 from headway.experiment import Capture, Experiment
-from headway.spill import GrowingTrace, spilling
 from headway.trace import load_trace, save_trace
+from headway.trace_writer import GrowingTrace, spilling
 
 MB = 1_000_000
 

@@ -16,7 +16,7 @@ from headway import (
     Sessions,
 )
 from headway.backends.kernel import check
-from headway.backends.kernel.lowered import FIRST_PORT, from_handshakes, lowered
+from headway.backends.kernel.traffic_files import FIRST_PORT, from_handshakes, lowered
 from headway.errors import HeadwayError
 from headway.workloads import Pareto, Tmix, Workload, read_exchanges, shares, tmix
 

@@ -128,7 +128,7 @@ class Registry(BaseModel):
     def control(self, name: str) -> Algorithm:
         """The control called ``name``; raises ValueError with the nearest names.
 
-        The path of a C file ("./mine.c") loads its control, see ``brought``.
+        The path of a C file ("./mine.c") loads its control, see ``user_file``.
         """
         return _found(self.controls, name, "control")
 
@@ -179,17 +179,17 @@ def _find(items: Iterable[Named], name: str, kind: str) -> Named:
 
 
 def _found(items: Iterable[Algorithm], name: str, kind: str) -> Algorithm:
-    return _find(items, name, kind) if engine.file_of(name) is None else brought(kind, name)
+    return _find(items, name, kind) if engine.file_of(name) is None else user_file(kind, name)
 
 
-def brought(kind: str, name: str) -> Algorithm:
+def user_file(kind: str, name: str) -> Algorithm:
     """Compile and load the "control" or "router" in a user's C file.
 
     Its code runs with the privileges of this process. If the path has a hash
     ("./mine.c@0123456789abcdef"), the file's content must match. Raises ValueError with one line
     that names the file, and the line of the error if known.
     """
-    return Algorithm.model_validate_json(engine.brought(kind, name))
+    return Algorithm.model_validate_json(engine.user_file(kind, name))
 
 
 def is_recorded(name: str) -> bool:

@@ -21,7 +21,7 @@ import numpy as np
 import polars as pl
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from headway import whole
+from headway import checksums
 from headway.errors import ExperimentError, HeadwayError
 from headway.experiment import Experiment, explain
 from headway.files import save_bytes, saving_dir
@@ -344,7 +344,7 @@ def save_trace(
         if trace.capture is not None:
             with (folder / _CAPTURE_FILE).open("wb") as file:
                 file.writelines([trace.capture] if capture is None else capture)
-        text = json.dumps(whole.with_sums(state, folder), indent=1)
+        text = json.dumps(checksums.with_sums(state, folder), indent=1)
         (folder / _STATE_FILE).write_text(text, encoding="utf-8")
     return path
 
@@ -384,17 +384,17 @@ def load_trace(path: Path | str) -> Trace:
         state = json.loads((path / _STATE_FILE).read_text(encoding="utf-8"))
         if state["format"] != FORMAT:
             raise HeadwayError(f"{path}: trace format {state['format']}, this reads {FORMAT}")
-        whole.check(state, path)
+        checksums.check(state, path)
         tables = {}
         for name, columns in SCHEMA.items():
-            whole.check(state, path, f"{name}.parquet")
+            checksums.check(state, path, f"{name}.parquet")
             with (path / f"{name}.parquet").open("rb") as file:
                 frame = pl.read_parquet(file)
             if dict(frame.schema) != columns or frame.height != state["rows"][name]:
                 raise ValueError(f"{name}.parquet does not have the columns or rows it should")
             tables[name] = frame
         if state["captured"]:
-            whole.check(state, path, _CAPTURE_FILE)
+            checksums.check(state, path, _CAPTURE_FILE)
         trace = Trace(
             tables=tables,
             flows=tuple(FlowSummary.model_validate(flow) for flow in state["flows"]),

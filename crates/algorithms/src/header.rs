@@ -79,7 +79,7 @@ const MOST: usize = 15;
 /// Headers of users' files, in the order in which they were read.
 static BROUGHT: [OnceLock<HeaderInfo>; MOST] = [const { OnceLock::new() }; MOST];
 
-fn brought() -> impl Iterator<Item = &'static HeaderInfo> {
+fn of_users() -> impl Iterator<Item = &'static HeaderInfo> {
     BROUGHT.iter().map_while(OnceLock::get)
 }
 
@@ -152,7 +152,7 @@ unsafe fn info(ops: *const ffi::Header) -> HeaderInfo {
 /// # Errors
 /// [`AlgorithmError::Unknown`] with the nearest names.
 pub fn header(name: &str) -> Result<&'static HeaderInfo, AlgorithmError> {
-    let mut all = headers().iter().chain(brought());
+    let mut all = headers().iter().chain(of_users());
     all.find(|info| info.name == name)
         .ok_or_else(|| AlgorithmError::Unknown {
             kind: "header",
@@ -182,10 +182,10 @@ pub(crate) unsafe fn bring(
 ) -> Result<&'static str, String> {
     static ADDING: Mutex<()> = Mutex::new(());
     let _adding = ADDING.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(known) = brought().find(|info| info.name == name) {
+    if let Some(known) = of_users().find(|info| info.name == name) {
         return Ok(known.name);
     }
-    let before = brought().count();
+    let before = of_users().count();
     let built = headers().len();
     if built + before + 1 + usize::from(answer.is_some()) > MOST {
         return Err(format!(

@@ -1,6 +1,6 @@
 //! The algorithms of Headway, compiled from `algorithms/` for this machine: the registry of all
 //! algorithms, and instances that a simulated connection or link calls. `crates/kernel` compiles
-//! the same C files to eBPF. Users can name a file of their own instead ([`brought`]).
+//! the same C files to eBPF. Users can name a file of their own instead ([`user_file`]).
 //!
 //! ```
 //! use headway_algorithms::{Ack, Conn, ControlInstance};
@@ -15,9 +15,9 @@
 //! ```
 #![warn(missing_docs)]
 
-pub mod brought;
 mod error;
 mod ffi;
+pub mod user_file;
 // written by `make mirrors`; most of it is not used in Rust
 #[allow(dead_code)]
 mod generated;

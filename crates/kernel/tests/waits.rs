@@ -1,6 +1,7 @@
 //! Suites on the running kernel that only wait. No test asserts a duration. A condition has 20
 //! seconds to become true, so other work may run at the same time.
 
+mod cleanup;
 mod command_line;
 mod common;
 mod ecn;
@@ -9,13 +10,12 @@ mod hostile_headers;
 mod kill;
 #[path = "common/lab.rs"]
 mod lab;
-mod left_behind;
+mod ownership;
 mod quick_start_cheats;
 mod routers;
 mod sampler;
 #[path = "common/transfer.rs"]
 mod transfer;
-mod whose;
 #[path = "common/wire.rs"]
 mod wire;
 
@@ -49,9 +49,9 @@ fn main() {
             tests: kill::TESTS,
         },
         Suite {
-            name: "left_behind",
+            name: "cleanup",
             begin: lab::machine_to_oneself,
-            tests: left_behind::TESTS,
+            tests: cleanup::TESTS,
         },
         Suite {
             name: "quick_start_cheats",
@@ -69,9 +69,9 @@ fn main() {
             tests: sampler::TESTS,
         },
         Suite {
-            name: "whose",
+            name: "ownership",
             begin: lab::machine_to_oneself,
-            tests: whose::TESTS,
+            tests: ownership::TESTS,
         },
     ]);
 }

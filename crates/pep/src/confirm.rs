@@ -18,8 +18,8 @@ use rustix::net::{sendto, sockopt, SendFlags};
 
 use crate::connection::{ConnectionStatus, Outcome};
 use crate::counters::{count, Counters};
-use crate::held::{Held, Waiting};
 use crate::nflog::Nflog;
+use crate::pending::{Held, Waiting};
 use crate::queue::{Queue, WAKE};
 use crate::socket::{self, Family};
 use crate::syn::Syn;

@@ -32,7 +32,7 @@ use rustix::net::{
 use serde::{Deserialize, Serialize};
 
 use crate::control::{self, Control, Place, Request, Status};
-use crate::held::Waiting;
+use crate::pending::Waiting;
 use crate::socket::Family;
 use crate::syn::Syn;
 use crate::Config;
@@ -433,9 +433,9 @@ mod tests {
             .collect();
         let begin = Instant::now();
         let taken = thread::scope(|scope| {
-            let heir = scope.spawn(|| take_over(&far));
+            let successor = scope.spawn(|| take_over(&far));
             hand_over(&near, &held).unwrap();
-            heir.join().unwrap().unwrap()
+            successor.join().unwrap().unwrap()
         });
         // the waiting time is in whole microseconds, and does not advance during the transfer
         let most_lost = begin.elapsed() + Duration::from_micros(1);

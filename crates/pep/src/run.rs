@@ -13,15 +13,15 @@ use crate::confirm::Holder;
 use crate::control::{self, Control, Place, Status};
 use crate::counters::{Counters, Totals};
 use crate::handover::{self, Estate};
-use crate::held::Held;
 use crate::journal::{self, Writer};
-use crate::keeper;
 use crate::limits::{self, Gauges};
 use crate::manager::Manager;
 use crate::metrics;
+use crate::pending::Held;
 use crate::privileges;
 use crate::proxy::{Loop, Means, Proxy};
 use crate::rules::{self, Rules};
+use crate::rules_process;
 use crate::socket::{self, Family};
 use crate::worker::{Begun, Shared, Worker};
 use crate::Config;
@@ -41,7 +41,7 @@ pub fn run(
     let forwarded = check(&config)?;
     let user = privileges::user(config.user.as_deref())?;
     // must happen while this process has one thread
-    let keeper = keeper::split_off()?;
+    let keeper = rules_process::split_off()?;
     let share = limits::raise_descriptors(&config)?;
     let here = Place::here(config.mark).attempt("find this process's network namespace")?;
     let estate = match config.replace {

@@ -32,7 +32,7 @@ fn plain(name: &str) -> &str {
 /// table, so that loading it reports what is missing. Raises ValueError if the file cannot be read.
 #[pyfunction]
 fn kind_in(name: &str) -> PyResult<&'static str> {
-    let kind = headway_algorithms::brought::kind_in(name).map_err(invalid)?;
+    let kind = headway_algorithms::user_file::kind_in(name).map_err(invalid)?;
     Ok(kind.noun())
 }
 
@@ -40,7 +40,7 @@ fn kind_in(name: &str) -> PyResult<&'static str> {
 /// those of the registry. Raises ValueError with one line that names the file and, if known, its
 /// line.
 #[pyfunction]
-fn brought(py: Python<'_>, kind: &str, name: &str) -> PyResult<String> {
+fn user_file(py: Python<'_>, kind: &str, name: &str) -> PyResult<String> {
     py.detach(|| match kind {
         "control" => {
             let info = headway_algorithms::control(name).map_err(invalid)?;
@@ -209,8 +209,8 @@ fn scenario(
         digest_at_ns,
         trace,
     };
-    let brought = |number: usize| apps.get(&number).map(|app| &**app);
-    py.detach(|| lower::scenario(document, known(), brought, asked))
+    let app_text = |number: usize| apps.get(&number).map(|app| &**app);
+    py.detach(|| lower::scenario(document, known(), app_text, asked))
         .map_err(invalid)
 }
 
@@ -359,7 +359,7 @@ pub(crate) fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
         wrap_pyfunction!(check_kernel_own, module)?,
         wrap_pyfunction!(file_of, module)?,
         wrap_pyfunction!(plain, module)?,
-        wrap_pyfunction!(brought, module)?,
+        wrap_pyfunction!(user_file, module)?,
         wrap_pyfunction!(kind_in, module)?,
         wrap_pyfunction!(check_routers, module)?,
         wrap_pyfunction!(check_passage, module)?,

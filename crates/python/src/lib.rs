@@ -3,7 +3,7 @@
 mod experiment;
 mod memory;
 
-use headway_algorithms::brought::{beat, Watch};
+use headway_algorithms::user_file::{beat, Watch};
 use headway_experiment::exchanges::Exchanges;
 use headway_experiment::pages::Pages;
 use headway_sim::scenario::Vary;

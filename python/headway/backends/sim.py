@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from headway.digest import Digest
-    from headway.spill import GrowingTrace
     from headway.trace import Trace
+    from headway.trace_writer import GrowingTrace
     from headway.workloads import SessionTable, Workload
 
 _NS_PER_US = 1000
@@ -198,8 +198,8 @@ class SimBackend:
     def _record(
         self, experiment: Experiment, folder: Path, watched: _Watched, *, trace: bool
     ) -> tuple[Digest, GrowingTrace]:
-        from headway.spill import GrowingTrace
         from headway.trace import from_engine
+        from headway.trace_writer import GrowingTrace
 
         check_size(experiment)
         growing = GrowingTrace(folder)
@@ -270,7 +270,7 @@ def scenario_json(experiment: Experiment, *, digest: bool = False, trace: bool =
                 f"simulator: {name}: site: needs a browser; --backend kernel has one"
             )
     document = experiment.model_dump_json()
-    apps = dict(_brought(experiment))
+    apps = dict(_app_texts(experiment))
     batches_ns = batch_edges_ns(experiment) if digest else None
     try:
         return _engine.scenario(document, apps, batches_ns, trace)
@@ -278,7 +278,7 @@ def scenario_json(experiment: Experiment, *, digest: bool = False, trace: bool =
         raise HeadwayError(str(error)) from None
 
 
-def _brought(experiment: Experiment) -> Iterator[tuple[int, str]]:
+def _app_texts(experiment: Experiment) -> Iterator[tuple[int, str]]:
     """The content of applications that an experiment only names, by flow number.
 
     Sessions of a workload and exchanges of a file are most of a scenario, and many scenarios share

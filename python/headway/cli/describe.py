@@ -12,7 +12,7 @@ from headway.cli.options import AsJson
 from headway.cli.show import console, print_json, print_table
 from headway.engine import engine
 from headway.errors import HeadwayError
-from headway.registry import Algorithm, Stack, Tunable, brought, registry, unknown
+from headway.registry import Algorithm, Stack, Tunable, registry, unknown, user_file
 from headway.table import Table
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def _in_file(name: str) -> Described:
     """The control or router in the user's C file. Raises HeadwayError."""
     try:
         kind = engine.kind_in(name)
-        return [(kind, brought(kind, name))]
+        return [(kind, user_file(kind, name))]
     except ValueError as error:
         raise HeadwayError(str(error)) from None
 

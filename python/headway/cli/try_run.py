@@ -123,8 +123,8 @@ def _record(
     threads: int,
 ) -> None:
     """Save traces and packets, written to disk while they grow; keep the trace to plot."""
-    from headway.spill import GrowingTrace, spilling
     from headway.trace import load_trace
+    from headway.trace_writer import GrowingTrace, spilling
 
     def recorded(index: int, result: tuple[Digest, GrowingTrace]) -> None:
         digest, growing = result

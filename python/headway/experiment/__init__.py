@@ -22,10 +22,10 @@ from headway.experiment.apps import (
     Vectors,
     Voip,
 )
+from headway.experiment.experiment import BATCHES, RECORDS, Experiment, Record
 from headway.experiment.flow import FLOW_OPTIONS, Flow, Relay, parse_flows
 from headway.experiment.path import Capture, Chain, Dumbbell, Hop, Link, QueueLimit, limit_bytes
 from headway.experiment.vary import Mahimahi, Schedule, Step, outages
-from headway.experiment.whole import BATCHES, RECORDS, Experiment, Record
 from headway.spec import explain
 
 __all__ = [

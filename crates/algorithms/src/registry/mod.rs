@@ -9,9 +9,9 @@ use std::sync::OnceLock;
 use headway_experiment::algorithm::{self, Known};
 use headway_experiment::text::Refused;
 
-use crate::brought;
 use crate::error::{nearest, AlgorithmError};
 use crate::ffi;
+use crate::user_file;
 
 pub use info::{ControlFlags, ControlInfo, CounterInfo, QueueInfo, RouterInfo, StartupInfo};
 use tables::tunables;
@@ -213,7 +213,8 @@ fn by_name<T>(
 /// # Errors
 /// [`AlgorithmError::Unknown`] with the nearest names; [`AlgorithmError::File`].
 pub fn control(name: &str) -> Result<&'static ControlInfo, AlgorithmError> {
-    brought::control(name).unwrap_or_else(|| by_name("control", controls(), |info| info.name, name))
+    user_file::control(name)
+        .unwrap_or_else(|| by_name("control", controls(), |info| info.name, name))
 }
 
 /// The startup of that name.
@@ -237,7 +238,7 @@ pub fn queue(name: &str) -> Result<&'static QueueInfo, AlgorithmError> {
 /// # Errors
 /// [`AlgorithmError::Unknown`] with the nearest names; [`AlgorithmError::File`].
 pub fn router(name: &str) -> Result<&'static RouterInfo, AlgorithmError> {
-    brought::router(name).unwrap_or_else(|| by_name("router", routers(), |info| info.name, name))
+    user_file::router(name).unwrap_or_else(|| by_name("router", routers(), |info| info.name, name))
 }
 
 /// All router algorithms by name, then those of `names` that are files. The numbers in a run's
@@ -247,7 +248,7 @@ pub fn routers_of<'a>(names: impl IntoIterator<Item = &'a str>) -> Vec<&'static 
     let mut all: Vec<&RouterInfo> = routers().iter().collect();
     let files: Vec<_> = names
         .into_iter()
-        .filter_map(|name| brought::router(name)?.ok())
+        .filter_map(|name| user_file::router(name)?.ok())
         .collect();
     for info in files {
         if !all

@@ -127,7 +127,7 @@ pub fn scenario<'a>(
         text += ",\"app\":";
         match (app, apps(number)) {
             (Some(app), _) => text += &app.to_string(),
-            (None, Some(brought)) => text += brought,
+            (None, Some(text_of_app)) => text += text_of_app,
             (None, None) => return Err(flow::without(&fields)),
         }
         text.push('}');

@@ -9,10 +9,10 @@ use serde::Serialize;
 
 use crate::error::{Attempt as _, Failure};
 use crate::objects::bpf;
-use crate::objects::brought::{Declared, SAID};
 use crate::objects::btf::{Btf, Member};
 use crate::objects::hooks;
 use crate::objects::pair_of;
+use crate::objects::user_file::{Declared, SAID};
 use crate::system::rundir;
 
 /// The name of the `struct_ops` map in algorithms/port/bpf/control.h.

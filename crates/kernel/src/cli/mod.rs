@@ -3,7 +3,6 @@
 mod at_device;
 mod attach;
 mod background;
-mod caretaker;
 mod detach;
 mod doctor;
 mod hints;
@@ -19,6 +18,7 @@ mod tell;
 mod testbed;
 mod traffic;
 mod version;
+mod watchdog;
 
 use std::io::Write as _;
 
@@ -56,7 +56,7 @@ enum Command {
     #[command(hide = true)]
     Pages(pages::PagesCommand),
     #[command(hide = true)]
-    Caretaker(caretaker::CaretakerCommand),
+    Watchdog(watchdog::WatchdogCommand),
 }
 
 /// Reads the command line and runs it. Returns the exit status.
@@ -108,7 +108,7 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Sample(command) => sample::run(command),
         Command::Testbed(command) => testbed::run(&command),
         Command::Pages(command) => pages::run(&command),
-        Command::Caretaker(command) => caretaker::run(&command),
+        Command::Watchdog(command) => watchdog::run(&command),
     }
 }
 

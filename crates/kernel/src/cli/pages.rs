@@ -134,7 +134,7 @@ mod tests {
             for word in ["headwayctl", "testbed", "dry-run", "window-bench"] {
                 assert!(text.contains(word), "{shell}: {word}");
             }
-            for word in ["caretaker", "lock-fd"] {
+            for word in ["watchdog", "lock-fd"] {
                 assert!(!text.contains(word), "{shell}: {word}");
             }
         }
@@ -143,7 +143,7 @@ mod tests {
             assert!(page.contains(word), "{word}: {page}");
         }
         assert!(files.len() > 30, "{files:?}");
-        assert!(!folder.join("man/man1/headwayctl-caretaker.1").exists());
+        assert!(!folder.join("man/man1/headwayctl-watchdog.1").exists());
         fs::remove_dir_all(folder).unwrap();
     }
 }

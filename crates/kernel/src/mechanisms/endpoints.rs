@@ -14,8 +14,8 @@ use serde::Serialize;
 
 use crate::error::{Attempt as _, Failure};
 use crate::objects::bpf::{self, Point};
-use crate::objects::brought::{Declared, Sent, SAID};
 use crate::objects::hooks::{self, Hook};
+use crate::objects::user_file::{Declared, Sent, SAID};
 use crate::system::cgroup;
 use crate::system::clock::now_ns;
 use crate::system::rundir::Lock;

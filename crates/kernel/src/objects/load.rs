@@ -7,7 +7,7 @@ use std::path::Path;
 use libbpf_rs::{ErrorKind, Object, ObjectBuilder, OpenObject, PrintLevel};
 
 use crate::error::Failure;
-use crate::objects::brought;
+use crate::objects::user_file;
 
 /// What this machine lacks to load an object, in one line; `None` if nothing is missing.
 #[must_use]
@@ -129,7 +129,7 @@ pub fn load(open: OpenObject, name: &str) -> Result<Object, Failure> {
     open.load().map_err(|error| {
         let log = take_log();
         let gist = gist(&log);
-        match brought::place_in(&log) {
+        match user_file::place_in(&log) {
             Some(place) => Failure::bad_input(format!("{place}: {gist}")),
             None => Failure::kernel_cannot(format!("cannot load {name}: {error}: {gist}")),
         }

@@ -1,7 +1,6 @@
 //! The eBPF objects of this build: how they are loaded, prepared and hooked.
 
 pub(crate) mod bpf;
-pub(crate) mod brought;
 pub(crate) mod btf;
 mod compile;
 pub(crate) mod constants;
@@ -11,6 +10,7 @@ pub(crate) mod hooks;
 mod link;
 pub(crate) mod load;
 pub(crate) mod shared;
+pub(crate) mod user_file;
 
 use headway_algorithms::AlgorithmError;
 
@@ -177,7 +177,7 @@ pub fn choose(choice: &str) -> Result<&'static ControlObject, Failure> {
         )));
     }
     if control.file.is_some() {
-        return brought::control(control, joined);
+        return user_file::control(control, joined);
     }
     let objects = load::of_build(objects())?;
     objects

@@ -89,7 +89,7 @@ pub fn give_up(state: &State, dry_run: bool) -> Result<[Option<String>; 2], Fail
 
 /// Returns whether the control is detached.
 fn give_up_one(state: &State, name: &String, dry_run: bool) -> Result<bool, Failure> {
-    let heir = state::names()
+    let successor = state::names()
         .into_iter()
         .filter(|other| *other != state.name)
         .filter_map(|other| State::load(&other))
@@ -97,13 +97,13 @@ fn give_up_one(state: &State, name: &String, dry_run: bool) -> Result<bool, Fail
             let uses = [Some(&other.control), other.gateway_control.as_ref()];
             uses.contains(&Some(name)) && other.is_alive()
         });
-    if let Some(mut heir) = heir {
+    if let Some(mut successor) = successor {
         if !dry_run {
-            match heir.control == *name {
-                true => heir.attached_control = Some(name.clone()),
-                false => heir.attached_gateway_control = Some(name.clone()),
+            match successor.control == *name {
+                true => successor.attached_control = Some(name.clone()),
+                false => successor.attached_gateway_control = Some(name.clone()),
             }
-            heir.save()?;
+            successor.save()?;
         }
         return Ok(false);
     }

@@ -1,8 +1,8 @@
 //! The main thread of a running proxy: limits, requests (`status`), the end, and the handover to a
-//! successor (`heir`).
+//! successor (`successor`).
 
-mod heir;
 mod status;
+mod successor;
 
 use std::os::fd::AsFd as _;
 use std::os::unix::net::UnixStream;
@@ -18,17 +18,17 @@ use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use crate::control::{self, Control, Place, Request, Status, Taking};
 use crate::counters::{Counters, Totals};
 use crate::handover::{Estate, Predecessor};
-use crate::held::Held;
-use crate::keeper::Keeper;
 use crate::limits::{Gauges, Share, Use};
 use crate::manager::Manager;
 use crate::metrics::Scrapes;
+use crate::pending::Held;
 use crate::privileges;
+use crate::rules_process::Keeper;
 use crate::run::Listeners;
 use crate::socket;
 use crate::worker::{Begun, Shared};
 use crate::Config;
-use heir::Heir;
+use successor::Successor;
 
 /// Interval of checks of limits, signals and workers.
 const LOOK: Duration = Duration::from_millis(20);
@@ -73,7 +73,7 @@ pub(crate) struct Proxy {
     again: Instant,
     /// When it stopped taking connections, and until when connections may last, if limited.
     stopping: Option<(Instant, Option<Instant>)>,
-    heir: Option<Heir>,
+    successor: Option<Successor>,
     predecessors: Vec<Predecessor>,
     /// Devices of the predecessors' connections.
     others: Vec<String>,
@@ -88,7 +88,7 @@ impl Proxy {
             taking: Taking::Full,
             again: Instant::now(),
             stopping: None,
-            heir: None,
+            successor: None,
             predecessors: Vec::new(),
             others: Vec::new(),
         }
@@ -148,7 +148,7 @@ impl Proxy {
                 if alone && (all_ended || over(Duration::ZERO)) {
                     return Ok(());
                 }
-            } else if self.heir.is_none() {
+            } else if self.successor.is_none() {
                 self.means.rules.refresh();
                 self.take_or_pass(used);
             }
@@ -228,9 +228,12 @@ impl Proxy {
         let wait = wait.attempt("wait")?;
         let control = self.means.control.iter();
         let control = control.map(|control| control.listener.as_fd());
-        let heir = self.heir.iter().map(|heir| heir.stream.as_fd());
+        let successor = self
+            .successor
+            .iter()
+            .map(|successor| successor.stream.as_fd());
         let mut fds: Vec<PollFd<'_>> = control
-            .chain(heir)
+            .chain(successor)
             .map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN))
             .collect();
         let _ = poll(&mut fds, Some(&wait)); // the caller checks for signals anyway
@@ -240,8 +243,8 @@ impl Proxy {
         if speaks {
             self.hear_heir();
         } else if self.means.control.is_some() {
-            if let Some(heir) = self.heir.take_if(|heir| heir.hesitates()) {
-                self.stay(heir);
+            if let Some(successor) = self.successor.take_if(|successor| successor.hesitates()) {
+                self.stay(successor);
             }
         }
         if let Some(scrapes) = self.means.scrapes.take() {

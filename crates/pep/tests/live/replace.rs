@@ -255,10 +255,10 @@ fn a_held_client_is_handed_over(lab: &Lab) {
         assert!(line.starts_with("confirm: "), "{line}");
         assert_eq!(proxy.status().held, 1);
         // nor can one that ends halfway
-        let mut heir = half_taken();
-        heir.write_all(b"\"let-go\"\n").unwrap();
+        let mut successor = half_taken();
+        successor.write_all(b"\"let-go\"\n").unwrap();
         wait_until("the client to be given away", || proxy.status().held == 0);
-        drop(heir);
+        drop(successor);
         wait_until("the client to be taken back", || proxy.status().held == 1);
         let next = Proxy::start(lab, &wanted(true));
         let status = next.status();

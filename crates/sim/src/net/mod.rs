@@ -133,12 +133,12 @@ impl Net {
         }
         let link = &mut self.links[number as usize];
         // Built in each branch separately so that it can stay in registers.
-        let offer = if link.is_plain() {
+        let offer = if link.is_fast_path() {
             let offered = offered(&mut self.packets, id);
             link.offer_plain(self.now_ns, offered, &mut self.tables)
         } else {
             let offered = offered(&mut self.packets, id);
-            link.offer_rare(self.now_ns, offered, &mut self.tables)
+            link.offer_slow_path(self.now_ns, offered, &mut self.tables)
         };
         match offer {
             Offer::Accepted { arrive_ns, ecn, .. } => {

@@ -1,7 +1,7 @@
 //! A run: builds the network of a scenario and processes its events.
 
 mod build;
-mod kept;
+mod output;
 #[cfg(test)]
 mod schedules;
 

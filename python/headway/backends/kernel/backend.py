@@ -19,14 +19,14 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 
 from headway.backends import Finished, OnFailure, T, Work, settle
 from headway.backends.kernel.folders import run_folder
-from headway.backends.kernel.headwayctl import Caretaker, Headwayctl
+from headway.backends.kernel.headwayctl import Headwayctl, Watchdog
 from headway.backends.kernel.hints import attach_where_missing, taking_hints
-from headway.backends.kernel.lowered import lowered
 from headway.backends.kernel.possible import check
 from headway.backends.kernel.programs import needs_hints
 from headway.backends.kernel.room import MOST_CONCURRENT, Progress, Seconds, has_room
 from headway.backends.kernel.run import Run
 from headway.backends.kernel.testbed import Testbed
+from headway.backends.kernel.traffic_files import lowered
 from headway.errors import HeadwayError
 from headway.experiment import Control, Experiment
 from headway.mechanisms import gateway
@@ -58,8 +58,8 @@ class KernelBackend:
         """Run one experiment; takes its duration and about two seconds."""
         check(experiment)
         seconds = Seconds(self.progress, [experiment])
-        with Caretaker(self._ctl) as caretaker, self._taking_hints([experiment], caretaker):
-            return self._run(experiment, threading.Event(), caretaker, seconds.of(0))
+        with Watchdog(self._ctl) as watchdog, self._taking_hints([experiment], watchdog):
+            return self._run(experiment, threading.Event(), watchdog, seconds.of(0))
 
     def run_each(
         self,
@@ -80,7 +80,7 @@ class KernelBackend:
         waiting = deque(enumerate(experiments))
         running: dict[Future[Trace], int] = {}
         pool = ThreadPoolExecutor(threads or MOST_CONCURRENT)
-        with Caretaker(self._ctl) as caretaker, self._taking_hints(experiments, caretaker):
+        with Watchdog(self._ctl) as watchdog, self._taking_hints(experiments, watchdog):
             try:
                 while waiting or running:
                     beside = [experiments[index] for index in running.values()]
@@ -88,7 +88,7 @@ class KernelBackend:
                         index, experiment = waiting.popleft()
                         beside.append(experiment)
                         future = pool.submit(
-                            self._run, experiment, cancel, caretaker, seconds.of(index)
+                            self._run, experiment, cancel, watchdog, seconds.of(index)
                         )
                         running[future] = index
                     # the timeout lets Python handle Ctrl-C
@@ -116,7 +116,7 @@ class KernelBackend:
         self,
         experiment: Experiment,
         cancel: threading.Event,
-        caretaker: Caretaker,
+        watchdog: Watchdog,
         elapsed: Callable[[float], None],
     ) -> Trace:
         name = f"hw{os.getpid():x}n{next(_runs):x}"
@@ -125,12 +125,12 @@ class KernelBackend:
                 if cancel.is_set():
                     raise KeyboardInterrupt
                 played = lowered(experiment, folder)
-                controls = self._attach(played, name, caretaker, up)
+                controls = self._attach(played, name, watchdog, up)
                 testbed = Testbed(self._ctl, played, name, folder)
-                caretaker.mind("testbed", name)
+                watchdog.mind("testbed", name)
                 up.enter_context(testbed)
                 if any(map(needs_hints, played.flows)):
-                    attach_where_missing(self._ctl, caretaker)
+                    attach_where_missing(self._ctl, watchdog)
                 run = Run(self._ctl, testbed, played, controls, folder)
                 up.callback(run.kill)
                 run.start()
@@ -146,18 +146,18 @@ class KernelBackend:
             return run.trace(experiment, self.key(experiment), builtin=self._builtin)
 
     def _taking_hints(
-        self, experiments: Sequence[Experiment], caretaker: Caretaker
+        self, experiments: Sequence[Experiment], watchdog: Watchdog
     ) -> contextlib.AbstractContextManager[None]:
         """Enable hints and the volume of writes for startups, if any flow needs them."""
         if any(needs_hints(flow) for each in experiments for flow in each.flows):
-            return taking_hints(self._ctl, caretaker)
+            return taking_hints(self._ctl, watchdog)
         return contextlib.nullcontext()
 
     def _attach(
         self,
         experiment: Experiment,
         name: str,
-        caretaker: Caretaker,
+        watchdog: Watchdog,
         up: contextlib.ExitStack,
     ) -> dict[int, str]:
         """Attach controls until ``up`` ends; returns the kernel name per flow and of the relay."""
@@ -174,7 +174,7 @@ class KernelBackend:
                     names[key] = own
                 else:
                     names[key] = f"{name}_{len(names):x}"[-15:]
-                    caretaker.mind("control", names[key])
+                    watchdog.mind("control", names[key])
                     self._attach_one(control, names[key], up)
             chosen[index] = names[key]
         return chosen

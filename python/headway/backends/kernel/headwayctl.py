@@ -185,7 +185,7 @@ class Child:
                 stream.close()
 
 
-class Caretaker:
+class Watchdog:
     """A program that cleans up if this process cannot, for example because it was killed.
 
     It is told what will be created. If the context ends in order, it exits; if the pipe closes
@@ -200,7 +200,7 @@ class Caretaker:
 
     def __enter__(self) -> Self:
         self._process = subprocess.Popen(
-            [self._path, "caretaker"],
+            [self._path, "watchdog"],
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
@@ -214,7 +214,7 @@ class Caretaker:
         try:
             self._say(f"{kind} {name}".strip())
         except OSError as error:
-            raise HeadwayError(f"{PROGRAM} caretaker: ended: {error.strerror}") from None
+            raise HeadwayError(f"{PROGRAM} watchdog: ended: {error.strerror}") from None
 
     def _say(self, line: str) -> None:
         assert self._pipe is not None

@@ -2,7 +2,7 @@
 
 Several processes may run experiments at once, but hints belong to the machine. Each process holds a
 shared lock; a process that gets it exclusively is the only one. The lock file records whether a
-backend attached the hints, so that hints attached by a user stay. headwayctl's caretaker uses the
+backend attached the hints, so that hints attached by a user stay. headwayctl's watchdog uses the
 same lock.
 
 The file is in /run, where only root can create files, and only root can open it. Any process that
@@ -22,7 +22,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from headway import sockets
-from headway.backends.kernel.headwayctl import Caretaker, Headwayctl
+from headway.backends.kernel.headwayctl import Headwayctl, Watchdog
 from headway.errors import HeadwayError
 
 _OURS = b"attached by the kernel backend\n"
@@ -40,12 +40,12 @@ def lock_file() -> Path:
 
 
 @contextlib.contextmanager
-def taking_hints(ctl: Headwayctl, caretaker: Caretaker) -> Iterator[None]:
+def taking_hints(ctl: Headwayctl, watchdog: Watchdog) -> Iterator[None]:
     """Let the kernel accept the socket options inside the context. Raises HeadwayError."""
     path = lock_file()
     lock = _shared(path)
     try:
-        attach_where_missing(ctl, caretaker)
+        attach_where_missing(ctl, watchdog)
         _wait_for(lock, fcntl.LOCK_SH, path)
         try:
             yield
@@ -62,7 +62,7 @@ def taking_hints(ctl: Headwayctl, caretaker: Caretaker) -> Iterator[None]:
         os.close(lock)
 
 
-def attach_where_missing(ctl: Headwayctl, caretaker: Caretaker) -> None:
+def attach_where_missing(ctl: Headwayctl, watchdog: Watchdog) -> None:
     """Attach hints if they are missing, before every run. Raises HeadwayError.
 
     Another process may have detached them since the last run.
@@ -71,7 +71,7 @@ def attach_where_missing(ctl: Headwayctl, caretaker: Caretaker) -> None:
         # tests this process's cgroup: hints may be attached to another one only
         taken = sockets.hint(probe, data_volume_bytes=1)
     if not taken:
-        caretaker.mind("hints")
+        watchdog.mind("hints")
         note = _open(lock_file())
         try:
             os.pwrite(note, _OURS, 0)

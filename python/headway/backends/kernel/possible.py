@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 from headway import mechanisms
-from headway.backends.kernel import lowered, sites, web
+from headway.backends.kernel import sites, traffic_files, web
 from headway.backends.kernel.programs import says_something
 from headway.backends.kernel.testbed import sides
 from headway.errors import HeadwayError, KernelCannotError
@@ -43,7 +43,7 @@ def _check_exchanges(name: str, flow: Flow, app: Exchanges) -> None:
         raise HeadwayError(f"kernel backend: {name}: exchanges: {error}") from None
     says_volumes = flow.announces or flow.announces_first
     if connections > 1 and says_volumes:
-        raise HeadwayError(lowered.several_announce(name))
+        raise HeadwayError(traffic_files.several_announce(name))
 
 
 def _check_app(name: str, experiment: Experiment, flow: Flow) -> None:
@@ -57,8 +57,8 @@ def _check_app(name: str, experiment: Experiment, flow: Flow) -> None:
         web.check(name, flow, flow.app)
     if isinstance(flow.app, Exchanges):
         _check_exchanges(name, flow, flow.app)
-    if lowered.becomes_a_file(flow):
-        lowered.check(name, experiment, flow)
+    if traffic_files.becomes_a_file(flow):
+        traffic_files.check(name, experiment, flow)
 
 
 def check(experiment: Experiment) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from headway.backends.kernel import lowered, records, sites, web
+from headway.backends.kernel import records, sites, traffic_files, web
 from headway.backends.kernel.headwayctl import Child, Headwayctl
 from headway.backends.kernel.programs import Programs, port_of
 from headway.backends.kernel.testbed import Testbed
@@ -302,7 +302,7 @@ class Run:
         rows = records.read_rows(self._folder / f"sent{index}", 3)
         if isinstance(asked.app, Sessions):
             played = self._experiment.flows[index]
-            rows = lowered.from_handshakes(rows, played, log.first_came_ns(index))
+            rows = traffic_files.from_handshakes(rows, played, log.first_came_ns(index))
         return records.frame(
             "responses",
             {

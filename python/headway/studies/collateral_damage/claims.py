@@ -9,7 +9,7 @@ import numpy as np
 
 from headway.claims import Statement, replaced, scaled, swapped
 from headway.claims.spoil import Rows
-from headway.studies.collateral_damage import changes, looks, table_claims
+from headway.studies.collateral_damage import changes, measures, table_claims
 from headway.studies.collateral_damage.cells import Found
 from headway.studies.collateral_damage.experiments import (
     CUBIC_GROWTH,
@@ -61,7 +61,7 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         "C-CD-091",
         "the three controls have about the same goodput (same RTT and number of flows)",
         "about the same: at most 2.1 % apart in table 1",
-        looks.goodput_alike,
+        measures.goodput_alike,
         figures={"similar": "table 1: at most 2.1 % apart"},
         spoil=scaled("rtt50-htcp-n1-*", 0.96, "numbers.goodput_kbytes_s"),
     ),
@@ -69,14 +69,14 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         "C-CD-092",
         "longest queueing delay: the buffer's bytes at the link's rate",
         480.0,
-        looks.largest_queue_delay,
+        measures.largest_queue_delay,
         carrier="model",
     ),
     Statement(
         "C-CD-093",
         "shortest delay at 50 ms RTT: what the path alone takes",
         25.0,
-        looks.best_delay,
+        measures.best_delay,
         ours=f"A datagram's own {DATAGRAM_MS:.1f} ms on the link are subtracted, because the "
         "sentence is about the path's delay.",
         # a queue that never drains
@@ -86,14 +86,14 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         "C-CD-094",
         "longest delay at 50 ms RTT: what the path alone takes and a full queue",
         505.0,
-        looks.worst_delay,
+        measures.worst_delay,
         spoil=scaled("rtt50-*-n5-*", 2.0, "numbers.owd_max_ms"),
     ),
     Statement(
         "C-CD-095",
         "few datagrams are lost to the full queue, an insignificant number",
         "statistically insignificant number",
-        looks.few_datagrams_lost,
+        measures.few_datagrams_lost,
         why=changes.FULL_QUEUE,
         spoil=replaced("rtt100-cubic26-n5-*", 0.12, "numbers.voip_loss"),
         mend=scaled("*", 0.2, "numbers.voip_loss"),
@@ -102,7 +102,7 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         "C-CD-096",
         "CUBIC's median delay is noticeably larger than NewReno's and H-TCP's",
         "in all 6 cells",
-        looks.cubic_delays_most,
+        measures.cubic_delays_most,
         figures={"noticeably": "table 2: at least 5.3 % more"},
         spoil=swapped(CUBIC, HTCP),
     ),
@@ -110,35 +110,35 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         "C-CD-097",
         "median delay with one or two flows: H-TCP < NewReno < CUBIC",
         "in all 4 cells; 390.8 < 422.8 < 474.1 ms with two flows at 50 ms",
-        looks.htcp_below_reno,
+        measures.htcp_below_reno,
         spoil=swapped(RENO, HTCP),
     ),
     Statement(
         "C-CD-098",
         "median delay with five flows at 50 ms: H-TCP's slightly above NewReno's, below CUBIC's",
         "445.5 < 459.6 < 485.0 ms",
-        looks.five_flow_order,
+        measures.five_flow_order,
         spoil=swapped(RENO, HTCP),
     ),
     Statement(
         "C-CD-099",
         "median delay rises from 1 to 2 to 5 flows",
         "in all 6 rows",
-        looks.more_flows_more_delay,
+        measures.more_flows_more_delay,
         spoil=swapped("n1", "n2"),
     ),
     Statement(
         "C-CD-100",
         "CUBIC has the smallest standard deviation of delay",
         "in all 6 cells",
-        looks.cubic_varies_least,
+        measures.cubic_varies_least,
         spoil=swapped(CUBIC, RENO),
     ),
     Statement(
         "C-CD-101",
         "delay distributions at 100 ms look identical to those at 50 ms, 25 ms later",
         "identical",
-        looks.same_shape_at_100_ms,
+        measures.same_shape_at_100_ms,
         why=changes.NOT_IDENTICAL,
         part="medians beyond the base delay and standard deviations, not each whole curve",
         spoil=scaled("rtt100-htcp-n5-*", 0.9, "numbers.owd_median_ms"),
@@ -148,7 +148,7 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         "C-CD-102",
         "CUBIC, one flow, 50 ms: delay steps up at 400 ms, slows near W_max, grows again",
         "step at 400 ms, slow between 440 and 480 ms, then growth",
-        looks.cubic_step_and_plateau,
+        measures.cubic_step_and_plateau,
         why=changes.PLATEAU,
         spoil=swapped(CUBIC, RENO),
         mend=_lingers_at_460_ms,
@@ -157,7 +157,7 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         "C-CD-103",
         "queue-full events with one or two flows: H-TCP has more than NewReno and CUBIC",
         "more in all 4 cells",
-        looks.htcp_fills_the_queue_most_often,
+        measures.htcp_fills_the_queue_most_often,
         spoil=swapped(HTCP, CUBIC),
     ),
     Statement(
@@ -165,21 +165,21 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         "queue-full events from two to five flows: H-TCP has fewer relative to the others, CUBIC's "
         "count per flow grows faster than theirs",
         "fewer; faster",
-        looks.htcp_falls_back_at_five,
+        measures.htcp_falls_back_at_five,
         spoil=swapped(HTCP, CUBIC),
     ),
     Statement(
         "C-CD-105",
         "retransmitted packets: H-TCP and CUBIC have significantly more than NewReno",
         "significantly more (figure 5, all 6 cells)",
-        looks.more_retransmissions,
+        measures.more_retransmissions,
         spoil=swapped(RENO, HTCP),
     ),
     Statement(
         "C-CD-106",
         "retransmissions grow with queue-full events",
         "closely correlated",
-        looks.events_follow_retransmissions,
+        measures.events_follow_retransmissions,
         ours='"Closely correlated" is judged as "grow with" is: a rank correlation of 0.9.',
         spoil=replaced("*-n5-*", 1.0, "numbers.retransmits_pkts"),  # five flows that lose nothing
     ),
@@ -187,7 +187,7 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         "C-CD-107",
         "H-TCP grows like NewReno for a second, then as a parabola, proportional to x²",
         "1 packet per RTT, then proportional to x²/2",
-        looks.htcp_grows_as_a_parabola,
+        measures.htcp_grows_as_a_parabola,
         why=changes.PARABOLA,
         ours="A parabola has the exponent 2, ±20 %. The factor 1/2 is not judged: x is only "
         "related to the time.",
@@ -198,7 +198,7 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         "C-CD-108",
         "CUBIC's growth is proportional to 0.4 x³, and never behind NewReno's",
         "proportional to 0.4 x³",
-        looks.cubic_grows_as_a_cubic,
+        measures.cubic_grows_as_a_cubic,
         ours="The window follows its cubic one round trip late, so the cubic is fitted to what the "
         "window follows. A cubic fitted to the window itself gives 0.33; for windows that the law "
         "makes it gives 0.1 to 0.3. Proportional is judged by the epoch with the median R², chosen "

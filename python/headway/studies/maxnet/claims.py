@@ -8,21 +8,21 @@ and for the order of the RTTs of figure 6, which are the same runs (C-MN-021).
 from __future__ import annotations
 
 from headway.claims import Change, Statement, Why, all_of, edited, replaced, scaled
-from headway.studies.maxnet import looks, looks_loss, looks_router, published
+from headway.studies.maxnet import measures, measures_loss, measures_router, published
 from headway.studies.maxnet.experiments import CONTROLS, LOSSES, QUEUE, WIRE
-from headway.studies.maxnet.looks import Found
-from headway.studies.maxnet.looks_loss import LARGER_QUEUE
+from headway.studies.maxnet.measures import Found
+from headway.studies.maxnet.measures_loss import LARGER_QUEUE
 
 _FIG6 = "one-maxnet-small"
 _FIG6_LARGE = ("one-maxnet-large", "one-bic-large")
 _HALF = {"half": "the second half of the run"}
 STATEMENTS: tuple[Statement[Found], ...] = (
-    *(looks_loss.cell(control, loss) for loss in LOSSES for control in CONTROLS),
+    *(measures_loss.cell(control, loss) for loss in LOSSES for control in CONTROLS),
     Statement(
         "C-MN-019",
         "mean RTT of one MaxNet flow",
         "29 ms",
-        looks.mean_rtt("one"),
+        measures.mean_rtt("one"),
         spoil=scaled(_FIG6, 1.2, "rtts_ms"),
         mend=replaced(_FIG6, 29.0, "rtts_ms"),
     ),
@@ -30,7 +30,7 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         "C-MN-020",
         "RTT of one BIC flow",
         "exceeded 70 ms, twice that of MaxNet",
-        looks.bic_rtt,
+        measures.bic_rtt,
         why=Why(
             "unknown setting",
             "MaxNet's mean RTT includes the queue of its start, which is a larger part of a short "
@@ -63,7 +63,7 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         "C-MN-021",
         "order of RTTs, one flow each",
         "MaxNet much less than FAST, and FAST less than BIC",
-        looks.rtt_order,
+        measures.rtt_order,
         spoil=scaled("one-maxnet-large", 4.0, "rtts_ms"),
         mend=all_of(
             replaced("one-bic-large", 75.0, "rtts_ms"),
@@ -75,7 +75,7 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         "C-MN-022",
         "raw throughput once steady",
         "MaxNet slightly less than FAST and BIC",
-        looks.raw,
+        measures.raw,
         why=Why(
             "refuted",
             "A flow of FAST keeps 38 packets in the queue, as four flows with an RTT above 200 ms "
@@ -93,7 +93,7 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         "C-MN-023",
         "time to the rate, and how steady it is then",
         "comparable for all three",
-        looks.comparable,
+        measures.comparable,
         why=Why(
             "refuted",
             "MaxNet grows by two packets per ACK from its start, and slow start by one.",
@@ -116,7 +116,7 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         "C-MN-024",
         "throughput of each of four MaxNet flows",
         "2.27 to 2.31 Mbit/s",
-        looks.four,
+        measures.four,
         spoil=scaled("four-maxnet-small", 1.2, "goodputs_mbps.0"),
         mend=replaced("four-maxnet-small", 2.29, "goodputs_mbps"),
     ),
@@ -124,7 +124,7 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         "C-MN-025",
         "four flows of a control, with all three controls",
         "share fairly",
-        looks.all_fair,
+        measures.all_fair,
         spoil=scaled("four-bic-small", 3.0, "goodputs_mbps.0"),
         mend=replaced("four-*-small", 2.29, "goodputs_mbps"),
     ),
@@ -132,7 +132,7 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         "C-MN-026",
         "mean RTT of four MaxNet flows",
         "about 29 ms",
-        looks.mean_rtt("four"),
+        measures.mean_rtt("four"),
         spoil=scaled("four-maxnet-small", 1.2, "rtts_ms"),
         mend=replaced("four-maxnet-small", 29.0, "rtts_ms"),
     ),
@@ -140,7 +140,7 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         "C-MN-027",
         "mean RTT of four FAST flows",
         "exceeds 200 ms",
-        looks.exceeds(
+        measures.exceeds(
             "four",
             "fast",
             published.FOUR_FAST_RTT_MS,
@@ -153,7 +153,7 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         "C-MN-028",
         "mean RTT of four BIC flows",
         "exceeds 250 ms",
-        looks.exceeds(
+        measures.exceeds(
             "four",
             "bic",
             published.FOUR_BIC_RTT_MS,
@@ -177,7 +177,7 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         "C-MN-029",
         "four flows: FAST and BIC overestimate the capacity at first",
         "raw throughput above 10 Mbit/s for a brief time, heavy loss",
-        looks.overestimate,
+        measures.overestimate,
         part="That raw throughput exceeds 10 Mbit/s and that packets are lost. The paper gives no "
         "measure for brief and heavy.",
         spoil=scaled("four-bic-small", 0.3, "raw_mbps"),
@@ -192,7 +192,7 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         "C-MN-030",
         "throughput of two MaxNet flows with RTTs of 29 and 57 ms",
         "4.40 and 4.68 Mbit/s",
-        looks.two,
+        measures.two,
         spoil=scaled("two-maxnet-small", 1.2, "goodputs_mbps.0"),
         mend=replaced("two-maxnet-small", 4.5, "goodputs_mbps"),
     ),
@@ -200,7 +200,7 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         "C-MN-031",
         "two flows with RTTs of 29 and 57 ms",
         "MaxNet shares equally; FAST and BIC prefer the lower RTT",
-        looks.prefers,
+        measures.prefers,
         spoil=scaled("two-bic-small", 4.0, "goodputs_mbps.0"),
         mend=all_of(
             replaced("two-maxnet-small", 4.5, "goodputs_mbps"),
@@ -212,7 +212,7 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         "C-MN-032",
         "mean queueing delay, two MaxNet flows",
         "empty buffers",
-        looks.empty,
+        measures.empty,
         spoil=replaced("two-maxnet-small", 9.0, "queue_ms"),
         mend=replaced("two-maxnet-small", 1.0, "queue_ms"),
     ),
@@ -220,7 +220,7 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         "C-MN-033",
         "order of throughput at 1 to 5 % loss",
         "MaxNet, FAST, BIC",
-        looks_loss.order_with_loss,
+        measures_loss.order_with_loss,
         spoil=scaled("loss3-bic-r*", 6.0, "goodput_mbps"),
         mend=all_of(
             scaled("loss*-maxnet-r*", 3.0, "goodput_mbps"),
@@ -231,7 +231,7 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         "C-MN-034",
         "order of throughput without loss",
         "BIC, FAST, MaxNet",
-        looks_loss.order_without_loss,
+        measures_loss.order_without_loss,
         why=Why(
             "refuted",
             "A flow of FAST keeps 38 packets in the queue, as four flows with an RTT above 200 ms "
@@ -249,7 +249,7 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         "C-MN-035",
         "utilization that mu = 0.96 asks for",
         "96 %",
-        looks_router.utilization,
+        measures_router.utilization,
         spoil=scaled(_FIG6, 0.9, "offered_mbps"),
         mend=replaced(_FIG6, 9.6, "offered_mbps"),
     ),
@@ -257,7 +257,7 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         "C-MN-036",
         "mu above 0.96, with a link below the rate that the router is told",
         "instability in some cases",
-        looks_router.higher_mu,
+        measures_router.higher_mu,
         ours="By the paper the reason is a router that overestimates its link. So the links of "
         "these trials carry 10 Mbit/s with Ethernet's headers, 9.9 without.",
         spoil=replaced("told-*", 0.0, "later_dropped_share", "later_queue_sd_ms"),
@@ -270,7 +270,7 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         "C-MN-037",
         "packets dropped, one MaxNet flow without random loss",
         "a very rare event",
-        looks_router.rare,
+        measures_router.rare,
         why=Why(
             "refuted",
             "All drops are in the first second. The price starts at 0 and rises only by what is "
@@ -288,7 +288,7 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         "C-MN-038",
         "equation 1: the price's change in a second of the second half, beside what was offered",
         "price + X/C - mu",
-        looks_router.price_steps,
+        measures_router.price_steps,
         figures=_HALF,
         ours="Counters are read every second, and prices are computed in between. 12 ms is what "
         "arrives in 10 ms at 1.2 times the capacity.",
@@ -299,7 +299,7 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         "C-MN-039",
         "equation 2: the price's change over the second half, beside what was offered",
         "price + X/C - mu dt",
-        looks_router.price_course,
+        measures_router.price_course,
         figures=_HALF,
         ours="As for C-MN-038.",
         spoil=replaced(_FIG6, 1.0, "price_errors_ms"),
@@ -309,7 +309,7 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         "C-MN-040",
         "figure 2: windows over base RTTs, beside the law's equilibrium at the router's price",
         "p1/(p2 price interval) for every RTT",
-        looks_router.law,
+        measures_router.law,
         ours="The paper gives no units: see the choices. 10 %, since the smallest smoothed RTT, "
         "in ms, stands for the base RTT.",
         spoil=scaled("two-maxnet-small", 1.3, "window_rate_pps.0"),
@@ -318,7 +318,7 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         "C-MN-041",
         "means of the price and of the queueing delay in the second half, mu = 1: apart by",
         "the queue in seconds",
-        looks_router.queue_in_seconds,
+        measures_router.queue_in_seconds,
         figures=_HALF,
         why=Why(
             "refuted",
@@ -346,7 +346,7 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         "C-MN-042",
         "MaxNet's throughput at 1 to 5 % loss with two SACK blocks, beside table I",
         "excellent",
-        looks_loss.excellent,
+        measures_loss.excellent,
         ours="As in table I: at each loss at most 10 % below it.",
         spoil=scaled("loss5-maxnet-r*", 0.5, "goodput_mbps"),
         mend=scaled("loss*-maxnet-r*", 3.0, "goodput_mbps"),
@@ -355,14 +355,14 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         "C-MN-043",
         "mu of 0.96 in 1/1024",
         published.MU_1024,
-        looks_router.fixed_point,
+        measures_router.fixed_point,
         carrier="setting",
     ),
     Statement(
         "C-MN-044",
         "the option",
         "kind 42, length 6 without its first two bytes, echo and price of 3 bytes",
-        looks_router.option,
+        measures_router.option,
         part="All but the length byte. It is 8, since TCP counts its first two bytes, too.",
         spoil=replaced(WIRE, 6.0, "lengths_bytes"),
     ),
@@ -370,14 +370,14 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         "C-MN-045",
         "30 KB beside the bandwidth-delay products of both paths",
         "slightly less",
-        looks_router.buffer,
+        measures_router.buffer,
         carrier="model",
     ),
     Statement(
         "C-MN-046",
         "cwnd after losses without a timeout",
         "not decreased",
-        looks_loss.no_decrease,
+        measures_loss.no_decrease,
         spoil=replaced("loss1-maxnet-r*", 0.5, "kept"),
         mend=replaced("loss*-maxnet-r*", 1.0, "kept"),
     ),
@@ -385,7 +385,7 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         "C-MN-047",
         "cwnd after retransmission timeouts",
         "standard TCP's",
-        looks_loss.as_tcp,
+        measures_loss.as_tcp,
         spoil=replaced("loss5-maxnet-r*", 20.0, "timeouts_cwnd_pkts"),
         mend=replaced("loss*-maxnet-r*", 1.0, "timeouts_cwnd_pkts"),
     ),

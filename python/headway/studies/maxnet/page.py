@@ -30,7 +30,7 @@ from headway.studies.maxnet.experiments import (
     key,
     told,
 )
-from headway.studies.maxnet.looks import of_table, sharing
+from headway.studies.maxnet.measures import of_table, sharing
 from headway.studies.maxnet.observe import RAW_SLOT_S, RTT_SLOT_S, Row
 from headway.study import Agreement
 from headway.table import Cell, Table

@@ -11,9 +11,9 @@ use super::{Queue, LINKS, PROGRAM, TRAFFIC};
 use crate::error::Failure;
 use crate::mechanisms::approval;
 use crate::objects::bpf;
-use crate::objects::brought::{Declared, SAID};
 use crate::objects::btf::{Btf, Member};
 use crate::objects::hooks::{self, Hook};
+use crate::objects::user_file::{Declared, SAID};
 use crate::system::clock::now_ns;
 
 /// Counters that only the binding needs; not shown.

@@ -16,10 +16,10 @@ use serde::Serialize;
 
 use crate::error::{Attempt as _, Failure};
 use crate::objects::bpf::{self, Point};
-use crate::objects::brought;
 use crate::objects::btf::Btf;
 use crate::objects::device::Device;
 use crate::objects::hooks::{self, Hook};
+use crate::objects::user_file;
 use crate::objects::{load, routers, shared, RouterObject};
 use crate::system::clock;
 use crate::system::rundir::{self, Lock};
@@ -221,7 +221,7 @@ pub(crate) fn find(name: &str) -> Result<(&'static RouterInfo, &'static RouterOb
     let bad_input = |e: headway_algorithms::AlgorithmError| Failure::bad_input(e.to_string());
     let info = headway_algorithms::router(name).map_err(bad_input)?;
     if info.file.is_some() {
-        return Ok((info, brought::router(info)?));
+        return Ok((info, user_file::router(info)?));
     }
     let object = load::of_build(routers())?
         .iter()

@@ -10,10 +10,10 @@ use super::found::{attached, by_program, counters_of, declared, name_of};
 use super::LINKS;
 use crate::error::{Attempt as _, Failure};
 use crate::objects::bpf;
-use crate::objects::brought::Declared;
 use crate::objects::btf::Btf;
 use crate::objects::device::Device;
 use crate::objects::hooks::Hook;
+use crate::objects::user_file::Declared;
 use crate::system::clock::now_ns;
 
 /// A router at its device, open for reading.

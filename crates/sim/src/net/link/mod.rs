@@ -9,7 +9,7 @@
 //! This file has a packet's path through a link; `held` has the path of held packets.
 
 mod account;
-mod held;
+mod deferred;
 mod offer;
 mod service;
 mod wire;
@@ -22,8 +22,8 @@ use crate::scenario::{EcnPath, LinkSpec};
 use crate::trace::record::Tables;
 pub use account::Counters;
 use account::Watch;
+use deferred::Held;
 use headway_algorithms::{AlgorithmError, LinkView, Monitor, QueueInstance, RouterInfo, Verdict};
-use held::Held;
 pub use offer::{Disturbance, Drop, Offer, Offered, Turn};
 use rand_core::RngCore;
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -213,11 +213,11 @@ impl Link {
 
     /// Whether it holds no packets, has a constant rate and delay, and no routers.
     #[inline(always)]
-    pub(crate) fn is_plain(&self) -> bool {
+    pub(crate) fn is_fast_path(&self) -> bool {
         self.held.is_none() && self.service.is_none() && self.routers.is_none()
     }
 
-    /// [`Link::offer`] for a link that [`Link::is_plain`].
+    /// [`Link::offer`] for a link that [`Link::is_fast_path`].
     #[inline(always)]
     pub(crate) fn offer_plain(
         &mut self,
@@ -230,7 +230,7 @@ impl Link {
 
     /// [`Link::offer`] for every other link, kept out of the hot path.
     #[inline(never)]
-    pub(crate) fn offer_rare(
+    pub(crate) fn offer_slow_path(
         &mut self,
         now_ns: u64,
         packet: Offered,
@@ -239,7 +239,7 @@ impl Link {
         self.offer(now_ns, packet, tables)
     }
 
-    /// `PLAIN` is the result of [`Link::is_plain`].
+    /// `PLAIN` is the result of [`Link::is_fast_path`].
     #[inline(always)]
     fn offer_as<const PLAIN: bool>(
         &mut self,

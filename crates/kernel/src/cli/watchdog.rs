@@ -1,4 +1,4 @@
-//! `headwayctl caretaker`: cleans up after a program that was killed.
+//! `headwayctl watchdog`: cleans up after a program that was killed.
 
 use std::fs::File;
 use std::os::fd::AsRawFd as _;
@@ -18,9 +18,9 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// Read "testbed NAME", "control NAME" and "hints" from stdin, and remove these things if stdin
 /// ends without "done"
 #[derive(Debug, Args)]
-pub struct CaretakerCommand {}
+pub struct WatchdogCommand {}
 
-pub(super) fn run(_: &CaretakerCommand) -> Result<(), Failure> {
+pub(super) fn run(_: &WatchdogCommand) -> Result<(), Failure> {
     let (mut testbeds, mut controls, mut takes_hints) = (vec![], vec![], false);
     for line in std::io::stdin().lines() {
         // any error means that the other end is gone

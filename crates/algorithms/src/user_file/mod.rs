@@ -80,7 +80,7 @@ fn loaded() -> MutexGuard<'static, Loaded> {
 }
 
 /// The descriptions of a kind.
-trait Brought: Sized + Send + Sync + 'static {
+trait UserFile: Sized + Send + Sync + 'static {
     const KIND: Kind;
     fn list(loaded: &mut Loaded) -> &mut Vec<&'static Self>;
     fn file(&self) -> Option<&'static str>;
@@ -88,7 +88,7 @@ trait Brought: Sized + Send + Sync + 'static {
     fn of(library: &Library, source: &Source, file: &'static str) -> Result<Self, String>;
 }
 
-impl Brought for ControlInfo {
+impl UserFile for ControlInfo {
     const KIND: Kind = Kind::Control;
     fn list(loaded: &mut Loaded) -> &mut Vec<&'static Self> {
         &mut loaded.controls
@@ -101,7 +101,7 @@ impl Brought for ControlInfo {
     }
 }
 
-impl Brought for RouterInfo {
+impl UserFile for RouterInfo {
     const KIND: Kind = Kind::Router;
     fn list(loaded: &mut Loaded) -> &mut Vec<&'static Self> {
         &mut loaded.routers
@@ -116,12 +116,12 @@ impl Brought for RouterInfo {
 
 /// The control of a file; None if the name does not name a file.
 pub(crate) fn control(name: &str) -> Option<Result<&'static ControlInfo, AlgorithmError>> {
-    bring(name)
+    load_once(name)
 }
 
 /// The router of a file, likewise.
 pub(crate) fn router(name: &str) -> Option<Result<&'static RouterInfo, AlgorithmError>> {
-    bring(name)
+    load_once(name)
 }
 
 /// Whether a name can be looked up without reading a file: it does not name a file, or the file has
@@ -132,18 +132,18 @@ pub(crate) fn is_here(name: &str) -> bool {
         || known::<RouterInfo>(name).is_some()
 }
 
-fn bring<T: Brought>(name: &str) -> Option<Result<&'static T, AlgorithmError>> {
+fn load_once<T: UserFile>(name: &str) -> Option<Result<&'static T, AlgorithmError>> {
     let (path, content) = file_of(name)?;
     Some(load(path, content).map_err(AlgorithmError::File))
 }
 
-fn known<T: Brought>(file: &str) -> Option<&'static T> {
+fn known<T: UserFile>(file: &str) -> Option<&'static T> {
     let mut loaded = loaded();
     let mut all = T::list(&mut loaded).iter().copied();
     all.find(|info| info.file() == Some(file))
 }
 
-fn load<T: Brought>(path: &str, content: Option<&str>) -> Result<&'static T, String> {
+fn load<T: UserFile>(path: &str, content: Option<&str>) -> Result<&'static T, String> {
     if let Some(content) = content {
         if let Some(found) = known(&format!("{path}@{content}")) {
             return Ok(found);

@@ -9,20 +9,20 @@ use headway_system::error::{Attempt as _, Failure};
 use super::Proxy;
 use crate::control::{self, Request, Taking};
 use crate::handover::{self, Offer, Predecessor};
-use crate::held::Waiting;
+use crate::pending::Waiting;
 
 /// Time for a successor to take over.
 const HESITATION: Duration = Duration::from_secs(30);
 
 /// The successor.
-pub(super) struct Heir {
+pub(super) struct Successor {
     pub stream: UnixStream,
     since: Instant,
     /// Held clients that were sent to the successor, and whose arrival it has not confirmed.
     passed: Option<Vec<Waiting>>,
 }
 
-impl Heir {
+impl Successor {
     pub fn hesitates(&self) -> bool {
         self.since.elapsed() > HESITATION
     }
@@ -36,7 +36,7 @@ impl Proxy {
             Some("it requires a newer version of the handover protocol")
         } else if self.stopping.is_some() {
             Some("it is stopping")
-        } else if self.heir.is_some() {
+        } else if self.successor.is_some() {
             Some("another process is replacing it already")
         } else {
             None
@@ -46,7 +46,7 @@ impl Proxy {
             // a successor that has ended is ignored
             None => {
                 if self.tell_all(&stream).is_ok() {
-                    self.heir = Some(Heir {
+                    self.successor = Some(Successor {
                         stream,
                         since: Instant::now(),
                         passed: None,
@@ -88,26 +88,26 @@ impl Proxy {
     /// Handles a message of the successor: it takes over, it confirms, it sends a request, or it
     /// has ended.
     pub(super) fn hear_heir(&mut self) {
-        let Some(mut heir) = self.heir.take() else {
+        let Some(mut successor) = self.successor.take() else {
             return;
         };
-        match control::hear(&heir.stream) {
+        match control::hear(&successor.stream) {
             Ok(Some(Request::LetGo)) => {
-                heir.passed = Some(self.pause());
-                if self.pass_on(&heir).is_err() {
-                    return self.stay(heir);
+                successor.passed = Some(self.pause());
+                if self.pass_on(&successor).is_err() {
+                    return self.stay(successor);
                 }
             }
             Ok(Some(Request::Entered)) => {
-                if heir.passed.take().is_some() {
+                if successor.passed.take().is_some() {
                     self.let_go();
                 }
             }
-            Ok(Some(request)) => self.carry_out(request, &heir.stream),
+            Ok(Some(request)) => self.carry_out(request, &successor.stream),
             // if the successor had taken over, the name was its own
-            Ok(None) | Err(_) => return self.stay(heir),
+            Ok(None) | Err(_) => return self.stay(successor),
         }
-        self.heir = Some(heir);
+        self.successor = Some(successor);
     }
 
     /// Stops taking connections. Returns the held clients.
@@ -120,14 +120,17 @@ impl Proxy {
         held.map(|held| held.table().take()).unwrap_or_default()
     }
 
-    fn pass_on(&mut self, heir: &Heir) -> std::io::Result<()> {
-        control::tell(&heir.stream, &self.status(false))?;
-        handover::hand_over(&heir.stream, heir.passed.as_deref().unwrap_or_default())
+    fn pass_on(&mut self, successor: &Successor) -> std::io::Result<()> {
+        control::tell(&successor.stream, &self.status(false))?;
+        handover::hand_over(
+            &successor.stream,
+            successor.passed.as_deref().unwrap_or_default(),
+        )
     }
 
     /// Continues because the successor did not take over. Or the successor did, and has ended.
-    pub(super) fn stay(&mut self, heir: Heir) {
-        if let Some(waiting) = heir.passed {
+    pub(super) fn stay(&mut self, successor: Successor) {
+        if let Some(waiting) = successor.passed {
             if let Some(held) = &self.means.held {
                 held.take_in(waiting);
             }

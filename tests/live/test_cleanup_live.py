@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from test_left_behind import Ctl, lock, taking  # noqa: F401 - lock is a fixture
+from test_kernel_lock import Ctl, lock, taking  # noqa: F401 - lock is a fixture
 
 from headway.backends.kernel import hints
 

@@ -11,7 +11,7 @@ import numpy as np
 from headway.claims import Change, Seen, Statement, Why, edited, replaced, scaled, words
 from headway.studies.maxnet import published
 from headway.studies.maxnet.experiments import CONTROLS, LOSSES
-from headway.studies.maxnet.looks import Found, mean_mbps, of_table, on_wire
+from headway.studies.maxnet.measures import Found, mean_mbps, of_table, on_wire
 
 TABLE_TOLERANCE = {"maxnet": 0.1, "fast": 0.2, "bic": 0.2}
 """Tolerances of the claims list."""

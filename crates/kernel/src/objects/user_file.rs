@@ -7,8 +7,8 @@ use std::fs;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
-use headway_algorithms::brought::{source_of, Kind, Source, Work};
 use headway_algorithms::header::{header, FieldInfo};
+use headway_algorithms::user_file::{source_of, Kind, Source, Work};
 use headway_algorithms::{
     AlgorithmError, Carrier, ControlInfo, CounterInfo, RouterInfo, StartupInfo, TunableInfo,
 };

@@ -53,7 +53,7 @@ HW_TABLE struct hw_router_ops hw_router_NAME = {
 
 /// A file with a unique NAME in a folder of this test program.
 fn written(name: &str, text: &str) -> String {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("brought");
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("user_file");
     fs::create_dir_all(&folder).unwrap();
     let path: PathBuf = folder.join(format!("{name}.c"));
     fs::write(&path, text.replace("NAME", name)).unwrap();
@@ -308,7 +308,7 @@ fn a_file_of_the_other_kind_or_of_a_name_that_is_taken_is_refused() {
 
 #[test]
 fn a_header_beside_the_file_is_part_of_its_content() {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("brought");
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("user_file");
     fs::create_dir_all(&folder).unwrap();
     let text = CONTROL.replace("\"port/cc.h\"", "\"port/cc.h\"\n#include \"mine_law.h\"");
     let text = text.replace("/ 2, 2", "/ MINE_PART, 2");

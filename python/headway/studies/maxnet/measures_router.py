@@ -20,7 +20,7 @@ from headway.studies.maxnet.experiments import (
     key,
     told,
 )
-from headway.studies.maxnet.looks import Found, on_wire, sharing
+from headway.studies.maxnet.measures import Found, on_wire, sharing
 from headway.studies.maxnet.observe import Sharing
 from headway.studies.maxnet.wire import MAXNET
 

@@ -17,7 +17,7 @@ from headway.errors import HeadwayError
 
 
 class Ctl:
-    """Replaces headwayctl and its caretaker, and records the calls."""
+    """Replaces headwayctl and its watchdog, and records the calls."""
 
     def __init__(self) -> None:
         self.asked: list[str] = []
@@ -47,8 +47,8 @@ def test_the_lock_is_where_only_root_makes_files(monkeypatch) -> None:
     assert hints.lock_file() == Path("/run/headway.hints")
     monkeypatch.setenv("HEADWAY_SCOPE", "ann")
     assert hints.lock_file() == Path("/run/headway.hints-ann")
-    caretaker = ROOT / "crates" / "kernel" / "src" / "cli" / "caretaker.rs"
-    assert '"/run/headway.hints{dash}{scope}"' in caretaker.read_text(encoding="utf-8")
+    watchdog = ROOT / "crates" / "kernel" / "src" / "cli" / "watchdog.rs"
+    assert '"/run/headway.hints{dash}{scope}"' in watchdog.read_text(encoding="utf-8")
     monkeypatch.setenv("HEADWAY_SCOPE", "../tmp/x")
     with pytest.raises(HeadwayError, match="must be letters and digits"):
         hints.lock_file()

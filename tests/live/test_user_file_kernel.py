@@ -17,11 +17,11 @@ from typing import Any
 import pytest
 from real_time import in_real_time, note_late
 from support import ROOT, headway, on_kernel
-from test_brought import FILES, folder  # noqa: F401 - a fixture
+from test_user_file import FILES, folder  # noqa: F401 - a fixture
 
 from headway.backends.kernel import headwayctl
 
-NAMESPACE = "headway-brought"
+NAMESPACE = "headway-user-file"
 DEVICE = "mine0"
 
 
