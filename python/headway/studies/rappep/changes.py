@@ -126,9 +126,9 @@ TIME_OR_FAIRNESS = Why(
 )
 XCP_PEP_FAIRER = Why(
     "refuted",
-    "Over side links of up to 800 ms the first leg decides the shares (see C-RP-012). With large "
-    "files or short side links it does not, and then TCP PEP or XCP from end to end is about as "
-    "fair.",
+    "Over side links of up to 800 ms the servers' CUBIC takes longer than the satellite's leg, so "
+    "the first leg decides the shares. With large files or short side links it does not, and then "
+    "TCP PEP or XCP from end to end is about as fair.",
     (
         Change("files of 50 MB", _LARGE_FILES, _sides("xcp_pep", "tcp_pep", "xcp")),
         Change(
@@ -142,9 +142,9 @@ XCP_PEP_FAIRER = Why(
 )
 MPCP_PEP_FAIRER = Why(
     "refuted",
-    "Over side links of up to 800 ms the first leg decides the shares (see C-RP-012). With files "
-    "of 50 MB MPCP PEP is fairer than MPCP, but its improvement over TCP PEP is a third of XCP "
-    "PEP's, which has a controller for fairness.",
+    "Over side links of up to 800 ms the servers' CUBIC takes longer than the satellite's leg, so "
+    "the first leg decides the shares. With files of 50 MB MPCP PEP is fairer than MPCP, but its "
+    "improvement over TCP PEP is a third of XCP PEP's, which has a controller for fairness.",
     (
         Change("files of 50 MB", _LARGE_FILES, _sides("mpcp_pep", "mpcp", "tcp_pep", "xcp_pep")),
         Change(
