@@ -123,7 +123,7 @@ def _as_by_model(answers: Answers, capacity_bps: float, algorithm: str) -> tuple
 
 
 def _fair_by_model(answers: Answers, capacity_bps: float) -> tuple[int, int]:
-    """The same for eq. 4.19."""
+    """How many answers match eq. 4.19, and how many there are."""
     same = 0
     now, slot = 0.0, -1
     for at, asked, granted, load_bps, outstanding_bps in zip(

@@ -90,7 +90,7 @@ class Pattern:
     answers: Answers
     readings: Readings
     offered_bytes: Array
-    """What had been offered to the router's queue at each reading."""
+    """Bytes offered to the router's queue up to each reading."""
     response_s: Array
     """Server response time of each transfer."""
 
@@ -105,7 +105,7 @@ class Load:
     fairness: float
     """Jain's index of the granted rates, denials as 0."""
     best_fairness: float
-    """The same if every request were approved."""
+    """Jain's index if every request were approved."""
     answers: Answers | None
     """All answers; None where only sums are judged."""
 

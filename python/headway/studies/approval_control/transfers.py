@@ -191,7 +191,7 @@ def fair_burst(found: Found) -> Seen:
 
 
 def target_burst(found: Found) -> Seen:
-    """The same with the target algorithm: the largest grants, and fairness."""
+    """The target algorithm's largest grant to the burst, and its fairness."""
     fair, target = (found.patterns[f"pattern-{name}"] for name in ("fair", "target"))
     grants, indices = burst(target), [burst_fairness(one) for one in (target, fair)]
     return Seen.by(

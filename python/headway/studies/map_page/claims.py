@@ -36,8 +36,7 @@ _LOADS = "load_s"
 _TIMES = "map-page-times"
 _COLUMNS = ("median", "interval", "less than Slow-Start")
 IN_ORDER = (OLD, BASE, "jump-start", "quick-start", EARLY)
-"""From the slowest on. Initial-Start is the same as Slow-Start, and Mega-Start close to the
-last."""
+"""From the slowest on. Initial-Start equals Slow-Start, and Mega-Start is close to the last."""
 
 
 def _gains_s(found: Found, names: tuple[str, ...]) -> dict[str, float]:

@@ -78,7 +78,7 @@ class Found:
         return row
 
     def full_s(self, rtt_ms: int, kind: str) -> dict[str, float]:
-        """By control, when the link was full."""
+        """The time until the link was full, by control."""
         return {control: self.start(rtt_ms, control, kind).full_s for control in CONTROLS}
 
     def times_s(self, rtt_ms: int, control: str, kind: str) -> Array:

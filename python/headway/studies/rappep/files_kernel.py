@@ -20,7 +20,7 @@ from headway.studies.rappep.experiments import (
 from headway.study import Agreement, StudyContext
 
 OWN = "cubic26"
-"""From end to end."""
+"""The scheme from end to end."""
 PAPERS = ("tcp_pep", "xcp_pep", "mpcp_pep")
 """The paper's proxies; two of them also have its start."""
 OF_KERNEL = (OWN, "tcp_pep", "xcp_plain", "mpcp_plain", "xcp_pep", "mpcp_pep", "vcp_pep")

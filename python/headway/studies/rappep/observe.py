@@ -36,7 +36,7 @@ class Row:
     steady_s: float
     """From the first start until the link is used (STEADY_S); infinite: never."""
     converges_per_s: float
-    """One over that time; 0: never."""
+    """One over ``steady_s``; 0: never."""
     most_used: float
     """The largest mean use over STEADY_S."""
     full_pkts: float
@@ -81,7 +81,7 @@ def observe(trial: str, trace: Trace) -> Row:
 
 
 def _steady_s(means: Array) -> float:
-    """When the mean of STEADY_S, read every second, crosses STEADY_PART; infinite: never."""
+    """When the mean use over STEADY_S, read every second, crosses STEADY_PART; infinite: never."""
     hits = np.flatnonzero(means >= STEADY_PART)
     if not hits.size:
         return float("inf")

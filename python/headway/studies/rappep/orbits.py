@@ -39,7 +39,7 @@ class Orbit:
 
     @property
     def rtt_ms(self) -> int:
-        """From end to end."""
+        """The round-trip time from end to end."""
         return 2 * (self.one_way_ms + self.far_ms)
 
 
@@ -97,7 +97,7 @@ BARE = {
     "quick_start": "CUBIC, Quick-Start",
     "hybla": "Hybla",
 }
-"""From end to end."""
+"""Schemes from end to end."""
 PROXIED = {
     "cubic_pep": ("cubic", "TCP PEP, CUBIC"),
     "hybla_pep": ("hybla", "TCP PEP, Hybla"),

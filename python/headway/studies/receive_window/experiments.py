@@ -14,7 +14,7 @@ BYTES, QUICK_BYTES = 1_000_000, 500_000
 INITIAL_WINDOW_PKTS = 2
 """The initial window of figure 5.11, w."""
 FIRST_WINDOW_PKTS = 4
-"""What Linux 2.6.24 announces first, for segments of up to 1460 bytes."""
+"""The window that Linux 2.6.24 announces first, for segments of up to 1460 bytes."""
 BEYOND = "1MB"
 
 SLOW_START, SENDER_ONLY, BOTH_ENDS, BEYOND_WINDOW = (
