@@ -137,16 +137,16 @@ def table(found: Found, title: str) -> dict[object, list[object]]:
 
 def test_tables_have_a_number_where_there_is_one_and_else_nothing(found: Found) -> None:
     assert table(found, files_kernel.TIMES)["CUBIC"][2] is None
-    assert table(found, "Packets for which")["XCP PEP"] == [0, 0, 0]
-    beside = table(found, "Mean completion times beside")
-    assert beside["TCP PEP"] == [0, 0, 0]
+    assert table(found, "Packets that the satellite")["XCP PEP"] == [0, 0, 0]
+    compared = table(found, "Mean completion times compared")
+    assert compared["TCP PEP"] == [0, 0, 0]
     times = table(found, files_kernel.TIMES)
     ratio = float(str(times["MPCP PEP"][1])) / float(str(times["TCP PEP"][1]))
-    assert beside["MPCP PEP"][1] == pytest.approx(100 * (ratio - 1), abs=1)
+    assert compared["MPCP PEP"][1] == pytest.approx(100 * (ratio - 1), abs=1)
     one = found["xcp_pep-p0-r1"]
     never = replace(one.files, times_s=np.full(5, np.nan), used=float("nan"), jain=float("nan"))
     unended = Found({**found.rows, "xcp_pep-p0-r1": replace(one, files=never)})
-    for title in (files_kernel.TIMES, files_kernel.USED, "Jain", "Mean completion times beside"):
+    for title in (files_kernel.TIMES, files_kernel.USED, "Jain", "Mean completion times compared"):
         assert table(unended, title)["XCP PEP"][0] is None
 
 
@@ -154,7 +154,7 @@ def test_a_scheme_is_compared_with_tcp_pep_by_the_runs_that_both_have(found: Fou
     one = found["tcp_pep-p1e-2-r1"]
     slow = replace(one, files=replace(one.files, times_s=100 * one.files.times_s))
     more = Found({**found.rows, "tcp_pep-p1e-2-r2": slow})
-    title = "Mean completion times beside"
+    title = "Mean completion times compared"
     assert table(more, title)["CUBIC"] == table(found, title)["CUBIC"]
 
 

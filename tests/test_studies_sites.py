@@ -72,11 +72,11 @@ def test_an_order_of_means_needs_a_difference_beyond_its_interval() -> None:
     assert "±" in str(spread.measured)
 
 
-def test_what_jump_start_could_save_at_best_is_told_beside_what_it_saves() -> None:
+def test_the_note_gives_jump_starts_saving_and_the_largest_possible_one() -> None:
     told = claim(CITY, "C-TH-257", walks()).note
     # made up: 6.12 s in the mean; 86 MB need ten flights, the rest at the link's rate, a round trip
-    assert "With Slow-Start the longest takes 6.12 s" in told
-    assert "need 2.22: no startup can save more than 3.90 s" in told
+    assert "With Slow-Start the slowest part takes 6.12 s" in told
+    assert "need 2.22 s. So no startup can save more than 3.90 s" in told
 
 
 def test_the_quick_form_does_not_judge_a_quarter_that_it_does_not_reach() -> None:
@@ -100,8 +100,8 @@ def test_pages_have_the_table_that_a_claim_tells() -> None:
 def test_a_gain_over_three_packets_says_what_of_it_ten_packets_are() -> None:
     rows = made_up.rows("map-page", CTX)
     told = claim(MAP_PAGE, "C-TH-251", rows).note
-    assert "1.60 s come from a first window of ten packets" in told
-    assert "Compared with ten packets: Quick-Start 1.88 s, Mega-Start 1.88 s" in told
+    assert "1.60 s come from an initial window of ten packets" in told
+    assert "Saved compared with ten packets: Quick-Start 1.88 s, Mega-Start 1.88 s" in told
     told = claim(MAP_PAGE, "C-TH-250", rows).note
     assert "Initial-Start -0.10 s, Jump-Start 1.00 s" in told
 

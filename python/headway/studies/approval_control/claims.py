@@ -49,13 +49,13 @@ def _largest_rate(_: Found) -> Seen:
 
 
 def _no_denser(experiment: Experiment) -> Experiment:
-    """Requests in gaps of which a second has at most 1 Gbit/s asked for."""
+    """Space the requests so that they ask for at most 1 Gbit/s per second."""
     gap_ns = 1e9 * LOAD_MEAN_BPS / 1e9
     return edited({"flows.0.app.mean_interval": f"{gap_ns:.0f} ns"})(experiment)
 
 
 def _three_rates(experiment: Experiment) -> Experiment:
-    """Only the three smallest rates of the mix, as much of them in total."""
+    """Use only the three smallest rates of the mix, with the same total per second."""
     (flow,) = experiment.flows
     assert isinstance(flow.app, Requests)
     codes = LOAD_CODES[:3]
@@ -86,7 +86,7 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         "window of a grant",
         "W = q d / MTU",
         transfers.window,
-        # the factor of 8 that is not printed
+        # the factor of 8 from bytes to bits, which the thesis does not print
         spoil=scaled("lot-*", 8.0, "starts.*.used_pkts"),
     ),
     Statement(
@@ -94,7 +94,7 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         "estimates of the load: eq. 4.14 with α = 1/8, eq. 4.15 with N_peak = 5",
         "α x + (1 − α) u; max of N_peak samples",
         equations.loads_are,
-        ours="What the router rounds off adds up to eight bytes per second in the average.",
+        ours="The router's rounding adds up to eight bytes per second in the average.",
         spoil=swapped("target", "ewma"),
     ),
     Statement(
@@ -124,8 +124,8 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         "fair algorithm, eq. 4.19",
         "part of a opens with time",
         partial(equations.grants_are, algorithm="fair"),
-        ours="Eq. 4.19 is held against every request of a slot, also the first one. The router "
-        "reads time in microseconds and opens the share in steps of 2^-20.",
+        ours="Every request of a slot is compared with eq. 4.19, including the first one. The "
+        "router reads time in microseconds and opens the share in steps of 2^-20.",
         spoil=swapped("fair", "target"),
     ),
     *network_claims.STATEMENTS,
@@ -142,8 +142,8 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         "round-trip time that a receiver assumes for its buffer",
         "500 ms",
         carrier="setting",
-        why_not="No receiver here computes its window from an approved rate and a round-trip time "
-        "that it assumes: windows are named by whoever runs it.",
+        why_not="No receiver here computes its window from an approved rate and an assumed "
+        "round-trip time. Windows are configured.",
     ),
     Statement(
         "C-TH-041",
@@ -203,7 +203,7 @@ STATEMENTS: tuple[Statement[Found], ...] = (
     ),
     Statement(
         "C-TH-106",
-        "EWMA estimator beside peak estimator",
+        "EWMA estimator compared with peak estimator",
         "grants more, the overall difference is small",
         transfers.ewma_grants_more,
         spoil=swapped("target", "ewma"),
@@ -217,10 +217,10 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         spoil=swapped("target", "fair"),
         why=Why(
             "refuted",
-            "Eq. 4.19 opens a slot's share with time, so that what a request gets depends on when "
-            "in the slot it comes and on what was granted before it. Rates are powers of two, so "
-            "that grants differ by a factor of two or more. All are equal only if one request "
-            "comes per slot.",
+            "Eq. 4.19 opens a slot's share with time. A grant therefore depends on when in the "
+            "slot its request arrives, and on the grants before it. Rates are powers of two, so "
+            "grants differ by a factor of two or more. They are equal only with one request per "
+            "slot.",
             [
                 Change(
                     "slots of 50 ms, one request in each",
@@ -228,7 +228,7 @@ STATEMENTS: tuple[Statement[Found], ...] = (
                     ("pattern-fair", "pattern-target"),
                 ),
                 Change(
-                    "a slot's share that opens from a half of it on, instead of an eighth",
+                    "a slot's share that opens from one half instead of one eighth",
                     edited({"topology.reverse.quick_start.fair_permille": 500}),
                     "pattern-fair",
                 ),
@@ -259,8 +259,8 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         "target: limit of the bandwidth that is granted per second, eq. 6.1",
         "(theta c - u)/(Delta Omega)",
         loads.most_granted,
-        ours="Rates are rounded down to codes, and a slot more or less at the ends of the run is "
-        "within 2 %.",
+        ours="Rates are rounded down to codes. One slot more or less at the ends of the run "
+        "changes the result by at most 2 %.",
         spoil=swapped("target", "optimistic"),
     ),
     Statement(
@@ -275,7 +275,7 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         "target: fairness with slots of 500 ms and 1 s",
         "very small, much below the optimum",
         loads.target_unfair,
-        ours="Wherever more than twice of what eq. 6.1 can give is asked for: the text says "
+        ours="Judged where requests ask for more than twice what eq. 6.1 can grant: the text says "
         '"if resources are scarce".',
         spoil=swapped("5000M", "50M"),
     ),
@@ -299,13 +299,14 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         "slightly below the optimum, much better than target",
         loads.fair_between,
         mend=replaced("load-fair-*", 0.5, "fairness"),
-        ours="Wherever more than twice of what eq. 6.1 can give is asked for.",
+        ours="Judged where requests ask for more than twice what eq. 6.1 can grant.",
         spoil=swapped("fair", "target"),
         why=Why(
             "unknown setting",
-            "The first request of a slot gets an eighth of the slot's share, and the more requests "
-            "follow the less is left for each. Up to 1 Gbit/s asked for per second the index is "
-            "4 % below the optimum. The range of figure 6.31 is not printed.",
+            "The first request of a slot gets an eighth of the slot's share. The more requests "
+            "follow, the less is left for each. While requests ask for at most 1 Gbit/s per "
+            "second, the index is 4 % below the optimum. The thesis does not print the range of "
+            "figure 6.31.",
             [
                 Change(
                     "requests for at most 1 Gbit/s per second",
@@ -339,7 +340,7 @@ STATEMENTS: tuple[Statement[Found], ...] = (
     ),
     Statement(
         "C-TH-270",
-        "peak estimator beside EWMA: unused bandwidth and mean grant",
+        "peak estimator compared with EWMA: unused bandwidth and mean grant",
         "more conservative",
         transfers.peak_is_conservative,
         spoil=swapped("target", "ewma"),
@@ -349,8 +350,8 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         "after a request for the whole capacity all further ones are denied for",
         "Omega Delta",
         equations.pool_is_empty,
-        ours="A grant is remembered for the rest of its slot and Omega - 1 more; a tenth of a slot "
-        "is for the next request to come.",
+        ours="The router remembers a grant for the rest of its slot and for Omega - 1 more slots. "
+        "A tenth of a slot is allowed until the next request arrives.",
         spoil=replaced("pool", 80e3, "answers.granted_bps"),
     ),
     Statement(

@@ -1,4 +1,4 @@
-"""Check: every answer of a router beside its equation, and what a slot or the ring can give."""
+"""Check: every answer of a router against its equation, and what a slot and the ring can hold."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ ALPHA, N_PEAK = 1 / 8, 5
 """The thesis' estimators (l. 3096; section 4.5.2.2)."""
 
 
-# ---- What can be written, what is offered ----
+# ---- Codes and load estimates ----
 
 
 def codes_are(found: Found) -> Seen:
-    """By what each code that was granted raised the router's sum of grants, in bit/s."""
+    """How much each granted code raised the router's sum of grants, in bit/s."""
     one = found.codes["codes"]
     same = one.added_bps == 40e3 * 2**one.codes
     seen = {int(code) for code in one.codes[same]}
@@ -35,12 +35,12 @@ def codes_are(found: Found) -> Seen:
         f"codes {min(seen, default=0)} to {max(seen, default=0)}, {same.sum()} of {same.size} "
         "grants",
         words.is_so(bool(same.all()) and seen == set(range(1, 16)), "exact"),
-        note="What the router remembers of a grant, beside the code that went on.",
+        note="Compares what the router adds to its sum of grants with the code that it forwarded.",
     )
 
 
 def _loads_are(pattern: Pattern, estimator: str) -> tuple[int, int]:
-    """How many estimates at the ends of slots are those of eq. 4.14 or 4.15, and of how many."""
+    """How many estimates at slot ends match eq. 4.14 or 4.15, and how many there are."""
     every = round(setup.INTERVAL_MS * 1_000_000)
     ends = np.flatnonzero(pattern.readings.times_ns % every == 0)
     samples = np.diff(pattern.offered_bytes[ends]) * BITS_PER_BYTE / INTERVAL_S
@@ -63,7 +63,7 @@ def _peak(samples: Array) -> Array:
 
 
 def loads_are(found: Found) -> Seen:
-    """Both estimators, slot by slot, from what was offered to the queue."""
+    """Both estimators, slot by slot, from the bytes offered to the queue."""
     told, right = [], True
     for name, estimator in (("pattern-ewma", "ewma"), ("pattern-target", "peak")):
         same, total = _loads_are(found.patterns[name], estimator)
@@ -81,12 +81,12 @@ def loads_are(found: Found) -> Seen:
 
 def _load_answers(found: Found, algorithm: str, requested_bps: float) -> Answers:
     answers = found.loads[load_key(algorithm, setup.INTERVAL_MS, requested_bps)].answers
-    assert answers is not None, "these are looked at one by one"
+    assert answers is not None, "these trials keep their answers"
     return answers
 
 
 def _answers(found: Found, algorithm: str) -> list[tuple[float, Answers]]:
-    """An algorithm's answers and the capacity that it gave away: patterns, and every load."""
+    """An algorithm's answers to patterns and loads, each with the capacity it shared."""
     patterns = [f"pattern-{algorithm}"]
     if algorithm == "fair":
         patterns += [setup.late_key(ms) for ms in setup.LATER_MS]
@@ -102,7 +102,7 @@ def rounded_bps(rate: float) -> float:
 
 
 def _as_by_model(answers: Answers, capacity_bps: float, algorithm: str) -> tuple[int, int]:
-    """How many answers are those of equations 4.17 or 4.18, and of how many."""
+    """How many answers match eq. 4.17 or 4.18, and how many there are."""
     same = 0
     for asked, granted, load_bps, outstanding_bps in zip(
         answers.asked_bps.tolist(),
@@ -123,7 +123,7 @@ def _as_by_model(answers: Answers, capacity_bps: float, algorithm: str) -> tuple
 
 
 def _fair_by_model(answers: Answers, capacity_bps: float) -> tuple[int, int]:
-    """The same for eq. 4.19."""
+    """How many answers match eq. 4.19, and how many there are."""
     same = 0
     now, slot = 0.0, -1
     for at, asked, granted, load_bps, outstanding_bps in zip(
@@ -167,7 +167,7 @@ def grants_are(found: Found, algorithm: str) -> Seen:
 
 
 def fair_bound(found: Found) -> Seen:
-    """What a slot of the fair algorithm gave at most, of what it may give."""
+    """The largest part of its share that a slot of the fair algorithm granted."""
     largest, slots = [], 0
     for capacity_bps, answers in _answers(found, "fair"):
         number = np.floor(answers.slots(INTERVAL_S)).astype(np.int64)
@@ -185,13 +185,13 @@ def fair_bound(found: Found) -> Seen:
 
 
 def slots_needed(_: Found) -> Seen:
-    """Eq. 4.16 beside the slots that a request at any time within its slot needs."""
+    """Eq. 4.16 against the slots that a request at any time within its slot needs."""
     delay_s = 0.2
     told, right = [], True
     for interval_s in (0.05, 0.1, 0.15, 0.2, 0.4, 1.0):
         phases = np.linspace(0.0, interval_s, 1001)[:-1]
-        # Data begins a round trip later; the first slot that has it throughout is metered when
-        # it is over, and until then the request has to be remembered, its own slot included.
+        # Data begins a round trip later. The first slot with data throughout is metered when it
+        # ends. Until then the router must remember the request, so its own slot counts, too.
         first_whole = np.ceil((phases + delay_s) / interval_s - 1e-9)
         needed = int(first_whole.max()) + 1
         right &= needed == approval.slots_needed(delay_s, interval_s=interval_s)
@@ -199,12 +199,12 @@ def slots_needed(_: Found) -> Seen:
     return Seen.by(
         ", ".join(told),
         words.is_so(right, "exact"),
-        note="Counted for d = 200 ms until a slot that has the flow's data throughout is metered.",
+        note="Counted for d = 200 ms until the router has metered a slot with data throughout.",
     )
 
 
 def pool_is_empty(found: Found) -> Seen:
-    """How long after one request for everything the others are denied."""
+    """How long other requests are denied after one request for the whole capacity."""
     answers = found.pools["pool"].answers
     large = np.flatnonzero((answers.asked_bps == rate_bps(15)) & (answers.granted_bps > 0))
     if not large.size:
@@ -222,6 +222,6 @@ def pool_is_empty(found: Found) -> Seen:
             [words.is_so(rate == 0, "denied") for rate in answers.granted_bps[meanwhile].tolist()]
         ),
         unit="slots",
-        note=f"Until the next request that is granted; {int(meanwhile.sum())} are denied in the "
-        "first slot's time.",
+        note=f"Measured until the next granted request. The router denies {int(meanwhile.sum())} "
+        "requests within one slot's time.",
     )

@@ -2,8 +2,8 @@
 
 *Parking lot*: two routers of 100 Mbit/s; three transfers of 10 MB, with cross traffic and without.
 *Pattern*: 28 transfers of three sizes at given times. *Load*: requests without data, in an open
-loop. *Pool*: one request for everything, and what those after it get. *Codes*: requests for every
-rate that can be written. Two handshakes, with a request and without. *Headers*: an upload with
+loop. *Pool*: one request for the whole capacity, and small ones after it. *Codes*: requests for
+every rate that has a code. Two handshakes, with a request and without. *Headers*: an upload with
 plain TCP, with ECN, with XCP and with RCP.
 """
 
@@ -21,7 +21,7 @@ Router = Mapping[str, int | str]
 MBIT = 1_000_000
 LOT_BPS = 100 * MBIT
 LOT_KBPS = 81_920
-"""What is asked for in the parking lot: the thesis' "82 Mbit/s"."""
+"""The rate that requests in the parking lot ask for: the thesis' "82 Mbit/s"."""
 INTERVAL_MS, SLOTS = 200, 2
 TARGET: Router = {"algorithm": "target", "interval_ms": INTERVAL_MS, "slots": SLOTS}
 
@@ -29,9 +29,9 @@ LOT_START_S = 3.0
 LOT_BYTES, LOT_IDLE_S = 10_000_000, 5.0
 CROSS_BPS = 30 * MBIT
 FULL_CROSS_S = (13.0, 23.0)
-"""When the second router is full; the third transfer begins then."""
+"""Begin and end of the second router's full load. The third transfer begins in between."""
 ROUTER_1, ROUTER_2 = 0, 2
-"""The links' numbers: the transfers go forward."""
+"""Numbers of the routers' forward links, which carry the transfers."""
 
 PATTERN = (
     (0.0, 2_000_000),
@@ -43,7 +43,7 @@ PATTERN = (
 BURST = range(8, 28)
 """The twenty small transfers from 10 s on."""
 PATTERN_KBPS = 10_000
-"""What they ask for: the default rate of appendix B.3.4."""
+"""The rate that they ask for: the default of appendix B.3.4."""
 PATTERN_ROUTERS: Mapping[str, Router] = {
     "target": TARGET,
     "ewma": {**TARGET, "estimator": "ewma"},
@@ -52,7 +52,7 @@ PATTERN_ROUTERS: Mapping[str, Router] = {
 }
 
 LATER_MS = tuple(range(25, INTERVAL_MS, 25))
-"""The fair algorithm sees the pattern at other times within its slots, too."""
+"""How much later the pattern begins within the fair algorithm's slots in further trials."""
 
 LOAD_BPS = 100 * MBIT
 LOAD_CODES = (4, 5, 6, 7, 8)
@@ -69,14 +69,14 @@ MORE_SLOTS_TRIAL = f"load-target-{MORE_SLOTS}slots-{DENSE / MBIT:.0f}M"
 
 HEADERS = ("plain", "ecn", *network.SCHEMES)
 UPLOAD_BYTES = 1_000_000
-"""Whose packets' headers are measured."""
+"""Size of the upload whose packet headers are measured."""
 
 POOL_KBPS = 1_310_720
 POOL_AT_S = 1.0
 
 
 def back(router: Router, **changes: Any) -> dict[str, Any]:
-    """A link that knows Quick-Start."""
+    """Settings of a link whose router answers Quick-Start requests."""
     return {"quick_start": dict(router), **changes}
 
 
@@ -105,7 +105,7 @@ def experiments(*, quick: bool, seed: int) -> dict[str, Experiment]:
 
 
 def late_key(later_ms: int) -> str:
-    """The pattern before the fair algorithm, later within a slot: "pattern-fair-25ms"."""
+    """A fair algorithm's trial with the pattern later within a slot: "pattern-fair-25ms"."""
     return f"pattern-fair-{later_ms}ms"
 
 
@@ -138,7 +138,7 @@ def _cbr(rate_bps: int, hop: int, start_s: float, stop_s: float, name: str) -> F
 
 
 def parking_lot(cross: bool, seed: int) -> Experiment:
-    """Three transfers of 10 MB through two routers, 200 ms there and back."""
+    """Three transfers of 10 MB through two routers, RTT 200 ms."""
     hop = {
         "rate": f"{LOT_BPS} bit/s",
         "delay": f"{lab.RTT_MS / 4:g} ms",
@@ -150,7 +150,7 @@ def parking_lot(cross: bool, seed: int) -> Experiment:
     think = [LOT_IDLE_S, LOT_IDLE_S, 0.0]
     transfer = Flow.model_validate(
         _hosts(
-            # The opener has the data, so that it takes the links that carry cross traffic.
+            # The opener sends the data, so the data takes the links with cross traffic.
             app={
                 "kind": "vectors",
                 "epochs": [[f"{LOT_BYTES} B", "100 B", f"{idle:g} s"] for idle in think],
@@ -168,7 +168,7 @@ def parking_lot(cross: bool, seed: int) -> Experiment:
 
 
 def pattern(router: Router, seed: int, later_ms: int = 0) -> Experiment:
-    """28 transfers at given times over the thesis' link, all of them a part of a slot later."""
+    """28 transfers at given times over the thesis' link, all later by ``later_ms``."""
     path = lab.path(buffer_pkts=50).model_dump(mode="json")
     path["reverse"] |= back(router)
     flows = [
@@ -196,23 +196,23 @@ def _one_response(size_bytes: int, start_s: float, name: str, hosts: dict[str, A
 
 
 def load(router: Router, requested_bps: float, length_s: float, seed: int) -> Experiment:
-    """Requests without data, as many as together ask for this much bandwidth per second."""
+    """Requests without data that together ask for ``requested_bps`` per second."""
     path = _fast_path({**router, "capacity_kbps": LOAD_BPS // 1000, "max_requests": 0})
     flow = _requests(LOAD_CODES, LOAD_MEAN_BPS / requested_bps, 0.0, length_s)
     return _experiment(path, [flow], length_s + 1.0, seed, None, ())
 
 
 def pool(seed: int) -> Experiment:
-    """One request for all that there is, and many small ones after it."""
+    """One request for the whole capacity, and many small ones after it."""
     path = _fast_path({**TARGET, "capacity_kbps": POOL_KBPS, "max_requests": 0})
     small = _requests((1,), 0.002, POOL_AT_S + 0.01, 3.0)
-    # Its second request would come after a thousand seconds.
+    # The flow stops before its second request, which would follow after 1000 s.
     large = _requests((15,), 1000.0, POOL_AT_S, POOL_AT_S + 1e-3)
     return _experiment(path, [small, large], 4.0, seed, None, ())
 
 
 def codes(seed: int) -> Experiment:
-    """Requests for all rates, in one slot of a router that has enough for all of them."""
+    """Requests for all rates, in one slot of a router that can grant all of them."""
     router = {**TARGET, "interval_ms": 10_000, "capacity_kbps": 2**32 - 1, "max_requests": 0}
     return _experiment(
         _fast_path(router), [_requests(tuple(range(1, 16)), 0.005, 0.0, 2.0)], 3.0, seed, None, ()
@@ -220,7 +220,7 @@ def codes(seed: int) -> Experiment:
 
 
 def _fast_path(router: Router) -> dict[str, Any]:
-    """10 Gbit/s, so that requests themselves are no load."""
+    """A path of 10 Gbit/s, on which the requests themselves are no load."""
     return {
         "kind": "dumbbell",
         "rate": "10 Gbit/s",
@@ -248,13 +248,13 @@ def _requests(
 
 
 def extra_ack(seed: int) -> Experiment:
-    """One SYN, and a responder that sends its scaled window after the SYN-ACK."""
+    """One SYN, and a responder that sends its scaled window in an ACK after the SYN-ACK."""
     flow = _one_response(1000, 0.0, "one", _hosts(control=f"{lab.CONTROL}+slow-start"))
     return _experiment(lab.path(), [flow], 2.0, seed, lab.RTT_MS / 1e3 * 0.75, ())
 
 
 def request_in_syn(seed: int) -> Experiment:
-    """The same SYN with a request: the opener is the one who sends."""
+    """The same SYN with a request. Here the opener sends the data."""
     flow = Flow.model_validate(
         _hosts(
             app={"kind": "bulk", "size": "1 MB"}, control=lab.asking(LOT_KBPS), data_volume="1 MB"
@@ -264,7 +264,7 @@ def request_in_syn(seed: int) -> Experiment:
 
 
 def upload(name: str, seed: int) -> Experiment:
-    """Data with headers as ever, with ECN, and with those of XCP and RCP."""
+    """An upload with plain headers, with ECN, or with the headers of XCP or RCP."""
     path = lab.path(router=None)
     guided = name in network.SCHEMES
     flow = Flow.model_validate(
@@ -300,7 +300,7 @@ def _experiment(
 
 
 def rate_bps(code: int) -> float:
-    """The rate of a code, 0 for 0."""
+    """The rate of a code in bit/s; 0 for code 0."""
     return float(models.quick_start.RATES_BPS[code])
 
 

@@ -1,4 +1,4 @@
-"""What the statements look at: the trials of each experiment by themselves."""
+"""The evidence that the statements judge: trials grouped by experiment."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Found:
 
 
 def gather(rows: Mapping[str, Row]) -> Found:
-    """All rows, told apart by what they are."""
+    """Group the rows by type."""
     return Found(
         lots=Evidence.of(Lot, rows),
         patterns=Evidence.of(Pattern, rows),

@@ -35,7 +35,7 @@ def _range(values: Sequence[float], digits: int = 3) -> str:
 
 
 def most_granted(found: Found) -> Seen:
-    """Grants per second beside eq. 6.1: at most so much, and nearly so much where most is asked."""
+    """Grants per second against eq. 6.1: never above it, and close to it where most is asked."""
     parts = {
         ms: [
             _load(found, "target", ms, at).granted_bps_per_s / _most_bps_per_s(ms)
@@ -58,7 +58,7 @@ def most_granted(found: Found) -> Seen:
 
 
 def longer_grants_less(found: Found) -> Seen:
-    """Grants per second by the slots' length, and with more slots."""
+    """Grants per second by slot length, and with more slots."""
     every = [
         [_load(found, "target", ms, at).granted_bps_per_s / 1e6 for ms in INTERVALS_MS]
         for at in setup.REQUESTED
@@ -98,7 +98,7 @@ def target_unfair(found: Found) -> Seen:
 
 
 def optimum(found: Found) -> Seen:
-    """Fairness if everything were approved."""
+    """Fairness if every request were approved."""
     best = [_load(found, "optimistic", INTERVAL_MS, at).best_fairness for at in setup.REQUESTED]
     return Seen.by(_range(best), *(words.within(value, 0, 1 - 1e-9, "< 1") for value in best))
 
@@ -125,12 +125,12 @@ def fair_between(found: Found) -> Seen:
         f"target, fair, optimum: {told}",
         *(words.slightly_less(own[1], own[2]) for own in values),
         *(words.much_more(own[1], own[0]) for own in values),
-        note="At 1, 2 and 5 Gbit/s asked for per second.",
+        note="Requests ask for 1, 2 and 5 Gbit/s per second.",
     )
 
 
 def fair_grants_less(found: Found) -> Seen:
-    """Grants per second of two."""
+    """Grants per second of the fair and the target algorithm."""
     pairs = [
         [_load(found, name, INTERVAL_MS, at).granted_bps_per_s / 1e6 for name in ("fair", "target")]
         for at in setup.REQUESTED

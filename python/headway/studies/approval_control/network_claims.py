@@ -1,4 +1,4 @@
-"""Check: C-TH-028 to 031, 033 and 034, what XCP and RCP are set to and what they cost a packet."""
+"""Check: C-TH-028 to 031, 033 and 034: parameters of XCP and RCP, and the bytes they add."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _rcp_weights(_: Found) -> Seen:
 
 
 def _overhead(found: Found, scheme: str, bytes_more: int) -> Seen:
-    """By how much headers of data packets are longer than those of plain TCP."""
+    """How many bytes a scheme adds to the headers of plain TCP's data packets."""
     plain, own = (found.headers[f"header-{name}"].bytes_per_pkt for name in ("plain", scheme))
     return Seen.by(
         own - plain,
@@ -87,8 +87,8 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         mend=replaced("header-xcp", 72.0, "bytes_per_pkt"),
         why=Why(
             "refuted",
-            "20 bytes are those of the draft's header between IP and TCP. Here a TCP option "
-            "carries the same four fields in 16 bytes: two of them are rounded to two bytes each.",
+            "The draft's header between IP and TCP has 20 bytes. Here a TCP option carries the "
+            "same four fields in 16 bytes, because two of them are rounded to two bytes each.",
             [
                 Change("no timestamps", edited({"flows.*.timestamps": False}), "header-*"),
                 Change("no SACK", NO_SACK, "header-*"),

@@ -1,4 +1,4 @@
-"""Run: what is kept of each trial: the routers' answers, what they knew, and how transfers went."""
+"""Run: reduce each trial to the routers' answers and counters and the transfers' windows."""
 
 from __future__ import annotations
 
@@ -37,16 +37,16 @@ class Answers:
     loads_bps: Array
     """The load as the router estimated it."""
     outstanding_bps: Array
-    """H, granted before and not forgotten."""
+    """H: rates granted before and still remembered."""
 
     def slots(self, interval_s: float) -> Array:
-        """When, in slots: the first begins at time 0."""
+        """The times in slots; the first slot begins at time 0."""
         return np.asarray(self.times_ns / (interval_s * NS_PER_S), dtype=np.float64)
 
 
 @dataclass(frozen=True)
 class Readings:
-    """What a router knew, whenever its counters were read."""
+    """A router's counters over time."""
 
     times_ns: Ints
     loads_bps: Array
@@ -55,14 +55,14 @@ class Readings:
 
 @dataclass(frozen=True)
 class Start:
-    """How the sender's window went on when a transfer had asked router 1 for a rate."""
+    """The sender's window after a transfer has asked router 1 for a rate."""
 
     before_pkts: float
-    """With which the request was sent."""
+    """The window when the request was sent."""
     used_after_s: float
-    """Until it was nearly that of the granted rate; infinite: never."""
+    """Time until the window was nearly that of the granted rate; infinite: never."""
     used_pkts: float
-    """The window then."""
+    """The window at that time."""
     rtt_s: float
     """The round-trip time that the sender had measured by then."""
     largest_pkts: float
@@ -74,10 +74,10 @@ class Lot:
     """Three transfers through two routers."""
 
     answers: Mapping[int, Answers]
-    """To the transfers, by router, 1 or 2."""
+    """Answers to the transfers' requests by router, 1 or 2."""
     starts: tuple[Start, ...]
     readings: Readings
-    """Of router 1."""
+    """Counters of router 1."""
     link_times_s: Array
     link_rates_bps: Array
     """Rate of router 1's link."""
@@ -90,7 +90,7 @@ class Pattern:
     answers: Answers
     readings: Readings
     offered_bytes: Array
-    """What had been offered to the router's queue at each reading."""
+    """Bytes offered to the router's queue up to each reading."""
     response_s: Array
     """Server response time of each transfer."""
 
@@ -105,9 +105,9 @@ class Load:
     fairness: float
     """Jain's index of the granted rates, denials as 0."""
     best_fairness: float
-    """The same if every request were approved."""
+    """Jain's index if every request were approved."""
     answers: Answers | None
-    """Each of them, where they are looked at one by one."""
+    """All answers; None where only sums are judged."""
 
 
 @dataclass(frozen=True)
@@ -122,28 +122,28 @@ class Codes:
     """Requests that were granted within one slot."""
 
     codes: Array
-    """As they went on."""
+    """The codes that the router forwarded."""
     added_bps: Array
-    """By what the router's sum of grants grew with each."""
+    """How much each grant raised the router's sum of grants."""
 
 
 @dataclass(frozen=True)
 class Handshake:
-    """What both directions were offered until the SYN-ACK came."""
+    """Packets offered to both directions before the SYN-ACK arrived."""
 
     syn_pkts: float
     syn_bytes: float
     answer_pkts: float
     requests: float
-    """How many a router saw."""
+    """Requests that a router counted."""
 
 
 @dataclass(frozen=True)
 class Headers:
-    """What is not data of an upload."""
+    """Header bytes of an upload."""
 
     bytes_per_pkt: float
-    """Mean over its packets; the few without data change it by less than half a byte."""
+    """Mean over its packets. The few without data change it by less than half a byte."""
 
 
 Row = Lot | Pattern | Load | Pool | Codes | Handshake | Headers
@@ -165,10 +165,10 @@ def observe(key: str, trace: Trace) -> Row:
 
 
 def _headers(trace: Trace) -> Headers:
-    """Of the link that the data takes."""
+    """Headers on the link that carries the data."""
     last = trace["link_counters"].filter(pl.col("link") == 0).sort("time_ns")[-1]
     if trace["flow_counters"].sort("time_ns")["retransmits_pkts"][-1]:
-        return Headers(math.nan)  # data counts twice
+        return Headers(math.nan)  # retransmitted data would count as headers
     overhead = float(last["arrived_bytes"][0]) - setup.UPLOAD_BYTES
     return Headers(float(round(overhead / float(last["arrived_pkts"][0]))))
 
@@ -212,7 +212,7 @@ def _lot(trace: Trace) -> Lot:
 
 
 def _soon_granted(answers: Answers, asked_ns: int) -> float:
-    """What the next router let pass of a request, bit/s; 0: none of it came that far."""
+    """The rate that the next router granted, bit/s; 0 if the request did not reach it."""
     index = int(np.searchsorted(answers.times_ns, asked_ns))
     if index == answers.times_ns.size or answers.times_ns[index] > asked_ns + lab.RTT_MS * 1e6:
         return 0.0
@@ -246,7 +246,7 @@ def _pattern(trace: Trace) -> Pattern:
 
 
 def _codes(trace: Trace) -> Codes:
-    """The sum before each request, less that before the one before it."""
+    """How much the router's sum of grants rises from one request to the next."""
     rows = metrics.router_events(trace, "quick-start").filter(pl.col("link") == 0)
     rows = rows.sort("time_ns", maintain_order=True)
     return Codes(_floats(rows["granted_code"])[:-1], np.diff(_floats(rows["outstanding_bps"])))
@@ -270,7 +270,7 @@ def _jain(rates_bps: Array) -> float:
 
 
 def _handshake(trace: Trace) -> Handshake:
-    """The first three quarters of a round trip."""
+    """Count over the first three quarters of a round trip."""
     rows = trace["link_counters"].filter(pl.col("time_ns") == round(lab.RTT_MS * 0.75e6))
     return Handshake(
         float(rows.filter(pl.col("link") == 0)["arrived_pkts"][0]),

@@ -1,4 +1,4 @@
-"""Plot: figures 6.25 to 6.31, and what was granted."""
+"""Plot: figures 6.25 to 6.31, and the granted rates."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _TITLES = {
     "fair": "Fair",
     "optimistic": "Optimistic",
 }
-"""The ways of approval."""
+"""Titles of the approval algorithms."""
 
 
 def page(found: Found) -> Page:
@@ -143,7 +143,7 @@ def _rate(lot: Lot) -> Curve:
 
 
 def _published_load(lot: Lot) -> Curve:
-    """What router 1 measured when the first transfer asked: C-TH-100."""
+    """The load that router 1 measured at the first transfer's request: C-TH-100."""
     at = lot.answers[1].times_ns[:1] / NS_PER_S
     return Curve("load, published", at, np.array([30.0]), PUBLISHED, line=False, markers=True)
 
@@ -170,7 +170,7 @@ def _pattern(pattern: Pattern) -> list[Curve]:
 
 
 def _style(algorithm: str, interval_ms: int) -> Style:
-    """The way of approval has the colour of its Quick-Start; slots of other lengths, its shades."""
+    """The colour of the algorithm's Quick-Start; other slot lengths have its shades."""
     if algorithm != "target":
         return style_of(f"quick-start-{algorithm}")
     others = [ms for ms in setup.INTERVALS_MS if ms != setup.INTERVAL_MS]

@@ -18,14 +18,14 @@ from headway.units import NS_PER_S
 
 READ_EVERY_NS = 50_000_000
 RESTART_PKTS = 3
-"""The window that is left after an idle time: Linux 2.6's first one (RFC 3390)."""
+"""The window after an idle time: Linux 2.6's initial window (RFC 3390)."""
 
 
 # ---- Parking lot ----
 
 
 def window(found: Found) -> Seen:
-    """The window of each grant that was used, beside the round-trip time the sender measured."""
+    """The window of each used grant against q d / MTU with the RTT that the sender measured."""
     told, right = [], True
     for name, transfers in (("lot-alone", (0, 1, 2)), ("lot-cross", (0, 1))):
         lot = found.lots[name]
@@ -52,25 +52,25 @@ def all_approved(found: Found) -> Seen:
 
 
 def _granted(found: Found, number: int, router: int) -> float:
-    """What a router granted to the ``number``-th transfer beside cross traffic, bit/s."""
+    """A router's grant to the ``number``-th transfer with cross traffic, bit/s."""
     return float(found.lots["lot-cross"].answers[router].granted_bps[number])
 
 
 def measured_load(found: Found) -> Seen:
-    """The load that router 1 knew when the first transfer asked."""
+    """Router 1's load estimate at the first transfer's request."""
     load_bps = float(found.lots["lot-cross"].answers[1].loads_bps[0])
     return Seen.by(load_bps / 1e6, words.quantity(load_bps / 1e6, 30, 0.05), unit="Mbit/s")
 
 
 def first_grant(found: Found) -> Seen:
-    """What it gave."""
+    """Router 1's grant to the first transfer."""
     granted = _granted(found, 0, 1)
     exact = words.is_so(granted == rate_bps(10), "40.96 Mbit/s")
     return Seen.by(granted / 1e6, exact, unit="Mbit/s")
 
 
 def second_grant(found: Found) -> Seen:
-    """What both gave to the second transfer, its window before, and when the grant was used."""
+    """Both grants to the second transfer, its window before, and when it used the grant."""
     granted = [_granted(found, 1, router) for router in (1, 2)]
     start = found.lots["lot-cross"].starts[1]
     delay = start.used_after_s / (lab.RTT_MS / 1e3)
@@ -84,7 +84,7 @@ def second_grant(found: Found) -> Seen:
 
 
 def third_grants(found: Found) -> Seen:
-    """What both routers answered to the third, and how it went on."""
+    """Both routers' answers to the third transfer, and its largest window afterwards."""
     granted = [_granted(found, 2, router) for router in (1, 2)]
     largest = found.lots["lot-cross"].starts[2].largest_pkts
     told = " and ".join(f"{rate / 1e6:.2f}" for rate in granted)
@@ -118,14 +118,14 @@ def _all_granted_bps(pattern: Pattern) -> float:
 
 
 def burst(pattern: Pattern) -> Array:
-    """What the twenty transfers of the burst were granted with their first request."""
+    """Grants to the first requests of the burst's twenty transfers."""
     answers = pattern.answers
     flows, first = np.unique(answers.flows, return_index=True)
     return answers.granted_bps[np.sort(first[np.isin(flows, list(setup.BURST))])]
 
 
 def burst_fairness(pattern: Pattern) -> float:
-    """Jain's index of these grants."""
+    """Jain's index of the burst's grants."""
     return or_nan(metrics.jain_index(burst(pattern).tolist()))
 
 
@@ -155,7 +155,7 @@ def ewma_grants_more(found: Found) -> Seen:
 
 
 def peak_is_conservative(found: Found) -> Seen:
-    """What both estimators let the router give: mean unused bandwidth, and mean grant."""
+    """Mean unused bandwidth and mean grant with both estimators."""
     peak, ewma = (found.patterns[f"pattern-{name}"] for name in ("target", "ewma"))
     unused = [
         float(np.mean(np.maximum(lab.LINK_BPS - one.readings.loads_bps, 0.0))) / 1e6
@@ -185,13 +185,13 @@ def fair_burst(found: Found) -> Seen:
         words.within(indices[0], 0.7, math.inf, "index ≥ 0.7"),
         words.more(*indices),
         words.less(float(grants.max()), float(burst(target).max())),
-        note=f"With all transfers {setup.LATER_MS[0]} to {setup.LATER_MS[-1]} ms later Jain's "
+        note=f"If all transfers begin {setup.LATER_MS[0]} to {setup.LATER_MS[-1]} ms later, Jain's "
         f"index is {min(later):.2f} to {max(later):.2f}.",
     )
 
 
 def target_burst(found: Found) -> Seen:
-    """The same with the target algorithm: the largest grants, and fairness."""
+    """The target algorithm's largest grant to the burst, and its fairness."""
     fair, target = (found.patterns[f"pattern-{name}"] for name in ("fair", "target"))
     grants, indices = burst(target), [burst_fairness(one) for one in (target, fair)]
     return Seen.by(
@@ -199,12 +199,12 @@ def target_burst(found: Found) -> Seen:
         f"{indices[1]:.2f}",
         words.more(float(grants.max()), float(grants.mean())),
         words.much_less(*indices),
-        note="All ask for the same rate.",
+        note="All transfers ask for the same rate.",
     )
 
 
 def overbooked(found: Found) -> Seen:
-    """What the burst was granted by the optimistic algorithm."""
+    """The sum of the optimistic algorithm's grants to the burst."""
     granted = float(burst(found.patterns["pattern-optimistic"]).sum())
     return Seen.by(
         granted / lab.LINK_BPS,
@@ -217,20 +217,20 @@ def overbooked(found: Found) -> Seen:
 
 
 def amplification(found: Found) -> Seen:
-    """What a SYN is answered with before anything of its sender can have come back."""
+    """Packets that answer a SYN before its sender can have replied."""
     one = found.handshakes["extra-ack"]
     exact = words.is_so(one.answer_pkts == 2 * one.syn_pkts, "exact")
     return Seen.by(one.answer_pkts / one.syn_pkts, exact)
 
 
 def option_length(found: Found) -> Seen:
-    """By how much a request makes a SYN longer."""
+    """How many bytes a request adds to a SYN."""
     asking, plain = (found.handshakes[name] for name in ("request-in-syn", "extra-ack"))
     longer = asking.syn_bytes - plain.syn_bytes
     return Seen.by(
         longer,
         words.is_so(longer == 8 and asking.requests == 1, "exact"),
         unit="B",
-        note=f"A SYN of {asking.syn_bytes:g} instead of {plain.syn_bytes:g} bytes of IP; the "
-        "simulator's. The bytes on the wire are held against RFC 4782 by crates/wire.",
+        note=f"The simulator's SYN has {asking.syn_bytes:g} instead of {plain.syn_bytes:g} bytes "
+        "of IP. The tests of crates/wire compare the bytes on the wire with RFC 4782.",
     )

@@ -49,11 +49,11 @@ class City(Study[Walk, Evidence[Walks]]):
         return observe.observe(trace)
 
     def gather(self, _ctx: StudyContext, rows: Mapping[str, Walk]) -> Evidence[Walks]:
-        """Runs by their walks."""
+        """Group the runs by walk."""
         return observe.gathered(rows)
 
     def page(self, _ctx: StudyContext, found: Evidence[Walks]) -> Page:
-        """Response times by quarter, both figures, and what there was to see."""
+        """Response times by quarter, both figures, and a picture of the page."""
         return page.page(found)
 
 

@@ -43,18 +43,18 @@ _COLUMNS = ("median", "longest", "in all")
 
 
 def _put(walks: str, value: float) -> Spoil:
-    """Response times in place of those of all runs."""
+    """Replace the response times of all runs."""
     return replaced(f"{walks}-r?", value, "response_s")
 
 
 def shown(estimate: Estimate) -> str:
-    """A mean with its 95 % interval, where there are runs for one."""
+    """A mean with its 95 % interval, if the runs give one."""
     width = "" if estimate.half_width is None else f" ± {estimate.half_width:.2f}"
     return f"{estimate.mean:.2f}{width}"
 
 
 def _saved_s(found: Found, one: str, other: str) -> Estimate:
-    """The most that one startup shows a quarter sooner than another, by means of runs in turn."""
+    """The largest time that one startup saves over another in a quarter, mean of paired runs."""
     before, after = found[other], found[one]
     order = [after.names.index(name) for name in before.names]
     runs = min(len(before.runs), len(after.runs))
@@ -63,7 +63,7 @@ def _saved_s(found: Found, one: str, other: str) -> Estimate:
 
 
 def _longest(walks: Walks) -> tuple[float, float]:
-    """How long the quarter that took longest took, and what it takes at least; s."""
+    """The slowest quarter's response time and its least possible time, in s."""
     at = int(np.argmax(walks.response_s))
     return float(walks.response_s[at]), sites.least_s(walks.volumes_bytes[at], sites.RTT_MS)
 
@@ -75,8 +75,8 @@ def _over_the_least(found: Found) -> Seen:
         took_s / least_s,
         words.much_more(took_s, least_s),
         words.much_more(sites.RATE_BPS / 1e6 - most_mbps, most_mbps),
-        note=f"The longest takes {took_s:.2f} s; path and receive buffer need {least_s:.2f}. The "
-        f"link carries {most_mbps:.0f} Mbit/s at most.",
+        note=f"The slowest part takes {took_s:.2f} s; path and receive buffer need {least_s:.2f} "
+        f"s. The link carries {most_mbps:.0f} Mbit/s at most.",
     )
 
 
@@ -90,9 +90,9 @@ def _best_of_jump_start(found: Found) -> Seen:
             Estimate(took_s - saved.mean, None, saved.half_width, saved.count), took_s
         ),
         unit="s",
-        note=f"{shown(saved)} s. With Slow-Start the longest takes {took_s:.2f} s, of which path "
-        f"and receive buffer need {least_s:.2f}: no startup can save more than "
-        f"{took_s - least_s:.2f} s.",
+        note=f"Jump-Start saves {shown(saved)} s. With Slow-Start the slowest part takes "
+        f"{took_s:.2f} s, of which path and receive buffer need {least_s:.2f} s. So no startup can "
+        f"save more than {took_s - least_s:.2f} s.",
     )
 
 
@@ -121,7 +121,7 @@ def _between(found: Found) -> Seen:
 
 
 def _short_path(found: Found) -> Seen:
-    """The most that any startup saves in any part: over 50 ms, and beside it over 200 ms."""
+    """The most that a startup saves in a part, over 50 ms and over 200 ms."""
     fast = [name for name in SHORT if name != BASE]
     near_by = {name: _saved_s(found, short_key(name), short_key(BASE)) for name in fast}
     most = max(near_by.values(), key=lambda one: one.mean)
@@ -156,7 +156,7 @@ def _asked(_: Found) -> Seen:
 
 
 def _by_walks() -> Mapping[str, tuple[str, int]]:
-    """The startup's name and the round trip of all walks that there may be."""
+    """The startup's label and the RTT of every possible walk."""
     far = {name: (scheme.label, sites.RTT_MS) for name, scheme in SCHEMES.items()}
     near_by = {
         short_key(name): (f"{SCHEMES[name].label} over {SHORT_RTT_MS} ms", SHORT_RTT_MS)
@@ -166,7 +166,7 @@ def _by_walks() -> Mapping[str, tuple[str, int]]:
 
 
 def _times(found: Found) -> Seen:
-    """What each walk's quarters took; none is there before it can be."""
+    """Response times of each walk's quarters; none is below the least possible time."""
     rows, spare = {}, [found[BASE].response_s[:0]]
     for name, (label, rtt_ms) in _by_walks().items():
         if name in found:
@@ -181,7 +181,7 @@ def _times(found: Found) -> Seen:
 
 
 def times_table(claims: Sequence[Claim]) -> str:
-    """What each walk's quarters took, for a page."""
+    """Response times of each walk's quarters, as a page's table."""
     return sites.table_told(claims, _TIMES, _COLUMNS)
 
 
@@ -205,8 +205,8 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         why=Why(
             "refuted",
             "Slow-Start takes 5.3 s for the largest part, of which path and receive buffer need "
-            "2.2 s, so that no startup saves 5 s. Jump-Start's first flight has at most 64 KiB "
-            "(the thesis' K_data), which saves two to four round trips.",
+            "2.2 s. So no startup can save 5 s. Jump-Start's first flight has at most 64 KiB (the "
+            "thesis' K_data), which saves two to four round trips.",
             (
                 Change(
                     "a slow start that begins with the three packets of the thesis' default stack",

@@ -9,17 +9,17 @@ from headway.studies.common import sites
 from headway.study import StudyContext
 
 VOLUME = "118 MB"
-"""Of all quarters: what the server says of its connection."""
+"""The volume of all quarters, which the server names for its connection."""
 LARGEST = "towers-near"
 SHORT_RTT_MS = 50
 RUNS = 3
-"""Of each walk: one says nothing of what chance does."""
+"""Runs of each walk. A single run would not show the effect of chance."""
 _QUICK_START = sites.quick_start()
 
 
 @dataclass(frozen=True)
 class Scheme:
-    """A startup, and the part of the capacity that its router gives away, in 1/1000."""
+    """A startup, and the part of the capacity that its router grants, in 1/1000."""
 
     label: str
     control: str
@@ -39,51 +39,51 @@ SCHEMES = {
     LITTLE: Scheme("Quick-Start, 1 %", _QUICK_START, 10),
 }
 SHORT = (BASE, JUMP, QUICK)
-"""Those of the path of 50 ms."""
+"""The startups that also run over 50 ms."""
 
 CHOICES = (
-    "The thesis' client, its models and its recording are not published. Here somebody walks "
-    "through four quarters of 8, 18, 86 and 4 MB for 43 s; each comes first in little detail, then "
-    "in full, when it is near. Orderings and differences are compared, not seconds.",
-    "A quarter is one response on one persistent connection, as a change of the view was in the "
-    "thesis; a response time is from when the walk makes the page want it to its last byte. The "
-    "page's own program comes over other connections.",
-    "Hosts have the thesis' buffers, and Linux's ten packets to begin with: no walk begins with "
-    "the three of the thesis' default stack. With 8 MiB of receive buffer no startup gets more "
-    "than 335 Mbit/s over 200 ms, and what a quarter takes at least is reckoned so; the window "
-    "that Linux makes of it is smaller.",
-    "Quick-Start asks for 82 Mbit/s with every first data, late; its router gives away all of 1 "
-    "Gbit/s, or 1 %. The server says that 118 MB will come: nginx writes a head of 300 bytes "
-    "first, and a startup that knows no more has nothing to start for.",
-    f"Each walk is made {RUNS} times, the startups in turn. Judged are means. Intervals are "
-    "Student's, 95 %, and an order needs a difference whose interval excludes 0.",
-    "Settled with results in view: the volume that the server says (without it no request was "
-    "seen); slow start that is not limited after a grant, as on the thesis' hosts (with RFC 4782's "
-    "limit the largest quarter took 6.3 s, Slow-Start 5.3); the repetitions, the intervals that an "
-    "order needs, and a least time that has the receive buffer in it, after one run of each walk "
-    "had been judged; the notes of C-TH-256 and 257.",
-    "There is no graphics card: software draws four pictures a second, and textures are not "
-    "packed. On the machine itself the largest quarter takes about a second.",
+    "The thesis' client, its models and its recording are not published. This recording walks "
+    "through four quarters of 8, 18, 86 and 4 MB in 43 s. Each quarter loads first in little "
+    "detail, and in full when it is near. Orderings and differences are compared, not seconds.",
+    "A quarter is one response on one persistent connection, like a change of the view in the "
+    "thesis. Its response time begins when the walk makes the page need it, and ends with its last "
+    "byte. The page's own program comes over other connections.",
+    "Hosts have the thesis' buffers and Linux's initial window of ten packets. No walk begins with "
+    "the three packets of the thesis' default stack. With 8 MiB of receive buffer no startup gets "
+    "more than 335 Mbit/s over 200 ms. A quarter's least possible time is computed from this rate. "
+    "The window that Linux derives from this buffer is smaller.",
+    "Quick-Start asks late: with every first data it asks for 82 Mbit/s. Its router grants up to 1 "
+    "Gbit/s, or up to 1 % of that. The server names a volume of 118 MB. Otherwise a startup would "
+    "know only nginx's first write, a head of 300 bytes, and would not act.",
+    f"Each walk runs {RUNS} times, with the startups in turn, and means are judged. Intervals are "
+    "Student's, 95 %. An order needs a difference whose interval excludes 0.",
+    "Chosen with results in view: the volume that the server names (without it Quick-Start sent no "
+    "request); slow start that is not limited after a grant, as on the thesis' hosts (with RFC "
+    "4782's limit the largest quarter took 6.3 s, with Slow-Start 5.3 s); the repetitions, the "
+    "intervals that an order needs, and a least time that includes the receive buffer, all after "
+    "one run of each walk had been judged; the notes of C-TH-256 and 257.",
+    "The machine has no graphics card. Software draws four pictures a second, and textures are not "
+    "compressed. Without the emulated path the largest quarter takes about a second.",
 )
 
 
 def short_key(scheme: str) -> str:
-    """Walks over 50 ms."""
+    """The key of walks over 50 ms."""
     return f"{scheme}-{SHORT_RTT_MS}ms"
 
 
 def key(walks: str, run: int) -> str:
-    """Of a trial: "jump-start-r2", "jump-start-50ms-r2"."""
+    """The key of a trial: "jump-start-r2", "jump-start-50ms-r2"."""
     return f"{walks}-r{run}"
 
 
 def walks_of(trial: str) -> str:
-    """Of whose runs a trial is one."""
+    """The key of the walks that a trial is a run of."""
     return trial.rpartition("-r")[0]
 
 
 def experiments(ctx: StudyContext) -> dict[str, Experiment]:
-    """Walks in turn, so that what the machine does meanwhile is shared; quick: one, shorter."""
+    """Walks in turn, so that the machine's other load affects all; quick: one shorter run."""
     if ctx.quick:
         return {key(name, 1): _trial(ctx, name, sites.RTT_MS, "short") for name in (BASE, QUICK)}
     trials = {}

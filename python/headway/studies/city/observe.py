@@ -1,4 +1,4 @@
-"""Run: when each quarter was wanted and there, and the link's rate meanwhile."""
+"""Run: when each quarter was needed and complete, and the link's rate meanwhile."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from headway.trace import Trace
 
 @dataclass(frozen=True)
 class Walk:
-    """Quarters in the order in which they were wanted; times in s since the walk began."""
+    """Quarters in the order in which the page needed them; times in s since the walk began."""
 
     names: tuple[str, ...]
     volumes_bytes: Array
@@ -31,18 +31,18 @@ class Walk:
 
 @dataclass(frozen=True)
 class Walks:
-    """The runs of a walk with one startup over one path; what is told of both is means."""
+    """The runs of a walk with one startup over one path."""
 
     runs: tuple[Walk, ...]
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of the quarters, as the first run wanted them."""
+        """Names of the quarters, in the first run's order."""
         return self.runs[0].names
 
     @property
     def volumes_bytes(self) -> Array:
-        """Of the quarters."""
+        """Volumes of the quarters."""
         return self.runs[0].volumes_bytes
 
     @property
@@ -53,17 +53,17 @@ class Walks:
 
     @property
     def response_s(self) -> Array:
-        """Of each quarter, the mean of the runs."""
+        """Response time of each quarter, mean of the runs."""
         return np.asarray(self.each_s.mean(axis=0))
 
     @property
     def total(self) -> Estimate:
-        """All response times of a run together, in s."""
+        """The sum of a run's response times, in s."""
         return confidence_interval(self.each_s.sum(axis=1).tolist())
 
 
 def gathered(rows: Mapping[str, Walk]) -> Evidence[Walks]:
-    """Runs by their walks. Raises HeadwayError where one has other quarters than the others."""
+    """Group runs by walk. Raises HeadwayError where a run lacks a quarter that others have."""
     runs: dict[str, list[Walk]] = {}
     for trial, walk in rows.items():
         runs.setdefault(walks_of(trial), []).append(walk)
@@ -84,7 +84,7 @@ def observe(trace: Trace) -> Walk:
     numbers = rows["epoch"].to_list()
     times_s, rates = lab.link_rate(trace)
     shown = times_s >= begun_ns / 1e9
-    # the walk's end and no more: a run's last readings are of an idle link
+    # only up to the walk's end: a run's last readings are of an idle link
     shown &= times_s <= begun_ns / 1e9 + told["visits"][0]["walk_ms"] / 1e3
     return Walk(
         tuple(objects[number].path.split("/")[-1].removesuffix(".pack") for number in numbers),

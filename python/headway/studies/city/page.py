@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
 TITLE = "Response times of the walk's quarters in s, means of the runs"
 _CAPTION = (
-    "Above, what the link carried in slots of 200 ms; below, how long each quarter took, at the "
-    "time at which it was wanted. The first run of each startup."
+    "Above: the link's rate in slots of 200 ms. Below: each quarter's response time, at the time "
+    "when the page needed it. The first run of each startup is shown."
 )
 
 
 def page(found: Evidence[Walks]) -> Page:
-    """Response times by quarter, both figures, and what there was to see."""
+    """Response times by quarter, both figures, and a picture of the page."""
     figures: Figures = {}
     for name, title, schemes in (
         ("figure-7-7", "Figure 7.7: Slow-Start and Jump-Start", (BASE, JUMP)),

@@ -1,9 +1,9 @@
-"""The loss- and delay-based controls beside what was published of them, or follows from their law.
+"""The loss- and delay-based controls compared with published values, or with their law.
 
 Claim: each control of Headway has its paper's response function, equilibrium or fairness. Setup:
-one flow and a path where exactly every (1/p)th packet is lost, as response functions assume, or a
+one flow on a path that loses exactly every (1/p)th packet, as response functions assume, or on a
 link with a queue. Run: a few trials per control. Check: the mean window, the queue, the ratio of
-goodputs beside the published number.  Plot: one table with the error of each.
+goodputs against the published number. Plot: one table with the error of each.
 """
 
 from __future__ import annotations
@@ -26,21 +26,23 @@ class Controls(Study[Run, Found]):
     """The study; see the module."""
 
     name = "controls"
-    title = "Loss- and delay-based controls beside published values"
+    title = "Loss- and delay-based controls compared with published values"
     source = "The papers and RFCs of each control; see docs/controls.md"
     description = (
         "One flow of each control over a path that loses every (1/p)th packet, or behind a queue: "
-        "mean windows, slopes, queues and ratios of goodput beside published or analytic values."
+        "mean windows, slopes, queues and ratios of goodput, compared with published or analytic "
+        "values."
     )
     statements = tuple(row.statement() for row in ROWS)
     choices = (
-        "Loss is periodic, by the router periodic-loss: response functions are derived for one "
-        "loss in exactly 1/p packets. With random loss of the same ratio windows differ, by a part "
-        "that depends on the law (C-TH-010 is about CUBIC's).",
-        "A mean window is 1/p packets over the mean time between reductions, in round trips of "
-        "propagation: only whole cycles count, and no queue adds to a round trip.",
-        "Without delayed ACKs where a law is written per ACK (Linux's Scalable, HighSpeed and "
-        "Hybla count ACK events); with them where the code allows for them (BIC).",
+        "The router periodic-loss makes loss periodic, because response functions are derived for "
+        "one loss in exactly 1/p packets. With random loss of the same ratio windows differ, by a "
+        "part that depends on the law (C-TH-010 is about CUBIC's).",
+        "A mean window is 1/p packets divided by the mean time between reductions, counted in "
+        "round trips without queueing. So only whole cycles count, and a queue does not lengthen a "
+        "round trip.",
+        "ACKs are not delayed where a law is written per ACK (Linux's Scalable, HighSpeed and "
+        "Hybla count ACK events). They are delayed where the code allows for it (BIC).",
         "Tolerances were fixed before the numbers were seen: 15 % for published response "
         "functions, which leave out recovery, 5 to 10 % for analytic values.",
     )

@@ -19,30 +19,31 @@ from headway.study import StudyContext
 
 RTT_MS = 100.0
 LARGER, SMALLER = 1e-3, 1e-4
-"""Loss ratios at which response functions are read."""
+"""The loss ratios at which response functions are compared."""
 LOSSES = {"p1e-3": LARGER, "p1e-4": SMALLER}
 COMPOUND_WINDOWS = {LARGER: 64.0, SMALLER: 404.0}
-"""0.255/p^0.8; the first is in the draft's own table."""
+"""Compound's mean windows, 0.255/p^0.8. The first is in the draft's own table."""
 GROWTH_PKTS, LOST_PART = 10.0, 1 / 8
-"""Illinois where nothing is queued."""
+"""Illinois' growth and decrease where nothing is queued."""
 
 RATE_BPS = 10e6
 WARMUP_S, LENGTH_S, QUICK_LENGTH_S = 120.0, 200.0, 30.0
-"""Vegas gives back what slow start overshoots by a packet per round trip."""
+"""Vegas reduces slow start's overshoot by only a packet per round trip."""
 APART_S = 0.02
-"""Between the starts of flows, in one round trip: each meets an empty queue with its first data."""
+"""Time between the starts of flows, within a round trip: the first data of each meets an empty
+queue."""
 FAR_MS = 100.0
 ALPHA_PKTS, FEW_PKTS, MANY_PKTS = 20, 10, 30
 VEGAS_PKTS = (2, 4)
 
 
 def compound_growth(windows_pkts: Floats, _last_max: float) -> Floats:
-    """Compound's per round trip, or Reno's."""
+    """Compound's growth per round trip, or Reno's where that is larger."""
     return np.maximum(np.asarray(windows_pkts) ** 0.75 / 8, 1.0)
 
 
 def compound_pkts(loss: float) -> float:
-    """Its mean window by the law and a round trip of recovery."""
+    """Compound's mean window by the law with a round trip of recovery."""
     return models.cycle(loss, compound_growth, kept=0.5, pause_rounds=1).mean_pkts
 
 
@@ -52,12 +53,12 @@ def illinois_pkts(loss: float) -> float:
 
 
 def illinois_growth(windows_pkts: Floats, _last_max: float) -> Floats:
-    """Illinois' per round trip where nothing is queued."""
+    """Illinois' growth per round trip where nothing is queued."""
     return np.full_like(np.asarray(windows_pkts), GROWTH_PKTS)
 
 
 def illinois_cycle_pkts(loss: float) -> float:
-    """Its mean window by the law and a round trip of recovery."""
+    """Illinois' mean window by the law with a round trip of recovery."""
     return models.cycle(loss, illinois_growth, kept=1 - LOST_PART, pause_rounds=1).mean_pkts
 
 
@@ -97,10 +98,10 @@ def experiments(ctx: StudyContext) -> dict[str, Experiment]:
 
 
 def _rarer_losses(one: Experiment) -> Experiment:
-    """The same trial with a tenth of the loss, and with buffers and a length for it."""
+    """Take a tenth of the loss, and adapt the buffers and the length."""
     every = lost_every(one)
     if every is None:
-        raise LookupError("no packet is lost by plan in this trial")
+        raise LookupError("this trial has no periodic loss")
     loss = 0.1 / every
     ctx = StudyContext(Path(), backend_named("sim"), quick=True, seed=one.seed)
     return periodic(
@@ -109,7 +110,7 @@ def _rarer_losses(one: Experiment) -> Experiment:
 
 
 def _shared(ctx: StudyContext, controls: list[str], *, far: bool) -> Experiment:
-    """Flows over a link of 10 Mbit/s with room for all; with ``far`` all but the first farther."""
+    """Flows over 10 Mbit/s with a large queue; ``far`` adds delay to all but the first."""
     topology = {"rate": f"{RATE_BPS:.0f} bit/s", "rtt": f"{RTT_MS:g} ms", "buffer": "1000 pkts"}
     flows = [
         Flow.model_validate(
@@ -132,10 +133,10 @@ _queue = partial(
     unit="packets",
     of=lambda run: run.queue_pkts - run.utilization,
 )
-"""A row about the mean of what waits in the queue.
+"""A row about the mean number of waiting packets.
 
-The packet in transmission does not: its time is part of the base RTT of a law that goes by
-delay. There is one for as much of the time as the link is used.
+The packet in transmission does not wait: its time is part of the base RTT of a delay-based law. It
+exists for the part of the time that the link is used.
 """
 _share = partial(trial_row, field="first_share", unit="")
 """A row about the part of the goodput that the first flow has."""
@@ -145,11 +146,11 @@ BRAKMO = "Brakmo, Peterson 1995"
 LIU = "Liu, Basar, Srikant 2006"
 CTCP = "draft-sridharan-tcpm-ctcp-02"
 RECOVERY = "The formula leaves out recovery, a round trip without growth after each loss."
-WAITING = "Without the packet in transmission, whose time is part of the base RTT."
+WAITING = "The packet in transmission is not counted, because its time is part of the base RTT."
 BURSTS = (
-    "The path is not without delay. After each recovery, one in four round trips, a burst waits up "
-    "to 0.6 ms in the sender's own link. That is more than a hundredth of the longest wait that "
-    "slow start made, so Illinois then grows by 6 packets instead of 10."
+    "The path has some queueing delay. After each recovery, in one of four round trips, a burst "
+    "waits up to 0.6 ms at the sender's own link. That is more than a hundredth of the longest "
+    "wait that slow start made, so Illinois then grows by 6 packets instead of 10."
 )
 RANGE = "The law gives a range. The value is its middle, and the tolerance reaches its ends."
 _MIDDLE = sum(VEGAS_PKTS) / 2
@@ -179,7 +180,7 @@ ROWS: tuple[Row, ...] = (
         "fast",
         63,
         "fast-alphas",
-        f"share of a flow with alpha = {FEW_PKTS} beside one with {MANY_PKTS}",
+        f"share of a flow with alpha = {FEW_PKTS} that competes with one with {MANY_PKTS}",
         FIXED_POINT,
         FEW_PKTS / (FEW_PKTS + MANY_PKTS),
         within=0.05,
@@ -188,7 +189,7 @@ ROWS: tuple[Row, ...] = (
         "fast",
         64,
         "fast-far",
-        f"share of a flow over {RTT_MS:g} ms beside one over {RTT_MS + FAR_MS:g} ms",
+        f"share of a flow over {RTT_MS:g} ms that competes with one over {RTT_MS + FAR_MS:g} ms",
         FIXED_POINT,
         0.5,
         within=0.05,
@@ -217,11 +218,11 @@ ROWS: tuple[Row, ...] = (
         "vegas",
         73,
         "vegas-far",
-        f"share of a flow over {RTT_MS:g} ms beside one over {RTT_MS + FAR_MS:g} ms",
+        f"share of a flow over {RTT_MS:g} ms that competes with one over {RTT_MS + FAR_MS:g} ms",
         "analytic: both have 2 to 4 packets in the same queue",
         0.5,
         within=_TO_END,
-        why="From 2/(2 + 4) to 4/(2 + 4).",
+        why="The law allows shares from 2/(2 + 4) to 4/(2 + 4).",
     ),
     *(
         window_row(
@@ -301,8 +302,8 @@ ROWS: tuple[Row, ...] = (
         cause=Why(
             "refuted",
             "The slope of -0.5 leaves out recovery, a round trip without growth after each loss. "
-            "At 1e-3 that is one of four round trips and takes 13 % of the window, at 1e-4 one of "
-            "twelve and 4 %. With recovery the same law has a slope of -0.54.",
+            "At 1e-3 recovery is one of four round trips and costs 13 % of the window. At 1e-4 it "
+            "is one of twelve and costs 4 %. With recovery the same law has a slope of -0.54.",
             (Change("a tenth of the loss at both points", _rarer_losses, "illinois-p*"),),
         ),
     ),

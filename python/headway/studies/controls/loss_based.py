@@ -27,12 +27,12 @@ HYBLA: dict[str, tuple[float, str, tuple[float, ...]]] = {
     "p1e-4": (1e-4, "hybla", (200.0,)),
     "p3e-5": (3e-5, "hybla:growth_bits=16", (50.0, 200.0, 400.0)),
 }
-"""Loss ratio, control and round trips of ms, beside Reno at RTT0 with as much loss."""
+"""Loss ratio, control and round trips in ms; Reno has RTT0 and as much loss."""
 
 WESTWOOD_RTT_MS = 100.0
 WESTWOOD_BPS = {"10": 10e6, "20": 20e6}
 WESTWOOD_BUFFERS = {"10": 1.0, "20": 0.5}
-"""Bandwidth-delay products."""
+"""Queues in bandwidth-delay products, by rate in Mbit/s."""
 SMALL_BUFFER = 0.2
 WESTWOOD_S, QUICK_WESTWOOD_S = 600.0, 120.0
 
@@ -43,12 +43,12 @@ def scalable_growth(windows_pkts: Floats, _last_max: float) -> Floats:
 
 
 def scalable_pkts(loss: float) -> float:
-    """Its mean window by the law and a round trip of recovery."""
+    """Scalable's mean window by the law with a round trip of recovery."""
     return models.cycle(loss, scalable_growth, kept=7 / 8, pause_rounds=1).mean_pkts
 
 
 def scalable_26_pkts(loss: float) -> float:
-    """The same as Linux 2.6.24 does it with delayed ACKs."""
+    """Scalable's mean window as Linux 2.6.24 computes it with delayed ACKs."""
 
     def growth(windows_pkts: Floats, _last_max: float) -> Floats:
         return windows_pkts / 2 / 51
@@ -57,7 +57,7 @@ def scalable_26_pkts(loss: float) -> float:
 
 
 def bic_pkts(loss: float) -> float:
-    """BIC's mean window by its constants and a round trip of recovery."""
+    """BIC's mean window by its constants with a round trip of recovery."""
     return models.cycle(loss, models.bic_growth, kept=819 / 1024, pause_rounds=1).mean_pkts
 
 
@@ -184,7 +184,7 @@ ROWS: tuple[Row, ...] = (
         0.08 / 3e-4,
         within=0.15,
         why=_RECOVERY.format(part="one of 14")
-        + " And 0.08/p is the window at the loss: its mean over ln(8/7)/0.01 round trips is "
+        + " Also, 0.08/p is the window at the loss. The mean over ln(8/7)/0.01 round trips is "
         "0.075/p.",
     ),
     window_row(
@@ -204,8 +204,8 @@ ROWS: tuple[Row, ...] = (
         "analytic: 1/51 packet per ACK of two, two round trips without growth",
         scalable_26_pkts(3e-4),
         within=0.05,
-        why="Linux 2.6 spends an ACK on each increment, and its rate halving goes below ssthresh, "
-        "from where slow start takes a second round trip.",
+        why="Linux 2.6 spends an ACK on each increment. Its rate halving ends below ssthresh, so "
+        "slow start takes a second round trip.",
     ),
     Row(
         "CC-014",
@@ -227,8 +227,8 @@ ROWS: tuple[Row, ...] = (
             "RFC 3649, section 5",
             HIGHSPEED_PKTS[name],
             within=0.15,
-            why="The RFC's table is in whole packets of growth, of which Linux takes the next "
-            "larger.",
+            why="The RFC's table has growth in whole packets, and Linux takes the next larger "
+            "entry.",
         )
         for number, name in ((21, "p1e-4"), (22, "p1e-5"))
     ),
@@ -265,7 +265,7 @@ ROWS: tuple[Row, ...] = (
         0.10,
         _hybla_ratio(200.0, "p1e-4"),
         (("hybla-200ms-p1e-4", "window_pkts"),),
-        why="A round trip of recovery is longer at 200 ms, where it is one of 11.",
+        why="A round trip of recovery is longer at 200 ms, and one of 11 there.",
     ),
     *(
         Row(
@@ -309,13 +309,13 @@ ROWS: tuple[Row, ...] = (
         mended=1.45,
         cause=Why(
             "refuted",
-            "Linux 6.x reduces cwnd to half in Recovery and sets the window to bandwidth times "
-            "RTTmin at its end, at once. The missing packets leave in one burst, which overflows a "
-            "queue without room for half a window. The next losses end the same way, until the "
-            "burst fits.",
+            "Linux 6.x halves cwnd during Recovery and sets it to bandwidth times RTTmin at the "
+            "end, in one step. The difference leaves as one burst, which overflows a queue that "
+            "has no room for half a window. This repeats with the next losses until the burst "
+            "fits.",
             (
                 Change(
-                    "hosts of linux-2.6, whose Recovery stops at that window",
+                    "hosts of linux-2.6, whose Recovery stops at bandwidth times RTTmin",
                     edited({"stack": "linux-2.6"}),
                     "westwood-small-buffer",
                 ),

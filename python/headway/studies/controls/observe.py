@@ -1,4 +1,4 @@
-"""Run: what is kept of each trial."""
+"""Run: reduce each trial to a few numbers."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from headway.units import NS_PER_S
 
 @dataclass(frozen=True)
 class Run:
-    """After the warm-up. NaN: not recorded in this trial, or there was none."""
+    """Numbers after the warm-up. NaN: not recorded in this trial, or no value."""
 
     goodput_bps: float
-    """Of all flows."""
+    """Goodput of all flows."""
     utilization: float
-    """Of the bottleneck."""
+    """Utilization of the bottleneck."""
     queue_pkts: float
     """Mean over time of the bottleneck's queue."""
     ssthresh_pkts: float
-    """Median over time, of the first flow."""
+    """The first flow's ssthresh, median over time."""
     first_share: float
-    """Part of the goodput that the first flow has."""
+    """The first flow's part of the goodput."""
     window_pkts: float
-    """Of the first flow where one packet in so many is lost: packets per round trip, by the time
-    between reductions, of whole cycles."""
+    """The first flow's mean window with periodic loss: packets per round trip, from the time
+    between reductions over whole cycles."""
 
 
 def observe(trace: Trace) -> Run:

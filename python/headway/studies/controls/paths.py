@@ -1,4 +1,4 @@
-"""Setup: the paths on which controls are held against their laws."""
+"""Setup: the paths on which controls are compared with their laws."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ FORWARD = 0
 LOSER = "periodic-loss"
 MSS_BYTES = 1448
 WIDE = "10 Gbit/s"
-"""A link that limits nobody: a round trip is the propagation, and loss makes the window."""
+"""A link that never limits: the RTT is the propagation delay, and loss decides the window."""
 SEND_BUFFER_PER_PKT, RECEIVE_BUFFER_PER_PKT = 4608, 2 * MSS_BYTES
-"""Bytes of buffer for each packet of window, of which stacks keep a part for themselves."""
+"""Bytes of buffer for each packet of window. Stacks reserve a part of a buffer."""
 ROOM = 1.6
-"""Buffers hold so many times the expected mean window, which bounds what slow start overshoots; a
-window that a loss halves has its peak at 1.33."""
+"""Buffers hold this multiple of the expected mean window, which limits slow start's overshoot. A
+window that a loss halves has its peak at 1.33 times the mean."""
 LEFT_OVER = 0.01
-"""Part of the window that may be left of the overshoot when reading begins."""
+"""The part of the window that may remain of the overshoot when the measurement begins."""
 LOSSES, QUICK_LOSSES = 60, 8
 
 
@@ -35,10 +35,10 @@ def periodic(
     stack: str = "linux-6",
     delayed_ack: bool = False,
 ) -> Experiment:
-    """One greedy flow where every (1/``loss``)th packet is lost, and nothing else limits.
+    """One greedy flow that loses every (1/``loss``)th packet and has no other limit.
 
-    ``window_pkts`` is about what is expected, and ``kept`` the part that a loss leaves of it: they
-    fix the length and the buffers. Without delayed ACKs laws that are written per ACK are so per
+    ``window_pkts`` is the expected window, and ``kept`` the part that a loss leaves of it. They set
+    the length and the buffers. Without delayed ACKs, laws that are written per ACK apply per
     packet.
     """
     every = round(1 / loss)
@@ -72,7 +72,7 @@ def _bytes(window_pkts: float, per_pkt: int) -> int:
 
 
 def lost_every(experiment: Experiment) -> int | None:
-    """One packet in so many is lost on the way of the data; None where none is by plan."""
+    """The data loses one packet in this many; None without periodic loss."""
     forward, _ = experiment.topology.links()[0]
     for router in forward.routers:
         if router.name == LOSER:
@@ -90,7 +90,7 @@ def experiment(
     stack: str = "linux-6",
     record: tuple[Record, ...] = (),
 ) -> Experiment:
-    """Flows on a dumbbell, read from ``warmup_s`` on."""
+    """Flows on a dumbbell, measured from ``warmup_s`` on."""
     return Experiment.model_validate(
         {
             "topology": Dumbbell.model_validate(topology),
@@ -105,5 +105,5 @@ def experiment(
 
 
 def bdp_pkts(rate_bps: float, rtt_ms: float, ip_bytes: int = 1500) -> float:
-    """What a path holds, packets: rate times round trip, with a packet's own transmission."""
+    """Packets that a path holds: rate times RTT, including a packet's own transmission."""
     return rate_bps * rtt_ms / 1e3 / (8 * ip_bytes) + 1

@@ -1,4 +1,4 @@
-"""A row of the table: a control, a number that somebody published or that follows from its law."""
+"""A row of the table: a control, and a number that is published or follows from its law."""
 
 from __future__ import annotations
 
@@ -20,31 +20,31 @@ Found = Evidence[Run]
 class Row:
     """One number of one control.
 
-    ``value`` takes it from what was observed. A test scales what ``spoils`` names, a trial's key
-    and a field of ``Run``, by ``spoiled`` to see the row fail; ``mended`` likewise holds
-    where the row itself does not.
+    ``value`` computes it from the observations. ``spoils`` names a trial's key and a field of
+    ``Run``. A test scales this field by ``spoiled``, and the row must fail. Where the row itself
+    fails, the test scales by ``mended``, and it must hold.
     """
 
     id: str
     control: str
     quantity: str
     source: str
-    """Where the number is from: a paper, or "analytic" and of what."""
+    """The number's source: a paper, or "analytic" and the law."""
     expected: float
     unit: str
     within: float
-    """Part of ``expected`` by which ours may differ, fixed before it was seen."""
+    """The part of ``expected`` by which ours may differ, fixed before results were seen."""
     value: Callable[[Found], float]
     spoils: Sequence[tuple[str, str]]
     spoiled: float = 2.0
     mended: float | None = None
     why: str = ""
-    """Of the tolerance, or of what is left of a difference."""
+    """The reason for the tolerance or for a remaining difference."""
     cause: Why | None = None
     """Why the row fails, with the experiments that show it."""
 
     def statement(self) -> Statement[Found]:
-        """How it is judged."""
+        """The row as a statement."""
 
         def look(found: Found) -> Seen:
             return near(
@@ -79,7 +79,7 @@ def trial_row(
     of: Callable[[Run], float] | None = None,
     **more: Any,
 ) -> Row:
-    """A row about a field of one trial, or what is made of it."""
+    """A row about a field of one trial, or a number computed from it."""
     value = of or attrgetter(field)
     return Row(
         f"CC-{number:03}",
@@ -99,9 +99,9 @@ window_row = partial(trial_row, field="window_pkts", unit="packets")
 
 
 def slope(small: str, large: str) -> Callable[[Found], float]:
-    """Of the logarithm of the window by that of the loss ratio, a decade of loss apart.
+    """Slope of the window's logarithm over that of the loss ratio, over a decade of loss.
 
-    ``small`` and ``large`` are the trials with the smaller and ten times as much loss.
+    ``small`` and ``large`` are the trials with the smaller loss and with ten times as much.
     """
 
     def of(found: Found) -> float:

@@ -1,4 +1,4 @@
-"""The table: every control's numbers beside those published, with the error of each."""
+"""The table: every control's numbers, the published ones, and the error of each."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ COLUMNS = ("control", "quantity", "from", "published", "ours", "error")
 
 
 def table(rows: Sequence[Row], claims: Sequence[Claim]) -> Table:
-    """As a report shows it."""
+    """The table of a report."""
     return Table(
-        "Loss- and delay-based controls beside published and analytic values",
+        "Loss- and delay-based controls compared with published and analytic values",
         COLUMNS,
         _cells(rows, claims),
         "An error beyond its tolerance has a star.",
@@ -23,7 +23,7 @@ def table(rows: Sequence[Row], claims: Sequence[Claim]) -> Table:
 
 
 def page_table(rows: Sequence[Row], claims: Sequence[Claim]) -> str:
-    """As docs/controls.md shows it."""
+    """The table of docs/controls.md."""
     return "\n".join(markdown(COLUMNS, _cells(rows, claims)))
 
 

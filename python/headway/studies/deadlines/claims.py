@@ -31,23 +31,24 @@ from headway.studies.deadlines.results import Found
 from headway.trace import Trace
 
 LEAST_S = 0.29
-"""From here on the link allows a target: 200 ms, and 100 kB at 9.76 Mbit/s."""
+"""The smallest target that the link allows: 200 ms, and 100 kB at 9.76 Mbit/s."""
 LEAST_ASKING_S = 0.56
-"""With a round trip more, and 5.12 Mbit/s, the highest rate the routers of the link can grant."""
+"""The same with a round trip more and 5.12 Mbit/s, the highest rate that the link's routers
+grant."""
 WITHIN = 0.1
 RATHER_LOW = 0.1
-"""What the claims list takes "rather low" for; "not much worse" alone would allow 0.5."""
+"""The claims list's meaning of "rather low"; "not much worse" alone would allow 0.5."""
 RTT_S = lab.RTT_MS / 1e3
 
 
 def rate_bps(target_s: float) -> float | None:
-    """Eq. 7.1: the rate of payload that meets a target, Q = s / (T - d); None if no rate can."""
+    """Eq. 7.1: the payload rate that meets a target, Q = s / (T - d); None if no rate can."""
     left_s = target_s - lab.model_path().rtt_s
     return SIZE_BYTES * 8 / left_s if left_s > 0 else None
 
 
 def _late_s(found: Found, scheme: str, least_s: float) -> Array:
-    """How much later than its target every response came, of those from a target on."""
+    """How much later than its target each response is, for targets of at least ``least_s``."""
     targets = found.targets_s(scheme)
     return np.asarray((found.times_s(scheme) - targets)[targets >= least_s])
 
@@ -67,7 +68,7 @@ def _met(found: Found) -> Seen:
 
 
 def within(found: Found, scheme: str, least_s: float) -> Seen:
-    """Of the targets from one on, how much of each its response took at most."""
+    """The largest ratio of a response time to its target, for targets of at least ``least_s``."""
     targets = found.targets_s(scheme)
     parts = (found.times_s(scheme) / targets)[targets >= least_s]
     return Seen.by(
@@ -99,7 +100,7 @@ def _missed(found: Found) -> Seen:
 
 
 def constant(found: Found) -> Seen:
-    """How far apart the times of startups that read no target are."""
+    """The spread of response times of startups that read no target."""
     times = {scheme: found.times_s(scheme) for scheme in BLIND}
     return Seen.by(
         ", ".join(f"{SCHEMES[s].label} ±{1e3 * np.ptp(own):.1f} ms" for s, own in times.items()),
@@ -108,7 +109,7 @@ def constant(found: Found) -> Seen:
 
 
 def refused(found: Found, same: Callable[[float, float], Check], base: str = BASE) -> Seen:
-    """Times of targets that no rate can meet beside those of a startup that reads none."""
+    """Times of targets that no rate can meet, against those of a startup that reads no target."""
     slow = float(np.median(found.times_s(base)))
     told, checks = [], []
     for scheme in (MEGA, LATE):
@@ -127,7 +128,7 @@ def _equation(_found: Found) -> Seen:
 
 
 def penalty(found: Found) -> Seen:
-    """The worst time of startups that read a target, over slow start's."""
+    """The worst time of startups that read a target, divided by slow start's."""
     slow = float(found.times_s(BASE)[0])
     worst = float(np.max([found.times_s(scheme) for scheme in (MEGA, LATE)])) / slow
     check = words.within(worst, -math.inf, 1 + RATHER_LOW)
@@ -135,12 +136,12 @@ def penalty(found: Found) -> Seen:
         worst,
         # stricter than a factor of 1.5
         dataclasses.replace(check, words=frozenset({"much"})),
-        note="Targets from 0.1 to 2 s; times slow start's.",
+        note="Shown: the worst time with targets from 0.1 to 2 s, as a multiple of slow start's.",
     )
 
 
 def _a_round_trip_late(rows: Rows) -> Rows:
-    """Late Quick-Start misses each target by half a round trip."""
+    """Make late Quick-Start miss each target by half a round trip."""
     targets = np.array(TARGETS_S)
     late = np.where(targets > RTT_S, targets + RTT_S / 2, rows[LATE].response_s)
     return {**rows, LATE: dataclasses.replace(rows[LATE], response_s=late)}
@@ -162,10 +163,10 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         _met,
         why=Why(
             "unknown setting",
-            "With a target of 0.29 s, 5 ms above what the link needs at least, the response is "
-            "0.1 ms late: eq. 7.1 leaves no room for the last packet's time on the link, 1.2 ms. "
-            "The paper prints neither the single targets of its figure nor the resolution of its "
-            "clock.",
+            "A target of 0.29 s is 5 ms above the least time that the link needs. Its response is "
+            "0.1 ms late, because eq. 7.1 leaves no room for the last packet's time on the link, "
+            "1.2 ms. The paper prints neither the single targets of its figure nor the resolution "
+            "of its clock.",
             (
                 Change("a clock of milliseconds", keys=MEGA, observe=whole_ms),
                 Change(
@@ -187,18 +188,18 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         why=Why(
             "refuted",
             "Slow start needs 1.2 s for the object, and Quick-Start continues with slow start "
-            "after its grant (the thesis' strategy a). Targets of 1 s and more are met therefore, "
-            "also where the server names a rate that is too small. They are missed where the grant "
-            "ends slow start.",
+            "after its grant (the thesis' strategy a). So it meets targets of 1 s and more, even "
+            "if the server names a rate that is too small. It misses them if the grant ends slow "
+            "start.",
             (
                 Change(
-                    "the rate of eq. 7.1 named for every target, as by the thesis' server",
+                    "a server that names the rate of eq. 7.1 for every target, like the thesis'",
                     named_rates(),
                     LATE,
                 ),
                 Change(
-                    "the rate of eq. 7.1 named for every target and ssthresh at the granted window "
-                    "(strategy c)",
+                    "a server that names the rate of eq. 7.1 for every target, and ssthresh at the "
+                    "granted window (strategy c)",
                     named_rates(qs_ssthresh=1),
                     LATE,
                 ),
@@ -219,7 +220,7 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         "with a target below the round-trip time no fast startup is activated",
         "as Slow-Start",
         lambda found: refused(found, words.identical),
-        # started nevertheless
+        # as if a fast startup were activated nevertheless
         spoil=replaced(MEGA, 0.285, "response_s.0"),
     ),
     Statement(

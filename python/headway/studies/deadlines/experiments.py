@@ -13,26 +13,26 @@ from headway.study import StudyContext
 
 SIZE_BYTES = 100e3
 TARGETS_S = (0.1, 0.15, 0.21, 0.25, 0.27, 0.29, 0.3, 0.35, 0.4, 0.5, 0.6, 0.7, 1.0, 1.5, 2.0)
-"""From below the round-trip time on; at 0.21 s a rate of 83 Mbit/s for a link of ten."""
+"""The smallest are below the RTT. At 0.21 s eq. 7.1 asks for 83 Mbit/s on a link of ten."""
 ONCE = Path(__file__).with_name("once.csv")
 """The object, once."""
 SMALLER = Path(__file__).with_name("smaller.csv")
 """An object of 99 kB, once."""
 THRICE = Path(__file__).with_name("thrice.csv")
-"""The object three times, each on its connection, with 0.6 s between them."""
+"""The object three times, each on its own connection, with 0.6 s between them."""
 SMALLER_THRICE = Path(__file__).with_name("smaller_thrice.csv")
-"""The same with 98 kB."""
+"""An object of 98 kB three times."""
 SPACING_S = 40.0
-"""Transfers follow each other on an idle link."""
+"""Time between transfers, so that each begins on an idle link."""
 
 BASE, MEGA, LATE, CORRECTED = "slow-start", "mega-start", "quick-start-late", "quick-start"
 BLIND = (BASE, "initial-start", "jump-start")
-"""They have no interface for a target."""
+"""Startups that have no interface for a target."""
 
 
 @dataclass(frozen=True)
 class Scheme:
-    """A way to start."""
+    """A startup with its label."""
 
     label: str
     startup: str

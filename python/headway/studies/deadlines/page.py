@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Times = Mapping[str, tuple[Array, Array]]
-"""Of each scheme, targets and response times, in seconds."""
+"""Targets and response times in seconds, by scheme."""
 TITLE = "Response times in s"
 _TARGET = Style(LIGHT, ".", ":")
 
 
 def page(times: Times, twins: Times | None = None) -> Page:
-    """A table by target, and the figure; the kernel's with its twins' curves beside it."""
+    """A table by target, and the figure; on the kernel also with the curves of its twins."""
     panels = [("", times)] if twins is None else [("kernel", times), ("simulator", twins)]
     return Page(
         tables=[table(times)],
@@ -60,7 +60,7 @@ def table(times: Times) -> Table:
 
 
 def _cell(targets: Array, times: Array, target: float) -> Cell:
-    """The time of a target; none where it is not among those of the scheme, or did not come."""
+    """The time of a target; empty if the scheme does not have it or the response did not arrive."""
     found = times[targets == target]
     return round(float(found[0]), 3) if found.size and not np.isnan(found[0]) else None
 

@@ -132,7 +132,7 @@ def _refuted(reason: str, *changes: Change) -> Why:
 def _routed(
     control: str, says: str, published: str, most_ms: float, why: Why | None = None, part: str = ""
 ) -> Statement[Found]:
-    """A router-controlled protocol's queue; ``published`` has its authors' words for it."""
+    """A statement on a router-controlled protocol's queue; ``published`` has its authors' words."""
 
     def look(found: Found) -> Seen:
         measured_ms = _median_ms(found, control, PLAIN)
@@ -157,16 +157,16 @@ def _routed(
 
 def _square(control: str) -> Why:
     return _refuted(
-        "Its additive growth is scaled by the square of the round trip. This path holds four "
-        "packets, so a queue makes round trips so long that the growth exceeds what a decrease by "
-        "a part of the window takes back.",
+        "The protocol scales its additive growth by the square of the RTT. This path holds only "
+        "four packets, so a queue lengthens the RTT until the growth exceeds the decrease by a "
+        "part of the window.",
         _faster_link(f"{control}-drop-tail-*"),
     )
 
 
 def _maxnet(found: Found) -> Seen:
     runs = runs_of(found, "maxnet", PLAIN)
-    # The packet in transmission does not wait; it is there while the link is used.
+    # The packet in transmission does not wait. It exists while the link is used.
     waiting = mean(found, "maxnet", PLAIN, runs, lambda one: one.queue_pkts - one.utilization)
     return Seen.by(waiting, words.some([words.within(waiting, 0, 1)]), unit="packets")
 
@@ -177,8 +177,8 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         "FAST alone keeps alpha packets in the queue (Jin, Wei, Low 2004): induced delay",
         _default("fast", "alpha") * PACKET_MS,
         _fast,
-        ours="The fixed point has no tolerance of its own. 10 % are allowed, because the call's "
-        "datagrams wait in the same queue.",
+        ours="The fixed point has no tolerance. 10 % are allowed, because the call's datagrams "
+        "wait in the same queue.",
         spoil=scaled("fast-drop-tail-*", 0.8, "induced_median_ms"),
         mend=replaced("fast-drop-tail-*", 240.0, "induced_median_ms"),
     ),
@@ -206,8 +206,8 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         "at most a round trip in the queue",
         _bbr,
         why=_refuted(
-            "The product is four packets on this link. BBR adds three segments and one or two "
-            "packets for delayed ACKs and its probing, which is as much again.",
+            "The product is four packets on this link. BBR adds three segments, and one or two "
+            "packets for delayed ACKs and its probing, which together are as much again.",
             _faster_link("bbr-drop-tail-*"),
         ),
         spoil=replaced("bbr-drop-tail-*", 60.0, "induced_median_ms"),

@@ -1,4 +1,4 @@
-"""Setup: a bulk flow of each control beside a call, with each queue discipline."""
+"""Setup: a bulk flow of each control and a call, with each queue discipline."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ from headway.study import StudyContext
 RTT_MS = 50
 LENGTH_S, QUICK_LENGTH_S = 190.0, 50.0
 WARMUP_S = 10.0
-"""Slow start, which is over after five seconds at the latest, belongs to no state that lasts."""
+"""Slow start ends after at most five seconds and is not part of the steady state."""
 RUNS, QUICK_RUNS = 5, 1
 STACK = "linux-6"
 PLAIN = "drop-tail"
-"""What papers on controls mean by a queue."""
+"""The queue that papers on controls assume."""
 COUNTED = "red"
 """The discipline whose thresholds are numbers of packets, whatever their size."""
 
 
 def ends() -> tuple[Algorithm, ...]:
-    """Every control of an end; not those of a proxy, which read the monitor of its own link."""
+    """Every control of an end host. A proxy's controls read the monitor of its own link."""
     return tuple(one for one in registry().controls if not one.reads_monitor)
 
 
 def controls() -> tuple[str, ...]:
-    """Their names."""
+    """The names of these controls."""
     return tuple(one.name for one in ends())
 
 
 def queues() -> tuple[str, ...]:
-    """Every queue discipline that there is, by name; the plain one first."""
+    """Every queue discipline by name, the plain one first."""
     names = (one.name for one in registry().queues)
     return tuple(sorted(names, key=lambda name: (name != PLAIN, name)))
 
@@ -84,7 +84,7 @@ def _trial(ctx: StudyContext, control: Algorithm, queue: str, run: int) -> Exper
             "reverse": reverse,
         }
     )
-    # of a text, which Python promises never to draw otherwise from
+    # seeded by a text: Python guarantees the same draws for it in every version
     chance = random.Random(f"{ctx.seed}/{key(control.name, queue, run)}").random()
     start_s = VOIP_LEAD_S + chance * RTT_MS / 1e3
     bulk = Flow.model_validate(

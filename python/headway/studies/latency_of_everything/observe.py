@@ -1,4 +1,4 @@
-"""Run: what a control and a queue make of the link, in a few numbers."""
+"""Run: reduce a trial to delay, utilization and queue."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PACKET_BYTES = 1500
 
 @dataclass(frozen=True)
 class Latency:
-    """One trial, after the warm-up. Induced delay is what a datagram takes beyond an empty path."""
+    """One trial, after the warm-up. Induced delay is a datagram's delay beyond an empty path."""
 
     induced_median_ms: float
     induced_p95_ms: float
@@ -59,7 +59,7 @@ def observe(trace: Trace) -> Latency:
 
 
 def empty_path_ms(experiment: Experiment) -> float:
-    """What a datagram takes on an empty path: half the RTT and its own time on the link."""
+    """A datagram's delay on an empty path: half the RTT and its own time on the link."""
     link, _ = experiment.topology.links()[0]
     own_ns = Voip.packet * BITS_PER_BYTE * NS_PER_S / link.rate
     return float(experiment.base_rtt_ns / 2 + own_ns) / 1e6
@@ -81,12 +81,12 @@ def _counted_pkts(trace: Trace) -> float:
 def mean(
     found: Found, control: str, queue: str, runs: int, value: Callable[[Latency], float]
 ) -> float:
-    """Of all runs. Raises MissingTrialError."""
+    """The mean over all runs. Raises MissingTrialError."""
     return float(np.mean([value(found[key(control, queue, run)]) for run in range(1, runs + 1)]))
 
 
 def runs_of(found: Found, control: str, queue: str) -> int:
-    """How many runs there are evidence of; at least 1, so that none is told as missing."""
+    """The number of runs in the evidence; at least 1, so that a missing one is reported."""
     run = 1
     while key(control, queue, run + 1) in found:
         run += 1

@@ -14,9 +14,9 @@ from headway.studies.latency_of_everything.observe import Found, mean
 from headway.table import Cell, Table
 
 LEAST_SHOWN_MS = 0.1
-"""The figure's logarithmic axis begins here; what is less is drawn on its edge."""
+"""The figure's logarithmic axis begins here; smaller values are drawn on its edge."""
 QUEUES = {"drop-tail": "Drop-tail", "red": "RED", "codel": "CoDel", "drr": "DRR"}
-"""Titles; a discipline that is not listed keeps its name."""
+"""Titles of disciplines. One that is not listed keeps its name."""
 
 
 def page(found: Found, runs: int) -> Page:
@@ -42,7 +42,7 @@ def _table(found: Found, runs: int) -> Table:
             ]
         rows.append(row)
     return Table(
-        "Median delay of a call's datagrams beyond an empty path, ms, and utilization, beside one "
+        "Median delay of a call's datagrams beyond an empty path, ms, and utilization, with one "
         "bulk flow, by queue discipline",
         columns,
         rows,
@@ -66,8 +66,9 @@ def _figures(found: Found, runs: int) -> Figures:
     return {
         "latency": (
             "Median delay against utilization",
-            "Median delay of a call's datagrams beyond an empty path, beside one bulk flow of each "
-            f"control, by queue discipline. Less than {LEAST_SHOWN_MS:g} ms is drawn there.",
+            "Median delay of a call's datagrams beyond an empty path, with one bulk flow of each "
+            f"control, by queue discipline. Values below {LEAST_SHOWN_MS:g} ms are drawn at "
+            f"{LEAST_SHOWN_MS:g} ms.",
             curves(
                 [
                     (QUEUES.get(queue, queue), [point(control, queue) for control in controls()])

@@ -2,9 +2,8 @@
 
 Claim: over 1 Gbit/s and 200 ms a startup that knows a target cuts the page's loading time by more
 than two seconds, one that does not by more than one. Setup: a map of 1.5 MB, large scripts first,
-in Chromium; nginx behind the proxy that hears of the target. Run: each startup ten times, and
-targets from the round-trip time to a second. Check: medians against Slow-Start's.  Plot: figure
-7.5.
+in Chromium; nginx behind the proxy that reads the target. Run: each startup ten times, and targets
+from the round-trip time to a second. Check: medians against Slow-Start's. Plot: figure 7.5.
 
 Scharf, Fast Startup Internet Congestion Control (2011).
 """
@@ -46,7 +45,7 @@ class MapPage(Study[Loads, Evidence[Loads]]):
         return observe.observe(trace)
 
     def page(self, _ctx: StudyContext, found: Evidence[Loads]) -> Page:
-        """Medians with their intervals, figure 7.5, and what there was to see."""
+        """Medians with their intervals, figure 7.5, and a picture of the page."""
         return page.page(found)
 
 

@@ -29,14 +29,14 @@ _PUBLISHED_S = 9.6
 SHORT_MS = 300
 """Targets below this are short."""
 LONG_MS = (500, 1000)
-"""Of the order of a second: half a second to two."""
+"""Targets of the order of a second: half a second to two."""
 UNTARGETED = ("initial-start", "jump-start")
 """Startups that read no target, besides Slow-Start."""
 _LOADS = "load_s"
 _TIMES = "map-page-times"
 _COLUMNS = ("median", "interval", "less than Slow-Start")
 IN_ORDER = (OLD, BASE, "jump-start", "quick-start", EARLY)
-"""From the slowest; Initial-Start is Slow-Start, and Mega-Start near the last."""
+"""From the slowest on. Initial-Start equals Slow-Start, and Mega-Start is close to the last."""
 
 
 def _gains_s(found: Found, names: tuple[str, ...]) -> dict[str, float]:
@@ -49,7 +49,7 @@ def _all_of(name: str) -> tuple[str, ...]:
 
 
 def _gain_of(found: Found, trials: Mapping[str, Sequence[str]], least_s: float) -> Seen:
-    """The time gained over three packets by each startup, in all its trials."""
+    """The least time that each startup saves in its trials, compared with three packets."""
     gains = {name: min(_gains_s(found, tuple(keys)).values()) for name, keys in trials.items()}
     first_s = found[OLD].median_s - found[BASE].median_s
     own = {name: gain - first_s for name, gain in gains.items()}
@@ -63,8 +63,8 @@ def _gain_of(found: Found, trials: Mapping[str, Sequence[str]], least_s: float) 
         min(gains.values()),
         words.both(*checks.values()),
         unit="s",
-        note=f"{shown}. Of that, {first_s:.2f} s come from a first window of ten packets instead "
-        f"of three, which all startups here have. Compared with ten packets: {left}.",
+        note=f"Saved: {shown}. Of this, {first_s:.2f} s come from an initial window of ten packets "
+        f"instead of three, which all startups here have. Saved compared with ten packets: {left}.",
     )
 
 
@@ -106,12 +106,12 @@ def _no_benefit(found: Found) -> Seen:
             f"{SCHEMES[name].label} {ms} ms {ratio:.3f}" for (name, ms), ratio in ratios.items()
         ),
         *(words.within(ratio, 0.95, 1.05) for ratio in ratios.values()),
-        note="Of Slow-Start's time. The claims list asks for 5 %.",
+        note="Shown: ratios to Slow-Start's time. The claims list allows 5 %.",
     )
 
 
 def _told_apart(found: Found) -> Seen:
-    """What each startup's visits took; those in order have intervals that do not overlap."""
+    """Each startup's loading times; those in order must have intervals that do not overlap."""
     base_s = found[BASE].median_s
     rows = {}
     for name, scheme in SCHEMES.items():
@@ -130,7 +130,7 @@ def _told_apart(found: Found) -> Seen:
 
 
 def times_table(claims: Sequence[Claim]) -> str:
-    """What each startup's visits took, for a page."""
+    """Each startup's loading times, as a page's table."""
     return sites.table_told(claims, _TIMES, _COLUMNS)
 
 
@@ -156,9 +156,9 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         ),
         why=Why(
             "unknown setting",
-            "The copy of the page is not published, nor is it printed how long connections were "
-            "kept open. Here each object has a connection of its own, and a packet more or less in "
-            "its first window changes the time by a second.",
+            "The thesis publishes neither its copy of the page nor how long connections stayed "
+            "open. Here each object has its own connection, and one packet more or less in its "
+            "initial window changes the time by a second.",
             (
                 Change(
                     "persistent connections (faster than published)",
@@ -255,7 +255,7 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         lambda found: _cut(found, TARGETED),
         why=Why(
             "refuted",
-            "A late Quick-Start asks with its first ten packets, and its rate holds a round trip "
+            "A late Quick-Start asks with its first ten packets, and its rate applies a round trip "
             "later. Slow-Start has sent 43 kB by then, and only two of the 42 objects are larger.",
             (
                 Change(
@@ -271,7 +271,8 @@ STATEMENTS: tuple[Statement[Found], ...] = (
                 ),
             ),
         ),
-        ours="The thesis has over 2 s of 9.6 s, compared with three packets.",
+        ours="The thesis saves over 2 s of 9.6 s, compared with an initial window of three "
+        "packets.",
         spoil=replaced(BASE, 0.5, _LOADS),
         mend=replaced(BASE, 100.0, _LOADS),
     ),

@@ -39,33 +39,32 @@ TARGETED = ("quick-start", "mega-start")
 QUICK = (BASE, "quick-start", "mega-start")
 
 CHOICES = (
-    "The thesis' copy of the page is not published. This one has the volume that it names, 1.5 MB, "
-    "and its order: five scripts of 9 to 742 kB, each of which asks for the next, then 35 tiles.",
-    "Chromium has up to six connections to a host; the browsers of 2009 had two to six. The server "
-    "ends each connection with its response, so that each object begins with a startup: startups "
-    "act on a connection's first data, and with persistent connections the first is the page "
-    "itself, of 1 kB, and hardly any time is left to win: 4.5 s with Slow-Start, seen before.",
-    "The thesis' Linux 2.6 began with three packets, today's with ten: Slow-Start is shown with "
-    "both, and what the thesis says of its default stack is judged by the former. Initial-Start's "
-    "ten packets are today's default.",
-    "Every request states a target, to the same proxy before the same nginx; startups that read "
-    "none ignore it. 250 ms is the thesis' best.",
-    "The thesis' server asks late, with its first ten packets, whose round trip is over before its "
-    "rate holds. What Slow-Start sends in two flights, 43 kB, comes no sooner, and of 42 objects "
-    "two are larger. Beside it stands one that "
-    f"names a rate for all connections, {sites.ASKED_BPS / 1e6:g} Mbit/s, and asks with its "
-    "SYN-ACK.",
-    "Settled with results in view: Quick-Start's target, which was 350 ms, then 500, since no "
-    "request had been seen in ten visits, and is the thesis' 250 since the fault behind that was "
-    "mended, a connection that took over an earlier one's grant; Quick-Start without RFC 4782's "
-    "limit on slow start after a grant, as on the thesis' hosts; "
-    f"{TARGET_VISITS} visits of other targets instead of two; the notes of C-TH-250 to 254 and of "
-    "map-page-cut; map-page-times.",
+    "The thesis' copy of the page is not published. This copy has the printed volume, 1.5 MB, and "
+    "the printed order: five scripts of 9 to 742 kB, each of which requests the next, then 35 "
+    "tiles.",
+    "Chromium opens up to six connections to a host; the browsers of 2009 opened two to six. The "
+    "server closes each connection after its response, so that each object begins with a startup. "
+    "Startups act on a connection's first data. With persistent connections this is the page "
+    "itself, of 1 kB, and hardly any time can be saved: in an earlier trial Slow-Start took 4.5 s.",
+    "The thesis' Linux 2.6 began with three packets, today's Linux begins with ten. Slow-Start is "
+    "shown with both. Statements on the thesis' default stack are judged with three packets. "
+    "Initial-Start's ten packets are today's default.",
+    "Every request states a target, through the same proxy to the same nginx. Startups that read "
+    "no target ignore it. 250 ms is the thesis' best target.",
+    "The thesis' server asks late, with its first ten packets, and its rate applies a round trip "
+    "later. The 43 kB that Slow-Start sends in two flights arrive no sooner, and only two of 42 "
+    "objects are larger. A second variant names a rate for all connections, "
+    f"{sites.ASKED_BPS / 1e6:g} Mbit/s, and asks with its SYN-ACK.",
+    "Chosen with results in view: Quick-Start's target (it was 350 ms, then 500, because ten "
+    "visits had no request; it is the thesis' 250 since a fault was fixed that gave a connection "
+    "an earlier one's grant); Quick-Start without RFC 4782's limit on slow start after a grant, as "
+    f"on the thesis' hosts; {TARGET_VISITS} visits of other targets instead of two; the notes of "
+    "C-TH-250 to 254 and of map-page-cut; map-page-times.",
 )
 
 
 def key(scheme: str, target_ms: int | None = None) -> str:
-    """Of a trial: "jump-start", or with another target than the scheme's "mega-start-500"."""
+    """A trial's key: "jump-start", or "mega-start-500" with another target than the scheme's."""
     other = target_ms is not None and target_ms != SCHEMES[scheme].target_ms
     return f"{scheme}-{target_ms}" if other else scheme
 

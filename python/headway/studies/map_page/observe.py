@@ -12,7 +12,7 @@ from headway.trace import Trace
 
 @dataclass(frozen=True)
 class Loads:
-    """Loading times in s as the browser has them, what a visit transferred, and a picture."""
+    """Loading times in s as the browser measures them, a visit's volume, and a picture."""
 
     load_s: Array
     volume_bytes: float
@@ -20,12 +20,12 @@ class Loads:
 
     @property
     def median_s(self) -> float:
-        """Of the visits."""
+        """Median over the visits."""
         return float(np.median(self.load_s)) if self.load_s.size else float("nan")
 
     @property
     def interval_s(self) -> tuple[float, float]:
-        """Of the median: the second and the last but one of ten (98 %), else the ends."""
+        """The median's interval: the second and the last but one of ten (98 %), else the ends."""
         if not self.load_s.size:
             return float("nan"), float("nan")
         ordered = np.sort(self.load_s)

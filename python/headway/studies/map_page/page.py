@@ -22,7 +22,7 @@ TITLE = "The map's loading time in s; the thesis: 9.6 s, over 2 s less with a sh
 
 
 def page(found: Evidence[Loads]) -> Page:
-    """Medians with their intervals, figure 7.5, and what there was to see."""
+    """Medians with their intervals, figure 7.5, and a picture of the page."""
     base_s = found[BASE].median_s
     rows: list[list[Cell]] = [
         [
@@ -42,8 +42,8 @@ def page(found: Evidence[Loads]) -> Page:
     if key(TARGETED[0], TARGETS_MS[0]) in found:
         figures["figure-7-5"] = (
             "Figure 7.5: loading time by target",
-            "Medians over the target that the browser states with every request. Lines without "
-            "markers take no target.",
+            "Medians over the target that the browser states with every request. Startups that "
+            "read no target are lines without markers.",
             _by_target(found),
         )
     if shot := found[BASE].picture:
@@ -52,8 +52,8 @@ def page(found: Evidence[Loads]) -> Page:
 
 
 _CAPTION = (
-    "Medians of the visits; the lines are the medians' intervals, of ten visits from the second "
-    "to the ninth (98 %), of fewer from the least to the most."
+    "Medians of the visits. Lines are the medians' intervals: from the second to the ninth of ten "
+    "visits (98 %), and from the smallest to the largest of fewer."
 )
 
 

@@ -1,11 +1,12 @@
 """Thesis, section 6.6, and paper 000, section 3.3: what Quick-Start costs a router.
 
 Claim: a router that meters every packet and answers requests forwards as many packets as before,
-with the same delay. Metering takes a few percent of the forwarding effort, one request in a hundred
-packets hardly more, one in two packets several times as much. Setup: a router of network namespaces
-in this machine's kernel; packets of 50 bytes, 0, 1 and 50 % of them requests. The router runs in
-turns with the program, with an empty one and without any. Run: headwayctl router bench. Check:
-rates, delays, effort. Plot: figure 6.65 and table 6.4.
+with the same delay. Metering costs a few percent of the forwarding effort, one request in a hundred
+packets hardly more, and one in two packets several times as much. Setup: a router of network
+namespaces in this machine's kernel; packets of 50 bytes, 0, 1 and 50 % of them requests. The router
+runs in turns with the program, with an empty program and without a program. Run: headwayctl router
+bench.
+Check: rates, delays, effort. Plot: figure 6.65 and table 6.4.
 
 Scharf, Fast Startup Internet Congestion Control (2011); Scharf, Strotbek (2008).
 """
@@ -33,10 +34,10 @@ class Overhead(MeasuredStudy[Evidence[Load]]):
         "Scharf, Strotbek (2008), section 3.3"
     )
     description = (
-        "A router of network namespaces in this machine's kernel, packets of 50 bytes: rate, "
-        "delay and processor time without Quick-Start and with it, for 0, 1 and 50 % requests, "
-        "beside an unmodified router and one with an empty program. "
-        "Needs root and headwayctl."
+        "A router of network namespaces in this machine's kernel, packets of 50 bytes: rate, delay "
+        "and processor time without Quick-Start and with it, for 0, 1 and 50 % requests, compared "
+        "with an unmodified router and with one that runs an empty program. Needs root and "
+        "headwayctl."
     )
     statements = claims.STATEMENTS
     choices = experiments.CHOICES
@@ -46,7 +47,7 @@ class Overhead(MeasuredStudy[Evidence[Load]]):
         return experiments.commands(ctx)
 
     def gather(self, _ctx: StudyContext, rows: Mapping[str, Measurement]) -> Evidence[Load]:
-        """The router with its program, with an empty one and without, by what was measured."""
+        """Read the measurements of the router with its program, with an empty one and without."""
         return Evidence({key: Load.of(row) for key, row in rows.items()})
 
     def sketches(self, _ctx: StudyContext) -> list[Sketch]:

@@ -2,7 +2,8 @@
 
 Statements that compare a router with an unmodified one are rows of a table. Each row makes two
 statements: that of the paper, and one of ours with a router that has an empty program. A program at
-a device has a price of its own; the thesis' router was patched and has none.
+a device has a cost even if it does nothing; the thesis patched its router and does not have this
+cost.
 """
 
 from __future__ import annotations
@@ -30,13 +31,13 @@ Metric = Literal["rate", "delay", "effort"]
 LINUX_PPS = 300_000
 """Load of table 6.4 for delays and effort."""
 
-_PATCH = "A property of the authors' patch of Linux 2.6.24, which needs none here."
+_PATCH = "A property of the authors' patch of Linux 2.6.24. Headway does not patch the kernel."
 _NETWORK_PROCESSOR = "Needs the IXP2400 network processor that it was measured on."
 _SERVER = (
-    "Needs the profile of a server with 200 clients' sessions, which the kernel backend does not "
-    "run; docs/validation.md has each control's time per ACK."
+    "Needs the profile of a server with the sessions of 200 clients, which the kernel backend does "
+    "not run. docs/validation.md has each control's time per ACK."
 )
-_ABSOLUTE = "Depends on the machine; what is judged are ratios to it."
+_ABSOLUTE = "Depends on the machine. Only ratios to it are judged."
 
 NONE, FEW, MANY = (requests(share) for share in SHARES)
 SHORT, LONG = (slots(ms) for ms in SLOTS_MS)
@@ -48,7 +49,7 @@ SHORT, LONG = (slots(ms) for ms in SLOTS_MS)
 def _as_if(
     than: Side, key: str, *, effort: float | None = None, delay: float | None = None
 ) -> Spoil:
-    """As if forwarding with the program took so many times what it takes another router."""
+    """Make the program's effort or delay this multiple of another router's."""
 
     def spoil(rows: Rows) -> Rows:
         measured = dict(rows[key])
@@ -73,7 +74,7 @@ def _slower(turn: Mapping[str, float], sending_ns: float, factor: float) -> dict
 
 
 def _empty_takes(more_ns: float) -> Spoil:
-    """As if the empty program took so much of every packet."""
+    """Make the empty program take ``more_ns`` of every packet."""
 
     def spoil(rows: Rows) -> Rows:
         return {
@@ -88,20 +89,20 @@ def _empty_takes(more_ns: float) -> Spoil:
     return spoil
 
 
-# ---- With the program beside another router ----
+# ---- The router with the program, compared with another ----
 
 _EXTREME = {"--set": "algorithm=extreme"}
-"""Each packet is metered by itself, under the lock of the link."""
+"""Options with which the program meters each packet under the link's lock."""
 
 
 @dataclass(frozen=True)
 class Beside:
-    """A sentence that compares a router with the program with one without.
+    """A sentence that compares a router that runs the program with one that does not.
 
     ``text`` has a place for the other router. ``judged`` gets the ratio of the two at this share of
     requests. ``bad`` and ``good`` are ratios of time that refute the sentence and agree with it.
-    The paper's statement fails by the price of a program, which its twin shows, unless ``why`` says
-    otherwise; ``why_twin`` is of the twin.
+    The paper's statement fails because of an attached program's cost, as its twin shows, unless
+    ``why`` gives another reason. ``why_twin`` is the twin's reason.
     """
 
     id: str
@@ -125,8 +126,9 @@ class Beside:
     def _by_price(self) -> Why:
         return Why(
             "refuted",
-            "An attached program has a price before it does anything, and the patched router of "
-            "the papers had none. Beside a router with an empty program the sentence holds.",
+            "An attached program has a cost before it does anything. The papers patched their "
+            "router, so it had no such cost. Compared with a router with an empty program, the "
+            "sentence holds.",
             shown_by=self.twin,
         )
 
@@ -171,10 +173,10 @@ def _ratio(load: Load, metric: Metric, router: Router, than: Side) -> Estimate:
 
 
 def _scatter(found: Found, metric: Metric) -> str:
-    """What the measurement makes of two routers that are the same."""
+    """The measured ratio of two routers that are the same."""
     load = found[requests(0)]
     ratio = _ratio(load, metric, load.without, "plain").mean
-    return f"The unmodified router by itself, measured twice: {ratio:.3f}."
+    return f"Two measurements of the unmodified router have a ratio of {ratio:.3f}."
 
 
 def _printed(published: float, tolerance: float) -> Callable[[Estimate], Sequence[Check]]:
@@ -183,9 +185,9 @@ def _printed(published: float, tolerance: float) -> Callable[[Estimate], Sequenc
 
 _UNMETERED = Why(
     "open",
-    "Packets without a request are counted on their own processor, without a lock and without a "
-    "look at the clock. In runs on a machine that others used, the effort was 2 % less to 1.5 % "
-    "more than with an empty program, which is within the scatter.",
+    "Packets without a request are counted per processor, without a lock and without reading the "
+    "clock. In runs on a machine with other load, the effort was 2 % less to 1.5 % more than with "
+    "an empty program, which is within the scatter.",
     [
         Change("each packet metered under a lock", keys=NONE, options=_EXTREME),
         Change("151 turns", keys=NONE, options={"--rounds": "151"}),
@@ -194,9 +196,9 @@ _UNMETERED = Why(
 _ALL_ASK = {"--requests": "100"}
 _CHEAP_REQUESTS = Why(
     "refuted",
-    "In the thesis IP options and new nonces take the effort. Here options hardly slow forwarding, "
-    "and a nonce is one random number. A packet with a request takes less than twice the effort of "
-    "one without, instead of five times.",
+    "In the thesis IP options and new nonces cause the effort. Here options hardly slow forwarding "
+    "down, and a nonce is one random number. So a packet with a request takes less than twice the "
+    "effort of one without, instead of five times.",
     [
         Change("each packet metered under a lock", keys=MANY, options=_EXTREME),
         Change("a request in every packet", keys=MANY, options=_ALL_ASK),
@@ -208,7 +210,7 @@ _CHEAP_REQUESTS = Why(
 _COMPARED = (
     Beside(
         "C-QSL-027",
-        "effort of forwarding without requests, by that of {}: the overhead of metering",
+        "effort of forwarding without requests, over that of {}: the overhead of metering",
         "measurable but rather small",
         0,
         "effort",
@@ -216,11 +218,12 @@ _COMPARED = (
         bad=1.3,
         good=1.04,
         why_twin=_UNMETERED,
-        ours="The table has no meaning for rather small: the list asks for at most 10 %.",
+        ours='The table of words does not define "rather small". The claims list asks for at most '
+        "10 %.",
     ),
     Beside(
         "C-QSL-028",
-        "effort of forwarding with 1 % requests, by that of {}: the load can increase",
+        "effort of forwarding with 1 % requests, over that of {}: the load can increase",
         "by few percent",
         1,
         "effort",
@@ -230,7 +233,7 @@ _COMPARED = (
     ),
     Beside(
         "C-QSL-029",
-        "peak rate with 1 % requests, by that of {}",
+        "peak rate with 1 % requests, over that of {}",
         "not significantly decreased",
         1,
         "rate",
@@ -240,7 +243,7 @@ _COMPARED = (
     ),
     Beside(
         "C-QSL-030",
-        "delay with 1 % requests, by that of {}",
+        "delay with 1 % requests, over that of {}",
         "not increased",
         1,
         "delay",
@@ -250,7 +253,7 @@ _COMPARED = (
     ),
     Beside(
         "C-TH-223",
-        "peak rate: Linux, 0 % requests, by that of {}",
+        "peak rate: Linux, 0 % requests, over that of {}",
         1.0,
         0,
         "rate",
@@ -260,7 +263,7 @@ _COMPARED = (
     ),
     Beside(
         "C-TH-224",
-        "mean delay: Linux, 0 % requests, by that of {}",
+        "mean delay: Linux, 0 % requests, over that of {}",
         1.0,
         0,
         "delay",
@@ -270,7 +273,7 @@ _COMPARED = (
     ),
     Beside(
         "C-TH-225",
-        "effort of forwarding: Linux, 0 % requests, by that of {}",
+        "effort of forwarding: Linux, 0 % requests, over that of {}",
         1.04,
         0,
         "effort",
@@ -281,7 +284,7 @@ _COMPARED = (
     ),
     Beside(
         "C-TH-228",
-        "peak rate: Linux, 1 % requests, by that of {}",
+        "peak rate: Linux, 1 % requests, over that of {}",
         1.0,
         1,
         "rate",
@@ -291,7 +294,7 @@ _COMPARED = (
     ),
     Beside(
         "C-TH-229",
-        "mean delay: Linux, 1 % requests, by that of {}",
+        "mean delay: Linux, 1 % requests, over that of {}",
         1.0,
         1,
         "delay",
@@ -301,7 +304,7 @@ _COMPARED = (
     ),
     Beside(
         "C-TH-230",
-        "effort of forwarding: Linux, 1 % requests, by that of {}",
+        "effort of forwarding: Linux, 1 % requests, over that of {}",
         1.12,
         1,
         "effort",
@@ -310,14 +313,14 @@ _COMPARED = (
         good=1.12,
         why_twin=Why(
             "refuted",
-            "Metering takes too little to be told apart from an empty program, and a request less "
-            "than in the thesis' router. With more requests the effort is as printed.",
+            "Metering costs too little to be distinguished from an empty program, and a request "
+            "costs less than in the thesis' router. With more requests the effort is as printed.",
             [Change("10 % requests instead of 1 %", keys=FEW, options={"--requests": "10"})],
         ),
     ),
     Beside(
         "C-TH-233",
-        "peak rate: Linux, 50 % requests, by that of {}",
+        "peak rate: Linux, 50 % requests, over that of {}",
         1.0,
         50,
         "rate",
@@ -327,7 +330,7 @@ _COMPARED = (
     ),
     Beside(
         "C-TH-234",
-        "mean delay: Linux, 50 % requests, by that of {}",
+        "mean delay: Linux, 50 % requests, over that of {}",
         1.0,
         50,
         "delay",
@@ -337,7 +340,7 @@ _COMPARED = (
     ),
     Beside(
         "C-TH-235",
-        "effort of forwarding: Linux, 50 % requests, by that of {}",
+        "effort of forwarding: Linux, 50 % requests, over that of {}",
         3.24,
         50,
         "effort",
@@ -350,7 +353,7 @@ _COMPARED = (
 )
 
 
-# ---- What is said of very many requests, of the program, and of slots ----
+# ---- Very many requests, the program, and slots ----
 
 
 def _many(than: Side) -> Callable[[Found], Seen]:
@@ -373,17 +376,19 @@ def _many_statement(name: str, than: Side) -> Statement[Found]:
     few, many = (_as_if(than, key, effort=1.05) for key in (FEW, MANY))
     return Statement(
         name,
-        "additional load of forwarding if, and only if, very many packets have a request, beside "
-        f"{_ROUTERS[than]}",
+        "additional load of forwarding if, and only if, very many packets have a request, compared "
+        f"with {_ROUTERS[than]}",
         "considerable, mainly for nonces",
         _many(than),
-        part="that the load is more with 50 % and not with 1 %; not what of Quick-Start takes it.",
+        part="that the load is more with 50 % and not with 1 %, but not which part of Quick-Start "
+        "causes it.",
         spoil=all_of(few, many),
         mend=all_of(few, _as_if(than, MANY, effort=3.0)),
         why=Why(
             "refuted",
-            "A request takes less than in the papers' router: options hardly slow forwarding here, "
-            "and a nonce is one random number. A request in every packet is a considerable load.",
+            "A request costs less than in the papers' router: options hardly slow forwarding down "
+            "here, and a nonce is one random number. With a request in every packet the load is "
+            "considerable.",
             [
                 Change(
                     "a request in every packet instead of every second", keys=MANY, options=_ALL_ASK
@@ -402,7 +407,8 @@ def _price(found: Found) -> Seen:
         price_ns.mean,
         words.more(price_ns, 0.0),
         unit="ns",
-        note=f"Forwarding takes {effort_ns:.0f} ns of the {cpu_ns:.0f} ns of a packet without it.",
+        note=f"Without the program a packet takes {cpu_ns:.0f} ns, of which forwarding takes "
+        f"{effort_ns:.0f} ns.",
     )
 
 
@@ -413,7 +419,7 @@ def _processor_share(found: Found) -> Seen:
         "nothing" if time_ns is None else share,
         words.about(share, 4.0),
         unit="%",
-        note="Time in the program by the kernel's count, which is part of it.",
+        note="Time in the program as the kernel counts it, which includes the counting.",
     )
 
 
@@ -446,9 +452,9 @@ _OTHERS: tuple[Statement[Found], ...] = (
         _processor_share,
         why=Why(
             "refuted",
-            "The part is that of one processor, a Pentium 4 of 2.8 GHz. A request takes more time "
-            "on a processor with mitigations of speculation, and less on one without: this study "
-            "has measured 2.5 % and 7.2 %.",
+            "The published part is that of a Pentium 4 of 2.8 GHz. A request takes more time on a "
+            "processor with mitigations against speculative execution, and less on one without: "
+            "this study has measured 2.5 % and 7.2 %.",
             [Change("20 % requests instead of 50 %", keys=MANY, options={"--requests": "20"})],
         ),
         spoil=replaced(MANY, 400.0, "program_ns"),
@@ -456,11 +462,11 @@ _OTHERS: tuple[Statement[Found], ...] = (
     ),
     Statement(
         "C-TH-239",
-        "mean delay with slots of 0.1 s by that with slots of 2 s",
+        "mean delay with slots of 0.1 s over that with slots of 2 s",
         "negligible in the mean, visible in the tail",
         _slots,
-        part="that the mean is unchanged; the tail, in which interrupts of this machine weigh more "
-        "than ends of slots, is shown.",
+        part="that the mean is unchanged. The tail is only shown, because this machine's "
+        "interrupts affect it more than the ends of slots do.",
         spoil=all_of(_as_if("plain", SHORT, delay=1.2), _as_if("plain", LONG, delay=1.0)),
         mend=all_of(_as_if("plain", SHORT, delay=1.0), _as_if("plain", LONG, delay=1.0)),
     ),
@@ -476,8 +482,8 @@ def _largest_rate(_found: Found) -> Seen:
         rate_mbps,
         words.is_so(rate_mbps == 10.0, "10 Mbit/s"),
         unit="Mbit/s",
-        note="K_rate of section 4.4.3.2 is 10 Mbit/s, and so is ours; the appendix prints the same "
-        "number with byte/s. Going beyond the window is a switch of its own here "
+        note="K_rate of section 4.4.3.2 is 10 Mbit/s, and ours is the same. The appendix prints "
+        "the same number with byte/s. Sending beyond the window is a separate switch here "
         "(headwayctl host window).",
     )
 
@@ -488,7 +494,8 @@ def _buffers(_found: Found) -> Seen:
         ours,
         words.is_so(ours == BUFFERS, "exact"),
         unit="B",
-        note="Of the hosts in the study receive-window; the simulator's have the initial size.",
+        note="These are the buffers of the hosts in the study receive-window. The simulator's "
+        "hosts have the initial size.",
     )
 
 
@@ -520,7 +527,7 @@ _ON_PROCESSOR: dict[int, tuple[str, str]] = {
     232: ("mean delay, Quick-Start, 1 %", "16 us"),
     236: ("peak rate, Quick-Start, 50 %", "3.8 Mpps"),
     237: ("mean delay, Quick-Start, 50 %", "17 us"),
-    240: ("peak rate by that of Linux", "about one order of magnitude more"),
+    240: ("peak rate over that of Linux", "about one order of magnitude more"),
 }
 
 _NOT_CHECKED: tuple[tuple[str, str, float | str, str], ...] = (
@@ -543,20 +550,35 @@ _NOT_CHECKED: tuple[tuple[str, str, float | str, str], ...] = (
     ("C-TH-052", "parameters, Quick-Start", 13, _PATCH),
     ("C-TH-053", "part of TCP and IPv4 that the patch changes", "< 5 %", _PATCH),
     ("C-TH-215", "a server's TCP/IP processor share over load", "increases", _SERVER),
-    ("C-TH-216", "more of it with Jump-Start", "negligible", _SERVER),
-    ("C-TH-217", "more of it with Quick-Start", "of the order of 1 %, more with traffic", _SERVER),
+    (
+        "C-TH-216",
+        "a server's TCP/IP processor share: increase with Jump-Start",
+        "negligible",
+        _SERVER,
+    ),
+    (
+        "C-TH-217",
+        "a server's TCP/IP processor share: increase with Quick-Start",
+        "of the order of 1 %, more with traffic",
+        _SERVER,
+    ),
     ("C-TH-218", "peak rate of the unmodified Linux router", "0.33 Mpps", _ABSOLUTE),
-    ("C-TH-219", "its mean delay at 0.3 Mpps", "50 us", _ABSOLUTE),
-    ("C-TH-220", "its processor share of forwarding", "2.5 %", _ABSOLUTE),
+    ("C-TH-219", "mean delay of the unmodified Linux router at 0.3 Mpps", "50 us", _ABSOLUTE),
+    (
+        "C-TH-220",
+        "processor share of forwarding of the unmodified Linux router",
+        "2.5 %",
+        _ABSOLUTE,
+    ),
     *(
         (f"C-TH-{number}", f"network processor: {what}", published, _NETWORK_PROCESSOR)
         for number, (what, published) in _ON_PROCESSOR.items()
     ),
     (
         "C-TH-243",
-        "lines of Firefox and lighttpd",
+        "lines of the patches of Firefox and lighttpd",
         "about 20 and about 70",
-        "A patch that is not public.",
+        "The patches are not public.",
     ),
     ("C-TH-288", "load of pacing with Jump-Start", "no significant problem", _SERVER),
 )

@@ -6,29 +6,29 @@ from headway.studies.common.measured import Commands
 from headway.study import StudyContext
 
 PACKET_BYTES = 50
-"""Of table 6.4: so small that the processor limits, not the link."""
+"""The packets of table 6.4, so small that the processor limits the rate, not the link."""
 SHARES = (0, 1, 50)
-"""Packets of a hundred with a request."""
+"""Packets with a request in a hundred packets."""
 DELAY_PPS = 100_000
-"""Delays are measured below the peak rate, as the thesis does."""
+"""The rate at which delays are measured, below the peak rate as in the thesis."""
 SLOT_MS = 1000
 SLOTS_MS = (100, 2000)
-"""Slots of metering: figure 6.65 has them below and above one second."""
+"""Lengths of the metering's slots. Figure 6.65 has lengths below and above one second."""
 
 CHOICES = (
-    "Rates are packets per second of one processor's time: a packet is sent, forwarded and dropped "
-    "by the receiving host within one system call. What is not forwarding is measured with packets "
-    "that the router drops at once, and taken off for the effort.",
-    "Table 6.4 has its unmodified router without requests only. Ours is measured in turns with the "
-    "others, and a ratio is the median over the turns, each to the unmodified router of its own "
-    "turn: the machine's speed changes by more than what Quick-Start takes.",
+    "Rates are packets per second of one processor's time: within one system call a packet is "
+    "sent, forwarded, and dropped by the receiving host. The effort is the time of forwarding "
+    "alone. All other time is measured with packets that the router drops at once, and subtracted.",
+    "Table 6.4 has the unmodified router only without requests. Here the routers are measured in "
+    "turns, and a ratio is the median over the turns. Each turn is compared with the unmodified "
+    "router of the same turn, because the machine's speed changes by more than Quick-Start costs.",
     "All requests are answered (max_requests=0) by the target algorithm on 10 Gbit/s; packets with "
     "a request are as long as those without.",
-    "The thesis' router was patched. Here a program is attached to the device, which has a price "
-    "of its own. So each comparison with an unmodified router has a twin: a statement of ours that "
-    "compares with a router that has an empty program.",
-    "Delays are from the system call that sends a packet to the receiving device, at "
-    f"{DELAY_PPS} packets per second; their distribution is that of the turn with the median mean.",
+    "The thesis' router was patched. Here a program is attached to the device, which has a cost "
+    "even if the program is empty. So each comparison with an unmodified router has a twin: a "
+    "statement of ours that compares with a router that has an empty program.",
+    f"Delays run from the system call that sends a packet to the receiving device, at {DELAY_PPS} "
+    "packets per second. The distribution is that of the turn whose mean is the median.",
 )
 
 
@@ -39,12 +39,12 @@ def commands(ctx: StudyContext) -> Commands:
 
 
 def requests(share: int) -> str:
-    """The key of a measurement with so many requests in a hundred packets."""
+    """The key of a measurement with ``share`` requests in a hundred packets."""
     return f"requests-{share}"
 
 
 def slots(ms: int) -> str:
-    """The key of a measurement with slots of so many ms, and 1 % requests."""
+    """The key of a measurement with slots of ``ms``, and 1 % requests."""
     return f"slots-{ms}ms"
 
 

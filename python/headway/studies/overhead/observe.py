@@ -1,7 +1,7 @@
-"""Run: what is kept of what headwayctl printed, and how four routers compare by it.
+"""Run: read headwayctl's output, and compare four routers.
 
-The four are measured in turns, so that what slows the machine for a while slows all of them: a
-ratio is the median over the turns, each against the other router of its own turn.
+The four are measured in turns, so that a temporary slowdown of the machine affects all of them. A
+ratio is the median over the turns, each compared with the other router of the same turn.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class Router:
 
     turns: Sequence[Mapping[str, float]]
     sending_ns: float
-    """Of a packet's processor time, what is not forwarding."""
+    """The part of a packet's processor time that is not forwarding."""
     delays_us: Sequence[float]
     """Mean delay, by turn."""
     quantiles_us: Sequence[tuple[int, float]]
@@ -28,7 +28,7 @@ class Router:
 
     @classmethod
     def of(cls, measured: Mapping[str, Any], side: str) -> Self:
-        """Of one side of what headwayctl printed."""
+        """Read one side of headwayctl's output."""
         return cls(
             turns=[turn[side] for turn in measured["rounds"]],
             sending_ns=measured["sending_cpu_ns"],
@@ -47,7 +47,7 @@ class Router:
         return [turn["cpu_ns"] - self.sending_ns for turn in self.turns]
 
     def quantile_us(self, part: int) -> float:
-        """The delay that so many of 10^6 packets do not exceed."""
+        """The delay that ``part`` of 10^6 packets do not exceed."""
         return dict(self.quantiles_us)[part]
 
 
@@ -55,9 +55,9 @@ class Router:
 class Load:
     """One share of requests.
 
-    ``plain`` is an unmodified router that no request passes, as in table 6.4, and ``empty`` the
-    same with a program that does nothing; ``without`` is unmodified too and gets the packets that
-    the one with the program gets.
+    ``plain`` is an unmodified router that gets no requests, as in table 6.4, and ``empty`` the same
+    with a program that does nothing. ``without`` is unmodified, too, and gets the same packets as
+    the router with the program.
     """
 
     plain: Router
@@ -65,11 +65,11 @@ class Load:
     without: Router
     with_: Router
     program_ns: float | None
-    """Time in the program per packet, by the kernel's count, which is part of it."""
+    """Time in the program per packet as the kernel counts it, which includes the counting."""
 
     @classmethod
     def of(cls, measured: Mapping[str, Any]) -> Self:
-        """From what headwayctl printed."""
+        """Read headwayctl's output."""
         return cls(
             plain=Router.of(measured, "plain"),
             empty=Router.of(measured, "empty"),
@@ -79,15 +79,15 @@ class Load:
         )
 
     def rate_ratio(self, router: Router, than: Router | None = None) -> Estimate:
-        """A router's peak rate by that of another one; without one, the plain router."""
+        """A router's peak rate over that of another, by default the plain router."""
         return _paired(router.rates_pps, (than or self.plain).rates_pps)
 
     def effort_ratio(self, router: Router, than: Router | None = None) -> Estimate:
-        """The same of the effort of forwarding."""
+        """A router's effort of forwarding over that of another, by default the plain router."""
         return _paired(router.efforts_ns, (than or self.plain).efforts_ns)
 
     def delay_ratio(self, router: Router, than: Router | None = None) -> Estimate:
-        """The same of mean delays."""
+        """A router's mean delay over that of another, by default the plain router."""
         return _paired(router.delays_us, (than or self.plain).delays_us)
 
 
@@ -106,7 +106,7 @@ def _median(values: Sequence[float]) -> Estimate:
 
 
 def empty_ns(loads: Sequence[Load]) -> Estimate:
-    """Processor time of a packet with the empty program, less that of the same turn without."""
+    """Processor time of a packet with the empty program, minus that without, by turn."""
     return _median(
         [
             one - other

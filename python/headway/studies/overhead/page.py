@@ -20,7 +20,7 @@ from headway.table import Cell, Table
 RATIOS = ("rate ratio", "effort ratio", "delay ratio")
 _QUICK_START = style_of("quick-start")
 COLOURS = {share: one_of(style_of("quick-start"), number) for number, share in enumerate(SHARES)}
-"""Of the router with the program, by requests in %."""
+"""Colours of the router with the program, by requests in %."""
 
 
 def page(found: Evidence[Load]) -> Page:
@@ -32,7 +32,7 @@ def page(found: Evidence[Load]) -> Page:
 
 
 def sketch() -> Sketch:
-    """Three network namespaces; what is measured is the one in the middle."""
+    """Three network namespaces. The one in the middle is measured."""
     shares = f"{', '.join(map(str, SHARES[:-1]))} or {SHARES[-1]} %"
     return row(
         [
@@ -64,8 +64,8 @@ def _table(loads: Mapping[int, Load]) -> Table:
         ["router", "requests %", "Mpps", "delay us", "effort ns", "program ns", *RATIOS],
         rows,
         note="Medians of the turns. Ratios are to an unmodified router without requests in the "
-        "same turn; what it differs by from itself is the measurement's own scatter. The kernel's "
-        "count of the time in the program is part of it.",
+        "same turn. The row 'unmodified, again' shows the scatter of the measurement. The time in "
+        "the program includes the kernel's counting.",
     )
 
 
@@ -112,8 +112,9 @@ def _figures(found: Evidence[Load], loads: Mapping[int, Load]) -> Figures:
         ),
         "table-6-4": (
             "Table 6.4",
-            "A router with the program by an unmodified one, over the packets that ask: medians "
-            "of the turns with the least and the most, and what the thesis printed.",
+            "Ratios of a router with the program to an unmodified one, over the part of packets "
+            "with a request: medians of the turns with minimum and maximum, and the published "
+            "values.",
             curves(
                 [(title, _ratio(loads, of, published)) for title, of, published in _RATIOS],
                 x_label="requests (%)",
@@ -123,7 +124,7 @@ def _figures(found: Evidence[Load], loads: Mapping[int, Load]) -> Figures:
         ),
         "table-6-4-effort": (
             "Table 6.4: effort of forwarding",
-            "Processor time of one packet, without what sending it takes.",
+            "Processor time of one packet, without the time of sending it.",
             curves(
                 [
                     (
@@ -166,7 +167,7 @@ def _ratio(
 def _turns_by_plain(
     of: Callable[[Router], Sequence[float]],
 ) -> Callable[[Load], list[float]]:
-    """Each turn by the unmodified router's of the same turn."""
+    """Each turn's number over the unmodified router's in the same turn."""
     return lambda load: [
         one / plain for one, plain in zip(of(load.with_), of(load.plain), strict=True)
     ]
@@ -177,7 +178,8 @@ _RATIOS = (
     ("mean delay", _turns_by_plain(lambda one: one.delays_us), {0: 1.0, 1: 1.0, 50: 1.0}),
     ("effort", _turns_by_plain(lambda one: one.efforts_ns), {0: 1.04, 1: 1.12, 50: 3.24}),
 )
-"""Titles, ours, and table 6.4's Linux by requests in %: C-TH-223 to 225, 228 to 230, 233 to 235."""
+"""Titles, our ratios, and table 6.4's Linux by requests in %: C-TH-223 to 225, 228 to 230, 233 to
+235."""
 
 
 def _delays(label: str, router: Router, style: Style) -> Curve:

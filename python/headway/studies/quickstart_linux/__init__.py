@@ -2,8 +2,8 @@
 
 Claim: Quick-Start at 5.12 Mbit/s fills the link at once where slow start needs a second or two,
 as long as ssthresh is not lowered; transfers of 10 kB to 1 MB gain most. Setup: one client, one
-server, Reno or CUBIC of Linux 2.6.20. Check and plot: figures 9 to 11. Figures 12 to 14, of Web
-pages, are the study web-surge's.
+server, Reno or CUBIC of Linux 2.6.20. Check and plot: figures 9 to 11. The study web-surge has
+figures 12 to 14, on Web pages.
 
 Scharf, Strotbek: "Performance Evaluation of Quick-Start TCP with a Linux Kernel Implementation",
 2008.
@@ -36,13 +36,13 @@ class QuickstartLinux(Study[Row, Found]):
     description = (
         "10 Mbit/s and 100 or 200 ms: rates after the start with Reno and CUBIC of Linux 2.6.20, "
         "with and without Quick-Start and a lowered ssthresh; speedup over size and RTT. On the "
-        "kernel: the downloads beside the simulator's linux-6."
+        "kernel: the downloads, compared with the simulator's linux-6."
     )
     statements = claims.STATEMENTS
     choices = page.CHOICES
 
     def on(self, backend: str) -> Study[Any, Any]:
-        """On the kernel its downloads only."""
+        """On the kernel, only the downloads."""
         return OnKernel(self) if backend == "kernel" else self
 
     def experiments(self, ctx: StudyContext) -> dict[str, Experiment]:
@@ -54,7 +54,7 @@ class QuickstartLinux(Study[Row, Found]):
         return observe.observe(key, trace)
 
     def gather(self, _ctx: StudyContext, rows: Mapping[str, Row]) -> Found:
-        """All of them, by what they are trials of."""
+        """Group the trials by experiment."""
         return Found(Evidence(rows))
 
     def page(self, _ctx: StudyContext, found: Found) -> Page:

@@ -1,4 +1,4 @@
-"""Check: C-QSL-001 to 018 and 034 to 036; what is said of the Web is judged by web-surge."""
+"""Check: C-QSL-001 to 018 and 034 to 036; web-surge judges the statements on the Web."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def _slow_start(found: Found) -> Seen:
     return Seen.by(
         _told(slow),
         *(words.about(value, 1.0) for value in slow.values()),
-        note="Read in slots of a round trip, as in the paper.",
+        note="Rates are read in slots of a round trip, as in the paper.",
     )
 
 
@@ -69,7 +69,8 @@ def _at_once(found: Found) -> Seen:
     return Seen.by(
         _told(quick),
         *(words.within(value, -math.inf, 0.4, "≤ 0.4 s") for value in quick.values()),
-        note="Half a round trip until data leaves, two more, and what is left of a slot.",
+        note="The time consists of half a round trip until data leaves, two more round trips, and "
+        "the rest of a slot.",
     )
 
 
@@ -79,7 +80,7 @@ def _later(found: Found) -> Seen:
     return Seen.by(
         _told(later),
         words.some({name: words.within(s, 2, math.inf, "≥ 2 s") for name, s in later.items()}),
-        note="CUBIC of 2.6 grows by 4 % per round trip before its first loss.",
+        note="CUBIC of Linux 2.6 grows by 4 % per round trip before its first loss.",
     )
 
 
@@ -110,14 +111,14 @@ def _exit_rate(found: Found) -> Seen:
     rates = found.start(200, "cubic", "ss").rates_bps
     busy = rates[rates > 5e4]
     slow = np.flatnonzero(busy[1:] < 1.1 * busy[:-1])
-    # The first slots carry handshake and the first window.
+    # The first slots carry the handshake and the initial window.
     slow = slow[slow >= 2]
     rate_mbps = float(busy[slow[0]] / 1e6) if slow.size else math.nan
     return Seen.by(
         rate_mbps if slow.size else "never",
         words.about(rate_mbps, 6.0),
         unit="Mbit/s",
-        note="The first slot after which the rate grows by less than a tenth.",
+        note="Read at the first slot after which the rate grows by less than a tenth.",
     )
 
 
@@ -131,7 +132,7 @@ def _slow_start_first(found: Found) -> Seen:
     return Seen.by(
         f"{slow:.2f} s; {lowered:.2f} s",
         words.less(slow, lowered),
-        note=f"{TRACE_S:g} s stands for never.",
+        note=f"{TRACE_S:g} s means never.",
     )
 
 
@@ -158,7 +159,8 @@ def _best(found: Found) -> Seen:
     return Seen.by(
         ", ".join(f"{LABELS[c]} {value:.0f} % at {rtt} ms" for (rtt, c), value in best.items()),
         words.some([words.several_hundred(value) for value in best.values()]),
-        note="Slow start's response time over Quick-Start's, less 1, at the size with the most.",
+        note="The improvement is slow start's response time over Quick-Start's, less 1, at the "
+        "best size.",
     )
 
 
@@ -169,7 +171,7 @@ def _where(found: Found) -> Seen:
     return Seen.by(
         ", ".join(f"{size:g} kB at {rtt} ms" for rtt, size in by_rtt.items()),
         *(words.within(size if known else math.nan, 10, 1000) for size in at.values()),
-        note="Those of Reno are shown.",
+        note="The sizes for Reno are shown; those for CUBIC are judged, too.",
     )
 
 
@@ -181,7 +183,7 @@ def _slightly(found: Found) -> Seen:
     return Seen.by(
         ", ".join(f"{LABELS[c]} {value:.3f}" for c, value in by.items()) + " on average",
         words.slightly_more(by["reno"], by["cubic"]),
-        note="Mean over sizes of 10 kB to 1 MB and all RTTs.",
+        note="Averaged over sizes of 10 kB to 1 MB and all RTTs.",
     )
 
 
@@ -255,8 +257,8 @@ def _defaults(_: Found) -> Seen:
     return Seen.by(
         f"{slots} slots, " + (f"{interval_ms / 1e3:g} s" if interval_ms else "adaptive"),
         words.is_so((slots, interval_ms) == (2, 1000), "exact"),
-        note="The thesis later made the interval automatic (C-TH-293), which is the default here; "
-        "the paper's trials run with interval_ms=1000.",
+        note="The thesis later made the interval automatic (C-TH-293), and this is the default "
+        "here. The paper's trials run with interval_ms=1000.",
     )
 
 
@@ -265,7 +267,7 @@ def _default(tunables: Sequence[Tunable], name: str) -> int:
 
 
 def _reno_for_cubic(rows: Rows) -> Rows:
-    """A slow start that ends at the link's rate in place of the one that ends at 100 packets."""
+    """Replace the slow start that ends at 100 packets by one that ends at the link's rate."""
     return {**rows, trace_key(200, "cubic", "ss"): rows[trace_key(200, "reno", "ss")]}
 
 
@@ -277,9 +279,10 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         _slow_start,
         why=Why(
             "unknown setting",
-            "The paper prints NetEm's delay, not the clock tick of the computer that runs it. "
-            "NetEm of Linux 2.6.20 sends a packet at the tick after its delay: with ticks of 10 ms "
-            "a delay of 50 ms takes 55 ms on average, and slow start needs one more slot.",
+            "The paper prints NetEm's delay, but not the clock tick of the computer that ran it. "
+            "In Linux 2.6.20 NetEm sends a packet at the first tick after its delay. With ticks of "
+            "10 ms a delay of 50 ms takes 55 ms on average, and slow start then needs one more "
+            "slot.",
             [Change("delays of 55 ms instead of 50 ms", round_trip_of(110), "trace-100-*-ss")],
         ),
         mend=scaled("trace-100-*-ss", 1.25, "full_after_s"),
@@ -311,7 +314,8 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         "100 ms: with ssthresh lowered it may take until full speed",
         "many seconds",
         _later,
-        ours="The table has no meaning for many: the list asks for 2 s more than without it.",
+        ours='The table of words does not define "many". The claims list asks for 2 s more than '
+        "without the lowered ssthresh.",
         spoil=replaced("trace-100-*-qs-reduced", 1.9, "full_after_s"),
     ),
     Statement(
@@ -378,7 +382,7 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         why=Why(
             "refuted",
             "With 10 ms the link holds 8 packets. Slow start fills it within two round trips, so "
-            "the smallest transfer that does not fit the first window gains most.",
+            "the smallest transfer that exceeds the initial window gains most.",
             [Change("an RTT of 20 ms instead of 10 ms", round_trip_of(20), "sizes-10-*")],
         ),
         spoil=replaced("sizes-200-reno-qs", 0.05, "times_s.1"),

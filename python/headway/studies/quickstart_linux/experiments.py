@@ -23,8 +23,8 @@ TRACES = {
 }
 QS_BPS, SMALL_QS_BPS = 5.12e6, 2.56e6
 ROUTER = "algorithm=target:interval_ms=1000:estimator=last"
-"""The paper's router meters "the current traffic" by the second and remembers the grants of two
-(sections 3.2 and 5.3)."""
+"""The paper's router meters "the current traffic" in slots of a second and remembers the grants of
+two slots (sections 3.2 and 5.3)."""
 TRACE_S = 25.0
 
 SIZES_BYTES = (1e3, 2.8e3, 5e3, 10e3, 20e3, 50e3, 100e3, 200e3, 500e3, 1e6, 2e6, 5e6, 12e6)
@@ -37,12 +37,12 @@ def experiments(ctx: StudyContext) -> dict[str, Experiment]:
 
 
 def trace_key(rtt_ms: int, control: str, kind: str) -> str:
-    """A flow whose rate is looked at."""
+    """The key of a flow whose rate is traced."""
     return f"trace-{rtt_ms}-{control}-{kind}"
 
 
 def sizes_key(rtt_ms: int, control: str, kind: str) -> str:
-    """Downloads of SIZES_BYTES."""
+    """The key of downloads of SIZES_BYTES."""
     return f"sizes-{rtt_ms}-{control}-{kind}"
 
 

@@ -1,6 +1,6 @@
-"""The study on the kernel: its downloads beside the simulator's linux-6.
+"""The study on the kernel: its downloads, compared with the simulator's linux-6.
 
-The paper's own figures 9 to 13 are of such a kernel, of 2.6.20.
+The paper measured its figures 9 to 13 on a Linux kernel, 2.6.20.
 """
 
 from __future__ import annotations
@@ -40,13 +40,14 @@ class OnKernel(Study[Responses, Evidence[Responses]]):
     """Downloads of many sizes, one after the other."""
 
     choices = (
-        "The paper's claims are judged in the simulator with its own Linux. Here its downloads "
-        "run on this machine's kernel, one after the other, and in the simulator with linux-6.",
+        "The paper's claims are judged in the simulator, with the paper's version of Linux. Here "
+        "its downloads run on this machine's kernel, one after the other, and in the simulator "
+        "with linux-6.",
     )
     agreements = tuple(
         Agreement(
             f"kernel-{control}-{kind}",
-            f"{name}: every response time on the kernel is the simulator's.",
+            f"{name}: every response time on the kernel matches the simulator's.",
             table=TITLE,
             row=name,
             most=15.0,
@@ -62,7 +63,7 @@ class OnKernel(Study[Responses, Evidence[Responses]]):
         self.description = of.description
 
     def experiments(self, ctx: StudyContext) -> dict[str, Experiment]:
-        """A trial per control, kind of start and RTT with one flow per size."""
+        """A trial per control, kind of start and RTT, each with one flow per size."""
         trials = {}
         sizes = _sizes(quick=ctx.quick)
         for rtt_ms in RTTS_MS:

@@ -1,4 +1,4 @@
-"""Run: what is kept of a start and of downloads, and how it is found again."""
+"""Run: reduce starts and downloads to a few numbers, and look them up by trial."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from headway.studies.quickstart_linux.experiments import (
 from headway.trace import Trace
 
 FULL_SHARE = 0.95
-"""Part of the link's rate from which a slot of a round trip counts as full."""
+"""A slot of a round trip counts as full from this part of the link's rate on."""
 
 
 @dataclass(frozen=True)
@@ -30,13 +30,13 @@ class Start:
     times_s: Array
     """Ends of slots of a round trip since the end of the handshake, shape (slots,)."""
     rates_bps: Array
-    """IP rate of the link towards the client in each."""
+    """IP rate of the link towards the client in each slot."""
     full_after_s: float
     """End of the first full slot; NaN: never."""
 
     @property
     def full_s(self) -> float:
-        """The same, and the run's length where the link was never full."""
+        """The time until the link is full, or the run's length where it never was."""
         return self.full_after_s if math.isfinite(self.full_after_s) else TRACE_S
 
 
@@ -67,7 +67,7 @@ def _start(trace: Trace) -> Start:
 
 @dataclass(frozen=True)
 class Found:
-    """All that was observed, by what it is a trial of."""
+    """All observations, looked up by trial."""
 
     rows: Evidence[Row]
 
@@ -78,7 +78,7 @@ class Found:
         return row
 
     def full_s(self, rtt_ms: int, kind: str) -> dict[str, float]:
-        """By control, when the link was full."""
+        """The time until the link was full, by control."""
         return {control: self.start(rtt_ms, control, kind).full_s for control in CONTROLS}
 
     def times_s(self, rtt_ms: int, control: str, kind: str) -> Array:

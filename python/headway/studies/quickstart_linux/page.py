@@ -37,15 +37,15 @@ if TYPE_CHECKING:
 CHOICES = (
     "Hosts are the stack linux-2.6 with 8 MB buffers: CUBIC of Linux 2.6.25 with the first "
     "ssthresh of 100 packets that 2.6.20 had, or Reno, with the stack's own quick ACKs. Their "
-    "router meters by the second and remembers the grants of two, as printed, and takes the load "
-    "to be that of the last second. Tried afterwards, the results in view: the peak of five "
-    "seconds; the same verdicts.",
+    "router meters in slots of a second and remembers the grants of two slots, as printed. Its "
+    "load is that of the last second. With the peak of five seconds, which was tried with results "
+    "in view, all verdicts are the same.",
 )
 
 _PUBLISHED_FULL_S = {100: (1.0,)}
-"""By RTT in ms, when slow start fills the link: C-QSL-001."""
+"""Time until slow start fills the link, by RTT in ms: C-QSL-001."""
 _STYLES = dict(zip(TRACES, ("slow-start", "quick-start", "quick-start-b"), strict=False))
-"""Those of figures 9 and 10: a lowered ssthresh is what the thesis calls QS-b."""
+"""Styles of figures 9 and 10. The thesis calls a lowered ssthresh QS-b."""
 
 
 def page(found: Found) -> Page:
@@ -69,7 +69,7 @@ def _full(found: Found) -> Table:
             for rtt in RTTS_MS
             for control in CONTROLS
         ],
-        "A dash: not within 25 s.",
+        "A dash means: not within 25 s.",
     )
 
 

@@ -1,4 +1,4 @@
-"""Changes of the set-up that both studies of paper 004 try where a statement does not hold."""
+"""Changes of the setup that both studies of paper 004 try where a statement does not hold."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from headway.studies.rap_over_satellite.experiments import STARTS_S
 
 
 def starts_within(spread_s: float) -> Edit:
-    """Files start within another time: each start is scaled."""
+    """Start the files within another time, by scaling each start."""
 
     def edit(experiment: Experiment) -> Experiment:
         data = experiment.model_dump(mode="json")
@@ -21,7 +21,7 @@ def starts_within(spread_s: float) -> Edit:
 
 
 def queue_of(pkts: int) -> Edit:
-    """Another queue at the satellite's link."""
+    """Give the satellite's link another queue."""
 
     def edit(experiment: Experiment) -> Experiment:
         data = experiment.model_dump(mode="json")
@@ -37,7 +37,8 @@ def queue_of(pkts: int) -> Edit:
 WAYS = ("forward", "reverse")
 WIDER_STARTS = Why(
     "unknown setting",
-    "The mean of five files depends on when they start, which the paper does not print. Starts "
-    "within 2.5 s are fitted to TCP PEP's times; equal shares of the link then take 20 s.",
+    "The mean time of five files depends on their starts, which the paper does not print. Starts "
+    "within 2.5 s are fitted to TCP PEP's times. With equal shares of the link the files then take "
+    "20 s.",
     (Change("starts within 15 s", starts_within(15), "mpcp-p0-*"),),
 )

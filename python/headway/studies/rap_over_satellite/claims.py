@@ -1,4 +1,4 @@
-"""Check: C-RP-001 and 004, which compare no proxy; rappep has the others."""
+"""Check: C-RP-001 and 004, which compare with no proxy; rappep has the others."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from headway.studies.rap_over_satellite.observe import Found, afct_s
 LOSS = 1e-2
 MPCP_S, LOSSY_S = 18.0, 24.0
 TOLERANCE = 0.2
-"""Of the claims list."""
+"""The claims list's range."""
 
 
 def _mpcp(found: Found) -> Seen:

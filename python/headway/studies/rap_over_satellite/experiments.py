@@ -14,10 +14,11 @@ FLOWS, SIZE_BYTES = 5, 5_000_000
 BUFFER_PKTS = 1000
 """Linux's queue at a device (txqueuelen), which the testbed's routers had by default."""
 STARTS_S = 2.5
-"""Files start within this time, drawn uniformly. It is fitted to TCP PEP's completion times, with
-TCP PEP's start (rappep's fit.py): the paper does not print it."""
+"""Files start within this time, drawn uniformly. The paper does not print it. It is fitted to TCP
+PEP's completion times, together with TCP PEP's start (rappep's fit.py)."""
 SIDE_DELAY_MS = 800
-"""Most that a side link adds one way, drawn uniformly (section IV, figures 6 to 8)."""
+"""The largest delay that a side link adds, one way, drawn uniformly (section IV, figures 6 to
+8)."""
 LENGTH_S, SAMPLE_S = 400.0, 1.0
 RUNS, QUICK_RUNS = 20, 5
 SCHEMES = {"cubic26": "CUBIC", "vcp": "VCP", "xcp": "XCP", "mpcp": "MPCP"}
@@ -27,7 +28,7 @@ CONTROLS = {
     "xcp": "xcp:on_loss=keep",
     "mpcp": "mpcp:on_loss=keep",
 }
-"""What differs from a control's defaults; the study's choices say why."""
+"""Controls with options; the study's choices give the reasons."""
 LOSSES = (0.0, 1e-2)
 SIDE_LOSS = 1e-3
 
@@ -44,7 +45,7 @@ def runs(ctx: StudyContext) -> range:
 
 
 def path(scheme: str, loss: float) -> Dumbbell:
-    """The satellite link, with loss where data goes and the scheme's router at its queue."""
+    """The satellite link, with loss for the data and the scheme's router at its queue."""
     return Dumbbell.model_validate(
         {
             "rate": f"{RATE_BPS} bit/s",
@@ -64,7 +65,7 @@ def experiments(ctx: StudyContext) -> dict[str, Experiment]:
 def trials_of(
     schemes: Collection[str], runs: range, trial: Callable[..., Experiment], *, seed: int
 ) -> dict[str, Experiment]:
-    """Every path of the paper for every scheme and run, by key; ``trial`` is called as ours is."""
+    """The paper's paths for every scheme and run, by key; ``trial`` has the arguments of ours."""
     trials = {}
     for run in runs:
         for scheme in schemes:
@@ -85,7 +86,7 @@ def trial(
     delays: bool = False,
     starts_s: float = STARTS_S,
 ) -> Experiment:
-    """Five files at once, from their own hosts."""
+    """Five files at once, each from its own host."""
     chance = random.Random(f"{seed}/rap-over-satellite/{run}")
     starts = [round(starts_s * chance.random(), 6) for _ in range(FLOWS)]
     sides_ms = [round(SIDE_DELAY_MS * chance.random(), 3) for _ in range(FLOWS)]
@@ -96,7 +97,8 @@ def trial(
             "name": f"file {number + 1}",
             "start": f"{starts[number]:g} s",
             "delay": f"{sides_ms[number] if delays else 0:g} ms",
-            # tuned for the path (section IV, its references 21 and 22): no window limits
+            # the paper tunes it for the path (section IV, references 21 and 22), so no window
+            # limits
             "receive_window": "4 MB",
         }
         for number in range(FLOWS)

@@ -1,4 +1,4 @@
-"""Run: how long the files took, and how the link was used meanwhile."""
+"""Run: completion times of the files, and the link's use meanwhile."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ class Files:
     """One trial."""
 
     times_s: Array
-    """From the first packet to the last byte in order, by flow; NaN where it did not end."""
+    """From a file's first packet to its last byte in order, by flow; NaN where it did not end."""
     all_s: float
-    """From the first start to the end of the last; NaN if one did not end."""
+    """From the first start to the last end; NaN if a file did not end."""
     used: float
     """Part of the link's capacity that was used in this time."""
     jain: float
-    """Of goodputs while all files are on the way; NaN if that is no whole slot."""
+    """Jain's index of goodputs while all files are being sent; NaN if that is less than a slot."""
     drops_pkts: float
-    """By the queue or lost on the link."""
+    """Packets that the queue dropped or the link lost."""
     slots_s: Array
     """Ends of slots, shape (slots,), up to the last file's end."""
     used_by_slot: Array
-    """Part of the link used in each, of all flows."""
+    """The part of the link that all flows used in each slot."""
     used_by_flow: Array
-    """The same of each flow's application data, shape (flows, slots)."""
+    """The part that each flow's application data used, shape (flows, slots)."""
 
 
 Found = Evidence[Files]
@@ -98,7 +98,7 @@ def mean(found: Found, scheme: str, loss: float, name: str, *, delays: bool = Fa
 
 
 def jain(found: Found, scheme: str, loss: float, *, delays: bool = False) -> float | None:
-    """Jain's index, its mean over the runs in which all files are on the way at once; else None."""
+    """Jain's index, its mean over the runs in which all files are sent at once; else None."""
     values = np.array([one.jain for one in trials(found, scheme, loss, delays=delays)])
     known = values[np.isfinite(values)]
     return float(known.mean()) if known.size else None

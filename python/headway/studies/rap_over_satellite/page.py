@@ -34,7 +34,7 @@ _TITLE, _MEAN = "Five files of 5 MB, means over", "mean s"
 AGREEMENTS = tuple(
     Agreement(
         f"kernel-{scheme}",
-        f"{name}: mean completion times on the kernel are the simulator's to 5 %.",
+        f"{name}: mean completion times on the kernel match the simulator's to 5 %.",
         table=_TITLE,
         row=name,
         columns=(_MEAN,),
@@ -44,7 +44,7 @@ AGREEMENTS = tuple(
     )
     for scheme, name in SCHEMES.items()
 )
-"""As near as the kernel is asked to come to the simulator with every protocol of routers."""
+"""How closely the kernel must match the simulator with every router protocol."""
 
 
 def page(found: Found) -> Page:
@@ -85,10 +85,10 @@ def page(found: Found) -> Page:
                 f"{_TITLE} {len(numbers(found))} runs",
                 columns,
                 rows,
-                "Completion time of a file from its first packet, and of all five from the first "
-                "start; use of the link until then; Jain's index of goodputs while all five are "
-                "on the way, of runs in which they are; packets lost on the link or dropped by its "
-                "queue.",
+                "Completion time of a file from its first packet, and of all five files from the "
+                "first start. Use of the link until then. Jain's index of goodputs while all five "
+                "files are being sent, over runs where that happens. Packets lost on the link or "
+                "dropped by its queue.",
             )
         ],
         figures=_figures(found),

@@ -52,7 +52,7 @@ def _second_to_second(key: str, trace: Trace) -> Row:
 
 
 def _while_all_send(key: str, trace: Trace) -> Row:
-    """A row whose swing is of the seconds in which all five files are on the way."""
+    """A row whose swing covers only the seconds in which all five files are being sent."""
     row = observe(key, trace)
     begins_s = np.array([flow.first_packet_ns or 0 for flow in trace.flows]) / 1e9
     slots_s = row.files.slots_s
@@ -69,24 +69,26 @@ def _with_queue(pkts: int, reason: str, keys: list[str]) -> Why:
 MPCP_RATIO = _with_queue(
     100,
     "The paper does not print the routers' queue. Hybla grows by up to 1024 packets per round trip "
-    "here. Linux's queue of 1000 packets absorbs that; a smaller one costs TCP PEP time and MPCP "
-    "none.",
+    "here. Linux's queue of 1000 packets absorbs this growth. A smaller queue delays TCP PEP, but "
+    "not MPCP.",
     _clean("mpcp", "tcp_pep"),
 )
 USERS = _with_queue(
     300,
-    "As for C-RP-002: with a queue of 1000 packets TCP PEP uses the link as well as MPCP.",
+    "The paper does not print the routers' queue. With 1000 packets TCP PEP uses the link as well "
+    "as MPCP (see C-RP-002).",
     _clean(*_FIGURES_3_4),
 )
 LOSSY_RATIO = _with_queue(
     150,
-    "As for C-RP-002: at 1 % loss Hybla's growth overflows a smaller queue, too.",
+    "The paper does not print the routers' queue. At 1 % loss, too, Hybla's growth overflows a "
+    "smaller queue (see C-RP-002).",
     _lossy("mpcp", "xcp", "tcp_pep"),
 )
 WORST_SWING = Why(
     "unknown setting",
-    "The paper does not say what MPCP does on a loss. Here the window stays, and a first file "
-    "grows from an idle to a full link, which a standard deviation counts as oscillation. From "
+    "The paper does not say what MPCP does on a loss. Here its window stays. The first file takes "
+    "the link from idle to full, and a standard deviation counts this growth as oscillation. From "
     "second to second TCP PEP's use changes most.",
     (
         Change(
@@ -103,14 +105,14 @@ WORST_SWING = Why(
 )
 CALMER = Why(
     "refuted",
-    "XCP from end to end fills the link about as fast as XCP PEP: its routers hand out spare "
+    "XCP from end to end fills the link about as fast as XCP PEP: its routers grant spare "
     "bandwidth within a few round trips. With files of 5 MB the start and the end decide how much "
-    "the use varies. MPCP PEP is calmer and faster than MPCP.",
+    "the use varies. MPCP PEP oscillates less than MPCP and converges faster.",
     (
         Change("files of 50 MB", _LARGE_FILES, _lossy(*_FIGURES_4_5)),
         Change("starts within 10 s", starts_within(10), _lossy(*_FIGURES_4_5)),
         Change(
-            "the seconds in which all files are on the way as the measure",
+            "the seconds in which all files are being sent as the measure",
             keys=_lossy(*_FIGURES_4_5),
             observe=_while_all_send,
         ),
@@ -118,14 +120,15 @@ CALMER = Why(
 )
 TIME_OR_FAIRNESS = Why(
     "refuted",
-    "Through side links of up to 800 ms the servers' CUBIC needs longer than the satellite, so the "
-    "first leg decides the shares, whatever controls the second.",
+    "Over side links of up to 800 ms the servers' CUBIC takes longer than the satellite's leg. So "
+    "the first leg decides the shares, whatever control the second leg has.",
     (Change("side links of up to 80 ms", _delays_times(0.1), _sides("xcp_pep", "mpcp_pep")),),
 )
 XCP_PEP_FAIRER = Why(
     "refuted",
-    "As for C-RP-012. Where the first leg does not decide, since files are large or side links "
-    "short, TCP PEP or XCP from end to end is about as fair.",
+    "Over side links of up to 800 ms the servers' CUBIC takes longer than the satellite's leg, so "
+    "the first leg decides the shares. With large files or short side links it does not, and then "
+    "TCP PEP or XCP from end to end is about as fair.",
     (
         Change("files of 50 MB", _LARGE_FILES, _sides("xcp_pep", "tcp_pep", "xcp")),
         Change(
@@ -139,8 +142,9 @@ XCP_PEP_FAIRER = Why(
 )
 MPCP_PEP_FAIRER = Why(
     "refuted",
-    "As for C-RP-012. With files of 50 MB MPCP PEP is fairer than MPCP, but its improvement over "
-    "TCP PEP is a third of XCP PEP's, which has a controller for fairness.",
+    "Over side links of up to 800 ms the servers' CUBIC takes longer than the satellite's leg, so "
+    "the first leg decides the shares. With files of 50 MB MPCP PEP is fairer than MPCP, but its "
+    "improvement over TCP PEP is a third of XCP PEP's, which has a controller for fairness.",
     (
         Change("files of 50 MB", _LARGE_FILES, _sides("mpcp_pep", "mpcp", "tcp_pep", "xcp_pep")),
         Change(
@@ -153,8 +157,8 @@ MPCP_PEP_FAIRER = Why(
 )
 AT_THE_SERVER = Why(
     "unknown setting",
-    "The proxy's buffers are not printed. Here they hold a whole file, which the side link of "
-    "1 Gbit/s carries at once.",
+    "The paper does not print the proxy's buffers. Here they hold a whole file, which the side "
+    "link of 1 Gbit/s delivers at once.",
     (
         Change(
             "send buffers of 1 MB",
@@ -165,8 +169,8 @@ AT_THE_SERVER = Why(
 )
 OPENS_FAST = Why(
     "unknown setting",
-    "The proxy reads nothing before its satellite connection is open, and hosts of Linux 2.6 delay "
-    "the ACKs of what is not read. The paper does not say how the proxy's hosts acknowledge.",
+    "The proxy reads no data before its satellite connection is open, and hosts of Linux 2.6 delay "
+    "the ACKs of unread data. The paper does not say how the proxy's hosts acknowledge.",
     (
         Change(
             "hosts that acknowledge every packet",

@@ -1,4 +1,4 @@
-"""Check: the claims of paper 004 on proxies, and on protocols beside a proxy."""
+"""Check: the claims of paper 004 on proxies, and on protocols compared with a proxy."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ OF_FIGURE_4 = ("cubic26", "vcp", "xcp", "mpcp", "tcp_pep")
 ASSISTED = {"xcp_pep": "xcp", "mpcp_pep": "mpcp"}
 TIME, USED, SHARE = "files.times_s", "files.used", "files.jain"
 CLEAN_RATIO, LOSSY_RATIO = (0.70, 0.85), (0.60, 0.75)
-"""Of the claims list: "25 % faster" is read as 0.75 and as 1/1.25."""
+"""The claims list's ranges: "25 % faster" may mean 0.75 or 1/1.25."""
 AT_SERVER_S = (3.5, 6.5)
-"""Of the claims list."""
+"""The claims list's range."""
 LEAST_SHARE = 0.9
 ROUND_TRIP_S = 0.8
 
 
 def _less(found: Found, one: str, other: str, loss: float, name: str) -> Check:
-    """A scheme's number is less than another's, by the differences of single runs."""
+    """A scheme's number is less than another's, by the differences within each run."""
     return words.less(*beside(found, one, other, loss, name))
 
 
@@ -55,7 +55,7 @@ def _mpcp_faster(found: Found) -> Seen:
         ratio,
         words.within(ratio, *CLEAN_RATIO),
         _less(found, "mpcp", "tcp_pep", CLEAN, TIME),
-        note="MPCP's time over TCP PEP's.",
+        note="Shown: MPCP's time over TCP PEP's.",
     )
 
 
@@ -83,7 +83,8 @@ def _users(found: Found) -> Seen:
         *better("cubic26", "vcp"),
         *better("tcp_pep", "vcp"),
         slow,
-        note="Convergence: the time until the mean of 5 s is 80 % of the link.",
+        note="Convergence is judged by the time until the mean use over 5 s reaches 80 % of the "
+        "link.",
     )
 
 
@@ -120,7 +121,7 @@ def _slower(found: Found) -> Seen:
 
 
 def _gap(found: Found, scheme: str, loss: float) -> np.ndarray:
-    """By how much of TCP PEP's time a scheme is faster, by run."""
+    """The part of TCP PEP's time that a scheme saves, by run."""
     own, tcp_pep = (
         np.array([row.files.times_s.mean() for row in trials(found, one, loss)])
         for one in (scheme, "tcp_pep")
@@ -140,18 +141,18 @@ def _gap_grows(found: Found) -> Seen:
     return Seen.by(
         ", ".join(told),
         *checks,
-        note="By how much of TCP PEP's time they are faster, without loss and at 1 %.",
+        note="Shown: the part of TCP PEP's time that each saves, without loss and at 1 %.",
     )
 
 
 def worst_swing(found: Found, schemes: tuple[str, ...]) -> Seen:
-    """C-RP-008 beside some schemes."""
+    """C-RP-008 compared with some schemes."""
     swings = {scheme: mean(found, scheme, LOSSY, "swing") for scheme in schemes}
     others = [scheme for scheme in schemes if scheme != "tcp_pep"]
     return Seen.by(
         _by_scheme(swings, ""),
         words.every([_more(found, "tcp_pep", other, LOSSY, "swing") for other in others]),
-        note="Standard deviation of the part of the link that is used in each second.",
+        note="Shown: the standard deviation of the link's use in each second.",
     )
 
 
@@ -168,7 +169,8 @@ def _calmer_and_sooner(found: Found) -> Seen:
         told,
         *(_less(found, p, r, LOSSY, "swing") for p, r in ASSISTED.items()),
         *(_more(found, p, r, LOSSY, "converges_per_s") for p, r in ASSISTED.items()),
-        note="Standard deviation of the use in each second; time until the mean of 5 s is 80 %.",
+        note="Shown: the standard deviation of the link's use in each second, and the time until "
+        "the mean use over 5 s reaches 80 %.",
     )
 
 
@@ -178,7 +180,7 @@ def _in_the_end(found: Found) -> Seen:
     return Seen.by(
         _by_scheme(most, ""),
         *(words.similar(most[p], most[r]) for p, r in ASSISTED.items()),
-        note="The largest mean of 5 s of the use of the link.",
+        note="Shown: the largest mean use of the link over 5 s.",
     )
 
 
@@ -196,7 +198,8 @@ def _time_or_fairness(found: Found) -> Seen:
         told,
         _less(found, "mpcp_pep", "xcp_pep", LOSSY, TIME),
         words.more(*_fairer(found, "xcp_pep", "mpcp_pep")),
-        note="Average completion time at 1 % loss; Jain's index with unlike side links.",
+        note="Shown: the average completion time at 1 % loss, and Jain's index with unlike side "
+        "links.",
     )
 
 
@@ -206,7 +209,7 @@ def _xcp_pep_fairer(found: Found) -> Seen:
         _by_scheme(shares, ""),
         *(words.significantly_more(*_fairer(found, "xcp_pep", one)) for one in ("xcp", "tcp_pep")),
         words.within(shares["xcp_pep"], LEAST_SHARE, 1),
-        note="Jain's index. The claims list asks for 0.9 of XCP PEP.",
+        note="Shown: Jain's index. The claims list asks XCP PEP for at least 0.9.",
     )
 
 
@@ -218,7 +221,7 @@ def _mpcp_pep_fairer(found: Found) -> Seen:
         _by_scheme(shares, ""),
         *(words.more(*_fairer(found, "mpcp_pep", one)) for one in ("mpcp", "tcp_pep")),
         words.similar(gains["mpcp_pep"], gains["xcp_pep"]),
-        note="Jain's index. The improvements over TCP PEP's are compared.",
+        note="Shown: Jain's index. The improvements over TCP PEP's index are compared.",
     )
 
 
@@ -227,7 +230,8 @@ def _at_the_server(found: Found) -> Seen:
         mean(found, "xcp_pep", CLEAN, "sent_s"),
         *AT_SERVER_S,
         unit="s",
-        note="A file's time at the server, to the last acknowledgement.",
+        note="Shown: the time from a file's first packet at the server to the last "
+        "acknowledgement.",
     )
 
 
@@ -240,7 +244,7 @@ def _opens_fast(found: Found) -> Seen:
         "mean",
         words.within(slowest, 0, ROUND_TRIP_S, "each within a round trip of the satellite, 0.8 s"),
         words.within(own, ROUND_TRIP_S, math.inf, "later without a proxy"),
-        note=f"The time until cwnd is {OPEN_PKTS} packets.",
+        note=f"Shown: the time until cwnd reaches {OPEN_PKTS} packets.",
     )
 
 
@@ -305,7 +309,7 @@ STATEMENTS: tuple[Statement[Found], ...] = (
     ),
     Statement(
         "C-RP-006",
-        "average completion time at 1 % loss beside that without",
+        "average completion time at 1 % loss compared with that without",
         "longer for all protocols",
         _slower,
         spoil=swapped("p0", "p1e-2"),
@@ -344,7 +348,7 @@ STATEMENTS: tuple[Statement[Found], ...] = (
     ),
     Statement(
         "C-RP-010",
-        "use of the link in the end, XCP PEP and MPCP PEP beside XCP and MPCP at 1 % loss",
+        "use of the link in the end, XCP PEP and MPCP PEP compared with XCP and MPCP at 1 % loss",
         "comparable",
         _in_the_end,
         spoil=replaced("xcp_pep-p1e-2-*", 0.3, "most_used"),
@@ -386,7 +390,7 @@ STATEMENTS: tuple[Statement[Found], ...] = (
     ),
     Statement(
         "C-RP-014",
-        "fairness of MPCP PEP there",
+        "fairness of MPCP PEP at 0.1 % loss with unlike side links",
         "above TCP PEP and above MPCP, by an improvement similar to XCP PEP's",
         _mpcp_pep_fairer,
         why=changes.MPCP_PEP_FAIRER,
@@ -399,7 +403,7 @@ STATEMENTS: tuple[Statement[Found], ...] = (
     ),
     Statement(
         "C-RP-015",
-        "when the transmission is over at the server, with a proxy",
+        "time until the transmission is over at the server, with a proxy",
         "5 s",
         _at_the_server,
         why=changes.AT_THE_SERVER,
@@ -430,7 +434,7 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         "C-RP-018",
         "the best TCP at the ends of a proxy's connections",
         "CUBIC",
-        why_not="The paper says so and shows no comparison.",
+        why_not="The paper states this and shows no comparison.",
     ),
     Statement(
         "C-RP-019",

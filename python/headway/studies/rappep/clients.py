@@ -1,4 +1,4 @@
-"""Run: how long the pages and files of the satellites' clients took, and what waited meanwhile."""
+"""Run: times of the satellites' clients, and the downlink's use and queue meanwhile."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ class Clients:
     """One trial."""
 
     times_s: Array
-    """From a client's start to the last byte of all it asked for; NaN where that did not come."""
+    """From a client's start to the last byte that it asked for; NaN where that did not arrive."""
     all_s: float
     """From the first start to the last end; to the run's end where one did not end."""
     used: float
-    """Part of the link down that was used in this time."""
+    """Used part of the downlink in this time."""
     queue_bytes: float
-    """At that link, what 95 % of the times at which it changed were below."""
+    """The 95 % quantile of the downlink's queue over its changes."""
     full_pkts: float
-    """Dropped there for lack of room."""
+    """Packets that this queue dropped because it was full."""
 
     @property
     def jain(self) -> float:
-        """Jain's index of the clients' rates, of those that ended: all have asked for the same."""
+        """Jain's index of the rates of the clients that ended. All ask for the same volume."""
         rates = 1 / self.times_s[np.isfinite(self.times_s)]
         return float(metrics.jain_index(list(rates)) or 0.0)
 
@@ -81,7 +81,7 @@ def trials(found: Evidence[Clients], orbit: str, load: str, scheme: str) -> list
 
 
 def times_s(rows: list[Clients]) -> tuple[Array, int]:
-    """Of all clients of some trials: the times of those that ended, and how many did not."""
+    """The times of all clients that ended, and the number of those that did not."""
     times = np.concatenate([row.times_s for row in rows])
     ended = np.isfinite(times)
     return times[ended], int((~ended).sum())

@@ -14,13 +14,13 @@ SIDE_RATE_BPS, SIDE_DELAY = 1_000_000_000, "100 us"
 MONITOR = f"pep-monitor:rtt_ms={RTT_MS}"
 QUICK_RUNS = 5
 BOTH_LOSSES_S = (18 / 0.75, 24 / 0.65)
-"""TCP PEP's published completion times without loss and at 1 %; fit.py says how they are read."""
+"""TCP PEP's published completion times without loss and at 1 %; fit.py derives them."""
 
 HYBLAS = {
     "hybla6_pep": "hybla",
     "hybla26_pep": "hybla:max_exponent=0:carry=off",
 }
-"""TCP PEP with the slow start of either Linux' Hybla."""
+"""TCP PEP with Hybla's slow start of Linux 6 and of Linux 2.6."""
 PROXIED: dict[str, str] = {
     "tcp_pep": "hybla+slow-start",
     "xcp_pep": "xcp_pep",
@@ -31,7 +31,7 @@ PROXIED: dict[str, str] = {
     "cubic_pep": "cubic26:initial_ssthresh=100",
     **HYBLAS,
 }
-"""With a proxy: what controls its satellite leg. The plain start is the paper's."""
+"""Schemes with a proxy, by the control of its satellite leg. The plain start is the paper's."""
 STARTS: dict[str, str] = {
     "today": "cubic",
     "jump_start": "cubic+jump-start:js_max_bytes=0",
@@ -40,7 +40,7 @@ STARTS: dict[str, str] = {
     "quick_start": "cubic+quick-start",
     "hybla": "hybla",
 }
-"""Without one, between today's hosts: what a sender can do by itself about the start."""
+"""Schemes without a proxy, between today's hosts: faster starts of the sender alone."""
 SCHEMES = {
     **raw.SCHEMES,
     "tcp_pep": "TCP PEP",
@@ -68,7 +68,7 @@ def runs(ctx: StudyContext) -> range:
 
 
 def satellite(trial: str) -> int:
-    """The number of the link with the satellite's data, in the trial of that key."""
+    """The number of the link that carries the satellite's data in a trial."""
     return 2 if trial.split("-", maxsplit=1)[0] in PROXIED else 0
 
 
@@ -100,7 +100,7 @@ def trial(
 
 
 def _proxied(plain: Experiment, control: str) -> Experiment:
-    """The senders' host has a link to the router with the proxy, which is the satellite's."""
+    """Put the proxy at the satellite's router, with a side link to the senders' host."""
     fields = plain.model_dump(exclude_unset=True)
     link: dict[str, Any] = dict(fields["topology"])
     way = {
@@ -123,7 +123,7 @@ def _proxied(plain: Experiment, control: str) -> Experiment:
 
 
 def _started(plain: Experiment, scheme: str) -> Experiment:
-    """Each sender by itself: what it may know of the path and of the file is told to it."""
+    """Give each sender its start, the link's rate and the size of its file."""
     fields = plain.model_dump(exclude_unset=True)
     fields["topology"] = {"kind": "dumbbell", **fields["topology"]}
     flows = [

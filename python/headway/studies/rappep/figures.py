@@ -24,12 +24,12 @@ _STYLES = {
     "xcp_plain": "vegas",
     "mpcp_plain": "reno",
 }
-"""The algorithm whose colour and marker a scheme has; else its own."""
+"""Schemes that use another algorithm's colour and marker."""
 CURVES_S = 60.0
 
 
 def style(scheme: str) -> str:
-    """The algorithm that a scheme looks like."""
+    """The algorithm whose style a scheme uses."""
     return _STYLES.get(scheme, scheme)
 
 
@@ -52,20 +52,19 @@ def shares(found: Found, title: str, scheme: str) -> tuple[str, str, Figure]:
     return (
         title,
         f"Part of the link that each file gets with {SCHEMES[scheme]}, at 0.1 % loss and side "
-        "links of different delays, one run. What waited for a lost packet comes with it, more "
-        "than the link carries meanwhile.",
+        "links of different delays, one run. Data that waited for a lost packet is delivered "
+        "together with it, so a part may exceed the link's rate.",
         timeseries([_shares(row, scheme)], height_mm=48),
     )
 
 
 def windows(found: Found, since: str) -> tuple[str, str, Figure]:
-    """Figure 9, whose times are since something."""
+    """Figure 9, with times since ``since``."""
     row = found[key("xcp_pep", LOSSES[0], FIRST_RUN)]
     return (
         "Figure 9",
-        "cwnd of each file's connection at the server, whose other end is the proxy, until all is "
-        "acknowledged: XCP PEP without loss, one run. Where fewer curves are seen than files, they "
-        "lie on each other.",
+        "cwnd at the server of each file's connection to the proxy, until all data is "
+        "acknowledged: XCP PEP without loss, one run. Curves of different files may coincide.",
         curves(
             [("", _windows(row))],
             x_label=f"time since {since} (ms)",

@@ -1,7 +1,7 @@
-"""Setup on the kernel: the paper's five files through a proxy, and CUBIC without one beside it.
+"""Setup on the kernel: the paper's five files through a proxy, and CUBIC without one.
 
-Figures 3 to 5, 7 to 9. Their schemes with routers from end to end, and figure 6, are those of
-``rap-over-satellite`` on the kernel.
+Figures 3 to 5 and 7 to 9. ``rap-over-satellite`` on the kernel has the schemes with routers from
+end to end, and figure 6.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from headway.studies.rappep.experiments import (
 from headway.study import Agreement, StudyContext
 
 OWN = "cubic26"
-"""From end to end."""
+"""The scheme from end to end."""
 PAPERS = ("tcp_pep", "xcp_pep", "mpcp_pep")
 """The paper's proxies; two of them also have its start."""
 OF_KERNEL = (OWN, "tcp_pep", "xcp_plain", "mpcp_plain", "xcp_pep", "mpcp_pep", "vcp_pep")
 RUNS = 3
 SEND_BUFFER = "16 MB"
-"""Linux's own begins with less than the 64 kB that a receiver's SYN-ACK announces, as it counts
-data that is copied; what the proxy splices it counts otherwise."""
+"""Linux's default begins below the 64 kB that a receiver's SYN-ACK announces, counted for copied
+data. Linux counts the data that the proxy splices differently."""
 
 
 class Case(NamedTuple):
@@ -38,7 +38,7 @@ class Case(NamedTuple):
     delays: bool = False
 
     def key(self, scheme: str, run: int) -> str:
-        """The name of a trial on it."""
+        """The key of a trial on this path."""
         return key(scheme, self.loss, run, delays=self.delays)
 
 
@@ -53,7 +53,7 @@ AGREEMENTS = (
     *(
         Agreement(
             f"kernel-{scheme}",
-            f"{SCHEMES[scheme]}: mean completion times on the kernel are the simulator's.",
+            f"{SCHEMES[scheme]}: mean completion times on the kernel match the simulator's.",
             table=TIMES,
             row=SCHEMES[scheme],
             most=_MOST_S,
@@ -65,7 +65,7 @@ AGREEMENTS = (
     *(
         Agreement(
             f"kernel-used-{scheme}",
-            f"{SCHEMES[scheme]}: use of the link on the kernel is the simulator's.",
+            f"{SCHEMES[scheme]}: use of the link on the kernel matches the simulator's.",
             table=USED,
             row=SCHEMES[scheme],
             most=_MOST_USED,
@@ -91,11 +91,12 @@ def experiments(ctx: StudyContext) -> dict[str, Experiment]:
 
 
 def _schemes(case: Case, *, is_quick: bool) -> Iterator[tuple[str, int]]:
-    """Those that a path has, with how many runs.
+    """The schemes on a path, each with its number of runs.
 
-    Each run takes its time, one after the other on two cores. So CUBIC's two minutes with 1 % of
-    loss and the minute with side links are measured once, and the quick form leaves out the former,
-    what is not the paper's with 1 %, and the side links' MPCP PEP, which has no figure.
+    Runs take real time, one after the other on two cores. So CUBIC's trial at 1 % loss, of two
+    minutes, and the trials with side links, of one minute, run once. The quick form leaves out the
+    former, schemes at 1 % that are not the paper's, and MPCP PEP with side links, which has no
+    figure.
     """
     for scheme in OF_KERNEL:
         if case is SIDES:
@@ -108,7 +109,7 @@ def _schemes(case: Case, *, is_quick: bool) -> Iterator[tuple[str, int]]:
 
 
 def _length_s(scheme: str, case: Case) -> int:
-    """What a run has at most: it ends with its files, which nobody waits for in vain."""
+    """The longest that a run may take. A run ends when its files end."""
     if case is SIDES:
         return 75
     if scheme == OWN and case is LOSSY:
@@ -117,7 +118,7 @@ def _length_s(scheme: str, case: Case) -> int:
 
 
 def _on_kernel(whole: Experiment, length_s: int) -> Experiment:
-    """Between hosts of today, with as much room in the proxy as the paper's have."""
+    """Run a trial between hosts of today, with buffers in the proxy for a whole file."""
     fields: dict[str, Any] = whole.model_dump(exclude_unset=True)
     fields["topology"] = {"kind": whole.topology.kind, **fields["topology"]}
     fields["flows"] = [{**flow, "send_buffer": SEND_BUFFER} for flow in fields["flows"]]

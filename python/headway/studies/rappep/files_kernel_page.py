@@ -28,38 +28,41 @@ from headway.studies.rappep.observe import FIRST_RUN, Found, afct_s, jain, mean
 from headway.table import Cell, Table
 
 Number = Callable[[Found, str, Case], float]
-"""Of a scheme on a path; NaN where it is not known."""
+"""A number of a scheme on a path; NaN where it is not known."""
 
 
 def tables(found: Found) -> list[Table]:
-    """One per number, schemes by paths; empty where there is no trial, or no number of it."""
+    """One table per number, schemes by paths; a cell without a trial or number is empty."""
     return [
-        _table(found, TIMES, _time_s, 2, "From when a file is asked for until all of it is there."),
+        _table(
+            found, TIMES, _time_s, 2, "From the request for a file until all of it has arrived."
+        ),
         _table(
             found,
-            "Mean completion times beside TCP PEP's in %",
+            "Mean completion times compared with TCP PEP's in %",
             _beside_tcp_pep,
             0,
-            "Of the runs that both have; below 0: shorter. The paper has 25 % without loss, and "
-            "35 % at 1 %, for routers' protocols from end to end.",
+            "Over the runs that both have. Below 0 the time is shorter. The paper has 25 % without "
+            "loss, and 35 % at 1 %, for routers' protocols from end to end.",
         ),
         _table(
             found,
             USED,
             lambda found, scheme, case: 100 * _mean(found, scheme, case, "files.used"),
             1,
-            "From when the first file is asked for to the end of the last.",
+            "From the request for the first file to the end of the last.",
         ),
         _table(
             found,
             "Jain's index of the files",
             lambda found, scheme, case: jain(found, scheme, case.loss, delays=case.delays),
             3,
-            "Of goodputs while all five are on the way; empty where they never are.",
+            "Computed from goodputs while all five files are being sent; empty where that never "
+            "happens.",
         ),
         _table(
             found,
-            "Packets for which the satellite's queue had no room",
+            "Packets that the satellite's full queue dropped",
             lambda found, scheme, case: _mean(found, scheme, case, "full_pkts"),
             0,
             "Means over runs.",
@@ -89,7 +92,7 @@ def _time_s(found: Found, scheme: str, case: Case) -> float:
 
 
 def _beside_tcp_pep(found: Found, scheme: str, case: Case) -> float:
-    """Of the runs that both have."""
+    """A mean over the runs that both have."""
     names = [(case.key(scheme, run), case.key("tcp_pep", run)) for run in numbers(found)]
     both = [(found[own], found[other]) for own, other in names if own in found and other in found]
     own_s, other_s = (
@@ -103,7 +106,7 @@ def _mean(found: Found, scheme: str, case: Case, name: str) -> float:
 
 
 def figures(found: Found) -> Figures:
-    """Those of the paper, of what this run has: each of the first run."""
+    """The paper's figures, as far as this form has their trials, each of the first run."""
 
     def there(case: Case) -> list[str]:
         return [one for one in (OWN, *PAPERS, "vcp_pep") if _is_there(found, one, case)]
@@ -121,7 +124,7 @@ def figures(found: Found) -> Figures:
 
 
 def shares_by_second(found: Found) -> pl.DataFrame:
-    """What part of the link each file had in each second of each trial."""
+    """The part of the link that each file had in each second of each trial."""
     return pl.DataFrame(
         [
             {"trial": name, "time_s": float(time_s), "file": file + 1, "part": float(part)}
@@ -133,7 +136,7 @@ def shares_by_second(found: Found) -> pl.DataFrame:
 
 
 def cwnd_at_the_server(found: Found) -> pl.DataFrame:
-    """Figure 9's windows, of each trial; without those that are not known."""
+    """Figure 9's windows of each trial, where they are known."""
     return pl.DataFrame(
         [
             {"trial": name, "file": file + 1, "time_ms": 1000 * float(at), "cwnd_pkts": float(pkts)}

@@ -4,19 +4,20 @@ Declared before the fit was run (studies.common.fit has the rules):
 
 - Settings: the start of TCP PEP's control, Hybla, at a round trip of 800 ms; and the time within
   which the five files start, drawn uniformly, the same for every scheme of both studies of paper
-  004. The paper says Hybla, "random times" and no more.
+  004. The paper says only Hybla and "random times".
 - Fitted to: TCP PEP's average completion times, 24 s without loss and 36.9 s at 1 %. The paper
-  prints them by MPCP's, 18 s, "25 % faster", and around 24 s, "35 % faster": 18 / 0.75 and
-  24 / 0.65. The percentages are of the value that the sentence names, TCP PEP's.
+  prints them through MPCP's, 18 s, "25 % faster", and around 24 s, "35 % faster": 18 / 0.75 and 24
+  / 0.65. The percentages are of the value that the sentence names, TCP PEP's.
 - Objective: the sum of the squares of both relative errors of the mean over the runs.
 - Grid: starts within 0, 2.5, 5, 7.5, 10, 15 and 20 s, with five starts of Hybla, slowest first:
   Linux 2.6.24's; standard slow start (rho 1); Hybla's at rho 2 and 4; Linux 6's (rho 32).
-- In no tally: no statement is TCP PEP's completion time alone. Predicted with it: MPCP's and XCP's
-  own times (C-RP-001, 004) and every comparison with TCP PEP (C-RP-002, 003, 005 to 008, 013, 014).
+- In no tally: no statement gives TCP PEP's completion time alone. Predicted with the fit: MPCP's
+and XCP's own times (C-RP-001, 004) and every comparison with TCP PEP (C-RP-002, 003, 005 to 008,
+013, 014).
 
-What was known: for starts within 0, 5, 10, 15 and 20 s TCP PEP with standard slow start had 26.1,
-23.0, 20.7, 19.0 and 17.9 s without loss and 34 s at 1 % in 20 runs, and MPCP 24.2 to 18.2 s. Up to
-now the spread was 15 s, which was chosen with C-RP-001 in view.
+Known before the fit: for starts within 0, 5, 10, 15 and 20 s TCP PEP with standard slow start had
+26.1, 23.0, 20.7, 19.0 and 17.9 s without loss and 34 s at 1 % in 20 runs, and MPCP 24.2 to 18.2 s.
+Before the fit the spread was 15 s, chosen with C-RP-001 in view.
 """
 
 from __future__ import annotations
@@ -79,7 +80,7 @@ def times_s(by_trial: Mapping[str, float]) -> tuple[float, ...]:
 
 
 def errors(by_trial: Mapping[str, float]) -> float:
-    """Squares of the relative errors of both completion times."""
+    """Sum of the squared relative errors of both completion times."""
     pairs = zip(times_s(by_trial), BOTH_LOSSES_S, strict=True)
     return sum((ours / published - 1) ** 2 for ours, published in pairs)
 

@@ -1,8 +1,8 @@
-"""The study on the kernel: its proxies and the satellites' clients, beside the simulator's linux-6.
+"""The study on the kernel: proxies and the satellites' clients, against the simulator's linux-6.
 
 The paper's claims are judged in the simulator, with its hosts and every scheme. Here the proxy is
 `headwayctl pep` on a gateway between two emulated legs, and claims that need no other schemes are
-judged of it, too.
+judged with it, too.
 """
 
 from __future__ import annotations
@@ -34,21 +34,21 @@ class OnKernel(Study[Row | Clients, Found]):
 
     statements = kernel_claims.OF_KERNEL
     choices = (
-        "The paper's claims are judged in the simulator with its hosts of Linux 2.6; those that "
+        "The paper's claims are judged in the simulator with its hosts of Linux 2.6. Those that "
         "need no routers from end to end are judged here, too. Here the files go through a proxy "
-        "of this machine, and in the simulator between hosts of linux-6, with which TCP PEP is "
-        "faster: 13.0 instead of 16.4 s without loss, run 1. Send buffers are of 16 MB: linux-2.6 "
-        "has always room, too.",
-        "A run takes the time it shows, so not every path has every scheme and run: with 1 % of "
-        "loss CUBIC from end to end has one run, and so have side links of different delays, with "
-        "the paper's proxies. The delays are the ground's, from each server to the gateway. XCP, "
-        "VCP and MPCP from end to end, and figure 6, are rap-over-satellite's.",
-        "A file begins when it is asked for: the packets that are logged are the satellite's. What "
-        "is lost or waits before the proxy is not known on the kernel, and no table has it.",
+        "of this machine. The simulator's trials for comparison have hosts of linux-6, with which "
+        "TCP PEP is faster: 13.0 instead of 16.4 s without loss, run 1. Send buffers have 16 MB, "
+        "because linux-2.6 does not limit its own.",
+        "A run takes real time, so not every path has every scheme and run. At 1 % loss CUBIC from "
+        "end to end has one run. Side links of different delays have one run with each of the "
+        "paper's proxies. These delays are on the ground, from each server to the gateway. The "
+        "study rap-over-satellite has XCP, VCP and MPCP from end to end, and figure 6.",
+        "A file begins with its request, because only the satellite's packets are logged. Losses "
+        "and queues before the proxy are not known on the kernel, and no table has them.",
         "Over the GEO and the LEO clients are behind the gateway's satellite link, and hosts of "
-        "one side share a namespace. The LEO is without XCP PEP and MPCP PEP: a monitor measures "
-        "at a queue of its own device's, and an emulated link's is elsewhere; one that is told "
-        "knows one rate, and this link has four.",
+        "one side share a namespace. The LEO has no XCP PEP and MPCP PEP: a monitor can measure "
+        "only at its own device's queue, and an emulated link's queue is elsewhere. A monitor with "
+        "a configured rate knows one rate, and this link has four.",
     )
     agreements = (*files_kernel.AGREEMENTS, *orbits_kernel.AGREEMENTS)
 
@@ -74,11 +74,11 @@ class OnKernel(Study[Row | Clients, Found]):
         return clients.observe(trace)
 
     def gather(self, _ctx: StudyContext, rows: Mapping[str, Row | Clients]) -> Found:
-        """Files and clients apart."""
+        """Separate files from clients."""
         return Found(Evidence.of(Row, rows).rows, Evidence.of(Clients, rows))
 
     def page(self, _ctx: StudyContext, found: Found) -> Page:
-        """The files' tables and figures, and the satellites'."""
+        """Tables and figures of the files and of the satellites."""
         return Page(
             tables=[*files_kernel_page.tables(found), *orbits_page.tables(found.clients)],
             figures={

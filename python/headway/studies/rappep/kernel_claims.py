@@ -1,6 +1,6 @@
-"""Check on the kernel: what paper 004 says of schemes that run there, by its own trials.
+"""Check on the kernel: paper 004's statements on schemes that run there, by the kernel's trials.
 
-What is said of routers' protocols from end to end needs the simulator's trials.
+Statements on router protocols from end to end need the simulator's trials.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ def _worst_swing(found: Found) -> Seen:
 
 
 def _no_drops(found: Found) -> Seen:
-    """Of every trial that there is: the quick form has fewer."""
+    """Judged over all trials of the run. The quick form has fewer."""
     drops = [row.full_pkts for name, row in found.items() if name.split("-")[0] in ASSISTED]
     return between(sum(drops), 0, 0, unit="packets")
 
 
 _OTHERWISE = {
     "C-RP-006": (_slower, "CUBIC and TCP PEP"),
-    "C-RP-008": (_worst_swing, "beside CUBIC"),
+    "C-RP-008": (_worst_swing, "compared with CUBIC"),
     "C-RP-017": (_no_drops, ""),
 }
-"""What looks, and at which part of the statement."""
+"""The check of a claim, and the part of the statement that it judges."""
 
 
 def _of_kernel(one: Statement[Found]) -> Statement[Found]:

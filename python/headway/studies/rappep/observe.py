@@ -1,4 +1,4 @@
-"""Run: how long the files took, how evenly the satellite was used, and what the server saw."""
+"""Run: completion times, how evenly the satellite's link was used, and cwnd at the server."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from headway.units import NS_PER_S
 
 FIRST_RUN = raw.FIRST_RUN
 STEADY_S, STEADY_PART = 5, 0.8
-"""The satellite counts as used from where the mean of so long reaches so much."""
+"""The link counts as used once its mean use over STEADY_S reaches STEADY_PART."""
 OPEN_PKTS = 100
-"""A window at the server that is open (figure 9)."""
+"""From this size on a window at the server counts as open (figure 9)."""
 _NO_ROOM = 0
 _SHOWN_S = 0.1
 
@@ -31,24 +31,24 @@ class Row:
 
     files: raw.Files
     swing: float
-    """Standard deviation over slots of 1 s of the part of the link that is used, from the first
-    start to the last end."""
+    """Standard deviation of the link's use over slots of 1 s, from the first start to the last
+    end."""
     steady_s: float
     """From the first start until the link is used (STEADY_S); infinite: never."""
     converges_per_s: float
-    """One over that time; 0: never."""
+    """One over ``steady_s``; 0: never."""
     most_used: float
-    """The largest mean of STEADY_S."""
+    """The largest mean use over STEADY_S."""
     full_pkts: float
-    """Dropped at the satellite's queue for lack of room."""
+    """Packets that the satellite's full queue dropped."""
     sent_s: Array
-    """At the server, from a file's first packet until all of it is acknowledged, by flow."""
+    """Time at the server from a file's first packet until all of it is acknowledged, by flow."""
     open_s: Array
-    """From there until cwnd is OPEN_PKTS; NaN: never."""
+    """Time from a file's first packet until cwnd is OPEN_PKTS; NaN: never."""
     window_s: Array
     """Times since a file's first packet, for figure 9."""
     window_pkts: Array
-    """cwnd at the server then, shape (flows, times); NaN when all is acknowledged."""
+    """cwnd at the server at these times, shape (flows, times); NaN when all is acknowledged."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ def observe(trial: str, trace: Trace) -> Row:
 
 
 def _steady_s(means: Array) -> float:
-    """When the mean of STEADY_S, read every second, crosses STEADY_PART; infinite: never."""
+    """When the mean use over STEADY_S, read every second, crosses STEADY_PART; infinite: never."""
     hits = np.flatnonzero(means >= STEADY_PART)
     if not hits.size:
         return float("inf")
@@ -93,10 +93,10 @@ def _steady_s(means: Array) -> float:
 
 
 def observe_live(trial: str, trace: Trace) -> Row:
-    """One trial that may have run on the kernel, where nobody sees the first leg's packets.
+    """One trial that may have run on the kernel, which does not log the first leg's packets.
 
-    Files begin when they are asked for: the satellite's log has a connection's first packet later
-    by what the server's own link takes. cwnd counts from where the server is connected.
+    Files begin with their requests: in the satellite's log a connection's first packet is later, by
+    the delay of the server's own link. cwnd counts from when the server is connected.
     """
     starts_ns = trace.experiment.start_times_ns()
     asked = tuple(
@@ -112,7 +112,7 @@ def observe_live(trial: str, trace: Trace) -> Row:
 
 
 class _Servers(NamedTuple):
-    """As in Row; of a flow that was never connected NaN."""
+    """Fields as in Row; NaN for a flow that was never connected."""
 
     sent_s: Array
     open_s: Array
@@ -137,7 +137,7 @@ def _at_the_servers(trace: Trace, begins_s: Array) -> _Servers:
 
 
 def _at_the_server(trace: Trace, flow: int) -> tuple[float, Array, Array]:
-    """When nothing was on the way any more, and the windows: (s, times in s, packets)."""
+    """When nothing was in flight any more, and the windows: (s, times in s, packets)."""
     rows = trace["flow_state"].filter(pl.col("flow") == flow).sort("time_ns")
     times_s = rows["time_ns"].to_numpy() / NS_PER_S
     pkts = rows["cwnd_pkts"].to_numpy().astype(np.float64)
@@ -177,10 +177,10 @@ def mean(found: Found, scheme: str, loss: float, name: str, *, delays: bool = Fa
 def beside(
     found: Found, one: str, other: str, loss: float, name: str, *, delays: bool = False
 ) -> tuple[Estimate, float]:
-    """A number's mean of two schemes, the first with the interval of their difference.
+    """A number's means of two schemes, the first with the interval of their difference.
 
-    Runs have the same starts for every scheme, so the differences are those of single runs. Runs
-    in which one of the two is NaN are left out.
+    Runs have the same starts for every scheme, so differences are taken within each run. Runs in
+    which one of the two is NaN are left out.
     """
     pairs = np.array(
         [
@@ -201,7 +201,7 @@ def beside(
 
 
 def jain(found: Found, scheme: str, loss: float, *, delays: bool = False) -> float:
-    """Jain's index, its mean over the runs in which all files are on the way at once; else NaN."""
+    """Jain's index, its mean over the runs in which all files are sent at once; else NaN."""
     rows = trials(found, scheme, loss, delays=delays)
     values = np.array([one.files.jain for one in rows])
     known = values[np.isfinite(values)]

@@ -1,7 +1,7 @@
 """Setup: web pages and a hundred files over a GEO and a LEO satellite, with and without a proxy.
 
-Clients are behind the satellite, servers on the Internet side of the gateway with the proxy, 5 ms
-further (10 ms before the GEO): what clients ask for comes down through the gateway's link.
+Clients are behind the satellite. Servers are on the Internet side of the gateway with the proxy, 5
+ms further (10 ms with the GEO). Responses come down over the gateway's link.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from headway.study import StudyContext
 RUNS, QUICK_RUNS = 5, 1
 LENGTH_S, SAMPLE_S = 120.0, 1.0
 HANDOVER_S, OUTAGE_S = 15.0, 0.15
-"""A handover: so often, with a link that is down for so long (its packets wait) before the next
-satellite's rate and way."""
+"""Time between handovers, and how long a handover takes the link down before it has the next
+satellite's rate and delay. Packets wait meanwhile."""
 
 
 @dataclass(frozen=True)
 class Orbit:
-    """A satellite link; the way on is ``far_ms`` more, one way."""
+    """A satellite link. The path to the servers adds ``far_ms``, one way."""
 
     name: str
     down_bps: int
@@ -33,13 +33,13 @@ class Orbit:
     buffer_pkts: int
     loss: float
     monitor: str
-    """The proxy's, at the link down."""
+    """The proxy's monitor, at the downlink."""
     passes: tuple[tuple[int, int], ...] = ()
-    """Rate down and one-way time of one satellite after the other, in bit/s and ms."""
+    """Downlink rate and one-way delay of each satellite in turn, in bit/s and ms."""
 
     @property
     def rtt_ms(self) -> int:
-        """From end to end."""
+        """The round-trip time from end to end."""
         return 2 * (self.one_way_ms + self.far_ms)
 
 
@@ -71,17 +71,17 @@ ORBITS = {
 
 @dataclass(frozen=True)
 class Load:
-    """What clients ask for: each the exchanges of a file, once."""
+    """What clients ask for: each runs the exchanges of a file once."""
 
     name: str
     file: Path
     clients: int
     starts_s: float
-    """They begin within so much, drawn uniformly."""
+    """Clients begin within this time, drawn uniformly."""
 
     @property
     def response_bytes(self) -> int:
-        """What a client is answered."""
+        """Bytes of all responses to a client."""
         return int(Exchanges(file=str(self.file)).table().response_bytes.sum())
 
 
@@ -97,7 +97,7 @@ BARE = {
     "quick_start": "CUBIC, Quick-Start",
     "hybla": "Hybla",
 }
-"""From end to end."""
+"""Schemes from end to end."""
 PROXIED = {
     "cubic_pep": ("cubic", "TCP PEP, CUBIC"),
     "hybla_pep": ("hybla", "TCP PEP, Hybla"),
@@ -106,7 +106,7 @@ PROXIED = {
     "mpcp_pep": ("mpcp_pep", "MPCP PEP"),
     "vcp_pep": ("vcp_pep", "VCP PEP"),
 }
-"""With a proxy: what controls its satellite leg, and what people call it."""
+"""Schemes with a proxy: the control of its satellite leg, and the label."""
 SCHEMES = {**BARE, **{scheme: name for scheme, (_, name) in PROXIED.items()}}
 DOWN = 1
 """The number of the link from the gateway to the clients."""
@@ -134,7 +134,7 @@ def experiments(ctx: StudyContext) -> dict[str, Experiment]:
 
 
 def trial(orbit: str, load: str, scheme: str, run: int, *, seed: int) -> Experiment:
-    """All clients, each with hosts of its own."""
+    """All clients, each with its own hosts."""
     over, of = ORBITS[orbit], LOADS[load]
     chance = random.Random(f"{seed}/rappep/{orbit}/{load}/{run}")
     flow: dict[str, Any] = {
@@ -175,7 +175,7 @@ def _control(over: Orbit, scheme: str) -> str:
 
 
 def _hops(over: Orbit, scheme: str) -> list[dict[str, Any]]:
-    """The satellite, up and down, and the way between gateway and servers."""
+    """The satellite's up- and downlink, and the path between gateway and servers."""
     up: dict[str, Any] = {
         "rate": f"{over.up_bps} bit/s",
         "delay": f"{over.one_way_ms} ms",

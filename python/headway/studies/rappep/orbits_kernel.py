@@ -1,8 +1,9 @@
-"""Setup on the kernel: the satellites' clients behind a gateway that has a proxy, or routes.
+"""Setup on the kernel: the satellites' clients behind a gateway with or without a proxy.
 
-What differs from the simulator's trials: responders do not announce their window a second time, and
-nobody says a rate. A LEO has no monitor here: one that measures does so at a queue of its own
-device's, and the emulated link's is in another process; one that is told knows a single rate.
+Differences from the simulator's trials: responders do not announce their window a second time, and
+no server names a rate. A LEO has no monitor here: a monitor can measure only at its own device's
+queue, and the emulated link's queue is in another process. A monitor with a configured rate knows a
+single rate.
 """
 
 from __future__ import annotations
@@ -18,15 +19,15 @@ OF_ORBIT = {
     "leo": ("cubic", "hybla", "cubic_pep", "bbr_pep"),
 }
 LENGTHS = {"web": "90 s", "files": "60 s"}
-"""No run waits for its end."""
+"""Upper limits: a run ends when its clients end."""
 QUICK_PART = 5
-"""The quick form has those clients that begin within such a part of the time."""
+"""The quick form has the clients that begin within one such part of the time."""
 RUN = 1
 AGREEMENTS = tuple(
     Agreement(
         f"kernel-{orbit}-{load}-{scheme}",
         f"{LOADS[load].name}, {orbit.upper()}, {SCHEMES[scheme]}: a client's mean time on the "
-        "kernel is the simulator's.",
+        "kernel matches the simulator's.",
         table=f"{LOADS[load].name}, {ORBITS[orbit].name}",
         row=SCHEMES[scheme],
         # a round trip

@@ -20,7 +20,7 @@ _STYLES = {
     "hybla_pep": "scalable",
     "bbr_pep": "bbr",
 }
-"""The algorithm whose colour and marker a scheme has; else its own."""
+"""Schemes that use another algorithm's colour and marker."""
 _EARLY_PERCENT = 100 - LATE_PERCENT
 _KB = 1000
 
@@ -31,7 +31,7 @@ def tables(found: Evidence[Clients]) -> list[Table]:
 
 
 def _schemes(found: Evidence[Clients], orbit: str, load: str) -> dict[str, str]:
-    """Those that this run has: on the kernel they are fewer."""
+    """The schemes that this form runs; the kernel has fewer."""
     run = min(numbers(found), default=1)
     return {
         scheme: name for scheme, name in SCHEMES.items() if key(orbit, load, scheme, run) in found
@@ -76,11 +76,11 @@ def _table(found: Evidence[Clients], orbit: str, load: str) -> Table:
             "Jain",
         ],
         rows,
-        "Time from a client's start to the last byte of all that it asked for, the mean of all "
-        f"runs' clients and what {LATE_PERCENT} % were below, of those that ended; of all clients "
-        "from the first start, and the use of the link down until then; what waited there, again "
-        f"{LATE_PERCENT} %; packets for which its queue had no room; Jain's index of the clients' "
-        "rates.",
+        f"Time from a client's start to the last byte that it asked for: mean and {LATE_PERCENT} % "
+        "quantile over the clients of all runs that ended. Time from the first start until all "
+        "clients ended, and the downlink's use until then. The downlink's queue, again the "
+        f"{LATE_PERCENT} % quantile, and packets that it dropped because it was full. Jain's index "
+        "of the clients' rates.",
     )
 
 

@@ -71,15 +71,15 @@ def _times(found: Found) -> Table:
             "full pkts",
         ],
         rows,
-        "Completion time of a file from its first packet, also beside TCP PEP's, and of all five "
-        "from the first start; use of the link until then and its standard deviation from second "
-        "to second; Jain's index of goodputs while all five are on the way; packets for which "
-        "the satellite's queue had no room.",
+        "Completion time of a file from its first packet, also compared with TCP PEP's, and of all "
+        "five files from the first start. Use of the link until then and its standard deviation "
+        "over seconds. Jain's index of goodputs while all five files are being sent. Packets that "
+        "the satellite's full queue dropped.",
     )
 
 
 def _without(found: Found) -> Table:
-    """What of a proxy's gain a start recovers that asks for no proxy."""
+    """The part of a proxy's gain that a faster start recovers without a proxy."""
     rows: list[list[Cell]] = []
     for case, (loss, delays) in CASES.items():
         own_s = afct_s(found, "cubic26", loss, delays=delays).mean
@@ -94,12 +94,12 @@ def _without(found: Found) -> Table:
             shown = [None if np.isnan(part) else round(100 * part, 0) for part in parts]
             rows.append([case, SCHEMES[proxy], round(gain_s, 1), *shown])
     return Table(
-        "What a start recovers of a proxy's gain, without a proxy",
+        "Part of a proxy's gain that a faster start recovers without a proxy",
         ["path", "proxy", "gain s", *(f"{_short(start)} %" for start in STARTS)],
         rows,
-        "Gain: by how much the mean completion time is shorter than CUBIC's from end to end. 100 % "
-        "is a start that does as much by itself; below 0 it is slower than CUBIC. Empty: the proxy "
-        "gains nothing.",
+        "Gain: how much shorter the mean completion time is than CUBIC's from end to end. At 100 % "
+        "the start alone gains as much as the proxy; below 0 it is slower than CUBIC. A cell is "
+        "empty where the proxy gains nothing.",
     )
 
 
@@ -109,7 +109,7 @@ def _short(start: str) -> str:
 
 
 def _of_times(found: Found) -> Figures:
-    """Completion times without a proxy, with routers that help, and with one."""
+    """Completion times without a proxy, with router protocols, and with a proxy."""
     made: Figures = {}
     for loss, what in zip(LOSSES, ("without loss", "at 1 % loss"), strict=True):
         shown = []
@@ -119,7 +119,7 @@ def _of_times(found: Found) -> Figures:
             shown.append(
                 Dot(
                     SCHEMES[scheme],
-                    # beside today's
+                    # this CUBIC is not today's
                     "cubic26" if scheme == "cubic26" else style(scheme),
                     time.mean,
                     max(time.mean - half, 0.0),

@@ -1,4 +1,4 @@
-"""Plot: when a proxy is worth it, beside what starts do without one."""
+"""Plot: when a proxy is worth it, compared with faster starts without one."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from headway.studies.rappep.observe import Found, afct_s, mean
 from headway.table import Cell, Table
 
 OVERFLOW = 0.01
-"""Who has more of the data dropped for lack of room fills the queue of everybody else, too."""
+"""A scheme that loses a larger part of its data to the full queue also harms the others."""
 ALIKE = 0.1
-"""Times that differ by less are as good."""
+"""Times that differ by a smaller part count as equal."""
 _PACKET_BYTES = 1500
 _PROXIES = ("tcp_pep", "xcp_pep", "mpcp_pep", "vcp_pep")
 
@@ -30,7 +30,7 @@ class Candidate:
     name: str
     mean_s: float
     overflow: float
-    """Packets without room, as a part of the data; more than there is where much is sent again."""
+    """Packets that full queues dropped, as a part of the data; above 1 if much is retransmitted."""
 
 
 def table(found: Found) -> Table:
@@ -52,10 +52,10 @@ def table(found: Found) -> Table:
         "When a proxy is worth it",
         ["path", "among", "without a proxy", "s", "with one", "s", "gain %", "worth it"],
         rows,
-        "The shortest mean time without a proxy and with one: among all schemes, and among those "
-        f"of whose data the queue drops at most {100 * OVERFLOW:g} % for lack of room; whoever "
-        "overflows it makes everybody else wait and lose, too. Gain: by how much of its time the "
-        f"proxy is faster; {100 * ALIKE:g} % of it count.",
+        "The shortest mean time without a proxy and with one, among all schemes, and among those "
+        f"that lose at most {100 * OVERFLOW:g} % of their data to the full queue. A scheme that "
+        "overflows the queue makes all others wait and lose packets, too. Gain: the part of the "
+        f"time that the proxy saves. Gains of at least {100 * ALIKE:g} % count.",
     )
 
 
@@ -77,7 +77,7 @@ def _rows(
     bare: Iterable[str],
     proxied: Iterable[str],
 ) -> list[list[Cell]]:
-    """Among all, and among those that leave the queue room."""
+    """A row among all schemes, and one among those that do not overflow the queue."""
     both = [list(map(candidate, schemes)) for schemes in (bare, proxied)]
     rows = []
     for among, most in (("all", math.inf), ("no overflow", OVERFLOW)):
@@ -94,7 +94,7 @@ def _fastest(candidates: Iterable[Candidate]) -> Candidate | None:
 
 
 def _verdict(without: Candidate | None, with_one: Candidate | None) -> list[Cell]:
-    """The gain in percent, and what it is worth."""
+    """The gain in percent, and whether the proxy is worth it."""
     if without is None or with_one is None:
         return [None, "no" if with_one is None else "yes"]
     gain = 1 - with_one.mean_s / without.mean_s

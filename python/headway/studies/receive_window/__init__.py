@@ -1,10 +1,10 @@
-"""Thesis, sections 5.2.2 to 5.2.4: a small receive window makes every start a slow one.
+"""Thesis, sections 5.2.2 to 5.2.4: a small receive window slows every startup down.
 
-Claim: the window that Linux announces grows as slow start does, about twice cwnd, so that a fast
-startup at the sender alone is of no use; with a large first window it is, and almost as much if the
+Claim: the window that Linux announces grows like slow start, at about twice cwnd. So a fast startup
+at the sender alone does not help. It helps with a large first window, and almost as much if the
 sender ignores the window for a round trip. Setup: a megabyte over 10 Mbit/s and 200 ms between
 hosts in this machine's kernel, whose receiver begins with the window of Linux 2.6.24 or a large
-one. Run: headwayctl host window-bench. Check: windows, and when data arrives.  Plot: figures 5.11
+one. Run: headwayctl host window-bench. Check: windows, and when data arrives. Plot: figures 5.11
 and 5.12.
 
 Scharf, Fast Startup Internet Congestion Control (2011).
@@ -50,7 +50,7 @@ class ReceiveWindow(MeasuredStudy[Evidence[Case]]):
         return [page.sketch()]
 
     def page(self, _ctx: StudyContext, found: Evidence[Case]) -> Page:
-        """Response times, windows, and what arrived when."""
+        """Response times, windows, and arrived data over time."""
         return page.page(found)
 
 

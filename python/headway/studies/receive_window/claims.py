@@ -32,7 +32,8 @@ def _twice(found: Found) -> Seen:
     return Seen.by(
         f"{middle:.2f} ({low:.2f} to {high:.2f})",
         *(words.about(float(one), 2) for one in (low, high)),
-        note=f"By the cwnd of half a round trip before, when it was announced: {announced:.2f}.",
+        note="Over the cwnd of half a round trip before, when the window was announced: "
+        f"{announced:.2f}.",
     )
 
 
@@ -47,7 +48,7 @@ def _enforced(found: Found) -> Seen:
             MOST_AHEAD_ROUNDS,
             f"≤ {MOST_AHEAD_ROUNDS:g} round trips, at every tenth of the data",
         ),
-        note=f"{bound.took_s:.2f} s, slow start {slow.took_s:.2f} s.",
+        note=f"Jump-Start takes {bound.took_s:.2f} s, slow start {slow.took_s:.2f} s.",
     )
 
 
@@ -69,13 +70,13 @@ def _beyond(found: Found) -> Seen:
         f"{beyond:.3f} s, {both:.3f} with both, slow start {slow:.3f}",
         words.less(beyond, slow),
         words.slightly_less(slow / beyond, slow / both),
-        note=f"The speedup is slow start's time by that of the case; {gain:.0f} % of the time "
-        "that support at both ends saves.",
+        note="The speedup is slow start's time over that of the case. Ignoring the window saves "
+        f"{gain:.0f} % of the time that support at both ends saves.",
     )
 
 
 def _twice_cwnd(rows: Rows) -> Rows:
-    """Windows that follow cwnd as the thesis saw it."""
+    """Replace the windows by twice cwnd, as in the thesis."""
     measured = rows[SLOW_START]
     rounds = [
         {
@@ -90,7 +91,7 @@ def _twice_cwnd(rows: Rows) -> Rows:
 
 
 def _as(key: str, other: str) -> Spoil:
-    """The evidence of another case in place of one's own."""
+    """Replace a case's evidence by that of another case."""
     return lambda rows: {**rows, key: rows[other]}
 
 
@@ -101,12 +102,12 @@ def _taking(key: str, factor: float) -> Spoil:
 STATEMENTS: tuple[Statement[Found], ...] = (
     Statement(
         "C-TH-035",
-        "slow start: announced window by cwnd, while both grow",
+        "slow start: announced window over cwnd, while both grow",
         "about 2",
         _twice,
-        ours="Both quartiles of all samples have to be about two. Which moment's cwnd is meant was "
-        "settled when both were known: the window bounds the sender together with the cwnd of the "
-        "same moment.",
+        ours="Both quartiles of all samples must be about two. The window is compared with the "
+        "cwnd of the same moment, because the two bound the sender together. This was chosen with "
+        "results in view.",
         spoil=scaled(SLOW_START, 2.0, "rounds.*.windows.*.window_bytes"),
         mend=_twice_cwnd,
     ),
@@ -115,9 +116,9 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         "Jump-Start at the sender alone: data arrives as in slow start",
         "receiver enforces slow start",
         _enforced,
-        ours="Data arrives as in slow start if it is not more than a round trip earlier: the first "
-        "window has room for four packets, and slow start begins with two. This was settled when "
-        "results were known; the total is within 10 %, which was meant before, too.",
+        ours="Data counts as arriving as in slow start if it arrives at most a round trip earlier: "
+        "the first window has room for four packets, and slow start begins with two. This was "
+        "chosen with results in view. The total is within 10 %, which was the bound before.",
         spoil=swapped(SENDER_ONLY, BOTH_ENDS),
         mend=_as(SENDER_ONLY, SLOW_START),
     ),
@@ -131,8 +132,8 @@ STATEMENTS: tuple[Statement[Found], ...] = (
     ),
     Statement(
         "C-TH-038",
-        "sender ignores the window in the first round trip: faster than slow start; speedup beside "
-        "support at both ends",
+        "sender ignores the window in the first round trip: faster than slow start; speedup "
+        "compared with support at both ends",
         "works, speedup slightly smaller",
         _beyond,
         spoil=swapped(BEYOND_WINDOW, SLOW_START),

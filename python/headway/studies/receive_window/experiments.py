@@ -12,9 +12,9 @@ BDP_BYTES = RATE_BPS * RTT_S / 8
 BYTES, QUICK_BYTES = 1_000_000, 500_000
 """Four times what a round trip of the path carries, and twice."""
 INITIAL_WINDOW_PKTS = 2
-"""w of figure 5.11."""
+"""The initial window of figure 5.11, w."""
 FIRST_WINDOW_PKTS = 4
-"""What Linux 2.6.24 announces first, for segments of up to 1460 bytes."""
+"""The window that Linux 2.6.24 announces first, for segments of up to 1460 bytes."""
 BEYOND = "1MB"
 
 SLOW_START, SENDER_ONLY, BOTH_ENDS, BEYOND_WINDOW = (
@@ -37,21 +37,23 @@ _CASES: dict[str, tuple[str, tuple[str, ...]]] = {
 }
 
 CHOICES = (
-    "The hosts are those of section 6.1.1.2 and appendix B.2: buffers of 8 MiB, every segment is "
-    "acknowledged, nothing is remembered of earlier connections; slow start begins with the two "
-    "packets of figure 5.11. Today's Linux would announce 4 MB at once: that is the large window. "
-    "A route with initrwnd 4 makes the small one of Linux 2.6.24.",
-    "Jump-Start is the thesis' own, of at most 65,535 B and 10 Mbit/s in the first round trip "
-    "(section 4.4.3.2 means it wherever nothing else is said). It is told how much its connection "
-    "will carry: an unpatched kernel shows it only the first piece of a large write.",
-    "1 MB, four times what a round trip carries (the quick form: twice): what fits the first round "
-    "trip does not show whether the window is obeyed afterwards. The queue has the 1000 packets of "
-    "section 6.3.1, to which the text points for more detail, so that nothing is lost; with the 50 "
-    "of section 6.1.1.1 the verdicts were the same.",
-    "Both windows are the sender's own at the same moment: the smaller of the two bounds it. The "
-    "table also has the window beside the cwnd of half a round trip before, when it was announced.",
-    "The extra ACK matters to a connection's initiator only, and to more than the 65,535 B of a "
-    "SYN-ACK, to which Jump-Start's own bound is set: it is measured without that bound.",
+    "The hosts are those of section 6.1.1.2 and appendix B.2: they have buffers of 8 MiB, "
+    "acknowledge every segment and keep no metrics of earlier connections. Slow start begins with "
+    "the two packets of figure 5.11. Today's Linux announces 4 MB at once, which is the large "
+    "window. A route with initrwnd 4 gives the small window of Linux 2.6.24.",
+    "Jump-Start is the thesis' variant, with at most 65,535 B and 10 Mbit/s in the first round "
+    "trip (by section 4.4.3.2 the default). It gets the connection's volume from the application, "
+    "because an unpatched kernel shows it only the first piece of a large write.",
+    "A transfer has 1 MB, four times what a round trip carries (the quick form: twice). Data that "
+    "fits the first round trip does not show whether the sender obeys the window afterwards. The "
+    "queue has the 1000 packets of section 6.3.1, to which the text refers for more detail, so "
+    "that nothing is lost. With the 50 packets of section 6.1.1.1 the verdicts were the same.",
+    "cwnd and announced window are the sender's at the same moment, because the smaller of the two "
+    "bounds it. The table also has the window over the cwnd of half a round trip before, when the "
+    "window was announced.",
+    "The extra ACK matters only to a connection's initiator, and only for more than the 65,535 B "
+    "that a SYN-ACK can announce. Jump-Start's own bound is set to the same size, so the extra ACK "
+    "is measured without that bound.",
 )
 
 

@@ -1,4 +1,4 @@
-"""Run: what is kept of each case's transfers: windows over time, and data over time."""
+"""Run: reduce each case's transfers to windows and data over time."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ class Transfer:
 
     took_s: float
     times_s: Array
-    """When the sender was looked at."""
+    """When the sender was sampled."""
     cwnd_bytes: Array
     window_bytes: Array
-    """What the receiver announced last, as the sender had it then."""
+    """The receiver's last announced window that the sender had received by then."""
     arrived_s: Array
     """When the receiver read some data."""
     arrived_bytes: Array
-    """What it had then."""
+    """Bytes that it had read by then."""
     window_limited_s: float
-    """How long the window held the sender back; NaN where the kernel does not say."""
+    """How long the window limited the sender; NaN where the kernel does not report it."""
     retransmits_pkts: float
 
     @classmethod
     def of(cls, measured: Mapping[str, Any]) -> Self:
-        """From one round of what headwayctl printed."""
+        """Read one round of headwayctl's output."""
         windows = measured["windows"]
         arrived = np.array(measured["arrived"], dtype=np.float64)
         limited = measured["window_limited_us"]
@@ -50,13 +50,13 @@ class Transfer:
         )
 
     def reached_s(self, share: float) -> float:
-        """When so much of the data had arrived."""
+        """When this share of the data had arrived."""
         return float(np.interp(share * self.arrived_bytes[-1], self.arrived_bytes, self.arrived_s))
 
     def window_by_cwnd(self, before_s: float = 0.0) -> Array:
-        """The window by cwnd, of the moment or of a time before, while both grow.
+        """The window over cwnd, at the same moment or ``before_s`` earlier, while both grow.
 
-        They do until cwnd is what a round trip of the path carries.
+        Both grow until cwnd is what a round trip of the path carries.
         """
         then_s = self.times_s - before_s + US / 2  # times are whole microseconds
         at = np.searchsorted(self.times_s, then_s, side="right") - 1
@@ -75,7 +75,7 @@ class Case:
 
     @classmethod
     def of(cls, measured: Mapping[str, Any]) -> Self:
-        """From what headwayctl printed."""
+        """Read headwayctl's output."""
         rounds = [Transfer.of(one) for one in measured["rounds"]]
         return cls(rounds, measured["on_time"])
 
@@ -85,13 +85,13 @@ class Case:
         return float(np.median([one.took_s for one in self.transfers]))
 
     def reached_s(self, share: float) -> float:
-        """Median time by which so much of the data had arrived."""
+        """Median time by which this share of the data had arrived."""
         return float(np.median([one.reached_s(share) for one in self.transfers]))
 
     def window_by_cwnd(self, *, as_announced: bool = False) -> Array:
-        """The window by cwnd while both grow, of all transfers.
+        """The window over cwnd while both grow, of all transfers.
 
-        ``as_announced``: by the cwnd of half a round trip before.
+        ``as_announced``: over the cwnd of half a round trip before.
         """
         before_s = RTT_S / 2 if as_announced else 0.0
         return np.concatenate([one.window_by_cwnd(before_s) for one in self.transfers])

@@ -49,7 +49,7 @@ def page(found: Evidence[Case]) -> Page:
 
 
 def sketch() -> Sketch:
-    """Two hosts and the path between them; what differs is what they say and obey."""
+    """Two hosts and the path between them."""
     return row(
         [
             Node(["sender:", "slow start or", "Jump-Start"]),
@@ -87,9 +87,10 @@ def _table(found: Evidence[Case]) -> Table:
         [_row(TITLES[key], case) for key, case in found.items()],
         note="Jump-Start at the sender alone, with support at both ends (a large first window), "
         "and beyond the window; the initiator's without a bound in bytes. Median, least and most "
-        "of the transfers. Window: the first that the sender knew; by the cwnd of the same moment "
-        "and by that of when it was announced, medians while cwnd grows to what a round trip "
-        "carries. Held back by it: median, by the kernel's count. On time: the emulated link was.",
+        "of the transfers. Window: the first that the sender knew. Its ratio to the cwnd of the "
+        "same moment, and to that of when it was announced: medians while cwnd grows to what a "
+        "round trip carries. Held: how long the window limited the sender, median, as the kernel "
+        "counts it. On time: whether the emulated link kept time.",
     )
 
 
@@ -124,13 +125,13 @@ def _figures(found: Evidence[Case]) -> Figures:
     return {
         "figure-5-11": (
             "Figure 5.11",
-            "Slow start: cwnd, and the window that the receiver announces, as the sender has them.",
+            "Slow start: cwnd and the announced window at the sender.",
             timeseries([Panel("kB", windows)], height_mm=75),
         ),
         "figure-5-12": (
             "Figure 5.12",
-            "Data that has arrived, from the request on: slow start, Jump-Start at the sender "
-            "alone, with a large first window, and beyond a small one.",
+            "Arrived data over time since the request: slow start, Jump-Start at the sender alone, "
+            "with a large first window, and beyond a small one.",
             timeseries([Panel("kB", arrived)], height_mm=75),
         ),
     }

@@ -37,7 +37,7 @@ from headway.studies.web_surge.thesis import (
 from headway.workloads import surge
 
 SERVERS = 25
-"""How many draws of a server's files the mean size of a page is looked at in."""
+"""The number of draws of a server's files over which the mean size of a page is computed."""
 
 
 # ---- The paper's user ----
@@ -161,7 +161,7 @@ def _half(found: Found) -> Seen:
         )
         + " s",
         *(faster(slow, quick) for slow, quick in pairs.values()),
-        note=f"Mean of the six by share: {', '.join(means)}.",
+        note=f"Mean of the six combinations by share: {', '.join(means)}.",
     )
 
 
@@ -170,7 +170,7 @@ def _half(found: Found) -> Seen:
 
 @functools.cache
 def _page_sizes() -> np.ndarray:
-    """Mean size of a page of SURGE's default, as pages are asked for, by server, bytes."""
+    """Mean size of the requested pages of SURGE's default, by server, bytes."""
     return np.array(
         [surge.server("default", f"{n}").mean_page_bytes for n in range(1, SERVERS + 1)]
     )
@@ -183,9 +183,9 @@ def _page_size(_: Found) -> Seen:
         f"{median:.1f} ({sizes.min():.1f} to {sizes.max():.1f})",
         words.of_the_order_of(median, 17),
         unit="kB",
-        note=f"Median of {SERVERS} draws of the files (smallest and largest): the mean of one "
-        "depends on its largest files. The number of files of a page counts its base, as in "
-        "SURGE's program.",
+        note=f"Median over {SERVERS} draws of the files, with the smallest and the largest: the "
+        "mean of a draw depends on its largest files. The number of files of a page includes its "
+        "base, as in SURGE's program.",
     )
 
 
@@ -196,8 +196,8 @@ def _file_size(_: Found) -> Seen:
         250,
         relative=0.01,
         unit="kB",
-        note="The mean of table 6.2's log-normal files: an object that HTTP/1.0 transfers over a "
-        f"connection of its own is a file. A page with what it embeds has {whole / 1e3:.0f} kB.",
+        note="The mean of table 6.2's log-normal files, because HTTP/1.0 transfers each file over "
+        f"its own connection. A page with its embedded files has {whole / 1e3:.0f} kB.",
     )
 
 
@@ -326,9 +326,9 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         denied,
         why=Why(
             "unknown setting",
-            "The router approves half of the requests at a load of 49 %, and they save time. It "
-            "approves a sixth of them at loads above 80 %. How many users the figure has is not "
-            "printed.",
+            "At a load of 49 % the router approves half of the requests, and these save time. At "
+            "loads above 80 % it approves a sixth of them. The thesis does not print how many "
+            "users the figure has.",
             (
                 Change(
                     "16 instead of 10 users of large files and 200 instead of 100 of SURGE's "
@@ -357,9 +357,9 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         small_and_big,
         why=Why(
             "refuted",
-            "The hosts' slow start begins with three packets, as printed. It needs two or three "
-            "round trips of 200 ms for 10 kB, and each that is saved is more than a tenth of the "
-            "page's time.",
+            "The hosts' slow start begins with three packets, as printed. For 10 kB it needs two "
+            "or three round trips of 200 ms. Each round trip that is saved is more than a tenth of "
+            "the page's time.",
             (
                 Change(
                     "small pages of up to three packets, 4.3 kB",

@@ -1,12 +1,12 @@
 """Setup: Web users of paper 000 and of the thesis' section 6.4.4, on 10 Mbit/s with 200 ms.
 
 A user fetches the files of a page one after the other, thinks, and goes on. With HTTP/1.0 every
-file has a connection of its own. With HTTP/1.1 a connection serves until the server, lighttpd with
-its defaults, closes it; with pipelining all embedded files are asked for at once.
+file has its own connection. With HTTP/1.1 the user keeps a connection until the server, lighttpd
+with its defaults, closes it. With pipelining the user requests all embedded files at once.
 
-The paper's users run Reno and CUBIC of Linux 2.6.20 with its own quick ACKs, before a router that
-meters by the second. The thesis' run the CUBIC of its other studies, and their ACKs are never
-delayed; its router is that of section 6.4.3.
+The paper's users run Reno and CUBIC of Linux 2.6.20 with its own quick ACKs, behind a router that
+meters in slots of a second. The thesis' users run the CUBIC of its other studies and never delay
+ACKs. Their router is that of section 6.4.3.
 """
 
 from __future__ import annotations
@@ -30,29 +30,31 @@ PAPER_SCHEMES = ("slow-start", "quick-start")
 THESIS_SCHEMES = ("slow-start", "quick-start", "jump-start")
 LOAD_SCHEMES = ("slow-start", "quick-start", "quick-start-late", "jump-start")
 SHARES = (0.25, 0.5, 0.75)
-"""Parts of the capacity for Quick-Start; the rest of the trials have all of it."""
+"""Parts of the capacity for Quick-Start. The other trials have all of it."""
 
 SAMPLE_S = 3600.0
 """One hour per sample."""
 QUICK_PAPER_S = 180.0
-"""Many users of the paper, whose differences are large. All other differences need the hour."""
+"""The quick form's length with many users of the paper, whose differences are large. All other
+differences need the hour."""
 USERS: dict[surge.Model, tuple[int, ...]] = {"default": (100, 250), "large": (5, 10, 20)}
-"""Besides one. The most of both models ask for most of the link; how many the papers had is not
-printed."""
+"""Numbers of users besides one. With the largest number both models use most of the link. The
+papers do not print their numbers."""
 STAGGER_S = 7.0
 """Users start within one mean think time."""
 
 KEEP_ALIVE_REQUESTS, KEEP_ALIVE_US = 16, 5_000_000
-"""A connection ends after so many requests or when it is idle for longer: lighttpd 1.4's."""
+"""lighttpd 1.4 ends a connection after this many requests, or when it is idle for longer."""
 NGINX = {"keepalive_requests": 1000, "keepalive_timeout": "75 s"}
-"""The same of nginx 1.22."""
+"""The limits of nginx 1.22."""
 HANDSHAKE_BYTES = 3 * lab.MSS_BYTES
-"""What makes a host ask for a rate in a handshake, before it knows what it will send."""
+"""The volume that makes a host ask for a rate in the handshake, before it knows what it will
+send."""
 
 
 @dataclass(frozen=True)
 class Hosts:
-    """What a user's hosts run."""
+    """The software of a user's hosts and their router."""
 
     control: str
     """The control with its options."""
@@ -61,7 +63,7 @@ class Hosts:
 
 
 def paper_hosts(control: str) -> Hosts:
-    """Of paper 000, Reno or CUBIC."""
+    """The hosts of paper 000, with Reno or CUBIC."""
     return Hosts(CONTROLS[control], delayed_ack=True, router=ROUTER)
 
 
@@ -69,31 +71,31 @@ THESIS_HOSTS = Hosts(lab.CONTROL, delayed_ack=False, router=lab.ROUTER)
 
 
 def alone_key(model: str, http: str, control: str, scheme: str) -> str:
-    """One user of the paper."""
+    """The key of a trial with one user of the paper."""
     return f"web-{model}-{http}-{control}-{scheme}"
 
 
 def load_key(http: str, control: str, scheme: str, users: int) -> str:
-    """So many users of the paper, large files."""
+    """The key of a trial with several users of the paper, large files."""
     if users == 1:
         return alone_key("large", http, control, scheme)
     return f"load-{http}-{control}-{scheme}-n{users}"
 
 
 def share_key(share: float, http: str, control: str) -> str:
-    """One user of the paper, large files, with so much of the capacity for Quick-Start."""
+    """The key of a trial with one user of the paper, large files, and a part of the capacity."""
     if share == 1:
         return alone_key("large", http, control, "quick-start")
     return f"share-{100 * share:.0f}-{http}-{control}"
 
 
 def thesis_key(model: str, http: str, scheme: str, users: int = 1) -> str:
-    """So many users of the thesis."""
+    """The key of a trial with users of the thesis."""
     return f"thesis-{model}-{http}-{scheme}-n{users}"
 
 
 def today_key(model: str, how: str, scheme: str) -> str:
-    """One user of the thesis with one of today's browsers."""
+    """The key of a trial with one user of the thesis and one of today's browsers."""
     return f"today-{model}-{how}-{scheme}"
 
 
@@ -173,14 +175,14 @@ def _today(ctx: StudyContext) -> dict[str, Experiment]:
 
 
 def visits_of(seed: int, model: surge.Model, users: int, length_s: float) -> list[list[WebPage]]:
-    """What so many users of a server ask for."""
+    """The pages that the users of a server request."""
     server = surge.server(model, f"{seed}")
     names = [f"{seed}/{model}/user{number}" for number in range(users)]
     return [server.visits(name, length_s) for name in names]
 
 
 def with_users(instead: Mapping[int, tuple[surge.Model, int]]) -> Edit:
-    """Other numbers of the thesis' users: by the number in a trial, its model and the new one."""
+    """Replace numbers of the thesis' users: each maps to its model and the new number."""
 
     def edit(experiment: Experiment) -> Experiment:
         model, users = instead[len(experiment.flows)]
@@ -209,7 +211,7 @@ def _trials(
     *,
     quick_s: float = SAMPLE_S,
 ) -> dict[str, Experiment]:
-    """Trials of the same users, who ask for the same, by key; with what hosts and scheme."""
+    """Trials of the same users and requests, by key; ``wanted`` has their hosts and schemes."""
     length_s = quick_s if ctx.quick else SAMPLE_S
     asked = [requests(visits, http) for visits in visits_of(ctx.seed, model, users, length_s)]
     return {
@@ -250,14 +252,14 @@ def user_of(
 
 
 def requests(visits: Sequence[WebPage], http: str) -> Vectors:
-    """What a user asks for, and how much of it on each connection.
+    """A user's requests, and the number of epochs on each connection.
 
-    The last epoch of a page is the one that a think time follows.
+    A think time follows the last epoch of a page.
     """
     most = 1 if http == "1.0" else KEEP_ALIVE_REQUESTS
     epochs: list[tuple[int, int, int]] = []
     connections: list[int] = []
-    # Of the connection that is open: number of its first epoch, and requests on it.
+    # The open connection: the number of its first epoch, and its requests.
     first = served = 0
 
     def close() -> None:
@@ -268,7 +270,7 @@ def requests(visits: Sequence[WebPage], http: str) -> Vectors:
 
     for page in visits:
         base, *rest = page.files_bytes
-        # Requests that leave together; those of one file do not wait for others.
+        # The requests of a batch leave together. Without pipelining a batch is one file.
         batches = [[base], rest] if http == "1.1p" else [[size] for size in page.files_bytes]
         for batch in batches:
             done = 0
@@ -284,7 +286,7 @@ def requests(visits: Sequence[WebPage], http: str) -> Vectors:
         if page.think_us > KEEP_ALIVE_US:
             close()
     close()
-    # already whole bytes and nanoseconds, and many
+    # not validated: many values, which are whole bytes and nanoseconds already
     return Vectors.model_construct(epochs=tuple(epochs), connections=tuple(connections))
 
 

@@ -41,38 +41,42 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 CHOICES = (
-    "Hosts are the stack linux-2.6 with 8 MB buffers. The paper's run CUBIC of Linux 2.6.25 with "
-    "the first ssthresh of 100 packets that 2.6.20 had, or Reno, with the stack's own quick ACKs; "
-    "their router meters by the second and remembers the grants of two, as printed, and takes the "
-    "load to be that of the last second. The thesis' run CUBIC without such an ssthresh and never "
-    "delay an ACK (6.1.1.2); their router has slots of 200 ms (6.4.3.2) and the thesis' peak "
-    "estimator. Tried afterwards, the results in view: the peak of five seconds in the paper's "
-    "router, and slots that adapt themselves in the thesis'; the same verdicts.",
+    "Hosts are the stack linux-2.6 with 8 MB buffers. The paper's hosts run CUBIC of Linux 2.6.25 "
+    "with the initial ssthresh of 100 packets that 2.6.20 had, or Reno, with the stack's own quick "
+    "ACKs. Their router meters in slots of a second and remembers the grants of two slots, as "
+    "printed. Its load is that of the last second. The thesis' hosts run CUBIC without such an "
+    "ssthresh and never delay an ACK (6.1.1.2). Their router has slots of 200 ms (6.4.3.2) and the "
+    "thesis' peak estimator. Two variants were tried with results in view: the peak of five "
+    "seconds in the paper's router, and adaptive slots in the thesis'. All verdicts are the same.",
     "Table 6.2 names the parameters of embedded files and think times and the shapes of the rest. "
     "Sizes of SURGE's default are those of Barford and Crovella (1998): 93 % from a log-normal "
-    "body (mu 9.357, sigma 1.318) below 133 kB, 7 % from a Pareto tail (alpha 1.1) above, with no "
-    "end. As in SURGE, popularity is matched to sizes so that what is requested follows a Pareto "
-    "distribution (k = 1000 bytes, alpha = 1); from the largest file on, each gets the popularity "
-    "that brings it nearest. Which files are bases, embedded or alone is drawn independently.",
-    "Files become pages as in SURGE's own program (object.c of April 1998): the Pareto numbers of "
-    "table 6.2 are files of a page with its base, drawn again above 150; the pages that are asked "
-    "for most have the fewest; a page embeds the files with most requests left. Without the base, "
-    "as the table's words can be read, pages have 44 instead of 24 kB, and C-QSL-021 fails. Users "
-    "choose pages independently; SURGE's order has a locality that nothing here depends on.",
+    "body (mu 9.357, sigma 1.318) below 133 kB, 7 % from a Pareto tail (alpha 1.1) above, without "
+    "an upper limit. As in SURGE, popularity is matched to sizes so that requested sizes follow a "
+    "Pareto distribution (k = 1000 bytes, alpha = 1). Beginning with the largest file, each gets "
+    "the popularity that comes nearest to this. Which files are bases, embedded or alone is drawn "
+    "independently.",
+    "Files become pages as in SURGE's own program (object.c of April 1998). Table 6.2's Pareto "
+    "numbers count the files of a page with its base, and are drawn again above 150. The most "
+    "requested pages have the fewest files. A page embeds the files with most requests left. If "
+    "the numbers exclude the base, as the table's words can be read, pages have 44 instead of 24 "
+    "kB, and C-QSL-021 fails. Users choose pages independently. SURGE's order has a locality, on "
+    "which nothing here depends.",
     "Users fetch one file after the other on one connection, as SURGE's clients do. The server "
-    "closes it after 16 requests or 5 s of idleness, the defaults of lighttpd 1.4; neither paper "
+    "closes it after 16 requests or 5 s of idleness, the defaults of lighttpd 1.4. Neither paper "
     "prints how long connections of HTTP/1.1 last. One connection for the whole hour, tried with "
-    "the results in view, gives the same verdicts.",
-    "With early activation every handshake asks for 5.12 Mbit/s, whatever will be sent: the hosts' "
-    "automatic activation does not know (paper 000, 4.2; thesis, B.3.4). After idle times it asks "
-    "again with data, if that is more than a first window. Late activation asks with data only.",
-    "Beside them the thesis' user has a browser of today: six connections of HTTP/1.1, or HTTP/2, "
-    "whose server answers all requests at once, in turns of a frame. The base reveals what is "
-    "embedded, which is then asked for at once. The server closes connections as nginx does by "
-    "default, after 1000 requests or 75 s of idleness; no claim is judged by these trials.",
-    "Figure 13 is that of large files and of all six combinations; the paper does not say which "
-    "model. Figure 6.49 has both models; SURGE's default needs ten times the users for as much "
-    "load. How many there were is not printed.",
+    "results in view, gives the same verdicts.",
+    "With early activation every handshake asks for 5.12 Mbit/s, because the hosts' automatic "
+    "activation does not know what will be sent (paper 000, 4.2; thesis, B.3.4). After idle times "
+    "the host asks again with data, if the data exceeds an initial window. Late activation asks "
+    "with data only.",
+    "In further trials the thesis' user has a browser of today: six connections of HTTP/1.1, or "
+    "HTTP/2. A server of HTTP/2 answers all requests at the same time, in turns of a frame. The "
+    "base names the embedded files, and the browser then requests them at once. The server closes "
+    "connections as nginx does by default, after 1000 requests or 75 s of idleness. No claim is "
+    "judged by these trials.",
+    "Figure 13 shows large files and all six combinations; the paper does not name its model. "
+    "Figure 6.49 has both models. SURGE's default needs ten times the users for the same load. The "
+    "papers do not print how many users they had.",
 )
 
 _SHORT = dict(zip(LOAD_SCHEMES, ("SS", "QS", "late", "JS"), strict=True))
@@ -101,7 +105,7 @@ def _server(found: Found) -> list[tuple[str, str]]:
             (
                 f"Loads, {label}",
                 f"{server.mean_page_bytes / 1e3:.1f} kB in {server.mean_page_files:.2f} files on "
-                "average as they are asked for",
+                "average over the requests",
             )
         )
     return facts
@@ -153,7 +157,7 @@ def _fetched(found: Found, model: str, how: str, scheme: str) -> Loads:
 
 
 def _today(found: Found) -> Table:
-    """Page times with what browsers do today."""
+    """Page times with today's browsers."""
     return Table(
         "Mean download time of a page, one user of the thesis, as browsers fetch it today, s",
         ["model", "protocol", *_with_errors(THESIS_SCHEMES)],
@@ -166,7 +170,7 @@ def _today(found: Found) -> Table:
             for model in MODELS
             for how, label in TODAY.items()
         ],
-        "The pages of the table before; ± is half of the 95 % interval.",
+        "The pages are those of the table before; ± is half of the 95 % interval.",
     )
 
 
@@ -216,7 +220,7 @@ def _load(found: Found) -> list[Table]:
             "Mean download time of a page over the number of users, large files, s",
             ["users", "protocol", "control", "SS", "QS", "approved %", "load %"],
             six,
-            "Paper 000. Load: what slow start makes of the link.",
+            "Paper 000. Load: the link's utilization with slow start.",
         ),
         Table(
             "Mean download time of a page over the number of users of the thesis, HTTP/1.1, s",
