@@ -43,7 +43,7 @@ STATEMENTS: tuple[Statement[Found], ...] = (
                 Change(
                     "RTTs as the senders smooth them, with what receivers delay ACKs",
                     keys=_FIG6_LARGE,
-                    observe=looks.smoothed_rtts,
+                    observe=measures.smoothed_rtts,
                 ),
                 Change("runs of 120 s", edited({"duration": "120 s"}), _FIG6_LARGE),
                 Change(
