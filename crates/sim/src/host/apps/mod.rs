@@ -13,7 +13,7 @@ mod requests;
 use super::connection::{At, Connection, Connections, Place, Side, Totals};
 use crate::event::What;
 use crate::host::tcp::profile::Profile;
-use crate::host::tcp::{Reading, Socket, SocketOptions};
+use crate::host::tcp::{route_mtu_bytes, Reading, Socket, SocketOptions, MTU_BYTES};
 use crate::net::Net;
 use crate::scenario::{App, Flow};
 use announced::Announced;
@@ -148,6 +148,8 @@ pub(crate) struct Setup<'a> {
     /// Of both ends; None for UDP.
     pub control: Option<ControlInstance>,
     pub relay: Option<RelaySetup>,
+    /// Some sender of the run asks its path with Quick-Start.
+    pub asks: bool,
 }
 
 /// What a host in the middle of a flow's path has of its own.
@@ -170,6 +172,7 @@ pub(crate) struct Recipe {
     /// The end whose sending the trace shows: the one that sends more.
     recorded: Side,
     relay: Option<Box<RelaySetup>>,
+    asks: bool,
 }
 
 impl Recipe {
@@ -184,6 +187,7 @@ impl Recipe {
             announced: Announced::of(setup.flow),
             recorded,
             relay: setup.relay.clone().map(Box::new),
+            asks: setup.asks,
         }
     }
 
@@ -205,6 +209,9 @@ impl Recipe {
                 // as the sockets of headwayctl's proxy
                 options.nodelay = true;
             }
+        }
+        if self.asks {
+            options.mtu_bytes = route_mtu_bytes(profile);
         }
         if place.relays {
             options.reading = Reading::OnDemand;
@@ -255,6 +262,7 @@ impl Recipe {
 
 fn socket_options(flow: &Flow, seed: u64, interactive: bool) -> SocketOptions {
     SocketOptions {
+        mtu_bytes: MTU_BYTES,
         sack: flow.sack,
         timestamps: flow.timestamps,
         delayed_ack: flow.delayed_ack,

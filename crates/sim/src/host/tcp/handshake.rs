@@ -1,6 +1,6 @@
 //! How a connection opens: SYN, SYN-ACK, and what both ends start with.
 
-use super::{ca, quick_start, Pending, Socket, State, Timer, HEADER_BYTES, MTU_BYTES};
+use super::{ca, quick_start, Pending, Socket, State, Timer, HEADER_BYTES};
 use crate::net::packet::{about, flags, Packet, Sacks};
 use crate::net::Net;
 
@@ -14,7 +14,8 @@ impl Socket {
     pub fn connect(&mut self, net: &mut Net) {
         self.state = State::SynSent;
         // tcp_connect_init: whether timestamps take a part of segments is not known yet.
-        self.receiver.asks(MTU_BYTES - HEADER_BYTES, &self.options);
+        let segment_bytes = self.options.mtu_bytes - HEADER_BYTES;
+        self.receiver.asks(segment_bytes, &self.options);
         self.send_syn(net);
     }
 

@@ -1,6 +1,6 @@
 //! What a flow asks of its two sockets.
 
-use super::{Reading, HEADER_BYTES, MTU_BYTES, TIMESTAMP_BYTES};
+use super::{Reading, HEADER_BYTES, TIMESTAMP_BYTES};
 use crate::scenario::EcnMode;
 
 /// What a flow asks of both its sockets. What packets ask for stands at the end, so that
@@ -14,6 +14,8 @@ pub struct SocketOptions {
     pub send_buffer_bytes: Option<u64>,
     /// Receive window from the start; None is the profile's.
     pub receive_window_bytes: Option<u64>,
+    /// Largest packet that the route takes.
+    pub mtu_bytes: u32,
     /// How the application reads.
     pub reading: Reading,
     /// Of the run.
@@ -47,6 +49,6 @@ impl SocketOptions {
     /// Data bytes of a full segment without options, or with timestamps only.
     pub fn segment_bytes(&self) -> u32 {
         let timestamps = if self.timestamps { TIMESTAMP_BYTES } else { 0 };
-        MTU_BYTES - HEADER_BYTES - timestamps
+        self.mtu_bytes - HEADER_BYTES - timestamps
     }
 }

@@ -14,7 +14,7 @@
 use super::limited::By;
 use super::profile::Profile;
 use super::segmentation::LARGEST_BYTES;
-use super::{Socket, State, MTU_BYTES};
+use super::{Socket, State};
 use crate::net::Net;
 use std::collections::VecDeque;
 
@@ -292,7 +292,7 @@ impl Socket {
     /// A packet is at most half of the peer's largest window.
     fn bound_mss(&mut self) {
         let full = self.options.segment_bytes();
-        let headers = MTU_BYTES - full;
+        let headers = self.options.mtu_bytes - full;
         let least = LEAST_SEGMENT_BYTES + IP_HEADER_BYTES - headers;
         let most = self.half_window_bytes().max(least).min(full);
         let own_header = self.conn.header_bytes - headers;

@@ -153,6 +153,11 @@ impl Link {
         self.routers.is_some()
     }
 
+    /// Whether one of its routers knows a header.
+    pub(crate) fn knows(&self, header: &str) -> bool {
+        self.routers.as_ref().is_some_and(|own| own.know(header))
+    }
+
     /// When a router wants to be called.
     pub(crate) fn tick_ns(&self) -> Option<u64> {
         self.routers.as_ref()?.next_ns()
