@@ -131,6 +131,16 @@ fn pages_follow_each_other_after_think_times_and_objects_after_their_own() {
 }
 
 #[test]
+fn a_syn_leaves_before_the_requests_of_its_moment() {
+    // The window of the first connection has become as large as 200 kB need: what it sends next
+    // fills the queue at once, for 80 ms. The answer to the SYN is in it before.
+    let objects = [(200_000, NONE), (100_000, 0), (1000, 0)];
+    let times = load(&page("1.1", 2, &objects));
+    assert_eq!(times[1].0, times[2].0);
+    assert!(is_trips(times[2].1 - times[2].0, 2), "{times:?}");
+}
+
+#[test]
 fn a_server_closes_after_so_many_requests_and_when_nothing_happens() {
     let objects = [(1000, NONE), (1000, 0), (1000, 1), (1000, 2)];
     let mut app = page("1.1", 1, &objects);

@@ -88,9 +88,6 @@ impl Lane {
             return;
         }
         host.write(self.connection, Side::Opener, bytes);
-        if self.sent_bytes == 0 {
-            host.connect(self.connection);
-        }
         self.sent_bytes += bytes;
     }
 

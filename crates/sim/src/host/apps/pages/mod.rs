@@ -181,7 +181,8 @@ impl Pages {
         }
     }
 
-    /// A new connection, which carries the object first.
+    /// A new connection, which carries the object first. Its SYN leaves before the requests of
+    /// this moment: a server's host answers it before a program there has answered them.
     fn open_lane(&mut self, host: &mut Host, object: u32) -> u32 {
         let tag = self.free.pop().unwrap_or(self.lanes.len() as u32);
         let of = |column: &[u64]| [column[object as usize]];
@@ -192,6 +193,7 @@ impl Pages {
             .recipe
             .connection(connections, tag, requests, responses);
         let lane = Lane::new(connection);
+        host.connect(connection);
         match self.lanes.get_mut(tag as usize) {
             Some(place) => *place = lane,
             None => self.lanes.push(lane),
