@@ -130,6 +130,26 @@ fn pages_follow_each_other_after_think_times_and_objects_after_their_own() {
     assert!(is_trips(times[2].1 - times[2].0, 1), "the connection stood");
 }
 
+/// With a startup, which knows of what is being written.
+fn load_starting(startup: &str, app: &Value) -> Vec<(u64, u64)> {
+    let mut scenario = user(app);
+    scenario["flows"][0]["control"]["startup"] = json!(startup);
+    scenario["flows"][0]["receive_window_bytes"] = json!(1_000_000);
+    scenario["flows"][0]["send_buffer_bytes"] = json!(4 << 20);
+    times(&run(&scenario))
+}
+
+#[test]
+fn the_head_of_a_response_of_http_2_is_all_that_a_startup_sees_at_first() {
+    let took = |startup: &str, http: &str| {
+        let times = load_starting(startup, &page(http, 1, &[(60_000, NONE)]));
+        times[0].1
+    };
+    assert!(took("jump-start", "1.1") + 90 * MS < took("initial-start", "1.1"));
+    let (fast, slow) = (took("jump-start", "2"), took("initial-start", "2"));
+    assert!(fast.abs_diff(slow) < 2 * MS, "{fast} and {slow}");
+}
+
 #[test]
 fn a_syn_leaves_before_the_requests_of_its_moment() {
     // The window of the first connection has become as large as 200 kB need: what it sends next

@@ -8,6 +8,10 @@ use std::collections::{BinaryHeap, VecDeque};
 /// Largest payload of a frame of HTTP/2 that nobody has agreed on (RFC 9113, 6.5.2).
 const FRAME_BYTES: u64 = 16_384;
 
+/// Of a response of HTTP/2, the frame with its head: what nginx writes before any data of it
+/// (ngx_http_v2_header_filter), with the fields of a file's response.
+const HEAD_BYTES: u64 = 130;
+
 /// An object that was asked for, and when.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Asked {
@@ -34,6 +38,8 @@ pub(super) struct Lane {
     serving: BinaryHeap<Reverse<(u64, Asked)>>,
     /// Responses of HTTP/2 that have bytes left, the one whose turn it is first.
     answering: VecDeque<(u64, Asked)>,
+    /// Of their heads, what was not written.
+    heads_bytes: u64,
     /// What is left of its frame.
     frame_bytes: u64,
     written_bytes: u64,
@@ -61,6 +67,7 @@ impl Lane {
             asked: VecDeque::new(),
             serving: BinaryHeap::new(),
             answering: VecDeque::new(),
+            heads_bytes: 0,
             frame_bytes: 0,
             written_bytes: 0,
             coming: VecDeque::new(),
@@ -122,9 +129,14 @@ impl Lane {
                     self.serving.pop();
                     self.tell_deadline(host, asked, deadline_ns);
                     let bytes = response_bytes[asked.object as usize];
-                    self.answering.push_back((bytes, asked));
-                    if http != Http::Two {
+                    if http == Http::Two {
+                        let head_bytes = HEAD_BYTES.min(bytes - 1);
+                        self.answering.push_back((bytes - head_bytes, asked));
+                        self.heads_bytes += head_bytes;
+                        self.write_heads(host);
+                    } else {
                         // An answer is written as a whole.
+                        self.answering.push_back((bytes, asked));
                         self.frame_bytes = u64::MAX;
                         self.write(host, u64::MAX);
                     }
@@ -132,12 +144,27 @@ impl Lane {
                 _ => break,
             }
         }
-        while !self.answering.is_empty() {
+        self.write_heads(host);
+        while self.heads_bytes == 0 && !self.answering.is_empty() {
             let room_bytes = host.room_bytes(self.connection, Side::Responder);
             if room_bytes == 0 {
                 break;
             }
             self.write(host, room_bytes);
+        }
+    }
+
+    /// Server: hands over the heads of its answers, which go before all data.
+    fn write_heads(&mut self, host: &mut Host) {
+        if self.heads_bytes == 0 {
+            return;
+        }
+        let room_bytes = host.room_bytes(self.connection, Side::Responder);
+        let bytes = self.heads_bytes.min(room_bytes);
+        if bytes > 0 {
+            self.heads_bytes -= bytes;
+            self.written_bytes += bytes;
+            host.write(self.connection, Side::Responder, bytes);
         }
     }
 
