@@ -151,6 +151,20 @@ fn the_head_of_a_response_of_http_2_is_all_that_a_startup_sees_at_first() {
 }
 
 #[test]
+fn the_automatic_send_buffer_does_not_hold_back_a_server_of_http_2() {
+    let mut scenario = user(&page("2", 1, &[(1000, NONE), (300_000, 0), (200_000, 0)]));
+    let automatic = times(&run(&scenario));
+    scenario["flows"][0]["send_buffer_bytes"] = json!(4 << 20);
+    let largest = times(&run(&scenario));
+    let last = |of: &[(u64, u64)]| of.iter().map(|t| t.1).max().unwrap();
+    let (automatic, largest) = (last(&automatic), last(&largest));
+    assert!(
+        automatic.abs_diff(largest) < 2 * MS,
+        "{automatic} and {largest}"
+    );
+}
+
+#[test]
 fn a_syn_leaves_before_the_requests_of_its_moment() {
     // The window of the first connection has become as large as 200 kB need: what it sends next
     // fills the queue at once, for 80 ms. The answer to the SYN is in it before.

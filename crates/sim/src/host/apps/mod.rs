@@ -48,8 +48,7 @@ pub(crate) trait Application: Send {
     /// after `established` where one packet did both.
     fn readable(&mut self, _host: &mut Host, _at: At) {}
 
-    /// There is room again in this end's send buffer, after a write that did not fit or
-    /// [`Host::room_bytes`] that said 0.
+    /// There is room again in this end's send buffer, after a write that did not fit.
     fn writable(&mut self, _host: &mut Host, _at: At) {}
 
     /// The connection that lasts from its start to its end, if there is one.
@@ -105,11 +104,6 @@ impl Host<'_> {
     pub fn offer(&mut self, connection: Connection, side: Side, bytes: u64) -> u64 {
         self.write(connection, side, bytes);
         bytes - self.connections.socket(connection, side).take_back()
-    }
-
-    /// What an application may write that must not hand over more than there is room for.
-    pub fn room_bytes(&mut self, connection: Connection, side: Side) -> u64 {
-        self.connections.socket(connection, side).send_room_bytes()
     }
 
     /// The responder listens and the opener sends its SYN.

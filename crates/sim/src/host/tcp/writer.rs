@@ -194,23 +194,6 @@ impl Socket {
         bytes
     }
 
-    /// What an application may hand over that must not hold more than there is room for;
-    /// 0 until the socket signals that it is writable.
-    pub fn send_room_bytes(&mut self) -> u64 {
-        if !self.buffer.limits {
-            return u64::MAX;
-        }
-        if self.writer_waits {
-            return 0;
-        }
-        let room = self
-            .buffer
-            .limit_bytes
-            .saturating_sub(self.send_queue_bytes());
-        self.writer_waits = room == 0;
-        room
-    }
-
     /// What the application has written or is writing and was not sent yet: hints of the
     /// kernel (programs of writes) see the end of the present write, too.
     pub(super) fn app_unsent_bytes(&self) -> u64 {

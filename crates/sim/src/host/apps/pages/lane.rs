@@ -138,19 +138,19 @@ impl Lane {
                         // An answer is written as a whole.
                         self.answering.push_back((bytes, asked));
                         self.frame_bytes = u64::MAX;
-                        self.write(host, u64::MAX);
+                        self.take(bytes);
+                        host.write(self.connection, Side::Responder, bytes);
                     }
                 }
                 _ => break,
             }
         }
         self.write_heads(host);
-        while self.heads_bytes == 0 && !self.answering.is_empty() {
-            let room_bytes = host.room_bytes(self.connection, Side::Responder);
-            if room_bytes == 0 {
-                break;
-            }
-            self.write(host, room_bytes);
+        let left_bytes: u64 = self.answering.iter().map(|(left, _)| left).sum();
+        if self.heads_bytes == 0 && left_bytes > 0 {
+            // One call with all frames: it takes what the send buffer has room for.
+            let taken_bytes = self.offer(host, left_bytes);
+            self.take(taken_bytes);
         }
     }
 
@@ -159,23 +159,29 @@ impl Lane {
         if self.heads_bytes == 0 {
             return;
         }
-        let room_bytes = host.room_bytes(self.connection, Side::Responder);
-        let bytes = self.heads_bytes.min(room_bytes);
-        if bytes > 0 {
-            self.heads_bytes -= bytes;
-            self.written_bytes += bytes;
-            host.write(self.connection, Side::Responder, bytes);
+        let taken_bytes = self.offer(host, self.heads_bytes);
+        self.heads_bytes -= taken_bytes;
+        self.written_bytes += taken_bytes;
+    }
+
+    /// Server: hands over as much as there is room for; nothing while an earlier write waits.
+    fn offer(&self, host: &mut Host, bytes: u64) -> u64 {
+        let server = host.connections.look(self.connection, Side::Responder);
+        if server.takes_writes() {
+            host.offer(self.connection, Side::Responder, bytes)
+        } else {
+            0
         }
     }
 
-    /// Server: hands over so much of its answers, in turns of a frame.
-    fn write(&mut self, host: &mut Host, room_bytes: u64) {
+    /// Server: so much of its answers was handed over, in turns of a frame.
+    fn take(&mut self, taken_bytes: u64) {
         let mut written = 0;
         while let Some((left, asked)) = self.answering.front_mut() {
             if self.frame_bytes == 0 {
                 self.frame_bytes = FRAME_BYTES;
             }
-            let bytes = self.frame_bytes.min(*left).min(room_bytes - written);
+            let bytes = self.frame_bytes.min(*left).min(taken_bytes - written);
             if bytes == 0 {
                 break;
             }
@@ -193,7 +199,6 @@ impl Lane {
             }
         }
         self.written_bytes += written;
-        host.write(self.connection, Side::Responder, written);
     }
 
     fn tell_deadline(&self, host: &mut Host, asked: Asked, deadline_ns: Option<u64>) {
