@@ -75,7 +75,8 @@ class _Wire:
 def test_a_head_leaves_together_with_what_follows_it_in_the_same_turn() -> None:
     async def turns() -> list[list[bytes]]:
         wire = _Wire()
-        protocol = SimpleNamespace(loop=asyncio.get_running_loop())
+        loop = asyncio.get_running_loop()
+        protocol = SimpleNamespace(loop=loop)
         ours = ClosedInStages(cast(Any, protocol), cast(Any, wire))
         seen = []
         ours.write(b"head")
@@ -85,7 +86,9 @@ def test_a_head_leaves_together_with_what_follows_it_in_the_same_turn() -> None:
         seen.append(list(wire.written))
         ours.write(b"alone")  # until the turn is over
         seen.append(list(wire.written))
-        await asyncio.sleep(0)
+        over = loop.create_future()
+        loop.call_soon(over.set_result, None)
+        await over
         seen.append(list(wire.written))
         ours.write(b"x" * 65_536)
         ours.write(b"last")

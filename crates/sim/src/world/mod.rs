@@ -59,7 +59,7 @@ pub struct World {
     routers: Vec<&'static RouterInfo>,
     /// Route of the next relay onwards.
     relay_route: u32,
-    /// Links answer Quick-Start, and some sender asks.
+    /// Some sender asks its path, and links know the header.
     asks: bool,
     seed: u64,
     duration_ns: u64,
