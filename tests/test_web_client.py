@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from types import SimpleNamespace
 
+import pytest
+
+from headway.web import client
+from headway.web.client import Client, Limits
+from headway.web.lanes import Server
 from headway.web.visit import Visit, Wanted, place
 from headway.workloads.pages import PageTable, WebObject, page_table
 
@@ -100,3 +106,18 @@ def test_what_shares_connections_takes_the_one_with_the_fewest_under_way() -> No
 
 
 # ---- Against nginx ----
+
+
+def test_a_long_wait_is_not_left_to_one_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked_s = []
+
+    def select(*given: object) -> tuple[list[int], list[int], list[int]]:
+        asked_s.append(given[-1])
+        return [], [], []
+
+    monkeypatch.setattr(client.select, "select", select)
+    monkeypatch.setattr(client, "time", SimpleNamespace(monotonic_ns=lambda: 0))
+    user = Client(Server("127.0.0.1:1", "1.1"), Limits(), pages((1, None)), 0)
+    for left_ms in (100_000, 1000, 40):
+        user._wait(left_ms * MS)
+    assert asked_s == pytest.approx([90, 0.9, 0.04])

@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
 import socket
+import subprocess
+import sys
 from contextlib import suppress
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from proxied import (
@@ -21,6 +28,7 @@ from served import client, exchange, until_closed
 from headway.errors import HeadwayError
 from headway.web import proxy
 from headway.web.headers import ForwardedFor, end_to_end, for_client
+from headway.web.protocol import ClosedInStages
 from headway.web.serve import Settings, configuration, listening
 
 
@@ -42,6 +50,80 @@ def test_a_response_passes_as_it_is() -> None:
     (asked,) = behind.heads
     assert asked.startswith(b"GET /a%2Fb/../c?q=%20&r=%C3%A4 HTTP/1.1\r\n")
     assert (b"host", b"site.example") in headers_of(asked)
+
+
+class _Wire:
+    """A transport that notes what is written to it."""
+
+    def __init__(self) -> None:
+        self.written: list[bytes] = []
+        self.closed = False
+
+    def write(self, data: bytes) -> None:
+        self.written.append(data)
+
+    def get_write_buffer_size(self) -> int:
+        return 0
+
+    def is_closing(self) -> bool:
+        return self.closed
+
+    def close(self) -> None:
+        self.closed = True
+
+
+def test_a_head_leaves_together_with_what_follows_it_in_the_same_turn() -> None:
+    async def turns() -> list[list[bytes]]:
+        wire = _Wire()
+        loop = asyncio.get_running_loop()
+        protocol = SimpleNamespace(loop=loop)
+        ours = ClosedInStages(cast(Any, protocol), cast(Any, wire))
+        seen = []
+        ours.write(b"head")
+        assert ours.get_write_buffer_size() == 4
+        ours.write(b"body")
+        ours.write(b"")
+        seen.append(list(wire.written))
+        ours.write(b"alone")  # until the turn is over
+        seen.append(list(wire.written))
+        over = loop.create_future()
+        loop.call_soon(over.set_result, None)
+        await over
+        seen.append(list(wire.written))
+        ours.write(b"x" * 65_536)
+        ours.write(b"last")
+        ours.end()
+        seen.append([piece[:4] for piece in wire.written[2:] if piece])
+        assert wire.closed
+        return seen
+
+    joined, held, later, closed = asyncio.run(turns())
+    assert b"".join(joined) == b"headbody"
+    assert joined[0] == b"headbody"
+    assert held == joined
+    assert later == [*joined, b"alone"]
+    assert closed[-2:] == [b"xxxx", b"last"]
+
+
+def test_the_first_request_loads_nothing_of_the_proxys() -> None:
+    code = (
+        "import sys\n"
+        "from proxied import fixed, proxied, request, whole\n"
+        "from served import exchange\n"
+        "with proxied(fixed(whole(b'x'))) as (_, address):\n"
+        "    before = set(sys.modules)\n"
+        "    exchange(address, request())\n"
+        "    print(sorted(m for m in set(sys.modules) - before if m.startswith('anyio')))\n"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=Path(__file__).parent,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parent)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert run.stdout == "[]\n"
 
 
 def test_one_connection_carries_many_requests_on_both_sides() -> None:

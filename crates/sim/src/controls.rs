@@ -1,7 +1,7 @@
 //! Congestion controls that flows choose.
 
-use crate::scenario::Control;
-use headway_algorithms::{AlgorithmError, ControlInstance};
+use crate::scenario::{Control, Flow};
+use headway_algorithms::{AlgorithmError, ControlInstance, StartupInfo};
 
 /// One control per distinct choice. Its clones share tunables, which therefore stay in the cache
 /// however many flows use them.
@@ -22,5 +22,11 @@ impl<'a> Prototypes<'a> {
         let new = ControlInstance::new(&choice.name, choice.startup.as_deref(), &tunables)?;
         self.0.push((choice, new.clone()));
         Ok(new)
+    }
+
+    /// Whether the flow's startup may ask its path. One that cannot be made does not.
+    pub fn asks(&mut self, flow: &'a Flow) -> bool {
+        let made = flow.control.as_ref().and_then(|own| self.get(own).ok());
+        made.is_some_and(|made| made.startup().is_some_and(StartupInfo::opens))
     }
 }

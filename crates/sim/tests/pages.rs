@@ -133,6 +133,50 @@ fn pages_start_after_think_times_and_objects_after_their_waits() {
     );
 }
 
+/// With a startup, which knows of what is being written.
+fn load_starting(startup: &str, app: &Value) -> Vec<(u64, u64)> {
+    let mut scenario = user(app);
+    scenario["flows"][0]["control"]["startup"] = json!(startup);
+    scenario["flows"][0]["receive_window_bytes"] = json!(1_000_000);
+    scenario["flows"][0]["send_buffer_bytes"] = json!(4 << 20);
+    times(&run(&scenario))
+}
+
+#[test]
+fn the_head_of_a_response_of_http_2_is_all_that_a_startup_sees_at_first() {
+    let took = |startup: &str, http: &str| {
+        let times = load_starting(startup, &page(http, 1, &[(60_000, NONE)]));
+        times[0].1
+    };
+    assert!(took("jump-start", "1.1") + 90 * MS < took("initial-start", "1.1"));
+    let (fast, slow) = (took("jump-start", "2"), took("initial-start", "2"));
+    assert!(fast.abs_diff(slow) < 2 * MS, "{fast} and {slow}");
+}
+
+#[test]
+fn the_automatic_send_buffer_does_not_hold_back_a_server_of_http_2() {
+    let mut scenario = user(&page("2", 1, &[(1000, NONE), (300_000, 0), (200_000, 0)]));
+    let automatic = times(&run(&scenario));
+    scenario["flows"][0]["send_buffer_bytes"] = json!(4 << 20);
+    let largest = times(&run(&scenario));
+    let last = |of: &[(u64, u64)]| of.iter().map(|t| t.1).max().unwrap();
+    let (automatic, largest) = (last(&automatic), last(&largest));
+    assert!(
+        automatic.abs_diff(largest) < 2 * MS,
+        "{automatic} and {largest}"
+    );
+}
+
+#[test]
+fn a_syn_leaves_before_the_requests_of_its_moment() {
+    // The window of the first connection has become as large as 200 kB need: what it sends next
+    // fills the queue at once, for 80 ms. The answer to the SYN is in it before.
+    let objects = [(200_000, NONE), (100_000, 0), (1000, 0)];
+    let times = load(&page("1.1", 2, &objects));
+    assert_eq!(times[1].0, times[2].0);
+    assert!(is_trips(times[2].1 - times[2].0, 2), "{times:?}");
+}
+
 #[test]
 fn a_server_closes_after_its_request_limit_and_its_idle_timeout() {
     let objects = [(1000, NONE), (1000, 0), (1000, 1), (1000, 2)];

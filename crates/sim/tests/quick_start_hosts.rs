@@ -120,9 +120,9 @@ fn an_approved_rate_is_requested_in_the_syn_reported_in_the_ack_and_used() {
             "ACK out report 8"
         ]
     );
-    // R T/(MSS + H): 10.24 Mbit/s x 200 ms in packets of 1500 bytes (4.4)
-    assert_eq!(first_flight(&approved), 170);
-    let times: Vec<_> = approved.data()[..170].iter().map(|d| d.time_ns).collect();
+    // R T/(MSS + H): 10.24 Mbit/s x 200 ms in packets of 1492 bytes (4.4)
+    assert_eq!(first_flight(&approved), 171);
+    let times: Vec<_> = approved.data()[..171].iter().map(|d| d.time_ns).collect();
     let bursts = times.windows(2).filter(|w| w[1] - w[0] > MS).count();
     // In chunks of 3. Linux 6 does not pace chunks that begin within the first 10 packets. The
     // first chunk is sent alone, because it was cut before the grant was used.
@@ -385,10 +385,10 @@ fn growth_after_a_grant_is_limited_to_fifty_packets_per_round_trip_above_100() {
         )
     };
     let (before, after) = run(100);
-    assert_eq!(before, 170);
+    assert_eq!(before, 171);
     assert!((210..=222).contains(&after), "{after}");
     let (before, after) = run(0);
-    assert_eq!(before, 170);
+    assert_eq!(before, 171);
     assert!(after > 320, "{after}");
 }
 
@@ -409,9 +409,28 @@ fn ssthresh_follows_the_chosen_strategy() {
     };
     let asked = || json!(10_000_000);
     assert_eq!(ssthresh(0, asked(), json!({})), None);
-    assert_eq!(ssthresh(1, Value::Null, json!({})), Some(255));
+    assert_eq!(ssthresh(1, Value::Null, json!({})), Some(256));
     // of the granted 10.24 Mbit/s it uses the requested 10
-    assert_eq!(ssthresh(2, asked(), json!({})), Some(249));
+    assert_eq!(ssthresh(2, asked(), json!({})), Some(250));
     assert_eq!(ssthresh(2, Value::Null, json!({})), None);
     assert_eq!(ssthresh(2, asked(), json!({"max_code": 7})), None);
+}
+
+#[test]
+fn routes_of_todays_hosts_leave_room_for_the_option_where_senders_ask() {
+    let largest = |stack: &str, startup: &str, router: Value| {
+        let mut own = flow(500_000, json!({}), &json!({}));
+        own["control"] = json!({"name": "reno", "startup": startup, "tunables": {}});
+        // asks with data
+        own["data_volume_bytes"] = json!(null);
+        let link = link(100, 1000, router);
+        let trace = Trace::of(&dumbbell(stack, 6 * SECOND, &link, json!([own])));
+        let data = trace.data();
+        data.iter().map(|d| d.len).max().expect("data")
+    };
+    assert_eq!(largest("linux-6", "quick-start", json!({})), 1440);
+    // The simulated stack of 2008 makes room in the packet alone that asks.
+    assert_eq!(largest("linux-2.6", "quick-start", json!({})), 1448);
+    assert_eq!(largest("linux-6", "slow-start", json!({})), 1448);
+    assert_eq!(largest("linux-6", "quick-start", Value::Null), 1448);
 }

@@ -121,6 +121,8 @@ class ClosedInStages:
     """Most bytes dropped while lingering: as much as Linux buffers for a sending connection."""
     stuck_s = 60.0
     """The connection is aborted if the client reads nothing of the remaining data for this time."""
+    joined_bytes = 16_384
+    """A write of at most this many bytes waits for the next one."""
 
     def __init__(self, protocol: PatientProtocol, transport: asyncio.Transport) -> None:
         self._protocol = protocol
@@ -129,9 +131,29 @@ class ClosedInStages:
         self._left_bytes = self.linger_bytes
         self._until_s = 0.0
         self._closes = self.lingers = False
+        self._held = b""
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._transport, name)
+
+    def write(self, data: bytes) -> None:
+        """Send it, a head together with the piece of its body that follows in the same turn.
+
+        uvicorn writes them one after the other. With TCP_NODELAY the head would leave as a packet
+        of its own, and a control would take it for all there is to send.
+        """
+        if self._held:
+            held, self._held = self._held, b""
+            self._transport.write(held + data)
+        elif 0 < len(data) <= self.joined_bytes and not self._transport.get_write_buffer_size():
+            self._held = data
+            self._protocol.loop.call_soon(self._write_held)
+        else:
+            self._transport.write(data)
+
+    def get_write_buffer_size(self) -> int:
+        """What was written and the kernel does not have."""
+        return len(self._held) + self._transport.get_write_buffer_size()
 
     def is_closing(self) -> bool:
         """Whether no more data can be sent."""
@@ -148,6 +170,7 @@ class ClosedInStages:
         self.lingers = True
         self._until_s = self._protocol.loop.time() + self.linger_s
         self._transport.resume_reading()
+        self._write_held()
         with contextlib.suppress(OSError):  # the client has reset it, which reading will show
             self._transport.write_eof()
         self.drop(0)
@@ -163,11 +186,13 @@ class ClosedInStages:
 
     def end(self) -> None:
         """Close the connection once the remaining data was sent."""
+        self._write_held()
         self._transport.close()
         self._look(math.inf)
 
     def abort(self) -> None:
         """Close the connection at once."""
+        self._held = b""
         self.is_over()
         self._transport.abort()
 
@@ -175,6 +200,11 @@ class ClosedInStages:
         """Called when the connection was closed."""
         if self._timer is not None:
             self._timer.cancel()
+
+    def _write_held(self) -> None:
+        held, self._held = self._held, b""
+        if held and not self._transport.is_closing():
+            self._transport.write(held)
 
     def _look(self, before_bytes: float) -> None:
         """Abort the connection of a client that reads nothing for too long."""

@@ -20,7 +20,7 @@ from headway.web.headers import ForwardedFor, for_client, for_upstream, refusal
 from headway.web.middleware import Message, Receive, Send, reset, transport_of, unsent_bytes
 from headway.web.protocol import TARGET
 from headway.web.target import LOG
-from headway.web.upstream import Upstream
+from headway.web.upstream import Upstream, load
 
 _REASONS: dict[type[Exception], tuple[int, str]] = {
     httpcore.ConnectTimeout: (504, "no connection in time"),
@@ -138,6 +138,8 @@ class Proxy:
             message = await receive()
             if message["type"] == "lifespan.shutdown":
                 self._upstream.close()
+            else:
+                await load()
             await send({"type": f"{message['type']}.complete"})
             if message["type"] == "lifespan.shutdown":
                 return

@@ -14,6 +14,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
+import anyio
 import httpcore
 
 _KEPT_S = 30.0
@@ -21,6 +22,15 @@ _KEPT_S = 30.0
 _READ_AHEAD_BYTES = 1 << 16
 _IDEMPOTENT = {b"GET", b"HEAD", b"OPTIONS", b"PUT", b"DELETE"}
 """Idempotent methods, RFC 9110 section 9.2.2."""
+
+
+async def load() -> None:
+    """Load what httpcore's locks are made of: anyio loads it at its first use.
+
+    It takes 50 to 100 ms, which the first response would wait for.
+    """
+    async with anyio.Lock():
+        pass
 
 
 class Upstream:

@@ -102,6 +102,13 @@ impl Routers {
         all
     }
 
+    /// Whether a router processes the header.
+    pub fn know(&self, header: &str) -> bool {
+        self.list
+            .iter()
+            .any(|router| router.header.is_some_and(|own| own.name == header))
+    }
+
     /// Whether a router wants to see packets leave the queue.
     pub fn depart_too(&self) -> bool {
         self.list.iter().any(|router| router.instance.departs())

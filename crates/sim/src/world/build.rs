@@ -63,6 +63,7 @@ impl World {
             profile,
             control,
             relay,
+            asks: self.asks,
         };
         self.flows.push(FlowState {
             name: flow.name.clone(),

@@ -11,7 +11,7 @@ use crate::host::apps::{Application, Host};
 use crate::host::connection::{Connection, Connections, Side, Totals};
 use crate::host::tcp::profile::{profile, Profile, PROFILES};
 use crate::host::tcp::ticks;
-use crate::host::tcp::Signals;
+use crate::host::tcp::{Signals, PROTOCOL};
 use crate::net::capture::Tap;
 use crate::net::link::Link;
 use crate::net::packet::{about, ecn, Headers, Packet, Sacks, Slab};
@@ -59,6 +59,8 @@ pub struct World {
     routers: Vec<&'static RouterInfo>,
     /// Route from the next relay to its responder.
     relay_route: u32,
+    /// Some sender asks its path, and links know the header.
+    asks: bool,
     seed: u64,
     duration_ns: u64,
     events: u64,
@@ -117,6 +119,7 @@ impl World {
             link_names: built.names,
             routers: built.routers,
             relay_route: 2 * scenario.flows.len() as u32,
+            asks: false,
             seed: scenario.seed,
             duration_ns: scenario.duration_ns,
             events: 0,
@@ -130,6 +133,8 @@ impl World {
             }
         }
         let mut prototypes = Prototypes::default();
+        world.asks = world.net.links.iter().any(|link| link.knows(PROTOCOL))
+            && scenario.flows.iter().any(|flow| prototypes.asks(flow));
         for (number, flow) in scenario.flows.iter().enumerate() {
             world.add_flow(number as u32, flow, scenario.seed, &mut prototypes)?;
         }

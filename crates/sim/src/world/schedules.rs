@@ -138,10 +138,11 @@ fn follow(number: u64) -> Result<(), String> {
                     socket.pump(net);
                 }
                 Do::Fill => {
-                    let bytes = socket.send_room_bytes().min(100_000);
-                    written[side as usize] += bytes;
-                    socket.write(bytes);
-                    socket.pump(net);
+                    if socket.takes_writes() {
+                        socket.write(100_000);
+                        socket.pump(net);
+                        written[side as usize] += 100_000 - socket.take_back();
+                    }
                 }
                 Do::Read(bytes) => read[side as usize] += socket.read(net, bytes),
                 Do::Close => socket.close(net),

@@ -40,6 +40,8 @@ _SETUP_NS = 500_000_000
 _SETUP_PER_FLOW_NS = 60_000_000
 _SETUP_WEB_NS = 2_000_000_000
 """Time for a client in Python to load its modules."""
+_SETUP_PER_WEB_NS = 250_000_000
+"""Additional time for each further client, because clients load at the same time."""
 _LINKS = ("forward0", "reverse0")
 _LATE_NS = 5_000_000
 """An exchange that begins later than this after its time is noted in the trace."""
@@ -108,9 +110,9 @@ class Run:
             self._ctl, self._testbed, self._experiment, self._controls, self._folder, 0
         )
         setup_ns = _SETUP_NS + _SETUP_PER_FLOW_NS * len(flows)
-        if any(isinstance(flow.app, Pages) for flow in flows):
+        if web_flows := sum(isinstance(flow.app, Pages) for flow in flows):
             self._start_web(programs)
-            setup_ns += _SETUP_WEB_NS
+            setup_ns += _SETUP_WEB_NS + _SETUP_PER_WEB_NS * (web_flows - 1)
         if any(isinstance(flow.app, Site) for flow in flows):
             setup_ns += sites.SETUP_NS
         self.start_ns = time.monotonic_ns() + setup_ns

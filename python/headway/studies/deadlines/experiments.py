@@ -20,8 +20,6 @@ SMALLER = Path(__file__).with_name("smaller.csv")
 """An object of 99 kB, once."""
 THRICE = Path(__file__).with_name("thrice.csv")
 """The object three times, each on its own connection, with 0.6 s between them."""
-SMALLER_THRICE = Path(__file__).with_name("smaller_thrice.csv")
-"""An object of 98 kB three times."""
 SPACING_S = 40.0
 """Time between transfers, so that each begins on an idle link."""
 

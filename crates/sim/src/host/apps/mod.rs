@@ -13,7 +13,7 @@ mod requests;
 use super::connection::{At, Connection, Connections, Place, Side, Totals};
 use crate::event::What;
 use crate::host::tcp::profile::Profile;
-use crate::host::tcp::{Reading, Socket, SocketOptions};
+use crate::host::tcp::{route_mtu_bytes, Reading, Socket, SocketOptions, MTU_BYTES};
 use crate::net::Net;
 use crate::scenario::{App, Flow};
 use announced::Announced;
@@ -49,8 +49,7 @@ pub(crate) trait Application: Send {
     /// completes the handshake, `established` is called first.
     fn readable(&mut self, _host: &mut Host, _at: At) {}
 
-    /// This end's send buffer has room again, after a write that did not fit or after
-    /// [`Host::room_bytes`] returned 0.
+    /// This end's send buffer has room again, after a write that did not fit.
     fn writable(&mut self, _host: &mut Host, _at: At) {}
 
     /// The connection that lasts for the whole flow, if the application has one.
@@ -108,11 +107,6 @@ impl Host<'_> {
         bytes - self.connections.socket(connection, side).take_back()
     }
 
-    /// Bytes that fit into an end's send buffer now.
-    pub fn room_bytes(&mut self, connection: Connection, side: Side) -> u64 {
-        self.connections.socket(connection, side).send_room_bytes()
-    }
-
     /// The responder starts to listen and the opener sends its SYN.
     pub fn connect(&mut self, connection: Connection) {
         self.connections
@@ -149,6 +143,8 @@ pub(crate) struct Setup<'a> {
     /// Control of both ends; None for UDP.
     pub control: Option<ControlInstance>,
     pub relay: Option<RelaySetup>,
+    /// Whether any sender of the run sends Quick-Start requests.
+    pub asks: bool,
 }
 
 /// The relay of a flow.
@@ -171,6 +167,7 @@ pub(crate) struct Recipe {
     /// The end whose sending the trace records: the one that sends more.
     recorded: Side,
     relay: Option<Box<RelaySetup>>,
+    asks: bool,
 }
 
 impl Recipe {
@@ -185,6 +182,7 @@ impl Recipe {
             announced: Announced::of(setup.flow),
             recorded,
             relay: setup.relay.clone().map(Box::new),
+            asks: setup.asks,
         }
     }
 
@@ -206,6 +204,9 @@ impl Recipe {
                 // like the sockets of headwayctl's proxy
                 options.nodelay = true;
             }
+        }
+        if self.asks {
+            options.mtu_bytes = route_mtu_bytes(profile);
         }
         if place.relays {
             options.reading = Reading::OnDemand;
@@ -256,6 +257,7 @@ impl Recipe {
 
 fn socket_options(flow: &Flow, seed: u64, interactive: bool) -> SocketOptions {
     SocketOptions {
+        mtu_bytes: MTU_BYTES,
         sack: flow.sack,
         timestamps: flow.timestamps,
         delayed_ack: flow.delayed_ack,

@@ -1,6 +1,6 @@
 //! The handshake: SYN, SYN-ACK, and the initial state of both ends.
 
-use super::{ca, quick_start, Pending, Socket, State, Timer, HEADER_BYTES, MTU_BYTES};
+use super::{ca, quick_start, Pending, Socket, State, Timer, HEADER_BYTES};
 use crate::net::packet::{about, flags, Packet, Sacks};
 use crate::net::Net;
 
@@ -14,7 +14,8 @@ impl Socket {
     pub fn connect(&mut self, net: &mut Net) {
         self.state = State::SynSent;
         // tcp_connect_init: it is not known yet whether timestamps will take space in segments.
-        self.receiver.asks(MTU_BYTES - HEADER_BYTES, &self.options);
+        let segment_bytes = self.options.mtu_bytes - HEADER_BYTES;
+        self.receiver.asks(segment_bytes, &self.options);
         self.send_syn(net);
     }
 

@@ -41,7 +41,7 @@ pub use observe::Counters;
 pub use options::SocketOptions;
 use pacing::Pacing;
 use profile::{Profile, DUPTHRESH};
-pub(crate) use quick_start::PROTOCOL;
+pub(crate) use quick_start::{route_mtu_bytes, PROTOCOL};
 use quick_start::{QuickStart, QuickStartFlags};
 use rate::Rates;
 pub use reader::{Reading, RATE_INTERVAL_NS};
@@ -254,7 +254,7 @@ impl Socket {
             min_rtt_us: u32::MAX,
             mss_bytes: mss,
             counts_acks: u8::from(profile.counts_acks),
-            header_bytes: MTU_BYTES - mss,
+            header_bytes: options.mtu_bytes - mss,
             ..Conn::default()
         };
         let starts_fast = control.startup().is_some_and(|startup| startup.paces);

@@ -1,6 +1,6 @@
 //! Socket options that a flow sets.
 
-use super::{Reading, HEADER_BYTES, MTU_BYTES, TIMESTAMP_BYTES};
+use super::{Reading, HEADER_BYTES, TIMESTAMP_BYTES};
 use crate::scenario::EcnMode;
 
 /// Socket options of a flow. The fields that packets need are at the end, so that they share a
@@ -14,6 +14,8 @@ pub struct SocketOptions {
     pub send_buffer_bytes: Option<u64>,
     /// Initial receive window; None: the profile's.
     pub receive_window_bytes: Option<u64>,
+    /// Largest packet that the route takes.
+    pub mtu_bytes: u32,
     /// How the application reads.
     pub reading: Reading,
     /// Seed of the run.
@@ -46,6 +48,6 @@ impl SocketOptions {
     /// Data bytes of a full segment without options, or with timestamps only.
     pub fn segment_bytes(&self) -> u32 {
         let timestamps = if self.timestamps { TIMESTAMP_BYTES } else { 0 };
-        MTU_BYTES - HEADER_BYTES - timestamps
+        self.mtu_bytes - HEADER_BYTES - timestamps
     }
 }

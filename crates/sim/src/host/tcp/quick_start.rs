@@ -2,6 +2,7 @@
 //! how they are processed. The arithmetic is in algorithms/header/quick_start.h, the use of a
 //! granted rate in algorithms/startup/quick_start.c.
 
+use super::profile::Profile;
 use super::{Counters, Socket, HEADER_BYTES, MTU_BYTES};
 use crate::net::packet::{flags, Headers, Packet, INITIAL_TTL};
 use crate::net::Net;
@@ -20,6 +21,16 @@ pub(super) const SYN_RTO_US: u64 = 3_000_000;
 
 /// The protocol's name in the summaries of flows.
 pub(crate) const PROTOCOL: &str = HEADER;
+
+/// MTU of the routes of hosts that may send requests. In linux-6 the device inserts the options
+/// into packets that TCP built without them, so routes leave room for one (`mtu lock`).
+pub(crate) fn route_mtu_bytes(profile: &Profile) -> u32 {
+    if profile.segments_are_large {
+        MTU_BYTES - BYTES
+    } else {
+        MTU_BYTES
+    }
+}
 
 /// Whether this file processes the header.
 pub(super) fn carries(info: &HeaderInfo) -> bool {
@@ -75,12 +86,14 @@ impl Socket {
         })
     }
 
-    /// Bytes that options will take from the payload of the next packet.
+    /// Bytes that options will take from the next packet's payload, beyond the room that its route
+    /// leaves.
     #[cold]
     pub(super) fn quick_start_bytes(&self) -> u32 {
         let response = self.response_is_due();
         let other = self.conn.request_code > 0 || self.report_is_due();
-        BYTES * (u32::from(response) + u32::from(other))
+        let left = MTU_BYTES - self.options.mtu_bytes;
+        (BYTES * (u32::from(response) + u32::from(other))).saturating_sub(left)
     }
 
     pub(super) fn response_is_due(&self) -> bool {

@@ -13,7 +13,7 @@
 use super::limited::By;
 use super::profile::Profile;
 use super::segmentation::LARGEST_BYTES;
-use super::{Socket, State, MTU_BYTES};
+use super::{Socket, State};
 use crate::net::Net;
 use std::collections::VecDeque;
 
@@ -197,23 +197,6 @@ impl Socket {
         bytes
     }
 
-    /// Bytes that an application may write without exceeding the room. 0 until the socket signals
-    /// that it is writable.
-    pub fn send_room_bytes(&mut self) -> u64 {
-        if !self.buffer.limits {
-            return u64::MAX;
-        }
-        if self.writer_waits {
-            return 0;
-        }
-        let room = self
-            .buffer
-            .limit_bytes
-            .saturating_sub(self.send_queue_bytes());
-        self.writer_waits = room == 0;
-        room
-    }
-
     /// Unsent bytes that the application has written or is writing. Programs attached to a kernel's
     /// writes also see the end of the current write.
     pub(super) fn app_unsent_bytes(&self) -> u64 {
@@ -295,7 +278,7 @@ impl Socket {
     /// Limits packets to half of the peer's largest window.
     fn bound_mss(&mut self) {
         let full = self.options.segment_bytes();
-        let headers = MTU_BYTES - full;
+        let headers = self.options.mtu_bytes - full;
         let least = LEAST_SEGMENT_BYTES + IP_HEADER_BYTES - headers;
         let most = self.half_window_bytes().max(least).min(full);
         let own_header = self.conn.header_bytes - headers;

@@ -153,6 +153,11 @@ impl Link {
         self.routers.is_some()
     }
 
+    /// Whether one of the link's routers processes the header.
+    pub(crate) fn knows(&self, header: &str) -> bool {
+        self.routers.as_ref().is_some_and(|own| own.know(header))
+    }
+
     /// When the next router is due.
     pub(crate) fn tick_ns(&self) -> Option<u64> {
         self.routers.as_ref()?.next_ns()

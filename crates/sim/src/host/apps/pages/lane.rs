@@ -8,6 +8,10 @@ use std::collections::{BinaryHeap, VecDeque};
 /// Largest payload of an HTTP/2 frame by default (RFC 9113, 6.5.2).
 const FRAME_BYTES: u64 = 16_384;
 
+/// Size of the HTTP/2 frame with a response's head. nginx writes this frame before any data of the
+/// response (ngx_http_v2_header_filter); the size is that of a file's response.
+const HEAD_BYTES: u64 = 130;
+
 /// An object that was requested, and when.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Asked {
@@ -34,6 +38,8 @@ pub(super) struct Lane {
     serving: BinaryHeap<Reverse<(u64, Asked)>>,
     /// HTTP/2 responses with bytes left to send, the current one first.
     answering: VecDeque<(u64, Asked)>,
+    /// Bytes of the responses' heads that are not written yet.
+    heads_bytes: u64,
     /// Bytes left in the current response's frame.
     frame_bytes: u64,
     written_bytes: u64,
@@ -61,6 +67,7 @@ impl Lane {
             asked: VecDeque::new(),
             serving: BinaryHeap::new(),
             answering: VecDeque::new(),
+            heads_bytes: 0,
             frame_bytes: 0,
             written_bytes: 0,
             coming: VecDeque::new(),
@@ -89,9 +96,6 @@ impl Lane {
             return;
         }
         host.write(self.connection, Side::Opener, bytes);
-        if self.sent_bytes == 0 {
-            host.connect(self.connection);
-        }
         self.sent_bytes += bytes;
     }
 
@@ -126,34 +130,61 @@ impl Lane {
                     self.serving.pop();
                     self.tell_deadline(host, asked, deadline_ns);
                     let bytes = response_bytes[asked.object as usize];
-                    self.answering.push_back((bytes, asked));
-                    if http != Http::Two {
+                    if http == Http::Two {
+                        let head_bytes = HEAD_BYTES.min(bytes - 1);
+                        self.answering.push_back((bytes - head_bytes, asked));
+                        self.heads_bytes += head_bytes;
+                        self.write_heads(host);
+                    } else {
                         // A response is written as a whole.
+                        self.answering.push_back((bytes, asked));
                         self.frame_bytes = u64::MAX;
-                        self.write(host, u64::MAX);
+                        self.take(bytes);
+                        host.write(self.connection, Side::Responder, bytes);
                     }
                 }
                 _ => break,
             }
         }
-        while !self.answering.is_empty() {
-            let room_bytes = host.room_bytes(self.connection, Side::Responder);
-            if room_bytes == 0 {
-                break;
-            }
-            self.write(host, room_bytes);
+        self.write_heads(host);
+        let left_bytes: u64 = self.answering.iter().map(|(left, _)| left).sum();
+        if self.heads_bytes == 0 && left_bytes > 0 {
+            // One call with all frames: it takes what the send buffer has room for.
+            let taken_bytes = self.offer(host, left_bytes);
+            self.take(taken_bytes);
         }
     }
 
-    /// Server: writes up to `room_bytes` of its responses, alternating between them after each
-    /// frame.
-    fn write(&mut self, host: &mut Host, room_bytes: u64) {
+    /// Server: writes the heads of its responses, which precede all data.
+    fn write_heads(&mut self, host: &mut Host) {
+        if self.heads_bytes == 0 {
+            return;
+        }
+        let taken_bytes = self.offer(host, self.heads_bytes);
+        self.heads_bytes -= taken_bytes;
+        self.written_bytes += taken_bytes;
+    }
+
+    /// Server: offers bytes to the socket and returns how many it accepted; 0 while an earlier write
+    /// waits.
+    fn offer(&self, host: &mut Host, bytes: u64) -> u64 {
+        let server = host.connections.look(self.connection, Side::Responder);
+        if server.takes_writes() {
+            host.offer(self.connection, Side::Responder, bytes)
+        } else {
+            0
+        }
+    }
+
+    /// Server: records that the socket accepted these bytes of the responses, which alternate after
+    /// each frame.
+    fn take(&mut self, taken_bytes: u64) {
         let mut written = 0;
         while let Some((left, asked)) = self.answering.front_mut() {
             if self.frame_bytes == 0 {
                 self.frame_bytes = FRAME_BYTES;
             }
-            let bytes = self.frame_bytes.min(*left).min(room_bytes - written);
+            let bytes = self.frame_bytes.min(*left).min(taken_bytes - written);
             if bytes == 0 {
                 break;
             }
@@ -171,7 +202,6 @@ impl Lane {
             }
         }
         self.written_bytes += written;
-        host.write(self.connection, Side::Responder, written);
     }
 
     fn tell_deadline(&self, host: &mut Host, asked: Asked, deadline_ns: Option<u64>) {

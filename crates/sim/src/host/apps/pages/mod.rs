@@ -181,7 +181,8 @@ impl Pages {
         }
     }
 
-    /// Opens a connection; `object` is the first that it carries.
+    /// Opens a connection; `object` is the first that it carries. The SYN is sent before the
+    /// requests of the same moment, so the server's host answers it before its program answers them.
     fn open_lane(&mut self, host: &mut Host, object: u32) -> u32 {
         let tag = self.free.pop().unwrap_or(self.lanes.len() as u32);
         let of = |column: &[u64]| [column[object as usize]];
@@ -192,6 +193,7 @@ impl Pages {
             .recipe
             .connection(connections, tag, requests, responses);
         let lane = Lane::new(connection);
+        host.connect(connection);
         match self.lanes.get_mut(tag as usize) {
             Some(place) => *place = lane,
             None => self.lanes.push(lane),
