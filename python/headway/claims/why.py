@@ -74,15 +74,24 @@ def edited(fields: Mapping[str, Any]) -> Edit:
     ``edited({"topology.buffer": "15 pkts", "flows.*.delayed_ack": True})``. A callable value is
     called with the old value. Raises LookupError for a path that does not exist.
     """
+    return _Edited(tuple(fields.items()))
 
-    def edit(experiment: Experiment) -> Experiment:
+
+@dataclass(frozen=True)
+class _Edited:
+    """Sets values at paths. Edits with the same values are equal, so their runs can be shared."""
+
+    fields: tuple[tuple[str, Any], ...]
+
+    def __hash__(self) -> int:
+        return hash(repr(self.fields))
+
+    def __call__(self, experiment: Experiment) -> Experiment:
         data = experiment.model_dump(mode="json")
-        for path, value in fields.items():
+        for path, value in self.fields:
             if not _put(data, path.split("."), value):
                 raise LookupError(f"{path}: no such field")
         return type(experiment).model_validate(data)
-
-    return edit
 
 
 def _put(data: Any, path: Sequence[str], value: Any) -> bool:

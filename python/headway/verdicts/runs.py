@@ -12,7 +12,7 @@ from headway.backends import Backend
 from headway.claims import Claim
 from headway.study import Study, StudyContext
 from headway.sweep import Progress, no_progress
-from headway.verdicts.tries import Tried, tries_of
+from headway.verdicts.tries import Changed, Tried, tries_of
 
 
 @dataclass(frozen=True)
@@ -50,9 +50,10 @@ def judged(
         rows = study.collect(ctx).rows
         claims = study.judge(ctx, study.gather(ctx, rows))
         failed = {claim.id for claim in claims if claim.verdict == "fails"} if tries else set()
+        changed: Changed = {}
         tried = {
             one.id: found
             for one in study.statements
-            if one.id in failed and (found := tries_of(study, ctx, one, rows))
+            if one.id in failed and (found := tries_of(study, ctx, one, rows, changed))
         }
         return Judged(claims, tried)

@@ -10,6 +10,7 @@ from headway.backends.kernel.headwayctl import Headwayctl
 from headway.claims import Claim, Statement
 from headway.claims.why import Change
 from headway.errors import HeadwayError
+from headway.experiment import Experiment
 from headway.studies.common.measured import MeasuredStudy, Measurement, measure
 from headway.study import Study, StudyContext
 from headway.sweep import observed
@@ -27,17 +28,24 @@ class Tried:
     claim: Claim
 
 
+Changed = dict[tuple[object, ...], Any]
+"""Rows by change and trial: statements with the same change share its runs."""
+
+
 def tries_of(
     study: Study[Any, Any],
     ctx: StudyContext,
     statement: Statement[Any],
     rows: Mapping[str, Any],
+    changed: Changed | None = None,
 ) -> list[Tried]:
     """Run and judge each counterfactual of a statement. Raises HeadwayError.
 
-    Only trials that change run again; the others keep their rows. The statement that ``shown_by``
-    names needs no run, since it judges the same rows.
+    Only trials that change run again; the others keep their rows. A trial in ``changed``, which
+    calls for other statements of the same study and context filled, does not run again. The
+    statement that ``shown_by`` names needs no run, since it judges the same rows.
     """
+    known = {} if changed is None else changed
     why = statement.why
     if why is None:
         return []
@@ -45,40 +53,53 @@ def tries_of(
     def judged(one: Statement[Any], evidence: Mapping[str, Any]) -> Claim:
         return one.judge(study.gather(ctx, evidence), ctx.basis)
 
-    found = [judged(statement, _changed(study, ctx, change, rows)) for change in why.tries]
+    found = [
+        judged(statement, {**rows, **_changed(study, ctx, change, known)}) for change in why.tries
+    ]
     found += [judged(one, rows) for one in study.statements if one.id == why.shown_by]
     return [Tried(*both) for both in zip(why.changes, found, strict=True)]
 
 
 def _changed(
-    study: Study[Any, Any], ctx: StudyContext, change: Change, rows: Mapping[str, Any]
+    study: Study[Any, Any], ctx: StudyContext, change: Change, known: Changed
 ) -> dict[str, Any]:
-    if isinstance(study, MeasuredStudy):
-        return {**rows, **_measured(study, ctx, change)}
-    experiments = {
-        key: change.edit(experiment) if change.edit else experiment
-        for key, experiment in study.experiments(ctx).items()
+    """The rows of the trials that a change matches, by trial."""
+    is_measured = isinstance(study, MeasuredStudy)
+    every: Mapping[str, Any] = (
+        study.commands(ctx) if isinstance(study, MeasuredStudy) else study.experiments(ctx)
+    )
+    names = {
+        key: (change.edit, change.observe, *change.options.items(), key)
+        for key in every
         if change.matches(key)
     }
-    if not experiments:
-        raise HeadwayError(f"{study.name}: no trial matches {', '.join(change.patterns)}")
+    if not names:
+        what = "measurement" if is_measured else "trial"
+        raise HeadwayError(f"{study.name}: no {what} matches {', '.join(change.patterns)}")
+    missing = {key: every[key] for key, name in names.items() if name not in known}
+    if missing:
+        found = _measured(missing, change) if is_measured else _run(study, ctx, missing, change)
+        known.update({names[key]: row for key, row in found.items()})
+    return {key: known[name] for key, name in names.items()}
+
+
+def _run(
+    study: Study[Any, Any],
+    ctx: StudyContext,
+    experiments: Mapping[str, Experiment],
+    change: Change,
+) -> Mapping[str, Any]:
+    edited = {key: change.edit(one) if change.edit else one for key, one in experiments.items()}
     observe = change.observe or study.observe
-    again = observed(experiments, observe, None, ctx.backend, ctx.threads, ctx.progress)
-    return {**rows, **again.rows}
+    return observed(edited, observe, None, ctx.backend, ctx.threads, ctx.progress).rows
 
 
-def _measured(
-    study: MeasuredStudy[Any], ctx: StudyContext, change: Change
-) -> dict[str, Measurement]:
-    commands = {
-        key: _with(command, change.options)
-        for key, command in study.commands(ctx).items()
-        if change.matches(key)
-    }
-    if not commands:
-        raise HeadwayError(f"{study.name}: no measurement matches {', '.join(change.patterns)}")
+def _measured(commands: Mapping[str, Sequence[str]], change: Change) -> dict[str, Measurement]:
     headwayctl = Headwayctl()
-    return {key: measure(headwayctl, command) for key, command in commands.items()}
+    return {
+        key: measure(headwayctl, _with(command, change.options))
+        for key, command in commands.items()
+    }
 
 
 def _with(command: Sequence[str], options: Mapping[str, str]) -> list[str]:
