@@ -97,5 +97,5 @@ def test_what_only_the_simulator_can_play_is_refused_by_the_kernel_in_one_line(p
     with pytest.raises(HeadwayError, match="announces: not possible with several connections"):
         run(made, backend="kernel")
     page.write_text(PAGE.replace("0,300,", "0,0,").replace("3000,,,\n", "3000,,,2\n"))
-    with pytest.raises(HeadwayError, match="exchange 1, after: 2 is not allowed where request_by"):
+    with pytest.raises(HeadwayError, match="exchange 1, after: 2 is not allowed; with request_by"):
         run(experiment(Exchanges(file=page)), backend="kernel")

@@ -279,7 +279,7 @@ fn the_queue_may_be_the_devices_own(built: &Built) {
         "{router}"
     );
     let text = built.succeeds(&["status"]);
-    assert!(text.contains("does not tell what waits in it"), "{text}");
+    assert!(text.contains("does not report its backlog"), "{text}");
     built.succeeds(&["detach", "--all"]);
 }
 
