@@ -1,32 +1,11 @@
 //! Startups that choose a first window, and HyStart++: their rules, with numbers by hand.
 
+use crate::common::{self, start, RTT_US};
 use headway_algorithms::{Ack, CaState, Conn, ControlInstance, Event, Grant, SSTHRESH_INFINITE};
 
-const RTT_US: u32 = 200_000;
-
-/// A connection that is about to send its first of a megabyte.
+/// A connection that is about to send its first 1_000_000 bytes.
 fn fresh() -> Conn {
-    Conn {
-        srtt_us: RTT_US,
-        min_rtt_us: RTT_US,
-        app_queued_bytes: 1_000_000,
-        peer_window_bytes: 8 << 20,
-        snd_una: 1,
-        snd_nxt: 1,
-        ..Conn::default()
-    }
-}
-
-/// A startup under Reno, after the first transmission began.
-fn start(startup: &str, tunables: &[(&str, u32)], conn: &mut Conn) -> ControlInstance {
-    let tunables: Vec<_> = tunables
-        .iter()
-        .map(|(n, v)| ((*n).to_owned(), *v))
-        .collect();
-    let mut cc = ControlInstance::new("reno", Some(startup), &tunables).unwrap();
-    cc.init(conn);
-    cc.event(conn, Event::TxStart);
-    cc
+    common::fresh(1_000_000)
 }
 
 /// The stack sends `n` new packets.

@@ -1,32 +1,12 @@
 //! Hints of applications (table 5.1 of the thesis) and how startups use them: a deadline, a rate
 //! that is all it needs, low priority.
 
-use headway_algorithms::{Conn, ControlInstance, Event, SSTHRESH_INFINITE};
+use crate::common::{self, start, RTT_US};
+use headway_algorithms::{Conn, ControlInstance, SSTHRESH_INFINITE};
 
-const RTT_US: u32 = 200_000;
-
-/// A connection that is about to send its first 100 kB: 70 packets of 1500 bytes.
+/// A connection that is about to send its first 100_000 bytes.
 fn fresh() -> Conn {
-    Conn {
-        srtt_us: RTT_US,
-        min_rtt_us: RTT_US,
-        app_queued_bytes: 100_000,
-        peer_window_bytes: 8 << 20,
-        snd_una: 1,
-        snd_nxt: 1,
-        ..Conn::default()
-    }
-}
-
-fn start(startup: &str, tunables: &[(&str, u32)], conn: &mut Conn) -> ControlInstance {
-    let tunables: Vec<_> = tunables
-        .iter()
-        .map(|(n, v)| ((*n).to_owned(), *v))
-        .collect();
-    let mut cc = ControlInstance::new("reno", Some(startup), &tunables).unwrap();
-    cc.init(conn);
-    cc.event(conn, Event::TxStart);
-    cc
+    common::fresh(100_000)
 }
 
 /// Window and rate of Mega-Start.

@@ -137,10 +137,10 @@ class ClosedInStages:
         return getattr(self._transport, name)
 
     def write(self, data: bytes) -> None:
-        """Send it, a head together with the piece of its body that follows in the same turn.
+        """Send data; join a short write with the next one of the same turn of the event loop.
 
-        uvicorn writes them one after the other. With TCP_NODELAY the head would leave as a packet
-        of its own, and a control would take it for all there is to send.
+        uvicorn writes a head and the first piece of its body one after the other. With TCP_NODELAY
+        the head would be a packet by itself, and a startup would see only the head's size.
         """
         if self._held:
             held, self._held = self._held, b""
@@ -152,7 +152,7 @@ class ClosedInStages:
             self._transport.write(data)
 
     def get_write_buffer_size(self) -> int:
-        """What was written and the kernel does not have."""
+        """Bytes that were written and that the kernel has not accepted yet."""
         return len(self._held) + self._transport.get_write_buffer_size()
 
     def is_closing(self) -> bool:

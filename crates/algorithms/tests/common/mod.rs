@@ -1,8 +1,37 @@
-//! Shared by several tests: tunables at their limits, and a Quick-Start router on a link of 10
+//! Shared by several tests: tunables at their limits, a connection at its start, and a Quick-Start router on a link of 10
 //! Mbit/s, driven step by step.
 #![allow(dead_code)] // not every test uses all of it
 
-use headway_algorithms::{LinkView, PacketView, QsOption, RouterInstance, TunableInfo};
+use headway_algorithms::{
+    Conn, ControlInstance, Event, LinkView, PacketView, QsOption, RouterInstance, TunableInfo,
+};
+
+pub const RTT_US: u32 = 200_000;
+
+/// A connection over [`RTT_US`] that has sent nothing and is about to send so much.
+pub fn fresh(app_queued_bytes: u32) -> Conn {
+    Conn {
+        srtt_us: RTT_US,
+        min_rtt_us: RTT_US,
+        app_queued_bytes,
+        peer_window_bytes: 8 << 20,
+        snd_una: 1,
+        snd_nxt: 1,
+        ..Conn::default()
+    }
+}
+
+/// A startup under Reno, after the first transmission began.
+pub fn start(startup: &str, tunables: &[(&str, u32)], conn: &mut Conn) -> ControlInstance {
+    let tunables: Vec<_> = tunables
+        .iter()
+        .map(|(n, v)| ((*n).to_owned(), *v))
+        .collect();
+    let mut cc = ControlInstance::new("reno", Some(startup), &tunables).unwrap();
+    cc.init(conn);
+    cc.event(conn, Event::TxStart);
+    cc
+}
 
 /// Each tunable at an end of its range or at its default, selected by two bits each.
 pub fn tunables_at<'a>(

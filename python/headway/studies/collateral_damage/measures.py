@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 from scipy import stats
@@ -157,12 +157,17 @@ def more_flows_more_delay(found: Found) -> Seen:
     return Seen.by(_count(checks, "rows"), words.every(checks))
 
 
+def _means(found: Found, cells: Iterable[tuple[int, int]], metric: str) -> list[list[float]]:
+    """A metric's mean with each control, by cell of round-trip time and number of flows."""
+    return [[found[rtt, c, n].mean(metric) for c in CONTROLS] for rtt, n in cells]
+
+
 def cubic_varies_least(found: Found) -> Seen:
     """The control with the smallest standard deviation."""
-    checks = []
-    for rtt, n in ALL_SIX:
-        reno, htcp, cubic = (found[rtt, c, n].mean("owd_sd_ms") for c in CONTROLS)
-        checks.append(words.both(words.less(cubic, reno), words.less(cubic, htcp)))
+    checks = [
+        words.both(words.less(cubic, reno), words.less(cubic, htcp))
+        for reno, htcp, cubic in _means(found, ALL_SIX, "owd_sd_ms")
+    ]
     return Seen.by(_count(checks, "cells"), words.every(checks))
 
 
@@ -220,10 +225,10 @@ def _slowest_ms(delays_ms: Array) -> float:
 
 def htcp_fills_the_queue_most_often(found: Found) -> Seen:
     """The control with the largest number of queue-full events, one or two flows."""
-    checks = []
-    for rtt, n in ONE_OR_TWO:
-        reno, htcp, cubic = (found[rtt, c, n].mean("queue_full_per_minute") for c in CONTROLS)
-        checks.append(words.both(words.more(htcp, reno), words.more(htcp, cubic)))
+    checks = [
+        words.both(words.more(htcp, reno), words.more(htcp, cubic))
+        for reno, htcp, cubic in _means(found, ONE_OR_TWO, "queue_full_per_minute")
+    ]
     return Seen.by(_count(checks, "cells"), words.every(checks))
 
 
