@@ -1,8 +1,8 @@
-"""Thesis, section 7.1.3: a client states by when it wants a response, and TCP hears it.
+"""Thesis, section 7.1.3: a client states a deadline, and the server's TCP starts accordingly.
 
 Claim: Mega-Start meets every target that the link allows, a late Quick-Start without a correction
-misses them, startups without an application interface do not care, and below the round trip
-nothing is activated. Setup: one object of 100 kB over 10 Mbit/s and 200 ms, its target in the
+misses them, startups without an application interface ignore them, and below the round-trip
+time nothing is activated. Setup: one object of 100 kB over 10 Mbit/s and 200 ms, its target in the
 header Response-Deadline. Run: targets of 0.1 to 2 s, with each startup; on the kernel over HTTP, by
 nginx and the proxy before it. Check: response times against targets. Plot: figure 7.4.
 """
@@ -32,20 +32,20 @@ class Deadlines(Study[Responses, Found]):
     description = (
         "A Web object of 100 kB over 9.76 Mbit/s and 200 ms with targets of 100 ms to 2 s, by "
         "Slow-Start, Initial-Start, Jump-Start, Mega-Start, and Quick-Start with late activation, "
-        "without and with the round trip that asking takes. On the kernel: over HTTP, from nginx "
-        "behind the proxy, beside the simulator's linux-6."
+        "without and with a correction for the round trip of its request. On the kernel: over "
+        "HTTP, from nginx behind the proxy, compared with the simulator's linux-6."
     )
     statements = claims.STATEMENTS
     choices = (
-        "Targets are 0.1 to 2 s, as in section 7.1.3, 0.21 s among them, for which eq. 7.1 asks "
-        "ten times the link's rate; which ones figure 7.4 has is not printed.",
-        "The server says volume and what is left of the target, and the stack makes a rate of it "
+        "Targets are 0.1 to 2 s, as in section 7.1.3. One is 0.21 s, for which eq. 7.1 requires "
+        "ten times the link's rate. The thesis does not print the targets of figure 7.4.",
+        "The server states the volume and the rest of the target, and the stack computes a rate "
         "(algorithms/port/initial_rate.h): eq. 7.1, unless slow start's windows carry the object "
-        "in time. The thesis' server always names a rate; where slow start is fast enough it is "
-        "one that changes little.",
-        "The thesis' Quick-Start has no correction for the round trip of asking and rounds rates "
-        "down: qs_rules=scharf. The corrected one, as RFC 4782's rules with the deadline have it, "
-        "stands beside it.",
+        "in time. The thesis' server always states a rate; where slow start is fast enough, that "
+        "rate changes little.",
+        "The thesis' Quick-Start does not correct for the round trip of its request and rounds "
+        "rates down: qs_rules=scharf. The study also has a corrected one, with RFC 4782's rules "
+        "and the deadline.",
         "Hosts have the thesis' receive buffers and announce 625,000 bytes from the start, as in "
         "transfer-times.",
     )

@@ -64,15 +64,14 @@ class DeadlinesOnKernel(BesideSimulator[Responses, Found]):
         "headway web-proxy on this machine's kernel, and in the simulator a server of linux-6; "
         "both take the round trip that is measured.",
         "A target's time is the median of three downloads, each on its own connection, from the "
-        "end of the handshake. Startups that hear of no target are measured with four of them. "
-        "Settled with results in view: the quick form had one download, which took 80 ms longer as "
-        "the proxy's first (no longer), and has three; what is taken off for a handshake is "
-        "the path's round trip, and no longer what the first connection's took, which left a "
-        "response sooner than the link could have carried it where that one was late.",
+        "end of the handshake. Startups that ignore targets are measured with four of them. "
+        "Decided after results were known: the quick form has three downloads; it had one, which "
+        "was 80 ms late as the proxy's first, a delay that is mended. The path's round trip is "
+        "subtracted for a handshake; before, it was the first connection's handshake time.",
         "Hosts of a path with a sender that may ask leave 8 bytes of their packets free for the "
-        "option, in both: the 100 kB are 70 packets then, as many as slow start's first three "
-        "windows hold.",
-        "Times agree within 20 ms or 5 %. Settled with results in view: it was 30 ms or 10 %.",
+        "option, in both: the 100 kB are 70 packets, as many as slow start's first three windows "
+        "hold.",
+        "Times agree within 20 ms or 5 %. Decided after results were known; it was 30 ms or 10 %.",
     )
 
     def experiments(self, ctx: StudyContext) -> dict[str, Experiment]:

@@ -63,10 +63,10 @@ class OnKernel(BesideSimulator[Times, Found]):
         "Slow-Start begins with the ten packets of today's Linux. All startups load the same "
         "pages, and what one saves is the mean over them. Users take turns: figure 6.49, of many "
         "at once for an hour, stays the simulator's.",
-        "Servers have Linux's largest send buffer. Settled with results in view: with an automatic "
-        "one the simulator's server of HTTP/2 was held back for 0.1 s, which it no longer is.",
-        "Mean page times agree within 20 ms or 5 %. Settled with results in view: it was 0.1 s or "
-        "10 %.",
+        "Servers have Linux's largest send buffer. Decided after results were known: an automatic "
+        "buffer delayed the simulator's HTTP/2 server by 0.1 s. It no longer does.",
+        "Mean page times agree within 20 ms or 5 %. Decided after results were known; it was 0.1 "
+        "s or 10 %.",
     )
     statements = live.STATEMENTS
     agreements = live.AGREEMENTS
