@@ -25,7 +25,6 @@ SIZES = {"comment": 30, "help or error": 20, "paragraph": 20, "claim": 15, "docs
 Found = Iterator[tuple[str, int, str]]
 """Kind, line and text of each passage."""
 
-FEWEST_WORDS = 4
 LEFT_OUT = re.compile(r"\s*(?:!|SPDX|Copyright|noqa|type:|fmt:|ruff:|mypy:|clang-format|pragma)")
 QUOTED = r'"((?:[^"\\]|\\.)*)"'
 # A // inside a string begins no comment, so strings are matched, too.
@@ -39,7 +38,7 @@ RUST_ERROR = re.compile(
 )
 CLAP = re.compile(r"derive\([^)]*\b(?:Parser|Args|Subcommand|ValueEnum)\b")
 NO_TEXT = re.compile(r"^ *```.*?^ *```$|<!-- made:.*?<!-- end:.*?-->|<!--.*?-->", re.S | re.M)
-NO_PARAGRAPH = re.compile(r"^(?: {4,}\S|\t|#|\|).*$", re.MULTILINE)
+NO_PARAGRAPH = re.compile(r"^(?: {4,}\S|\t|#| *\|).*$", re.MULTILINE)
 PARAGRAPH = re.compile(r"^.+(?:\n.+)*(?:(?<=:)\n\n(?:[-*]|1\.) .+(?:\n.+)*)?", re.MULTILINE)
 
 
@@ -95,7 +94,7 @@ def joined(comments: Iterable[tuple[str, int, str, str]]) -> Found:
     for kind, line, code, text in comments:
         if not code and kind == whole[0] and line == below:
             whole = (kind, whole[1], f"{whole[2]} {text}")
-        elif LEFT_OUT.match(text) or (code and len(text.split()) < FEWEST_WORDS):
+        elif LEFT_OUT.match(text) or (code and is_short(text)):
             below = 0
             continue
         else:
@@ -103,6 +102,11 @@ def joined(comments: Iterable[tuple[str, int, str, str]]) -> Found:
             whole = (kind, line, f"{code} # {text}" if code else text)
         below = 0 if code else line + text.count("\n") + 1
     yield whole
+
+
+def is_short(text: str) -> bool:
+    """Whether a text has fewer than four words beside its fields in braces."""
+    return len(re.findall(r"[A-Za-z]+", re.sub(r"\{.*?\}", "", text))) < 4
 
 
 def line_of(part: re.Match[str]) -> int:
@@ -143,7 +147,7 @@ def passages(commit: str) -> dict[str, list[str]]:
             if reader and (file := files.extractfile(path)):
                 for kind, line, raw in sorted(reader(file.read().decode()), key=itemgetter(1)):
                     text = " ".join(raw.split())
-                    if len(text.split()) >= FEWEST_WORDS:
+                    if not is_short(text):
                         found[kind].append(f"{path}:{line}: {text}")
     return found
 
