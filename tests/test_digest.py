@@ -170,7 +170,7 @@ def test_the_engine_sums_up_what_a_trace_would_say(name: str) -> None:
             assert of_engine == pytest.approx(of_trace, rel=1e-12), path
         else:
             assert of_engine == of_trace, path
-    # and not everything is empty
+    # the comparison is not of empty values
     assert traced["link"]["throughput_bps"] > 0 or "without" in name
 
 

@@ -82,7 +82,7 @@ BESIDE_THE_KERNEL = {
         1634,
         1635,
     ),
-    # The startup of its connection sees the 16 KiB that it writes first.
+    # The startup of the relay's connection sees the first write of 16 KiB.
     "a startup": (
         relayed(
             [

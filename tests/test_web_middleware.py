@@ -141,6 +141,6 @@ def test_what_is_left_is_never_nothing_nor_more_than_the_target(
 
 
 def test_below_the_round_trip_less_is_left_than_the_last_byte_needs() -> None:
-    # eq. 7.1 has no rate there: at most half a round trip is left
+    # at most half a round trip is left, for which eq. 7.1 gives no rate
     assert Target(199.0, 0.0).left_ms(200.0, 0.0) < 100
     assert Target(300.0, 0.0).left_ms(200.0, 0.0) == 200

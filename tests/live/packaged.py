@@ -124,10 +124,10 @@ class Root:
 
     def begin(self) -> None:
         """Records the state before a test."""
-        # no index of all manual pages for each installation
+        # keep installations from indexing all manual pages
         self.run("rm", "-f", "/var/lib/man-db/auto-update")
         self._written = self.written()
-        # a killed connection keeps its control for minutes
+        # a killed connection keeps its control in use for minutes
         self._lingered = self.still_there()
 
     def still_there(self) -> list[Any]:

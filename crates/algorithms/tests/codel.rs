@@ -126,7 +126,7 @@ fn marks_follow_the_same_law_and_what_cannot_be_marked_is_dropped() {
     for ecn in 1..=3 {
         assert_eq!(verdict(&mut queue.clone(), ecn), Verdict::Mark);
     }
-    // without ecn all are dropped
+    // without ecn CoDel drops instead of marking
     let mut queue = codel(&[]);
     head(&mut queue, MS, 20 * MS, 1_000_000, 2);
     assert_eq!(verdict(&mut queue, 2), Verdict::DropEarly);

@@ -131,7 +131,7 @@ fn mpcp_is_answered_by_the_pieces_in_their_places() {
     assert_eq!(answer(&[(0x1235, 3), (0x1233, 1), (0x1234, 2)]), in_order);
     // one is missing
     assert_eq!(answer(&[(5, 1), (7, 3)])[4..], [0, 7, 0, 0b01_00_11]);
-    // more than it has room for; the first is dropped
+    // an answer has room for eight packets: of nine, the first is left out
     let many: Vec<_> = (1..=9)
         .map(|id| (id, if id == 1 { 3 } else { 1 }))
         .collect();

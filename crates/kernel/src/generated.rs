@@ -67,7 +67,7 @@ pub struct Path {
     pub pkt_bytes: u32,
     pub unused: u32,
 }
-/// Their lifetime; 0: nothing is remembered.
+/// How long an entry is valid; 0: nothing is remembered.
 #[repr(C)]
 #[derive(Debug, Default, Copy, Clone, PartialEq, Eq)]
 pub struct Manager {

@@ -289,7 +289,7 @@ impl Flow {
             Ok((1, _)) => {}
             Err(Errno::INTR) => return None,
             Err(Errno::AGAIN) => {
-                // it was announced but has not arrived yet
+                // the urgent byte was announced but has not arrived yet
                 from.readable = false;
                 return None;
             }

@@ -90,13 +90,13 @@ impl ControlFlags {
         self.has(ffi::CC_NEEDS_ECN)
     }
 
-    /// Its RTT samples are in microseconds, however coarse the stack's clock is.
+    /// The control's RTT samples are in microseconds, however coarse the stack's clock is.
     #[must_use]
     pub const fn rtt_stamp(self) -> bool {
         self.has(ffi::CC_RTT_STAMP)
     }
 
-    /// Its header is also sent on the SYN and SYN-ACK.
+    /// The control's header is also sent on the SYN and SYN-ACK.
     #[must_use]
     pub const fn asks_on_syn(self) -> bool {
         self.has(ffi::CC_ASKS_ON_SYN)

@@ -274,7 +274,7 @@ impl Proxy {
         for (shared, _) in &self.workers {
             shared.tell(&shared.lets_go);
         }
-        // the next connection is the successor's
+        // from here on new connections belong to the successor
         self.means.listeners = Listeners::default();
         self.wait_for_pause();
     }

@@ -47,7 +47,7 @@ impl WireOption for QuickStart {
                 ttl,
                 nonce,
             }),
-            // its TTL is ignored
+            // the TTL of a report is ignored
             REPORT => Ok(Self::Report { rate_code, nonce }),
             other => Err(ParseError::value(
                 INFO.name,
