@@ -262,7 +262,7 @@ def reductions(cwnd_pkts: np.ndarray) -> float:
 
 
 def simulated(control: str, *, delayed_ack: bool) -> Seen:
-    """The same path in the simulator."""
+    """The control's run over the same path in the simulator."""
     path = Dumbbell.model_validate(
         {"rate": f"{RATE_MBIT} Mbit/s", "rtt": f"{RTT_MS} ms", "buffer": f"{QUEUE_PKTS} pkts"}
     )

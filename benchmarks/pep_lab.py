@@ -139,7 +139,7 @@ class Lab:
         self.ways = {"direct": self.direct, "pep": self.pep, "haproxy": self.haproxy}
 
     def name(self, host: str) -> str:
-        """Of a host's namespace."""
+        """The name of a host's namespace."""
         return f"{self.prefix}{host}"
 
     def __enter__(self) -> Lab:
@@ -372,6 +372,6 @@ def descriptors(pid: int) -> int:
 
 
 def memory_bytes(pid: int) -> int:
-    """Its own memory: resident and not mapped from a file."""
+    """A process's own memory: resident and not mapped from a file."""
     fields = Path(f"/proc/{pid}/statm").read_text().split()
     return (int(fields[1]) - int(fields[2])) * PAGE_BYTES

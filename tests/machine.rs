@@ -58,11 +58,11 @@ pub fn measured<T: Debug>(
 /// Time in which cores did other work while work was waiting here.
 #[derive(Clone, Copy, Default)]
 struct Lost {
-    /// Taken by the host of this virtual machine, over all cores.
+    /// Time taken by the host of this virtual machine, over all cores.
     stolen: Duration,
     /// Time that participating tasks (`taking_part`) waited for a core.
     waited: Duration,
-    /// The largest value of both between two looks.
+    /// The largest stolen or waited time between two looks.
     at_once: Duration,
 }
 

@@ -37,7 +37,7 @@ class Row:
 
     @property
     def experiment(self) -> Experiment:
-        """With enough time for both backends."""
+        """The row's experiment, which lasts long enough on both backends."""
         path: dict[str, Any] = {"kind": "dumbbell", "rate": self.rate, "rtt": self.rtt,
                                 "buffer": self.buffer}  # fmt: skip
         for protocol, router in _ROUTERS.items():

@@ -213,7 +213,7 @@ def test_laws_without_recorded_epochs_are_not_checked() -> None:
 def test_step_plateau_and_growth_of_cubics_delay_are_judged_apart(
     low: float, high: float, at: float
 ) -> None:
-    """All delays in a range moved to one: the plateau is elsewhere, nothing beyond, no step."""
+    """Moves all delays in a range to one value: another plateau, nothing beyond it, or no step."""
     rows = {
         key: dataclasses.replace(
             row, owd_ms=np.where((row.owd_ms > low) & (row.owd_ms < high), at, row.owd_ms)

@@ -25,7 +25,7 @@ from headway.trace import Trace
 
 
 def told(bare: list[Candidate], proxied: list[Candidate]) -> list[list[object]]:
-    """For these candidates: without, with, gain and verdict, among all and without overflow."""
+    """The table's rows for these candidates: without a proxy, with one, gain and verdict."""
     known = {one.name: one for one in [*bare, *proxied]}
     rows = _rows("a path", known.__getitem__, [x.name for x in bare], [x.name for x in proxied])
     return [[row[2], row[4], *row[6:]] for row in rows]

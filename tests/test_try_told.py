@@ -290,7 +290,7 @@ def test_routers_of_two_protocols_at_one_link_lead_their_flows_and_are_warned_of
 
 
 def test_what_the_kernel_counts_only_together_is_not_warned_of() -> None:
-    """If several flows ask, it does not know each flow's requests."""
+    """If several flows ask routers, the kernel does not count each flow's requests."""
     topology = {"kind": "dumbbell", "rate": "9 Mbit/s", "rtt": "40 ms", "buffer": "9 pkts"}
     asked = Experiment.model_validate(
         {

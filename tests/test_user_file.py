@@ -54,7 +54,7 @@ def refused(*arguments: str) -> str:
 
 
 def refused_anew(*arguments: str) -> str:
-    """The same in a new process, which has loaded nothing yet."""
+    """The error in a new process, which has loaded nothing yet."""
     done = headway(*arguments)
     assert done.returncode == 2, (done.returncode, done.stdout, done.stderr)
     return one_line(done.stderr)

@@ -17,7 +17,7 @@ BODY = b"x" * 100_000
 
 
 async def application(scope: Any, receive: Any, send: Any) -> None:
-    """Sends its length, except for /chunked; answers /empty with 304."""
+    """Answers with a Content-Length, except for /chunked; answers /empty with 304."""
     status = 304 if scope["path"] == "/empty" else 200
     headers = [(b"content-length", b"%d" % len(BODY))] if scope["path"] != "/chunked" else []
     await send({"type": "http.response.start", "status": status, "headers": headers})

@@ -41,13 +41,13 @@ class FirstFlight(TypedDict):
     asked_pkts: int
     """Packets that the startup's windows (a grant, a rate or a jump) and the data allowed."""
     largest_pkts: int
-    """The largest such number of a single flight."""
+    """The largest allowed number of packets of a single flight."""
     sent_pkts: int
     """Packets sent before the first ACK of their flight."""
     rwnd_limited_pkts: int
     """Packets for which the peer's window had no room."""
     syn_limited_pkts: int
-    """Those of them beyond the largest window that a SYN-ACK can announce, which is not scaled."""
+    """Of these, packets beyond the largest window that a SYN-ACK can announce (not scaled)."""
     sndbuf_limited_pkts: int
     """Packets for which the send buffer had no room."""
     growth_limited_pkts: int

@@ -65,7 +65,7 @@ def test_a_relay_moves_data_as_in_the_simulator(name: str) -> None:
 @in_real_time
 @pytest.mark.parametrize("relay", [{"at_hop": 1}, None])
 def test_a_transfer_begins_with_the_first_leg(relay: dict[str, Any] | None) -> None:
-    """Its SYN takes 400 ms to the gateway; the testbed logs the link after the gateway."""
+    """The flow's SYN takes 400 ms to the gateway; the testbed logs the link after the gateway."""
     hops = [{"forward": link("10 Mbit/s", delay)} for delay in ("400 ms", "50 ms")]
     flow = {"control": "cubic", "app": {"kind": "bulk", "size": "20 kB"}, "relay": relay}
     asked = Experiment.model_validate(

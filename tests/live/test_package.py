@@ -235,7 +235,7 @@ def start_proxy(place: Root) -> None:
 
 
 def upgrade_under_traffic(place: Root, newer: Path) -> None:
-    """The flow loses nothing, and keeps its control."""
+    """Upgrades the package; open flows lose no data and keep their controls."""
     before = place.json("status")
     flow = Flow(place, f"headway-{BED}-left1", f"headway-{BED}-right1", "10.78.0.1")
     through = Flow(place, f"{SCOPE}-office", f"{SCOPE}-server", "10.2.0.2")

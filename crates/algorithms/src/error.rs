@@ -42,7 +42,7 @@ pub enum AlgorithmError {
     /// Algorithms that cannot share a link, and why.
     #[error("{0}")]
     Sharing(String),
-    /// The same tunable twice.
+    /// A tunable is given twice.
     #[error("tunable {0} is given twice")]
     Twice(String),
 }

@@ -12,7 +12,7 @@ fn codel(tunables: &[(&str, u32)]) -> QueueInstance {
     QueueInstance::new("codel", &tunables, &LinkView::default()).unwrap()
 }
 
-/// The verdict on a packet that has waited so long, with such a queue behind it.
+/// The verdict on a packet that has waited for `sojourn_ns`, with this queue behind it.
 fn head(queue: &mut QueueInstance, now_ns: u64, sojourn_ns: u64, behind: u32, ecn: u8) -> Verdict {
     let link = LinkView {
         now_ns,

@@ -81,9 +81,9 @@ row! {
     /// When its last bit left the queue, or a queue dropped it at its head; 0 if dropped on
     /// arrival.
     departed_ns: u64,
-    /// When it was due at the far end; 0 if dropped.
+    /// When the packet was due at the far end; 0 if dropped.
     due_ns: u64,
-    /// When it was actually delivered there; 0 if it was not.
+    /// When the packet was actually delivered; 0 if it was not.
     delivered_ns: u64,
     /// Bytes waiting and in transmission after it joined the queue, or when it was dropped.
     queue_bytes: u32,

@@ -70,7 +70,7 @@ pub(crate) struct Keeper {
 #[derive(Debug)]
 pub(crate) struct Split(UnixStream, libc::pid_t);
 
-/// Forks it from a process with a single thread.
+/// Forks the process from a process with a single thread.
 pub(crate) fn split_off() -> Result<Split, Failure> {
     let what = "fork a process";
     let (near, far) = UnixStream::pair().attempt(what)?;

@@ -154,7 +154,7 @@ pub(crate) struct Worker {
     held: Option<Arc<Held>>,
     queue: Queue,
     listeners: Vec<OwnedFd>,
-    /// Also false while no descriptor is available.
+    /// Whether the worker accepts connections; false also while no descriptor is available.
     listening: bool,
     connections: Slab<Connection>,
     tools: Tools,

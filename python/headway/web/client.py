@@ -80,7 +80,7 @@ class Client:
             self._wait(min(end_ns, self._next_ns(stop_ns)))
 
     def close(self) -> None:
-        """No more of it."""
+        """Close all connections."""
         for lane in self._lanes:
             lane.close()
 

@@ -43,11 +43,11 @@ class Patience:
     """Timeouts in seconds."""
 
     connect_s: float = 5.0
-    """For the upstream to accept a connection."""
+    """Time for the upstream to accept a connection."""
     upstream_s: float = 60.0
-    """For the upstream to send or read the next piece."""
+    """Time for the upstream to send or read the next piece."""
     client_s: float = 60.0
-    """For the client to send the next piece, or to read any data."""
+    """Time for the client to send the next piece, or to read any data."""
 
 
 class Proxy:

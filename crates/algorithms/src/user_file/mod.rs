@@ -34,7 +34,7 @@ pub enum Kind {
 impl Kind {
     const ALL: [Self; 2] = [Self::Control, Self::Router];
 
-    /// Its name for people.
+    /// Name of the kind in messages.
     #[must_use]
     pub const fn noun(self) -> &'static str {
         match self {

@@ -140,7 +140,7 @@ impl Flow {
         }
     }
 
-    /// The same for so long, with a constant window; whether it uses Reno's law at the end.
+    /// Low load for `for_ms` at a constant window; returns whether the flow then uses Reno's law.
     fn vcp_alone_after(&mut self, for_ms: u64, rtt_ms: u64, per_ack: u32) -> bool {
         let (window, until_us) = (self.conn.cwnd_pkts, self.conn.now_us + for_ms * MS);
         while self.conn.now_us < until_us {

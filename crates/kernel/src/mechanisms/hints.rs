@@ -29,7 +29,7 @@ const PROGRAMS: [(&str, Point); 2] = [
 ];
 /// The program of algorithms/kernel/writes.bpf.c.
 const WRITES: &str = "hw_hints_write";
-/// The tracepoint that it is attached to, by its name in BTF.
+/// The tracepoint of the program that sees writes, by its name in BTF.
 const WRITES_TRACEPOINT: &str = "btf_trace_tcp_sendmsg_locked";
 /// The options, in the order of their numbers (include/headway.h).
 const OPTIONS: [&str; 5] = [

@@ -33,7 +33,7 @@ pub struct Hook {
     pub program: String,
     /// The cgroup's folder, or namespace and device by their present names.
     pub place: String,
-    /// The same place by its names when the program was attached.
+    /// The place, by its names when the program was attached.
     #[serde(skip)]
     pub noted_place: String,
     /// The device's namespace; unknown for a device that no longer exists.
@@ -245,7 +245,7 @@ impl Hook {
             .unwrap_or_default()
     }
 
-    /// The same by name, as the map's structure names them.
+    /// The program's counters by name, as the map's structure names them.
     #[must_use]
     pub fn named_counters(&self, map: &str) -> BTreeMap<String, u64> {
         self.map(map)

@@ -71,7 +71,7 @@ pub(crate) struct Proxy {
     taking: Taking,
     /// When a failed change of the rules is repeated.
     again: Instant,
-    /// When it stopped taking connections, and until when connections may last, if limited.
+    /// When the proxy stopped taking connections, and until when connections may last, if limited.
     stopping: Option<(Instant, Option<Instant>)>,
     successor: Option<Successor>,
     predecessors: Vec<Predecessor>,

@@ -22,13 +22,13 @@ enum Course {
     Both,
     /// The client sends everything, waits for its ACK, and resets.
     ClientResets,
-    /// The server does the same.
+    /// The server sends everything, waits for its ACK, and resets.
     ServerResets,
     /// The client resets halfway.
     ClientBreaks,
     /// The client's process sends everything and is killed. Its kernel delivers the data and a FIN.
     ClientKilled,
-    /// The server's process does the same.
+    /// The server's process sends everything and is killed, as in `ClientKilled`.
     ServerKilled,
     /// The client's process is killed before it has read an answer that has arrived: a reset.
     ClientKilledDeaf,

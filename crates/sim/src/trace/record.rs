@@ -163,7 +163,7 @@ table! {
     Udp {
         /// Flow number.
         flow: u32,
-        /// When it was sent.
+        /// When the datagram was sent.
         sent_ns: i64,
         /// One-way delay, -1 when it was lost.
         owd_ns: i64,
@@ -427,7 +427,7 @@ pub struct Summary {
     pub events: u64,
     /// Flows, in the order of the scenario.
     pub flows: Vec<FlowSummary>,
-    /// Names of the recorded links; a table's link number is an index into it.
+    /// Names of the recorded links; a table's link number is an index into this list.
     pub links: Vec<String>,
     /// Router algorithms and their declarations. Numbers in the tables of routers are indices into
     /// these lists. Absent if no link has a router.
