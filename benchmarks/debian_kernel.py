@@ -308,7 +308,7 @@ def table(theirs: dict[str, Seen], ours: dict[str, Seen]) -> str:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; errors are one line and status 2."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
-    parser.add_argument("--only", metavar="NAME,NAME", help="these controls instead of all")
+    parser.add_argument("--only", metavar="NAME,NAME", help="run these controls only")
     args = parser.parse_args(argv)
     controls = args.only.split(",") if args.only else list(CONTROLS)
     unknown = [name for name in controls if name not in CONTROLS]

@@ -341,11 +341,13 @@ def positive(text: str) -> float:
 def arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     """Read the command line."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
-    parser.add_argument("--quick", action="store_true", help="one repetition, ns-3 for 2 s")
+    parser.add_argument("--quick", action="store_true", help="run one repetition, and ns-3 for 2 s")
     parser.add_argument(
         "--peers", action="store_true", help="build the ns-3 program first; installs it as root"
     )
-    parser.add_argument("--full", action="store_true", help="ns-3 also above 100 flows")
+    parser.add_argument(
+        "--full", action="store_true", help="also run ns-3 with more than 100 flows"
+    )
     parser.add_argument(
         "--flows",
         type=flow_counts,

@@ -79,7 +79,7 @@ impl Lost {
                 let next = ended.recv_timeout(LOOK_EACH);
                 let mut waited_ns = 0;
                 for (task, ns) in waits() {
-                    // meanwhile another task may have got this number, so the difference may be negative
+                    // another task may have got this number: the difference may be negative
                     waited_ns += ns.saturating_sub(seen.insert(task, ns).unwrap_or(0));
                 }
                 let stolen_now = stolen();

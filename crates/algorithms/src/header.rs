@@ -189,7 +189,7 @@ pub(crate) unsafe fn bring(
     let built = headers().len();
     if built + before + 1 + usize::from(answer.is_some()) > MOST {
         return Err(format!(
-            "brings a header beyond the {MOST} that there is room for; start anew"
+            "a process can know at most {MOST} headers, and this is one more; start a new process"
         ));
     }
     let (name, answer): (&'static str, _) = (name.leak(), answer.map(|a| &*a.leak()));

@@ -94,9 +94,9 @@ impl Syn {
         syn.has_checksum().then_some(syn)
     }
 
-    /// Whether the SYN's checksum is valid. A sender on this machine leaves the checksum to a device
-    /// that the packet never passes, so the field holds only the sum of the pseudo header. It is
-    /// then completed.
+    /// Whether the SYN's checksum is valid. A sender on this machine leaves the checksum to a
+    /// device that the packet never passes, so the field holds only the sum of the pseudo header.
+    /// It is then completed.
     fn has_checksum(&mut self) -> bool {
         let (from, to) = (self.client.ip(), self.server.ip());
         let segment = &mut self.packet[self.header_bytes..];

@@ -169,7 +169,7 @@ class _Body:
             except TimeoutError:
                 raise _ClientError("the client sends no more of its request") from None
             if message["type"] == "http.disconnect":
-                raise _ClientError("the client left before its request was whole")
+                raise _ClientError("the client left before its request was complete")
             more = message.get("more_body", False)
             if message["body"]:
                 yield message["body"]
@@ -245,7 +245,7 @@ class _Answer:
                 finally:
                     self._next_look.cancel()
         except TimeoutError:
-            raise _ClientError("the client takes nothing") from None
+            raise _ClientError("the client reads nothing") from None
 
     def _expect_client(self) -> None:
         if self._transport is not None and self._transport.is_closing():

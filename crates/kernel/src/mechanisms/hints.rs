@@ -172,7 +172,7 @@ pub fn detach(keep_defaults: bool, dry_run: bool) -> Result<Ended, Failure> {
     }
     if hooks.is_empty() && ended.defaults.is_empty() {
         return Err(Failure::bad_input(
-            "no hints are taken; `headwayctl hints attach` starts it",
+            "hints are not accepted; run `headwayctl hints attach` first",
         ));
     }
     ended.places = hooks.iter().map(|hook| hook.place.clone()).collect();

@@ -71,7 +71,7 @@ pub fn set_constants(open: &mut OpenObject, constants: &[(&str, &[u8])]) -> Resu
         let place = variables.get(*name).filter(|v| bytes.len() <= v.bytes);
         let (Some(place), Some(range)) = (place, value.as_ref()) else {
             return Err(Failure::failed(format!(
-                "the object has no room for its constant {name}"
+                "the object has no constant {name}"
             )));
         };
         // SAFETY: the section's memory belongs to the object, which is borrowed meanwhile. Type

@@ -164,7 +164,7 @@ impl Flow {
                 return Err(bad(
                     &format!("{field}.stop_ns"),
                     stop_ns,
-                    "later than start_ns",
+                    "must be later than start_ns",
                 ));
             }
         }
