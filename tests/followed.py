@@ -116,7 +116,7 @@ class Reader:
         """Run the other commands that take something down, so that a failed page leaves nothing."""
         for step in rest:
             for text in TAKES_DOWN.findall(step.text):
-                with suppress(FailedError):  # it may never have been created
+                with suppress(FailedError):  # what the command removes may not exist
                     self.do(replace(step, form="command", text=text, shows=(), says=""))
 
     def _wait_for_server(self, step: Step) -> None:

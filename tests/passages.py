@@ -25,6 +25,7 @@ SIZES = {"comment": 30, "help or error": 20, "paragraph": 20, "claim": 15, "docs
 Found = Iterator[tuple[str, int, str]]
 """Kind, line and text of each passage."""
 
+GENERATED = re.compile(r"//! Made by `make mirrors`")
 LEFT_OUT = re.compile(r"\s*(?:!|SPDX|Copyright|noqa|type:|fmt:|ruff:|mypy:|clang-format|pragma)")
 QUOTED = r'"((?:[^"\\]|\\.)*)"'
 # A // inside a string begins no comment, so strings are matched, too.
@@ -144,8 +145,9 @@ def passages(commit: str) -> dict[str, list[str]]:
     with tarfile.open(fileobj=io.BytesIO(archive.stdout)) as files:
         for path in sorted(files.getnames()):
             reader = next((READERS[p] for p in READERS if re.fullmatch(p, path)), None)
-            if reader and (file := files.extractfile(path)):
-                for kind, line, raw in sorted(reader(file.read().decode()), key=itemgetter(1)):
+            file = files.extractfile(path) if reader else None
+            if reader and file and not GENERATED.match(source := file.read().decode()):
+                for kind, line, raw in sorted(reader(source), key=itemgetter(1)):
                     text = " ".join(raw.split())
                     if not is_short(text):
                         found[kind].append(f"{path}:{line}: {text}")

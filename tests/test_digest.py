@@ -76,7 +76,7 @@ def test_completion_is_from_the_syn_to_the_last_byte_in_order(trace: Trace) -> N
     assert too_large["fct_us"] is None
     assert too_large["size_bytes"] == 10**9
     assert finite["delivered_bytes"] == finite["size_bytes"] == 300_000
-    # Its FIN and the ACKs of the end come later than its data.
+    # A flow's FIN and last ACKs come later than its data.
     end = trace.flows[1]
     assert end.done_ns is not None
     assert end.first_packet_ns is not None

@@ -169,7 +169,7 @@ class Spec(BaseModel):
             except (ValidationError, UnicodeError) as error:
                 raise _refused(error) from None
 
-        # Otherwise pydantic would call it for nested models, too, and lose their locations.
+        # Otherwise pydantic would call __init__ for nested models, too, and lose their locations.
         __init__.__pydantic_base_init__ = True
 
         def __setattr__(self, name, value):

@@ -90,7 +90,7 @@ fn a_remembered_path_has_priority_over_the_default_if_it_still_looks_the_same() 
         ..remembers(RTT_US)
     };
     assert_eq!(mega(asks).1, 1_000_000);
-    // Quick-Start asks for it, even if only the remembered path gives a rate
+    // Quick-Start asks for a rate, even if only the remembered path gives one
     let mut conn = Conn {
         app_queued_bytes: 10_000_000,
         ..remembers(RTT_US)

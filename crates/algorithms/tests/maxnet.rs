@@ -389,7 +389,7 @@ fn without_router_answers_it_is_reno_and_the_law_returns_with_them() {
     // a router
     assert_eq!(source.ack(1), 9);
     assert_eq!(source.ack(1), 11);
-    // routers are silent for 200 ms, more than four round trips: the law becomes Reno's
+    // silence of up to 200 ms, more than four round trips, does not yet count as absence
     let grown = source.conn.cwnd_pkts;
     for _ in 0..=200_000 / 1200 {
         source.ack(0);

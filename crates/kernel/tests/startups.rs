@@ -78,7 +78,7 @@ fn fast_startups_save_the_round_trips_that_they_promise() {
         ("slow-start", 1400..1600),
         ("jump-start", 1000..1200),
         ("mega-start", 600..850),
-        ("quick-start", 1400..1600), // without routers it is slow start
+        ("quick-start", 1400..1600), // without routers, Quick-Start is slow start
     ]
     .map(|(startup, ms)| {
         let download = || download_ms(startup);

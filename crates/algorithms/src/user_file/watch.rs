@@ -30,7 +30,7 @@ struct Heart {
 }
 
 thread_local! {
-    // nothing to drop: it exists as long as the thread can receive a signal
+    // a const without Drop: the record exists as long as the thread can receive a signal
     static HEART: Heart = const {
         Heart {
             beats: AtomicU64::new(0),

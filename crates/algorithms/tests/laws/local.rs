@@ -170,7 +170,7 @@ fn a_connection_begins_paced_with_its_share_of_the_spare_capacity() {
             (400_000, 1, 1, 266),  // at most its share of all capacity
             (900_000, 1, 1, 53),   // at most its share of what is left
             (1_000_000, 3, 1, 10), // nothing is
-            (0, 0, 0, 10),         // the monitor did not see it being opened
+            (0, 0, 0, 10),         // the monitor did not see the connection's SYN
         ] {
             let led = begins(control, &[], link(used, flows, opening));
             assert_eq!(

@@ -218,7 +218,7 @@ impl Proxy {
             within_ms: Some(within.as_millis() as u64),
         };
         for predecessor in &mut self.predecessors {
-            let _ = predecessor.ask(request); // fails if it has ended
+            let _ = predecessor.ask(request); // fails if the predecessor has ended
         }
     }
 
@@ -307,7 +307,7 @@ impl Proxy {
         match &mut self.means.control {
             Some(control) if !control.anothers => {
                 let removed = self.means.rules.remove();
-                control.anothers = true; // its files were removed with the rules, or stay with them
+                control.anothers = true; // the control's files were removed with the rules, or stay with them
                 result.and(removed)
             }
             _ => result,
