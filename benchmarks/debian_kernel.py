@@ -66,7 +66,7 @@ WARMUP_S, LENGTH_S = 20, 60
 SAMPLE_S = 0.1
 MSS_BYTES = 1448
 TIMEOUT_S = 1500
-"""On an idle core it takes a third."""
+"""Longest time of a guest; on an idle core a run takes a third of it."""
 EVERY_PACKET = 0.9
 """ACKs per packet from which none counts as delayed."""
 

@@ -82,7 +82,7 @@ class FlowDigest(TypedDict):
     """Flow completion time: from the SYN until the last byte has arrived in order. None without a
     size, or if the transfer was not complete when the run ended."""
     slow_start_us: float | None
-    """From the flow's first packet until ssthresh was first finite. None if it never was."""
+    """Time from the flow's first packet until ssthresh was finite. None if it never was."""
     quick_start_requests: int
     quick_start_grants: int
     quick_start_used: int | None

@@ -80,7 +80,7 @@ if TYPE_CHECKING:
     MaybeSize = Given[int | None, str | None]
     """A ``PositiveSize``, or None."""
     Probability = Given[float, float | str]
-    """From 0 to less than 1; written 0.01 or "1%"."""
+    """A probability from 0 to less than 1; written 0.01 or "1%"."""
 else:
 
     class Given:

@@ -12,7 +12,7 @@ from test_zero_window import _asked, _checked, _stalled
 from headway.backends import run
 
 TICK_S = 0.004
-"""Of a kernel with HZ 250."""
+"""Length of a tick with HZ 250."""
 
 
 @on_kernel

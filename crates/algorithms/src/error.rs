@@ -23,7 +23,7 @@ pub enum AlgorithmError {
         /// The nearest names, best first.
         nearest: Vec<&'static str>,
     },
-    /// Not a value of this tunable.
+    /// The value is not allowed for this tunable.
     #[error("tunable {tunable} = {value}: must be {allowed}")]
     BadValue {
         /// The tunable's name.

@@ -423,7 +423,7 @@ fn conservative_slow_start_lasts_five_rounds_at_a_quarter_of_the_pace() {
         &mut conn,
     );
     let grown: Vec<u32> = windows.windows(2).map(|w| w[1] - w[0]).collect();
-    // the round in which it begins is the first of the five
+    // the round in which conservative slow start begins is the first of its five rounds
     assert_eq!(grown[2..5], [5, 5, 5], "{windows:?}");
     assert_ne!(conn.ssthresh_pkts, SSTHRESH_INFINITE, "{windows:?}");
 }

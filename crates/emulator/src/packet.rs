@@ -22,9 +22,9 @@ pub(crate) struct Header {
     pub is_tcp: bool,
     /// Whether the packet is a TCP segment that only acknowledges.
     pub is_ack: bool,
-    /// 0 unless TCP or UDP.
+    /// Port of the sender; 0 unless TCP or UDP.
     pub source_port: u16,
-    /// 0 unless TCP or UDP.
+    /// Port of the receiver; 0 unless TCP or UDP.
     pub destination_port: u16,
 }
 

@@ -73,7 +73,7 @@ const MAX_VALUE: u128 = i64::MAX as u128;
 pub struct Number {
     /// Whether the number is negative.
     pub negative: bool,
-    /// At most 20 digits, the last not 0.
+    /// Digits of the number: at most 20, the last not 0.
     pub digits: u128,
     /// Power of ten of the last digit.
     pub exponent: i32,

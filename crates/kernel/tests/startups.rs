@@ -11,7 +11,7 @@ use std::process::Stdio;
 use crate::lab::{headwayctl, succeeds};
 
 const TESTBED: &str = "hwt-startups";
-/// 500 kB, requested with 400 bytes.
+/// Size of the response, 500 kB, which a request of 400 bytes asks for.
 const EPOCHS: &str = "[[400,500000,0]]";
 const ADDRESS: &str = "10.77.0.1:6001";
 

@@ -69,7 +69,7 @@ impl Tools {
 /// The state of a direction after it was moved on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
-    /// No data can be read.
+    /// The source has no data to read.
     Idle,
     /// The other leg accepts no data.
     Blocked,

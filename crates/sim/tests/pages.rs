@@ -133,7 +133,7 @@ fn pages_start_after_think_times_and_objects_after_their_waits() {
     );
 }
 
-/// With a startup, which knows of what is being written.
+/// Loads pages with a startup, which knows what the application is writing.
 fn load_starting(startup: &str, app: &Value) -> Vec<(u64, u64)> {
     let mut scenario = user(app);
     scenario["flows"][0]["control"]["startup"] = json!(startup);

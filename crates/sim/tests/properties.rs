@@ -79,7 +79,7 @@ fn link() -> impl Strategy<Value = Value> {
         )
 }
 
-/// No router, or one that answers Quick-Start requests, with any tunables.
+/// Options of a link: no router, or one that answers Quick-Start requests, with any tunables.
 fn router() -> impl Strategy<Value = Value> {
     let tunables = (0..5u32, 0..3u32, 0..500u32, 0..=16u32, 0..=1000u32, 0..2u32);
     prop_oneof![

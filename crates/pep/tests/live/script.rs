@@ -61,7 +61,7 @@ pub struct Script {
     largest: usize,
 }
 
-/// From a byte to ten megabytes; every order of magnitude is equally likely.
+/// Draws a size from a byte to ten megabytes; every order of magnitude is equally likely.
 fn size(state: &mut u64, largest: usize) -> usize {
     let order = random(state) % 8;
     let most = 10usize.pow(order as u32).min(largest);

@@ -4,7 +4,7 @@ use headway_algorithms::{Carrier, Fields, HeaderInfo};
 
 /// The TCP flags a packet can carry, as in the header's flag octet.
 pub mod flags {
-    /// No more data from the sender.
+    /// FIN: the sender has no more data.
     pub const FIN: u8 = 0x01;
     /// Synchronise.
     pub const SYN: u8 = 0x02;
@@ -20,7 +20,7 @@ pub mod flags {
 
 /// The two ECN bits of IPv4 (RFC 3168 section 5).
 pub mod ecn {
-    /// Not capable of ECN.
+    /// The packet is not capable of ECN.
     pub const NOT_ECT: u8 = 0;
     /// ECN-capable, ECT(1).
     pub const ECT_1: u8 = 1;

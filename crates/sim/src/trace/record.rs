@@ -107,7 +107,7 @@ table! {
         srtt_us: u32,
         /// The stack's estimate of packets in flight.
         inflight_pkts: u32,
-        /// 0 open, 1 disorder, 2 CWR, 3 recovery, 4 loss.
+        /// Sender state: 0 open, 1 disorder, 2 CWR, 3 recovery, 4 loss.
         state: u8,
     }
 }
@@ -177,7 +177,7 @@ table! {
         flow: u32,
         /// When.
         time_ns: i64,
-        /// 0 recovery, 1 retransmission timeout, 2 CWR, 3 undo.
+        /// Kind of reduction: 0 recovery, 1 retransmission timeout, 2 CWR, 3 undo.
         kind: u8,
         /// Congestion window before the reduction.
         cwnd_pkts: u32,
@@ -362,7 +362,7 @@ pub struct FlowSummary {
     /// transfer has no size or has not completed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub done_ns: Option<u64>,
-    /// From the SYN to the SYN-ACK; null without a handshake.
+    /// Time from the SYN to the SYN-ACK; null without a handshake.
     pub handshake_rtt_us: Option<u64>,
     /// Payload of a full segment; null for UDP.
     pub mss_bytes: Option<u32>,

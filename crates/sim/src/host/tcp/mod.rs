@@ -74,7 +74,7 @@ mod ca {
 /// State of a connection's end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
-    /// Not opened, or closed.
+    /// The connection is not opened, or closed.
     Closed,
     /// Waits for a SYN.
     Listen,

@@ -7,7 +7,7 @@ use headway_algorithms::{Carrier, Fields, HeaderInfo, PacketView};
 /// Why a packet was not carried, as in the table of drops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Drop {
-    /// No room in the queue.
+    /// The queue had no room.
     Full = 0,
     /// Random loss.
     Loss = 1,
