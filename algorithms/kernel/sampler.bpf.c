@@ -33,7 +33,7 @@ enum hw_sample_kind {
 /* Read by crates/kernel/src/mechanisms/sampler and python/headway/backends: 72 bytes, no holes. */
 struct hw_sample {
 	u64 time_ns;  /* CLOCK_MONOTONIC, as all times here */
-	u64 since_ns; /* of the packet before; 0: none */
+	u64 since_ns; /* time of the packet before; 0: none */
 	u64 acked_bytes;
 	u32 cwnd_pkts;
 	u32 ssthresh_pkts;

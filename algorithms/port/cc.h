@@ -161,10 +161,10 @@ struct hw_ack {
  */
 struct hw_rate_sample {
 	u64 prior_delivered_pkts; /* delivered_pkts when that packet left */
-	s32 delivered_pkts;	  /* since then; -1: no sample */
+	s32 delivered_pkts;	  /* delivered since that packet left; -1: no sample */
 	s32 delivered_ce_pkts;	  /* of them, marked CE */
 	s32 interval_us;	  /* -1: no sample, or shorter than the smallest round trip */
-	s32 rtt_us;		  /* of the packet that was sent last, -1 without one */
+	s32 rtt_us;		  /* RTT of the packet that was sent last, -1 without one */
 	u32 losses_pkts;	  /* believed lost with this ACK */
 	u32 acked_pkts;		  /* newly acknowledged, cumulatively or by SACK */
 	u32 prior_inflight_pkts;  /* before this ACK */

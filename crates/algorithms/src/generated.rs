@@ -305,13 +305,13 @@ pub struct Ack {
 pub struct RateSample {
     /// delivered_pkts when that packet left.
     pub prior_delivered_pkts: u64,
-    /// Since then; -1: no sample.
+    /// Delivered since that packet left; -1: no sample.
     pub delivered_pkts: i32,
     /// Of them, marked CE.
     pub delivered_ce_pkts: i32,
     /// -1: no sample, or shorter than the smallest round trip.
     pub interval_us: i32,
-    /// Of the packet that was sent last, -1 without one.
+    /// RTT of the packet that was sent last, -1 without one.
     pub rtt_us: i32,
     /// Believed lost with this ACK.
     pub losses_pkts: u32,
