@@ -16,6 +16,7 @@ import re
 import subprocess
 import tarfile
 import tokenize
+import tomllib
 from collections.abc import Callable, Iterable, Iterator
 from operator import itemgetter
 from pathlib import Path
@@ -130,11 +131,19 @@ def in_verdicts(text: str) -> Found:
             yield "claim", number, passage or ""
 
 
+def in_study(text: str) -> Found:
+    """The reasons why claims do not hold."""
+    for claim in tomllib.loads(text).get("claim", ()):
+        reason = claim.get("why", {}).get("reason", "").strip()
+        yield "claim", text.count("\n", 0, text.find(reason)) + 1, reason
+
+
 READERS: dict[str, Callable[[str], Found]] = {
     r".*\.py": in_python,
     r".*\.(?:rs|c|h)": in_rust_or_c,
     r"docs/(?!claims\.md).*\.md|(?:.*/)?(?:README|CONTRIBUTING)\.md": in_page,
     r"python/headway/studies/.*/verdicts\.json": in_verdicts,
+    r"python/headway/studies/.*/study\.toml": in_study,
 }
 
 
