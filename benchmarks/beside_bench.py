@@ -184,9 +184,11 @@ def arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     """Read the command line."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
     other = parser.add_mutually_exclusive_group(required=True)
-    other.add_argument("--commit", help="the other engine, built from this commit and kept")
+    other.add_argument(
+        "--commit", help="build the other engine from this commit; the build is kept"
+    )
     other.add_argument("--other", type=Path, help="the other engine's program")
-    parser.add_argument("--engine", type=Path, help="this engine's program (default: built)")
+    parser.add_argument("--engine", type=Path, help="this engine's program (default: build it)")
     parser.add_argument("--flows", type=flow_counts, default=[1, 10, 100], metavar="N,N,...")
     parser.add_argument("--reps", type=int, default=15, help="pairs of each scenario [15]")
     parser.add_argument("--duration-s", type=float, default=60.0, help="simulated time [60]")

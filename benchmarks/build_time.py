@@ -80,7 +80,7 @@ def main() -> None:
     parser.add_argument("--before", default="521d91a", help="the commit to compare with")
     parser.add_argument("--commit", default="HEAD", help="the commit to measure")
     parser.add_argument(
-        "--controls", type=int, default=3, help="times as many controls in it: 1 to 10"
+        "--controls", type=int, default=3, help="multiply the number of controls by this, 1 to 10"
     )
     parser.add_argument("--runs", type=int, default=3, help="builds of each")
     parser.add_argument("--json", action="store_true")

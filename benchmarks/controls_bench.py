@@ -75,7 +75,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; errors are one line and status 2."""
     known = [control.name for control in registry().controls]
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
-    parser.add_argument("--only", metavar="NAME,NAME", help="these controls instead of all")
+    parser.add_argument("--only", metavar="NAME,NAME", help="measure these controls only")
     parser.add_argument("--reps", type=int, default=3, help="repetitions (default 3)")
     parser.add_argument("--duration-s", type=run_bench.positive, default=60.0)
     parser.add_argument("--cpu", type=int, help="core to run on (default the last)")

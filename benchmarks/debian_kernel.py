@@ -66,7 +66,7 @@ WARMUP_S, LENGTH_S = 20, 60
 SAMPLE_S = 0.1
 MSS_BYTES = 1448
 TIMEOUT_S = 1500
-"""On an idle core it takes a third."""
+"""Longest time of a guest; on an idle core a run takes a third of it."""
 EVERY_PACKET = 0.9
 """ACKs per packet from which none counts as delayed."""
 
@@ -262,7 +262,7 @@ def reductions(cwnd_pkts: np.ndarray) -> float:
 
 
 def simulated(control: str, *, delayed_ack: bool) -> Seen:
-    """The same path in the simulator."""
+    """The control's run over the same path in the simulator."""
     path = Dumbbell.model_validate(
         {"rate": f"{RATE_MBIT} Mbit/s", "rtt": f"{RTT_MS} ms", "buffer": f"{QUEUE_PKTS} pkts"}
     )
@@ -308,7 +308,7 @@ def table(theirs: dict[str, Seen], ours: dict[str, Seen]) -> str:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; errors are one line and status 2."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
-    parser.add_argument("--only", metavar="NAME,NAME", help="these controls instead of all")
+    parser.add_argument("--only", metavar="NAME,NAME", help="run these controls only")
     args = parser.parse_args(argv)
     controls = args.only.split(",") if args.only else list(CONTROLS)
     unknown = [name for name in controls if name not in CONTROLS]

@@ -82,7 +82,7 @@ ROWS = (
 
 
 def measure(lab: Lab, way: str, duration_s: float, idle: Sequence[int]) -> Found:
-    """One turn of one way."""
+    """Measure one way once, over all loads."""
     found: Found = {}
     with lab.ways[way]() as (pid, to):
         for name, connections, reverse in BULK:
@@ -129,7 +129,7 @@ def in_turns(
 
 
 def median(rounds: Sequence[Found], name: str) -> float | None:
-    """The median over the rounds that have it."""
+    """The median of a number over the rounds in which it was measured."""
     values = [found[name] for found in rounds if name in found]
     return statistics.median(values) if values else None
 

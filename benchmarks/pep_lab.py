@@ -62,8 +62,8 @@ ANSWERS = f"""listen pages
     http-request return status 200 content-type text/plain string ok
 """
 
-# holds connections that were used once: serve ADDRESS PORT MOST, open ADDRESS PORT COUNT MOST,
-# of which the last is how many descriptors it may open
+# Holds connections open that were used once. Arguments: serve ADDRESS PORT MOST, or
+# open ADDRESS PORT COUNT MOST; MOST is the number of descriptors that it may open.
 HOLD = """
 import resource, socket, sys
 most = int(sys.argv[-1])
@@ -139,7 +139,7 @@ class Lab:
         self.ways = {"direct": self.direct, "pep": self.pep, "haproxy": self.haproxy}
 
     def name(self, host: str) -> str:
-        """Of a host's namespace."""
+        """The name of a host's namespace."""
         return f"{self.prefix}{host}"
 
     def __enter__(self) -> Lab:
@@ -364,7 +364,7 @@ def descriptors(pid: int) -> int:
     """The number of open descriptors, in all tables of its threads; they must not change
     meanwhile."""
     tables = {
-        # threads with a shared table show the same
+        # threads that share a descriptor table yield equal sets
         frozenset((descriptor.name, str(descriptor.readlink())) for descriptor in folder.iterdir())
         for folder in Path(f"/proc/{pid}/task").glob("*/fd")
     }
@@ -372,6 +372,6 @@ def descriptors(pid: int) -> int:
 
 
 def memory_bytes(pid: int) -> int:
-    """Its own memory: resident and not mapped from a file."""
+    """A process's own memory: resident and not mapped from a file."""
     fields = Path(f"/proc/{pid}/statm").read_text().split()
     return (int(fields[1]) - int(fields[2])) * PAGE_BYTES

@@ -341,11 +341,13 @@ def positive(text: str) -> float:
 def arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     """Read the command line."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
-    parser.add_argument("--quick", action="store_true", help="one repetition, ns-3 for 2 s")
+    parser.add_argument("--quick", action="store_true", help="run one repetition, and ns-3 for 2 s")
     parser.add_argument(
         "--peers", action="store_true", help="build the ns-3 program first; installs it as root"
     )
-    parser.add_argument("--full", action="store_true", help="ns-3 also above 100 flows")
+    parser.add_argument(
+        "--full", action="store_true", help="also run ns-3 with more than 100 flows"
+    )
     parser.add_argument(
         "--flows",
         type=flow_counts,
@@ -396,7 +398,7 @@ def bench(args: argparse.Namespace) -> int:
 
     def ns3(flows: int) -> Sample:
         command = [str(ns3_path), f"--flows={flows}", f"--duration-s={args.ns3_duration_s:g}"]
-        # The routing that costs ns-3 less; README.md has the numbers.
+        # Use the routing that is faster in ns-3; README.md has the numbers.
         command += [f"--control={args.control}", f"--routing={'nix' if flows <= 100 else 'static'}"]
         return run_program(command, timeout_s=3600)
 

@@ -56,7 +56,7 @@ CASES = [
 
 @dataclass(frozen=True)
 class Measured:
-    """One process, or medians of several."""
+    """The cost of one process, or the medians of several."""
 
     wall_s: float
     processor_s: float

@@ -77,7 +77,7 @@ def reference() -> dict[str, dict[str, list[str]]]:
 
 
 def public_names(module: ModuleType) -> list[str]:
-    """Those of __all__, else the classes and functions that the module defines."""
+    """The names in __all__, else the classes and functions that the module defines."""
     if public := getattr(module, "__all__", None):
         return [name for name in public if not isinstance(getattr(module, name), ModuleType)]
     return [

@@ -170,7 +170,7 @@ def multiples(found: Found, honest: Found) -> tuple[float, float]:
 
 
 def predicted(lie: Lie, liars: int) -> tuple[float, float] | None:
-    """The same by the law's equilibrium, if it has one."""
+    """What a liar and an honest flow get in the law's equilibrium; None: the law has none."""
     if lie.weight is None:
         return None
     honest = FLOWS / (FLOWS - liars + lie.weight * liars)

@@ -37,7 +37,7 @@
 /* getsockopt() of one of the first five options gives what was set, but for
  * TCP_INITIAL_RATE: there it is the rate that was granted, 0 if none was. */
 struct tcp_startup_info {
-	unsigned long long asked_bps;	/* the application's, or the default for its peer */
+	unsigned long long asked_bps;	/* the application's rate, or the default for its peer */
 	unsigned long long granted_bps; /* 0 unless grant is TCP_GRANT_GRANTED */
 	unsigned long long volume_bytes;
 	unsigned int deadline_ms;
@@ -45,7 +45,7 @@ struct tcp_startup_info {
 	unsigned char stabilize_throughput;
 	unsigned char grant;
 	unsigned char from_application; /* 1: asked_bps is the application's own */
-	unsigned long long started_bps; /* at which it really started; 0: not paced at all */
+	unsigned long long started_bps; /* the rate at which it started; 0: not paced at all */
 };
 
 #endif

@@ -116,7 +116,7 @@ class Reader:
         """Run the other commands that take something down, so that a failed page leaves nothing."""
         for step in rest:
             for text in TAKES_DOWN.findall(step.text):
-                with suppress(FailedError):  # it may never have been created
+                with suppress(FailedError):  # what the command removes may not exist
                     self.do(replace(step, form="command", text=text, shows=(), says=""))
 
     def _wait_for_server(self, step: Step) -> None:
@@ -319,14 +319,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         epilog="Without PAGE all are followed.",
     )
     parser.add_argument("pages", nargs="*", metavar="PAGE", type=Path)
-    parser.add_argument("--list", action="store_true", help="say what would be followed")
-    parser.add_argument("--quick", action="store_true", help="leave the live kernel out")
-    parser.add_argument("--make", action="store_true", help="the make targets, too: minutes")
-    parser.add_argument("--long", action="store_true", help="what takes many minutes, too")
+    parser.add_argument("--list", action="store_true", help="print the steps without running them")
+    parser.add_argument("--quick", action="store_true", help="skip what needs the live kernel")
+    parser.add_argument("--make", action="store_true", help="also run make targets (takes minutes)")
+    parser.add_argument("--long", action="store_true", help="also run what takes many minutes")
     parser.add_argument(
-        "--folder", type=Path, default=ROOT, help="where commands run; the checkout"
+        "--folder", type=Path, default=ROOT, help="folder to run commands in [the checkout]"
     )
-    parser.add_argument("--build", action="store_true", help="`make build` first")
+    parser.add_argument("--build", action="store_true", help="run `make build` first")
     asked = parser.parse_args(arguments)
     pages = [page.resolve() for page in asked.pages] or all_pages()
     if asked.list:

@@ -58,11 +58,11 @@ pub fn measured<T: Debug>(
 /// Time in which cores did other work while work was waiting here.
 #[derive(Clone, Copy, Default)]
 struct Lost {
-    /// Taken by the host of this virtual machine, over all cores.
+    /// Time taken by the host of this virtual machine, over all cores.
     stolen: Duration,
     /// Time that participating tasks (`taking_part`) waited for a core.
     waited: Duration,
-    /// The largest value of both between two looks.
+    /// The largest stolen or waited time between two looks.
     at_once: Duration,
 }
 
@@ -79,7 +79,7 @@ impl Lost {
                 let next = ended.recv_timeout(LOOK_EACH);
                 let mut waited_ns = 0;
                 for (task, ns) in waits() {
-                    // a number may belong to another task by now
+                    // another task may have got this number: the difference may be negative
                     waited_ns += ns.saturating_sub(seen.insert(task, ns).unwrap_or(0));
                 }
                 let stolen_now = stolen();
@@ -137,7 +137,7 @@ fn taking_part() -> Vec<PathBuf> {
         let Ok(text) = fs::read_to_string(folder.join("stat")) else {
             continue; // not a process, or one that has ended
         };
-        // pid (name) state parent
+        // the fields are: pid (name) state parent
         let fields = text.split_once(" (").zip(text.rsplit_once(") "));
         let Some(((pid, name), (_, rest))) = fields else {
             continue;

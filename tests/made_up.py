@@ -139,7 +139,7 @@ def context(out_dir: Any) -> StudyContext:
 
 
 def whole(study: Study[Any, Any], ctx: StudyContext) -> StudyContext:
-    """Of what is made up of it: all trials where they have traces."""
+    """A context for made-up trials: the full form, unless the study's trials are measurements."""
     return dataclasses.replace(ctx, quick=ctx.quick and isinstance(study, MeasuredStudy))
 
 

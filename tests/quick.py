@@ -102,7 +102,7 @@ def _kept() -> Path:
 
 @contextmanager
 def _locked(path: Path) -> Iterator[None]:
-    """Wait for the process that holds it."""
+    """Lock a file; waits while another process holds the lock."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)

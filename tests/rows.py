@@ -27,9 +27,9 @@ class Row:
     sim_ms: int
     kernel_ms: int
     buffer: str = "1 BDP"
-    # of the kernel, where a packet's time or the wake-ups of a process decide
+    # tolerance for the kernel's time, if a packet's time or a process's wake-up affects it
     spread: float = 0.05
-    # on the kernel; their median is checked
+    # number of runs on the kernel; their median is checked
     runs: int = 1
 
     def __str__(self) -> str:
@@ -37,7 +37,7 @@ class Row:
 
     @property
     def experiment(self) -> Experiment:
-        """With enough time for both backends."""
+        """The row's experiment, which lasts long enough on both backends."""
         path: dict[str, Any] = {"kind": "dumbbell", "rate": self.rate, "rtt": self.rtt,
                                 "buffer": self.buffer}  # fmt: skip
         for protocol, router in _ROUTERS.items():
@@ -85,7 +85,7 @@ ROWS = [
         4303, 4550, "3000 B", 0.08,
     ),
     Row("28Mbit/s", "110ms", "xcp:size=300kB:send_buffer=11kB", 5376, 5290),
-    # the peer's window is a full packet, of which a segment is half
+    # the peer's window is one full packet, and segments are half of the window
     Row("2Mbit/s", "10ms", "reno:size=60kB:receive_buffer=4.6kB", 282, 283, "60000 B"),
     Row("6Mbit/s", "8ms", "cubic:size=300kB:receive_window=14kB:receive_buffer=18kB", 434, 430),
     Row(
@@ -103,7 +103,7 @@ ROWS = [
         "10Mbit/s", "1.9s", "bic+mega-start:size=32kB:initial_rate=3.2Mbit/s:sack=off",
         4766, 4766, "40 pkts",
     ),
-    # BBR draws its phase
+    # BBR chooses its first phase at random
     Row("0.8Mbit/s", "69ms", "bbr:size=105444B", 1198, 1235, "8 pkts", 0.08),
     # 3958 to 6104 in 22 runs: which packets the queue drops depends on when programs run
     Row("20Mbit/s", "60ms", "reno:size=3MB", 3959, 5000, "3 pkts", 0.25, runs=5),

@@ -39,7 +39,7 @@ class Step:
     """command, script, program, or file: to be written."""
     text: str
     reason: str = ""
-    """Why it is not run, or another note."""
+    """Why the step is not run, or another note."""
     mark: str = ""
     path: str = ""
     devices: tuple[str, ...] = ()
@@ -50,7 +50,7 @@ class Step:
 
     @property
     def kind(self) -> str:
-        """What it needs: quick, others, live, make or long; a file needs nothing."""
+        """What the step needs: quick, others, live, make or long; a file needs nothing."""
         if self.mark == "long":
             return "long"
         if self.form == "file":

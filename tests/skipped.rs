@@ -7,7 +7,7 @@
 use std::fs::OpenOptions;
 use std::io::Write as _;
 
-/// So many tests of this crate and target did not run.
+/// Reports that this many tests of this crate and target did not run.
 pub fn skipped(tests: usize, reason: &str) {
     let reason = reason.replace(['\n', '\t'], " ");
     let who = concat!(env!("CARGO_PKG_NAME"), " ", env!("CARGO_CRATE_NAME"));

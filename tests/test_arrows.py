@@ -9,7 +9,7 @@ import headway
 
 PACKAGE = Path(headway.__file__).parent
 ROOM = "headway.backends.kernel"
-# from the lowest layer up; modules of one line do not import each other
+# layers from the lowest up; modules in the same layer do not import each other
 STOREYS = (
     ("folders", "headwayctl", "records", "room", "sites", "web"),
     ("hints", "traffic_files"),
@@ -19,7 +19,7 @@ STOREYS = (
     ("possible",),
     ("backend",),
 )
-# what others may import besides the package's own names: the client of headwayctl
+# the only module that other packages may import: the client of headwayctl
 OPEN = {f"{ROOM}.headwayctl"}
 
 

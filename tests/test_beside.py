@@ -34,7 +34,7 @@ def table(time_s: float | None) -> Table:
     [
         (1.05, 1.0, "holds"),
         (1.15, 1.0, "fails"),
-        (2.15, 2.0, "holds"),  # a tenth is more
+        (2.15, 2.0, "holds"),  # differs by less than a tenth
         (None, 1.0, "fails"),
         (None, None, "not checked"),
     ],

@@ -16,7 +16,7 @@ def test_the_same_seed_gives_the_same_trace_and_another_gives_another() -> None:
     made = Cellular(seed=1)
     assert made.opportunities_ms() == Cellular(seed=1).opportunities_ms()
     assert made.opportunities_ms() != Cellular(seed=2).opportunities_ms()
-    # so that a change of the generator is seen
+    # recorded numbers, which a change of the generator would alter
     assert len(made.opportunities_ms()) == 56_825
     assert sum(made.opportunities_ms()) == 1_753_653_367
 

@@ -171,7 +171,7 @@ def test_a_failure_says_of_which_kind_it_is() -> None:
 
 @dataclass(frozen=True)
 class Row:
-    """As a study's: numbers, arrays, parts."""
+    """A row as a study has it: numbers, arrays, parts."""
 
     mean_s: float
     rates: np.ndarray

@@ -49,7 +49,7 @@ def run(capfd, *arguments: str) -> tuple[int, str, str]:
         ("validate --duration 30", "duration: '30' has no unit; allowed: ns, us, ms, s"),
         ("validate --duration 5500ms", "5500ms is not allowed; whole seconds from 5 s on"),
         ("validate --duration 4s", "4s is not allowed"),
-        ("try --warmup 30s", "warmup: 30 s is not allowed; less than duration, 30 s"),
+        ("try --warmup 30s", "warmup: 30 s is not allowed; must be less than duration, 30 s"),
         ("try --stack linux-7", "unknown stack 'linux-7'; nearest: linux-6"),
         ("try --backend kernal", "backend: unknown 'kernal'; allowed: sim"),
         ("try --trials 0", "--trials"),

@@ -32,7 +32,7 @@ ALLOWED = {
     ("tests/test_rust_live.py", "program"): "Python, with a script in the place of cargo",
     ("tests/test_sockets.py", "timeout"): HANGS,
 }
-"""By file and use: why the result does not depend on it."""
+"""By file and use: why the test's result does not depend on the clock."""
 
 
 def used(files: list[Path]) -> dict[tuple[str, str], int]:

@@ -76,7 +76,7 @@ def test_completion_is_from_the_syn_to_the_last_byte_in_order(trace: Trace) -> N
     assert too_large["fct_us"] is None
     assert too_large["size_bytes"] == 10**9
     assert finite["delivered_bytes"] == finite["size_bytes"] == 300_000
-    # Its FIN and the ACKs of the end come later than its data.
+    # A flow's FIN and last ACKs come later than its data.
     end = trace.flows[1]
     assert end.done_ns is not None
     assert end.first_packet_ns is not None
@@ -170,7 +170,7 @@ def test_the_engine_sums_up_what_a_trace_would_say(name: str) -> None:
             assert of_engine == pytest.approx(of_trace, rel=1e-12), path
         else:
             assert of_engine == of_trace, path
-    # and not everything is empty
+    # the comparison is not of empty values
     assert traced["link"]["throughput_bps"] > 0 or "without" in name
 
 

@@ -177,7 +177,7 @@ def test_a_planted_difference_is_located(
     text = "\n".join(compared.lines())
     assert text.startswith(f"first divergence: cubic-0, packet {first.number} sent by the ")
     assert max(map(len, compared.lines())) <= 100
-    # in the other direction it is the same packet
+    # with the arguments exchanged, the same packet is found
     again = compare(planted(index, **changes), made()).first
     assert again is not None
     assert (again.host, again.number) == (first.host, first.number)
@@ -219,7 +219,7 @@ def test_what_the_network_lost_differs_where_it_is_missing() -> None:
 
 def test_a_packet_that_one_run_does_not_have_differs_unless_that_run_was_over() -> None:
     compared = compare(made(), made(MADE[:-2]))
-    assert compared.first is None  # everything had ended there, so the capture has no more
+    assert compared.first is None  # the second run was over, so its capture ends earlier
     unfinished = made(MADE[:-2])
     flow = unfinished.flows[0].model_copy(update={"done_ns": None})
     unfinished = replace(unfinished, flows=(flow,))

@@ -71,7 +71,7 @@ def test_a_control_may_be_text() -> None:
         ({"flows": []}, "flows: [] is not allowed; at least 1 of them"),
         ({"duration": "0 s"}, "duration: '0 s' must be more than 0"),
         ({"duration": 30}, "duration: 30 has no unit"),
-        ({"warmup": "10 s"}, "warmup: 10 s is not allowed; less than duration, 10 s"),
+        ({"warmup": "10 s"}, "warmup: 10 s is not allowed; must be less than duration, 10 s"),
         ({"stack": "linux-7"}, "unknown stack 'linux-7'; nearest: linux-6"),
         ({"seed": -1}, "seed: -1 is not allowed; at least 0"),
         ({"sede": 1}, "sede: no such field; nearest: seed"),

@@ -24,13 +24,13 @@ PATH = {"kind": "dumbbell", "rate": "1 Mbit/s", "rtt": "50 ms", "buffer": "60000
 TURNS = {"kind": "vectors", "epochs": [["1 kB", "1 kB", "0 s"]] * 2, "connections": [1, 1]}
 
 REFUSED: list[tuple[dict[str, Any], str]] = [
-    ({"flows": "1xreno:from_hop=1"}, "flows[0].from_hop: 1 is not allowed; less than the number"),
+    ({"flows": "1xreno:from_hop=1"}, "from_hop: 1 is not allowed; must be less than the number"),
     ({"flows": "1xreno:to_hop=2"}, "flows[0].to_hop: 2 is not allowed; at most 1"),
     ({"topology": TWO_HOPS, "flows": "1xreno,1xreno:to_hop=3"}, "flows[1].to_hop: 3 is not"),
     ({"topology": TWO_HOPS, "flows": "1xreno:from_hop=2"}, "from_hop: 2 is not allowed"),
-    ({"flows": "1xreno:from_hop=2:to_hop=1"}, "from_hop: 2 is not allowed; less than to_hop, 1"),
+    ({"flows": "1xreno:from_hop=2:to_hop=1"}, "2 is not allowed; must be less than to_hop, 1"),
     ({"flows": "1xreno:to_hop=0"}, "to_hop: '0' is not allowed; at least 1"),
-    ({"flows": "1xreno:start=2s:stop=1s"}, "stop: 1 s is not allowed; later than start, 2 s"),
+    ({"flows": "1xreno:start=2s:stop=1s"}, "1 s is not allowed; must be later than start, 2 s"),
     ({"flows": "1xreno:stop=1s", "start_spread": "3 s"}, "later than every start"),
     ({"flows": "1xreno:stop=0s"}, "flows[0].stop: 0 ns is not allowed"),
     ({"flows": "1000001xreno"}, "too many flows; at most 1000000"),

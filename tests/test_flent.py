@@ -31,7 +31,7 @@ def test_the_file_is_flents_format_4(data_file: Path) -> None:
     assert data["version"] == 4
     assert data["x_values"] == [1, 2, 3]
     assert all(len(series) == 3 for series in data["results"].values())
-    # What Flent needs of every file it opens.
+    # Flent needs these entries in every file that it opens.
     for key in ("NAME", "TITLE", "TIME", "T0", "STEP_SIZE", "TOTAL_LENGTH", "DATA_FILENAME"):
         assert data["metadata"][key] is not None
     assert set(data["metadata"]["SERIES_META"]) == set(data["results"])

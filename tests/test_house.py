@@ -128,7 +128,7 @@ def test_nothing_is_compiled_twice_for_headwayctl_and_its_build_script(profile: 
             **os.environ,
             # cargo only prints its plan with unstable options
             "RUSTC_BOOTSTRAP": "1",
-            # as in the manifest, whatever this machine's settings are
+            # use the manifest's values, not this machine's settings
             "CARGO_PROFILE_RELEASE_LTO": release["lto"],
             "CARGO_PROFILE_RELEASE_CODEGEN_UNITS": str(release["codegen-units"]),
             "CARGO_PROFILE_RELEASE_INCREMENTAL": "false",

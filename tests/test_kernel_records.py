@@ -98,7 +98,7 @@ def test_stalls_are_when_packets_waited_for_the_emulator(tmp_path: Path) -> None
     log = log_of(
         tmp_path,
         due(-3, -1),  # before the run
-        due(10, 10.04),  # as late as waking up takes
+        due(10, 10.04),  # only as late as a wake-up usually is
         due(20, 25),
         due(21.2, 25.01),
         due(26, 26.1),
@@ -180,7 +180,7 @@ def test_backoffs_are_recoveries_timeouts_and_undos() -> None:
 
 
 def test_an_ssthresh_that_no_control_gives_is_known() -> None:
-    # Seen on a live kernel: a timer's softirq left the program out, and the window ran away.
+    # Seen on a live kernel: ssthresh came from a timer that skipped the control's program.
     assert not records.has_unknown_ssthresh(SAMPLES)
     wild = sample(kind=records.CA_STATE, ca_state=3, cwnd_pkts=2, ssthresh_pkts=667_073_216)
     assert records.has_unknown_ssthresh(np.concatenate([SAMPLES, wild]))
@@ -203,7 +203,7 @@ def test_a_datagram_is_lost_only_if_a_later_one_arrived() -> None:
     received = np.array(
         [[n, START_NS + n * 20 * MS, START_NS + n * 20 * MS + 5 * MS] for n in (0, 2, 4)]
     )
-    # the fourth has not ended when the run ends
+    # the fourth datagram is still on its way when the run ends
     udp = records.udp_fates(sent, received, 1, START_NS, 81 * MS)
     assert udp.rows() == [(1, 0, 5 * MS), (1, 20 * MS, None), (1, 40 * MS, 5 * MS)]
     assert udp.schema == pl.Schema({"flow": pl.UInt32, "sent_ns": pl.Int64, "owd_ns": pl.Int64})
@@ -227,7 +227,7 @@ def test_the_connections_of_a_flow_are_told_apart() -> None:
     final = {"acked_bytes": 3801}
     table = records.tcp_counters(rows, received, final, 0, START_NS, at)
     assert table["acked_bytes"].to_list() == [999, 3800]
-    # 2's ssthresh above 1's is no undo of 1's
+    # a higher ssthresh of connection 2 is not an undo of connection 1
     assert records.backoffs(rows, 0, START_NS)["kind"].to_list() == [0]
     times_ms = (records.flow_state(rows, 0, START_NS)["time_ns"] // MS).to_list()
     # flow 1's change takes effect at 20 ms; flow 2's does not concern flow 1

@@ -137,7 +137,7 @@ def test_congestion_epochs_lie_between_backoffs_that_stood() -> None:
         (0, 3 * S, recovery, 40, 20),
         (0, 4 * S, cwr, 20, 10),  # not loss
         (0, 5 * S, recovery, 40, 20),
-        (0, 5 * S + 7, undo, 20, 20),  # the one before was spurious
+        (0, 5 * S + 7, undo, 20, 20),  # undoes the previous row
         (0, 6 * S, rto, 30, 15),
         (1, 7 * S, recovery, 9, 4),  # another flow
         (0, 8 * S, recovery, 30, 15),

@@ -96,7 +96,7 @@ def test_bic_is_back_at_the_window_of_the_loss_in_53_round_trips() -> None:
 
 
 def test_compound_function_is_the_mean_of_its_sawtooth() -> None:
-    """The same by steps: a window that grows by W^0.75 / 8 per round trip and is halved."""
+    """Steps through a window that grows by W^0.75 / 8 per round trip and is halved."""
     loss, window, sent, rounds = 1e-3, 40.0, [], 0
     for _ in range(50):
         since = 0.0
@@ -211,7 +211,7 @@ def test_reno_friendly_line_is_renos_own_at_one_half() -> None:
 
 @pytest.mark.parametrize("kept", [0.5, 0.8, 0.05])
 def test_sawtooth_agrees_with_stepping_through_round_trips(kept: float) -> None:
-    """The same cycle by brute force: one round trip at a time, many packets small."""
+    """Computes the cycle by brute force: one round trip at a time, many packets small."""
     cycle = models.sawtooth(**{**HOME_LINK, "packet_bytes": 1.5}, kept=kept)
     share = 1e6 - 74_400
     packet_s = 1.5 * 8 / share

@@ -48,7 +48,7 @@ def test_densities_integrate_to_one_and_to_the_mean(
     low = max(low, 1e-3)
 
     def moment(power: int) -> float:
-        # Over ln z, where both densities are smooth.
+        # Integrates over ln z, over which both densities are smooth.
         value, _ = integrate.quad(
             lambda x: float(distribution.density(math.exp(x))) * math.exp(x * (power + 1)),
             math.log(low),

@@ -49,7 +49,7 @@ def test_slow_start_takes_as_long_as_packet_by_packet(rtt_s: float, window_pkts:
         counted_s = ack_clocked_s(size, path, window_pkts)
         whole = math.ceil(size / path.mss_bytes) * path.mss_bytes
         model_s = startup.slow_start_transfer_s(whole, path=path, window_pkts=window_pkts)
-        # The equation lets the last round before the link is full pass as a whole.
+        # The equation counts the last round before the link is full as a whole round.
         assert float(model_s) == pytest.approx(counted_s, rel=0.02, abs=0.004)
 
 
@@ -191,7 +191,7 @@ def test_unloaded_mean_agrees_with_drawing_sizes() -> None:
     drawn = sizes.quantile(np.random.default_rng(7).random(2_000_000))
     model_s = sharing.unloaded_response_s(sizes, response_s)
     assert model_s == pytest.approx(float(response_s(drawn).mean()), rel=3e-3)
-    # And with the integral of eq. 6.11 as it is printed, on a fine logarithmic grid.
+    # The same mean by the integral of eq. 6.11 as printed, on a fine logarithmic grid.
     z = np.geomspace(sizes.smallest, sizes.largest, 400_001)
     steps, middle = np.diff(z), np.sqrt(z[1:] * z[:-1])
     integral_s = float(np.sum(sizes.density(middle) * response_s(middle) * steps))
@@ -207,7 +207,7 @@ def test_processor_sharing_is_a_busy_link_simulated() -> None:
     interval_s = sharing.mean_interval_s(mean, path=path, load=load)
     arrivals = np.cumsum(rng.exponential(interval_s, count))
     sizes = rng.uniform(0.5 * mean, 1.5 * mean, count)
-    # Virtual time: the service every present transfer has had; departures in order of their end.
+    # Virtual time is the service that each transfer has received; transfers end in its order.
     import heapq
 
     present: list[tuple[float, float]] = []
@@ -301,7 +301,7 @@ def test_approval_goes_with_the_load_and_the_time_that_grants_are_remembered(loa
             mean_arrival_s=0.1 / at,
         )
 
-    # ten requests come in the two seconds remembered, 0.98 fit into what is spare
+    # the router remembers two seconds, in which ten requests arrive; 0.98 fit into spare capacity
     assert probability(0.5, 1.0) == pytest.approx(5e6 / 5.12e6 / (2 / 0.2))
     trend = (1 / load - 1) / (1 / 0.5 - 1)
     assert probability(load, 1.0) == pytest.approx(probability(0.5, 1.0) * trend)
@@ -373,7 +373,7 @@ def test_aimd_makes_shares_equal_and_mimd_leaves_their_ratio() -> None:
     mimd = fairness.shares_over_rounds((1.0, 80.0), capacity=100, grown=1.1, rounds=2000)
     assert mimd[-1, 0] / mimd[-1, 1] == pytest.approx(1 / 80)
     assert aimd.sum(axis=1).max() <= 102
-    # By hand: 1 + 80, then both add 1 until 100 is exceeded, then both halve.
+    # By hand: windows of 1 and 80 grow by 1 until they exceed 100 together, then both halve.
     assert aimd[1].tolist() == [2, 81]
     assert aimd[10].tolist() == [11, 90]
     assert aimd[11].tolist() == [5.5, 45]

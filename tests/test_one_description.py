@@ -113,9 +113,9 @@ def test_python_takes_the_flows_that_others_take_and_as_the_same_values(text: st
     else:
         [values], flow = engine.flow_values(text), parse_flows(text)[0]
         assert getattr(flow.app, "size", None) == values.pop("size", None)
-        if flow.relay is not None:  # in a text, its name is the place
+        if flow.relay is not None:  # in text, the option relay is the hop
             assert flow.relay.at_hop == values.pop("relay")
-            values.pop("relay_control", None)  # it is a control, otherwise it was refused
+            values.pop("relay_control", None)  # only a valid control gets this far
         assert {name: getattr(flow, name) for name in values} == values
 
 

@@ -188,7 +188,7 @@ def test_a_damaged_gzip_is_one_line_wherever_it_is_damaged(tmp_path: Path) -> No
                 import_flent(file)
                 continue
             refused_at.add(index)
-    assert refused_at >= set(range(12, len(whole), 3))  # before it is gzip's own header
+    assert refused_at >= set(range(12, len(whole), 3))  # the first 12 bytes are gzip's header
 
 
 EXPLODE = """

@@ -84,7 +84,7 @@ def test_every_figure_of_a_study_is_without_a_fault(name: str) -> None:
 
 @EVERY_STUDY
 def test_a_scheme_has_one_colour_in_every_figure(name: str) -> None:
-    """By the name in the legend, in all studies; shades are for variants and for flows."""
+    """Schemes are compared by their names in legends, over all studies, without shades."""
     named = {label: style_of(scheme) for scheme, label in LABELS.items()}
     for file, (_, _, figure) in figures(name).items():
         for label, look in (one for ax in figure.axes for one in series_of(ax)):

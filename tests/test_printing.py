@@ -96,7 +96,7 @@ def test_a_file_whose_name_is_no_text_is_named_as_it_is(short_path: Path) -> Non
     write_claims(Path(folder) / "claims.json", [claim])
     plain = started("", "claims", folder, PYTHONIOENCODING="utf-8:strict")
     assert plain.returncode == 0, plain.stderr
-    assert "d\N{REPLACEMENT CHARACTER}" in plain.stdout  # the byte as Python reads it here
+    assert "d\N{REPLACEMENT CHARACTER}" in plain.stdout  # replaces an undecodable byte
     for_scripts = started("", "claims", folder, "--json", PYTHONIOENCODING="utf-8:strict")
     assert json.loads(for_scripts.stdout)["results"][0]["dir"] == folder
 

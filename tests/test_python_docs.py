@@ -68,7 +68,7 @@ def members(thing: type) -> Iterator[tuple[str, Any]]:
 
 @pytest.mark.slow
 def test_shown_programs_are_well_typed(tmp_path: Path) -> None:
-    """By a type checker that only uses the package's own types: no plugin, no configuration."""
+    """A type checker judges them with the package's own types: no plugin, no configuration."""
     shown = programs()
     assert len(shown) >= 3
     files = []

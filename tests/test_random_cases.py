@@ -68,7 +68,7 @@ def test_every_option_has_its_settings_beside_every_other_one(drawn: list[Case])
         for one, other in itertools.combinations(sorted(OPTIONS), 2)
         if frozenset((one, other)) not in met
     }
-    # neither has a setting that depends on one of the other
+    # all settings of one exclude all settings of the other
     for one, other in map(sorted, apart):
         assert all(clash((one, a), (other, b)) for a in OPTIONS[one] for b in OPTIONS[other]), (
             one,
@@ -86,7 +86,7 @@ def test_every_option_of_a_flow_is_drawn(drawn: list[Case]) -> None:
         for name in Flow.model_fields
         if getattr(flow, name) != getattr(plain, name)
     }
-    # names and profiles change no packet, hops belong to a relay, files are users'
+    # names and profiles change no packet, hops are set by a relay, files belong to users
     assert {*FLOW_OPTIONS} - differ == {
         *("name", "stack", "from_hop", "to_hop", "relay_control"),
         *("size", "exchanges", "pages", "http", "connections"),
@@ -194,7 +194,7 @@ def value(sim, *kernels, name: str = "completion time of cubic-0", **more) -> Va
         (value(6e6, 5e6, name="goodput of cubic-0"), True),
         (value(6e6, 5e6, name="goodput of cubic-0", scale=34e6, share=0.03), False),  # of the link
         (value(6e6, 5e6, name="goodput of cubic-0", scale=33e6, share=0.03), True),
-        (value(0.030, 0.020, name="median delay", least=0.012), False),  # a packet's time
+        (value(0.030, 0.020, name="median delay", least=0.012), False),  # below a packet's time
     ],
 )
 def test_a_value_differs_outside_of_the_kernels_spread(found: Value, differs: bool) -> None:
@@ -222,7 +222,7 @@ def test_a_case_is_judged_by_the_main_value_that_differs_most() -> None:
     [
         (value(1.3, 1.0), True),
         (value(1.11, 1.0), True),
-        (value(1.09, 1.0), False),  # less than half as far
+        (value(1.09, 1.0), False),  # less than half of the whole case's difference
         (value(0.8, 1.0), False),  # in the other direction
         (value(None, 1.0), False),
         (value(1.0, 1.0), False),
@@ -265,7 +265,7 @@ def test_what_is_observed_is_what_the_trace_says() -> None:
     assert not any(each.differs for each in both.values())
 
 
-# what is run and kept
+# ---- Which runs happen, and which are kept ----
 
 
 class Instead(SimBackend):
@@ -309,7 +309,7 @@ def test_what_the_kernel_said_is_kept_and_not_run_again(few: list[Case], tmp_pat
     kernel = Instead(few[1].experiment)
     first = runner(few, file, kernel)
     first.run()
-    # one run each; cases that differ run as often as needed to show their spread
+    # each case runs once; a case that differs runs KERNEL_RUNS times, to show its spread
     assert sorted(kernel.ran.count(case.experiment) for case in few) == [1, 1, 1, KERNEL_RUNS]
     assert [result.case.index for result in first.outcome.results if result.differs] == [1]
     again = Instead()
@@ -498,7 +498,7 @@ def test_the_summary_fits_a_terminal_and_the_page_has_the_commands(
     kernel = Instead(few[1].experiment)
     found = runner(few, tmp_path / "kernel.jsonl", kernel)
     found.run()
-    # as if they had options
+    # give the results options, so that they count as cases with options
     results = [
         replace(
             r, case=replace(r.case, settings=(*r.case.settings, ("sack", "off"), ("frto", "off")))
@@ -610,7 +610,7 @@ def test_a_machine_without_the_kernel_backend_says_so(
     assert len(capfd.readouterr().err.splitlines()) == 1
 
 
-# how long something other than cwnd limited a sender
+# ---- How long something other than cwnd limited a sender ----
 
 
 @pytest.mark.parametrize(

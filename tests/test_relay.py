@@ -82,7 +82,7 @@ BESIDE_THE_KERNEL = {
         1634,
         1635,
     ),
-    # The startup of its connection sees the 16 KiB that it writes first.
+    # The startup of the relay's connection sees the first write of 16 KiB.
     "a startup": (
         relayed(
             [
@@ -129,5 +129,5 @@ def test_what_cannot_be_is_one_line(fields, said):
 
 
 def test_a_relay_is_within_the_chain():
-    with pytest.raises(ExperimentError, match=r"relay.at_hop: 2 is not allowed; less than"):
+    with pytest.raises(ExperimentError, match=r"relay.at_hop: 2 is not allowed; must be less than"):
         Experiment(topology=SATELLITE, flows=["cubic:relay=2"], duration="1 s")

@@ -181,7 +181,7 @@ def test_a_router_leaves_random_losses_as_they_are() -> None:
         drops: list[int] = run(experiment)["drops"]["time_ns"].to_list()
         return drops
 
-    # at low load the router signals what VCP assumes without a router
+    # at low load a VCP router changes nothing: it signals what VCP assumes without a router
     assert lost_ns(["vcp"]) == lost_ns([]) != []
 
 

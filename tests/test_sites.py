@@ -46,7 +46,7 @@ def test_a_map_is_one_and_a_half_megabytes_with_its_large_scripts_first(
     assert kinds == [*["index", "site"], *["scripts"] * 5, *["tiles"] * 35]
     assert all((folder / one.path[1:]).stat().st_size == one.size_bytes for one in objects)
     for before, after in itertools.pairwise(objects[2:7]):
-        # a script's last line has the next one's tag
+        # a script's last line loads the next script
         last = (folder / before.path[1:]).read_text(encoding="utf-8").splitlines()[-1]
         assert after.path[1:] in last
     assert sites.site("map") == folder, "it is made once"
@@ -128,7 +128,7 @@ def test_a_site_whose_deletion_was_interrupted_is_made_again(gone: str, maker: M
     ("app", "said"),
     [
         ({"site": "map", "connections": 1}, "the browser loads a map over six"),
-        ({"site": "map", "walk": "short"}, "walk: is through a city"),
+        ({"site": "map", "walk": "short"}, "walk: needs site='city'"),
         ({"site": "moon"}, "'map' or 'city'"),
         ({"site": "map", "visits": 0}, "visits: 0 is not allowed"),
     ],

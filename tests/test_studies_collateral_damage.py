@@ -59,7 +59,7 @@ def as_published(key: CellKey, number: int = 3, **changes: float) -> Trial:
     """
     _, control, flows = key
     events = {"reno": 3.0, "htcp": 20.0, "cubic26": 15.0}[control]
-    # From two to five flows H-TCP falls back and CUBIC goes on.
+    # From two to five flows H-TCP's events grow little, and CUBIC's much.
     growth = {"reno": 2.0, "htcp": 1.0, "cubic26": 4.0}[control]
     per_minute = events + growth * (flows - 1)
     numbers = TrialNumbers(
@@ -77,7 +77,7 @@ def as_published(key: CellKey, number: int = 3, **changes: float) -> Trial:
         epochs=20,
         length_s=180,
     )
-    # Delays at 50 ms; CUBIC's step up at 400 ms and linger below 480 ms.
+    # Made-up delays at 50 ms: CUBIC's rise steeply at 400 ms and stay below 480 ms for long.
     steps = {"cubic26": [(398, 440, 200), (440, 480, 700), (480, 503, 100)]}
     parts = [np.linspace(*step) for step in steps.get(control, [(265, 503, 1000)])]
     owd_ms = np.concatenate(parts) + (key[0] - 50) / 2
@@ -213,7 +213,7 @@ def test_laws_without_recorded_epochs_are_not_checked() -> None:
 def test_step_plateau_and_growth_of_cubics_delay_are_judged_apart(
     low: float, high: float, at: float
 ) -> None:
-    """All delays in a range moved to one: the plateau is elsewhere, nothing beyond, no step."""
+    """Moves all delays in a range to one value: another plateau, nothing beyond it, or no step."""
     rows = {
         key: dataclasses.replace(
             row, owd_ms=np.where((row.owd_ms > low) & (row.owd_ms < high), at, row.owd_ms)
@@ -381,7 +381,7 @@ def test_a_trials_numbers_are_those_counted_by_hand() -> None:
     made = hand_made_trial()
     numbers = observe("rtt50-reno-n2-t2", made).numbers
     experiment = made.experiment
-    # Delays count once both flows had a backoff, the second's first at 3 s; extremes always.
+    # The median counts delays after both flows' first backoff, at 3 s; extremes count always.
     stop_ns = min(flow.stop or 0 for flow in experiment.flows[:2])
     inside = [at for at in range(int(experiment.duration / S)) if at >= 3 and at * S < stop_ns]
     assert numbers.owd_median_ms == pytest.approx(np.median([100 + at for at in inside]))
@@ -390,7 +390,7 @@ def test_a_trials_numbers_are_those_counted_by_hand() -> None:
     assert numbers.span_goodput_kbytes_s < 120
     assert numbers.retransmits_pkts == 4 + 5
     assert numbers.epochs == (5 + 1) / 2
-    # The middle minute is all of so short a trial: every event counts.
+    # The trial is shorter than the middle minute, so every event counts.
     minutes = numbers.length_s / 60
     assert numbers.queue_full_per_minute == pytest.approx(8 / minutes, rel=0.01)
 
@@ -502,9 +502,9 @@ def test_trials_that_are_short_of_epochs_are_run_again(
     numbers = seen.rows[key].numbers
     assert numbers.epochs >= experiments.EPOCHS
     assert numbers.length_s > 300
-    # Whoever rebuilds the report later asks for what was run.
+    # A later rebuild of the report uses the duration that was run.
     assert STUDY.experiments(ctx)[key].duration > planned.duration + 200 * S
-    # A new run forgets it.
+    # A new run starts with the planned duration.
     monkeypatch.setattr(enough, "run_until_enough", lambda _ctx, trials, _observe: trials)
     assert STUDY.collect(ctx)[key] == planned
 

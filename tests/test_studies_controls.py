@@ -25,7 +25,7 @@ def claim(number: str, measured: float | str, verdict: str = "holds") -> Claim:
 def test_every_row_is_of_a_control_that_there_is() -> None:
     assert {row.control for row in ROWS} <= {control.name for control in registry().controls}
     assert len({row.id for row in ROWS}) == len(ROWS)
-    # Vegas' law is a range, of which the tolerance has both ends
+    # Vegas' law gives a range, so its tolerance is larger
     most = {"vegas": 1 / 3}
     assert all(0 < row.within <= most.get(row.control, 0.2) for row in ROWS)
     assert all(math.isfinite(row.expected) for row in ROWS)
@@ -54,7 +54,7 @@ def test_delay_governs_from_the_repair_until_the_last_shrinking_before_the_next_
     repaired, recovery = 0, 3
     states = pl.DataFrame(
         [
-            (5, repaired, 90),  # before the first loss nothing counts
+            (5, repaired, 90),  # before the first loss, so it does not count
             (7, repaired, 80),
             (10, recovery, 60),
             (12, repaired, 50),
@@ -63,7 +63,7 @@ def test_delay_governs_from_the_repair_until_the_last_shrinking_before_the_next_
             (18, repaired, 75),
             (19, repaired, 65),
             (20, repaired, 66),
-            (30, recovery, 33),  # the loss is no shrinking of delay's
+            (30, recovery, 33),  # a reduction by loss, not by delay
             (32, repaired, 33),
             (34, repaired, 34),
             (40, recovery, 17),

@@ -68,7 +68,7 @@ def test_shares_are_compared_until_the_first_flow_ends() -> None:
 def test_rates_are_compared_for_ten_seconds_at_most_and_changes_while_there_are_others() -> None:
     seen = outcome(three_flows([25.0, 30.0, 40.0]))
     assert seen.together_s == 10
-    # 2 Mbit/s up or down in every slot of two flows, none in the third's; until 30 s
+    # until 30 s two flows change by 2 Mbit/s in every slot, and the third does not
     swings = [(0.0, 9), (1.0, 1), (2.0, 29)], [(0.0, 9), (0.0, 1), (2.0, 39)], [(0.0, 39)]
     changes = [change for flow in swings for change, times in flow for _ in range(times)]
     assert seen.change_mbps == pytest.approx(np.mean(changes))
@@ -109,7 +109,7 @@ def arrivals(second: list[tuple[float, float]], third: list[tuple[float, float]]
 
 
 def test_a_new_flow_shares_equally_from_the_first_slot_on_or_when_it_has_grown() -> None:
-    # data comes 0.4 s after the start; the third flow has its share 2 s later
+    # data arrives 0.4 s after a flow's start; the third flow reaches its share 2 s later
     seen = outcome(
         arrivals(
             [(5.4, 0.0), (10, 4.5), (25, 3.0)],
@@ -124,7 +124,7 @@ def test_a_new_flow_shares_equally_from_the_first_slot_on_or_when_it_has_grown()
 def test_a_share_that_is_equal_by_chance_or_too_late_does_not_count() -> None:
     seen = outcome(
         arrivals(
-            # for half a second only; and when the third flow has come
+            # an equal share for half a second only, or only after the third flow started
             [(5.4, 0.0), (6.0, 1.0), (6.5, 4.5), (10.4, 1.0), (25, 3.0)],
             [(10.4, 0.0), (19.9, 1.0), (30, 3.0)],
         )

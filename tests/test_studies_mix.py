@@ -95,7 +95,7 @@ def test_what_is_kept_of_epochs_is_what_the_table_of_them_says() -> None:
     assert kept.p95_s == pytest.approx(np.quantile(seconds, 0.95))
     assert kept.above_ms == {ms: float((1e3 * seconds > ms).mean()) for ms in kept.above_ms}
     for at_s, part in zip(kept.tail_s, kept.tail_part, strict=True):
-        # several epochs may last equally long
+        # equal durations may count on either side
         assert (seconds > at_s).mean() - 1e-9 <= part <= (seconds >= at_s).mean() + 1e-9
     by_size, ends = kept.by_size, trace_mix.observe.SIZES_BYTES
     for middle, mean_s, lower_s, upper_s in zip(
@@ -130,7 +130,7 @@ def test_halves_of_a_mixed_trial_are_compared_request_by_request() -> None:
     there = np.isfinite(both[0] + both[1])
     assert change == pytest.approx(both[1][there].mean() / both[0][there].mean() - 1, abs=0.01)
     assert change < -0.1 < -interval
-    # the same sessions in the same order: constant values have no spread
+    # both have the same sessions in the same order, so constant values have no spread
     assert mixed_use.claims.change(found, "slow-start", 1, 0.3) == (0, 0)
 
 

@@ -25,7 +25,7 @@ from headway.trace import Trace
 
 
 def told(bare: list[Candidate], proxied: list[Candidate]) -> list[list[object]]:
-    """For these candidates: without, with, gain and verdict, among all and without overflow."""
+    """The table's rows for these candidates: without a proxy, with one, gain and verdict."""
     known = {one.name: one for one in [*bare, *proxied]}
     rows = _rows("a path", known.__getitem__, [x.name for x in bare], [x.name for x in proxied])
     return [[row[2], row[4], *row[6:]] for row in rows]
@@ -99,7 +99,7 @@ def test_a_file_begins_when_it_is_asked_for_whichever_packet_is_seen_first(
     late = replace(
         through_sides,
         flows=tuple(
-            # on the kernel only the satellite's packets are logged
+            # the kernel backend logs only the satellite leg's packets
             flow.model_copy(update={"first_packet_ns": None if number == 0 else 10**9 * number})
             for number, flow in enumerate(through_sides.flows)
         ),
@@ -110,7 +110,7 @@ def test_a_file_begins_when_it_is_asked_for_whichever_packet_is_seen_first(
         row = observe_live(key, trace)
         assert row.files.times_s == pytest.approx(ends_s - starts_s)
         assert row.files.all_s == pytest.approx(ends_s.max() - starts_s.min())
-        # from an existing connection, so not two times the side link's delay later
+        # the connection exists, so no handshake delays the window
         assert row.window_pkts[:, 0] == pytest.approx(10)
 
 

@@ -41,7 +41,7 @@ def judged(tmp_path: Path, rows: dict[str, Any]) -> dict[str, Claim]:
 def test_the_window_counts_beside_the_cwnd_of_the_same_moment_while_it_grows() -> None:
     # 10, 20, 40, 80 and 160 kB are less than the 250 kB of a round trip; 320 kB are not
     assert transfer().window_by_cwnd().tolist() == [2.0] * 5
-    # that of half a round trip before is half as large, and there is none before the first
+    # half a round trip earlier cwnd was half as large, and before the first round there was none
     assert transfer().window_by_cwnd(0.1).tolist() == [4.0] * 5
 
 
@@ -59,7 +59,7 @@ def test_the_verdicts_on_starts_that_only_double(tmp_path: Path) -> None:
     claims = judged(tmp_path, made_up.rows("receive-window", ctx))
     assert {claim.verdict for claim in claims.values()} == {"holds"}
     assert claims["C-TH-035"].measured == "2.00 (2.00 to 2.00)"
-    # four packets instead of two
+    # a first window of four packets instead of two
     least, _, most, *_ = str(claims["C-TH-036"].measured).split()
     assert [float(least), float(most)] == pytest.approx([1.0, 1.0], abs=0.1)
 

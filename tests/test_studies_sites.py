@@ -31,11 +31,11 @@ def claim(study: object, name: str, rows: dict[str, object]) -> Claim:
 
 
 def test_the_least_time_is_the_links_or_the_receive_buffers() -> None:
-    # 8 MB in one buffer: at the link's rate; 16 MiB over 200 ms: two flights of 8 MiB each
+    # 8 MB fit into the buffer, so the link limits; 16 MiB need two flights of 8 MiB, 200 ms apart
     assert sites.least_s(8e6, 200) == pytest.approx(0.2 + 8e6 * 8 / 1e9)
     flight_s = sites.RECEIVE_BUFFER_BYTES * 8 / sites.RATE_BPS
     assert sites.least_s(2 * sites.RECEIVE_BUFFER_BYTES, 200) == pytest.approx(0.4 + flight_s)
-    # the largest quarter, 85.4 MB: eleven flights; over 50 ms the link is what limits
+    # the largest quarter, 85.4 MB, takes eleven flights; over 50 ms the link limits it
     assert sites.least_s(85.39e6, 200) == pytest.approx(2.2120, abs=1e-4)
     assert sites.least_s(85.39e6, 50) == pytest.approx(0.05 + 85.39e6 * 8 / 1e9)
 
@@ -74,7 +74,7 @@ def test_an_order_of_means_needs_a_difference_beyond_its_interval() -> None:
 
 def test_the_note_gives_jump_starts_saving_and_the_largest_possible_one() -> None:
     told = claim(CITY, "C-TH-257", walks()).note
-    # made up: 6.12 s in the mean; 86 MB need ten flights, the rest at the link's rate, a round trip
+    # made up: 6.12 s on average; 86 MB take ten flights, the rest at link rate, and a round trip
     assert "With Slow-Start the slowest part takes 6.12 s" in told
     assert "need 2.22 s. So no startup can save more than 3.90 s" in told
 

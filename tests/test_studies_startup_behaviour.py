@@ -35,7 +35,7 @@ def made(tables: dict[str, list[tuple]]) -> object:
 
 
 def test_a_paced_start_and_a_window_after_idle_are_told_apart() -> None:
-    # paced at 5 Mbit/s from 300 ms on, then the link's rate; later a rate for a window, then 2.5
+    # made up: 5 Mbit/s from 300 ms on, then the link's rate; after the idle time a burst, then 2.5
     rates = [(300, 5.0), (500, 9.76), (2000, 0.0), (5300, 1.8), (5320, 0.0), (5500, 2.5), (7000, 0)]
     responses = [(0, 0, 0, 2 * S), (0, 1, 5200 * MS, 7 * S)]
     link = counters(lab.DOWNLINK, rates, 8000)
@@ -50,7 +50,7 @@ def test_a_paced_start_and_a_window_after_idle_are_told_apart() -> None:
     assert first.full_after_s == pytest.approx(0.4)
     assert first.full_after_request_s == pytest.approx(0.1 + 0.4 + 0.1)
     assert math.isnan(after.full_after_s)
-    # a fourth packet goes a round trip and its pacing later
+    # the fourth packet leaves after a round trip and a pacing gap
     assert after.fast_after_request_s == pytest.approx(0.3 + 0.01, abs=0.011)
 
 

@@ -19,7 +19,7 @@ def test_a_first_flight_is_what_comes_within_a_round_trip_burst_by_burst() -> No
     arrivals = [
         # a SYN, and an ACK without data
         *((0, 60), (200 * MS, 52)),
-        # two together, one apart; the next round trip does not count
+        # two packets together and one apart; the last one is of the next round trip
         *((201 * MS, 1500), (201 * MS + 12_000, 1500), (251 * MS, 1048), (402 * MS, 1500)),
     ]
     rows, waiting = [], 0
@@ -36,7 +36,7 @@ def test_recovery_leaves_the_window_that_ssthresh_keeps() -> None:
     rows = [
         state(200, CWND, 2**31, OPEN),
         state(600, 40, 36, RECOVERING),
-        # the ACK that ends it lets it grow by one
+        # the ACK that ends recovery adds one packet
         state(1000, 11, 10, OPEN),
         state(1200, 12, 10, OPEN),
     ]

@@ -75,7 +75,7 @@ def test_sizes_are_matched_to_popularity_so_that_requests_are_pareto(seed: int) 
     assert np.allclose(np.sort(given), np.sort(1 / np.arange(1.0, 2001)) / _HARMONIC)
     asked = np.cumsum(given)
     wanted = 1 - Pareto(1000, 1.0).cdf(sizes)
-    # One file has an eighth of all requests, so nothing comes nearer than half of that.
+    # One file gets an eighth of all requests, so the distance is at least half of that somewhere.
     apart = np.abs(asked - wanted)
     assert apart.max() < 0.1
     assert np.median(apart) < 0.02

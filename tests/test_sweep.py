@@ -61,7 +61,7 @@ def test_a_stopped_sweep_goes_on_where_it_was(tmp_path: Path) -> None:
     traces = run_trials(
         points, tmp_path, second, progress=lambda n, of, _: seen.append((n, of)), resume=True
     )
-    assert second.ran == 2  # the missing one and the broken one
+    assert second.ran == 2  # the missing and the broken trial run again
     assert list(traces) == list(points)
     assert seen == [(2, 4), (3, 4), (4, 4)]
     assert load_trace(tmp_path / "control=reno rtt=50 ms").experiment == make("reno", "50 ms")

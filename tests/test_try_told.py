@@ -29,7 +29,7 @@ def test_a_download_is_told_by_when_it_is_done(capfd) -> None:
     done_ms = [flow["fct_us"] / 1e3 for flow in result["flows"]]
     assert done_ms == pytest.approx([618.0, 479.7, 478.5, 539.4], abs=0.5)
     assert all(244 < time_ms < 700 for time_ms in done_ms)
-    # Jump-Start bounds itself to 64 kB; the other two would send more than the first windows allow
+    # Jump-Start limits itself to 64 kB; the other two are limited by the peer's first window
     assert [line.partition(":")[0] for line in result["warnings"]] == ["cubic-2", "cubic-3"]
     assert [flow["startup"] for flow in result["flows"]] == [
         "hystart", "jump-start", "mega-start", "quick-start",
@@ -41,7 +41,7 @@ def test_a_download_is_told_by_when_it_is_done(capfd) -> None:
     assert {name: float(row[2]) for name, row in rows.items()} == pytest.approx(
         {"hystart": 618.0, "jump-start": 479.7, "mega-start": 478.5, "quick-start": 539.4}, abs=0.1
     )
-    # the goodput is that of the download: 8 Mbit over its time, not over eight seconds
+    # goodput is 8 Mbit divided by the download's time, not by the run's eight seconds
     assert float(rows["hystart"][3].replace(",", "")) == pytest.approx(8e6 / done_ms[0], rel=1e-3)
     assert "requests 1, grants 1, lowered 1, granted 40.96 Mbit/s" in " ".join(out.split())
 
@@ -85,7 +85,7 @@ def test_a_grant_that_the_first_windows_cut_short_is_warned_of(capfd) -> None:
     )
     [flow] = json.loads(out)["flows"]
     assert flow["fct_us"] / 1e6 == pytest.approx(10.64, abs=0.01)
-    # RFC 3742 adds at most 50 packets in a round trip, where slow start adds all that arrived
+    # RFC 3742 limits growth to 50 packets per round trip; slow start adds all that arrived
     flight = flow["first_flight"]
     assert flight.pop("growth_limited_pkts") > 2059
     assert flight == {
@@ -97,8 +97,8 @@ def test_a_grant_that_the_first_windows_cut_short_is_warned_of(capfd) -> None:
 @pytest.mark.parametrize(
     ("flow", "seconds", "advised_seconds"),
     [
-        # a grant, a rate or a jump of W packets: two round trips of 0.6 s, or three with a late
-        # request or jump, and 6907 packets at W per round trip, after it a window that grows
+        # by hand: two round trips of 0.6 s, or three if the request or jump comes late, then 6907
+        # packets at W per round trip, where W is the first flight and may grow afterwards
         ("cubic+quick-start:initial_rate=10Mbit/s:announces=on", 10.64, 6.68),
         ("cubic+quick-start:initial_rate=20Mbit/s:announces=on", 10.64, 4.57),
         ("cubic+quick-start:initial_rate=41Mbit/s:announces=on", 10.64, 3.19),
@@ -122,7 +122,7 @@ def test_what_a_warning_advises_lets_the_start_send_all(
     assert lines == []
     assert digest["fct_us"] / 1e6 == pytest.approx(advised_seconds, abs=0.06)
     flight = digest["first_flight"]
-    # the last large segment may leave as the first ACK comes
+    # the last large segment may leave after the first ACK has arrived
     assert flight["asked_pkts"] - 2 <= flight["sent_pkts"] <= flight["asked_pkts"]
 
 
@@ -138,7 +138,7 @@ def test_each_limit_is_named_alone() -> None:
     assert "the send buffer had room for 54; give send_buffer=1.3MB" in buffer
     _, [no_extra_ack] = digested(LAN, f"{flow}:receive_window=1MB:send_buffer=64MiB")
     assert "; give extra_ack=on;" in no_extra_ack
-    # its jump leaves a round trip later, when windows are scaled
+    # careful-resume jumps a round trip later, when windows are scaled
     _, [jump] = digested(GEO, "cubic+careful-resume:size=3MB:cr_saved_cwnd_pkts=1000")
     assert jump.endswith("the peer's window had room for 55; give receive_window=1.5MB")
     # 500 Mbit/s for 600 ms are 30 MB; a window announces at most 8 MiB
@@ -290,7 +290,7 @@ def test_routers_of_two_protocols_at_one_link_lead_their_flows_and_are_warned_of
 
 
 def test_what_the_kernel_counts_only_together_is_not_warned_of() -> None:
-    """If several flows ask, it does not know each flow's requests."""
+    """If several flows ask routers, the kernel does not count each flow's requests."""
     topology = {"kind": "dumbbell", "rate": "9 Mbit/s", "rtt": "40 ms", "buffer": "9 pkts"}
     asked = Experiment.model_validate(
         {

@@ -54,7 +54,7 @@ def refused(*arguments: str) -> str:
 
 
 def refused_anew(*arguments: str) -> str:
-    """The same in a new process, which has loaded nothing yet."""
+    """The error in a new process, which has loaded nothing yet."""
     done = headway(*arguments)
     assert done.returncode == 2, (done.returncode, done.stdout, done.stderr)
     return one_line(done.stderr)
@@ -140,7 +140,7 @@ def test_a_sweep_goes_on_until_the_file_changes(folder: Path) -> None:
         return {f"s{n}": Experiment.model_validate({**fields, "seed": n}) for n in seeds}
 
     one = run_trials(experiments(), folder / "sweep", threads=4)
-    # the same in another order: in one thread, and from a saved file
+    # the traces are the same in another order: in one thread, and from a saved file
     alone = run_trials(experiments(), folder / "alone", threads=1)
     for key, trace in one.items():
         assert trace.meta["key"] == alone[key].meta["key"]

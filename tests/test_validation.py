@@ -67,7 +67,7 @@ def test_the_matrix_has_what_paths_alone_lack_and_trials_enough() -> None:
     assert sum(s.control == "bbr" for s in rows) >= 6
     assert sum(":read_" in s.control for s in rows) >= 3
     assert len(rows) >= 70
-    # one run after the other; slow links run side by side
+    # the plan's time: runs one after the other, slow links side by side
     assert Plan(rows).kernel_s() <= 60 * 60
 
 
@@ -108,7 +108,7 @@ def test_the_parts_have_the_other_controls_and_the_matrix_has_none_of_them() -> 
         assert all(s.trials >= 3 and 8 <= s.duration_s <= 20 for s in own)
     for scenario in further:
         experiment = scenario.experiment()
-        check(experiment)  # possible on the kernel
+        check(experiment)  # raises if the kernel cannot run it
         assert experiment.stack == "linux-6"
         routers = [[r.name for r in link.routers] for link in experiment.topology.links()[0]]
         assert routers == [[scenario.router] * bool(scenario.router)] * 2
@@ -121,12 +121,12 @@ def test_what_is_asked_for_is_a_part_a_control_or_what_names_have() -> None:
         assert parts.choose(part.name) == (part, part.scenarios)
         assert all(parts.part_of(s) == part for s in part.scenarios)
     assert not any(parts.part_of(s) for s in matrix())
-    _, chosen = parts.choose("bic")  # cubic's rows have this in their names
+    _, chosen = parts.choose("bic")  # names of cubic's rows contain "bic", too
     assert {s.control for s in chosen} == {"bic"}
     _, several = parts.choose("rcp,maxnet")
     assert {s.control for s in several} == {"rcp", "maxnet"}
     assert len(several) == 10
-    for none in ("rcp,nothing", "rcp,bic"):  # one of two parts each
+    for none in ("rcp,nothing", "rcp,bic"):  # only one of the two names is a part
         assert list(parts.choose(none)[1]) == []
     assert all("loss" in s.key and not parts.part_of(s) for s in parts.choose("loss")[1])
     [one] = parts.choose("vegas-4x-50mbps")[1]
@@ -141,7 +141,7 @@ def test_a_part_has_a_section_of_its_own_that_a_new_matrix_keeps() -> None:
     section = part_section(parts.CONTROLS, rows, ABOUT)
     both = with_parts(whole, [section])
     assert both.index(parts.CONTROLS.title) < both.index(KNOWN)
-    # the matrix' numbers stay what they are, and the targets are the same
+    # the matrix's numbers are unchanged, and the targets are the same
     assert both.startswith(whole[: whole.index(KNOWN)])
     assert section.count("| ≤ 0.5%, ≤ 4.0% | yes |") == 1
     assert "not measured" not in section
@@ -323,7 +323,7 @@ def test_the_command_writes_the_section_of_a_whole_part(
     assert [s["scenario"]["control"] for s in json.loads(capfd.readouterr().out)["scenarios"]] == [
         "bic"
     ]
-    assert not file.exists()  # a row is no part
+    assert not file.exists()  # a single row is not written to the page
     assert execute([*asked, "controls", "--resume"]) == 0
     text = file.read_text()
     assert text.count(few.title) == 1
@@ -392,7 +392,7 @@ def test_a_trace_compared_with_itself_differs_in_nothing() -> None:
     assert comparison.goodput == comparison.owd_median == comparison.owd_p95 == 0
     assert comparison.shares == 0
     assert comparison.kernel.goodput_bps > 0.8 * scenario.rate_mbps * 1e6
-    # the queue's delay comes on top of the propagation
+    # the delay exceeds the propagation delay by that of the queue
     assert comparison.kernel.owd_p95_us > scenario.rtt_ms * 500
 
 
@@ -427,10 +427,10 @@ def test_bbr_is_compared_on_eight_paths_and_the_simulator_with_it() -> None:
 def test_the_simulators_link_stalls_as_the_kernels_did() -> None:
     experiment = replace(builtin.BBR, paths=builtin.BBR.paths[2:3]).experiments(5)[0]
     trace = run(experiment)
-    assert as_late(experiment, trace) == experiment  # it knows of none
+    assert as_late(experiment, trace) == experiment  # a simulated trace has no stalls
     link = experiment.topology.links()[0][0]
     assert link.delay == 10_000_000
-    # one in which packets are due, and one that ends before a packet could be there
+    # the second stall delays packets; the first ends before any packet arrives
     stalls_ns = {"forward0": [[1_000_000, 2_000_000], [2_000_000_000, 2_007_000_000]]}
     emulator = {"stalls_ns": {**stalls_ns, "reverse0": []}}
     late = as_late(experiment, replace(trace, meta={**trace.meta, "emulator": emulator}))
@@ -439,12 +439,12 @@ def test_the_simulators_link_stalls_as_the_kernels_did() -> None:
     assert reverse.vary is not None
     steps = forward.vary.fields()["steps"]
     assert steps[0] == [0, 10_000_000, 10_000_000]
-    assert steps[1] == [1_990_000_000, 10_000_000, 17_000_000]  # is there at 2.007 s
+    assert steps[1] == [1_990_000_000, 10_000_000, 17_000_000]  # until the stall ends at 2.007 s
     assert steps[2] == [1_990_100_000, 10_000_000, 16_900_000]
     assert steps[-1] == [1_997_000_000, 10_000_000, 10_000_000]
     assert len(steps) == 2 + 7_000_000 // STEP_NS
     assert reverse.vary.fields()["steps"] == [steps[0]]
-    # it carries as much, but nothing in between
+    # the late link carries as much, but nothing during the stall
     same, ideal = run(late), run(experiment)
     assert metrics.goodput_bps(same, 0) == pytest.approx(metrics.goodput_bps(ideal, 0), rel=0.01)
     with pytest.raises(ValueError, match="dumbbell of constant rate"):
@@ -551,7 +551,7 @@ def test_a_section_replaces_its_old_one_and_the_others_stay() -> None:
     assert "111" not in again
     assert same in again
     assert again.count(cost.TITLE) == 1
-    # a new matrix keeps the results that it does not measure
+    # writing the page anew keeps the results that this run did not measure
     assert page([comparison], ABOUT, again) == again
 
 

@@ -114,7 +114,7 @@ def _judged(name: str, statement: Statement[Any], rows: Mapping[str, Any]) -> Cl
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "statement"), list(cases(STUDIES)))
 def test_spoiled_evidence_changes_the_verdict(name: str, statement: Statement[Any]) -> None:
-    """One that holds must fail with its evidence spoiled; one that fails must be able to hold."""
+    """A claim that holds must fail with spoiled evidence; one that fails must be able to hold."""
     _, rows = evidence(name)
     before = _judged(name, statement, rows)
     if before.verdict == "fails":
@@ -213,7 +213,7 @@ def test_a_failure_is_explained_by_what_its_counterfactuals_show(name: str) -> N
     locked = {one.id: one for one in _locked_of(name)}
     for one in STUDIES[name].statements:
         was = locked[one.id]
-        # A live study that was measured before it had reasons has none locked.
+        # Live studies that were last measured before reasons existed have no locked reason.
         is_judged = name in SIMULATED or was.why
         is_one = one.carrier == "trials" and not one.same_as
         if was.claim().verdict == "fails" and is_one and is_judged:
@@ -424,7 +424,7 @@ def test_a_note_that_tells_numbers_is_kept_for_each_form(
     write(STUDIES["load"], both)
     assert read(STUDIES["load"]) == both
     assert differences(both, [full], "full") == differences(both, [quick_claim], "quick") == []
-    # the full form's present verdict is not known without running it
+    # only the quick form was run, so the full form's note stays
     now = dataclasses.replace(CLAIM, note="1.3 s")
     assert [one.what for one in differences(both, [now], "quick")] == ["note"]
     [later] = changed(both, quick=[now])

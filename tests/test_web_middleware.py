@@ -17,7 +17,7 @@ BODY = b"x" * 100_000
 
 
 async def application(scope: Any, receive: Any, send: Any) -> None:
-    """Sends its length, except for /chunked; answers /empty with 304."""
+    """Answers with a Content-Length, except for /chunked; answers /empty with 304."""
     status = 304 if scope["path"] == "/empty" else 200
     headers = [(b"content-length", b"%d" % len(BODY))] if scope["path"] != "/chunked" else []
     await send({"type": "http.response.start", "status": status, "headers": headers})
@@ -141,6 +141,6 @@ def test_what_is_left_is_never_nothing_nor_more_than_the_target(
 
 
 def test_below_the_round_trip_less_is_left_than_the_last_byte_needs() -> None:
-    # eq. 7.1 has no rate there: at most half a round trip is left
+    # at most half a round trip is left, for which eq. 7.1 gives no rate
     assert Target(199.0, 0.0).left_ms(200.0, 0.0) < 100
     assert Target(300.0, 0.0).left_ms(200.0, 0.0) == 200

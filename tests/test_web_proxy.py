@@ -46,7 +46,7 @@ def test_a_response_passes_as_it_is() -> None:
     assert (b"server", b"them") in there
     assert (b"content-length", b"%d" % len(body)) in there
     assert (b"via", b"1.1 headway") in there
-    # the target is what the client wrote, and so is the host
+    # target and host are passed on as the client wrote them
     (asked,) = behind.heads
     assert asked.startswith(b"GET /a%2Fb/../c?q=%20&r=%C3%A4 HTTP/1.1\r\n")
     assert (b"host", b"site.example") in headers_of(asked)
@@ -84,7 +84,7 @@ def test_a_head_leaves_together_with_what_follows_it_in_the_same_turn() -> None:
         ours.write(b"body")
         ours.write(b"")
         seen.append(list(wire.written))
-        ours.write(b"alone")  # until the turn is over
+        ours.write(b"alone")  # written at the end of the event loop's turn
         seen.append(list(wire.written))
         over = loop.create_future()
         loop.call_soon(over.set_result, None)
@@ -210,7 +210,7 @@ def test_an_early_hint_is_not_taken_for_the_response() -> None:
     "answer",
     [
         b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n",
-        # of two lengths the chunks' counts, and the other is not passed on
+        # with two lengths, the chunks count and Content-Length is not passed on
         b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n"
         b"5\r\nabcde\r\n0\r\n\r\n",
     ],
@@ -289,7 +289,7 @@ def test_what_could_be_read_in_two_ways_is_refused(bad: bytes) -> None:
     with proxied(fixed(whole(b"never"))) as (behind, address):
         answer = exchange(address, bad)
         assert answer[:10] in (b"HTTP/1.1 4", b"HTTP/1.1 5")
-        assert answer.count(b"HTTP/1.1") == 1  # and what follows is not read as a request
+        assert answer.count(b"HTTP/1.1") == 1  # the rest is not read as another request
         assert behind.heads == []
 
 

@@ -123,7 +123,7 @@ def test_recorded_connections_are_drawn_with_replacement_and_stay_whole() -> Non
     known = {one: number for number, one in enumerate(whole(given))}
     numbers = np.array([known[one] for one in whole(table)])
     counts = np.bincount(numbers, minlength=len(given))[np.unique(list(known.values()))]
-    # each is drawn about as often, but not equally often as in rounds
+    # each is drawn about equally often; rounds would make it exactly equal
     single = counts[counts < 2 * counts.mean()]
     assert single.std() == pytest.approx(np.sqrt(single.mean()), rel=0.15)
     assert table.response_bytes.sum() == pytest.approx(workload.wanted_bytes, rel=0.01)
@@ -149,7 +149,7 @@ def many_drawn() -> SessionTable:
 def test_drawn_vectors_have_the_recorded_correlations(many_drawn: SessionTable) -> None:
     wanted = campus_fit.moments(recorded.table(1_000_000))
     found = campus_fit.moments(many_drawn)
-    # small messages follow small ones: strongly in requests and responses
+    # in the recording, small requests and responses tend to follow small ones
     assert wanted.adjacent[0, 0] > 0.5
     assert wanted.adjacent[1, 1] > 0.6
     for name in ("within", "adjacent", "count"):
@@ -163,7 +163,7 @@ def test_drawn_vectors_have_the_recorded_quantiles(name: str, many_drawn: Sessio
         getattr(table, name)[campus_fit.there(table)[name]] for table in (many_drawn, given)
     )
     for q in (0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99):
-        # a flat quantile may be slightly off: it is between those of nearby parts
+        # a quantile of few distinct values may be off, but lies between the nearby quantiles
         low, high = np.quantile(theirs, [q - 0.01, q + 0.01 if q < 0.99 else 0.995])
         assert low <= np.quantile(own, q) <= high, q
     assert (own == 0).mean() == pytest.approx((theirs == 0).mean(), abs=0.01)
@@ -222,7 +222,7 @@ def test_a_workload_asks_for_its_load(vectors: Campus | Pareto | Recorded) -> No
     workload = CAMPUS.model_copy(update={"vectors": vectors})
     table = sessions(workload)
     asked = table.response_bytes.sum() * 8 / 3600 / (10e6 * PAYLOAD_SHARE)
-    # At most the last response too many, which has at most 10 MB.
+    # The volume exceeds the load by at most the last response, of up to 10 MB.
     assert 0.35 <= asked < 0.35 + 10e6 * 8 / 3600 / 10e6
     assert table.start_us.min() >= 0
     assert table.start_us.max() < 3600 * 10**6
@@ -395,7 +395,7 @@ def test_a_tmix_file_is_a_workload(tmp_path: Path) -> None:
     )
     table = sessions(workload)
     assert table.response_bytes.sum() == pytest.approx(workload.wanted_bytes, rel=1e-3)
-    # Repeated in rounds, each in another order: each connection equally often.
+    # The file is repeated in rounds, each in another order, so each connection is equally frequent.
     assert abs((table.exchanges == 3).sum() - (table.exchanges == 1).sum()) <= 1
     other = CAMPUS.model_copy(update={"vectors": Tmix(path=str(path), sha256="0" * 64)})
     with pytest.raises(HeadwayError, match="SHA-256"):

@@ -85,7 +85,7 @@ def test_what_starts_before_its_flow_is_open_with_it_in_the_file_too(tmp_path: P
 def test_a_connections_first_exchange_begins_when_its_handshake_has_ended(tmp_path: Path) -> None:
     file = tmp_path / "played.csv"
     played = Flow(app=Exchanges(file=_written(file, "0,1,1\n0,1,1\n1,1,1\n")), control="reno")
-    # exchange 1 follows on its connection; the second connection carried nothing
+    # exchange 1 follows exchange 0 on its connection; the second connection has no handshake here
     rows = np.array([[0, 10, 90], [1, 95, 99], [2, 20, 80]])
     told = from_handshakes(rows, played, {FIRST_PORT: 50})
     assert told.tolist() == [[0, 50, 90], [1, 95, 99], [2, 20, 80]]

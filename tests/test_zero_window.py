@@ -103,13 +103,13 @@ def _checked(segments: list[Segment]) -> list[float]:
     """Checks both sides; returns the times from an answer to the next probe."""
     _, probes, answers, opened = _stall(segments)
     last = max(s.seq + s.payload for s in segments if s.outbound and s.time_s < probes[0].time_s)
-    # empty, one byte before the acknowledged one (tcp_xmit_probe_skb)
+    # probes are empty, with the sequence number before the acknowledged data (tcp_xmit_probe_skb)
     assert {p.seq for p in probes} == {last - 1}
     assert {(a.ack, a.window, a.payload) for a in answers} == {(last, 0, 0)}
     assert len(answers) == len(probes)
     for probe, answer in zip(probes, answers, strict=True):
         assert answer.time_s - probe.time_s == pytest.approx(0.06, abs=0.004)
-    # it accepts when the handshake ends, wakes, and the sender learns of it half a round trip later
+    # the reader accepts, pauses and reads; the sender sees that half a round trip later
     assert opened.time_s == pytest.approx(PAUSE_S + 0.06 + 0.03 + 0.03, abs=0.05)
     after = [s for s in segments if s.outbound and s.time_s > opened.time_s]
     assert after[0].seq == last
@@ -120,7 +120,7 @@ def _checked(segments: list[Segment]) -> list[float]:
 def test_the_simulators_probes_double_from_the_timeout() -> None:
     gaps = _checked(_stalled(run(_asked())))
     assert len(gaps) >= 4
-    # from where on a timer fires at every eighth and 64th tick of 4 ms, and how late that makes it
+    # the gap from which on the timer wheel rounds up, and how late a timer may then fire, in s
     late = {0.252: 0.036, 2.016: 0.26, 16.128: 2.052}
     least, most = 2 * 0.26, 2 * 0.3  # SRTT and 200 ms, doubled once
     for number, gap in enumerate(gaps):

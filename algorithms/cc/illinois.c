@@ -115,7 +115,7 @@ static void illinois_pkts_acked(void *state, const u32 *tun, struct hw_conn *c,
 	if (ack->rtt_us >= 0)
 		s->rtt_max_us = hw_max_u32(s->rtt_max_us,
 					   hw_clamp_u32((u32)ack->rtt_us, 1, HW_RTT_MOST_US));
-	/* Linux skips this during a reduction */
+	/* Linux does not end rounds during a reduction */
 	if (c->ca_state == HW_CA_CWR || c->ca_state == HW_CA_RECOVERY)
 		return;
 	if (hw_round_is_over(&s->round, c))

@@ -39,7 +39,7 @@ struct tcp_congestion_ops probe_control = {
 	.name = "hw_probe",
 };
 
-/* State beyond icsk_ca_priv. */
+/* A control that keeps state in the socket's storage, beyond icsk_ca_priv. */
 SEC("struct_ops/probe_sk_storage")
 u32 BPF_PROG(probe_sk_storage, struct sock *sk)
 {
@@ -54,7 +54,7 @@ struct tcp_congestion_ops probe_storage_control = {
 	.name = "hw_probe_st",
 };
 
-/* Records of every ACK. */
+/* A program that runs at every ACK, as the sampler does. */
 SEC("tp_btf/tcp_probe")
 int BPF_PROG(probe_tcp_probe, struct sock *sk)
 {

@@ -16,7 +16,7 @@
 #include "port/bpf/segment.h"
 #include "startup/quick_start.c"
 
-/* Of a segment without IP option, until its connection knows more. */
+/* Assumed for segments without IP options until the connection has values of its own. */
 #define HW_MSS_BYTES	1448
 #define HW_HEADER_BYTES 52
 #define HW_INITIAL_PKTS 10

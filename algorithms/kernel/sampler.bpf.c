@@ -33,7 +33,7 @@ enum hw_sample_kind {
 /* Read by crates/kernel/src/mechanisms/sampler and python/headway/backends: 72 bytes, no holes. */
 struct hw_sample {
 	u64 time_ns;  /* CLOCK_MONOTONIC, as all times here */
-	u64 since_ns; /* of the packet before; 0: none */
+	u64 since_ns; /* time of the packet before; 0: none */
 	u64 acked_bytes;
 	u32 cwnd_pkts;
 	u32 ssthresh_pkts;
@@ -141,7 +141,7 @@ static __always_inline u16 hw_peer_port(struct sock *sk)
 
 static __always_inline u16 hw_local_port(struct sock *sk)
 {
-	/* not skc_num, which a closed socket has released */
+	/* not from skc_num, which a closed socket has released */
 	u16 port = BPF_CORE_READ((struct inet_sock___sample *)sk, inet_sport);
 
 	return __builtin_bswap16(port);
@@ -291,7 +291,7 @@ int BPF_PROG(hw_sample_state, struct sock *sk, int old_state, int new_state)
 	default:
 		return 0;
 	}
-	/* without one if it was reset or never open */
+	/* no FIN counts if the connection was reset or never open */
 	hw_record(sk, tp, kind, hw_ca_state(tp), now_ns, 0,
 		  old_state == HW_FIN_WAIT2 || old_state == HW_LAST_ACK || old_state == HW_CLOSING);
 	return 0;

@@ -31,19 +31,19 @@
 enum hw_cc_flags {
 	HW_CC_OWN_START = 1, /* no startup: it sets cwnd from the first ACK on */
 	HW_CC_PACES = 2,     /* it may set a pacing rate */
-	/* If ECN was negotiated, its data packets carry ECT(0), which is also the default, or
-	 * ECT(1), which kernels refuse to send under RFC 3168. */
+	/* If ECN was negotiated, the control's data packets carry ECT(0), which is also the
+	 * default, or ECT(1), which kernels refuse to send under RFC 3168. */
 	HW_CC_ECT0 = 4,
 	HW_CC_ECT1 = 8,
-	/* It asks for ECN and grants it, whatever the host's default is. As in Linux
-	 * (tcp_ca_needs_ecn), all its packets are ECN-capable, from the SYN on. */
+	/* The control's connections request and accept ECN, whatever the host's default is. As in
+	 * Linux (tcp_ca_needs_ecn), all their packets are ECN-capable, from the SYN on. */
 	HW_CC_NEEDS_ECN = 16,
-	/* Its RTT samples are in microseconds even if the stack's clock is coarser
+	/* The control's RTT samples are in microseconds even if the stack's clock is coarser
 	 * (TCP_CONG_RTT_STAMP of Linux 2.6). They are those of the last packet that an ACK
 	 * acknowledges. */
 	HW_CC_RTT_STAMP = 32,
-	/* Its header is also sent on the SYN and SYN-ACK, if the stack can. on_send is then
-	 * called before init, which clears the state, and on_feedback right after init. */
+	/* The control's header is also sent on the SYN and SYN-ACK, if the stack can. on_send is
+	 * then called before init, which clears the state, and on_feedback right after init. */
 	HW_CC_ASKS_ON_SYN = 64,
 };
 
@@ -161,10 +161,10 @@ struct hw_ack {
  */
 struct hw_rate_sample {
 	u64 prior_delivered_pkts; /* delivered_pkts when that packet left */
-	s32 delivered_pkts;	  /* since then; -1: no sample */
+	s32 delivered_pkts;	  /* delivered since that packet left; -1: no sample */
 	s32 delivered_ce_pkts;	  /* of them, marked CE */
 	s32 interval_us;	  /* -1: no sample, or shorter than the smallest round trip */
-	s32 rtt_us;		  /* of the packet that was sent last, -1 without one */
+	s32 rtt_us;		  /* RTT of the packet that was sent last, -1 without one */
 	u32 losses_pkts;	  /* believed lost with this ACK */
 	u32 acked_pkts;		  /* newly acknowledged, cumulatively or by SACK */
 	u32 prior_inflight_pkts;  /* before this ACK */
@@ -318,8 +318,8 @@ static inline u32 hw_slow_start(struct hw_conn *c, u32 acked_pkts)
 	u32 cwnd;
 
 	if (c->counts_acks) {
-		/* 2.6: an ACK in slow start counts there, even the one that ends it; that one
-		 * counts for a whole window, in addition to the rest from before */
+		/* Linux 2.6: every ACK in slow start, even the one that ends it, counts for a
+		 * whole window, in addition to what was counted before */
 		c->cwnd_cnt = hw_add_u32(c->cwnd_cnt, c->cwnd_pkts);
 		while (c->cwnd_cnt >= c->cwnd_pkts) {
 			c->cwnd_cnt -= c->cwnd_pkts;

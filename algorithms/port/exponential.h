@@ -83,7 +83,7 @@ static inline u64 hw_exp(s64 x)
 		return 1ull << 63;
 	if (x < -HW_EXP_MOST)
 		return 0;
-	/* from here on with 32 bits after the point */
+	/* y has 32 bits after the point */
 	y = (u64)(x < 0 ? -x : x) * HW_LOG2_E >> (HW_EXP_SHIFT + 30 - 32);
 	whole = (u32)(y >> 32);
 	fraction = (u32)y;

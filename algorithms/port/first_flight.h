@@ -99,7 +99,7 @@ static inline int hw_flight_may_begin(struct hw_flight *f, struct hw_conn *c, u8
 		f->after_idle = acts_after_idle != 0;
 	if (event != HW_EVENT_TX_START)
 		return 0;
-	/* a flight began with the last ACK, and nothing of it has left yet */
+	/* the last ACK began a flight, of which nothing has left yet */
 	if (f->phase == HW_FLIGHT_PROBING && f->first_seq == c->snd_nxt)
 		return 0;
 	due = (f->after_idle || !c->sent_pkts) && c->srtt_us && c->ca_state == HW_CA_OPEN &&
@@ -131,8 +131,8 @@ static inline void hw_flight_begin(struct hw_flight *f, struct hw_conn *c, u32 p
 						2, HW_SSTHRESH_INFINITE);
 }
 
-/* On every ACK, before growth. The first ACK of the flight ends probing. The window is then
- * what was sent, but at least `least_pkts`. */
+/* Called on every ACK, before growth. The first ACK of the flight ends probing. The window is
+ * then what was sent, but at least `least_pkts`. */
 static inline void hw_flight_acked(struct hw_flight *f, struct hw_conn *c, u32 least_pkts)
 {
 	if (f->phase == HW_FLIGHT_PROBING && hw_after(c->snd_una, f->first_seq)) {
@@ -141,10 +141,10 @@ static inline void hw_flight_acked(struct hw_flight *f, struct hw_conn *c, u32 l
 					  hw_max_u32(f->paced_pkts, hw_max_u32(least_pkts, 1)));
 	}
 	if (f->phase == HW_FLIGHT_RECOVERY) {
-		/* retransmissions after all of it has arrived are not part of it */
+		/* retransmissions after the whole flight has arrived belong to later data */
 		if (hw_after(f->end_seq, c->snd_una))
 			f->retrans_pkts = c->retrans_pkts - f->retrans_before_pkts;
-		/* left without the end of a reduction: it was undone */
+		/* Recovery was left without the event that ends a reduction: it was undone */
 		if (c->ca_state <= HW_CA_DISORDER)
 			f->phase = HW_FLIGHT_NONE;
 	} else if (f->phase == HW_FLIGHT_VALIDATION && !hw_after(f->end_seq, c->snd_una)) {
@@ -173,7 +173,7 @@ static inline int hw_flight_recovered(struct hw_flight *f, const struct hw_conn 
 	if (f->phase != HW_FLIGHT_RECOVERY || (!by_event && c->ca_state != HW_CA_LOSS))
 		return 0;
 	f->phase = HW_FLIGHT_NONE;
-	/* higher than when it was reduced: the reduction was undone */
+	/* if ssthresh is higher than after the reduction, the reduction was undone */
 	return c->ssthresh_pkts <= f->ssthresh_pkts;
 }
 

@@ -47,7 +47,7 @@ static inline u64 hw_deadline_rate_Bps(const struct hw_conn *c, u64 bytes, u32 r
 	if (c->deadline_us <= needed_us ||
 	    hw_slow_start_meets(c, pkts, rtt_us, c->srtt_us ? 0 : before))
 		return 0;
-	/* what leaves meanwhile anyway, if the connection exists already */
+	/* an existing connection sends a window before the rate can be used */
 	if (before && c->srtt_us)
 		pkts -= hw_min_u32(pkts, c->cwnd_pkts);
 	left_us = c->deadline_us - needed_us;

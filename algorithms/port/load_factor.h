@@ -195,7 +195,7 @@ static inline void hw_window_grow(struct hw_conn *c, u32 *fraction, u64 by)
 	*fraction = (u32)(sum & (HW_STEP_ONE - 1));
 }
 
-/* The same downwards, to at least one packet. */
+/* Takes from the window, which keeps at least one packet. */
 static inline void hw_window_shrink(struct hw_conn *c, u32 *fraction, u64 by)
 {
 	u64 window = ((u64)c->cwnd_pkts << HW_STEP_SHIFT) + *fraction;

@@ -173,7 +173,7 @@ static inline u32 hw_local_begins(struct hw_local *l, struct hw_conn *c,
 	u32 used_pkts = hw_add_u32(sample->prior_inflight_pkts, HW_LOCAL_SPARE_PKTS);
 
 	if (hw_local_is_alone(l)) {
-		/* the monitor that approved it is gone */
+		/* the monitor that approved the flight is gone */
 		if (l->flight.phase == HW_FLIGHT_PROBING)
 			hw_flight_stop_pacing(&l->flight, c);
 		hw_local_goes_alone(c, sample);

@@ -51,7 +51,7 @@ static inline u32 hw_recent_count(const struct hw_recent *r)
 	return r->now_bits + r->last_bits;
 }
 
-/* A span of time has ended. */
+/* Begins a new span of time: the newer half becomes the older one. */
 static inline void hw_recent_age(struct hw_recent *r)
 {
 	u32 k;

@@ -19,7 +19,7 @@ static inline void hw_reno_cong_avoid(void *state, const u32 *tun, struct hw_con
 	hw_additive_increase(c, c->cwnd_pkts, acked_pkts);
 }
 
-/* The same, with standard slow start below ssthresh, for a control that owns its start. */
+/* Reno's growth with standard slow start below ssthresh, for a control that owns its start. */
 static inline void hw_reno_grow(struct hw_conn *c, u32 acked_pkts)
 {
 	if (hw_in_slow_start(c)) {

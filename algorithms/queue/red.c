@@ -48,7 +48,7 @@ static void red_update_average(struct red *s, const u32 *tun, const struct hw_li
 		else
 			s->average -= (s->average - sample) >> tun[WEIGHT_SHIFT];
 	} else {
-		/* this sample, and those of the packets that could have arrived since */
+		/* counts this sample, and one for each packet that could have arrived while idle */
 		u64 sent = hw_div_u64((u64)link->idle_us * hw_saturate_u32(link->rate_Bps),
 				      (u64)tun[MEAN_BYTES] * 1000000);
 		u32 n = sent < DECAY_MAX_PKTS ? (u32)sent + 1 : DECAY_MAX_PKTS;

@@ -38,7 +38,7 @@ static const struct hw_tunable maxnet_tunables[] = {
 #define PRICE_MOST_NS ((u64)HW_PRICE_MOST * HW_PRICE_NS)
 /* Longer than any price lasts, and far from overflow. */
 #define ELAPSED_MOST_NS (400 * SECOND_NS)
-/* More than 100 Gbit/s deliver in a second. */
+/* More than a link of 100 Gbit/s carries in a second. */
 #define OFFERED_MOST (1ull << 34)
 
 /* The counters come first, in their order. */

@@ -372,7 +372,8 @@ static struct sender *qs_enter(struct quick_start *s, const u32 *tun, u64 flow)
 	struct sender *sender = qs_sender(s, flow);
 
 	if (sender->flow >> 32 != flow >> 32) {
-		/* another sender's place: its grant stays in the ring until it is old */
+		/* replaces another sender's entry; that sender's grant stays in the ring until it
+		 * is old */
 		sender->score = FULL_SCORE;
 		sender->judged = 1;
 	} else if (!sender->judged && sender->code && qs_age(s, sender) >= qs_slots(s, tun)) {
@@ -443,7 +444,7 @@ static void qs_request_arrived(struct quick_start *s, const u32 *tun, const stru
 		return; /* denied before */
 	s->status.requests++;
 	if (qs_limited(s, tun, link->now_ns)) {
-		/* leave it untouched: the TTL tells the sender, at no cost here */
+		/* leaves the request untouched: its TTL shows the sender that it was denied */
 		s->status.limited++;
 		s->status.denials++;
 		return;
@@ -495,7 +496,7 @@ static void qs_report_arrived(struct quick_start *s, const u32 *tun, const struc
 		sender->judged = 1;
 		return;
 	}
-	/* lower steps of the nonce are as they were here (RFC 4782, section 3.4) */
+	/* the lower steps of the nonce must be those that left here (RFC 4782, section 3.4) */
 	if ((report->nonce ^ sender->nonce) & hw_qs_nonce_kept(report->code))
 		return;
 	if (report->code == sender->code)

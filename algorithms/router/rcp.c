@@ -145,7 +145,7 @@ static void rcp_update(struct rcp_router *s, const u32 *tun, const struct hw_lin
 	u64 size = hw_min_u64(raise > cut ? raise - cut : cut - raise, MOST_ERROR);
 	u64 step;
 
-	/* of gamma C, then times T/d; more than all of R cannot be cut */
+	/* the change as a part of gamma C, then times T/d; at most all of R is cut */
 	size = hw_min_u64((size << PART_BITS) / (target_Bps * 1000), 1ull << 40);
 	size = hw_min_u64(size * part >> (2 * PART_BITS - STEP_BITS), 2ull << STEP_BITS);
 	step = (s->exact >> FRACTION_BITS) * size >> (STEP_BITS - FRACTION_BITS);

@@ -224,7 +224,7 @@ static void xcp_depart(void *state, const u32 *tun, struct hw_link *link,
 					     : 0;
 		change = asked;
 	} else {
-		/* to a multiple of 2 B/s, up or down by chance */
+		/* rounds at random to a multiple of 2 B/s */
 		size = (u64)(change < 0 ? -change : change) / pkts;
 		size += link->random >> (32 - FRACTION_BITS - 1);
 		size = size >> (FRACTION_BITS + 1) << 1;

@@ -141,7 +141,7 @@ static void careful_resume_event(void *state, const u32 *tun, struct hw_conn *c,
 	(void)tun;
 	if (event == HW_EVENT_TX_START && s->phase == UNVALIDATED &&
 	    s->flight.first_seq != c->snd_nxt) {
-		/* all of it is acknowledged, and nothing was waiting */
+		/* the whole jump is acknowledged, and no data was waiting */
 		c->pacing_rate_Bps = 0;
 		c->pacing_chunk_pkts = 0;
 		s->phase = NORMAL;

@@ -128,15 +128,15 @@ static inline __attribute__((always_inline)) u32 quick_start_choose(const struct
 	} else {
 		code = hw_qs_code_down(rate_Bps);
 	}
-	/* at least the rate of the present window */
+	/* a rate up to that of the present window is not worth a request */
 	if (c->srtt_us && hw_qs_window_pkts(hw_qs_rate_Bps(code), rtt_us, c->mss_bytes,
 					    c->header_bytes) <= c->cwnd_pkts)
 		return 0;
 	return code;
 }
 
-/* The same for a connection. Not inlined, because the verifier already finds many paths
- * through the events. */
+/* quick_start_choose() for an existing connection. Not inlined, because the verifier already
+ * finds many paths through the events. */
 HW_PART quick_start_choose_later(const struct quick_start *s, const struct hw_conn *c, u64 own_Bps,
 				 u32 least_bytes, u32 how)
 {

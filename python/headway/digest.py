@@ -41,13 +41,13 @@ class FirstFlight(TypedDict):
     asked_pkts: int
     """Packets that the startup's windows (a grant, a rate or a jump) and the data allowed."""
     largest_pkts: int
-    """The largest such number of a single flight."""
+    """The largest allowed number of packets of a single flight."""
     sent_pkts: int
     """Packets sent before the first ACK of their flight."""
     rwnd_limited_pkts: int
     """Packets for which the peer's window had no room."""
     syn_limited_pkts: int
-    """Those of them beyond the largest window that a SYN-ACK can announce, which is not scaled."""
+    """Of these, packets beyond the largest window that a SYN-ACK can announce (not scaled)."""
     sndbuf_limited_pkts: int
     """Packets for which the send buffer had no room."""
     growth_limited_pkts: int
@@ -82,7 +82,7 @@ class FlowDigest(TypedDict):
     """Flow completion time: from the SYN until the last byte has arrived in order. None without a
     size, or if the transfer was not complete when the run ended."""
     slow_start_us: float | None
-    """From the flow's first packet until ssthresh was first finite. None if it never was."""
+    """Time from the flow's first packet until ssthresh was finite. None if it never was."""
     quick_start_requests: int
     quick_start_grants: int
     quick_start_used: int | None

@@ -42,7 +42,7 @@ class Packet:
     sequence: int | None = None
     ack: int | None = None
     window: int | None = None
-    """In bytes; scaled except in a SYN."""
+    """Receive window in bytes; scaled except in a SYN."""
     flags: str = ""
     mss: int | None = None
     window_scale: int | None = None

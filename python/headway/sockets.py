@@ -40,7 +40,7 @@ class Grant(enum.IntEnum):
     """The outcome of a request for the initial rate."""
 
     NONE = 0
-    """No decision yet, or no request."""
+    """Nothing is decided yet, or no rate was requested."""
     REQUESTED = 1
     """The path was asked, and has not answered."""
     GRANTED = 2

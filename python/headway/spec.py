@@ -80,7 +80,7 @@ if TYPE_CHECKING:
     MaybeSize = Given[int | None, str | None]
     """A ``PositiveSize``, or None."""
     Probability = Given[float, float | str]
-    """From 0 to less than 1; written 0.01 or "1%"."""
+    """A probability from 0 to less than 1; written 0.01 or "1%"."""
 else:
 
     class Given:
@@ -169,7 +169,7 @@ class Spec(BaseModel):
             except (ValidationError, UnicodeError) as error:
                 raise _refused(error) from None
 
-        # Otherwise pydantic would call it for nested models, too, and lose their locations.
+        # Otherwise pydantic would call __init__ for nested models, too, and lose their locations.
         __init__.__pydantic_base_init__ = True
 
         def __setattr__(self, name, value):

@@ -146,7 +146,7 @@ class Study(abc.ABC, Generic[Row, Found]):
     takes_vectors: bool = False
     """Whether a tmix file may replace the study's own connection vectors."""
     only_backend: ClassVar[str | None] = None
-    """The backend it needs, if there is only one."""
+    """The backend that the study needs; None: any."""
     workload_tables: Sequence[Callable[[], Table]] = ()
     """Tables of the study's workload for ``headway describe``, computed on demand."""
     parts: Sequence[tuple[str, Callable[[Sequence[Claim]], str]]] = ()

@@ -13,7 +13,7 @@ from headway import Trace
 
 
 def program(name: str, package: str) -> str:
-    """Its path; skips the test if it is not installed."""
+    """A program's path; skips the test if the program is not installed."""
     path = shutil.which(name)
     if path is None:
         pytest.skip(f"needs {name}: apt-get install {package}")

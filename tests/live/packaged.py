@@ -76,7 +76,7 @@ def version_of(program: str) -> str:
 
 
 def newer_than(package: Path, folder: Path) -> Path:
-    """The same with a later version, whose program is another file."""
+    """Copies a package with a later version and another program file."""
     said("dpkg-deb", "--raw-extract", package, folder)
     control = folder / "DEBIAN" / "control"
     control.write_text(control.read_text().replace("Version: 0.1.0-1\n", "Version: 0.1.0-2\n"))
@@ -124,10 +124,10 @@ class Root:
 
     def begin(self) -> None:
         """Records the state before a test."""
-        # no index of all manual pages for each installation
+        # keep installations from indexing all manual pages
         self.run("rm", "-f", "/var/lib/man-db/auto-update")
         self._written = self.written()
-        # a killed connection keeps its control for minutes
+        # a killed connection keeps its control in use for minutes
         self._lingered = self.still_there()
 
     def still_there(self) -> list[Any]:
@@ -187,7 +187,7 @@ class Root:
 
 
 def group_of_its_own() -> Path:
-    """A cgroup2 for a systemd, which sees only this group."""
+    """Makes a cgroup2 for a separate systemd, which sees only this group."""
     mounts = [line.split() for line in Path("/proc/self/mounts").read_text().splitlines()]
     found = [Path(mount[1]) for mount in mounts if mount[2] == "cgroup2"]
     if not found or not Path("/lib/systemd/systemd").exists():
@@ -198,7 +198,7 @@ def group_of_its_own() -> Path:
 
 
 def remove_group(group: Path) -> None:
-    """Removes it once its processes have ended, which takes a moment."""
+    """Removes a group once its processes have ended, which takes a moment."""
 
     def removed() -> bool:
         try:
@@ -221,7 +221,7 @@ def until(what: str, is_so: Callable[[], bool]) -> None:
 
 @contextmanager
 def root(folder: Path) -> Iterator[Root]:
-    """For one test, which has the machine's attached programs to itself."""
+    """A copy of the root folder for one test; no other test may attach programs meanwhile."""
     with Path("/run/lock/headway-tests").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         place = Root(folder)
@@ -237,7 +237,7 @@ def root(folder: Path) -> Iterator[Root]:
 
 @contextmanager
 def root_of_systemd(folder: Path, scope: str) -> Iterator[Root]:
-    """With a systemd, and another scope than programs attached meanwhile."""
+    """A copy of the root folder that runs systemd, with a scope of its own."""
     place = Root(folder, systemd=True)
     place.environment["HEADWAY_SCOPE"] = scope
     try:
@@ -280,7 +280,7 @@ print(got, seen.hexdigest(), silence_s)
 
 
 class Flow:
-    """Endless data from one host to the other; both ends check it."""
+    """Endless data from one host to another; both ends check the data."""
 
     def __init__(self, place: Root, sender: str, receiver: str, address: str) -> None:
         def end(host: str, program: str) -> subprocess.Popen[str]:

@@ -82,7 +82,7 @@ def live(asked: Experiment) -> Trace:
 
 
 def live_each(asked: Sequence[Experiment]) -> list[Trace]:
-    """Run several on the kernel, in parallel if the machine has room for them."""
+    """Run several experiments on the kernel, in parallel if the machine has room for them."""
     done: dict[int, Trace] = {}
     backend_named("kernel").run_each(asked, lambda _, trace: trace, done.__setitem__)
     for trace in done.values():
@@ -121,7 +121,7 @@ print(late_s)
         return self
 
     def late_s(self) -> float:
-        """Ends it; returns the seconds in which it should have been awake and was not."""
+        """Ends the watcher; returns the seconds in which it should have been awake and was not."""
         if self._late_s is None:
             self._late_s = float(self._process.communicate()[0])
         return self._late_s

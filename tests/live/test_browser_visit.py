@@ -79,7 +79,7 @@ def walked(
 
 
 def city(folder: Path, without: Sequence[str] = ()) -> Path:
-    """A copy of the city without copies of its data; named files are left out."""
+    """A copy of the city site that links to its data; named files are left out."""
     whole = sites.site("city")
     shutil.copytree(whole / "program", folder / "program")
     (folder / "data").mkdir()

@@ -141,7 +141,7 @@ def installed(
     prefix = folder / "venv"
     venv.create(prefix, with_pip=True)
     pip = [prefix / "bin" / "python", "-m", "pip", "--disable-pip-version-check"]
-    # without bytecode, which takes as long as everything else
+    # --no-compile: bytecode would take as long as everything else
     ran(
         *pip, "install", "--quiet", "--no-compile", only(dist, request.param), cwd=folder, **QUICKER
     )

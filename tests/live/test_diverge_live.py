@@ -26,7 +26,7 @@ def test_an_experiment_that_agrees_says_so(capfd) -> None:
 
 
 class Changed(KernelBackend):
-    """The kernel, with another receive buffer than requested."""
+    """The kernel backend, with another receive buffer than requested."""
 
     def run(self, experiment: Experiment) -> Trace:
         [flow] = experiment.flows

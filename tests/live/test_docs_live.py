@@ -16,7 +16,7 @@ from test_docs import of_kind
 @pytest.mark.skipif(followed.shutil.which("iperf3") is None, reason="iperf3 is not installed")
 @pytest.mark.parametrize("page", of_kind("live"))
 def test_the_live_part_of_a_page_can_be_followed(page: Path, tmp_path: Path) -> None:
-    for named in ("include", "examples"):  # by the pages' commands
+    for named in ("include", "examples"):  # the pages' commands name these folders
         (tmp_path / named).symlink_to(ROOT / named)
     _, _, failed = followed.follow(page, {"live"}, folder=tmp_path)
     assert failed is None

@@ -31,7 +31,7 @@ def test_the_kernel_agrees_on_ecn_as_the_simulator_does(path: str) -> None:
     # what the ends agree on does not depend on whether the machine keeps time
     trace = backend_named("kernel").run(of_all_sides(path))
     assert agreed(trace) == expected(path)
-    # drops are identified by reason: as many SYNs as ask, none twice
+    # reason 4: the path drops each SYN that requests ECN once
     refused = trace["drops"].filter(trace["drops"]["reason"] == 4).height
     assert refused == (3 if path == "drop-syn" else 0)
 

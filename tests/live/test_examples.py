@@ -57,7 +57,7 @@ def followed(page: str, heading: str, control: str) -> subprocess.CompletedProce
 
 
 def responses_ms(printed: str) -> list[float]:
-    """From curl's request to the last byte."""
+    """Times from curl's request to the last byte."""
     return [(float(there) - float(asked)) * 1e3 for asked, there in ASKED.findall(printed)]
 
 

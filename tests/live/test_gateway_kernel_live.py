@@ -39,7 +39,7 @@ def test_a_relay_does_on_the_kernel_what_it_does_in_the_simulator(control: str) 
     completion_s = mean_completion_s(trace, asked)
     assert completion_s == pytest.approx(mean_completion_s(simulated, asked), rel=0.12)
     assert trace.links == simulated.links
-    # the gateway had all of the senders' files long before
+    # the gateway receives all files long before its link has sent them, and drops nothing
     assert metrics.drops_pkts(trace, link=2) == 0
     counters = metrics.router_counters(trace, "pep-monitor")
     assert counters["link"].unique().to_list() == [2]
@@ -65,7 +65,7 @@ def test_a_relay_moves_data_as_in_the_simulator(name: str) -> None:
 @in_real_time
 @pytest.mark.parametrize("relay", [{"at_hop": 1}, None])
 def test_a_transfer_begins_with_the_first_leg(relay: dict[str, Any] | None) -> None:
-    """Its SYN takes 400 ms to the gateway; the testbed logs the link after the gateway."""
+    """The flow's SYN takes 400 ms to the gateway; the testbed logs the link after the gateway."""
     hops = [{"forward": link("10 Mbit/s", delay)} for delay in ("400 ms", "50 ms")]
     flow = {"control": "cubic", "app": {"kind": "bulk", "size": "20 kB"}, "relay": relay}
     asked = Experiment.model_validate(
@@ -116,7 +116,7 @@ def test_clients_behind_the_satellite_are_answered_as_in_the_simulator(
     trace, simulated = live(asked), run(asked)
     assert answered_s(trace) == pytest.approx(answered_s(simulated), rel=0.12)
     assert trace.links == simulated.links
-    # responses came by the first hop's reverse link, and little went up
+    # responses use the first hop's reverse link; little data goes up
     down, up = (metrics.throughput_bps(trace, number) for number in (1, 0))
     assert down > 5 * up > 0
     if relay:

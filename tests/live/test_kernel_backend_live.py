@@ -128,7 +128,7 @@ def test_a_run_that_was_disturbed_is_run_again_after_the_others(
     def disturbed(self: KernelBackend, wanted: Experiment, *_: object) -> Trace:
         asked.append(wanted.seed)
         trace = run(wanted)
-        # the first run is late twice, the second always
+        # the first run is late twice, the second each time
         late = wanted.seed == 2 or (wanted.seed == 1 and asked.count(1) <= 2)
         trace.meta.update(emulator={"on_time": not late}, notes=[])
         return trace
@@ -178,7 +178,7 @@ def test_flows_that_would_start_at_the_end_or_after_it_send_nothing_on_the_kerne
     asked = {"kind": "vectors", "epochs": [["200 B", "20000 B", "0 s"]]}
     echoed = {"kind": "pingpong", "request": "100 B", "mean_interval": "100 ms"}
     late = [
-        {**bulk, "start": "1.99 s"},  # its SYN arrives when the run is over
+        {**bulk, "start": "1.99 s"},  # the SYN arrives after the run's end
         *({**bulk, "start": start} for start in ("2 s", "5 s")),
         *({"app": app, "control": "cubic", "start": "5 s"} for app in (asked, echoed)),
         {"app": {"kind": "cbr", "packet": "186 B", "interval": "20 ms"}, "start": "5 s"},
@@ -315,7 +315,7 @@ def test_a_receive_buffer_is_the_window_a_flow_begins_with() -> None:
         made["flow_state"].filter(pl.col("time_ns") < 590_000_000)
         for made in (live(asked), run(asked))
     ]
-    # the kernel uses half of it itself; the window then grows
+    # the kernel uses half of the receive buffer for overhead; the window then grows
     most = [rows["inflight_pkts"].max() for rows in early]
     assert 6 <= most[0] <= 14
     assert abs(most[0] - most[1]) <= 3

@@ -68,7 +68,7 @@ def told(trace: Trace) -> dict[str, float]:
 
 
 def led_by_routers(trace: Trace, protocol: str) -> None:
-    """The router saw and changed its headers, and they came back."""
+    """Checks that the router changed the protocol's headers, and that senders got answers."""
     [link] = [one for one in trace.meta["mechanisms"]["routers"]["links"] if one["link"] == 0]
     assert link["name"] == protocol
     assert link["traffic"]["changed"] > 100

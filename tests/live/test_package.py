@@ -94,7 +94,7 @@ def test_the_archive_is_used_where_it_is_unpacked(package: Path, tmp_path: Path)
     }  # fmt: skip
     program = folder / "headwayctl"
     assert re.fullmatch(version_of("headwayctl"), said(program, "--version"))
-    # a user who is not root may be told that the kernel forbids it (3)
+    # without root, doctor may report that the kernel forbids eBPF (status 3)
     doctor = subprocess.run([program, "doctor"], capture_output=True, text=True, check=False)
     assert doctor.returncode in (0, 3), doctor.stderr
     completion = folder / "share" / "bash-completion" / "completions" / "headwayctl"
@@ -129,8 +129,8 @@ if FULL:
             pytest.skip("lintian is missing")
         done = subprocess.run(
             ["lintian", "--allow-root", "--fail-on=error,warning,info", package, "--suppress-tags",
-             # from libraries: C that Rust's build of libbpf compiles, and its wording; the proxy is
-             # started by systemd, or by hand
+             # the first two concern libraries (libbpf's C, and words in it); the third does not
+             # apply, because systemd or a user starts the proxy
              "hardening-no-fortify-functions,spelling-error-in-binary,"
              "package-supports-alternative-init-but-no-init.d-script"],
             capture_output=True, text=True, check=False,
@@ -235,7 +235,7 @@ def start_proxy(place: Root) -> None:
 
 
 def upgrade_under_traffic(place: Root, newer: Path) -> None:
-    """The flow loses nothing, and keeps its control."""
+    """Upgrades the package; open flows lose no data and keep their controls."""
     before = place.json("status")
     flow = Flow(place, f"headway-{BED}-left1", f"headway-{BED}-right1", "10.78.0.1")
     through = Flow(place, f"{SCOPE}-office", f"{SCOPE}-server", "10.2.0.2")

@@ -160,7 +160,7 @@ def killed_and_stopped(place: Root, running: int) -> None:
     place.run("systemctl", "stop", UNIT)
     gateway_has = ["ip", "netns", "exec", f"{SCOPE}-gateway"]
     place.run("systemctl", "start", UNIT)
-    place.run("systemctl", "kill", "--signal=KILL", UNIT)  # its other process, too
+    place.run("systemctl", "kill", "--signal=KILL", UNIT)  # also kills the proxy's second process
     place.run("systemctl", "stop", UNIT)
     assert place.run(*gateway_has, "nft", "list", "ruleset") == ""
     assert "fwmark" not in place.run(*gateway_has, "ip", "rule")

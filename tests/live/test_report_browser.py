@@ -118,7 +118,7 @@ def test_dark_and_light_differ_in_colours_only(looked: Looked, width: int) -> No
     assert light.mean() > 0.85
     assert dark.mean() < 0.25
     assert min(light.std(), dark.std()) > 0.03
-    # Ink in one is ink in the other.
+    # Both schemes draw the same picture with inverted brightness.
     assert np.corrcoef(light.ravel(), dark.ravel())[0, 1] < -0.8
     one, other = (looked.facts[width, scheme] for scheme in SCHEMES)
     assert one["headings"] == other["headings"]
@@ -180,7 +180,7 @@ def test_words_without_end_are_folded_or_scroll_in_their_own_box(
     facts = looked.window.value(FACTS)
     assert facts["page"] <= width
     assert facts["wide"] == []
-    assert facts["hidden"] == 0 or width == DESK_PX  # there the table scrolls
+    assert facts["hidden"] == 0 or width == DESK_PX  # on a desktop the table scrolls
     assert looked.window.complaints == []
 
 

@@ -25,7 +25,7 @@ def of(rows: list[Row]) -> pytest.MarkDecorator:
 
 
 def is_long(row: Row) -> bool:
-    """Whether its round trip takes a second or more."""
+    """Whether a row's round trip takes a second or more."""
     return parse_time(row.rtt) >= NS_PER_S
 
 

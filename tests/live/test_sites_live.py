@@ -89,7 +89,7 @@ def test_a_recorded_walk_through_the_city_is_replayed_and_logs_every_object() ->
     rows = trace["responses"].sort("start_ns")
     seen = rows["epoch"].to_list()
     packs = [number for number in seen if objects[number].within is None]
-    # to the second quarter: tiles first come in little detail, and in full once they are near
+    # before the second quarter tiles are loaded coarse first, and in full once they are near
     names = [objects[number].path.split("/")[-1] for number in packs]
     assert len(names) >= 3, names
     assert len(set(names)) == len(names), names

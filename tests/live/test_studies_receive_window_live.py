@@ -24,5 +24,5 @@ def test_the_kernel_measures_what_is_judged(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     claims = judged(folder, STUDY.saved(made_up.context(folder)).rows)
     assert all(claim.measured is not None for claim in claims.values())
-    # the others use differences that a busy machine may hide
+    # other claims rest on differences that a busy machine may hide
     assert claims["C-TH-037"].verdict == "holds"

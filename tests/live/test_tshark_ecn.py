@@ -73,7 +73,7 @@ FIRST_MARK = [
     "responder ack ecn=0 ece",
     "opener data ecn=2 cwr",
 ]
-"""From the handshake to the answer to the first mark."""
+"""The packets from the handshake to the answer to the first mark."""
 
 
 def without_repeats(steps: list[str]) -> list[str]:

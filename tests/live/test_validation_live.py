@@ -30,7 +30,7 @@ def test_the_kernel_counts_how_long_the_send_buffer_holds_a_sender_back() -> Non
     flow = "bbr:size=1MB:send_buffer=100kB:start=0s"
     asked = {"topology": path, "flows": flow, "duration": "4 s"}
     [flow_of] = live(Experiment.model_validate(asked)).flows
-    # the simulator's: tests/test_random_cases.py
+    # tests/test_random_cases.py checks the simulator's values
     assert flow_of.rwnd_limited_us == 0
     assert flow_of.sndbuf_limited_us is not None
     assert 500_000 < flow_of.sndbuf_limited_us < 610_000

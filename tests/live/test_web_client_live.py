@@ -149,7 +149,7 @@ def test_what_is_more_than_a_server_takes_at_once_waits(
     client = load(port, tmp_path / "one", revealed, "2", Limits(1))
     assert client.took == [list(range(many + 1))]
     assert sorted(order(client)) == list(range(many + 1))
-    # before the server has announced its limit of streams
+    # requests sent before the server has announced its limit of streams
     at_once = pages(*((1000, None) for _ in range(many)))
     client = load(port, tmp_path / "two", at_once, "2", Limits(1))
     assert sorted(order(client)) == list(range(many))

@@ -169,7 +169,7 @@ def test_a_client_that_reads_slowly_is_not_closed(monkeypatch: pytest.MonkeyPatc
         connection.sendall(request())
         read_head(connection)
         got = b""
-        for _ in range(30):  # draining one piece takes many times as long
+        for _ in range(30):  # much longer than the proxy takes for one piece
             time.sleep(0.1)
             got += connection.recv(2500, socket.MSG_WAITALL)
         assert got + until_closed(connection) == body
@@ -195,7 +195,7 @@ def test_a_head_that_never_ends_is_closed(monkeypatch: pytest.MonkeyPatch) -> No
         with client(address) as connection:
             connection.sendall(b"GET / HT")
             assert until_closed(connection) == b""
-        with client(address) as connection:  # nor is the second one's
+        with client(address) as connection:  # an incomplete second request is not answered either
             connection.sendall(b"GET / HTTP/1.1\r\nHost: here\r\n\r\n")
             assert read_head(connection).startswith(b"HTTP/1.1 200")
             connection.sendall(b"GET / HT")

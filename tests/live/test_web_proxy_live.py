@@ -35,7 +35,7 @@ def test_a_head_that_is_too_long_is_refused(pieces: int) -> None:
     long = request("/", *(["X: " + "y" * (HEAD_BYTES // pieces)] * pieces))
     with proxied(fixed(whole(b"never"))) as (behind, address):
         assert exchange(address, long).startswith(b"HTTP/1.1 431")
-        with client(address) as connection:  # and a slow one is not buffered
+        with client(address) as connection:  # an endless head is not buffered
             connection.sendall(long[:-4])
             with suppress(ConnectionResetError, BrokenPipeError):
                 for _ in range(5000):

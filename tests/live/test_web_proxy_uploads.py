@@ -80,7 +80,7 @@ def test_an_upload_whose_framing_breaks_leaves_no_whole_request(
         connection.sendall(request("/", "Transfer-Encoding: chunked", method="POST"))
         connection.sendall(b"5\r\nhello\r\nno length\r\n")
         assert read_head(connection).startswith(b"HTTP/1.1 400")
-        assert server.ended.wait(ANSWER_S)  # but not when the client has left
+        assert server.ended.wait(ANSWER_S)  # the proxy closes its connection to the server
     assert not server.got.endswith(b"0\r\n\r\n")
     assert lines_of(caplog) == ["Invalid HTTP request received."]
 

@@ -100,7 +100,7 @@ def test_the_pages_surge_users_load_their_pages_on_both_backends(
     one, other = (metrics.page_loads(trace, window) for trace in (shown["trace"], kernel))
     assert one.height > 8
     both = one.join(other, on=["flow", "page"], suffix="_kernel")
-    # a page that ends with the run may be in one of them only
+    # a page that ends with the run may be in only one of the traces
     assert both.height >= max(one.height, other.height) - len(made.flows)
     apart_s = (both["seconds_kernel"] - both["seconds"]).abs()
     assert apart_s.quantile(0.8) < 0.1

@@ -12,7 +12,7 @@ from test_zero_window import _asked, _checked, _stalled
 from headway.backends import run
 
 TICK_S = 0.004
-"""Of a kernel with HZ 250."""
+"""Length of a tick with HZ 250."""
 
 
 @on_kernel
@@ -26,7 +26,7 @@ def test_the_probes_of_a_closed_window_are_the_kernels_one_by_one() -> None:
         # eighth late (the timer wheel), all up to a tick
         doublings = gap / 0.26
         assert gap - TICK_S * doublings <= kernel_gap <= gap * 1.125 + TICK_S * (doublings + 2)
-    # the buffer held as much before, within a segment
+    # until the window closed, both had sent the same amount, within a segment
     sent = [
         max(s.seq + s.payload for s in segments if s.outbound and s.time_s < 10)
         for segments in (here, there)

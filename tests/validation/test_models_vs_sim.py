@@ -139,7 +139,7 @@ def test_head_of_line_blocking_is_eq_a_7_within_five_per_cent(loss: float) -> No
 
 
 def test_blocking_delays_as_much_as_the_model_says_beyond_the_round_trip() -> None:
-    """Without the round-trip time, which would hide an error: eq. A.6 for both directions."""
+    """Leaves out the round-trip time, which would hide an error: eq. A.6 for both directions."""
     times_s = response_times_s(1e-2, rtt_ms=50)
     wait_s = 2 * float(models.head_of_line_delay_s(1e-2, rtt_s=0.05, interval_s=0.01))
     # The model is a lower bound: it leaves out second losses and the smaller window.
@@ -147,7 +147,7 @@ def test_blocking_delays_as_much_as_the_model_says_beyond_the_round_trip() -> No
 
 
 def test_above_one_per_cent_congestion_control_adds_to_the_models_delay() -> None:
-    """By 7.5 % in 2000 s. Linux 6.18, with the losses of three runs of 120 s each, takes 1.01 times
+    """In 2000 s it adds 7.5 %. Linux 6.18, with the losses of three runs of 120 s, takes 1.01 times
     as long as eq. A.7; the simulator takes 1.00 times in those runs."""
     times_s = response_times_s(5e-2, rtt_ms=50)
     model_s = float(models.response_time_s(5e-2, rtt_s=0.05, interval_s=0.01))

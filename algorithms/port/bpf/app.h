@@ -105,7 +105,7 @@ static inline __attribute__((always_inline)) u8 hw_app_type(const struct hw_app 
 	return app->given & HW_APP_TYPE ? app->type : app->default_type;
 }
 
-/* Whether it starts normally: a low-priority connection always, a standard one if its
+/* Whether a connection starts normally: a low-priority one always, a standard one if its
  * application asked for that and named neither rate nor deadline. */
 static inline __attribute__((always_inline)) u8 hw_app_no_fast_start(const struct hw_app *app)
 {
@@ -168,7 +168,7 @@ static inline __attribute__((always_inline)) u32 hw_app_deadline_us(const struct
 	return hw_max_u32(hw_saturate_u32((app->deadline_ns - now_ns) / 1000), 1);
 }
 
-/* Passes it to the algorithms, on a connection that has sent so much. */
+/* Passes the application's hints to the algorithms of a connection that has sent sent_bytes. */
 static inline __attribute__((always_inline)) void hw_app_tell(const struct hw_app *app,
 							      struct hw_conn *c, u64 sent_bytes)
 {

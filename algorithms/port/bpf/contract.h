@@ -93,7 +93,7 @@ int hw_contract(void *ctx)
 
 	hw_join(&call, hw_cc_state, hw_startup_state);
 	call.conn = hw_situation.conn;
-	/* as in every kernel with eBPF; the alternative has a loop that the verifier refuses */
+	/* every kernel with eBPF counts packets; the verifier refuses the loop that counts ACKs */
 	call.conn.counts_acks = 0;
 	hw_situation.result = hw_contract_run(&call, &hw_situation);
 	hw_situation.conn = call.conn;

@@ -408,7 +408,7 @@ HW_INLINE void hw_answer_again(struct hw_call *call)
 	struct hw_conn *c = &call->conn;
 	u32 cwnd_pkts = c->cwnd_pkts;
 
-	/* infinite: a reduction was undone */
+	/* ssthresh is infinite if a reduction was undone */
 	if (c->ca_state < HW_CA_CWR || c->ssthresh_pkts < HW_NO_WINDOW_PKTS ||
 	    c->ssthresh_pkts == HW_SSTHRESH_INFINITE)
 		return;

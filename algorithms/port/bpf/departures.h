@@ -29,7 +29,7 @@ static __always_inline void hw_weigh(const struct sk_buff *skb, struct hw_packet
 	pkt->ip_bytes = bytes - pkt->pkts * hw_link_header_bytes;
 }
 
-/* Whether it is a SYN or a SYN-ACK. */
+/* Whether a packet is a SYN or a SYN-ACK. */
 static __always_inline u8 hw_opens_leaving(const struct sk_buff *skb, u32 ip_bytes)
 {
 	const u8 *from = skb->data + hw_link_header_bytes;

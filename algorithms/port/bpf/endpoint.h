@@ -267,7 +267,7 @@ HW_INLINE u32 hw_read(struct bpf_sock_ops *ops, u32 is_answer, u64 *fields)
 	u8 bytes[HW_OPTION_MAX_BYTES] = {};
 	long found;
 
-	/* the beginning of all of them, which the kernel requires for a search */
+	/* the kernel searches an option by its first bytes */
 	hw_part_header_emit(is_answer, fields, bytes);
 	bytes[1] = bytes[0] == HW_EXPERIMENT_1 || bytes[0] == HW_EXPERIMENT_2 ? 4 : 0;
 	found = bpf_load_hdr_opt(ops, bytes, sizeof(bytes), 0);
@@ -284,7 +284,7 @@ HW_INLINE void hw_reflect(struct bpf_sock_ops *ops, struct bpf_sock *sk, struct 
 	struct hw_arrival how = {};
 	struct hw_outgoing *out;
 
-	/* what GRO has joined; our own segments are as large as the peer's */
+	/* the packets that GRO merged, if the peer's segments are as large as ours */
 	how.pkts = ops->mss_cache ? hw_max_u32(ops->skb_len / ops->mss_cache, 1) : 1;
 	if (carried && carried->own && !hw_part_header_answers_itself())
 		return;

@@ -66,7 +66,7 @@ struct hw_ports {
 #define HW_IPV6_BYTES 40
 #define HW_SYN_BYTES  128 /* the maximum for a packet that opens a connection */
 
-/* Where the TCP header begins after such a header; 0: it has none. */
+/* Where the TCP header begins after an IP header; 0: the packet has no TCP header. */
 static __always_inline u32 hw_tcp_after(const u8 *ip)
 {
 	if (ip[0] >> 4 == 4)
@@ -79,7 +79,7 @@ static __always_inline u32 hw_ipv4_length(const struct hw_ipv4 *ip)
 	return (ip->version_and_length & 15) * 4;
 }
 
-/* Whether it is IPv4 with a valid header; fills it in. */
+/* Whether a packet is IPv4 with a valid header; copies the header to ip. */
 static __always_inline int hw_read_ipv4(struct __sk_buff *skb, struct hw_ipv4 *ip)
 {
 	if (skb->protocol != bpf_htons(HW_PROTOCOL_IPV4))

@@ -26,7 +26,7 @@ struct hw_path {
 	u32 unused;
 };
 
-/* If it is full, the least recently used destination is removed. */
+/* If the map is full, the least recently used destination is removed. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 4096);
@@ -34,7 +34,7 @@ struct {
 	__type(value, struct hw_path);
 } hw_paths SEC(".maps");
 
-/* Their lifetime; 0: nothing is remembered. */
+/* How long an entry is valid; 0: nothing is remembered. */
 struct hw_manager {
 	u64 lifetime_ns;
 };

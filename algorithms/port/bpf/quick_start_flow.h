@@ -36,8 +36,8 @@ struct hw_qs_flow {
 	u8 unused[3];
 };
 
-/* If it is full, the oldest are removed: a flood takes Quick-Start from others, but no memory
- * and no connections. */
+/* If the map is full, the oldest entries are removed: a flood of requests keeps other
+ * connections from Quick-Start, but takes no further memory and breaks no connection. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 16384);

@@ -129,7 +129,7 @@ static __always_inline int hw_has_news(struct hw_router_link *at, const u32 *tun
 	return 1;
 }
 
-/* Whether it is a SYN or a SYN-ACK. */
+/* Whether a packet is a SYN or a SYN-ACK. */
 static __always_inline u8 hw_opens(struct __sk_buff *skb, u32 ip_bytes)
 {
 	struct hw_tcp tcp;
@@ -302,7 +302,8 @@ static __noinline u64 hw_end_gathering(void)
 		hw_begin(at, tun, &link);
 		until_ns = at->gather_until_ns;
 		if (until_ns && gathered > at->gathered_bytes) {
-			/* if another processor has ended it, the packet belongs to the next */
+			/* if another processor has ended this gathering time, the packet belongs to
+			 * the next one */
 			link.now_ns = until_ns - 1;
 			HW_ROUTER.gather(at->state, tun, &link, gathered - at->gathered_bytes);
 			at->gathered_bytes = gathered;
@@ -314,7 +315,7 @@ static __noinline u64 hw_end_gathering(void)
 	}
 	if (!until_ns)
 		return 0;
-	/* the last tick uses the clock */
+	/* rounded down: within the last tick the clock decides */
 	return now_ticks + (until_ns > now_ns ? (until_ns - now_ns) / hw_tick_ns : 0);
 }
 
@@ -399,7 +400,7 @@ static __noinline int hw_let_pass(struct __sk_buff *skb, u32 ip_bytes, u32 segme
 		has_header = hw_decode(skb, &found);
 	}
 #ifdef HW_PUBLISHES
-	/* which the packet keeps until it leaves */
+	/* the packet keeps this hash until it leaves */
 	if (hw_sees_departures() || pkt.flow == 1)
 		pkt.flow = (u64)bpf_get_hash_recalc(skb) << 1 | 1;
 	pkt.opens = hw_opens(skb, ip_bytes);

@@ -14,7 +14,7 @@ struct hw_segment {
 	u32 payload_bytes;
 };
 
-/* Whether it is a whole TCP segment over IPv4 with a valid header. */
+/* Whether a packet is a whole TCP segment over IPv4 with a valid header. */
 static __always_inline int hw_read_segment(struct __sk_buff *skb, struct hw_segment *s)
 {
 	u32 total_bytes, header_bytes;
@@ -35,7 +35,7 @@ static __always_inline int hw_read_segment(struct __sk_buff *skb, struct hw_segm
 	return 1;
 }
 
-/* Of a segment that leaves. */
+/* The key of the connection of a segment that leaves. */
 static __always_inline void hw_key_out(struct hw_qs_key *key, u32 netns, const struct hw_segment *s)
 {
 	key->netns = netns;
@@ -45,7 +45,7 @@ static __always_inline void hw_key_out(struct hw_qs_key *key, u32 netns, const s
 	key->peer_port = s->tcp.destination;
 }
 
-/* Of one that arrives. */
+/* The key of the connection of a segment that arrives. */
 static __always_inline void hw_key_in(struct hw_qs_key *key, u32 netns, const struct hw_segment *s)
 {
 	key->netns = netns;

@@ -44,7 +44,7 @@ void hw_native_control(struct hw_flow *f, struct hw_conn *c, const struct hw_rat
 		f->cc->control(hw_cc_state(f), f->cc_tun, c, sample);
 }
 
-/* Both in one call; grow_pkts 0 leaves growth out. */
+/* pkts_acked and growth in one call; grow_pkts 0 leaves growth out. */
 void hw_native_ack(struct hw_flow *f, struct hw_conn *c, const struct hw_ack *ack, u32 grow_pkts)
 {
 	hw_native_pkts_acked(f, c, ack);

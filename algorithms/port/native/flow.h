@@ -38,7 +38,7 @@ struct hw_queue {
 	u64 state[HW_QUEUE_STATE_BYTES / 8];
 };
 
-/* A router algorithm of a link, likewise. */
+/* A link's router algorithm with its tunables and state. */
 struct hw_router {
 	const struct hw_router_ops *ops;
 	u32 tun[HW_MAX_TUNABLES];

@@ -23,7 +23,7 @@ pub enum AlgorithmError {
         /// The nearest names, best first.
         nearest: Vec<&'static str>,
     },
-    /// Not a value of this tunable.
+    /// The value is not allowed for this tunable.
     #[error("tunable {tunable} = {value}: must be {allowed}")]
     BadValue {
         /// The tunable's name.
@@ -42,7 +42,7 @@ pub enum AlgorithmError {
     /// Algorithms that cannot share a link, and why.
     #[error("{0}")]
     Sharing(String),
-    /// The same tunable twice.
+    /// A tunable is given twice.
     #[error("tunable {0} is given twice")]
     Twice(String),
 }

@@ -121,21 +121,21 @@ pub struct Monitor {
 pub const CC_OWN_START: CcFlags = 1;
 /// It may set a pacing rate.
 pub const CC_PACES: CcFlags = 2;
-/// If ECN was negotiated, its data packets carry ECT(0), which is also the default, or
-/// ECT(1), which kernels refuse to send under RFC 3168.
+/// If ECN was negotiated, the control's data packets carry ECT(0), which is also the
+/// default, or ECT(1), which kernels refuse to send under RFC 3168.
 pub const CC_ECT0: CcFlags = 4;
-/// If ECN was negotiated, its data packets carry ECT(0), which is also the default, or
-/// ECT(1), which kernels refuse to send under RFC 3168.
+/// If ECN was negotiated, the control's data packets carry ECT(0), which is also the
+/// default, or ECT(1), which kernels refuse to send under RFC 3168.
 pub const CC_ECT1: CcFlags = 8;
-/// It asks for ECN and grants it, whatever the host's default is. As in Linux
-/// (tcp_ca_needs_ecn), all its packets are ECN-capable, from the SYN on.
+/// The control's connections request and accept ECN, whatever the host's default is. As in
+/// Linux (tcp_ca_needs_ecn), all their packets are ECN-capable, from the SYN on.
 pub const CC_NEEDS_ECN: CcFlags = 16;
-/// Its RTT samples are in microseconds even if the stack's clock is coarser
+/// The control's RTT samples are in microseconds even if the stack's clock is coarser
 /// (TCP_CONG_RTT_STAMP of Linux 2.6). They are those of the last packet that an ACK
 /// acknowledges.
 pub const CC_RTT_STAMP: CcFlags = 32;
-/// Its header is also sent on the SYN and SYN-ACK, if the stack can. on_send is then
-/// called before init, which clears the state, and on_feedback right after init.
+/// The control's header is also sent on the SYN and SYN-ACK, if the stack can. on_send is
+/// then called before init, which clears the state, and on_feedback right after init.
 pub const CC_ASKS_ON_SYN: CcFlags = 64;
 /// Properties of a control, beyond its callbacks (hw_cc_ops.flags).
 pub type CcFlags = core::ffi::c_uint;
@@ -305,13 +305,13 @@ pub struct Ack {
 pub struct RateSample {
     /// delivered_pkts when that packet left.
     pub prior_delivered_pkts: u64,
-    /// Since then; -1: no sample.
+    /// Delivered since that packet left; -1: no sample.
     pub delivered_pkts: i32,
     /// Of them, marked CE.
     pub delivered_ce_pkts: i32,
     /// -1: no sample, or shorter than the smallest round trip.
     pub interval_us: i32,
-    /// Of the packet that was sent last, -1 without one.
+    /// RTT of the packet that was sent last, -1 without one.
     pub rtt_us: i32,
     /// Believed lost with this ACK.
     pub losses_pkts: u32,
@@ -730,7 +730,7 @@ pub struct Queue {
     pub tun: [u32; 16usize],
     pub state: [u64; 512usize],
 }
-/// A router algorithm of a link, likewise.
+/// A link's router algorithm with its tunables and state.
 #[repr(C)]
 #[derive(Debug, Clone)]
 pub struct Router {

@@ -38,9 +38,9 @@ pub struct FieldInfo {
     pub name: &'static str,
     /// Unit.
     pub unit: &'static str,
-    /// One line of meaning.
+    /// The field's meaning, in one line.
     pub meaning: &'static str,
-    /// Its offset among the decoded fields.
+    /// Offset of the field among the decoded fields.
     pub offset: u32,
     /// Its size there.
     pub bytes: u32,
@@ -49,9 +49,9 @@ pub struct FieldInfo {
 /// A protocol's header.
 #[derive(Clone, Debug, Serialize)]
 pub struct HeaderInfo {
-    /// Name by which it is known.
+    /// Name of the header.
     pub name: &'static str,
-    /// One line for people.
+    /// The header's title, one line.
     pub title: &'static str,
     /// Paper or RFC.
     pub source: &'static str,
@@ -67,7 +67,7 @@ pub struct HeaderInfo {
     pub answer: Option<&'static str>,
     /// A receiver answers it.
     pub reflects: bool,
-    /// From 1 on, in the order of [`headers`]; packets identify their header by it.
+    /// From 1 on, in the order of [`headers`]; packets identify their header by this number.
     #[serde(skip)]
     pub number: u8,
     #[serde(skip)]
@@ -189,7 +189,7 @@ pub(crate) unsafe fn bring(
     let built = headers().len();
     if built + before + 1 + usize::from(answer.is_some()) > MOST {
         return Err(format!(
-            "brings a header beyond the {MOST} that there is room for; start anew"
+            "a process can know at most {MOST} headers, and this is one more; start a new process"
         ));
     }
     let (name, answer): (&'static str, _) = (name.leak(), answer.map(|a| &*a.leak()));

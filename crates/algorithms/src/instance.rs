@@ -14,7 +14,7 @@ use crate::registry::{
 /// Shared by all connections with the same choice.
 struct Choice {
     control: &'static ControlInfo,
-    /// None where the control owns its start.
+    /// The startup; None if the control owns its start.
     startup: Option<&'static StartupInfo>,
     cc_tun: [u32; MAX_TUNABLES],
     startup_tun: [u32; MAX_TUNABLES],
@@ -205,7 +205,7 @@ pub enum Verdict {
     DropFull,
     /// The algorithm's choice, with room left.
     DropEarly,
-    /// It joins with congestion experienced.
+    /// The packet joins the queue, marked CE.
     Mark,
 }
 
@@ -378,7 +378,7 @@ impl RouterInstance {
         Verdict::of(verdict, self.info.name)
     }
 
-    /// Whether it wants to see packets leave the queue.
+    /// Whether the algorithm sees packets leave the queue.
     #[must_use]
     pub fn departs(&self) -> bool {
         // SAFETY: a constant table.
@@ -399,7 +399,7 @@ impl RouterInstance {
         (at_ns != 0).then_some(at_ns)
     }
 
-    /// What it publishes for controls of this machine, once it knows something.
+    /// What the algorithm publishes for controls of this machine; None: nothing yet.
     #[must_use]
     pub fn monitor(&self) -> Option<Monitor> {
         if !self.info.publishes {

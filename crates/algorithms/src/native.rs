@@ -147,7 +147,7 @@ pub fn c_layout() -> Vec<(&'static str, usize)> {
     }
 }
 
-/// The same in Rust.
+/// Sizes and offsets of the mirrored structures, as Rust has them.
 #[must_use]
 pub fn rust_layout() -> Vec<(&'static str, usize)> {
     ffi::LAYOUT.to_vec()

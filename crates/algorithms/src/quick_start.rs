@@ -11,7 +11,7 @@ pub const HEADER: &str = "quick-start";
 pub const RESPONSE: &str = "quick-start-response";
 /// The rate of a request or report counts in steps of powers of two up to this code.
 pub const MAX_CODE: u32 = QS_MAX_CODE;
-/// Bytes of either option.
+/// Bytes of the IP option, and of the TCP option.
 pub const OPTION_BYTES: usize = QS_BYTES;
 /// Function of an IP option that requests a rate.
 pub const REQUEST: u8 = QS_REQUEST as u8;
@@ -23,7 +23,7 @@ pub const IPV4_OPTION: u8 = QS_IPV4_OPTION as u8;
 pub const TCP_OPTION: u8 = QS_TCP_OPTION as u8;
 
 impl QsFailure {
-    /// In one or two words, for tables; empty if it did not fail.
+    /// The failure in one or two words, for tables; empty if the request did not fail.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

@@ -28,7 +28,7 @@ pub fn may_share(routers: &[&RouterInfo]) -> Result<(), AlgorithmError> {
     for (at, one) in routers.iter().enumerate() {
         for other in &routers[..at] {
             if one.name == other.name {
-                // its counters and events are identified by its name
+                // a router's counters and events are identified by its name
                 return Err(AlgorithmError::Sharing(format!(
                     "routers: {} is given twice; allowed: each algorithm once",
                     one.name

@@ -104,7 +104,7 @@ fn the_optimistic_algorithm_asks_only_for_the_load() {
     router.offer_bps(4_000_000);
     router.at(200);
     let codes: Vec<u32> = (1..=20).map(|flow| router.ask(flow, 9)).collect();
-    assert_eq!(codes, [7; 20]); // 6 Mbit/s each time
+    assert_eq!(codes, [7; 20]); // 5.12 Mbit/s each, because grants do not use up the free 6
     assert_eq!(
         router.status().outstanding_bytes_per_s,
         20 * rate_bytes_per_s(7)
@@ -314,7 +314,7 @@ fn extreme_forgets_a_grant_with_the_slot_in_which_its_data_was_seen() {
     router.at(400);
     assert_eq!(router.usage_bps(), 5_120_000);
     assert_eq!(router.status().outstanding_bytes_per_s, 0);
-    // the same data of another flow does not help
+    // data of another flow does not release the grant
     let mut router = Router::new(&[("algorithm", 4), ("slots", 8)]);
     assert_eq!(router.ask(1, 7), 7);
     router.at(200).data(2, 128_000);

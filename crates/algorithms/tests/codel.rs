@@ -12,7 +12,7 @@ fn codel(tunables: &[(&str, u32)]) -> QueueInstance {
     QueueInstance::new("codel", &tunables, &LinkView::default()).unwrap()
 }
 
-/// The verdict on a packet that has waited so long, with such a queue behind it.
+/// The verdict on a packet that has waited for `sojourn_ns`, with this queue behind it.
 fn head(queue: &mut QueueInstance, now_ns: u64, sojourn_ns: u64, behind: u32, ecn: u8) -> Verdict {
     let link = LinkView {
         now_ns,
@@ -126,7 +126,7 @@ fn marks_follow_the_same_law_and_what_cannot_be_marked_is_dropped() {
     for ecn in 1..=3 {
         assert_eq!(verdict(&mut queue.clone(), ecn), Verdict::Mark);
     }
-    // without ecn all are dropped
+    // without ecn CoDel drops instead of marking
     let mut queue = codel(&[]);
     head(&mut queue, MS, 20 * MS, 1_000_000, 2);
     assert_eq!(verdict(&mut queue, 2), Verdict::DropEarly);

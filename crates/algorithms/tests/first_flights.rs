@@ -228,7 +228,7 @@ fn a_late_grant_or_one_below_the_present_rate_is_declined() {
         };
         let mut cc = ControlInstance::new("reno", Some("quick-start"), &[]).unwrap();
         cc.init(&mut conn);
-        cc.event(&mut conn, Event::CompleteCwr); // it sees the answer
+        cc.event(&mut conn, Event::CompleteCwr); // the startup sees the answer
         conn.now_us += wait_us;
         cc.event(&mut conn, Event::TxStart);
         conn.grant
@@ -287,7 +287,7 @@ fn a_lost_quick_start_flight_is_repaired_in_slow_start_up_to_half_of_what_arrive
     // one per ACK, however much it acknowledges (RFC 3465, 2.3); 40/2 at most
     let expected: Vec<u32> = (11..=20).chain([20, 20]).collect();
     assert_eq!(windows, expected);
-    // in Recovery and after it
+    // the end of Recovery leaves cwnd and ssthresh as they are
     end_of_recovery(&mut cc, &mut conn);
     assert_eq!((conn.cwnd_pkts, conn.ssthresh_pkts), (20, 20));
     assert_eq!(conn.grant, Grant::Disabled as u8);
@@ -317,7 +317,7 @@ fn by_scharfs_rules_a_lost_flight_restores_the_window_before_it() {
             end_of_recovery(&mut cc, &mut conn);
             assert_eq!((conn.cwnd_pkts, conn.ssthresh_pkts), (reached, before));
             assert_eq!(conn.grant, Grant::Used as u8, "it may ask again");
-            // the same with a timeout, at once or during the repair
+            // a timeout gives the same ssthresh, at once or during the repair
             for repairs in [0, 3] {
                 let mut conn = fresh();
                 conn.ssthresh_pkts = before;
@@ -328,7 +328,7 @@ fn by_scharfs_rules_a_lost_flight_restores_the_window_before_it() {
                 conn.cwnd_pkts = 1;
                 cc.set_state(&mut conn, CaState::Loss);
                 assert_eq!(conn.ssthresh_pkts, before);
-                // the next loss is a normal one
+                // the startup does not change ssthresh at the next loss
                 conn.ca_state = CaState::Loss as u8;
                 conn.ssthresh_pkts = 20;
                 cc.set_state(&mut conn, CaState::Loss);
@@ -423,7 +423,7 @@ fn conservative_slow_start_lasts_five_rounds_at_a_quarter_of_the_pace() {
         &mut conn,
     );
     let grown: Vec<u32> = windows.windows(2).map(|w| w[1] - w[0]).collect();
-    // the round in which it begins is the first of the five
+    // the round in which conservative slow start begins is the first of its five rounds
     assert_eq!(grown[2..5], [5, 5, 5], "{windows:?}");
     assert_ne!(conn.ssthresh_pkts, SSTHRESH_INFINITE, "{windows:?}");
 }

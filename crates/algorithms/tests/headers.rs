@@ -100,7 +100,7 @@ fn vcp_is_answered_by_the_highest_region_since_the_last_answer() {
         assert_eq!(bits.emit_bits(&arrived), region);
         assert!(bits.reflect(&mut held, &arrived, &numbered_packet(0)));
     }
-    // as docs/wire.md has it
+    // the bytes in docs/wire.md
     assert_eq!(option.emit(&held), [253, 8, 0x48, 0x56, 3, 0, 0, 0]);
     assert_eq!(
         option.parse(&[253, 8, 0x48, 0x56, 4, 0, 0, 0]),
@@ -125,13 +125,13 @@ fn mpcp_is_answered_by_the_pieces_in_their_places() {
         }
         option.emit(&held)
     };
-    // as docs/wire.md has it
+    // the bytes in docs/wire.md
     let in_order = answer(&[(0x1233, 1), (0x1234, 2), (0x1235, 3)]);
     assert_eq!(in_order, [253, 8, 0x48, 0x4d, 0x12, 0x35, 0, 0b01_10_11]);
     assert_eq!(answer(&[(0x1235, 3), (0x1233, 1), (0x1234, 2)]), in_order);
     // one is missing
     assert_eq!(answer(&[(5, 1), (7, 3)])[4..], [0, 7, 0, 0b01_00_11]);
-    // more than it has room for; the first is dropped
+    // an answer has room for eight packets: of nine, the first is left out
     let many: Vec<_> = (1..=9)
         .map(|id| (id, if id == 1 { 3 } else { 1 }))
         .collect();

@@ -90,7 +90,7 @@ fn a_remembered_path_has_priority_over_the_default_if_it_still_looks_the_same() 
         ..remembers(RTT_US)
     };
     assert_eq!(mega(asks).1, 1_000_000);
-    // Quick-Start asks for it, even if only the remembered path gives a rate
+    // Quick-Start asks for a rate, even if only the remembered path gives one
     let mut conn = Conn {
         app_queued_bytes: 10_000_000,
         ..remembers(RTT_US)
@@ -107,7 +107,7 @@ fn quick_start_asks_for_what_is_left_after_the_round_trip_of_asking() {
         ..fresh()
     };
     start("quick-start", &[], &mut conn);
-    // 691 packets; ten leave at once, 681 x 1500 bytes in 800 - 300 ms are 2.04 MB/s
+    // of 691 packets ten leave at once; the other 681 x 1500 bytes in 800 - 300 ms are 2.04 MB/s
     assert_eq!(conn.request_code, 9); // 2.56 MB/s
     let mut enough = Conn {
         deadline_us: 1_300_000, // seven rounds of slow start
@@ -165,7 +165,7 @@ fn if_the_rate_is_all_it_needs_slow_start_ends_at_its_window() {
             assert_eq!(conn.ssthresh_pkts, ssthresh, "{startup}");
         }
     }
-    // with a smaller grant it continues to grow to what it needs
+    // with a smaller grant the window grows up to what the application needs
     for granted in [640_000, 1_250_000] {
         let mut conn = asks(1);
         conn.grant = headway_algorithms::Grant::Approved as u8;

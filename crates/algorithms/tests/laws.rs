@@ -167,7 +167,7 @@ fn slow_start_of_2_6_still_counts_the_window_equal_to_ssthresh() {
         ..Conn::default()
     };
     let mut flow = Flow::new("reno", &[], conn);
-    flow.ack(5, 100); // one to ssthresh, four for congestion avoidance
+    flow.ack(5, 100); // one ACKed packet reaches ssthresh, four are left for congestion avoidance
     assert_eq!((flow.conn.cwnd_pkts, flow.conn.cwnd_cnt), (10, 4));
 }
 

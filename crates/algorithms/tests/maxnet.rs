@@ -88,7 +88,7 @@ fn the_price_is_equation_2_with_mu_as_983_of_1024() {
     let mut priced = Priced::new(&[]);
     let mut exact_s = 0.0f64;
     let mut offered = 0.0;
-    // a packet of 1500 bytes each millisecond, 12 Mbit/s; the price every ten of them
+    // offers 1500 bytes each millisecond, 12 Mbit/s; the price is computed every ten packets
     for ms in 1..=500u64 {
         if ms % 10 == 0 {
             exact_s = (exact_s + offered * 8.0 / 10e6 - MU * 0.01).max(0.0);
@@ -99,9 +99,9 @@ fn the_price_is_equation_2_with_mu_as_983_of_1024() {
         assert!((priced.price_us() as f64 / 1e6 - exact_s).abs() < 2e-6);
     }
     assert!((exact_s - (0.5 * (1.2 - MU) - 0.0012)).abs() < 1e-9);
-    // the excess of half a second, as equation 1 has it
+    // now the price is the excess of half a second, by equation 1
     let before_us = priced.price_us();
-    // nothing comes for 50 ms: the next packet finds mu times that taken off
+    // no packet arrives for 50 ms, which lowers the price by mu times 50 ms
     priced.offer(550 * MS, 40);
     let after_s = before_us as f64 / 1e6 + 1500.0 * 8.0 / 10e6 - MU * 0.05;
     assert!((priced.price_us() as f64 / 1e6 - after_s).abs() < 3e-6);
@@ -112,7 +112,7 @@ fn the_price_is_equation_2_with_mu_as_983_of_1024() {
 
 #[test]
 fn at_mu_times_the_capacity_the_price_is_constant() {
-    // a packet per 1024/983 of the time that the link takes for it
+    // one packet per 1024/983 of its transmission time
     let gap_ns = 1_200_000 * 1024 / 983;
     let mut priced = Priced::new(&[]);
     for _ in 0..40 {
@@ -267,7 +267,7 @@ fn the_window_follows_figure_2() {
         ),
     ] {
         let mut source = Source::new(tunables, 64);
-        // 64/2 packets are a power of two, where the logarithm to begin with is exact
+        // 64/2 packets are a power of two, for which the first logarithm is exact
         let first_s = 8000.0 * (1.0 + 0.3f64.sin()) * UNIT_S;
         let mut figure = Figure2 {
             eta: 32f64.ln() + 15.0 * scale * first_s / 0.028,
@@ -283,7 +283,7 @@ fn the_window_follows_figure_2() {
             let price = 8000 + (8000.0 * f64::from(i).mul_add(0.01, 0.3).sin()) as u32;
             let ours = f64::from(source.ack(price.max(1)));
             let theirs = figure.ack(f64::from(price.max(1)) * UNIT_S);
-            // whole packets, which make up for the rest in time
+            // whole packets: the fractions are made up over time
             owed += (theirs - ours) / theirs;
             assert!((ours - theirs).abs() < 1.05, "{i}: {ours} {theirs}");
             assert!(owed.abs() < 1.5, "{i}: {owed}");
@@ -337,10 +337,10 @@ fn a_loss_without_timeout_changes_nothing_and_a_timeout_is_tcps() {
     assert_eq!(steady(&mut source), steady(&mut twin));
     source.lose();
     for _ in 0..50 {
-        source.conn.cwnd_pkts = 3; // whatever the stack does
+        source.conn.cwnd_pkts = 3; // in Recovery the law does not depend on the stack's cwnd
         assert_eq!(source.ack(12_000), twin.ack(12_000));
     }
-    // a timeout: half as ssthresh, one packet, slow start
+    // after a timeout ssthresh is half, and slow start begins with one packet
     let before = source.conn.cwnd_pkts;
     source.conn.ssthresh_pkts = source.cc.ssthresh(&mut source.conn);
     source.cc.event(&mut source.conn, Event::Loss);
@@ -349,7 +349,7 @@ fn a_loss_without_timeout_changes_nothing_and_a_timeout_is_tcps() {
     assert_eq!(source.conn.ssthresh_pkts, before / 2);
     let grown: Vec<u32> = (0..4).map(|_| source.ack(12_000)).collect();
     assert_eq!(grown, [2, 3, 4, 5]);
-    // and then the law again, with the eta that it had
+    // after Loss the law continues with its previous eta
     source.cc.set_state(&mut source.conn, CaState::Open);
     assert_eq!(source.ack(12_000), 7);
     assert!(steady(&mut source).abs_diff(steady(&mut twin)) <= 1);
@@ -370,7 +370,7 @@ fn an_unused_window_does_not_grow() {
         source.cc.take_sample(&mut source.conn, &sample);
     }
     assert_eq!(source.conn.cwnd_pkts, cwnd);
-    // nor has eta run away: the price is felt as soon as it rises
+    // eta did not grow meanwhile: cwnd falls as soon as the price rises
     let after = (0..40).map(|_| source.ack(20_000)).last().unwrap();
     assert!(after < cwnd / 2, "{after} of {cwnd}");
 }
@@ -389,7 +389,7 @@ fn without_router_answers_it_is_reno_and_the_law_returns_with_them() {
     // a router
     assert_eq!(source.ack(1), 9);
     assert_eq!(source.ack(1), 11);
-    // and silence: 200 ms are more than four round trips
+    // silence of up to 200 ms, more than four round trips, does not yet count as absence
     let grown = source.conn.cwnd_pkts;
     for _ in 0..=200_000 / 1200 {
         source.ack(0);

@@ -18,9 +18,9 @@ pub struct Config {
     /// Seed of the links' random streams.
     #[serde(default = "one")]
     pub seed: u64,
-    /// From left to right.
+    /// The direction from left to right.
     pub forward: Path,
-    /// From right to left.
+    /// The direction from right to left.
     pub reverse: Path,
     /// Hosts on the left, one per device.
     pub left: Vec<Host>,

@@ -12,11 +12,11 @@ use crate::summary::{DepartureError, DirectionSummary};
 /// Result of offering a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// It crosses the link.
+    /// The packet crosses the link.
     Carried(Carried),
-    /// It waits for its turn ([`Direction::turn`]).
+    /// The packet waits for its turn ([`Direction::turn`]).
     Held {
-        /// Whether it was marked CE.
+        /// Whether the packet was marked CE.
         mark: bool,
     },
     /// It was dropped.
@@ -34,20 +34,20 @@ pub struct Arriving {
     pub ip_bytes: u32,
     /// The two ECN bits.
     pub ecn: u8,
-    /// Whether its IPv4 header has options.
+    /// Whether the packet's IPv4 header has options.
     pub ip_options: bool,
 }
 
 /// A packet that crosses the link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Carried {
-    /// When its last bit leaves the queue.
+    /// When the packet's last bit leaves the queue.
     pub depart_ns: u64,
-    /// When it is due at the far end.
+    /// When the packet is due at the far end.
     pub due_ns: u64,
-    /// When its copy is due there, if it was duplicated.
+    /// When the copy is due at the far end, if the packet was duplicated.
     pub copy_due_ns: Option<u64>,
-    /// Whether it was marked CE.
+    /// Whether the packet was marked CE.
     pub mark: bool,
 }
 
@@ -111,7 +111,7 @@ impl Direction {
         self.link.begin_at(origin_ns);
     }
 
-    /// Its number in the log.
+    /// The direction's number in the log.
     #[must_use]
     pub fn number(&self) -> u8 {
         self.number

@@ -81,9 +81,9 @@ row! {
     /// When its last bit left the queue, or a queue dropped it at its head; 0 if dropped on
     /// arrival.
     departed_ns: u64,
-    /// When it was due at the far end; 0 if dropped.
+    /// When the packet was due at the far end; 0 if dropped.
     due_ns: u64,
-    /// When it was actually delivered there; 0 if it was not.
+    /// When the packet was actually delivered; 0 if it was not.
     delivered_ns: u64,
     /// Bytes waiting and in transmission after it joined the queue, or when it was dropped.
     queue_bytes: u32,
@@ -93,13 +93,13 @@ row! {
     source: u32,
     /// IPv4 address of the receiver as a number.
     destination: u32,
-    /// 0 unless TCP or UDP.
+    /// Port of the sender; 0 unless TCP or UDP.
     source_port: u16,
-    /// 0 unless TCP or UDP.
+    /// Port of the receiver; 0 unless TCP or UDP.
     destination_port: u16,
     /// Size of the IP packet.
     ip_bytes: u32,
-    /// 0 forward (left to right), 1 reverse.
+    /// Direction: 0 forward (left to right), 1 reverse.
     link: u8,
     /// 0 carried, 1 queue full, 2 random loss, 3 early drop, 4 IP options, 5 a SYN
     /// that asked for ECN.

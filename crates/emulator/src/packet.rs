@@ -16,15 +16,15 @@ pub(crate) struct Header {
     pub ecn: u8,
     /// The IPv4 header is longer than its fixed fields.
     pub ip_options: bool,
-    /// Whether it is a TCP SYN that requests ECN (RFC 3168 section 6.1.1).
+    /// Whether the packet is a TCP SYN that requests ECN (RFC 3168 section 6.1.1).
     pub asks_ecn: bool,
-    /// Whether it is a TCP segment.
+    /// Whether the packet is a TCP segment.
     pub is_tcp: bool,
-    /// Whether it is a TCP segment that only acknowledges.
+    /// Whether the packet is a TCP segment that only acknowledges.
     pub is_ack: bool,
-    /// 0 unless TCP or UDP.
+    /// Port of the sender; 0 unless TCP or UDP.
     pub source_port: u16,
-    /// 0 unless TCP or UDP.
+    /// Port of the receiver; 0 unless TCP or UDP.
     pub destination_port: u16,
 }
 

@@ -94,7 +94,7 @@ pub const FLOW_OPTIONS: &[(&str, Kind)] = &[
     ("connections", Kind::Whole(1)),
 ];
 
-/// Those that only applications over TCP have.
+/// Options that only applications over TCP have.
 const OF_TCP: [&str; 7] = [
     "size",
     "exchanges",

@@ -136,7 +136,7 @@ impl Reading {
         read.response_bytes.push(response.unwrap_or(0));
         read.serve_ns.push(serve.unwrap_or(0));
         read.start_ns.push(start.unwrap_or(0));
-        // The number of an earlier object fits.
+        // Cannot overflow: an earlier object has a number.
         read.after.push(after.map_or(NONE, |of| of as u32));
         Ok(())
     }

@@ -71,16 +71,16 @@ const MAX_VALUE: u128 = i64::MAX as u128;
 /// An exact decimal number: `digits` × 10 to `exponent`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Number {
-    /// Whether it is negative.
+    /// Whether the number is negative.
     pub negative: bool,
-    /// At most 20 digits, the last not 0.
+    /// Digits of the number: at most 20, the last not 0.
     pub digits: u128,
     /// Power of ten of the last digit.
     pub exponent: i32,
 }
 
 impl Number {
-    /// This times `factor`, which is at most 2⁴², rounded half to even; None: beyond 2¹²⁸.
+    /// The number times `factor`, which is at most 2⁴², rounded half to even; None: beyond 2¹²⁸.
     #[must_use]
     pub fn times(&self, factor: u128) -> Option<u128> {
         let product = self.digits.checked_mul(factor)?;
@@ -100,7 +100,7 @@ impl Number {
         Some(whole + u128::from(up))
     }
 
-    /// This times `factor`, rounded down; None: beyond 2¹²⁸.
+    /// The number times `factor`, rounded down; None: beyond 2¹²⁸.
     #[must_use]
     pub fn times_down(&self, factor: u128) -> Option<u128> {
         let product = self.digits.checked_mul(factor)?;
@@ -114,7 +114,7 @@ impl Number {
         }
     }
 
-    /// Whether it has no digits after the decimal point.
+    /// Whether the number has no digits after the decimal point.
     #[must_use]
     pub fn is_whole(&self) -> bool {
         self.exponent >= 0 || self.digits == 0

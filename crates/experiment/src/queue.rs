@@ -16,7 +16,7 @@ pub enum Buffer {
     Bytes(u64),
     /// In packets.
     Packets(u64),
-    /// In bandwidth-delay products.
+    /// The limit in bandwidth-delay products.
     Bdp(Number),
 }
 

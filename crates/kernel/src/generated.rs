@@ -67,7 +67,7 @@ pub struct Path {
     pub pkt_bytes: u32,
     pub unused: u32,
 }
-/// Their lifetime; 0: nothing is remembered.
+/// How long an entry is valid; 0: nothing is remembered.
 #[repr(C)]
 #[derive(Debug, Default, Copy, Clone, PartialEq, Eq)]
 pub struct Manager {
@@ -102,7 +102,7 @@ pub struct Recent {
 pub struct Sample {
     /// CLOCK_MONOTONIC, as all times here.
     pub time_ns: u64,
-    /// Of the packet before; 0: none.
+    /// Time of the packet before; 0: none.
     pub since_ns: u64,
     pub acked_bytes: u64,
     pub cwnd_pkts: u32,

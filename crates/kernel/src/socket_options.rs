@@ -18,7 +18,7 @@ pub const TCP_GRANT_DENIED: u32 = 3;
 #[repr(C)]
 #[derive(Debug, Default, Copy, Clone, PartialEq, Eq)]
 pub struct TcpStartupInfo {
-    /// The application's, or the default for its peer.
+    /// The application's rate, or the default for its peer.
     pub asked_bps: core::ffi::c_ulonglong,
     /// 0 unless grant is TCP_GRANT_GRANTED.
     pub granted_bps: core::ffi::c_ulonglong,
@@ -29,6 +29,6 @@ pub struct TcpStartupInfo {
     pub grant: core::ffi::c_uchar,
     /// 1: asked_bps is the application's own.
     pub from_application: core::ffi::c_uchar,
-    /// At which it really started; 0: not paced at all.
+    /// The rate at which it started; 0: not paced at all.
     pub started_bps: core::ffi::c_ulonglong,
 }

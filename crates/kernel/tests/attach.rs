@@ -140,7 +140,7 @@ fn detach_restores_the_first_default() {
     ]);
     assert_eq!(two["default_in"]["previous"], "reno");
     assert_eq!(lab.default(), "hwt_d");
-    // it is no longer the default of any namespace
+    // hwt_c is no longer the default of any namespace
     assert_eq!(
         json(&["detach", "hwt_c"])["restored"],
         serde_json::json!([])

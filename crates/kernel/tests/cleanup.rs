@@ -194,7 +194,7 @@ fn attach_that_cannot_record_the_default_leaves_nothing_attached() {
         assert_eq!(attached("hwt_d").unwrap()["control"], "cubic");
         succeeds(&["detach", "hwt_d"]);
     }
-    // replaced, but its link cannot be pinned: the old control is restored
+    // a replacement whose link cannot be pinned: the old control is restored
     succeeds(&["attach", "htcp", "--name", "hwt_d"]);
     let pin = format!("{ROOT}/bpf/hwt_d");
     let c_pin = std::ffi::CString::new(pin.as_str()).unwrap();
@@ -208,7 +208,7 @@ fn attach_that_cannot_record_the_default_leaves_nothing_attached() {
     // a file that is not a pin is removed by `detach --all`
     succeeds(&["detach", "--all"]);
     assert_eq!(lab::left_attached(), Vec::<String>::new());
-    // and with free space it works
+    // with free space `attach` works
     succeeds(&attach);
     assert_eq!(lab.default(), "hwt_d");
     succeeds(&["detach", "--all"]);
@@ -273,7 +273,7 @@ fn a_lock_is_roots_alone_and_a_waiting_command_names_its_holder() {
     assert!(waiting.wait().unwrap().success());
     assert_eq!(lab::left_attached(), Vec::<String>::new());
 
-    // and a lock is never taken through a link
+    // a lock is never taken through a symbolic link
     let target = std::env::temp_dir().join(format!("hwt-kept-{}", std::process::id()));
     fs::write(&target, "kept").unwrap();
     fs::DirBuilder::new().mode(0o755).create(ROOT).unwrap();

@@ -243,7 +243,7 @@ fn a_testbed_attaches_its_control_and_detaches_it() {
     assert!(attached(&name).is_some());
     let would = succeeds(&["testbed", "down", two, "--dry-run"]);
     assert!(would.contains(&format!("would detach {name}")), "{would}");
-    let removed = json(&["testbed", "down"]); // it is the only one
+    let removed = json(&["testbed", "down"]); // without a name: only one testbed is left
     assert_eq!(removed["removed"][0]["detached"], name.as_str());
     assert!(fails(&["testbed", "down"], 2).contains("there is no testbed"));
     assert!(attached(&name).is_none());

@@ -75,7 +75,7 @@ fn drive(
     };
     tell(&mut conn, Call::Open);
     tell(&mut conn, Call::Init);
-    // the connection's first data
+    // the connection sends its first data
     if takes_samples {
         tell(&mut conn, Call::Monitor(monitor_of(FIRST)));
     }

@@ -175,7 +175,7 @@ fn a_device_that_was_renamed_moved_or_deleted_is_found() {
         succeeds(&["detach", "--dev", device, "--netns", netns]);
         assert_eq!(places(), Vec::<String>::new());
     };
-    // by its new name and by its old one
+    // a renamed device is found by its new name and by its old one
     for name in ["hwnew", "hwold"] {
         attach("hwold");
         ip(&["-n", &lab.name, "link", "set", "hwold", "name", "hwnew"]);

@@ -37,7 +37,7 @@ fn run(line: &str) {
 
 /// A server that requests rates behind a router, opposite a device without IP.
 struct Path {
-    /// None while the path is removed: an open socket would keep its control.
+    /// None while the path is removed, because an open socket would keep its control.
     listener: Option<TcpListener>,
     raw: OwnedFd,
     next_port: u16,

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use crate::lab::{fails, json, left_attached, succeeds, Cgroup};
 use headway_kernel::benches::receive_window::{Hosts, Setting, Transferred};
 
-/// 139 packets: one round trip of the path holds 166.
+/// Size of a transfer: 139 packets, where one round trip of the path holds 166.
 const BYTES: usize = 200_000;
 
 /// Hosts whose applications may set options, and controls that send everything written.

@@ -112,7 +112,7 @@ fn a_fast_link_grants_every_request() {
     let counters = router()["counters"].clone();
     assert_eq!(counters["grants"], REQUESTS, "{counters}");
     assert_eq!(counters["lowered"], 0, "{counters}");
-    // attached anew, it has no earlier state
+    // a router that is attached anew has no earlier state
     attach(&path, "10Gbit/s", &[]);
     assert_eq!(router()["counters"]["requests"], 0);
     succeeds(&["detach", "--all"]);

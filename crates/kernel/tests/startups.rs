@@ -11,7 +11,7 @@ use std::process::Stdio;
 use crate::lab::{headwayctl, succeeds};
 
 const TESTBED: &str = "hwt-startups";
-/// 500 kB, requested with 400 bytes.
+/// Size of the response, 500 kB, which a request of 400 bytes asks for.
 const EPOCHS: &str = "[[400,500000,0]]";
 const ADDRESS: &str = "10.77.0.1:6001";
 
@@ -78,7 +78,7 @@ fn fast_startups_save_the_round_trips_that_they_promise() {
         ("slow-start", 1400..1600),
         ("jump-start", 1000..1200),
         ("mega-start", 600..850),
-        ("quick-start", 1400..1600), // without routers it is slow start
+        ("quick-start", 1400..1600), // without routers, Quick-Start is slow start
     ]
     .map(|(startup, ms)| {
         let download = || download_ms(startup);

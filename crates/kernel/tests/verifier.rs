@@ -20,7 +20,7 @@ fn the_verifier_accepts_every_router() {
     }
 }
 
-/// The same check must be able to fail.
+/// Checks that the verifier's test can fail.
 fn the_verifier_refuses_a_forbidden_write() {
     let path = option_env!("HEADWAY_REFUSED").unwrap_or_default(); // set with the objects
     let bytes = std::fs::read(path).unwrap_or_else(|e| panic!("{path}: {e}"));

@@ -11,7 +11,7 @@ const ARGUMENTS: [&str; 6] = [
     "-D__TARGET_ARCH_x86",
     "-isystem/usr/include",
     "-Wno-everything",
-    // headers before libbpf 1.3 do not have it; only structures matter here
+    // libbpf's headers lack bpf_for before 1.3; only structures matter here
     "-Dbpf_for(i,first,end)=while(0)",
 ];
 /// C code that includes the headers, and the structures to mirror.

@@ -71,7 +71,7 @@ struct Names {
 
 impl ParseCallbacks for Names {
     fn int_macro(&self, name: &str, _value: i64) -> Option<IntKind> {
-        // the size of an array; all others keep their type in C
+        // sizes of arrays are usize; other constants keep their type in C
         let bounds = name.ends_with("_BYTES") || name.starts_with("HW_MAX_");
         bounds.then_some(IntKind::Custom {
             name: "usize",
@@ -80,7 +80,7 @@ impl ParseCallbacks for Names {
     }
 
     fn add_derives(&self, info: &DeriveInfo<'_>) -> Vec<String> {
-        // bindgen accepts both or neither
+        // Clone and Copy: bindgen derives both or neither
         let seen = self.seen.borrow();
         let c_name = seen.iter().find(|(rust, _)| rust == info.name);
         let c_name = c_name.map_or(info.name, |(_, c_name)| c_name);
@@ -170,7 +170,7 @@ impl Mirror {
             .derive_eq(true)
             .no_copy(self.only_cloned)
             .no_default(self.no_default)
-            // functions have no address of their own
+            // Rust cannot compare function pointers reliably
             .no_partialeq(".*_ops|hw_header")
             .parse_callbacks(Box::new(names));
         for (name, _) in self.enums {

@@ -224,7 +224,7 @@ impl Holder {
         match socket::connect(syn.client, syn.server, side, mark) {
             Ok(socket) => {
                 if self.watch(&socket, table.next_number()).is_err() {
-                    drop(socket); // it has the addresses and ports of the SYN to be passed
+                    drop(socket); // the socket would occupy the addresses and ports of the SYN
                     self.pass(&syn);
                     return Ok(());
                 }

@@ -86,9 +86,9 @@ pub(crate) enum Next {
     Wait,
     /// Continue later: it used its share of the time.
     Again,
-    /// Check again soon, because no event reports what it waits for.
+    /// Check again soon, because no event reports what the connection waits for.
     Look,
-    /// Remove it: it has ended.
+    /// Remove the connection: it has ended.
     End(Outcome),
 }
 
@@ -101,7 +101,7 @@ pub struct ConnectionStatus {
     pub server: SocketAddr,
     /// Its phase.
     pub phase: Phase,
-    /// Time since it was accepted.
+    /// Time since the connection was accepted.
     pub age_ms: u64,
     /// Time since data last moved.
     pub idle_ms: u64,
@@ -118,7 +118,7 @@ pub struct ConnectionStatus {
 /// The kernel's information about one of the two connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LegStatus {
-    /// Its smoothed round-trip time; null: not measured.
+    /// The leg's smoothed round-trip time; null: not measured.
     pub srtt_us: Option<u32>,
     /// Its congestion window.
     pub cwnd_pkts: u32,
@@ -173,7 +173,7 @@ pub(crate) struct Connection {
     moved: Instant,
     /// Unacknowledged bytes of both legs at the last idle timeout.
     unacknowledged: [i32; 2],
-    /// Whether it is in the list of connections to continue or to check soon.
+    /// Whether the connection is in the list of connections to continue or to check soon.
     pub listed: bool,
 }
 
@@ -339,12 +339,12 @@ impl Connection {
         None
     }
 
-    /// Whether it only waits for the kernel to finish.
+    /// Whether the connection only waits for the kernel to finish.
     pub fn is_closing(&self) -> bool {
         self.phase == Phase::Closing
     }
 
-    /// Ends it. Closing an unfinished socket resets it (socket.rs).
+    /// Ends the connection. Closing an unfinished socket resets it (socket.rs).
     pub fn end(mut self, outcome: Outcome, counters: &Counters) {
         for flow in &mut self.flows {
             flow.abandon(counters);

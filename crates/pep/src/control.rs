@@ -56,7 +56,7 @@ pub enum Taking {
     Full,
     /// New connections bypass the proxy, because it was told to stop.
     Stopping,
-    /// Another process takes them; this one ends when its connections have ended.
+    /// Another process takes new connections; this one ends when its connections have ended.
     HandsOver,
 }
 
@@ -67,11 +67,11 @@ pub struct Status {
     pub name: String,
     /// Its process.
     pub pid: u32,
-    /// Time since its start.
+    /// Time since the proxy started.
     pub uptime_s: u64,
-    /// Whether it takes new connections.
+    /// Whether the proxy takes new connections.
     pub taking: Taking,
-    /// What it intercepts: "ipv4", "ipv6".
+    /// Families that the proxy intercepts: "ipv4", "ipv6".
     pub families: Vec<String>,
     /// Devices on the clients' side.
     pub client_devices: Vec<String>,

@@ -69,7 +69,7 @@ impl Tools {
 /// The state of a direction after it was moved on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
-    /// No data can be read.
+    /// The source has no data to read.
     Idle,
     /// The other leg accepts no data.
     Blocked,
@@ -289,7 +289,7 @@ impl Flow {
             Ok((1, _)) => {}
             Err(Errno::INTR) => return None,
             Err(Errno::AGAIN) => {
-                // it was announced but has not arrived yet
+                // the urgent byte was announced but has not arrived yet
                 from.readable = false;
                 return None;
             }

@@ -285,7 +285,7 @@ impl Estate {
 #[derive(Debug)]
 pub(crate) struct Predecessor {
     from: BufReader<UnixStream>,
-    /// It did not answer in time, so later answers no longer match the requests.
+    /// The predecessor did not answer in time, so later answers no longer match the requests.
     mute: bool,
 }
 
@@ -316,7 +316,7 @@ impl Predecessor {
         answer
     }
 
-    /// Whether it has ended, even if unread answers are left.
+    /// Whether the predecessor has ended, even if unread answers are left.
     pub fn has_ended(&self) -> bool {
         let now = Timespec {
             tv_sec: 0,

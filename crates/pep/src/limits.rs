@@ -165,7 +165,7 @@ impl Gauges {
     }
 }
 
-/// Reads such a file from its beginning, which gives present values.
+/// Reads an open file of the kernel from its beginning, which gives present values.
 fn read(file: &File) -> String {
     let mut text = [0; 1024];
     let length = file.read_at(&mut text, 0).unwrap_or(0);

@@ -87,7 +87,7 @@ impl Table {
         Some(waiting)
     }
 
-    /// Whether its client has completed the handshake meanwhile.
+    /// Whether the client of this SYN has completed the handshake meanwhile.
     pub fn is_settled(&self, syn: &Syn) -> bool {
         let first = self.settled.get(&(syn.client, syn.server));
         first.is_some_and(|(sequence, _)| *sequence == syn.sequence())

@@ -181,13 +181,13 @@ fn rules() -> Result<Rules, seccompiler::BackendError> {
     let mut rules: Rules = CALLS.iter().map(|&call| (call, Vec::new())).collect();
     let is = |argument, op, value: i32| SeccompCondition::new(argument, Dword, op, value as u64);
     let eq = |argument, value| is(argument, SeccompCmpOp::Eq, value);
-    // connections; no other socket types of the kernel
+    // the filter allows stream sockets only
     let flags = (libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK) as u32;
     let kind = SeccompCmpOp::MaskedEq(u64::from(!flags));
     let mut sockets = Vec::new();
     for family in [libc::AF_INET, libc::AF_INET6] {
         let stream = is(1, kind.clone(), libc::SOCK_STREAM)?;
-        // not those of another protocol such as SCTP
+        // protocol 0 excludes other stream protocols such as SCTP
         sockets.push(SeccompRule::new(vec![eq(0, family)?, stream, eq(2, 0)?])?);
     }
     rules.insert(libc::SYS_socket, sockets);
@@ -200,7 +200,7 @@ fn rules() -> Result<Rules, seccompiler::BackendError> {
     let requests = [0x541b, 0x5411, 0x8905, 0x5421].into_iter();
     let requests = requests.map(|request| SeccompRule::new(vec![eq(1, request)?]));
     rules.insert(libc::SYS_ioctl, requests.collect::<Result<_, _>>()?);
-    // memory, but not executable
+    // allows memory that is not executable
     let no_code = SeccompCmpOp::MaskedEq(libc::PROT_EXEC as u64);
     for call in [libc::SYS_mmap, libc::SYS_mprotect] {
         rules.insert(
@@ -242,7 +242,7 @@ const CALLS: &[i64] = &[
     libc::SYS_epoll_wait,
     #[cfg(target_arch = "x86_64")]
     libc::SYS_poll,
-    // memory, threads, time, the end
+    // for memory, threads, time and exit
     libc::SYS_brk, libc::SYS_munmap, libc::SYS_mremap, libc::SYS_madvise,
     libc::SYS_futex, libc::SYS_sched_yield, libc::SYS_sched_getaffinity, libc::SYS_rseq,
     libc::SYS_set_robust_list, libc::SYS_sigaltstack, libc::SYS_rt_sigprocmask,

@@ -33,7 +33,7 @@ pub(crate) fn free(family: Family, mark: u32) -> Result<(), Failure> {
         if clashes(rule, mark) {
             let rule = rule.split_whitespace().collect::<Vec<_>>().join(" ");
             return refused(&format!(
-                "the policy rule \"{rule}\" already uses it, or the number before or after"
+                "the policy rule \"{rule}\" already uses this number, or the one before or after"
             ));
         }
     }

@@ -70,7 +70,7 @@ pub(crate) struct Keeper {
 #[derive(Debug)]
 pub(crate) struct Split(UnixStream, libc::pid_t);
 
-/// Forks it from a process with a single thread.
+/// Forks the process from a process with a single thread.
 pub(crate) fn split_off() -> Result<Split, Failure> {
     let what = "fork a process";
     let (near, far) = UnixStream::pair().attempt(what)?;
@@ -93,7 +93,7 @@ fn keep(stream: &UnixStream) {
     unsafe {
         libc::close_range(3, own - 1, 0);
         libc::close_range(own + 1, libc::c_uint::MAX, 0);
-        // it ends when the proxy has ended
+        // ignores signals, because this process ends when the proxy has ended
         for signal in [libc::SIGTERM, libc::SIGINT, libc::SIGHUP] {
             libc::signal(signal, libc::SIG_IGN);
         }

@@ -133,7 +133,7 @@ pub(crate) fn listener(
     Ok(socket)
 }
 
-/// Makes it listen, if it does not yet.
+/// Makes a listener listen, if it does not yet.
 pub(crate) fn listen(listener: &OwnedFd) -> Result<(), Failure> {
     net::listen(listener, BACKLOG).attempt("listen")
 }

@@ -19,7 +19,7 @@ const QUOTED_BYTES: usize = 512;
 #[derive(Clone, Debug)]
 pub(crate) struct Syn {
     packet: Vec<u8>,
-    /// Length of its IP header.
+    /// Length of the SYN's IP header.
     header_bytes: usize,
     pub client: SocketAddr,
     pub server: SocketAddr,
@@ -94,9 +94,9 @@ impl Syn {
         syn.has_checksum().then_some(syn)
     }
 
-    /// Whether its checksum is valid. A sender on the same machine leaves the checksum to a device
-    /// that the packet never passes, so the field holds only the sum of the pseudo header. It is
-    /// then completed.
+    /// Whether the SYN's checksum is valid. A sender on this machine leaves the checksum to a
+    /// device that the packet never passes, so the field holds only the sum of the pseudo header.
+    /// It is then completed.
     fn has_checksum(&mut self) -> bool {
         let (from, to) = (self.client.ip(), self.server.ip());
         let segment = &mut self.packet[self.header_bytes..];
@@ -114,7 +114,7 @@ impl Syn {
         true
     }
 
-    /// Its sequence number, the first of the connection.
+    /// The SYN's sequence number, the first of the connection.
     pub fn sequence(&self) -> u32 {
         let at = self.header_bytes + SEQUENCE_AT;
         u32::from_be_bytes([0, 1, 2, 3].map(|n| self.packet[at + n]))

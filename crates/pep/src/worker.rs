@@ -154,7 +154,7 @@ pub(crate) struct Worker {
     held: Option<Arc<Held>>,
     queue: Queue,
     listeners: Vec<OwnedFd>,
-    /// Also false while no descriptor is available.
+    /// Whether the worker accepts connections; false also while no descriptor is available.
     listening: bool,
     connections: Slab<Connection>,
     tools: Tools,
@@ -321,7 +321,7 @@ impl Worker {
     fn take(&mut self, socket: OwnedFd, peer: Option<rustix::net::SocketAddrAny>, now: Instant) {
         let client = peer.and_then(|address| address.try_into().ok());
         let Some((client, server)) = client.zip(socket::local_address(&socket).ok()) else {
-            return; // it has ended already
+            return; // the connection has ended already
         };
         let (client, server): (SocketAddr, SocketAddr) = (client, server);
         if server.ip().is_loopback() {

@@ -24,7 +24,7 @@ impl<'a> Prototypes<'a> {
         Ok(new)
     }
 
-    /// Whether the flow's startup may ask its path. One that cannot be made does not.
+    /// Whether the flow's startup may ask its path. A startup that cannot be made does not.
     pub fn asks(&mut self, flow: &'a Flow) -> bool {
         let made = flow.control.as_ref().and_then(|own| self.get(own).ok());
         made.is_some_and(|made| made.startup().is_some_and(StartupInfo::opens))

@@ -275,7 +275,7 @@ impl Events {
             return false;
         };
         self.slot = lap * SLOTS;
-        // The heap's events are older than those of the list.
+        // Events in the heap were scheduled before those in the list.
         while let Some(&Reverse((time_ns, _, tag))) = self.far.peek() {
             let slot = time_ns >> SLOT_BITS;
             if slot / SLOTS != lap {

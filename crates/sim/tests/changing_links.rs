@@ -27,7 +27,7 @@ fn sent_in_seconds(outcome: &Outcome, seconds: usize) -> Vec<u32> {
     let mut sent = vec![0; seconds];
     let mut before = 0;
     for row in (0..q.link.len()).filter(|&row| q.link[row] == 0) {
-        // a departure; one at the end of a second counts for that second
+        // a departure at the very end of a second counts for that second
         let second = (q.time_ns[row] as u64).saturating_sub(1) / SECOND;
         if q.queue_pkts[row] < before && (second as usize) < seconds {
             sent[second as usize] += 1;

@@ -36,7 +36,7 @@ fn mega_start_meets_every_deadline_that_the_path_allows() {
     }
     let slow_ms = response_ms("slow-start", None);
     assert!(slow_ms > 600.0, "{slow_ms}");
-    // with enough time it starts slowly, but not later than the deadline allows
+    // if the deadline leaves enough time, Mega-Start uses slow start
     assert_eq!(response_ms("mega-start", Some(2000)), slow_ms);
 }
 

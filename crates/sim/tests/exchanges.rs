@@ -130,7 +130,7 @@ fn invalid_columns_are_rejected_by_name() {
         (
             "after",
             json!([2, NONE]),
-            "after[0]: 2 is not allowed; less than the number",
+            "after[0]: 2 is not allowed; must be less than the number",
         ),
         (
             "after",

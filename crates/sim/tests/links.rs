@@ -158,7 +158,7 @@ fn flows_of_a_parking_lot_cross_only_the_links_between_their_routers() {
     for (hop, local) in bytes[1..].iter().enumerate() {
         let sent = all.tables.link_counters.sent_bytes[2 * hop];
         assert!(sent > 19 * 250_000, "forward{hop} was full: {sent}");
-        // Only the two flows of a hop share it.
+        // Only two flows share a hop: the long one and the hop's own.
         let share = (bytes[0] + local) as f64 / (sent as f64 * 1448.0 / 1500.0);
         assert!((0.9..1.001).contains(&share), "forward{hop}: {share}");
         assert!(bytes[0] < *local, "the long path gets less");

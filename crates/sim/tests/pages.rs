@@ -90,7 +90,7 @@ fn responses_of_http_2_share_the_connection_and_those_of_pipelining_come_in_orde
     assert_eq!(two[2].0, two[1].0, "requested at the same time");
     assert!(two[2].1 + 500 * MS < two[1].1, "{two:?}");
     assert!(pipelined[2].1 >= pipelined[1].1, "{pipelined:?}");
-    // The total time is the same.
+    // Both protocols take the same time in total.
     let (last, other) = (two[1].1, pipelined[2].1);
     assert!(last.abs_diff(other) < 10 * MS, "{last} and {other}");
 }
@@ -133,7 +133,7 @@ fn pages_start_after_think_times_and_objects_after_their_waits() {
     );
 }
 
-/// With a startup, which knows of what is being written.
+/// Loads pages with a startup, which knows what the application is writing.
 fn load_starting(startup: &str, app: &Value) -> Vec<(u64, u64)> {
     let mut scenario = user(app);
     scenario["flows"][0]["control"]["startup"] = json!(startup);

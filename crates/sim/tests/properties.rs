@@ -79,7 +79,7 @@ fn link() -> impl Strategy<Value = Value> {
         )
 }
 
-/// No router, or one that answers Quick-Start requests, with any tunables.
+/// Options of a link: no router, or one that answers Quick-Start requests, with any tunables.
 fn router() -> impl Strategy<Value = Value> {
     let tunables = (0..5u32, 0..3u32, 0..500u32, 0..=16u32, 0..=1000u32, 0..2u32);
     prop_oneof![
@@ -291,7 +291,7 @@ fn window_most_pkts(control: &Value, acked_pkts: u64, longest_us: u64) -> u64 {
         Some("fast") => 10,
         // What arrived in 50 ms, times a smallest RTT that is measured anew after a timeout.
         Some("westwood") => 1 + longest_us / 50_000,
-        // Slow start is the fastest.
+        // The other controls grow no faster than slow start.
         _ => 1,
     };
     // Hybla's first window is its RTT divided by 25 ms. It grows by up to 2^16 - 1 per ACK, up to

@@ -410,7 +410,7 @@ fn ssthresh_follows_the_chosen_strategy() {
     let asked = || json!(10_000_000);
     assert_eq!(ssthresh(0, asked(), json!({})), None);
     assert_eq!(ssthresh(1, Value::Null, json!({})), Some(256));
-    // of the granted 10.24 Mbit/s it uses the requested 10
+    // ssthresh is the window of the requested 10 Mbit/s, not of the granted 10.24
     assert_eq!(ssthresh(2, asked(), json!({})), Some(250));
     assert_eq!(ssthresh(2, Value::Null, json!({})), None);
     assert_eq!(ssthresh(2, asked(), json!({"max_code": 7})), None);

@@ -190,7 +190,7 @@ fn without_sack_newreno_repairs_one_hole_per_round_trip() {
 
 #[test]
 fn without_sack_duplicate_acks_are_not_delayed() {
-    // __tcp_ack_snd_check: the sender counts them. With SACK most of them are merged.
+    // __tcp_ack_snd_check: the sender counts duplicate ACKs. With SACK most of them are merged.
     for sack in [true, false] {
         let options = json!({"sack": sack, "delayed_ack": sack});
         let trace = find(

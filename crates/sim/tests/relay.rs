@@ -68,7 +68,7 @@ fn a_loss_on_the_short_leg_costs_only_short_round_trips() {
             .map_or(f64::INFINITY, |ns| ns as f64 / 1e9)
     };
     let (split, whole) = (done_s(json!({"at_hop": 1})), done_s(json!(null)));
-    // Both start slowly over 510 ms; after that, only the unsplit one suffers from the losses.
+    // Both transfers start slowly over 510 ms; then losses slow down only the unsplit one.
     assert!(split * 3.0 < whole, "{split} s and {whole} s");
 }
 

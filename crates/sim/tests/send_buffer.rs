@@ -113,7 +113,7 @@ fn the_first_flight_of_a_paced_startup_exceeds_the_default_buffer() {
         scenario["checkpoints_ns"] = json!([198 * MS]);
         run(&scenario).tables.flow_counters.sent_pkts[0]
     };
-    // the startup's own limit, 65,535 bytes
+    // the startup limits its first flight to 65,535 bytes
     assert_eq!(first(Value::Null), 45);
     assert_eq!(first(json!(1 << 20)), 45);
 }

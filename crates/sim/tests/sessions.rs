@@ -236,7 +236,7 @@ fn connections_in_turn_use_few_sockets_and_stop_with_the_flow() {
     let mut world = world(&scenario);
     while world.step() {}
     world.check_invariants().unwrap();
-    // One is open and those of the last minute are in TIME_WAIT.
+    // One connection is open, and those of the last minute are in TIME_WAIT.
     assert!(world.sockets() < 400, "{} sockets", world.sockets());
     let outcome = world.finish();
     assert_eq!(outcome.tables.responses.epoch.len(), 1000);

@@ -373,7 +373,7 @@ fn timeouts_of_a_syn_double_at_once_in_linux_26_and_after_the_first_four_in_linu
             assert_eq!(exact, stack == "linux-2.6", "{stack}: {times:?}");
             assert!(on_the_wheel(gap, expected * SECOND), "{stack}: {times:?}");
         }
-        // they count as timeouts in linux-6 (tcp_update_rto_stats)
+        // retransmitted SYNs count as timeouts in linux-6 (tcp_update_rto_stats)
         let counted = if stack == "linux-6" { gaps_s.len() } else { 0 };
         assert_eq!(trace.repairs(), (counted as u64, 0), "{stack}");
     }

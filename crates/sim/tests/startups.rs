@@ -105,7 +105,7 @@ fn original_jump_start_is_limited_only_by_data_and_window() {
         100,
         flow("jump-start", 400_000, tunables, &fields),
     );
-    // 277 segments at 33 Mbit/s
+    // 33 Mbit/s send 277 segments in the first round trip
     assert_eq!(first_flight(&trace).len(), 277);
 }
 

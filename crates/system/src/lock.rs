@@ -79,7 +79,7 @@ mod tests {
         let path = folder.join("lock");
         let first = try_take(&path).unwrap().expect("free");
         assert!(try_take(&path).unwrap().is_none());
-        // its file was removed, so the lock no longer excludes other processes
+        // the first lock's file is removed, so that lock no longer excludes other processes
         fs::remove_dir_all(&folder).unwrap();
         let second = try_take(&path).unwrap().expect("another file");
         assert!(identity::is_named(&path, &second) && !identity::is_named(&path, &first));

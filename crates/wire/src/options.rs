@@ -174,7 +174,7 @@ impl<'a, C: Carrier> Iterator for Walker<'a, C> {
 pub struct NoRoom {
     /// Name of the option to be added.
     pub option: &'static str,
-    /// Bytes that it needs.
+    /// Bytes that the option needs.
     pub needed_bytes: usize,
     /// Bytes of the 40 that are left.
     pub left_bytes: usize,
@@ -230,7 +230,7 @@ impl<C> OptionSpace<C> {
         (self.len as usize).next_multiple_of(4)
     }
 
-    /// Whether it is empty, without even padding.
+    /// Whether the space is empty, without even padding.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.len == 0

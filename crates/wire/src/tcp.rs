@@ -20,7 +20,7 @@ pub struct TcpFlags(u16);
 impl TcpFlags {
     /// No bit.
     pub const NONE: Self = Self(0);
-    /// No more data from the sender.
+    /// FIN: the sender has no more data.
     pub const FIN: Self = Self(0x001);
     /// Synchronizes sequence numbers.
     pub const SYN: Self = Self(0x002);

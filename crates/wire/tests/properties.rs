@@ -231,7 +231,7 @@ fn write(snaplens_bytes: &[u32], packets: &[Kept]) -> Vec<u8> {
     writer.finish().unwrap()
 }
 
-/// 2000 cases, or the number in PROPTEST_CASES.
+/// The number of cases: 2000, or the number in PROPTEST_CASES.
 fn config() -> ProptestConfig {
     let mut config = ProptestConfig::default();
     if std::env::var_os("PROPTEST_CASES").is_none() {

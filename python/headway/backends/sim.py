@@ -93,7 +93,7 @@ class SimBackend:
         threads: int = 0,
         failed: OnFailure | None = None,
     ) -> None:
-        """Run several on ``threads`` threads (0: one per core); see Backend.run_each."""
+        """Run experiments on ``threads`` threads (0: one per core); see Backend.run_each."""
         self._each(
             experiments,
             lambda index, watched: work(index, self._run(experiments[index], watched)),

@@ -100,7 +100,7 @@ class Browser:
         try:
             os.write(self._to, json.dumps(message).encode() + b"\0")
         except BrokenPipeError:
-            raise HeadwayError(f"chromium: {method}: the browser is gone") from None
+            raise HeadwayError(f"chromium: {method}: the browser has ended") from None
         while True:
             answer = self._next()
             if answer.get("id") == self._number:
@@ -206,7 +206,7 @@ class Browser:
                 return None
             more = os.read(self._from, 1 << 20)
             if not more:
-                raise HeadwayError("chromium: the browser is gone")
+                raise HeadwayError("chromium: the browser has ended")
             self._read += more
         message, _, self._read = self._read.partition(b"\0")
         answer: dict[str, Any] = json.loads(message)

@@ -272,13 +272,13 @@ def not_significantly_different(mine: Value, than: Value) -> Check:
 
 
 def not_significantly_more(mine: Value, than: Value) -> Check:
-    """Not 10 % more; less is allowed."""
+    """Judge "Not significantly more": less than 10 % more; any less is allowed."""
     margin = SIGNIFICANT - (_ratio(mine, than) - 1)
     return _check(margin, "less than 10 % more", "not significantly", strict=True)
 
 
 def not_significantly_less(mine: Value, than: Value) -> Check:
-    """Not 10 % less; more is allowed."""
+    """Judge "Not significantly less": less than 10 % less; any more is allowed."""
     margin = SIGNIFICANT - (1 - _ratio(mine, than))
     return _check(margin, "less than 10 % less", "not significantly", strict=True)
 

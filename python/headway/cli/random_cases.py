@@ -138,7 +138,7 @@ class _Both:
         self._sim, self._kernel, self._like = sim, kernel, like
 
     def __call__(self, experiment: Experiment) -> bool:
-        """Run it on both backends; if they differ, repeat the kernel run."""
+        """Run an experiment on both backends; if they differ, repeat the kernel run."""
         case = Case("options", 0, 0, (), experiment)
         try:
             check(experiment)

@@ -19,7 +19,7 @@ class Wish:
     """Whether the first trial's packets are compared, and how."""
 
     how: How | None
-    """None if they are not compared."""
+    """How packets are compared; None if they are not."""
 
     @classmethod
     def of_options(

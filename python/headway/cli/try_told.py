@@ -26,7 +26,7 @@ Summary = dict[str, Any]
 
 @dataclass(frozen=True)
 class Beside:
-    """The same trials on another backend."""
+    """The trials' runs on another backend."""
 
     backend: str
     trials: Sequence[Done]

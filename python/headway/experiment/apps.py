@@ -101,13 +101,13 @@ class _OfFile(Spec):
         if self.sha256 is None:
             object.__setattr__(self, "sha256", found)
         elif self.sha256 != found:
-            raise ValueError(f"file: {self.file} is another than when this was made (its sha256)")
+            raise ValueError(f"file: {self.file} has changed since its sha256 was recorded")
         return self
 
     def check_same(self) -> None:
         """Raise ExperimentError if the file has changed since."""
         if file_sha256(self.file) != self.sha256:
-            raise ExperimentError(f"{self.file}: is another than when the experiment was made")
+            raise ExperimentError(f"{self.file}: has changed since the experiment was made")
 
 
 class Exchanges(_OfFile):
@@ -241,5 +241,5 @@ class Site(Spec):
         if self.site == "map" and self.connections == 1:
             raise ValueError("connections: 1 is not allowed; the browser loads a map over six")
         if self.site == "map" and self.walk is not None:
-            raise ValueError("walk: is through a city, not through a map")
+            raise ValueError("walk: needs site='city'; a map has no walk")
         return self

@@ -82,7 +82,7 @@ class Experiment(Spec):
         if self.warmup >= self.duration:
             raise ValueError(
                 f"warmup: {format_time(self.warmup)} is not allowed; "
-                f"less than duration, {format_time(self.duration)}"
+                f"must be less than duration, {format_time(self.duration)}"
             )
         if self.sample is not None and self.duration // self.sample > MAX_SAMPLES:
             raise ValueError(
@@ -125,13 +125,13 @@ class Experiment(Spec):
         if flow.from_hop >= hops:
             raise ValueError(
                 f"{where}.from_hop: {flow.from_hop} is not allowed; "
-                f"less than the number of hops, {hops}"
+                f"must be less than the number of hops, {hops}"
             )
         last = hops if flow.to_hop is None else flow.to_hop
         if flow.relay is not None and flow.relay.at_hop >= last:
             raise ValueError(
                 f"{where}.relay.at_hop: {flow.relay.at_hop} is not allowed; "
-                f"less than the hop where it leaves, {last}"
+                f"must be less than the hop where the flow leaves, {last}"
             )
         self._headers_pass(where, flow, links[flow.from_hop : last])
         # The latest start that the seed can draw.
@@ -139,7 +139,7 @@ class Experiment(Spec):
         if flow.stop is not None and flow.stop <= latest_ns:
             raise ValueError(
                 f"{where}.stop: {format_time(flow.stop)} is not allowed; "
-                f"later than every start, up to {format_time(latest_ns)}"
+                f"must be later than every start, up to {format_time(latest_ns)}"
             )
         stack = flow.stack or self.stack
         if flow.frto and stack == WITHOUT_FRTO:

@@ -195,7 +195,7 @@ class Flow(Spec):
     @model_validator(mode="after")
     def _announces_one_or_all(self) -> Self:
         if self.announces and self.announces_first:
-            raise ValueError("announces_first: is less than announces; leave one of them out")
+            raise ValueError("announces_first: is included in announces; leave one of them out")
         return self
 
     @model_validator(mode="after")
@@ -212,25 +212,25 @@ class Flow(Spec):
         if portions[0] != portions[1]:
             raise ValueError("read_size: goes with read_interval; set both or neither")
         if self.read_rate is not None and not portions[0]:
-            raise ValueError("read_rate: not beside read_size; leave one of them out")
+            raise ValueError("read_rate: excludes read_size; leave one of them out")
         slow = self.read_rate is not None or not portions[0]
         if slow and not isinstance(self.app, Bulk):
             name = "read_size" if self.read_rate is None else "read_rate"
-            raise ValueError(f"{name}: is of bulk transfers, not of {self.app.kind}")
+            raise ValueError(f"{name}: is for bulk transfers, not for {self.app.kind}")
         return self
 
     @model_validator(mode="after")
     def _goes_somewhere(self) -> Self:
         if self.to_hop is not None and self.from_hop >= self.to_hop:
             raise ValueError(
-                f"from_hop: {self.from_hop} is not allowed; less than to_hop, {self.to_hop}"
+                f"from_hop: {self.from_hop} is not allowed; must be less than to_hop, {self.to_hop}"
             )
         if self.relay is not None:
             self._relay_is_between(self.relay.at_hop)
         if self.start is not None and self.stop is not None and self.stop <= self.start:
             raise ValueError(
                 f"stop: {units.format_time(self.stop)} is not allowed; "
-                f"later than start, {units.format_time(self.start)}"
+                f"must be later than start, {units.format_time(self.start)}"
             )
         return self
 
@@ -300,7 +300,7 @@ def _flow_fields(of_text: FlowFields) -> dict[str, Any]:
         fields["app"] = app
     if "relay_control" in fields:
         if "relay" not in fields:
-            raise ValueError("relay_control: is of a relay; say where with relay, too")
+            raise ValueError("relay_control: needs relay, the hop of the relay")
         fields["relay"] = {
             "at_hop": fields["relay"],
             "control": fields.pop("relay_control"),

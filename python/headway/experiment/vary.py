@@ -95,7 +95,7 @@ class Mahimahi(Spec):
     def _until(self, time_ns: int) -> int:
         """Opportunities before ``time_ns``."""
         period_ns = self.opportunities_ms[-1] * _NS_PER_MS
-        # one at the very end of a period belongs to that period
+        # an opportunity at the very end of a period belongs to that period
         periods, within_ns = divmod(max(time_ns - 1, 0), period_ns)
         index = bisect_left(self.opportunities_ms, (within_ns + 1) / _NS_PER_MS)
         return periods * len(self.opportunities_ms) + (index if time_ns > 0 else 0)

@@ -30,7 +30,7 @@ class Mechanism(Protocol):
     name: str
 
     def attach(self, willing_bps: int | None) -> None:
-        """Attach its programs; receivers accept up to ``willing_bps``, None for any rate."""
+        """Attach the programs; receivers accept up to ``willing_bps``, None for any rate."""
 
     def route_options(self) -> list[str]:
         """Options that routes need."""

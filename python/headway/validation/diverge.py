@@ -97,7 +97,7 @@ class Divergence:
     number: int
     """The packet's position in its stream, from 1."""
     time_ns: int
-    """Since the flow's first packet."""
+    """Time since the flow's first packet."""
     differences: tuple[Difference, ...]
     before: tuple[tuple[str, ...], tuple[str, ...]]
     """One line per packet, for each run. The last line is the packet that differs."""
@@ -232,9 +232,9 @@ class _Place:
     key: Stream
     index: int
     time_ns: int
-    """On the run's clock; the earlier of the two runs' times."""
+    """Time of the packet on the run's clock; the earlier of the two runs' times."""
     flow_ns: int
-    """Since the flow's first packet."""
+    """Time since the flow's first packet."""
 
     @property
     def order(self) -> tuple[int, bool]:

@@ -122,7 +122,7 @@ class Dice:
 
 
 _CLASHES: Sequence[tuple[Sequence[str], Sequence[str]]] = (
-    # their routers have one fixed rate, and their header is in the ECN bits
+    # these controls need routers of one fixed rate, and use the ECN bits for their header
     (
         [f"control={name}" for name in _STEERED],
         ("relay", "vary", "ecn", "startup=quick-start"),

@@ -277,7 +277,7 @@ class Result:
         return any(value.differs for value in self._main())
 
     def is_like(self, other: Result) -> bool:
-        """Whether it differs in the same direction as another, and at least half as much."""
+        """Whether this case differs in the same direction as another, and at least half as much."""
         one, two = self.main, other.main
         if one is None or two is None or not self.differs:
             return False

@@ -35,7 +35,7 @@ class Trial:
 
 def trial_of(trace: Trace) -> Trial:
     """The numbers and warnings of a trace."""
-    # without the note on repetitions, which are counted separately
+    # leave out the note on repetitions, which are counted separately
     notes = tuple(str(note) for note in trace.meta.get("notes", ()) if note != NOTE)
     return Trial(observe(trace), notes)
 

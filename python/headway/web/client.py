@@ -80,7 +80,7 @@ class Client:
             self._wait(min(end_ns, self._next_ns(stop_ns)))
 
     def close(self) -> None:
-        """No more of it."""
+        """Close all connections."""
         for lane in self._lanes:
             lane.close()
 
@@ -157,7 +157,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--pages", required=True, type=Path, metavar="FILE")
     parser.add_argument("--http", choices=("1.0", "1.1", "1.1-pipelined", "2"), default="1.1")
     parser.add_argument("--connections", type=int, default=1)
-    parser.add_argument("--requests", type=int, default=Limits().requests, help="of a connection")
+    parser.add_argument(
+        "--requests", type=int, default=Limits().requests, help="most requests per connection"
+    )
     parser.add_argument("--control")
     parser.add_argument("--deadline-ms", type=int)
     for name in ("start", "stop", "end"):

@@ -31,7 +31,7 @@ class ForwardedFor(enum.StrEnum):
     APPEND = "append"
     """The client's statements, and the client: if the client is a trusted proxy."""
     OFF = "off"
-    """No origin; the client's statements are dropped."""
+    """The proxy reports no origin, and drops the client's statements."""
 
 
 def refusal(scope: Mapping[str, Any]) -> tuple[int, str] | None:

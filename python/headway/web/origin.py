@@ -243,12 +243,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--sizes", required=True, type=Path, metavar="FILE")
     parser.add_argument("--folder", required=True, type=Path, metavar="DIR")
     parser.add_argument("--control")
-    parser.add_argument("--http", choices=("1.1", "2"), default="1.1", help="nginx's own")
-    parser.add_argument("--requests", type=int, default=Keeping().requests, help="of a connection")
-    parser.add_argument("--idle-ms", type=int, default=Keeping().idle_ms, help="before it closes")
-    parser.add_argument("--initial-rate", type=int, metavar="BIT/S", help="said of connections")
-    parser.add_argument("--data-volume", type=int, metavar="BYTES", help="said of connections")
-    parser.add_argument("--deadlines", action="store_true", help="the proxy before nginx")
+    parser.add_argument("--http", choices=("1.1", "2"), default="1.1", help="HTTP version")
+    parser.add_argument(
+        "--requests", type=int, default=Keeping().requests, help="most requests per connection"
+    )
+    parser.add_argument(
+        "--idle-ms",
+        type=int,
+        default=Keeping().idle_ms,
+        help="idle time before a connection closes",
+    )
+    parser.add_argument(
+        "--initial-rate", type=int, metavar="BIT/S", help="hint for each connection"
+    )
+    parser.add_argument("--data-volume", type=int, metavar="BYTES", help="hint for each connection")
+    parser.add_argument(
+        "--deadlines", action="store_true", help="put the deadline proxy before nginx"
+    )
     asked = parser.parse_args(arguments)
     end_with_parent()
     logging.basicConfig(level=logging.WARNING, format="%(message)s")

@@ -43,11 +43,11 @@ class Patience:
     """Timeouts in seconds."""
 
     connect_s: float = 5.0
-    """For the upstream to accept a connection."""
+    """Time for the upstream to accept a connection."""
     upstream_s: float = 60.0
-    """For the upstream to send or read the next piece."""
+    """Time for the upstream to send or read the next piece."""
     client_s: float = 60.0
-    """For the client to send the next piece, or to read any data."""
+    """Time for the client to send the next piece, or to read any data."""
 
 
 class Proxy:
@@ -169,7 +169,7 @@ class _Body:
             except TimeoutError:
                 raise _ClientError("the client sends no more of its request") from None
             if message["type"] == "http.disconnect":
-                raise _ClientError("the client left before its request was whole")
+                raise _ClientError("the client left before its request was complete")
             more = message.get("more_body", False)
             if message["body"]:
                 yield message["body"]
@@ -245,7 +245,7 @@ class _Answer:
                 finally:
                     self._next_look.cancel()
         except TimeoutError:
-            raise _ClientError("the client takes nothing") from None
+            raise _ClientError("the client reads nothing") from None
 
     def _expect_client(self) -> None:
         if self._transport is not None and self._transport.is_closing():

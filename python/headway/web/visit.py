@@ -120,7 +120,7 @@ def place(standing: Sequence[Lane], *, most: int, requests: int, shares: bool) -
     ]
     free = [lane for lane in usable if lane.waiting == 0]
     if free:
-        # the connection used last, which has the largest window; of several, the last opened
+        # the connection used last, because its window is largest; of equals, the one opened last
         return max(reversed(free), key=lambda lane: lane.used_ns)
     if len(standing) < most:
         return True

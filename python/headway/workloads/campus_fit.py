@@ -44,11 +44,11 @@ class Moments:
     """Correlations of normal scores, in the order of ``QUANTITIES``."""
 
     within: Floats
-    """Between quantities of the same exchange."""
+    """Correlations between quantities of the same exchange."""
     adjacent: Floats
-    """Between an exchange and the next one, as the mean of both orders."""
+    """Correlations between an exchange and the next one, as the mean of both orders."""
     count: Floats
-    """With the connection's number of exchanges."""
+    """Correlations with the connection's number of exchanges."""
 
 
 def there(table: SessionTable) -> dict[str, Flags]:

@@ -75,7 +75,7 @@ class SessionTable:
         )
 
     def starting(self, start_us: Ints) -> SessionTable:
-        """The same sessions with other starts: one per session, sorted."""
+        """These sessions with other start times: one per session, sorted."""
         return SessionTable(
             start_us,
             self.exchanges,

@@ -20,7 +20,7 @@ struct two_bits {
 	u64 waiting_bytes;
 	u64 short_times;
 	u64 long_times;
-	u64 short_ns; /* when it is due */
+	u64 short_ns; /* when the short timer is due */
 	u64 long_ns;
 };
 

@@ -10,11 +10,11 @@ use crate::header::{header, Carrier, HeaderInfo};
 /// A congestion control.
 #[derive(Clone, Debug, Serialize)]
 pub struct ControlInfo {
-    /// Name by which it is chosen.
+    /// Name of the control.
     pub name: &'static str,
-    /// One line for people.
+    /// The control's title, one line.
     pub title: &'static str,
-    /// Paper or RFC and the implementation it follows.
+    /// Paper or RFC and the implementation that the control follows.
     pub source: &'static str,
     /// The startup if none is named; None if it owns its start.
     pub startup: Option<&'static str>,
@@ -25,14 +25,14 @@ pub struct ControlInfo {
     /// Windows of data that a growing send buffer has room for.
     #[serde(skip)]
     pub send_windows: u32,
-    /// It sets cwnd and pacing rate by rate samples (`control` instead of `cong_avoid`).
+    /// The control sets cwnd and pacing rate by rate samples (`control` instead of `cong_avoid`).
     pub takes_samples: bool,
-    /// It reads what its outgoing link publishes.
+    /// The control reads what its outgoing link publishes.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub reads_monitor: bool,
-    /// Its tunables, in declared order.
+    /// The control's tunables, in declared order.
     pub tunables: Vec<TunableInfo>,
-    /// The header that it owns.
+    /// The header that the control owns.
     pub header: Option<&'static str>,
     /// Path and content hash of the user's file; None: built in.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -60,49 +60,49 @@ impl ControlFlags {
         self.0 & bit != 0
     }
 
-    /// It takes no startup.
+    /// The control takes no startup.
     #[must_use]
     pub const fn own_start(self) -> bool {
         self.has(ffi::CC_OWN_START)
     }
 
-    /// It may set a pacing rate.
+    /// The control may set a pacing rate.
     #[must_use]
     pub const fn paces(self) -> bool {
         self.has(ffi::CC_PACES)
     }
 
-    /// Its data packets carry ECT(0) where ECN was negotiated.
+    /// The control's data packets carry ECT(0) if ECN was negotiated.
     #[must_use]
     pub const fn ect0(self) -> bool {
         self.has(ffi::CC_ECT0)
     }
 
-    /// Its data packets carry ECT(1) where ECN was negotiated.
+    /// The control's data packets carry ECT(1) if ECN was negotiated.
     #[must_use]
     pub const fn ect1(self) -> bool {
         self.has(ffi::CC_ECT1)
     }
 
-    /// It asks for ECN, whatever the host's default is.
+    /// The control's connections request ECN, whatever the host's default is.
     #[must_use]
     pub const fn needs_ecn(self) -> bool {
         self.has(ffi::CC_NEEDS_ECN)
     }
 
-    /// Its RTT samples are in microseconds, however coarse the stack's clock is.
+    /// The control's RTT samples are in microseconds, however coarse the stack's clock is.
     #[must_use]
     pub const fn rtt_stamp(self) -> bool {
         self.has(ffi::CC_RTT_STAMP)
     }
 
-    /// Its header is also sent on the SYN and SYN-ACK.
+    /// The control's header is also sent on the SYN and SYN-ACK.
     #[must_use]
     pub const fn asks_on_syn(self) -> bool {
         self.has(ffi::CC_ASKS_ON_SYN)
     }
 
-    /// Those that are set, by name.
+    /// Names of the flags that are set.
     pub fn names(self) -> impl Iterator<Item = &'static str> {
         let all = Self::NAMES.into_iter().enumerate();
         all.filter_map(move |(bit, name)| self.has(1 << bit).then_some(name))
@@ -144,26 +144,26 @@ const OWN_SUFFIX: &str = "os";
 /// A startup: growth below ssthresh.
 #[derive(Clone, Debug, Serialize)]
 pub struct StartupInfo {
-    /// Name by which it is chosen.
+    /// Name of the startup.
     pub name: &'static str,
     /// Two letters; a pair is `control_suffix` in the kernel.
     pub suffix: &'static str,
-    /// One line for people.
+    /// The startup's title, one line.
     pub title: &'static str,
-    /// Paper or RFC and the implementation it follows.
+    /// Paper or RFC and the implementation that the startup follows.
     pub source: &'static str,
     /// State per connection.
     pub state_bytes: u32,
-    /// It may pace what it sends.
+    /// The startup may pace what it sends.
     pub paces: bool,
-    /// Its tunables, in declared order.
+    /// The startup's tunables, in declared order.
     pub tunables: Vec<TunableInfo>,
     #[serde(skip)]
     pub(crate) ops: Ops<ffi::StartupOps>,
 }
 
 impl StartupInfo {
-    /// Whether it may ask the path with its packets.
+    /// Whether the startup may send requests to routers in its packets.
     #[must_use]
     pub fn opens(&self) -> bool {
         // SAFETY: the table is static.
@@ -174,15 +174,15 @@ impl StartupInfo {
 /// A queue discipline of a link.
 #[derive(Clone, Debug, Serialize)]
 pub struct QueueInfo {
-    /// Name by which it is chosen.
+    /// Name of the queue discipline.
     pub name: &'static str,
-    /// One line for people.
+    /// The discipline's title, one line.
     pub title: &'static str,
-    /// Paper or RFC and the implementation it follows.
+    /// Paper or RFC and the implementation that the discipline follows.
     pub source: &'static str,
     /// State per link.
     pub state_bytes: u32,
-    /// Its tunables, in declared order.
+    /// The discipline's tunables, in declared order.
     pub tunables: Vec<TunableInfo>,
     #[serde(skip)]
     pub(crate) ops: Ops<ffi::QueueOps>,
@@ -191,11 +191,11 @@ pub struct QueueInfo {
 /// A counter, a value or an event of a router.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct CounterInfo {
-    /// Name, which ends in its unit if it has one.
+    /// Name of the counter, which ends in its unit if it has one.
     pub name: &'static str,
     /// Unit.
     pub unit: &'static str,
-    /// One line of meaning.
+    /// The counter's meaning, in one line.
     pub meaning: &'static str,
     /// The shown value is so many times the algorithm's.
     #[serde(skip)]
@@ -229,23 +229,23 @@ impl CounterInfo {
 /// A router algorithm, in addition to a queue discipline.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RouterInfo {
-    /// Name by which it is chosen.
+    /// Name of the router algorithm.
     pub name: &'static str,
-    /// One line for people.
+    /// The algorithm's title, one line.
     pub title: &'static str,
-    /// Paper or RFC and the implementation it follows.
+    /// Paper or RFC and the implementation that the algorithm follows.
     pub source: &'static str,
     /// State per link.
     pub state_bytes: u32,
-    /// Its tunables, in declared order.
+    /// The algorithm's tunables, in declared order.
     pub tunables: Vec<TunableInfo>,
-    /// Its counters and values.
+    /// The algorithm's counters and values.
     pub counters: Vec<CounterInfo>,
     /// Its events.
     pub events: Vec<CounterInfo>,
-    /// The header that it reads.
+    /// The header that the algorithm reads.
     pub header: Option<&'static str>,
-    /// It publishes values for this machine's controls.
+    /// The algorithm publishes values for this machine's controls.
     #[serde(skip)]
     pub publishes: bool,
     /// Path and content hash of the user's file; None: built in.

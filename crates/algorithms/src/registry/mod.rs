@@ -159,7 +159,7 @@ fn named(name: &str, startup: Option<&str>, tunables: &[TunableInfo]) -> algorit
     }
 }
 
-/// The same of a file.
+/// Finds the algorithm in a user's file.
 fn named_of_file(kind: &str, name: &str) -> Result<algorithm::Algorithm, Refused> {
     match kind {
         "control" => control(name)

@@ -12,7 +12,7 @@ pub struct TunableInfo {
     pub name: &'static str,
     /// Unit; `bool` is a switch, `a|b|c` names the values from 0 on.
     pub unit: &'static str,
-    /// One line of meaning.
+    /// The tunable's meaning, in one line.
     pub meaning: &'static str,
     /// Value when none is given.
     pub default: u32,
@@ -23,7 +23,7 @@ pub struct TunableInfo {
 }
 
 impl TunableInfo {
-    /// Whether it is a switch.
+    /// Whether the tunable is a switch.
     pub fn is_switch(&self) -> bool {
         self.unit == "bool"
     }
@@ -57,7 +57,7 @@ impl TunableInfo {
         value.map_err(|_| self.bad_value(text))
     }
 
-    /// The same for the parser of what people write.
+    /// Describes the tunable to the parser of what people write.
     pub(super) fn described(&self) -> algorithm::Tunable {
         algorithm::Tunable {
             name: self.name.to_owned(),

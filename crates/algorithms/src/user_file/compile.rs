@@ -145,7 +145,7 @@ impl Source {
     }
 }
 
-/// Opens it with all symbols resolved. It needs none, except those that compilers add.
+/// Opens the library with all symbols resolved. It needs none, except those that compilers add.
 fn open(path: &Path) -> Result<Library, String> {
     // SAFETY: the code that runs on load is the user's own.
     let opened = unsafe { Opened::open(Some(path), RTLD_NOW | RTLD_LOCAL) };

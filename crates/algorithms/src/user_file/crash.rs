@@ -30,7 +30,7 @@ pub(super) struct Object {
     path: PathBuf,
     /// Size in memory.
     bytes: u64,
-    /// Its first symbol: name, address.
+    /// The object's first symbol: name, address.
     anchor: Option<(String, u64)>,
     /// The first writable variable.
     pub variable: Option<String>,

@@ -34,7 +34,7 @@ pub enum Kind {
 impl Kind {
     const ALL: [Self; 2] = [Self::Control, Self::Router];
 
-    /// Its name for people.
+    /// Name of the kind in messages.
     #[must_use]
     pub const fn noun(self) -> &'static str {
         match self {
@@ -163,7 +163,7 @@ fn load<T: UserFile>(path: &str, content: Option<&str>) -> Result<&'static T, St
     let library = compile::library(&source, T::KIND)?;
     let file: &'static str = file.leak();
     let info = T::of(&library, &source, file)?;
-    // its code and its texts exist as long as the program runs
+    // the library's code and texts must exist as long as the program runs
     std::mem::forget(library);
     if let Some(found) = known(file) {
         return Ok(found);

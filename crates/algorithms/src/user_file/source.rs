@@ -103,7 +103,7 @@ impl Source {
         &self.path
     }
 
-    /// Its name without folder and suffix.
+    /// The file's name without folder and suffix.
     #[must_use]
     pub fn stem(&self) -> &str {
         stem_of(&self.path)

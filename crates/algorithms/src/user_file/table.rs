@@ -368,7 +368,7 @@ pub(super) fn router(
 }
 
 impl HeaderInfo {
-    /// Its name without the suffix that distinguishes headers of the same name.
+    /// The header's name without the suffix that distinguishes headers of the same name.
     #[must_use]
     pub fn plain_name(&self) -> &'static str {
         self.name.split('@').next().unwrap_or(self.name)

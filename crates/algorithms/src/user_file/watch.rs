@@ -24,13 +24,13 @@ const STACK_BYTES: usize = 512 << 10;
 /// Progress of a thread's run; read by the handler, in the same thread.
 struct Heart {
     beats: AtomicU64,
-    /// As of the previous check.
+    /// The count of beats at the previous check.
     seen: AtomicU64,
     still: AtomicU32,
 }
 
 thread_local! {
-    // nothing to drop: it exists as long as the thread can receive a signal
+    // a const without Drop: the record exists as long as the thread can receive a signal
     static HEART: Heart = const {
         Heart {
             beats: AtomicU64::new(0),
@@ -166,7 +166,7 @@ struct Stack {
 }
 
 impl Stack {
-    /// For this thread, unless it has one.
+    /// Creates the record for this thread, unless it has one.
     fn where_there_is_none() -> Option<Self> {
         let mut bytes = vec![0; STACK_BYTES];
         // SAFETY: plain data; the value owns the memory, and the stack is removed before the value

@@ -80,7 +80,7 @@ fn named(tunables: &[(&str, u32)]) -> Vec<(String, u32)> {
 }
 
 impl Router {
-    /// With slots of 200 ms unless set otherwise; the first begins at 0.
+    /// A router with slots of 200 ms unless set otherwise; the first slot begins at 0.
     pub fn new(tunables: &[(&str, u32)]) -> Self {
         let mut all = named(tunables);
         if !tunables.iter().any(|t| t.0 == "interval_ms") {

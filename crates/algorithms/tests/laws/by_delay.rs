@@ -186,7 +186,7 @@ fn illinois(tunables: &[(&str, u32)], most_ms: u64, delay_ms: u64) -> Flow {
     let mut flow = flow("illinois", tunables, 100);
     flow.ack_next(100);
     flow.ack_next(100 + most_ms);
-    flow.rtt(100 + delay_ms); // the samples before are of this round
+    flow.rtt(100 + delay_ms); // the two samples above belong to this round
     flow.rtt(100 + delay_ms);
     flow.conn.cwnd_pkts = 100;
     flow.conn.cwnd_cnt = 0;
@@ -229,7 +229,7 @@ fn illinois_grows_fastest_again_after_theta_rounds_with_little_delay() {
                 break;
             }
         }
-        // the first round has samples of before
+        // the first round also has samples from before, so it does not count
         assert_eq!(rounds, theta + 1);
     }
 }
@@ -283,7 +283,7 @@ fn compound_gives_up_its_delay_window_where_gamma_packets_are_queued() {
     assert!(window > 190, "{window}");
     flow.rtt(110); // 10/110 of the window are queued: less than 30
     assert!(flow.conn.cwnd_pkts > window);
-    flow.rtt(300); // a mean that still has samples of before
+    flow.rtt(300); // the mean of this round still includes earlier samples
     flow.rtt(300);
     flow.rtt(300);
     // Reno's part had a packet per round, one more or less by what a round is
@@ -306,7 +306,7 @@ fn compound_halves_both_windows_on_a_loss_and_drops_the_one_on_a_timeout() {
             flow.cc.set_state(&mut flow.conn, CaState::Open);
         }
         for _ in 0..4 {
-            flow.rtt(400); // the rest is Reno's
+            flow.rtt(400); // no delay window is left, only Reno's part
         }
         (flow.conn.cwnd_pkts, before, reno)
     };
@@ -331,7 +331,7 @@ fn compound_tunes_gamma_by_what_reno_alone_would_queue() {
             flow.conn.cwnd_pkts = 200;
         }
         flow.rtt(800);
-        flow.conn.cwnd_pkts > 203 // 6.6 more, or Reno's packet
+        flow.conn.cwnd_pkts > 203 // the delay window adds 6.6 packets, Reno one
     };
     assert!(grows(0));
     assert!(!grows(1));

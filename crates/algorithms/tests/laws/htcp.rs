@@ -75,7 +75,7 @@ fn htcp_adapts_its_backoff_to_the_queue_unless_told_not_to() {
     let kept = |adaptive: u32, max_rtt_ms: u64| {
         let tunables = [("adaptive_backoff", adaptive), ("bandwidth_switch", 0)];
         let mut flow = Flow::counting_acks("htcp", &tunables, 1000, 10);
-        let _ = flow.cc.ssthresh(&mut flow.conn); // the first backoff only arms it
+        let _ = flow.cc.ssthresh(&mut flow.conn); // the first backoff only enables adaptive backoff
         for rtt_ms in (100..=max_rtt_ms).step_by(20) {
             flow.ack(1, rtt_ms);
         }

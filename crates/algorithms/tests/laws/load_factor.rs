@@ -56,7 +56,7 @@ fn vcp_at_low_load_doubles_in_11_4_intervals_whatever_the_round_trip() {
             flow.vcp_round(rtt_ms.into(), 1);
         }
         let intervals = flow.conn.now_us as f64 / 200e3;
-        let last = f64::from(rtt_ms) / 200.0; // a round ends behind the doubling
+        let last = f64::from(rtt_ms) / 200.0; // the test looks once per round
         assert!(
             (11.4..11.46 + last).contains(&intervals),
             "{rtt_ms}: {intervals}"
@@ -98,7 +98,7 @@ fn vcp_on_overload_falls_once_then_holds_then_rises_as_at_high_load() {
     // frozen for t_rho
     assert_eq!(flow.conn.cwnd_pkts, 875);
     flow.vcp_round(100, 3);
-    // a packet in the round trip behind it
+    // additive increase adds up to a packet in this round trip
     assert!(
         (875..=876).contains(&flow.conn.cwnd_pkts),
         "{}",
@@ -140,7 +140,7 @@ impl Flow {
         }
     }
 
-    /// The same for so long, with a constant window; whether it uses Reno's law at the end.
+    /// Low load for `for_ms` at a constant window; returns whether the flow then uses Reno's law.
     fn vcp_alone_after(&mut self, for_ms: u64, rtt_ms: u64, per_ack: u32) -> bool {
         let (window, until_us) = (self.conn.cwnd_pkts, self.conn.now_us + for_ms * MS);
         while self.conn.now_us < until_us {
@@ -226,7 +226,7 @@ fn vcp_takes_no_minimum_round_trip_from_retransmissions() {
     };
     assert!(!alone_after(1));
     assert!(alone_after(0));
-    // what was known before the control began may be such a sample, too
+    // a minimum RTT from before the control began may come from a retransmission, too
     let mut flow = Flow::vcp_from(20, 1);
     flow.conn.min_rtt_us = 700_000;
     flow.conn.retrans_pkts = 1;
@@ -247,7 +247,7 @@ fn mpcp_changes_the_window_by_the_middle_of_a_level() {
         let mut flow = led("mpcp", 1000, 200);
         flow.mpcp_round(200, level);
         let factor = 1.0 + mpcp_step(level.into(), 3);
-        // a thousand ACKs, each by itself, and one packet that is always added
+        // the sum over a thousand ACKs, and the packet of additive increase
         let exact = 1000.0 + 1000.0 * (factor - 1.0) + 1.0;
         let got = f64::from(flow.conn.cwnd_pkts);
         assert!((got - exact).abs() <= 2.0, "{level}: {got} {exact}");
@@ -270,11 +270,11 @@ fn mpcp_skips_incomplete_groups_and_accepts_reordered_pieces() {
     let top = 0b11_11_11; // level 26 on 3, 4, 5
     let falls = after(&[answer(5, top)]);
     assert!(falls < 1000, "{falls}");
-    // 4 is missing: none is known, as at the start
+    // the piece of packet 4 is missing, so no level is known
     assert!(after(&[answer(5, 0b11_00_11)]) > 1000);
-    // it arrives late, alone
+    // the missing piece arrives later, in its own answer
     assert_eq!(after(&[answer(5, 0b11_00_11), answer(4, 0b11)]), falls);
-    // and in three answers backwards
+    // the pieces arrive in three answers, in reverse order
     assert_eq!(after(&[answer(5, 3), answer(4, 3), answer(3, 3)]), falls);
     // the latest whole group counts: level 1 on 6, 7, 8, then 9 of the next
     let later = after(&[

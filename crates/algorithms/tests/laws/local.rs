@@ -165,12 +165,12 @@ fn begins(control: &str, tunables: &[(String, u32)], monitor: Monitor) -> Led {
 fn a_connection_begins_paced_with_its_share_of_the_spare_capacity() {
     for control in CONTROLS {
         for (used, flows, opening, wanted) in [
-            (0, 0, 1, 533),        // all of an idle link
-            (0, 0, 5, 106),        // five are being opened
-            (400_000, 1, 1, 266),  // no more than its share of all
-            (900_000, 1, 1, 53),   // of what is left
+            (0, 0, 1, 533),        // one flow gets all of an idle link
+            (0, 0, 5, 106),        // one of five that are being opened
+            (400_000, 1, 1, 266),  // at most its share of all capacity
+            (900_000, 1, 1, 53),   // at most its share of what is left
             (1_000_000, 3, 1, 10), // nothing is
-            (0, 0, 0, 10),         // the monitor did not see it being opened
+            (0, 0, 0, 10),         // the monitor did not see the connection's SYN
         ] {
             let led = begins(control, &[], link(used, flows, opening));
             assert_eq!(
@@ -206,10 +206,10 @@ fn the_window_is_the_sent_part_of_what_was_approved() {
         };
         let (whole, paced) = first_ack(533, 1_000_000, 1_000_000);
         assert!((532..=534).contains(&whole) && !paced, "{control}: {whole}");
-        // nothing more was there to send
+        // the application had no more data
         assert!((40..=42).contains(&first_ack(40, 0, 75_000).0), "{control}");
         assert!((10..=12).contains(&first_ack(2, 0, 3750).0), "{control}");
-        // the peer's window limited it: it asks for the unused capacity in addition
+        // the peer's window limited the flight: the flow also gets the capacity unused now
         let (again, paced) = first_ack(44, 1_000_000, 82_500);
         assert!(
             (44 + 485..=44 + 490).contains(&again) && paced,
@@ -269,7 +269,7 @@ fn after_a_short_idle_time_a_connection_shares_what_is_spare_with_all_that_are_p
 fn a_loss_changes_nothing_and_the_window_comes_back_after_a_timeout() {
     for control in CONTROLS {
         let mut led = Led::new(control, 300, 800, word(0, 0, 1_000_000, 1));
-        led.monitor.demand_bytes = 100; // a load of 1 keeps mpcp_pep's but for its growth
+        led.monitor.demand_bytes = 100; // at a load of 1 mpcp_pep's window has only additive growth
         led.monitor.capacity_bytes = 100;
         led.ack(1, 300);
         let before = led.conn.cwnd_pkts;

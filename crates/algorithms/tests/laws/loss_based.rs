@@ -15,7 +15,7 @@ fn bic_acks(tunables: &[(&str, u32)], w_max: u32, cwnd: u32) -> u32 {
 
 #[test]
 fn bic_searches_for_w_max_by_quarters_of_the_gap_of_at_most_16_packets() {
-    // packets per packet of growth, halved for delayed ACKs, and the ACK that grows
+    // ACKs until cwnd grows: packets per packet of growth, halved for delayed ACKs, plus one
     for (cwnd, pkts) in [
         (800, 800 / 16),       // a gap of 200: linear
         (960, 960 / 10),       // a quarter of 40
@@ -165,7 +165,7 @@ fn highspeed_is_within_a_packet_of_the_equations_of_rfc_3649() {
             (-0.05..1.1).contains(&(increase - a)),
             "{cwnd}: {increase} for {a}"
         );
-        // whole packets are taken, rounded down
+        // the kept window is rounded down to whole packets
         assert!(
             (-0.006..0.065 + 1.0 / w).contains(&(b - part)),
             "{cwnd}: {part} for {b}"

@@ -83,7 +83,7 @@ fn a_connection_is_present_for_two_intervals_after_its_last_data() {
     assert_eq!(link.until(2550).present, 40);
     let later = link.until(2600);
     assert_eq!((later.flows, later.present), (10, 40));
-    // 0..10 in the span from 1600 ms on, the others in the one before
+    // flows 0 to 9 sent in the span from 1600 ms on, the others in the span before
     assert_eq!(link.until(3250).present, 10);
     assert_eq!(link.until(4900).present, 0);
 }

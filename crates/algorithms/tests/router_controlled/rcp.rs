@@ -35,7 +35,7 @@ fn rcps_rate_goes_as_its_law_in_f64() {
                     pkts: 1,
                     ..PacketView::default()
                 };
-                // in two parts, neither of which reaches into the next slot
+                // the traffic arrives in two parts that both end within the slot
                 let mut fields = rcp(u64::MAX >> 1, 0, rtt_us);
                 router
                     .router

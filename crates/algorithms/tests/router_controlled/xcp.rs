@@ -141,7 +141,7 @@ fn on_an_idle_link_xcps_first_packet_gets_what_the_law_gives() {
             "{x_ns}: {} {wanted}",
             came.delta
         );
-        // what is left is all that the next ones get
+        // the following packets get only the rest of the pool
         let rest: i32 = (0..20)
             .map(|_| Xcp::from(router.pass(1500, first.into())).delta)
             .sum();
@@ -249,7 +249,7 @@ fn an_ack_answers_the_sum_of_what_its_packets_brought() {
     assert!(!info.reflect(&mut held, &came(UNLIMITED, false).into(), &one));
     assert!(info.reflect(&mut held, &came(300, true).into(), &one));
     assert!(info.reflect(&mut held, &came(-100, true).into(), &one));
-    // three that arrived as one
+    // three packets that were merged on arrival count three times
     let three = Arrival { pkts: 3, ..one };
     assert!(info.reflect(&mut held, &came(20, true).into(), &three));
     let answer = Xcp::from(held);
@@ -269,7 +269,7 @@ fn xcps_window_changes_by_the_rate_times_the_round_trip() {
         is_answer: true,
         ..Xcp::default()
     };
-    // 100 ms of 30,000 B/s are two packets; of 1000 B/s a fifteenth of one
+    // in 100 ms, 30,000 B/s more are two packets, 1000 B/s more a fifteenth of a packet
     control.on_feedback(&mut conn, &answer(30_000).into());
     assert_eq!(conn.cwnd_pkts, 12);
     for _ in 0..14 {
@@ -295,7 +295,7 @@ fn xcps_window_after_idle_times_is_at_most_its_first() {
         (4, true, 10, 4),
         (4, true, 3, 3),
         (0, true, 10, 10),
-        (1, false, 10, 10), // as Reno's, where no router answers
+        (1, false, 10, 10), // as with Reno, because no router answers
     ] {
         let tunables = vec![("initial_pkts".to_owned(), initial_pkts)];
         let mut control = ControlInstance::new("xcp", None, &tunables).unwrap();

@@ -33,9 +33,9 @@ pub(super) struct Slot {
     row: Row,
     to: usize,
     extra_delay_ns: u64,
-    /// Whether it waits for its turn on the link.
+    /// Whether the packet waits for its turn on the link.
     held: bool,
-    /// Whether it may wake a program: it has data or opens a connection.
+    /// Whether the packet may wake a program: it has data or opens a connection.
     wakes: bool,
 }
 

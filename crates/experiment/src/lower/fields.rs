@@ -49,7 +49,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// The same fields, restricted to these names.
+    /// The object's fields, restricted to these names.
     pub(super) fn only(self, names: &'a [&'a str]) -> Fields<'a> {
         Fields {
             only: Some(names),

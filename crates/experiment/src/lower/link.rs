@@ -49,7 +49,7 @@ const DOWN: &str = "down";
 /// The network between the hosts, in SI units.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Topology {
-    /// Whether it is a chain of routers; false: a dumbbell.
+    /// Whether the topology is a chain of routers; false: a dumbbell.
     pub is_chain: bool,
     /// Per hop: the forward and the reverse link, as fields of a scenario.
     pub hops: Vec<(Json, Json)>,

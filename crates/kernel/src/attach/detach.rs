@@ -42,7 +42,7 @@ pub struct Outcome {
 /// What to detach.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What<'a> {
-    /// A control, by the kernel's name for it.
+    /// A control, by its name in the kernel.
     Control(&'a str),
     /// The programs at a device, by its place (namespace:device).
     Device(&'a str),

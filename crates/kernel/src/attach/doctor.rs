@@ -364,7 +364,7 @@ fn in_new_namespace(work: impl FnOnce() -> io::Result<String> + Send) -> Found {
 
 /// Attaches a Quick-Start router to this thread's loopback.
 fn device_programs() -> io::Result<String> {
-    /// Its number in every namespace.
+    /// The loopback device's number in every namespace.
     const LOOPBACK: i32 = 1;
     let router = Trial::router("quick-start", 1_000_000, &[]);
     let router = router.map_err(|e| io::Error::other(e.message))?;

@@ -36,7 +36,7 @@ pub struct Program {
 /// A control in the kernel.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Attachment {
-    /// The kernel's name for it.
+    /// The control's name in the kernel.
     pub name: String,
     /// The control.
     pub control: String,

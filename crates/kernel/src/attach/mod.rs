@@ -93,7 +93,7 @@ impl Request {
         })
     }
 
-    /// The kernel's name for it.
+    /// The control's name in the kernel.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name

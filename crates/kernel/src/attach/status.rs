@@ -28,7 +28,7 @@ pub struct Use {
     pub namespace: String,
     /// The namespace's TCP sockets with a control of this name.
     pub sockets: u64,
-    /// Whether it is the namespace's default.
+    /// Whether the control is the namespace's default.
     pub is_default: bool,
 }
 

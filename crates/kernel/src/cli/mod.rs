@@ -158,7 +158,7 @@ mod tests {
         // these always print JSON, or another program's output
         let prints_its_own =
             |name: &str| name.starts_with("traffic ") || ["sample", "testbed exec"].contains(&name);
-        // these only read, and benches remove what they set up
+        // these commands only read, or remove what they set up
         let changes_nothing = [
             "doctor",
             "status",

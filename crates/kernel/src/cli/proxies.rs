@@ -23,9 +23,9 @@ pub(super) struct Proxies {
 /// State of the proxy that was ended, or would be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ended {
-    /// It was running with this many connections.
+    /// The proxy was running, with this many connections.
     Running(u64),
-    /// It had been killed; only its rules are removed.
+    /// The proxy had been killed; only its rules are removed.
     Killed,
 }
 

@@ -1,4 +1,4 @@
-//! For commands that run until SIGINT or SIGTERM.
+//! Lets commands run until SIGINT or SIGTERM.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 

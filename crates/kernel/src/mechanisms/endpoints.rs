@@ -54,7 +54,7 @@ pub struct Feedback {
     pub values: BTreeMap<String, i64>,
 }
 
-/// So many headers without an answer are worth a remark.
+/// `status` mentions a path that answered none of this many headers.
 const SILENCE: u64 = 100;
 
 impl Endpoint {

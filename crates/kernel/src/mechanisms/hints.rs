@@ -29,7 +29,7 @@ const PROGRAMS: [(&str, Point); 2] = [
 ];
 /// The program of algorithms/kernel/writes.bpf.c.
 const WRITES: &str = "hw_hints_write";
-/// The tracepoint that it is attached to, by its name in BTF.
+/// The tracepoint of the program that sees writes, by its name in BTF.
 const WRITES_TRACEPOINT: &str = "btf_trace_tcp_sendmsg_locked";
 /// The options, in the order of their numbers (include/headway.h).
 const OPTIONS: [&str; 5] = [
@@ -172,7 +172,7 @@ pub fn detach(keep_defaults: bool, dry_run: bool) -> Result<Ended, Failure> {
     }
     if hooks.is_empty() && ended.defaults.is_empty() {
         return Err(Failure::bad_input(
-            "no hints are taken; `headwayctl hints attach` starts it",
+            "hints are not accepted; run `headwayctl hints attach` first",
         ));
     }
     ended.places = hooks.iter().map(|hook| hook.place.clone()).collect();

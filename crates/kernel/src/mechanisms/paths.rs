@@ -23,7 +23,7 @@ pub struct SavedPath {
     pub cwnd_pkts: u32,
     /// The smallest round trip; null: a connection is using the saved path.
     pub min_rtt_us: Option<u32>,
-    /// The rate that follows from both, payload; null with `min_rtt_us`.
+    /// The payload rate that follows from cwnd and RTT; null with `min_rtt_us`.
     pub rate_bps: Option<u64>,
     /// Time since the path was saved.
     pub age_s: u64,

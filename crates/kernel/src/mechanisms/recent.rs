@@ -37,7 +37,7 @@ pub struct Recent {
     pub asked_bps: u64,
     /// The rate granted, bit/s; 0: none.
     pub granted_bps: u64,
-    /// Why it was not granted; null: it was granted, or the response is awaited.
+    /// Why the request was not granted; null: it was granted, or the response is awaited.
     pub reason: Option<String>,
 }
 

@@ -106,7 +106,7 @@ pub(crate) fn hold(device: &Device, own_bytes: u32, peer_bytes: u32) -> Result<H
 #[derive(Debug)]
 pub(crate) struct Held {
     object: Object,
-    #[allow(dead_code)] // they are there to be dropped
+    #[allow(dead_code)] // kept only because dropping a link detaches its program
     links: Vec<OwnedFd>,
 }
 

@@ -23,7 +23,7 @@ pub struct Member {
     pub offset: usize,
     /// Its type.
     pub type_id: u32,
-    /// Whether it is a pointer.
+    /// Whether the member is a pointer.
     pub is_pointer: bool,
 }
 

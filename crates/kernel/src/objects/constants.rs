@@ -73,12 +73,12 @@ pub fn open(
         if is_control {
             rename(value, at("name"), name)?;
             declare(value, at("flags"), flags).ok_or_else(|| {
-                Failure::failed(format!("the object has no place for flags of {name}"))
+                Failure::failed(format!("the object of {name} has no field for flags"))
             })?;
         } else if is_constants {
             for (variable, bytes) in &constants {
                 write(value, variables.get(*variable), bytes).ok_or_else(|| {
-                    Failure::failed(format!("{} has no room for {variable}", object.name))
+                    Failure::failed(format!("{} has no variable {variable}", object.name))
                 })?;
             }
             // only the binding to sockets has the first variable, only pairs that send a header
@@ -136,7 +136,7 @@ pub fn tunables(object: &ControlObject, settings: &[String]) -> Result<Tunables,
 fn rename(value: &mut [u8], name_at: Option<usize>, name: &str) -> Result<(), Failure> {
     let field = name_at.and_then(|at| value.get_mut(at..at + 16));
     let field =
-        field.ok_or_else(|| Failure::failed(format!("the object has no place for {name}")))?;
+        field.ok_or_else(|| Failure::failed(format!("the object has no variable for {name}")))?;
     field.fill(0);
     field[..name.len()].copy_from_slice(name.as_bytes());
     Ok(())

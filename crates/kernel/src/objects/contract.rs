@@ -46,7 +46,7 @@ pub enum Call {
 #[derive(Debug)]
 pub struct Contract {
     object: Object,
-    /// In memory shared with the program, mapped while the object lives.
+    /// The situation, in memory that is shared with the program while the object lives.
     situation: NonNull<Situation>,
 }
 

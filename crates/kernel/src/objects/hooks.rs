@@ -33,7 +33,7 @@ pub struct Hook {
     pub program: String,
     /// The cgroup's folder, or namespace and device by their present names.
     pub place: String,
-    /// The same place by its names when the program was attached.
+    /// The place, by its names when the program was attached.
     #[serde(skip)]
     pub noted_place: String,
     /// The device's namespace; unknown for a device that no longer exists.
@@ -71,7 +71,7 @@ pub fn set_constants(open: &mut OpenObject, constants: &[(&str, &[u8])]) -> Resu
         let place = variables.get(*name).filter(|v| bytes.len() <= v.bytes);
         let (Some(place), Some(range)) = (place, value.as_ref()) else {
             return Err(Failure::failed(format!(
-                "the object has no room for its constant {name}"
+                "the object has no constant {name}"
             )));
         };
         // SAFETY: the section's memory belongs to the object, which is borrowed meanwhile. Type
@@ -245,7 +245,7 @@ impl Hook {
             .unwrap_or_default()
     }
 
-    /// The same by name, as the map's structure names them.
+    /// The program's counters by name, as the map's structure names them.
     #[must_use]
     pub fn named_counters(&self, map: &str) -> BTreeMap<String, u64> {
         self.map(map)

@@ -100,7 +100,7 @@ impl Netns {
             .unwrap_or_else(|| self.kernels_label())
     }
 
-    /// As the links in /proc/PID/ns show it.
+    /// The namespace's name, as the links in /proc/PID/ns show it.
     fn kernels_label(&self) -> String {
         format!("net:[{}]", self.identity.1)
     }

@@ -14,7 +14,7 @@ const KERNEL_OWN: &str = "kernel:";
 /// The control that `--control` selects on this machine at present.
 #[derive(Debug)]
 pub struct Chosen {
-    /// The kernel's name for it.
+    /// The control's name in the kernel.
     pub name: String,
     /// The control that `up` has to attach first; `None`: it is available.
     pub attach: Option<Request>,

@@ -10,7 +10,7 @@ use crate::error::Failure;
 
 /// The part of an experiment that a testbed uses.
 pub(super) struct Asked {
-    /// From left to right, then from right to left.
+    /// The two directions: from left to right, then from right to left.
     pub(super) links: [LinkSpec; 2],
     /// Seed of the random streams.
     pub(super) seed: u64,

@@ -9,9 +9,9 @@ pub struct Preset {
     pub name: &'static str,
     /// Description for users.
     pub title: &'static str,
-    /// From left to right: towards the user.
+    /// Rate from left to right, towards the user.
     pub down_bps: u64,
-    /// From right to left.
+    /// Rate from right to left.
     pub up_bps: u64,
     /// Round-trip propagation delay, half of it each way.
     pub rtt_ns: u64,

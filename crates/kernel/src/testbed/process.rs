@@ -20,7 +20,7 @@ const FORCE: Duration = Duration::from_secs(if cfg!(test) { 1 } else { 5 });
 pub struct Process {
     /// Its number.
     pub pid: i32,
-    /// When it started, in clock ticks since boot.
+    /// When the process started, in clock ticks since boot.
     pub start_ticks: u64,
 }
 

@@ -40,7 +40,7 @@ pub struct LinkOptions {
     pub aqm: Option<String>,
     /// Rate over time: "schedule:FILE" or "mahimahi:FILE".
     pub vary: Option<String>,
-    /// As `vary`, for the other direction.
+    /// As `vary`, for the direction from right to left.
     pub reverse_vary: Option<String>,
     /// Seed of the random streams.
     pub seed: Option<u64>,

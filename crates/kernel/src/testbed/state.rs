@@ -36,7 +36,7 @@ pub enum Phase {
 pub struct HostState {
     /// "left1", "right1", ...
     pub name: String,
-    /// Its name in `ip netns`.
+    /// The host's name in `ip netns`.
     pub namespace: String,
     /// Its only address.
     pub address: Ipv4Addr,
@@ -84,7 +84,7 @@ pub struct State {
     /// A control that `up` attached, and that `down` detaches.
     #[serde(default)]
     pub attached_control: Option<String>,
-    /// The same for the gateway.
+    /// The gateway's control, if `up` attached it.
     #[serde(default)]
     pub attached_gateway_control: Option<String>,
 }

@@ -27,7 +27,7 @@ impl Reading {
     /// Most bytes that one call reads.
     pub(super) fn largest_call_bytes(self) -> u64 {
         match self {
-            Reading::Eager => 0, // it reads as much as its buffer holds
+            Reading::Eager => 0, // an eager reader reads as much as its buffer holds
             Reading::Portions { bytes, .. } => bytes,
             Reading::Rate { bps } => {
                 let bytes = u128::from(bps) * RATE_INTERVAL_NS as u128 / 8_000_000_000;

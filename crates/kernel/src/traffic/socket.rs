@@ -375,7 +375,7 @@ impl TcpInfo {
         }
     }
 
-    /// From the first `bytes` of a structure.
+    /// Fields from the first `bytes` of the structure.
     fn of(raw: &tcp_info, bytes: usize) -> Self {
         Self {
             mss_bytes: raw.tcpi_snd_mss,

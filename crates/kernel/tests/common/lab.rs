@@ -158,7 +158,7 @@ pub fn machine_to_oneself_for_quick_start() -> Option<File> {
     lock
 }
 
-/// For a suite that attaches nothing and so needs no scope.
+/// Runs a suite that attaches nothing and so needs no scope.
 pub fn no_scope() -> Option<File> {
     std::env::remove_var("HEADWAY_SCOPE");
     None

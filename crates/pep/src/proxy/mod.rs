@@ -71,7 +71,7 @@ pub(crate) struct Proxy {
     taking: Taking,
     /// When a failed change of the rules is repeated.
     again: Instant,
-    /// When it stopped taking connections, and until when connections may last, if limited.
+    /// When the proxy stopped taking connections, and until when connections may last, if limited.
     stopping: Option<(Instant, Option<Instant>)>,
     successor: Option<Successor>,
     predecessors: Vec<Predecessor>,
@@ -218,7 +218,7 @@ impl Proxy {
             within_ms: Some(within.as_millis() as u64),
         };
         for predecessor in &mut self.predecessors {
-            let _ = predecessor.ask(request); // fails if it has ended
+            let _ = predecessor.ask(request); // fails if the predecessor has ended
         }
     }
 
@@ -274,7 +274,7 @@ impl Proxy {
         for (shared, _) in &self.workers {
             shared.tell(&shared.lets_go);
         }
-        // the next connection is the successor's
+        // from here on new connections belong to the successor
         self.means.listeners = Listeners::default();
         self.wait_for_pause();
     }
@@ -307,7 +307,7 @@ impl Proxy {
         match &mut self.means.control {
             Some(control) if !control.anothers => {
                 let removed = self.means.rules.remove();
-                control.anothers = true; // its files were removed with the rules, or stay with them
+                control.anothers = true; // the control's files were removed with the rules, or stay with them
                 result.and(removed)
             }
             _ => result,

@@ -155,7 +155,7 @@ impl Proxy {
         self.means.scrapes = None;
         self.means.manager = None;
         self.predecessors.clear();
-        // its connections may last as long as they like: only new ones belong to the successor
+        // existing connections may last without limit; new ones belong to the successor
         self.stopping = Some((Instant::now(), None));
         self.taking = Taking::HandsOver;
     }

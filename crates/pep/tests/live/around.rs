@@ -38,7 +38,7 @@ fn connections_that_must_not_be_taken_bypass_the_proxy(lab: &Lab) {
     let port = far.local_addr().unwrap().port();
     let near = lab.inside(GATEWAY, || TcpStream::connect((SERVER_V4, port)));
     drop((near, far.accept().unwrap()));
-    // from the servers' side
+    // connections that the servers' side opens bypass the proxy
     let inner = lab.listen(CLIENT);
     let port = inner.local_addr().unwrap().port();
     let outer = lab.inside(SERVER, || TcpStream::connect((CLIENT_V4, port)));
@@ -215,7 +215,7 @@ fn connections_bypass_a_killed_proxy_and_its_rules_are_replaced(lab: &Lab) {
     proxy.stop();
     assert_eq!(lab.rules(), Vec::<String>::new());
 
-    // or the rules are removed without another run
+    // `clean` removes the rules without starting a proxy
     let clean = || {
         headway_pep::clean(&folder(), "", "pep", |_, remove| {
             lab.inside(GATEWAY, || Ok(remove()))

@@ -156,7 +156,8 @@ fn break_off(mut stream: TcpStream, by_far_end: bool) {
 fn many_connections_with_some_resets_leave_nothing(lab: &Lab) {
     let long = std::env::var_os("HEADWAY_LONG").is_some();
     let (number, rounds) = if long { (10_000, 600) } else { (1000, 5) };
-    // Room above them for the limit. Each of two event loops may open fewer than all need.
+    // Leaves room above `number` for the limit. Each of two event loops may open fewer
+    // descriptors than all connections need.
     let most = number * 108 / 100;
     let table = 2 * most * 65 / 100 + 1200;
     assert!(

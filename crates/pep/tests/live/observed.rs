@@ -158,7 +158,7 @@ fn each_ended_connection_is_a_line(lab: &Lab) {
         let time = line["time"].as_str().unwrap();
         assert!(time.starts_with("20") && time.ends_with('Z'), "{line}");
 
-        // as log rotation does
+        // truncate the file, as log rotation does
         fs::OpenOptions::new()
             .write(true)
             .open(&path)

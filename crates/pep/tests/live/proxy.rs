@@ -39,11 +39,11 @@ pub struct Wanted {
     pub metrics: Option<SocketAddr>,
     pub replace: bool,
     pub workers: Option<usize>,
-    /// Most descriptors that it may open.
+    /// Most descriptors that the proxy may open.
     pub descriptors: Option<usize>,
     /// An additional client device without traffic.
     pub extra_device: bool,
-    /// At the other end: on the server's host, between the gateway and a host behind it.
+    /// Starts the proxy on the server's host, between the gateway and a host behind it.
     pub other_end: bool,
     /// A different name, with this mark.
     pub other: Option<u32>,
@@ -163,7 +163,7 @@ pub fn run(words: &[String]) {
 pub struct Proxy {
     child: Child,
     name: &'static str,
-    /// Whether its event loops have their own descriptor tables.
+    /// Whether the proxy's event loops have their own descriptor tables.
     tables: bool,
 }
 
@@ -256,19 +256,19 @@ impl Proxy {
         unsafe { libc::kill(self.pid() as i32, signal) };
     }
 
-    /// Kills it as `kill -9` does.
+    /// Kills the proxy as `kill -9` does.
     pub fn kill(mut self) {
         self.signal(libc::SIGKILL);
         self.child.wait().unwrap();
     }
 
-    /// It must end without help, successfully.
+    /// The proxy must end without help, successfully.
     pub fn ends(mut self) {
         let status = self.child.wait().unwrap();
         assert!(status.success(), "{status}");
     }
 
-    /// It must end without help, with an error, which is returned.
+    /// The proxy must end without help and with an error, which is returned.
     pub fn fails(mut self) -> String {
         let mut text = String::new();
         let errors = self.child.stderr.take().unwrap();
@@ -277,12 +277,12 @@ impl Proxy {
         text
     }
 
-    /// Terminates it as systemd does.
+    /// Terminates the proxy as systemd does.
     pub fn terminate(&self) {
         self.signal(libc::SIGTERM);
     }
 
-    /// Stops it through the control socket, at once.
+    /// Stops the proxy through the control socket, at once.
     pub fn stop(self) {
         let stop = Request::Stop { within_ms: Some(0) };
         let _: Option<Status> = ask(&folder(), self.name, stop).expect("it answers");

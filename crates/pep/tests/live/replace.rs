@@ -323,10 +323,10 @@ fn a_failed_replacement_leaves_the_proxy_as_it_was(lab: &Lab) {
     });
     let (mut near2, mut far2) = pair(lab, &listener);
     exchange(&mut near2, &mut far2);
-    // and one that ends after this proxy has stopped taking connections for it
+    // a successor ends after this proxy has stopped accepting connections in its favour
     let mut stream = half_taken();
     stream.write_all(b"\"let-go\"\n").unwrap();
-    thread::sleep(Duration::from_millis(200)); // it reads that within 20 ms
+    thread::sleep(Duration::from_millis(200)); // the proxy reads the line within 20 ms
     let (mut near3, mut far3) = thread::scope(|scope| {
         let waits = scope.spawn(|| pair(lab, &listener));
         thread::sleep(Duration::from_millis(100));
@@ -340,7 +340,7 @@ fn a_failed_replacement_leaves_the_proxy_as_it_was(lab: &Lab) {
     let status = proxy.status();
     assert_eq!((status.taking, status.totals.accepted), (Taking::Yes, 3));
 
-    // both are told to end, and cut off their connections
+    // both proxies are told to end, and reset their connections
     let next = Proxy::start(lab, &replacing);
     let (mut near3, mut far3) = pair(lab, &listener);
     exchange(&mut near3, &mut far3);

@@ -22,13 +22,13 @@ enum Course {
     Both,
     /// The client sends everything, waits for its ACK, and resets.
     ClientResets,
-    /// The server does the same.
+    /// The server sends everything, waits for its ACK, and resets.
     ServerResets,
     /// The client resets halfway.
     ClientBreaks,
     /// The client's process sends everything and is killed. Its kernel delivers the data and a FIN.
     ClientKilled,
-    /// The server's process does the same.
+    /// The server's process sends everything and is killed, as in `ClientKilled`.
     ServerKilled,
     /// The client's process is killed before it has read an answer that has arrived: a reset.
     ClientKilledDeaf,
@@ -61,7 +61,7 @@ pub struct Script {
     largest: usize,
 }
 
-/// From a byte to ten megabytes; every order of magnitude is equally likely.
+/// Draws a size from a byte to ten megabytes; every order of magnitude is equally likely.
 fn size(state: &mut u64, largest: usize) -> usize {
     let order = random(state) % 8;
     let most = 10usize.pow(order as u32).min(largest);

@@ -75,7 +75,7 @@ fn it_has_given_up_privileges_that_it_does_not_need(lab: &Lab) {
     // them
     let kept = capabilities("CapPrm:") & ((1 << 10) | (1 << 12) | (1 << 24));
     has_only(&proxy, kept, 0);
-    // and the process that changes the rules
+    // the process that changes the rules has only CAP_NET_ADMIN
     let path = format!("/proc/{0}/task/{0}/children", proxy.pid());
     let keeper = fs::read_to_string(path).unwrap();
     let keeper = PathBuf::from(format!("/proc/{}", keeper.trim()));

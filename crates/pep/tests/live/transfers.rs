@@ -43,7 +43,7 @@ fn serve(stream: io::Result<(TcpStream, SocketAddr)>, largest: usize) -> Result<
     let mut head = [0; 10];
     match stream.read_exact(&mut head) {
         Ok(()) => {}
-        // reset before it began
+        // the transfer was reset before its head arrived
         Err(e) if e.kind() == ErrorKind::ConnectionReset => return Ok(()),
         Err(e) => return Err(format!("its head: {e}")),
     }

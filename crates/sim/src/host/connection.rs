@@ -23,7 +23,7 @@ impl Connection {
 /// One end of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Side {
-    /// The end that opens it.
+    /// The end that opens the connection.
     Opener = 0,
     /// The end that listens.
     Responder = 1,
@@ -47,7 +47,7 @@ struct Ends {
     sockets: [u32; 2],
     /// Flow whose application uses the connection.
     owner: u32,
-    /// The application's number for it.
+    /// The application's number for the connection.
     tag: u32,
     /// The relay on its path: the pair of sockets that face the opener and the responder. NONE: no
     /// relay; the two ends are peers. For a relay's own pair: its own number.
@@ -62,7 +62,7 @@ pub(crate) struct Place {
     pub own: u32,
     pub peer: u32,
     pub side: Side,
-    /// Whether it belongs to a relay and faces the end `side`.
+    /// Whether the socket belongs to a relay and faces the end `side`.
     pub relays: bool,
 }
 
@@ -150,7 +150,7 @@ impl Connections {
         self.free.push(connection);
     }
 
-    /// Whether everything sent in it, including the FINs, has been acknowledged.
+    /// Whether everything sent on a connection, including the FINs, has been acknowledged.
     pub fn has_ended(&self, connection: Connection) -> bool {
         let acked = |one| {
             let (a, b) = self.sender_first(one);
@@ -165,7 +165,7 @@ impl Connections {
         (relay != NONE && relay != connection.0).then_some(Connection(relay))
     }
 
-    /// Whether it is a relay's pair of sockets.
+    /// Whether a connection is a relay's pair of sockets.
     pub fn is_relay(&self, connection: Connection) -> bool {
         self.ends[connection.0 as usize].relay == connection.0
     }
@@ -241,9 +241,9 @@ pub(crate) struct Totals {
     pub unique_bytes: u64,
     pub counters: Counters,
     pub first_flights: FirstFlights,
-    /// How long the peer's window limited it.
+    /// How long the peer's window limited the sender.
     pub rwnd_limited: Length,
-    /// How long the send buffer limited it.
+    /// How long the send buffer limited the sender.
     pub sndbuf_limited: Length,
 }
 

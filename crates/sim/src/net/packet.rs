@@ -4,7 +4,7 @@ use headway_algorithms::{Carrier, Fields, HeaderInfo};
 
 /// The TCP flags a packet can carry, as in the header's flag octet.
 pub mod flags {
-    /// No more data from the sender.
+    /// FIN: the sender has no more data.
     pub const FIN: u8 = 0x01;
     /// Synchronise.
     pub const SYN: u8 = 0x02;
@@ -20,7 +20,7 @@ pub mod flags {
 
 /// The two ECN bits of IPv4 (RFC 3168 section 5).
 pub mod ecn {
-    /// Not capable of ECN.
+    /// The packet is not capable of ECN.
     pub const NOT_ECT: u8 = 0;
     /// ECN-capable, ECT(1).
     pub const ECT_1: u8 = 1;
@@ -71,17 +71,17 @@ pub struct Packet {
     pub seq: u64,
     /// Next byte expected.
     pub ack: u64,
-    /// When the application or TCP passed it to IP.
+    /// When the application or TCP passed the packet to IP.
     pub sent_ns: u64,
     /// Size of the IP packet.
     pub ip_bytes: u32,
     /// Payload, without SYN and FIN.
     pub payload_bytes: u32,
-    /// Socket that receives it; for UDP, the flow.
+    /// Socket that receives the packet; for UDP, the flow.
     pub to: u32,
-    /// Flow to which it belongs.
+    /// The packet's flow.
     pub flow: u32,
-    /// Route that it takes.
+    /// The packet's route.
     pub route: u32,
     /// Receive window in bytes, unscaled.
     pub window_bytes: u32,
@@ -92,7 +92,7 @@ pub struct Packet {
     /// Identification of the IP header if the sender counts its packets in it, as sockets do whose
     /// control has a header. 0 otherwise.
     pub ip_id: u16,
-    /// Position on its route.
+    /// The packet's position on its route.
     pub hop: u8,
     /// TCP flags.
     pub flags: u8,
@@ -102,13 +102,13 @@ pub struct Packet {
     pub n_sack: u8,
     /// Further properties ([`about`]).
     pub about: u8,
-    /// Numbers of the headers that it carries: the lower half for the IP option, the upper half for
+    /// Numbers of the packet's headers: the lower half for the IP option, the upper half for
     /// the TCP option; 0: none. Their fields are stored in the slab.
     pub headers: u8,
 }
 
 impl Packet {
-    /// Whether it has all these properties ([`about`]).
+    /// Whether the packet has all these properties ([`about`]).
     #[inline(always)]
     #[must_use]
     pub fn is(&self, about: u8) -> bool {

@@ -13,7 +13,7 @@ pub(crate) trait AppSpec {
     /// Checks that all fields are in range; `field` is the description's name in messages.
     fn check(&self, field: &str) -> Result<(), ScenarioError>;
 
-    /// Whether it sends datagrams and has no congestion control.
+    /// Whether the application sends datagrams and has no congestion control.
     fn is_udp(&self) -> bool {
         false
     }
@@ -39,7 +39,7 @@ macro_rules! list_of_apps {
         }
 
         impl App {
-            /// Its name in scenarios and traces.
+            /// The application's name in scenarios and traces.
             pub fn kind(&self) -> &'static str {
                 match self {
                     $(App::$name(_) => $kind,)*

@@ -88,7 +88,7 @@ impl Exchanges {
         }
         let never = (self.after.iter()).position(|&of| of != Self::NONE && of as usize >= total);
         if let Some(at) = never {
-            let allowed = format!("less than the number of exchanges, {total}");
+            let allowed = format!("must be less than the number of exchanges, {total}");
             return Err(bad(
                 &format!("{field}.after[{at}]"),
                 self.after[at],

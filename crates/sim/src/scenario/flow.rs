@@ -97,7 +97,7 @@ pub struct Flow {
     /// When the application opens the flow.
     #[serde(default)]
     pub start_ns: u64,
-    /// When it stops sending; absent: never.
+    /// When the flow stops sending; absent: never.
     #[serde(default)]
     pub stop_ns: Option<u64>,
     /// Extra one-way delay of the opener's access link.
@@ -118,12 +118,12 @@ pub struct Flow {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Relay {
-    /// Its router, between `from_hop` and `to_hop`.
+    /// The relay's router, between `from_hop` and `to_hop`.
     pub at_hop: u32,
-    /// Congestion control for what it sends to either end; absent: the flow's.
+    /// Congestion control for what the relay sends to either end; absent: the flow's.
     #[serde(default)]
     pub control: Option<Control>,
-    /// Its stack profile; absent: the flow's.
+    /// The relay's stack profile; absent: the flow's.
     #[serde(default)]
     pub stack: Option<String>,
 }
@@ -164,7 +164,7 @@ impl Flow {
                 return Err(bad(
                     &format!("{field}.stop_ns"),
                     stop_ns,
-                    "later than start_ns",
+                    "must be later than start_ns",
                 ));
             }
         }

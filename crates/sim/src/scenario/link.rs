@@ -43,10 +43,10 @@ pub struct LinkSpec {
     /// without algorithms only decrements the IP TTL.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub routers: Vec<Aqm>,
-    /// Whether it drops packets that have IP options, as some paths do.
+    /// Whether the link drops packets that have IP options, as some paths do.
     #[serde(default, skip_serializing_if = "is_false")]
     pub drop_ip_options: bool,
-    /// What it does to ECN bits before the queue decides.
+    /// What the link does to ECN bits before the queue decides.
     #[serde(default, skip_serializing_if = "EcnPath::is_kept")]
     pub ecn: EcnPath,
 }

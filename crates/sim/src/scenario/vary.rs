@@ -31,7 +31,7 @@ pub enum Vary {
 #[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
 #[serde(from = "[u64; 3]", into = "[u64; 3]")]
 pub struct Step {
-    /// When it begins, counted from the start of the run.
+    /// When the step begins, counted from the start of the run.
     pub start_ns: u64,
     /// IP bits per second; 0: the link is down.
     pub rate_bps: u64,
@@ -130,7 +130,7 @@ impl Vary {
         Err(ScenarioError(line))
     }
 
-    /// Longest time that it delays a packet: its delay, and how long the link is down.
+    /// Longest time that the schedule delays a packet: its delay, and how long the link is down.
     pub(super) fn longest_ns(&self, delay_ns: u64) -> u64 {
         match self {
             Vary::Schedule { steps } => {

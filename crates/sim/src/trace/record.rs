@@ -107,7 +107,7 @@ table! {
         srtt_us: u32,
         /// The stack's estimate of packets in flight.
         inflight_pkts: u32,
-        /// 0 open, 1 disorder, 2 CWR, 3 recovery, 4 loss.
+        /// Sender state: 0 open, 1 disorder, 2 CWR, 3 recovery, 4 loss.
         state: u8,
     }
 }
@@ -163,7 +163,7 @@ table! {
     Udp {
         /// Flow number.
         flow: u32,
-        /// When it was sent.
+        /// When the datagram was sent.
         sent_ns: i64,
         /// One-way delay, -1 when it was lost.
         owd_ns: i64,
@@ -177,7 +177,7 @@ table! {
         flow: u32,
         /// When.
         time_ns: i64,
-        /// 0 recovery, 1 retransmission timeout, 2 CWR, 3 undo.
+        /// Kind of reduction: 0 recovery, 1 retransmission timeout, 2 CWR, 3 undo.
         kind: u8,
         /// Congestion window before the reduction.
         cwnd_pkts: u32,
@@ -362,7 +362,7 @@ pub struct FlowSummary {
     /// transfer has no size or has not completed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub done_ns: Option<u64>,
-    /// From the SYN to the SYN-ACK; null without a handshake.
+    /// Time from the SYN to the SYN-ACK; null without a handshake.
     pub handshake_rtt_us: Option<u64>,
     /// Payload of a full segment; null for UDP.
     pub mss_bytes: Option<u32>,
@@ -427,7 +427,7 @@ pub struct Summary {
     pub events: u64,
     /// Flows, in the order of the scenario.
     pub flows: Vec<FlowSummary>,
-    /// Names of the recorded links; a table's link number is an index into it.
+    /// Names of the recorded links; a table's link number is an index into this list.
     pub links: Vec<String>,
     /// Router algorithms and their declarations. Numbers in the tables of routers are indices into
     /// these lists. Absent if no link has a router.

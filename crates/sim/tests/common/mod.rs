@@ -21,7 +21,7 @@ const SERVER_PORT: u16 = 5001;
 pub struct Seen {
     pub time_ns: u64,
     pub flow: u32,
-    /// Whether it goes from the flow's opener to the other end.
+    /// Whether the packet goes from the flow's opener to the other end.
     pub outbound: bool,
     pub seq: u64,
     pub ack: u64,

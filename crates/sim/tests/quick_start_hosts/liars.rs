@@ -45,7 +45,7 @@ fn receivers_that_lie_are_caught_with_the_probability_of_the_unknown_nonce_bits(
     let honest = judged(6, &json!({}));
     assert_eq!(honest, (LIARS, 0));
     let lies = [
-        // the router has replaced the bits of the claimed codes with random ones
+        // the router drew the bits of the claimed codes at random, so the receiver guesses them
         (6, json!({"inflates_codes": 1}), 1),
         (5, json!({"inflates_codes": 2}), 2),
         (5, json!({"inflates_codes": 3}), 3),

@@ -57,7 +57,7 @@ fn used(outcome: &Outcome, from_s: u64, to_s: u64) -> f64 {
     (at(to_s) - at(from_s)) as f64 * 8.0 / (RATE_BPS * (to_s - from_s)) as f64
 }
 
-/// The same for each flow's delivered data.
+/// Each flow's delivered data in this time, as a part of the satellite link's rate.
 fn goodputs(outcome: &Outcome, from_s: u64, to_s: u64) -> Vec<f64> {
     let counters = &outcome.tables.flow_counters;
     let at = |flow: u32, second: u64| {

@@ -28,9 +28,9 @@ pub enum QuickStart {
     },
     /// Reports the approved rate.
     Report {
-        /// As in a request; 0 if the request failed.
+        /// Rate code, as in a request; 0 if the request failed.
         rate_code: u8,
-        /// As in the request.
+        /// Nonce, as in the request.
         nonce: u32,
     },
 }
@@ -47,7 +47,7 @@ impl WireOption for QuickStart {
                 ttl,
                 nonce,
             }),
-            // its TTL is ignored
+            // the TTL of a report is ignored
             REPORT => Ok(Self::Report { rate_code, nonce }),
             other => Err(ParseError::value(
                 INFO.name,

@@ -138,7 +138,7 @@ class Child:
         )
 
     def wait_ready(self, word: str = "ready") -> None:
-        """Wait until it prints that it is ready. Raises HeadwayError if it ends instead."""
+        """Wait until the program prints that it is ready. Raises HeadwayError if it ends before."""
         assert self._process.stdout is not None
         if not self._process.stdout.readline().startswith(word):
             self.result(5.0)

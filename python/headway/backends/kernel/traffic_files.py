@@ -128,6 +128,6 @@ def _in_turn(app: Vectors) -> ExchangeTable:
 
 
 def _never(duration_ns: int) -> ExchangeTable:
-    """For a pair without sessions: a file needs an exchange, and this one never begins."""
+    """An exchange that never begins, for a pair without sessions: a file needs an exchange."""
     nothing = workloads.from_vectors([[(1, 0, 0)]], [duration_ns // 1000 + 1])
     return workloads.exchanges_of(nothing)

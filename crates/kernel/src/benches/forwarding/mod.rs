@@ -75,13 +75,13 @@ pub struct Forwarded {
 /// A result for each of four routers.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Sides<T> {
-    /// No program; no packet carries a request.
+    /// Side without a program; no packet carries a request.
     pub plain: T,
     /// An empty program; no packet carries a request.
     pub empty: T,
-    /// No program; the same packets as with the program.
+    /// Side without a program, but with the same packets as with it.
     pub without: T,
-    /// With the algorithm's program.
+    /// Side with the algorithm's program.
     pub with: T,
 }
 

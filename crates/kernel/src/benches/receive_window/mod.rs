@@ -120,7 +120,7 @@ impl Hosts {
 pub struct Bench {
     /// The sender's control, such as `cubic+jump-start`.
     pub control: String,
-    /// Its tunables, `name=value`.
+    /// The control's tunables, `name=value`.
     pub settings: Vec<String>,
     /// The path and the hosts.
     pub setting: Setting,

@@ -26,7 +26,7 @@ const CHUNK_BYTES: usize = 64 * 1024;
 pub struct End<'a> {
     /// The host's namespace.
     pub netns: &'a Netns,
-    /// The address it listens at, if it listens.
+    /// The address at which the end listens, if it listens.
     pub address: Ipv4Addr,
 }
 

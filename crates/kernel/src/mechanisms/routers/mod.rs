@@ -51,7 +51,7 @@ pub enum Queue {
 pub struct Link {
     /// The link's capacity, bit/s.
     pub rate_bps: u64,
-    /// Size of its queue; none: no limit.
+    /// Limit of the link's queue; none: no limit.
     pub limit_bytes: Option<u64>,
     /// The queue that is read.
     pub queue: Queue,

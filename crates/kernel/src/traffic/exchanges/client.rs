@@ -229,7 +229,7 @@ impl Client<'_> {
         for nth in 0..waiting {
             let next = self.order.waiting(exchange, nth);
             let whose = self.firsts.partition_point(|&first| first <= next) as u32 - 1;
-            // at once, unless the connection has its own start time
+            // the next exchange begins at once, unless its connection has a start time
             self.waits.at(self.start_ns(whose).max(now_ns()), whose);
         }
         Ok(())

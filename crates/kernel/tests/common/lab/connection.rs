@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use super::wait_until;
 
-/// Both ends of a TCP connection.
+/// The two ends of a TCP connection.
 pub struct Connection {
     pub out: TcpStream,
     pub into: TcpStream,

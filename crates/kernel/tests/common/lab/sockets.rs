@@ -49,7 +49,7 @@ pub fn chosen(socket: &TcpStream) -> String {
 }
 
 pub type Info = options::TcpStartupInfo;
-// in the types of setsockopt()
+// the options' numbers, in the type that setsockopt() takes
 pub const TYPE: i32 = options::TCP_APPLICATION_TYPE as i32;
 pub const RATE: i32 = options::TCP_INITIAL_RATE as i32;
 pub const STABILIZE: i32 = options::TCP_STABILIZE_THROUGHPUT as i32;

@@ -7,9 +7,9 @@ use crate::scenario::Flow;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Foreseen {
     Nothing,
-    /// They know the first message.
+    /// The ends know the first message.
     First,
-    /// They know all messages.
+    /// The ends know all messages.
     All,
 }
 
@@ -27,9 +27,9 @@ impl Foreseen {
 /// What a flow's application announces about its connections.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Announced {
-    /// For the side that sends more; 0: not announced.
+    /// Initial rate of the side that sends more; 0: not announced.
     initial_rate_bps: u64,
-    /// For the side that sends more; 0: not announced.
+    /// Volume of the side that sends more; 0: not announced.
     volume_bytes: u64,
     /// What each side announces for each connection; replaces `volume_bytes`.
     each: Foreseen,

@@ -57,7 +57,7 @@ pub(crate) trait Application: Send {
         None
     }
 
-    /// Totals of its sender over all its connections; None without connections.
+    /// Totals of the application's sender over all its connections; None without connections.
     fn totals(&self, connections: &Connections) -> Option<Totals> {
         let mut sum = Totals::default();
         sum.add(connections.sender_first(self.connection()?));
@@ -76,7 +76,7 @@ pub(crate) struct Host<'a> {
     pub net: &'a mut Net,
     /// All connections.
     pub connections: &'a mut Connections,
-    /// Number of its flow.
+    /// Number of the host's flow.
     pub flow: u32,
     /// Number of flows in the run.
     pub flows: u32,

@@ -32,23 +32,23 @@ pub(super) struct AckInfo {
     pub may_be_delayed: bool,
     /// Whether snd_una moved.
     pub advanced: bool,
-    /// Whether it came with data, or moved snd_una or the window. It is then no duplicate.
+    /// Whether the ACK came with data, or moved snd_una or the window. It is then no duplicate.
     pub not_duplicate: bool,
-    /// Whether it echoes a CE mark.
+    /// Whether the ACK echoes a CE mark.
     pub ece: bool,
-    /// Whether it acknowledges, by SACK or cumulatively, packets up to `high_seq` that were never
-    /// retransmitted.
+    /// Whether the ACK acknowledges, by SACK or cumulatively, packets up to `high_seq` that were
+    /// never retransmitted.
     pub original_sacked: bool,
-    /// Whether it carries a D-SACK block.
+    /// Whether the ACK carries a D-SACK block.
     pub dsack: bool,
-    /// Whether it cumulatively acknowledges a retransmitted packet.
+    /// Whether the ACK cumulatively acknowledges a retransmitted packet.
     pub retransmitted_acked: bool,
-    /// Whether it restarts the retransmission timer although it acknowledges nothing cumulatively.
+    /// Whether the ACK restarts the retransmission timer without a cumulative acknowledgement.
     pub restarts_timer: bool,
 }
 
 impl AckInfo {
-    /// Whether it is a duplicate ACK.
+    /// Whether the ACK is a duplicate.
     pub fn is_duplicate(&self) -> bool {
         !self.advanced && !self.not_duplicate
     }

@@ -194,7 +194,7 @@ impl Socket {
         Some(self.carried.as_ref()?.own?.name)
     }
 
-    /// Why its control uses its loss-based law, if it does.
+    /// Why the control uses its loss-based law, if it does.
     pub(crate) fn without_routers(&self) -> Option<&'static str> {
         (u32::from(self.conn.routers) == ROUTERS_ABSENT).then_some("no router answers")
     }

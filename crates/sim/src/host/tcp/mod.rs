@@ -74,7 +74,7 @@ mod ca {
 /// State of a connection's end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
-    /// Not opened, or closed.
+    /// The connection is not opened, or closed.
     Closed,
     /// Waits for a SYN.
     Listen,
@@ -155,7 +155,7 @@ pub struct Socket {
     pending: Option<Pending>,
     id: u32,
     peer: u32,
-    /// Flow it belongs to.
+    /// The socket's flow.
     pub flow: u32,
     route: u32,
     /// Largest payload of a data packet, without the timestamp option.

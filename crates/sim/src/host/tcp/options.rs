@@ -24,11 +24,11 @@ pub struct SocketOptions {
     pub ecn: [Option<EcnMode>; 2],
     /// F-RTO; None: the profile's.
     pub frto: Option<bool>,
-    /// Highest Quick-Start rate code that it accepts as a receiver; 0: it does not respond.
+    /// Highest Quick-Start rate code that the receiver accepts; 0: it does not respond.
     pub willing_code: u8,
-    /// Rate codes that it adds to its Quick-Start responses (a lie).
+    /// Rate codes that the receiver adds to its Quick-Start responses (a lie).
     pub inflates_codes: u8,
-    /// Whether it invents the nonce in its Quick-Start responses.
+    /// Whether the receiver invents the nonce in its Quick-Start responses.
     pub forges_nonce: bool,
     /// Whether the responder sends an ACK with its scaled window after the SYN-ACK.
     pub extra_ack: bool,

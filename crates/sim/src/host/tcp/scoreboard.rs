@@ -29,7 +29,7 @@ pub struct Segment {
     pub len: u32,
     /// Marks.
     pub marks: u8,
-    /// Whether it ends with a FIN; it may have data before it.
+    /// Whether the segment ends with a FIN, which may follow data.
     pub fin: bool,
     /// Time of the last transmission.
     pub sent_ns: u64,

@@ -52,7 +52,7 @@ pub(super) struct SendBuffer {
     pushed_end: u64,
     /// Ends of unsent pushes. The packets that end there carry PSH (tcp_mark_push).
     unsent_pushes: VecDeque<u64>,
-    /// The first of them, or [`NO_PUSH`]. Most packets need only this field.
+    /// The first push, or [`NO_PUSH`]. Most packets need only this field.
     next_push: u64,
     /// Buffer size (sk_sndbuf).
     limit_bytes: u64,

@@ -143,12 +143,12 @@ impl Link {
         }
     }
 
-    /// Values that its routers publish to the senders that use it.
+    /// Values that the link's routers publish to the senders that use the link.
     pub(crate) fn monitor(&self) -> Option<Monitor> {
         self.routers.as_ref()?.monitor()
     }
 
-    /// Whether it has routers.
+    /// Whether the link has routers.
     pub(crate) fn has_routers(&self) -> bool {
         self.routers.is_some()
     }
@@ -177,7 +177,7 @@ impl Link {
         threshold != 0 && self.rng.next_u64() < threshold
     }
 
-    /// Whether packets may leave it reordered or duplicated.
+    /// Whether packets may leave the link reordered or duplicated.
     pub fn disturbs(&self) -> bool {
         self.duplicate != 0 || self.reorder != 0
     }
@@ -216,7 +216,7 @@ impl Link {
         self.offer_as::<false>(now_ns, packet, tables)
     }
 
-    /// Whether it holds no packets, has a constant rate and delay, and no routers.
+    /// Whether the link holds no packets, has a constant rate and delay, and no routers.
     #[inline(always)]
     pub(crate) fn is_fast_path(&self) -> bool {
         self.held.is_none() && self.service.is_none() && self.routers.is_none()

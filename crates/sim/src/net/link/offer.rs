@@ -7,15 +7,15 @@ use headway_algorithms::{Carrier, Fields, HeaderInfo, PacketView};
 /// Why a packet was not carried, as in the table of drops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Drop {
-    /// No room in the queue.
+    /// The queue had no room.
     Full = 0,
     /// Random loss.
     Loss = 1,
     /// The queue's algorithm dropped it early.
     Early = 2,
-    /// It had IP options, on a link that carries none.
+    /// The packet had IP options, on a link that carries none.
     Options = 3,
-    /// It asked for ECN, on a link that drops such SYNs.
+    /// The packet asked for ECN, on a link that drops such SYNs.
     EcnSyn = 4,
 }
 
@@ -27,19 +27,19 @@ pub struct Offered<'a> {
     pub ip_bytes: u32,
     /// IPv4 ECN bits.
     pub ecn: u8,
-    /// Identification of its IP header, as [`crate::net::packet::Packet::ip_id`] says.
+    /// Identification of the packet's IP header, as [`crate::net::packet::Packet::ip_id`] says.
     pub ip_id: u16,
-    /// The flow to which it belongs.
+    /// The packet's flow.
     pub flow: u32,
     /// The route, which is one direction of a flow.
     pub route: u32,
-    /// The socket that receives it. It distinguishes connections of the same sender.
+    /// The socket that receives the packet. It distinguishes connections of the same sender.
     pub to: u32,
-    /// Whether it opens a connection.
+    /// Whether the packet opens a connection.
     pub opens: bool,
-    /// Whether its IPv4 header has options.
+    /// Whether the packet's IPv4 header has options.
     pub ip_options: bool,
-    /// Numbers of the headers that it carries, as in [`crate::net::packet::Packet::headers`].
+    /// Numbers of the packet's headers, as in [`crate::net::packet::Packet::headers`].
     pub carried: u8,
     /// The fields of these headers, which the link's routers may change.
     pub headers: Option<&'a mut Headers>,
@@ -96,7 +96,7 @@ fn sender_of(route: u32) -> u64 {
 pub struct Disturbance {
     /// Extra delay of the packet.
     pub late_ns: u64,
-    /// Extra delay of its copy, if it is duplicated.
+    /// Extra delay of the packet's copy, if it is duplicated.
     pub copy_late_ns: Option<u64>,
 }
 
@@ -104,20 +104,20 @@ pub struct Disturbance {
 pub enum Offer {
     /// It is accepted.
     Accepted {
-        /// When its last bit has left.
+        /// When the packet's last bit has left.
         depart_ns: u64,
-        /// When it arrives at the far end.
+        /// When the packet arrives at the far end.
         arrive_ns: u64,
-        /// Whether it was marked CE.
+        /// Whether the packet was marked CE.
         mark: bool,
-        /// Its ECN bits now.
+        /// The packet's ECN bits now.
         ecn: u8,
     },
-    /// It waits for its turn ([`Link::take`](super::Link::take)).
+    /// The packet waits for its turn ([`Link::take`](super::Link::take)).
     Held {
-        /// Whether it was marked CE.
+        /// Whether the packet was marked CE.
         mark: bool,
-        /// Its ECN bits now.
+        /// The packet's ECN bits now.
         ecn: u8,
     },
     /// It was dropped.
@@ -126,26 +126,26 @@ pub enum Offer {
 
 /// What a link that holds packets does next.
 pub enum Turn {
-    /// It begins to send a packet.
+    /// The link begins to send a packet.
     Sent {
         /// The packet's number.
         id: u32,
-        /// When its last bit has left.
+        /// When the packet's last bit has left.
         depart_ns: u64,
-        /// When it arrives at the far end.
+        /// When the packet arrives at the far end.
         arrive_ns: u64,
-        /// Whether it was marked CE.
+        /// Whether the packet was marked CE.
         mark: bool,
     },
-    /// It dropped a packet; call again for the next.
+    /// The link dropped a packet; call again for the next.
     Dropped {
         /// The packet's number.
         id: u32,
         /// The reason.
         reason: Drop,
     },
-    /// It sends nothing before this time; call again then.
+    /// The link sends nothing before this time; call again then.
     At(u64),
-    /// It has nothing to send, or a call is already due later.
+    /// The link has nothing to send, or a call is already due later.
     Over,
 }

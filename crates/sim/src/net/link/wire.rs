@@ -43,7 +43,7 @@ impl Wire {
         self.busy_until_ns
     }
 
-    /// Like `depart`, but returns when it arrives.
+    /// Like `depart`, but returns when the packet arrives.
     #[inline(always)]
     pub fn pass(&mut self, now_ns: u64, ip_bytes: u32) -> u64 {
         self.depart(now_ns, ip_bytes) + self.delay_ns

@@ -22,13 +22,13 @@ pub(super) struct Asked {
 /// A connection's state, from requests to the arrival of their responses.
 pub(super) struct Lane {
     pub connection: Connection,
-    /// Number of requests on it.
+    /// Number of requests on the connection.
     pub requests: u32,
     /// Requests whose response has not arrived.
     pub waiting: u32,
-    /// When the browser last used it.
+    /// When the browser last used the connection.
     pub used_ns: u64,
-    /// Whether its sockets are freed.
+    /// Whether the connection's sockets are freed.
     pub is_over: bool,
     requested_bytes: u64,
     sent_bytes: u64,
@@ -46,7 +46,7 @@ pub(super) struct Lane {
     /// Responses in flight. Each has the bytes that the browser must have received for it.
     coming: VecDeque<(u64, Asked)>,
     answered: u32,
-    /// When the server began to find it idle.
+    /// When the server began to find the connection idle.
     idle_ns: Option<u64>,
     has_left: bool,
     server_closed: bool,

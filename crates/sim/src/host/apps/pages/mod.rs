@@ -77,7 +77,7 @@ impl Pages {
             Some(*end)
         });
         let mut recipe = Recipe::new(setup, true, recorded);
-        // As browsers and Web servers set it.
+        // Browsers and Web servers set TCP_NODELAY.
         recipe.options.nodelay = true;
         Pages {
             http: spec.http,

@@ -19,7 +19,7 @@ const MAX_COMPRESSED: u32 = 44;
 pub enum AckPlan {
     /// Immediately.
     Now,
-    /// No later than this time.
+    /// Send the ACK no later than this time.
     DelayUntil(u64),
     /// Merged with others, no later than this time.
     CompressUntil(u64),

@@ -80,7 +80,7 @@ impl Socket {
         let counted = self.board.sacked_out;
         if self.profile.reduction == Reduction::Prr {
             info.newly_acked_pkts = acked.saturating_sub(counted).max(1);
-            // An original among them may have been delivered much earlier.
+            // An original among the SACKed packets may have been delivered much earlier.
             info.original_sacked &= !info.retransmitted_acked;
         }
         self.board.sacked_out = counted.saturating_sub(acked - 1);
@@ -99,7 +99,7 @@ impl Socket {
         self.board.sacked_out = out - holes;
         let distance = out + acked_pkts;
         if self.profile.reduction == Reduction::Prr {
-            // This may also lower the value.
+            // May also lower the reordering distance, as in Linux.
             self.reordering = distance.min(self.profile.max_reordering_pkts);
             self.rack.reordering_seen = true;
         } else {
