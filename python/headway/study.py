@@ -19,6 +19,7 @@ import importlib
 import json
 import pkgutil
 import sys
+import types
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -336,16 +337,9 @@ def declared(
     Raises HeadwayError for a file that is missing or wrong.
     """
     file = study_file(module)
-    texts = file.form(form)
-    own: dict[str, Any] = {
-        "__module__": module,
-        "name": file.name,
-        "title": texts.title or file.title,
-        "source": texts.source or file.source,
-        "description": texts.description or file.description,
-        "choices": texts.choices or file.choices,
-        "statements": statements,
-    }
+    texts = file.texts(form)
+    own: dict[str, Any] = {"__module__": module, "name": file.name, **texts}
+    own["statements"] = statements
     parts = {"experiments": experiments, "observe": observe, "gather": gather, "page": page}
     for name, part in {**{k: v for k, v in parts.items() if v is not None}, **others}.items():
         if name.startswith("_") or not hasattr(base, name):
@@ -353,7 +347,8 @@ def declared(
         own[name] = staticmethod(part) if callable(part) else part
     if kernel is not None:
         own["on"] = lambda self, backend: kernel if backend == "kernel" else self
-    made: Study[Row, Found] = type(base)(file.name, (base,), own)()
+    kind: Any = types.new_class(file.name, (base,), exec_body=lambda body: body.update(own))
+    made: Study[Row, Found] = kind()
     return made
 
 

@@ -71,7 +71,7 @@ class ClaimText(_Table):
 
 
 class Form(_Table):
-    """What a study or its form on the kernel says of itself. Empty texts are the study's."""
+    """What a study or its form on the kernel says of itself."""
 
     title: Text = ""
     source: Text = ""
@@ -93,6 +93,11 @@ class StudyFile(Form):
     def form(self, name: str) -> Form:
         """The study's own form ("") or the one on the kernel."""
         return self.kernel if name == "kernel" else self
+
+    def texts(self, name: str) -> dict[str, Any]:
+        """Title, source, description and choices of a form; those that it lacks are the study's."""
+        form, shared = self.form(name), ("title", "source", "description", "choices")
+        return {one: getattr(form if one in form.model_fields_set else self, one) for one in shared}
 
 
 def study_file(module: str) -> StudyFile:
@@ -200,16 +205,14 @@ class Claims(Generic[Found]):
         return tuple(map(self._statement, self._texts.values()))
 
     def _statement(self, text: ClaimText) -> Statement[Found]:
-        judge = self._judges.get(text.id)
         cause = self.file.why[text.why] if isinstance(text.why, str) else text.why
         fields = {name: getattr(text, name) for name in ClaimText.model_fields if name != "why"}
-        return Statement(
-            **fields,
-            look=judge and judge.look,
-            spoil=judge and judge.spoil,
-            mend=judge and judge.mend,
-            why=cause and Why(**dict(cause), tries=judge.tries if judge else ()),
-        )
+        judge = self._judges.get(text.id)
+        tries = () if judge is None else judge.tries
+        why = None if cause is None else Why(**dict(cause), tries=tries)
+        if judge is None:
+            return Statement(**fields, why=why)
+        return Statement(**fields, why=why, look=judge.look, spoil=judge.spoil, mend=judge.mend)
 
     def _text(self, claim: str) -> ClaimText:
         if claim not in self._texts:
