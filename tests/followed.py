@@ -66,6 +66,7 @@ class Reader:
         self.folder = folder
         self.behind: list[subprocess.Popen[bytes]] = []
         self.written: list[Path] = []
+        self.made: list[Path] = []
         named = os.environ.get("HEADWAYCTL")
         places = [Path(named).parent] if named else []
         places += [ROOT / ".venv" / "bin", ROOT / "target" / "release", Path(sys.executable).parent]
@@ -83,6 +84,9 @@ class Reader:
             path = self.folder / step.path
             if path.exists():
                 raise FailedError(f"{step.path} is there already")
+            if not path.parent.exists():
+                path.parent.mkdir(parents=True)
+                self.made.append(path.parent)
             path.write_text(step.text, encoding="utf-8")
             self.written.append(path)
             return ""
@@ -161,6 +165,8 @@ class Reader:
             path.unlink(missing_ok=True)
             if path.suffix in (".c", ".rs") and path.parent != self.folder:
                 (ROOT / ".venv" / ".engine").unlink(missing_ok=True)  # the engine was built with it
+        for folder in self.made:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _read(file: IO[bytes]) -> str:

@@ -13,6 +13,9 @@ import pytest
 from shown import Step
 from support import ROOT, headway
 
+from headway import studies as studies_package
+from headway.study import discover
+
 PAGES = followed.all_pages()
 SHOWN = {page: followed.steps(page) for page in PAGES}
 RECIPES = [page for page in PAGES if page.parent.name == "contributing"]
@@ -53,11 +56,17 @@ def test_a_page_can_be_followed(page: Path, tmp_path: Path) -> None:
     assert followed_steps
 
 
-@pytest.mark.parametrize("source", [pytest.param(s, id=s[:30]) for s in programs(RECIPES)])
-def test_an_example_that_becomes_part_of_the_sources_can_be_loaded(source: str) -> None:
-    names: dict[str, object] = {"__name__": "shown"}
-    exec(compile(source, "docs/contributing", "exec"), names)
-    assert hasattr(names["STUDY"], "statements")
+def test_the_study_of_its_recipe_can_be_loaded(tmp_path: Path, monkeypatch) -> None:
+    studies = "python/headway/studies/"
+    for step in (step for page in RECIPES for step in SHOWN[page]):
+        if step.form == "file" and step.path.startswith(studies):
+            file = tmp_path / step.path.removeprefix(studies)
+            file.parent.mkdir(exist_ok=True)
+            file.write_text(step.text, encoding="utf-8")
+    monkeypatch.setattr("headway.studies.__path__", [*studies_package.__path__, str(tmp_path)])
+    study = discover()["growth-race"]
+    assert [one.id for one in study.statements] == ["RACE-1"]
+    del sys.modules["headway.studies.growth_race"]
 
 
 @pytest.mark.parametrize("step", [pytest.param(step, id=step.path) for step in C_FILES])

@@ -90,6 +90,16 @@ def test_a_study_whose_title_is_computed_is_asked_for_it(tmp_path, monkeypatch) 
     del sys.modules["headway.studies.made"]
 
 
+def test_a_study_with_texts_is_listed_by_them(tmp_path, monkeypatch) -> None:
+    (tmp_path / "made").mkdir()
+    (tmp_path / "made" / "study.toml").write_text(
+        'name = "made"\ntitle = """\nA\ntitle\n"""\nsource = "S"\n[[claim]]\nid = "X"\n'
+    )
+    monkeypatch.setattr(catalogue, "_FOLDER", tmp_path)
+    entry = catalogue.Entry("made", "A title", "S", "headway.studies.made")
+    assert catalogue.studies() == {"made": entry}
+
+
 def test_packages_give_every_name_they_promise() -> None:
     for package in (headway, workloads):
         for name in package.__all__:

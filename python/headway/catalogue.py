@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import importlib
 import json
+import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,8 +44,9 @@ def algorithms() -> dict[str, list[dict[str, Any]]]:
 def studies() -> dict[str, Entry]:
     """Every study by name, in the order of names.
 
-    A study is a package or module of ``headway.studies`` with a line ``STUDY = Class()``. Class
-    attributes that are string literals are read without importing the module.
+    A study is a package of ``headway.studies`` with a ``study.toml``, or a package or module with a
+    line ``STUDY = Class()``. The file, or the class attributes that are string literals, are read
+    without importing the module.
     """
     found = {entry.name: entry for entry in _entries()}
     return dict(sorted(found.items()))
@@ -61,14 +63,24 @@ def study_named(name: str) -> Study[Any, Any] | None:
 
 def _entries() -> Iterator[Entry]:
     for path in sorted(_FOLDER.iterdir()):
+        texts, module = path / "study.toml", f"headway.studies.{path.stem}"
+        if texts.is_file():
+            yield Entry(**_head_of(texts), module=module)
+            continue
         source = path / "__init__.py" if path.is_dir() else path
         if path.name.startswith("_") or source.suffix != ".py" or not source.is_file():
             continue
-        module = f"headway.studies.{path.stem}"
         said = _said_in(source)
         if said is not None:
             name, title, published = said if len(said) == len(_SHOWN) else _asked(module)
             yield Entry(name, title, published, module)
+
+
+def _head_of(file: Path) -> dict[str, str]:
+    """Name, title and source. They are before the first table of the file."""
+    head, _, _ = file.read_text(encoding="utf-8").partition("\n[")
+    texts = tomllib.loads(head)
+    return {name: " ".join(texts[name].split()) for name in _SHOWN}
 
 
 def _said_in(source: Path) -> list[str] | None:

@@ -1,8 +1,9 @@
 """The base class of studies: a publication's figures and claims as code.
 
-A package (or module) of ``headway.studies`` defines one ``STUDY: Study``. A study defines its
-trials, observes the trace of each, judges its statements by the observations, and shows them. This
-module runs studies, saves and resumes their trials, and rebuilds their reports.
+A package of ``headway.studies`` defines one ``STUDY: Study``, which ``declared`` makes of the
+package's functions and its ``study.toml``. A study defines its trials, observes the trace of each,
+judges its statements by the observations, and shows them. This module runs studies, saves and
+resumes their trials, and rebuilds their reports.
 
 Layout of a study's directory::
 
@@ -18,6 +19,7 @@ import importlib
 import json
 import pkgutil
 import sys
+import types
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +27,7 @@ from typing import Any, ClassVar, Generic, TypeVar, cast
 
 from headway.backends import Backend
 from headway.claims import Basis, Claim, Evidence, Statement, judge
+from headway.claims.declared import study_file
 from headway.errors import HeadwayError
 from headway.experiment import Experiment
 from headway.files import save_text
@@ -58,6 +61,19 @@ class Agreement:
     unit: str
     relative: float = 0.0
     columns: Sequence[str] = ()
+
+    @staticmethod
+    def per_row(
+        labels: Mapping[str, str], statement: str, *, prefix: str = "kernel-", **fields: Any
+    ) -> tuple[Agreement, ...]:
+        """One agreement per row of a table, for its keys and labels.
+
+        The id is ``prefix`` and the key; ``{}`` in ``statement`` is the label.
+        """
+        return tuple(
+            Agreement(f"{prefix}{key}", statement.format(label), row=label, **fields)
+            for key, label in labels.items()
+        )
 
 
 @dataclass(frozen=True)
@@ -128,8 +144,8 @@ class Study(abc.ABC, Generic[Row, Found]):
     """One published study: claim, setup, run, check, plot.
 
     ``Row`` is the observation of one trial, small and plain. ``Found`` is the input of the
-    statements and the page, by default all rows by key. Subclasses set the attributes and implement
-    ``experiments``, ``observe`` and ``page``.
+    statements and the page, by default all rows by key. ``declared`` sets the attributes and the
+    methods ``experiments``, ``observe`` and ``page``, or a subclass does.
     """
 
     name: str
@@ -297,6 +313,43 @@ class Study(abc.ABC, Generic[Row, Found]):
             f"{ctx.out_dir}: has {what}; name another folder with --out, or overwrite them with "
             "--force"
         )
+
+
+def declared(
+    module: str,
+    *,
+    base: type[Any] = Study,
+    experiments: Callable[[StudyContext], dict[str, Experiment]] | None = None,
+    observe: Callable[[str, Trace], Row] | None = None,
+    gather: Callable[[StudyContext, Mapping[str, Row]], Found] | None = None,
+    page: Callable[[StudyContext, Found], Page] | None = None,
+    statements: Sequence[Statement[Found]] = (),
+    kernel: Study[Any, Any] | None = None,
+    form: str = "",
+    **others: Any,
+) -> Study[Row, Found]:
+    """Make a study of functions and of the texts in ``study.toml`` beside ``module``.
+
+    ``module`` is the caller's ``__name__``; its docstring begins the report. ``base`` is the class,
+    for example MeasuredStudy or one with methods of its own. ``kernel`` is the study's form on the
+    kernel, which is declared with ``form="kernel"`` and takes its texts from ``[kernel]``. All
+    ``others`` replace attributes and methods of Study of the same name; a method has no ``self``.
+    Raises HeadwayError for a file that is missing or wrong.
+    """
+    file = study_file(module)
+    texts = file.texts(form)
+    own: dict[str, Any] = {"__module__": module, "name": file.name, **texts}
+    own["statements"] = statements
+    parts = {"experiments": experiments, "observe": observe, "gather": gather, "page": page}
+    for name, part in {**{k: v for k, v in parts.items() if v is not None}, **others}.items():
+        if name.startswith("_") or not hasattr(base, name):
+            raise TypeError(f"{module}: a study has no {name!r}")
+        own[name] = staticmethod(part) if callable(part) else part
+    if kernel is not None:
+        own["on"] = lambda self, backend: kernel if backend == "kernel" else self
+    kind: Any = types.new_class(file.name, (base,), exec_body=lambda body: body.update(own))
+    made: Study[Row, Found] = kind()
+    return made
 
 
 _AT_THE_BEGINNING = 5

@@ -2,7 +2,8 @@
 
 A ``Statement`` has a paper's text and the function that judges it. ``judge`` applies it to the
 evidence of a run, and returns a ``Claim``, plain data with a verdict. A ``Spoil`` changes evidence
-so that the verdict must change. ``headway.verdicts`` stores the verdicts of a version.
+so that the verdict must change. ``Claims`` makes a study's statements of the texts in its
+``study.toml`` and of decorated judges. ``headway.verdicts`` stores the verdicts of a version.
 """
 
 from headway.claims.claim import (
@@ -22,6 +23,7 @@ from headway.claims.claim import (
     unique,
     write_claims,
 )
+from headway.claims.declared import Claims
 from headway.claims.spoil import Spoil, all_of, replaced, scaled, swapped
 from headway.claims.statement import (
     Evidence,
@@ -43,6 +45,7 @@ __all__ = [
     "Basis",
     "Change",
     "Claim",
+    "Claims",
     "Evidence",
     "Headline",
     "MissingTrialError",

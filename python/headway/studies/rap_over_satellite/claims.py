@@ -2,48 +2,35 @@
 
 from __future__ import annotations
 
-from headway.claims import Seen, Statement, replaced, scaled, words
-from headway.studies.rap_over_satellite.changes import WIDER_STARTS
-from headway.studies.rap_over_satellite.experiments import SCHEMES
+from headway.claims import Change, Claims, Seen, replaced, scaled, words
+from headway.studies.common.runs import listed
+from headway.studies.rap_over_satellite.experiments import SCHEMES, starts_within
 from headway.studies.rap_over_satellite.observe import Found, afct_s
 
+CLAIMS: Claims[Found] = Claims(__name__)
 LOSS = 1e-2
-MPCP_S, LOSSY_S = 18.0, 24.0
+LOSSY_S = 24.0
 TOLERANCE = 0.2
 """The claims list's range."""
 
 
+@CLAIMS.judge(
+    "C-RP-001",
+    spoil=scaled("mpcp-p0-*", 2.0, "times_s"),
+    mend=replaced("mpcp-p0-*", 18.0, "times_s"),
+    tries=[Change("starts within 15 s", starts_within(15), "mpcp-p0-*")],
+)
 def _mpcp(found: Found) -> Seen:
     time_s = afct_s(found, "mpcp", 0).mean
-    return Seen.by(
-        time_s,
-        words.quantity(time_s, MPCP_S, TOLERANCE),
-        unit="s",
-    )
+    return Seen.by(time_s, words.quantity(time_s, CLAIMS.number("C-RP-001"), TOLERANCE), unit="s")
 
 
-def _lossy(found: Found) -> Seen:
-    times = {scheme: afct_s(found, scheme, LOSS).mean for scheme in ("mpcp", "xcp")}
-    told = ", ".join(f"{SCHEMES[scheme]} {time:.1f} s" for scheme, time in times.items())
-    return Seen.by(told, *(words.about(time, LOSSY_S) for time in times.values()))
-
-
-STATEMENTS: tuple[Statement[Found], ...] = (
-    Statement(
-        "C-RP-001",
-        "MPCP's average completion time without loss",
-        MPCP_S,
-        _mpcp,
-        why=WIDER_STARTS,
-        spoil=scaled("mpcp-p0-*", 2.0, "times_s"),
-        mend=replaced("mpcp-p0-*", 18.0, "times_s"),
-    ),
-    Statement(
-        "C-RP-004",
-        "average completion times of MPCP and of XCP at 1 % loss",
-        "around 24 s, both",
-        _lossy,
-        spoil=replaced("xcp-p1e-2-*", 50.0, "times_s"),
-        mend=replaced("*-p1e-2-*", 24.0, "times_s"),
-    ),
+@CLAIMS.judge(
+    "C-RP-004",
+    spoil=replaced("xcp-p1e-2-*", 50.0, "times_s"),
+    mend=replaced("*-p1e-2-*", 24.0, "times_s"),
 )
+def _lossy(found: Found) -> Seen:
+    times = {SCHEMES[scheme]: afct_s(found, scheme, LOSS).mean for scheme in ("mpcp", "xcp")}
+    told = listed(times, "{:.1f} s")
+    return Seen.by(told, *(words.about(time, LOSSY_S) for time in times.values()))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Collection
 
+from headway.claims.why import Edit
 from headway.experiment import Dumbbell, Experiment
 from headway.study import StudyContext
 
@@ -113,3 +114,33 @@ def trial(
             "sample": f"{SAMPLE_S:g} s",
         }
     )
+
+
+def starts_within(spread_s: float) -> Edit:
+    """Start the files within another time, by scaling each start."""
+
+    def edit(experiment: Experiment) -> Experiment:
+        data = experiment.model_dump(mode="json")
+        for flow, start_ns in zip(data["flows"], experiment.start_times_ns(), strict=True):
+            flow["start"] = f"{round(start_ns * spread_s / STARTS_S)} ns"
+        return Experiment.model_validate(data)
+
+    return edit
+
+
+def queue_of(pkts: int) -> Edit:
+    """Give the satellite's link another queue."""
+
+    def edit(experiment: Experiment) -> Experiment:
+        data = experiment.model_dump(mode="json")
+        path = data["topology"]
+        links = (
+            [path]
+            if "hops" not in path
+            else [path["hops"][-1][way] for way in ("forward", "reverse")]
+        )
+        for link in links:
+            link["buffer"] = f"{pkts} pkts"
+        return Experiment.model_validate(data)
+
+    return edit

@@ -9,8 +9,9 @@ import numpy as np
 
 from headway import metrics
 from headway.claims import Evidence
-from headway.metrics.stats import Array, Estimate, confidence_interval
+from headway.metrics.stats import Array, Estimate
 from headway.studies.common import lab
+from headway.studies.common.runs import estimate
 from headway.studies.rap_over_satellite.experiments import FLOWS, RATE_BPS, key
 from headway.trace import Trace
 from headway.units import NS_PER_S
@@ -43,7 +44,7 @@ class Files:
 Found = Evidence[Files]
 
 
-def observe(trace: Trace, link: int = 0) -> Files:
+def observe(_key: str, trace: Trace, link: int = 0) -> Files:
     """One trial, whose data crosses the satellite by ``link``."""
     begins = np.array([flow.first_packet_ns for flow in trace.flows], dtype=np.float64) / NS_PER_S
     ends = np.array(
@@ -87,18 +88,4 @@ def trials(found: Found, scheme: str, loss: float, *, delays: bool = False) -> l
 
 def afct_s(found: Found, scheme: str, loss: float, *, delays: bool = False) -> Estimate:
     """The average completion time over files, and then over runs; NaN where one did not end."""
-    means = [float(one.times_s.mean()) for one in trials(found, scheme, loss, delays=delays)]
-    return confidence_interval(means)
-
-
-def mean(found: Found, scheme: str, loss: float, name: str, *, delays: bool = False) -> float:
-    """The mean of a number over runs."""
-    values = [float(getattr(one, name)) for one in trials(found, scheme, loss, delays=delays)]
-    return float(np.mean(values))
-
-
-def jain(found: Found, scheme: str, loss: float, *, delays: bool = False) -> float | None:
-    """Jain's index, its mean over the runs in which all files are sent at once; else None."""
-    values = np.array([one.jain for one in trials(found, scheme, loss, delays=delays)])
-    known = values[np.isfinite(values)]
-    return float(known.mean()) if known.size else None
+    return estimate(trials(found, scheme, loss, delays=delays), "times_s")

@@ -9,7 +9,7 @@ import numpy as np
 from headway.claims import Change, Why, edited
 from headway.claims.why import Edit
 from headway.experiment import Experiment
-from headway.studies.rap_over_satellite.changes import queue_of, starts_within
+from headway.studies.rap_over_satellite.experiments import queue_of, starts_within
 from headway.studies.rappep.observe import Row, observe
 from headway.trace import Trace
 

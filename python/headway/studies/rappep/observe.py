@@ -61,7 +61,7 @@ class Found(Evidence[Row]):
 def observe(trial: str, trace: Trace) -> Row:
     """One trial."""
     link = satellite(trial)
-    files = raw.observe(trace, link)
+    files = raw.observe(trial, trace, link)
     begins_s = np.array([flow.first_packet_ns for flow in trace.flows]) / NS_PER_S
     first_s = float(begins_s.min())
     lasts = files.slots_s > np.ceil(first_s)

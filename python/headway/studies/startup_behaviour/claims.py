@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Iterable
 
 from headway.claims import (
     Change,
+    Claims,
     MissingTrialError,
     Seen,
-    Statement,
-    Why,
     between,
     edited,
     near,
@@ -20,7 +20,10 @@ from headway.claims import (
     words,
 )
 from headway.studies.common import lab, network
+from headway.studies.common.changes import round_trip_of
+from headway.studies.common.runs import listed
 from headway.studies.startup_behaviour.experiments import (
+    LABELS,
     LARGE_WINDOWS_PKTS,
     RTT_S,
     SCHEMES,
@@ -31,15 +34,36 @@ from headway.studies.startup_behaviour.experiments import (
 from headway.studies.startup_behaviour.observe import Download, Found, Scheme, scheme
 from headway.trace import Trace
 
+CLAIMS: Claims[Found] = Claims(__name__)
 UNSCALED_BYTES = 65_535
 _FAST = tuple(name for name in SCHEMES if name != lab.SLOW_START)
-_LABELS = {**SCHEMES, **network.SCHEMES}
 
 
 def _downloads(found: Found, name: str) -> tuple[Download, Download]:
     return found.schemes[name].downloads
 
 
+def _until_full(_key: str, trace: Trace) -> Scheme:
+    """Observe a scheme; its response times are the times until the path is full."""
+    seen = scheme(trace)
+    one, two = (dataclasses.replace(d, response_s=d.full_after_request_s) for d in seen.downloads)
+    return dataclasses.replace(seen, downloads=(one, two))
+
+
+_SMALLER = edited(
+    {
+        "flows.0.app.epochs": [["100 B", "100000 B", "10 s"], ["100 B", "100000 B", "0 s"]],
+        "flows.0.data_volume": lambda old: old and "100000 B",
+    }
+)
+
+
+def _queue_of(packets: int) -> Change:
+    edit = edited({"topology.reverse.buffer": f"{packets} pkts"})
+    return Change(f"a queue of {packets} packets", edit, "small-*")
+
+
+@CLAIMS.judge("C-TH-039", spoil=swapped(UPLOAD, UPLOAD_EXTRA_ACK))
 def _unscaled(found: Found) -> Seen:
     upload = found.uploads[UPLOAD]
     sent = upload.first_round_bytes
@@ -53,6 +77,7 @@ def _unscaled(found: Found) -> Seen:
     )
 
 
+@CLAIMS.judge("C-TH-274", spoil=swapped(UPLOAD, UPLOAD_EXTRA_ACK))
 def _window_after_pacing(found: Found) -> Seen:
     upload = found.uploads[UPLOAD]
     paced, left = (n * lab.MSS_BYTES for n in (upload.paced_pkts, upload.after_pacing_pkts))
@@ -67,6 +92,7 @@ def _window_after_pacing(found: Found) -> Seen:
     )
 
 
+@CLAIMS.judge("C-TH-275", spoil=swapped(UPLOAD, UPLOAD_EXTRA_ACK))
 def _extra_ack(found: Found) -> Seen:
     if UPLOAD_EXTRA_ACK not in found.uploads:
         raise MissingTrialError("Linux sends no ACK behind its SYN-ACK.")
@@ -75,6 +101,7 @@ def _extra_ack(found: Found) -> Seen:
     return Seen.by(sent, words.some([exceeds]), unit="bytes")
 
 
+@CLAIMS.judge("C-TH-070", spoil=swapped(lab.SLOW_START, "initial-start"))
 def _full(found: Found) -> Seen:
     full = [d.full_after_request_s for d in _downloads(found, lab.SLOW_START)]
     return Seen.by(
@@ -84,11 +111,13 @@ def _full(found: Found) -> Seen:
     )
 
 
+@CLAIMS.judge("C-TH-071", spoil=swapped(lab.SLOW_START, "initial-start"))
 def _restart(found: Found) -> Seen:
     sent = _downloads(found, lab.SLOW_START)[1].first_round_bytes
     return between(sent / lab.MSS_BYTES, 1.9, 3.1, unit="packets")
 
 
+@CLAIMS.judge("C-TH-072", spoil=swapped("jump-start", "quick-start"))
 def _jump(found: Found) -> Seen:
     return between(
         _downloads(found, "jump-start")[0].first_round_bytes,
@@ -99,24 +128,38 @@ def _jump(found: Found) -> Seen:
     )
 
 
+@CLAIMS.judge("C-TH-073", spoil=swapped("jump-start", lab.SLOW_START))
 def _jump_after_idle(found: Found) -> Seen:
     sent = _downloads(found, "jump-start")[1].first_round_bytes
     return between(sent, 10 * lab.MSS_BYTES, UNSCALED_BYTES + lab.MSS_BYTES, unit="bytes")
 
 
-def _times_s(found: Found, *beside: str) -> dict[str, tuple[float, float]]:
+def _times_s(found: Found, names: Iterable[str] = SCHEMES) -> dict[str, tuple[float, float]]:
     """Response times after setup and after idle."""
     return {
         name: (one.response_s, two.response_s)
-        for name in (*SCHEMES, *beside)
+        for name in names
         for one, two in [_downloads(found, name)]
     }
 
 
 def _both(times_s: dict[str, tuple[float, float]]) -> str:
-    return ", ".join(f"{_LABELS[name]} {a:.2f} and {b:.2f} s" for name, (a, b) in times_s.items())
+    return listed({LABELS[name]: own for name, own in times_s.items()}, "{:.2f} and {:.2f} s")
 
 
+@CLAIMS.judge(
+    "C-TH-074",
+    spoil=swapped("initial-start", lab.SLOW_START),
+    mend=scaled(lab.SLOW_START, 1.5, "downloads.*.response_s"),
+    tries=[
+        Change("responses of 100 kB", _SMALLER, tuple(SCHEMES)),
+        Change(
+            "the time until the path is full, in slots of 200 ms, instead of the response time",
+            keys=tuple(SCHEMES),
+            observe=_until_full,
+        ),
+    ],
+)
 def _all_better(found: Found) -> Seen:
     times_s = _times_s(found)
     slow = times_s[lab.SLOW_START]
@@ -124,9 +167,10 @@ def _all_better(found: Found) -> Seen:
     return Seen.by(_both(times_s), words.every(checks))
 
 
+@CLAIMS.judge("C-TH-075", spoil=swapped("mega-start", "quick-start"))
 def _optimum(found: Found) -> Seen:
     guided = [name for name in network.SCHEMES if name in found.schemes]
-    times_s = _times_s(found, *guided)
+    times_s = _times_s(found, [*SCHEMES, *guided])
     mega = times_s.pop("mega-start")
     least_s = RTT_S + SIZE_BYTES * 8 * lab.MTU_BYTES / lab.MSS_BYTES / lab.LINK_BPS
     return Seen.by(
@@ -140,11 +184,12 @@ def _optimum(found: Found) -> Seen:
     )
 
 
+@CLAIMS.judge("C-TH-076", spoil=swapped("initial-start", "jump-start"))
 def _initial(found: Found) -> Seen:
     times_s = _times_s(found)
     slow_s = times_s.pop(lab.SLOW_START)
     gains = {name: (slow_s[0] / own_s[0], slow_s[1] / own_s[1]) for name, own_s in times_s.items()}
-    shown = ", ".join(f"{_LABELS[name]} {a:.2f} and {b:.2f}" for name, (a, b) in gains.items())
+    shown = listed({LABELS[name]: gain for name, gain in gains.items()}, "{:.2f} and {:.2f}")
     own = gains.pop("initial-start")
     return Seen.by(
         shown,
@@ -155,6 +200,12 @@ def _initial(found: Found) -> Seen:
     )
 
 
+@CLAIMS.judge(
+    "C-TH-077",
+    spoil=scaled("small-[0-9]*", 0.7, "response_s"),
+    mend=scaled("small-slow-start", 0.8, "response_s"),
+    tries=[_queue_of(20), _queue_of(10)],
+)
 def _smaller_buffer(found: Found) -> Seen:
     slow_s = found.small[lab.SLOW_START].response_s
     large_s = {w: found.small[str(w)].response_s for w in LARGE_WINDOWS_PKTS}
@@ -166,10 +217,12 @@ def _smaller_buffer(found: Found) -> Seen:
     )
 
 
+@CLAIMS.judge("C-TH-078", spoil=replaced("quick-start", 1.0, "grants"))
 def _granted(found: Found) -> Seen:
     return near(found.schemes["quick-start"].grants, 2)
 
 
+@CLAIMS.judge("C-TH-079", spoil=swapped("quick-start", "jump-start"))
 def _ramp(found: Found) -> Seen:
     first = _downloads(found, "quick-start")[0]
     ramp_ms = 1e3 * (first.full_after_s - RTT_S / 2)
@@ -181,12 +234,24 @@ def _ramp(found: Found) -> Seen:
     )
 
 
+@CLAIMS.judge(
+    "C-TH-080",
+    spoil=swapped("rcp", lab.SLOW_START),
+    mend=scaled("rcp", 1.06, "downloads.*.response_s"),
+    tries=[
+        Change(
+            "a round-trip time of 100 ms",
+            round_trip_of(100),
+            (lab.SLOW_START, "quick-start", *network.SCHEMES),
+        )
+    ],
+)
 def _guided(found: Found) -> Seen:
     names = (lab.SLOW_START, "quick-start", *network.SCHEMES)
-    times_s = {name: tuple(d.response_s for d in _downloads(found, name)) for name in names}
+    times_s = _times_s(found, names)
     slow_s, quick_s, xcp_s, rcp_s = times_s.values()
     return Seen.by(
-        _both({name: (one, two) for name, (one, two) in times_s.items()}),
+        _both(times_s),
         *(words.similar(rcp_s[n], quick_s[n]) for n in (0, 1)),
         *(words.slightly_less(slow_s[n] / xcp_s[n], slow_s[n] / quick_s[n]) for n in (0, 1)),
         note="Speedups of "
@@ -197,6 +262,7 @@ def _guided(found: Found) -> Seen:
     )
 
 
+@CLAIMS.judge("C-TH-081", spoil=swapped("jump-start", "mega-start"))
 def _inflated(found: Found) -> Seen:
     kept = {
         name: after.paced_bps / first.paced_bps
@@ -205,7 +271,7 @@ def _inflated(found: Found) -> Seen:
     }
     first, after = _downloads(found, "jump-start")
     return Seen.by(
-        ", ".join(f"{SCHEMES[name]} {share:.2f}" for name, share in kept.items())
+        listed({LABELS[name]: share for name, share in kept.items()}, "{:.2f}")
         + " of the rate before",
         words.less(kept["jump-start"], 1),
         *(words.similar(kept[name], 1) for name in ("mega-start", "quick-start")),
@@ -215,205 +281,8 @@ def _inflated(found: Found) -> Seen:
     )
 
 
+@CLAIMS.judge("C-TH-082", spoil=swapped("quick-start", "mega-start"))
 def _signalling(found: Found) -> Seen:
     mega, quick = (_downloads(found, name)[1] for name in ("mega-start", "quick-start"))
     later_ms = 1e3 * (quick.fast_after_request_s - mega.fast_after_request_s)
     return Seen.by(later_ms, words.about(later_ms, 200), unit="ms")
-
-
-def _until_full(_key: str, trace: Trace) -> Scheme:
-    """Observe a scheme; its response times are the times until the path is full."""
-    seen = scheme(trace)
-    one, two = (dataclasses.replace(d, response_s=d.full_after_request_s) for d in seen.downloads)
-    return dataclasses.replace(seen, downloads=(one, two))
-
-
-def _queue_of(packets: int) -> Change:
-    return Change(
-        f"a queue of {packets} packets",
-        edited({"topology.reverse.buffer": f"{packets} pkts"}),
-        "small-*",
-    )
-
-
-STATEMENTS: tuple[Statement[Found], ...] = (
-    Statement(
-        "C-TH-039",
-        "data that the initiator sends before the first ACK when the SYN-ACK's window is not "
-        "scaled and the congestion window is much larger",
-        UNSCALED_BYTES,
-        _unscaled,
-        spoil=swapped(UPLOAD, UPLOAD_EXTRA_ACK),
-    ),
-    Statement(
-        "C-TH-070",
-        "slow start: time until the path is full, from the request",
-        "about 2 s",
-        _full,
-        spoil=swapped(lab.SLOW_START, "initial-start"),
-    ),
-    Statement(
-        "C-TH-071",
-        "slow start: packets of the first round trip after the idle time",
-        "2 to 3",
-        _restart,
-        ours="Counted in bytes on the link, where an ACK is 0.03 of a packet.",
-        spoil=swapped(lab.SLOW_START, "initial-start"),
-    ),
-    Statement(
-        "C-TH-072",
-        "Jump-Start: data in the first round trip",
-        UNSCALED_BYTES,
-        _jump,
-        spoil=swapped("jump-start", "quick-start"),
-    ),
-    Statement(
-        "C-TH-073",
-        "Jump-Start also acts after the idle time: data in the first round trip",
-        "fast restart",
-        _jump_after_idle,
-        ours="The claims list only requires more than the three segments of a restart. Here at "
-        "least the ten segments of an Initial-Start are required.",
-        spoil=swapped("jump-start", lab.SLOW_START),
-    ),
-    Statement(
-        "C-TH-074",
-        "all fast startups are much better than slow start: response times after setup and after "
-        "idle",
-        "all much better",
-        _all_better,
-        why=Why(
-            "refuted",
-            "Every startup needs 1.7 s to send 2 MB at the link's rate. Initial-Start therefore "
-            "shortens the response time by only 12 to 16 %, although it fills the path in two "
-            "thirds of slow start's time.",
-            [
-                Change(
-                    "responses of 100 kB",
-                    edited(
-                        {
-                            "flows.0.app.epochs": [
-                                ["100 B", "100000 B", "10 s"],
-                                ["100 B", "100000 B", "0 s"],
-                            ],
-                            "flows.0.data_volume": lambda old: old and "100000 B",
-                        }
-                    ),
-                    tuple(SCHEMES),
-                ),
-                Change(
-                    "the time until the path is full, in slots of 200 ms, instead of the response "
-                    "time",
-                    keys=tuple(SCHEMES),
-                    observe=_until_full,
-                ),
-            ],
-        ),
-        spoil=swapped("initial-start", lab.SLOW_START),
-        mend=scaled(lab.SLOW_START, 1.5, "downloads.*.response_s"),
-    ),
-    Statement(
-        "C-TH-075",
-        "Mega-Start at the link's rate is the optimum",
-        "no scheme finishes earlier",
-        _optimum,
-        spoil=swapped("mega-start", "quick-start"),
-    ),
-    Statement(
-        "C-TH-076",
-        "Initial-Start works, but its speedup is smaller than that of the others",
-        "smaller speedup",
-        _initial,
-        spoil=swapped("initial-start", "jump-start"),
-    ),
-    Statement(
-        "C-TH-077",
-        "completion time of larger initial windows with a smaller queue "
-        f"({lab.SMALL_BUFFER_PKTS} packets)",
-        "similar to Slow-Start or worse",
-        _smaller_buffer,
-        why=Why(
-            "unknown setting",
-            "The thesis does not print the size of the small queue. Slow start also overflows a "
-            "queue of 50 packets, later than a large window does. With queues of 25 packets and "
-            "more, some large windows are more than 10 % faster.",
-            [_queue_of(20), _queue_of(10)],
-        ),
-        spoil=scaled("small-[0-9]*", 0.7, "response_s"),
-        mend=scaled("small-slow-start", 0.8, "response_s"),
-    ),
-    Statement(
-        "C-TH-078",
-        "Quick-Start: requests granted on the empty path",
-        2,
-        _granted,
-        spoil=replaced("quick-start", 1.0, "grants"),
-    ),
-    Statement(
-        "C-TH-079",
-        "Quick-Start: time from the first data to full speed, ssthresh not adapted",
-        "about 300 ms",
-        _ramp,
-        spoil=swapped("quick-start", "jump-start"),
-    ),
-    Statement(
-        "C-TH-080",
-        "RCP is similar to Quick-Start, XCP's speedup slightly smaller: response times after setup "
-        "and after idle",
-        "RCP similar to Quick-Start; XCP's speedup slightly smaller",
-        _guided,
-        why=Why(
-            "refuted",
-            "After the idle time Quick-Start sends a new request and waits for a round trip, while "
-            "RCP continues with its last rate. At 200 ms this makes RCP 13 % faster.",
-            [
-                Change(
-                    "a round-trip time of 100 ms",
-                    edited({"topology.rtt": "100 ms", "topology.reverse.delay": "50 ms"}),
-                    (lab.SLOW_START, "quick-start", *network.SCHEMES),
-                ),
-            ],
-        ),
-        ours="RCP's router begins with the whole capacity, to which eq. 4.21 converges on an idle "
-        "link. We chose this when we knew the result: beginning with 5 % of the capacity, RCP "
-        "takes 3.13 s.",
-        spoil=swapped("rcp", lab.SLOW_START),
-        mend=scaled("rcp", 1.06, "downloads.*.response_s"),
-    ),
-    Statement(
-        "C-TH-081",
-        "after the idle time Jump-Start's rate is lower, because the measured round-trip time is "
-        "inflated; Mega-Start's and Quick-Start's rates are similar to those before",
-        "reduced",
-        _inflated,
-        spoil=swapped("jump-start", "mega-start"),
-    ),
-    Statement(
-        "C-TH-082",
-        "after the idle time Quick-Start's high rate begins later than Mega-Start's",
-        "about 200 ms later",
-        _signalling,
-        spoil=swapped("quick-start", "mega-start"),
-    ),
-    Statement(
-        "C-TH-083",
-        "simulation and testbed differ little",
-        "small differences",
-        why_not="The thesis shows its measurements only in figures. --backend kernel compares this "
-        "machine's kernel with the simulator.",
-    ),
-    Statement(
-        "C-TH-274",
-        "request in the SYN, no extra ACK: the window after the paced round trip",
-        "at most 64 KiB although the grant allows a much larger window",
-        _window_after_pacing,
-        spoil=swapped(UPLOAD, UPLOAD_EXTRA_ACK),
-    ),
-    Statement(
-        "C-TH-275",
-        "request in the SYN, extra ACK with the scaled window: data before the first ACK of data",
-        "may exceed 64 KiB",
-        _extra_ack,
-        spoil=swapped(UPLOAD, UPLOAD_EXTRA_ACK),
-    ),
-)

@@ -16,6 +16,7 @@ SCHEMES = {
     "mega-start": "Mega-Start",
     "quick-start": "Quick-Start",
 }
+LABELS = {**SCHEMES, **network.SCHEMES}
 QS_BPS = 5.12e6
 LARGE_WINDOWS_PKTS = (100, 200, 400, 800)
 """Initial windows that a queue of 1000 packets holds without loss, but a queue of 50 does not."""
@@ -34,10 +35,9 @@ def control(scheme: str) -> str:
 
 def experiments(ctx: StudyContext) -> dict[str, Experiment]:
     """A trial per scheme, large windows with a small queue, and uploads."""
-    trials = {scheme: _two_downloads(scheme, ctx.seed) for scheme in SCHEMES}
-    if ctx.backend.name != "kernel":
-        for scheme in network.SCHEMES:
-            trials[scheme] = _two_guided_downloads(scheme, ctx.seed)
+    on_kernel = ctx.backend.name == "kernel"
+    schemes = SCHEMES if on_kernel else LABELS
+    trials = {scheme: _two_downloads(scheme, ctx.seed) for scheme in schemes}
     small = lab.path(buffer_pkts=lab.SMALL_BUFFER_PKTS)
     large = {str(w): f"initial-start:is_window_pkts={w}" for w in LARGE_WINDOWS_PKTS}
     for name, startup in {lab.SLOW_START: lab.SLOW_START, **large}.items():
@@ -45,48 +45,33 @@ def experiments(ctx: StudyContext) -> dict[str, Experiment]:
             [SIZE_BYTES], control=control(startup), receive_window=_LARGE_RECEIVE_WINDOW
         )
         trials[SMALL + name] = lab.experiment(small, [flow], duration_s=LENGTH_S)
-    uploads = {UPLOAD: False, UPLOAD_EXTRA_ACK: True}
-    if ctx.backend.name == "kernel":
-        del uploads[UPLOAD_EXTRA_ACK]  # no Linux sends the extra ACK
-    for name, extra_ack in uploads.items():
+    for name in (UPLOAD,) if on_kernel else (UPLOAD, UPLOAD_EXTRA_ACK):  # no Linux sends the ACK
+        flow = _upload(name == UPLOAD_EXTRA_ACK)
         trials[name] = lab.experiment(
-            lab.path(), [_upload(extra_ack)], duration_s=5, sample_s=SAMPLE_S, record=("flows",)
+            lab.path(), [flow], duration_s=5, sample_s=SAMPLE_S, record=("flows",)
         )
     return trials
 
 
 def _two_downloads(scheme: str, seed: int) -> Experiment:
-    flow = lab.requests(
-        [SIZE_BYTES, SIZE_BYTES],
-        control=control(scheme),
-        idle_s=IDLE_S,
-        receive_window=None if scheme == lab.SLOW_START else lab.RECEIVE_WINDOW,
-        data_volume_bytes=SIZE_BYTES if scheme == "quick-start" else None,
-    )
-    return lab.experiment(lab.path(), [flow], duration_s=LENGTH_S, seed=seed, sample_s=SAMPLE_S)
-
-
-def _two_guided_downloads(scheme: str, seed: int) -> Experiment:
-    """Two downloads with XCP or RCP, and the same queue."""
-    flow = lab.requests(
-        [SIZE_BYTES, SIZE_BYTES],
-        control=network.control(scheme),
-        idle_s=IDLE_S,
-        receive_window=network.WINDOW,
-    )
-    path = network.guided(lab.path(), scheme)
+    sizes = [SIZE_BYTES, SIZE_BYTES]
+    if scheme in network.SCHEMES:
+        path, own = network.guided(lab.path(), scheme), network.control(scheme)
+        flow = lab.requests(sizes, control=own, idle_s=IDLE_S, receive_window=network.WINDOW)
+    else:
+        path = lab.path()
+        flow = lab.requests(
+            sizes,
+            control=control(scheme),
+            idle_s=IDLE_S,
+            receive_window=None if scheme == lab.SLOW_START else lab.RECEIVE_WINDOW,
+            data_volume_bytes=SIZE_BYTES if scheme == "quick-start" else None,
+        )
     return lab.experiment(path, [flow], duration_s=LENGTH_S, seed=seed, sample_s=SAMPLE_S)
 
 
 def _upload(extra_ack: bool) -> Flow:
-    return Flow.model_validate(
-        {
-            "app": {"kind": "bulk", "size": "1 MB"},
-            "control": control("quick-start"),
-            "receive_buffer": lab.RECEIVE_BUFFER,
-            "receive_window": lab.RECEIVE_WINDOW,
-            "extra_ack": extra_ack,
-            "data_volume": "1 MB",
-            "start": "0 s",
-        }
-    )
+    app = {"kind": "bulk", "size": "1 MB"}
+    buffers = {"receive_buffer": lab.RECEIVE_BUFFER, "receive_window": lab.RECEIVE_WINDOW}
+    own = {"app": app, "extra_ack": extra_ack, "data_volume": "1 MB", "start": "0 s"}
+    return Flow.model_validate({"control": control("quick-start"), **buffers, **own})

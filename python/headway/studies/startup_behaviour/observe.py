@@ -12,6 +12,7 @@ from headway.claims import Evidence
 from headway.metrics.stats import Array, or_nan
 from headway.studies.common import lab
 from headway.studies.startup_behaviour.experiments import RTT_S, SAMPLE_S, SMALL, UPLOAD
+from headway.study import StudyContext
 from headway.trace import Trace
 from headway.units import NS_PER_S
 
@@ -41,7 +42,7 @@ class Download:
 
 @dataclass(frozen=True)
 class Scheme:
-    """Observations of a scheme."""
+    """Both downloads of a scheme, and its rate over time."""
 
     downloads: tuple[Download, Download]
     grants: float
@@ -84,13 +85,11 @@ class Found:
     uploads: Evidence[Upload]
 
 
-def gather(rows: Mapping[str, Row]) -> Found:
+def gather(_ctx: StudyContext, rows: Mapping[str, Row]) -> Found:
     """Rows by kind of trial."""
     return Found(
         Evidence.of(Scheme, rows),
-        Evidence(
-            {key.removeprefix(SMALL): r for key, r in rows.items() if isinstance(r, Response)}
-        ),
+        Evidence({k.removeprefix(SMALL): r for k, r in rows.items() if isinstance(r, Response)}),
         Evidence.of(Upload, rows),
     )
 

@@ -1,0 +1,227 @@
+"""A study's texts as data: ``study.toml`` has them, and decorated functions judge the claims.
+
+The file lies in the folder of the study's package. Line breaks in a text count as spaces.
+``Claims`` joins each ``[[claim]]`` with the function that judges it; a claim with ``why_not`` has
+none. A study with a form on the kernel describes that form in ``[kernel]`` with the same fields.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import re
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Generic, TypeVar
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, ValidationError
+
+from headway.claims.spoil import Spoil, all_of
+from headway.claims.statement import Carrier, Found, Seen, Statement
+from headway.claims.why import Change, Kind, Why
+from headway.errors import HeadwayError
+from headway.spec import explain
+
+FILE = "study.toml"
+Look = TypeVar("Look", bound=Callable[[Any], Seen])
+Spoils = Spoil | Sequence[Spoil] | None
+"""Several spoils are applied one after the other."""
+Text = Annotated[str, AfterValidator(lambda text: " ".join(text.split()))]
+
+
+def _number_or_text(value: object) -> object:
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        raise ValueError("only a number or a text is allowed")
+    return " ".join(value.split()) if isinstance(value, str) else value
+
+
+class _Table(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Cause(_Table):
+    """The kind of a failure and its reason, as ``Why`` has them."""
+
+    kind: Kind
+    reason: Text
+    nothing_helps: bool = False
+    shown_by: str = ""
+
+
+class ClaimText(_Table):
+    """A claim without its functions; the fields are those of ``Statement``.
+
+    ``why`` is a cause, or the name of a cause in ``[why.NAME]`` that several claims share.
+    """
+
+    id: str
+    text: Text
+    published: Annotated[Any, BeforeValidator(_number_or_text)]
+    carrier: Carrier = "trials"
+    part: Text = ""
+    ours: Text = ""
+    same_as: str = ""
+    why_not: Text = ""
+    unjudged: tuple[str, ...] = ()
+    figures: dict[str, Text] = {}
+    calibrated: Text = ""
+    why: Cause | str | None = None
+
+
+class Form(_Table):
+    """What a study or its form on the kernel says of itself."""
+
+    title: Text = ""
+    source: Text = ""
+    description: Text = ""
+    choices: tuple[Text, ...] = ()
+    claim: tuple[ClaimText, ...] = ()
+
+
+class StudyFile(Form):
+    """The content of a ``study.toml``; ``published`` has tables of the paper's numbers."""
+
+    name: str
+    title: Text
+    source: Text
+    why: dict[str, Cause] = {}
+    published: dict[str, Any] = {}
+    kernel: Form = Form()
+
+    def form(self, name: str) -> Form:
+        """The study's own form ("") or the one on the kernel."""
+        return self.kernel if name == "kernel" else self
+
+    def texts(self, name: str) -> dict[str, Any]:
+        """Title, source, description and choices of a form; those that it lacks are the study's."""
+        form, shared = self.form(name), ("title", "source", "description", "choices")
+        return {one: getattr(form if one in form.model_fields_set else self, one) for one in shared}
+
+
+def study_file(module: str) -> StudyFile:
+    """The ``study.toml`` beside a module of a study. Raises HeadwayError naming claim and field."""
+    file = importlib.import_module(module).__file__
+    assert file is not None
+    return _read(Path(file).with_name(FILE))
+
+
+@functools.cache
+def _read(path: Path) -> StudyFile:
+    shown = f"{path.parent.name}/{path.name}"
+    try:
+        data = tomllib.loads(path.read_text(encoding="utf-8"))
+        read = StudyFile.model_validate(data)
+    except (OSError, UnicodeError, tomllib.TOMLDecodeError) as error:
+        raise HeadwayError(f"{shown}: unreadable ({error})") from None
+    except ValidationError as error:
+        raise HeadwayError(f"{shown}: {_with_ids(explain(error), data)}") from None
+    for form in (read, read.kernel):
+        ids = [one.id for one in form.claim]
+        for one in form.claim:
+            if ids.count(one.id) > 1:
+                raise HeadwayError(f"{shown}: claim {one.id} is there twice")
+            if isinstance(one.why, str) and one.why not in read.why:
+                raise HeadwayError(f"{shown}: claim {one.id}: why: no [why.{one.why}] in this file")
+    return read
+
+
+def _with_ids(message: str, data: Mapping[str, Any]) -> str:
+    """The message with ``claim[3].text`` written as ``claim C-TH-070: text``."""
+
+    def named(found: re.Match[str]) -> str:
+        claims = (data["kernel"] if found[1] else data)["claim"]
+        number = int(found[2])
+        return f"claim {claims[number].get('id', f'number {number + 1}')}: "
+
+    return re.sub(r"^(kernel\.)?claim\[(\d+)\]\.?", named, message)
+
+
+@dataclass(frozen=True)
+class _Judge:
+    look: Callable[[Any], Seen]
+    spoil: Spoil | None
+    mend: Spoil | None
+    tries: tuple[Change, ...]
+
+
+class Claims(Generic[Found]):
+    """The claims of a ``study.toml`` and their judges, for ``module`` (``__name__``) of a study.
+
+    ``judge`` decorates the function that judges a claim. ``statements`` returns all claims in the
+    order of the file.
+    """
+
+    def __init__(self, module: str, form: str = "") -> None:
+        self.module = module
+        self.file = study_file(module)
+        self._texts = {one.id: one for one in self.file.form(form).claim}
+        self._judges: dict[str, _Judge] = {}
+
+    def judge(
+        self, *ids: str, spoil: Spoils = None, mend: Spoils = None, tries: Sequence[Change] = ()
+    ) -> Callable[[Look], Look]:
+        """Decorate the judge of these claims; the arguments are as in Statement and Why."""
+
+        def named(look: Look) -> Look:
+            for one in ids:
+                self.add(one, look, spoil=spoil, mend=mend, tries=tries)
+            return look
+
+        return named
+
+    def add(
+        self,
+        claim: str,
+        look: Callable[[Found], Seen],
+        *,
+        spoil: Spoils = None,
+        mend: Spoils = None,
+        tries: Sequence[Change] = (),
+    ) -> None:
+        """Set the judge of a claim, for functions that are not defined here."""
+        text = self._text(claim)
+        if text.why_not:
+            raise HeadwayError(f"{self._at(claim)}: has a judge and why_not; give one of them")
+        if claim in self._judges:
+            raise HeadwayError(f"{self._at(claim)}: has two judges")
+        if tries and text.why is None:
+            raise HeadwayError(f"{self._at(claim)}: has tries, but no why in {FILE}")
+        self._judges[claim] = _Judge(look, _one(spoil), _one(mend), tuple(tries))
+
+    def number(self, claim: str) -> float:
+        """The published number of a claim. Raises HeadwayError if it is a text."""
+        published = self._text(claim).published
+        if isinstance(published, str):
+            raise HeadwayError(f"{self._at(claim)}: published: {published!r} is no number")
+        return float(published)
+
+    def statements(self) -> tuple[Statement[Found], ...]:
+        """All claims in the order of the file. Raises HeadwayError for one without a judge."""
+        for one in self._texts.values():
+            if one.id not in self._judges and not one.why_not:
+                raise HeadwayError(f"{self._at(one.id)}: has no judge and no why_not")
+        return tuple(map(self._statement, self._texts.values()))
+
+    def _statement(self, text: ClaimText) -> Statement[Found]:
+        cause = self.file.why[text.why] if isinstance(text.why, str) else text.why
+        fields = {name: getattr(text, name) for name in ClaimText.model_fields if name != "why"}
+        judge = self._judges.get(text.id)
+        tries = () if judge is None else judge.tries
+        why = None if cause is None else Why(**dict(cause), tries=tries)
+        if judge is None:
+            return Statement(**fields, why=why)
+        return Statement(**fields, why=why, look=judge.look, spoil=judge.spoil, mend=judge.mend)
+
+    def _text(self, claim: str) -> ClaimText:
+        if claim not in self._texts:
+            raise HeadwayError(f"{self._at(claim)}: not in {FILE}")
+        return self._texts[claim]
+
+    def _at(self, claim: str) -> str:
+        return f"{self.module.removeprefix('headway.studies.')}: claim {claim}"
+
+
+def _one(spoils: Spoils) -> Spoil | None:
+    return spoils if spoils is None or callable(spoils) else all_of(*spoils)

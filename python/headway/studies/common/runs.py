@@ -1,0 +1,74 @@
+"""Values of trials that differ in their run only: means, intervals, and comparisons by run."""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+
+from headway.claims import MissingTrialError
+from headway.metrics.stats import Array, Estimate, confidence_interval
+
+Row = TypeVar("Row")
+
+
+def matching(found: Mapping[str, Row], keys: str) -> list[Row]:
+    """The rows whose keys match (shell wildcards), in their order. Raises MissingTrialError."""
+    rows = [found[key] for key in fnmatch.filter(found, keys)]
+    if not rows:
+        raise MissingTrialError(f"This run has no trial {keys}.")
+    return rows
+
+
+def value(row: Any, path: str) -> float:
+    """The number at a path of a row, "files.used"; the mean of an array."""
+    for part in path.split("."):
+        row = getattr(row, part)
+    return float(np.mean(row))
+
+
+def values(rows: Iterable[Any], path: str) -> list[float]:
+    """The number at a path of every row."""
+    return [value(row, path) for row in rows]
+
+
+def mean(rows: Iterable[Any], path: str) -> float:
+    """The mean of a number over rows; NaN where one is."""
+    return float(np.mean(values(rows, path)))
+
+
+def estimate(rows: Iterable[Any], path: str) -> Estimate:
+    """The mean of a number over rows with its 95 % interval."""
+    return confidence_interval(values(rows, path))
+
+
+def mean_of_known(numbers: Iterable[float]) -> float | None:
+    """The mean of the numbers that are finite; None if there are none."""
+    known = np.array([one for one in numbers if np.isfinite(one)])
+    return float(known.mean()) if known.size else None
+
+
+def paired(mine: Sequence[float] | Array, other: Sequence[float] | Array) -> tuple[Estimate, float]:
+    """Both means, the first with the interval of the difference within each run.
+
+    For ``words.more(*paired(a, b))``, where runs have the same seed in both. Runs in which one of
+    the two is NaN or missing are left out.
+    """
+    pairs = np.array(list(zip(mine, other, strict=False)), dtype=np.float64).reshape(-1, 2)
+    pairs = pairs[~np.isnan(pairs).any(axis=1)]
+    if not len(pairs):
+        return Estimate(float("nan"), None, None, 0), float("nan")
+    own, than = pairs.mean(axis=0)
+    apart = confidence_interval(list(pairs[:, 0] - pairs[:, 1]))
+    return Estimate(float(own), apart.sd, apart.half_width, apart.count), float(than)
+
+
+def listed(values: Mapping[str, Any], form: str = "{:.3g}", between: str = ", ") -> str:
+    """Values by name as text: "CUBIC 1.20 s, Reno 3.40 s" with ``form`` "{:.2f} s".
+
+    A tuple fills several places of ``form``: "{:.2f} and {:.2f} s".
+    """
+    parts = {k: v if isinstance(v, tuple) else (v,) for k, v in values.items()}
+    return between.join(f"{name} {form.format(*numbers)}" for name, numbers in parts.items())
