@@ -40,11 +40,8 @@ def page(_ctx: StudyContext, found: Found) -> Page:
     ends = [one for one in shown if one.router is None and one.guide is None]
     routed = [one for one in shown if pairs.with_router(one)]
     thresholds = [
-        (
-            f"mean response {mean_bytes / 1e3:g} kB",
-            [curve for curve in _by_threshold(found, mean_bytes) if curve.x.size],
-        )
-        for mean_bytes in (MEAN_BYTES, published.MEAN_RESPONSE_BYTES)
+        (f"mean response {size / 1e3:g} kB", _by_threshold(found, size))
+        for size in (MEAN_BYTES, published.MEAN_RESPONSE_BYTES)
     ]
     return Page(
         tables=[
@@ -79,7 +76,7 @@ def page(_ctx: StudyContext, found: Found) -> Page:
                     share_y=False,
                 ),
             )
-            if all(lines for _, lines in thresholds)
+            if all(lines[0].x.size for _, lines in thresholds)
             else None,
         ),
         data={"cells": traffic.cells(found)},

@@ -70,7 +70,8 @@ def observe(_key: str, trace: Trace) -> Halves:
     assert isinstance(app, Sessions)
     planned = _planned(app.workload, app.pairs)
     return Halves(
-        *(_half(rows, planned, number) for number in (0, 1)),
+        default=_half(rows, planned, 0),
+        fast=_half(rows, planned, 1),
         loss=metrics.drop_rate(trace, lab.DOWNLINK) or 0.0,
         utilization=metrics.utilization(trace, lab.DOWNLINK),
     )

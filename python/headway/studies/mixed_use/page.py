@@ -11,8 +11,9 @@ from headway.studies.common import pairs, traffic
 from headway.studies.common.pairs import Scheme
 from headway.studies.common.runs import value
 from headway.studies.common.shown import figures
+from headway.studies.common.traffic import percent
 from headway.studies.mixed_use.claims import Found, change, outcome_class
-from headway.studies.mixed_use.experiments import LOADS, SCHEMES, Halves, key
+from headway.studies.mixed_use.experiments import LOADS, SCHEMES, key
 from headway.study import StudyContext
 from headway.table import Table
 
@@ -24,10 +25,9 @@ def page(_ctx: StudyContext, found: Found) -> Page:
     shown = [pairs.SLOW_START, *pairs.present(SCHEMES)]
 
     def by_load(title: str, path: str, scale: float) -> Table:
-        def scaled(one: Halves) -> float:
-            return scale * value(one, path)
-
-        return traffic.table(found, shown, LOADS, key, title, scaled, column=traffic.percent)
+        return traffic.table(
+            found, shown, LOADS, key, title, lambda one: scale * value(one, path), column=percent
+        )
 
     def outcome(scheme: str, load: float) -> str:
         return outcome_class(*(change(found, scheme, which, load) for which in ("fast", "default")))
@@ -38,8 +38,8 @@ def page(_ctx: StudyContext, found: Found) -> Page:
         fast = [one.fast.mean for one in ran]
         return traffic.with_intervals(scheme.label, slow_ms, fast, scheme.style, scale=1e3)
 
-    columns = {"default_mean_s": _DEFAULT, "fast_mean_s": _FAST}
-    columns |= {"loss": "loss", "utilization": "utilization"}
+    means = {"default_mean_s": _DEFAULT, "fast_mean_s": _FAST}
+    columns = {**means, "loss": "loss", "utilization": "utilization"}
     cells = [
         {"trial": name, **{column: value(one, path) for column, path in columns.items()}}
         for name, one in found.items()
@@ -50,7 +50,7 @@ def page(_ctx: StudyContext, found: Found) -> Page:
             by_load("Mean response time of the other half in ms", _FAST, 1e3),
             Table(
                 "Outcome for both halves, compared with the case that all use slow start",
-                ["scheme", *map(traffic.percent, LOADS)],
+                ["scheme", *map(percent, LOADS)],
                 [[one.label, *(outcome(one.key, load) for load in LOADS)] for one in shown[1:]],
                 "Good: only the scheme's half is faster. Unfair: it is faster at the cost of the "
                 "other half. A dash: no significant difference for either half.",
