@@ -14,15 +14,7 @@ from headway.experiment import Experiment, Requests
 from headway.models import quick_start
 from headway.studies.approval_control import experiments as setup
 from headway.studies.approval_control.equations import CLAIMS, exact, loads
-from headway.studies.approval_control.experiments import (
-    INTERVAL_MS,
-    INTERVALS_MS,
-    RATES_BPS,
-    RTT_S,
-    Found,
-    Lot,
-    Pattern,
-)
+from headway.studies.approval_control.experiments import INTERVAL_MS, INTERVALS_MS, RATES_BPS, Found
 from headway.studies.common import lab
 from headway.studies.common.changes import NO_SACK
 from headway.units import NS_PER_S
@@ -64,7 +56,7 @@ def _all_approved(found: Found) -> Seen:
     )
 
 
-def _granted_bps(lot: Lot, number: int) -> list[float]:
+def _granted_bps(lot: setup.Lot, number: int) -> list[float]:
     """Both routers' grants to the ``number``-th transfer."""
     return [float(lot.answers[router].granted_bps[number]) for router in (1, 2)]
 
@@ -86,7 +78,7 @@ def _first_grant(found: Found) -> Seen:
 def _second_grant(found: Found) -> Seen:
     lot = found.lots["lot-cross"]
     granted_bps, start = _granted_bps(lot, 1), lot.starts[1]
-    round_trips = start.used_after_s / RTT_S
+    round_trips = start.used_after_s / setup.RTT_S
     return Seen.by(
         f"{min(granted_bps) / 1e6:.2f} Mbit/s, used {round_trips:.2f} RTT later; "
         f"{start.before_pkts:g} packets until then",
@@ -122,7 +114,7 @@ def _spurious(found: Found) -> Seen:
 # ---- Pattern ----
 
 
-def _patterns(found: Found, *names: str) -> list[Pattern]:
+def _patterns(found: Found, *names: str) -> list[setup.Pattern]:
     return [found.patterns[f"pattern-{name}"] for name in names]
 
 
@@ -167,26 +159,23 @@ def _peak_is_conservative(found: Found) -> Seen:
     )
 
 
+_FAIR_AND_TARGET = ("pattern-fair", "pattern-target")
+_SHORT_SLOTS = edited({"topology.reverse.quick_start.interval_ms": 50})
+_SMALL_REQUESTS = edited({"flows.*.control.tunables.qs_rate_kbps": 640})
+
+
 @CLAIMS.judge(
     "C-TH-107",
     spoil=swapped("target", "fair"),
     mend=replaced("pattern-fair", 640e3, "answers.granted_bps"),
     tries=[
-        Change(
-            "slots of 50 ms, one request in each",
-            edited({"topology.reverse.quick_start.interval_ms": 50}),
-            ("pattern-fair", "pattern-target"),
-        ),
+        Change("slots of 50 ms, one request in each", _SHORT_SLOTS, _FAIR_AND_TARGET),
         Change(
             "a slot's share that opens from one half instead of one eighth",
             edited({"topology.reverse.quick_start.fair_permille": 500}),
             "pattern-fair",
         ),
-        Change(
-            "requests for 640 kbit/s",
-            edited({"flows.*.control.tunables.qs_rate_kbps": 640}),
-            ("pattern-fair", "pattern-target"),
-        ),
+        Change("requests for 640 kbit/s", _SMALL_REQUESTS, _FAIR_AND_TARGET),
     ],
 )
 def _fair_burst(found: Found) -> Seen:

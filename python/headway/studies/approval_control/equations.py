@@ -14,13 +14,7 @@ from headway.metrics.stats import Array
 from headway.models import quick_start
 from headway.registry import registry
 from headway.studies.approval_control import experiments as setup
-from headway.studies.approval_control.experiments import (
-    INTERVAL_MS,
-    RATES_BPS,
-    Answers,
-    Found,
-    Load,
-)
+from headway.studies.approval_control.experiments import INTERVAL_MS, RATES_BPS, Answers, Found
 from headway.studies.common import lab
 from headway.units import BITS_PER_BYTE, NS_PER_S
 
@@ -65,13 +59,9 @@ def _largest_rate(_: Found) -> Seen:
     return exact(f"{rate_bps:.0f} bit/s", bool(rate_bps == 1.31072e9))
 
 
-def _weights(router: str) -> tuple[float, float]:
-    return _default("alpha", router) / 1000, _default("beta", router) / 1000
-
-
 @CLAIMS.judge("C-TH-028")
 def _xcp_weights(_: Found) -> Seen:
-    alpha, beta = _weights("xcp")
+    alpha, beta = (_default(name, "xcp") / 1000 for name in ("alpha", "beta"))
     return exact(f"{alpha:g} and {beta:g}", (alpha, beta) == (0.4, 0.226))
 
 
@@ -82,7 +72,7 @@ def _xcp_shuffles(_: Found) -> Seen:
 
 @CLAIMS.judge("C-TH-030")
 def _rcp_weights(_: Found) -> Seen:
-    alpha, beta = _weights("rcp")
+    alpha, beta = (_default(name, "rcp") / 1000 for name in ("alpha", "beta"))
     recommended = 0.4 <= alpha <= 0.6 and 0.2 <= beta <= 0.6
     return Seen.by(f"{alpha:g} and {beta:g}", words.is_so(recommended, "0.4 to 0.6 and 0.2 to 0.6"))
 
@@ -119,8 +109,8 @@ def _rounded_bps(rate_bps: float) -> float:
 
 def _average(samples: Array) -> Array:
     """Eq. 4.14 after each sample, from 0."""
-    after = accumulate(samples.tolist(), lambda u, x: ALPHA * x + (1 - ALPHA) * u, initial=0.0)
-    return np.array(list(after)[1:])
+    after = accumulate([0.0, *samples], lambda u, x: ALPHA * x + (1 - ALPHA) * u)
+    return np.array([*after])[1:]
 
 
 def _peak(samples: Array) -> Array:
@@ -130,7 +120,7 @@ def _peak(samples: Array) -> Array:
 
 
 @CLAIMS.judge("C-TH-022", spoil=swapped("target", "ewma"))
-def _loads(found: Found) -> Seen:
+def _estimates(found: Found) -> Seen:
     measured, right = [], True
     for trial, estimator, by_equation in (("ewma", "ewma", _average), ("target", "peak", _peak)):
         pattern = found.patterns[f"pattern-{trial}"]
@@ -192,7 +182,7 @@ def _pool(found: Found) -> Seen:
 
 def loads(
     found: Found, algorithm: str, ms: int = INTERVAL_MS, at: Sequence[float] = setup.REQUESTED
-) -> list[Load]:
+) -> list[setup.Load]:
     """An algorithm's trials without data, by the rate that requests ask for."""
     return [found.loads[setup.load_key(algorithm, ms, requested)] for requested in at]
 
@@ -209,29 +199,23 @@ def _answers(found: Found, algorithm: str) -> list[tuple[float, Answers]]:
 
 
 def _as_by_equation(answers: Answers, capacity_bps: float, algorithm: str) -> int:
-    """How many answers match eq. 4.17, 4.18 or 4.19."""
-    same, granted_now_bps, slot = 0, 0.0, -1
-    for time_ns, asked, granted, load_bps, outstanding_bps in answers.each():
-        spare = max(capacity_bps - load_bps, 0.0)
-        step = 0.0
+    """How many answers match eq. 4.17, 4.18 or 4.19; rates in bit/s."""
+    same, now, slot = 0, 0.0, -1
+    for time_ns, asked, granted, load_bps, held in answers.each():
+        spare, step = max(capacity_bps - load_bps, 0.0), 0.0
         if algorithm == "optimistic":
             rate = quick_start.optimistic_grant_bps(asked, spare_bps=spare)
         elif algorithm == "target":
-            rate = quick_start.target_grant_bps(
-                asked, spare_bps=spare, outstanding_bps=outstanding_bps
-            )
+            rate = quick_start.target_grant_bps(asked, spare_bps=spare, outstanding_bps=held)
         else:
             slots = time_ns / (INTERVAL_S * NS_PER_S)
             if math.floor(slots) != slot:
-                slot, granted_now_bps = math.floor(slots), 0.0
+                slot, now = math.floor(slots), 0.0
+            elapsed = slots - slot
             rate = quick_start.fair_grant_bps(
-                asked,
-                spare_bps=spare,
-                granted_now_bps=granted_now_bps,
-                outstanding_bps=outstanding_bps,
-                elapsed=slots - slot,
+                asked, spare_bps=spare, granted_now_bps=now, outstanding_bps=held, elapsed=elapsed
             )
-            granted_now_bps += granted
+            now += granted
             # The router opens the share in steps of 2^-20 of it, and reads time in microseconds.
             step = spare * 2.0**-17
         same += granted in {_rounded_bps(max(rate + off, 0.0)) for off in (-step, 0.0, step)}

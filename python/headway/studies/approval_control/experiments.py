@@ -111,10 +111,8 @@ def experiments(ctx: StudyContext) -> dict[str, Experiment]:
         "request-in-syn": _flow("1 MB", lab.asking(LOT_KBPS), data_volume="1 MB"),
     }
     for name, flow in syn.items():
-        sample_s = lab.RTT_MS / 1e3 * 0.75
-        trials[name] = lab.experiment(
-            lab.path(), [flow], duration_s=2, seed=seed, sample_s=sample_s
-        )
+        until_s = 0.75 * RTT_S
+        trials[name] = lab.experiment(lab.path(), [flow], duration_s=2, seed=seed, sample_s=until_s)
     for name in ("plain", "ecn", *network.SCHEMES):
         trials[f"header-{name}"] = _upload(name, seed)
     return trials

@@ -13,25 +13,14 @@ from headway.figures.style import GREY, Style
 from headway.publish import Figures, Page
 from headway.studies.approval_control import experiments as setup
 from headway.studies.approval_control.equations import loads
-from headway.studies.approval_control.experiments import (
-    INTERVAL_MS,
-    INTERVALS_MS,
-    MBIT,
-    Found,
-    Lot,
-    Pattern,
-)
+from headway.studies.approval_control.experiments import INTERVAL_MS, INTERVALS_MS, MBIT, Found
 from headway.studies.common.shown import chart, curve, figures, table
 from headway.study import StudyContext
 from headway.table import Table
 from headway.units import NS_PER_S
 
-_TITLES = {
-    "target": "Target",
-    "ewma": "Target, load averaged (EWMA)",
-    "fair": "Fair",
-    "optimistic": "Optimistic",
-}
+_TITLES = {"target": "Target", "ewma": "Target, load averaged (EWMA)"}
+_TITLES |= {"fair": "Fair", "optimistic": "Optimistic"}
 """Titles of the approval algorithms."""
 _REQUESTED_MBPS = np.array(setup.REQUESTED) / MBIT
 
@@ -63,7 +52,7 @@ def page(_ctx: StudyContext, found: Found) -> Page:
     return Page(tables=tables, figures=_figures(found), data={"load": pl.DataFrame(rows)})
 
 
-def _lot_table(lot: Lot) -> Table:
+def _lot_table(lot: setup.Lot) -> Table:
     rows = [
         (time_ns / NS_PER_S, router, *rates)
         for router, answers in lot.answers.items()
@@ -127,11 +116,11 @@ def _figures(found: Found) -> Figures:
     return {"figures-6-25-26": first, **others}
 
 
-def _rate(lot: Lot) -> Curve:
+def _rate(lot: setup.Lot) -> Curve:
     return Curve("link 1", lot.link_times_s, lot.link_rates_bps / MBIT, style_of("quick-start"))
 
 
-def _pattern(pattern: Pattern) -> list[Curve]:
+def _pattern(pattern: setup.Pattern) -> list[Curve]:
     readings, answers = pattern.readings, pattern.answers
     granted = answers.granted_bps > 0
     times_s, granted_mbps = answers.times_ns / NS_PER_S, answers.granted_bps / MBIT

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import product
 
 import polars as pl
@@ -11,6 +12,7 @@ from headway.publish import Figures, Page
 from headway.studies.capacity_error.experiments import GUIDED, LONG_SCHEMES, SIZES, TODAY, long_key
 from headway.studies.capacity_error.observe import Found
 from headway.studies.common import network
+from headway.studies.common.runs import values
 from headway.studies.common.shown import chart, curve, figures, table
 from headway.study import StudyContext
 
@@ -24,13 +26,6 @@ LABELS = {
     "half": "c = r, θ = 0.5",
     "shared": "100 Mbit/s link, θ c = 10 Mbit/s",
 }
-_STYLES = {
-    "slow-start": style_of("slow-start"),
-    "right": style_of("quick-start"),
-    "under": one_of(style_of("quick-start"), 1),
-    "over": one_of(style_of("quick-start"), 2),
-}
-"""Each assumed capacity is a shade of Quick-Start's color."""
 
 
 def page(_ctx: StudyContext, found: Found) -> Page:
@@ -92,20 +87,20 @@ def _limit(buffer_pkts: int) -> str | int:
 
 
 def _long_rows(found: Found) -> pl.DataFrame:
-    rows = []
-    for size in SIZES:
-        row: dict[str, float] = {"size_bytes": size}
-        for scheme in LONG_SCHEMES:
-            one, name = found.long[long_key(scheme, size)], scheme.replace("-", "_")
-            row |= {f"{name}_s": one.took_s, f"{name}_drops": one.drops}
-        rows.append(row)
-    return pl.DataFrame(rows)
+    columns: dict[str, Sequence[float]] = {"size_bytes": SIZES}
+    for scheme in LONG_SCHEMES:
+        own, name = [found.long[long_key(scheme, size)] for size in SIZES], scheme.replace("-", "_")
+        columns |= {f"{name}_s": values(own, "took_s"), f"{name}_drops": values(own, "drops")}
+    return pl.DataFrame(columns)
 
 
 def _figures(found: Found, rows: pl.DataFrame) -> Figures:
+    names = ("right", "under", "over")
+    # Each assumed capacity is a shade of Quick-Start's color.
+    shades = {name: one_of(style_of("quick-start"), number) for number, name in enumerate(names)}
     cases = [
         Curve(LABELS[name], one.times_s, one.rates_bps / 1e6, style)
-        for name, style in _STYLES.items()
+        for name, style in {"slow-start": style_of("slow-start"), **shades}.items()
         for one in [found.cases[name]]
     ]
     sizes_mb = rows["size_bytes"].to_numpy() / 1e6
