@@ -8,16 +8,11 @@ import numpy as np
 import pytest
 
 from headway.backends import backend_named
-from headway.claims import Evidence
+from headway.claims import Evidence, MissingTrialError
 from headway.experiment import Experiment
 from headway.registry import Algorithm, registry
 from headway.studies.latency_of_everything import experiments
-from headway.studies.latency_of_everything.observe import (
-    Latency,
-    empty_path_ms,
-    mean,
-    runs_of,
-)
+from headway.studies.latency_of_everything.experiments import Latency, empty_path_ms, mean
 from headway.study import StudyContext
 
 
@@ -59,9 +54,9 @@ def test_a_header_of_nobodys_has_no_router() -> None:
 
 def test_a_mean_is_of_all_runs() -> None:
     found = Evidence({f"reno-red-t{run}": _latency(10.0 * run) for run in (1, 2, 3)})
-    assert runs_of(found, "reno", "red") == 3
-    assert runs_of(found, "cubic", "red") == 1
-    assert mean(found, "reno", "red", 3, lambda one: one.induced_median_ms) == pytest.approx(20)
+    assert mean(found, "reno", "red", "induced_median_ms") == pytest.approx(20)
+    with pytest.raises(MissingTrialError):
+        mean(found, "cubic", "red", "induced_median_ms")
 
 
 def _latency(median_ms: float) -> Latency:

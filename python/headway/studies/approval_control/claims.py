@@ -1,371 +1,404 @@
-"""Check: the statements of thesis sections 4.5 and 6.3.3 on approval."""
+"""Check: the parking lot, the pattern of 28 transfers, requests without data, and headers."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Sequence
 from functools import partial
+from itertools import pairwise
 
 import numpy as np
 
-from headway import models
-from headway.claims import Seen, Statement, between, replaced, scaled, swapped, words
-from headway.claims.why import Change, Why, edited
+from headway.claims import Change, Seen, edited, replaced, scaled, swapped, words
 from headway.experiment import Experiment, Requests
-from headway.registry import registry
-from headway.studies.approval_control import equations, loads, network_claims, transfers
-from headway.studies.approval_control.experiments import LOAD_CODES, LOAD_MEAN_BPS, rate_bps
-from headway.studies.approval_control.found import Found
+from headway.models import quick_start
+from headway.studies.approval_control import experiments as setup
+from headway.studies.approval_control.equations import CLAIMS, exact, loads
+from headway.studies.approval_control.experiments import INTERVAL_MS, INTERVALS_MS, RATES_BPS, Found
+from headway.studies.common import lab
+from headway.studies.common.changes import NO_SACK
+from headway.units import NS_PER_S
 
-approval = models.quick_start
-
-
-def _default(name: str) -> int:
-    """A tunable's default, of the router or the startup."""
-    known = registry()
-    for owner in [*known.routers, *known.startups]:
-        if owner.name == "quick-start":
-            for tunable in owner.tunables:
-                if tunable.name == name:
-                    return int(tunable.default)
-    raise KeyError(name)
+RESTART_PKTS = 3
+"""The window after an idle time: Linux 2.6's initial window (RFC 3390)."""
 
 
-def _defaults(names: Mapping[str, int]) -> Seen:
-    found = {name: _default(name) for name in names}
-    told = ", ".join(f"{name} = {value}" for name, value in found.items())
-    return Seen.by(told, words.is_so(found == dict(names), "exact"))
+# ---- Parking lot ----
 
 
-def _rounding(_: Found) -> Seen:
-    rates = np.linspace(1.0, 2.0, 100_001)[:-1] * rate_bps(5)
-    codes = np.array([approval.rate_code(float(rate)) for rate in rates])
-    measured = float(np.mean(rates / np.array([rate_bps(int(code)) for code in codes])))
-    return between(measured, 1.499, 1.501, note="Rates spread evenly over an octave.")
+@CLAIMS.judge(
+    "C-TH-021",
+    # the factor of 8 from bytes to bits, which the thesis does not print
+    spoil=scaled("lot-*", 8.0, "starts.*.used_pkts"),
+)
+def _window(found: Found) -> Seen:
+    measured, right = [], True
+    for name, transfers in {"lot-alone": (0, 1, 2), "lot-cross": (0, 1)}.items():
+        lot = found.lots[name]
+        for number in transfers:
+            granted_bps, start = float(lot.answers[2].granted_bps[number]), lot.starts[number]
+            wanted = quick_start.window_pkts(granted_bps, rtt_s=start.rtt_s)
+            right &= 0 <= wanted - start.used_pkts < 1
+            measured.append(f"{start.used_pkts:g} of {wanted:.1f}")
+    exact = words.is_so(right, "exact, in whole packets")
+    return Seen.by(", ".join(measured), exact, unit="packets")
 
 
-def _largest_rate(_: Found) -> Seen:
-    rate = rate_bps(_default("max_code"))
-    return Seen.by(f"{rate:.0f} bit/s", words.is_so(rate == 1.31072e9, "exact"))
+@CLAIMS.judge("C-TH-099", spoil=swapped("alone", "cross"))
+def _all_approved(found: Found) -> Seen:
+    answers = found.lots["lot-alone"].answers
+    granted_bps = [rate for router in (1, 2) for rate in answers[router].granted_bps.tolist()]
+    return Seen.by(
+        ", ".join(f"{rate / 1e6:.2f}" for rate in granted_bps),
+        words.is_so(len(granted_bps) == 6, "six answers"),
+        words.every([words.is_so(rate == RATES_BPS[11], "81.92 Mbit/s") for rate in granted_bps]),
+        unit="Mbit/s",
+    )
 
 
-def _no_denser(experiment: Experiment) -> Experiment:
-    """Space the requests so that they ask for at most 1 Gbit/s per second."""
-    gap_ns = 1e9 * LOAD_MEAN_BPS / 1e9
-    return edited({"flows.0.app.mean_interval": f"{gap_ns:.0f} ns"})(experiment)
+def _granted_bps(lot: setup.Lot, number: int) -> list[float]:
+    """Both routers' grants to the ``number``-th transfer."""
+    return [float(lot.answers[router].granted_bps[number]) for router in (1, 2)]
+
+
+@CLAIMS.judge("C-TH-100", spoil=swapped("alone", "cross"))
+def _measured_load(found: Found) -> Seen:
+    load_mbps = float(found.lots["lot-cross"].answers[1].loads_bps[0]) / 1e6
+    return Seen.by(load_mbps, words.quantity(load_mbps, 30, 0.05), unit="Mbit/s")
+
+
+@CLAIMS.judge("C-TH-101", spoil=swapped("alone", "cross"))
+def _first_grant(found: Found) -> Seen:
+    granted_bps, _ = _granted_bps(found.lots["lot-cross"], 0)
+    exact = words.is_so(granted_bps == float(RATES_BPS[10]), "40.96 Mbit/s")
+    return Seen.by(granted_bps / 1e6, exact, unit="Mbit/s")
+
+
+@CLAIMS.judge("C-TH-102", spoil=replaced("lot-cross", 0.4, "starts.1.used_after_s"))
+def _second_grant(found: Found) -> Seen:
+    lot = found.lots["lot-cross"]
+    granted_bps, start = _granted_bps(lot, 1), lot.starts[1]
+    round_trips = start.used_after_s / setup.RTT_S
+    return Seen.by(
+        f"{min(granted_bps) / 1e6:.2f} Mbit/s, used {round_trips:.2f} RTT later; "
+        f"{start.before_pkts:g} packets until then",
+        words.is_so(granted_bps == [RATES_BPS[11]] * 2, "81.92 Mbit/s"),
+        words.quantity(round_trips, 1),
+        words.is_so(start.before_pkts <= RESTART_PKTS, f"≤ {RESTART_PKTS} packets"),
+    )
+
+
+@CLAIMS.judge("C-TH-103", spoil=swapped("alone", "cross"))
+def _third_grants(found: Found) -> Seen:
+    lot = found.lots["lot-cross"]
+    granted_bps, largest_pkts = _granted_bps(lot, 2), lot.starts[2].largest_pkts
+    both = " and ".join(f"{rate / 1e6:.2f}" for rate in granted_bps)
+    return Seen.by(
+        f"{both} Mbit/s; at most {largest_pkts:g} packets in two round trips",
+        words.is_so(granted_bps == [RATES_BPS[11], 0.0], "81.92 and 0 Mbit/s"),
+        words.is_so(largest_pkts <= 4 * RESTART_PKTS, f"≤ {4 * RESTART_PKTS} packets"),
+    )
+
+
+@CLAIMS.judge("C-TH-104", spoil=replaced("lot-cross", 82e6, "readings.outstanding_bps"))
+def _spurious(found: Found) -> Seen:
+    lot = found.lots["lot-cross"]
+    later_ns = lot.readings.times_ns - lot.answers[1].times_ns[2]
+    soon = (later_ns >= 0) & (later_ns < 2 * NS_PER_S)
+    held_ns = later_ns[soon & (lot.readings.outstanding_bps > 0)]
+    held_ms = int(held_ns[-1]) / 1e6 if held_ns.size else 0.0
+    a_slot_off = words.within(held_ms, 200, 600, "400 ms ± a slot")
+    return Seen.by(held_ms, a_slot_off, unit="ms", note="Read every 50 ms.")
+
+
+# ---- Pattern ----
+
+
+def _patterns(found: Found, *names: str) -> list[setup.Pattern]:
+    return [found.patterns[f"pattern-{name}"] for name in names]
+
+
+@CLAIMS.judge("C-TH-105", spoil=swapped("target", "ewma"))
+def _peak_memory(found: Found) -> Seen:
+    readings = found.patterns["pattern-target"].readings
+    first = readings.times_ns < 4 * NS_PER_S
+    loads_bps = readings.loads_bps[first]
+    held_ns = readings.times_ns[first][loads_bps == loads_bps.max()]
+    # read every 50 ms
+    held_s = (int(held_ns[-1]) - int(held_ns[0]) + 50_000_000) / NS_PER_S
+    an_interval_off = words.within(held_s, 0.8, 1.2, "1 s ± an interval")
+    note = "The first transfer's largest estimate."
+    return Seen.by(held_s, an_interval_off, unit="s", note=note)
+
+
+@CLAIMS.judge("C-TH-106", spoil=swapped("target", "ewma"))
+def _ewma_grants_more(found: Found) -> Seen:
+    both = _patterns(found, "ewma", "target")
+    times_s = [float(np.mean(one.response_s)) for one in both]
+    granted_bps = [float(one.answers.granted_bps.sum()) for one in both]
+    return Seen.by(
+        f"{granted_bps[0] / granted_bps[1]:.2f} times the bandwidth, response times "
+        f"{100 * (times_s[0] / times_s[1] - 1):+.1f} %",
+        words.more(*granted_bps),
+        words.similar(*times_s),
+    )
+
+
+@CLAIMS.judge("C-TH-270", spoil=swapped("target", "ewma"))
+def _peak_is_conservative(found: Found) -> Seen:
+    both = _patterns(found, "target", "ewma")
+    spare_bps = [np.maximum(lab.LINK_BPS - one.readings.loads_bps, 0.0) for one in both]
+    unused = [float(np.mean(own_bps)) / 1e6 for own_bps in spare_bps]
+    grants = [float(np.mean(one.answers.granted_bps)) / 1e6 for one in both]
+    return Seen.by(
+        f"unused {unused[0]:.2f} and {unused[1]:.2f}, mean grant {grants[0]:.2f} and "
+        f"{grants[1]:.2f}",
+        words.less(*unused),
+        words.less(*grants),
+        unit="Mbit/s",
+    )
+
+
+_FAIR_AND_TARGET = ("pattern-fair", "pattern-target")
+_SHORT_SLOTS = edited({"topology.reverse.quick_start.interval_ms": 50})
+_SMALL_REQUESTS = edited({"flows.*.control.tunables.qs_rate_kbps": 640})
+
+
+@CLAIMS.judge(
+    "C-TH-107",
+    spoil=swapped("target", "fair"),
+    mend=replaced("pattern-fair", 640e3, "answers.granted_bps"),
+    tries=[
+        Change("slots of 50 ms, one request in each", _SHORT_SLOTS, _FAIR_AND_TARGET),
+        Change(
+            "a slot's share that opens from one half instead of one eighth",
+            edited({"topology.reverse.quick_start.fair_permille": 500}),
+            "pattern-fair",
+        ),
+        Change("requests for 640 kbit/s", _SMALL_REQUESTS, _FAIR_AND_TARGET),
+    ],
+)
+def _fair_burst(found: Found) -> Seen:
+    fair, target = _patterns(found, "fair", "target")
+    grants = fair.burst_bps
+    mean = float(grants.mean()) or math.nan
+    later = [found.patterns[setup.late_key(ms)].burst_fairness for ms in setup.LATER_MS]
+    return Seen.by(
+        f"{grants.min() / mean:.2f} to {grants.max() / mean:.2f} of the mean; Jain "
+        f"{fair.burst_fairness:.3f}, target {target.burst_fairness:.3f}",
+        words.every([words.similar(one, mean) for one in grants.tolist()]),
+        words.within(fair.burst_fairness, 0.7, math.inf, "index ≥ 0.7"),
+        words.more(fair.burst_fairness, target.burst_fairness),
+        words.less(float(grants.max()), float(target.burst_bps.max())),
+        note=f"If all transfers begin {setup.LATER_MS[0]} to {setup.LATER_MS[-1]} ms later, Jain's "
+        f"index is {min(later):.2f} to {max(later):.2f}.",
+    )
+
+
+@CLAIMS.judge("C-TH-108", spoil=swapped("target", "fair"))
+def _target_burst(found: Found) -> Seen:
+    target, fair = _patterns(found, "target", "fair")
+    largest, mean = float(target.burst_bps.max()), float(target.burst_bps.mean())
+    return Seen.by(
+        f"{largest / mean:.1f} times the mean at most; Jain {target.burst_fairness:.2f}, fair "
+        f"{fair.burst_fairness:.2f}",
+        words.more(largest, mean),
+        words.much_less(target.burst_fairness, fair.burst_fairness),
+        note="All transfers ask for the same rate.",
+    )
+
+
+@CLAIMS.judge("C-TH-109", spoil=swapped("target", "optimistic"))
+def _overbooked(found: Found) -> Seen:
+    granted_bps = float(found.patterns["pattern-optimistic"].burst_bps.sum())
+    return Seen.by(
+        granted_bps / lab.LINK_BPS,
+        words.order_of_magnitude(granted_bps, lab.LINK_BPS),
+        note="Times the capacity, granted within one second.",
+    )
+
+
+# ---- Requests without data ----
+
+
+def _granted_mbps(found: Found, algorithm: str, ms: int = INTERVAL_MS) -> list[float]:
+    """Granted Mbit/s per second at every load."""
+    return [load.granted_bps_per_s / 1e6 for load in loads(found, algorithm, ms)]
+
+
+def _most_bps_per_s(interval_ms: int) -> float:
+    """Xi, eq. 6.1, of a link without load."""
+    return quick_start.most_granted_bps_per_s(
+        spare_bps=setup.LOAD_BPS, interval_s=interval_ms / 1e3, slots=setup.SLOTS
+    )
+
+
+def _scarce(interval_ms: int) -> list[float]:
+    """The loads of which less than half can be granted."""
+    return [at for at in setup.REQUESTED if at > 2 * _most_bps_per_s(interval_ms)]
+
+
+def _range(values: Sequence[float]) -> str:
+    return f"{min(values):.3f} to {max(values):.3f}"
+
+
+@CLAIMS.judge("C-TH-110", spoil=swapped("target", "optimistic"))
+def _most_granted(found: Found) -> Seen:
+    parts = {
+        ms: [one.granted_bps_per_s / _most_bps_per_s(ms) for one in loads(found, "target", ms)]
+        for ms in INTERVALS_MS
+    }
+    never, dense = "≤ 1.02 at every load", "≥ 0.8 at the densest requests"
+    return Seen.by(
+        "times Xi: " + ", ".join(f"{own[-1]:.3f} at {ms} ms" for ms, own in parts.items()),
+        *(words.within(max(own), -math.inf, 1.02, never) for own in parts.values()),
+        *(words.within(own[-1], 0.8, math.inf, dense) for own in parts.values()),
+    )
+
+
+@CLAIMS.judge("C-TH-111", spoil=swapped("100ms", "1000ms"))
+def _longer_grants_less(found: Found) -> Seen:
+    by_load = list(zip(*(_granted_mbps(found, "target", ms) for ms in INTERVALS_MS), strict=True))
+    monotone = all(a >= b for own in by_load for a, b in pairwise(own))
+    dense, more_slots = by_load[-1], found.loads[setup.MORE_SLOTS_TRIAL].granted_bps_per_s / 1e6
+    return Seen.by(
+        ", ".join(f"{value:.0f}" for value in dense)
+        + f"; {more_slots:.0f} with {setup.MORE_SLOTS} slots",
+        words.is_so(monotone, "never more at any load"),
+        *(words.less(b, a) for a, b in pairwise(dense)),
+        words.less(more_slots, dense[INTERVALS_MS.index(INTERVAL_MS)]),
+        unit="Mbit/s per s",
+        note="At the densest requests.",
+    )
+
+
+@CLAIMS.judge("C-TH-112", spoil=swapped("5000M", "50M"))
+def _target_unfair(found: Found) -> Seen:
+    parts = {
+        ms: [load.fairness / load.best_fairness for load in loads(found, "target", ms, _scarce(ms))]
+        for ms in (500, 1000)
+    }
+    every = [part for own in parts.values() for part in own]
+    return Seen.by(
+        ", ".join(f"{_range(own)} at {ms} ms" for ms, own in parts.items()) + " of the optimum",
+        *(words.much_less(part, 1.0) for part in every),
+        *(words.within(part, -math.inf, 0.5, "< 0.5") for part in every),
+    )
+
+
+@CLAIMS.judge("C-TH-113", spoil=replaced("load-*", 1.0, "best_fairness"))
+def _optimum(found: Found) -> Seen:
+    best = [load.best_fairness for load in loads(found, "optimistic")]
+    return Seen.by(_range(best), *(words.within(value, 0, 1 - 1e-9, "< 1") for value in best))
+
+
+@CLAIMS.judge("C-TH-114", spoil=swapped("target", "optimistic"))
+def _optimistic_fair(found: Found) -> Seen:
+    own = loads(found, "optimistic")
+    off = max(abs(load.fairness - load.best_fairness) for load in own)
+    return exact(f"at most {off:.2g} from the optimum", off < 1e-9)
 
 
 def _three_rates(experiment: Experiment) -> Experiment:
     """Use only the three smallest rates of the mix, with the same total per second."""
     (flow,) = experiment.flows
     assert isinstance(flow.app, Requests)
-    codes = LOAD_CODES[:3]
-    mean_bps = sum(rate_bps(code) for code in codes) / len(codes)
-    gap_ns = flow.app.mean_interval * mean_bps / LOAD_MEAN_BPS
-    return edited({"flows.0.app.codes": codes, "flows.0.app.mean_interval": f"{gap_ns:.0f} ns"})(
-        experiment
+    codes = setup.LOAD_CODES[:3]
+    mean_bps = float(RATES_BPS[list(codes)].sum()) / len(codes)
+    gap_ns = flow.app.mean_interval * mean_bps / setup.LOAD_MEAN_BPS
+    fields = {"codes": codes, "mean_interval": f"{gap_ns:.0f} ns"}
+    return edited({f"flows.0.app.{name}": value for name, value in fields.items()})(experiment)
+
+
+@CLAIMS.judge(
+    "C-TH-115",
+    spoil=swapped("fair", "target"),
+    mend=replaced("load-fair-*", 0.5, "fairness"),
+    tries=[
+        Change(
+            "requests for at most 1 Gbit/s per second",
+            edited({"flows.0.app.mean_interval": f"{setup.LOAD_MEAN_BPS:.0f} ns"}),
+            ("load-*-200ms-2000M", "load-*-200ms-5000M"),
+        ),
+        Change("a mix of 0.64, 1.28 and 2.56 Mbit/s", _three_rates, "load-*-200ms-*"),
+    ],
+)
+def _fair_between(found: Found) -> Seen:
+    names = ("target", "fair", "optimistic")
+    columns = [loads(found, name, at=_scarce(INTERVAL_MS)) for name in names]
+    values = [[load.fairness for load in row] for row in zip(*columns, strict=True)]
+    return Seen.by(
+        "target, fair, optimum: "
+        + "; ".join(", ".join(f"{value:.3f}" for value in own) for own in values),
+        *(words.slightly_less(fair, optimum) for _, fair, optimum in values),
+        *(words.much_more(fair, target) for target, fair, _ in values),
+        note="Requests ask for 1, 2 and 5 Gbit/s per second.",
     )
 
 
-STATEMENTS: tuple[Statement[Found], ...] = (
-    Statement(
-        "C-TH-019",
-        "rate of a code i, 1 to 15",
-        "40 kbit/s · 2^i",
-        equations.codes_are,
-        spoil=scaled("codes", 2.0, "added_bps"),
-    ),
-    Statement(
-        "C-TH-020",
-        "length of the IP option",
-        "8 B",
-        transfers.option_length,
-        spoil=replaced("request-in-syn", 64, "syn_bytes"),
-    ),
-    Statement(
-        "C-TH-021",
-        "window of a grant",
-        "W = q d / MTU",
-        transfers.window,
-        # the factor of 8 from bytes to bits, which the thesis does not print
-        spoil=scaled("lot-*", 8.0, "starts.*.used_pkts"),
-    ),
-    Statement(
-        "C-TH-022",
-        "estimates of the load: eq. 4.14 with α = 1/8, eq. 4.15 with N_peak = 5",
-        "α x + (1 − α) u; max of N_peak samples",
-        equations.loads_are,
-        ours="The router's rounding adds up to eight bytes per second in the average.",
-        spoil=swapped("target", "ewma"),
-    ),
-    Statement(
-        "C-TH-023",
-        "slots of the ring, eq. 4.16",
-        "ceil(d/Delta + 2)",
-        equations.slots_needed,
-        carrier="model",
-    ),
-    Statement(
-        "C-TH-024",
-        "target algorithm, eq. 4.17",
-        "min(q, a - H)",
-        partial(equations.grants_are, algorithm="target"),
-        spoil=swapped("target", "optimistic"),
-    ),
-    Statement("C-TH-025", "mean loss by rounding down", 1.5, _rounding, carrier="model"),
-    Statement(
-        "C-TH-026",
-        "optimistic algorithm, eq. 4.18",
-        "min(q, a)",
-        partial(equations.grants_are, algorithm="optimistic"),
-        spoil=swapped("target", "optimistic"),
-    ),
-    Statement(
-        "C-TH-027",
-        "fair algorithm, eq. 4.19",
-        "part of a opens with time",
-        partial(equations.grants_are, algorithm="fair"),
-        ours="Every request of a slot is compared with eq. 4.19, including the first one. The "
-        "router reads time in microseconds and opens the share in steps of 2^-20.",
-        spoil=swapped("fair", "target"),
-    ),
-    *network_claims.STATEMENTS,
-    Statement(
-        "C-TH-032",
-        "overhead of a packet with the Quick-Start option",
-        "8 B (if used)",
-        transfers.option_length,
-        same_as="C-TH-020",
-        spoil=replaced("request-in-syn", 64, "syn_bytes"),
-    ),
-    Statement(
-        "C-TH-040",
-        "round-trip time that a receiver assumes for its buffer",
-        "500 ms",
-        carrier="setting",
-        why_not="No receiver here computes its window from an approved rate and an assumed "
-        "round-trip time. Windows are configured.",
-    ),
-    Statement(
-        "C-TH-041",
-        "packets that answer a spoofed SYN, with the extra ACK",
-        2,
-        transfers.amplification,
-        spoil=replaced("extra-ack", 1, "answer_pkts"),
-    ),
-    Statement(
-        "C-TH-099",
-        "grants without cross traffic",
-        "all 82 Mbit/s",
-        transfers.all_approved,
-        spoil=swapped("alone", "cross"),
-    ),
-    Statement(
-        "C-TH-100",
-        "load measured by router 1",
-        "30 Mbit/s",
-        transfers.measured_load,
-        spoil=swapped("alone", "cross"),
-    ),
-    Statement(
-        "C-TH-101",
-        "grant of the first transfer",
-        "41 Mbit/s",
-        transfers.first_grant,
-        spoil=swapped("alone", "cross"),
-    ),
-    Statement(
-        "C-TH-102",
-        "second transfer: its grant, and its window until the grant is used",
-        "fully approved, used after one RTT; the small restart window until then",
-        transfers.second_grant,
-        spoil=replaced("lot-cross", 0.4, "starts.1.used_after_s"),
-    ),
-    Statement(
-        "C-TH-103",
-        "third transfer: answers of routers 1 and 2, and how it starts",
-        "82 Mbit/s and denied, slow start",
-        transfers.third_grants,
-        spoil=swapped("alone", "cross"),
-    ),
-    Statement(
-        "C-TH-104",
-        "spurious allocation at router 1",
-        "400 ms",
-        transfers.spurious,
-        spoil=replaced("lot-cross", 82e6, "readings.outstanding_bps"),
-    ),
-    Statement(
-        "C-TH-105",
-        "how long a peak is remembered",
-        "1 s",
-        transfers.peak_memory,
-        spoil=swapped("target", "ewma"),
-    ),
-    Statement(
-        "C-TH-106",
-        "EWMA estimator compared with peak estimator",
-        "grants more, the overall difference is small",
-        transfers.ewma_grants_more,
-        spoil=swapped("target", "ewma"),
-    ),
-    Statement(
-        "C-TH-107",
-        "fair algorithm: grants of the burst",
-        "about the same, small rate for each",
-        transfers.fair_burst,
-        mend=replaced("pattern-fair", 640e3, "answers.granted_bps"),
-        spoil=swapped("target", "fair"),
-        why=Why(
-            "refuted",
-            "Eq. 4.19 opens a slot's share with time. A grant therefore depends on when in the "
-            "slot its request arrives, and on the grants before it. Rates are powers of two, so "
-            "grants differ by a factor of two or more. They are equal only with one request per "
-            "slot.",
-            [
-                Change(
-                    "slots of 50 ms, one request in each",
-                    edited({"topology.reverse.quick_start.interval_ms": 50}),
-                    ("pattern-fair", "pattern-target"),
-                ),
-                Change(
-                    "a slot's share that opens from one half instead of one eighth",
-                    edited({"topology.reverse.quick_start.fair_permille": 500}),
-                    "pattern-fair",
-                ),
-                Change(
-                    "requests for 640 kbit/s",
-                    edited({"flows.*.control.tunables.qs_rate_kbps": 640}),
-                    ("pattern-fair", "pattern-target"),
-                ),
-            ],
-        ),
-    ),
-    Statement(
-        "C-TH-108",
-        "target algorithm: grants of the burst",
-        "larger for some, at random",
-        transfers.target_burst,
-        spoil=swapped("target", "fair"),
-    ),
-    Statement(
-        "C-TH-109",
-        "optimistic algorithm: the burst overbooks the capacity",
-        "by one order of magnitude",
-        transfers.overbooked,
-        spoil=swapped("target", "optimistic"),
-    ),
-    Statement(
-        "C-TH-110",
-        "target: limit of the bandwidth that is granted per second, eq. 6.1",
-        "(theta c - u)/(Delta Omega)",
-        loads.most_granted,
-        ours="Rates are rounded down to codes. One slot more or less at the ends of the run "
-        "changes the result by at most 2 %.",
-        spoil=swapped("target", "optimistic"),
-    ),
-    Statement(
-        "C-TH-111",
-        "target: the longer the interval or the more slots, the less bandwidth is granted",
-        "less",
-        loads.longer_grants_less,
-        spoil=swapped("100ms", "1000ms"),
-    ),
-    Statement(
-        "C-TH-112",
-        "target: fairness with slots of 500 ms and 1 s",
-        "very small, much below the optimum",
-        loads.target_unfair,
-        ours="Judged where requests ask for more than twice what eq. 6.1 can grant: the text says "
-        '"if resources are scarce".',
-        spoil=swapped("5000M", "50M"),
-    ),
-    Statement(
-        "C-TH-113",
-        "fairness if each request were approved",
-        "below 1",
-        loads.optimum,
-        spoil=replaced("load-*", 1.0, "best_fairness"),
-    ),
-    Statement(
-        "C-TH-114",
-        "optimistic: fairness",
-        "the optimum",
-        loads.optimistic_fair,
-        spoil=swapped("target", "optimistic"),
-    ),
-    Statement(
-        "C-TH-115",
-        "fair: fairness",
-        "slightly below the optimum, much better than target",
-        loads.fair_between,
-        mend=replaced("load-fair-*", 0.5, "fairness"),
-        ours="Judged where requests ask for more than twice what eq. 6.1 can grant.",
-        spoil=swapped("fair", "target"),
-        why=Why(
-            "unknown setting",
-            "The first request of a slot gets an eighth of the slot's share. The more requests "
-            "follow, the less is left for each. While requests ask for at most 1 Gbit/s per "
-            "second, the index is 4 % below the optimum. The thesis does not print the range of "
-            "figure 6.31.",
-            [
-                Change(
-                    "requests for at most 1 Gbit/s per second",
-                    _no_denser,
-                    ("load-*-200ms-2000M", "load-*-200ms-5000M"),
-                ),
-                Change(
-                    "a mix of 0.64, 1.28 and 2.56 Mbit/s",
-                    _three_rates,
-                    "load-*-200ms-*",
-                ),
-            ],
-        ),
-    ),
-    Statement(
-        "C-TH-116",
-        "fair: total granted bandwidth",
-        "less than target",
-        loads.fair_grants_less,
-        spoil=swapped("fair", "target"),
-    ),
-    Statement(
-        "C-TH-267", "largest allowed rate", "1310720000 bit/s", _largest_rate, carrier="setting"
-    ),
-    Statement(
-        "C-TH-268",
-        "threshold",
-        "100 %",
-        lambda _: _defaults({"threshold_permille": 1000}),
-        carrier="setting",
-    ),
-    Statement(
-        "C-TH-270",
-        "peak estimator compared with EWMA: unused bandwidth and mean grant",
-        "more conservative",
-        transfers.peak_is_conservative,
-        spoil=swapped("target", "ewma"),
-    ),
-    Statement(
-        "C-TH-272",
-        "after a request for the whole capacity all further ones are denied for",
-        "Omega Delta",
-        equations.pool_is_empty,
-        ours="The router remembers a grant for the rest of its slot and for Omega - 1 more slots. "
-        "A tenth of a slot is allowed until the next request arrives.",
-        spoil=replaced("pool", 80e3, "answers.granted_bps"),
-    ),
-    Statement(
-        "C-TH-273",
-        "fair: granted in a slot, at most",
-        "a / Omega",
-        equations.fair_bound,
-        spoil=swapped("fair", "target"),
-    ),
-    Statement(
-        "C-TH-293",
-        "defaults of ssthresh's strategy and interval",
-        "0 and 0",
-        lambda _: _defaults({"qs_ssthresh": 0, "interval_ms": 0}),
-        carrier="setting",
-    ),
+@CLAIMS.judge("C-TH-116", spoil=swapped("fair", "target"))
+def _fair_grants_less(found: Found) -> Seen:
+    pairs = list(zip(*(_granted_mbps(found, name) for name in ("fair", "target")), strict=True))
+    return Seen.by(
+        ", ".join(f"{fair:.0f} and {target:.0f}" for fair, target in pairs),
+        *(words.less(fair, target) for fair, target in pairs),
+        unit="Mbit/s per s",
+    )
+
+
+# ---- Handshakes and headers ----
+
+
+@CLAIMS.judge("C-TH-041", spoil=replaced("extra-ack", 1, "answer_pkts"))
+def _amplification(found: Found) -> Seen:
+    one = found.handshakes["extra-ack"]
+    return exact(one.answer_pkts / one.syn_pkts, one.answer_pkts == 2 * one.syn_pkts)
+
+
+@CLAIMS.judge("C-TH-020", "C-TH-032", spoil=replaced("request-in-syn", 64, "syn_bytes"))
+def _option_length(found: Found) -> Seen:
+    asking, plain = (found.handshakes[name] for name in ("request-in-syn", "extra-ack"))
+    longer = asking.syn_bytes - plain.syn_bytes
+    return exact(
+        longer,
+        longer == 8 and asking.requests == 1,
+        unit="B",
+        note=f"The simulator's SYN has {asking.syn_bytes:g} instead of {plain.syn_bytes:g} bytes "
+        "of IP. The tests of crates/wire compare the bytes on the wire with RFC 4782.",
+    )
+
+
+def _overhead(found: Found, scheme: str, bytes_more: int) -> Seen:
+    """How many bytes a scheme adds to the headers of plain TCP's data packets."""
+    plain, own = (found.headers[f"header-{name}"].bytes_per_pkt for name in ("plain", scheme))
+    note = (
+        f"Headers of {own:g} instead of {plain:g} bytes: a TCP option with its kind and length, "
+        "not a header between IP and TCP."
+        if bytes_more
+        else f"Headers of {own:g} and {plain:g} bytes."
+    )
+    return exact(own - plain, own - plain == bytes_more, unit="B", note=note)
+
+
+CLAIMS.add(
+    "C-TH-031",
+    partial(_overhead, scheme="ecn", bytes_more=0),
+    spoil=replaced("header-ecn", 56.0, "bytes_per_pkt"),
 )
+CLAIMS.add(
+    "C-TH-033",
+    partial(_overhead, scheme="xcp", bytes_more=20),
+    spoil=replaced("header-xcp", 52.0, "bytes_per_pkt"),
+    mend=replaced("header-xcp", 72.0, "bytes_per_pkt"),
+    tries=[
+        Change("no timestamps", edited({"flows.*.timestamps": False}), "header-*"),
+        Change("no SACK", NO_SACK, "header-*"),
+    ],
+)
+CLAIMS.add(
+    "C-TH-034",
+    partial(_overhead, scheme="rcp", bytes_more=12),
+    spoil=replaced("header-rcp", 52.0, "bytes_per_pkt"),
+)
+
+STATEMENTS = CLAIMS.statements()

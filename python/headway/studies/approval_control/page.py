@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import polars as pl
@@ -11,80 +12,57 @@ from headway.figures import PUBLISHED, Curve, curves, one_of, style_of
 from headway.figures.style import GREY, Style
 from headway.publish import Figures, Page
 from headway.studies.approval_control import experiments as setup
-from headway.studies.approval_control.found import Found
-from headway.studies.approval_control.observe import Lot, Pattern
+from headway.studies.approval_control.equations import loads
+from headway.studies.approval_control.experiments import INTERVAL_MS, INTERVALS_MS, MBIT, Found
+from headway.studies.common.shown import chart, curve, figures, table
+from headway.study import StudyContext
 from headway.table import Table
 from headway.units import NS_PER_S
 
-_TITLES = {
-    "target": "Target",
-    "ewma": "Target, load averaged (EWMA)",
-    "fair": "Fair",
-    "optimistic": "Optimistic",
-}
+_TITLES = {"target": "Target", "ewma": "Target, load averaged (EWMA)"}
+_TITLES |= {"fair": "Fair", "optimistic": "Optimistic"}
 """Titles of the approval algorithms."""
+_REQUESTED_MBPS = np.array(setup.REQUESTED) / MBIT
 
 
-def page(found: Found) -> Page:
-    """Tables, figures and data."""
-    rows = _load_rows(found)
-    return Page(
-        tables=[_load_table(rows), _lot_table(found.lots["lot-cross"])],
-        figures=_figures(found),
-        data={"load": rows},
-    )
-
-
-def _load_rows(found: Found) -> pl.DataFrame:
-    return pl.DataFrame(
-        [
-            {
-                "trial": name,
-                "requested_bps_per_s": load.asked_bps_per_s,
-                "granted_bps_per_s": load.granted_bps_per_s,
-                "jain_index": load.fairness,
-                "jain_index_if_all_were_approved": load.best_fairness,
-            }
-            for name, load in found.loads.items()
-        ]
-    )
-
-
-def _load_table(rows: pl.DataFrame) -> Table:
-    return Table(
+def page(_ctx: StudyContext, found: Found) -> Page:
+    """Grants, loads and figures."""
+    rows = [
+        {
+            "trial": name,
+            "requested_bps_per_s": load.asked_bps_per_s,
+            "granted_bps_per_s": load.granted_bps_per_s,
+            "jain_index": load.fairness,
+            "jain_index_if_all_were_approved": load.best_fairness,
+        }
+        for name, load in found.loads.items()
+    ]
+    by_load = table(
         "Granted Mbit/s per second and Jain's index of the grants",
-        ["trial", "requested", "granted", "Jain", "if all were approved"],
-        [
-            [
-                row["trial"],
-                round(row["requested_bps_per_s"] / setup.MBIT, 1),
-                round(row["granted_bps_per_s"] / setup.MBIT, 1),
-                round(row["jain_index"], 3),
-                round(row["jain_index_if_all_were_approved"], 3),
-            ]
-            for row in rows.to_dicts()
-        ],
+        found.loads.items(),
+        {
+            "trial": lambda row: row[0],
+            "requested": (lambda row: row[1].asked_bps_per_s / MBIT, 1),
+            "granted": (lambda row: row[1].granted_bps_per_s / MBIT, 1),
+            "Jain": (lambda row: row[1].fairness, 3),
+            "if all were approved": (lambda row: row[1].best_fairness, 3),
+        },
     )
+    tables = [by_load, _lot_table(found.lots["lot-cross"])]
+    return Page(tables=tables, figures=_figures(found), data={"load": pl.DataFrame(rows)})
 
 
-def _lot_table(lot: Lot) -> Table:
+def _lot_table(lot: setup.Lot) -> Table:
     rows = [
         (time_ns / NS_PER_S, router, *rates)
         for router, answers in lot.answers.items()
-        for time_ns, *rates in zip(
-            answers.times_ns.tolist(),
-            answers.asked_bps.tolist(),
-            answers.granted_bps.tolist(),
-            answers.loads_bps.tolist(),
-            answers.outstanding_bps.tolist(),
-            strict=True,
-        )
+        for time_ns, *rates in answers.each()
     ]
     return Table(
         "Requests of the parking lot with cross traffic",
         ["time (s)", "router", "asked", "granted", "load", "outstanding"],
         [
-            [round(time_s, 3), router, *(round(rate / setup.MBIT, 2) for rate in rates)]
+            [round(time_s, 3), router, *(round(rate / MBIT, 2) for rate in rates)]
             for time_s, router, *rates in sorted(rows)
         ],
         note="Rates in Mbit/s.",
@@ -92,80 +70,69 @@ def _lot_table(lot: Lot) -> Table:
 
 
 def _figures(found: Found) -> Figures:
-    made: Figures = {}
-    made["figures-6-25-26"] = (
+    alone, cross = (found.lots[f"lot-{name}"] for name in ("alone", "cross"))
+    # The load that router 1 measured at the first transfer's request: C-TH-100.
+    at_s = cross.answers[1].times_ns[:1] / NS_PER_S
+    load = Curve("load, published", at_s, np.array([30.0]), PUBLISHED, line=False, markers=True)
+    lots = [("alone", [_rate(alone)]), ("with cross traffic", [_rate(cross), load])]
+    best = np.array([one.best_fairness for one in loads(found, "optimistic")])
+    optimum = Curve("optimum", _REQUESTED_MBPS, best, Style(GREY, ".", (0, (1, 1))))
+    over_time = partial(curves, x_label="time (s)", y_label="rate (Mbit/s)")
+    what = "Pattern of 28 transfers: estimated load as a line, granted rates as markers."
+
+    def pattern(*names: str) -> list[tuple[str, list[Curve]]]:
+        return [(_TITLES[name], _pattern(found.patterns[f"pattern-{name}"])) for name in names]
+
+    first = (
         "Figures 6.25 and 6.26",
         "Parking lot: rate of the first router's link over time.",
-        curves(
-            [
-                ("alone", [_rate(found.lots["lot-alone"])]),
-                (
-                    "with cross traffic",
-                    [_rate(found.lots["lot-cross"]), _published_load(found.lots["lot-cross"])],
-                ),
-            ],
-            x_label="time (s)",
-            y_label="rate (Mbit/s)",
+        over_time(lots),
+    )
+    others = figures(
+        ("Figure 6.27", what, over_time(pattern("target", "ewma"))),
+        ("Figure 6.28", what, over_time(pattern("fair", "optimistic"))),
+        (
+            "Figure 6.30",
+            "Granted over requested bandwidth.",
+            chart(
+                _over_requests(found, "granted_bps_per_s", MBIT),
+                "requested (Mbit/s per s)",
+                "granted (Mbit/s per s)",
+                x_scale="log",
+                y_scale="log",
+            ),
+        ),
+        (
+            "Figure 6.31",
+            "Jain's index of all granted rates.",
+            chart(
+                [*_over_requests(found, "fairness"), optimum],
+                "requested (Mbit/s per s)",
+                "Jain's index",
+                x_scale="log",
+            ),
         ),
     )
-    for number, names in (("6-27", ("target", "ewma")), ("6-28", ("fair", "optimistic"))):
-        made[f"figure-{number}"] = (
-            f"Figure {number.replace('-', '.')}",
-            "Pattern of 28 transfers: estimated load as a line, granted rates as markers.",
-            curves(
-                [(_TITLES[name], _pattern(found.patterns[f"pattern-{name}"])) for name in names],
-                x_label="time (s)",
-                y_label="rate (Mbit/s)",
-            ),
-        )
-    for number, caption, label in (
-        ("6-30", "Granted over requested bandwidth.", "granted (Mbit/s per s)"),
-        ("6-31", "Jain's index of all granted rates.", "Jain's index"),
-    ):
-        made[f"figure-{number}"] = (
-            f"Figure {number.replace('-', '.')}",
-            caption,
-            curves(
-                [("", _over_requests(found, fairness=number == "6-31"))],
-                x_label="requested (Mbit/s per s)",
-                y_label=label,
-                x_scale="log",
-                y_scale="linear" if number == "6-31" else "log",
-            ),
-        )
-    return made
+    return {"figures-6-25-26": first, **others}
 
 
-def _rate(lot: Lot) -> Curve:
-    return Curve(
-        "link 1", lot.link_times_s, lot.link_rates_bps / setup.MBIT, style_of("quick-start")
-    )
+def _rate(lot: setup.Lot) -> Curve:
+    return Curve("link 1", lot.link_times_s, lot.link_rates_bps / MBIT, style_of("quick-start"))
 
 
-def _published_load(lot: Lot) -> Curve:
-    """The load that router 1 measured at the first transfer's request: C-TH-100."""
-    at = lot.answers[1].times_ns[:1] / NS_PER_S
-    return Curve("load, published", at, np.array([30.0]), PUBLISHED, line=False, markers=True)
-
-
-def _pattern(pattern: Pattern) -> list[Curve]:
-    answers = pattern.answers
+def _pattern(pattern: setup.Pattern) -> list[Curve]:
+    readings, answers = pattern.readings, pattern.answers
     granted = answers.granted_bps > 0
+    times_s, granted_mbps = answers.times_ns / NS_PER_S, answers.granted_bps / MBIT
+    style = style_of("quick-start")
     return [
         Curve(
             "estimated load",
-            pattern.readings.times_ns / NS_PER_S,
-            pattern.readings.loads_bps / setup.MBIT,
+            readings.times_ns / NS_PER_S,
+            readings.loads_bps / MBIT,
             style_of("slow-start"),
         ),
-        Curve(
-            "granted",
-            answers.times_ns[granted] / NS_PER_S,
-            answers.granted_bps[granted] / setup.MBIT,
-            style_of("quick-start"),
-            line=False,
-            markers=True,
-        ),
+        curve("granted", times_s[granted], granted_mbps[granted], style, line=False),
     ]
 
 
@@ -173,25 +140,19 @@ def _style(algorithm: str, interval_ms: int) -> Style:
     """The colour of the algorithm's Quick-Start; other slot lengths have its shades."""
     if algorithm != "target":
         return style_of(f"quick-start-{algorithm}")
-    others = [ms for ms in setup.INTERVALS_MS if ms != setup.INTERVAL_MS]
-    number = 0 if interval_ms == setup.INTERVAL_MS else 1 + others.index(interval_ms)
+    number = [INTERVAL_MS, *(ms for ms in INTERVALS_MS if ms != INTERVAL_MS)].index(interval_ms)
     return replace(one_of(style_of("quick-start"), number), marker="d^s8"[number])
 
 
-def _over_requests(found: Found, *, fairness: bool) -> list[Curve]:
-    x = np.array(setup.REQUESTED) / setup.MBIT
-    drawn = []
-    kinds = [("target", ms) for ms in setup.INTERVALS_MS]
-    for algorithm, ms in [*kinds, ("fair", setup.INTERVAL_MS), ("optimistic", setup.INTERVAL_MS)]:
-        own = [found.loads[setup.load_key(algorithm, ms, at)] for at in setup.REQUESTED]
-        values = [
-            load.fairness if fairness else load.granted_bps_per_s / setup.MBIT for load in own
-        ]
-        style = _style(algorithm, ms)
-        drawn.append(
-            Curve(f"{_TITLES[algorithm]}, {ms} ms", x, np.array(values), style, markers=True)
+def _over_requests(found: Found, what: str, scale: float = 1.0) -> list[Curve]:
+    """A number of all loads by algorithm and slot length."""
+    others = [("fair", INTERVAL_MS), ("optimistic", INTERVAL_MS)]
+    return [
+        curve(
+            f"{_TITLES[name]}, {ms} ms",
+            _REQUESTED_MBPS,
+            [getattr(one, what) / scale for one in loads(found, name, ms)],
+            _style(name, ms),
         )
-    if fairness:
-        best = [load.best_fairness for load in own]
-        drawn.append(Curve("optimum", x, np.array(best), Style(GREY, ".", (0, (1, 1)))))
-    return drawn
+        for name, ms in [*(("target", ms) for ms in INTERVALS_MS), *others]
+    ]

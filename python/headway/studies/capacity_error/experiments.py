@@ -12,10 +12,7 @@ from headway.study import StudyContext
 
 LARGE_KBPS, SMALL_KBPS = 81_920, 5_120
 """Requested rates: more than the link's rate, or less (section 6.5.3.2)."""
-LENGTH_S = 30.0
-TRANSFER_BYTES = 100_000_000
 RTT_S = lab.RTT_MS / 1e3
-SHARED_BPS = 100_000_000
 
 CASES: Mapping[str, tuple[float, int, float]] = {
     # name: (the router's capacity over the link's, the requested rate in kbit/s, theta)
@@ -50,30 +47,22 @@ GUIDED: Mapping[str, Guided] = {
     "small": Guided(2.0, buffer_pkts=lab.SMALL_BUFFER_PKTS),
 }
 """Trials of both protocols. Eq. 6.15 allows a ratio of 1.565."""
-HALVED, ON_TODAY = "xcp-small-halved", "xcp-small-today"
-"""XCP with a small buffer: a loss halves its window, or its hosts run today's Linux."""
 RATIOS, QUICK_RATIOS = (1.1, 1.2, 1.4, 1.5), (1.1, 1.2, 1.4)
-RATIO_LENGTH_S, QUICK_RATIO_LENGTH_S = 400.0, 150.0
 """RCP compared with eq. 6.14. The closer to the bound, the later the queue converges."""
 
 LONG_KBPS = 1_310_720
 """The next code above the long path's rate."""
 LONG_ROUTER = {"capacity_kbps": 2 * lab.LONG_BPS // 1000, "interval_ms": lab.LONG_RTT_MS}
-LONG_LENGTH_S = 60.0
-WINDOW = "8388480 B"
-"""The largest window that can be announced with the hosts' window scale."""
 SIZES = (100_000, 200_000, 300_000, 500_000, 1_000_000, 2_000_000, 3_000_000, 5_000_000, 8_000_000)
 """None needs more than the largest window."""
-LONG_SCHEMES: Mapping[str, Any] = {
-    "slow-start": f"{lab.CONTROL}+{lab.SLOW_START}",
-    "quick-start": lab.asking(LONG_KBPS),
-}
+SLOW = f"{lab.CONTROL}+{lab.SLOW_START}"
+LONG_SCHEMES: Mapping[str, Any] = {"slow-start": SLOW, "quick-start": lab.asking(LONG_KBPS)}
 
 
 def experiments(ctx: StudyContext) -> dict[str, Experiment]:
     """One trial per case, and per size and scheme on the long path."""
-    slow = f"{lab.CONTROL}+{lab.SLOW_START}"
-    trials = {"slow-start": _trial(slow, ctx.seed, None)}
+    seed = ctx.seed
+    trials = {"slow-start": _trial(SLOW, seed, None)}
     for name in (*CASES, TODAY):
         ratio, kbps, theta = CASES[name.removesuffix("-today")]
         router = {
@@ -82,31 +71,30 @@ def experiments(ctx: StudyContext) -> dict[str, Experiment]:
             "interval_ms": lab.RTT_MS,
         }
         stack = TODAYS_STACK if name == TODAY else lab.STACK
-        trials[name] = _trial(lab.asking(kbps), ctx.seed, router, stack=stack)
-    trials["shared"] = _trial(
-        lab.asking(LARGE_KBPS),
-        ctx.seed,
-        {"capacity_kbps": 10_000, "interval_ms": lab.RTT_MS},
-        link_bps=SHARED_BPS,
-    )
+        trials[name] = _trial(lab.asking(kbps), seed, router, stack=stack)
+    router = {"capacity_kbps": 10_000, "interval_ms": lab.RTT_MS}
+    trials["shared"] = _trial(lab.asking(LARGE_KBPS), seed, router, link_bps=100_000_000)
     for size in SIZES:
+        # A short response is sent when the transfer has arrived.
+        app = {"kind": "vectors", "epochs": [[f"{size} B", "100 B", "0 s"]]}
         for scheme, control in LONG_SCHEMES.items():
-            trials[long_key(scheme, size)] = _long_trial(control, size, ctx.seed)
+            trials[long_key(scheme, size)] = lab.experiment(
+                lab.long_path(router=LONG_ROUTER),
+                [_flow(app, control, receive_buffer="268435456 B")],
+                duration_s=60,
+                seed=seed,
+                record=("drops",),
+            )
     for scheme in network.SCHEMES:
         for name, case in GUIDED.items():
-            trials[f"{scheme}-{name}"] = _guided_trial(scheme, case, ctx.seed)
+            trials[f"{scheme}-{name}"] = _guided_trial(scheme, case, seed)
     small = GUIDED["small"]
-    trials[HALVED] = _guided_trial("xcp", small, ctx.seed, on_loss=network.HALVE)
-    trials[ON_TODAY] = _guided_trial("xcp", small, ctx.seed, stack=TODAYS_STACK)
-    for ratio in ratios(ctx):
-        length_s = QUICK_RATIO_LENGTH_S if ctx.quick else RATIO_LENGTH_S
-        trials[ratio_key(ratio)] = _guided_trial("rcp", Guided(ratio, length_s), ctx.seed)
+    trials["xcp-small-halved"] = _guided_trial("xcp", small, seed, on_loss=network.HALVE)
+    trials["xcp-small-today"] = _guided_trial("xcp", small, seed, stack=TODAYS_STACK)
+    for ratio in QUICK_RATIOS if ctx.quick else RATIOS:
+        case = Guided(ratio, 150.0 if ctx.quick else 400.0)
+        trials[ratio_key(ratio)] = _guided_trial("rcp", case, seed)
     return trials
-
-
-def ratios(ctx: StudyContext) -> tuple[float, ...]:
-    """Ratios at which RCP's queue is compared with eq. 6.14."""
-    return QUICK_RATIOS if ctx.quick else RATIOS
 
 
 def ratio_key(ratio: float) -> str:
@@ -114,15 +102,19 @@ def ratio_key(ratio: float) -> str:
     return f"rcp-ratio-{round(100 * ratio)}"
 
 
+def long_key(scheme: str, size_bytes: int) -> str:
+    """A trial's name on the long path: "long-quick-start-3000kB"."""
+    return f"long-{scheme}-{size_bytes // 1000}kB"
+
+
 def _guided_trial(
     scheme: str, case: Guided, seed: int, *, stack: str = lab.STACK, **tunables: int
 ) -> Experiment:
     """An unlimited flow through routers that assume ``case.ratio`` times the link's rate."""
     path = lab.path(buffer_pkts=case.buffer_pkts)
-    flow = _flow({"kind": "bulk"}, network.control(scheme, **tunables), lab.RECEIVE_BUFFER)
     return lab.experiment(
         network.guided(path, scheme, told_bps=case.ratio * lab.LINK_BPS),
-        [flow],
+        [_flow({"kind": "bulk"}, network.control(scheme, **tunables))],
         duration_s=case.length_s,
         stack=stack,
         seed=seed,
@@ -142,11 +134,11 @@ def _trial(
     path = lab.path(rate_bps=link_bps, buffer_pkts=lab.SMALL_BUFFER_PKTS).model_dump(mode="json")
     path["quick_start"] = router and dict(router)
     path["access_rate"] = f"{max(10 * link_bps, 10**9)} bit/s"
-    size = TRANSFER_BYTES * link_bps // lab.LINK_BPS
+    size_bytes = 100_000_000 * link_bps // lab.LINK_BPS
     return lab.experiment(
         Dumbbell.model_validate(path),
-        [_flow({"kind": "bulk", "size": f"{size} B"}, control, lab.RECEIVE_BUFFER)],
-        duration_s=LENGTH_S,
+        [_flow({"kind": "bulk", "size": f"{size_bytes} B"}, control)],
+        duration_s=30,
         stack=stack,
         seed=seed,
         sample_s=RTT_S,
@@ -154,33 +146,16 @@ def _trial(
     )
 
 
-def _long_trial(control: Any, size_bytes: int, seed: int) -> Experiment:
-    """One transfer over the long path, and a short response when it has arrived."""
-    app = {"kind": "vectors", "epochs": [[f"{size_bytes} B", "100 B", "0 s"]]}
-    return lab.experiment(
-        lab.long_path(router=LONG_ROUTER),
-        [_flow(app, control, "268435456 B")],
-        duration_s=LONG_LENGTH_S,
-        seed=seed,
-        record=("drops",),
-    )
-
-
-def _flow(app: dict[str, Any], control: Any, receive_buffer: str) -> Flow:
+def _flow(app: dict[str, Any], control: Any, receive_buffer: str = lab.RECEIVE_BUFFER) -> Flow:
     return Flow.model_validate(
         {
             "app": app,
             "control": control,
             "start": "0 s",
             "receive_buffer": receive_buffer,
-            "receive_window": WINDOW,
+            "receive_window": network.WINDOW,
             "delayed_ack": False,
             # Otherwise the SYN-ACK's window of 64 KiB would limit the first round trip.
             "extra_ack": True,
         }
     )
-
-
-def long_key(scheme: str, size_bytes: int) -> str:
-    """A trial's name on the long path: "long-quick-start-3000kB"."""
-    return f"long-{scheme}-{size_bytes // 1000}kB"

@@ -15,15 +15,9 @@ from headway.metrics.stats import Array
 from headway.models.quick_start import RATES_BPS
 from headway.studies.capacity_error.experiments import RTT_S
 from headway.studies.common import lab, network
+from headway.study import StudyContext
 from headway.trace import Trace
 from headway.units import BITS_PER_BYTE, NS_PER_S
-
-FULL = 0.95
-"""Part of the link's rate at which it counts as full."""
-HELD_S = 1.0
-"""The link has to stay full for this time."""
-BEGUN_S = 1.0
-"""By then all flows have received their first ACKs."""
 
 
 @dataclass(frozen=True)
@@ -36,28 +30,16 @@ class Transfer:
     """Ends of slots of 200 ms."""
     rates_bps: Array
     """IP rate of the link in each slot."""
-    acked_s: Array
-    """When the sender's counters were read."""
-    acked_bytes: Array
-    """Bytes acknowledged by then."""
+    megabyte_after_s: float
+    """When 1 MB was acknowledged; NaN: never."""
     full_after_s: float
-    """When the link was full for ``HELD_S``; NaN: never."""
+    """When the link was full for a second; NaN: never."""
     drops_s: Array
     """When the queue dropped a packet."""
     timeouts: float
     """Retransmission timeouts by the time at which the link was full."""
     repaired_after_s: float
     """From the first timeout until all data sent before it is acknowledged; NaN: no timeout."""
-
-    def delivered_after_s(self, size_bytes: float) -> float:
-        """When ``size_bytes`` were acknowledged, interpolated; seconds. NaN: never."""
-        times = np.concatenate([[0.0], self.acked_s])
-        sums = np.concatenate([[0.0], self.acked_bytes])
-        if not sums[-1] >= size_bytes:
-            return math.nan
-        index = int(np.searchsorted(sums, size_bytes))
-        part = (size_bytes - sums[index - 1]) / (sums[index] - sums[index - 1])
-        return float(times[index - 1] + part * (times[index] - times[index - 1]))
 
     def early_drops(self, rounds: int) -> int:
         """Packets that were dropped in the first round trips."""
@@ -76,6 +58,17 @@ class LongTransfer:
 
 
 @dataclass(frozen=True)
+class Growth:
+    """How a queue grew."""
+
+    pkts_per_s: float
+    r_squared: float
+    """R² of the line: 1 where the queue grew evenly."""
+    later_pkts_per_s: float
+    """In the second half."""
+
+
+@dataclass(frozen=True)
 class Guided:
     """The link with a flow of XCP or RCP, in slots of 200 ms."""
 
@@ -90,15 +83,19 @@ class Guided:
     dropped_bytes: Array
     """Dropped of these."""
 
-    def late(self, values: Array, part: float = 0.5) -> Array:
-        """Values of the last part of the run."""
+    def late(self, name: str, part: float = 0.5) -> Array:
+        """An array's last part."""
+        values: Array = getattr(self, name)
         return values[-round(part * values.size) :]
+
+    def late_mean(self, name: str, part: float = 0.5) -> float:
+        """The mean over the last part of the run."""
+        return float(self.late(name, part).mean())
 
     def loss(self) -> Array:
         """The part of the bytes that was lost, in each second of the last two thirds."""
         arrived, dropped = (
-            _in_seconds(self.late(values, 2 / 3))
-            for values in (self.arrived_bytes, self.dropped_bytes)
+            _in_seconds(self.late(name, 2 / 3)) for name in ("arrived_bytes", "dropped_bytes")
         )
         return np.asarray(dropped / np.maximum(arrived, 1.0))
 
@@ -107,8 +104,8 @@ class Guided:
         return float(_in_seconds(self.rates_bps).max()) * RTT_S
 
     def growth(self) -> Growth:
-        """A line through the queue's length, after every flow has begun."""
-        begun = self.times_s > BEGUN_S
+        """A line through the queue's length, after every flow has received its first ACKs."""
+        begun = self.times_s > 1.0
         if not begun.any():
             return Growth(math.nan, math.nan, math.nan)
         times_s, queue_pkts = self.times_s[begun], self.queue_pkts[begun]
@@ -118,17 +115,6 @@ class Guided:
         half = queue_pkts.size // 2
         later, _ = np.polyfit(times_s[half:], queue_pkts[half:], 1)
         return Growth(float(slope), 1 - off / spread if spread else math.nan, float(later))
-
-
-@dataclass(frozen=True)
-class Growth:
-    """How a queue grew."""
-
-    pkts_per_s: float
-    r_squared: float
-    """R² of the line: 1 where the queue grew evenly."""
-    later_pkts_per_s: float
-    """In the second half."""
 
 
 def _in_seconds(values: Array) -> Array:
@@ -151,7 +137,7 @@ class Found:
     """XCP and RCP."""
 
 
-def gather(rows: Mapping[str, Row]) -> Found:
+def gather(_ctx: StudyContext, rows: Mapping[str, Row]) -> Found:
     """Rows by kind of trial."""
     return Found(
         Evidence.of(Transfer, rows), Evidence.of(LongTransfer, rows), Evidence.of(Guided, rows)
@@ -167,21 +153,31 @@ def observe(key: str, trace: Trace) -> Row:
 
 def _case(trace: Trace) -> Transfer:
     times_s, rates_bps = lab.link_rate(trace, 0)
-    rows = trace["flow_counters"].filter(pl.col("flow") == 0).sort("time_ns")
+    rows = _counters(trace)
     full_s = _full_after_s(times_s, rates_bps, trace.experiment.topology.links()[0][0].rate)
-    by_then = rows["time_ns"] / NS_PER_S <= full_s if math.isfinite(full_s) else None
-    rtos = rows["rtos"] if by_then is None else rows["rtos"].filter(by_then)
+    by_then = rows if math.isnan(full_s) else rows.filter(rows["time_ns"] / NS_PER_S <= full_s)
     return Transfer(
         _granted_bps(trace),
         times_s,
         rates_bps,
-        rows["time_ns"].to_numpy() / NS_PER_S,
-        rows["acked_bytes"].to_numpy().astype(np.float64),
+        _acked_after_s(rows, 1_000_000),
         full_s,
         trace["drops"]["time_ns"].to_numpy() / NS_PER_S,
-        float(rtos[-1]),
+        float(by_then["rtos"][-1]),
         _repaired_after_s(rows),
     )
+
+
+def _counters(trace: Trace) -> pl.DataFrame:
+    return trace["flow_counters"].filter(pl.col("flow") == 0).sort("time_ns")
+
+
+def _acked_after_s(rows: pl.DataFrame, size_bytes: float) -> float:
+    """When ``size_bytes`` were acknowledged, interpolated. NaN: never."""
+    times_s = np.concatenate([[0.0], rows["time_ns"].to_numpy() / NS_PER_S])
+    sums = np.concatenate([[0.0], rows["acked_bytes"].to_numpy()])
+    reached = sums[-1] >= size_bytes
+    return float(np.interp(size_bytes, sums, times_s)) if reached else math.nan
 
 
 def _repaired_after_s(rows: pl.DataFrame) -> float:
@@ -199,12 +195,8 @@ def _repaired_after_s(rows: pl.DataFrame) -> float:
 def _long(trace: Trace) -> LongTransfer:
     responses = trace["responses"]
     took_ns = responses["end_ns"][0] - responses["start_ns"][0] if responses.height else math.nan
-    return LongTransfer(
-        _granted_bps(trace),
-        took_ns / NS_PER_S,
-        float(trace["drops"].height),
-        float(trace["flow_counters"].filter(pl.col("flow") == 0).sort("time_ns")["rtos"][-1]),
-    )
+    drops, timeouts = float(trace["drops"].height), float(_counters(trace)["rtos"][-1])
+    return LongTransfer(_granted_bps(trace), took_ns / NS_PER_S, drops, timeouts)
 
 
 def _guided(trace: Trace) -> Guided:
@@ -232,9 +224,10 @@ def _granted_bps(trace: Trace) -> float:
 
 
 def _full_after_s(times_s: Array, rates_bps: Array, link_bps: float) -> float:
-    full = rates_bps >= FULL * link_bps
-    held = round(HELD_S / RTT_S)
-    for index in range(full.size - held + 1):
-        if full[index : index + held].all():
+    """The end of the first slot from which on the link carries 95 % of its rate for a second."""
+    full = rates_bps >= 0.95 * link_bps
+    slots = round(1 / RTT_S)
+    for index in range(full.size - slots + 1):
+        if full[index : index + slots].all():
             return float(times_s[index])
     return math.nan

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import math
+from collections.abc import Sequence
+from itertools import product
 
 import polars as pl
 
-from headway.figures import Curve, Panel, Series, curves, one_of, style_of, timeseries
+from headway.figures import Curve, Panel, Series, one_of, style_of, timeseries
 from headway.publish import Figures, Page
-from headway.studies.capacity_error.experiments import (
-    GUIDED,
-    LONG_SCHEMES,
-    SIZES,
-    TODAY,
-    long_key,
-)
+from headway.studies.capacity_error.experiments import GUIDED, LONG_SCHEMES, SIZES, TODAY, long_key
 from headway.studies.capacity_error.observe import Found
 from headway.studies.common import network
-from headway.studies.common.cells import seconds
-from headway.table import Cell, Table
+from headway.studies.common.runs import values
+from headway.studies.common.shown import chart, curve, figures, table
+from headway.study import StudyContext
 
 LABELS = {
     "slow-start": "Slow-Start",
@@ -32,159 +28,120 @@ LABELS = {
 }
 
 
-_STYLES = {
-    "slow-start": style_of("slow-start"),
-    "right": style_of("quick-start"),
-    "under": one_of(style_of("quick-start"), 1),
-    "over": one_of(style_of("quick-start"), 2),
-}
-"""Each assumed capacity is a shade of Quick-Start's color."""
-
-
-def page(found: Found) -> Page:
-    """Tables, figures and data."""
+def page(_ctx: StudyContext, found: Found) -> Page:
+    """Rates over time, transfer times over size."""
+    cases = {label: found.cases[name] for name, label in LABELS.items()}
+    guided = {
+        (scheme, name): found.guided[f"{scheme}-{name}"]
+        for scheme, name in product(network.SCHEMES, GUIDED)
+    }
     rows = _long_rows(found)
-    return Page(
-        tables=[_table(found), _guided_table(found), _long_table(rows)],
-        figures=_figures(found, rows),
-        data={"long_path": rows},
-    )
-
-
-def _table(found: Found) -> Table:
-    return Table(
-        "A long transfer",
-        ["router", "granted (Mbit/s)", "full after (s)", "1 MB after (s)", "drops", "timeouts"],
-        [
+    tables = [
+        table(
+            "A long transfer",
+            LABELS.values(),
+            {
+                "router": str,
+                "granted (Mbit/s)": (lambda label: cases[label].granted_bps / 1e6, 2),
+                "full after (s)": (lambda label: cases[label].full_after_s, 2),
+                "1 MB after (s)": (lambda label: cases[label].megabyte_after_s, 2),
+                "drops": lambda label: cases[label].drops_s.size,
+                "timeouts": lambda label: round(cases[label].timeouts),
+            },
+            "Full: a slot of 200 ms and all slots of the next second at 95 % of the rate. Drops in "
+            "30 s, timeouts until the link is full.",
+        ),
+        table(
+            "XCP and RCP: an unlimited flow",
+            guided,
+            {
+                "": lambda key: network.SCHEMES[key[0]],
+                "c/r": lambda key: f"{GUIDED[key[1]].ratio:g}",
+                "queue limit": lambda key: _limit(GUIDED[key[1]].buffer_pkts),
+                "carried (Mbit/s)": (lambda key: guided[key].late_mean("rates_bps") / 1e6, 2),
+                "queue (packets)": (lambda key: guided[key].late_mean("queue_pkts"), 1),
+                "lost (%)": (lambda key: 100 * float(guided[key].loss().mean()), 1),
+            },
+            "Means of the second half of the run; loss in its last two thirds. Where c/r is above "
+            "1.565 and the queue is unlimited, the queue grows until the run ends.",
+        ),
+        table(
+            "Transfers over 1 Gbit/s and 233 ms with a grant of 1.31 Gbit/s",
+            rows.to_dicts(),
             [
-                label,
-                None if math.isnan(one.granted_bps) else round(one.granted_bps / 1e6, 2),
-                seconds(one.full_after_s),
-                seconds(one.delivered_after_s(1_000_000)),
-                one.drops_s.size,
-                round(one.timeouts),
-            ]
-            for label, one in ((label, found.cases[name]) for name, label in LABELS.items())
-        ],
-        "Full: a slot of 200 ms and all slots of the next second at 95 % of the rate. Drops in 30 "
-        "s, timeouts until the link is full.",
-    )
+                ("size (kB)", lambda row: row["size_bytes"] // 1000),
+                ("Slow-Start (s)", (lambda row: row["slow_start_s"], 2)),
+                ("Quick-Start (s)", (lambda row: row["quick_start_s"], 2)),
+                ("drops", lambda row: round(row["slow_start_drops"])),
+                ("drops", lambda row: round(row["quick_start_drops"])),
+            ],
+            "From the opening of the connection until a short response to the whole transfer "
+            "arrives.",
+        ),
+    ]
+    return Page(tables=tables, figures=_figures(found, rows), data={"long_path": rows})
 
 
-def _guided_table(found: Found) -> Table:
-    """XCP and RCP with a wrong capacity."""
-    rows: list[list[Cell]] = []
-    for scheme, label in network.SCHEMES.items():
-        for name, case in GUIDED.items():
-            one = found.guided[f"{scheme}-{name}"]
-            rows.append(
-                [
-                    label,
-                    f"{case.ratio:g}",
-                    "none" if case.buffer_pkts == network.UNLIMITED_PKTS else case.buffer_pkts,
-                    round(float(one.late(one.rates_bps).mean()) / 1e6, 2),
-                    round(float(one.late(one.queue_pkts).mean()), 1),
-                    round(100 * float(one.loss().mean()), 1),
-                ]
-            )
-    return Table(
-        "XCP and RCP: an unlimited flow",
-        ["", "c/r", "queue limit", "carried (Mbit/s)", "queue (packets)", "lost (%)"],
-        rows,
-        "Means of the second half of the run; loss in its last two thirds. Where c/r is above "
-        "1.565 and the queue is unlimited, the queue grows until the run ends.",
-    )
+def _limit(buffer_pkts: int) -> str | int:
+    return "none" if buffer_pkts == network.UNLIMITED_PKTS else buffer_pkts
 
 
 def _long_rows(found: Found) -> pl.DataFrame:
-    rows = []
-    for size in SIZES:
-        row: dict[str, float] = {"size_bytes": size}
-        for scheme in LONG_SCHEMES:
-            one, name = found.long[long_key(scheme, size)], scheme.replace("-", "_")
-            row |= {f"{name}_s": one.took_s, f"{name}_drops": one.drops}
-        rows.append(row)
-    return pl.DataFrame(rows)
-
-
-def _long_table(rows: pl.DataFrame) -> Table:
-    return Table(
-        "Transfers over 1 Gbit/s and 233 ms with a grant of 1.31 Gbit/s",
-        ["size (kB)", "Slow-Start (s)", "Quick-Start (s)", "drops", "drops"],
-        [
-            [
-                row["size_bytes"] // 1000,
-                seconds(row["slow_start_s"]),
-                seconds(row["quick_start_s"]),
-                round(row["slow_start_drops"]),
-                round(row["quick_start_drops"]),
-            ]
-            for row in rows.to_dicts()
-        ],
-        "From the opening of the connection until a short response to the whole transfer arrives.",
-    )
+    columns: dict[str, Sequence[float]] = {"size_bytes": SIZES}
+    for scheme in LONG_SCHEMES:
+        own, name = [found.long[long_key(scheme, size)] for size in SIZES], scheme.replace("-", "_")
+        columns |= {f"{name}_s": values(own, "took_s"), f"{name}_drops": values(own, "drops")}
+    return pl.DataFrame(columns)
 
 
 def _figures(found: Found, rows: pl.DataFrame) -> Figures:
-    drawn = []
-    for name in ("slow-start", "right", "under", "over"):
-        one = found.cases[name]
-        drawn.append(Curve(LABELS[name], one.times_s, one.rates_bps / 1e6, _STYLES[name]))
-    long = [
-        Curve(
-            label,
-            rows["size_bytes"].to_numpy() / 1e6,
-            rows[f"{name.replace('-', '_')}_s"].to_numpy(),
-            style_of(name),
-            markers=True,
-        )
-        for name, label in (("slow-start", "Slow-Start"), ("quick-start", "Quick-Start, too much"))
+    names = ("right", "under", "over")
+    # Each assumed capacity is a shade of Quick-Start's color.
+    shades = {name: one_of(style_of("quick-start"), number) for number, name in enumerate(names)}
+    cases = [
+        Curve(LABELS[name], one.times_s, one.rates_bps / 1e6, style)
+        for name, style in {"slow-start": style_of("slow-start"), **shades}.items()
+        for one in [found.cases[name]]
     ]
-    guided = {
-        (scheme, name): found.guided[f"{scheme}-{name}"]
-        for scheme in network.SCHEMES
-        for name in ("right", "under", "double")
-    }
+    sizes_mb = rows["size_bytes"].to_numpy() / 1e6
+    slow_s, quick_s = rows["slow_start_s"].to_numpy(), rows["quick_start_s"].to_numpy()
+    long = [
+        curve("Slow-Start", sizes_mb, slow_s, style_of("slow-start")),
+        curve("Quick-Start, too much", sizes_mb, quick_s, style_of("quick-start")),
+    ]
 
     def series(what: str, scale: float) -> list[Series]:
         return [
             Series(
-                f"{network.SCHEMES[scheme]}, c/r = {GUIDED[name].ratio:g}",
+                f"{label}, c/r = {GUIDED[name].ratio:g}",
                 one.times_s,
                 getattr(one, what) / scale,
                 one_of(style_of(scheme), number),
             )
-            for scheme in network.SCHEMES
+            for scheme, label in network.SCHEMES.items()
             for number, name in enumerate(("right", "under", "double"))
-            for one in [guided[scheme, name]]
+            for one in [found.guided[f"{scheme}-{name}"]]
         ]
 
-    return {
-        "figure-6-61": (
+    guided = [
+        Panel("rate (Mbit/s)", series("rates_bps", 1e6)),
+        Panel("queue (packets)", series("queue_pkts", 1.0)),
+    ]
+    return figures(
+        (
             "Figure 6.61",
             "XCP and RCP by the capacity that their routers assume: rate of one flow, and the "
             "unlimited queue. The thesis shows its overestimate only in the figure.",
-            timeseries(
-                [
-                    Panel("rate (Mbit/s)", series("rates_bps", 1e6)),
-                    Panel("queue (packets)", series("queue_pkts", 1.0)),
-                ],
-                height_mm=55,
-            ),
+            timeseries(guided, height_mm=55),
         ),
-        "figure-6-60": (
+        (
             "Figure 6.60",
             "Rate of a long transfer by the capacity that the router assumes.",
-            curves([("", drawn)], x_label="time (s)", y_label="rate (Mbit/s)"),
+            chart(cases, "time (s)", "rate (Mbit/s)"),
         ),
-        "figure-6-62": (
+        (
             "Figure 6.62",
             "Transfer time on a long path, with a grant above its rate.",
-            curves(
-                [("", long)],
-                x_label="size (MB)",
-                y_label="transfer time (s)",
-                x_scale="log",
-            ),
+            chart(long, "size (MB)", "transfer time (s)", x_scale="log"),
         ),
-    }
+    )

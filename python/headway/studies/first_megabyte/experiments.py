@@ -1,20 +1,22 @@
-"""Setup: a client downloads a megabyte from a server, with every startup."""
+"""Setup: a client downloads a megabyte from a server, with every startup.  Run: the times."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
+from headway.claims import Evidence
 from headway.experiment import Experiment, Flow
+from headway.metrics.stats import Array
 from headway.studies.common import lab
 from headway.study import StudyContext
+from headway.trace import Trace
 
 SIZE_BYTES = 1e6
 RATE_BPS = 100e6
-BUFFER_PKTS = 2000
-RECEIVE_WINDOW = "4 MB"
 SEND_BUFFER_BYTES = 4 << 20
 """Linux's largest. Its first one, 46,080 bytes, would hold back every fast startup."""
-TRIALS, QUICK_TRIALS = 3, 1
 FIRST_S, SPACING_S = 0.5, 4.0
 """A download, and then an idle link for longer than routers remember grants."""
 
@@ -25,59 +27,48 @@ class Scheme:
 
     label: str
     control: str
-    round_trips: int = 2
-    """The handshake, and the request with its response."""
     initial_rate_bps: float | None = None
     announces: bool = False
+    """The application announces the volume."""
+    round_trips: int = 2
+    """The handshake, and the request with its response."""
+
+    @property
+    def least_s(self) -> float:
+        """The data at the link's rate, and the round trips needed."""
+        path = lab.model_path(rate_bps=RATE_BPS)
+        wire_bytes = SIZE_BYTES * lab.MTU_BYTES / lab.MSS_BYTES
+        return wire_bytes * 8 / RATE_BPS + self.round_trips * path.rtt_s
 
 
-_MEGA_BPS = 95e6
 SCHEMES = {
-    "slow-start": Scheme("Slow-Start", "cubic+slow-start"),
-    "hystart": Scheme("HyStart", "cubic+hystart"),
-    "hystart-plus-plus": Scheme("HyStart++", "cubic+hystart-plus-plus"),
+    "slow-start": Scheme("Slow-Start", "slow-start"),
+    "hystart": Scheme("HyStart", "hystart"),
+    "hystart-plus-plus": Scheme("HyStart++", "hystart-plus-plus"),
     "initial-start": Scheme(
-        "Initial-Start, 100 packets paced", "cubic+initial-start:is_window_pkts=100:is_paced=on"
+        "Initial-Start, 100 packets paced", "initial-start:is_window_pkts=100:is_paced=on"
     ),
-    "jump-start": Scheme("Jump-Start", "cubic+jump-start", announces=True),
+    "jump-start": Scheme("Jump-Start", "jump-start", announces=True),
     "jump-start-original": Scheme(
-        "Jump-Start, no bounds",
-        "cubic+jump-start:js_max_bytes=0:js_max_rate_kbps=0",
-        announces=True,
+        "Jump-Start, no bounds", "jump-start:js_max_bytes=0:js_max_rate_kbps=0", announces=True
     ),
     "careful-resume": Scheme(
-        "Careful Resume, 1600 packets saved", "cubic+careful-resume:cr_saved_cwnd_pkts=1600"
+        "Careful Resume, 1600 packets saved", "careful-resume:cr_saved_cwnd_pkts=1600"
     ),
-    "mega-start": Scheme("Mega-Start", "cubic+mega-start", initial_rate_bps=_MEGA_BPS),
-    "quick-start": Scheme(
-        "Quick-Start, early",
-        "cubic+quick-start",
-        initial_rate_bps=RATE_BPS,
-        announces=True,
-    ),
+    "mega-start": Scheme("Mega-Start", "mega-start", 95e6),
+    "quick-start": Scheme("Quick-Start, early", "quick-start", RATE_BPS, True),
     "quick-start-late": Scheme(
-        "Quick-Start, late",
-        "cubic+quick-start:qs_activation=late",
-        round_trips=3,
-        initial_rate_bps=RATE_BPS,
-        announces=True,
+        "Quick-Start, late", "quick-start:qs_activation=late", RATE_BPS, True, round_trips=3
     ),
 }
 
 
-def least_s(scheme: Scheme) -> float:
-    """The data at the link's rate, and the round trips needed."""
-    path = lab.model_path(rate_bps=RATE_BPS)
-    wire_bytes = SIZE_BYTES * lab.MTU_BYTES / lab.MSS_BYTES
-    return wire_bytes * 8 / RATE_BPS + scheme.round_trips * path.rtt_s
-
-
 def experiments(ctx: StudyContext) -> dict[str, Experiment]:
     """A trial per startup, with one download after the other."""
-    trials = QUICK_TRIALS if ctx.quick else TRIALS
+    trials = 1 if ctx.quick else 3
     return {
         name: lab.experiment(
-            lab.path(rate_bps=RATE_BPS, buffer_pkts=BUFFER_PKTS),
+            lab.path(rate_bps=RATE_BPS, buffer_pkts=2000),
             [_flow(scheme, FIRST_S + SPACING_S * number) for number in range(trials)],
             duration_s=FIRST_S + SPACING_S * trials,
             stack="linux-6",
@@ -90,9 +81,9 @@ def experiments(ctx: StudyContext) -> dict[str, Experiment]:
 def _flow(scheme: Scheme, start_s: float) -> Flow:
     flow = lab.requests(
         [SIZE_BYTES],
-        control=scheme.control,
+        control=f"cubic+{scheme.control}",
         start_s=start_s,
-        receive_window=RECEIVE_WINDOW,
+        receive_window="4 MB",
         data_volume_bytes=SIZE_BYTES if scheme.announces else None,
         delayed_ack=True,  # today's hosts
     )
@@ -100,3 +91,18 @@ def _flow(scheme: Scheme, start_s: float) -> Flow:
     return flow.model_copy(
         update={"initial_rate": rate_bps and int(rate_bps), "send_buffer": SEND_BUFFER_BYTES}
     )
+
+
+Found = Evidence[Array]
+"""Times of each startup's complete downloads in ms, from the connection's opening to the end."""
+
+
+def observe(_key: str, trace: Trace) -> Array:
+    """The times of a startup's downloads."""
+    rows = trace["responses"].sort("flow")
+    return ((rows["end_ns"] - rows["start_ns"]) / 1e6).to_numpy().astype(np.float64)
+
+
+def median_ms(times_ms: Array) -> float:
+    """NaN if no download ended."""
+    return float(np.median(times_ms)) if times_ms.size else float("nan")

@@ -2,59 +2,51 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from headway.claims import Evidence
 from headway.figures import Dot, dots
 from headway.publish import Page
-from headway.studies.first_megabyte.experiments import SCHEMES, least_s
-from headway.studies.first_megabyte.observe import Downloads
-from headway.table import Cell, Table
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from headway.studies.common.shown import table
+from headway.studies.first_megabyte.experiments import SCHEMES, Found, median_ms
+from headway.study import StudyContext
 
 TITLE = "A megabyte over 100 Mbit/s and 200 ms: from the opening of the connection, in ms"
 
 
-def page(found: Evidence[Downloads]) -> Page:
+def page(_ctx: StudyContext, found: Found) -> Page:
     """The median of each startup, the least possible time, and the speedup over slow start."""
-    slow_ms = found["slow-start"].median_ms
-    rows: list[list[Cell]] = []
-    for name, scheme in SCHEMES.items():
-        median_ms = found[name].median_ms
-        least_ms = 1e3 * least_s(scheme)
-        rows.append(
-            [
-                scheme.label,
-                round(median_ms, 1),
-                f"{least_ms:.0f}",
-                f"{median_ms / least_ms:.2f}",
-                f"{slow_ms / median_ms:.2f}",
-            ]
-        )
-    return Page(
-        tables=[Table(TITLE, ["startup", "median", "least", "of it", "gain"], rows)],
-        figures={"times": _figure(found)},
-    )
-
-
-def _figure(found: Evidence[Downloads]) -> tuple[str, str, Figure]:
-    shown = [
+    medians_ms = {name: median_ms(found[name]) for name in SCHEMES}
+    least_ms = {name: 1e3 * scheme.least_s for name, scheme in SCHEMES.items()}
+    drawn = [
         Dot(
-            scheme.label,
+            SCHEMES[name].label,
             name,
-            found[name].median_ms,
-            low=float(found[name].times_ms.min()),
-            high=float(found[name].times_ms.max()),
-            reference=1e3 * least_s(scheme),
+            medians_ms[name],
+            low=float(times_ms.min()),
+            high=float(times_ms.max()),
+            reference=least_ms[name],
         )
-        for name, scheme in SCHEMES.items()
-        if found[name].times_ms.size
+        for name in SCHEMES
+        for times_ms in [found[name]]
+        if times_ms.size
     ]
-    return (
+    figure = (
         "A megabyte by startup",
         "Time from the opening of the connection to the last byte: median and range of the "
         "downloads.",
-        dots(shown, x_label="download (ms)", reference_label="least possible"),
+        dots(drawn, x_label="download (ms)", reference_label="least possible"),
+    )
+    return Page(
+        tables=[
+            table(
+                TITLE,
+                SCHEMES,
+                {
+                    "startup": lambda name: SCHEMES[name].label,
+                    "median": (medians_ms.get, 1),
+                    "least": lambda name: f"{least_ms[name]:.0f}",
+                    "of it": lambda name: f"{medians_ms[name] / least_ms[name]:.2f}",
+                    "gain": lambda name: f"{medians_ms['slow-start'] / medians_ms[name]:.2f}",
+                },
+            )
+        ],
+        figures={"times": figure},
     )

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict
 
 import numpy as np
 import polars as pl
 
 from headway.figures import Curve, curves, label_of, style_of
-from headway.publish import Figures, Page
-from headway.studies.latency_of_everything.experiments import controls, queues
-from headway.studies.latency_of_everything.observe import Found, mean
-from headway.table import Cell, Table
+from headway.publish import Page
+from headway.studies.common.shown import table
+from headway.studies.latency_of_everything.experiments import Found, ends, mean, queues
+from headway.study import StudyContext
 
 LEAST_SHOWN_MS = 0.1
 """The figure's logarithmic axis begins here; smaller values are drawn on its edge."""
@@ -19,65 +20,54 @@ QUEUES = {"drop-tail": "Drop-tail", "red": "RED", "codel": "CoDel", "drr": "DRR"
 """Titles of disciplines. One that is not listed keeps its name."""
 
 
-def page(found: Found, runs: int) -> Page:
+def page(_ctx: StudyContext, found: Found) -> Page:
     """Tables, figure and data."""
-    return Page(
-        tables=[_table(found, runs)],
-        figures=_figures(found, runs),
-        data={"trials": pl.DataFrame([{"trial": key, **asdict(found[key])} for key in found])},
-    )
+    controls = [one.name for one in ends()]
 
-
-def _table(found: Found, runs: int) -> Table:
-    columns = ["control"]
-    for queue in queues():
-        columns += [QUEUES.get(queue, queue), "used"]
-    rows: list[list[Cell]] = []
-    for control in controls():
-        row: list[Cell] = [label_of(control)]
-        for queue in queues():
-            row += [
-                round(mean(found, control, queue, runs, lambda one: one.induced_median_ms), 1),
-                f"{100 * mean(found, control, queue, runs, lambda one: one.utilization):.1f} %",
-            ]
-        rows.append(row)
-    return Table(
-        "Median delay of a call's datagrams beyond an empty path, ms, and utilization, with one "
-        "bulk flow, by queue discipline",
-        columns,
-        rows,
-    )
-
-
-def _figures(found: Found, runs: int) -> Figures:
     def point(control: str, queue: str) -> Curve:
-        def of(value: str) -> float:
-            return mean(found, control, queue, runs, lambda one: float(getattr(one, value)))
-
         return Curve(
             label_of(control),
-            np.array([100 * of("utilization")]),
-            np.array([max(of("induced_median_ms"), LEAST_SHOWN_MS)]),
+            np.array([100 * mean(found, control, queue, "utilization")]),
+            np.array([max(mean(found, control, queue, "induced_median_ms"), LEAST_SHOWN_MS)]),
             style_of(control),
             line=False,
             markers=True,
         )
 
-    return {
-        "latency": (
-            "Median delay against utilization",
-            "Median delay of a call's datagrams beyond an empty path, with one bulk flow of each "
-            f"control, by queue discipline. Values below {LEAST_SHOWN_MS:g} ms are drawn at "
-            f"{LEAST_SHOWN_MS:g} ms.",
-            curves(
-                [
-                    (QUEUES.get(queue, queue), [point(control, queue) for control in controls()])
-                    for queue in queues()
-                ],
-                x_label="utilization (%)",
-                y_label="median induced delay (ms)",
-                y_scale="log",
-                height_mm=85,
-            ),
-        )
-    }
+    def used(queue: str) -> Callable[[str], str]:
+        return lambda control: f"{100 * mean(found, control, queue, 'utilization'):.1f} %"
+
+    def median_ms(queue: str) -> Callable[[str], float]:
+        return lambda control: mean(found, control, queue, "induced_median_ms")
+
+    titles = {queue: QUEUES.get(queue, queue) for queue in queues()}
+    figure = (
+        "Median delay against utilization",
+        "Median delay of a call's datagrams beyond an empty path, with one bulk flow of each "
+        f"control, by queue discipline. Values below {LEAST_SHOWN_MS:g} ms are drawn at "
+        f"{LEAST_SHOWN_MS:g} ms.",
+        curves(
+            [(title, [point(one, queue) for one in controls]) for queue, title in titles.items()],
+            x_label="utilization (%)",
+            y_label="median induced delay (ms)",
+            y_scale="log",
+            height_mm=85,
+        ),
+    )
+    columns = [
+        column
+        for queue, title in titles.items()
+        for column in ((title, (median_ms(queue), 1)), ("used", used(queue)))
+    ]
+    return Page(
+        tables=[
+            table(
+                "Median delay of a call's datagrams beyond an empty path, ms, and utilization, "
+                "with one bulk flow, by queue discipline",
+                controls,
+                [("control", label_of), *columns],
+            )
+        ],
+        figures={"latency": figure},
+        data={"trials": pl.DataFrame([{"trial": key, **asdict(found[key])} for key in found])},
+    )
