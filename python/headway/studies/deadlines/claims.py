@@ -8,54 +8,29 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Callable
+from functools import partial
 from itertools import product
 
 import numpy as np
 
-from headway.claims import (
-    Change,
-    Claims,
-    Seen,
-    Spoil,
-    Statement,
-    Why,
-    edited,
-    near,
-    replaced,
-    scaled,
-    swapped,
-    words,
-)
-from headway.claims.spoil import Rows
-from headway.claims.why import Edit
+from headway.claims import Claims, Seen, Statement, near, replaced, scaled, swapped, words
+from headway.claims.spoil import Rows, Spoil
+from headway.claims.why import Change, Edit, Why, edited
 from headway.claims.words import Check
 from headway.experiment import Experiment
 from headway.metrics.stats import Array
 from headway.studies.common import lab
 from headway.studies.common.beside import agreed, as_simulated
 from headway.studies.common.runs import listed
+from headway.studies.deadlines import experiments as setup
 from headway.studies.deadlines import page
-from headway.studies.deadlines.experiments import (
-    BASE,
-    BLIND,
-    CORRECTED,
-    FILES,
-    LABELS,
-    LATE,
-    MEGA,
-    RTT_S,
-    SIZE_BYTES,
-    TARGETS_S,
-    Found,
-    Responses,
-    live_key,
-    observe,
-)
+from headway.studies.deadlines.experiments import BASE, BLIND, CORRECTED, LABELS, LATE, MEGA, Found
 from headway.study import Agreement
 from headway.trace import Trace
 
 CLAIMS: Claims[Found] = Claims(__name__)
 LIVE: Claims[Found] = Claims(__name__, "kernel")
+RTT_S = lab.RTT_MS / 1e3
 LEAST_S = 0.29
 """The smallest target that the link allows: 200 ms, and 100 kB at 9.76 Mbit/s."""
 LEAST_ASKING_S = 0.56
@@ -65,20 +40,22 @@ LEAST_ASKING_S = 0.56
 def rate_bps(target_s: float) -> float | None:
     """Eq. 7.1: the payload rate that meets a target, Q = s / (T - d); None if no rate can."""
     left_s = target_s - lab.model_path().rtt_s
-    return SIZE_BYTES * 8 / left_s if left_s > 0 else None
+    return setup.SIZE_BYTES * 8 / left_s if left_s > 0 else None
 
 
-def _observing(change: Callable[[Array], Array]) -> Callable[[str, Trace], Responses]:
+def _observing(change: Callable[[Array], Array]) -> Callable[[str, Trace], setup.Responses]:
     """Observe a function of the response times."""
 
-    def observed(key: str, trace: Trace) -> Responses:
-        seen = observe(key, trace)
+    def observed(key: str, trace: Trace) -> setup.Responses:
+        seen = setup.observe(key, trace)
         return dataclasses.replace(seen, response_s=change(seen.response_s))
 
     return observed
 
 
-_SMALLER = edited({"flows.*.app.file": str(FILES / "smaller.csv"), "flows.*.app.sha256": None})
+_SMALLER = edited(
+    {"flows.*.app.file": str(setup.FILES / "smaller.csv"), "flows.*.app.sha256": None}
+)
 _WHOLE_MS = _observing(lambda times_s: np.round(times_s, 3))
 _FASTEST = _observing(lambda times_s: times_s.min(keepdims=True))
 
@@ -102,7 +79,7 @@ def _met(found: Found) -> Seen:
     )
 
 
-def _within(found: Found, scheme: str, least_s: float = LEAST_S) -> Seen:
+def _within(found: Found, scheme: str, least_s: float) -> Seen:
     """The largest ratio of a response time to its target: at most 10 % above 1."""
     own = found[scheme].between(least_s)
     parts = own.times_s / own.targets_s
@@ -112,33 +89,49 @@ def _within(found: Found, scheme: str, least_s: float = LEAST_S) -> Seen:
     )
 
 
-CLAIMS.add("deadlines-mega-start", lambda found: _within(found, MEGA), spoil=swapped(MEGA, LATE))
-CLAIMS.add(
-    "deadlines-quick-start",
-    lambda found: _within(found, CORRECTED, LEAST_ASKING_S),
-    spoil=scaled(CORRECTED, 1.5, "response_s"),
-)
+def _timed(time_s: Callable[[float], float], *schemes: str) -> Spoil:
+    """Replace every response time of these startups by a function of the target."""
+
+    def spoil(rows: Rows) -> Rows:
+        changed = dict(rows)
+        for scheme, target_s in product(schemes, setup.TARGETS_S):
+            if (key := setup.live_key(scheme, target_s)) in rows:
+                times_s = np.full_like(rows[key].response_s, time_s(target_s))
+                changed[key] = dataclasses.replace(rows[key], response_s=times_s)
+        return changed
+
+    return spoil
+
+
+for _ids, _scheme, _least_s in (
+    (("deadlines-mega-start", "deadlines-live-mega-start"), MEGA, LEAST_S),
+    (("deadlines-quick-start", "deadlines-live-quick-start"), CORRECTED, LEAST_ASKING_S),
+):
+    _look = partial(_within, scheme=_scheme, least_s=_least_s)
+    CLAIMS.add(_ids[0], _look, spoil=scaled(_scheme, 1.5, "response_s"))
+    _too_late, _on_time = _timed(lambda t: 1.2 * t, _scheme), _timed(lambda t: t, _scheme)
+    LIVE.add(_ids[1], _look, spoil=_too_late, mend=_on_time)
 
 
 def _a_round_trip_late(rows: Rows) -> Rows:
     """Make late Quick-Start miss each target by half a round trip."""
-    targets = np.array(TARGETS_S)
+    targets = np.array(setup.TARGETS_S)
     late = np.where(targets > RTT_S, targets + RTT_S / 2, rows[LATE].response_s)
     return {**rows, LATE: dataclasses.replace(rows[LATE], response_s=late)}
 
 
 def _named_rates(**tunables: int) -> Edit:
     """The server names the rate of eq. 7.1, in IP packets, for every target above the RTT."""
-    packets_bits = math.ceil(SIZE_BYTES / lab.MSS_BYTES) * lab.MTU_BYTES * 8
+    packets_bits = math.ceil(setup.SIZE_BYTES / lab.MSS_BYTES) * lab.MTU_BYTES * 8
 
     def edit(experiment: Experiment) -> Experiment:
         data = experiment.model_dump(mode="json")
-        for flow, target_s in zip(data["flows"], TARGETS_S, strict=True):
+        for flow, target_s in zip(data["flows"], setup.TARGETS_S, strict=True):
             flow["control"]["tunables"].update(tunables)
             flow["deadline"] = None
             if (left_s := target_s - RTT_S) > 0:
                 flow["initial_rate"] = f"{packets_bits / left_s:.0f} bit/s"
-                flow["data_volume"] = f"{SIZE_BYTES:.0f} B"
+                flow["data_volume"] = f"{setup.SIZE_BYTES:.0f} B"
         return Experiment.model_validate(data)
 
     return edit
@@ -224,38 +217,12 @@ TODAY = "initial-start"
 """What today's Linux does: ten packets."""
 
 
-def _timed(time_s: Callable[[float], float], *schemes: str) -> Spoil:
-    """Replace every response time of these startups by a function of the target."""
-
-    def spoil(rows: Rows) -> Rows:
-        changed = dict(rows)
-        for scheme, target_s in product(schemes, TARGETS_S):
-            if (key := live_key(scheme, target_s)) in rows:
-                times_s = np.full_like(rows[key].response_s, time_s(target_s))
-                changed[key] = dataclasses.replace(rows[key], response_s=times_s)
-        return changed
-
-    return spoil
-
-
 def _undelayed(*schemes: str) -> list[Change]:
     """Shows that other work of the machine delays downloads of these startups."""
     keys = [f"{scheme}-t*" for scheme in schemes]
     return [Change("the fastest of a target's three downloads", keys=keys, observe=_FASTEST)]
 
 
-LIVE.add(
-    "deadlines-live-mega-start",
-    lambda found: _within(found, MEGA),
-    spoil=_timed(lambda target_s: 1.2 * target_s, MEGA),
-    mend=_timed(lambda target_s: target_s, MEGA),
-)
-LIVE.add(
-    "deadlines-live-quick-start",
-    lambda found: _within(found, CORRECTED, LEAST_ASKING_S),
-    spoil=_timed(lambda target_s: 1.2 * target_s, CORRECTED),
-    mend=_timed(lambda target_s: target_s, CORRECTED),
-)
 LIVE.add(
     "deadlines-live-below-rtt",
     lambda found: _refused(found, words.similar, TODAY),
@@ -324,7 +291,7 @@ _LONGER = edited({"flows.*.deadline": "0.25 s"})
 _WHY = {scheme: Why(**dict(LIVE.file.why["delayed"]), tries=_undelayed(scheme)) for scheme in BLIND}
 _WHY[MEGA] = Why(
     **dict(LIVE.file.why["not-activated"]),
-    tries=[Change("a target of 0.25 s instead of 0.21 s", _LONGER, live_key(MEGA, 0.21))],
+    tries=[Change("a target of 0.25 s instead of 0.21 s", _LONGER, setup.live_key(MEGA, 0.21))],
 )
 """Why an agreement with the simulator fails, by startup."""
 

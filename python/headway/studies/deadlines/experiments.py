@@ -23,7 +23,6 @@ from headway.trace import Trace
 from headway.units import NS_PER_S
 
 SIZE_BYTES = 100e3
-RTT_S = lab.RTT_MS / 1e3
 TARGETS_S = (0.1, 0.15, 0.21, 0.25, 0.27, 0.29, 0.3, 0.35, 0.4, 0.5, 0.6, 0.7, 1.0, 1.5, 2.0)
 """The smallest are below the RTT. At 0.21 s eq. 7.1 asks for 83 Mbit/s on a link of ten."""
 FILES = Path(__file__).parent

@@ -16,19 +16,8 @@ from headway.experiment import Experiment
 from headway.studies.common import lab
 from headway.studies.common.beside import SIMULATED, BesideSimulator
 from headway.studies.deadlines import claims, page
-from headway.studies.deadlines.experiments import (
-    BASE,
-    BLIND,
-    LABELS,
-    TARGETS_S,
-    Answers,
-    Found,
-    Responses,
-    download,
-    live_key,
-    observe,
-    startup,
-)
+from headway.studies.deadlines import experiments as setup
+from headway.studies.deadlines.experiments import BASE, BLIND, LABELS, TARGETS_S, Found
 from headway.study import StudyContext, declared
 
 START_S, RUNS, LONGEST_S, THINK_S = 0.2, 3, 1.7, 0.6
@@ -45,12 +34,12 @@ def _targets_s(scheme: str, ctx: StudyContext) -> tuple[float, ...]:
 
 def experiments(ctx: StudyContext) -> dict[str, Experiment]:
     """A trial per scheme and target, its downloads one after the other."""
-    startups = {scheme: startup(scheme) for scheme in LABELS}
+    startups = {scheme: setup.startup(scheme) for scheme in LABELS}
     startups[BASE] = "initial-start:is_window_pkts=3"
     return {
-        live_key(scheme, target_s): lab.experiment(
+        setup.live_key(scheme, target_s): lab.experiment(
             lab.path(),
-            [download(f"cubic+{name}", target_s, START_S, "thrice.csv", SEND_BUFFER)],
+            [setup.download(f"cubic+{name}", target_s, START_S, "thrice.csv", SEND_BUFFER)],
             duration_s=START_S + RUNS * (LONGEST_S + THINK_S),
             stack="linux-6",
             seed=ctx.seed,
@@ -60,17 +49,17 @@ def experiments(ctx: StudyContext) -> dict[str, Experiment]:
     }
 
 
-def gather(_ctx: StudyContext, rows: Mapping[str, Responses]) -> Found:
+def gather(_ctx: StudyContext, rows: Mapping[str, setup.Responses]) -> Found:
     """The trials of each startup as one; the time of a target is the median of its downloads."""
     found = {}
     for prefix, scheme in product(("", SIMULATED), LABELS):
-        keys = {target_s: prefix + live_key(scheme, target_s) for target_s in TARGETS_S}
+        keys = {target_s: prefix + setup.live_key(scheme, target_s) for target_s in TARGETS_S}
         own = {target_s: rows[key] for target_s, key in keys.items() if key in rows}
         all_s = [one.response_s for one in own.values()]
         medians_s = [np.median(times_s) if times_s.size else np.nan for times_s in all_s]
         asked = [one.asked for one in own.values()]
         if own:
-            found[prefix + scheme] = Answers(*map(np.array, (list(own), medians_s, asked)))
+            found[prefix + scheme] = setup.Answers(*map(np.array, (list(own), medians_s, asked)))
     return Evidence(found)
 
 
@@ -79,7 +68,7 @@ KERNEL = declared(
     form="kernel",
     base=BesideSimulator,
     experiments=experiments,
-    observe=observe,
+    observe=setup.observe,
     gather=gather,
     page=page.page,
     agreements=claims.AGREEMENTS,

@@ -10,17 +10,8 @@ from headway.claims import Change, Claims, Seen, edited, scaled, swapped, words
 from headway.studies.common import lab
 from headway.studies.common.changes import round_trip_of
 from headway.studies.common.runs import listed
-from headway.studies.head_of_line.experiments import (
-    CONTROLS,
-    INTERVAL_S,
-    LOSSES,
-    OTHER_STACK,
-    PROCESSING_S,
-    RTT_MS,
-    Found,
-    key,
-    model_s,
-)
+from headway.studies.head_of_line import experiments as setup
+from headway.studies.head_of_line.experiments import CONTROLS, LOSSES, OTHER_STACK, Found, key
 
 CLAIMS: Claims[Found] = Claims(__name__)
 SMALL_LOSS = 1e-2
@@ -52,9 +43,9 @@ def _small_loss(found: Found) -> Seen:
     return Seen.by(
         f"at most {100 * off[worst]:.1f} % off ({CONTROLS[worst]})",
         words.within(off[worst], -math.inf, 0.05, "±5 %"),
-        note=f"RTT {RTT_MS} ms; the thesis does not print its own. {100 * max(tiny.values()):.1f} "
-        f"% off up to a loss of 0.1 %, and {100 * max(other.values()):.1f} % off with "
-        f"{OTHER_STACK}.",
+        note=f"RTT {setup.RTT_MS} ms; the thesis does not print its own. "
+        f"{100 * max(tiny.values()):.1f} % off up to a loss of 0.1 %, and "
+        f"{100 * max(other.values()):.1f} % off with {OTHER_STACK}.",
     )
 
 
@@ -86,16 +77,16 @@ def _counted_s(loss: float) -> float:
     Counted message by message with constant gaps. The third message after the lost one reveals the
     loss.
     """
-    sent = np.arange(round(1 / loss)) * INTERVAL_S
-    arrival = sent + RTT_MS / 2e3
-    arrival[0] += 3 * INTERVAL_S + RTT_MS / 1e3
+    sent = np.arange(round(1 / loss)) * setup.INTERVAL_S
+    arrival = sent + setup.RTT_MS / 2e3
+    arrival[0] += 3 * setup.INTERVAL_S + setup.RTT_MS / 1e3
     delivered = np.maximum.accumulate(arrival)
-    return 2 * float((delivered - sent).mean()) + PROCESSING_S
+    return 2 * float((delivered - sent).mean()) + setup.PROCESSING_S
 
 
 @CLAIMS.judge("C-TH-069")
 def _equation(_found: Found) -> Seen:
-    times_s = {loss: (float(model_s(loss)), _counted_s(loss)) for loss in (1e-3, 1e-2)}
+    times_s = {loss: (float(setup.model_s(loss)), _counted_s(loss)) for loss in (1e-3, 1e-2)}
     return Seen.by(
         ", ".join(
             f"{1e3 * a:.3f} and {1e3 * b:.3f} ms at {loss:g}" for loss, (a, b) in times_s.items()
