@@ -18,10 +18,10 @@ from headway.backends import Recorded
 from headway.studies.city import observe as city
 from headway.studies.common.beside import SIMULATED, BesideSimulator
 from headway.studies.common.measured import MeasuredStudy, Measurement
-from headway.studies.deadlines.observe import Responses
+from headway.studies.deadlines.experiments import Responses
 from headway.studies.map_page import observe as map_page
 from headway.studies.web_surge.experiments import MODELS
-from headway.studies.web_surge.live import PAGES, WAYS, Times
+from headway.studies.web_surge.kernel import PAGES, WAYS, Times
 from headway.study import Study, StudyContext, discover
 
 PARTS = (0, 500_000, 900_000, 990_000, 999_000, 1_000_000)

@@ -10,10 +10,9 @@ import numpy as np
 import pytest
 from support import S, experiment, trace
 
-from headway.claims import Evidence, MissingTrialError, Statement
-from headway.studies.common.beside import SIMULATED
-from headway.studies.deadlines import live
-from headway.studies.deadlines.claims import rate_bps
+from headway.claims import MissingTrialError, Statement
+from headway.studies.common.beside import SIMULATED, BesideSimulator
+from headway.studies.deadlines.claims import LIVE, rate_bps
 from headway.studies.deadlines.experiments import (
     BASE,
     CORRECTED,
@@ -21,14 +20,17 @@ from headway.studies.deadlines.experiments import (
     MEGA,
     SIZE_BYTES,
     TARGETS_S,
+    Found,
+    Responses,
+    live_key,
+    observe,
 )
-from headway.studies.deadlines.kernel import DeadlinesOnKernel
-from headway.studies.deadlines.observe import Responses, observe
-from headway.studies.deadlines.results import Found, live_key
+from headway.studies.deadlines.kernel import gather
 from headway.study import discover
 from headway.trace import FlowSummary
 
 MS = S // 1000
+CTX = made_up.context(Path("nowhere"))
 
 
 def test_a_target_needs_what_is_left_of_it_after_a_round_trip() -> None:
@@ -40,7 +42,7 @@ def test_a_target_needs_what_is_left_of_it_after_a_round_trip() -> None:
 def test_a_response_counts_from_the_end_of_its_handshake() -> None:
     of = experiment(flows="2xcubic")
     rows = [(0, 0, 5 * S, 5 * S + 700 * MS)]
-    seen = observe(trace({"responses": rows}, of=of))
+    seen = observe("", trace({"responses": rows}, of=of))
     idle_s = of.base_rtt_ns / S
     assert seen.response_s[0] == pytest.approx(0.7 - idle_s)
     assert math.isnan(seen.response_s[1])  # it has none
@@ -52,22 +54,21 @@ def test_a_late_handshake_of_the_first_download_makes_no_other_one_faster() -> N
     flow = FlowSummary(name="cubic-0", kind="pages", handshake_rtt_us=290_000)
     made = trace({"responses": rows}, of=of, flows=[flow])
     idle_s = of.base_rtt_ns / S
-    assert observe(made).response_s == pytest.approx([0.7 - idle_s, 0.5 - idle_s])
+    assert observe("", made).response_s == pytest.approx([0.7 - idle_s, 0.5 - idle_s])
 
 
 def test_on_the_kernel_a_target_is_the_median_of_its_downloads() -> None:
     rows = {live_key(MEGA, 0.3): Responses(np.array([0.31, 0.9, 0.3]))}
-    found = Found(Evidence(rows), is_live=True)
-    assert found.targets_s(MEGA).tolist() == [0.3]
-    assert found.times_s(MEGA).tolist() == [0.31]
+    found = gather(CTX, rows)
+    assert found[MEGA].by_target() == {0.3: 0.31}
     with pytest.raises(MissingTrialError, match=BASE):
-        found.targets_s(BASE)
+        found[BASE]
 
 
 def test_live_claims_fail_where_targets_are_missed() -> None:
     def found(late: float) -> Found:
         times = {live_key(MEGA, t): Responses(np.array([t * late])) for t in TARGETS_S}
-        return Found(Evidence(times), is_live=True)
+        return gather(CTX, times)
 
     met = statement("deadlines-live-mega-start")
     assert met.judge(found(1.09), "live").verdict == "holds"
@@ -75,7 +76,7 @@ def test_live_claims_fail_where_targets_are_missed() -> None:
 
 
 def statement(name: str) -> Statement[Found]:
-    return next(one for one in live.STATEMENTS if one.id == name)
+    return next(one for one in LIVE.statements() if one.id == name)
 
 
 @pytest.mark.parametrize(
@@ -90,7 +91,7 @@ def test_below_the_round_trip_time_no_router_is_asked_and_above_it_one_is(
         for scheme in (LATE, CORRECTED)
         for target in (0.1, 0.3)
     }
-    seen = statement("deadlines-live-not-asked").judge(Found(Evidence(rows), is_live=True), "live")
+    seen = statement("deadlines-live-not-asked").judge(gather(CTX, rows), "live")
     assert seen.verdict == verdict
 
 
@@ -98,7 +99,7 @@ def test_targets_that_slow_start_meets_by_itself_are_no_evidence_of_a_late_quick
     def found(late_s: float) -> Found:
         times = {(LATE, 0.3): late_s, (LATE, 0.7): 0.65, ("initial-start", 0.3): 0.65}
         rows = {live_key(*key): Responses(np.array([took])) for key, took in times.items()}
-        return Found(Evidence(rows), is_live=True)
+        return gather(CTX, rows)
 
     late = statement("deadlines-live-late")
     assert late.judge(found(0.4), "live").verdict == "in part"
@@ -106,16 +107,15 @@ def test_targets_that_slow_start_meets_by_itself_are_no_evidence_of_a_late_quick
 
 
 def test_the_simulators_curve_stands_beside_the_kernels() -> None:
-    ctx = made_up.context(Path("nowhere"))
     study = discover()["deadlines"].on("kernel")
-    whole = made_up.whole(study, ctx)
-    found = study.gather(whole, made_up.rows("deadlines", ctx))
-    [(_, _, figure)] = study.page(whole, found).figures.values()
+    whole = made_up.whole(study, CTX)
+    rows = made_up.rows("deadlines", CTX)
+    [(_, _, figure)] = study.page(whole, study.gather(whole, rows)).figures.values()
     assert [axes.get_title(loc="left") or axes.get_title() for axes in figure.axes] == [
         "kernel",
         "simulator",
     ]
-    without = {key: row for key, row in found.trials.items() if not key.startswith(SIMULATED)}
+    without = {key: row for key, row in rows.items() if not key.startswith(SIMULATED)}
     [(_, _, alone)] = study.page(whole, study.gather(whole, without)).figures.values()
     assert len(alone.axes) == 1
 
@@ -124,6 +124,6 @@ def test_the_claims_are_the_simulators_and_the_kernel_has_its_own() -> None:
     study = discover()["deadlines"]
     assert study.on("sim") is study
     live = study.on("kernel")
-    assert isinstance(live, DeadlinesOnKernel)
+    assert isinstance(live, BesideSimulator)
     assert live.agreements
     assert not any(one.id.startswith("C-") for one in live.statements)

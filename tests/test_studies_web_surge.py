@@ -12,9 +12,9 @@ from headway.backends import backend_named
 from headway.claims import Evidence, MissingTrialError
 from headway.experiment import Experiment, Vectors
 from headway.studies.web_surge import experiments as web
-from headway.studies.web_surge import live
-from headway.studies.web_surge.observe import Found, Loads, page_times
-from headway.studies.web_surge.thesis import all_gain, denied, still_faster
+from headway.studies.web_surge import kernel
+from headway.studies.web_surge.claims import all_gain, denied, still_faster
+from headway.studies.web_surge.experiments import Found, Loads, page_times
 from headway.study import StudyContext, discover
 
 
@@ -56,7 +56,9 @@ def test_all_schemes_and_controls_are_asked_for_the_same(trials: dict[str, Exper
 def test_todays_browsers_load_the_pages_of_the_thesis_user(trials: dict[str, Experiment]) -> None:
     for model in web.MODELS:
         apps = {
-            how: {trials[web.today_key(model, how, one)].flows[0].app for one in web.THESIS_SCHEMES}
+            how: {
+                trials[web.thesis_key(model, how, one)].flows[0].app for one in web.THESIS_SCHEMES
+            }
             for how in web.TODAY
         }
         ways = {how: (app.http, app.parallel) for how, [app] in apps.items()}
@@ -67,8 +69,8 @@ def test_todays_browsers_load_the_pages_of_the_thesis_user(trials: dict[str, Exp
 
 
 def test_only_the_share_of_the_capacity_is_another_one(trials: dict[str, Experiment]) -> None:
-    whole = trials[web.share_key(1, "1.1", "reno")]
-    half = trials[web.share_key(0.5, "1.1", "reno")]
+    whole = trials[web.paper_key("large", "reno", "1.1", "quick-start")]
+    half = trials[web.paper_key("large", "reno", "1.1", "quick-start", share=0.5)]
     routers = [one.topology.links()[0][1].quick_start for one in (whole, half)]
     assert [router and router.get("threshold_permille", 1000) for router in routers] == [1000, 500]
     assert half.flows == whole.flows
@@ -104,7 +106,7 @@ def of_thesis(slow: Loads, fast: Loads) -> Found:
         for scheme in web.LOAD_SCHEMES
         for users in web.users_of(model, quick=True)
     }
-    return Found(Evidence(rows), 1, quick=True)
+    return Found(Evidence(rows), quick=True)
 
 
 def test_what_is_saved_has_an_interval_by_batches_of_the_same_pages() -> None:
@@ -139,11 +141,12 @@ def test_other_numbers_of_users_ask_what_so_many_ask(trials: dict[str, Experimen
 
 
 def test_on_the_kernel_a_user_who_did_not_load_all_pages_has_no_mean() -> None:
-    users = [(1.0,) * live.QUICK_PAGES] * (2 * len(live.QUICK_WAYS))
+    users = [(1.0,) * kernel.QUICK_PAGES] * (2 * len(kernel.QUICK_WAYS))
     users[1] = ()
-    found = live.Found(Evidence({"slow-start": live.Times(tuple(users))}), quick=True)
-    assert found.pages_s("default", "HTTP/1.1, six", "slow-start").tolist() == [1.0]
-    assert np.isnan(found.pages_s("default", "HTTP/2", "slow-start")).all()
-    assert found.pages_s("large", "HTTP/2", "slow-start").tolist() == [1.0]
+    ctx = StudyContext(Path("nowhere"), backend_named("sim"), quick=True)
+    found = kernel.gather(ctx, {"slow-start": kernel.Times(tuple(users))})
+    assert found.mean("default", "HTTP/1.1, six", "slow-start").mean == 1.0
+    assert np.isnan(found.mean("default", "HTTP/2", "slow-start").mean)
+    assert found.mean("large", "HTTP/2", "slow-start").mean == 1.0
     with pytest.raises(MissingTrialError, match=r"HTTP/1\.0"):
-        found.pages_s("large", "HTTP/1.0", "slow-start")
+        found.mean("large", "HTTP/1.0", "slow-start")

@@ -9,57 +9,15 @@ Scharf, Strotbek: "Performance Evaluation of Quick-Start TCP with a Linux Kernel
 2008. Scharf: "Fast Startup Internet Congestion Control", 2011.
 """
 
-from __future__ import annotations
+from headway.studies.web_surge import claims, experiments, kernel, page
+from headway.study import declared
 
-from collections.abc import Mapping
-from typing import Any
-
-from headway.claims import Evidence
-from headway.experiment import Experiment
-from headway.publish import Page
-from headway.studies.web_surge import claims, experiments, observe, page
-from headway.studies.web_surge.kernel import OnKernel
-from headway.studies.web_surge.observe import Found, Loads
-from headway.study import Study, StudyContext
-from headway.trace import Trace
-
-
-class WebSurge(Study[Loads, Found]):
-    """The study; see the module."""
-
-    name = "web-surge"
-    title = "Web users of SURGE"
-    source = (
-        "Scharf, Strotbek: Performance Evaluation of Quick-Start TCP with a Linux Kernel "
-        "Implementation (2008), section 5.3; Scharf, thesis (2011), section 6.4.4"
-    )
-    description = (
-        "10 Mbit/s and 200 ms: pages of SURGE's default and of large files, for one user, for "
-        "many, and with part of the capacity for Quick-Start; over HTTP/1.0, 1.1 and 1.1 with "
-        "pipelining, over six connections and HTTP/2."
-    )
-    statements = claims.STATEMENTS
-    choices = page.CHOICES
-
-    def on(self, backend: str) -> Study[Any, Any]:
-        """On the kernel a few pages of both models."""
-        return OnKernel(self) if backend == "kernel" else self
-
-    def experiments(self, ctx: StudyContext) -> dict[str, Experiment]:
-        """Web users of the paper, of the thesis and of today."""
-        return experiments.experiments(ctx)
-
-    def observe(self, _key: str, trace: Trace) -> Loads:
-        """The pages of a trial."""
-        return observe.observe(trace)
-
-    def gather(self, ctx: StudyContext, rows: Mapping[str, Loads]) -> Found:
-        """All of them, by what they are trials of."""
-        return Found(Evidence(rows), ctx.seed, ctx.quick)
-
-    def page(self, _ctx: StudyContext, found: Found) -> Page:
-        """Figures 12 to 14, 6.48 and 6.49, and the numbers in them."""
-        return page.page(found)
-
-
-STUDY = WebSurge()
+STUDY = declared(
+    __name__,
+    experiments=experiments.experiments,
+    observe=experiments.observe,
+    gather=experiments.gather,
+    page=page.page,
+    statements=claims.CLAIMS.statements(),
+    kernel=kernel.KERNEL,
+)

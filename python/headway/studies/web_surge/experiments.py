@@ -7,18 +7,30 @@ with its defaults, closes it. With pipelining the user requests all embedded fil
 The paper's users run Reno and CUBIC of Linux 2.6.20 with its own quick ACKs, behind a router that
 meters in slots of a second. The thesis' users run the CUBIC of its other studies and never delay
 ACKs. Their router is that of section 6.4.3.
+
+Run: the page times of each trial.
 """
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
+import numpy as np
+import polars as pl
+
+from headway import metrics
+from headway.claims import Evidence
 from headway.claims.why import Edit
-from headway.experiment import Experiment, Flow, Pages, Vectors
+from headway.experiment import BATCHES, Experiment, Flow, Pages, Vectors
+from headway.metrics.stats import Array, Estimate, batch_means, confidence_interval, or_nan
 from headway.studies.common import lab
 from headway.studies.quickstart_linux.experiments import CONTROLS, QS_BPS, ROUTER
 from headway.study import StudyContext
+from headway.trace import Trace
+from headway.units import NS_PER_S
 from headway.workloads import surge, write_pages
 from headway.workloads.pages import visited
 from headway.workloads.surge import WebPage
@@ -26,14 +38,15 @@ from headway.workloads.surge import WebPage
 MODELS: dict[surge.Model, str] = {"default": "SURGE default", "large": "large files"}
 HTTP = {"1.0": "HTTP/1.0", "1.1": "HTTP/1.1", "1.1p": "HTTP/1.1 with pipelining"}
 TODAY = {"six": "HTTP/1.1, six connections", "2": "HTTP/2"}
-PAPER_SCHEMES = ("slow-start", "quick-start")
-THESIS_SCHEMES = ("slow-start", "quick-start", "jump-start")
-LOAD_SCHEMES = ("slow-start", "quick-start", "quick-start-late", "jump-start")
+SLOW, QUICK, LATE, JUMP = "slow-start", "quick-start", "quick-start-late", "jump-start"
+PAPER_SCHEMES = (SLOW, QUICK)
+THESIS_SCHEMES = (SLOW, QUICK, JUMP)
+LOAD_SCHEMES = (SLOW, QUICK, LATE, JUMP)
 SHARES = (0.25, 0.5, 0.75)
 """Parts of the capacity for Quick-Start. The other trials have all of it."""
 
 SAMPLE_S = 3600.0
-"""One hour per sample."""
+"""The length of a trial."""
 QUICK_PAPER_S = 180.0
 """The quick form's length with many users of the paper, whose differences are large. All other
 differences need the hour."""
@@ -41,62 +54,50 @@ USERS: dict[surge.Model, tuple[int, ...]] = {"default": (100, 250), "large": (5,
 """Numbers of users besides one. With the largest number both models use most of the link. The
 papers do not print their numbers."""
 STAGGER_S = 7.0
-"""Users start within one mean think time."""
+"""Users start evenly within one mean think time."""
 
 KEEP_ALIVE_REQUESTS, KEEP_ALIVE_US = 16, 5_000_000
 """lighttpd 1.4 ends a connection after this many requests, or when it is idle for longer."""
 NGINX = {"keepalive_requests": 1000, "keepalive_timeout": "75 s"}
 """The limits of nginx 1.22."""
 HANDSHAKE_BYTES = 3 * lab.MSS_BYTES
-"""The volume that makes a host ask for a rate in the handshake, before it knows what it will
-send."""
+"""Announced so that a host requests a rate in the handshake, before it knows what it will send."""
 
 
 @dataclass(frozen=True)
 class Hosts:
-    """The software of a user's hosts and their router."""
+    """The software of a user's hosts and their router; ``control`` has its options."""
 
     control: str
-    """The control with its options."""
     delayed_ack: bool
     router: str
 
 
-def paper_hosts(control: str) -> Hosts:
-    """The hosts of paper 000, with Reno or CUBIC."""
-    return Hosts(CONTROLS[control], delayed_ack=True, router=ROUTER)
+def paper_hosts(control: str, share: float = 1.0) -> Hosts:
+    """The hosts of paper 000, with Reno or CUBIC, and a share of the capacity for Quick-Start."""
+    limit = "" if share == 1 else f":threshold_permille={1000 * share:.0f}"
+    return Hosts(CONTROLS[control], delayed_ack=True, router=ROUTER + limit)
 
 
 THESIS_HOSTS = Hosts(lab.CONTROL, delayed_ack=False, router=lab.ROUTER)
 
 
-def alone_key(model: str, http: str, control: str, scheme: str) -> str:
-    """The key of a trial with one user of the paper."""
+def paper_key(
+    model: str, control: str, http: str, scheme: str, users: int = 1, share: float = 1.0
+) -> str:
+    """The key of a trial with users of the paper; all but one user have large files."""
+    if share < 1:
+        return f"share-{100 * share:.0f}-{http}-{control}"
+    if users > 1:
+        return f"load-{http}-{control}-{scheme}-n{users}"
     return f"web-{model}-{http}-{control}-{scheme}"
 
 
-def load_key(http: str, control: str, scheme: str, users: int) -> str:
-    """The key of a trial with several users of the paper, large files."""
-    if users == 1:
-        return alone_key("large", http, control, scheme)
-    return f"load-{http}-{control}-{scheme}-n{users}"
-
-
-def share_key(share: float, http: str, control: str) -> str:
-    """The key of a trial with one user of the paper, large files, and a part of the capacity."""
-    if share == 1:
-        return alone_key("large", http, control, "quick-start")
-    return f"share-{100 * share:.0f}-{http}-{control}"
-
-
 def thesis_key(model: str, http: str, scheme: str, users: int = 1) -> str:
-    """The key of a trial with users of the thesis."""
+    """The key of a trial with users of the thesis, or with one who has a browser of today."""
+    if http in TODAY:
+        return f"today-{model}-{http}-{scheme}"
     return f"thesis-{model}-{http}-{scheme}-n{users}"
-
-
-def today_key(model: str, how: str, scheme: str) -> str:
-    """The key of a trial with one user of the thesis and one of today's browsers."""
-    return f"today-{model}-{how}-{scheme}"
 
 
 def users_of(model: surge.Model, *, quick: bool) -> tuple[int, ...]:
@@ -106,100 +107,32 @@ def users_of(model: surge.Model, *, quick: bool) -> tuple[int, ...]:
 
 def experiments(ctx: StudyContext) -> dict[str, Experiment]:
     """Figures 12 to 14 of the paper, 6.48 and 6.49 of the thesis, and 6.48 today."""
-    return {**_paper(ctx), **_thesis(ctx), **_today(ctx)}
-
-
-def _paper(ctx: StudyContext) -> dict[str, Experiment]:
-    trials = {}
-    every = [(control, scheme) for control in CONTROLS for scheme in PAPER_SCHEMES]
+    trials: dict[str, Experiment] = {}
+    every = list(itertools.product(CONTROLS, PAPER_SCHEMES))
     for http in HTTP:
         for model in MODELS:
-            wanted = {
-                alone_key(model, http, control, scheme): (paper_hosts(control), scheme)
-                for control, scheme in every
-            }
-            if model == "large":
-                wanted |= {
-                    share_key(share, http, control): (_limited(control, share), "quick-start")
-                    for share in SHARES
-                    for control in CONTROLS
-                }
-            trials.update(_trials(ctx, model, http, 1, wanted))
+            wanted = {paper_key(model, c, http, s): (paper_hosts(c), s) for c, s in every}
+            for share, c in itertools.product(SHARES if model == "large" else (), CONTROLS):
+                hosts = paper_hosts(c, share)
+                wanted[paper_key(model, c, http, QUICK, share=share)] = (hosts, QUICK)
+            trials |= _trials(ctx, model, http, 1, wanted)
         for users in users_of("large", quick=ctx.quick)[1:]:
-            wanted = {
-                load_key(http, control, scheme, users): (paper_hosts(control), scheme)
-                for control, scheme in every
-            }
-            trials.update(_trials(ctx, "large", http, users, wanted, quick_s=QUICK_PAPER_S))
+            wanted = {paper_key("large", c, http, s, users): (paper_hosts(c), s) for c, s in every}
+            trials |= _trials(ctx, "large", http, users, wanted, quick_s=QUICK_PAPER_S)
+    for model, http in (*itertools.product(MODELS, HTTP), *itertools.product(MODELS, TODAY)):
+        schemes = LOAD_SCHEMES if http == "1.1" else THESIS_SCHEMES
+        for users in users_of(model, quick=ctx.quick) if http == "1.1" else (1,):
+            wanted = {thesis_key(model, http, s, users): (THESIS_HOSTS, s) for s in schemes}
+            trials |= _trials(ctx, model, http, users, wanted)
     return trials
 
 
-def _limited(control: str, share: float) -> Hosts:
-    hosts = paper_hosts(control)
-    return replace(hosts, router=f"{hosts.router}:threshold_permille={1000 * share:.0f}")
-
-
-def _thesis(ctx: StudyContext) -> dict[str, Experiment]:
-    trials = {}
-    for model in MODELS:
-        for http in HTTP:
-            for users in users_of(model, quick=ctx.quick) if http == "1.1" else (1,):
-                schemes = LOAD_SCHEMES if http == "1.1" else THESIS_SCHEMES
-                wanted = {
-                    thesis_key(model, http, scheme, users): (THESIS_HOSTS, scheme)
-                    for scheme in schemes
-                }
-                trials.update(_trials(ctx, model, http, users, wanted))
-    return trials
-
-
-def _today(ctx: StudyContext) -> dict[str, Experiment]:
-    folder = ctx.out_dir / "pages"
-    folder.mkdir(exist_ok=True)
-    trials = {}
-    for model in MODELS:
-        file = folder / f"{model}.csv"
-        [visits] = visits_of(ctx.seed, model, 1, SAMPLE_S)
-        write_pages(file, visited(visits, lab.REQUEST_BYTES))
-        for how in TODAY:
-            http = "2" if how == "2" else "1.1"
-            app = Pages.model_validate({"file": file, "http": http, **NGINX})
-            for scheme in THESIS_SCHEMES:
-                trials[today_key(model, how, scheme)] = lab.experiment(
-                    lab.path(router=THESIS_HOSTS.router),
-                    [user_of(app, THESIS_HOSTS, scheme, start="0 s")],
-                    duration_s=SAMPLE_S,
-                    seed=ctx.seed,
-                )
-    return trials
-
-
-def visits_of(seed: int, model: surge.Model, users: int, length_s: float) -> list[list[WebPage]]:
+def visits_of(
+    seed: int, model: surge.Model, users: int, length_s: float = SAMPLE_S
+) -> list[list[WebPage]]:
     """The pages that the users of a server request."""
     server = surge.server(model, f"{seed}")
-    names = [f"{seed}/{model}/user{number}" for number in range(users)]
-    return [server.visits(name, length_s) for name in names]
-
-
-def with_users(instead: Mapping[int, tuple[surge.Model, int]]) -> Edit:
-    """Replace numbers of the thesis' users: each maps to its model and the new number."""
-
-    def edit(experiment: Experiment) -> Experiment:
-        model, users = instead[len(experiment.flows)]
-        first = experiment.flows[0].model_dump()
-        asked = [requests(own, "1.1") for own in visits_of(experiment.seed, model, users, SAMPLE_S)]
-        flows = [
-            Flow.model_validate({**first, "app": app, "start": _start(number, users)})
-            for number, app in enumerate(asked)
-        ]
-        return experiment.model_copy(update={"flows": tuple(flows)})
-
-    return edit
-
-
-def _start(number: int, users: int) -> str:
-    """Users start evenly within STAGGER_S."""
-    return f"{STAGGER_S * number / users:.6f} s"
+    return [server.visits(f"{seed}/{model}/user{number}", length_s) for number in range(users)]
 
 
 def _trials(
@@ -213,14 +146,20 @@ def _trials(
 ) -> dict[str, Experiment]:
     """Trials of the same users and requests, by key; ``wanted`` has their hosts and schemes."""
     length_s = quick_s if ctx.quick else SAMPLE_S
-    asked = [requests(visits, http) for visits in visits_of(ctx.seed, model, users, length_s)]
+    visits = visits_of(ctx.seed, model, users, length_s)
+    apps: list[Vectors | Pages]
+    if http in TODAY:
+        file = ctx.out_dir / "pages" / f"{model}.csv"
+        file.parent.mkdir(exist_ok=True)
+        write_pages(file, visited(visits[0], lab.REQUEST_BYTES))
+        version = "2" if http == "2" else "1.1"
+        apps = [Pages.model_validate({"file": file, "http": version, **NGINX})]
+    else:
+        apps = [requests(own, http) for own in visits]
     return {
         key: lab.experiment(
             lab.path(router=hosts.router),
-            [
-                user_of(app, hosts, scheme, start=_start(number, users))
-                for number, app in enumerate(asked)
-            ],
+            [user_of(app, hosts, scheme, _start(n, users)) for n, app in enumerate(apps)],
             duration_s=length_s,
             seed=ctx.seed,
         )
@@ -228,23 +167,43 @@ def _trials(
     }
 
 
+def _start(number: int, users: int) -> str:
+    return f"{STAGGER_S * number / users:.6f} s"
+
+
+def with_users(instead: Mapping[int, tuple[surge.Model, int]]) -> Edit:
+    """Replace numbers of the thesis' users: each maps to its model and the new number."""
+
+    def edit(experiment: Experiment) -> Experiment:
+        model, users = instead[len(experiment.flows)]
+        first = experiment.flows[0].model_dump()
+        flows = tuple(
+            Flow.model_validate(
+                {**first, "app": requests(visits, "1.1"), "start": _start(number, users)}
+            )
+            for number, visits in enumerate(visits_of(experiment.seed, model, users))
+        )
+        return experiment.model_copy(update={"flows": flows})
+
+    return edit
+
+
 def user_of(
-    app: Vectors | Pages,
-    hosts: Hosts,
-    scheme: str,
-    *,
-    start: str,
-    send_buffer: str | None = None,
+    app: Vectors | Pages, hosts: Hosts, scheme: str, start: str, send_buffer: str | None = None
 ) -> Flow:
     """A user's connections, with a scheme."""
+    startup = scheme
+    if scheme in (QUICK, LATE):
+        startup = lab.quick_start(QS_BPS, early=scheme == QUICK).partition("+")[2]
+    name, colon, options = hosts.control.partition(":")
     return Flow.model_validate(
         {
             "app": app,
-            "control": _control(hosts.control, scheme),
+            "control": f"{name}+{startup}{colon}{options}",
             "receive_buffer": lab.RECEIVE_BUFFER,
             "send_buffer": send_buffer,
-            "receive_window": None if scheme == "slow-start" else lab.RECEIVE_WINDOW,
-            "data_volume": f"{HANDSHAKE_BYTES} B" if scheme == "quick-start" else None,
+            "receive_window": None if scheme == SLOW else lab.RECEIVE_WINDOW,
+            "data_volume": f"{HANDSHAKE_BYTES} B" if scheme == QUICK else None,
             "delayed_ack": hosts.delayed_ack,
             "start": start,
         }
@@ -290,11 +249,134 @@ def requests(visits: Sequence[WebPage], http: str) -> Vectors:
     return Vectors.model_construct(epochs=tuple(epochs), connections=tuple(connections))
 
 
-def _control(base: str, scheme: str) -> str:
-    """A user's control: "slow-start", "jump-start", "quick-start" or "quick-start-late"."""
-    if scheme.startswith("quick-start"):
-        startup = lab.quick_start(QS_BPS, early=scheme == "quick-start").partition("+")[2]
-    else:
-        startup = scheme
-    name, _, options = base.partition(":")
-    return f"{name}+{startup}" + (f":{options}" if options else "")
+# ---- Run ----
+
+SMALL_BYTES = (5e3, 20e3)
+"""Pages "of the order of 10 kB" (thesis, 6.4.4.2): half to twice as much."""
+LARGE_BYTES = 50e3
+"""Transfers "of the order of 100 kB or more": from half as much on."""
+
+
+@dataclass(frozen=True)
+class Loads:
+    """Web pages that were loaded in a run, by all its users; NaN or empty: too few pages.
+
+    The time of a page is that from the request for the base, or the opening of its connection, to
+    the end of the last file. Small pages have SMALL_BYTES, large ones LARGE_BYTES or more.
+    """
+
+    count: int
+    mean_s: float
+    half_width_s: float
+    """Of the 95 % interval of the mean, by ten batches."""
+    small_s: float
+    large_s: float
+    utilization: float
+    approved: float
+    """Part of the requests for a rate that were approved; NaN: no requests."""
+    batches_s: tuple[float, ...] = ()
+    """Means of ten consecutive batches of pages."""
+    small_batches_s: tuple[float, ...] = ()
+    large_batches_s: tuple[float, ...] = ()
+
+    @property
+    def time_s(self) -> Estimate:
+        """The mean with its 95 % interval."""
+        return Estimate(self.mean_s, None, self.half_width_s, self.count)
+
+
+def observe(_key: str, trace: Trace, small_bytes: tuple[float, float] = SMALL_BYTES) -> Loads:
+    """The pages of a trial."""
+    times_s, sizes = page_times(trace)
+    small_s = times_s[(sizes >= small_bytes[0]) & (sizes <= small_bytes[1])]
+    large_s = times_s[sizes >= LARGE_BYTES]
+    batches_s = _batches(times_s)
+    rows = metrics.router_counters(trace, "quick-start")
+    last = rows.filter(rows["link"] == lab.DOWNLINK).sort("time_ns").tail(1)
+    asked = 0 if last.is_empty() else last["requests"].item()
+    return Loads(
+        count=times_s.size,
+        mean_s=_mean(times_s),
+        half_width_s=or_nan(confidence_interval(batches_s).half_width if batches_s else None),
+        small_s=_mean(small_s),
+        large_s=_mean(large_s),
+        utilization=metrics.utilization(trace, lab.DOWNLINK),
+        approved=last["grants"].item() / asked if asked else math.nan,
+        batches_s=batches_s,
+        small_batches_s=_batches(small_s),
+        large_batches_s=_batches(large_s),
+    )
+
+
+def _mean(times_s: Array) -> float:
+    return float(times_s.mean()) if times_s.size else math.nan
+
+
+def _batches(times_s: Array) -> tuple[float, ...]:
+    return tuple(map(float, batch_means(times_s))) if times_s.size >= BATCHES else ()
+
+
+def page_times(trace: Trace) -> tuple[Array, Array]:
+    """Seconds and bytes of the pages that were loaded whole, in the order of their ends."""
+    if isinstance(trace.experiment.flows[0].app, Pages):
+        pages = metrics.page_loads(trace, (0, trace.experiment.duration))
+        ended = pages["start_ns"] + (pages["seconds"] * NS_PER_S).round().cast(pl.Int64)
+        pages = pages.with_columns(ended.alias("end_ns")).sort("end_ns", "flow", "page")
+        return pages["seconds"].to_numpy(), pages["bytes"].cast(pl.Float64).to_numpy()
+    rows = trace["responses"].sort("flow", "epoch")
+    start_ns, end_ns = rows["start_ns"].to_numpy(), rows["end_ns"].to_numpy()
+    bounds = np.searchsorted(rows["flow"].to_numpy(), np.arange(len(trace.flows) + 1))
+    ends: list[Array] = []
+    times: list[Array] = []
+    sizes: list[Array] = []
+    for flow, (begin, stop) in zip(trace.experiment.flows, itertools.pairwise(bounds), strict=True):
+        assert isinstance(flow.app, Vectors)
+        complete = flow.app.epochs[: stop - begin]
+        given = np.fromiter((epoch[1] for epoch in complete), dtype=np.int64)
+        # A page ends with the epoch after which its user thinks.
+        last = np.flatnonzero(np.fromiter((epoch[2] for epoch in complete), dtype=np.int64))
+        first = np.concatenate([[0], last[:-1] + 1])[: last.size]
+        ends.append(end_ns[begin + last])
+        times.append((end_ns[begin + last] - start_ns[begin + first]) / NS_PER_S)
+        total = np.concatenate([[0], np.cumsum(given)])
+        sizes.append((total[last + 1] - total[first]).astype(np.float64))
+    order = np.argsort(np.concatenate(ends), kind="stable")
+    return np.concatenate(times)[order], np.concatenate(sizes)[order]
+
+
+@dataclass(frozen=True)
+class Found:
+    """All trials, and whether they are those of the quick form."""
+
+    rows: Evidence[Loads]
+    quick: bool
+
+    def users(self, model: surge.Model) -> tuple[int, ...]:
+        """How many users there were, from one on."""
+        return users_of(model, quick=self.quick)
+
+    def paper(self, model: str, control: str, http: str, scheme: str, users: int = 1) -> Loads:
+        """Users of the paper."""
+        return self.rows[paper_key(model, control, http, scheme, users)]
+
+    def thesis(self, model: str, http: str, scheme: str, users: int = 1) -> Loads:
+        """Users of the thesis, or one who has a browser of today."""
+        return self.rows[thesis_key(model, http, scheme, users)]
+
+    def six(self, scheme: str, users: int = 1, share: float = 1.0) -> list[Loads]:
+        """Users of the paper with large files, in the six combinations of HTTP and control."""
+        return [
+            self.rows[paper_key("large", control, http, scheme, users, share)]
+            for http, control in itertools.product(HTTP, CONTROLS)
+        ]
+
+    def mean_of_six(self, scheme: str, users: int = 1, share: float = 1.0) -> Estimate:
+        """Their mean page time; the interval is that of a mean of independent trials."""
+        six = self.six(scheme, users, share)
+        half_width_s = math.hypot(*(one.half_width_s for one in six)) / len(six)
+        return Estimate(float(np.mean([one.mean_s for one in six])), None, half_width_s, len(six))
+
+
+def gather(ctx: StudyContext, rows: Mapping[str, Loads]) -> Found:
+    """All trials, and the form that ran."""
+    return Found(Evidence(rows), ctx.quick)

@@ -1,194 +1,301 @@
-"""The study on the kernel: pages of both models from nginx, beside the simulator's linux-6.
+"""The study on the kernel: pages of both models from nginx, compared with the simulator's linux-6.
 
-A kernel's seconds are real ones, so that users load a few pages one after the other, and one user
-after the other; a page's time does not depend on how long its reader thinks.
+A kernel runs in real time. Users therefore load a few pages each, one user after the other. The
+time of a page does not depend on how long its reader thinks. Check: what the thesis' section 6.4.4
+says of one user, over every variant of HTTP. All startups load the same pages, so that their times
+are compared page by page.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import product
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
 from headway import metrics
-from headway.claims import Evidence
-from headway.experiment import Experiment, Flow, Pages
-from headway.figures import Bars, grouped_bars, label_of
-from headway.metrics.stats import Array
+from headway.claims import Claims, Evidence, MissingTrialError, Seen, replaced, scaled, words
+from headway.claims.spoil import Spoil
+from headway.claims.why import Change, edited
+from headway.experiment import Experiment, Pages
+from headway.figures import label_of
+from headway.metrics.stats import Array, Estimate
 from headway.models import startup
 from headway.publish import Page
 from headway.studies.common import lab
-from headway.studies.common.beside import BesideSimulator
-from headway.studies.web_surge import live
-from headway.studies.web_surge.experiments import (
-    MODELS,
-    THESIS_HOSTS,
-    THESIS_SCHEMES,
-    user_of,
-    visits_of,
-)
-from headway.studies.web_surge.live import PAGES, QUICK_PAGES, QUICK_WAYS, WAYS, Found, Times
-from headway.study import Study, StudyContext
+from headway.studies.common.beside import BesideSimulator, agreed, as_simulated, simulated
+from headway.studies.common.runs import listed
+from headway.studies.web_surge import claims
+from headway.studies.web_surge import experiments as web
+from headway.studies.web_surge.experiments import MODELS, SLOW, THESIS_HOSTS, THESIS_SCHEMES
+from headway.studies.web_surge.page import bars
+from headway.study import Agreement, StudyContext, declared
+from headway.table import Cell, Table
 from headway.trace import Trace
 from headway.workloads import surge, write_pages
 from headway.workloads.pages import PageTable, visited
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-FILES = (3, 12)
-"""Of a page: fewer say nothing of connections, more take long over HTTP/1.0."""
-MOST_BYTES = 1e6
+CLAIMS: Claims[Found] = Claims(__name__, "kernel")
+WAYS: dict[str, tuple[str, int]] = {
+    "HTTP/1.0": ("1.0", 1),
+    "HTTP/1.0, six": ("1.0", 6),
+    "HTTP/1.1": ("1.1", 1),
+    "HTTP/1.1, six": ("1.1", 6),
+    "pipelining": ("1.1-pipelined", 1),
+    "pipelining, six": ("1.1-pipelined", 6),
+    "HTTP/2": ("2", 1),
+}
+"""How pages are fetched: the version, and the number of parallel connections."""
+QUICK_WAYS = ("HTTP/1.1, six", "HTTP/2")
+PAGES, QUICK_PAGES = 5, 1
+TITLE = "Page times in s"
+FEWEST_FILES, MOST_FILES, MOST_BYTES = 3, 12, 1e6
+"""Limits of a page. One with fewer files does not show what connections do. One with more takes
+long over HTTP/1.0."""
 THINK_US = 1_000_000
 SEND_BUFFER = f"{4 << 20} B"
-"""Linux's largest."""
-_FIRST_S, _GAP_S = 0.3, 0.5
-_LONGEST = 1.3
-"""A page is over after so many times what slow start takes by table 6.1."""
+"""The largest of Linux."""
 
 
-class OnKernel(BesideSimulator[Times, Found]):
-    """One user after the other, each over another HTTP."""
-
-    choices = (
-        "The claims are judged in the simulator with hour-long visits. Here nginx serves the first "
-        f"{PAGES} pages of a user's visits that have {FILES[0]} to {FILES[1]} files and at most "
-        f"{MOST_BYTES / 1e6:g} MB, with a second of thinking between them, on this machine's "
-        "kernel, and the simulator with linux-6 does the same. Connections stay open.",
-        "Slow-Start begins with the ten packets of today's Linux. All startups load the same "
-        "pages, and what one saves is the mean over them. Users take turns: figure 6.49, of many "
-        "at once for an hour, stays the simulator's.",
-        "Servers have Linux's largest send buffer. Decided after results were known: an automatic "
-        "buffer delayed the simulator's HTTP/2 server by 0.1 s. It no longer does.",
-        "Mean page times agree within 20 ms or 5 %. Decided after results were known; it was 0.1 "
-        "s or 10 %.",
-    )
-    statements = live.STATEMENTS
-    agreements = live.AGREEMENTS
-
-    def __init__(self, of: Study[Any, Any]) -> None:
-        """The kernel's form of a study."""
-        self.name, self.title, self.source = of.name, of.title, of.source
-        self.description = of.description
-
-    def experiments(self, ctx: StudyContext) -> dict[str, Experiment]:
-        """A trial per startup, in which the users of both models take turns."""
-        folder = ctx.out_dir / "pages"
-        folder.mkdir(exist_ok=True)
-        turns: list[tuple[Path, str, float]] = []
-        now_s = _FIRST_S
-        for model in MODELS:
-            file = folder / f"kernel-{model}.csv"
-            table = pages(ctx, model)
-            write_pages(file, table)
-            for way in _ways(ctx):
-                turns.append((file, way, now_s))
-                now_s += _longest_s(table, way)
-        return {
-            scheme: lab.experiment(
-                lab.path(router=THESIS_HOSTS.router),
-                [_user(file, way, scheme, start_s) for file, way, start_s in turns],
-                duration_s=now_s,
-                seed=ctx.seed,
-            )
-            for scheme in THESIS_SCHEMES
-        }
-
-    def observe(self, _key: str, trace: Trace) -> Times:
-        """The pages of every user."""
-        loads = metrics.page_loads(trace, (0, trace.experiment.duration))
-        return Times(
-            tuple(
-                tuple(loads.filter(pl.col("flow") == flow).sort("page")["seconds"].to_list())
-                for flow in range(len(trace.flows))
-            )
+def experiments(ctx: StudyContext) -> dict[str, Experiment]:
+    """A trial per startup, in which the users of both models take turns."""
+    folder = ctx.out_dir / "pages"
+    folder.mkdir(exist_ok=True)
+    turns: list[tuple[Pages, float]] = []
+    now_s = 0.3
+    for model in MODELS:
+        file = folder / f"kernel-{model}.csv"
+        pages = _pages(ctx, model)
+        write_pages(file, pages)
+        for way in QUICK_WAYS if ctx.quick else WAYS:
+            http, connections = WAYS[way]
+            fields = {"file": file, "http": http, "connections": connections}
+            turns.append((Pages.model_validate(fields), now_s))
+            now_s += _longest_s(pages, way)
+    return {
+        scheme: lab.experiment(
+            lab.path(router=THESIS_HOSTS.router),
+            [
+                web.user_of(app, THESIS_HOSTS, scheme, f"{at_s:.6f} s", SEND_BUFFER)
+                for app, at_s in turns
+            ],
+            duration_s=now_s,
+            seed=ctx.seed,
         )
-
-    def gather(self, ctx: StudyContext, rows: Mapping[str, Times]) -> Found:
-        """By startup; the twins among them."""
-        return Found(Evidence(rows), ctx.quick)
-
-    def page(self, _ctx: StudyContext, found: Found) -> Page:
-        """Mean page times by startup, model and HTTP."""
-        return Page(
-            tables=[found.table()],
-            figures={
-                f"page-times-{model}": (
-                    f"Page times, {name}",
-                    "Mean page time of one user over the same pages, like figure 6.48 of the "
-                    "thesis.",
-                    _figure(found, model),
-                )
-                for model, name in MODELS.items()
-            },
-        )
+        for scheme in THESIS_SCHEMES
+    }
 
 
-def _figure(found: Found, model: surge.Model) -> Figure:
-    """The kernel's, and the simulator's beside it."""
-    twins = found.simulated()
-    panels = [("", found)] if twins is None else [("kernel", found), ("simulator", twins)]
-    return grouped_bars(
-        [
-            (title, [_bars(own, model, scheme) for scheme in THESIS_SCHEMES])
-            for title, own in panels
-        ],
-        groups=[_short(way) for way in found.ways],
-        x_label="HTTP",
-        y_label="page time (s)",
-    )
-
-
-def _bars(found: Found, model: surge.Model, scheme: str) -> Bars:
-    means = [found.pages_s(model, way, scheme).mean() for way in found.ways]
-    return Bars(label_of(scheme), scheme, np.array(means))
-
-
-def pages(ctx: StudyContext, model: surge.Model) -> PageTable:
-    """What every user asks for."""
-    count = QUICK_PAGES if ctx.quick else PAGES
-    [seen] = visits_of(ctx.seed, model, 1, 3600.0)
+def _pages(ctx: StudyContext, model: surge.Model) -> PageTable:
+    """The pages that every user requests."""
+    [visits] = web.visits_of(ctx.seed, model, 1)
     fit = [
         replace(page, think_us=THINK_US)
-        for page in seen
-        if FILES[0] <= len(page.files_bytes) <= FILES[1] and sum(page.files_bytes) <= MOST_BYTES
+        for page in visits
+        if FEWEST_FILES <= len(page.files_bytes) <= MOST_FILES
+        and sum(page.files_bytes) <= MOST_BYTES
     ]
-    return visited(fit[:count], lab.REQUEST_BYTES)
+    return visited(fit[: QUICK_PAGES if ctx.quick else PAGES], lab.REQUEST_BYTES)
 
 
-def _ways(ctx: StudyContext) -> Sequence[str]:
-    return QUICK_WAYS if ctx.quick else tuple(WAYS)
+def _longest_s(pages: PageTable, way: str) -> float:
+    """The time after which a user is done, so that the next may begin.
 
-
-def _short(way: str) -> str:
-    http, connections = WAYS[way]
-    return http.replace("1.1-pipelined", "p.") + (f" ×{connections}" if connections > 1 else "")
-
-
-def _longest_s(table: PageTable, way: str) -> float:
-    """After how long a user is done, and the next may begin."""
+    A page takes at most 1.3 times slow start's time by table 6.1.
+    """
     path = lab.model_path()
 
-    def took_s(sizes_bytes: npt.NDArray[np.uint64]) -> Array:
-        return startup.slow_start_response_s(
-            sizes_bytes.astype(np.float64), path=path, window_pkts=10
-        )
+    def slow_start_s(sizes_bytes: np.ndarray) -> Array:
+        sizes = sizes_bytes.astype(np.float64)
+        return startup.slow_start_response_s(sizes, path=path, window_pkts=10)
 
     if WAYS[way] in (("1.0", 1), ("1.1", 1)):  # a handshake for each file
-        own_s = took_s(table.response_bytes) + path.rtt_s
-    else:  # one for the base, and one for all that it reveals
-        firsts = (np.cumsum(table.objects) - table.objects).astype(np.intp)
-        wholes = np.add.reduceat(table.response_bytes, firsts)
-        own_s = took_s(table.response_bytes[firsts]) + took_s(wholes) + 2 * path.rtt_s
-    return _LONGEST * float(own_s.sum()) + (len(table) - 1) * THINK_US / 1e6 + _GAP_S
+        own_s = slow_start_s(pages.response_bytes) + path.rtt_s
+    else:  # one for the base, and one for all files that it embeds
+        firsts = (np.cumsum(pages.objects) - pages.objects).astype(np.intp)
+        wholes = np.add.reduceat(pages.response_bytes, firsts)
+        own_s = slow_start_s(pages.response_bytes[firsts]) + slow_start_s(wholes) + 2 * path.rtt_s
+    return 1.3 * float(own_s.sum()) + (len(pages) - 1) * THINK_US / 1e6 + 0.5
 
 
-def _user(file: Path, way: str, scheme: str, start_s: float) -> Flow:
-    http, connections = WAYS[way]
-    app = Pages.model_validate({"file": file, "http": http, "connections": connections})
-    return user_of(app, THESIS_HOSTS, scheme, start=f"{start_s:.6f} s", send_buffer=SEND_BUFFER)
+@dataclass(frozen=True)
+class Times:
+    """Page times of each user of a trial in s, in the order of the pages."""
+
+    pages_s: tuple[tuple[float, ...], ...]
+
+
+def observe(_key: str, trace: Trace) -> Times:
+    """The pages of every user."""
+    loads = metrics.page_loads(trace, (0, trace.experiment.duration))
+    users = [loads.filter(pl.col("flow") == flow).sort("page") for flow in range(len(trace.flows))]
+    return Times(tuple(tuple(own["seconds"].to_list()) for own in users))
+
+
+@dataclass(frozen=True)
+class Found:
+    """Page times by startup, model and way; those of the simulator's twins have a prefix."""
+
+    pages: Evidence[Array]
+    ways: Sequence[str]
+    """The ways that the form has."""
+
+    def mean(self, model: str, way: str, scheme: str) -> Estimate:
+        """The mean over a user's pages; NaN if not all were loaded. Raises MissingTrialError."""
+        if way not in self.ways:
+            raise MissingTrialError(f"This run has no {way}.")
+        own = self.pages[f"{scheme} {model} {way}"]
+        return Estimate(float(own.mean()), None, None, own.size)
+
+    def twins(self) -> Found | None:
+        """The times of the twins; None if none ran."""
+        twins = simulated(self.pages)
+        return Found(Evidence(twins), self.ways) if twins else None
+
+
+def gather(ctx: StudyContext, rows: Mapping[str, Times]) -> Found:
+    """The users of every trial."""
+    ways = QUICK_WAYS if ctx.quick else tuple(WAYS)
+    none = np.full(QUICK_PAGES if ctx.quick else PAGES, np.nan)
+    pages = {
+        f"{key} {model} {way}": np.array(own) if len(own) == none.size else none
+        for key, row in rows.items()
+        for (model, way), own in zip(product(MODELS, ways), row.pages_s, strict=True)
+    }
+    return Found(Evidence(pages), ways)
+
+
+def _pairs(
+    found: Found, model: surge.Model, ways: Iterable[str], schemes: Iterable[str] = claims.FAST
+) -> claims.Pairs:
+    """Mean page times of a faster start and of slow start, by "scheme model way"."""
+    return {
+        f"{label_of(scheme)} {MODELS[model]} {way}": (
+            found.mean(model, way, scheme),
+            found.mean(model, way, SLOW).mean,
+        )
+        for scheme, way in product(schemes, ways)
+    }
+
+
+def _spread(found: Found, model: surge.Model, ways: Iterable[str]) -> str:
+    saved = {label_of(s): claims.spread(_pairs(found, model, ways, [s])) for s in claims.FAST}
+    return listed(saved, "{}")
+
+
+def _taking(slow_s: float, fast_s: float) -> list[Spoil]:
+    """Replace all page times of slow start and of the faster startups."""
+    times_s = {SLOW: slow_s, **dict.fromkeys(claims.FAST, fast_s)}
+    return [replaced(scheme, own_s, "pages_s.*.*") for scheme, own_s in times_s.items()]
+
+
+_GAIN, _LOSS = _taking(3.0, 1.0), _taking(1.0, 3.0)
+
+
+def _pipelined(experiment: Experiment) -> Experiment:
+    """Pipelining instead of HTTP/2."""
+    data = experiment.model_dump(mode="json")
+    for flow in data["flows"]:
+        if flow["app"]["http"] == "2":
+            flow["app"]["http"] = "1.1-pipelined"
+    return Experiment.model_validate(data)
+
+
+_CLOSED = edited({"flows.*.app.keepalive_timeout": "500 ms"})
+_TRIES = [
+    Change("pipelining instead of HTTP/2", _pipelined),
+    Change(
+        "pipelining instead of HTTP/2, and a server that closes connections after 0.5 s of "
+        "idleness, before the next page",
+        lambda experiment: _CLOSED(_pipelined(experiment)),
+    ),
+]
+
+
+@CLAIMS.judge("web-surge-live-all", spoil=_LOSS, mend=_GAIN, tries=_TRIES)
+def _all_gain(found: Found) -> Seen:
+    pairs = [_pairs(found, model, found.ways) for model in MODELS]
+    checks = {name: words.less(*pair) for own in pairs for name, pair in own.items()}
+    slower = [name for name, check in checks.items() if not check.holds]
+    saved = [f"{MODELS[model]}: {_spread(found, model, found.ways)}" for model in MODELS]
+    note = f"Saved: {'; '.join(saved)}." + (f" Not faster: {', '.join(slower)}." if slower else "")
+    shown = f"{len(checks) - len(slower)} of {len(checks)}"
+    return Seen.by(shown, words.every(checks), note=note)
+
+
+@CLAIMS.judge("web-surge-live-default", spoil=_GAIN, mend=_taking(1.0, 0.9))
+def _rather_small(found: Found) -> Seen:
+    checks = claims.at_most_half_a_second(_pairs(found, "default", found.ways))
+    return Seen.by(_spread(found, "default", found.ways), *checks)
+
+
+@CLAIMS.judge("web-surge-live-large", spoil=_LOSS, mend=_GAIN)
+def _over_a_second(found: Found) -> Seen:
+    checks = claims.over_a_second(_pairs(found, "large", ["HTTP/1.0"]))
+    return Seen.by(_spread(found, "large", ["HTTP/1.0"]), *checks)
+
+
+@CLAIMS.judge("web-surge-live-kept", spoil=_LOSS, mend=_GAIN, tries=_TRIES)
+def _persistent(found: Found) -> Seen:
+    kept = [way for way in found.ways if WAYS[way][0] != "1.0"]
+    pairs = _pairs(found, "large", kept)
+    percent = [100 * (1 - fast.mean / slow) for fast, slow in pairs.values()]
+    note = f"{min(percent):.0f} to {max(percent):.0f} % of the time."
+    return Seen.by(_spread(found, "large", kept), claims.significantly(pairs), note=note)
+
+
+def _table(found: Found) -> Table:
+    """Mean page times."""
+    rows: list[list[Cell]] = []
+    for scheme, model in product(THESIS_SCHEMES, MODELS):
+        means_s = [found.mean(model, way, scheme).mean for way in found.ways]
+        cells = [None if np.isnan(mean_s) else round(mean_s, 3) for mean_s in means_s]
+        rows.append([label_of(scheme), MODELS[model], *cells])
+    return Table(TITLE, ["start", "model", *found.ways], rows)
+
+
+def _tables(found: Found) -> tuple[list[Table], list[Table]]:
+    twins = found.twins()
+    return [_table(found)], [_table(twins)] if twins else []
+
+
+def page(_ctx: StudyContext, found: Found) -> Page:
+    """Mean page times by startup, model and way; figures also have those of the twins."""
+    twins = found.twins()
+    panels = {"kernel": found, "simulator": twins} if twins else {"": found}
+    caption = "Mean page time of one user over the same pages, like figure 6.48 of the thesis."
+    ways = {way: f"{WAYS[way][0]} ×{WAYS[way][1]}".removesuffix(" ×1") for way in found.ways}
+    groups = {way: short.replace("1.1-pipelined", "p.") for way, short in ways.items()}
+    figures = {}
+    for model, label in MODELS.items():
+        times_s = {title: partial(own.mean, model) for title, own in panels.items()}
+        figure = bars(times_s, THESIS_SCHEMES, groups)
+        figures[f"page-times-{model}"] = (f"Page times, {label}", caption, figure)
+    return Page(tables=[_table(found)], figures=figures)
+
+
+AGREEMENTS = Agreement.per_row(
+    {scheme: label_of(scheme) for scheme in THESIS_SCHEMES},
+    "{}: every mean page time on the kernel is the simulator's.",
+    table=TITLE, most=0.02, unit="s", relative=0.05,
+)  # fmt: skip
+KERNEL = declared(
+    __name__,
+    form="kernel",
+    base=BesideSimulator,
+    experiments=experiments,
+    observe=observe,
+    gather=gather,
+    page=page,
+    agreements=AGREEMENTS,
+    statements=(
+        *CLAIMS.statements(),
+        *(
+            agreed("web-surge", one, _tables, scaled(s, 1.5, "pages_s"), as_simulated(s))
+            for s, one in zip(THESIS_SCHEMES, AGREEMENTS, strict=True)
+        ),
+    ),
+)

@@ -3,404 +3,237 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING
+from functools import partial
+from itertools import product
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
-from headway.figures import (
-    Bars,
-    Curve,
-    curves,
-    grouped_bars,
-    label_of,
-    style_of,
-)
-from headway.metrics.stats import Array
+from headway.figures import Bars, Curve, curves, grouped_bars, label_of, style_of
+from headway.metrics.stats import Estimate
 from headway.publish import Figures, Page
+from headway.studies.common.shown import chart, curve
 from headway.studies.quickstart_linux.experiments import CONTROLS, LABELS
-from headway.studies.web_surge.experiments import (
-    HTTP,
-    LOAD_SCHEMES,
-    MODELS,
-    PAPER_SCHEMES,
-    SHARES,
-    THESIS_SCHEMES,
-    TODAY,
-    load_key,
-    share_key,
-)
-from headway.studies.web_surge.observe import Found, Loads
+from headway.studies.web_surge import experiments as web
+from headway.studies.web_surge.experiments import HTTP, MODELS, QUICK, SLOW, TODAY, Found, Loads
+from headway.study import StudyContext
 from headway.table import Cell, Table
 from headway.workloads import surge
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-CHOICES = (
-    "Hosts are the stack linux-2.6 with 8 MB buffers. The paper's hosts run CUBIC of Linux 2.6.25 "
-    "with the initial ssthresh of 100 packets that 2.6.20 had, or Reno, with the stack's own quick "
-    "ACKs. Their router meters in slots of a second and remembers the grants of two slots, as "
-    "printed. Its load is that of the last second. The thesis' hosts run CUBIC without such an "
-    "ssthresh and never delay an ACK (6.1.1.2). Their router has slots of 200 ms (6.4.3.2) and the "
-    "thesis' peak estimator. Two variants were tried with results in view: the peak of five "
-    "seconds in the paper's router, and adaptive slots in the thesis'. All verdicts are the same.",
-    "Table 6.2 names the parameters of embedded files and think times and the shapes of the rest. "
-    "Sizes of SURGE's default are those of Barford and Crovella (1998): 93 % from a log-normal "
-    "body (mu 9.357, sigma 1.318) below 133 kB, 7 % from a Pareto tail (alpha 1.1) above, without "
-    "an upper limit. As in SURGE, popularity is matched to sizes so that requested sizes follow a "
-    "Pareto distribution (k = 1000 bytes, alpha = 1). Beginning with the largest file, each gets "
-    "the popularity that comes nearest to this. Which files are bases, embedded or alone is drawn "
-    "independently.",
-    "Files become pages as in SURGE's own program (object.c of April 1998). Table 6.2's Pareto "
-    "numbers count the files of a page with its base, and are drawn again above 150. The most "
-    "requested pages have the fewest files. A page embeds the files with most requests left. If "
-    "the numbers exclude the base, as the table's words can be read, pages have 44 instead of 24 "
-    "kB, and C-QSL-021 fails. Users choose pages independently. SURGE's order has a locality, on "
-    "which nothing here depends.",
-    "Users fetch one file after the other on one connection, as SURGE's clients do. The server "
-    "closes it after 16 requests or 5 s of idleness, the defaults of lighttpd 1.4. Neither paper "
-    "prints how long connections of HTTP/1.1 last. One connection for the whole hour, tried with "
-    "results in view, gives the same verdicts.",
-    "With early activation every handshake asks for 5.12 Mbit/s, because the hosts' automatic "
-    "activation does not know what will be sent (paper 000, 4.2; thesis, B.3.4). After idle times "
-    "the host asks again with data, if the data exceeds an initial window. Late activation asks "
-    "with data only.",
-    "In further trials the thesis' user has a browser of today: six connections of HTTP/1.1, or "
-    "HTTP/2. A server of HTTP/2 answers all requests at the same time, in turns of a frame. The "
-    "base names the embedded files, and the browser then requests them at once. The server closes "
-    "connections as nginx does by default, after 1000 requests or 75 s of idleness. No claim is "
-    "judged by these trials.",
-    "Figure 13 shows large files and all six combinations; the paper does not name its model. "
-    "Figure 6.49 has both models. SURGE's default needs ten times the users for the same load. The "
-    "papers do not print how many users they had.",
-)
-
-_SHORT = dict(zip(LOAD_SCHEMES, ("SS", "QS", "late", "JS"), strict=True))
+_SHORT = dict(zip(web.LOAD_SCHEMES, ("SS", "QS", "late", "JS"), strict=True))
+_NAMES: Mapping[Any, str] = {**MODELS, **HTTP, **TODAY, **LABELS}
+_SHARES = (*web.SHARES, 1.0)
 
 
-def page(found: Found) -> Page:
+def page(ctx: StudyContext, found: Found) -> Page:
     """Tables, figures and data."""
-    return Page(
-        tables=[*_alone(found), _today(found), *_load(found), _shares(found)],
-        figures=_figures(found),
-        data={"web": _web(found)},
-        facts=_server(found),
-    )
-
-
-def _web(found: Found) -> pl.DataFrame:
-    """Every trial of Web users as one row."""
-    return pl.DataFrame([{"trial": key, **asdict(row)} for key, row in found.rows.items()])
-
-
-def _server(found: Found) -> list[tuple[str, str]]:
-    facts = []
-    for model, label in MODELS.items():
-        server = surge.server(model, f"{found.seed}")
-        facts.append(
-            (
-                f"Loads, {label}",
-                f"{server.mean_page_bytes / 1e3:.1f} kB in {server.mean_page_files:.2f} files on "
-                "average over the requests",
-            )
+    trials = [{"trial": key, **asdict(row)} for key, row in found.rows.items()]
+    servers = {label: surge.server(model, f"{ctx.seed}") for model, label in MODELS.items()}
+    facts = [
+        (
+            f"Loads, {label}",
+            f"{server.mean_page_bytes / 1e3:.1f} kB in {server.mean_page_files:.2f} files on "
+            "average over the requests",
         )
-    return facts
-
-
-def _alone(found: Found) -> list[Table]:
-    """Figures 12 and 6.48."""
-    return [
-        Table(
-            "Mean download time of a page, one user, s",
-            ["model", "protocol", "control", *_with_errors(PAPER_SCHEMES)],
-            [
-                [
-                    MODELS[model],
-                    HTTP[http],
-                    LABELS[control],
-                    *_means([found.alone(model, http, control, s) for s in PAPER_SCHEMES]),
-                ]
-                for model in MODELS
-                for http in HTTP
-                for control in CONTROLS
-            ],
-            "Paper 000; ± is half of the 95 % interval.",
-        ),
-        Table(
-            "Mean download time of a page, one user of the thesis, s",
-            ["model", "protocol", *_with_errors(THESIS_SCHEMES)],
-            [
-                [
-                    MODELS[model],
-                    HTTP[http],
-                    *_means([found.thesis(model, http, s) for s in THESIS_SCHEMES]),
-                ]
-                for model in MODELS
-                for http in HTTP
-            ],
-            "CUBIC, ACKs never delayed; ± is half of the 95 % interval.",
-        ),
+        for label, server in servers.items()
     ]
+    return Page(_tables(found), _figures(found), {"web": pl.DataFrame(trials)}, facts=facts)
 
 
-_GROUPS = {**dict.fromkeys(HTTP), **dict.fromkeys(TODAY)}
-"""Ways to fetch a page, in the order of figures."""
+def _tables(found: Found) -> list[Table]:
+    """Figures 12, 6.48, 6.48 today, 13, 6.49 and 14."""
 
+    def of_paper(users: int, http: str, control: str) -> list[Cell]:
+        slow, quick = (found.paper("large", control, http, s, users) for s in web.PAPER_SCHEMES)
+        times_s = [round(one.mean_s, 2) for one in (slow, quick)]
+        return [*times_s, _percent(quick.approved), _percent(slow.utilization)]
 
-def _fetched(found: Found, model: str, how: str, scheme: str) -> Loads:
-    of = found.today if how in TODAY else found.thesis
-    return of(model, how, scheme)
+    def of_thesis(model: str, users: int) -> list[Cell]:
+        rows = [found.thesis(model, "1.1", scheme, users) for scheme in web.LOAD_SCHEMES]
+        shares = [rows[1].approved, rows[2].approved, rows[0].utilization]
+        return [*(round(row.mean_s, 2) for row in rows), *map(_percent, shares)]
 
+    def limited(http: str, control: str) -> list[Cell]:
+        keys = [web.paper_key("large", control, http, QUICK, share=share) for share in _SHARES]
+        rows = [*(found.rows[key] for key in keys), found.paper("large", control, http, SLOW)]
+        return [round(row.mean_s, 3) for row in rows]
 
-def _today(found: Found) -> Table:
-    """Page times with today's browsers."""
-    return Table(
-        "Mean download time of a page, one user of the thesis, as browsers fetch it today, s",
-        ["model", "protocol", *_with_errors(THESIS_SCHEMES)],
-        [
-            [
-                MODELS[model],
-                label,
-                *_means([found.today(model, how, scheme) for scheme in THESIS_SCHEMES]),
-            ]
-            for model in MODELS
-            for how, label in TODAY.items()
-        ],
-        "The pages are those of the table before; ± is half of the 95 % interval.",
-    )
-
-
-def _with_errors(schemes: Sequence[str]) -> list[str]:
-    return [column for scheme in schemes for column in (_SHORT[scheme], f"± {_SHORT[scheme]}")]
-
-
-def _means(rows: Sequence[Loads]) -> list[Cell]:
-    return [round(value, 3) for row in rows for value in (row.mean_s, row.half_width_s)]
-
-
-def _load(found: Found) -> list[Table]:
-    """Figures 13 and 6.49."""
-    six: list[list[Cell]] = []
-    for users in found.users("large"):
-        for http in HTTP:
-            for control in CONTROLS:
-                slow, quick = (
-                    found.rows[load_key(http, control, scheme, users)] for scheme in PAPER_SCHEMES
-                )
-                six.append(
-                    [
-                        users,
-                        HTTP[http],
-                        LABELS[control],
-                        round(slow.mean_s, 2),
-                        round(quick.mean_s, 2),
-                        _percent(quick.approved),
-                        _percent(slow.utilization),
-                    ]
-                )
-    both: list[list[Cell]] = []
-    for model, label in MODELS.items():
-        for users in found.users(model):
-            rows = [found.thesis(model, "1.1", scheme, users) for scheme in LOAD_SCHEMES]
-            both.append(
-                [
-                    label,
-                    users,
-                    *(round(row.mean_s, 2) for row in rows),
-                    *(_percent(row.approved) for row in rows[1:3]),
-                    _percent(rows[0].utilization),
-                ]
-            )
+    one, half = "Mean download time of a page, one user", "± is half of the 95 % interval."
+    over = "Mean download time of a page over the number of users"
     return [
-        Table(
-            "Mean download time of a page over the number of users, large files, s",
+        _alone(
+            f"{one}, s",
+            product(MODELS, HTTP, CONTROLS),
+            lambda model, http, control, scheme: found.paper(model, control, http, scheme),
+            web.PAPER_SCHEMES,
+            f"Paper 000; {half}",
+        ),
+        _alone(
+            f"{one} of the thesis, s",
+            product(MODELS, HTTP),
+            found.thesis,
+            web.THESIS_SCHEMES,
+            f"CUBIC, ACKs never delayed; {half}",
+        ),
+        _alone(
+            f"{one} of the thesis, as browsers fetch it today, s",
+            product(MODELS, TODAY),
+            found.thesis,
+            web.THESIS_SCHEMES,
+            f"The pages are those of the table before; {half}",
+        ),
+        _table(
+            f"{over}, large files, s",
             ["users", "protocol", "control", "SS", "QS", "approved %", "load %"],
-            six,
+            product(found.users("large"), HTTP, CONTROLS),
+            of_paper,
             "Paper 000. Load: the link's utilization with slow start.",
         ),
-        Table(
-            "Mean download time of a page over the number of users of the thesis, HTTP/1.1, s",
-            [
-                "model",
-                "users",
-                *(_SHORT[scheme] for scheme in LOAD_SCHEMES),
-                "QS approved %",
-                "late approved %",
-                "load %",
-            ],
-            both,
+        _table(
+            f"{over} of the thesis, HTTP/1.1, s",
+            ["model", "users", *_SHORT.values(), "QS approved %", "late approved %", "load %"],
+            [(model, users) for model in MODELS for users in found.users(model)],
+            of_thesis,
+        ),
+        _table(
+            "Mean download time of a page by part of the capacity for Quick-Start, one user, s",
+            ["protocol", "control", *(f"{100 * share:.0f} %" for share in _SHARES), "SS"],
+            product(HTTP, CONTROLS),
+            limited,
+            "Large files.",
         ),
     ]
+
+
+def _table(
+    title: str,
+    heads: Sequence[str],
+    items: Iterable[tuple[Any, ...]],
+    cells: Callable[..., list[Cell]],
+    note: str = "",
+) -> Table:
+    """A row per item: its names, and cells that are a function of it."""
+    rows = [[*(_NAMES.get(part, part) for part in item), *cells(*item)] for item in items]
+    return Table(title, heads, rows, note)
+
+
+def _alone(
+    title: str,
+    items: Iterable[tuple[str, ...]],
+    loads: Callable[..., Loads],
+    schemes: Sequence[str],
+    note: str,
+) -> Table:
+    """Mean times of one user, and halves of their intervals; ``loads(*item, scheme)`` has them."""
+    items = list(items)
+    names = ["model", "protocol", "control"][: len(items[0])]
+    heads = [head for s in schemes for head in (_SHORT[s], f"± {_SHORT[s]}")]
+
+    def cells(*item: str) -> list[Cell]:
+        rows = [loads(*item, scheme) for scheme in schemes]
+        return [round(value, 3) for row in rows for value in (row.mean_s, row.half_width_s)]
+
+    return _table(title, [*names, *heads], items, cells, note)
 
 
 def _percent(part: float) -> Cell:
     return round(100 * part, 1) if math.isfinite(part) else None
 
 
-def _shares(found: Found) -> Table:
-    """Figure 14."""
-    shares = (*SHARES, 1.0)
-    return Table(
-        "Mean download time of a page by part of the capacity for Quick-Start, one user, s",
-        ["protocol", "control", *(f"{100 * share:.0f} %" for share in shares), "SS"],
-        [
-            [
-                HTTP[http],
-                LABELS[control],
-                *(round(found.rows[share_key(share, http, control)].mean_s, 3) for share in shares),
-                round(found.alone("large", http, control, "slow-start").mean_s, 3),
-            ]
-            for http in HTTP
-            for control in CONTROLS
-        ],
-        "Large files.",
-    )
-
-
 def _figures(found: Found) -> Figures:
     """Figures 12 to 14, 6.48 and 6.49."""
+    short = {"1.0": "1.0", "1.1": "1.1", "1.1p": "1.1 p."}
+    by_control = {
+        f"{MODELS[model]}, {LABELS[control]}": partial(_time_s, found.paper, model, control)
+        for model, control in product(MODELS, LABELS)
+    }
+    by_model = {label: partial(_time_s, found.thesis, model) for model, label in MODELS.items()}
+    users = found.users("large")
+    six = {s: [found.mean_of_six(s, n) for n in users] for s in web.PAPER_SCHEMES}
+    percent = [100 * share for share in _SHARES]
+    quick = _line(QUICK, percent, [found.mean_of_six(QUICK, share=share) for share in _SHARES])
+    slow_s = np.full(len(percent), six[SLOW][0].mean)
+    slow = Curve(label_of(SLOW), np.array(percent), slow_s, style_of(SLOW))
+    mean, intervals = "Mean download time of a page", "with 95 % intervals"
+    of_six = f"large files: mean of Reno and CUBIC with three variants of HTTP, {intervals}."
     return {
         "figure-12": (
             "Figure 12",
-            "Mean download time of a page for one user, with 95 % intervals.",
-            grouped_bars(
-                [
-                    (
-                        f"{MODELS[model]}, {label}",
-                        [
-                            _bars(scheme, [found.alone(model, h, control, scheme) for h in HTTP])
-                            for scheme in PAPER_SCHEMES
-                        ],
-                    )
-                    for model in MODELS
-                    for control, label in LABELS.items()
-                ],
-                groups=["1.0", "1.1", "1.1 p."],
-                x_label="HTTP",
-                y_label="page time (s)",
-            ),
+            f"{mean} for one user, {intervals}.",
+            bars(by_control, web.PAPER_SCHEMES, short),
         ),
         "figure-6-48": (
             "Figure 6.48 of the thesis",
-            "Mean download time of a page for one user, with 95 % intervals.",
-            grouped_bars(
-                [
-                    (
-                        MODELS[model],
-                        [
-                            _bars(scheme, [found.thesis(model, h, scheme) for h in HTTP])
-                            for scheme in THESIS_SCHEMES
-                        ],
-                    )
-                    for model in MODELS
-                ],
-                groups=["1.0", "1.1", "1.1, pipelining"],
-                x_label="HTTP",
-                y_label="page time (s)",
-            ),
+            f"{mean} for one user, {intervals}.",
+            bars(by_model, web.THESIS_SCHEMES, {**short, "1.1p": "1.1, pipelining"}),
         ),
         "page-times": (
             "Page times by version of HTTP",
-            "Mean download time of a page for one user of the thesis, with 95 % intervals: the "
-            "bars of figure 6.48, then HTTP/1.1 with six connections and HTTP/2.",
-            grouped_bars(
-                [
-                    (
-                        MODELS[model],
-                        [
-                            _bars(scheme, [_fetched(found, model, h, scheme) for h in _GROUPS])
-                            for scheme in THESIS_SCHEMES
-                        ],
-                    )
-                    for model in MODELS
-                ],
-                groups=["1.0", "1.1", "1.1 p.", "six", "2"],
-                x_label="HTTP",
-                y_label="page time (s)",
-            ),
+            f"{mean} for one user of the thesis, {intervals}: the bars of figure 6.48, then "
+            "HTTP/1.1 with six connections and HTTP/2.",
+            bars(by_model, web.THESIS_SCHEMES, {**short, "six": "six", "2": "2"}),
         ),
         "figure-13": (
             "Figure 13",
-            "Mean download time of a page over the number of users, large files: mean of Reno and "
-            "CUBIC with three variants of HTTP, with 95 % intervals.",
-            curves(
-                [
-                    (
-                        "",
-                        [_six_over_users(found, scheme) for scheme in PAPER_SCHEMES],
-                    )
-                ],
-                x_label="users",
-                y_label="page time (s)",
-            ),
+            f"{mean} over the number of users, {of_six}",
+            chart([_line(s, users, own) for s, own in six.items()], "users", "page time (s)"),
         ),
         "figure-6-49": (
             "Figure 6.49 of the thesis",
-            "Mean download time of a page over the number of users, HTTP/1.1, with 95 % intervals.",
+            f"{mean} over the number of users, HTTP/1.1, {intervals}.",
             curves(
                 [
-                    (MODELS[model], [_over_users(found, model, scheme) for scheme in LOAD_SCHEMES])
-                    for model in MODELS
+                    (label, [_over_users(found, model, scheme) for scheme in web.LOAD_SCHEMES])
+                    for model, label in MODELS.items()
                 ],
                 x_label="users",
                 y_label="page time (s)",
                 share_x=False,
             ),
         ),
-        "figure-14": _share_figure(found),
+        "figure-14": (
+            "Figure 14",
+            f"{mean} over the part of the capacity for Quick-Start, one user, {of_six}",
+            chart([quick, slow], "part of the capacity (%)", "page time (s)"),
+        ),
     }
 
 
-def _bars(scheme: str, rows: Sequence[Loads]) -> Bars:
-    heights = np.array([row.mean_s for row in rows])
-    return Bars(label_of(scheme), scheme, heights, np.array([row.half_width_s for row in rows]))
+def bars(
+    panels: Mapping[str, Callable[[str, str], Estimate]],
+    schemes: Sequence[str],
+    groups: Mapping[str, str],
+) -> Figure:
+    """Page times by variant of HTTP; each panel has a function of variant and scheme."""
 
+    def of(time_s: Callable[[str, str], Estimate], scheme: str) -> Bars:
+        times_s = [time_s(http, scheme) for http in groups]
+        means, widths = ([getattr(one, name) for one in times_s] for name in ("mean", "half_width"))
+        errors = None if None in widths else np.array(widths)
+        return Bars(label_of(scheme), scheme, np.array(means), errors)
 
-def _curve(scheme: str, x: npt.ArrayLike, y: Array, half_width: Array | None = None) -> Curve:
-    low, high = (None, None) if half_width is None else (y - half_width, y + half_width)
-    return Curve(
-        label_of(scheme), np.asarray(x), y, style_of(scheme), markers=True, low=low, high=high
+    return grouped_bars(
+        [(title, [of(time_s, scheme) for scheme in schemes]) for title, time_s in panels.items()],
+        groups=list(groups.values()),
+        x_label="HTTP",
+        y_label="page time (s)",
     )
 
 
-def _of_six(rows: Sequence[Loads]) -> float:
-    """Half of the 95 % interval of a mean over independent trials."""
-    return math.hypot(*(one.half_width_s for one in rows)) / len(rows)
-
-
-def _six_over_users(found: Found, scheme: str) -> Curve:
-    users = found.users("large")
-    widths = np.array([_of_six(found.six(scheme, n)) for n in users])
-    return _curve(scheme, users, found.six_s(scheme), widths)
+def _time_s(loads: Callable[..., Loads], *of: str) -> Estimate:
+    return loads(*of).time_s
 
 
 def _over_users(found: Found, model: surge.Model, scheme: str) -> Curve:
     users = found.users(model)
-    widths = np.array([found.thesis(model, "1.1", scheme, n).half_width_s for n in users])
-    return _curve(scheme, users, found.load_s(model, scheme), widths)
+    return _line(scheme, users, [found.thesis(model, "1.1", scheme, n).time_s for n in users])
 
 
-def _share_figure(found: Found) -> tuple[str, str, Figure]:
-    shares = (*SHARES, 1.0)
-    means = [float(np.mean(list(found.share_s(share).values()))) for share in shares]
-    slow = found.six_s("slow-start")[0]
-    percent = np.array([100 * share for share in shares])
-    rows = [
-        [found.rows[share_key(share, http, control)] for http in HTTP for control in CONTROLS]
-        for share in shares
-    ]
-    widths = np.array([_of_six(six) for six in rows])
-    quick = _curve("quick-start", percent, np.array(means), widths)
-    line = Curve(
-        label_of("slow-start"), percent, np.full(percent.size, slow), style_of("slow-start")
-    )
-    return (
-        "Figure 14",
-        "Mean download time of a page over the part of the capacity for Quick-Start, one user, "
-        "large files: mean of Reno and CUBIC with three variants of HTTP, with 95 % intervals.",
-        curves([("", [quick, line])], x_label="part of the capacity (%)", y_label="page time (s)"),
-    )
+def _line(scheme: str, x: Sequence[float], times_s: Sequence[Estimate]) -> Curve:
+    return curve(label_of(scheme), x, times_s, style_of(scheme))
