@@ -18,31 +18,38 @@ from headway import metrics
 from headway.backends import backend_named
 from headway.claims import Claim, Evidence, Statement, tally
 from headway.claims.words import proportional
-from headway.experiment import Experiment, Schedule
+from headway.experiment import Schedule
 from headway.figures import svg_text
 from headway.metrics import GrowthEpoch
 from headway.report.dark import darkened
-from headway.studies.collateral_damage import STUDY, changes, enough, experiments
-from headway.studies.collateral_damage.cells import Cell, Found
-from headway.studies.collateral_damage.experiments import CUBIC_GROWTH, FIGURE_2, trial, trial_key
-from headway.studies.collateral_damage.figures import delay
-from headway.studies.collateral_damage.growth import (
+from headway.studies.collateral_damage import STUDY, experiments
+from headway.studies.collateral_damage.experiments import (
+    CELLS,
+    CLAIM_IDS,
+    CUBIC_GROWTH,
+    FIGURE_2,
+    GOODPUT,
+    GOODPUT_SD,
+    PUBLISHED,
+    TOLERANCES,
+    CellKey,
+    trial,
+    trial_key,
+)
+from headway.studies.collateral_damage.observe import (
+    Cell,
     CubicGrowth,
+    Found,
     HtcpGrowth,
     Law,
+    Trial,
+    TrialNumbers,
     cubic_growth,
     htcp_growth,
+    observe,
+    run_until_enough,
 )
-from headway.studies.collateral_damage.observe import Trial, TrialNumbers, observe
-from headway.studies.collateral_damage.published import (
-    CELLS,
-    DELAY,
-    DELAY_TOLERANCES,
-    GOODPUT,
-    CellKey,
-    delay_claim,
-)
-from headway.studies.collateral_damage.tables import errors, printed
+from headway.studies.collateral_damage.page import delay, errors, printed
 from headway.study import StudyContext
 from headway.verdicts.locked import as_claims, read
 
@@ -63,13 +70,11 @@ def as_published(key: CellKey, number: int = 3, **changes: float) -> Trial:
     growth = {"reno": 2.0, "htcp": 1.0, "cubic26": 4.0}[control]
     per_minute = events + growth * (flows - 1)
     numbers = TrialNumbers(
-        owd_median_ms=DELAY[key].median,
-        owd_mean_ms=DELAY[key].mean,
-        owd_sd_ms=DELAY[key].sd,
+        **{name: PUBLISHED[name][key] for name in ("owd_median_ms", "owd_mean_ms", "owd_sd_ms")},
         owd_min_ms=key[0] / 2 + 1.488,
         owd_max_ms=key[0] / 2 + 481,
         voip_loss=0.01,
-        goodput_kbytes_s=GOODPUT[key].mean + (number - 3) * GOODPUT[key].sd,
+        goodput_kbytes_s=PUBLISHED[GOODPUT][key] + (number - 3) * PUBLISHED[GOODPUT_SD][key],
         span_goodput_kbytes_s=111.7,
         queue_full_per_minute=per_minute,
         retransmits_pkts=9 * per_minute,
@@ -143,7 +148,7 @@ def test_the_spread_of_goodput_is_judged_as_a_group_and_counted_once() -> None:
         assert {claim.verdict for claim in claims} == {verdict}
         assert claims[0].note.startswith(f"{18 - alike} of 18 cells are within.")
         assert [claim.measured for claim in claims[alike:]] == pytest.approx(
-            [GOODPUT[cell].sd for cell in CELLS[alike:]]
+            [PUBLISHED[GOODPUT_SD][cell] for cell in CELLS[alike:]]
         )
         assert len(tally(claims)["simulated"].counts) == 1
         assert tally(claims)["simulated"].judged == 1
@@ -233,12 +238,12 @@ def test_a_cell_that_lacks_a_trial_is_not_judged() -> None:
 
 
 def test_tolerances_take_the_larger_margin() -> None:
-    median = DELAY_TOLERANCES["median"]
-    assert median.accepts(350.0, 374.9)
-    assert not median.accepts(350.0, 375.1)
-    assert median.accepts(500.0, 529.9)
+    median = TOLERANCES["owd_median_ms"]
+    assert median.check(350.0, 374.9).holds
+    assert not median.check(350.0, 375.1).holds
+    assert median.check(500.0, 529.9).holds
     assert str(median) == "±6 % or ±25 ms"
-    assert str(DELAY_TOLERANCES["sd"]) == "±25 %"
+    assert str(TOLERANCES["owd_sd_ms"]) == "±25 %"
 
 
 def test_errors_are_zero_for_the_papers_own_numbers_and_found_otherwise() -> None:
@@ -275,7 +280,7 @@ def test_parts_of_pages_say_what_the_claims_say() -> None:
 def test_the_readmes_picture_is_the_demos() -> None:
     """`make picture` copies the full form's figure, and verdicts.json has its medians."""
     measured = {claim.id: claim.measured for claim in as_claims(read(STUDY))}
-    svg = svg_text(delay({cell: measured[delay_claim(cell, "median")] for cell in CELLS}))
+    svg = svg_text(delay({cell: measured[CLAIM_IDS[cell, "owd_median_ms"]] for cell in CELLS}))
     pictures = ROOT / "docs" / "pictures"
     assert (pictures / "delay.svg").read_text() == svg
     assert (pictures / "delay-dark.svg").read_text() == darkened(svg)
@@ -285,7 +290,7 @@ def test_the_readmes_picture_is_the_demos() -> None:
 def test_highest_and_lowest_trial_do_not_count() -> None:
     key = (50, "reno", 1)
     values = [100.0, 300.0, 310.0, 320.0, 900.0]
-    cell = Cell(key, [as_published(key, owd_median_ms=value) for value in values])
+    cell = Cell([as_published(key, owd_median_ms=value) for value in values])
     assert cell.mean("owd_median_ms") == 310.0
     assert cell.sd("owd_median_ms") == pytest.approx(10.0)
 
@@ -321,7 +326,7 @@ def test_trials_differ_in_their_starts_and_repeat_with_the_seed() -> None:
 
 def test_a_lengthened_trial_only_ends_later() -> None:
     before = trial((100, "htcp", 2), 1, seed=1, length_s=60)
-    after = enough.lengthened(before, 1.5)
+    after = experiments.lengthened(before, 1.5)
     assert after.start_times_ns() == before.start_times_ns()
     longer_ns = [
         (b.stop or 0) - (a.stop or 0) for a, b in zip(before.flows, after.flows, strict=True)
@@ -498,26 +503,24 @@ def test_trials_that_are_short_of_epochs_are_run_again(
     monkeypatch.setattr(experiments, "planned_length_s", lambda _: 100.0)
     ctx = StudyContext(tmp_path, backend_named("sim"), keeps_traces=False)
     planned = STUDY.experiments(ctx)[key]
-    seen = enough.run_until_enough(ctx, {key: planned}, observe)
+    seen = run_until_enough(ctx, {key: planned})
     numbers = seen.rows[key].numbers
     assert numbers.epochs >= experiments.EPOCHS
     assert numbers.length_s > 300
     # A later rebuild of the report uses the duration that was run.
     assert STUDY.experiments(ctx)[key].duration > planned.duration + 200 * S
     # A new run starts with the planned duration.
-    monkeypatch.setattr(enough, "run_until_enough", lambda _ctx, trials, _observe: trials)
+    again = "headway.studies.collateral_damage.observe.run_until_enough"
+    monkeypatch.setattr(again, lambda _ctx, trials: trials)
     assert STUDY.collect(ctx)[key] == planned
 
 
-@pytest.mark.parametrize(
-    ("change", "most_ns"),
-    [(changes.spread_starts, 2 * S), (changes.soon_after_a_datagram, S // 500)],
-)
+@pytest.mark.parametrize("most_ns", [2 * S, S // 500])
 def test_moved_starts_keep_lifetimes_and_the_datagrams_end_with_the_first_flow(
-    change: Callable[[Experiment], Experiment], most_ns: int
+    most_ns: int,
 ) -> None:
     before = trial((50, "htcp", 5), 1, seed=1, length_s=85)
-    after = change(before)
+    after = experiments.starting_within(before, most_ns)
     *was, _ = before.flows
     *tcp, voip = after.flows
     starts = [flow.start or 0 for flow in tcp]
@@ -533,38 +536,39 @@ def test_moved_starts_keep_lifetimes_and_the_datagrams_end_with_the_first_flow(
 
 def test_programs_with_own_times_begin_and_end_within_them() -> None:
     before = trial((50, "htcp", 5), 1, seed=1, length_s=85)
-    after = changes.own_times(before)
-    most_ns = int(changes.OWN_TIMES_S * S)
+    most_ns = 5 * S // 2
+    after = experiments.own_times(before, most_ns)
     *tcp, voip = after.flows
     assert all(S <= (flow.start or 0) < S + most_ns for flow in tcp)
     assert 0 <= (voip.start or 0) < most_ns
     assert abs((voip.stop or 0) - min(flow.stop or 0 for flow in tcp)) <= most_ns
     assert after.duration > max(flow.stop or 0 for flow in after.flows)
-    assert changes.own_times(before) == after, "the draws are the trial's"
+    assert experiments.own_times(before, most_ns) == after, "the draws are the trial's"
     other = trial((50, "htcp", 5), 2, seed=1, length_s=85)
-    assert changes.own_times(other).flows[-1].start != voip.start
+    assert experiments.own_times(other, most_ns).flows[-1].start != voip.start
 
 
 def test_noisy_delays_are_the_paths_and_more() -> None:
     before = trial((50, "htcp", 1), 1, seed=1, length_s=85)
-    after = changes.noisy_delays(before)
+    noise_ns, step_ns = 200_000, S // 10
+    after = experiments.noisy_delays(before, noise_ns, step_ns)
     assert isinstance(after.topology.vary, Schedule)
     steps = after.topology.vary.steps
     added_ns = np.array([step.delay for step in steps]) - before.topology.rtt // 2
     assert added_ns.min() >= 0
-    assert added_ns.mean() == pytest.approx(changes.NOISE_NS, rel=0.2)
+    assert added_ns.mean() == pytest.approx(noise_ns, rel=0.2)
     assert {step.rate for step in steps} == {before.topology.rate}
-    assert steps[-1].start > before.duration - 2 * changes.NOISE_STEP_NS
+    assert steps[-1].start > before.duration - 2 * step_ns
 
 
 def test_trials_as_long_as_the_papers_stay_as_they_are() -> None:
     quick_one, full_one = (
         trial((100, "cubic26", 5), 1, seed=1, length_s=length_s) for length_s in (85, 180)
     )
-    assert changes.three_minutes(full_one) == full_one
+    assert experiments.three_minutes(full_one) == full_one
     longest_s = max(
         ((flow.stop or 0) - (flow.start or 0)) / S
-        for flow in changes.three_minutes(quick_one).flows
+        for flow in experiments.three_minutes(quick_one).flows
         if flow.is_tcp
     )
     assert longest_s == pytest.approx(180, abs=0.1)

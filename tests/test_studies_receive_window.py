@@ -11,7 +11,7 @@ import pytest
 
 from headway.claims import Claim
 from headway.studies.receive_window import STUDY
-from headway.studies.receive_window.observe import Transfer
+from headway.studies.receive_window.experiments import Transfer
 
 
 def transfer(**changes: Any) -> Transfer:

@@ -6,47 +6,21 @@ Setup: the workload of trace-mix at 35 % load.  Run: buffers of 10 to 500 packet
 Plot: figures 6.56 and 6.57.
 """
 
-from headway.claims import Evidence
-from headway.experiment import Experiment
-from headway.publish import Page
 from headway.studies import trace_mix
 from headway.studies.buffers import claims, experiments, page
-from headway.studies.common import traffic
-from headway.studies.common.traffic import Traffic
-from headway.study import Study, StudyContext
-from headway.trace import Trace
+from headway.study import declared
 from headway.workloads.distribution import recorded_beside_thesis
 
+_ON_VECTORS = 8
+"""The first choices of trace-mix are about its connection vectors, which this study also uses."""
 
-class Buffers(Study[Traffic, Evidence[Traffic]]):
-    """The study; see the module."""
-
-    name = "buffers"
-    title = "Small and large buffers: the loss of every startup"
-    source = "Scharf, Fast Startup Internet Congestion Control (2011), section 6.5.1"
-    description = (
-        "The workload of trace-mix at 35 % load over bottleneck buffers of 10 to 500 packets: "
-        "packet loss on the downlink and epoch durations of every startup."
-    )
-    takes_vectors = True
-    workload_tables = (recorded_beside_thesis,)
-    statements = claims.STATEMENTS
-    choices = (
-        *trace_mix.choices.VECTORS,
-        "Buffers range from 10 to 500 packets. The text names only 50 and 100.",
-    )
-
-    def experiments(self, ctx: StudyContext) -> dict[str, Experiment]:
-        """One trial per scheme and buffer, all with the same sessions."""
-        return experiments.experiments(ctx)
-
-    def observe(self, _key: str, trace: Trace) -> Traffic:
-        """Epoch durations and loss."""
-        return traffic.traffic(trace, traffic.responses(trace))
-
-    def page(self, ctx: StudyContext, found: Evidence[Traffic]) -> Page:
-        """Loss and epoch durations by buffer."""
-        return page.page(ctx, found)
-
-
-STUDY = Buffers()
+STUDY = declared(
+    __name__,
+    experiments=experiments.experiments,
+    observe=experiments.observe,
+    page=page.page,
+    statements=claims.CLAIMS.statements(),
+    choices=(*trace_mix.STUDY.choices[:_ON_VECTORS], *claims.CLAIMS.file.choices),
+    takes_vectors=True,
+    workload_tables=(recorded_beside_thesis,),
+)

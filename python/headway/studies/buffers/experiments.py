@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
+from headway.claims import Evidence
 from headway.experiment import Experiment
-from headway.studies import trace_mix
-from headway.studies.common import pairs
+from headway.studies.common import pairs, traffic
+from headway.studies.trace_mix.experiments import HOURS
 from headway.study import StudyContext
+from headway.trace import Trace
 from headway.workloads import Workload
 
-LOAD = 0.35
+Found = Evidence[traffic.Traffic]
 BUFFERS_PKTS = (10, 20, 50, 75, 100, 150, 250, 500)
-SCHEMES = (
-    pairs.SLOW_START,
-    pairs.JUMP_START,
-    pairs.INITIAL_START,
-    pairs.MEGA_START,
-    *pairs.QUICK_STARTS,
-)
-HOURS, QUICK_HOURS = trace_mix.experiments.HOURS, 0.2
-"""Section 6.5.1: "all other parameters are set like in the previous section"."""
+_ENDS = (pairs.SLOW_START, pairs.JUMP_START, pairs.INITIAL_START, pairs.MEGA_START)
+SCHEMES = (*_ENDS, *pairs.QUICK_STARTS)
 
 
 def experiments(ctx: StudyContext) -> dict[str, Experiment]:
@@ -34,15 +29,19 @@ def experiments(ctx: StudyContext) -> dict[str, Experiment]:
 
 
 def workload(ctx: StudyContext) -> Workload:
-    """The workload that all schemes carry with every buffer."""
-    return pairs.workload(
-        pairs.traced(ctx.vectors),
-        load=LOAD,
-        hours=QUICK_HOURS if ctx.quick else HOURS,
-        seed=ctx.seed,
-    )
+    """The workload that all schemes carry with every buffer.
+
+    Section 6.5.1: "all other parameters are set like in the previous section".
+    """
+    hours = 0.2 if ctx.quick else HOURS
+    return pairs.workload(pairs.traced(ctx.vectors), load=0.35, hours=hours, seed=ctx.seed)
 
 
 def key(scheme: str, buffer_pkts: float) -> str:
     """A trial's name: "jump-start-b50"."""
     return f"{scheme}-b{buffer_pkts:g}"
+
+
+def observe(_key: str, trace: Trace) -> traffic.Traffic:
+    """Epoch durations and loss."""
+    return traffic.traffic(trace, traffic.responses(trace))

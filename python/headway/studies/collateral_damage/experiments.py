@@ -1,51 +1,118 @@
 """Setup: one, two or five bulk flows of one control beside a call on a home link of 1 Mbit/s.
 
 18 cells (two RTTs, three controls, three numbers of flows) of five trials, each three minutes or
-twenty congestion epochs long, whichever is longer.
+twenty congestion epochs long, whichever is longer. Tables 1 and 2 of the paper come first, edits of
+trials for counterfactuals last.
 """
 
 from __future__ import annotations
 
+import json
+import math
 import random
+from collections.abc import Callable, Iterable
+from itertools import product
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
 
 from headway import models
-from headway.experiment import (
-    Aqm,
-    Control,
-    Dumbbell,
-    Experiment,
-    Flow,
-    Link,
-    Record,
-    Voip,
-)
-from headway.studies.collateral_damage.published import CELLS, CellKey
+from headway.claims import words
+from headway.claims.declared import study_file
+from headway.errors import HeadwayError
+from headway.experiment import Dumbbell, Experiment, Flow, Schedule, Step, Voip
 from headway.study import StudyContext
 from headway.units import BITS_PER_BYTE, NS_PER_S, parse_rate, parse_size
+
+RTTS_MS = (50, 100)
+LABELS = {"reno": "NewReno", "htcp": "H-TCP", "cubic26": "CUBIC"}
+CONTROLS = tuple(LABELS)
+FLOW_COUNTS = (1, 2, 5)
+
+CellKey = tuple[int, str, int]
+"""(RTT in ms, control, number of TCP flows)."""
+ROWS = tuple(product(RTTS_MS, CONTROLS))
+CELLS: tuple[CellKey, ...] = tuple(product(RTTS_MS, CONTROLS, FLOW_COUNTS))
+"""All 18 cells in the order of both tables, which is also that of the claims."""
+GOODPUT, GOODPUT_SD = "goodput_kbytes_s", "goodput_sd_kbytes_s"
+DELAYS = {"median": "owd_median_ms", "mean": "owd_mean_ms", "sd": "owd_sd_ms"}
+"""Table 2's statistics, in its order."""
+PUBLISHED: dict[str, dict[CellKey, float]] = {
+    name: dict(zip(CELLS, values, strict=True))
+    for name, values in study_file(__name__).published.items()
+}
+"""The numbers of tables 1 and 2 by cell."""
+CLAIM_IDS = {
+    number: f"C-CD-{count:03}"
+    for count, number in enumerate(
+        (*product(CELLS, (GOODPUT, GOODPUT_SD)), *product(CELLS, DELAYS.values())), start=1
+    )
+}
+"""The claims of both tables' numbers."""
+SPREAD = CLAIM_IDS[CELLS[0], GOODPUT_SD]
+"""The claim that carries the one check of all 18 standard deviations of goodput."""
+
+
+class Tolerance(NamedTuple):
+    """How far a measured value may be from the published one: the larger of the two margins."""
+
+    relative: float
+    unit: str
+    refuting: float
+    """A factor that puts any cell outside of its tolerance."""
+    absolute: float = 0.0
+
+    def check(self, published: float, measured: float) -> words.Check:
+        """Whether ``measured`` is near enough."""
+        margin = max(self.relative * abs(published), self.absolute)
+        return words.within(measured, published - margin, published + margin, str(self))
+
+    def __str__(self) -> str:
+        margin = f"±{100 * self.relative:g} %"
+        return f"{margin} or ±{self.absolute:g} {self.unit}" if self.absolute else margin
+
+
+TOLERANCES = {
+    GOODPUT: Tolerance(0.015, "kB/s", 0.96),
+    DELAYS["median"]: Tolerance(0.06, "ms", 0.9, absolute=25.0),
+    DELAYS["mean"]: Tolerance(0.06, "ms", 0.9, absolute=25.0),
+    DELAYS["sd"]: Tolerance(0.25, "ms", 0.5),
+}
+
+
+class Error(NamedTuple):
+    """How far one statistic of table 2 is from the paper over all 18 cells."""
+
+    statistic: str
+    mean_abs_ms: float
+    largest_ms: float
+    worst_cell: CellKey
+    largest_relative: float
+    """Largest |measured / published - 1|."""
+
+
+def delay_errors(measured_ms: Callable[[CellKey, str], float]) -> list[Error]:
+    """Errors of the medians, means and standard deviations of table 2."""
+    errors = []
+    for statistic, name in DELAYS.items():
+        published = np.array(list(PUBLISHED[name].values()))
+        off = np.abs(np.array([measured_ms(cell, name) for cell in CELLS]) - published)
+        worst, most = CELLS[int(np.argmax(off))], float((off / published).max())
+        errors.append(Error(statistic, float(off.mean()), float(off.max()), worst, most))
+    return errors
+
 
 TRIALS, QUICK_TRIALS = 5, 4
 LENGTH_S, QUICK_LENGTH_S = 180.0, 85.0
 EPOCHS = 20
 """Section 3: five trials, each three minutes or twenty congestion epochs, whichever is longer."""
-
 MARGIN = 1.1
 """A trial planned from the closed form, or run again because it was short, gets this much more."""
-
 START_SPREAD_RTTS = 1.0
-"""Flows start at random within this many round trips.
-
-Iperf opens the connections of one command in parallel, so within a round trip of each other. It
-matters: a flow whose handshake meets a queue takes that delay for the path's, and H-TCP's RTT
-scaling then makes it up to four times as fast as the flow that came first. The page of the study
-says what other starts would give.
-"""
-
+"""Flows start at random within this many round trips (choices in study.toml)."""
 VOIP_LEAD_S = 1.0
 """The datagrams are there before the flows, by this much."""
-
-DRAIN_S = 10.0
-"""Time after the last flow stops sending for its queue and retransmissions to empty."""
-
 SETTINGS: dict[str, dict[str, int]] = {
     "reno": {},
     # Adaptive reset is the paper's name for the bandwidth switch of Linux.
@@ -53,12 +120,9 @@ SETTINGS: dict[str, dict[str, int]] = {
     "cubic26": {"max_increment": 100},
 }
 """Section 3: the tunables that were changed."""
-
 RATE, BUFFER = "1 Mbit/s", "60000 B"
-
 BOTTLENECK = 0
 """The number of the forward link."""
-
 _RATE_BPS, _BUFFER_BYTES = parse_rate(RATE), parse_size(BUFFER)
 DATAGRAMS_BPS = Voip.packet * BITS_PER_BYTE * NS_PER_S / Voip.interval
 PAYLOAD_SHARE = 1448 / 1500
@@ -72,16 +136,25 @@ DATAGRAM_MS = Voip.packet * BITS_PER_BYTE * 1e3 / _RATE_BPS
 FIGURE_2: CellKey = (100, "htcp", 1)
 CUBIC_GROWTH: CellKey = (100, "cubic26", 1)
 ZOOMED: tuple[CellKey, ...] = (
-    (50, "reno", 1),
-    (50, "htcp", 1),
-    (50, "cubic26", 1),
+    *((50, control, 1) for control in CONTROLS),
     FIGURE_2,
     CUBIC_GROWTH,
-    (50, "reno", 5),
-    (50, "htcp", 5),
-    (50, "cubic26", 5),
+    *((50, control, 5) for control in CONTROLS),
 )
 """Cells whose first trial is recorded in full."""
+LENGTHENED = "lengthened.json"
+"""In the study's folder: by how much trials were lengthened, by key and in order."""
+
+
+def cell_name(cell: CellKey) -> str:
+    """A cell as a reader calls it: "50 ms, NewReno, 2 flows"."""
+    rtt_ms, control, flows = cell
+    return f"{rtt_ms} ms, {LABELS[control]}, {flows_name(flows)}"
+
+
+def flows_name(flows: int) -> str:
+    """A number of flows in words: "1 flow"."""
+    return f"{flows} flow{'s' if flows > 1 else ''}"
 
 
 def trial_key(cell: CellKey, trial: int | str) -> str:
@@ -99,18 +172,30 @@ def trials_per_cell(ctx: StudyContext) -> int:
     return QUICK_TRIALS if ctx.quick else TRIALS
 
 
-def planned(ctx: StudyContext) -> dict[str, Experiment]:
-    """90 trials (72 of 85 s with ``quick``) by key."""
-    return {
-        trial_key(cell, number): trial(
-            cell,
-            number,
-            seed=ctx.seed,
-            length_s=QUICK_LENGTH_S if ctx.quick else planned_length_s(cell),
-        )
-        for cell in CELLS
-        for number in range(1, trials_per_cell(ctx) + 1)
-    }
+def experiments(ctx: StudyContext) -> dict[str, Experiment]:
+    """90 trials (72 of 85 s with ``quick``), as long as they turned out to need in this folder."""
+    plan = {}
+    for cell in CELLS:
+        length_s = QUICK_LENGTH_S if ctx.quick else planned_length_s(cell)
+        for number in range(1, trials_per_cell(ctx) + 1):
+            plan[trial_key(cell, number)] = trial(cell, number, seed=ctx.seed, length_s=length_s)
+    for key, factors in lengthened_by(ctx.out_dir).items():
+        for factor in factors:
+            if key in plan:
+                plan[key] = lengthened(plan[key], factor)
+    return plan
+
+
+def lengthened_by(out_dir: Path) -> dict[str, list[float]]:
+    """The factors by which trials were lengthened in this folder. Raises HeadwayError."""
+    file = out_dir / LENGTHENED
+    if not file.exists():
+        return {}
+    try:
+        saved = json.loads(file.read_text(encoding="utf-8"))
+        return {str(key): [float(factor) for factor in value] for key, value in saved.items()}
+    except (OSError, ValueError, TypeError, AttributeError) as error:
+        raise HeadwayError(f"{file}: unreadable ({error})") from None
 
 
 def path(rtt_ms: int) -> Dumbbell:
@@ -119,19 +204,11 @@ def path(rtt_ms: int) -> Dumbbell:
     FreeBSD 7's dummynet drops a packet only if the bytes already queued exceed the limit, so the
     queue can hold up to one packet more than it says.
     """
-    dummynet = Aqm.model_validate({"name": "drop-tail", "tunables": {"overshoot": 1}})
-    reverse = Link.model_validate(
-        {"rate": RATE, "delay": f"{rtt_ms / 2:g} ms", "buffer": BUFFER, "aqm": dummynet}
-    )
+    dummynet = {"name": "drop-tail", "tunables": {"overshoot": 1}}
+    link = {"rate": RATE, "buffer": BUFFER, "aqm": dummynet}
+    reverse = {**link, "delay": f"{rtt_ms / 2:g} ms"}
     return Dumbbell.model_validate(
-        {
-            "rate": RATE,
-            "rtt": f"{rtt_ms} ms",
-            "buffer": BUFFER,
-            "aqm": dummynet,
-            "reverse": reverse,
-            "access_rate": "1 Gbit/s",
-        }
+        {**link, "rtt": f"{rtt_ms} ms", "reverse": reverse, "access_rate": "1 Gbit/s"}
     )
 
 
@@ -141,7 +218,7 @@ def planned_length_s(cell: CellKey) -> float:
     A NewReno flow alone needs 17 s per epoch at 50 ms RTT. n flows fill the queue n times faster,
     but a full queue hits only some of them: (n + 1) / 2, between one and all, is near enough.
     The other two controls have epochs of a few seconds. If a trial turns out short all the same,
-    it is run again (enough.py).
+    it is run again (``run_until_enough``).
     """
     rtt_ms, control, flows = cell
     if control != "reno":
@@ -154,38 +231,119 @@ def planned_length_s(cell: CellKey) -> float:
         cross_traffic_bps=DATAGRAMS_BPS,
         segments_per_ack=2,
     )
-    epoch_s = cycle.cycle_s / ((flows + 1) / 2)
     # Slow start's overshoot comes before the first epoch.
-    return max(LENGTH_S, (EPOCHS + 2) * MARGIN * epoch_s)
+    return max(LENGTH_S, (EPOCHS + 2) * MARGIN * (cycle.cycle_s / ((flows + 1) / 2)))
 
 
 def trial(cell: CellKey, number: int, *, seed: int, length_s: float) -> Experiment:
     """One trial: flows start at random times; the datagrams are there until the first stops."""
     rtt_ms, control, flows = cell
-    settings = Control.model_validate({"name": control, "tunables": SETTINGS[control]})
     # random() of a text seed is the one generator Python promises never to change.
     chance = random.Random(f"{seed}/{trial_key(cell, number)}").random
     spread_s = START_SPREAD_RTTS * rtt_ms / 1e3
     starts_s = [VOIP_LEAD_S + spread_s * chance() for _ in range(flows)]
     # Each writes for the trial's length, then its send buffer drains.
     stops_s = [start_s + length_s for start_s in starts_s]
-    tcp = tuple(
-        Flow(
-            name=f"tcp{index}",
-            control=settings,
-            start=f"{start_s:.9f} s",
-            stop=f"{stop_s:.9f} s",
-        )
-        for index, (start_s, stop_s) in enumerate(zip(starts_s, stops_s, strict=True), start=1)
+    settings = {"name": control, "tunables": SETTINGS[control]}
+    tcp = [
+        {"name": f"tcp{n}", "control": settings, "start": f"{start:.9f} s", "stop": f"{stop:.9f} s"}
+        for n, (start, stop) in enumerate(zip(starts_s, stops_s, strict=True), start=1)
+    ]
+    recorded = ("flows", "queue") if trial_key(cell, number) in RECORDED else ()
+    call = {"name": "voip", "app": Voip, "start": "0 s", "stop": f"{min(stops_s):.9f} s"}
+    return Experiment.model_validate(
+        {
+            "topology": path(rtt_ms),
+            "flows": (*tcp, call),
+            # 10 s for the queue and retransmissions to empty after the last flow stops
+            "duration": f"{max(stops_s) + 10:.9f} s",
+            "stack": "linux-2.6",
+            "seed": seed,
+            "record": (*recorded, "udp"),
+        }
     )
-    record: tuple[Record, ...] = ("udp",)
-    if trial_key(cell, number) in RECORDED:
-        record = ("flows", "queue", "udp")
-    return Experiment(
-        topology=path(rtt_ms),
-        flows=(*tcp, Flow(name="voip", app=Voip, start="0 s", stop=f"{min(stops_s):.9f} s")),
-        duration=f"{max(stops_s) + DRAIN_S:.9f} s",
-        stack="linux-2.6",
-        seed=seed,
-        record=record,
-    )
+
+
+def _with(experiment: Experiment, flows: Iterable[Flow], later_ns: int) -> Experiment:
+    """The trial with other flows, which ends later. The call is its last flow."""
+    duration_ns = experiment.duration + later_ns
+    return experiment.model_copy(update={"flows": tuple(flows), "duration": duration_ns})
+
+
+def _stopping(flow: Flow, stop_ns: int) -> Flow:
+    return flow.model_copy(update={"stop": stop_ns})
+
+
+def _stopping_later(experiment: Experiment, by_ns: int) -> Experiment:
+    flows = [_stopping(flow, (flow.stop or 0) + by_ns) for flow in experiment.flows]
+    return _with(experiment, flows, by_ns)
+
+
+def _longest_ns(experiment: Experiment) -> int:
+    return max((flow.stop or 0) - (flow.start or 0) for flow in experiment.flows[:-1])
+
+
+def lengthened(experiment: Experiment, factor: float) -> Experiment:
+    """The same trial with every flow living ``factor`` times as long."""
+    return _stopping_later(experiment, int(_longest_ns(experiment) * (factor - 1)))
+
+
+def three_minutes(experiment: Experiment) -> Experiment:
+    """A quick trial that lasts as long as the paper's."""
+    if _longest_ns(experiment) >= int(LENGTH_S * NS_PER_S):
+        return experiment
+    return lengthened(experiment, LENGTH_S / QUICK_LENGTH_S)
+
+
+def starting_within(experiment: Experiment, spread_ns: int) -> Experiment:
+    """The same draws of starts over another time than a round trip."""
+    lead_ns = int(VOIP_LEAD_S * NS_PER_S)
+
+    def move(flow: Flow) -> Flow:
+        start = flow.start or 0
+        by = (start - lead_ns) * spread_ns // experiment.base_rtt_ns + lead_ns - start
+        return flow.model_copy(update={"start": start + by, "stop": (flow.stop or 0) + by})
+
+    *tcp, call = experiment.flows
+    moved = [move(flow) for flow in tcp]
+    stops, were = ([flow.stop or 0 for flow in flows] for flows in (moved, tcp))
+    return _with(experiment, (*moved, _stopping(call, min(stops))), max(stops) - max(were))
+
+
+def _chance(experiment: Experiment) -> Callable[[], float]:
+    """Draws of a trial: trials differ in when their flows start."""
+    starts = [str(flow.start) for flow in experiment.flows[:-1]]
+    return random.Random("/".join([str(experiment.seed), *starts])).random
+
+
+def own_times(experiment: Experiment, most_ns: int) -> Experiment:
+    """Every program begins on its own; the datagrams end before or after the first flow."""
+    moved, chance = starting_within(experiment, most_ns), _chance(experiment)
+    *tcp, call = moved.flows
+    start_ns = int(chance() * most_ns)
+    stop_ns = (call.stop or 0) + int((2 * chance() - 1) * most_ns)
+    call = call.model_copy(update={"start": start_ns, "stop": stop_ns})
+    return _with(moved, (*tcp, call), most_ns)
+
+
+def longer(experiment: Experiment, most_ns: int) -> Experiment:
+    """A trial whose programs all end later."""
+    return _stopping_later(experiment, int(most_ns * _chance(experiment)()))
+
+
+def noisy_delays(experiment: Experiment, noise_ns: int, step_ns: int) -> Experiment:
+    """Another delay of the forward link every so often, longer by an exponential draw."""
+    path, chance = experiment.topology, _chance(experiment)
+    assert isinstance(path, Dumbbell)
+    steps = []
+    for start_ns in range(0, experiment.duration, step_ns):
+        delay_ns = path.rtt // 2 - int(noise_ns * math.log(1 - chance()))
+        steps.append(Step.model_construct(start=start_ns, rate=path.rate, delay=delay_ns))
+    noisy = path.model_copy(update={"vary": Schedule(steps=tuple(steps))})
+    return experiment.model_copy(update={"topology": noisy})
+
+
+def without_delayed_acks(experiment: Experiment) -> Experiment:
+    """An ACK for every packet of a bulk flow."""
+    *tcp, call = experiment.flows
+    return _with(experiment, (*(f.model_copy(update={"delayed_ack": False}) for f in tcp), call), 0)

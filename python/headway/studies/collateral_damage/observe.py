@@ -1,41 +1,42 @@
-"""Run: what paper 001 measured of a trial, and the lines that its figures draw."""
+"""Run: what paper 001 measured of a trial, the lines of its figures, and how windows grow.
+
+Trials whose flows saw fewer than twenty congestion epochs are run again, longer.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 
 import numpy as np
 import polars as pl
 
 from headway import metrics
+from headway.claims import Evidence
+from headway.experiment import Experiment
 from headway.figures.decimate import min_max_indices
+from headway.files import save_text
+from headway.metrics import GrowthEpoch
 from headway.metrics.stats import Array
 from headway.report.zoom import MAX_POINTS
-from headway.studies.collateral_damage.experiments import (
-    BOTTLENECK,
-    CUBIC_GROWTH,
-    FIGURE_2,
-    RECORDED,
-)
-from headway.studies.collateral_damage.growth import (
-    CubicGrowth,
-    HtcpGrowth,
-    fit_cubic_growth,
-    fit_htcp_growth,
-)
+from headway.studies.collateral_damage import experiments as setup
+from headway.studies.collateral_damage.experiments import CUBIC_GROWTH, FIGURE_2, CellKey, trial_key
+from headway.study import StudyContext
+from headway.sweep import Observed
 from headway.trace import Trace
 from headway.units import BITS_PER_BYTE, NS_PER_S
 
-MIDDLE_NS = 60 * NS_PER_S
-"""Queue-full events are counted in the minute in the middle of a trial."""
-
 EPOCHS_SHOWN = 3
 """Whole epochs of figure 2."""
-
-_MS_PER_US = 1e-3
-_NS_PER_MS = 1e6
-_KB = 1000.0
+LOW_SPEED_S = 1.0
+"""How long after a congestion event H-TCP grows like NewReno."""
+LATE_S = 0.5
+"""From so long after that its growth is fitted: before, it is a packet or two."""
+LONG_S = 3.0
+"""CUBIC's epochs that end earlier do not pass the old maximum: they show no cubic."""
+FEW = 8
+"""Too few points for a fit."""
 
 
 @dataclass(frozen=True)
@@ -62,6 +63,9 @@ class TrialNumbers:
     """From the first flow's start to the last flow's stop."""
 
 
+NUMBERS = tuple(field.name for field in fields(TrialNumbers))
+
+
 @dataclass(frozen=True)
 class Lifetime:
     """One flow of one trial."""
@@ -72,7 +76,46 @@ class Lifetime:
     goodput_kbytes_s: float
 
 
-NUMBERS = tuple(field.name for field in fields(TrialNumbers))
+@dataclass(frozen=True)
+class Law:
+    """A power of the time and the growth that should be proportional to it; both of shape (n,)."""
+
+    power: Array
+    growth: Array
+
+    def r_squared(self) -> float:
+        """R² of a straight line through 0."""
+        spread = float(((self.growth - self.growth.mean()) ** 2).sum())
+        slope = float(self.power @ self.growth) / float(self.power @ self.power)
+        left = self.growth - slope * self.power
+        return 1 - float(left @ left) / spread if spread else 0.0
+
+
+@dataclass(frozen=True)
+class HtcpGrowth:
+    """H-TCP's growth as fitted over many epochs."""
+
+    first_pkts_per_rtt: float
+    """Packets per round trip in the first second, median of the epochs."""
+    exponent: float
+    """Power of the time beyond the first second with which it outgrows NewReno."""
+    epochs: int
+    parabola: Law
+    """x² and what exceeds NewReno's growth."""
+
+
+@dataclass(frozen=True)
+class CubicGrowth:
+    """CUBIC's growth as fitted over many epochs."""
+
+    constant: float
+    """C, packets/s^3, median over the epochs."""
+    least_lead_pkts: float
+    """Least that its window is ahead of one that grows by a packet per round trip."""
+    epochs: int
+    cubic: Law
+    """x³, which counts from the inflection, and how far what the window follows is from W_max, in
+    the epoch with the median R²."""
 
 
 @dataclass(frozen=True)
@@ -110,85 +153,135 @@ class Trial:
     """The whole trial, thinned to what a screen shows."""
 
 
-def observe(key: str, trace: Trace) -> Trial:
-    """One trial."""
-    cell = RECORDED.get(key)
-    numbers, owd_ms = _numbers(trace)
-    return Trial(
-        numbers,
-        tuple(_lifetime(trace, flow) for flow in trace.tcp_flows()),
-        owd_ms,
-        _hosts(trace),
-        htcp_growth=fit_htcp_growth(trace, 0) if cell == FIGURE_2 else None,
-        cubic_growth=fit_cubic_growth(trace, 0) if cell == CUBIC_GROWTH else None,
-        figure_2=_figure_2(trace) if cell == FIGURE_2 else None,
-        course=_course(trace, metrics.whole_run(trace), MAX_POINTS) if cell else None,
-    )
+@dataclass(frozen=True)
+class Cell:
+    """All trials of one RTT, control and number of flows."""
+
+    trials: list[Trial]
+
+    def values(self, name: str) -> list[float]:
+        """One quantity of ``TrialNumbers``, one value per trial."""
+        return [float(getattr(trial.numbers, name)) for trial in self.trials]
+
+    def mean(self, name: str) -> float:
+        """Mean over the trials without the highest and the lowest, as in the paper."""
+        return metrics.trimmed_mean(self.values(name))
+
+    def sd(self, name: str) -> float:
+        """Standard deviation over the same trials; 0 for a single one."""
+        values = self.values(name)
+        kept = [values[index] for index in metrics.without_extremes(values)]
+        return float(np.std(kept, ddof=1)) if len(kept) > 1 else 0.0
+
+    def owd_ms(self) -> Array:
+        """The delays of all trials, shape (n,), ms."""
+        return np.concatenate([trial.owd_ms for trial in self.trials])
 
 
-def _hosts(trace: Trace) -> str:
-    if "kernel" in trace.meta:
-        return f"Linux {trace.meta['kernel']['release']} of this machine"
-    return f"stack {trace.experiment.stack}"
+@dataclass(frozen=True)
+class Found:
+    """What the statements and the page look at."""
+
+    rows: Evidence[Trial]
+    trials: int
+    """How many trials a cell has."""
+
+    def __getitem__(self, key: CellKey) -> Cell:
+        """A cell with all of its trials. Raises MissingTrialError if it lacks one."""
+        numbers = range(1, self.trials + 1)
+        return Cell([self.rows[trial_key(key, number)] for number in numbers])
+
+    def first(self, key: CellKey) -> Trial:
+        """A cell's first trial. Raises MissingTrialError."""
+        return self.rows[trial_key(key, 1)]
 
 
-def epochs_per_flow(trace: Trace) -> float:
-    """Congestion epochs in the whole run, mean over the TCP flows."""
-    window = metrics.whole_run(trace)
-    counts = [
-        max(len(metrics.backoff_times_ns(trace, flow, window)) - 1, 0) for flow in trace.tcp_flows()
-    ]
-    return float(np.mean(counts))
+def gather(ctx: StudyContext, rows: Mapping[str, Trial]) -> Found:
+    """The 18 cells."""
+    return Found(Evidence(rows), setup.trials_per_cell(ctx))
 
 
-def _epochs_begin_ns(trace: Trace) -> int:
-    """When every TCP flow has had its first congestion event.
+def collect(ctx: StudyContext) -> Observed[Trial]:
+    """Run all trials; in the full form, short ones again."""
+    if not ctx.resume:
+        (ctx.out_dir / setup.LENGTHENED).unlink(missing_ok=True)
+    trials = setup.experiments(ctx)
+    return ctx.run_trials(trials, observe) if ctx.quick else run_until_enough(ctx, trials)
 
-    The paper's delays are those "over at least twenty congestion epochs", and an epoch lies
-    between two congestion events: the slow start before the first belongs to none.
+
+def run_until_enough(ctx: StudyContext, trials: Mapping[str, Experiment]) -> Observed[Trial]:
+    """Run trials, then those again, longer, whose flows saw fewer than twenty epochs on average.
+
+    A trial becomes at most four times as long each time, up to four times. The factors are saved.
     """
-    window = metrics.whole_run(trace)
-    first = [metrics.backoff_times_ns(trace, flow, window)[:1] for flow in trace.tcp_flows()]
-    return max((int(times[0]) for times in first if len(times)), default=0)
+    factors = setup.lengthened_by(ctx.out_dir)
+    plan = dict(trials)
+    done = ctx.run_trials(plan, observe)
+    for _ in range(4):
+        short = {}
+        for key, row in done.rows.items():
+            if row.numbers.epochs < setup.EPOCHS:
+                factor = min(setup.MARGIN * setup.EPOCHS / max(row.numbers.epochs, 1.0), 4.0)
+                short[key] = plan[key] = setup.lengthened(plan[key], factor)
+                factors[key] = [*factors.get(key, []), factor]
+        if not short:
+            break
+        done.rows |= ctx.run_trials(short, observe).rows
+        save_text(ctx.out_dir / setup.LENGTHENED, json.dumps(factors, indent=1))
+    return done
 
 
-def _numbers(trace: Trace) -> tuple[TrialNumbers, Array]:
-    """The numbers of a trial, and its delays in ms, shape (n,)."""
-    experiment = trace.experiment
-    end_ns = experiment.duration
-    tcp = trace.tcp_flows()
+def observe(key: str, trace: Trace) -> Trial:
+    """Delays, goodputs and epochs of a trial; of some the growth of windows and time series."""
+    cell, experiment, tcp = setup.RECORDED.get(key), trace.experiment, trace.tcp_flows()
+    whole = metrics.whole_run(trace)
+    backoffs_ns = [metrics.backoff_times_ns(trace, flow, whole) for flow in tcp]
     starts_ns = experiment.start_times_ns()
-    stops_ns = [experiment.flows[flow].stop or end_ns for flow in tcp]
+    stops_ns = [experiment.flows[flow].stop or experiment.duration for flow in tcp]
     first_ns, last_ns = min(starts_ns[flow] for flow in tcp), max(stops_ns)
-    owd_window = (_epochs_begin_ns(trace), min(stops_ns))
-    owd_ms = metrics.owd_us(trace, window=owd_window) * _MS_PER_US
-    owd = metrics.distribution(owd_ms)
-    extremes = metrics.owd_distribution_us(trace)
-    lost = metrics.lost_pkts(trace, window=owd_window)
-    lifetimes = [_lifetime(trace, flow) for flow in tcp]
-    span_s = max(life.last_s for life in lifetimes) - min(life.first_s for life in lifetimes)
-    middle_ns = (first_ns + last_ns) // 2
-    half_ns = min(MIDDLE_NS, last_ns - first_ns) // 2
-    retransmits = sum(metrics.retransmits_pkts(trace, flow, (0, end_ns)) for flow in tcp)
+    # The paper's delays are those "over at least twenty congestion epochs", and an epoch lies
+    # between two congestion events: the slow start before the first belongs to none.
+    begin_ns = max((int(times[0]) for times in backoffs_ns if len(times)), default=0)
+    owd_ms = metrics.owd_us(trace, window=(begin_ns, min(stops_ns))) * 1e-3
+    owd, extremes_us = metrics.distribution(owd_ms), metrics.owd_distribution_us(trace)
+    lost = metrics.lost_pkts(trace, window=(begin_ns, min(stops_ns)))
+    lives = tuple(_lifetime(trace, flow) for flow in tcp)
+    span_s = max(life.last_s for life in lives) - min(life.first_s for life in lives)
+    # Queue-full events are counted in the minute in the middle of a trial.
+    middle_ns, half_ns = (first_ns + last_ns) // 2, min(60 * NS_PER_S, last_ns - first_ns) // 2
+    middle = (middle_ns - half_ns, middle_ns + half_ns)
     length_s = (last_ns - first_ns) / NS_PER_S
+    until_end = (0, experiment.duration)
+    retransmits = sum(metrics.retransmits_pkts(trace, flow, until_end) for flow in tcp)
     numbers = TrialNumbers(
         owd_median_ms=owd.median or np.nan,
         owd_mean_ms=owd.mean or np.nan,
         owd_sd_ms=owd.sd or np.nan,
-        owd_min_ms=(extremes.min or np.nan) * _MS_PER_US,
-        owd_max_ms=(extremes.max or np.nan) * _MS_PER_US,
+        owd_min_ms=(extremes_us.min or np.nan) * 1e-3,
+        owd_max_ms=(extremes_us.max or np.nan) * 1e-3,
         voip_loss=lost / max(lost + owd.count, 1),
-        goodput_kbytes_s=sum(life.goodput_kbytes_s for life in lifetimes),
-        span_goodput_kbytes_s=sum(life.unique_bytes for life in lifetimes) / span_s / _KB,
-        queue_full_per_minute=metrics.queue_full_per_minute(
-            trace, BOTTLENECK, (middle_ns - half_ns, middle_ns + half_ns)
-        ),
+        goodput_kbytes_s=sum(life.goodput_kbytes_s for life in lives),
+        span_goodput_kbytes_s=sum(life.unique_bytes for life in lives) / span_s / 1e3,
+        queue_full_per_minute=metrics.queue_full_per_minute(trace, setup.BOTTLENECK, middle),
         retransmits_pkts=float(retransmits),
         retransmits_per_minute=60 * retransmits / length_s,
-        epochs=epochs_per_flow(trace),
+        epochs=float(np.mean([max(len(times) - 1, 0) for times in backoffs_ns])),
         length_s=length_s,
     )
-    return numbers, owd_ms
+    hosts = f"stack {experiment.stack}"
+    if "kernel" in trace.meta:
+        hosts = f"Linux {trace.meta['kernel']['release']} of this machine"
+    grown = metrics.growth_epochs(trace, 0) if cell in (FIGURE_2, CUBIC_GROWTH) else []
+    return Trial(
+        numbers,
+        lives,
+        owd_ms,
+        hosts,
+        htcp_growth=htcp_growth(grown) if cell == FIGURE_2 else None,
+        cubic_growth=cubic_growth(grown) if cell == CUBIC_GROWTH else None,
+        figure_2=_figure_2(trace, backoffs_ns[0]) if cell == FIGURE_2 else None,
+        course=_course(trace, whole, MAX_POINTS) if cell else None,
+    )
 
 
 def _lifetime(trace: Trace, flow: int) -> Lifetime:
@@ -200,43 +293,121 @@ def _lifetime(trace: Trace, flow: int) -> Lifetime:
         (summary.first_packet_ns or 0) / NS_PER_S,
         (summary.last_packet_ns or 0) / NS_PER_S,
         summary.unique_bytes or 0,
-        goodput_bps / BITS_PER_BYTE / _KB,
+        goodput_bps / BITS_PER_BYTE / 1e3,
     )
 
 
-def _figure_2(trace: Trace) -> Course | None:
+def _figure_2(trace: Trace, backoffs_ns: Sequence[int]) -> Course | None:
     """Some whole epochs in the middle of the run; None if there are too few."""
-    flow = trace.tcp_flows()[0]
-    backoffs = metrics.backoff_times_ns(trace, flow, metrics.whole_run(trace))
-    if len(backoffs) < EPOCHS_SHOWN + 1:
+    if len(backoffs_ns) < EPOCHS_SHOWN + 1:
         return None
-    first = (len(backoffs) - EPOCHS_SHOWN) // 2
-    margin_ns = NS_PER_S // 2
-    window = (int(backoffs[first]) - margin_ns, int(backoffs[first + EPOCHS_SHOWN]) + margin_ns)
-    return _course(trace, window)
+    first = (len(backoffs_ns) - EPOCHS_SHOWN) // 2
+    begin_ns, end_ns = int(backoffs_ns[first]), int(backoffs_ns[first + EPOCHS_SHOWN])
+    return _course(trace, (begin_ns - NS_PER_S // 2, end_ns + NS_PER_S // 2))
 
 
 def _course(trace: Trace, window: metrics.Window, most_points: int | None = None) -> Course:
     """Lines over a window, thinned to so many points each."""
+
+    def between(table: str, time: str) -> pl.DataFrame:
+        return trace[table].filter(pl.col(time) >= window[0], pl.col(time) < window[1])
 
     def line(rows: pl.DataFrame, time: str, value: str, unit: float) -> Line:
         values = rows[value].to_numpy().astype(np.float64) / unit
         kept = min_max_indices(values, most_points or max(values.size, 4))
         return Line(rows[time].to_numpy()[kept] / NS_PER_S, values[kept])
 
-    states = _between(trace["flow_state"], "time_ns", window)
-    queue = _between(trace["queue"], "time_ns", window).filter(pl.col("link") == BOTTLENECK)
-    datagrams = _between(trace["udp"], "sent_ns", window).drop_nulls("owd_ns")
+    states = between("flow_state", "time_ns")
+    queue = between("queue", "time_ns").filter(pl.col("link") == setup.BOTTLENECK)
+    datagrams = between("udp", "sent_ns").drop_nulls("owd_ns")
     return Course(
         {
             number: line(own, "time_ns", "cwnd_pkts", 1)
             for number, flow in enumerate(trace.tcp_flows(), start=1)
             if not (own := states.filter(pl.col("flow") == flow)).is_empty()
         },
-        line(datagrams, "sent_ns", "owd_ns", _NS_PER_MS),
-        line(queue, "time_ns", "queue_bytes", _KB),
+        line(datagrams, "sent_ns", "owd_ns", 1e6),
+        line(queue, "time_ns", "queue_bytes", 1e3),
     )
 
 
-def _between(rows: pl.DataFrame, column: str, window: metrics.Window) -> pl.DataFrame:
-    return rows.filter((pl.col(column) >= window[0]) & (pl.col(column) < window[1]))
+def htcp_growth(epochs: Sequence[GrowthEpoch]) -> HtcpGrowth | None:
+    """Fit H-TCP's growth; None without enough epochs.
+
+    The window's growth is counted in packets per round trip and summed over time, which takes out
+    the round-trip time that the flow's own queue adds. What exceeds one packet per round trip
+    after the first second should grow like a power of the time since: 2 for a parabola. Time
+    counts from the end of recovery, where Linux 2.6.25 restarts H-TCP's clock.
+    """
+    slopes, log_x, log_y = [], [], []
+    for epoch in epochs:
+        t, grown = epoch.time_s - epoch.time_s[0], epoch.increase_s
+        if t[-1] < LOW_SPEED_S + 2 * LATE_S:
+            continue
+        at_one_s = float(np.interp(LOW_SPEED_S, t, grown))
+        slopes.append(at_one_s / LOW_SPEED_S)
+        x = t - LOW_SPEED_S
+        y = grown - at_one_s - x
+        late = (x >= LATE_S) & (y > 0)
+        log_x.append(np.log(x[late]))
+        log_y.append(np.log(y[late]))
+    if sum(part.size for part in log_x) < FEW:
+        return None
+    x, y = np.concatenate(log_x), np.concatenate(log_y)
+    law = Law(np.exp(2 * x), np.exp(y))
+    exponent = float(np.polyfit(x, y, 1)[0])
+    return HtcpGrowth(float(np.median(slopes)), exponent, len(slopes), law)
+
+
+def cubic_growth(epochs: Sequence[GrowthEpoch]) -> CubicGrowth | None:
+    """Fit a cubic to each long epoch; None without any."""
+    long = [one for one in epochs if one.time_s.size >= FEW and np.ptp(one.time_s) >= LONG_S]
+    if not long:
+        return None
+    constant = float(np.median([_cubic_constant(epoch) for epoch in long]))
+    laws = sorted((_cubic_law(epoch) for epoch in long), key=Law.r_squared)
+    # Both start with the same window: only what follows tells them apart.
+    leads = [(epoch.cwnd_pkts - _newreno_pkts(epoch))[1:] for epoch in epochs]
+    lead = float(np.concatenate(leads).min())
+    return CubicGrowth(constant, lead, len(long), laws[(len(laws) - 1) // 2])
+
+
+def _cubic_constant(epoch: GrowthEpoch) -> float:
+    """The leading coefficient of the cubic that the window follows.
+
+    Linux sets the pace so that the window would be at the cubic's value T a round trip later,
+    hence r dW/dt = T - W: behind a queue, where r is half a second, the window itself is no cubic.
+    The integral of T is that of W plus the sum of r dW, and if T is a cubic with C t^3, the
+    integral is a quartic with (C / 4) t^4.
+    """
+    return 4 * float(np.polyfit(*_integral(epoch), 4)[0])
+
+
+def _integral(epoch: GrowthEpoch) -> tuple[Array, Array]:
+    """Times since the epoch's first state, and the integral of T until then."""
+    t = epoch.time_s - epoch.time_s[0]
+    held = np.cumsum(epoch.cwnd_pkts[:-1] * np.diff(t))
+    return t, np.asarray(epoch.increase_s + np.concatenate([[0.0], held]), dtype=np.float64)
+
+
+def _cubic_law(epoch: GrowthEpoch) -> Law:
+    """(t - K)³ and T - W_max between the epoch's states, by the K and W_max that fit best."""
+    t, integral = _integral(epoch)
+    aimed_at = np.diff(integral) / np.diff(t)
+    middle = (t[:-1] + t[1:]) / 2
+
+    def fitted(inflection_s: float) -> tuple[float, Law]:
+        power = (middle - inflection_s) ** 3
+        slope, top = np.polyfit(power, aimed_at, 1)
+        left = aimed_at - top - slope * power
+        return float(left @ left), Law(power, aimed_at - top)
+
+    inflections_s = np.linspace(0, t[-1], 200)
+    return min((fitted(float(at)) for at in inflections_s), key=lambda one: one[0])[1]
+
+
+def _newreno_pkts(epoch: GrowthEpoch) -> Array:
+    """A NewReno flow's window: half of that before, or what recovery left, and one per round."""
+    rounds = np.cumsum(np.diff(epoch.time_s, prepend=epoch.time_s[0]) / epoch.srtt_s)
+    left = min(epoch.cwnd_before_pkts / 2, epoch.cwnd_pkts[0])
+    return np.asarray(left + rounds, dtype=np.float64)

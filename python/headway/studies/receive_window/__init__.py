@@ -10,48 +10,16 @@ and 5.12.
 Scharf, Fast Startup Internet Congestion Control (2011).
 """
 
-from __future__ import annotations
-
-from collections.abc import Mapping
-
-from headway.claims import Evidence
-from headway.publish import Page
-from headway.report import Sketch
-from headway.studies.common.measured import Commands, MeasuredStudy, Measurement
+from headway.studies.common.measured import MeasuredStudy
 from headway.studies.receive_window import claims, experiments, page
-from headway.studies.receive_window.observe import Case
-from headway.study import StudyContext
+from headway.study import declared
 
-
-class ReceiveWindow(MeasuredStudy[Evidence[Case]]):
-    """The study; see the module."""
-
-    name = "receive-window"
-    title = "Fast startups and the receive window"
-    source = "Scharf, Fast Startup Internet Congestion Control (2011), sections 5.2.2 to 5.2.4"
-    description = (
-        "1 MB over 10 Mbit/s and 200 ms in this machine's kernel, CUBIC: slow start and "
-        "Jump-Start, to a receiver with the first window of Linux 2.6.24 or a large one, within "
-        "that window or beyond it. Needs root and headwayctl."
-    )
-    statements = claims.STATEMENTS
-    choices = experiments.CHOICES
-
-    def commands(self, ctx: StudyContext) -> Commands:
-        """One per case."""
-        return experiments.commands(ctx)
-
-    def gather(self, _ctx: StudyContext, rows: Mapping[str, Measurement]) -> Evidence[Case]:
-        """The transfers of each case."""
-        return Evidence({key: Case.of(row) for key, row in rows.items()})
-
-    def sketches(self, _ctx: StudyContext) -> list[Sketch]:
-        """A sender and a receiver with a first window."""
-        return [page.sketch()]
-
-    def page(self, _ctx: StudyContext, found: Evidence[Case]) -> Page:
-        """Response times, windows, and arrived data over time."""
-        return page.page(found)
-
-
-STUDY = ReceiveWindow()
+STUDY = declared(
+    __name__,
+    base=MeasuredStudy,
+    commands=experiments.commands,
+    gather=experiments.gather,
+    page=page.page,
+    sketches=page.sketches,
+    statements=claims.CLAIMS.statements(),
+)

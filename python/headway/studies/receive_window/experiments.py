@@ -1,72 +1,136 @@
-"""Setup: headwayctl's window bench, one command per case."""
+"""Setup: headwayctl's window bench, one command per case.  Run: windows and data over time."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from headway.claims import Evidence
+from headway.metrics.stats import Array
 from headway.studies.common.appendix_b import BUFFERS_BYTES
-from headway.studies.common.measured import Commands
+from headway.studies.common.measured import Commands, Measurement
+from headway.studies.common.runs import values
 from headway.study import StudyContext
 
-RATE_BPS = 10e6
-RTT_S = 0.2
-BDP_BYTES = RATE_BPS * RTT_S / 8
-BYTES, QUICK_BYTES = 1_000_000, 500_000
-"""Four times what a round trip of the path carries, and twice."""
-INITIAL_WINDOW_PKTS = 2
-"""The initial window of figure 5.11, w."""
+RATE_BPS, RTT_S = 10e6, 0.2
 FIRST_WINDOW_PKTS = 4
 """The window that Linux 2.6.24 announces first, for segments of up to 1460 bytes."""
-BEYOND = "1MB"
-
-SLOW_START, SENDER_ONLY, BOTH_ENDS, BEYOND_WINDOW = (
-    "slow-start",
-    "sender-only",
-    "both-ends",
-    "beyond-window",
-)
-INITIATOR, EXTRA_ACK = "initiator", "initiator-extra-ack"
-
 _SMALL = ("--first-window", str(FIRST_WINDOW_PKTS))
-_INITIATOR = ("--sender-connects", "--set", "js_max_bytes=0")
-_CASES: dict[str, tuple[str, tuple[str, ...]]] = {
-    SLOW_START: ("slow-start", _SMALL),
-    SENDER_ONLY: ("jump-start", _SMALL),
-    BOTH_ENDS: ("jump-start", ()),
-    BEYOND_WINDOW: ("jump-start", (*_SMALL, "--ignore-peer", BEYOND)),
-    INITIATOR: ("jump-start", _INITIATOR),
-    EXTRA_ACK: ("jump-start", (*_INITIATOR, "--extra-ack", BEYOND)),
+_OPENS = ("--sender-connects", "--set", "js_max_bytes=0")
+CASES: dict[str, tuple[str, str, tuple[str, ...]]] = {
+    "slow-start": ("slow start", "slow-start", _SMALL),
+    "sender-only": ("sender alone", "jump-start", _SMALL),
+    "both-ends": ("both ends", "jump-start", ()),
+    "beyond-window": ("beyond window", "jump-start", (*_SMALL, "--ignore-peer", "1MB")),
+    "initiator": ("initiator", "jump-start", _OPENS),
+    "initiator-extra-ack": ("initiator, extra ACK", "jump-start", (*_OPENS, "--extra-ack", "1MB")),
 }
-
-CHOICES = (
-    "The hosts are those of section 6.1.1.2 and appendix B.2: they have buffers of 8 MiB, "
-    "acknowledge every segment and keep no metrics of earlier connections. Slow start begins with "
-    "the two packets of figure 5.11. Today's Linux announces 4 MB at once, which is the large "
-    "window. A route with initrwnd 4 gives the small window of Linux 2.6.24.",
-    "Jump-Start is the thesis' variant, with at most 65,535 B and 10 Mbit/s in the first round "
-    "trip (by section 4.4.3.2 the default). It gets the connection's volume from the application, "
-    "because an unpatched kernel shows it only the first piece of a large write.",
-    "A transfer has 1 MB, four times what a round trip carries (the quick form: twice). Data that "
-    "fits the first round trip does not show whether the sender obeys the window afterwards. The "
-    "queue has the 1000 packets of section 6.3.1, to which the text refers for more detail, so "
-    "that nothing is lost. With the 50 packets of section 6.1.1.1 the verdicts were the same.",
-    "cwnd and announced window are the sender's at the same moment, because the smaller of the two "
-    "bounds it. The table also has the window over the cwnd of half a round trip before, when the "
-    "window was announced.",
-    "The extra ACK matters only to a connection's initiator, and only for more than the 65,535 B "
-    "that a SYN-ACK can announce. Jump-Start's own bound is set to the same size, so the extra ACK "
-    "is measured without that bound.",
-)
+"""Label, startup and options by case."""
+US = 1e-6
 
 
 def commands(ctx: StudyContext) -> Commands:
-    """Arguments of headwayctl by case."""
+    """Arguments of headwayctl by case. The initial window is that of figure 5.11."""
+    size = 500_000 if ctx.quick else 1_000_000
     return {
         case: [
             *("host", "window-bench", "--control", f"cubic+{startup}", *options),
-            *("--initial-window", str(INITIAL_WINDOW_PKTS)),
-            *("--buffers", *map(str, BUFFERS_BYTES)),
-            *("--bytes", f"{QUICK_BYTES if ctx.quick else BYTES}B"),
-            *("--rate", f"{RATE_BPS:.0f}bit", "--rtt", f"{RTT_S:g}s"),
+            *("--initial-window", "2", "--buffers", *map(str, BUFFERS_BYTES)),
+            *("--bytes", f"{size}B", "--rate", f"{RATE_BPS:.0f}bit", "--rtt", f"{RTT_S:g}s"),
             *("--buffer", "1000pkts", "--rounds", "2" if ctx.quick else "5"),
         ]
-        for case, (startup, options) in _CASES.items()
+        for case, (_, startup, options) in CASES.items()
     }
+
+
+@dataclass(frozen=True)
+class Transfer:
+    """One transfer; times are from the request, or from the opening where the sender opens."""
+
+    took_s: float
+    times_s: Array
+    """When the sender was sampled."""
+    cwnd_bytes: Array
+    window_bytes: Array
+    """The receiver's last announced window that the sender had received by then."""
+    arrived_s: Array
+    """When the receiver read some data."""
+    arrived_bytes: Array
+    """Bytes that it had read by then."""
+    window_limited_s: float
+    """How long the window limited the sender; NaN where the kernel does not report it."""
+    retransmits_pkts: float
+
+    @classmethod
+    def of(cls, measured: Mapping[str, Any]) -> Self:
+        """Read one round of headwayctl's output."""
+        columns = ("time_us", "cwnd_bytes", "window_bytes")
+        samples = [[sample[name] for name in columns] for sample in measured["windows"]]
+        time_us, cwnd_bytes, window_bytes = np.array(samples, dtype=np.float64).T
+        arrived = np.array(measured["arrived"], dtype=np.float64)
+        limited_us = measured["window_limited_us"]
+        return cls(
+            took_s=measured["took_us"] * US,
+            times_s=time_us * US,
+            cwnd_bytes=cwnd_bytes,
+            window_bytes=window_bytes,
+            arrived_s=arrived[:, 0] * US,
+            arrived_bytes=arrived[:, 1],
+            window_limited_s=float("nan") if limited_us is None else limited_us * US,
+            retransmits_pkts=measured["retransmits_pkts"],
+        )
+
+    def reached_s(self, share: float) -> float:
+        """When this share of the data had arrived."""
+        return float(np.interp(share * self.arrived_bytes[-1], self.arrived_bytes, self.arrived_s))
+
+    def window_by_cwnd(self, before_s: float = 0.0) -> Array:
+        """The window over cwnd, at the same moment or ``before_s`` earlier, while both grow.
+
+        Both grow until cwnd is what a round trip of the path carries.
+        """
+        then_s = self.times_s - before_s + US / 2  # times are whole microseconds
+        at = np.searchsorted(self.times_s, then_s, side="right") - 1
+        cwnd = self.cwnd_bytes[np.maximum(at, 0)]
+        growing = (at >= 0) & (cwnd < RATE_BPS * RTT_S / 8)
+        return self.window_bytes[growing] / cwnd[growing]
+
+
+@dataclass(frozen=True)
+class Case:
+    """All transfers of a case."""
+
+    transfers: Sequence[Transfer]
+    on_time: bool
+    """Whether the emulated link kept time."""
+
+    @property
+    def took_s(self) -> float:
+        """Median time until the last byte had arrived."""
+        return float(np.median(values(self.transfers, "took_s")))
+
+    def reached_s(self, share: float) -> float:
+        """Median time by which this share of the data had arrived."""
+        return float(np.median([one.reached_s(share) for one in self.transfers]))
+
+    def window_by_cwnd(self, *, as_announced: bool = False) -> Array:
+        """The window over cwnd while both grow, of all transfers.
+
+        ``as_announced``: over the cwnd of half a round trip before.
+        """
+        before_s = RTT_S / 2 if as_announced else 0.0
+        return np.concatenate([one.window_by_cwnd(before_s) for one in self.transfers])
+
+
+Found = Evidence[Case]
+
+
+def gather(_ctx: StudyContext, rows: Mapping[str, Measurement]) -> Found:
+    """The transfers of each case, of headwayctl's output."""
+    cases = {}
+    for case, row in rows.items():
+        cases[case] = Case([Transfer.of(one) for one in row["rounds"]], row["on_time"])
+    return Evidence(cases)
