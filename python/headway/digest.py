@@ -131,12 +131,6 @@ class Digest(TypedDict):
     jain_index: float | None
 
 
-def batch_edges_ns(experiment: Experiment) -> list[int]:
-    """The 11 boundaries in ns of the ten equal parts of [warmup, end]."""
-    start_ns, span_ns = experiment.warmup, experiment.duration - experiment.warmup
-    return [start_ns + span_ns * k // BATCHES for k in range(BATCHES + 1)]
-
-
 def digest_of(trace: Trace) -> Digest:
     """The digest of a trace; linear in its rows, however many flows it has."""
     from headway.metrics.totals import trace_totals
@@ -149,7 +143,7 @@ def digest_of_totals(experiment: Experiment, totals: Mapping[str, Any]) -> Diges
 
     crates/sim/src/trace/digest defines the keys of flows, links and datagrams.
     """
-    edges = batch_edges_ns(experiment)
+    edges = experiment.batch_edges_ns()
     rates = {
         name: link.capacity_bps(edges[0], edges[-1])
         for name, link in named_links(experiment.topology).items()

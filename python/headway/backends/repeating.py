@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from headway.backends import Backend, Finished, OnFailure, T, Work
+from headway.backends.backend import Backend, Finished, OnFailure, T, Work
 from headway.errors import HeadwayError
 from headway.experiment import Experiment
 from headway.trace import Trace

@@ -13,8 +13,8 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from headway import _engine
-from headway.backends import Finished, OnFailure, T, Work, settle
-from headway.digest import batch_edges_ns, digest_of_totals
+from headway.backends.backend import Finished, OnFailure, T, Work, settle
+from headway.digest import digest_of_totals
 from headway.errors import HeadwayError
 from headway.experiment import (
     Exchanges,
@@ -271,7 +271,7 @@ def scenario_json(experiment: Experiment, *, digest: bool = False, trace: bool =
             )
     document = experiment.model_dump_json()
     apps = dict(_app_texts(experiment))
-    batches_ns = batch_edges_ns(experiment) if digest else None
+    batches_ns = experiment.batch_edges_ns() if digest else None
     try:
         return _engine.scenario(document, apps, batches_ns, trace)
     except ValueError as error:

@@ -224,3 +224,8 @@ class Experiment(Spec):
     def checkpoints_ns(self) -> list[int]:
         """Times in ns of counter readings, sorted: warm-up, ends of batches, every ``sample``."""
         return engine.checkpoints_ns(self.duration, self.warmup, self.sample)
+
+    def batch_edges_ns(self) -> list[int]:
+        """The 11 boundaries in ns of the ten equal parts of [warmup, duration]."""
+        span_ns = self.duration - self.warmup
+        return [self.warmup + span_ns * k // BATCHES for k in range(BATCHES + 1)]

@@ -17,7 +17,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 
-from headway.backends import Finished, OnFailure, T, Work, settle
+from headway.backends.backend import Finished, OnFailure, T, Work, settle
 from headway.backends.kernel.folders import run_folder
 from headway.backends.kernel.headwayctl import Headwayctl, Watchdog
 from headway.backends.kernel.hints import attach_where_missing, taking_hints
