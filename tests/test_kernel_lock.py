@@ -26,8 +26,8 @@ class Ctl:
         self.asked.append(" ".join(arguments))
         return ""
 
-    def mind(self, kind: str, name: str = "") -> None:
-        self.asked.append(f"mind {kind}")
+    def register(self, kind: str, name: str = "") -> None:
+        self.asked.append(f"register {kind}")
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ def lock(tmp_path: Path, monkeypatch) -> Path:
 
 
 def taking(ctl: Any) -> Any:
-    return hints.taking_hints(ctl, ctl)
+    return hints.hints_attached(ctl, ctl)
 
 
 def test_the_lock_is_where_only_root_makes_files(monkeypatch) -> None:
@@ -61,7 +61,7 @@ def test_the_lock_is_its_owners_alone_and_goes_with_the_last(lock: Path) -> None
         with taking(Ctl()):
             pass
         assert lock.exists()
-    assert ctl.asked == ["mind hints", "hints attach", "hints detach --keep-defaults"]
+    assert ctl.asked == ["register hints", "hints attach", "hints detach --keep-defaults"]
     assert not lock.exists()
 
 

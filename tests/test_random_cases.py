@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from headway.backends.kernel import check, headwayctl, possible
+from headway.backends.kernel import check, headwayctl, supported
 from headway.backends.sim import SimBackend, scenario_json
 from headway.cli import random_cases as command
 from headway.cli.app import EXIT_ERROR, EXIT_INTERRUPTED, EXIT_KERNEL_CANNOT, execute
@@ -98,7 +98,7 @@ def test_every_option_of_a_flow_is_drawn(drawn: list[Case]) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_both_backends_can_run_what_is_drawn(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(possible, "_linux", lambda: (6, 18))
+    monkeypatch.setattr(supported, "_kernel_version", lambda: (6, 18))
     refused = 0
     for case in itertools.islice(cases(kind, 3), CASES[kind]):
         assert json.loads(scenario_json(case.experiment))

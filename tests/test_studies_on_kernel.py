@@ -42,12 +42,12 @@ def study(request: pytest.FixtureRequest) -> Study:
 def test_the_kernel_backend_takes_all_its_experiments(
     study: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from headway.backends.kernel import possible
+    from headway.backends.kernel import supported
 
-    monkeypatch.setattr(possible, "_linux", lambda: (6, 12))
+    monkeypatch.setattr(supported, "_kernel_version", lambda: (6, 12))
     experiments = study.experiments(StudyContext(tmp_path, StandIn()))
     for experiment in experiments.values():
-        possible.check(experiment)
+        supported.check(experiment)
     # an hour is longer than anybody waits
     assert sum(each.duration for each in experiments.values()) < 3600e9
 
@@ -56,13 +56,13 @@ def test_the_kernel_backend_takes_all_its_experiments(
 def test_the_kernel_backend_takes_all_experiments_with_protocols_of_routers(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from headway.backends.kernel import possible
+    from headway.backends.kernel import supported
 
-    monkeypatch.setattr(possible, "_linux", lambda: (6, 12))
+    monkeypatch.setattr(supported, "_kernel_version", lambda: (6, 12))
     study = discover()[name].on("kernel")
     assert study.agreements
     for experiment in study.experiments(StudyContext(tmp_path, StandIn())).values():
-        possible.check(experiment)
+        supported.check(experiment)
 
 
 @pytest.mark.slow

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from headway.experiment import Experiment
     from headway.trace import Trace
 
-__all__ = ["BACKENDS", "Backend", "Recorded", "as_it_is", "backend_named", "run", "run_many"]
+__all__ = ["BACKENDS", "Backend", "Recorded", "backend_named", "keep_trace", "run", "run_many"]
 
 
 def _sim() -> Backend:
@@ -57,7 +57,7 @@ class Recorded:
         return ""
 
 
-def as_it_is(_index: int, trace: Trace) -> Trace:
+def keep_trace(_index: int, trace: Trace) -> Trace:
     """Work that returns the trace itself."""
     return trace
 
@@ -82,5 +82,5 @@ def run_many(
     as ``run`` does; no trace is kept then.
     """
     traces: dict[int, Trace] = {}
-    backend_named(backend).run_each(experiments, as_it_is, traces.__setitem__, threads)
+    backend_named(backend).run_each(experiments, keep_trace, traces.__setitem__, threads)
     return [traces[index] for index in range(len(experiments))]

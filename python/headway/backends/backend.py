@@ -56,7 +56,7 @@ class Backend(Protocol):
         ...
 
 
-def settle(
+def report_result(
     index: int, make: Callable[[], T], finished: Finished[T], failed: OnFailure | None
 ) -> None:
     """Call ``finished`` with a run's result, or ``failed`` with its error; see ``run_each``."""

@@ -33,31 +33,31 @@ def is_between(experiment: Experiment) -> bool:
     return experiment.topology.kind == "chain"
 
 
-def is_turned(experiment: Experiment) -> bool:
+def is_reversed(experiment: Experiment) -> bool:
     """Whether the clients are on the testbed's right, because servers send more data."""
     return is_between(experiment) and any(map(server_sends_more, experiment.flows))
 
 
 def is_before(experiment: Experiment) -> bool:
     """Whether flows pass the gateway before the testbed's link; its log lacks their first leg."""
-    return is_between(experiment) and not is_turned(experiment)
+    return is_between(experiment) and not is_reversed(experiment)
 
 
 def side(experiment: Experiment, side: str) -> str:
     """The side of the testbed for a flow's "left" (opener) or "right"."""
-    return _OTHER[side] if is_turned(experiment) else side
+    return _OTHER[side] if is_reversed(experiment) else side
 
 
 def links(experiment: Experiment) -> tuple[Link, Link]:
     """The testbed's links, forward and reverse, with or without a gateway."""
     hops = experiment.topology.links()
-    forward, reverse = hops[0] if is_turned(experiment) else hops[-1]
-    return (reverse, forward) if is_turned(experiment) else (forward, reverse)
+    forward, reverse = hops[0] if is_reversed(experiment) else hops[-1]
+    return (reverse, forward) if is_reversed(experiment) else (forward, reverse)
 
 
 def link_numbers(experiment: Experiment) -> tuple[int, int]:
     """The numbers of the testbed's links in a trace."""
-    if is_turned(experiment):
+    if is_reversed(experiment):
         return 1, 0
     return (2, 3) if is_between(experiment) else (0, 1)
 
@@ -70,7 +70,7 @@ def fields_of_legs(
     if not is_between(experiment):
         return topology, None
     before, last = topology["hops"]
-    if is_turned(experiment):
+    if is_reversed(experiment):
         before, last = (
             {"forward": hop["reverse"], "reverse": hop["forward"]} for hop in (last, before)
         )
@@ -132,11 +132,11 @@ class Proxy:
     """The proxy on the gateway, for as long as the context lasts."""
 
     def __init__(
-        self, ctl: Headwayctl, name: str, command: list[str], *, is_turned: bool = False
+        self, ctl: Headwayctl, name: str, command: list[str], *, is_reversed: bool = False
     ) -> None:
         self._ctl = ctl
-        self._clients, self._servers = (FAR, NEAR) if is_turned else (NEAR, FAR)
-        self._controlled = "--client-cc" if is_turned else "--server-cc"
+        self._clients, self._servers = (FAR, NEAR) if is_reversed else (NEAR, FAR)
+        self._controlled = "--client-cc" if is_reversed else "--server-cc"
         self._name = name
         self._command = command
         self._child: Child | None = None
