@@ -19,7 +19,7 @@ class Command:
     module: str
     function: str
     help: str
-    made_as: str | None = None
+    command_class: str | None = None
     """The command's class in that module; None for typer's own."""
 
 
@@ -42,7 +42,7 @@ COMMANDS = {
         "try_out",
         "Try flows on a dumbbell or a chain; the default is a 1 Mbit/s home link with one CUBIC "
         "flow.",
-        made_as="Try",
+        command_class="Try",
     ),
     "report": Command(
         "studies",
@@ -117,7 +117,7 @@ def load(name: str) -> Any:
     """Build one command from its function."""
     command = COMMANDS[name]
     module = importlib.import_module(f"headway.cli.{command.module}")
-    alone = typer.Typer(add_completion=False, rich_markup_mode=None)
-    made_as = getattr(module, command.made_as) if command.made_as else None
-    alone.command(name, cls=made_as)(getattr(module, command.function))
-    return typer.main.get_command(alone)
+    app = typer.Typer(add_completion=False, rich_markup_mode=None)
+    command_class = getattr(module, command.command_class) if command.command_class else None
+    app.command(name, cls=command_class)(getattr(module, command.function))
+    return typer.main.get_command(app)

@@ -38,7 +38,7 @@ def console() -> Console:
     return Console(highlight=False, soft_wrap=False, width=min(columns, MAX_COLUMNS), height=lines)
 
 
-def counted(count: int, of: str) -> str:
+def number_of(count: int, of: str) -> str:
     """A count with its noun: "1 page", "2 pages"."""
     return f"{count} {of}" if count == 1 else f"{count} {of}s"
 
@@ -101,30 +101,30 @@ class Bar:
     def __init__(self, drawn: RichProgress | None = None) -> None:
         self._drawn = drawn
         self._task = drawn.add_task("", total=None, what="") if drawn else None
-        self._counted = ""
+        self._count_text = ""
         self._in_seconds = False
         self._since_s = time.monotonic()
 
     def __call__(self, finished: int, total: int, label: str) -> None:
         """Show that ``finished`` of ``total`` runs are done; ``label`` names the newest."""
-        self._counted = f"{finished}/{total} {label}".rstrip()
+        self._count_text = f"{finished}/{total} {label}".rstrip()
         if finished == total:
             self._in_seconds = False
         if not self._in_seconds:
-            self._update(finished, total, self._counted)
+            self._update(finished, total, self._count_text)
 
     def seconds(self, done_s: float, total_s: float, left_s: float) -> None:
         """Show the seconds that have passed of all runs, and those left until the last ends."""
         self._in_seconds = True
         minutes, rest = divmod(round(left_s), 60)
-        self._update(done_s, total_s, f"{self._counted}, {minutes}:{rest:02} left")
+        self._update(done_s, total_s, f"{self._count_text}, {minutes}:{rest:02} left")
 
     def simulated(self, done_s: float, total_s: float) -> None:
         """Show the simulated seconds of all runs, with the speed and the memory used."""
         self._in_seconds = True
         speed = done_s / max(time.monotonic() - self._since_s, 1e-3)
-        told = f"{done_s:,.0f} of {total_s:,.0f} s, {speed:,.0f} s per second{_memory()}"
-        self._update(done_s, total_s, f"{self._counted} {told}".lstrip())
+        speed_text = f"{done_s:,.0f} of {total_s:,.0f} s, {speed:,.0f} s per second{_memory()}"
+        self._update(done_s, total_s, f"{self._count_text} {speed_text}".lstrip())
 
     def _update(self, done: float, total: float, what: str) -> None:
         if self._drawn is not None and self._task is not None:

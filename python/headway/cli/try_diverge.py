@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from headway.cli.try_run import Done
+from headway.cli.try_run import FinishedTrial
 from headway.errors import HeadwayError
 from headway.experiment import Experiment
 from headway.units import parse_time
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Wish:
+class DivergeOptions:
     """Whether the first trial's packets are compared, and how."""
 
     how: How | None
@@ -24,7 +24,7 @@ class Wish:
     @classmethod
     def of_options(
         cls, diverge: bool, time: str, after: str, ignore: str, beside: str | None, given: set[str]
-    ) -> Wish:
+    ) -> DivergeOptions:
         """Read the options; raises HeadwayError for options that do not go together."""
         if not diverge:
             for name in ("diverge_time", "diverge_after", "diverge_ignore"):
@@ -53,7 +53,7 @@ class Wish:
             experiments[0] = captured(experiments[0], whole=whole)
 
     def compare(
-        self, one: Done | None, other: Done | None, names: tuple[str, str]
+        self, one: FinishedTrial | None, other: FinishedTrial | None, names: tuple[str, str]
     ) -> Compared | None:
         """Compare a trial's two traces; None if not asked for or if a trace is missing."""
         if self.how is None or one is None or other is None:

@@ -8,8 +8,8 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from headway.cli.show import console, notice, print_json, print_table
-from headway.cli.try_run import Done
-from headway.cli.try_warned import warnings
+from headway.cli.try_run import FinishedTrial
+from headway.cli.try_warnings import warnings
 from headway.digest import SPREAD, average
 from headway.experiment import Chain, Dumbbell, Experiment
 from headway.table import Cell, Table
@@ -25,29 +25,33 @@ Summary = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Beside:
+class OtherBackend:
     """The same trials on another backend."""
 
     backend: str
-    trials: Sequence[Done]
+    trials: Sequence[FinishedTrial]
     compared: Compared | None = None
     """The packets of the first trial, compared."""
 
 
-def give(
-    base: Experiment, done: Sequence[Done], beside: Beside | None = None, *, as_json: bool
+def print_results(
+    base: Experiment,
+    done: Sequence[FinishedTrial],
+    beside: OtherBackend | None = None,
+    *,
+    as_json: bool,
 ) -> None:
     """Print the results of the trials and the warnings."""
     trials = [each.digest for each in done]
     mean = _mean(trials)
-    mean["warnings"] = _doubts(base, mean, done)
+    mean["warnings"] = _all_warnings(base, mean, done)
     mean["beside"] = None
     if beside is not None:
         other = _mean([each.digest for each in beside.trials])
         mean["beside"] = {"backend": beside.backend, **other}
         if beside.compared is not None:
             mean["divergence"] = asdict(beside.compared)
-        for line in _doubts(base, other, beside.trials):
+        for line in _all_warnings(base, other, beside.trials):
             if line not in mean["warnings"]:
                 mean["warnings"].append(f"{beside.backend}: {line}")
     if as_json:
@@ -72,7 +76,7 @@ def _mean(trials: Sequence[Any]) -> Summary:
     return mean
 
 
-def _doubts(base: Experiment, mean: Summary, done: Sequence[Done]) -> list[str]:
+def _all_warnings(base: Experiment, mean: Summary, done: Sequence[FinishedTrial]) -> list[str]:
     """Warnings about the results, and the backend's notes."""
     notes = dict.fromkeys(note for each in done for note in each.meta.get("notes", ()))
     return [*warnings(base, mean["flows"]), *notes]
@@ -127,15 +131,15 @@ def _print_routers(base: Experiment, link: Summary, where: str) -> None:
     """Print the counters that each router algorithm declares, without zeros."""
     declared = {owner.name: owner for owner in base.router_algorithms()}
     for name, counters in link["routers"].items():
-        said = [
-            _counted(each.name, counters[each.name], each.unit)
+        phrases = [
+            _counter_text(each.name, counters[each.name], each.unit)
             for each in declared[name].counters
             if counters[each.name]
         ]
-        console().print(f"{name}{where}: {', '.join(said) or 'nothing counted'}", markup=False)
+        console().print(f"{name}{where}: {', '.join(phrases) or 'nothing counted'}", markup=False)
 
 
-def _counted(name: str, value: float, unit: str) -> str:
+def _counter_text(name: str, value: float, unit: str) -> str:
     if unit == "bit/s":
         return f"{name.removesuffix('_bps')} {format_rate(round(value))}"
     if unit == "ns":
@@ -179,11 +183,11 @@ def _flows(
             ("cwnd pkts", [flow["cwnd_pkts"] for flow in shown]),
         ]
     return Table(
-        f"{_shown(base.topology)}, {_stacks(base)}"
+        f"{_path_text(base.topology)}, {_stacks(base)}"
         f" · {format_time(base.duration)}, {trials} trial{'s' if trials > 1 else ''}",
         [name for name, _ in columns],
         [list(row) for row in zip(*(cells for _, cells in columns), strict=True)],
-        note=_rest(flows),
+        note=_summary_of_others(flows),
     )
 
 
@@ -212,18 +216,18 @@ def _goodput_bps(flow: Summary) -> float | None:
     return float(flow["size_bytes"] * BITS_PER_BYTE * 1e6 / flow["fct_us"])
 
 
-def _rest(flows: Sequence[Summary]) -> str:
+def _summary_of_others(flows: Sequence[Summary]) -> str:
     """A sentence that summarizes the flows that have no row."""
     if len(flows) <= _MOST_FLOWS:
         return ""
     goodputs = _median_of([_goodput_bps(flow) for flow in flows], 1e-3)
-    said = [f"goodput {goodputs} kbit/s"]
+    phrases = [f"goodput {goodputs} kbit/s"]
     times = [flow["fct_us"] for flow in flows if flow["fct_us"] is not None]
     if times:
-        said.append(f"{len(times)} are done after {_median_of(times, 1e-3)} ms")
+        phrases.append(f"{len(times)} are done after {_median_of(times, 1e-3)} ms")
     return (
         f"and {len(flows) - _MOST_FLOWS:,} more flows; median (minimum to maximum) of all "
-        f"{len(flows):,}: {', '.join(said)}; --json lists each"
+        f"{len(flows):,}: {', '.join(phrases)}; --json lists each"
     )
 
 
@@ -232,7 +236,7 @@ def _median_of(values: Sequence[float | None], factor: float) -> str:
     return f"{statistics.median(known):.4g} ({min(known):.4g} to {max(known):.4g})"
 
 
-def _shown(path: Dumbbell | Chain) -> str:
+def _path_text(path: Dumbbell | Chain) -> str:
     """A short description of a path, with AQM and routers other than the defaults."""
     forward = [link for link, _ in path.links()]
     several = len(forward) > 1
