@@ -25,7 +25,7 @@ from headway.validation.random_cases import (
     OPTIONS,
     Case,
     cases,
-    clash,
+    conflict,
     space,
 )
 from headway.validation.random_compare import CLOSE, Result, Value, observe, values_of
@@ -33,8 +33,8 @@ from headway.validation.random_report import Minimized, replay, summary, tables,
 from headway.validation.random_runs import (
     KERNEL_RUNS,
     NOISY_RUNS,
-    Kept,
     RandomRunner,
+    SavedRuns,
     samples_of,
 )
 
@@ -70,7 +70,7 @@ def test_every_option_has_its_settings_beside_every_other_one(drawn: list[Case])
     }
     # neither has a setting that depends on one of the other
     for one, other in map(sorted, apart):
-        assert all(clash((one, a), (other, b)) for a in OPTIONS[one] for b in OPTIONS[other]), (
+        assert all(conflict((one, a), (other, b)) for a in OPTIONS[one] for b in OPTIONS[other]), (
             one,
             other,
         )
@@ -162,8 +162,8 @@ def test_transfers_take_some_seconds() -> None:
     ],
 )
 def test_settings_clash_in_either_order(one, other, wanted: bool) -> None:
-    assert clash(one, other) is wanted
-    assert clash(other, one) is wanted
+    assert conflict(one, other) is wanted
+    assert conflict(other, one) is wanted
 
 
 # what differs
@@ -230,9 +230,9 @@ def test_a_case_is_judged_by_the_main_value_that_differs_most() -> None:
 )
 def test_a_smaller_case_differs_as_the_whole_one_does(found: Value, wanted: bool) -> None:
     case = next(cases("default", 1))
-    assert Result(case, (found,)).is_like(Result(case, (value(1.2, 1.0),))) is wanted
+    assert Result(case, (found,)).is_similar(Result(case, (value(1.2, 1.0),))) is wanted
     never = Result(case, (value(None, 1.0),))
-    assert never.is_like(never)
+    assert never.is_similar(never)
 
 
 def test_what_is_observed_is_what_the_trace_says() -> None:
@@ -301,7 +301,7 @@ def few() -> list[Case]:
 
 def runner(chosen: list[Case], file: Path, kernel: SimBackend, **more) -> RandomRunner:
     settings = {"repeats": 0, "told": lambda *_: None, "checks": ()} | more
-    return RandomRunner(chosen, Kept(file), SimBackend(), kernel, **settings)
+    return RandomRunner(chosen, SavedRuns(file), SimBackend(), kernel, **settings)
 
 
 def test_what_the_kernel_said_is_kept_and_not_run_again(few: list[Case], tmp_path: Path) -> None:

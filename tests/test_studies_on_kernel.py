@@ -11,7 +11,7 @@ from headway.backends import backend_named
 from headway.backends.sim import SimBackend
 from headway.figures.faults import faults
 from headway.study import Study, StudyContext, discover
-from headway.validation.twins import beside_simulator, twin
+from headway.validation.twins import compare_with_simulator, twin
 
 STUDIES = (
     "deadlines",
@@ -75,7 +75,7 @@ def test_every_agreement_is_judged_and_a_backend_agrees_with_itself(
     result = study.run(ctx)
     for name, (_, _, figure) in pages[0].figures.items():
         assert list(map(str, faults(figure))) == [], name
-    beside = beside_simulator(study, ctx, result, resume=False)
+    beside = compare_with_simulator(study, ctx, result, resume=False)
     assert [claim.id for claim in beside.claims] == [each.id for each in study.agreements]
     assert {(claim.verdict, claim.measured) for claim in beside.claims} == {("holds", 0.0)}
 

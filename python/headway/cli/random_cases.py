@@ -23,20 +23,20 @@ from headway.errors import HeadwayError, InterruptedRunError
 from headway.experiment import Experiment
 from headway.files import save_text
 from headway.validation.diverge import diverge
-from headway.validation.minimize import minimize, told
+from headway.validation.minimize import minimize, one_line
 from headway.validation.random_cases import KINDS, Case, cases
 from headway.validation.random_compare import ALLOWED, Result, observe, values_of
 from headway.validation.random_report import (
     Minimized,
-    distribution_told,
+    distribution_text,
     replay,
     summary,
     tables,
-    value_told,
+    value_text,
     worst,
     write_page,
 )
-from headway.validation.random_runs import Kept, RandomRunner, samples_of
+from headway.validation.random_runs import RandomRunner, SavedRuns, samples_of
 from headway.versions import versions
 
 _MOST_SHOWN = 10
@@ -71,7 +71,7 @@ def run_random(options: RandomOptions) -> None:
     sim, kernel = backend_named("sim"), backend_named("kernel")
     until_s = None if options.hours is None else time.monotonic() + 3600 * options.hours
     chosen = list(itertools.islice(cases(options.kind, options.seed), options.count))
-    kept = Kept(options.folder / "kernel.jsonl")
+    kept = SavedRuns(options.folder / "kernel.jsonl")
     small: list[Minimized] = []
     with progress_bar(not options.as_json) as bar:
         runner = RandomRunner(
@@ -81,7 +81,7 @@ def run_random(options: RandomOptions) -> None:
             kernel,
             (scenario_json, check),
             repeats=options.repeats,
-            told=bar if sys.stderr.isatty() and not options.as_json else _Lines(),
+            progress=bar if sys.stderr.isatty() and not options.as_json else _Lines(),
             until_s=until_s,
         )
         try:
@@ -146,7 +146,9 @@ class _DiffersAlike:
             kernels = []
             for _ in range(2):
                 kernels.append(observe(self._kernel.run(experiment)))
-                if not Result(case, values_of(experiment, sims, kernels)).is_like(self._original):
+                if not Result(case, values_of(experiment, sims, kernels)).is_similar(
+                    self._original
+                ):
                     return False
         except HeadwayError as error:
             if type(error) is not HeadwayError:
@@ -167,7 +169,7 @@ def _minimized(options: RandomOptions, result: Result, both: _DiffersAlike, most
         experiment, runs = minimize(result.case.experiment, both, most)
         file = whole if experiment == result.case.experiment else smaller
         try_experiment.save(experiment, file)
-    return Minimized(index, file, told(experiment), runs)
+    return Minimized(index, file, one_line(experiment), runs)
 
 
 def _with_divergence(small: Minimized, sim: Backend, kernel: Backend) -> Minimized:
@@ -219,8 +221,8 @@ def _print(options: RandomOptions, numbers: dict[str, Any]) -> None:
     said = f", {short} with fewer kernel runs than needed" if short else ""
     line(f"cases compared           {numbers['cases']} of {options.count}{said}")
     if numbers["difference"]:
-        line(f"from the kernel's median {distribution_told(numbers['difference'])}")
-        line(f"beyond its spread        {distribution_told(numbers['beyond_spread'])}")
+        line(f"from the kernel's median {distribution_text(numbers['difference'])}")
+        line(f"beyond its spread        {distribution_text(numbers['beyond_spread'])}")
         share = numbers["differ"] / numbers["cases"]
         line(f"beyond it by {ALLOWED:.0%}          {numbers['differ']} ({share:.1%})")
         one_side = ", ".join(f"{n} on {name}" for name, n in numbers["on_one_backend"].items())
@@ -239,7 +241,7 @@ def _print_worst(results: Sequence[Result], small: Sequence[Minimized]) -> None:
     for result in worst(results)[:_MOST_SHOWN]:
         assert result.main is not None
         for text in (
-            f"case {result.case.index}: {value_told(result.main)}",
+            f"case {result.case.index}: {value_text(result.main)}",
             f"  {replay(files[result.case.index])}",
         ):
             show.print(text, markup=False, soft_wrap=True)

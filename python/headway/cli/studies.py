@@ -21,7 +21,7 @@ from headway.registry import unknown
 from headway.study import STUDY_FILE, Study, StudyContext, StudyResult, discover
 from headway.table import alone
 from headway.trace import load_trace
-from headway.validation.twins import Beside, beside_simulator
+from headway.validation.twins import SimulatorComparison, compare_with_simulator
 from headway.workloads.workload import NAMED
 
 
@@ -185,15 +185,18 @@ def _make_folder(directory: Path) -> None:
 
 def _compare_with_simulator(
     study: Study[Any, Any], context: StudyContext, result: StudyResult, *, resume: bool
-) -> Beside | None:
+) -> SimulatorComparison | None:
     """Repeat a study that ran on the kernel in the simulator, and compare the results."""
     if context.backend.name != "kernel" or study.only_backend == "kernel":
         return None
-    return beside_simulator(study, context, result, resume=resume)
+    return compare_with_simulator(study, context, result, resume=resume)
 
 
 def _show(
-    study: Study[Any, Any], result: StudyResult, comparison: Beside | None, as_json: bool
+    study: Study[Any, Any],
+    result: StudyResult,
+    comparison: SimulatorComparison | None,
+    as_json: bool,
 ) -> None:
     if as_json:
         print_json(
@@ -228,7 +231,7 @@ def _show(
             out.print(f"report: {report_file}", markup=False, soft_wrap=True)
 
 
-def _show_comparison(comparison: Beside) -> None:
+def _show_comparison(comparison: SimulatorComparison) -> None:
     for table in comparison.tables:
         print_table(table)
     for note, runs in comparison.notes.items():

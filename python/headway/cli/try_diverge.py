@@ -11,14 +11,14 @@ from headway.experiment import Experiment
 from headway.units import parse_time
 
 if TYPE_CHECKING:
-    from headway.validation.diverge import Compared, How
+    from headway.validation.diverge import Compared, CompareOptions
 
 
 @dataclass(frozen=True)
 class DivergeOptions:
     """Whether the first trial's packets are compared, and how."""
 
-    how: How | None
+    how: CompareOptions | None
     """None if they are not compared."""
 
     @classmethod
@@ -34,7 +34,7 @@ class DivergeOptions:
             return cls(None)
         if beside is None:
             raise HeadwayError("--diverge: needs a second backend; add --beside kernel")
-        from headway.validation.diverge import FIELDS, How
+        from headway.validation.diverge import FIELDS, CompareOptions
 
         left_out = [name.strip() for name in ignore.split(",") if name.strip()]
         for name in left_out:
@@ -43,7 +43,7 @@ class DivergeOptions:
                     f"--diverge-ignore: {name!r} is not allowed; choose from {', '.join(FIELDS)}"
                 )
         fields = tuple(field for field in FIELDS if field not in left_out)
-        return cls(How(_time("time", time), fields, _time("after", after)))
+        return cls(CompareOptions(_time("time", time), fields, _time("after", after)))
 
     def capture(self, experiments: list[Experiment], *, whole: bool) -> None:
         """Capture the first trial's packets at both hosts; raises HeadwayError."""

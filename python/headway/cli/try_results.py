@@ -37,7 +37,7 @@ class OtherBackend:
 def print_results(
     base: Experiment,
     done: Sequence[FinishedTrial],
-    beside: OtherBackend | None = None,
+    second: OtherBackend | None = None,
     *,
     as_json: bool,
 ) -> None:
@@ -46,14 +46,14 @@ def print_results(
     mean = _mean(trials)
     mean["warnings"] = _all_warnings(base, mean, done)
     mean["beside"] = None
-    if beside is not None:
-        other = _mean([each.digest for each in beside.trials])
-        mean["beside"] = {"backend": beside.backend, **other}
-        if beside.compared is not None:
-            mean["divergence"] = asdict(beside.compared)
-        for line in _all_warnings(base, other, beside.trials):
+    if second is not None:
+        other = _mean([each.digest for each in second.trials])
+        mean["beside"] = {"backend": second.backend, **other}
+        if second.compared is not None:
+            mean["divergence"] = asdict(second.compared)
+        for line in _all_warnings(base, other, second.trials):
             if line not in mean["warnings"]:
-                mean["warnings"].append(f"{beside.backend}: {line}")
+                mean["warnings"].append(f"{second.backend}: {line}")
     if as_json:
         mean["trials"] = trials if len(trials) > 1 else []
         mean["experiment"] = base.model_dump(mode="json")
@@ -62,8 +62,8 @@ def print_results(
         print_json(mean)
     else:
         _print(base, mean, len(trials))
-        if beside is not None and beside.compared is not None:
-            console().print("\n".join(beside.compared.lines()), markup=False, soft_wrap=True)
+        if second is not None and second.compared is not None:
+            console().print("\n".join(second.compared.lines()), markup=False, soft_wrap=True)
     for line in mean["warnings"]:
         notice(f"warning: {line}")
 
@@ -148,7 +148,7 @@ def _counter_text(name: str, value: float, unit: str) -> str:
 
 
 def _flows(
-    base: Experiment, flows: Sequence[Summary], trials: int, beside: Summary | None
+    base: Experiment, flows: Sequence[Summary], trials: int, second: Summary | None
 ) -> Table:
     """The table of flows.
 
@@ -165,18 +165,18 @@ def _flows(
         columns.append(("done after ms", [_scaled(flow["fct_us"], 1e-3) for flow in shown]))
         if trials > 1:
             columns.append(("±95 %", [_scaled(flow["fct_us_ci95"], 1e-3) for flow in shown]))
-    if beside is not None and sized:
-        columns += _differences(shown, beside, "ms", lambda flow: _scaled(flow["fct_us"], 1e-3))
+    if second is not None and sized:
+        columns += _differences(shown, second, "ms", lambda flow: _scaled(flow["fct_us"], 1e-3))
     columns.append(("goodput kbit/s", [_scaled(_goodput_bps(flow), 1e-3) for flow in shown]))
     if not sized:
         width = "goodput_bps_ci95" if trials > 1 else "goodput_bps_batch_ci95"
         columns.append(("±95 %", [_scaled(flow[width], 1e-3) for flow in shown]))
-    if beside is not None and not sized:
+    if second is not None and not sized:
         columns += _differences(
-            shown, beside, "kbit/s", lambda flow: _scaled(_goodput_bps(flow), 1e-3)
+            shown, second, "kbit/s", lambda flow: _scaled(_goodput_bps(flow), 1e-3)
         )
     columns.append(("sent again", [flow["retransmits_pkts"] for flow in shown]))
-    if beside is None:
+    if second is None:
         columns += [
             ("RTOs", [flow["rtos"] for flow in shown]),
             ("srtt ms", [_scaled(flow["srtt_us"], 1e-3) for flow in shown]),
@@ -193,19 +193,19 @@ def _flows(
 
 def _differences(
     shown: Sequence[Summary],
-    beside: Summary,
+    second: Summary,
     unit: str,
     value: Callable[[Summary], float | None],
 ) -> list[tuple[str, list[Cell]]]:
     """The other backend's column, and its relative difference."""
     pairs = [
-        (value(here), value(there)) for here, there in zip(shown, beside["flows"], strict=False)
+        (value(here), value(there)) for here, there in zip(shown, second["flows"], strict=False)
     ]
     differs: list[Cell] = [
         None if here is None or there is None or not here else f"{(there - here) / here:+.1%}"
         for here, there in pairs
     ]
-    return [(f"{beside['backend']} {unit}", [there for _, there in pairs]), ("differs", differs)]
+    return [(f"{second['backend']} {unit}", [there for _, there in pairs]), ("differs", differs)]
 
 
 def _goodput_bps(flow: Summary) -> float | None:

@@ -147,8 +147,8 @@ def _run_to_disk(
             growing.drop()
             finished(index, FinishedTrial(digest, meta, trace))
 
-    with spilling(outputs.folder_on_disk()) as beside:
-        backend.record_each(experiments, beside, recorded, threads, trace=outputs.out is not None)
+    with spilling(outputs.folder_on_disk()) as folder:
+        backend.record_each(experiments, folder, recorded, threads, trace=outputs.out is not None)
 
 
 def _run_in_memory(

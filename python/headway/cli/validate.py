@@ -26,7 +26,7 @@ from headway.registry import registry
 from headway.table import Table
 from headway.units import NS_PER_S, parse_positive_time
 from headway.validation import Comparison, Scenario, quick_matrix
-from headway.validation.builtin import AGAINST, Pair, compare_builtin
+from headway.validation.builtin import BUILTIN_TARGETS, Pair, compare_builtin
 from headway.validation.builtin import section as builtin_section
 from headway.validation.compare import retransmits_share, spreads
 from headway.validation.cost import RATE, RTT, Cost, measure, pairs
@@ -164,9 +164,11 @@ def validate(
     sim, kernel = backend_named("sim"), backend_named("kernel")
     is_whole = with_matrix and not (quick or only)
     part, chosen = _chosen(only, quick=quick) if with_matrix else (None, [])
-    named = [each for each in AGAINST if each.control == only]
+    named = [each for each in BUILTIN_TARGETS if each.control == only]
     against = (
-        (named or AGAINST) if (is_whole or bool(named) if builtin is None else builtin) else ()
+        (named or BUILTIN_TARGETS)
+        if (is_whole or bool(named) if builtin is None else builtin)
+        else ()
     )
     if with_matrix and not (chosen or named):
         raise HeadwayError(f"only: no scenario has {only!r} in its name")

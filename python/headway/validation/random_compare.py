@@ -276,7 +276,7 @@ class Result:
         """Whether a main value differs."""
         return any(value.differs for value in self._main())
 
-    def is_like(self, other: Result) -> bool:
+    def is_similar(self, other: Result) -> bool:
         """Whether it differs in the same direction as another, and at least half as much."""
         one, two = self.main, other.main
         if one is None or two is None or not self.differs:

@@ -11,7 +11,7 @@ STEP_NS = 100_000
 """Time step of the link's schedule during a stall."""
 
 
-def as_late(experiment: Experiment, trace: Trace) -> Experiment:
+def with_stalls(experiment: Experiment, trace: Trace) -> Experiment:
     """The experiment on a link that stalls when the link of the kernel's ``trace`` stalled.
 
     A packet that is due while the emulator's program does not run is delivered as soon as it runs
