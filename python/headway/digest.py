@@ -175,7 +175,7 @@ def _flow(experiment: Experiment, edges: Sequence[int], of: Mapping[str, Any]) -
         )
         if end_ns > start_ns  # a run of a few ns cannot be divided into ten parts
     ]
-    asked = of["protocols"].get(_QUICK_START, {})
+    quick_start = of["protocols"].get(_QUICK_START, {})
     return {
         "cc": of["control"],
         "startup": of["startup"],
@@ -193,9 +193,9 @@ def _flow(experiment: Experiment, edges: Sequence[int], of: Mapping[str, Any]) -
         "delivered_bytes": delivered[-1],
         "fct_us": _since_us(first_ns, done_ns),
         "slow_start_us": _since_us(first_ns, of["finite_ns"]),
-        "quick_start_requests": asked.get("requests", 0),
-        "quick_start_grants": asked.get("grants", 0),
-        "quick_start_used": asked.get("used", 0),
+        "quick_start_requests": quick_start.get("requests", 0),
+        "quick_start_grants": quick_start.get("grants", 0),
+        "quick_start_used": quick_start.get("used", 0),
         "fall_backs": of["protocols"].get(of["control"], {}).get("fall_backs", 0),
         "first_flight": _first_flight(of.get("first_flight", {})),
     }

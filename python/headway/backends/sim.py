@@ -204,7 +204,7 @@ class SimBackend:
         check_size(experiment)
         growing = GrowingTrace(folder)
         text = scenario_json(experiment, digest=True, trace=trace)
-        result = self._engine(text, watched, growing.take)
+        result = self._engine(text, watched, growing.append_rows)
         growing.captured = result["capture"]
         if trace:
             growing.trace = from_engine(experiment, result, self.key(experiment))

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from headway.backends import Backend
 from headway.cli.start import is_unicode
-from headway.table import Table, parts, texts, to_the_right
+from headway.table import Table, is_numeric, parts, texts
 
 if TYPE_CHECKING:
     from rich.console import Console, JustifyMethod
@@ -80,7 +80,7 @@ def _drawn(table: Table, columns: Sequence[int]) -> RichTable:
         collapse_padding=len(columns) > _MANY_COLUMNS,
     )
     for index in columns:
-        numeric = to_the_right([row[index] for row in table.rows])
+        numeric = is_numeric([row[index] for row in table.rows])
         justify: JustifyMethod = "right" if numeric else "left"
         drawn.add_column(table.columns[index], justify=justify, overflow="fold")
     for row in texts(table):

@@ -124,7 +124,7 @@ def _run_to_disk(
 ) -> None:
     """Save traces and packets, written to disk while they grow; keep the trace to plot."""
     from headway.trace import load_trace
-    from headway.trace_writer import GrowingTrace, spilling
+    from headway.trace_writer import GrowingTrace, temporary_folder
 
     def recorded(index: int, result: tuple[Digest, GrowingTrace]) -> None:
         digest, growing = result
@@ -135,19 +135,19 @@ def _run_to_disk(
             if index == 0 and outputs.pcap is not None:
                 save_parts(outputs.pcap, growing.capture())
             if outputs.out is not None and growing.trace is not None:
-                is_in_memory = growing.is_whole
+                was_in_memory = growing.is_in_memory
                 growing.save(outputs.out / f"seed{seed}")
                 meta = dict(growing.trace.meta)
                 if index == 0 and outputs.keep:
                     trace = load_trace(outputs.out / f"seed{seed}")
                 elif index == 0 and outputs.plot is not None:
                     trace = (
-                        growing.trace if is_in_memory else load_trace(outputs.out / f"seed{seed}")
+                        growing.trace if was_in_memory else load_trace(outputs.out / f"seed{seed}")
                     )
             growing.drop()
             finished(index, FinishedTrial(digest, meta, trace))
 
-    with spilling(outputs.folder_on_disk()) as folder:
+    with temporary_folder(outputs.folder_on_disk()) as folder:
         backend.record_each(experiments, folder, recorded, threads, trace=outputs.out is not None)
 
 

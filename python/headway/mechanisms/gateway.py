@@ -17,7 +17,7 @@ from headway.backends.kernel.headwayctl import Child, Headwayctl
 from headway.backends.sim import topology_fields
 from headway.errors import HeadwayError
 from headway.experiment import Bulk, Control, Exchanges, Experiment, Link, Relay, Vectors
-from headway.experiment.ways import server_sends_more
+from headway.experiment.directions import server_sends_more
 
 HOST = "gateway"
 NEAR, FAR = "ground", "sat"

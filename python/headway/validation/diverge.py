@@ -17,7 +17,7 @@ import polars as pl
 from headway.backends import Backend
 from headway.errors import HeadwayError
 from headway.experiment import Capture, Exchanges, Experiment, Flow, Pages, Sessions, Site, Vectors
-from headway.experiment.ways import server_sends_more
+from headway.experiment.directions import server_sends_more
 from headway.packets import LEFT, RIGHT, Packet, Stream, first_ns, merged, streams, without_closing
 from headway.table import ABSENT
 from headway.trace import Trace

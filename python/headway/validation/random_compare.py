@@ -15,7 +15,7 @@ import polars as pl
 
 from headway import metrics
 from headway.experiment import Bulk, Experiment, Link, Pingpong, Vectors
-from headway.experiment.ways import server_sends_more
+from headway.experiment.directions import server_sends_more
 from headway.metrics.windows import held_values
 from headway.trace import Trace
 from headway.units import BITS_PER_BYTE, NS_PER_S

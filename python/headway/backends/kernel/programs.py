@@ -22,7 +22,7 @@ from headway.experiment import (
     Site,
     Vectors,
 )
-from headway.experiment.ways import epochs, server_sends_more
+from headway.experiment.directions import epochs, server_sends_more
 from headway.registry import registry
 
 _FIRST_PORT = 20_001

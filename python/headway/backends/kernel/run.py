@@ -30,7 +30,7 @@ from headway.experiment import (
     Site,
     Vectors,
 )
-from headway.experiment.ways import server_sends_more
+from headway.experiment.directions import server_sends_more
 from headway.mechanisms import gateway
 from headway.registry import registry
 from headway.trace import FlowSummary, Trace

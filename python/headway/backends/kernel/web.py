@@ -12,7 +12,7 @@ from typing import Any
 
 from headway.errors import HeadwayError
 from headway.experiment import Flow, Pages
-from headway.experiment.ways import server_sends_more
+from headway.experiment.directions import server_sends_more
 
 _MS = 1_000_000
 _MOST_REQUEST_BYTES = 8_000
