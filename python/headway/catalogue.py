@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from headway.study import Study
 
 _FOLDER = Path(__file__).with_name("studies")
-_LISTED = ("name", "title", "source")
+_SHOWN = ("name", "title", "source")
 
 
 @dataclass(frozen=True)
@@ -65,15 +65,13 @@ def _entries() -> Iterator[Entry]:
         if path.name.startswith("_") or source.suffix != ".py" or not source.is_file():
             continue
         module = f"headway.studies.{path.stem}"
-        literals = _literals_in(source)
-        if literals is not None:
-            name, title, published = (
-                literals if len(literals) == len(_LISTED) else _computed_by(module)
-            )
+        said = _said_in(source)
+        if said is not None:
+            name, title, published = said if len(said) == len(_SHOWN) else _asked(module)
             yield Entry(name, title, published, module)
 
 
-def _literals_in(source: Path) -> list[str] | None:
+def _said_in(source: Path) -> list[str] | None:
     """Those of name, title and source that the study's class sets to string literals.
 
     None if the file has no study.
@@ -92,14 +90,14 @@ def _literals_in(source: Path) -> list[str] | None:
         for target in node.targets
         if isinstance(target, ast.Name) and isinstance(node.value.value, str)
     }
-    return [texts[name] for name in _LISTED if name in texts]
+    return [texts[name] for name in _SHOWN if name in texts]
 
 
 def _is_study(node: ast.Assign) -> bool:
     return any(isinstance(target, ast.Name) and target.id == "STUDY" for target in node.targets)
 
 
-def _computed_by(module: str) -> list[str]:
+def _asked(module: str) -> list[str]:
     """Name, title and source from the imported study, for classes that compute them."""
     study = importlib.import_module(module).STUDY
-    return [getattr(study, name) for name in _LISTED]
+    return [getattr(study, name) for name in _SHOWN]
