@@ -47,7 +47,10 @@ def run(capfd, *arguments: str) -> tuple[int, str, str]:
         ("try --loss 2", "loss: '2' must be at least 0"),
         ("try --duration 0s", "duration: '0s' must be more than 0"),
         ("validate --duration 30", "duration: '30' has no unit; allowed: ns, us, ms, s"),
-        ("validate --duration 5500ms", "5500ms is not allowed; whole seconds from 5 s on"),
+        (
+            "validate --duration 5500ms",
+            "5500ms is not allowed; must be whole seconds, at least 5 s",
+        ),
         ("validate --duration 4s", "4s is not allowed"),
         ("try --warmup 30s", "warmup: 30 s is not allowed; less than duration, 30 s"),
         ("try --stack linux-7", "unknown stack 'linux-7'; nearest: linux-6"),

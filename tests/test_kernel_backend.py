@@ -26,7 +26,7 @@ def test_what_the_kernel_cannot_do_is_refused_by_name() -> None:
     chain = Experiment.model_validate(
         {"topology": {"kind": "chain", "hops": [hop] * 3}, "flows": "1xreno", "duration": "4 s"}
     )
-    with pytest.raises(HeadwayError, match="a chain is possible only of two hops, with a relay"):
+    with pytest.raises(HeadwayError, match="a chain must have two hops, with a relay"):
         check(chain)
 
 

@@ -447,7 +447,7 @@ def test_the_simulators_link_stalls_as_the_kernels_did() -> None:
     # it carries as much, but nothing in between
     same, ideal = run(late), run(experiment)
     assert metrics.goodput_bps(same, 0) == pytest.approx(metrics.goodput_bps(ideal, 0), rel=0.01)
-    with pytest.raises(ValueError, match="dumbbell of constant rate"):
+    with pytest.raises(ValueError, match="dumbbell with a constant rate"):
         with_stalls(late, replace(trace, meta={**trace.meta, "emulator": emulator}))
 
 

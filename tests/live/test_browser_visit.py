@@ -97,7 +97,9 @@ class TestACity:
     ) -> None:
         with (
             served(sites.site("city"), tmp_path) as address,
-            pytest.raises(HeadwayError, match=r"not over at the flow's end, with \d+ objects"),
+            pytest.raises(
+                HeadwayError, match=r"had not ended when the flow ended, with \d+ objects"
+            ),
         ):
             walked(window, address, seconds=2.0)
 

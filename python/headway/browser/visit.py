@@ -146,8 +146,8 @@ def _wait_for_walk(window: Browser, stop_ns: int) -> None:
         if time.monotonic_ns() >= stop_ns:
             objects = window.value("window.city ? city.told().objects.length : 0")
             raise HeadwayError(
-                f"site city: the walk is not over at the flow's end, with {objects} objects there; "
-                "it needs a longer run"
+                f"site city: the walk had not ended when the flow ended, with {objects} objects "
+                "loaded; use a longer run"
             )
         window.receive_events(_SETTLE_S)
 

@@ -54,7 +54,8 @@ def _length_s(text: str) -> int:
     length_s, rest = divmod(length_ns, NS_PER_S)
     if rest or length_s < _LEAST_DURATION_S:
         raise HeadwayError(
-            f"duration: {text} is not allowed; whole seconds from {_LEAST_DURATION_S} s on"
+            f"duration: {text} is not allowed; must be whole seconds, at least "
+            f"{_LEAST_DURATION_S} s"
         )
     return length_s
 

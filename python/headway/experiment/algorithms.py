@@ -142,7 +142,7 @@ def named_with_options(value: Any) -> dict[str, Any]:
     if isinstance(value, str):
         value = {"name": value}
     if not isinstance(value, dict):
-        raise ValueError(f"{value!r} is no name")
+        raise ValueError(f"{value!r} is not a name")
     fields = dict(value)
     given = fields.get("tunables") or {}
     if not isinstance(given, Mapping):

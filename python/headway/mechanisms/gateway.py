@@ -93,33 +93,36 @@ def check(experiment: Experiment) -> None:
     hops = experiment.topology.links()
     if len(hops) != 2:
         raise HeadwayError(
-            "kernel backend: topology: a chain is possible only of two hops, with a relay or a "
-            "router between them"
+            "kernel backend: topology: a chain must have two hops, with a relay or a router "
+            "between them"
         )
     first = experiment.flows[0]
     for name, flow in zip(experiment.flow_names(), experiment.flows, strict=True):
         if flow.relay != first.relay:
             raise HeadwayError(
-                f"kernel backend: relay: with a gateway the same for all flows; {name} has another "
-                "or none"
+                f"kernel backend: relay: must be the same for all flows with a gateway; {name} has "
+                "another one or none"
             )
         if flow.relay is not None and not isinstance(flow.app, Bulk | Vectors | Exchanges):
             raise HeadwayError(
                 f"kernel backend: {name}: a relay is for bulk transfers, vectors and exchanges only"
             )
         if flow.from_hop != 0 or flow.to_hop not in (None, len(hops)):
-            raise HeadwayError(f"kernel backend: {name}: with a gateway flows cross both hops")
+            raise HeadwayError(
+                f"kernel backend: {name}: with a gateway, flows must cross both hops"
+            )
         if server_sends_more(flow) != server_sends_more(first):
             raise HeadwayError(
-                f"kernel backend: {name}: with a gateway either all clients send more than they "
-                "receive, or all servers"
+                f"kernel backend: {name}: with a gateway, either all clients or all servers must "
+                "send more than they receive"
             )
     ahead = links(experiment)[0]
     every = [link for hop in hops for link in hop]
     if any(link.routers for link in every if link is not ahead):
         raise HeadwayError(
-            "kernel backend: routers: with a gateway possible only where its data leaves: in the "
-            "second hop's forward link, or in the first one's reverse link where servers answer"
+            "kernel backend: routers: with a gateway, only the link that its data leaves through "
+            "can have routers: the second hop's forward link, or the first hop's reverse link if "
+            "servers send more"
         )
     if any(link.quick_start for link in every):
         raise HeadwayError(

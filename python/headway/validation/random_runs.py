@@ -91,7 +91,9 @@ class SavedRuns:
                 key = fields.pop("key")
                 run = Run(**fields | {"notes": tuple(fields["notes"])})
             except (ValueError, KeyError, TypeError) as error:
-                raise HeadwayError(f"{self._file}: line {number}: no run ({error})") from None
+                raise HeadwayError(
+                    f"{self._file}: line {number}: not a saved run ({error})"
+                ) from None
             self._runs[key].append(run)
         if cut:  # the process ended, or the disk was full, in the middle of a line
             try:

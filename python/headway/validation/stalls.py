@@ -24,7 +24,7 @@ def with_stalls(experiment: Experiment, trace: Trace) -> Experiment:
         return experiment
     topology = experiment.topology
     if not isinstance(topology, Dumbbell) or topology.vary is not None:
-        raise ValueError("topology: only a dumbbell of constant rate")
+        raise ValueError("topology: must be a dumbbell with a constant rate")
     [(forward, reverse)] = topology.links()
     late = topology.model_copy(
         update={

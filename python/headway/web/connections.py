@@ -165,7 +165,9 @@ class HttpConnection(ABC):
         """The requests that were lost, in order, to be repeated on another connection."""
         unanswered = self._take_unanswered()
         if unanswered and self.is_closed and not self._answered:
-            raise HeadwayError(f"{self._server.to}: the server closes and has not answered")
+            raise HeadwayError(
+                f"{self._server.to}: the server closed the connection without an answer"
+            )
         self.waiting -= len(unanswered)
         return unanswered
 

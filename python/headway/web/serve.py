@@ -121,5 +121,5 @@ def _upstream(url: str) -> str:
 def _token(name: str) -> str:
     """A pseudonym for Via. Raises HeadwayError."""
     if not all(c.isascii() and (c.isalnum() or c in "-._") for c in name):
-        raise HeadwayError(f"via = {name}: must be of letters, digits, - . _, or empty")
+        raise HeadwayError(f"via = {name}: must contain only letters, digits, - . _")
     return name

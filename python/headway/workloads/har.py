@@ -176,7 +176,7 @@ def _json(file: Path) -> Any:
     except ValueError:  # Python's limit for converting numbers
         raise HeadwayError(f"{file}: not a HAR file; a number has more than 4300 digits") from None
     except RecursionError:
-        raise HeadwayError(f"{file}: not a HAR file; its values are too deep") from None
+        raise HeadwayError(f"{file}: not a HAR file; its values are nested too deeply") from None
     log = made.get("log") if isinstance(made, dict) else None
     if not isinstance(log, dict):
         raise HeadwayError(f"{file}: not a HAR file; it has no object named log")

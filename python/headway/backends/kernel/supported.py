@@ -93,8 +93,8 @@ def check(experiment: Experiment) -> None:
             and _kernel_version() < _LARGE_WINDOW_SINCE
         ):
             raise KernelCannotError(
-                f"kernel backend: {name}: receive_window: before Linux 6.10 at most "
-                f"{_SMALL_WINDOW_BYTES} B are announced from the start, and this is "
+                f"kernel backend: {name}: receive_window: Linux before 6.10 announces at "
+                f"most {_SMALL_WINDOW_BYTES} B from the start; this is "
                 f"{platform.release()}"
             )
 

@@ -103,8 +103,8 @@ def check(name: str, flow: Flow, app: Pages) -> None:
     sets_rate_or_volume = flow.initial_rate is not None or flow.data_volume is not None
     if sets_rate_or_volume and (flow.deadline is not None or not server_sends_more(flow)):
         raise HeadwayError(
-            f"kernel backend: {name}: initial_rate, data_volume: with pages only possible for a "
-            "server that sends more than its user, without a deadline"
+            f"kernel backend: {name}: initial_rate, data_volume: with pages, only a server that "
+            "sends more than it receives can have them, and only without a deadline"
         )
     if flow.deadline is not None and flow.deadline % _MS:
-        raise HeadwayError(f"kernel backend: {name}: deadline: the header has whole ms")
+        raise HeadwayError(f"kernel backend: {name}: deadline: must be whole ms, as in the header")
