@@ -344,7 +344,7 @@ def test_a_claim_is_printed_with_its_statement_and_a_check_once(capfd, tmp_path:
 def test_what_is_not_as_it_was_locked_says_what_was_claimed(capfd, monkeypatch) -> None:
     found = [Difference("A-1", "verdict", "holds", "fails"), Difference("A-1", "value", "1", "2")]
     claim = Claim("A-1", "one is faster", "simulated", 1, 2, "s", "sign", "fails")
-    monkeypatch.setattr("headway.cli.verdicts._one", lambda *_: (found, [claim]))
+    monkeypatch.setattr("headway.cli.verdicts._run_study", lambda *_: (found, [claim]))
     status, out, _ = run(capfd, "verdicts", "first-megabyte")
     assert status == 1
     assert (

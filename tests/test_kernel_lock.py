@@ -89,7 +89,7 @@ def test_hints_of_somebody_else_stay(lock: Path, monkeypatch) -> None:
 def test_a_lock_whose_file_was_removed_meanwhile_is_taken_again(lock: Path, monkeypatch) -> None:
     first = os.open(lock, os.O_RDWR | os.O_CREAT, 0o600)
     fcntl.flock(first, fcntl.LOCK_EX)
-    waits, holders = hints._wait_for, [first]
+    waits, holders = hints._wait_for_lock, [first]
 
     def removed(held: int, kind: int, path: Path) -> None:
         if holders:
@@ -97,7 +97,7 @@ def test_a_lock_whose_file_was_removed_meanwhile_is_taken_again(lock: Path, monk
             os.close(holders.pop())
         waits(held, kind, path)
 
-    monkeypatch.setattr(hints, "_wait_for", removed)
+    monkeypatch.setattr(hints, "_wait_for_lock", removed)
     with taking(Ctl()):
         assert lock.exists()
     assert not lock.exists()

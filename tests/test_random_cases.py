@@ -18,7 +18,7 @@ from headway.cli.app import EXIT_ERROR, EXIT_INTERRUPTED, EXIT_KERNEL_CANNOT, ex
 from headway.cli.try_experiment import of_file
 from headway.errors import HeadwayError, KernelCannotError
 from headway.experiment import FLOW_OPTIONS, Experiment, Flow
-from headway.validation.minimize import minimize, told
+from headway.validation.minimize import minimize, one_line
 from headway.validation.random_cases import (
     KINDS,
     ON_ONE_BACKEND,
@@ -300,7 +300,7 @@ def few() -> list[Case]:
 
 
 def runner(chosen: list[Case], file: Path, kernel: SimBackend, **more) -> RandomRunner:
-    settings = {"repeats": 0, "told": lambda *_: None, "checks": ()} | more
+    settings = {"repeats": 0, "progress": lambda *_: None, "checks": ()} | more
     return RandomRunner(chosen, SavedRuns(file), SimBackend(), kernel, **settings)
 
 
@@ -454,7 +454,7 @@ def test_a_case_keeps_what_makes_the_difference() -> None:
 
     small, runs = minimize(wide(), differs, 100)
     assert runs < 30
-    assert told(small) == (
+    assert one_line(small) == (
         "rate=7Mbit/s, rtt=30ms, buffer=40pkts, "
         "reno:app=size=30000B:sack=False:send_buffer=50000B:start=0ns"
     )
@@ -469,7 +469,7 @@ def test_what_a_hop_of_a_chain_has_is_dropped_too() -> None:
     small, _ = minimize(
         Experiment.model_validate(fields), lambda e: e.flows[0].relay is not None, 50
     )
-    assert told(small).count("duplicate") == told(small).count("red") == 0
+    assert one_line(small).count("duplicate") == one_line(small).count("red") == 0
     assert small.flows[0].frto is None
 
 

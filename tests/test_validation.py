@@ -494,8 +494,10 @@ def test_trials_say_how_far_they_are_apart_and_late_ones_are_repeated() -> None:
         assert pair.builtin.lateness_us == 5
         assert pair.ours.lateness_us is None
         assert pair.builtin.queue_deviation is None
-    trials = [builtin.Seen(1e6, queue, lateness_us=late) for queue, late in ((90, 1), (110, 3))]
-    mean = builtin.mean_of([*trials, builtin.Seen(4e6, None)])
+    trials = [
+        builtin.Measurement(1e6, queue, lateness_us=late) for queue, late in ((90, 1), (110, 3))
+    ]
+    mean = builtin.mean_of([*trials, builtin.Measurement(4e6, None)])
     assert (mean.goodput_bps, mean.queue_bytes, mean.lateness_us) == (2e6, 100, 2)
     assert mean.queue_deviation == pytest.approx(0.1 * 2**0.5)
     row = builtin.section(builtin.BBR, [replace(pair, builtin=mean)], "Today.").splitlines()[-1]

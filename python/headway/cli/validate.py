@@ -18,7 +18,7 @@ from headway.backends import backend_named
 from headway.backends.kernel import KernelBackend
 from headway.cli.options import REPEATS, AsJson, Repeats
 from headway.cli.paths import path
-from headway.cli.random_cases import Asked, run_random
+from headway.cli.random_cases import RandomOptions, run_random
 from headway.cli.show import console, notice, print_json, print_table, progress_bar, watch
 from headway.errors import HeadwayError, InterruptedRunError
 from headway.files import save_text
@@ -158,7 +158,7 @@ def validate(
                               page=page_path, builtin=builtin, cost=cost)  # fmt: skip
         if hours is not None and not hours > 0:
             raise HeadwayError(f"hours: {hours:g} is not allowed; must be more than 0")
-        run_random(Asked(random, kind, seed, hours, out, repeats, minimize, as_json))
+        run_random(RandomOptions(random, kind, seed, hours, out, repeats, minimize, as_json))
         return
     if hours is not None:
         raise HeadwayError("hours: needs --random N")
