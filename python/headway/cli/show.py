@@ -73,6 +73,7 @@ def print_table(table: Table) -> None:
 def _drawn(table: Table, columns: Sequence[int]) -> RichTable:
     from rich import box
     from rich.table import Table as RichTable
+    from rich.text import Text
 
     drawn = RichTable(
         box=box.SIMPLE_HEAD,
@@ -84,12 +85,8 @@ def _drawn(table: Table, columns: Sequence[int]) -> RichTable:
         justify: JustifyMethod = "right" if numeric else "left"
         drawn.add_column(table.columns[index], justify=justify, overflow="fold")
     for row in texts(table):
-        drawn.add_row(*(_escaped(row[index]) for index in columns))
+        drawn.add_row(*(Text(row[index]) for index in columns))
     return drawn
-
-
-def _escaped(text: str) -> str:
-    return text.replace("[", r"\[")
 
 
 class Bar:

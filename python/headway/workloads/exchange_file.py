@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import functools
 import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headway import _engine
+from headway.workloads.table_files import table_reader
 
 if TYPE_CHECKING:
     import numpy as np
@@ -49,23 +49,8 @@ class ExchangeTable:
         return {name: column.tolist() for name, column in vars(self).items()}
 
 
-def read_exchanges(file: Path) -> ExchangeTable:
-    """Read a file line by line. Raises ValueError, naming line and column."""
-    try:
-        stat = file.stat()
-    except OSError as error:
-        raise ValueError(f"{file}: cannot read: {error.strerror or error}") from None
-    return _read(file, stat.st_mtime_ns, stat.st_size)
-
-
-@functools.lru_cache(maxsize=4)
-def _read(file: Path, _changed_ns: int, _size: int) -> ExchangeTable:
-    try:
-        return ExchangeTable(**_engine.read_exchanges(str(file)))
-    except OSError as error:
-        raise ValueError(f"{file}: cannot read: {error.strerror or error}") from None
-    except ValueError as error:
-        raise ValueError(f"{file}: {error}") from None
+read_exchanges = table_reader(ExchangeTable, _engine.read_exchanges)
+"""Read a file line by line. Raises ValueError, naming line and column."""
 
 
 def check_live(file: Path) -> None:

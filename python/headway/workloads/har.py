@@ -193,7 +193,7 @@ def _used_network(entry: _Located) -> bool:
     if not url.startswith(("http://", "https://")):
         return False
     status = entry["response"]["status"].number()
-    return bool(status) and status != 101 and not entry["_fromCache"].is_present
+    return bool(status) and status != _SWITCHING and not entry["_fromCache"].is_present
 
 
 def _entry(entry: _Located) -> _Entry:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from headway import _engine
 from headway.workloads.exchange_file import AFTER_NONE
+from headway.workloads.table_files import table_reader
 
 if TYPE_CHECKING:
     import numpy as np
@@ -92,23 +92,8 @@ def visited(visits: Iterable[WebPage], request_bytes: int) -> PageTable:
     return page_table((objects(page), 1000 * page.think_us) for page in visits)
 
 
-def read_pages(file: Path) -> PageTable:
-    """Read a file line by line. Raises ValueError, naming line and column."""
-    try:
-        stat = file.stat()
-    except OSError as error:
-        raise ValueError(f"{file}: cannot read: {error.strerror or error}") from None
-    return _read(file, stat.st_mtime_ns, stat.st_size)
-
-
-@functools.lru_cache(maxsize=4)
-def _read(file: Path, _changed_ns: int, _size: int) -> PageTable:
-    try:
-        return PageTable(**_engine.read_pages(str(file)))
-    except OSError as error:
-        raise ValueError(f"{file}: cannot read: {error.strerror or error}") from None
-    except ValueError as error:
-        raise ValueError(f"{file}: {error}") from None
+read_pages = table_reader(PageTable, _engine.read_pages)
+"""Read a file line by line. Raises ValueError, naming line and column."""
 
 
 def write_pages(file: Path, table: PageTable) -> None:
