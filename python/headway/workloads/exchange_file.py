@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headway import _engine
-from headway.workloads.table_files import table_reader
+from headway.workloads.table_files import read_table
 
 if TYPE_CHECKING:
     import numpy as np
@@ -49,8 +50,14 @@ class ExchangeTable:
         return {name: column.tolist() for name, column in vars(self).items()}
 
 
-read_exchanges = table_reader(ExchangeTable, _engine.read_exchanges)
-"""Read a file line by line. Raises ValueError, naming line and column."""
+def read_exchanges(file: Path) -> ExchangeTable:
+    """Read a file line by line. Raises ValueError, naming line and column."""
+    return read_table(file, _read)
+
+
+@functools.lru_cache(maxsize=4)
+def _read(file: Path, _changed_ns: int, _size: int) -> ExchangeTable:
+    return ExchangeTable(**_engine.read_exchanges(str(file)))
 
 
 def check_live(file: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from headway import _engine
 from headway.workloads.exchange_file import AFTER_NONE
-from headway.workloads.table_files import table_reader
+from headway.workloads.table_files import read_table
 
 if TYPE_CHECKING:
     import numpy as np
@@ -92,8 +93,14 @@ def visited(visits: Iterable[WebPage], request_bytes: int) -> PageTable:
     return page_table((objects(page), 1000 * page.think_us) for page in visits)
 
 
-read_pages = table_reader(PageTable, _engine.read_pages)
-"""Read a file line by line. Raises ValueError, naming line and column."""
+def read_pages(file: Path) -> PageTable:
+    """Read a file line by line. Raises ValueError, naming line and column."""
+    return read_table(file, _read)
+
+
+@functools.lru_cache(maxsize=4)
+def _read(file: Path, _changed_ns: int, _size: int) -> PageTable:
+    return PageTable(**_engine.read_pages(str(file)))
 
 
 def write_pages(file: Path, table: PageTable) -> None:

@@ -1,34 +1,23 @@
-"""Reads tables from files, and keeps the last ones while their files do not change."""
+"""Reads a table from a file, which is read again only if the file has changed."""
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 Table = TypeVar("Table")
 
 
-def table_reader(
-    make: Callable[..., Table], columns: Callable[[str], dict[str, Any]]
-) -> Callable[[Path], Table]:
-    """A function that reads a file: ``make`` gets the columns that ``columns`` reads from it.
+def read_table(file: Path, read: Callable[[Path, int, int], Table]) -> Table:
+    """Call ``read`` with the file, its time of change and its size, by which it may cache.
 
-    It raises ValueError, naming the file and, for a wrong value, line and column.
+    Raises ValueError, naming the file and, for a wrong value, line and column.
     """
-
-    @functools.lru_cache(maxsize=4)
-    def read_version(file: Path, _changed_ns: int, _size: int) -> Table:
-        return make(**columns(str(file)))
-
-    def read(file: Path) -> Table:
-        try:
-            stat = file.stat()
-            return read_version(file, stat.st_mtime_ns, stat.st_size)
-        except OSError as error:
-            raise ValueError(f"{file}: cannot read: {error.strerror or error}") from None
-        except ValueError as error:
-            raise ValueError(f"{file}: {error}") from None
-
-    return read
+    try:
+        stat = file.stat()
+        return read(file, stat.st_mtime_ns, stat.st_size)
+    except OSError as error:
+        raise ValueError(f"{file}: cannot read: {error.strerror or error}") from None
+    except ValueError as error:
+        raise ValueError(f"{file}: {error}") from None
