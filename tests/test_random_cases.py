@@ -15,7 +15,7 @@ from headway.backends.kernel import check, headwayctl, supported
 from headway.backends.sim import SimBackend, scenario_json
 from headway.cli import random_cases as command
 from headway.cli.app import EXIT_ERROR, EXIT_INTERRUPTED, EXIT_KERNEL_CANNOT, execute
-from headway.cli.try_experiment import of_file
+from headway.cli.try_experiment import from_file
 from headway.errors import HeadwayError, KernelCannotError
 from headway.experiment import FLOW_OPTIONS, Experiment, Flow
 from headway.validation.minimize import minimize, one_line
@@ -542,7 +542,7 @@ def test_the_command_says_how_far_they_differ(
     assert "beyond it by 5%          1 (25.0%)\n" in out
     file = tmp_path / "out" / "random" / "default-1" / "differ" / "case-1.json"
     assert f"  headway try {file} --beside kernel --diverge\n" in out
-    assert of_file(file) == few[1].experiment
+    assert from_file(file) == few[1].experiment
     widest = max(len(line) for line in out.splitlines() if str(tmp_path) not in line)
     assert widest <= 80
     instead.ran.clear()

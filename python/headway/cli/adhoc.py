@@ -164,14 +164,14 @@ def try_out(
     if beside == backend:
         raise HeadwayError(f"beside: {beside} is already the backend; name another one")
     given = _given(context)
-    diverge_options = DivergeOptions.of_options(
+    diverge_options = DivergeOptions.from_options(
         diverge, diverge_time, diverge_after, diverge_ignore, beside, given
     )
     runner, other = backend_named(backend), beside and backend_named(beside)
     _check_files(pcap=pcap, plot=plot, out=out, save=save)
     if experiment is not None:
         _refuse(given, _PARTS, f"{experiment} has the whole experiment; change it there")
-        base = try_experiment.of_file(experiment)
+        base = try_experiment.from_file(experiment)
         if "seed" in given:
             base = Experiment.model_validate({**base.model_dump(mode="json"), "seed": seed})
     else:
@@ -183,7 +183,7 @@ def try_out(
             rate, rtt, buffer, loss, aqm, vary, quick_start, router or (), hop or (), flows,
             control, voip, apart, duration, warmup, stack,
         )  # fmt: skip
-        base = try_experiment.of_options(try_options, seed, backend)
+        base = try_experiment.from_options(try_options, seed, backend)
     if save is not None:
         try_experiment.save(base, save)
     check_trials(base, trials)

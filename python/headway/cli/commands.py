@@ -9,7 +9,7 @@ from typing import Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from headway.cli.start import commands_take_ctrl_c
+from headway.cli.start import restore_ctrl_c
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ class OnDemand(TyperGroup):
         """Load the command that is called; returns its name, the command and its arguments."""
         name, named, rest = super().resolve_command(ctx, args)
         loaded = named and load(name or "")
-        commands_take_ctrl_c()
+        restore_ctrl_c()
         return name, loaded, rest
 
 

@@ -164,7 +164,7 @@ def _minimized(options: RandomOptions, result: Result, both: _DiffersAlike, most
     smaller = options.folder / "differ" / f"case-{index}-small.json"
     try_experiment.save(result.case.experiment, whole)
     if smaller.exists():
-        file, experiment, runs = smaller, try_experiment.of_file(smaller), 0
+        file, experiment, runs = smaller, try_experiment.from_file(smaller), 0
     else:
         experiment, runs = minimize(result.case.experiment, both, most)
         file = whole if experiment == result.case.experiment else smaller
@@ -175,7 +175,7 @@ def _minimized(options: RandomOptions, result: Result, both: _DiffersAlike, most
 def _with_divergence(small: Minimized, sim: Backend, kernel: Backend) -> Minimized:
     """Add the first divergence, and save it as a text file next to the case's file."""
     try:
-        found = diverge(try_experiment.of_file(small.file), sim, kernel)
+        found = diverge(try_experiment.from_file(small.file), sim, kernel)
         divergence = "\n".join(found.lines())
     except HeadwayError as error:
         if type(error) is not HeadwayError:

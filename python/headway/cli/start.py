@@ -16,7 +16,7 @@ _PLAIN = {
 """Replacements for characters that the terminal's encoding lacks; "?" for all others."""
 
 
-def commands_take_ctrl_c() -> None:
+def restore_ctrl_c() -> None:
     """Let Ctrl-C raise KeyboardInterrupt again, so that commands can save what they have."""
     if signal.getsignal(signal.SIGINT) is exit_at_once:
         signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -22,7 +22,7 @@ class DivergeOptions:
     """None if they are not compared."""
 
     @classmethod
-    def of_options(
+    def from_options(
         cls, diverge: bool, time: str, after: str, ignore: str, beside: str | None, given: set[str]
     ) -> DivergeOptions:
         """Read the options; raises HeadwayError for options that do not go together."""

@@ -58,7 +58,7 @@ class TryOptions:
     stack: str
 
 
-def of_options(try_options: TryOptions, seed: int, backend: str) -> Experiment:
+def from_options(try_options: TryOptions, seed: int, backend: str) -> Experiment:
     """Build the experiment that the options describe; raises HeadwayError or ExperimentError."""
     flows = (
         _flows(try_options.flows)
@@ -180,7 +180,7 @@ def _sample_every(duration: str) -> str | None:
     return format_time(max(length_ns // _SAMPLES, 1_000_000))
 
 
-def of_file(path: Path) -> Experiment:
+def from_file(path: Path) -> Experiment:
     """Read an experiment from a .json or .toml file with the fields of Experiment.
 
     The output of ``headway try --json`` is accepted as well; its ``experiment`` is read. Raises
@@ -219,6 +219,6 @@ def check_save(path: Path) -> None:
 
 
 def save(experiment: Experiment, path: Path) -> None:
-    """Write the experiment as JSON that ``of_file`` reads. Raises HeadwayError."""
+    """Write the experiment as JSON that ``from_file`` reads. Raises HeadwayError."""
     text = json.dumps(experiment.model_dump(mode="json"), indent=2, ensure_ascii=False)
     save_text(path, text + "\n")

@@ -104,7 +104,7 @@ class Control(Spec):
         if plus:
             fields.update(name=name, startup=of_name)
         if name.startswith(KERNEL_OWN):
-            return _of_the_kernel(name, fields)
+            return _kernel_control_fields(name, fields)
         if is_recorded(name):
             fields["tunables"] = recorded_tunables(fields["tunables"])
             return fields
@@ -129,7 +129,7 @@ class Control(Spec):
         return self.name + (f"+{self.startup}" if self.startup else "")
 
 
-def _of_the_kernel(name: str, fields: dict[str, Any]) -> dict[str, Any]:
+def _kernel_control_fields(name: str, fields: dict[str, Any]) -> dict[str, Any]:
     engine.check_kernel_own(name, bool(fields.get("startup") or fields.get("tunables")))
     return fields
 

@@ -28,19 +28,19 @@ _OTHER = {"left": "right", "right": "left"}
 LINKS = ("forward0", "reverse0", "forward1", "reverse1")
 
 
-def is_between(experiment: Experiment) -> bool:
+def has_gateway(experiment: Experiment) -> bool:
     """Whether the experiment has a gateway."""
     return experiment.topology.kind == "chain"
 
 
 def is_reversed(experiment: Experiment) -> bool:
     """Whether the clients are on the testbed's right, because servers send more data."""
-    return is_between(experiment) and any(map(server_sends_more, experiment.flows))
+    return has_gateway(experiment) and any(map(server_sends_more, experiment.flows))
 
 
-def is_before(experiment: Experiment) -> bool:
+def gateway_precedes_link(experiment: Experiment) -> bool:
     """Whether flows pass the gateway before the testbed's link; its log lacks their first leg."""
-    return is_between(experiment) and not is_reversed(experiment)
+    return has_gateway(experiment) and not is_reversed(experiment)
 
 
 def side(experiment: Experiment, side: str) -> str:
@@ -59,7 +59,7 @@ def link_numbers(experiment: Experiment) -> tuple[int, int]:
     """The numbers of the testbed's links in a trace."""
     if is_reversed(experiment):
         return 1, 0
-    return (2, 3) if is_between(experiment) else (0, 1)
+    return (2, 3) if has_gateway(experiment) else (0, 1)
 
 
 def fields_of_legs(
@@ -67,7 +67,7 @@ def fields_of_legs(
 ) -> tuple[Mapping[str, Any], Mapping[str, Any] | None]:
     """The emulator's fields of the testbed's link, and of the leg before it (or None)."""
     topology = topology_fields(experiment)
-    if not is_between(experiment):
+    if not has_gateway(experiment):
         return topology, None
     before, last = topology["hops"]
     if is_reversed(experiment):
@@ -79,7 +79,7 @@ def fields_of_legs(
 
 def relay(experiment: Experiment) -> Relay | None:
     """The relay of all flows; None without a proxy."""
-    return experiment.flows[0].relay if is_between(experiment) else None
+    return experiment.flows[0].relay if has_gateway(experiment) else None
 
 
 def control(experiment: Experiment) -> Control | None:

@@ -259,7 +259,7 @@ class Run:
         return Trace(
             tables=tables,
             flows=tuple(flows),
-            links=gateway.LINKS if gateway.is_between(experiment) else _LINKS,
+            links=gateway.LINKS if gateway.has_gateway(experiment) else _LINKS,
             meta={"key": key, **self._meta(requested, builtin, log)},
             capture=self._testbed.capture(),
             routers=experiment.router_algorithms(),
@@ -333,7 +333,7 @@ class Run:
                 ce_marks=log.marks(index, 0),
             )  # fmt: skip
         started_ns = self._sent[index].get("started_ns")
-        if started_ns is not None and gateway.is_before(self._experiment):
+        if started_ns is not None and gateway.gateway_precedes_link(self._experiment):
             first_ns = started_ns - self.start_ns
         info = self._final(index, flow) or {}
         unique = None

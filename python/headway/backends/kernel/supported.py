@@ -63,7 +63,7 @@ def _check_app(name: str, experiment: Experiment, flow: Flow) -> None:
 
 def check(experiment: Experiment) -> None:
     """Raise HeadwayError, naming the field, for what this backend does not support."""
-    if gateway.is_between(experiment):
+    if gateway.has_gateway(experiment):
         gateway.check(experiment)
     mechanisms.check(experiment, len(sides(experiment)))
     for name, flow in zip(experiment.flow_names(), experiment.flows, strict=True):

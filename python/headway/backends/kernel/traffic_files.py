@@ -38,7 +38,7 @@ def check(name: str, experiment: Experiment, flow: Flow) -> None:
                 f"kernel backend: {name}: persistent: not possible; a file of exchanges has times "
                 "of connections, not of sessions that begin on an open connection"
             )
-        if gateway.is_between(experiment):
+        if gateway.has_gateway(experiment):
             raise HeadwayError(
                 f"kernel backend: {name}: sessions: not possible with a gateway, since the log "
                 "behind it lacks the ends of handshakes; use a file of exchanges"
