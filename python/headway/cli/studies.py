@@ -244,8 +244,9 @@ def _show_comparison(comparison: SimulatorComparison) -> None:
                     claim.id,
                     [
                         claim.statement,
-                        f"{claim.verdict}: largest difference {alone(claim.measured, claim.unit)}, "
-                        f"allowed {alone(claim.published, claim.unit)} {claim.tolerance}".rstrip(),
+                        f"{claim.verdict}: largest difference "
+                        f"{alone(claim.measured, claim.unit)}, allowed "
+                        f"{alone(claim.published, claim.unit)} {claim.tolerance}".rstrip(),
                         claim.note,
                     ],
                 )

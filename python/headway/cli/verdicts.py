@@ -202,7 +202,7 @@ def _run_study(
         machines = measured_on(study)
         if is_live:
             ran: list[Form] = ["quick"] if large is None else ["quick", "full"]
-            machines |= dict.fromkeys(ran, machine.told())
+            machines |= dict.fromkeys(ran, machine.description())
         write(study, locked, machines)
         return found, as_claims(locked)
     return found, list(large or small.claims)
