@@ -345,7 +345,7 @@ def test_a_line_that_was_cut_is_run_again(few: list[Case], tmp_path: Path) -> No
 def test_a_line_that_is_no_run_is_told(few: list[Case], tmp_path: Path) -> None:
     file = tmp_path / "kernel.jsonl"
     file.write_text('{"key": 1}\n')
-    with pytest.raises(HeadwayError, match=r"kernel.jsonl: line 1: no run"):
+    with pytest.raises(HeadwayError, match=r"kernel.jsonl: line 1: not a saved run"):
         runner(few[:1], file, Instead())
 
 
