@@ -42,7 +42,7 @@ from headway.report import (
     sketches,
     write_report,
 )
-from headway.report.dark import INK, PAPER, contrast, darkened, in_the_dark
+from headway.report.dark import INK, PAPER, contrast, dark_colour, darkened
 from headway.report.sketch import Way
 from headway.study import StudyContext, discover
 from headway.table import Table
@@ -351,10 +351,10 @@ def _inside(sketch: Sketch) -> bool:
 
 def test_every_colour_of_a_figure_is_seen_in_the_dark_and_no_two_become_one() -> None:
     colours = sorted({style.colour.lower() for style in STYLES.values()})
-    dark = [in_the_dark(colour) for colour in colours]
+    dark = [dark_colour(colour) for colour in colours]
     assert min(contrast(colour, PAPER) for colour in dark) >= 4.5
     assert len(set(dark)) == len(colours)
-    assert (in_the_dark("#000000"), in_the_dark("#ffffff")) == (INK, PAPER)
+    assert (dark_colour("#000000"), dark_colour("#ffffff")) == (INK, PAPER)
     assert contrast("#000000", "#ffffff") == pytest.approx(21)
 
 
@@ -365,7 +365,7 @@ def test_a_dark_page_has_a_rule_for_all_that_its_figures_paint(html: str) -> Non
     painted = set(re.findall(r"(fill|stroke): (#[0-9a-f]{6})", html[html.index("<figure") :]))
     assert len(painted) > 3
     for what, colour in painted:
-        rule = f'[style*="{what}: {colour}"] {{ {what}: {in_the_dark(colour)} !important'
+        rule = f'[style*="{what}: {colour}"] {{ {what}: {dark_colour(colour)} !important'
         assert rule in dark
 
 
@@ -374,7 +374,7 @@ def test_a_darkened_picture_keeps_no_colour_of_the_light_one() -> None:
     dark = darkened(svg)
     painted = set(re.findall(r"#[0-9a-f]{6}", svg))
     assert len(painted) > 3
-    assert set(re.findall(r": (#[0-9a-f]{6})\b", dark)) == {in_the_dark(one) for one in painted}
+    assert set(re.findall(r": (#[0-9a-f]{6})\b", dark)) == {dark_colour(one) for one in painted}
     assert f"text{{fill: {INK}}}" in dark
 
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import pytest
 
 from headway.cli.show import print_table
-from headway.table import ABSENT, Cell, Table, alone, markdown, parts, texts, to_the_right, written
+from headway.table import ABSENT, Cell, Table, aligned, alone, is_numeric, markdown, parts, texts
 
 
 @pytest.mark.parametrize(
@@ -29,7 +29,7 @@ from headway.table import ABSENT, Cell, Table, alone, markdown, parts, texts, to
     ],
 )
 def test_numbers_of_a_column_have_equal_decimals(cells: list[Cell], shown: list[str]) -> None:
-    assert written(cells) == shown
+    assert aligned(cells) == shown
 
 
 def test_a_table_says_whether_a_unit_goes_down_or_along() -> None:
@@ -58,7 +58,7 @@ def test_a_table_says_whether_a_unit_goes_down_or_along() -> None:
     ],
 )
 def test_numbers_stand_to_the_right_also_as_text(cells: list[Cell], numbers: bool) -> None:
-    assert to_the_right(cells) is numbers
+    assert is_numeric(cells) is numbers
 
 
 def test_a_page_s_table_has_numbers_to_the_right_and_its_bars_escaped() -> None:

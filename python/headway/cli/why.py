@@ -26,7 +26,7 @@ def why(
     as_json: AsJson = False,
 ) -> None:
     """Judge one claim, then judge it again with each change that may explain its failure."""
-    study, statement, backend_name = _found(name)
+    study, statement, backend_name = _find_statement(name)
     backend = backend_named(backend_name)
     with progress_bar(not as_json) as progress, tempfile.TemporaryDirectory() as folder:
         watch(backend, progress)
@@ -48,8 +48,8 @@ def why(
                 "claim": name,
                 "study": study.name,
                 "kind": statement.why and statement.why.kind,
-                "as_published": _plain(claim),
-                "tries": [{"change": one.change.says, **_plain(one.claim)} for one in tried],
+                "as_published": _as_fields(claim),
+                "tries": [{"change": one.change.says, **_as_fields(one.claim)} for one in tried],
             }
         )
         return
@@ -63,11 +63,11 @@ def why(
         out.print(f"  {one.claim.verdict}: {alone(one.claim.measured)}", markup=False)
 
 
-def _plain(claim: Claim) -> dict[str, Any]:
+def _as_fields(claim: Claim) -> dict[str, Any]:
     return {"verdict": claim.verdict, "measured": claim.measured, "unit": claim.unit}
 
 
-def _found(name: str) -> tuple[Study[Any, Any], Statement[Any], str]:
+def _find_statement(name: str) -> tuple[Study[Any, Any], Statement[Any], str]:
     """Find the study form that judges the claim, the statement, and the backend to run on."""
     for study in discover().values():
         for form in study.forms():

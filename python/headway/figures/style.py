@@ -41,7 +41,7 @@ def shade(colour: str, part: float) -> str:
     return "#" + "".join(f"{round(one + abs(part) * (end - one)):02X}" for one in levels)
 
 
-def apart(one: str, other: str) -> float:
+def colour_distance(one: str, other: str) -> float:
     """The visible difference of two colours: their distance in CIE's L*a*b* of 1976.
 
     A distance of about 2 is just visible side by side; lines need more.

@@ -7,7 +7,6 @@ import itertools
 import numpy as np
 import polars as pl
 
-from headway.digest import batch_edges_ns
 from headway.fairness import jain_index
 from headway.metrics.stats import Array, Distribution, weighted_distribution
 from headway.metrics.windows import (
@@ -51,7 +50,7 @@ def goodput_bps(trace: Trace, flow: int, window: Window | None = None) -> float:
 
 def batch_goodputs_bps(trace: Trace, flow: int) -> Array:
     """Goodput in bit/s in each of the ten equal parts of [warmup, end], shape (10,)."""
-    edges = batch_edges_ns(trace.experiment)
+    edges = trace.experiment.batch_edges_ns()
     return np.array([goodput_bps(trace, flow, pair) for pair in itertools.pairwise(edges)])
 
 
@@ -139,7 +138,7 @@ def flow_totals(trace: Trace) -> pl.DataFrame:
     change = after.select(
         "flow", *(after[name] - before[name] for name in ("sent_pkts", "retransmits_pkts", "rtos"))
     )
-    edges = batch_edges_ns(trace.experiment)
+    edges = trace.experiment.batch_edges_ns()
     if not set(edges) <= {0, *counters["time_ns"].unique()}:
         edges = list(window)  # a backend that reads counters only at the ends
     delivered = [counters_at(counters, "flow", at_ns)["delivered_bytes"] for at_ns in edges]

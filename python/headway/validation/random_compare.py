@@ -15,7 +15,7 @@ import polars as pl
 
 from headway import metrics
 from headway.experiment import Bulk, Experiment, Link, Pingpong, Vectors
-from headway.experiment.ways import server_sends_more
+from headway.experiment.directions import server_sends_more
 from headway.metrics.windows import held_values
 from headway.trace import Trace
 from headway.units import BITS_PER_BYTE, NS_PER_S
@@ -276,8 +276,8 @@ class Result:
         """Whether a main value differs."""
         return any(value.differs for value in self._main())
 
-    def is_like(self, other: Result) -> bool:
-        """Whether this case differs in the same direction as another, and at least half as much."""
+    def is_similar(self, other: Result) -> bool:
+        """Whether it differs in the same direction as another, and at least half as much."""
         one, two = self.main, other.main
         if one is None or two is None or not self.differs:
             return False

@@ -8,8 +8,8 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from headway.cli.show import console, notice, print_json, print_table
-from headway.cli.try_run import Done
-from headway.cli.try_warned import warnings
+from headway.cli.try_run import FinishedTrial
+from headway.cli.try_warnings import warnings
 from headway.digest import SPREAD, average
 from headway.experiment import Chain, Dumbbell, Experiment
 from headway.table import Cell, Table
@@ -25,31 +25,35 @@ Summary = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Beside:
-    """The trials' runs on another backend."""
+class OtherBackend:
+    """The same trials on another backend."""
 
     backend: str
-    trials: Sequence[Done]
+    trials: Sequence[FinishedTrial]
     compared: Compared | None = None
     """The packets of the first trial, compared."""
 
 
-def give(
-    base: Experiment, done: Sequence[Done], beside: Beside | None = None, *, as_json: bool
+def print_results(
+    base: Experiment,
+    done: Sequence[FinishedTrial],
+    second: OtherBackend | None = None,
+    *,
+    as_json: bool,
 ) -> None:
     """Print the results of the trials and the warnings."""
     trials = [each.digest for each in done]
     mean = _mean(trials)
-    mean["warnings"] = _doubts(base, mean, done)
+    mean["warnings"] = _all_warnings(base, mean, done)
     mean["beside"] = None
-    if beside is not None:
-        other = _mean([each.digest for each in beside.trials])
-        mean["beside"] = {"backend": beside.backend, **other}
-        if beside.compared is not None:
-            mean["divergence"] = asdict(beside.compared)
-        for line in _doubts(base, other, beside.trials):
+    if second is not None:
+        other = _mean([each.digest for each in second.trials])
+        mean["beside"] = {"backend": second.backend, **other}
+        if second.compared is not None:
+            mean["divergence"] = asdict(second.compared)
+        for line in _all_warnings(base, other, second.trials):
             if line not in mean["warnings"]:
-                mean["warnings"].append(f"{beside.backend}: {line}")
+                mean["warnings"].append(f"{second.backend}: {line}")
     if as_json:
         mean["trials"] = trials if len(trials) > 1 else []
         mean["experiment"] = base.model_dump(mode="json")
@@ -58,8 +62,8 @@ def give(
         print_json(mean)
     else:
         _print(base, mean, len(trials))
-        if beside is not None and beside.compared is not None:
-            console().print("\n".join(beside.compared.lines()), markup=False, soft_wrap=True)
+        if second is not None and second.compared is not None:
+            console().print("\n".join(second.compared.lines()), markup=False, soft_wrap=True)
     for line in mean["warnings"]:
         notice(f"warning: {line}")
 
@@ -72,7 +76,7 @@ def _mean(trials: Sequence[Any]) -> Summary:
     return mean
 
 
-def _doubts(base: Experiment, mean: Summary, done: Sequence[Done]) -> list[str]:
+def _all_warnings(base: Experiment, mean: Summary, done: Sequence[FinishedTrial]) -> list[str]:
     """Warnings about the results, and the backend's notes."""
     notes = dict.fromkeys(note for each in done for note in each.meta.get("notes", ()))
     return [*warnings(base, mean["flows"]), *notes]
@@ -127,15 +131,15 @@ def _print_routers(base: Experiment, link: Summary, where: str) -> None:
     """Print the counters that each router algorithm declares, without zeros."""
     declared = {owner.name: owner for owner in base.router_algorithms()}
     for name, counters in link["routers"].items():
-        said = [
-            _counted(each.name, counters[each.name], each.unit)
+        phrases = [
+            _counter_text(each.name, counters[each.name], each.unit)
             for each in declared[name].counters
             if counters[each.name]
         ]
-        console().print(f"{name}{where}: {', '.join(said) or 'nothing counted'}", markup=False)
+        console().print(f"{name}{where}: {', '.join(phrases) or 'nothing counted'}", markup=False)
 
 
-def _counted(name: str, value: float, unit: str) -> str:
+def _counter_text(name: str, value: float, unit: str) -> str:
     if unit == "bit/s":
         return f"{name.removesuffix('_bps')} {format_rate(round(value))}"
     if unit == "ns":
@@ -144,7 +148,7 @@ def _counted(name: str, value: float, unit: str) -> str:
 
 
 def _flows(
-    base: Experiment, flows: Sequence[Summary], trials: int, beside: Summary | None
+    base: Experiment, flows: Sequence[Summary], trials: int, second: Summary | None
 ) -> Table:
     """The table of flows.
 
@@ -161,47 +165,47 @@ def _flows(
         columns.append(("done after ms", [_scaled(flow["fct_us"], 1e-3) for flow in shown]))
         if trials > 1:
             columns.append(("±95 %", [_scaled(flow["fct_us_ci95"], 1e-3) for flow in shown]))
-    if beside is not None and sized:
-        columns += _differences(shown, beside, "ms", lambda flow: _scaled(flow["fct_us"], 1e-3))
+    if second is not None and sized:
+        columns += _differences(shown, second, "ms", lambda flow: _scaled(flow["fct_us"], 1e-3))
     columns.append(("goodput kbit/s", [_scaled(_goodput_bps(flow), 1e-3) for flow in shown]))
     if not sized:
         width = "goodput_bps_ci95" if trials > 1 else "goodput_bps_batch_ci95"
         columns.append(("±95 %", [_scaled(flow[width], 1e-3) for flow in shown]))
-    if beside is not None and not sized:
+    if second is not None and not sized:
         columns += _differences(
-            shown, beside, "kbit/s", lambda flow: _scaled(_goodput_bps(flow), 1e-3)
+            shown, second, "kbit/s", lambda flow: _scaled(_goodput_bps(flow), 1e-3)
         )
     columns.append(("sent again", [flow["retransmits_pkts"] for flow in shown]))
-    if beside is None:
+    if second is None:
         columns += [
             ("RTOs", [flow["rtos"] for flow in shown]),
             ("srtt ms", [_scaled(flow["srtt_us"], 1e-3) for flow in shown]),
             ("cwnd pkts", [flow["cwnd_pkts"] for flow in shown]),
         ]
     return Table(
-        f"{_shown(base.topology)}, {_stacks(base)}"
+        f"{_path_text(base.topology)}, {_stacks(base)}"
         f" · {format_time(base.duration)}, {trials} trial{'s' if trials > 1 else ''}",
         [name for name, _ in columns],
         [list(row) for row in zip(*(cells for _, cells in columns), strict=True)],
-        note=_rest(flows),
+        note=_summary_of_others(flows),
     )
 
 
 def _differences(
     shown: Sequence[Summary],
-    beside: Summary,
+    second: Summary,
     unit: str,
     value: Callable[[Summary], float | None],
 ) -> list[tuple[str, list[Cell]]]:
     """The other backend's column, and its relative difference."""
     pairs = [
-        (value(here), value(there)) for here, there in zip(shown, beside["flows"], strict=False)
+        (value(here), value(there)) for here, there in zip(shown, second["flows"], strict=False)
     ]
     differs: list[Cell] = [
         None if here is None or there is None or not here else f"{(there - here) / here:+.1%}"
         for here, there in pairs
     ]
-    return [(f"{beside['backend']} {unit}", [there for _, there in pairs]), ("differs", differs)]
+    return [(f"{second['backend']} {unit}", [there for _, there in pairs]), ("differs", differs)]
 
 
 def _goodput_bps(flow: Summary) -> float | None:
@@ -212,18 +216,18 @@ def _goodput_bps(flow: Summary) -> float | None:
     return float(flow["size_bytes"] * BITS_PER_BYTE * 1e6 / flow["fct_us"])
 
 
-def _rest(flows: Sequence[Summary]) -> str:
+def _summary_of_others(flows: Sequence[Summary]) -> str:
     """A sentence that summarizes the flows that have no row."""
     if len(flows) <= _MOST_FLOWS:
         return ""
     goodputs = _median_of([_goodput_bps(flow) for flow in flows], 1e-3)
-    said = [f"goodput {goodputs} kbit/s"]
+    phrases = [f"goodput {goodputs} kbit/s"]
     times = [flow["fct_us"] for flow in flows if flow["fct_us"] is not None]
     if times:
-        said.append(f"{len(times)} are done after {_median_of(times, 1e-3)} ms")
+        phrases.append(f"{len(times)} are done after {_median_of(times, 1e-3)} ms")
     return (
         f"and {len(flows) - _MOST_FLOWS:,} more flows; median (minimum to maximum) of all "
-        f"{len(flows):,}: {', '.join(said)}; --json lists each"
+        f"{len(flows):,}: {', '.join(phrases)}; --json lists each"
     )
 
 
@@ -232,7 +236,7 @@ def _median_of(values: Sequence[float | None], factor: float) -> str:
     return f"{statistics.median(known):.4g} ({min(known):.4g} to {max(known):.4g})"
 
 
-def _shown(path: Dumbbell | Chain) -> str:
+def _path_text(path: Dumbbell | Chain) -> str:
     """A short description of a path, with AQM and routers other than the defaults."""
     forward = [link for link, _ in path.links()]
     several = len(forward) > 1

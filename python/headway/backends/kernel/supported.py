@@ -8,7 +8,7 @@ from pathlib import Path
 
 from headway import mechanisms
 from headway.backends.kernel import sites, traffic_files, web
-from headway.backends.kernel.programs import says_something
+from headway.backends.kernel.programs import sets_hints
 from headway.backends.kernel.testbed import sides
 from headway.errors import HeadwayError, KernelCannotError
 from headway.experiment import (
@@ -26,9 +26,9 @@ from headway.workloads.exchange_file import check_live
 _LARGE_WINDOW_SINCE = (6, 10)
 _SMALL_WINDOW_BYTES = 65_535
 _AVAILABLE = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
-_OF_A_RUN = re.compile(r"hw[0-9a-f]+n[0-9a-f]+_")
+_ATTACHED_BY_RUN = re.compile(r"hw[0-9a-f]+n[0-9a-f]+_")
 
-_NOT = {
+_UNSUPPORTED_APPS = {
     Requests: "hosts ask for a rate with TCP only",
 }
 """Applications that the backend does not have, with the reason."""
@@ -41,14 +41,14 @@ def _check_exchanges(name: str, flow: Flow, app: Exchanges) -> None:
         check_live(app.file)
     except ValueError as error:
         raise HeadwayError(f"kernel backend: {name}: exchanges: {error}") from None
-    says_volumes = flow.announces or flow.announces_first
-    if connections > 1 and says_volumes:
-        raise HeadwayError(traffic_files.several_announce(name))
+    announces_volume = flow.announces or flow.announces_first
+    if connections > 1 and announces_volume:
+        raise HeadwayError(traffic_files.announces_error(name))
 
 
 def _check_app(name: str, experiment: Experiment, flow: Flow) -> None:
     """Raise HeadwayError for an application, or options of it, that is not supported."""
-    for app, why in _NOT.items():
+    for app, why in _UNSUPPORTED_APPS.items():
         if isinstance(flow.app, app):
             raise HeadwayError(f"kernel backend: {name}: {flow.app.kind}: {why}")
     if isinstance(flow.app, Site):
@@ -57,21 +57,21 @@ def _check_app(name: str, experiment: Experiment, flow: Flow) -> None:
         web.check(name, flow, flow.app)
     if isinstance(flow.app, Exchanges):
         _check_exchanges(name, flow, flow.app)
-    if traffic_files.becomes_a_file(flow):
+    if traffic_files.needs_file(flow):
         traffic_files.check(name, experiment, flow)
 
 
 def check(experiment: Experiment) -> None:
     """Raise HeadwayError, naming the field, for what this backend does not support."""
-    if gateway.is_between(experiment):
+    if gateway.has_gateway(experiment):
         gateway.check(experiment)
     mechanisms.check(experiment, len(sides(experiment)))
     for name, flow in zip(experiment.flow_names(), experiment.flows, strict=True):
         own = flow.control and flow.control.kernel_own
-        if own and own not in (there := _kernels_own()):
+        if own and own not in (available := _available_controls()):
             raise KernelCannotError(
                 f"kernel backend: {name}: this kernel has no control {own!r}; it has "
-                f"{', '.join(there)} (`modprobe tcp_{own}` loads one that is a module)"
+                f"{', '.join(available)} (`modprobe tcp_{own}` loads one that is a module)"
             )
         _check_app(name, experiment, flow)
         if flow.stabilize:
@@ -81,26 +81,30 @@ def check(experiment: Experiment) -> None:
                 f"kernel backend: {name}: extra_ack: not possible yet; "
                 "`headwayctl host window` does it outside of experiments"
             )
-        if isinstance(flow.app, Pingpong) and says_something(flow):
+        if isinstance(flow.app, Pingpong) and sets_hints(flow):
             raise HeadwayError(
                 f"kernel backend: {name}: initial_rate, data_volume and deadline are for bulk and "
                 "vectors; the pingpong program sets no hints"
             )
         window = flow.receive_window
-        if window is not None and window > _SMALL_WINDOW_BYTES and _linux() < _LARGE_WINDOW_SINCE:
+        if (
+            window is not None
+            and window > _SMALL_WINDOW_BYTES
+            and _kernel_version() < _LARGE_WINDOW_SINCE
+        ):
             raise KernelCannotError(
-                f"kernel backend: {name}: receive_window: before Linux 6.10 at most "
-                f"{_SMALL_WINDOW_BYTES} B are announced from the start, and this is "
+                f"kernel backend: {name}: receive_window: Linux before 6.10 announces at "
+                f"most {_SMALL_WINDOW_BYTES} B from the start; this is "
                 f"{platform.release()}"
             )
 
 
-def _kernels_own() -> list[str]:
+def _available_controls() -> list[str]:
     """The controls that this kernel has loaded, without those of this backend's runs."""
-    return [name for name in _AVAILABLE.read_text().split() if not _OF_A_RUN.match(name)]
+    return [name for name in _AVAILABLE.read_text().split() if not _ATTACHED_BY_RUN.match(name)]
 
 
-def _linux() -> tuple[int, int]:
+def _kernel_version() -> tuple[int, int]:
     """The running kernel's version."""
     major, minor = re.match(r"(\d+)\.(\d+)", platform.release()).groups()  # type: ignore[union-attr]
     return int(major), int(minor)

@@ -56,7 +56,7 @@ def _vectors(workload: Workload) -> SessionTable:
     """Connection vectors until their responses reach the load's bytes."""
     kind = workload.vectors
     if isinstance(kind, Tmix):
-        return _enough(tmix.read(kind.path, sha256=kind.sha256), workload)
+        return _repeat_shuffled(tmix.read(kind.path, sha256=kind.sha256), workload)
     name = f"{workload.seed}/{kind.kind}"
     if isinstance(kind, Recorded):
         return _with_replacement(recorded.table(kind.largest_request), workload, name)
@@ -112,48 +112,48 @@ def _drawn_until(draw: Callable[[int], Ints], wanted: float, mean: float) -> Int
     return np.concatenate(drawn)
 
 
-def _response_bytes(given: SessionTable, workload: Workload) -> Ints:
+def _response_bytes(source: SessionTable, workload: Workload) -> Ints:
     """Response bytes of each session of a file. Raises HeadwayError if the load is too large."""
     # Workload has checked drawn responses by their known mean; a file's mean is known only now
-    mean_bytes = float(given.response_bytes.mean())
+    mean_bytes = float(source.response_bytes.mean())
     if workload.wanted_bytes > mean_bytes * MOST_RESPONSES:
         raise HeadwayError(
             f"workload: its load is {workload.wanted_bytes:.3g} bytes in responses of "
             f"{mean_bytes:.3g} on average, {workload.wanted_bytes / mean_bytes:.2g} of them; "
             f"at most {MOST_RESPONSES:,}"
         )
-    return np.add.reduceat(given.response_bytes, given.ends - given.exchanges, dtype=np.int64)
+    return np.add.reduceat(source.response_bytes, source.ends - source.exchanges, dtype=np.int64)
 
 
-def _with_replacement(given: SessionTable, workload: Workload, name: str) -> SessionTable:
+def _with_replacement(source: SessionTable, workload: Workload, name: str) -> SessionTable:
     """Sessions drawn with replacement until their responses reach the wanted bytes."""
-    per_session = _response_bytes(given, workload)
+    per_session = _response_bytes(source, workload)
     mean_bytes, wanted = float(per_session.mean()), workload.wanted_bytes
     chosen = Stream(f"{name}/chosen")
     blocks: list[Ints] = []
     reached = 0
     while reached < wanted or not blocks:
-        drawn = chosen.below(len(given), int((wanted - reached) / mean_bytes) + 100)
+        drawn = chosen.below(len(source), int((wanted - reached) / mean_bytes) + 100)
         sums = reached + np.cumsum(per_session[drawn])
         kept = drawn[: int(np.searchsorted(sums, wanted)) + 1]
         blocks.append(kept)
         reached += int(per_session[kept].sum())
-    return given.starting(np.zeros(len(given), dtype=np.int64)).of(np.concatenate(blocks))
+    return source.starting(np.zeros(len(source), dtype=np.int64)).of(np.concatenate(blocks))
 
 
-def _enough(given: SessionTable, workload: Workload) -> SessionTable:
+def _repeat_shuffled(source: SessionTable, workload: Workload) -> SessionTable:
     """A file's sessions in random order, repeated until they reach the wanted bytes."""
-    per_session = _response_bytes(given, workload)
+    per_session = _response_bytes(source, workload)
     order = Stream(f"{workload.seed}/order")
     blocks: list[Ints] = []
     reached, wanted, a_round = 0, workload.wanted_bytes, int(per_session.sum())
     while reached < wanted or not blocks:
         # For a small file many rounds at once; the numbers are the same as one round at a time.
-        rounds = min(int((wanted - reached) / a_round) + 1, _AT_A_TIME // len(given) + 1)
-        drawn = order.uniform(rounds * len(given)).reshape(rounds, len(given))
+        rounds = min(int((wanted - reached) / a_round) + 1, _AT_A_TIME // len(source) + 1)
+        drawn = order.uniform(rounds * len(source)).reshape(rounds, len(source))
         shuffled = np.argsort(drawn, axis=1, kind="stable").ravel()
         sums = reached + np.cumsum(per_session[shuffled])
         kept = shuffled[: int(np.searchsorted(sums, wanted)) + 1]
         blocks.append(kept)
         reached += int(per_session[kept].sum())
-    return given.starting(np.zeros(len(given), dtype=np.int64)).of(np.concatenate(blocks))
+    return source.starting(np.zeros(len(source), dtype=np.int64)).of(np.concatenate(blocks))

@@ -33,6 +33,6 @@ def check_folder(option: str, folder: Path | None) -> None:
     """Raise HeadwayError if the folder cannot be created: its first existing parent is a file."""
     if folder is None:
         return
-    there = next(each for each in (folder, *folder.absolute().parents) if each.exists())
-    if not there.is_dir():
-        raise HeadwayError(f"{option}: {folder}: cannot save: {there} is not a folder")
+    existing = next(each for each in (folder, *folder.absolute().parents) if each.exists())
+    if not existing.is_dir():
+        raise HeadwayError(f"{option}: {folder}: cannot save: {existing} is not a folder")

@@ -10,7 +10,7 @@ from test_try import run, tried
 
 from headway.backends import run as run_one
 from headway.backends.sim import SimBackend
-from headway.cli.try_warned import warnings
+from headway.cli.try_warnings import warnings
 from headway.digest import digest_of
 from headway.experiment import Experiment
 

@@ -15,9 +15,9 @@ _FULL_PACKET_BYTES = 1500
 """Size of a full TCP data packet: the MTU of every host here."""
 _NAMED = 3
 """Most flows that a line names; further flows are counted."""
-_USED = 0.9
+_COMPLETE_SHARE = 0.9
 """A first flight counts as complete from this share on."""
-_WINDOWS = 2
+_FLIGHTS_PER_BUFFER = 2
 """The advised buffers hold this many first flights, since the window grows while one is in flight.
 """
 _MSS_BYTES, _SK_BUFF_BYTES = 1460, 2304
@@ -33,21 +33,21 @@ def warnings(experiment: Experiment, flows: Sequence[FlowDigest]) -> list[str]:
     Equal warnings of several flows share a line.
     """
     lines = [*_small_queues(experiment), *_several_protocols(experiment)]
-    told: dict[str, list[str]] = {}
+    flows_by_text: dict[str, list[str]] = {}
     tcp = [flow for flow in experiment.flows if flow.is_tcp]
     for flow, digest in zip(tcp, flows, strict=True):
-        silent = _nothing_arrived(experiment, flow, digest)
+        undelivered = _nothing_arrived(experiment, flow, digest)
         texts = [
-            silent,
-            _nothing_to_work_with(experiment, flow, digest),
-            _held_back(flow, digest),
+            undelivered,
+            _missing_input(experiment, flow, digest),
+            _limited_first_flight(flow, digest),
             _without_routers(digest),
         ]
-        if silent is None:
+        if undelivered is None:
             texts += [_unfinished(experiment, digest), _never_left_slow_start(flow, digest)]
         for text in filter(None, texts):
-            told.setdefault(text, []).append(digest["name"])
-    return lines + [f"{_names(names)}: {text}" for text, names in told.items()]
+            flows_by_text.setdefault(text, []).append(digest["name"])
+    return lines + [f"{_names(names)}: {text}" for text, names in flows_by_text.items()]
 
 
 def _names(names: Sequence[str]) -> str:
@@ -95,24 +95,26 @@ def _unfinished(experiment: Experiment, digest: FlowDigest) -> str | None:
 
 def _several_protocols(experiment: Experiment) -> Iterable[str]:
     """Warn of links whose routers control flows of more than one protocol."""
-    led = {control.header for control in registry().controls if control.header}
+    with_control = {control.header for control in registry().controls if control.header}
     hops = experiment.topology.links()
     for index, (forward, _) in enumerate(hops):
         names = [router.label for router in forward.routers]
         headers = (registry().router(router.name).header for router in forward.routers)
-        leading = [name for name, header in zip(names, headers, strict=True) if header in led]
-        if len(leading) > 1:
+        controlling = [
+            name for name, header in zip(names, headers, strict=True) if header in with_control
+        ]
+        if len(controlling) > 1:
             where = f" of hop {index}" if len(hops) > 1 else ""
             yield (
-                f"routers{where}: {_names(leading)} each measure all traffic of the link but "
+                f"routers{where}: {_names(controlling)} each measure all traffic of the link but "
                 "control only their own flows, so the protocols do not share it equally"
             )
 
 
-def _nothing_to_work_with(experiment: Experiment, flow: Flow, digest: FlowDigest) -> str | None:
+def _missing_input(experiment: Experiment, flow: Flow, digest: FlowDigest) -> str | None:
     assert flow.control is not None
-    say = _STARTUPS.get(digest["startup"] or "")
-    return say(experiment, flow, flow.control, digest) if say else None
+    check = _STARTUPS.get(digest["startup"] or "")
+    return check(experiment, flow, flow.control, digest) if check else None
 
 
 def _without_routers(digest: FlowDigest) -> str | None:
@@ -133,7 +135,7 @@ def _no_saved_window(_: Experiment, __: Flow, control: Control, ___: FlowDigest)
     )
 
 
-def _no_rate_to_pace(_: Experiment, flow: Flow, control: Control, __: FlowDigest) -> str | None:
+def _no_pacing_rate(_: Experiment, flow: Flow, control: Control, __: FlowDigest) -> str | None:
     return _no_rate("mega-start", "ms_rate_kbps", flow, control, "paced")
 
 
@@ -151,7 +153,7 @@ def _no_rate(startup: str, tunable: str, flow: Flow, control: Control, verb: str
 def _no_grant(
     experiment: Experiment, flow: Flow, control: Control, digest: FlowDigest
 ) -> str | None:
-    if digest["quick_start_grants"] is None and not _silent(experiment, flow):
+    if digest["quick_start_grants"] is None and not _links_without_quick_start(experiment, flow):
         return None  # the kernel counts only the sum over all flows that ask
     if digest["quick_start_grants"] and digest["quick_start_used"] == 0:
         return (
@@ -160,7 +162,7 @@ def _no_grant(
         )
     if digest["quick_start_grants"]:
         return _no_rate("quick-start", "qs_rate_kbps", flow, control, "asked for")
-    if _silent(experiment, flow):
+    if _links_without_quick_start(experiment, flow):
         return (
             "no router on the path answers Quick-Start requests, so the flow used slow start; "
             "--quick-start lets them answer"
@@ -173,7 +175,7 @@ def _no_grant(
     return "no Quick-Start request was granted, so the flow used slow start"
 
 
-def _silent(experiment: Experiment, flow: Flow) -> list[Link]:
+def _links_without_quick_start(experiment: Experiment, flow: Flow) -> list[Link]:
     """The links on a flow's path whose routers do not support Quick-Start."""
     hops = experiment.topology.links()[flow.from_hop : flow.to_hop]
     return [link for hop in hops for link in hop if link.quick_start is None]
@@ -186,46 +188,46 @@ def _default(startup: str, tunable: str) -> int:
 
 _STARTUPS: dict[str, Callable[[Experiment, Flow, Control, FlowDigest], str | None]] = {
     "careful-resume": _no_saved_window,
-    "mega-start": _no_rate_to_pace,
+    "mega-start": _no_pacing_rate,
     "quick-start": _no_grant,
 }
 """Checks for what each startup needs."""
 
 
-def _held_back(flow: Flow, digest: FlowDigest) -> str | None:
+def _limited_first_flight(flow: Flow, digest: FlowDigest) -> str | None:
     """Warn of a first flight that the peer's window or the send buffer cut short."""
     flight = digest["first_flight"]
-    if flight is None or flight["sent_pkts"] >= _USED * flight["asked_pkts"]:
+    if flight is None or flight["sent_pkts"] >= _COMPLETE_SHARE * flight["asked_pkts"]:
         return None
     asked_pkts = round(flight["asked_pkts"])
-    rooms, advice = [], []
-    for limit, held_pkts, options in (
+    limits, advice = [], []
+    for limit, limited_pkts, options in (
         ("the peer's window", flight["rwnd_limited_pkts"], _larger_window(flow, flight)),
         ("the send buffer", flight["sndbuf_limited_pkts"], _larger_buffer(flow, flight)),
     ):
-        if asked_pkts - held_pkts < _USED * asked_pkts:
-            rooms.append(f"{limit} had room for {round(asked_pkts - held_pkts)}")
+        if asked_pkts - limited_pkts < _COMPLETE_SHARE * asked_pkts:
+            limits.append(f"{limit} had room for {round(asked_pkts - limited_pkts)}")
             advice += options
-    if not rooms:
+    if not limits:
         return None
     give = f"; give {':'.join(advice)}" if advice else ""
     if not advice and flow.receive_window == engine.MAX_WINDOW_BYTES:
         give = ", the largest window that TCP can announce"
     slowed = ""
-    if flight["growth_limited_pkts"] > (1 - _USED) * asked_pkts:
+    if flight["growth_limited_pkts"] > (1 - _COMPLETE_SHARE) * asked_pkts:
         slowed = (
             "; limited slow start then slowed the growth of the window "
             "(qs_max_ssthresh_pkts=0 turns it off)"
         )
     return (
         f"{digest['startup']} could have sent {asked_pkts} packets before the first ACK, and sent "
-        f"{round(flight['sent_pkts'])}: {' and '.join(rooms)}{give}{slowed}"
+        f"{round(flight['sent_pkts'])}: {' and '.join(limits)}{give}{slowed}"
     )
 
 
 def _larger_window(flow: Flow, flight: dict[str, float]) -> list[str]:
     """Options that the flow lacks and that let the peer announce a large enough window."""
-    advised_bytes = _round_up(_WINDOWS * flight["largest_pkts"] * _MSS_BYTES)
+    advised_bytes = _round_up(_FLIGHTS_PER_BUFFER * flight["largest_pkts"] * _MSS_BYTES)
     advised_bytes = min(advised_bytes, engine.MAX_WINDOW_BYTES)
     options = []
     if (flow.receive_window or 0) < advised_bytes:
@@ -240,7 +242,7 @@ def _larger_window(flow: Flow, flight: dict[str, float]) -> list[str]:
 
 
 def _larger_buffer(flow: Flow, flight: dict[str, float]) -> list[str]:
-    advised_bytes = _round_up(_WINDOWS * flight["largest_pkts"] * _SK_BUFF_BYTES)
+    advised_bytes = _round_up(_FLIGHTS_PER_BUFFER * flight["largest_pkts"] * _SK_BUFF_BYTES)
     advised_bytes = min(advised_bytes, engine.MAX_BUFFER_BYTES)
     if (flow.send_buffer or 0) >= advised_bytes:
         return []

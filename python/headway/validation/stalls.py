@@ -11,7 +11,7 @@ STEP_NS = 100_000
 """Time step of the link's schedule during a stall."""
 
 
-def as_late(experiment: Experiment, trace: Trace) -> Experiment:
+def with_stalls(experiment: Experiment, trace: Trace) -> Experiment:
     """The experiment on a link that stalls when the link of the kernel's ``trace`` stalled.
 
     A packet that is due while the emulator's program does not run is delivered as soon as it runs
@@ -24,7 +24,7 @@ def as_late(experiment: Experiment, trace: Trace) -> Experiment:
         return experiment
     topology = experiment.topology
     if not isinstance(topology, Dumbbell) or topology.vary is not None:
-        raise ValueError("topology: must be a dumbbell of constant rate")
+        raise ValueError("topology: must be a dumbbell with a constant rate")
     [(forward, reverse)] = topology.links()
     late = topology.model_copy(
         update={

@@ -27,19 +27,19 @@ from hpack import HeaderTuple, NeverIndexedHeaderTuple
 
 from headway.errors import HeadwayError
 from headway.web.target import HEADER
-from headway.web.visit import Wanted
+from headway.web.visit import PendingObject
 
 _READ_BYTES = 1 << 18
 _WINDOW_BYTES = 2**31 - 1
 """Large enough that HTTP/2's flow control never limits a transfer."""
 _FRAME_HEAD_BYTES = 9
 _GOAWAY = 7
-_TWO_HEAD_BYTES = 40
+_HTTP2_HEAD_BYTES = 40
 """Approximate size of an HTTP/2 frame with a request's head, once its fields are indexed."""
 
-_STREAMS_UNSAID = 1024
+_DEFAULT_STREAMS = 1024
 """Concurrent streams before the server announces its limit: the limit of headway.web.origin."""
-_ANY = 1 << 32
+_NO_LIMIT = 1 << 32
 
 
 @dataclass(frozen=True)
@@ -66,13 +66,13 @@ class Received:
         self.rows.extend((time.monotonic_ns(), self._bytes))
 
 
-def open_lane(server: Server, received: Received, now_ns: int) -> Lane:
+def open_connection(server: Server, received: Received, now_ns: int) -> HttpConnection:
     """Open a connection, without waiting for its handshake. Raises OSError."""
-    kind = TwoLane if server.http == "2" else OneLane
+    kind = Http2Connection if server.http == "2" else Http1Connection
     return kind(server, received, now_ns)
 
 
-class Lane(ABC):
+class HttpConnection(ABC):
     """A connection to the server; requests wait for its handshake. Methods raise HeadwayError."""
 
     def __init__(self, server: Server, received: Received, now_ns: int) -> None:
@@ -91,7 +91,7 @@ class Lane(ABC):
         """Whether the connection is closed."""
         self.opened_ns = now_ns
         self.connected_ns: int | None = None
-        self._arrived: list[Wanted] = []
+        self._arrived: list[PendingObject] = []
         self._answered = 0
         host, _, port = server.to.rpartition(":")
         self.socket = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
@@ -106,7 +106,7 @@ class Lane(ABC):
     @property
     def most_waiting(self) -> int:
         """Number of requests that the server accepts without having answered."""
-        return _ANY
+        return _NO_LIMIT
 
     @property
     def wants_to_write(self) -> bool:
@@ -117,13 +117,14 @@ class Lane(ABC):
         """The socket's file descriptor, for select()."""
         return self.socket.fileno()
 
-    def ask(self, wanted: Wanted, request_bytes: int, now_ns: int) -> bool:
+    def request(self, pending: PendingObject, request_bytes: int, now_ns: int) -> bool:
         """Queue a request for ``write``; return whether it fits into this many bytes."""
         self.requests += 1
         self.waiting += 1
         self.used_ns = now_ns
-        asked = wanted if wanted.asked_ns is not None else wanted._replace(asked_ns=now_ns)
-        return self._ask(asked, request_bytes)
+        if pending.requested_ns is None:
+            pending = pending._replace(requested_ns=now_ns)
+        return self._send_request(pending, request_bytes)
 
     def write(self) -> None:
         """Send the queued data; requests queued at the same time are sent together."""
@@ -144,7 +145,7 @@ class Lane(ABC):
                 return  # read() gets the same error
             del self._out[:sent]
 
-    def read(self) -> Sequence[Wanted]:
+    def read(self) -> Sequence[PendingObject]:
         """Read the available data; return the objects that are complete."""
         try:
             piece = self.socket.recv(_READ_BYTES)
@@ -156,17 +157,19 @@ class Lane(ABC):
             self.is_ending = self.is_closed = True
         else:
             self._received.add(len(piece))
-        self._take(piece)
+        self._receive(piece)
         arrived, self._arrived = self._arrived, []
         return arrived
 
-    def lost(self) -> Sequence[Wanted]:
+    def take_unanswered(self) -> Sequence[PendingObject]:
         """The requests that were lost, in order, to be repeated on another connection."""
-        left = self._left()
-        if left and self.is_closed and not self._answered:
-            raise HeadwayError(f"{self._server.to}: the server closes and has not answered")
-        self.waiting -= len(left)
-        return left
+        unanswered = self._take_unanswered()
+        if unanswered and self.is_closed and not self._answered:
+            raise HeadwayError(
+                f"{self._server.to}: the server closed the connection without an answer"
+            )
+        self.waiting -= len(unanswered)
+        return unanswered
 
     def close(self) -> None:
         """Close the connection."""
@@ -174,29 +177,29 @@ class Lane(ABC):
         self.socket.close()
 
     @abstractmethod
-    def _ask(self, asked: Wanted, request_bytes: int) -> bool:
+    def _send_request(self, pending: PendingObject, request_bytes: int) -> bool:
         """Append the request to ``_out``; return whether it fits into this many bytes."""
 
     @abstractmethod
-    def _take(self, piece: bytes) -> None:
+    def _receive(self, piece: bytes) -> None:
         """Handle received data; empty data means that the connection has ended."""
 
     @abstractmethod
-    def _left(self) -> Sequence[Wanted]:
+    def _take_unanswered(self) -> Sequence[PendingObject]:
         """Remove and return the requests that will not be answered any more."""
 
-    def _is_there(self, asked: Wanted) -> None:
-        self._arrived.append(asked)
+    def _complete(self, pending: PendingObject) -> None:
+        self._arrived.append(pending)
         self._answered += 1
         self.waiting -= 1
         self.used_ns = time.monotonic_ns()
 
-    def _check_status(self, asked: Wanted, status: int) -> None:
+    def _check_status(self, pending: PendingObject, status: int) -> None:
         if status != 200:
-            raise HeadwayError(f"{self._server.to}: /{asked.object}: status {status}, not 200")
+            raise HeadwayError(f"{self._server.to}: /{pending.object}: status {status}, not 200")
 
 
-class OneLane(Lane):
+class Http1Connection(HttpConnection):
     """HTTP/1: responses arrive in the order of the requests."""
 
     def __init__(self, server: Server, received: Received, now_ns: int) -> None:
@@ -206,28 +209,30 @@ class OneLane(Lane):
             self._headers.append(("Connection", "close"))
         if server.deadline_ms is not None:
             self._headers.append((HEADER, str(server.deadline_ms)))
-        self._queue: deque[tuple[Wanted, h11.Connection]] = deque()
+        self._queue: deque[tuple[PendingObject, h11.Connection]] = deque()
         self._has_begun = False
 
-    def _ask(self, asked: Wanted, request_bytes: int) -> bool:
-        least_bytes = len(self._head(asked, self._headers)[1])
+    def _send_request(self, pending: PendingObject, request_bytes: int) -> bool:
+        least_bytes = len(self._head(pending, self._headers)[1])
         pad = request_bytes - least_bytes - len("X: \r\n")
         padding = [("X", "x" * pad)] if pad > 0 else []
-        reader, head = self._head(asked, [*self._headers, *padding])
+        reader, head = self._head(pending, [*self._headers, *padding])
         self._out += head
-        self._queue.append((asked, reader))
+        self._queue.append((pending, reader))
         return request_bytes >= least_bytes
 
     @staticmethod
-    def _head(asked: Wanted, headers: Sequence[tuple[str, str]]) -> tuple[h11.Connection, bytes]:
+    def _head(
+        pending: PendingObject, headers: Sequence[tuple[str, str]]
+    ) -> tuple[h11.Connection, bytes]:
         reader = h11.Connection(h11.CLIENT)
         head = reader.send(
-            h11.Request(method="GET", target=f"/{asked.object}", headers=list(headers))
+            h11.Request(method="GET", target=f"/{pending.object}", headers=list(headers))
         )
         reader.send(h11.EndOfMessage())
         return reader, head or b""
 
-    def _take(self, piece: bytes) -> None:
+    def _receive(self, piece: bytes) -> None:
         if not self._queue:
             if piece:
                 raise HeadwayError(f"{self._server.to}: a response without a request")
@@ -236,19 +241,19 @@ class OneLane(Lane):
             return
         self._queue[0][1].receive_data(piece)
         while self._queue:
-            asked, reader = self._queue[0]
+            pending, reader = self._queue[0]
             event = reader.next_event()
             if event in (h11.NEED_DATA, h11.PAUSED):
                 return
             self._has_begun = True
             if isinstance(event, h11.Response):
-                self._check_status(asked, event.status_code)
-                said = {value.lower() for name, value in event.headers if name == b"connection"}
-                self.is_ending |= b"close" in said
+                self._check_status(pending, event.status_code)
+                values = {value.lower() for name, value in event.headers if name == b"connection"}
+                self.is_ending |= b"close" in values
             elif isinstance(event, h11.EndOfMessage):
                 self._queue.popleft()
                 self._has_begun = False
-                self._is_there(asked)
+                self._complete(pending)
                 rest = reader.trailing_data[0]
                 if not rest:
                     return
@@ -256,14 +261,14 @@ class OneLane(Lane):
                     raise HeadwayError(f"{self._server.to}: a response without a request")
                 self._queue[0][1].receive_data(rest)
 
-    def _left(self) -> Sequence[Wanted]:
-        left = [asked for asked, _ in self._queue] if self.is_closed else []
-        if left:
+    def _take_unanswered(self) -> Sequence[PendingObject]:
+        unanswered = [pending for pending, _ in self._queue] if self.is_closed else []
+        if unanswered:
             self._queue.clear()
-        return left
+        return unanswered
 
 
-class TwoLane(Lane):
+class Http2Connection(HttpConnection):
     """HTTP/2: responses are multiplexed."""
 
     def __init__(self, server: Server, received: Received, now_ns: int) -> None:
@@ -278,46 +283,46 @@ class TwoLane(Lane):
         self._http.initiate_connection()
         self._http.increment_flow_control_window(_WINDOW_BYTES - 65_535)
         self._out += self._http.data_to_send()
-        self._streams: dict[int, Wanted] = {}
-        self._refused: list[Wanted] = []
+        self._streams: dict[int, PendingObject] = {}
+        self._refused: list[PendingObject] = []
         self._frames = bytearray()
-        self._has_told = False
+        self._has_settings = False
 
     @property
     def most_waiting(self) -> int:
         """Number of concurrent streams that the server allows."""
-        said: int = self._http.remote_settings.max_concurrent_streams
-        return said if self._has_told else min(said, _STREAMS_UNSAID)
+        limit: int = self._http.remote_settings.max_concurrent_streams
+        return limit if self._has_settings else min(limit, _DEFAULT_STREAMS)
 
-    def _ask(self, asked: Wanted, request_bytes: int) -> bool:
+    def _send_request(self, pending: PendingObject, request_bytes: int) -> bool:
         head = [
             HeaderTuple(":method", "GET"),
             HeaderTuple(":scheme", "http"),
             HeaderTuple(":authority", self._server.to),
-            HeaderTuple(":path", f"/{asked.object}"),
+            HeaderTuple(":path", f"/{pending.object}"),
         ]
-        if (pad := request_bytes - _TWO_HEAD_BYTES) > 0:
+        if (pad := request_bytes - _HTTP2_HEAD_BYTES) > 0:
             # never indexed, so that it is sent each time; HPACK encodes an X in one byte
             head.append(NeverIndexedHeaderTuple("x", "X" * pad))
         stream = self._http.get_next_available_stream_id()
-        self._streams[stream] = asked
+        self._streams[stream] = pending
         self._http.send_headers(stream, head, end_stream=True)
         self._out += self._http.data_to_send()
-        return request_bytes >= _TWO_HEAD_BYTES
+        return request_bytes >= _HTTP2_HEAD_BYTES
 
-    def _take(self, piece: bytes) -> None:
+    def _receive(self, piece: bytes) -> None:
         for event in self._http.receive_data(self._without_goaway(piece)):
             if isinstance(event, h2.events.ResponseReceived):
-                asked = self._streams[event.stream_id]
-                self._check_status(asked, int(dict(event.headers)[b":status"]))
+                pending = self._streams[event.stream_id]
+                self._check_status(pending, int(dict(event.headers)[b":status"]))
             elif isinstance(event, h2.events.DataReceived):
                 self._http.acknowledge_received_data(event.flow_controlled_length, event.stream_id)
             elif isinstance(event, h2.events.StreamEnded):
-                self._is_there(self._streams.pop(event.stream_id))
+                self._complete(self._streams.pop(event.stream_id))
             elif isinstance(event, h2.events.StreamReset):
                 self._was_reset(event)
             elif isinstance(event, h2.events.RemoteSettingsChanged):
-                self._has_told = True
+                self._has_settings = True
         self._out += self._http.data_to_send()
 
     def _without_goaway(self, piece: bytes) -> bytes:
@@ -336,14 +341,14 @@ class TwoLane(Lane):
         return bytes(whole)
 
     def _was_reset(self, event: h2.events.StreamReset) -> None:
-        asked = self._streams.pop(event.stream_id)
+        pending = self._streams.pop(event.stream_id)
         if event.error_code != h2.errors.ErrorCodes.REFUSED_STREAM:
-            raise HeadwayError(f"{self._server.to}: /{asked.object}: reset, {event.error_code}")
-        self._refused.append(asked)
+            raise HeadwayError(f"{self._server.to}: /{pending.object}: reset, {event.error_code}")
+        self._refused.append(pending)
 
-    def _left(self) -> Sequence[Wanted]:
-        left, self._refused = self._refused, []
+    def _take_unanswered(self) -> Sequence[PendingObject]:
+        unanswered, self._refused = self._refused, []
         if self.is_closed:
-            left += self._streams.values()
+            unanswered += self._streams.values()
             self._streams.clear()
-        return left
+        return unanswered
