@@ -14,7 +14,7 @@ use addr2line::Context;
 use libloading::Library;
 use object::{Object as _, ObjectSection as _, ObjectSegment as _, ObjectSymbol as _};
 
-use super::Source;
+use super::source::{shown, Source};
 
 /// Exit status of a process that the code of a user's file ended.
 const STATUS: c_int = 2;
@@ -176,7 +176,7 @@ pub(super) fn end_in_a_file(context: *mut c_void, does: &str) {
         return;
     };
     let place = place(mapped, at - mapped.from)
-        .unwrap_or_else(|| format!("{}: its code", super::shown(mapped.source.path())));
+        .unwrap_or_else(|| format!("{}: its code", shown(mapped.source.path())));
     let _ = writeln!(std::io::stderr(), "headway: {place} {does}");
     // SAFETY: ends the process.
     unsafe { libc::_exit(STATUS) }

@@ -6,7 +6,7 @@ use std::ffi::{c_char, CStr};
 use headway_experiment::flow::FLOW_OPTIONS;
 use libloading::Library;
 
-use super::{at_line, shown, Kind, Source};
+use super::source::{at_line, shown, Kind, Source};
 use crate::error::AlgorithmError;
 use crate::ffi::{self, CcOps, MAX_TUNABLES};
 use crate::header::{self, HeaderInfo};
