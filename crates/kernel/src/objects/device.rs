@@ -151,18 +151,6 @@ fn examine(name: &str) -> io::Result<(i32, u16)> {
     }
 }
 
-/// The name of a device of this thread's namespace by its number.
-pub fn name_of(number: u32) -> Option<String> {
-    let mut name = [0u8; libc::IFNAMSIZ];
-    // SAFETY: a buffer of the size that the call asks for.
-    let found = unsafe { libc::if_indextoname(number, name.as_mut_ptr().cast()) };
-    if found.is_null() {
-        return None;
-    }
-    let end = name.iter().position(|&b| b == 0)?;
-    Some(String::from_utf8_lossy(&name[..end]).into_owned())
-}
-
 /// The namespace's inode, by which programs identify it.
 ///
 /// # Errors

@@ -7,7 +7,7 @@ use std::path::Path;
 use libbpf_rs::{ErrorKind, Object, ObjectBuilder, OpenObject, PrintLevel};
 
 use crate::error::Failure;
-use crate::objects::user_file;
+use crate::objects::{built, user_file};
 
 /// What this machine lacks to load an object, in one line; `None` if nothing is missing.
 #[must_use]
@@ -100,20 +100,12 @@ pub fn required(what: &str) -> Result<(), Failure> {
     }
 }
 
-/// The eBPF programs of the build.
-///
-/// # Errors
-/// The build made none, for the given reason.
-pub fn of_build<T>(made: Result<T, &str>) -> Result<T, Failure> {
-    made.map_err(|reason| Failure::failed(format!("this build has no eBPF objects: {reason}")))
-}
-
 /// Opens an object of the build under a name. `what` describes the object in errors.
 ///
 /// # Errors
 /// The build did not make the object, or libbpf refuses it.
 pub fn open(made: Result<&[u8], &str>, name: &str, what: &str) -> Result<OpenObject, Failure> {
-    let bytes = of_build(made)?;
+    let bytes = built::of_build(made)?;
     ObjectBuilder::default()
         .name(name)
         .and_then(|builder| builder.open_memory(bytes))

@@ -16,7 +16,7 @@ use headway_experiment::algorithm::file_of;
 use serde_json::{json, Value};
 
 use crate::error::{Attempt as _, Failure};
-use crate::objects::{compile, load, objects, ControlObject, RouterObject};
+use crate::objects::{built, compile, ControlObject, RouterObject};
 
 include!(concat!(env!("OUT_DIR"), "/port.rs"));
 
@@ -122,8 +122,8 @@ pub(crate) fn control(
 
 /// The object of a startup, as the build made it for the controls that it joins.
 fn object_of(startup: &StartupInfo) -> Result<&'static [u8], Failure> {
-    let built = load::of_build(objects())?;
-    let joined = built.iter().find(|o| o.startup == Some(startup.name));
+    let objects = built::of_build(built::objects())?;
+    let joined = objects.iter().find(|o| o.startup == Some(startup.name));
     joined
         .and_then(|object| object.algorithms.get(1).copied())
         .ok_or_else(|| Failure::failed(format!("this build has no object for {}", startup.name)))

@@ -7,6 +7,8 @@ mod connection;
 mod frames;
 #[path = "lab/sockets.rs"]
 mod sockets;
+#[path = "lab/wait.rs"]
+mod wait;
 
 use std::fs::File;
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
@@ -25,6 +27,7 @@ pub use frames::{frames, let_anybody_send, packets_of, sums_up_itself};
 pub use sockets::{
     choose, choose_for, chosen, get, set, Info, DEADLINE, INFO, RATE, STABILIZE, TYPE, VOLUME,
 };
+pub use wait::wait_until;
 
 /// The command headwayctl with arguments.
 pub fn headwayctl(arguments: &[&str]) -> Command {
@@ -162,15 +165,6 @@ pub fn machine_to_oneself_for_quick_start() -> Option<File> {
 pub fn no_scope() -> Option<File> {
     std::env::remove_var("HEADWAY_SCOPE");
     None
-}
-
-/// Waits until a condition is true, however busy the machine is.
-pub fn wait_until(what: &str, is_so: impl Fn() -> bool) {
-    let end = Instant::now() + Duration::from_secs(20);
-    while !is_so() {
-        assert!(Instant::now() < end, "waited in vain: {what}");
-        thread::sleep(Duration::from_millis(10));
-    }
 }
 
 /// Waits until no connection of these namespaces is open. TCP retransmits a lost FIN. A socket

@@ -10,7 +10,7 @@ use clap::{Args, Parser, Subcommand};
 use serde_json::json;
 
 use super::at_device::{devices, print_list};
-use super::read;
+use super::parse::read;
 use super::tell::Tell;
 use crate::benches::forwarding::packets::LEAST_BYTES;
 use crate::benches::forwarding::{self, Bench, Outcome};

@@ -7,7 +7,7 @@ use std::os::fd::AsFd as _;
 use headway_algorithms::TunableInfo;
 use serde::Serialize;
 
-use super::{Queue, LINKS, PROGRAM, TRAFFIC};
+use super::binding::{Queue, LINKS, PROGRAM, TRAFFIC};
 use crate::error::Failure;
 use crate::mechanisms::approval;
 use crate::objects::bpf;

@@ -6,8 +6,8 @@ use std::os::fd::AsFd as _;
 use headway_algorithms::RouterInfo;
 use libbpf_rs::{MapCore as _, MapFlags, Object, OpenObject};
 
+use super::binding::Queue;
 use super::found::attached;
-use super::Queue;
 use crate::error::Failure;
 use crate::objects::bpf::{self, Point};
 use crate::objects::device::Device;
