@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use headway_system::error::{Attempt as _, Failure};
 
-use crate::limits::Tables;
+use crate::descriptors::Tables;
 
 /// Percentage of the connections that may wait for a server's answer.
 const HELD_PERCENT: usize = 25;

@@ -16,9 +16,10 @@ use rustix::event::epoll::EventFlags;
 use rustix::io::Errno;
 use rustix::net::{sendto, sockopt, SendFlags};
 
-use crate::connection::{ConnectionStatus, Outcome};
+use crate::connection::ConnectionStatus;
 use crate::counters::{count, Counters};
 use crate::nflog::Nflog;
+use crate::outcome::Outcome;
 use crate::pending::{Held, Waiting};
 use crate::queue::{Queue, WAKE};
 use crate::socket::{self, Family};
@@ -77,7 +78,7 @@ impl Holder {
                 own: socket::raw(family, config.own_mark())?,
             });
         }
-        let queue = Queue::new(&shared).attempt("make an event queue")?;
+        let queue = Queue::new(&shared.wake).attempt("make an event queue")?;
         Ok(Self {
             config,
             shared,

@@ -2,23 +2,19 @@
 //! directions, and ends each as the end hosts end theirs.
 
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant, SystemTime};
 
 use headway_system::socket::tcp_info;
 use rustix::event::epoll::EventFlags;
 use rustix::net::sockopt;
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 
 use crate::counters::{count, Counters};
 use crate::flow::{Flow, Leg, Step, Tools};
 use crate::journal::Line;
+use crate::outcome::{Outcome, CLIENT, SERVER};
 use crate::socket;
-
-/// Index of the client's leg, and of the direction from the client.
-pub(crate) const CLIENT: usize = 0;
-/// Index of the server's leg, and of the direction from the server.
-pub(crate) const SERVER: usize = 1;
 
 /// The phase of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -34,49 +30,6 @@ pub enum Phase {
     Breaking,
     /// Both ends have sent a FIN. Data in flight is still delivered.
     Closing,
-}
-
-/// How a connection ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Outcome {
-    Closed,
-    Refused,
-    Broke(usize),
-    HandshakeTimeout,
-    IdleTimeout,
-    CutOff,
-    NoRoom,
-}
-
-impl Outcome {
-    /// The counter for this outcome.
-    pub fn counter(self, counters: &Counters) -> &AtomicU64 {
-        match self {
-            Self::Closed => &counters.closed,
-            Self::Refused => &counters.refused,
-            Self::Broke(CLIENT) => &counters.reset_by_client,
-            Self::Broke(_) => &counters.reset_by_server,
-            Self::HandshakeTimeout => &counters.handshake_timeouts,
-            Self::IdleTimeout => &counters.idle_timeouts,
-            Self::CutOff => &counters.cut_off,
-            Self::NoRoom => &counters.no_room,
-        }
-    }
-}
-
-impl Serialize for Outcome {
-    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        to.serialize_str(match self {
-            Self::Closed => "closed",
-            Self::Refused => "refused",
-            Self::Broke(CLIENT) => "reset-by-client",
-            Self::Broke(_) => "reset-by-server",
-            Self::HandshakeTimeout => "handshake-timeout",
-            Self::IdleTimeout => "idle-timeout",
-            Self::CutOff => "cut-off",
-            Self::NoRoom => "no-room",
-        })
-    }
 }
 
 /// What a worker has to do next with a connection.

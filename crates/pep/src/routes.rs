@@ -5,7 +5,7 @@ use std::process::{Command, Output};
 
 use headway_system::error::Failure;
 
-use crate::rules::{missing, succeeded};
+use crate::nft::{missing, succeeded};
 use crate::socket::Family;
 
 /// Shows users whose routes and rules these are.

@@ -1,6 +1,5 @@
 //! The proxy from start to end.
 
-use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::sync::Arc;
@@ -12,9 +11,10 @@ use crate::config::table_of;
 use crate::confirm::Holder;
 use crate::control::{self, Control, Place, Status};
 use crate::counters::{Counters, Totals};
-use crate::handover::{self, Estate};
+use crate::handover;
 use crate::journal::{self, Writer};
 use crate::limits::{self, Gauges};
+use crate::listeners::listeners;
 use crate::manager::Manager;
 use crate::metrics;
 use crate::pending::Held;
@@ -188,77 +188,4 @@ pub fn clean(
         })?;
     }
     Ok(true)
-}
-
-/// The listening sockets of each family, which share a port.
-#[derive(Debug, Default)]
-pub(crate) struct Listeners(pub Vec<(Family, Vec<Arc<OwnedFd>>)>);
-
-impl Listeners {
-    pub fn ports(&self) -> Result<Vec<(Family, u16)>, Failure> {
-        let of = |(family, all): &(Family, Vec<Arc<OwnedFd>>)| {
-            let bound = socket::local_address(&*all[0]).attempt("read a listener's address")?;
-            Ok((*family, bound.port()))
-        };
-        self.0.iter().map(of).collect()
-    }
-
-    fn families(&self) -> Vec<Family> {
-        self.0.iter().map(|(family, _)| *family).collect()
-    }
-
-    pub fn all(&self) -> impl Iterator<Item = &Arc<OwnedFd>> {
-        self.0.iter().flat_map(|(_, all)| all)
-    }
-
-    /// From now on connections can wait in their queues.
-    pub fn open(&self) -> Result<(), Failure> {
-        self.all().try_for_each(|listener| socket::listen(listener))
-    }
-
-    /// Each worker's sockets, at least one of each family.
-    fn shares(&self, workers: usize) -> Vec<Vec<Arc<OwnedFd>>> {
-        let mut shares: Vec<Vec<_>> = (0..workers).map(|_| Vec::new()).collect();
-        for (_, all) in &self.0 {
-            for (n, listener) in all.iter().enumerate() {
-                shares[n % workers].push(Arc::clone(listener));
-            }
-        }
-        shares
-    }
-}
-
-/// All sockets that were handed over, because connections wait in each, and additional ones for
-/// more workers.
-fn listeners(
-    config: &Config,
-    forwarded: Vec<Family>,
-    estate: Option<&Estate>,
-) -> Result<Listeners, Failure> {
-    let mut found = Listeners::default();
-    let handed = estate.into_iter().flat_map(|estate| estate.listeners());
-    for (family, sockets) in handed {
-        let copies: Result<_, _> = sockets.iter().map(OwnedFd::try_clone).collect();
-        let copies: Vec<OwnedFd> = copies.attempt("duplicate a listener")?;
-        let shared = copies.into_iter().map(Arc::new).collect();
-        found.0.push((family, shared));
-    }
-    for family in forwarded {
-        if found.0.iter().all(|(there, _)| *there != family) {
-            found.0.push((family, Vec::new()));
-        }
-    }
-    for (family, all) in &mut found.0 {
-        while all.len() < config.workers {
-            let port = match all.first() {
-                Some(first) => socket::local_address(&**first)
-                    .attempt("read a listener's address")?
-                    .port(),
-                None => 0,
-            };
-            let listener = socket::listener(*family, port, &config.client, config.own_mark())?;
-            all.push(Arc::new(listener));
-        }
-    }
-    Ok(found)
 }

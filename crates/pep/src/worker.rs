@@ -17,11 +17,12 @@ use rustix::event::{eventfd, EventfdFlags};
 use rustix::io::Errno;
 use rustix::net::{acceptfrom_with, SocketFlags};
 
-use crate::connection::{Connection, ConnectionStatus, Next, Outcome, CLIENT, SERVER};
+use crate::connection::{Connection, ConnectionStatus, Next};
 use crate::counters::{count, Counters};
 use crate::flow::{Leg, Tools};
 use crate::journal::{Journal, Line};
 use crate::limits::Share;
+use crate::outcome::{Outcome, CLIENT, SERVER};
 use crate::pending::Held;
 use crate::pipe::Pool;
 use crate::queue::{Queue, WAKE};
@@ -181,7 +182,7 @@ impl Worker {
         }
         let copies = listeners.iter().map(|listener| listener.try_clone());
         let listeners = copies.collect::<io::Result<Vec<OwnedFd>>>()?;
-        let queue = Queue::new(&shared)?;
+        let queue = Queue::new(&shared.wake)?;
         if alone {
             let own = listeners.iter().map(|listener| listener.as_fd());
             let kept: Vec<_> = own.chain([queue.fd(), shared.wake.as_fd()]).collect();

@@ -51,14 +51,12 @@ mod started;
 #[path = "live/transfers.rs"]
 mod transfers;
 
-use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
+use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::process::Command;
 use std::time::Instant;
 
-use lab::Lab;
+use lab::{Lab, Test};
 use machine::TooBusy;
-
-type Test = (&'static str, fn(&Lab));
 
 const TESTS: [&[Test]; 10] = [
     started::TESTS,
@@ -72,12 +70,6 @@ const TESTS: [&[Test]; 10] = [
     observed::TESTS,
     transfers::TESTS,
 ];
-
-/// The measured value. On a machine that was too busy for the measurement the test ends here, so
-/// this comes last.
-fn judged<T>(measured: Result<T, TooBusy>) -> T {
-    measured.unwrap_or_else(|busy| resume_unwind(Box::new(busy)))
-}
 
 /// Why the tests cannot run here.
 fn reason_to_skip() -> Option<String> {

@@ -1,6 +1,7 @@
 //! The main thread of a running proxy: limits, requests (`status`), the end, and the handover to a
 //! successor (`successor`).
 
+mod hand_over;
 mod status;
 mod successor;
 
@@ -19,12 +20,12 @@ use crate::control::{self, Control, Place, Request, Status, Taking};
 use crate::counters::{Counters, Totals};
 use crate::handover::{Estate, Predecessor};
 use crate::limits::{Gauges, Share, Use};
+use crate::listeners::Listeners;
 use crate::manager::Manager;
 use crate::metrics::Scrapes;
 use crate::pending::Held;
 use crate::privileges;
 use crate::rules_process::Keeper;
-use crate::run::Listeners;
 use crate::socket;
 use crate::worker::{Begun, Shared};
 use crate::Config;

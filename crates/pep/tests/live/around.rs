@@ -12,11 +12,11 @@ use headway_pep::control::Taking;
 
 use crate::ends::{accept, connect_from, exchange, is_reset, pair, reset};
 use crate::lab::{
-    wait_until, Lab, CLIENT, CLIENT_V4, GATEWAY, GATEWAY_V4, SERVER, SERVER_V4, SERVER_V6,
+    judged, wait_until, Lab, Test, CLIENT, CLIENT_V4, GATEWAY, GATEWAY_V4, SERVER, SERVER_V4,
+    SERVER_V6,
 };
 use crate::machine::measured;
 use crate::proxy::{folder, Proxy, Wanted};
-use crate::{judged, Test};
 
 pub const TESTS: &[Test] = tests![
     connections_that_must_not_be_taken_bypass_the_proxy,

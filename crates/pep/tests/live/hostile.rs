@@ -14,10 +14,9 @@ use rustix::net::ipproto::RAW;
 use rustix::net::{self, AddressFamily, SendFlags, SocketFlags, SocketType};
 
 use crate::ends::{accept, exchange, pair};
-use crate::lab::{wait_until, Lab, CLIENT, CLIENT_V4, GATEWAY, SERVER, SERVER_V4, SERVER_V6};
+use crate::lab::{wait_until, Lab, Test, CLIENT, CLIENT_V4, GATEWAY, SERVER, SERVER_V4, SERVER_V6};
 use crate::machine::measured;
 use crate::proxy::{Proxy, Wanted};
-use crate::Test;
 
 pub const TESTS: &[Test] = tests![
     a_flood_of_syns_does_not_lock_others_out,

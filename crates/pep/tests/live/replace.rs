@@ -10,9 +10,8 @@ use std::time::Duration;
 use headway_pep::control::Taking;
 
 use crate::ends::{exchange, is_reset, pair};
-use crate::lab::{wait_until, Lab, GATEWAY, PATIENCE, SERVER, SERVER_V4, SERVER_V6};
+use crate::lab::{wait_until, Lab, Test, GATEWAY, PATIENCE, SERVER, SERVER_V4, SERVER_V6};
 use crate::proxy::{half_taken, Proxy, Wanted};
-use crate::Test;
 
 pub const TESTS: &[Test] = tests![
     five_replacements_under_load_fail_no_connection_and_lose_no_byte,
