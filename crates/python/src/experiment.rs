@@ -14,7 +14,7 @@ use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
 use pyo3::types::PyDict;
 
-use crate::invalid;
+use crate::error::invalid;
 
 /// Path and recorded content hash of a user's own file; None: it is a name.
 #[pyfunction]
