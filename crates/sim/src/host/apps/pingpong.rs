@@ -1,6 +1,8 @@
 //! Small messages that are sent with exponential gaps and echoed.
 
-use super::{Application, At, Connection, Connections, Host, Recipe, Setup, Side};
+use super::application::{Application, Host};
+use super::recipe::{Recipe, Setup};
+use crate::host::connection::{At, Connection, Connections, Side};
 use crate::rng::{self, stream, Purpose};
 use crate::scenario::app;
 use rand_xoshiro::Xoshiro256PlusPlus;

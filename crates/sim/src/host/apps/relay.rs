@@ -5,7 +5,8 @@
 
 use std::collections::BTreeMap;
 
-use super::{Application, At, Connection, Connections, Host, Side, Totals};
+use super::application::{Application, Host};
+use crate::host::connection::{At, Connection, Connections, Side, Totals};
 
 /// A read that returns less than this is copied through memory; after larger reads data goes
 /// through a pipe.

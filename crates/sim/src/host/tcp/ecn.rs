@@ -2,56 +2,14 @@
 //! ECN-capable, the receiver's echo and the sender's response. `recovery` then reduces the window.
 
 use super::profile::Reduction;
+use super::state::EcnFlags;
 use super::{Socket, State};
 use crate::net::packet::{ecn as bits, flags, Packet};
 use crate::scenario::EcnMode;
-use headway_algorithms::ControlFlags;
 
 /// Largest number of quick ACKs after a CE mark or after a packet that is not ECN-capable
 /// (tcp_ecn_check_ce since 4.19; before, as many as in any other case).
 const QUICK_ACKS: u32 = 2;
-
-/// ECN state of a connection's end (tp->ecn_flags). No bit is set if neither end asks for ECN, so
-/// one comparison recognizes packets without ECN.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct EcnFlags(u8);
-
-impl EcnFlags {
-    /// This end has requested or accepted ECN; after the handshake, both have agreed (TCP_ECN_OK).
-    const OK: u8 = 1;
-    /// The next new data carries CWR (TCP_ECN_QUEUE_CWR).
-    const TELL: u8 = 2;
-    /// A CE mark arrived, and the sender has not yet sent CWR (TCP_ECN_DEMAND_CWR).
-    const ECHO: u8 = 4;
-    /// The peer has sent ECN-capable data (TCP_ECN_SEEN).
-    const SEEN: u8 = 8;
-    /// The control needs ECN (tcp_ca_needs_ecn).
-    const NEEDED: u8 = 16;
-    /// The control's packets carry ECT(1).
-    const ECT_1: u8 = 32;
-
-    /// Flags from a control's declaration.
-    pub fn of(control: ControlFlags) -> EcnFlags {
-        let mut flags = EcnFlags::default();
-        flags.set(Self::NEEDED, control.needs_ecn());
-        flags.set(Self::ECT_1, control.ect1());
-        flags
-    }
-
-    /// Whether packets need any ECN processing.
-    #[inline(always)]
-    pub fn any(self) -> bool {
-        self.0 != 0
-    }
-
-    fn has(self, bit: u8) -> bool {
-        self.0 & bit != 0
-    }
-
-    fn set(&mut self, bit: u8, on: bool) {
-        self.0 = if on { self.0 | bit } else { self.0 & !bit };
-    }
-}
 
 impl Socket {
     /// Whether both ends agreed on ECN.

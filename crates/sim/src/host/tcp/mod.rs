@@ -2,6 +2,7 @@
 //! receiving half. Sequence numbers are 64-bit stream offsets; byte 0 is the SYN.
 
 mod ack;
+mod ack_info;
 mod arrival;
 mod ecn;
 mod first_flight;
@@ -22,6 +23,8 @@ mod rtt;
 mod scoreboard;
 mod segmentation;
 mod send;
+mod sizes;
+mod state;
 mod tail_probe;
 pub(crate) mod ticks;
 mod timers;
@@ -30,35 +33,23 @@ mod writer;
 
 use crate::net::packet::Packet;
 use crate::net::Net;
-use ecn::EcnFlags;
-use first_flight::FirstFlight;
-pub use first_flight::FirstFlights;
-use headers::Carried;
 use headway_algorithms::{CaState, Conn, ControlInstance, StartupInfo, SSTHRESH_INFINITE};
 pub use limited::Length;
 use limited::Limited;
-pub use observe::Counters;
 pub use options::SocketOptions;
-use pacing::Pacing;
 use profile::{Profile, DUPTHRESH};
 pub(crate) use quick_start::{route_mtu_bytes, PROTOCOL};
-use quick_start::{QuickStart, QuickStartFlags};
-use rate::Rates;
-pub use reader::{Reading, RATE_INTERVAL_NS};
 use receiver::Receiver;
 use rtt::Rtt;
 use scoreboard::Scoreboard;
-pub(crate) use timers::Pending;
-pub use timers::Timer;
-use timers::{TimerSlot, NEVER};
-use writer::SendBuffer;
+pub use sizes::{HEADER_BYTES, MTU_BYTES, TIMESTAMP_BYTES};
+pub(crate) use state::Pending;
+use state::{
+    Carried, EcnFlags, FirstFlight, Pacing, QuickStart, QuickStartFlags, Rates, SendBuffer,
+    TimerSlot, NEVER,
+};
+pub use state::{Counters, FirstFlights, Reading, Timer, RATE_INTERVAL_NS};
 
-/// Ethernet's MTU: the largest IP packet.
-pub const MTU_BYTES: u32 = 1500;
-/// IPv4 and TCP headers without options.
-pub const HEADER_BYTES: u32 = 40;
-/// The timestamp option with its padding.
-pub const TIMESTAMP_BYTES: u32 = 12;
 pub use crate::scenario::limits::WINDOW_SHIFT;
 
 /// Sender states as numbers, in the order of severity.
@@ -416,6 +407,20 @@ impl Socket {
             self.woken_writer_writes(net);
             self.record(net);
         }
+    }
+
+    /// Adds a sample to the estimates of the socket and of its control.
+    fn take_rtt_sample(&mut self, sample_us: u64) {
+        self.rtt.sample(sample_us, self.snd_una, self.snd_nxt);
+        self.conn.srtt_us = self.rtt.srtt_us() as u32;
+        self.note_min_rtt(sample_us);
+    }
+
+    /// Lowers the smallest round-trip time if this sample is smaller.
+    fn note_min_rtt(&mut self, sample_us: u64) {
+        let sample_us = u32::try_from(sample_us).unwrap_or(u32::MAX).max(1);
+        self.rtt.min_us = self.rtt.min_us.min(sample_us);
+        self.conn.min_rtt_us = self.rtt.min_us;
     }
 
     /// Updates the values that the congestion control can read.

@@ -1,39 +1,9 @@
 //! A socket's timers.
 
-use super::reader::READ_TIMER;
+use super::state::reader::READ_TIMER;
+use super::state::timers::{Timer, NEVER};
 use super::{ticks, Socket};
 use crate::net::Net;
-
-/// A socket's timers; each has one deadline.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u32)]
-pub enum Timer {
-    /// Retransmission, tail loss probe or RACK reordering, see `Pending`.
-    Resend = 0,
-    /// Delayed or compressed ACK.
-    Ack = 1,
-    /// Next paced transmission.
-    Pace = 2,
-}
-
-/// What the resend timer is armed for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Pending {
-    Rto,
-    Probe,
-    Reorder,
-    Persist,
-}
-
-/// A timer's deadline and its only event. Moving the deadline later needs no new event: the event
-/// checks the deadline when it fires.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct TimerSlot {
-    pub deadline_ns: u64,
-    pub scheduled_ns: u64,
-}
-
-pub(super) const NEVER: u64 = u64::MAX;
 
 impl Socket {
     /// Handles a timer event of this socket.

@@ -4,13 +4,14 @@
 //! connections, not with the length of the run (`opening`).
 
 mod opening;
+mod waiting;
 
-use super::{
-    Application, At, Connection, Connections, Host, Recipe, Setup, Side, Totals, TIME_WAIT_NS,
-};
+use super::application::{Application, Host, TIME_WAIT_NS};
+use super::recipe::{Recipe, Setup};
+use crate::host::connection::{At, Connection, Connections, Side, Totals};
 use crate::scenario::app;
 use headway_experiment::order::Order;
-use opening::{Opening, Waiting};
+use waiting::{Opening, Waiting};
 
 /// All exchanges of a host pair.
 pub(super) struct Exchanges {

@@ -1,7 +1,9 @@
 //! A connection that carries objects of pages: its requests, the server's responses, and how it
 //! closes.
 
-use super::{Connection, Host, Http, Side, TIME_WAIT_NS};
+use crate::host::apps::application::{Host, TIME_WAIT_NS};
+use crate::host::connection::{Connection, Side};
+use crate::scenario::app::Http;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 

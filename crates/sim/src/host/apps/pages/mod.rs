@@ -4,9 +4,9 @@
 
 mod lane;
 
-use super::{
-    Application, At, Connection, Connections, Host, Recipe, Setup, Side, Totals, TIME_WAIT_NS,
-};
+use super::application::{Application, Host, TIME_WAIT_NS};
+use super::recipe::{Recipe, Setup};
+use crate::host::connection::{At, Connections, Side, Totals};
 use crate::scenario::app::{self, Http};
 use headway_experiment::exchanges::NONE;
 use headway_experiment::order::Order;

@@ -1,31 +1,16 @@
 //! When ACKs are sent: immediately, delayed, or merged with others.
 
-use super::Receiver;
+use super::{AckPlan, Receiver, ATO_MIN_NS};
 use crate::host::tcp::profile::DUPTHRESH;
 use crate::host::tcp::rtt::Rtt;
 
 const MS: u64 = 1_000_000;
-/// TCP_ATO_MIN and TCP_DELACK_MIN.
-pub(super) const ATO_MIN_NS: u64 = 40 * MS;
 /// TCP_DELACK_MAX.
 const DELACK_MAX_NS: u64 = 200 * MS;
 /// TCP_MAX_QUICKACKS.
 const MAX_QUICK_ACKS: u32 = 16;
 /// Most ACKs merged into one (tcp_comp_sack_nr).
 const MAX_COMPRESSED: u32 = 44;
-
-/// When to send an ACK.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AckPlan {
-    /// Immediately.
-    Now,
-    /// No later than this time.
-    DelayUntil(u64),
-    /// Merged with others, no later than this time.
-    CompressUntil(u64),
-    /// After the application has read what arrived.
-    AfterReading,
-}
 
 impl Receiver {
     #[inline(always)]

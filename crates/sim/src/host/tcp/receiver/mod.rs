@@ -2,16 +2,19 @@
 //! tcp_input.c and tcp_output.c of both Linux versions.
 
 mod acks;
+mod first_sizes;
 mod window;
 
 use super::profile::{Profile, Reduction};
-use super::reader::Reader;
 use super::rtt::Rtt;
-use super::{SocketOptions, HEADER_BYTES, WINDOW_SHIFT};
+use super::sizes::HEADER_BYTES;
+use super::state::reader::Reader;
+use super::{SocketOptions, WINDOW_SHIFT};
 use crate::net::packet::Sacks;
-pub use acks::AckPlan;
-use acks::ATO_MIN_NS;
+use first_sizes::FirstSizes;
 
+/// TCP_ATO_MIN and TCP_DELACK_MIN.
+const ATO_MIN_NS: u64 = 40_000_000;
 /// Smallest estimate of the peer's segment size (TCP_MIN_RCVMSS).
 const MIN_RCV_MSS: u32 = 536;
 /// Largest number of SACK blocks in an ACK.
@@ -26,6 +29,19 @@ const SK_BUFF_BYTES: u64 = 256;
 /// an sk_buff. It is 2304 bytes for a full packet (`ss` on 6.18).
 fn memory_of(len: u32) -> u64 {
     u64::from((len + HEADER_BYTES + SHARED_BYTES).next_power_of_two()) + SK_BUFF_BYTES
+}
+
+/// When to send an ACK.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AckPlan {
+    /// Immediately.
+    Now,
+    /// No later than this time.
+    DelayUntil(u64),
+    /// Merged with others, no later than this time.
+    CompressUntil(u64),
+    /// After the application has read what arrived.
+    AfterReading,
 }
 
 /// State of the receiving half. The fields are ordered by use, as in [`super::Socket`]: first what
@@ -122,7 +138,7 @@ impl Receiver {
         rcv_nxt: u64,
         options: &SocketOptions,
     ) -> Receiver {
-        let sizes = window::Sizes::of(profile, options.segment_bytes(), options);
+        let sizes = FirstSizes::of(profile, options.segment_bytes(), options);
         Receiver {
             profile,
             delayed_ack: options.delayed_ack,

@@ -3,7 +3,7 @@
 //! retransmitted (tcp_enter_loss, tcp_timeout_mark_lost, tcp_process_loss, Linux 6.1 to 6.18).
 
 use super::Resend;
-use crate::host::tcp::ack::AckInfo;
+use crate::host::tcp::ack_info::AckInfo;
 use crate::host::tcp::profile::DUPTHRESH;
 use crate::host::tcp::{ca, Socket};
 use crate::net::Net;

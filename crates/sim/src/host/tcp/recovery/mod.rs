@@ -5,7 +5,7 @@ mod frto;
 mod rack;
 mod rate_halving;
 
-use super::ack::AckInfo;
+use super::ack_info::AckInfo;
 use super::profile::{Detection, Reduction, DUPTHRESH};
 use super::scoreboard::EVER_RETRANS;
 use super::{ca, Socket};

@@ -3,7 +3,7 @@
 //! call, Linux 6.1).
 
 use super::{kind, Resend};
-use crate::host::tcp::ack::AckInfo;
+use crate::host::tcp::ack_info::AckInfo;
 use crate::host::tcp::scoreboard::{LOST, RETRANS, SACKED};
 use crate::host::tcp::{ca, Pending, Socket};
 use crate::net::packet::Packet;

@@ -1,7 +1,7 @@
 //! Recovery of linux-2.6: FACK detects losses by distance, and rate halving reduces the window
 //! (tcp_fastretrans_alert and the functions it calls, Linux 2.6.24).
 
-use crate::host::tcp::ack::AckInfo;
+use crate::host::tcp::ack_info::AckInfo;
 use crate::host::tcp::scoreboard::{LOST, RETRANS, SACKED};
 use crate::host::tcp::{ca, Socket};
 use crate::net::Net;
