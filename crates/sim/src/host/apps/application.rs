@@ -1,7 +1,7 @@
 //! The interface between applications and the simulation.
 
-use crate::event::What;
-use crate::host::connection::{At, Connection, Connections, Side, Totals};
+use crate::event::EventKind;
+use crate::host::connection::{Connection, ConnectionEnd, Connections, Side, Totals};
 use crate::net::Net;
 
 /// IPv4 and UDP headers.
@@ -24,17 +24,17 @@ pub(crate) trait Application: Send {
 
     /// A time has come that the application set with [`Host::wake_for`]; also called after the
     /// flow's end.
-    fn timer_of(&mut self, _host: &mut Host, _at: At) {}
+    fn timer_of(&mut self, _host: &mut Host, _at: ConnectionEnd) {}
 
     /// The handshake is complete at this end.
-    fn established(&mut self, _host: &mut Host, _at: At) {}
+    fn established(&mut self, _host: &mut Host, _at: ConnectionEnd) {}
 
     /// New bytes, or the peer's FIN, have arrived in order at this end. If one packet also
     /// completes the handshake, `established` is called first.
-    fn readable(&mut self, _host: &mut Host, _at: At) {}
+    fn readable(&mut self, _host: &mut Host, _at: ConnectionEnd) {}
 
     /// This end's send buffer has room again, after a write that did not fit.
-    fn writable(&mut self, _host: &mut Host, _at: At) {}
+    fn writable(&mut self, _host: &mut Host, _at: ConnectionEnd) {}
 
     /// The connection that lasts for the whole flow, if the application has one.
     fn connection(&self) -> Option<Connection> {
@@ -69,13 +69,13 @@ pub(crate) struct Host<'a> {
 impl Host<'_> {
     /// Schedules a call of `timer`.
     pub fn wake(&mut self, at_ns: u64) {
-        self.net.events.push(at_ns, What::App, self.flow);
+        self.net.events.push(at_ns, EventKind::App, self.flow);
     }
 
     /// Schedules a call of `timer_of`.
     pub fn wake_for(&mut self, connection: Connection, at_ns: u64) {
         let id = self.flows + connection.number();
-        self.net.events.push(at_ns, What::App, id);
+        self.net.events.push(at_ns, EventKind::App, id);
     }
 
     /// Writes at an end; TCP sends what it can.
@@ -88,7 +88,11 @@ impl Host<'_> {
     /// Writes at an end as much as its send buffer has room for; returns how much that was.
     pub fn offer(&mut self, connection: Connection, side: Side, bytes: u64) -> u64 {
         self.write(connection, side, bytes);
-        bytes - self.connections.socket(connection, side).take_back()
+        bytes
+            - self
+                .connections
+                .socket(connection, side)
+                .withdraw_unbuffered()
     }
 
     /// The responder starts to listen and the opener sends its SYN.

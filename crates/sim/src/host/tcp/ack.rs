@@ -1,7 +1,7 @@
 //! Processing of acknowledgements at the sender (Linux tcp_ack).
 
 use super::ack_info::AckInfo;
-use super::recovery::Resend;
+use super::recovery::MayRetransmit;
 use super::rtt::clock_units;
 use super::scoreboard::{EVER_RETRANS, RETRANS, SACKED};
 use super::{ca, Pending, Socket, Timer};
@@ -159,9 +159,9 @@ impl Socket {
         if !self.takes_samples {
             self.grow(net, ack, 0, false);
         }
-        let mut resend = Resend::Nothing;
+        let mut may_retransmit = MayRetransmit::Nothing;
         if dubious {
-            resend = self.alert_6(net, info, &mut set_timer);
+            may_retransmit = self.alert_6(net, info, &mut set_timer);
         }
         if set_timer && !self.schedule_probe(net) {
             self.arm_rto(net);
@@ -184,8 +184,8 @@ impl Socket {
                 self.grow_only(net, info.delivered(), limited);
             }
         }
-        if resend != Resend::Nothing {
-            self.resend(net, resend);
+        if may_retransmit != MayRetransmit::Nothing {
+            self.retransmit_lost(net, may_retransmit);
         }
     }
 
@@ -429,7 +429,7 @@ impl Socket {
 
     /// Handles the timer for timeouts, probes and reordering.
     #[inline(never)]
-    pub(super) fn resend_timer_fired(&mut self, net: &mut Net) {
+    pub(super) fn retransmit_timer_fired(&mut self, net: &mut Net) {
         use super::State;
         match self.state {
             State::SynSent | State::SynReceived => {
@@ -439,7 +439,7 @@ impl Socket {
                 let opens = self.state == State::SynSent;
                 if opens {
                     // tcp_enter_loss, also for a SYN
-                    self.ecn_reduced();
+                    self.queue_cwr();
                 }
                 if !opens || self.retries > self.profile.linear_syn_timeouts {
                     self.rtt.back_off();
@@ -457,10 +457,10 @@ impl Socket {
             _ => self.timeout(net),
         }
         self.push_pending(net);
-        self.woken_writer_writes(net);
+        self.continue_woken_writer(net);
         debug_assert!(
             self.board.packets_out() == 0
-                || self.timers[Timer::Resend as usize].deadline_ns != u64::MAX
+                || self.timers[Timer::Retransmit as usize].deadline_ns != u64::MAX
         );
     }
 }

@@ -76,7 +76,7 @@ impl Socket {
     /// Processes the SYN at the listening end (tcp_ecn_create_request). RFC 3168 does not allow an
     /// ECN-capable SYN. Current kernels accept the request of such a SYN only if the listener's
     /// control needs ECN.
-    pub(super) fn ecn_asked(&mut self, p: &Packet) {
+    pub(super) fn on_ecn_syn(&mut self, p: &Packet) {
         let accepts = self.options.ecn[1].unwrap_or(self.profile.ecn) != EcnMode::Off;
         let asks = p.flags & (flags::ECE | flags::CWR) == flags::ECE | flags::CWR;
         let plain = p.ecn == bits::NOT_ECT || !self.profile.ecn_falls_back;
@@ -86,7 +86,7 @@ impl Socket {
     }
 
     /// Processes the SYN-ACK (tcp_ecn_rcv_synack).
-    pub(super) fn ecn_answered(&mut self, p: &Packet) {
+    pub(super) fn on_ecn_syn_ack(&mut self, p: &Packet) {
         let granted = p.flags & (flags::ECE | flags::CWR) == flags::ECE;
         let ok = self.ecn.has(EcnFlags::OK) && granted;
         self.ecn.set(EcnFlags::OK, ok);
@@ -96,35 +96,35 @@ impl Socket {
     /// and may carry CWR. Retransmissions and packets without data are not ECN-capable (RFC 3168
     /// sections 6.1.4 to 6.1.6), unless the control needs ECN.
     #[inline(never)]
-    pub(super) fn ecn_leaves(&mut self, seq: u64, payload_bytes: u32) -> (u8, u8) {
-        let (mut ecn, mut told) = (self.ecn_of_all(), 0);
+    pub(super) fn ecn_of_segment(&mut self, seq: u64, payload_bytes: u32) -> (u8, u8) {
+        let (mut ecn, mut tcp_flags) = (self.ecn_of_all(), 0);
         if !self.ecn.has(EcnFlags::OK) {
             return (ecn, 0);
         }
         if payload_bytes > 0 && seq >= self.snd_nxt {
             ecn = self.ect();
-            if self.ecn.has(EcnFlags::TELL) {
-                self.ecn.set(EcnFlags::TELL, false);
-                told |= flags::CWR;
+            if self.ecn.has(EcnFlags::QUEUE_CWR) {
+                self.ecn.set(EcnFlags::QUEUE_CWR, false);
+                tcp_flags |= flags::CWR;
             }
         }
-        if self.ecn.has(EcnFlags::ECHO) {
-            told |= flags::ECE;
+        if self.ecn.has(EcnFlags::DEMAND_CWR) {
+            tcp_flags |= flags::ECE;
         }
-        (ecn, told)
+        (ecn, tcp_flags)
     }
 
     /// Processes arriving data (tcp_ecn_accept_cwr, tcp_ecn_check_ce). Returns whether the data
     /// must be acknowledged immediately.
     #[inline(never)]
-    pub(super) fn ecn_arrived(&mut self, p: &Packet) -> bool {
+    pub(super) fn on_ecn_data(&mut self, p: &Packet) -> bool {
         if !self.ecn.has(EcnFlags::OK) {
             return false;
         }
         let linux_6 = self.profile.reduction == Reduction::Prr;
         let reduced = p.flags & flags::CWR != 0;
         if reduced {
-            self.ecn.set(EcnFlags::ECHO, false);
+            self.ecn.set(EcnFlags::DEMAND_CWR, false);
         }
         let end = p.seq + u64::from(p.payload_bytes);
         if p.payload_bytes == 0 || end <= self.receiver.rcv_nxt {
@@ -134,15 +134,15 @@ impl Socket {
             bits::CE => {
                 self.counters.ce_marks += 1;
                 // The sender's window may be very small, so no ACK may be delayed.
-                if linux_6 && !self.ecn.has(EcnFlags::ECHO) {
-                    self.receiver.quick_acks_due = QUICK_ACKS;
+                if linux_6 && !self.ecn.has(EcnFlags::DEMAND_CWR) {
+                    self.receiver.requested_quick_acks = QUICK_ACKS;
                 }
-                self.ecn.set(EcnFlags::ECHO | EcnFlags::SEEN, true);
+                self.ecn.set(EcnFlags::DEMAND_CWR | EcnFlags::SEEN, true);
             }
             // Data that is not ECN-capable is a retransmission, so the sender is in trouble.
-            bits::NOT_ECT if !linux_6 => self.receiver.quick_acks_due = u32::MAX,
+            bits::NOT_ECT if !linux_6 => self.receiver.requested_quick_acks = u32::MAX,
             bits::NOT_ECT if self.ecn.has(EcnFlags::SEEN) => {
-                self.receiver.quick_acks_due = QUICK_ACKS;
+                self.receiver.requested_quick_acks = QUICK_ACKS;
             }
             bits::NOT_ECT => {}
             _ => self.ecn.set(EcnFlags::SEEN, true),
@@ -162,14 +162,14 @@ impl Socket {
     }
 
     /// Sets CWR on the next new data, because cwnd was reduced (tcp_ecn_queue_cwr).
-    pub(super) fn ecn_reduced(&mut self) {
+    pub(super) fn queue_cwr(&mut self) {
         if self.ecn.has(EcnFlags::OK) {
-            self.ecn.set(EcnFlags::TELL, true);
+            self.ecn.set(EcnFlags::QUEUE_CWR, true);
         }
     }
 
     /// Cancels CWR, because the reduction was undone before CWR was sent (tcp_ecn_withdraw_cwr).
-    pub(super) fn ecn_withdraw(&mut self) {
-        self.ecn.set(EcnFlags::TELL, false);
+    pub(super) fn withdraw_cwr(&mut self) {
+        self.ecn.set(EcnFlags::QUEUE_CWR, false);
     }
 }

@@ -34,8 +34,8 @@ mod writer;
 use crate::net::packet::Packet;
 use crate::net::Net;
 use headway_algorithms::{CaState, Conn, ControlInstance, StartupInfo, SSTHRESH_INFINITE};
-pub use limited::Length;
 use limited::Limited;
+pub use limited::LimitedTime;
 pub use options::SocketOptions;
 use profile::{Profile, DUPTHRESH};
 pub(crate) use quick_start::{route_mtu_bytes, PROTOCOL};
@@ -113,7 +113,7 @@ pub struct Socket {
     fin_queued: bool,
     fin_sent: bool,
     /// The FIN is sent with the last data packet.
-    fin_rides: bool,
+    fin_with_last_data: bool,
     /// The writer waits for room in the send buffer (SOCK_NOSPACE).
     writer_waits: bool,
     /// Whether the flow's trace records what this end sends.
@@ -159,8 +159,8 @@ pub struct Socket {
     write_end: u64,
     snd_wnd: u64,
     timers: [TimerSlot; 3],
-    /// When the resend timer was armed, if its deadline must still be rounded to ticks; else NEVER.
-    resend_armed_ns: u64,
+    /// When the retransmission timer was armed, if its deadline must still be rounded to ticks; else NEVER.
+    retransmit_armed_ns: u64,
     profile: &'static Profile,
     /// In-order application bytes received.
     pub delivered_bytes: u64,
@@ -263,7 +263,7 @@ impl Socket {
             write_end: 1,
             fin_queued: false,
             fin_sent: false,
-            fin_rides: false,
+            fin_with_last_data: false,
             writer_waits: false,
             buffer: SendBuffer::new(profile, options.send_buffer_bytes),
             fin_received: None,
@@ -328,7 +328,7 @@ impl Socket {
                 deadline_ns: NEVER,
                 scheduled_ns: NEVER,
             }; 3],
-            resend_armed_ns: NEVER,
+            retransmit_armed_ns: NEVER,
             syn_sent_ns: 0,
             first_syn_ms: 0,
             receiver: Receiver::new(profile, mss, 1, &options),
@@ -404,7 +404,7 @@ impl Socket {
             self.after_idle(net);
             self.run_writer(net);
             self.push_pending(net);
-            self.woken_writer_writes(net);
+            self.continue_woken_writer(net);
             self.record(net);
         }
     }

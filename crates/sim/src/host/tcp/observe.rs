@@ -92,7 +92,7 @@ impl Socket {
                 self.flow
             ));
         }
-        let armed = self.timers[Timer::Resend as usize].deadline_ns != NEVER;
+        let armed = self.timers[Timer::Retransmit as usize].deadline_ns != NEVER;
         if self.state == State::Established && self.board.packets_out() > 0 && !armed {
             return Err(format!(
                 "flow {}: data is outstanding and no timer runs",

@@ -77,7 +77,7 @@ impl Socket {
 
     /// A segment of `pkts` packets was sent. The next one waits for the time that this one takes at
     /// the rate, minus its own lateness, up to half of that time (tcp_update_skb_after_send).
-    pub(super) fn segment_left(&mut self, net: &Net, pkts: u64) {
+    pub(super) fn segment_sent(&mut self, net: &Net, pkts: u64) {
         let late_ns = net.now_ns.saturating_sub(self.pacing.next_ns);
         self.pacing.next_ns = self.pacing.next_ns.max(net.now_ns);
         let rate = self.conn.pacing_rate_bytes_per_s;

@@ -22,7 +22,7 @@ impl Receiver {
     }
 
     /// Whether a reader sends an ACK after reading (tcp_cleanup_rbuf).
-    fn reading_acks(&mut self) -> bool {
+    fn acks_after_read(&mut self) -> bool {
         let empty = self.taken_bytes() == 0;
         if self.ack_scheduled
             && (self.rcv_nxt - self.acked > u64::from(self.rcv_mss)
@@ -103,7 +103,7 @@ impl Socket {
                 let rest = reader.take(rcv_nxt, most_bytes - bytes);
                 (bytes, freed) = (bytes + rest.0, freed + rest.1);
             }
-            self.have_read(net, freed);
+            self.after_read(net, freed);
         }
         bytes
     }
@@ -117,17 +117,17 @@ impl Socket {
         let (bytes, freed) = reader.take(self.receiver.rcv_nxt, most_bytes);
         if bytes > 0 {
             self.receiver.right_size(net.now_ns);
-            self.have_read(net, freed);
+            self.after_read(net, freed);
         }
         bytes
     }
 
     /// Frees the memory of what a call has read, and sends an ACK if one is due (tcp_cleanup_rbuf).
-    fn have_read(&mut self, net: &mut Net, freed: u64) {
+    fn after_read(&mut self, net: &mut Net, freed: u64) {
         self.receiver.unread_memory_bytes -= freed;
-        self.receiver.edge_stands = false;
+        self.receiver.edge_is_current = false;
         self.note_done(net);
-        if self.receiver.reading_acks() {
+        if self.receiver.acks_after_read() {
             self.send_ack(net);
         }
     }
@@ -135,13 +135,13 @@ impl Socket {
     /// An application that reads everything immediately reads what has just arrived, after the
     /// kernel has sent its own ACKs (tcp_recvmsg).
     #[inline]
-    pub(super) fn read_at_once(&mut self, net: &mut Net) {
+    pub(super) fn read_eagerly(&mut self, net: &mut Net) {
         if self.receiver.reader.is_none() && self.receiver.unread_memory_bytes > 0 {
             self.receiver.unread_memory_bytes = 0;
-            self.receiver.edge_stands = false;
+            self.receiver.edge_is_current = false;
             self.receiver.right_size(net.now_ns);
             if self.receiver.is_linux_6()
-                && (self.receiver.reader_owes || self.receiver.window_doubles())
+                && (self.receiver.ack_after_read || self.receiver.window_doubles())
             {
                 self.send_ack(net);
             }
@@ -166,7 +166,7 @@ impl Socket {
     }
 
     /// Starts the reader: its first call is one interval after the connection opens.
-    pub(super) fn reader_starts(&mut self, net: &mut Net) {
+    pub(super) fn start_reader(&mut self, net: &mut Net) {
         if let Some(interval_ns) = self.receiver.reader.as_ref().and_then(|r| r.interval_ns()) {
             net.set_timer(net.now_ns + interval_ns, self.id, READ_TIMER);
         }
@@ -174,7 +174,7 @@ impl Socket {
 
     /// Runs a timed call of the reader.
     #[cold]
-    pub(super) fn reader_wakes(&mut self, net: &mut Net) {
+    pub(super) fn reader_timer_fired(&mut self, net: &mut Net) {
         let Some(reader) = &mut self.receiver.reader else {
             return;
         };
@@ -191,7 +191,7 @@ impl Socket {
     /// Answers a segment without data from before the window, which is a probe. The sender learns
     /// the window from the answer (tcp_send_dupack).
     #[cold]
-    pub(super) fn old_sequence(&mut self, net: &mut Net) {
+    pub(super) fn answer_old_segment(&mut self, net: &mut Net) {
         if self.receiver.answers_out_of_window(net.now_ns) {
             self.ack_owed_now(net);
         }

@@ -10,7 +10,7 @@
 //! not depend on how the application divides its data into calls. `notsent_lowat` is off, and low
 //! memory of the host is not modelled.
 
-use super::limited::By;
+use super::limited::LimitedBy;
 use super::segmentation::LARGEST_BYTES;
 use super::{Socket, State};
 use crate::net::Net;
@@ -62,12 +62,12 @@ impl Socket {
     /// Ends the application's sending now. The FIN is sent with the last data packet, unless that
     /// was sent already (tcp_send_fin).
     pub fn shut_down(&mut self, net: &mut Net) {
-        self.fin_rides = self.snd_nxt < self.write_end;
+        self.fin_with_last_data = self.snd_nxt < self.write_end;
         self.close(net);
     }
 
     /// Whether the application has closed its end.
-    pub(crate) fn closes(&self) -> bool {
+    pub(crate) fn has_closed(&self) -> bool {
         self.buffer.closing
     }
 
@@ -78,7 +78,7 @@ impl Socket {
 
     /// For a writer that does not wait (O_NONBLOCK): returns the part of its write that had no room
     /// to the application. Returns the number of bytes.
-    pub(crate) fn take_back(&mut self) -> u64 {
+    pub(crate) fn withdraw_unbuffered(&mut self) -> u64 {
         let bytes = self.buffer.app_end - self.write_end;
         self.buffer.app_end = self.write_end;
         bytes
@@ -123,7 +123,7 @@ impl Socket {
 
     /// Whether the application does not fill the window, because no writer waits
     /// (tcp_cwnd_application_limited checks SOCK_NOSPACE).
-    pub(super) fn writer_starves(&self) -> bool {
+    pub(super) fn writer_leaves_window_unused(&self) -> bool {
         if self.buffer.limits {
             !self.writer_waits || self.buffer.woken
         } else {
@@ -389,8 +389,8 @@ impl Socket {
         if 3 * data > 2 * limit || 3 * self.send_queue_bytes() > 2 * limit {
             return false;
         }
-        if self.limited.by == By::Buffer {
-            self.limited.set(net.now_ns, By::Nothing);
+        if self.limited.by == LimitedBy::Buffer {
+            self.limited.set(net.now_ns, LimitedBy::Nothing);
         }
         true
     }
@@ -398,14 +398,14 @@ impl Socket {
     /// Checks for room after an sk_buff of new data was sent. Between two of them cwnd is not used up
     /// yet, so the buffer may grow and the writer be woken (tcp_event_new_data_sent since 5.19).
     #[inline(never)]
-    pub(super) fn sk_buff_left(&mut self, net: &Net) {
+    pub(super) fn sk_buff_sent(&mut self, net: &Net) {
         if self.fills_large() && !self.buffer.woken {
             self.buffer.woken = self.wakes_writer(net);
         }
     }
 
-    /// Continues the writer if [`Self::sk_buff_left`] has woken it.
-    pub(super) fn woken_writer_writes(&mut self, net: &mut Net) {
+    /// Continues the writer if [`Self::sk_buff_sent`] has woken it.
+    pub(super) fn continue_woken_writer(&mut self, net: &mut Net) {
         if self.buffer.woken {
             self.writer_writes(net);
         }

@@ -36,12 +36,16 @@ impl Exchanges {
     }
 
     fn open(&mut self, host: &mut Host, session: usize) {
-        let tag = self.made(host.connections, session);
+        let tag = self.create_connection(host.connections, session);
         self.begin(host, tag);
     }
 
     /// Creates the connection of a session; returns its tag.
-    pub(super) fn made(&mut self, connections: &mut Connections, session: usize) -> u32 {
+    pub(super) fn create_connection(
+        &mut self,
+        connections: &mut Connections,
+        session: usize,
+    ) -> u32 {
         let first = self.first_of(session);
         self.opened = match self.opening {
             Opening::Persistent => self.start_ns.len(),
@@ -82,7 +86,7 @@ impl Exchanges {
     }
 
     /// Starts the exchanges that wait for one that is over.
-    pub(super) fn let_others(&mut self, host: &mut Host, exchange: u32) {
+    pub(super) fn start_dependents(&mut self, host: &mut Host, exchange: u32) {
         let Some(waiting) = &mut self.waiting else {
             return;
         };
@@ -93,7 +97,7 @@ impl Exchanges {
             let next = waiting.order.waiting(exchange, nth);
             let session = self.ends.partition_point(|&end| end <= next);
             if self.first_of(session) == next {
-                self.is_due(session);
+                self.note_due(session);
                 continue;
             }
             // A linear search: few connections are open at a time.
@@ -108,7 +112,7 @@ impl Exchanges {
     }
 
     /// Notes that a connection waits only for its start time.
-    fn is_due(&mut self, session: usize) {
+    fn note_due(&mut self, session: usize) {
         let start_ns = self.start_ns[session];
         if let Some(waiting) = &mut self.waiting {
             waiting.due.push(Reverse((start_ns, session as u32)));
@@ -147,7 +151,7 @@ impl Exchanges {
         for session in 0..self.ends.len() {
             let first = self.first_of(session);
             if self.waiting.as_ref().is_some_and(|w| !w.blocks(first)) {
-                self.is_due(session);
+                self.note_due(session);
             }
         }
         self.open_when_due(host);

@@ -124,8 +124,8 @@ impl Receiver {
             }
         }
         self.last_data_ns = now_ns;
-        if self.quick_acks_due > 0 {
-            self.pay_quick_acks();
+        if self.requested_quick_acks > 0 {
+            self.enter_requested_quick_acks();
         }
     }
 
@@ -142,8 +142,8 @@ impl Receiver {
 
     /// Enters the quick-ACK mode that ECN requested, after the segment was examined (see `ecn`).
     #[cold]
-    pub(super) fn pay_quick_acks(&mut self) {
-        let most = std::mem::take(&mut self.quick_acks_due);
+    pub(super) fn enter_requested_quick_acks(&mut self) {
+        let most = std::mem::take(&mut self.requested_quick_acks);
         self.enter_quick_ack_up_to(most.min(MAX_QUICK_ACKS));
     }
 

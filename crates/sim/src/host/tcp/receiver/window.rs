@@ -21,17 +21,17 @@ impl Receiver {
     }
 
     /// Sets the first window for the SYN, which counts segments of `mss`.
-    pub fn asks(&mut self, mss: u32, options: &SocketOptions) {
+    pub fn set_syn_window(&mut self, mss: u32, options: &SocketOptions) {
         let first_window = FirstSizes::of(self.profile, mss, options).first_window;
         self.right_edge = self.acked + first_window;
-        self.edge_stands = false;
+        self.edge_is_current = false;
         self.window_threshold = first_window.min(self.window_clamp);
         self.tuning.space = self.tuning.space.min(first_window);
     }
 
     /// Starts right-sizing when the connection opens (tcp_init_buffer_space). 2.6 starts with the
     /// first data.
-    pub fn opens(&mut self, now_ns: u64) {
+    pub fn start_right_sizing(&mut self, now_ns: u64) {
         if self.is_linux_6() {
             (self.tuning.since_ns, self.tuning.since_seq) = (now_ns, self.rcv_nxt);
         }
@@ -59,7 +59,7 @@ impl Receiver {
 
     /// Measures the round trip from a timestamp echo (tcp_rcv_rtt_measure_ts). linux-6 measures
     /// once per echo, and raises the estimate only if all data has been read.
-    pub(super) fn echo_arrived(&mut self, (echo_ms, ago_us): (u32, u64)) {
+    pub(super) fn measure_rtt_by_echo(&mut self, (echo_ms, ago_us): (u32, u64)) {
         let linux_6 = self.is_linux_6();
         if linux_6 {
             if self.tuning.last_echo_ms == echo_ms {
@@ -83,7 +83,7 @@ impl Receiver {
     /// A whole window of data has arrived, which took at least a round trip (tcp_rcv_rtt_measure).
     /// The smallest sample counts.
     #[inline(never)]
-    pub(super) fn window_passed(&mut self, now_ns: u64) {
+    pub(super) fn measure_rtt_by_window(&mut self, now_ns: u64) {
         let linux_6 = self.is_linux_6();
         let t = &mut self.tuning;
         if t.window_end > 0 {
@@ -202,7 +202,7 @@ impl Receiver {
     /// Moves held data that is now in order, from the end of a packet to the next hole, to the
     /// unread data.
     #[inline(never)]
-    pub(super) fn join(&mut self, packet_end: u64) {
+    pub(super) fn move_to_unread(&mut self, packet_end: u64) {
         let (mut bytes, mut memory) = (self.held_bytes, self.held_memory_bytes);
         if !self.out_of_order.is_empty() {
             bytes = bytes.min(self.rcv_nxt - packet_end);

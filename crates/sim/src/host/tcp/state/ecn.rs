@@ -11,9 +11,9 @@ impl EcnFlags {
     /// This end has requested or accepted ECN; after the handshake, both have agreed (TCP_ECN_OK).
     pub const OK: u8 = 1;
     /// The next new data carries CWR (TCP_ECN_QUEUE_CWR).
-    pub const TELL: u8 = 2;
+    pub const QUEUE_CWR: u8 = 2;
     /// A CE mark arrived, and the sender has not yet sent CWR (TCP_ECN_DEMAND_CWR).
-    pub const ECHO: u8 = 4;
+    pub const DEMAND_CWR: u8 = 4;
     /// The peer has sent ECN-capable data (TCP_ECN_SEEN).
     pub const SEEN: u8 = 8;
     /// The control needs ECN (tcp_ca_needs_ecn).

@@ -5,14 +5,14 @@
 #[repr(u32)]
 pub enum Timer {
     /// Retransmission, tail loss probe or RACK reordering, see `Pending`.
-    Resend = 0,
+    Retransmit = 0,
     /// Delayed or compressed ACK.
     Ack = 1,
     /// Next paced transmission.
     Pace = 2,
 }
 
-/// What the resend timer is armed for.
+/// What the retransmission timer is armed for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pending {
     Rto,
