@@ -73,7 +73,7 @@ pub fn known() -> Known {
         queues: queues.map(|q| named(q.name, None, &q.tunables)).collect(),
         routers: routers.map(|r| named(r.name, None, &r.tunables)).collect(),
         stacks: vec![],
-        bring: Some(named_of_file),
+        load_file: Some(named_of_file),
     }
 }
 

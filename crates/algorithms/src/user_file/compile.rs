@@ -178,7 +178,7 @@ fn ready(library: Library, path: &Path, source: &Source, line: usize) -> Result<
             ),
         ));
     }
-    crash::tell(object, source, &library);
+    crash::report_crashes(object, source, &library);
     Ok(library)
 }
 

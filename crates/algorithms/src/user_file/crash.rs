@@ -77,13 +77,13 @@ struct Mapped {
 static MAPPED: Mutex<Vec<Mapped>> = Mutex::new(Vec::new());
 
 /// Whether a file's code is in this process.
-pub(super) fn any() -> bool {
+pub(super) fn is_any_file_loaded() -> bool {
     let all = MAPPED.lock().unwrap_or_else(|e| e.into_inner());
     !all.is_empty()
 }
 
 /// Reports crashes in that library's code from now on.
-pub(super) fn tell(object: Object, source: &Source, library: &Library) {
+pub(super) fn report_crashes(object: Object, source: &Source, library: &Library) {
     let Some((name, offset)) = object.anchor else {
         return;
     };

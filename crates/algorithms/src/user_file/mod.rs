@@ -84,7 +84,7 @@ pub(crate) fn router(name: &str) -> Option<Result<&'static RouterInfo, Algorithm
 
 /// Whether a name can be looked up without reading a file: it does not name a file, or the file has
 /// been read.
-pub(crate) fn is_here(name: &str) -> bool {
+pub(crate) fn is_loaded(name: &str) -> bool {
     file_of(name).is_none()
         || known::<ControlInfo>(name).is_some()
         || known::<RouterInfo>(name).is_some()
