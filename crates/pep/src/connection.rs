@@ -40,7 +40,7 @@ pub(crate) enum Next {
     /// Continue later: it used its share of the time.
     Again,
     /// Check again soon, because no event reports what it waits for.
-    Look,
+    Poll,
     /// Remove it: it has ended.
     End(Outcome),
 }
@@ -178,7 +178,7 @@ impl Connection {
     }
 
     /// Whether the last read in a direction was larger than what is copied.
-    pub fn moves_much(&self) -> bool {
+    pub fn is_bulk(&self) -> bool {
         self.flows.iter().any(Flow::is_bulk)
     }
 
@@ -221,7 +221,7 @@ impl Connection {
             }
         }
         match self.phase {
-            Phase::Breaking => self.broken_off(tools),
+            Phase::Breaking => self.drain_broken(tools),
             Phase::Closing if self.legs.iter().all(|leg| socket::is_over(&leg.socket)) => {
                 Next::End(self.closed())
             }
@@ -244,7 +244,7 @@ impl Connection {
 
     /// After one leg broke, delivers the data that it sent before and waits for its
     /// acknowledgement, then resets the other leg. A reset would discard data in flight.
-    fn broken_off(&mut self, tools: &mut Tools) -> Next {
+    fn drain_broken(&mut self, tools: &mut Tools) -> Next {
         let end = Next::End(Outcome::Broke(self.broken));
         let other = 1 - self.broken;
         if self.legs[other].broken {
@@ -257,7 +257,7 @@ impl Connection {
             Step::Finished | Step::Drained => {
                 match socket::unacknowledged_bytes(&self.legs[other].socket) {
                     0 => end,
-                    _ => Next::Look,
+                    _ => Next::Poll,
                 }
             }
         }

@@ -1,7 +1,7 @@
 //! How many descriptors this process may open, and the tables that have room for them.
 
 /// Default number of connections.
-const USUAL_CONNECTIONS: usize = 10_000;
+const DEFAULT_CONNECTIONS: usize = 10_000;
 
 /// Descriptors other than those of connections: listeners, event queues, the control socket.
 pub(crate) const SPARE_DESCRIPTORS: usize = 1024;
@@ -40,9 +40,9 @@ pub(crate) fn set_descriptors(current: usize, most: usize) -> bool {
 /// The descriptor tables among which connections are distributed. Either each event loop has its
 /// own (`table`) and may open as many as a process, or all loops share one.
 #[derive(Clone, Copy, Debug)]
-pub struct Tables(pub(crate) usize);
+pub struct DescriptorTables(pub(crate) usize);
 
-impl Tables {
+impl DescriptorTables {
     /// The tables of this many loops. With `confirm`, loops pass sockets on to each other and so
     /// need a shared table.
     #[must_use]
@@ -77,10 +77,10 @@ impl Tables {
     /// The default number of connections, as far as descriptors for them and a pipe for each are
     /// available.
     #[must_use]
-    pub fn usual_connections(self) -> usize {
+    pub fn default_connections(self) -> usize {
         let most = descriptors().map_or(SPARE_DESCRIPTORS, |(_, most)| most);
         let share = most.saturating_sub(SPARE_DESCRIPTORS) / (SOCKETS + OF_A_PIPE);
-        self.whole(share).clamp(1, USUAL_CONNECTIONS)
+        self.whole(share).clamp(1, DEFAULT_CONNECTIONS)
     }
 }
 
@@ -97,7 +97,7 @@ mod tests {
             (1, false, 10_000, 10_000),
             (2, true, 10_000, 10_000),
         ] {
-            let tables = Tables::of(workers, confirm);
+            let tables = DescriptorTables::of(workers, confirm);
             assert_eq!(tables.share(all), share, "{workers} {confirm} {all}");
             assert!(tables.whole(share) >= all, "{workers} {confirm} {all}");
             assert!(tables.share(tables.whole(share)) <= share);

@@ -142,7 +142,7 @@ impl Use {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::descriptors::Tables;
+    use crate::descriptors::DescriptorTables;
 
     fn config(max_connections: usize, max_memory_bytes: u64) -> Config {
         Config {
@@ -200,6 +200,6 @@ mod tests {
         let error = raise_descriptors(&config(1_000_000_000, 1)).unwrap_err();
         assert!(error.message.starts_with("most connections 1000000000: "));
         assert!(error.message.contains("enough for "), "{error}");
-        assert!(Tables::of(2, false).usual_connections() >= 1);
+        assert!(DescriptorTables::of(2, false).default_connections() >= 1);
     }
 }

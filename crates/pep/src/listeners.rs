@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use headway_system::error::{Attempt as _, Failure};
 
-use crate::handover::Estate;
+use crate::handover::Inherited;
 use crate::socket::{self, Family};
 use crate::Config;
 
@@ -52,10 +52,12 @@ impl Listeners {
 pub(crate) fn listeners(
     config: &Config,
     forwarded: Vec<Family>,
-    estate: Option<&Estate>,
+    inherited: Option<&Inherited>,
 ) -> Result<Listeners, Failure> {
     let mut found = Listeners::default();
-    let handed = estate.into_iter().flat_map(|estate| estate.listeners());
+    let handed = inherited
+        .into_iter()
+        .flat_map(|inherited| inherited.listeners());
     for (family, sockets) in handed {
         let copies: Result<_, _> = sockets.iter().map(OwnedFd::try_clone).collect();
         let copies: Vec<OwnedFd> = copies.attempt("duplicate a listener")?;

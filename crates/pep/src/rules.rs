@@ -83,7 +83,7 @@ impl Rules {
     pub fn install(&self, busy: &BTreeSet<u16>) -> Result<(), Failure> {
         nft(&without(&self.table))?;
         for (family, _) in &self.ports {
-            routes::lead(*family, self.mark)?;
+            routes::add(*family, self.mark)?;
         }
         nft(&(self.text((0, 0)) + &self.filling(busy)))
     }
@@ -99,7 +99,7 @@ impl Rules {
         for (family, _) in &self.ports {
             if !families.contains(family) {
                 routes::free(*family, self.mark)?;
-                routes::lead(*family, self.mark)?;
+                routes::add(*family, self.mark)?;
             }
         }
         let filled = self.filling(busy) + &self.opening();
@@ -279,7 +279,7 @@ impl Rules {
     }
 
     /// The number of SYNs that bypassed the proxy.
-    pub fn around(&self) -> Option<u64> {
+    pub fn bypassed(&self) -> Option<u64> {
         self.count().map(|(packets, _)| packets)
     }
 

@@ -105,7 +105,7 @@ fn main() {
     // a long run does not block other test programs
     let long = ["HEADWAY_TRANSFERS", "HEADWAY_LONG"];
     let short = long.iter().all(|name| std::env::var_os(name).is_none());
-    let _machine = short.then(lab::machine_to_oneself);
+    let _machine = short.then(lab::lock_machine);
     let (mut passed, mut failed) = (0, 0);
     for (name, test) in chosen {
         let start = Instant::now();

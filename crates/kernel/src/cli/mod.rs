@@ -3,6 +3,7 @@
 mod at_device;
 mod attach;
 mod background;
+mod change;
 mod detach;
 mod doctor;
 mod hints;
@@ -15,7 +16,6 @@ mod router;
 mod sample;
 mod status;
 mod stop;
-mod tell;
 mod testbed;
 mod traffic;
 mod version;

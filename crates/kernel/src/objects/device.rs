@@ -105,7 +105,7 @@ impl Device {
         lock: &Lock,
     ) -> Result<(), Failure> {
         let pin = format!("{program}_{}_{}", self.netns.identity.1, self.number);
-        hooks::keep(self.hold(object, program, point), &self.place(), &pin, lock)
+        hooks::pin_new(self.hold(object, program, point), &self.place(), &pin, lock)
     }
 
     /// Attaches a loaded object's program while the link is held.

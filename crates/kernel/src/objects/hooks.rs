@@ -329,7 +329,7 @@ pub fn program<'a>(object: &'a Object, name: &str) -> Result<Program<'a>, Failur
 ///
 /// # Errors
 /// The link could not be made, or cannot be pinned.
-pub fn keep(
+pub fn pin_new(
     link: io::Result<OwnedFd>,
     place: &str,
     pin: &str,

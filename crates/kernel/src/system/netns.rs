@@ -99,11 +99,11 @@ impl Netns {
             .find(|name| {
                 identity::at(&Path::new(NAMED_FOLDER).join(name)).ok() == Some(self.identity)
             })
-            .unwrap_or_else(|| self.kernels_label())
+            .unwrap_or_else(|| self.inode_label())
     }
 
     /// As the links in /proc/PID/ns show it.
-    fn kernels_label(&self) -> String {
+    fn inode_label(&self) -> String {
         format!("net:[{}]", self.identity.1)
     }
 

@@ -67,15 +67,15 @@ pub fn run_emulator(name: &str, lock_fd: i32) -> Result<(), Failure> {
         let ended = || beside.as_ref().is_some_and(|beside| beside.is_finished());
         while !running.is_finished() && !ended() {
             match wait_for(&signals) {
-                Asked::Nothing => {}
-                Asked::Begin(time_ns) => {
+                SignalRequest::Nothing => {}
+                SignalRequest::Begin(time_ns) => {
                     begin.at(time_ns);
                     if let Some((_, begin)) = &of_ground {
                         begin.at(time_ns);
                     }
                     continue;
                 }
-                Asked::End => {
+                SignalRequest::End => {
                     stop.store(true, Ordering::Relaxed);
                     break;
                 }
@@ -217,7 +217,7 @@ fn block_signals() -> libc::sigset_t {
 }
 
 /// A request of another process to the emulator.
-enum Asked {
+enum SignalRequest {
     Nothing,
     /// Start schedules and traces at this time.
     Begin(u64),
@@ -225,7 +225,7 @@ enum Asked {
 }
 
 /// Waits up to a second for a signal.
-fn wait_for(signals: &libc::sigset_t) -> Asked {
+fn wait_for(signals: &libc::sigset_t) -> SignalRequest {
     let second = libc::timespec {
         tv_sec: 1,
         tv_nsec: 0,
@@ -235,9 +235,9 @@ fn wait_for(signals: &libc::sigset_t) -> Asked {
     unsafe {
         let mut info: libc::siginfo_t = std::mem::zeroed();
         match libc::sigtimedwait(signals, &raw mut info, &raw const second) {
-            BEGIN => Asked::Begin(info.si_value().sival_ptr as u64),
-            signal if signal > 0 => Asked::End,
-            _ => Asked::Nothing,
+            BEGIN => SignalRequest::Begin(info.si_value().sival_ptr as u64),
+            signal if signal > 0 => SignalRequest::End,
+            _ => SignalRequest::Nothing,
         }
     }
 }

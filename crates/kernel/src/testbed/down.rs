@@ -144,7 +144,7 @@ pub fn remove(_lock: &Lock, name: &str, dry_run: bool) -> Result<Removed, Failur
     let late = process::end(inside, Duration::from_secs(1));
     removed.ended_processes.extend(late.asked);
     all_ended(name, &late.left)?;
-    for path in state.iter().flat_map(state::names_of_nothing) {
+    for path in state.iter().flat_map(state::unmounted_names) {
         fs::remove_file(&path).attempt(format!("remove {}", path.display()))?;
     }
     if let Some(state) = &state {

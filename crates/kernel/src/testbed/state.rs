@@ -256,7 +256,7 @@ pub fn namespaces(testbed: &str) -> Vec<String> {
 
 /// Files of namespaces' names to which no namespace was mounted, because `up` was killed before.
 #[must_use]
-pub fn names_of_nothing(state: &State) -> Vec<PathBuf> {
+pub fn unmounted_names(state: &State) -> Vec<PathBuf> {
     let paths = state
         .hosts
         .iter()

@@ -132,7 +132,7 @@ pub fn complaints() -> usize {
 /// Takes the machine for one suite at a time, because names of congestion controls are shared by
 /// the whole machine. The suite uses names in a scope, and so does not touch controls that are in
 /// use.
-pub fn machine_to_oneself() -> Option<File> {
+pub fn lock_machine() -> Option<File> {
     if crate::common::reason_to_skip().is_some() {
         return None; // `run` reports the reason
     }
@@ -150,11 +150,11 @@ pub fn machine_to_oneself() -> Option<File> {
     Some(file)
 }
 
-/// As [`machine_to_oneself`], for suites of Quick-Start, which use another scope. Sockets whose
+/// As [`lock_machine`], for suites of Quick-Start, which use another scope. Sockets whose
 /// path was removed keep their control for a while, and other suites must not find it in their
 /// scope.
-pub fn machine_to_oneself_for_quick_start() -> Option<File> {
-    let lock = machine_to_oneself();
+pub fn lock_machine_for_quick_start() -> Option<File> {
+    let lock = lock_machine();
     if lock.is_some() {
         std::env::set_var("HEADWAY_SCOPE", "hwq");
     }

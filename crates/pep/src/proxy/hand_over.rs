@@ -29,37 +29,40 @@ impl Proxy {
             Some(why) => handover::refuse(&stream, why),
             // a successor that has ended is ignored
             None => {
-                if self.tell_all(&stream).is_ok() {
+                if self.send_offer(&stream).is_ok() {
                     self.successor = Some(Successor::new(stream));
                 }
             }
         }
     }
 
-    fn tell_all(&self, stream: &UnixStream) -> Result<(), Failure> {
+    fn send_offer(&self, stream: &UnixStream) -> Result<(), Failure> {
         let what = "hand over";
-        let means = &self.means;
-        let Some(control) = &means.control else {
+        let resources = &self.resources;
+        let Some(control) = &resources.control else {
             return Err(Failure::failed("it has handed over already"));
         };
         let others = match self.predecessors[..] {
             [] => &[][..],
             _ => &self.others,
         };
-        let sides = [&means.config.client.devices, &means.config.server.devices];
-        let listeners = means.listeners.0.iter();
+        let sides = [
+            &resources.config.client.devices,
+            &resources.config.server.devices,
+        ];
+        let listeners = resources.listeners.0.iter();
         let offer = Offer {
             version: handover::VERSION,
-            place: means.place,
-            ports: means.listeners.ports()?,
+            place: resources.place,
+            ports: resources.listeners.ports()?,
             listeners: listeners.map(|(_, all)| all.len()).collect(),
             predecessors: self.predecessors.len(),
             devices: [sides[0], sides[1], others].concat(),
-            table: means.rules.rules.text((0, 0)),
-            confirm: means.config.confirm,
+            table: resources.rules.rules.text((0, 0)),
+            confirm: resources.config.confirm,
         };
         let own = [control.lock.as_fd(), control.listener.as_fd()];
-        let listeners = means.listeners.all().map(|listener| listener.as_fd());
+        let listeners = resources.listeners.all().map(|listener| listener.as_fd());
         let others = self.predecessors.iter().map(Predecessor::stream);
         let all: Vec<BorrowedFd<'_>> = own.into_iter().chain(listeners).chain(others).collect();
         handover::offer(stream, offer, &all).attempt(what)
@@ -67,25 +70,25 @@ impl Proxy {
 
     /// Handles a message of the successor: it takes over, it confirms, it sends a request, or it
     /// has ended.
-    pub(super) fn hear_heir(&mut self) {
+    pub(super) fn handle_successor(&mut self) {
         let Some(mut successor) = self.successor.take() else {
             return;
         };
-        match control::hear(&successor.stream) {
+        match control::read_line(&successor.stream) {
             Ok(Some(Request::LetGo)) => {
                 successor.passed = Some(self.pause());
-                if self.pass_on(&successor).is_err() {
-                    return self.stay(successor);
+                if self.send_held_clients(&successor).is_err() {
+                    return self.abort_handover(successor);
                 }
             }
             Ok(Some(Request::Entered)) => {
                 if successor.passed.take().is_some() {
-                    self.let_go();
+                    self.complete_handover();
                 }
             }
             Ok(Some(request)) => self.carry_out(request, &successor.stream),
             // if the successor had taken over, the name was its own
-            Ok(None) | Err(_) => return self.stay(successor),
+            Ok(None) | Err(_) => return self.abort_handover(successor),
         }
         self.successor = Some(successor);
     }
@@ -93,15 +96,15 @@ impl Proxy {
     /// Stops taking connections. Returns the held clients.
     fn pause(&self) -> Vec<Waiting> {
         for (shared, _) in &self.workers {
-            shared.take_back(&shared.takes);
+            shared.clear(&shared.accepts);
         }
         self.wait_for_pause();
-        let held = self.means.held.as_ref();
+        let held = self.resources.held.as_ref();
         held.map(|held| held.table().take()).unwrap_or_default()
     }
 
-    fn pass_on(&mut self, successor: &Successor) -> std::io::Result<()> {
-        control::tell(&successor.stream, &self.status(false))?;
+    fn send_held_clients(&mut self, successor: &Successor) -> std::io::Result<()> {
+        control::write_line(&successor.stream, &self.status(false))?;
         handover::hand_over(
             &successor.stream,
             successor.passed.as_deref().unwrap_or_default(),
@@ -109,31 +112,31 @@ impl Proxy {
     }
 
     /// Continues because the successor did not take over. Or the successor did, and has ended.
-    pub(super) fn stay(&mut self, successor: Successor) {
+    pub(super) fn abort_handover(&mut self, successor: Successor) {
         if let Some(waiting) = successor.passed {
-            if let Some(held) = &self.means.held {
-                held.take_in(waiting);
+            if let Some(held) = &self.resources.held {
+                held.add_all(waiting);
             }
             for (shared, _) in &self.workers {
-                shared.tell(&shared.takes);
+                shared.raise(&shared.accepts);
             }
         }
         // the successor may have changed the rules. If restoring fails, they stay as they are
         let _ = match self.taking {
             Taking::HandsOver => Ok(()),
-            Taking::Yes => self.means.rules.restore(true),
-            Taking::Full | Taking::Stopping => self.means.rules.restore(false),
+            Taking::Yes => self.resources.rules.restore(true),
+            Taking::Full | Taking::Stopping => self.resources.rules.restore(false),
         };
     }
 
-    fn let_go(&mut self) {
+    fn complete_handover(&mut self) {
         self.close_listeners();
-        if let Some(control) = &mut self.means.control {
-            control.anothers = true;
+        if let Some(control) = &mut self.resources.control {
+            control.is_foreign = true;
         }
-        self.means.control = None;
-        self.means.scrapes = None;
-        self.means.manager = None;
+        self.resources.control = None;
+        self.resources.scrapes = None;
+        self.resources.manager = None;
         self.predecessors.clear();
         // its connections may last as long as they like: only new ones belong to the successor
         self.stopping = Some((Instant::now(), None));

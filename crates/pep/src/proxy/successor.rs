@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use crate::pending::Waiting;
 
 /// Time for a successor to take over.
-const HESITATION: Duration = Duration::from_secs(30);
+const TAKEOVER_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The successor.
 pub(super) struct Successor {
@@ -25,7 +25,7 @@ impl Successor {
         }
     }
 
-    pub fn hesitates(&self) -> bool {
-        self.since.elapsed() > HESITATION
+    pub fn has_timed_out(&self) -> bool {
+        self.since.elapsed() > TAKEOVER_TIMEOUT
     }
 }

@@ -208,7 +208,7 @@ fn a_flood_of_syns_is_bounded_and_does_not_stop_others(lab: &Lab) {
     flood(lab, SENT);
     let seen = || {
         let status = proxy.status();
-        let seen = status.held + status.around.unwrap();
+        let seen = status.held + status.bypassed.unwrap();
         (seen, status.held, proxy.descriptors() - descriptors)
     };
     wait_until("the flood to be over", || seen().0 == u64::from(SENT));

@@ -231,7 +231,7 @@ pub fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
 }
 
 /// Makes test programs that change the whole machine take turns.
-pub fn machine_to_oneself() -> File {
+pub fn lock_machine() -> File {
     let file = File::create("/run/lock/headway-tests").expect("root may write to /run/lock");
     // SAFETY: a valid descriptor.
     let result = unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX) };

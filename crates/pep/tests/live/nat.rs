@@ -231,7 +231,7 @@ fn connections_that_other_rules_redirect_arrive_there(lab: &Lab) {
             transfer(near, far);
         }
         let status = proxy.status();
-        let counted = (status.totals.connected, status.around);
+        let counted = (status.totals.connected, status.bypassed);
         assert_eq!(counted, (1, Some(2)), "{status:?}");
         proxy.stop();
     }

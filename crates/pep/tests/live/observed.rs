@@ -83,7 +83,10 @@ fn metrics_agree_with_status(lab: &Lab) {
         ("max_connections", status.max_connections),
         ("held", 0),
         ("taking", 1),
+        ("bypassed_total", status.bypassed.unwrap()),
+        // the deprecated names
         ("around_total", status.around.unwrap()),
+        ("passed_total", status.totals.passed),
         ("build_info", 1),
         ("pipes", status.pipes),
     ] {

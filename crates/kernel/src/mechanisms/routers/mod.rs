@@ -104,7 +104,7 @@ impl Request {
         let place = self.place();
         load::required(&format!("attach {} to {place}", self.info.name))?;
         rundir::enter()?;
-        self.may_join()?;
+        self.check_sharing()?;
         if dry_run {
             return Ok(place);
         }
@@ -113,7 +113,7 @@ impl Request {
         let mut open = self.open()?;
         shared::share_maps(&mut open, &lock)?;
         let object = load::load(open, &format!("the router {}", self.info.name))?;
-        for hook in self.here()? {
+        for hook in self.attached_here()? {
             if name_of(&hook) == self.info.name {
                 hook.detach(&lock)?;
             }
@@ -145,7 +145,7 @@ impl Request {
     }
 
     /// Routers attached at these devices.
-    fn here(&self) -> Result<Vec<Hook>, Failure> {
+    fn attached_here(&self) -> Result<Vec<Hook>, Failure> {
         let is_here = |hook: &Hook| self.devices.iter().any(|d| d.place() == hook.place);
         let mut hooks = attached()?;
         hooks.retain(is_here);
@@ -154,8 +154,8 @@ impl Request {
 
     /// Checks that the router may share its devices with those attached there. A router from a file
     /// that this process has not read is known by its name only, and is not checked.
-    fn may_join(&self) -> Result<(), Failure> {
-        for hook in self.here()? {
+    fn check_sharing(&self) -> Result<(), Failure> {
+        for hook in self.attached_here()? {
             let Ok(other) = headway_algorithms::router(&name_of(&hook)) else {
                 continue;
             };

@@ -85,7 +85,7 @@ pub(super) fn watch_departures(
     let link = bpf::attach(program.as_fd(), 0, Point::Tracepoint);
     let [netns, number] = device.key()?;
     let pin = format!("{DEPARTURES}_{netns}_{number}");
-    hooks::keep(link, &device.place(), &pin, lock)
+    hooks::pin_new(link, &device.place(), &pin, lock)
 }
 
 /// The programs that see packets leave. If a command was killed, one may be left without its
