@@ -1,7 +1,9 @@
 //! A connection that carries objects of pages: its requests, the server's responses, and how it
 //! closes.
 
-use super::{Connection, Host, Http, Side, TIME_WAIT_NS};
+use crate::host::apps::application::{Host, TIME_WAIT_NS};
+use crate::host::connection::{Connection, Side};
+use crate::scenario::app::Http;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
@@ -14,13 +16,13 @@ const HEAD_BYTES: u64 = 130;
 
 /// An object that was requested, and when.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Asked {
+pub(super) struct RequestedObject {
     pub object: u32,
     pub asked_ns: u64,
 }
 
 /// A connection's state, from requests to the arrival of their responses.
-pub(super) struct Lane {
+pub(super) struct HttpConnection {
     pub connection: Connection,
     /// Number of requests on the connection.
     pub requests: u32,
@@ -33,18 +35,18 @@ pub(super) struct Lane {
     requested_bytes: u64,
     sent_bytes: u64,
     /// Requests in flight. Each has the bytes that the server must have received for it.
-    asked: VecDeque<(u64, Asked)>,
+    asked: VecDeque<(u64, RequestedObject)>,
     /// Requests, by the time at which the server will answer.
-    serving: BinaryHeap<Reverse<(u64, Asked)>>,
+    serving: BinaryHeap<Reverse<(u64, RequestedObject)>>,
     /// HTTP/2 responses with bytes left to send, the current one first.
-    answering: VecDeque<(u64, Asked)>,
+    answering: VecDeque<(u64, RequestedObject)>,
     /// Bytes of the responses' heads that are not written yet.
     heads_bytes: u64,
     /// Bytes left in the current response's frame.
     frame_bytes: u64,
     written_bytes: u64,
     /// Responses in flight. Each has the bytes that the browser must have received for it.
-    coming: VecDeque<(u64, Asked)>,
+    coming: VecDeque<(u64, RequestedObject)>,
     answered: u32,
     /// When the server began to find the connection idle.
     idle_ns: Option<u64>,
@@ -54,9 +56,9 @@ pub(super) struct Lane {
     time_wait_ns: Option<u64>,
 }
 
-impl Lane {
-    pub fn new(connection: Connection) -> Lane {
-        Lane {
+impl HttpConnection {
+    pub fn new(connection: Connection) -> HttpConnection {
+        HttpConnection {
             connection,
             requests: 0,
             waiting: 0,
@@ -79,8 +81,8 @@ impl Lane {
         }
     }
 
-    /// Browser: adds a request, which [`Lane::send`] sends.
-    pub fn ask(&mut self, now_ns: u64, asked: Asked, bytes: u64) {
+    /// Browser: adds a request, which [`HttpConnection::send`] sends.
+    pub fn ask(&mut self, now_ns: u64, asked: RequestedObject, bytes: u64) {
         self.requests += 1;
         self.waiting += 1;
         self.used_ns = now_ns;
@@ -110,7 +112,9 @@ impl Lane {
         deadline_ns: Option<u64>,
     ) {
         let now_ns = host.net.now_ns;
-        let server = host.connections.look(self.connection, Side::Responder);
+        let server = host
+            .connections
+            .socket_ref(self.connection, Side::Responder);
         let arrived_bytes = server.delivered_bytes;
         while !self.server_closed {
             while let Some(&(end, asked)) = self.asked.front() {
@@ -168,7 +172,9 @@ impl Lane {
     /// Server: offers bytes to the socket and returns how many it accepted; 0 while an earlier write
     /// waits.
     fn offer(&self, host: &mut Host, bytes: u64) -> u64 {
-        let server = host.connections.look(self.connection, Side::Responder);
+        let server = host
+            .connections
+            .socket_ref(self.connection, Side::Responder);
         if server.takes_writes() {
             host.offer(self.connection, Side::Responder, bytes)
         } else {
@@ -204,20 +210,20 @@ impl Lane {
         self.written_bytes += written;
     }
 
-    fn tell_deadline(&self, host: &mut Host, asked: Asked, deadline_ns: Option<u64>) {
+    fn tell_deadline(&self, host: &mut Host, asked: RequestedObject, deadline_ns: Option<u64>) {
         let Some(time_ns) = deadline_ns else {
             return;
         };
         // The request may have waited for the handshake.
-        let client = host.connections.look(self.connection, Side::Opener);
+        let client = host.connections.socket_ref(self.connection, Side::Opener);
         let left_ns = client.opened_ns().unwrap_or(0).max(asked.asked_ns);
         let server = host.connections.socket(self.connection, Side::Responder);
         server.set_deadline(left_ns + time_ns);
     }
 
     /// Browser: the next object that has arrived, if any.
-    pub fn next_arrived(&mut self, host: &Host) -> Option<Asked> {
-        let client = host.connections.look(self.connection, Side::Opener);
+    pub fn next_arrived(&mut self, host: &Host) -> Option<RequestedObject> {
+        let client = host.connections.socket_ref(self.connection, Side::Opener);
         let &(end, asked) = self.coming.front()?;
         if end > client.delivered_bytes {
             return None;
@@ -235,7 +241,9 @@ impl Lane {
             return;
         }
         let now_ns = host.net.now_ns;
-        let server = host.connections.look(self.connection, Side::Responder);
+        let server = host
+            .connections
+            .socket_ref(self.connection, Side::Responder);
         let is_idle = self.serving.is_empty() && self.answering.is_empty();
         let is_idle = is_idle && self.coming.is_empty() && self.answered > 0;
         let mut ends = self.answered >= requests || server.fin_arrived();
@@ -254,12 +262,12 @@ impl Lane {
 
     /// Whether the server has closed and the browser has not.
     pub fn is_closed_by_peer(&self, host: &Host) -> bool {
-        let client = host.connections.look(self.connection, Side::Opener);
+        let client = host.connections.socket_ref(self.connection, Side::Opener);
         !self.has_left && client.fin_arrived()
     }
 
     /// Browser: the requests that the server did not process, the last one first.
-    pub fn lost(&mut self) -> impl Iterator<Item = Asked> + '_ {
+    pub fn lost(&mut self) -> impl Iterator<Item = RequestedObject> + '_ {
         self.waiting = 0;
         self.asked.drain(..).rev().map(|(_, asked)| asked)
     }
@@ -274,7 +282,11 @@ impl Lane {
 
     /// Whether both ends have just learned that the other has closed.
     pub fn both_closed(&mut self, host: &Host) -> bool {
-        let closed = |side| host.connections.look(self.connection, side).fin_arrived();
+        let closed = |side| {
+            host.connections
+                .socket_ref(self.connection, side)
+                .fin_arrived()
+        };
         let is_new = self.has_left && self.server_closed && self.time_wait_ns.is_none();
         if is_new && closed(Side::Opener) && closed(Side::Responder) {
             self.time_wait_ns = Some(host.net.now_ns + TIME_WAIT_NS);
@@ -284,7 +296,7 @@ impl Lane {
     }
 
     /// Whether TIME_WAIT is over.
-    pub fn has_waited(&self, host: &Host) -> bool {
+    pub fn is_past_time_wait(&self, host: &Host) -> bool {
         !self.is_over && (self.time_wait_ns).is_some_and(|at_ns| at_ns <= host.net.now_ns)
     }
 }

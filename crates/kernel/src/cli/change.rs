@@ -8,7 +8,7 @@ use crate::out::{self, say};
 
 /// The options of every command that changes something.
 #[derive(Clone, Copy, Debug, Args)]
-pub(super) struct Tell {
+pub(super) struct Change {
     /// Only print what would change
     #[arg(long)]
     pub(super) dry_run: bool,
@@ -17,13 +17,13 @@ pub(super) struct Tell {
     pub(super) json: bool,
 }
 
-impl Tell {
+impl Change {
     /// Reports one change: `done` after the change, "would `to_do`" in a dry run. The JSON is
     /// `value` with "dry_run" added.
     ///
     /// # Errors
     /// None in practice; see [`out::json`].
-    pub(super) fn change(&self, done: &str, to_do: &str, mut value: Value) -> Result<(), Failure> {
+    pub(super) fn report(&self, done: &str, to_do: &str, mut value: Value) -> Result<(), Failure> {
         if self.json {
             value["dry_run"] = json!(self.dry_run);
             return out::json(&value);
