@@ -25,7 +25,7 @@ struct hw_counters {
 	u64 idle_restarts;
 	u64 lost_answers; /* a new ssthresh that did not reach the stack, see hw_answer_again */
 	u64 fall_backs;	  /* continued with its loss-based law: no router answers its header */
-#ifdef HW_HEARS
+#ifdef HW_READS_MONITOR
 	u64 unmonitored; /* ACKs and starts without a monitor at the outgoing device */
 #endif
 };
@@ -291,7 +291,7 @@ HW_INLINE void hw_end(const struct hw_call *call)
 #include "endpoint.h"
 #endif
 
-#ifdef HW_HEARS
+#ifdef HW_READS_MONITOR
 #include "monitors.h"
 
 /* What is published about the connection's outgoing device. */
@@ -380,7 +380,7 @@ void BPF_PROG(hw_cong_control, struct sock *sk, u32 ack, int flag, const struct 
 #ifdef HW_CARRIES
 	hw_deliver_feedback(&call);
 #endif
-#ifdef HW_HEARS
+#ifdef HW_READS_MONITOR
 	hw_read_device_monitor(&call);
 #endif
 	hw_pair_control(&call, &sample);
@@ -506,7 +506,7 @@ void BPF_PROG(hw_cwnd_event, struct sock *sk, int event)
 
 		call.conn.idle_us = hw_saturate_u32(idle_jiffies * 1000000 / hw_kernel_hz);
 	}
-#ifdef HW_HEARS
+#ifdef HW_READS_MONITOR
 	if (event == HW_EVENT_TX_START)
 		hw_read_device_monitor(&call);
 #endif
