@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from headway.backends import Recorded
-from headway.studies.city import observe as city
+from headway.studies.city import experiments as city
 from headway.studies.common.beside import SIMULATED, BesideSimulator
 from headway.studies.common.measured import MeasuredStudy, Measurement
 from headway.studies.deadlines.observe import Responses
