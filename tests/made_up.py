@@ -19,7 +19,7 @@ from headway.studies.city import experiments as city
 from headway.studies.common.beside import SIMULATED, BesideSimulator
 from headway.studies.common.measured import MeasuredStudy, Measurement
 from headway.studies.deadlines.observe import Responses
-from headway.studies.map_page import observe as map_page
+from headway.studies.map_page import experiments as map_page
 from headway.studies.web_surge.experiments import MODELS
 from headway.studies.web_surge.live import PAGES, WAYS, Times
 from headway.study import Study, StudyContext, discover
