@@ -53,8 +53,8 @@ http {{
     sendfile off;
     output_buffers 2 256k;
     tcp_nodelay on;
-    keepalive_requests {keeping.requests};
-    keepalive_timeout {keeping.idle_ms}ms;
+    keepalive_requests {keepalive.requests};
+    keepalive_timeout {keepalive.idle_ms}ms;
     http2_chunk_size 16k;
     http2_max_concurrent_streams 1024;
     client_body_temp_path {files.temporary};
