@@ -35,8 +35,8 @@ from headway.report import (
     Section,
     Sketch,
     ZoomChart,
-    asked,
     plain_table,
+    question,
     render,
     row,
     sketches,
@@ -120,7 +120,7 @@ def example() -> Report:
         ],
         facts=[("seed", "1"), ("engine", "0.1.0")],
         commands=["headway run study --seed 1"],
-        asked=[("What is claimed", "One is <faster>.")],
+        question=[("What is claimed", "One is <faster>.")],
         sketches=sketches([experiment()]),
         form=[("Form", "quick"), ("Seed", "1")],
     )
@@ -273,13 +273,13 @@ Somebody (2011).
 
 
 def test_what_was_asked_is_in_a_study_s_own_words() -> None:
-    assert asked(DOCSTRING, "else") == [
+    assert question(DOCSTRING, "else") == [
         ("What is claimed", "This is so, mostly."),
         ("Set-up", "Two hosts."),
         ("The full form", "Ten times."),
         ("What was checked", "The median."),
     ]
-    assert asked(None, "else") == [("Set-up", "else")]
+    assert question(None, "else") == [("Set-up", "else")]
 
 
 @pytest.mark.slow
@@ -294,7 +294,7 @@ def test_every_study_says_what_it_asks_and_draws_what_it_measures(name: str, tmp
         for sketch in drawn:
             assert sketch.svg.count("<text") >= 3
             assert len(sketch.caption) > 40
-    assert asked(sys.modules[type(study).__module__].__doc__, "")[0][0] == "What is claimed"
+    assert question(sys.modules[type(study).__module__].__doc__, "")[0][0] == "What is claimed"
 
 
 def test_a_dumbbell_s_sketch_has_the_values_of_all_experiments() -> None:

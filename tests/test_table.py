@@ -8,7 +8,17 @@ from collections.abc import Sequence
 import pytest
 
 from headway.cli.show import print_table
-from headway.table import ABSENT, Cell, Table, aligned, alone, is_numeric, markdown, parts, texts
+from headway.table import (
+    ABSENT,
+    Cell,
+    Table,
+    aligned,
+    is_numeric,
+    markdown,
+    parts,
+    texts,
+    value_text,
+)
 
 
 @pytest.mark.parametrize(
@@ -77,9 +87,9 @@ def test_a_long_title_is_not_folded_at_the_width_of_a_narrow_table(capsys) -> No
 
 
 def test_a_value_by_itself_has_its_unit() -> None:
-    assert alone(2.66712345, "ms") == "2.6671 ms"
-    assert alone("a < b", "ms") == "a < b"
-    assert alone(None, "ms") == ABSENT
+    assert value_text(2.66712345, "ms") == "2.6671 ms"
+    assert value_text("a < b", "ms") == "a < b"
+    assert value_text(None, "ms") == ABSENT
 
 
 def test_a_table_that_is_too_wide_comes_in_parts_of_whole_blocks(

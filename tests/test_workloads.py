@@ -132,7 +132,7 @@ def test_recorded_connections_are_drawn_with_replacement_and_stay_whole() -> Non
 
 
 def test_vectors_are_measured_beside_the_thesis() -> None:
-    table = distribution.recorded_beside_thesis()
+    table = distribution.recorded_compared_with_thesis()
     assert table.columns[:4] == ["quantity", "thesis", "recorded", "with uploads"]
     rows = {str(row[0]): row[1:4] for row in table.rows}
     assert rows["mean response"] == ["about 14 kB", "12.3 kB", "12.3 kB"]

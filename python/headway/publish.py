@@ -58,7 +58,7 @@ def publish(
     claims: Sequence[Claim],
     facts: Sequence[tuple[str, str]],
     command: str,
-    asked: Sequence[tuple[str, str]] = (),
+    question: Sequence[tuple[str, str]] = (),
     sketches: Sequence[Sketch] = (),
     form: Sequence[tuple[str, str]] = (),
 ) -> tuple[Path, list[Path]]:
@@ -98,7 +98,7 @@ def publish(
         claims=claims,
         facts=[*page.facts, *facts],
         commands=[command],
-        asked=asked,
+        question=question,
         sketches=sketches,
         form=form,
     )

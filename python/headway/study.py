@@ -32,10 +32,10 @@ from headway.errors import HeadwayError
 from headway.experiment import Experiment
 from headway.files import save_text
 from headway.publish import Page, publish
-from headway.report import Sketch, asked, sketches
+from headway.report import Sketch, question, sketches
 from headway.sweep import Notice, Observed, Progress, no_notice, no_progress, observed
 from headway.table import Table
-from headway.trace import Trace, load_trace, made_by_others
+from headway.trace import Trace, is_of_another_build, load_trace
 from headway.versions import versions
 
 Row = TypeVar("Row")
@@ -248,7 +248,7 @@ class Study(abc.ABC, Generic[Row, Found]):
                 raise HeadwayError(f"{error}; {again}") from None
             if trace.experiment != experiment:
                 raise HeadwayError(f"{ctx.trials_dir / key}: trial of another run; {again}")
-            others += made_by_others(trace)
+            others += is_of_another_build(trace)
             seen.add(key, self.observe(key, trace), trace.meta)
         if others:
             ctx.notice(
@@ -275,7 +275,7 @@ class Study(abc.ABC, Generic[Row, Found]):
             claims=claims,
             facts=_facts(ctx, seen),
             command=_command(self.settings(ctx)),
-            asked=asked(sys.modules[type(self).__module__].__doc__, self.description),
+            question=question(sys.modules[type(self).__module__].__doc__, self.description),
             sketches=self.sketches(ctx),
             form=_facts(ctx, seen)[:_AT_THE_BEGINNING],
         )

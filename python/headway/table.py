@@ -94,7 +94,7 @@ def _in_one_cell(text: str) -> str:
     return text.replace("|", r"\|").replace("\n", " ")
 
 
-def alone(cell: Cell, unit: str | None = None) -> str:
+def value_text(cell: Cell, unit: str | None = None) -> str:
     """A value outside of a table: at most five significant digits, and its unit."""
     if not isinstance(cell, int | float):
         return ABSENT if cell is None else cell

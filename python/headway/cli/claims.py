@@ -24,7 +24,7 @@ from headway.cli.options import AsJson
 from headway.cli.paths import path
 from headway.cli.show import console, print_json, print_table
 from headway.errors import HeadwayError
-from headway.table import Cell, Table, alone
+from headway.table import Cell, Table, value_text
 
 NOT_FULLY_HOLDING: tuple[Verdict, ...] = ("in part", "undecided", "fails", "differs")
 """Verdicts of claims that were judged and do not fully hold."""
@@ -136,7 +136,7 @@ def print_named(title: str, items: Sequence[tuple[str, Sequence[str]]]) -> None:
 def _details(claim: Claim, *, repeats: bool) -> list[str]:
     """Lines about a claim after its statement."""
     verdict = f"{claim.verdict} ({claim.basis})"
-    published, measured = (alone(v, claim.unit) for v in (claim.published, claim.measured))
+    published, measured = (value_text(v, claim.unit) for v in (claim.published, claim.measured))
     tolerance = f"tolerance: {claim.tolerance}" if claim.tolerance else ""
     if repeats:
         return [f"{verdict}: published {published}, measured {measured}, see {claim.same_as}"]

@@ -94,7 +94,7 @@ def _panels_per_flow(trace: Trace) -> list[Panel]:
 
 def _flows(trace: Trace) -> dict[int, _Drawn]:
     """Label and style by TCP flow; several flows of one scheme get shades of its colour."""
-    from headway.figures import label_of, one_of, style_of
+    from headway.figures import label_of, style_of, variant_of
 
     schemes = {flow: _scheme(trace.flows[flow]) for flow in trace.tcp_flows()}
     several = Counter(schemes.values())
@@ -103,7 +103,7 @@ def _flows(trace: Trace) -> dict[int, _Drawn]:
     for flow, scheme in schemes.items():
         given = trace.experiment.flows[flow].name
         number = f", flow {flow}" if several[scheme] > 1 else ""
-        style = one_of(style_of(scheme), before[scheme])
+        style = variant_of(style_of(scheme), before[scheme])
         drawn[flow] = _Drawn(given or f"{label_of(scheme)}{number}", style)
         before[scheme] += 1
     return drawn
@@ -241,20 +241,20 @@ def _spaced(rows: pl.DataFrame, least_ns: int) -> tuple[Array, Array]:
 
 def _queues(trace: Trace) -> list[Series]:
     """Queues in kB of every link towards the receivers; a chain has several."""
-    from headway.figures import QUEUE, one_of
+    from headway.figures import QUEUE, variant_of
 
     links = [n for n, name in enumerate(trace.links) if name.startswith("forward")]
     rows = _by(trace["queue"], "link")
     labels = ["queue"] if len(links) == 1 else [f"queue of hop {n}" for n in range(len(links))]
     return [
-        _step_series(_Drawn(label, one_of(QUEUE, number)), rows[link], "queue_bytes", 1e3)
+        _step_series(_Drawn(label, variant_of(QUEUE, number)), rows[link], "queue_bytes", 1e3)
         for number, (link, label) in enumerate(zip(links, labels, strict=True))
         if number < MOST_FLOWS
     ]
 
 
 def _delays(trace: Trace) -> list[Series]:
-    from headway.figures import VOIP, Series, one_of
+    from headway.figures import VOIP, Series, variant_of
 
     rows = _by(trace["udp"].drop_nulls(), "flow")
     flows = trace.udp_flows()[:MOST_FLOWS]
@@ -264,5 +264,5 @@ def _delays(trace: Trace) -> list[Series]:
         label = given or ("datagrams" if len(flows) == 1 else f"datagrams, flow {flow}")
         times_s = rows[flow]["sent_ns"].to_numpy() / NS_PER_S
         delays_ms = rows[flow]["owd_ns"].to_numpy() / 1e6
-        lines.append(Series(label, times_s, delays_ms, one_of(VOIP, number)))
+        lines.append(Series(label, times_s, delays_ms, variant_of(VOIP, number)))
     return lines

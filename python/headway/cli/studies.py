@@ -19,7 +19,7 @@ from headway.cli.show import console, notice, print_json, print_table, progress_
 from headway.errors import HeadwayError
 from headway.registry import unknown
 from headway.study import STUDY_FILE, Study, StudyContext, StudyResult, discover
-from headway.table import alone
+from headway.table import value_text
 from headway.trace import load_trace
 from headway.validation.twins import SimulatorComparison, compare_with_simulator
 from headway.workloads.workload import NAMED
@@ -245,8 +245,8 @@ def _show_comparison(comparison: SimulatorComparison) -> None:
                     [
                         claim.statement,
                         f"{claim.verdict}: largest difference "
-                        f"{alone(claim.measured, claim.unit)}, allowed "
-                        f"{alone(claim.published, claim.unit)} {claim.tolerance}".rstrip(),
+                        f"{value_text(claim.measured, claim.unit)}, allowed "
+                        f"{value_text(claim.published, claim.unit)} {claim.tolerance}".rstrip(),
                         claim.note,
                     ],
                 )

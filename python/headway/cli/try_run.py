@@ -14,7 +14,7 @@ from headway.digest import Digest, digest_of
 from headway.errors import HeadwayError
 from headway.experiment import Experiment
 from headway.files import save_parts
-from headway.interrupts import held
+from headway.interrupts import delay_interrupts
 from headway.limits import TRIAL_BYTES, TRIAL_FLOW_BYTES, check_room
 from headway.versions import versions
 
@@ -105,7 +105,7 @@ def _run(
 
         def digested(index: int, digest: Digest) -> None:
             meta = {"seed": experiments[index].seed, "versions": versions()}
-            with held():
+            with delay_interrupts():
                 finished(index, FinishedTrial(digest, meta))
 
         backend.digest_each(experiments, digested, threads)
@@ -131,7 +131,7 @@ def _run_to_disk(
         seed = experiments[index].seed
         meta = {"seed": seed, "versions": versions()}
         trace = None
-        with held():  # Ctrl-C waits, so that each saved trial is also counted
+        with delay_interrupts():  # Ctrl-C waits, so that each saved trial is also counted
             if index == 0 and outputs.pcap is not None:
                 save_parts(outputs.pcap, growing.capture())
             if outputs.out is not None and growing.trace is not None:
@@ -164,7 +164,7 @@ def _run_in_memory(
         return FinishedTrial(digest_of(trace), trace.meta, trace)
 
     def traced(index: int, done: FinishedTrial) -> None:
-        with held():  # Ctrl-C waits, so that each saved trial is also counted
+        with delay_interrupts():  # Ctrl-C waits, so that each saved trial is also counted
             if outputs.out is not None and done.trace is not None:
                 from headway.trace import save_trace
 

@@ -18,7 +18,7 @@ from headway.cli.show import Bar, console, notice, print_json, progress_bar, wat
 from headway.errors import HeadwayError, InterruptedRunError
 from headway.registry import unknown
 from headway.study import Study, discover
-from headway.table import alone
+from headway.table import value_text
 from headway.verdicts import (
     SEEDS,
     Difference,
@@ -117,7 +117,7 @@ def _lines_by_claim(
     lines_of: dict[str, list[str]] = {}
     for study, one in rows:
         lines = lines_of.setdefault(one.id, [f"{study}{statements.get(one.id, '')}"])
-        lines.append(f"{one.what}: was {alone(one.was)}, is {alone(one.now)}")
+        lines.append(f"{one.what}: was {value_text(one.was)}, is {value_text(one.now)}")
     return list(lines_of.items())
 
 

@@ -14,7 +14,7 @@ from headway.cli.options import AsJson, Threads
 from headway.cli.show import console, print_json, progress_bar, watch
 from headway.errors import HeadwayError
 from headway.study import Study, StudyContext, discover
-from headway.table import alone
+from headway.table import value_text
 from headway.verdicts.tries import tries_of
 
 
@@ -54,13 +54,15 @@ def why(
         )
         return
     out = console()
-    out.print(f"{name} ({study.name}): {claim.statement}; {alone(claim.published)}", markup=False)
-    out.print(f"  {claim.verdict}: {alone(claim.measured)}", markup=False)
+    out.print(
+        f"{name} ({study.name}): {claim.statement}; {value_text(claim.published)}", markup=False
+    )
+    out.print(f"  {claim.verdict}: {value_text(claim.measured)}", markup=False)
     if statement.why is not None:
         out.print(f"  {statement.why.kind}: {statement.why.reason}", markup=False)
     for one in tried:
         out.print(f"With {one.change.says}:", markup=False)
-        out.print(f"  {one.claim.verdict}: {alone(one.claim.measured)}", markup=False)
+        out.print(f"  {one.claim.verdict}: {value_text(one.claim.measured)}", markup=False)
 
 
 def _as_fields(claim: Claim) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from headway.metrics.windows import (
     Window,
     counter_change,
     counters_at,
-    held_values,
+    values_with_durations,
     window_of,
 )
 from headway.trace import Trace
@@ -115,13 +115,17 @@ def congestion_epochs_s(trace: Trace, flow: int, window: Window | None = None) -
 def srtt_us(trace: Trace, flow: int, window: Window | None = None) -> Distribution:
     """The smoothed RTT in µs over the window (default [warmup, end]), weighted by time."""
     rows = trace.rows_of("flow_state", "flow", flow)
-    return weighted_distribution(*held_values(rows, "srtt_us", window or window_of(trace)))
+    return weighted_distribution(
+        *values_with_durations(rows, "srtt_us", window or window_of(trace))
+    )
 
 
 def cwnd_pkts(trace: Trace, flow: int, window: Window | None = None) -> Distribution:
     """The congestion window in packets, weighted by time (default window [warmup, end])."""
     rows = trace.rows_of("flow_state", "flow", flow)
-    return weighted_distribution(*held_values(rows, "cwnd_pkts", window or window_of(trace)))
+    return weighted_distribution(
+        *values_with_durations(rows, "cwnd_pkts", window or window_of(trace))
+    )
 
 
 def flow_totals(trace: Trace) -> pl.DataFrame:

@@ -20,7 +20,7 @@ from headway.report.dark import dark_colour, rules
 from headway.report.sketch import Sketch
 from headway.report.words import grouped_by_verdict
 from headway.report.zoom import ZoomChart, colours, script_and_divs
-from headway.table import Table, alone, is_numeric, texts
+from headway.table import Table, is_numeric, texts, value_text
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -113,7 +113,7 @@ class Report:
     """(what, value): what was run, with versions and seed."""
     commands: Sequence[str] = field(default=())
     """Commands that repeat the run."""
-    asked: Sequence[tuple[str, str]] = ()
+    question: Sequence[tuple[str, str]] = ()
     """(what, text): the study's question."""
     sketches: Sequence[Sketch] = ()
     """Drawings of the set-up."""
@@ -153,7 +153,7 @@ def render(report: Report) -> str:
         told=told(report.claims),
         found=grouped_by_verdict(report.claims),
         anchor=lambda thing: anchors[id(thing)],
-        text=alone,
+        text=value_text,
         id=id,
     )
 

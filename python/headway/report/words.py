@@ -20,7 +20,7 @@ _PARTS = {
 _BEGINS = re.compile(rf"\b({'|'.join(_PARTS)}):\s")
 
 
-def asked(docstring: str | None, description: str) -> list[tuple[str, str]]:
+def question(docstring: str | None, description: str) -> list[tuple[str, str]]:
     """(title, text) of the parts of a study's module docstring, or else its description."""
     first = cleandoc(docstring or "").partition("Claim:")[2].partition("\n\n")[0]
     _, *parts = _BEGINS.split(f"Claim: {first}") if first else [""]

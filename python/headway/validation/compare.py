@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from headway import metrics
-from headway.metrics.windows import held_values, window_of
+from headway.metrics.windows import values_with_durations, window_of
 from headway.trace import Trace
 from headway.units import BITS_PER_BYTE
 from headway.validation.matrix import Scenario
@@ -174,7 +174,7 @@ def observe(trace: Trace) -> Observed:
 def _owd_us(trace: Trace) -> metrics.Distribution:
     link = trace.experiment.topology.links()[0][0]
     rows = trace["queue"].filter(pl.col("link") == 0)
-    queue_bytes, held_ns = held_values(rows, "queue_bytes", window_of(trace))
+    queue_bytes, held_ns = values_with_durations(rows, "queue_bytes", window_of(trace))
     return metrics.weighted_distribution(
         queue_bytes * BITS_PER_BYTE * 1e6 / link.rate + link.delay / 1e3, held_ns
     )

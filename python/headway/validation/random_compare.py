@@ -16,7 +16,7 @@ import polars as pl
 from headway import metrics
 from headway.experiment import Bulk, Experiment, Link, Pingpong, Vectors
 from headway.experiment.directions import server_sends_more
-from headway.metrics.windows import held_values
+from headway.metrics.windows import values_with_durations
 from headway.trace import Trace
 from headway.units import BITS_PER_BYTE, NS_PER_S
 from headway.validation.random_cases import PACKET_BYTES, Case
@@ -127,7 +127,7 @@ def _delays(trace: Trace, until_ns: int) -> dict[str, float | None]:
     """The bottleneck's queueing delay plus its propagation delay, weighted by time."""
     number, link = _bottleneck(trace.experiment)
     rows = trace["queue"].filter(pl.col("link") == number)
-    queue_bytes, held_ns = held_values(rows, "queue_bytes", (0, max(until_ns, 1)))
+    queue_bytes, held_ns = values_with_durations(rows, "queue_bytes", (0, max(until_ns, 1)))
     delay = metrics.weighted_distribution(
         queue_bytes * BITS_PER_BYTE / link.rate + link.delay / NS_PER_S, held_ns
     )

@@ -21,7 +21,7 @@ from headway.backends.repeating import NOTE, Repeating
 from headway.errors import HeadwayError
 from headway.experiment import Experiment
 from headway.files import save_error
-from headway.interrupts import held
+from headway.interrupts import delay_interrupts
 from headway.sweep import Progress
 from headway.trace import Trace
 from headway.units import BITS_PER_BYTE, NS_PER_S
@@ -108,7 +108,7 @@ class SavedRuns:
     def add(self, key: str, run: Run) -> None:
         """Save another run. Raises HeadwayError if it cannot be written."""
         line = json.dumps({"key": key, **asdict(run)}) + "\n"
-        with held():
+        with delay_interrupts():
             try:
                 self._file.parent.mkdir(parents=True, exist_ok=True)
                 before = self._file.stat().st_size if self._file.exists() else 0

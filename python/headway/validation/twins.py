@@ -102,7 +102,7 @@ def compare_with_simulator(
         facts=[
             (f"{count} of {len(twins)} runs on the kernel", note) for note, count in notes.items()
         ],
-        asked=[
+        question=[
             (
                 "Question",
                 "How much do the trials on this machine's kernel differ from the same trials in "

@@ -9,7 +9,7 @@ Plot: figures 6.56 and 6.57.
 from headway.studies import trace_mix
 from headway.studies.buffers import claims, experiments, page
 from headway.study import declared
-from headway.workloads.distribution import recorded_beside_thesis
+from headway.workloads.distribution import recorded_compared_with_thesis
 
 _ON_VECTORS = 8
 """The first choices of trace-mix are about its connection vectors, which this study also uses."""
@@ -22,5 +22,5 @@ STUDY = declared(
     statements=claims.CLAIMS.statements(),
     choices=(*trace_mix.STUDY.choices[:_ON_VECTORS], *claims.CLAIMS.file.choices),
     takes_vectors=True,
-    workload_tables=(recorded_beside_thesis,),
+    workload_tables=(recorded_compared_with_thesis,),
 )

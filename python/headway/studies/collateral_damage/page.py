@@ -13,7 +13,7 @@ import polars as pl
 from headway import figures as draw
 from headway import metrics
 from headway.claims import Claim, told
-from headway.figures import Bars, Pairs, Panel, Sample, Series, label_of, one_of, style_of
+from headway.figures import Bars, Pairs, Panel, Sample, Series, label_of, style_of, variant_of
 from headway.metrics.stats import Array, or_nan
 from headway.publish import Figures, Page
 from headway.report import ReportCell, ReportTable, Section, ZoomChart
@@ -416,7 +416,7 @@ def _panels(course: Course, cell: CellKey, *, figure_2: bool = False) -> list[Pa
             "cwnd" if flows == 1 else f"cwnd of flow {number}",
             line.time_s,
             line.value,
-            one_of(style_of(control), shade),
+            variant_of(style_of(control), shade),
             step=True,
         )
         for shade, (number, line) in enumerate(course.cwnds_pkts.items())

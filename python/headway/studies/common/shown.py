@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from headway.figures import Curve, Series, Style, curves, one_of
+from headway.figures import Curve, Series, Style, curves, variant_of
 from headway.metrics.stats import Array, Estimate
 from headway.publish import Figures
 from headway.table import Cell, Table
@@ -85,6 +85,6 @@ def by_flow(
 ) -> list[Series]:
     """A stepped series per flow in shades of a style: "CUBIC, flow 1"."""
     return [
-        Series(f"{label}, {what} {n + 1}", times_s, own, one_of(style, n), step=True)
+        Series(f"{label}, {what} {n + 1}", times_s, own, variant_of(style, n), step=True)
         for n, own in enumerate(values)
     ]

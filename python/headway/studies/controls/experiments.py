@@ -16,7 +16,7 @@ from headway import metrics, models
 from headway.claims import Evidence
 from headway.experiment import Dumbbell, Experiment, Record
 from headway.metrics.stats import or_nan, weighted_distribution
-from headway.metrics.windows import held_values
+from headway.metrics.windows import values_with_durations
 from headway.models._checks import Floats
 from headway.study import StudyContext
 from headway.trace import Trace
@@ -286,8 +286,10 @@ def observe(_key: str, trace: Trace) -> Run:
     goodputs_bps = [metrics.goodput_bps(trace, n) for n in range(len(trace.experiment.flows))]
     goodput_bps = float(np.sum(goodputs_bps))
     window = metrics.window_of(trace)
-    queue = held_values(trace.rows_of("queue", "link", 0), "queue_pkts", window)
-    ssthresh = held_values(trace.rows_of("flow_state", "flow", 0), "ssthresh_pkts", window)
+    queue = values_with_durations(trace.rows_of("queue", "link", 0), "queue_pkts", window)
+    ssthresh = values_with_durations(
+        trace.rows_of("flow_state", "flow", 0), "ssthresh_pkts", window
+    )
     return Run(
         utilization=metrics.utilization(trace),
         queue_pkts=or_nan(weighted_distribution(*queue).mean),

@@ -11,7 +11,7 @@ from headway.studies.common.shown import table
 from headway.studies.controls.claims import ROWS, STATEMENTS, Row
 from headway.studies.controls.experiments import Found
 from headway.study import StudyContext
-from headway.table import Table, alone, markdown
+from headway.table import Table, markdown, value_text
 
 
 def page(ctx: StudyContext, found: Found) -> Page:
@@ -44,7 +44,7 @@ def _table(claims: Sequence[Claim]) -> Table:
 
 def _number(value: object, row: Row) -> str | None:
     known = isinstance(value, int | float)
-    return alone(float(f"{value:.4g}"), row.unit or None) if known else None
+    return value_text(float(f"{value:.4g}"), row.unit or None) if known else None
 
 
 def _error(row: Row, claim: Claim) -> str | None:

@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from headway.figures import PUBLISHED, Panel, Series, curves, label_of, one_of, style_of, timeseries
+from headway.figures import (
+    PUBLISHED,
+    Panel,
+    Series,
+    curves,
+    label_of,
+    style_of,
+    timeseries,
+    variant_of,
+)
 from headway.metrics.stats import Array
 from headway.publish import Page
 from headway.studies.common.runs import estimate
@@ -169,7 +178,7 @@ def _mu(found: Found) -> Table:
 def _line(label: str, values: Array, slot_s: float, control: str, number: int = 0) -> Series:
     ends = slot_s * (1 + np.arange(values.size))
     shown = (ends <= _SHOWN_S) & ~np.isnan(values)
-    return Series(label, ends[shown], values[shown], one_of(style_of(control), number))
+    return Series(label, ends[shown], values[shown], variant_of(style_of(control), number))
 
 
 def _single_flow(found: Found) -> Iterator[tuple[str, str, Figure]]:

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from headway.claims import Evidence
-from headway.figures import PUBLISHED, Curve, Style, curves, one_of, style_of
+from headway.figures import PUBLISHED, Curve, Style, curves, style_of, variant_of
 from headway.publish import Figures, Page
 from headway.report import Edge, Node, Sketch, row
 from headway.studies.overhead.experiments import PACKET_BYTES, SHARES, SLOTS_MS, requests, slots
@@ -19,7 +19,9 @@ from headway.table import Cell, Table
 
 RATIOS = ("rate ratio", "effort ratio", "delay ratio")
 _QUICK_START = style_of("quick-start")
-COLOURS = {share: one_of(style_of("quick-start"), number) for number, share in enumerate(SHARES)}
+COLOURS = {
+    share: variant_of(style_of("quick-start"), number) for number, share in enumerate(SHARES)
+}
 """Colours of the router with the program, by requests in %."""
 
 
@@ -92,7 +94,7 @@ def _figures(found: Evidence[Load], loads: Mapping[int, Load]) -> Figures:
         for share, load in loads.items()
     ]
     lengths = [_delays("unmodified", by_slot[SLOTS_MS[0]].plain, plain)] + [
-        _delays(f"Quick-Start, slots of {ms} ms", load.with_, one_of(_QUICK_START, 3 + number))
+        _delays(f"Quick-Start, slots of {ms} ms", load.with_, variant_of(_QUICK_START, 3 + number))
         for number, (ms, load) in enumerate(by_slot.items())
     ]
     at = np.array(list(loads), dtype=np.float64)

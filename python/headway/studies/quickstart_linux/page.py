@@ -13,9 +13,9 @@ from headway.figures import (
     Panel,
     Series,
     curves,
-    one_of,
     style_of,
     timeseries,
+    variant_of,
 )
 from headway.publish import Figures, Page
 from headway.studies.common import lab
@@ -117,7 +117,7 @@ def _figures(found: Found) -> Figures:
                     f"{rtt} ms",
                     np.array(SIZES_BYTES),
                     found.speedup(rtt, control),
-                    replace(one_of(style_of("quick-start"), number), marker=marker),
+                    replace(variant_of(style_of("quick-start"), number), marker=marker),
                     markers=True,
                 )
                 for number, (rtt, marker) in enumerate(zip(SPEEDUP_RTTS_MS, "dos^", strict=True))

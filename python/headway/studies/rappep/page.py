@@ -11,7 +11,7 @@ import polars as pl
 
 from headway.claims import Evidence
 from headway.experiment import Exchanges
-from headway.figures import Curve, Dot, Panel, Series, dots, one_of, style_of, timeseries
+from headway.figures import Curve, Dot, Panel, Series, dots, style_of, timeseries, variant_of
 from headway.metrics.stats import Array
 from headway.publish import Figures, Page
 from headway.studies.common import runs
@@ -177,7 +177,7 @@ def _shares(found: Found, by_figure: dict[int, str]) -> Figures:
         if (key := f"{scheme}-{experiments.SIDES}-r1") in found:
             row, style = found[key].files, style_of(_STYLES.get(scheme, scheme))
             lines = [
-                Series(f"file {n + 1}", row.slots_s, used, one_of(style, n), step=True)
+                Series(f"file {n + 1}", row.slots_s, used, variant_of(style, n), step=True)
                 for n, used in enumerate(row.used_by_flow)
             ]
             figures[f"figure-{number}"] = (
@@ -194,7 +194,7 @@ def _windows(found: Found, since: str) -> Figures:
     """Figure 9, with times since ``since``."""
     row, lines = found[f"xcp_pep-{CLEAN}-r1"], []
     for n, pkts in enumerate(row.window_pkts):
-        known, style = np.isfinite(pkts), one_of(style_of("cubic26"), n)
+        known, style = np.isfinite(pkts), variant_of(style_of("cubic26"), n)
         lines.append(Curve(f"file {n + 1}", 1000 * row.window_s[known], pkts[known], style))
     caption = (
         "cwnd at the server of each file's connection to the proxy, until all data is "

@@ -17,7 +17,7 @@ from headway.studies.trace_mix import choices, claims, experiments, observe, pag
 from headway.studies.trace_mix.observe import Epochs, Mix
 from headway.study import Study, StudyContext
 from headway.trace import Trace
-from headway.workloads.distribution import recorded_beside_thesis
+from headway.workloads.distribution import recorded_compared_with_thesis
 
 
 class TraceMix(Study[Epochs, Mix]):
@@ -32,7 +32,7 @@ class TraceMix(Study[Epochs, Mix]):
         "Reports epoch durations by size, and packet loss."
     )
     takes_vectors = True
-    workload_tables = (recorded_beside_thesis,)
+    workload_tables = (recorded_compared_with_thesis,)
     statements = claims.STATEMENTS
     choices = choices.CHOICES
 

@@ -19,7 +19,7 @@ from headway.studies.trace_mix.workload import workload_figures
 from headway.study import StudyContext
 from headway.table import Table
 from headway.workloads import sessions
-from headway.workloads.distribution import beside_thesis
+from headway.workloads.distribution import compared_with_thesis
 
 
 def page(ctx: StudyContext, found: Found) -> Page:
@@ -35,7 +35,7 @@ def page(ctx: StudyContext, found: Found) -> Page:
                 lambda one: 1e3 * one.p95_s,
             ),
             _table(found, shown, "Packet loss on the downlink in %", lambda one: 100 * one.loss),
-            beside_thesis(
+            compared_with_thesis(
                 {
                     "vectors": found.drawn,
                     "carried at 35 %": sessions(experiments.workload(ctx, MODERATE)),
