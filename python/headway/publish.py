@@ -27,8 +27,10 @@ from headway.trace import save_table
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-Figures = dict[str, "tuple[str, str, Figure]"]
-"""Figures by file name: (title, caption, figure)."""
+Drawn = tuple[str, str, "Figure"]
+"""A figure with its title and caption: (title, caption, figure)."""
+Figures = dict[str, Drawn]
+"""Figures by file name."""
 
 
 @dataclass

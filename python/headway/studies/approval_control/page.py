@@ -1,7 +1,5 @@
 """Plot: figures 6.25 to 6.31, and the granted rates."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import partial
 

@@ -1,7 +1,5 @@
 """Plot: figures 6.56 and 6.57, and loss and epoch durations by startup and buffer."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

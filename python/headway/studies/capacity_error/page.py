@@ -1,7 +1,5 @@
 """Plot: figures 6.60 to 6.62."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import product
 

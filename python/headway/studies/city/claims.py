@@ -106,9 +106,7 @@ def _few_seconds(found: Found) -> Seen:
 
 
 @CLAIMS.judge(
-    "C-TH-259",
-    spoil=_put(BASE, 0.01),
-    mend=[_put(QUICK, 1.0), _put(LITTLE, 2.0), _put(BASE, 3.0)],
+    "C-TH-259", spoil=_put(BASE, 0.01), mend=[_put(QUICK, 1.0), _put(LITTLE, 2.0), _put(BASE, 3.0)]
 )
 def _between(found: Found) -> Seen:
     names = (QUICK, LITTLE, BASE)

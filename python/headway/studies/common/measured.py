@@ -4,8 +4,6 @@ A measurement is a headwayctl command that prints JSON. It is saved as ``trials/
 as it is complete, with the command, the program versions and the machine that produced it.
 """
 
-from __future__ import annotations
-
 import abc
 import json
 from collections import Counter

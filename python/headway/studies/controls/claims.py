@@ -1,7 +1,5 @@
 """Check: the table, whose rows are numbers that are published or follow from a law."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 Run: reduce each trial to a few numbers.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

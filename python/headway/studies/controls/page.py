@@ -1,7 +1,5 @@
 """Plot: every control's numbers, the published ones, and the error of each."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from headway.claims import Claim, judge

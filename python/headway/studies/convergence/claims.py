@@ -1,7 +1,5 @@
 """Check: C-TH-084 to 093, 271, 278, 279."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from statistics import median

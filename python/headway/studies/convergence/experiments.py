@@ -1,7 +1,5 @@
 """Setup: three responses of 12 MB, started 5 s apart, and a short flow that disturbs a long one."""
 
-from __future__ import annotations
-
 import random
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Run: how three flows share the link, and how long a flow disturbs another."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

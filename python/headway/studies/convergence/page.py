@@ -1,7 +1,5 @@
 """Plot: figures 6.17 to 6.20, and tables of the schemes."""
 
-from __future__ import annotations
-
 import math
 from statistics import median
 

@@ -3,8 +3,6 @@
 Run: reduce a trial to delay, utilization and queue.
 """
 
-from __future__ import annotations
-
 import random
 from dataclasses import dataclass
 

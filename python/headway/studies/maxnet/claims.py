@@ -5,8 +5,6 @@ exceed 52 ms. The larger buffer is for the RTTs beyond that of BIC and FAST (C-M
 and for the order of the RTTs of figure 6, which are the same runs (C-MN-021).
 """
 
-from __future__ import annotations
-
 import dataclasses
 import itertools
 import math

@@ -4,8 +4,6 @@ Run: rates, delays and prices as the paper recorded them, what losses did to win
 options a capture has.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 import random

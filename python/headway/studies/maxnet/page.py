@@ -1,7 +1,5 @@
 """Plot: figures 5 to 8 and table I, published and ours."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import product
 from typing import TYPE_CHECKING
@@ -20,7 +18,7 @@ from headway.figures import (
     variant_of,
 )
 from headway.metrics.stats import Array
-from headway.publish import Page
+from headway.publish import Drawn, Page
 from headway.studies.common.runs import estimate
 from headway.studies.common.shown import curve, figures, table
 from headway.studies.maxnet.claims import TABLE_I
@@ -181,7 +179,7 @@ def _line(label: str, values: Array, slot_s: float, control: str, number: int = 
     return Series(label, ends[shown], values[shown], variant_of(style_of(control), number))
 
 
-def _single_flow(found: Found) -> Iterator[tuple[str, str, Figure]]:
+def _single_flow(found: Found) -> Iterator[Drawn]:
     ones = {control: of_trial(found, "one", control, "large") for control in CONTROLS}
     for title, label, field, slot_s in (
         ("Figure 5", "raw throughput (Mbit/s)", "raw_mbps", RAW_SLOT_S),
@@ -195,7 +193,7 @@ def _single_flow(found: Found) -> Iterator[tuple[str, str, Figure]]:
         yield title, caption, timeseries([Panel(label, lines)], height_mm=70)
 
 
-def _several_flows(found: Found) -> Iterator[tuple[str, str, Figure]]:
+def _several_flows(found: Found) -> Iterator[Drawn]:
     for title, layout in (("Figure 7", "four"), ("Figure 8", "two")):
         numbered = [f"flow {number + 1}" for number in range(LAYOUTS[layout])]
         names = ["57 ms", "29 ms"] if layout == "two" else numbered
@@ -209,7 +207,7 @@ def _several_flows(found: Found) -> Iterator[tuple[str, str, Figure]]:
         yield title, caption, timeseries(panels, height_mm=45)
 
 
-def _loss_figure(cells: Cells) -> Figure:
+def _loss_figure(cells: Cells) -> "Figure":
     panels = []
     for control, label in _LABELS.items():
         means = [estimate(rows, "goodput_mbps") for rows in cells[control]]

@@ -510,11 +510,7 @@ _SETTINGS = (
         carrier="setting",
     ),
     Statement(
-        "C-TH-269",
-        "default buffers of tcp_rmem and tcp_wmem",
-        BUFFERS,
-        _buffers,
-        carrier="setting",
+        "C-TH-269", "default buffers of tcp_rmem and tcp_wmem", BUFFERS, _buffers, carrier="setting"
     ),
 )
 

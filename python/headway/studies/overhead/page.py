@@ -145,9 +145,7 @@ def _figures(found: Evidence[Load], loads: Mapping[int, Load]) -> Figures:
 
 
 def _ratio(
-    loads: Mapping[int, Load],
-    of: Callable[[Load], Sequence[float]],
-    published: Mapping[int, float],
+    loads: Mapping[int, Load], of: Callable[[Load], Sequence[float]], published: Mapping[int, float]
 ) -> list[Curve]:
     at = np.array(list(loads), dtype=np.float64)
     turns = [of(load) for load in loads.values()]
@@ -166,9 +164,7 @@ def _ratio(
     ]
 
 
-def _turns_by_plain(
-    of: Callable[[Router], Sequence[float]],
-) -> Callable[[Load], list[float]]:
+def _turns_by_plain(of: Callable[[Router], Sequence[float]]) -> Callable[[Load], list[float]]:
     """Each turn's number over the unmodified router's in the same turn."""
     return lambda load: [
         one / plain for one, plain in zip(of(load.with_), of(load.plain), strict=True)

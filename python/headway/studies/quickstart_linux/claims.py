@@ -246,8 +246,7 @@ def _timers(_: Found) -> Seen:
     chunk = _default(registry().startup("quick-start").tunables, "pacing_chunk_pkts")
     timers = [startup.pacing_timers(85, rtt_s=rtt, chunk_pkts=chunk) for rtt in (0.2, 0.02)]
     return Seen.by(
-        f"{timers[0]} and {timers[1]}, chunks of {chunk}",
-        words.is_so(timers == [28, 20], "exact"),
+        f"{timers[0]} and {timers[1]}, chunks of {chunk}", words.is_so(timers == [28, 20], "exact")
     )
 
 

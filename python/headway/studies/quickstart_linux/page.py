@@ -50,10 +50,7 @@ _STYLES = dict(zip(TRACES, ("slow-start", "quick-start", "quick-start-b"), stric
 
 def page(found: Found) -> Page:
     """Tables, figures and data."""
-    return Page(
-        tables=[_full(found)],
-        figures=_figures(found),
-    )
+    return Page(tables=[_full(found)], figures=_figures(found))
 
 
 def _full(found: Found) -> Table:

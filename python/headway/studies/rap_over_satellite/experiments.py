@@ -1,7 +1,5 @@
 """Setup: five files of 5 MB over a satellite link of 10 Mbit/s and 400 ms one way."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable, Collection
 

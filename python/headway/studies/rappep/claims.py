@@ -375,9 +375,7 @@ def _no_drops(found: Found) -> Seen:
 
 
 @CLAIMS.judge(
-    "C-RP-019",
-    spoil=scaled("cubic_pep-p0-*", 0.1, TIME),
-    mend=scaled("cubic_pep-p0-*", 10.0, TIME),
+    "C-RP-019", spoil=scaled("cubic_pep-p0-*", 0.1, TIME), mend=scaled("cubic_pep-p0-*", 10.0, TIME)
 )
 def _same_control(found: Found) -> Seen:
     schemes = ("cubic_pep", "cubic26")

@@ -3,8 +3,6 @@
 ``TCP_PEP`` is the fit of TCP PEP's start and of the files' starts to TCP PEP's completion times.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from itertools import product

@@ -1,7 +1,5 @@
 """Plot: figures 5.11 and 5.12, and the response times."""
 
-from __future__ import annotations
-
 import numpy as np
 import polars as pl
 

@@ -4,17 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from headway.claims import (
-    Change,
-    Seen,
-    Statement,
-    Why,
-    edited,
-    near,
-    scaled,
-    swapped,
-    words,
-)
+from headway.claims import Change, Seen, Statement, Why, edited, near, scaled, swapped, words
 from headway.experiment import Dumbbell, Experiment
 from headway.models import startup
 from headway.models._checks import Floats
@@ -171,8 +161,7 @@ def _ratios(ratios: Mapping[str, float]) -> str:
 def _moderate(found: Goodputs) -> Seen:
     ratios = _over_reno(found, 1e-3)
     return Seen.by(
-        _ratios(ratios),
-        *(words.significantly_more(ratio, 1.0) for ratio in ratios.values()),
+        _ratios(ratios), *(words.significantly_more(ratio, 1.0) for ratio in ratios.values())
     )
 
 
@@ -336,11 +325,7 @@ STATEMENTS: tuple[Statement[Goodputs], ...] = (
             "CUBIC's backoffs is a timeout, after which all controls behave alike. At 5 % one in "
             "eighty is.",
             (
-                Change(
-                    "a loss of 10 %",
-                    edited({"topology.loss": LARGEST_LOSS}),
-                    "*-p5e-2-*",
-                ),
+                Change("a loss of 10 %", edited({"topology.loss": LARGEST_LOSS}), "*-p5e-2-*"),
                 Change(
                     "CUBIC that also halves its window",
                     edited({"flows.0.control.tunables": {"beta": 512}}),

@@ -71,12 +71,7 @@ class Goodputs:
 
 def gather(rows: Mapping[str, Row], losses: Sequence[float], runs: int) -> Goodputs:
     """Rows by kind of trial."""
-    return Goodputs(
-        Evidence.of(Run, rows),
-        losses,
-        runs,
-        Evidence.of(Queue, rows),
-    )
+    return Goodputs(Evidence.of(Run, rows), losses, runs, Evidence.of(Queue, rows))
 
 
 def observe(key: str, trace: Trace) -> Row:

@@ -1,7 +1,5 @@
 """Plot: figures 6.23 and 6.24, and when each link was full."""
 
-from __future__ import annotations
-
 import polars as pl
 
 from headway.figures import Panel, Series, label_of, style_of, timeseries, variant_of

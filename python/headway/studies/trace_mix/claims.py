@@ -341,9 +341,7 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         "epochs of several hundred milliseconds with Jump- and Initial-Start",
         "become shorter",
         _shifted_left,
-        figures={
-            "several hundred": "0.2 to 0.9 s",
-        },
+        figures={"several hundred": "0.2 to 0.9 s"},
         spoil=swapped("jump-start", "slow-start"),
     ),
     Statement(
@@ -393,8 +391,7 @@ STATEMENTS: tuple[Statement[Found], ...] = (
         why=causes.GAIN_BY_LOAD,
         spoil=scaled("jump-start-35", 1.3, "large.mean"),
         mend=all_of(
-            replaced("slow-start-*", 0.6, "large.mean"),
-            replaced("jump-start-*", 0.4, "large.mean"),
+            replaced("slow-start-*", 0.6, "large.mean"), replaced("jump-start-*", 0.4, "large.mean")
         ),
     ),
     Statement(

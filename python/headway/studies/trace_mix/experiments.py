@@ -36,10 +36,7 @@ def experiments(ctx: StudyContext) -> dict[str, Experiment]:
     }
     for scheme in pairs.NETWORK:
         trials[f"{scheme.key}-{UNLIMITED}"] = pairs.workload_experiment(
-            workload(ctx, MODERATE),
-            [scheme],
-            buffer_pkts=network.UNLIMITED_PKTS,
-            seed=ctx.seed,
+            workload(ctx, MODERATE), [scheme], buffer_pkts=network.UNLIMITED_PKTS, seed=ctx.seed
         )
     return trials
 

@@ -95,10 +95,7 @@ def _figures(found: Found, schemes: list[Scheme]) -> Figures:
         "Mean epoch duration by response size. The shaded area lies between the quartiles.",
         curves(
             [
-                (
-                    f"{100 * load:g} %",
-                    [_by_size(found[key(s.key, load)], s) for s in shown],
-                )
+                (f"{100 * load:g} %", [_by_size(found[key(s.key, load)], s) for s in shown])
                 for load in (SMALL, 0.35)
             ],
             x_label="response (bytes)",

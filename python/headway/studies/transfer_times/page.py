@@ -1,7 +1,5 @@
 """Plot: tables and figures 6.34 to 6.41; and the form on the kernel."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import product
