@@ -23,6 +23,7 @@ import types
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 from typing import Any, ClassVar, Generic, TypeVar, cast
 
 from headway.backends import Backend
@@ -315,40 +316,46 @@ class Study(abc.ABC, Generic[Row, Found]):
         )
 
 
+_METHODS = ("experiments", "observe", "gather", "collect", "page")
+
+
 def declared(
-    module: str,
-    *,
+    name: str,
+    *modules: ModuleType,
     base: type[Any] = Study,
-    experiments: Callable[[StudyContext], dict[str, Experiment]] | None = None,
-    observe: Callable[[str, Trace], Row] | None = None,
-    gather: Callable[[StudyContext, Mapping[str, Row]], Found] | None = None,
-    page: Callable[[StudyContext, Found], Page] | None = None,
-    statements: Sequence[Statement[Found]] = (),
     kernel: Study[Any, Any] | None = None,
     form: str = "",
     **others: Any,
-) -> Study[Row, Found]:
-    """Make a study of functions and of the texts in ``study.toml`` beside ``module``.
+) -> Study[Any, Any]:
+    """Make a study of the functions in ``modules`` and of the texts in its ``study.toml``.
 
-    ``module`` is the caller's ``__name__``; its docstring begins the report. ``base`` is the class,
-    for example MeasuredStudy or one with methods of its own. ``kernel`` is the study's form on the
-    kernel, which is declared with ``form="kernel"`` and takes its texts from ``[kernel]``. All
-    ``others`` replace attributes and methods of Study of the same name; a method has no ``self``.
-    Raises HeadwayError for a file that is missing or wrong.
+    ``name`` is the caller's ``__name__``; its docstring begins the report. A function that a module
+    defines is the method of that name: experiments, observe, gather, collect, page. A module's
+    STATEMENTS, or all claims of its CLAIMS, are the statements. ``base`` is the class, for example
+    MeasuredStudy or one with methods of its own. ``kernel`` is the study's form on the kernel,
+    which is declared with ``form="kernel"`` and takes its texts from ``[kernel]``. All ``others``
+    replace attributes and methods of Study of the same name; a method has no ``self``. Raises
+    HeadwayError for a file that is missing or wrong.
     """
-    file = study_file(module)
-    texts = file.texts(form)
-    own: dict[str, Any] = {"__module__": module, "name": file.name, **texts}
-    own["statements"] = statements
-    parts = {"experiments": experiments, "observe": observe, "gather": gather, "page": page}
-    for name, part in {**{k: v for k, v in parts.items() if v is not None}, **others}.items():
-        if name.startswith("_") or not hasattr(base, name):
-            raise TypeError(f"{module}: a study has no {name!r}")
-        own[name] = staticmethod(part) if callable(part) else part
+    file = study_file(name)
+    own: dict[str, Any] = {"__module__": name, "name": file.name, **file.texts(form)}
+    for module in modules:
+        for method in _METHODS:
+            part = getattr(module, method, None)
+            if callable(part) and part.__module__ == module.__name__:
+                own[method] = staticmethod(part)
+        if hasattr(module, "STATEMENTS"):
+            own["statements"] = module.STATEMENTS
+        elif hasattr(module, "CLAIMS") and module.CLAIMS.module == module.__name__:
+            own["statements"] = module.CLAIMS.statements()
+    for attribute, part in others.items():
+        if attribute.startswith("_") or not hasattr(base, attribute):
+            raise TypeError(f"{name}: a study has no {attribute!r}")
+        own[attribute] = staticmethod(part) if callable(part) else part
     if kernel is not None:
         own["on"] = lambda self, backend: kernel if backend == "kernel" else self
     kind: Any = types.new_class(file.name, (base,), exec_body=lambda body: body.update(own))
-    made: Study[Row, Found] = kind()
+    made: Study[Any, Any] = kind()
     return made
 
 

@@ -16,10 +16,9 @@ _ON_VECTORS = 8
 
 STUDY = declared(
     __name__,
-    experiments=experiments.experiments,
-    observe=experiments.observe,
-    page=page.page,
-    statements=claims.CLAIMS.statements(),
+    claims,
+    experiments,
+    page,
     choices=(*trace_mix.STUDY.choices[:_ON_VECTORS], *claims.CLAIMS.file.choices),
     takes_vectors=True,
     workload_tables=(recorded_compared_with_thesis,),

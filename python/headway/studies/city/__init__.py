@@ -12,11 +12,9 @@ from headway.study import declared
 
 STUDY = declared(
     __name__,
-    experiments=experiments.experiments,
-    observe=experiments.observe,
-    gather=experiments.gather,
-    page=page.page,
-    statements=claims.CLAIMS.statements(),
+    claims,
+    experiments,
+    page,
     parts=(("city-times", claims.times_table),),
     only_backend="kernel",
 )

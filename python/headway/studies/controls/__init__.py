@@ -9,11 +9,4 @@ goodputs against the published number. Plot: one table with the error of each.
 from headway.studies.controls import claims, experiments, page
 from headway.study import declared
 
-STUDY = declared(
-    __name__,
-    experiments=experiments.experiments,
-    observe=experiments.observe,
-    page=page.page,
-    statements=claims.STATEMENTS,
-    parts=(("controls-table", page.part),),
-)
+STUDY = declared(__name__, claims, experiments, page, parts=(("controls-table", page.part),))

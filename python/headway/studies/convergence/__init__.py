@@ -9,10 +9,4 @@ because the outcome is chaotic. Check: shares, denials, the queue.  Plot: figure
 from headway.studies.convergence import claims, experiments, observe, page
 from headway.study import declared
 
-STUDY = declared(
-    __name__,
-    experiments=experiments.experiments,
-    observe=observe.observe,
-    page=page.page,
-    statements=claims.CLAIMS.statements(),
-)
+STUDY = declared(__name__, claims, experiments, observe, page)

@@ -11,10 +11,9 @@ from headway.study import declared
 
 STUDY = declared(
     __name__,
-    experiments=experiments.experiments,
-    observe=experiments.observe,
-    page=page.page,
-    statements=claims.CLAIMS.statements(),
+    claims,
+    experiments,
+    page,
     parts=(("map-page-times", claims.times_table),),
     only_backend="kernel",
 )

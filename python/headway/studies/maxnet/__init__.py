@@ -9,11 +9,4 @@ its price.  Plot: figures 5 to 8, table I.
 from headway.studies.maxnet import claims, experiments, page
 from headway.study import declared
 
-STUDY = declared(
-    __name__,
-    experiments=experiments.experiments,
-    observe=experiments.observe,
-    page=page.page,
-    statements=claims.CLAIMS.statements(),
-    agreements=page.AGREEMENTS,
-)
+STUDY = declared(__name__, claims, experiments, page, agreements=page.AGREEMENTS)

@@ -11,12 +11,5 @@ from headway.studies.rappep import claims, experiments, observe, page
 from headway.study import declared
 
 STUDY = declared(
-    __name__,
-    experiments=experiments.experiments,
-    sketches=experiments.drawn,
-    observe=observe.observe,
-    gather=observe.gather,
-    page=page.page,
-    statements=claims.CLAIMS.statements(),
-    kernel=page.KERNEL,
+    __name__, claims, experiments, observe, page, sketches=experiments.drawn, kernel=page.KERNEL
 )
