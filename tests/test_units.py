@@ -66,7 +66,7 @@ def test_buffers_keep_what_they_were_given_in(text: str, shown: str) -> None:
         (units.parse_rate, 1000, "1000 has no unit"),
         (units.parse_rate, "-1Mbit/s", "must be more than 0"),
         (units.parse_rate, "0 bit/s", "must be more than 0"),
-        (units.parse_rate, "fast", "'fast' is no rate"),
+        (units.parse_rate, "fast", "'fast' is not a rate"),
         (units.parse_rate, "1 Mbyte/s", "unknown unit 'Mbyte/s'"),
         (units.parse_rate, "1e300 bit/s", "too large"),
         (units.parse_rate, None, "is not a rate"),
