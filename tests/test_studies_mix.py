@@ -115,23 +115,23 @@ def test_halves_of_a_mixed_trial_are_compared_request_by_request() -> None:
     for scheme in (pairs.SLOW_START, pairs.JUMP_START):
         trace = trial(scheme, vectors=vectors, schemes=2)
         name = mixed_use.experiments.key(scheme.key, 0.3)
-        rows[name] = mixed_use.observe.observe(trace)
+        rows[name] = mixed_use.experiments.observe(name, trace)
         answered = traffic.responses(trace)
         for number, half in enumerate((rows[name].default, rows[name].fast)):
             own = answered.filter(pl.col("flow") // 9 % 2 == number)["seconds"].to_numpy()
             kept = half.seconds[np.isfinite(half.seconds)]
             assert np.sort(kept) == pytest.approx(np.sort(own), rel=1e-6)
-            assert half.mean_s == pytest.approx(own.mean(), rel=1e-3)
+            assert half.mean.mean == pytest.approx(own.mean(), rel=1e-3)
     found = Evidence(rows)
     both = [
         rows[mixed_use.experiments.key(s, 0.3)].fast.seconds for s in ("slow-start", "jump-start")
     ]
-    change, interval = mixed_use.claims.change(found, "jump-start", 1, 0.3)
+    change, interval = mixed_use.claims.change(found, "jump-start", "fast", 0.3)
     there = np.isfinite(both[0] + both[1])
     assert change == pytest.approx(both[1][there].mean() / both[0][there].mean() - 1, abs=0.01)
     assert change < -0.1 < -interval
     # the same sessions in the same order: constant values have no spread
-    assert mixed_use.claims.change(found, "slow-start", 1, 0.3) == (0, 0)
+    assert mixed_use.claims.change(found, "slow-start", "fast", 0.3) == (0, 0)
 
 
 def test_outcomes_for_two_halves_have_the_names_of_the_thesis() -> None:

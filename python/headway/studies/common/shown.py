@@ -51,7 +51,8 @@ def figures(*drawn: tuple[str, str, Figure] | None) -> Figures:
 
     The title makes the name: "Figures 6.42 and 6.43" is saved as figures-6-42-43.
     """
-    return {re.sub(r"( and)?[ .,]+", "-", one[0]).lower(): one for one in drawn if one is not None}
+    apart = r"( and( \d+(?=\.))?)?[ .,]+"  # without the chapter of the second figure
+    return {re.sub(apart, "-", one[0]).lower(): one for one in drawn if one is not None}
 
 
 def chart(lines: Sequence[Curve], x_label: str, y_label: str, **more: Any) -> Figure:

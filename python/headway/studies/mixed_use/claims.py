@@ -4,27 +4,24 @@ from __future__ import annotations
 
 import numpy as np
 
-from headway.claims import Evidence, Seen, Statement, scaled, swapped, words
+from headway.claims import Claims, Evidence, Seen, scaled, swapped, words
 from headway.metrics.stats import Estimate, batch_means, confidence_interval
 from headway.studies.common import pairs
-from headway.studies.mixed_use.experiments import DEFAULT, FAST, LOADS, key
-from headway.studies.mixed_use.observe import Half, Halves
+from headway.studies.common.runs import listed
+from headway.studies.mixed_use.experiments import LOADS, Half, Halves, key
 
 Found = Evidence[Halves]
+CLAIMS: Claims[Found] = Claims(__name__)
 Change = tuple[float, float]
 """A half's additional time compared with slow start everywhere: a part, and its uncertainty."""
+END_TO_END = ("jump-start", "initial-start")
+_AT = "At 15, 30, 45, 60, 75 % load."
 
 
-def half(found: Found, scheme: str, number: int, load: float) -> Half:
-    """One half of a trial's pairs."""
-    one = found[key(scheme, load)]
-    return one.fast if number == FAST else one.default
-
-
-def change(found: Found, scheme: str, number: int, load: float) -> Change:
+def change(found: Found, scheme: str, which: str, load: float) -> Change:
     """A half's change. Both trials have the same sessions, so responses are compared one by one."""
-    alone = half(found, "slow-start", number, load).seconds.astype(np.float64)
-    mixed = half(found, scheme, number, load).seconds.astype(np.float64)
+    halves: list[Half] = [getattr(found[key(s, load)], which) for s in ("slow-start", scheme)]
+    alone, mixed = (half.seconds.astype(np.float64) for half in halves)
     both = np.isfinite(alone) & np.isfinite(mixed)
     if not both.any():
         return float("nan"), float("nan")
@@ -49,41 +46,38 @@ def outcome_class(own: Change, others: Change) -> str:
     return "contrary" if slower else "–"
 
 
-def _changes(found: Found, scheme: str, number: int) -> list[Change]:
-    """A half's changes by load."""
-    return [change(found, scheme, number, load) for load in LOADS]
+def _changes(found: Found, scheme: str, which: str) -> list[Change]:
+    return [change(found, scheme, which, load) for load in LOADS]
 
 
-def _times(found: Found, scheme: str, number: int) -> list[Estimate]:
+def _times(found: Found, scheme: str, which: str) -> list[Estimate]:
     """A half's mean time by load, divided by its time if all use slow start."""
-    return [Estimate(1 + off, None, width, 0) for off, width in _changes(found, scheme, number)]
+    return [Estimate(1 + off, None, width, 0) for off, width in _changes(found, scheme, which)]
 
 
 def _shown(found: Found, scheme: str) -> str:
-    own = ", ".join(f"{100 * off:+.1f}" for off, _ in _changes(found, scheme, FAST))
-    others = ", ".join(
-        f"{100 * off:+.1f} ±{100 * width:.1f}" for off, width in _changes(found, scheme, DEFAULT)
-    )
-    return f"{scheme}: own {own} %; others {others} %"
+    own = ", ".join(f"{100 * off:+.1f}" for off, _ in _changes(found, scheme, "fast"))
+    others = [f"{100 * off:+.1f} ±{100 * w:.1f}" for off, w in _changes(found, scheme, "default")]
+    return f"{scheme}: own {own} %; others {', '.join(others)} %"
 
 
-_AT = f"At {', '.join(f'{100 * load:g}' for load in LOADS)} % load."
-
-
+@CLAIMS.judge("C-TH-202", spoil=scaled("initial-start-75", 1.2, "default.seconds"))
 def _good(found: Found) -> Seen:
-    schemes = ("jump-start", "initial-start")
-    own = [time for scheme in schemes for time in _times(found, scheme, FAST)]
-    others = [time for scheme in schemes for time in _times(found, scheme, DEFAULT)]
+    own, others = (
+        [time for scheme in END_TO_END for time in _times(found, scheme, which)]
+        for which in ("fast", "default")
+    )
     return Seen.by(
-        ". ".join(_shown(found, scheme) for scheme in schemes),
+        ". ".join(_shown(found, scheme) for scheme in END_TO_END),
         *(words.less(time, 1.0) for time in own),
         *(words.not_significantly_more(time, 1.0) for time in others),
         note=f"{_AT} Each load is judged.",
     )
 
 
+@CLAIMS.judge("C-TH-203", spoil=swapped("mega-start", "slow-start"))
 def _unfair(found: Found) -> Seen:
-    own, others = (_times(found, "mega-start", number) for number in (FAST, DEFAULT))
+    own, others = (_times(found, "mega-start", which) for which in ("fast", "default"))
     unfair = [
         words.both(words.less(mine, 1.0), words.significantly_more(theirs, 1.0))
         for mine, theirs in zip(own, others, strict=True)
@@ -95,55 +89,21 @@ def _unfair(found: Found) -> Seen:
     )
 
 
+@CLAIMS.judge("C-TH-204", spoil=scaled("quick-start-chi-75", 1.1, "default.seconds"))
 def _quick(found: Found) -> Seen:
     schemes = [scheme.key for scheme in pairs.QUICK_STARTS]
-    worst = max(
-        (one for scheme in schemes for one in _changes(found, scheme, DEFAULT)),
-        key=lambda off: off[0],
-    )
+    others = [one for scheme in schemes for one in _changes(found, scheme, "default")]
+    worst, width = max(others, key=lambda one: one[0])
     own = {
-        scheme: 1 + float(np.mean([off for off, _ in _changes(found, scheme, FAST)]))
-        for scheme in ("jump-start", "initial-start", *schemes)
+        scheme: 1 + float(np.mean([off for off, _ in _changes(found, scheme, "fast")]))
+        for scheme in (*END_TO_END, *schemes)
     }
-    shown = ", ".join(f"{scheme} {100 * (time - 1):+.1f}" for scheme, time in own.items())
+    shown = listed({scheme: 100 * (time - 1) for scheme, time in own.items()}, "{:+.1f}")
     return Seen.by(
-        f"own on average {shown} %; others at most {100 * worst[0]:+.1f} ±{100 * worst[1]:.1f} %",
-        *(
-            words.hardly(max(off, 0.0))
-            for scheme in schemes
-            for off, _ in _changes(found, scheme, DEFAULT)
-        ),
+        f"own on average {shown} %; others at most {100 * worst:+.1f} ±{100 * width:.1f} %",
+        *(words.hardly(max(off, 0.0)) for off, _ in others),
         *(words.less(own[scheme], 1.0) for scheme in schemes),
-        *(
-            words.more(own[scheme], own[other])
-            for scheme in schemes
-            for other in ("jump-start", "initial-start")
-        ),
+        *(words.more(own[scheme], own[other]) for scheme in schemes for other in END_TO_END),
         note="All four variants of Quick-Start are judged: the other half's times at each load, "
         "the variants' own speedup on average over the loads.",
     )
-
-
-STATEMENTS: tuple[Statement[Found], ...] = (
-    Statement(
-        "C-TH-202",
-        "Jump- and Initial-Start compared with slow start",
-        "rather fair: faster themselves, and others not significantly slower",
-        _good,
-        spoil=scaled("initial-start-75", 1.2, "default.seconds"),
-    ),
-    Statement(
-        "C-TH-203",
-        "Mega-Start compared with slow start",
-        "unfair: faster at the cost of others",
-        _unfair,
-        spoil=swapped("mega-start", "slow-start"),
-    ),
-    Statement(
-        "C-TH-204",
-        "Quick-Start compared with slow start",
-        "hardly degrades others, and its own speedup is smaller",
-        _quick,
-        spoil=scaled("quick-start-chi-75", 1.1, "default.seconds"),
-    ),
-)

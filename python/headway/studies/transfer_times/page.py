@@ -1,68 +1,121 @@
-"""Plot: tables, and figures 6.34 to 6.41 and 7.4."""
+"""Plot: tables and figures 6.34 to 6.41; and the form on the kernel."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from itertools import product
+from operator import itemgetter
 
 import numpy as np
 import polars as pl
 
-from headway.figures import PUBLISHED, Curve, curves, label_of, one_of, style_of
+from headway.claims import Evidence
+from headway.figures import PUBLISHED, Curve, one_of, style_of
 from headway.figures.style import LIGHT, Style
 from headway.models import startup
+from headway.models._checks import Floats
 from headway.publish import Figures, Page
 from headway.studies.common import lab, network
-from headway.studies.transfer_times.claims_gains import DERIVED
-from headway.studies.transfer_times.claims_network import least_s
-from headway.studies.transfer_times.claims_transfers import agreement
+from headway.studies.common.shown import chart, curve, figures, table
+from headway.studies.transfer_times.claims import TOLERANCE, TOLERANCE_S, least_s
 from headway.studies.transfer_times.experiments import (
     BUFFERS_PKTS,
     CAPACITIES_BPS,
     CAPACITY_SCHEMES,
+    JUMP,
+    LABELS,
+    LATE,
     LONG_RATES_BPS,
     LONG_SIZES_BYTES,
     RTTS_MS,
+    Results,
+    Transfers,
+    experiments_on_kernel,
+    kernel_sizes,
+    model_s,
+    transfers,
 )
-from headway.studies.transfer_times.results import Results
-from headway.studies.transfer_times.schemes import LATE, SCHEMES, agrees, model_s
+from headway.studies.transfer_times.gains import DERIVED
+from headway.study import Agreement, StudyContext, declared
 from headway.table import Cell, Table
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+_SIZE, _TIME = "response size (bytes)", "response time (s)"
+_CAPACITY_LABELS = {
+    **LABELS,
+    "quick-start": "Quick-Start, requests the capacity",
+    "quick-start-5": "requests 5.12 Mbit/s",
+    "quick-start-b": "the same, ssthresh lowered (QS-b)",
+}
+"""Labels of figure 6.40, where the requested rate matters."""
+_PUBLISHED = {
+    JUMP: (startup.JUMP_START_DATA_BYTES, 0.4),
+    "mega-start": (100e3, 0.285),
+    "quick-start": (100e3, 0.362),
+}
+"""Size and response time at 200 ms that the thesis prints: C-TH-120, 126 and 118."""
 
 
-def page(found: Results) -> Page:
-    """Tables, figures and data."""
+def page(_ctx: StudyContext, found: Results) -> Page:
+    """Response times compared with table 6.1."""
+    times = [
+        {
+            "scheme": scheme,
+            "rtt_ms": rtt_ms,
+            "buffer_pkts": buffer_pkts,
+            "size_bytes": size,
+            "response_s": float(measured),
+            "table_6_1_s": float(expected),
+        }
+        for scheme, rtt_ms, buffer_pkts in product(LABELS, RTTS_MS, BUFFERS_PKTS)
+        for size, measured, expected in zip(
+            found.sizes_bytes,
+            found.times(scheme, rtt_ms, buffer_pkts),
+            model_s(scheme, found.sizes_bytes, rtt_ms),
+            strict=True,
+        )
+    ]
+    # rate 0 is slow start
+    by_rate = (found.long_slow_start(), *found.long_quick_start())
+    long_path = [
+        {"asked_bps": rate, "size_bytes": size, "response_s": float(time)}
+        for rate, own in zip((0, *LONG_RATES_BPS), by_rate, strict=True)
+        for size, time in zip(LONG_SIZES_BYTES, own, strict=True)
+    ]
     return Page(
-        tables=[_agreement_table(found), _times_table(found), _long_table(found)],
+        tables=[_agreement(found), _times(found), _long(found)],
         figures=_figures(found),
-        data={"response_times": _frame(found), "long_path": _long_frame(found)},
+        data={"response_times": pl.DataFrame(times), "long_path": pl.DataFrame(long_path)},
     )
 
 
-def _agreement_table(results: Results) -> Table:
+def _agreement(found: Results) -> Table:
     """How many times agree with table 6.1, per scheme and round-trip time."""
+    sizes = found.sizes_bytes
+
+    def agree(cell: tuple[str, int], expected_s: Floats, buffer_pkts: int = BUFFERS_PKTS[1]) -> str:
+        off_s = np.abs(found.times(*cell, buffer_pkts) - expected_s)
+        good = off_s <= np.maximum(TOLERANCE * expected_s, TOLERANCE_S)
+        return f"{int(good.sum())} of {good.size}"
+
     rows: list[list[Cell]] = []
-    for scheme, known in SCHEMES.items():
-        for rtt_ms in RTTS_MS:
-            expected = model_s(scheme, results.sizes_bytes, rtt_ms)
-            measured = results.times(scheme, rtt_ms, BUFFERS_PKTS[1])
-            off = np.abs(measured - expected)
-            good, count = agreement(results, [scheme], BUFFERS_PKTS[1], [rtt_ms])
-            with_loss, _ = agreement(results, [scheme], BUFFERS_PKTS[0], [rtt_ms])
-            rows.append(
-                [
-                    known.label,
-                    f"{rtt_ms} ms",
-                    f"{good} of {count}",
-                    round(1e3 * float(off.mean()), 2),
-                    f"{100 * float((off / expected).max()):.2f} %",
-                    _timed(results, scheme, rtt_ms),
-                    f"{with_loss} of {count}",
-                ]
-            )
+    for cell in product(LABELS, RTTS_MS):
+        scheme, rtt_ms = cell
+        expected = model_s(scheme, sizes, rtt_ms)
+        off = np.abs(found.times(*cell, BUFFERS_PKTS[1]) - expected)
+        path = lab.model_path(rtt_ms=rtt_ms)
+        timed = startup.timed_jump_start_response_s(sizes, path=path)
+        rows.append(
+            [
+                LABELS[scheme],
+                f"{rtt_ms} ms",
+                agree(cell, expected),
+                round(1e3 * float(off.mean()), 2),
+                f"{100 * float((off / expected).max()):.2f} %",
+                agree(cell, timed) if scheme == JUMP else "",
+                agree(cell, expected, BUFFERS_PKTS[0]),
+            ]
+        )
     return Table(
         "Simulated response times compared with table 6.1: within 3 % or 5 ms",
         ["scheme", "RTT", "agree", "mean ms", "largest", "with timers", "1000 packets"],
@@ -72,28 +125,17 @@ def _agreement_table(results: Results) -> Table:
     )
 
 
-def _timed(results: Results, scheme: str, rtt_ms: int) -> str:
-    if scheme != "jump-start":
-        return ""
-    expected = startup.timed_jump_start_response_s(
-        results.sizes_bytes, path=lab.model_path(rtt_ms=rtt_ms)
-    )
-    good = agrees(results.times(scheme, rtt_ms, BUFFERS_PKTS[1]), expected)
-    return f"{int(good.sum())} of {good.size}"
-
-
-def _times_table(results: Results) -> Table:
+def _times(found: Results) -> Table:
     """Simulated and computed times at 200 ms."""
-    sizes = [s for s in (10e3, 50e3, 100e3, 300e3, 1e6, 10e6) if s in results.sizes_bytes]
-    rows: list[list[Cell]] = []
-    for scheme, known in SCHEMES.items():
-        row: list[Cell] = [known.label]
-        for size in sizes:
-            expected = float(model_s(scheme, np.array(size), 200))
-            row.append(f"{results.at(scheme, size):.2f}/{expected:.2f}")
-        rows.append(row)
-    for scheme, label in network.SCHEMES.items():
-        rows.append([label, *(f"{results.at(scheme, size):.2f}" for size in sizes)])
+    sizes = [s for s in (10e3, 50e3, 100e3, 300e3, 1e6, 10e6) if s in found.sizes_bytes]
+    rows = [
+        [label, *(f"{found.at(name, s):.2f}/{model_s(name, np.array(s)):.2f}" for s in sizes)]
+        for name, label in LABELS.items()
+    ]
+    rows += [
+        [label, *(f"{found.at(scheme, size):.2f}" for size in sizes)]
+        for scheme, label in network.SCHEMES.items()
+    ]
     return Table(
         "Response times at 200 ms in s, simulated/table 6.1",
         ["scheme", *(f"{size / 1e3:g} kB" for size in sizes)],
@@ -101,13 +143,13 @@ def _times_table(results: Results) -> Table:
     )
 
 
-def _long_table(results: Results) -> Table:
+def _long(found: Results) -> Table:
     """Response times and speedups on the long path by requested rate."""
-    slow, quick = results.long_slow_start(), results.long_quick_start()
-    rows: list[list[Cell]] = [["Slow-Start", *(f"{time:.2f}" for time in slow)]]
+    slow = found.long_slow_start()
+    rows = [["Slow-Start", *(f"{time:.2f}" for time in slow)]]
     rows += [
         [f"{rate / 1e6:g}", *(f"{t:.2f} ({s / t:.1f})" for s, t in zip(slow, own, strict=True))]
-        for rate, own in zip(LONG_RATES_BPS, quick, strict=True)
+        for rate, own in zip(LONG_RATES_BPS, found.long_quick_start(), strict=True)
     ]
     return Table(
         "Response times over 1 Gbit/s and 233 ms in s (speedup over slow start)",
@@ -117,224 +159,159 @@ def _long_table(results: Results) -> Table:
     )
 
 
-def _long_frame(results: Results) -> pl.DataFrame:
-    """Every time on the long path; rate 0 is slow start."""
-    times = [results.long_slow_start(), *results.long_quick_start()]
-    return pl.DataFrame(
-        [
-            {"asked_bps": rate, "size_bytes": size, "response_s": float(time)}
-            for rate, own in zip((0, *LONG_RATES_BPS), times, strict=True)
-            for size, time in zip(LONG_SIZES_BYTES, own, strict=True)
-        ]
-    )
-
-
-def _frame(results: Results) -> pl.DataFrame:
-    """Every time of the sweep over sizes."""
-    return pl.DataFrame(
-        [
-            {
-                "scheme": scheme,
-                "rtt_ms": rtt_ms,
-                "buffer_pkts": buffer_pkts,
-                "size_bytes": size,
-                "response_s": float(measured),
-                "table_6_1_s": float(expected),
-            }
-            for scheme in SCHEMES
-            for rtt_ms in RTTS_MS
-            for buffer_pkts in BUFFERS_PKTS
-            for size, measured, expected in zip(
-                results.sizes_bytes,
-                results.times(scheme, rtt_ms, buffer_pkts),
-                model_s(scheme, results.sizes_bytes, rtt_ms),
-                strict=True,
-            )
-        ]
-    )
-
-
-def _figures(results: Results) -> Figures:
-    """Figures 6.34 to 6.41."""
-    made: Figures = {}
-    for number, schemes in (
-        ("6.34", ("slow-start", "jump-start")),
-        ("6.35", ("slow-start", "initial-start", "mega-start")),
-        ("6.36", ("slow-start", "quick-start", "quick-start-late")),
-    ):
-        made[f"figure-{number.replace('.', '-')}"] = (
-            f"Figure {number}",
-            "Response time over size at 200 ms. Lines: table 6.1; markers: simulation; crosses: "
-            "values that the thesis prints.",
-            curves(
-                [("", [*_over_sizes(results, schemes), *_published(schemes)])],
-                x_label="response size (bytes)",
-                y_label="response time (s)",
-                x_scale="log",
-            ),
-        )
-    made["figure-6-37"] = (
-        "Figure 6.37",
-        "Response time over size at 200 ms with XCP and RCP, late Quick-Start, and the theoretical "
-        "minimum (a round trip plus the data at the link's rate).",
-        curves(
-            [("", _guided_over_sizes(results))],
-            x_label="response size (bytes)",
-            y_label="response time (s)",
-            x_scale="log",
-        ),
-    )
-    for number, scheme in (("6.38", "jump-start"), ("6.39", "quick-start")):
-        made[f"figure-{number.replace('.', '-')}"] = (
-            f"Figure {number}",
-            f"Speedup of {SCHEMES[scheme].label} over slow start, by response size.",
-            _speedup_figure(results, scheme),
-        )
-    made["figure-6-40"] = (
-        "Figure 6.40",
-        "Response time of 1 MB over the path's capacity, 200 ms.",
-        curves(
-            [
-                (
-                    "",
-                    [
-                        Curve(
-                            _CAPACITY_LABELS.get(name) or label_of(name),
-                            np.array(CAPACITIES_BPS) / 1e6,
-                            results.by_capacity(name),
-                            style_of(name),
-                            markers=True,
-                        )
-                        for name in CAPACITY_SCHEMES
-                    ],
-                )
-            ],
-            x_label="path capacity (Mbit/s)",
-            y_label="response time (s)",
-            x_scale="log",
-        ),
-    )
-    made["figure-6-41"] = (
-        "Figure 6.41",
-        "Speedup of Quick-Start over slow start on 1 Gbit/s and 233 ms, by the rate that is "
-        "requested and granted.",
-        curves(
-            [
-                (
-                    "",
-                    [
-                        Curve(
-                            f"{size / 1e6:g} MB",
-                            np.array(LONG_RATES_BPS) / 1e6,
-                            speedup,
-                            replace(one_of(style_of("quick-start"), number), marker="dos"[number]),
-                            markers=True,
-                        )
-                        for number, (size, speedup) in enumerate(
-                            zip(
-                                LONG_SIZES_BYTES,
-                                (results.long_slow_start() / results.long_quick_start()).T,
-                                strict=True,
-                            )
-                        )
-                    ],
-                )
-            ],
-            x_label="requested rate (Mbit/s)",
-            y_label="speedup",
-            x_scale="log",
-        ),
-    )
-    return made
-
-
-_LIMIT = Style(LIGHT, ".", ":")
-_CAPACITY_LABELS = {
-    "quick-start": "Quick-Start, requests the capacity",
-    "quick-start-5": "requests 5.12 Mbit/s",
-    "quick-start-b": "the same, ssthresh lowered (QS-b)",
-}
-"""Labels of figure 6.40, where the requested rate matters."""
-
-
-_PUBLISHED: dict[str, tuple[float, float]] = {
-    "jump-start": (startup.JUMP_START_DATA_BYTES, 0.4),
-    "mega-start": (100e3, 0.285),
-    "quick-start": (100e3, 0.362),
-}
-"""Size and response time at 200 ms that the thesis prints: C-TH-120, 126 and 118."""
-
-
-def _published(schemes: Sequence[str]) -> list[Curve]:
-    size, time_s = np.array([_PUBLISHED[one] for one in schemes if one in _PUBLISHED]).T
-    return [Curve("published", size, time_s, PUBLISHED, line=False, markers=True)]
-
-
-def _over_sizes(results: Results, schemes: Sequence[str]) -> list[Curve]:
-    fine = np.geomspace(results.sizes_bytes.min(), 2e6, 400)
-    shown = results.sizes_bytes <= 2e6
-    drawn: list[Curve] = []
-    for scheme in schemes:
-        style = style_of(scheme)
-        label = SCHEMES[scheme].label
-        drawn.append(Curve(f"{label}, table 6.1", fine, model_s(scheme, fine, 200), style))
-        drawn.append(
-            Curve(
-                f"{label}, simulated",
-                results.sizes_bytes[shown],
-                results.times(scheme)[shown],
-                style,
-                line=False,
-                markers=True,
-            )
-        )
-    return drawn
-
-
-def _guided_over_sizes(results: Results) -> list[Curve]:
-    fine = np.geomspace(results.sizes_bytes.min(), 2e6, 400)
-    shown = results.sizes_bytes <= 2e6
-    labels = {LATE: SCHEMES[LATE].label, **network.SCHEMES}
-    return [
-        Curve("theoretical minimum", fine, least_s(fine), _LIMIT),
+def _figures(found: Results) -> Figures:
+    mbps = [bps / 1e6 for bps in CAPACITIES_BPS]
+    by_capacity = [
+        curve(_CAPACITY_LABELS[name], mbps, found.by_capacity(name), style_of(name))
+        for name in CAPACITY_SCHEMES
+    ]
+    by_rate = []
+    speedups = (found.long_slow_start() / found.long_quick_start()).T
+    for number, (size, speedup) in enumerate(zip(LONG_SIZES_BYTES, speedups, strict=True)):
+        style = replace(one_of(style_of("quick-start"), number), marker="dos"[number])
+        rates = [bps / 1e6 for bps in LONG_RATES_BPS]
+        by_rate.append(curve(f"{size / 1e6:g} MB", rates, speedup, style))
+    over_size = {
+        "6.34": ("slow-start", JUMP),
+        "6.35": ("slow-start", "initial-start", "mega-start"),
+        "6.36": ("slow-start", "quick-start", "quick-start-late"),
+    }
+    return figures(
         *(
-            Curve(
-                label,
-                results.sizes_bytes[shown],
-                results.times(scheme)[shown],
-                style_of(scheme),
-                markers=True,
+            (
+                f"Figure {number}",
+                "Response time over size at 200 ms. Lines: table 6.1; markers: simulation; "
+                "crosses: values that the thesis prints.",
+                chart(_over_sizes(found, schemes), _SIZE, _TIME, x_scale="log"),
             )
-            for scheme, label in labels.items()
+            for number, schemes in over_size.items()
         ),
+        (
+            "Figure 6.37",
+            "Response time over size at 200 ms with XCP and RCP, late Quick-Start, and the "
+            "theoretical minimum (a round trip plus the data at the link's rate).",
+            chart(_guided(found), _SIZE, _TIME, x_scale="log"),
+        ),
+        *(
+            (
+                f"Figure {number}",
+                f"Speedup of {LABELS[scheme]} over slow start, by response size.",
+                chart(_speedup(found, scheme), _SIZE, "speedup", x_scale="log"),
+            )
+            for number, scheme in {"6.38": JUMP, "6.39": "quick-start"}.items()
+        ),
+        (
+            "Figure 6.40",
+            "Response time of 1 MB over the path's capacity, 200 ms.",
+            chart(by_capacity, "path capacity (Mbit/s)", _TIME, x_scale="log"),
+        ),
+        (
+            "Figure 6.41",
+            "Speedup of Quick-Start over slow start on 1 Gbit/s and 233 ms, by the rate that is "
+            "requested and granted.",
+            chart(by_rate, "requested rate (Mbit/s)", "speedup", x_scale="log"),
+        ),
+    )
+
+
+def _simulated(found: Results, label: str, scheme: str, *, line: bool) -> Curve:
+    """Times at 200 ms, up to 2 MB."""
+    shown = found.sizes_bytes <= 2e6
+    times = found.times(scheme)[shown]
+    return curve(label, found.sizes_bytes[shown], times, style_of(scheme), line=line)
+
+
+def _over_sizes(found: Results, schemes: Sequence[str]) -> list[Curve]:
+    fine = np.geomspace(found.sizes_bytes.min(), 2e6, 400)
+    drawn = []
+    for scheme in schemes:
+        label = LABELS[scheme]
+        drawn.append(Curve(f"{label}, table 6.1", fine, model_s(scheme, fine), style_of(scheme)))
+        drawn.append(_simulated(found, f"{label}, simulated", scheme, line=False))
+    size, time_s = np.array([_PUBLISHED[one] for one in schemes if one in _PUBLISHED]).T
+    return [*drawn, curve("published", size, time_s, PUBLISHED, line=False)]
+
+
+def _guided(found: Results) -> list[Curve]:
+    fine = np.geomspace(found.sizes_bytes.min(), 2e6, 400)
+    labels = {LATE: LABELS[LATE], **network.SCHEMES}
+    return [
+        Curve("theoretical minimum", fine, least_s(fine), Style(LIGHT, ".", ":")),
+        *(_simulated(found, label, scheme, line=True) for scheme, label in labels.items()),
     ]
 
 
-def _speedup_figure(results: Results, scheme: str) -> Figure:
-    fine = np.geomspace(results.sizes_bytes.min(), results.sizes_bytes.max(), 600)
-    drawn: list[Curve] = []
+def _speedup(found: Results, scheme: str) -> list[Curve]:
+    sizes = found.sizes_bytes
+    fine = np.geomspace(sizes.min(), sizes.max(), 600)
+    drawn = []
     for number, (rtt_ms, marker) in enumerate(zip((200, 100, 50, 10), "osv^", strict=True)):
         style = replace(one_of(style_of(scheme), number), marker=marker)
         ratio = model_s("slow-start", fine, rtt_ms) / model_s(scheme, fine, rtt_ms)
         drawn.append(Curve(f"{rtt_ms} ms", fine, ratio, style))
         if rtt_ms in RTTS_MS:
-            drawn.append(
-                Curve(
-                    f"{rtt_ms} ms, simulated",
-                    results.sizes_bytes,
-                    results.speedup(scheme, rtt_ms),
-                    style,
-                    line=False,
-                    markers=True,
-                )
-            )
-    published = ((rtt_ms, largest) for (own, rtt_ms), largest in DERIVED.items() if own == scheme)
+            measured = found.speedup(scheme, rtt_ms)
+            drawn.append(curve(f"{rtt_ms} ms, simulated", sizes, measured, style, line=False))
+    published = [(rtt_ms, largest) for (own, rtt_ms), largest in DERIVED.items() if own == scheme]
     for number, (rtt_ms, largest) in enumerate(published):
         name, level = f"{rtt_ms} ms, largest published", np.full(fine.size, largest)
         drawn.append(Curve(name, fine, level, one_of(PUBLISHED, number)))
-    return curves(
-        [("", drawn)],
-        x_label="response size (bytes)",
-        y_label="speedup",
-        x_scale="log",
+    return drawn
+
+
+_KERNEL_TABLE = "Response times in ms"
+
+
+def _page_on_kernel(ctx: StudyContext, found: Evidence[Transfers]) -> Page:
+    """Response times by scheme, size and RTT."""
+    sizes = kernel_sizes(ctx)
+    times_ms = {
+        (scheme, rtt_ms): 1e3 * found[f"{scheme}-rtt{rtt_ms}"].response_s
+        for scheme, rtt_ms in product(LABELS, RTTS_MS)
+    }
+    rows = [
+        (LABELS[scheme], f"{size / 1e3:g} kB", *(times_ms[scheme, rtt][at] for rtt in RTTS_MS))
+        for scheme, (at, size) in product(LABELS, enumerate(sizes))
+    ]
+    columns = {f"{rtt} ms": (itemgetter(at), 1) for at, rtt in enumerate(RTTS_MS, start=2)}
+    lines = [
+        curve(label, sizes, times_ms[scheme, RTTS_MS[-1]], style_of(scheme))
+        for scheme, label in LABELS.items()
+    ]
+    data = [
+        {"scheme": scheme, "rtt_ms": rtt_ms, "size_bytes": size, "response_ms": float(time)}
+        for (scheme, rtt_ms), own in times_ms.items()
+        for size, time in zip(sizes, own, strict=True)
+    ]
+    return Page(
+        tables=[
+            table(_KERNEL_TABLE, rows, {"scheme": itemgetter(0), "size": itemgetter(1), **columns})
+        ],
+        figures=figures(
+            (
+                "Response times",
+                "Without the handshake, by size, at 200 ms.",
+                chart(lines, _SIZE, "response time (ms)", x_scale="log", y_scale="log"),
+            )
+        ),
+        data={"response_times": pl.DataFrame(data)},
     )
+
+
+KERNEL = declared(
+    __name__,
+    form="kernel",
+    experiments=experiments_on_kernel,
+    observe=transfers,
+    page=_page_on_kernel,
+    only_backend="kernel",
+    description="",
+    agreements=Agreement.per_row(
+        LABELS,
+        "{}: every response time on the kernel is the simulator's.",
+        table=_KERNEL_TABLE, most=15.0, unit="ms", relative=0.08,
+    ),
+)  # fmt: skip
+"""Every scheme compared with the simulator's linux-6. Table 6.1 and the claims describe the thesis'
+Linux and a path without loss. This form measures how closely the simulator matches this machine's
+Linux. A transfer starts when the previous one is over, because the kernel runs in real time."""
