@@ -13,7 +13,7 @@ from headway.registry import registry
 from headway.studies.controls import ROWS, STUDY
 from headway.studies.controls.loss_based import reno_pkts, scalable_pkts
 from headway.studies.controls.table import page_table
-from headway.studies.response_functions.observe import governed_ns
+from headway.studies.response_functions.experiments import governed_ns
 
 
 def claim(number: str, measured: float | str, verdict: str = "holds") -> Claim:
