@@ -32,7 +32,7 @@ class Buffers(Study[Traffic, Evidence[Traffic]]):
     workload_tables = (recorded_beside_thesis,)
     statements = claims.STATEMENTS
     choices = (
-        *trace_mix.choices.VECTORS,
+        *trace_mix.STUDY.choices[:8],  # those on vectors
         "Buffers range from 10 to 500 packets. The text names only 50 and 100.",
     )
 

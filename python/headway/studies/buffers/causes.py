@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from headway.claims import Change, Why
 from headway.studies.common.changes import DELAYED_ACKS, NO_SACK, queues_of
-from headway.studies.trace_mix.causes import PERSISTENT, load
+from headway.studies.trace_mix.claims import PERSISTENT, load
 
 _JUMP = ("slow-start-b*", "jump-start-b*")
 
