@@ -14,7 +14,7 @@ from headway.studies.controls import STUDY
 from headway.studies.controls.claims import ROWS
 from headway.studies.controls.experiments import reno_pkts, scalable_pkts
 from headway.studies.controls.page import part
-from headway.studies.response_functions.observe import governed_ns
+from headway.studies.response_functions.experiments import governed_ns
 
 
 def claim(number: str, measured: float | str, verdict: str = "holds") -> Claim:
