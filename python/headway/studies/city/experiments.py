@@ -47,11 +47,9 @@ def _trial(ctx: StudyContext, name: str, rtt_ms: int, walk: str) -> Experiment:
         CONTROLS[name][1],
         seed=ctx.seed,
         rtt_ms=rtt_ms,
-        # the part of the capacity that the router grants
-        threshold_permille=10 if name == LITTLE else 1000,
+        threshold_permille=10 if name == LITTLE else 1000,  # of the capacity, granted at most
         sample="200 ms",
-        # all quarters; the server names this volume for its connection
-        data_volume="118 MB",
+        data_volume="118 MB",  # of all quarters, which the server names for its connection
         initial_rate=f"{ASKED_BPS} bit/s" if name in (QUICK, LITTLE) else None,
     )
 

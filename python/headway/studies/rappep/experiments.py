@@ -354,5 +354,4 @@ def _clients_on_kernel(whole: Experiment, load: str, *, is_quick: bool) -> Exper
         if start_ns < until_ns or not is_quick
     ]
     # upper limits: a run ends when its clients end
-    lengths = {"web": "90 s", "files": "60 s"}
-    return Experiment.model_validate({**fields, "duration": lengths[load]})
+    return Experiment.model_validate({**fields, "duration": "90 s" if load == "web" else "60 s"})

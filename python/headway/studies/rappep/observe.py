@@ -109,10 +109,7 @@ class Found(Evidence[Row]):
         return float(np.mean(numbers)) if numbers else float("nan")
 
     def paired(self, one: str, other: str, path: str, name: str) -> tuple[Estimate, float]:
-        """A number's means of two schemes, the first with the interval of their difference.
-
-        Runs have the same starts for every scheme, so differences are taken within each run.
-        """
+        """A number's means of two schemes, compared by run: a run has the same starts in both."""
         mine, than = (runs.values(all_runs(self, f"{x}-{path}"), name) for x in (one, other))
         return runs.paired(mine, than)
 
