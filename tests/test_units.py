@@ -79,7 +79,7 @@ def test_buffers_keep_what_they_were_given_in(text: str, shown: str) -> None:
         (units.parse_buffer, "1.5 pkts", "whole number of packets"),
         (units.parse_probability, "2", "less than 1"),
         (units.parse_probability, "nan", "less than 1"),
-        (units.parse_probability, "some", "no probability"),
+        (units.parse_probability, "some", "is not a probability"),
     ],
 )
 def test_what_is_wrong_is_said_with_what_is_allowed(parse, text, said) -> None:
