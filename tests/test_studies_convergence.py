@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
 from support import S, experiment, trace
 
-from headway.studies.common import lab
+from headway.backends.sim import SimBackend
+from headway.claims import words
+from headway.studies.common import lab, runs
+from headway.studies.convergence import STUDY
 from headway.studies.convergence.observe import disturbed, outcome
+from headway.study import StudyContext
 from headway.trace import Trace
 
 SLOT_S = 0.5
@@ -147,3 +152,19 @@ def test_a_disturbed_flow_is_back_with_most_of_the_rate_it_had() -> None:
     assert (seen.least_share, seen.return_s) == pytest.approx((0.5, 4.5))
     assert disturbed(one_disturbed(in_slots((40, [8.0])))).return_s == 0
     assert math.isnan(disturbed(one_disturbed(in_slots((21, [8.0]), (40, [4.0])))).return_s)
+
+
+def test_a_scheme_with_a_missing_run_is_not_judged(tmp_path: Path) -> None:
+    ctx = StudyContext(tmp_path, SimBackend(), quick=True)
+    keys = [key for key in STUDY.experiments(ctx) if key != "slow-start-r2"]
+    found = STUDY.gather(ctx, dict.fromkeys(keys, None))
+    assert not [key for key in found if key.startswith("slow-start-r") and "red" not in key]
+    assert "reno-r2" in found
+
+
+def test_a_run_without_a_value_is_skipped_only_if_asked() -> None:
+    mine, other = [3.0, math.nan, 5.0], [1.0, 2.0, 2.0]
+    assert runs.paired(mine, other)[0].mean == 4.0
+    alone, than = runs.paired(mine, other, skip_nan=False)
+    assert math.isnan(alone.mean)
+    assert not words.more(alone, than).holds

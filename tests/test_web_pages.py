@@ -132,7 +132,7 @@ def test_what_cannot_be_is_refused_by_its_field(site):
 def test_a_file_that_changed_since_is_refused(site):
     made = Pages(file=site)
     site.write_text(SITE.replace("90000", "80000"))
-    with pytest.raises(ExperimentError, match="has changed since"):
+    with pytest.raises(ExperimentError, match="has changed since its sha256 was recorded"):
         loaded(made)
     with pytest.raises(ExperimentError, match="has changed since its sha256 was recorded"):
         Pages.model_validate(made.model_dump())

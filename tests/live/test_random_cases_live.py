@@ -10,6 +10,7 @@ import pytest
 from support import on_kernel
 
 from headway.cli.app import execute
+from headway.validation.random_compare import CLOSE
 
 
 @on_kernel
@@ -25,7 +26,8 @@ def test_random_cases_run_on_both_backends_and_are_kept(
     for case in first["cases"]:
         [main] = [name for name in case["values"] if name.startswith("completion time")]
         runs_s = case["values"][main]["kernel"]
-        assert 1 <= len(runs_s) <= 5  # another run can bring the median close to the simulator
+        # two runs are enough only if their median is close to the simulator's
+        assert len(runs_s) in (1, 3, 4, 5) or case["difference"] <= CLOSE
         # the simulator needs one to two seconds
         assert all(0.1 < run_s < 30 for run_s in runs_s)
     kept = (tmp_path / "random" / "default-11" / "kernel.jsonl").read_text()

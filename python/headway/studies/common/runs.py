@@ -48,14 +48,18 @@ def mean_of_known(numbers: Iterable[float]) -> float | None:
     return float(known.mean()) if known.size else None
 
 
-def paired(mine: Sequence[float] | Array, other: Sequence[float] | Array) -> tuple[Estimate, float]:
+def paired(
+    mine: Sequence[float] | Array, other: Sequence[float] | Array, *, skip_nan: bool = True
+) -> tuple[Estimate, float]:
     """Both means, the first with the interval of the difference within each run.
 
-    For ``words.more(*paired(a, b))``, where runs have the same seed in both. Runs in which one of
-    the two is NaN or missing are left out.
+    For ``words.more(*paired(a, b))``, where runs have the same seed in both. Runs that one of the
+    two misses are left out, with ``skip_nan`` also those in which one is NaN. Without it a NaN, for
+    example the time of a file that never ended, makes the means NaN, and no comparison holds.
     """
     pairs = np.array(list(zip(mine, other, strict=False)), dtype=np.float64).reshape(-1, 2)
-    pairs = pairs[~np.isnan(pairs).any(axis=1)]
+    if skip_nan:
+        pairs = pairs[~np.isnan(pairs).any(axis=1)]
     if not len(pairs):
         return Estimate(float("nan"), None, None, 0), float("nan")
     own, than = pairs.mean(axis=0)

@@ -1,7 +1,7 @@
 """Run: how three flows share the link, and how long a flow disturbs another."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -12,7 +12,8 @@ from headway.claims import Evidence
 from headway.metrics.stats import Array, or_nan
 from headway.studies.common import lab
 from headway.studies.common.runs import matching, mean
-from headway.studies.convergence.experiments import DISTURBED, LENGTH_S, OFFSET_S, SAMPLE_S
+from headway.studies.convergence.experiments import DISTURBED, LENGTH_S, OFFSET_S, SAMPLE_S, runs
+from headway.study import StudyContext
 from headway.trace import Trace
 from headway.units import BITS_PER_BYTE, NS_PER_S
 
@@ -99,6 +100,13 @@ class Return:
 
 Row = Outcome | Return
 Found = Evidence[Row]
+
+
+def gather(ctx: StudyContext, rows: Mapping[str, Row]) -> Found:
+    """All trials of schemes that have every run, so that no claim is judged by fewer runs."""
+    names = dict.fromkeys(key.rpartition("-r")[0] for key in rows)
+    keys = [[f"{name}-r{run}" for run in runs(ctx)] for name in names]
+    return Evidence({key: rows[key] for own in keys if rows.keys() >= set(own) for key in own})
 
 
 def outcomes(found: Found, name: str) -> list[Outcome]:

@@ -165,7 +165,7 @@ def _slower(found: Found, schemes: Sequence[str] = OF_FIGURE_4) -> Seen:
     ]
     return Seen.by(
         _means(found, schemes, "{:.1f} and {:.1f} s", (CLEAN, TIME), (LOSSY, TIME)),
-        words.every([words.more(*paired(lossy_s, clean_s)) for lossy_s, clean_s in times]),
+        words.every([words.more(*paired(*both_s, skip_nan=False)) for both_s in times]),
     )
 
 
@@ -182,7 +182,7 @@ def _saved(found: Found, scheme: str, path: str) -> list[float]:
 )
 def _gap_grows(found: Found) -> Seen:
     gaps = {
-        SCHEMES[one]: paired(_saved(found, one, LOSSY), _saved(found, one, CLEAN))
+        SCHEMES[one]: paired(*(_saved(found, one, x) for x in (LOSSY, CLEAN)), skip_nan=False)
         for one in ("xcp", "mpcp")
     }
     return Seen.by(

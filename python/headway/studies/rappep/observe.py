@@ -108,10 +108,12 @@ class Found(Evidence[Row]):
             numbers = [one for one in numbers if np.isfinite(one)]
         return float(np.mean(numbers)) if numbers else float("nan")
 
-    def paired(self, one: str, other: str, path: str, name: str) -> tuple[Estimate, float]:
+    def paired(
+        self, one: str, other: str, path: str, name: str, *, skip_nan: bool = True
+    ) -> tuple[Estimate, float]:
         """A number's means of two schemes, compared by run: a run has the same starts in both."""
         mine, than = (runs.values(all_runs(self, f"{x}-{path}"), name) for x in (one, other))
-        return runs.paired(mine, than)
+        return runs.paired(mine, than, skip_nan=skip_nan)
 
 
 def gather(_ctx: StudyContext, rows: Mapping[str, Row | Clients]) -> Found:

@@ -403,7 +403,7 @@ def _kernel_tables(found: Found) -> list[Table]:
         return lambda scheme, path: factor * found.mean(scheme, path, name)
 
     def to_tcp_pep(scheme: str, path: str) -> float:
-        own_s, other_s = found.paired(scheme, "tcp_pep", path, TIME)
+        own_s, other_s = found.paired(scheme, "tcp_pep", path, TIME, skip_nan=False)
         return 100 * (own_s.mean / other_s - 1)
 
     def one(title: str, number: Callable[[str, str], float], decimals: int, note: str) -> Table:
