@@ -316,7 +316,7 @@ class Study(abc.ABC, Generic[Row, Found]):
         )
 
 
-_METHODS = ("experiments", "observe", "gather", "collect", "page")
+_METHODS = ("experiments", "commands", "observe", "gather", "collect", "page", "sketches")
 
 
 def declared(
@@ -330,12 +330,12 @@ def declared(
     """Make a study of the functions in ``modules`` and of the texts in its ``study.toml``.
 
     ``name`` is the caller's ``__name__``; its docstring begins the report. A function that a module
-    defines is the method of that name: experiments, observe, gather, collect, page. A module's
-    STATEMENTS, or all claims of its CLAIMS, are the statements. ``base`` is the class, for example
-    MeasuredStudy or one with methods of its own. ``kernel`` is the study's form on the kernel,
-    which is declared with ``form="kernel"`` and takes its texts from ``[kernel]``. All ``others``
-    replace attributes and methods of Study of the same name; a method has no ``self``. Raises
-    HeadwayError for a file that is missing or wrong.
+    defines is the method of that name, if it is one of ``_METHODS``. A module's STATEMENTS, or all
+    claims of its CLAIMS, are the statements. ``base`` is the class, for example MeasuredStudy or
+    one with methods of its own. ``kernel`` is the study's form on the kernel, which is declared
+    with ``form="kernel"`` and takes its texts from ``[kernel]``. All ``others`` replace attributes
+    and methods of Study of the same name; a method has no ``self``. Raises HeadwayError for a file
+    that is missing or wrong.
     """
     file = study_file(name)
     own: dict[str, Any] = {"__module__": name, "name": file.name, **file.texts(form)}

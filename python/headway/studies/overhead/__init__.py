@@ -15,12 +15,4 @@ from headway.studies.common.measured import MeasuredStudy
 from headway.studies.overhead import claims, experiments, page
 from headway.study import declared
 
-STUDY = declared(
-    __name__,
-    claims,
-    experiments,
-    page,
-    base=MeasuredStudy,
-    commands=experiments.commands,
-    sketches=page.sketches,
-)
+STUDY = declared(__name__, claims, experiments, page, base=MeasuredStudy)

@@ -14,12 +14,4 @@ from headway.studies.common.measured import MeasuredStudy
 from headway.studies.receive_window import claims, experiments, page
 from headway.study import declared
 
-STUDY = declared(
-    __name__,
-    claims,
-    experiments,
-    page,
-    base=MeasuredStudy,
-    commands=experiments.commands,
-    sketches=page.sketches,
-)
+STUDY = declared(__name__, claims, experiments, page, base=MeasuredStudy)
