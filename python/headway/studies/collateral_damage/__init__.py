@@ -1,6 +1,6 @@
 """Paper 001: what NewReno, H-TCP and CUBIC do to a VoIP stream on a home link.
 
-Claim: goodput hardly tells the three apart, the delay they cause does; CUBIC causes most.
+Claim: the three controls have almost the same goodput. Their delays differ; CUBIC has the longest.
 Setup: 1 Mbit/s and 60 000 bytes of drop-tail queue each way, 50 or 100 ms RTT; one, two or five
 bulk flows of one control beside a one-way VoIP stream; Linux 2.6.25 hosts, a dummynet router.
 Run: 18 cells of five trials, each at least three minutes and twenty congestion epochs.
