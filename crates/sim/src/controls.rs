@@ -3,13 +3,13 @@
 use crate::scenario::{Control, Flow};
 use headway_algorithms::{AlgorithmError, ControlInstance, StartupInfo};
 
-/// One control per distinct choice. Its clones share tunables, which therefore stay in the cache
-/// however many flows use them.
+/// One congestion control per distinct choice of the flows. Its clones share tunables, which
+/// therefore stay in the cache however many flows use them.
 #[derive(Default)]
 pub(crate) struct Prototypes<'a>(Vec<(&'a Control, ControlInstance)>);
 
 impl<'a> Prototypes<'a> {
-    /// Returns a fresh control of this choice.
+    /// Returns a new instance of the congestion control that a flow has chosen.
     pub fn get(&mut self, choice: &'a Control) -> Result<ControlInstance, AlgorithmError> {
         if let Some((_, known)) = self.0.iter().find(|(c, _)| *c == choice) {
             return Ok(known.clone());
@@ -24,7 +24,8 @@ impl<'a> Prototypes<'a> {
         Ok(new)
     }
 
-    /// Whether the flow's startup may ask its path. A startup that cannot be made does not.
+    /// Whether the flow's startup may send requests to the routers of its path; false if the
+    /// control cannot be created.
     pub fn asks(&mut self, flow: &'a Flow) -> bool {
         let made = flow.control.as_ref().and_then(|own| self.get(own).ok());
         made.is_some_and(|made| made.startup().is_some_and(StartupInfo::opens))

@@ -19,13 +19,13 @@ pub enum EventKind {
     Arrival = 0,
     /// A timer of socket `id >> 3` with [`crate::host::tcp::Timer`] number `id & 7`.
     Timer = 1,
-    /// The application of flow `id` acts.
+    /// Flow `id` starts or stops, or a time has come that its application asked for.
     App = 2,
     /// Counters are recorded.
     Checkpoint = 3,
-    /// Link `id` can send the next of its held packets.
+    /// Link `id` can send the next of the packets that it holds.
     Turn = 4,
-    /// The routers of link `id` act.
+    /// The routers of link `id` are called at a time that they asked for.
     Tick = 5,
     /// Packet `id` arrives at its host.
     Delivery = 6,
@@ -36,11 +36,12 @@ pub enum EventKind {
 pub struct Event {
     /// Simulated time of the event, in nanoseconds.
     pub time_ns: u64,
-    /// Kind and number in one word. Queues are walked often, and short entries stay in the cache.
+    /// The event's kind and its object's number in one word. Queues are walked often, and short
+    /// entries stay in the cache.
     tag: u32,
 }
 
-/// Bits of a tag that hold the number.
+/// Low bits of an event's tag, which hold the number of its object.
 const ID_BITS: u32 = 29;
 
 impl Event {
@@ -119,7 +120,7 @@ impl Default for Events {
 }
 
 impl Events {
-    /// Adds an event. Its time must not be before that of the last event taken.
+    /// Adds an event. It must not be earlier than the event that was taken last.
     #[inline]
     pub fn push(&mut self, time_ns: u64, kind: EventKind, id: u32) {
         debug_assert!(id >> ID_BITS == 0, "numbers have {ID_BITS} bits");

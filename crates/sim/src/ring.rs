@@ -127,7 +127,7 @@ mod tests {
             state = state
                 .wrapping_mul(6_364_136_223_846_793_005)
                 .wrapping_add(1);
-            // Grows for 1000 steps, then shrinks to empty, and repeats.
+            // Fills the ring for 1000 steps, then empties it, and repeats.
             let grows = step % 2000 < 1000;
             if (state >> 60 < 11) == grows {
                 ring.push_back(step);

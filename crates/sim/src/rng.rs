@@ -1,10 +1,11 @@
-//! Random streams. Each purpose and number has a separate stream, derived from the run's seed, so
-//! that adding a flow does not change what another flow or link draws.
+//! Random streams. Each purpose, and each flow or link within a purpose, has its own random stream,
+//! derived from the run's seed. Adding a flow therefore does not change what another flow or link
+//! draws.
 
 use rand_core::SeedableRng;
 use rand_xoshiro::{SplitMix64, Xoshiro256PlusPlus};
 
-/// The purpose of a stream.
+/// What a random stream is used for.
 #[derive(Clone, Copy)]
 pub enum Purpose {
     /// Loss, duplication, reordering and queue management of a link.
@@ -15,9 +16,9 @@ pub enum Purpose {
     Wire = 3,
     /// Nonces of rate requests (RFC 4782).
     Nonce = 4,
-    /// Routers of a link.
+    /// Random choices of a link's routers.
     Router = 5,
-    /// Numbers that a congestion control draws.
+    /// Random choices of a congestion control.
     Control = 6,
     /// Phase of the hosts' clock ticks.
     Ticks = 7,
@@ -32,7 +33,8 @@ pub fn stream(seed: u64, purpose: Purpose, number: u32) -> Xoshiro256PlusPlus {
     Xoshiro256PlusPlus::seed_from_u64(base ^ tag.wrapping_mul(0x9e37_79b9_7f4a_7c15))
 }
 
-/// Draws an exponentially distributed time. The logarithm is a portable one.
+/// Draws an exponentially distributed time, with a logarithm that gives the same result on every
+/// machine.
 pub fn exponential_ns(rng: &mut Xoshiro256PlusPlus, mean_ns: u64) -> u64 {
     (-libm::log(uniform(rng)) * mean_ns as f64) as u64
 }

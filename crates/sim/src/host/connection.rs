@@ -29,7 +29,7 @@ pub(crate) enum Side {
     Responder = 1,
 }
 
-/// An end of a connection, as its application identifies it.
+/// An end of a connection, with the number by which its application knows the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ConnectionEnd {
     /// The connection.
@@ -49,20 +49,21 @@ struct Ends {
     owner: u32,
     /// The application's number for the connection.
     tag: u32,
-    /// The relay on its path: the pair of sockets that face the opener and the responder. NONE: no
-    /// relay; the two ends are peers. For a relay's own pair: its own number.
+    /// Number of the pair of sockets of the relay on the connection's path, which face the opener
+    /// and the responder. For a relay's own pair: that pair's number. NONE: no relay, so the two
+    /// ends are peers.
     relay: u32,
 }
 
 const NONE: u32 = u32::MAX;
 
-/// A socket to be created for a connection, and its peer.
+/// A socket to be created for a connection, and the socket that is its peer.
 #[derive(Clone, Copy)]
 pub(crate) struct Place {
     pub own: u32,
     pub peer: u32,
     pub side: Side,
-    /// Whether the socket belongs to a relay and faces the end `side`.
+    /// Whether the socket belongs to a relay. It then faces the end `side`.
     pub relays: bool,
 }
 
@@ -216,7 +217,7 @@ impl Connections {
         (ends.owner, at)
     }
 
-    /// The flow that owns a connection, and the opener's end.
+    /// The number of the flow that owns a connection, and the connection's end at the opener.
     pub fn opener(&self, connection: Connection) -> (u32, ConnectionEnd) {
         self.owner_of(self.ends[connection.0 as usize].sockets[0])
     }
@@ -241,14 +242,14 @@ pub(crate) struct Totals {
     pub unique_bytes: u64,
     pub counters: Counters,
     pub first_flights: FirstFlights,
-    /// How long the peer's window limited it.
+    /// How long the peer's window limited the sender.
     pub rwnd_limited: LimitedTime,
-    /// How long the send buffer limited it.
+    /// How long the send buffer limited the sender.
     pub sndbuf_limited: LimitedTime,
 }
 
 impl Totals {
-    /// The counters that a digest notes.
+    /// The counters that a digest records at a checkpoint.
     pub fn at_checkpoint(&self) -> AtCheckpoint {
         AtCheckpoint {
             sent_pkts: self.counters.sent_pkts,

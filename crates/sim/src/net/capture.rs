@@ -25,19 +25,19 @@ const CLIENT_PORT: u16 = 40_000;
 /// Bytes of a packet's pcapng block in addition to the packet.
 const BLOCK_BYTES: usize = 36;
 
-/// Capture points, and the file to which the packets are written.
+/// Where packets are captured, and the capture file.
 pub(crate) struct Tap {
     /// Links whose packets are captured as they arrive, before the queue decides.
     entering: Vec<u32>,
     /// Links whose packets are captured as they leave.
     leaving: Vec<u32>,
-    /// Capture packets at hosts: interface 0 for openers, 1 for responders.
+    /// Whether packets are captured at hosts: interface 0 for openers, 1 for responders.
     at_hosts: bool,
     seed: u64,
     writer: Writer<Vec<u8>>,
     packets: Vec<CapturedPacket>,
     snaplen_bytes: u32,
-    /// File bytes of the packets that are not written yet.
+    /// Number of bytes that the packets that are not written yet will take in the file.
     file_bytes: usize,
     written: u64,
 }
@@ -48,9 +48,9 @@ type FullPacket = (Packet, Sacks, Headers);
 /// A packet with its time and its interface.
 type CapturedPacket = (u64, u32, FullPacket);
 
-/// Name that captures at hosts instead of at a link.
+/// Name with which a scenario asks for captures at hosts instead of at a link.
 const HOSTS: &str = "hosts";
-/// Name that captures both directions of the first hop.
+/// Name with which a scenario asks for captures of both directions of the first hop.
 const BOTTLENECK: &str = "bottleneck";
 
 impl Tap {
@@ -96,7 +96,8 @@ impl Tap {
         })
     }
 
-    /// Memory of the packets that are not written yet, and of their bytes in the file.
+    /// Memory of the packets that are not written yet, plus the bytes that they will take in the
+    /// file.
     pub fn bytes(&self) -> usize {
         self.packets.capacity() * size_of::<CapturedPacket>() + self.file_bytes
     }
@@ -120,7 +121,8 @@ impl Tap {
         self.packets.push((time_ns, interface, whole));
     }
 
-    /// Captures a packet that is at the first router of its route. Its host sent it at `sent_ns`.
+    /// If packets are captured at hosts, captures one that has reached the first router of its
+    /// route. Its time is that at which its host sent it.
     pub fn sent(&mut self, whole: impl FnOnce() -> FullPacket) {
         if self.at_hosts {
             let whole = whole();
@@ -128,7 +130,7 @@ impl Tap {
         }
     }
 
-    /// Captures a packet that will reach its host at `time_ns`.
+    /// If packets are captured at hosts, captures one that will reach its host at `time_ns`.
     pub fn received(&mut self, time_ns: u64, whole: impl FnOnce() -> FullPacket) {
         if self.at_hosts {
             let whole = whole();
@@ -148,8 +150,8 @@ impl Tap {
         }
     }
 
-    /// Returns the rest of the file, up to a time. A packet is noted when its time becomes known,
-    /// which may be before earlier packets are noted; the file is ordered by time.
+    /// Returns the rest of the capture file, with all packets up to `until_ns`. Packets become
+    /// known in another order than that of their times; the file is ordered by time.
     pub fn finish(mut self, until_ns: u64) -> Vec<u8> {
         self.write(until_ns);
         self.writer
@@ -157,7 +159,8 @@ impl Tap {
             .expect("writing to memory does not fail")
     }
 
-    /// Takes the file so far, up to now. All packets noted from now on have later times.
+    /// Returns the part of the capture file that ends at `now_ns` and was not returned before. All
+    /// packets that become known after this call have later times.
     pub fn take(&mut self, now_ns: u64) -> Vec<u8> {
         self.write(now_ns);
         self.packets.shrink_to_fit();
@@ -167,7 +170,7 @@ impl Tap {
     fn write(&mut self, until_ns: u64) {
         self.packets.sort_by_key(|p| p.0);
         let ready = self.packets.partition_point(|p| p.0 <= until_ns);
-        // Reserve exactly this much: it may be most of the free memory.
+        // Reserve exactly this much and no more: it may be most of the free memory.
         self.writer.out_mut().reserve_exact(self.file_bytes);
         let mut buffer = Vec::new();
         for (time_ns, interface, whole) in self.packets.drain(..ready) {
@@ -181,12 +184,12 @@ impl Tap {
     }
 }
 
-/// Initial sequence number of one direction of a flow.
+/// Initial sequence number of one direction of a flow in the capture.
 fn initial_sequence(seed: u64, direction: u32) -> u32 {
     stream(seed, Purpose::Wire, direction).next_u32()
 }
 
-/// Builds the packet as it would be on the wire.
+/// Writes a packet's bytes as they would be on the wire.
 fn write_packet(out: &mut Vec<u8>, whole: &FullPacket, seed: u64, number: u16) {
     let (packet, _, headers) = whole;
     let flow = packet.flow;
@@ -204,7 +207,8 @@ fn write_packet(out: &mut Vec<u8>, whole: &FullPacket, seed: u64, number: u16) {
     };
     let mut ip = Ipv4Repr {
         ecn: Ecn::from_bits(packet.ecn),
-        // IDs of senders that do not count their packets come from the packet's number in the file
+        // if a sender does not count its packets in the IP identification, the packet's number in
+        // the file is used
         identification: if packet.ip_id == 0 {
             number
         } else {

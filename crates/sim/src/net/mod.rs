@@ -20,7 +20,7 @@ use headway_algorithms::Monitor;
 pub struct Net {
     /// Now, in simulated nanoseconds.
     pub now_ns: u64,
-    /// How long before time 0 the hosts' coarse clock (jiffies) ticked first.
+    /// How long before time 0 the hosts' coarse clock (jiffies) last ticked.
     pub(crate) since_tick_ns: u64,
     pub(crate) events: Events,
     pub(crate) packets: Slab,
@@ -29,12 +29,13 @@ pub struct Net {
     /// Tables that the run records.
     pub tables: Tables,
     pub(crate) record: Record,
-    /// Whether changes of sender state are recorded or summed up.
+    /// Whether changes of senders' states are needed, for the trace or for the digest.
     pub(crate) follows_senders: bool,
     /// Sums of the run, if the scenario asks for a digest.
     pub(crate) digest: Option<Box<Digest>>,
     pub(crate) tap: Option<Tap>,
-    /// First and last packet at the opener's host, per pair of routes; those of flows come first.
+    /// Times of the first and the last packet at the opener's host, per pair of routes; the pairs
+    /// of flows come before those of relays.
     pub(crate) seen_ns: Vec<Option<(u64, u64)>>,
     /// Headers of the packet that a host is processing. Headers that this packet does not carry are
     /// left over from another packet.
@@ -52,7 +53,7 @@ impl Net {
         self.packets.set_headers(id, headers);
     }
 
-    /// The IP TTL with which a packet has arrived at its host.
+    /// The IP TTL of a packet when it arrives at its host.
     pub(crate) fn arrived_ttl(&self, packet: &Packet) -> u8 {
         Packet::ttl(self.routes[packet.route as usize].hops)
     }
@@ -76,7 +77,7 @@ impl Net {
         id
     }
 
-    /// Notes that the opener's host sends or receives a packet of this route.
+    /// Notes the time, because the opener's host now sends or receives a packet of this route.
     #[inline]
     pub(crate) fn see(&mut self, route: u32) {
         let now_ns = self.now_ns;
@@ -133,7 +134,7 @@ impl Net {
             return;
         }
         let link = &mut self.links[number as usize];
-        // Built in each branch separately so that it can stay in registers.
+        // `offered` is built in each branch separately so that it can stay in registers.
         let offer = if link.is_fast_path() {
             let offered = offered(&mut self.packets, id);
             link.offer_plain(self.now_ns, offered, &mut self.tables)
@@ -191,7 +192,7 @@ impl Net {
         }
     }
 
-    /// Schedules the arrival of a packet that will have crossed a link at this time.
+    /// Schedules the arrival of a packet at the end of a link, at time `arrive_ns`.
     #[inline]
     fn cross(&mut self, id: u32, number: u32, mut arrive_ns: u64, ecn: u8) {
         let packet = &mut self.packets[id];
@@ -208,8 +209,8 @@ impl Net {
         let route = &mut self.routes[packet.route as usize];
         let mut kind = EventKind::Arrival;
         if packet.hop == route.hops {
-            // Only this route uses the far access link, in this order, so the time at the host is
-            // already known.
+            // Packets of this route alone use the access link of the destination, and in this
+            // order, so the time at the host is already known.
             packet.hop += 1;
             kind = EventKind::Delivery;
             arrive_ns = route.far.pass(arrive_ns, packet.ip_bytes);
@@ -220,7 +221,7 @@ impl Net {
         self.events.push(arrive_ns, kind, id);
     }
 
-    /// Sends what a link that holds packets can send now, and schedules its next turn.
+    /// Sends what a link that holds packets can send now, and schedules the next attempt.
     #[inline(never)]
     pub(crate) fn turn(&mut self, number: u32) {
         loop {
@@ -250,7 +251,7 @@ impl Net {
         }
     }
 
-    /// Reorders or duplicates a packet that has crossed a disturbing link.
+    /// Reorders or duplicates a packet that has crossed a link, as the link has drawn for it.
     fn disturb(&mut self, id: u32, number: u32, arrive_ns: u64) {
         let (packet, sacks, headers) = self.packets.whole(id);
         let disturbance = self.links[number as usize].disturbance();
@@ -306,7 +307,7 @@ impl Net {
             .push(at_ns.max(self.now_ns), EventKind::Tick, number);
     }
 
-    /// Records that a request was answered.
+    /// Records that the response to a request has arrived.
     pub(crate) fn answered(&mut self, flow: u32, exchange: u32, asked_ns: u64) {
         if !self.tables.off {
             let now_ns = self.now_ns as i64;

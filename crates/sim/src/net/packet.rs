@@ -12,9 +12,9 @@ pub mod flags {
     pub const PSH: u8 = 0x08;
     /// The acknowledgement number is valid.
     pub const ACK: u8 = 0x10;
-    /// Congestion was experienced; in a SYN, ECN is asked for or granted.
+    /// ECE: a CE mark arrived; in a SYN or SYN-ACK, ECN is requested or granted.
     pub const ECE: u8 = 0x40;
-    /// The window was reduced; in a SYN, ECN is asked for.
+    /// CWR: the sender has reduced its window; in a SYN, ECN is requested.
     pub const CWR: u8 = 0x80;
 }
 
@@ -67,7 +67,7 @@ pub struct SackBlock {
 /// capture converts them to the 32-bit numbers of the wire.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Packet {
-    /// First byte; for UDP, the datagram's number.
+    /// Sequence number of the first byte; for UDP, the datagram's number.
     pub seq: u64,
     /// Next byte expected.
     pub ack: u64,
@@ -75,7 +75,7 @@ pub struct Packet {
     pub sent_ns: u64,
     /// Size of the IP packet.
     pub ip_bytes: u32,
-    /// Payload, without SYN and FIN.
+    /// Payload bytes, not counting SYN and FIN.
     pub payload_bytes: u32,
     /// Socket that receives the packet; for UDP, the flow.
     pub to: u32,
@@ -83,16 +83,16 @@ pub struct Packet {
     pub flow: u32,
     /// The packet's route.
     pub route: u32,
-    /// Receive window in bytes, unscaled.
+    /// Receive window in bytes, not divided by the window scale.
     pub window_bytes: u32,
     /// Timestamp value, milliseconds; 0 without the option.
     pub ts_val_ms: u32,
     /// Timestamp echo.
     pub ts_ecr_ms: u32,
-    /// Identification of the IP header if the sender counts its packets in it, as sockets do whose
-    /// control has a header. 0 otherwise.
+    /// IP identification, if the sender counts its packets in it, as sockets do whose control has a
+    /// header. Otherwise 0.
     pub ip_id: u16,
-    /// The packet's position on its route.
+    /// Number of links that the packet has crossed on its route.
     pub hop: u8,
     /// TCP flags.
     pub flags: u8,
@@ -102,8 +102,9 @@ pub struct Packet {
     pub n_sack: u8,
     /// Further properties ([`about`]).
     pub about: u8,
-    /// Numbers of the packet's headers: the lower half for the IP option, the upper half for
-    /// the TCP option; 0: none. Their fields are stored in the slab.
+    /// Numbers of the protocol headers that the packet carries. The lower half is for the header in
+    /// an IP option, the upper half for the one in a TCP option; 0 stands for none. The headers'
+    /// fields are stored in the slab.
     pub headers: u8,
 }
 
@@ -115,7 +116,7 @@ impl Packet {
         self.about & about == about
     }
 
-    /// The IP TTL after this many links between routers.
+    /// The IP TTL of a packet that has crossed this many links between routers.
     #[must_use]
     pub fn ttl(links: u8) -> u8 {
         INITIAL_TTL.wrapping_sub(links)
@@ -133,8 +134,8 @@ impl Packet {
         self.headers >> 4
     }
 
-    /// Makes room for a header in an option. The header's fields are passed when the packet is
-    /// sent.
+    /// Adds a header in an option to the packet's size and its header numbers. Its fields are
+    /// passed when the packet is sent.
     pub fn carry(&mut self, header: &HeaderInfo) {
         let number = match header.carrier {
             Carrier::IpOption => header.number,
@@ -146,19 +147,21 @@ impl Packet {
     }
 }
 
-// One cache line: moving packets in and out of the cache is most of the engine's work.
+// A packet fills one cache line: moving packets in and out of the cache is most of the engine's
+// work.
 const _: () = assert!(size_of::<Packet>() == 64);
 
-/// The SACK blocks of a packet, newest first; `n_sack` says how many are valid.
+/// The SACK blocks of a packet, newest first. The packet's `n_sack` tells how many are valid.
 pub type Sacks = [SackBlock; 4];
 
 /// All packets of a run.
 #[derive(Default)]
 pub struct Slab {
     packets: Vec<Packet>,
-    /// Valid only for packets with `n_sack` above 0, which are rare.
+    /// SACK blocks by packet number; valid only for packets with `n_sack` above 0, which are rare.
     sacks: Vec<Sacks>,
-    /// As long as the highest number of a packet that had headers: empty in most runs.
+    /// Headers by packet number, up to the highest number of a packet that had headers: empty in
+    /// most runs.
     headers: Vec<Headers>,
     free: Vec<u32>,
 }
@@ -216,7 +219,7 @@ impl Slab {
         &mut self.headers[id as usize]
     }
 
-    /// A packet with its SACK blocks and headers.
+    /// A packet with its SACK blocks and header fields.
     pub fn whole(&self, id: u32) -> (Packet, Sacks, Headers) {
         (self[id], self.sacks(id), self.headers(id))
     }

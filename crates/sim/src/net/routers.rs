@@ -1,6 +1,6 @@
 //! The router algorithms of a link. They run in order, in addition to the queue discipline. They
-//! see the packets that are offered to the queue and the headers that these carry. They report the
-//! events and counters that they declare.
+//! see the packets that are offered to the queue, and the protocol headers of these packets. They
+//! report the events and counters that they declare.
 
 use crate::net::link::Offered;
 use crate::rng::{stream, Purpose};
@@ -20,21 +20,21 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 pub(crate) struct Routers {
     list: Vec<Router>,
     link: u32,
-    /// A stream of their own: routers do not change the link's random losses.
+    /// A random stream only for routers, so that routers do not change the link's random losses.
     rng: Xoshiro256PlusPlus,
 }
 
 struct Router {
     instance: RouterInstance,
     header: Option<&'static HeaderInfo>,
-    /// The algorithm's index among those of the run, as in the trace.
+    /// The algorithm's index among the algorithms of the run, as in the trace.
     algorithm: u8,
     tick_ns: Option<u64>,
 }
 
 impl Routers {
-    /// Creates the routers of a link, if it has any. `all` lists the algorithms of the run. Their
-    /// time begins at 0.
+    /// Creates the routers of a link, if the scenario has any. `all` lists the router algorithms of
+    /// the run. The routers' clock begins at 0.
     pub fn new(
         spec: &LinkSpec,
         all: &[&'static RouterInfo],
@@ -66,8 +66,8 @@ impl Routers {
         Ok((!list.is_empty()).then(|| Box::new(Routers { list, link, rng })))
     }
 
-    /// Passes a packet that is offered to the queue to every router. With `reads` false, routers do
-    /// not see its headers. Returns the combined verdict of the routers.
+    /// Shows every router a packet that is offered to the queue. With `reads` false, routers do not
+    /// see its headers. Returns one verdict for all routers.
     #[inline(never)]
     pub fn arrive(
         &mut self,
@@ -102,19 +102,19 @@ impl Routers {
         all
     }
 
-    /// Whether a router processes the header.
+    /// Whether one of the routers processes the header.
     pub fn know(&self, header: &str) -> bool {
         self.list
             .iter()
             .any(|router| router.header.is_some_and(|own| own.name == header))
     }
 
-    /// Whether a router wants to see packets leave the queue.
+    /// Whether one of the routers wants to see packets leave the queue.
     pub fn depart_too(&self) -> bool {
         self.list.iter().any(|router| router.instance.departs())
     }
 
-    /// Passes a packet that leaves the queue to the routers that want to see it.
+    /// Shows a packet that leaves the queue to the routers that want to see it.
     pub fn depart(&mut self, view: &LinkView, packet: &mut Offered, tables: &mut Tables) {
         for router in self.list.iter_mut().filter(|r| r.instance.departs()) {
             let mut view = *view;
@@ -130,7 +130,7 @@ impl Routers {
         }
     }
 
-    /// Calls the routers that are due. Returns when the next one is due.
+    /// Calls the routers whose time has come. Returns when the next call is due.
     pub fn tick(&mut self, view: &LinkView, tables: &mut Tables) -> Option<u64> {
         for router in &mut self.list {
             if router.tick_ns.is_some_and(|at_ns| at_ns <= view.now_ns) {
@@ -140,19 +140,19 @@ impl Routers {
         self.next_ns()
     }
 
-    /// When the next router is due.
+    /// When the next router asked to be called.
     pub fn next_ns(&self) -> Option<u64> {
         self.list.iter().filter_map(|router| router.tick_ns).min()
     }
 
-    /// What a router publishes to senders of the same machine.
+    /// Values that a router publishes to senders on the same machine.
     pub fn monitor(&self) -> Option<Monitor> {
         self.list
             .iter()
             .find_map(|router| router.instance.monitor())
     }
 
-    /// Totals of the whole run so far.
+    /// Counters of each router over the whole run so far.
     pub fn totals(&mut self, view: &LinkView, tables: &mut Tables) -> Vec<RouterTotals> {
         let mut all = Vec::new();
         for router in &mut self.list {
@@ -167,8 +167,8 @@ impl Routers {
         all
     }
 
-    /// Records the counters. Routers are called first, because their time also passes without
-    /// packets.
+    /// Records the routers' counters. Calls the routers first, so that their counters are up to
+    /// date even without packets.
     pub fn count(&mut self, view: &LinkView, tables: &mut Tables) {
         let now_ns = view.now_ns as i64;
         for router in &mut self.list {
@@ -183,7 +183,7 @@ impl Routers {
 }
 
 impl Router {
-    /// Writes fields that were read from the ECN bits back into them.
+    /// Writes the fields of a header that is carried in the ECN bits back into these bits.
     #[inline]
     fn write_bits(&self, has_header: bool, bits: &Fields, packet: &mut Offered) {
         let in_bits = |info: &&HeaderInfo| info.carrier == Carrier::EcnBits;

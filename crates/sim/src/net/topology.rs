@@ -5,7 +5,7 @@ use crate::net::link::{Link, Wire};
 use crate::scenario::{LinkSpec, Scenario, ScenarioError, Topology};
 use headway_algorithms::{routers_of, QueueInstance, RouterInfo};
 
-/// The path of one direction of a flow: an access link at either end and a row of links between
+/// The path of one direction of a flow: an access link at either end and consecutive links between
 /// routers. Flow `i` has routes `2i` (from its opener) and `2i + 1` (back). If the flow has a
 /// relay, these routes end at the relay. The routes from relays to responders come after those of
 /// all flows, also in pairs.
@@ -18,13 +18,13 @@ pub(crate) struct Route {
 }
 
 impl Route {
-    /// The link that a packet takes after it has crossed `hop` others.
+    /// Number of the link that a packet takes after it has crossed `hop` links between routers.
     #[inline]
     pub fn link(&self, hop: u8) -> u32 {
         (self.first as i32 + self.step * i32::from(hop)) as u32
     }
 
-    /// Whether a route starts at its opener.
+    /// Whether a route starts at its opener's end.
     #[inline]
     pub fn is_outbound(number: u32) -> bool {
         number % 2 == 0
@@ -32,12 +32,12 @@ impl Route {
 }
 
 /// The network of a scenario. Link `2k` leads from router `k` to router `k + 1`, link `2k + 1`
-/// back. The tables use these numbers.
+/// back. The trace uses these numbers.
 pub(crate) struct Built {
     pub links: Vec<Link>,
     pub routes: Vec<Route>,
     pub names: Vec<String>,
-    /// Router algorithms, in the order of the numbers in the tables.
+    /// Router algorithms of the run. The trace refers to them by their index in this list.
     pub routers: Vec<&'static RouterInfo>,
 }
 
@@ -81,7 +81,7 @@ impl Built {
         let last = hops.len() as u32;
         let host = Wire::new(access_rate_bps, access_delay_ns);
         for flow in &scenario.flows {
-            // The extra delay belongs to the opener's access link.
+            // A flow's extra delay belongs to the opener's access link.
             let near = Wire::new(access_rate_bps, access_delay_ns + flow.extra_delay_ns);
             match &flow.relay {
                 None => built.add_routes(flow.from_hop, flow.to_hop.unwrap_or(last), near, host),

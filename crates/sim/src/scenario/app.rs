@@ -10,7 +10,8 @@ pub use super::sessions::Sessions;
 
 /// The interface of every application's description.
 pub(crate) trait AppSpec {
-    /// Checks that all fields are in range; `field` is the description's name in messages.
+    /// Checks that all fields are in range; `field` is the name of the application's description in
+    /// messages.
     fn check(&self, field: &str) -> Result<(), ScenarioError>;
 
     /// Whether the application sends datagrams and has no congestion control.
@@ -18,12 +19,14 @@ pub(crate) trait AppSpec {
         false
     }
 
-    /// Whether the flow has more than one connection. Their sockets are used again.
+    /// Whether the flow has more than one connection. The sockets of closed connections are then
+    /// used again.
     fn has_many_connections(&self) -> bool {
         false
     }
 
-    /// Whether it, or each part of it, has a known end and so can have a deadline.
+    /// Whether the application's transfer, or each part of it, has a known end and so can have a
+    /// deadline.
     fn has_ends(&self) -> bool {
         false
     }
@@ -64,13 +67,13 @@ list_of_apps! {
     Vectors = "vectors",
     /// Many connections of one host pair, or many sessions that share one connection.
     Sessions = "sessions",
-    /// Exchanges of a file. Their connections open when they are due.
+    /// Exchanges from a file, whose connections open when they are due.
     Exchanges = "exchanges",
     /// Web pages, loaded one after the other, as HTTP fetches them.
     Pages = "pages",
     /// Small messages and their echoes.
     Pingpong = "pingpong",
-    /// Rate requests (RFC 4782) without data.
+    /// Rate requests (RFC 4782) in datagrams without data.
     Requests = "requests",
 }
 
@@ -91,13 +94,14 @@ pub struct Cbr {
     pub ip_bytes: u32,
     /// Time between packets.
     pub interval_ns: u64,
-    /// Packets carry ECT(0), so that they can be marked. The sender does not respond to marks.
+    /// Whether packets carry ECT(0), so that queues can mark them. The sender does not respond to
+    /// marks.
     #[serde(default)]
     pub ecn: bool,
 }
 
-/// Vectors (a bytes, b bytes, t ns) of requests and responses, in sequence. The time t passes
-/// between a response and the next request.
+/// Requests and responses in sequence, as vectors (a bytes, b bytes, t ns): a request of a bytes, a
+/// response of b bytes, and the time t until the next request.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Vectors {
@@ -109,8 +113,8 @@ pub struct Vectors {
     pub connections: Vec<u32>,
 }
 
-/// Small messages that arrive at random, with exponential gaps, and are echoed. A message does not
-/// wait for earlier echoes.
+/// Small messages that are sent at random times, with exponential gaps, and are echoed. A message
+/// does not wait for earlier echoes.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Pingpong {
@@ -120,18 +124,18 @@ pub struct Pingpong {
     pub mean_interval_ns: u64,
 }
 
-/// Rate requests (RFC 4782) without data, each in an empty UDP datagram, with exponential gaps. They
-/// load routers.
+/// Rate requests (RFC 4782) without data, each in an empty UDP datagram, with exponential gaps.
+/// They put load on routers that grant rates.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Requests {
-    /// Rate codes, 1 to 15. Each request has one of them, chosen at random.
+    /// Rate codes of the requests, 1 to 15. Each request has one of them, chosen at random.
     pub codes: Vec<u8>,
     /// Mean time between requests.
     pub mean_interval_ns: u64,
 }
 
-/// Rejects a value outside `least` to `most`.
+/// Returns an error for a value outside `least` to `most`.
 fn within(
     field: &str,
     name: &str,

@@ -1,5 +1,5 @@
-//! Exchanges of a file, in columns. Connections open when they are due; an exchange can wait for
-//! another one.
+//! Exchanges from a file, in columns. Connections open when they are due. An exchange can wait for
+//! another one, on any connection.
 
 use super::app::Sessions;
 use super::limits::{bad, ScenarioError, MAX_TIME_NS};
@@ -10,17 +10,18 @@ use serde::Deserialize;
 #[derive(Clone, Debug, Deserialize)]
 #[serde(from = "Columns")]
 pub struct Exchanges {
-    /// Columns of the connections and their exchanges; `persistent` is never set.
+    /// The connections and their exchanges, in columns; `persistent` is always false.
     pub columns: Sessions,
     /// Per exchange: time from the request within which the response should arrive; 0: the flow's
-    /// deadline. May be empty.
+    /// deadline. If the list is empty, all exchanges have the flow's deadline.
     pub deadline_ns: Vec<u64>,
-    /// Per exchange: the exchange for whose response and think time it waits; [`Exchanges::NONE`]:
-    /// only the one before it on its connection. May be empty.
+    /// Per exchange: the exchange whose response and think time must be over before it may begin;
+    /// [`Exchanges::NONE`]: only the one before it on its connection. If the list is empty, no
+    /// exchange waits for one on another connection.
     pub after: Vec<u32>,
 }
 
-/// The form in which JSON has it.
+/// The fields of [`Exchanges`] as in the scenario's JSON.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Columns {
@@ -56,7 +57,7 @@ impl From<Columns> for Exchanges {
 }
 
 impl Exchanges {
-    /// Waits for no other exchange.
+    /// Value of `after` for an exchange that waits for no exchange on another connection.
     pub const NONE: u32 = headway_experiment::exchanges::NONE;
 
     pub(super) fn check_columns(&self, field: &str) -> Result<(), ScenarioError> {

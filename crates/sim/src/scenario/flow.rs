@@ -19,7 +19,7 @@ pub struct Flow {
     /// Congestion control of both ends; must be absent for UDP.
     #[serde(default)]
     pub control: Option<Control>,
-    /// Stack profile of both hosts; absent: the scenario's.
+    /// Stack profile of both hosts; absent: the scenario's `stack`.
     #[serde(default)]
     pub stack: Option<String>,
     /// Whether both ends offer selective acknowledgements.
@@ -28,31 +28,33 @@ pub struct Flow {
     /// Whether both ends offer timestamps.
     #[serde(default = "yes")]
     pub timestamps: bool,
-    /// Delayed ACKs; without them every segment is acknowledged immediately.
+    /// Whether ACKs are delayed. If not, every segment is acknowledged immediately.
     #[serde(default = "yes")]
     pub delayed_ack: bool,
-    /// Initial receive buffer of both ends (the default of tcp_rmem); absent: the stack's default.
+    /// Initial size of the receive buffer of both ends (the default of tcp_rmem); absent: the stack
+    /// profile's.
     #[serde(default)]
     pub receive_buffer_bytes: Option<u64>,
-    /// ECN of the end that opens the connection, then of the other; absent: the stack's default.
+    /// ECN setting of the end that opens the connection, then of the other end; absent: the stack
+    /// profile's.
     #[serde(default)]
     pub ecn: [Option<EcnMode>; 2],
-    /// F-RTO of both ends (tcp_frto); absent: the stack's default, on with linux-6. linux-2.6 does
-    /// not have it.
+    /// F-RTO of both ends (tcp_frto); absent: on with linux-6. linux-2.6 does not have F-RTO.
     #[serde(default)]
     pub frto: Option<bool>,
     /// Send buffer of both ends, including the overhead of sk_buffs, as SO_SNDBUF sets it; absent:
     /// it grows with cwnd as in Linux.
     #[serde(default)]
     pub send_buffer_bytes: Option<u64>,
-    /// Rate at which the receiving application of a bulk transfer reads, in application data.
-    /// Absent, and without `read_bytes`: it reads immediately.
+    /// Rate at which the receiving application of a bulk transfer reads, in bits of application
+    /// data per second. If this and `read_bytes` are absent, the application reads immediately.
     #[serde(default)]
     pub read_rate_bps: Option<u64>,
-    /// Alternatively, how much it reads every `read_interval_ns`.
+    /// Number of bytes that the receiving application reads every `read_interval_ns`; an
+    /// alternative to `read_rate_bps`.
     #[serde(default)]
     pub read_bytes: Option<u64>,
-    /// Time between reads; see `read_bytes`.
+    /// Time between two reads; see `read_bytes`.
     #[serde(default)]
     pub read_interval_ns: Option<u64>,
     /// TCP_NODELAY at both ends.
@@ -67,11 +69,11 @@ pub struct Flow {
     /// Whether the application never needs more than its initial rate.
     #[serde(default)]
     pub stabilize: bool,
-    /// Time within which a response should arrive, counted from when its request is sent; for a
-    /// bulk transfer, counted from its start.
+    /// Time within which a response should arrive, counted from when its request is sent. For a
+    /// bulk transfer: time within which it should be complete, counted from its start.
     #[serde(default)]
     pub deadline_ns: Option<u64>,
-    /// Initial receive window of both ends; absent: the stack's default.
+    /// Initial receive window of both ends; absent: the stack profile's.
     #[serde(default)]
     pub receive_window_bytes: Option<u64>,
     /// Whether the responder sends an ACK with its scaled window after the SYN-ACK.
@@ -84,8 +86,8 @@ pub struct Flow {
     /// connection opens.
     #[serde(default)]
     pub announces_first: bool,
-    /// Highest rate, in IP bits per second, that both ends accept as receivers of rate requests
-    /// (RFC 4782). Absent: any rate. Below 80 kbit/s they do not answer requests.
+    /// Highest rate, in IP bits per second, that both ends accept when they receive rate requests
+    /// (RFC 4782). Absent: any rate. With less than 80 kbit/s they do not answer requests.
     #[serde(default)]
     pub willing_rate_bps: Option<u64>,
     /// Rate codes that a lying receiver adds to the rate in its responses.
@@ -106,24 +108,24 @@ pub struct Flow {
     /// Router to which the sender is attached (chain only).
     #[serde(default)]
     pub from_hop: u32,
-    /// Router to which the receiver is attached; absent: the last one.
+    /// Router to which the receiver is attached; absent: the last router.
     #[serde(default)]
     pub to_hop: Option<u32>,
-    /// A host on the path that splits the connection in two.
+    /// A relay: a host on the path that splits the connection in two.
     #[serde(default)]
     pub relay: Option<Relay>,
 }
 
-/// A host at a router between both ends, with one connection to each end.
+/// A relay: a host at a router between both ends, with one connection to each end.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Relay {
     /// The relay's router, between `from_hop` and `to_hop`.
     pub at_hop: u32,
-    /// Congestion control for what the relay sends to either end; absent: the flow's.
+    /// Congestion control for what the relay sends to either end; absent: the flow's control.
     #[serde(default)]
     pub control: Option<Control>,
-    /// The relay's stack profile; absent: the flow's.
+    /// The relay's stack profile; absent: the flow's profile.
     #[serde(default)]
     pub stack: Option<String>,
 }
@@ -146,10 +148,10 @@ pub enum EcnMode {
 pub struct Control {
     /// Name in the registry.
     pub name: String,
-    /// Startup; absent: the control's default.
+    /// Name of the startup; absent: the control's default startup.
     #[serde(default)]
     pub startup: Option<String>,
-    /// Tunables that differ from their defaults.
+    /// Values of tunables that differ from their defaults, by name.
     #[serde(default)]
     pub tunables: BTreeMap<String, u32>,
 }

@@ -31,7 +31,8 @@ impl std::error::Error for ScenarioError {}
 pub const WINDOW_SHIFT: u8 = 7;
 const _: () = assert!(MAX_WINDOW_BYTES == 65_535 << WINDOW_SHIFT);
 
-/// A full segment and more, up to what window scaling can advertise (RFC 7323, 2.3).
+/// Allowed initial receive windows: from a full segment up to what window scaling can advertise
+/// (RFC 7323, 2.3).
 pub(super) const SOCKET_BUFFER_BYTES: std::ops::RangeInclusive<u64> =
     BUFFER_BYTES.0..=BUFFER_BYTES.1;
 

@@ -14,8 +14,8 @@ pub struct LinkSpec {
     /// Propagation delay.
     #[serde(default)]
     pub delay_ns: u64,
-    /// Rate and delay that change during the run. `rate_bps` is then ignored, and so is `delay_ns`
-    /// unless this is a trace.
+    /// Changes of rate and delay during the run. `rate_bps` is then ignored. `delay_ns` applies
+    /// only if this is a Mahimahi trace.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub vary: Option<Vary>,
     /// Queue management; drop-tail when absent.
@@ -66,20 +66,20 @@ pub enum EcnPath {
 }
 
 impl EcnPath {
-    // serde passes a reference
+    // serde passes a reference, which clippy would replace by the value
     #[allow(clippy::trivially_copy_pass_by_ref)]
     fn is_kept(&self) -> bool {
         *self == EcnPath::Keep
     }
 }
 
-/// An algorithm of a link and its tunables.
+/// A queue discipline or router algorithm of a link, and its tunables.
 #[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct Aqm {
     /// Name in the registry.
     pub name: String,
-    /// Tunables that differ from their defaults.
+    /// Values of tunables that differ from their defaults, by name.
     #[serde(default)]
     pub tunables: BTreeMap<String, u32>,
 }

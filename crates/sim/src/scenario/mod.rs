@@ -42,17 +42,17 @@ pub struct Scenario {
     pub topology: Topology,
     /// The flows.
     pub flows: Vec<Flow>,
-    /// Times at which all counters are recorded, in addition to the end.
+    /// Times at which all counters are recorded. They are also recorded at the end.
     #[serde(default)]
     pub checkpoints_ns: Vec<u64>,
     /// What the trace contains.
     #[serde(default)]
     pub record: Record,
-    /// Times of the digest. It sums up the run from the earliest of them on, and notes what had
-    /// been delivered at each. Its memory does not grow with the length of the run.
+    /// Times at which the digest records delivered bytes. The digest sums up the run from the
+    /// earliest of these times on. Its memory does not grow with the length of the run.
     #[serde(default)]
     pub digest_at_ns: Vec<u64>,
-    /// Whether to keep a trace; false: the tables stay empty.
+    /// Whether to keep a trace; false: the trace's tables stay empty.
     #[serde(default = "yes")]
     pub trace: bool,
     /// The link to export as pcapng.
@@ -116,8 +116,9 @@ impl Scenario {
         Ok(())
     }
 
-    /// Sockets are used again after TIME_WAIT, so every packet must arrive within that time. A
-    /// capture could not distinguish a pair's connections.
+    /// Checks a flow with many connections. Sockets are used again after TIME_WAIT, so every packet
+    /// must arrive within that time. A capture is not allowed, because it could not distinguish the
+    /// connections of a host pair.
     fn check_for_sessions(&self, number: usize, extra_ns: u64) -> Result<(), ScenarioError> {
         if self.capture.is_some() {
             let allowed = "null with many connections of one pair";

@@ -4,16 +4,17 @@ use super::limits::{bad, ScenarioError, MAX_BYTES, MAX_TIME_NS};
 use headway_experiment::pages::{MAX_OBJECTS, MAX_PARALLEL};
 use serde::Deserialize;
 
-/// How objects share connections.
+/// The version of HTTP, which determines how objects share connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 pub enum Http {
-    /// One connection per object; the server closes it.
+    /// Each object has a connection of its own, which the server closes.
     #[serde(rename = "1.0")]
     One,
-    /// Connections fetch one object at a time and are kept open.
+    /// Connections stay open for further objects and fetch one object at a time.
     #[serde(rename = "1.1")]
     Persistent,
-    /// The browser requests all known objects immediately; a connection answers in order.
+    /// The browser requests all known objects immediately. On each connection the server answers in
+    /// the order of the requests.
     #[serde(rename = "1.1-pipelined")]
     Pipelined,
     /// The browser requests all known objects immediately on one connection; responses are
@@ -38,20 +39,22 @@ pub struct Pages {
     pub keepalive_timeout_ns: Option<u64>,
     /// Per page: number of objects, at least 1.
     pub objects: Vec<u32>,
-    /// Per page: time from the arrival of its last object to the next page.
+    /// Per page: time from the arrival of its last object to the start of the next page.
     pub think_ns: Vec<u64>,
-    /// Per object, page after page.
+    /// Size of the request per object, page after page.
     pub request_bytes: Vec<u64>,
     /// Per object.
     pub response_bytes: Vec<u64>,
-    /// Per object: time that the server takes; may be empty.
+    /// Per object: the server's processing time. If the list is empty, the server answers
+    /// immediately.
     #[serde(default)]
     pub serve_ns: Vec<u64>,
-    /// Per object: time from when it is revealed until it is requested; may be empty.
+    /// Per object: time from when it is revealed until it is requested. If the list is empty,
+    /// objects are requested immediately.
     #[serde(default)]
     pub start_ns: Vec<u64>,
-    /// Per object: the earlier object of its page that reveals it, or
-    /// [`headway_experiment::exchanges::NONE`].
+    /// Per object: the earlier object of its page that reveals it;
+    /// [`headway_experiment::exchanges::NONE`]: it is known when the page begins.
     pub after: Vec<u32>,
 }
 

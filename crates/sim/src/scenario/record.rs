@@ -2,15 +2,15 @@
 
 use serde::Deserialize;
 
-/// What the trace contains. Everything by default.
+/// What the trace contains. By default it contains everything.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Record {
-    /// Sender state of every flow, on change.
+    /// Whether the trace has every change of a TCP sender's state.
     pub flows: bool,
-    /// Queue length of every recorded link, on change.
+    /// Whether the trace has every change of a recorded link's queue length.
     pub queue: bool,
-    /// One-way delay of every datagram.
+    /// Whether the trace has the one-way delay of every datagram.
     pub udp: bool,
     /// Every dropped packet.
     pub drops: bool,
@@ -39,13 +39,13 @@ impl Default for Record {
     }
 }
 
-/// Export of a link, or of what hosts send and receive.
+/// A capture to export: packets of a link, or packets that hosts send and receive.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Capture {
-    /// A link's name; or "bottleneck": both directions of the first hop, as tcpdump would capture
-    /// them on the senders' side; or "hosts": what both ends of every flow send and receive, on an
-    /// interface for each side.
+    /// A link's name; "bottleneck" for both directions of the first hop, as tcpdump would capture
+    /// them on the senders' side; or "hosts" for what both ends of every flow send and receive,
+    /// with one interface for each side.
     pub link: String,
     /// Bytes to keep of each packet; 0 keeps all.
     #[serde(default)]

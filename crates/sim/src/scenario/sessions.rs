@@ -1,4 +1,4 @@
-//! Many connections of one host pair, as data.
+//! Many connections of one host pair, as plain data.
 
 use super::limits::{bad, ScenarioError, MAX_BYTES, MAX_TIME_NS};
 use serde::Deserialize;
@@ -19,20 +19,22 @@ pub struct Sessions {
     pub start_ns: Vec<u64>,
     /// Number of exchanges of each session, at least 1.
     pub exchanges: Vec<u32>,
-    /// Per exchange; 0: the server sends without a request.
+    /// Size of the request per exchange; 0: the server sends without a request.
     pub request_bytes: Vec<u64>,
-    /// Per exchange; 0: the exchange is complete when the request has arrived.
+    /// Size of the response per exchange; 0: the exchange is complete when the request has arrived.
     pub response_bytes: Vec<u64>,
     /// Per exchange: time from the response to the next request or the FIN.
     pub think_ns: Vec<u64>,
-    /// Per exchange: time from the request to the response; may be empty.
+    /// Per exchange: time from the request to the response. If the list is empty, the server
+    /// answers immediately.
     #[serde(default)]
     pub serve_ns: Vec<u64>,
 }
 
 impl Sessions {
-    /// Epochs (a bytes, b bytes, t ns) as sessions; `connections` has the number of epochs of each.
-    /// The sessions have no start times: each follows the one before.
+    /// Converts epochs (a bytes, b bytes, t ns) to sessions; `connections` has the number of epochs
+    /// of each session. The sessions have no start times: each begins when the one before it is
+    /// over.
     pub(crate) fn in_turn(epochs: &[(u64, u64, u64)], connections: &[u32]) -> Sessions {
         Sessions {
             persistent: false,
@@ -97,7 +99,7 @@ impl Sessions {
                 let allowed = format!("one per exchange, {total}");
                 return Err(bad(&format!("{field}.{name}"), value, &allowed));
             }
-            // Sums over a connection must not overflow.
+            // Check that sums over all exchanges of a connection do not overflow.
             let sum = column.iter().fold(0u64, |sum, &v| sum.saturating_add(v));
             let largest = column.iter().copied().max().unwrap_or(0);
             let value = if most == MAX_BYTES { sum } else { largest };

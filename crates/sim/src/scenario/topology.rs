@@ -7,7 +7,7 @@ use serde::Deserialize;
 /// The network between the hosts.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
-// One per scenario, so the size of the larger variant does not matter.
+// A scenario has a single topology, so the size of the larger variant does not matter.
 #[allow(clippy::large_enum_variant)]
 pub enum Topology {
     /// Every host pair has its own access links to one shared bottleneck.

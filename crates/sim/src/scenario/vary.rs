@@ -9,25 +9,26 @@ const MAX_TIME_NS: u64 = 366 * 86_400 * 1_000_000_000;
 const NS_PER_MS: u64 = 1_000_000;
 const SCHEDULE_HEADER: &str = "time_ns,rate_bps,delay_ns";
 
-/// Rate and delay that change during a run. They replace the link's.
+/// Changes of rate and delay during a run. They replace the link's rate and delay.
 #[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Eq)]
 #[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
 pub enum Vary {
     /// Steps of rate and delay; the last one applies until the end.
     Schedule {
-        /// Start, rate and delay of each step. Times begin at 0 and increase. At 0 bit/s the link
-        /// is down, which the last step must not be.
+        /// Start, rate and delay of each step. Times begin at 0 and increase. A rate of 0 means
+        /// that the link is down. The last step must have a rate above 0.
         steps: Vec<Step>,
     },
-    /// A Mahimahi trace: the milliseconds at which 1500 IP bytes can be delivered. It repeats after
-    /// the last one. The link's delay applies.
+    /// A Mahimahi trace: the milliseconds at which 1500 IP bytes can be delivered. The trace
+    /// repeats after its last time. The link's delay applies.
     Mahimahi {
-        /// Times; they do not decrease, and the last one is not 0.
+        /// Times of the opportunities, in ascending order; the last one is not 0.
         opportunities_ms: Vec<u64>,
     },
 }
 
-/// Applies from `start_ns` until the next step; written `[time_ns, rate_bps, delay_ns]`.
+/// A step of a schedule: applies from `start_ns` until the next step. In JSON `[time_ns, rate_bps,
+/// delay_ns]`.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
 #[serde(from = "[u64; 3]", into = "[u64; 3]")]
 pub struct Step {
@@ -55,11 +56,12 @@ impl From<Step> for [u64; 3] {
     }
 }
 
-/// What is wrong, and the index of the wrong entry (None: no single entry).
+/// What is wrong with a variation, and the index of the wrong entry (None: no single entry is
+/// wrong).
 type Wrong = (Option<usize>, &'static str);
 
 impl Vary {
-    /// Parses a schedule: lines `time_ns,rate_bps,delay_ns` under that header.
+    /// Parses a schedule: a header `time_ns,rate_bps,delay_ns` and lines with these values.
     ///
     /// # Errors
     /// A message with the number of the wrong line.
@@ -112,7 +114,7 @@ impl Vary {
         }
     }
 
-    /// Checks every entry; `field` is the variation's name in messages, or empty.
+    /// Checks every entry; messages name the variation `field`, unless that is empty.
     ///
     /// # Errors
     /// One line that names the first wrong entry.
@@ -130,7 +132,8 @@ impl Vary {
         Err(ScenarioError(line))
     }
 
-    /// Longest time that the schedule delays a packet: its delay, and how long the link is down.
+    /// Longest time that the variation delays a packet: the delay plus the time for which the link
+    /// sends nothing.
     pub(super) fn longest_ns(&self, delay_ns: u64) -> u64 {
         match self {
             Vary::Schedule { steps } => {
@@ -189,7 +192,7 @@ fn wrong_opportunities(times_ms: &[u64]) -> Option<Wrong> {
             return Some((Some(at), "times must not decrease"));
         }
     }
-    // the last time is also the length of the trace
+    // the last time is also the length of the trace, so it must not be 0
     match times_ms.last() {
         Some(&last) if last > 0 => None,
         _ => Some((None, "a trace must last at least a millisecond")),

@@ -1,4 +1,4 @@
-//! Results of a run: tables of events, or sums of them.
+//! Results of a run: the tables of the trace, or a digest's sums.
 
 pub mod digest;
 pub mod record;

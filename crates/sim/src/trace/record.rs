@@ -5,7 +5,7 @@ use headway_algorithms::RouterInfo;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// "Infinite" or "unknown" in a u32 column.
+/// Stands for "infinite" or "unknown" in a u32 column.
 pub const NULL_U32: u32 = u32::MAX;
 
 macro_rules! table {
@@ -21,7 +21,7 @@ macro_rules! table {
                 $(self.$column.push($column);)*
             }
 
-            /// Memory of the rows.
+            /// Memory of the table's rows.
             pub fn bytes(&self) -> usize {
                 0 $(+ self.$column.len() * size_of::<$type>())*
             }
@@ -93,7 +93,7 @@ pub trait Columns {
 }
 
 table! {
-    /// Sender state, one row per change.
+    /// TCP senders' states, one row per change.
     FlowState {
         /// Flow number.
         flow: u32,
@@ -101,9 +101,9 @@ table! {
         time_ns: i64,
         /// Congestion window.
         cwnd_pkts: u32,
-        /// [`NULL_U32`] before the first congestion event.
+        /// Slow start threshold; [`NULL_U32`] before the first congestion event.
         ssthresh_pkts: u32,
-        /// [`NULL_U32`] before the first sample.
+        /// Smoothed RTT; [`NULL_U32`] before the first sample.
         srtt_us: u32,
         /// The stack's estimate of packets in flight.
         inflight_pkts: u32,
@@ -113,15 +113,15 @@ table! {
 }
 
 table! {
-    /// Queue length, one row per change.
+    /// Queue lengths of links, one row per change.
     Queue {
-        /// One row per change of a queue's length.
+        /// Number of the link.
         link: u32,
         /// When.
         time_ns: i64,
-        /// Waiting and in transmission.
+        /// Bytes that wait or are in transmission.
         queue_bytes: u32,
-        /// Waiting and in transmission.
+        /// Packets that wait or are in transmission.
         queue_pkts: u32,
     }
 }
@@ -137,8 +137,8 @@ table! {
         flow: u32,
         /// Size of the IP packet.
         ip_bytes: u32,
-        /// 0 queue full, 1 random loss, 2 early drop, 3 IP options, 4 a SYN that asked
-        /// for ECN.
+        /// Why the packet was not carried: 0 queue full, 1 random loss, 2 early drop, 3 IP options,
+        /// 4 a SYN that asked for ECN.
         reason: u8,
     }
 }
@@ -151,7 +151,7 @@ table! {
         link: u32,
         /// First drop.
         start_ns: i64,
-        /// Next accepted packet, or the end of the run.
+        /// When the next packet was accepted, or the end of the run.
         end_ns: i64,
         /// Drops between them.
         dropped_pkts: u32,
@@ -159,13 +159,13 @@ table! {
 }
 
 table! {
-    /// One row per datagram.
+    /// Datagrams of all UDP flows, one row each.
     Udp {
         /// Flow number.
         flow: u32,
         /// When the datagram was sent.
         sent_ns: i64,
-        /// One-way delay, -1 when it was lost.
+        /// One-way delay; -1 if the datagram was lost.
         owd_ns: i64,
     }
 }
@@ -199,7 +199,7 @@ table! {
         acked_bytes: u64,
         /// Data packets sent, retransmissions included.
         sent_pkts: u64,
-        /// Data packets sent again.
+        /// Data packets that were retransmissions.
         retransmits_pkts: u64,
         /// Retransmission timeouts.
         rtos: u64,
@@ -235,7 +235,7 @@ table! {
     Responses {
         /// Flow number.
         flow: u32,
-        /// Number of the epoch or message.
+        /// Number of the flow's epoch, exchange, object or message.
         epoch: u32,
         /// When the request was passed to TCP.
         start_ns: i64,
@@ -255,9 +255,9 @@ table! {
         flow: u32,
         /// Index into [`Summary::routers`].
         algorithm: u8,
-        /// Index into its events.
+        /// Index of the event in the algorithm's list of events.
         name: u8,
-        /// Value in the event's unit.
+        /// Value of the event, in the unit that the algorithm declares.
         value: u64,
     }
 }
@@ -271,9 +271,9 @@ table! {
         link: u32,
         /// Index into [`Summary::routers`].
         algorithm: u8,
-        /// Index into its counters.
+        /// Index of the counter in the algorithm's list of counters.
         name: u8,
-        /// Value in the counter's unit.
+        /// Value of the counter, in the unit that the algorithm declares.
         value: u64,
     }
 }
@@ -281,7 +281,7 @@ table! {
 /// Every table of a run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Tables {
-    /// Whether the run records no trace: no rows are added.
+    /// Whether no trace is kept. No rows are then added to any table.
     pub off: bool,
     /// Sender state.
     pub flow_state: FlowState,
@@ -308,7 +308,7 @@ pub struct Tables {
 }
 
 impl Tables {
-    /// Memory of all rows.
+    /// Memory of the rows of all tables.
     pub fn bytes(&self) -> usize {
         self.flow_state.bytes()
             + self.queue.bytes()
@@ -344,17 +344,17 @@ impl Tables {
 /// Summary of a flow over the whole run.
 #[derive(Clone, Debug, Serialize, PartialEq)]
 pub struct FlowSummary {
-    /// As in the scenario.
+    /// Name of the flow, as in the scenario.
     pub name: String,
-    /// "bulk", "cbr", "vectors" or "pingpong".
+    /// Name of the application, as in the scenario's `app.kind`.
     pub kind: &'static str,
-    /// Congestion control; null for UDP.
+    /// Name of the congestion control; null for UDP.
     pub control: Option<String>,
     /// Startup; null for UDP.
     pub startup: Option<String>,
-    /// First packet at the sender's host, either direction; null if none.
+    /// When the sender's host first sent or received a packet of the flow; null if never.
     pub first_packet_ns: Option<u64>,
-    /// Last packet at the sender's host, either direction; null if none.
+    /// When the sender's host last sent or received a packet of the flow; null if never.
     pub last_packet_ns: Option<u64>,
     /// Distinct payload bytes sent.
     pub unique_bytes: u64,
@@ -368,9 +368,9 @@ pub struct FlowSummary {
     pub mss_bytes: Option<u32>,
     /// Fast recoveries entered.
     pub recoveries: u64,
-    /// Reductions that were undone.
+    /// Window reductions that were undone.
     pub undos: u64,
-    /// Smoothed RTT at the end; null without a sample.
+    /// Smoothed RTT at the end of the run; null without a sample.
     pub srtt_us: Option<u32>,
     /// Smallest RTT sample; null without one.
     pub min_rtt_us: Option<u32>,
@@ -385,33 +385,35 @@ pub struct FlowSummary {
     /// ACKs that arrived with ECE set; absent if none did.
     #[serde(skip_serializing_if = "is_zero")]
     pub ece_acks: u64,
-    /// Counters of the sender's protocols that have a header, by protocol name; absent if none.
+    /// The sender's counters for protocols with a header of their own, by protocol name; absent if
+    /// none.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub protocols: BTreeMap<&'static str, ProtocolSummary>,
     /// Results of the first flights of the sender's startup; absent if it had none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub first_flight: Option<FirstFlights>,
-    /// How long the peer's window limited the sender, as in TCP_INFO; absent if it never did.
+    /// How long the peer's window limited the sender, as in TCP_INFO; absent if it never limited
+    /// it.
     #[serde(skip_serializing_if = "is_zero")]
     pub rwnd_limited_us: u64,
-    /// How long the send buffer limited the sender; absent if it never did.
+    /// How long the send buffer limited the sender, as in TCP_INFO; absent if it never limited it.
     #[serde(skip_serializing_if = "is_zero")]
     pub sndbuf_limited_us: u64,
 }
 
-// serde passes a reference
+// serde passes a reference, which clippy would replace by the value
 #[allow(clippy::trivially_copy_pass_by_ref)]
 fn is_zero(n: &u64) -> bool {
     *n == 0
 }
 
-/// A sender's part in a protocol.
+/// What a sender did with a protocol that has a header of its own.
 #[derive(Clone, Debug, Default, Serialize, PartialEq)]
 pub struct ProtocolSummary {
-    /// Counters; those that are 0 are absent.
+    /// Counters by name; those that are 0 are left out.
     #[serde(flatten)]
     pub counts: BTreeMap<&'static str, u64>,
-    /// Reason of the last failure; absent if it did not fail.
+    /// Reason of the protocol's last failure; absent if it did not fail.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failure: Option<&'static str>,
 }
@@ -421,7 +423,7 @@ pub struct ProtocolSummary {
 pub struct Summary {
     /// Version of the engine.
     pub engine: &'static str,
-    /// As in the scenario.
+    /// Seed of the run, as in the scenario.
     pub seed: u64,
     /// Events processed.
     pub events: u64,
@@ -429,8 +431,9 @@ pub struct Summary {
     pub flows: Vec<FlowSummary>,
     /// Names of the recorded links; a table's link number is an index into this list.
     pub links: Vec<String>,
-    /// Router algorithms and their declarations. Numbers in the tables of routers are indices into
-    /// these lists. Absent if no link has a router.
+    /// Router algorithms of the run, with the events and counters that they declare. The tables of
+    /// routers refer to algorithms, events and counters by their indices in these lists. Absent if
+    /// no link has a router.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub routers: Vec<&'static RouterInfo>,
 }

@@ -22,7 +22,7 @@ use crate::trace::digest::{self, Digest};
 use crate::trace::record::{Summary, Tables};
 use headway_algorithms::RouterInfo;
 
-/// A flow at run time.
+/// A flow of the running simulation.
 struct FlowState {
     name: String,
     kind: &'static str,
@@ -32,7 +32,7 @@ struct FlowState {
     stop_ns: Option<u64>,
     started: bool,
     stopped: bool,
-    /// Datagrams that arrived with a CE mark.
+    /// Number of datagrams that arrived with a CE mark.
     datagrams_marked: u64,
 }
 
@@ -40,7 +40,7 @@ struct FlowState {
 pub struct Outcome {
     /// Summary of flows and links over the whole run.
     pub summary: Summary,
-    /// The trace, without the rows that were taken during the run.
+    /// The tables of the trace, without the rows that the caller took during the run.
     pub tables: Tables,
     /// Sums of the run, if the scenario asks for a digest.
     pub digest: Option<digest::Totals>,
@@ -57,9 +57,9 @@ pub struct World {
     profile: &'static Profile,
     link_names: Vec<String>,
     routers: Vec<&'static RouterInfo>,
-    /// Route from the next relay to its responder.
+    /// Number of the route from the next flow's relay to its responder.
     relay_route: u32,
-    /// Some sender asks its path, and links know the header.
+    /// Whether some sender may send rate requests, and some link has a router that reads them.
     asks: bool,
     seed: u64,
     duration_ns: u64,
@@ -160,8 +160,7 @@ impl World {
         };
         self.net.now_ns = event.time_ns;
         self.events += 1;
-        // Most events are packets. Comparisons separate them from the others without an indirect
-        // jump.
+        // Most events are arrivals of packets. Comparisons find these without an indirect jump.
         let kind = event.kind();
         if kind == EventKind::Delivery {
             let packet = self.net.packets[event.id()];
@@ -212,7 +211,7 @@ impl World {
         self.finish()
     }
 
-    /// Events processed so far.
+    /// Number of events processed so far.
     pub fn events(&self) -> u64 {
         self.events
     }
@@ -222,7 +221,7 @@ impl World {
         self.connections.sockets()
     }
 
-    /// Packets that a recorded link has transmitted completely.
+    /// Number of packets that a recorded link has transmitted completely.
     pub fn link_sent_pkts(&mut self, link: usize) -> u64 {
         let link = &mut self.net.links[link];
         link.drain(self.net.now_ns, &mut self.net.tables);
@@ -249,7 +248,8 @@ impl World {
         Ok(())
     }
 
-    /// Bytes delivered in order to a flow's receiver, and bytes that its sender wrote and sent.
+    /// Bytes that a flow's responder has received in order, and distinct bytes that its opener has
+    /// sent.
     pub fn delivered(&self, flow: usize) -> (u64, u64) {
         let connection = self.flows[flow].app.connection().expect("a TCP flow");
         let opener = self.connections.socket_ref(connection, Side::Opener);
@@ -293,7 +293,7 @@ impl World {
         act(&mut *self.flows[flow as usize].app, &mut host);
     }
 
-    /// Tells an application what has changed at its socket.
+    /// Tells an application what has changed at its socket since the last call.
     fn signalled(&mut self, socket: u32, signals: Signals) {
         let (flow, at) = self.connections.owner_of(socket);
         self.with_app(flow, |app, host| {
@@ -309,7 +309,7 @@ impl World {
         });
     }
 
-    /// Handles a flow's start, its stop, or a time that its application asked for.
+    /// Starts a flow, stops it, or calls its application at a time that the application asked for.
     fn app_event(&mut self, number: u32) {
         let now_ns = self.net.now_ns;
         let flow = &mut self.flows[number as usize];

@@ -1,5 +1,5 @@
-//! Output of a run in progress: how much memory it uses, how a caller takes parts of it, and how it
-//! is summed up.
+//! Output of a run in progress: how much memory it uses, how a caller takes parts of it, and how a
+//! digest sums it up.
 
 use super::{FlowState, World};
 use crate::host::connection::Side;
@@ -15,8 +15,8 @@ impl World {
         self.net.now_ns
     }
 
-    /// Memory of the trace so far, of the captured packets that are not written yet, and of their
-    /// bytes in the capture file.
+    /// Memory of the trace so far, plus that of the captured packets that are not written yet, plus
+    /// the bytes that these packets will take in the capture file.
     pub fn trace_bytes(&self) -> usize {
         self.net.tables.bytes() + self.net.tap.as_ref().map_or(0, Tap::bytes)
     }
@@ -26,13 +26,13 @@ impl World {
         self.net.tables.bytes() + self.net.tap.as_ref().map_or(0, Tap::noted_bytes)
     }
 
-    /// Takes the part of the capture file that was not taken before.
+    /// Returns the part of the capture file that was not returned before.
     pub fn take_capture(&mut self) -> Option<Vec<u8>> {
         let now_ns = self.net.now_ns;
         self.net.tap.as_mut().map(|tap| tap.take(now_ns))
     }
 
-    /// Takes the rows recorded so far, for callers that keep them elsewhere.
+    /// Returns the rows recorded so far and removes them, for callers that store them elsewhere.
     pub fn take_tables(&mut self) -> Tables {
         let off = self.net.tables.off;
         let fresh = Tables {
@@ -42,7 +42,7 @@ impl World {
         std::mem::replace(&mut self.net.tables, fresh)
     }
 
-    /// Passes all counters to the digest if it notes this time.
+    /// Passes all counters to the digest, if the digest records counters at this time.
     pub(super) fn checkpoint(&mut self, digest: &mut Digest) {
         let now_ns = self.net.now_ns;
         let counters = |number| {
@@ -60,7 +60,7 @@ impl World {
         }
     }
 
-    /// Sums of the run, at its end.
+    /// The digest's sums, at the end of the run.
     pub(super) fn digested(&mut self, mut digest: Digest, flows: &[FlowSummary]) -> digest::Totals {
         let end_ns = self.duration_ns;
         let flows = (0_u32..)
@@ -129,7 +129,7 @@ impl World {
     }
 }
 
-/// Counters and failures of a sender's protocols that have a header.
+/// A sender's counters and failures for protocols that have a header of their own.
 fn protocols(
     counters: &Counters,
     socket: Option<&Socket>,

@@ -14,15 +14,15 @@ use serde_json::json;
 
 const MS: u64 = 1_000_000;
 const SECOND: u64 = 1_000 * MS;
-/// Simulated time by which every schedule must end. Pauses add up to at most 40 s. A hundred
-/// consecutive losses, each followed by a timeout or probe of at most 120 s, do not occur.
+/// Simulated time by which every schedule must be complete. Pauses add up to at most 40 s. Each
+/// loss costs a timeout or probe of at most 120 s, and a hundred losses in a row do not occur.
 const BOUND_NS: u64 = 4 * 3600 * SECOND;
 const SIDES: [Side; 2] = [Side::Opener, Side::Responder];
 
 #[derive(Clone, Copy, Debug)]
 enum Do {
     Write(u64),
-    /// Write only as much as the send buffer has room for, as a proxy does.
+    /// Write only as much as the send buffer has room for, as headwayctl's proxy does.
     Fill,
     Read(u64),
     Close,
@@ -71,7 +71,7 @@ fn world(draw: &mut Draw) -> World {
     World::new(&scenario).expect("known names")
 }
 
-/// Actions of either end, ordered by time. The last one is a close.
+/// Random actions of both ends, ordered by time. The last action is a close.
 fn schedule(draw: &mut Draw) -> Vec<(u64, Side, Do)> {
     let mut all = Vec::new();
     for side in SIDES {

@@ -3,18 +3,18 @@
 use crate::host::tcp::Socket;
 use crate::scenario::Flow;
 
-/// How much of their data the ends of a connection know when it opens.
+/// Which of its messages each end announces when a connection opens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum AnnouncedMessages {
     Nothing,
-    /// The ends know the first message.
+    /// Each end announces its first message.
     First,
-    /// The ends know all messages.
+    /// Each end announces all its messages.
     All,
 }
 
 impl AnnouncedMessages {
-    /// Bytes that an end announces, given its messages.
+    /// Bytes that an end announces, given the sizes of the messages that it will send.
     fn bytes_of(self, messages: impl IntoIterator<Item = u64>) -> u64 {
         match self {
             AnnouncedMessages::Nothing => 0,
@@ -31,9 +31,9 @@ pub(crate) struct Announced {
     initial_rate_bps: u64,
     /// Volume of the side that sends more; 0: not announced.
     volume_bytes: u64,
-    /// What each side announces for each connection; replaces `volume_bytes`.
+    /// Which of its messages each end announces when a connection opens; replaces `volume_bytes`.
     each: AnnouncedMessages,
-    /// Whether the initial rate is all that the application ever needs.
+    /// Whether the application never needs more than its initial rate.
     stabilize: bool,
 }
 

@@ -41,7 +41,7 @@ pub(crate) trait Application: Send {
         None
     }
 
-    /// Totals of its sender over all its connections; None without connections.
+    /// Totals of the flow's sender over all its connections; None without connections.
     fn totals(&self, connections: &Connections) -> Option<Totals> {
         let mut sum = Totals::default();
         sum.add(connections.sender_first(self.connection()?));
@@ -56,11 +56,11 @@ pub(crate) trait Application: Send {
 
 /// The parts of the simulation that an application can use.
 pub(crate) struct Host<'a> {
-    /// Time, the network and the trace.
+    /// The network, the simulated time and the trace.
     pub net: &'a mut Net,
     /// All connections.
     pub connections: &'a mut Connections,
-    /// Number of its flow.
+    /// Number of the application's flow.
     pub flow: u32,
     /// Number of flows in the run.
     pub flows: u32,
@@ -110,7 +110,7 @@ impl Host<'_> {
         self.connections.socket(connection, side).close(self.net);
     }
 
-    /// Stops an end: data that its send buffer cannot hold is not sent.
+    /// Stops the sender at an end: data that its send buffer cannot hold is not sent.
     pub fn stop(&mut self, connection: Connection, side: Side) {
         self.connections.socket(connection, side).stop(self.net);
     }

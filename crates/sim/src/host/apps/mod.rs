@@ -17,7 +17,7 @@ use crate::scenario::App;
 pub(crate) use application::{Application, Host};
 pub(crate) use recipe::{RelaySetup, Setup};
 
-/// Creates a flow's application; it uses a relay if the flow has one.
+/// Creates a flow's application. If the flow has a relay, the application's connections pass it.
 pub(crate) fn application(setup: &Setup, connections: &mut Connections) -> Box<dyn Application> {
     let made = listed(setup, connections);
     match setup.relay {
@@ -26,7 +26,7 @@ pub(crate) fn application(setup: &Setup, connections: &mut Connections) -> Box<d
     }
 }
 
-/// Creates a flow's application; the list of all applications.
+/// Creates a flow's application, without a relay. Lists all applications.
 fn listed(setup: &Setup, connections: &mut Connections) -> Box<dyn Application> {
     match &setup.flow.app {
         App::Bulk(app) => Box::new(bulk::Bulk::new(app, setup, connections)),

@@ -15,7 +15,7 @@ pub(super) struct Pingpong {
     rng: Xoshiro256PlusPlus,
     connection: Connection,
     open: bool,
-    /// Send times of messages that have not been echoed, oldest first.
+    /// Send times of the messages whose echo has not arrived, oldest first.
     waiting: VecDeque<u64>,
     echoed: u64,
     done: u64,

@@ -17,7 +17,7 @@ pub(crate) struct Setup<'a> {
     pub number: u32,
     /// The run's seed.
     pub seed: u64,
-    /// Route from the opener; the next number is the route back.
+    /// Route from the opener. The route with the next number leads back.
     pub route: u32,
     pub profile: &'static Profile,
     /// Control of both ends; None for UDP.
@@ -27,10 +27,10 @@ pub(crate) struct Setup<'a> {
     pub asks: bool,
 }
 
-/// The relay of a flow.
+/// What a flow's relay needs to create its sockets.
 #[derive(Clone)]
 pub(crate) struct RelaySetup {
-    /// Route from the relay to the responder; the next number is the route back.
+    /// Route from the relay to the responder. The route with the next number leads back.
     pub route: u32,
     pub profile: &'static Profile,
     pub control: ControlInstance,
@@ -81,7 +81,7 @@ impl Recipe {
             if place.relays {
                 (profile, control) = (relay.profile, &relay.control);
                 options.interactive = true;
-                // like the sockets of headwayctl's proxy
+                // headwayctl's proxy also sets TCP_NODELAY on its sockets
                 options.nodelay = true;
             }
         }
@@ -91,7 +91,7 @@ impl Recipe {
         if place.relays {
             options.reading = Reading::OnDemand;
         } else if side == self.recorded {
-            // the other end is the one that reads
+            // the end that sends less has the application that reads
             options.reading = Reading::Eager;
         }
         let goes_back = (side == Side::Responder) != place.relays;

@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 use super::application::{Application, Host};
 use crate::host::connection::{Connection, ConnectionEnd, Connections, Side, Totals};
 
-/// A read that returns less than this is copied through memory; after larger reads data goes
-/// through a pipe.
+/// A read that returns less than this is copied through memory. After a read that returns at least
+/// this, data goes through a pipe.
 const COPY_BYTES: u64 = 16 << 10;
 /// Packets that fit into the pipe: one page per packet, 1 MiB in total (`--pipe-bytes` of
 /// `headwayctl pep`).
@@ -22,8 +22,8 @@ const CALL_PKTS: u64 = 16;
 struct Direction {
     /// Bytes that the relay has read and the other socket has not yet accepted.
     held_bytes: u64,
-    /// Whether data goes through a pipe: after a full read, or after a write that did not accept
-    /// everything.
+    /// Whether data goes through a pipe: after a read of at least [`COPY_BYTES`], or after a write
+    /// that did not accept everything.
     is_piped: bool,
     /// Whether the last read returned at least [`COPY_BYTES`].
     is_bulk: bool,
@@ -32,8 +32,8 @@ struct Direction {
 /// An application whose connections pass a relay.
 pub(super) struct Relayed {
     ends: Box<dyn Application>,
-    /// State per pair of sockets and side of the source. Directions in their initial state are not
-    /// stored.
+    /// State per pair of sockets and per direction, which is named by the side that sends.
+    /// Directions in their initial state are not stored.
     directions: BTreeMap<(u32, u8), Direction>,
 }
 
@@ -45,7 +45,7 @@ impl Relayed {
         }
     }
 
-    /// Moves all data that can be moved from the end that `from` faces to the other end.
+    /// Moves all data that can be moved in one direction: from the end `from` to the opposite end.
     fn forward(&mut self, host: &mut Host, pair: Connection, from: Side) {
         let key = (pair.number(), from as u8);
         let before = self.directions.get(&key).copied().unwrap_or_default();
@@ -57,7 +57,7 @@ impl Relayed {
         }
     }
 
-    /// Continues in both directions after a change at one of a relay's sockets.
+    /// Moves data in both directions after something has changed at one of a relay's sockets.
     fn both(&mut self, host: &mut Host, pair: Connection) {
         self.forward(host, pair, Side::Opener);
         self.forward(host, pair, Side::Responder);
@@ -65,9 +65,9 @@ impl Relayed {
 }
 
 impl Direction {
-    /// Reads data that has arrived and writes it until the other socket has no room. Data that this
-    /// socket does not accept is held. Until it is gone the relay reads nothing, so that the
-    /// source's window closes.
+    /// Reads data that has arrived and writes it until the other socket has no room. The relay
+    /// holds data that this socket does not accept. While it holds data it reads nothing, so the
+    /// receive window towards the sender closes.
     fn forward_data(mut self, host: &mut Host, pair: Connection, from: Side) -> Direction {
         let to = match from {
             Side::Opener => Side::Responder,

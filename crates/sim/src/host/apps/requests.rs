@@ -1,4 +1,5 @@
-//! Quick-Start requests without data, each in an empty datagram. They load routers.
+//! Quick-Start requests without data, each in an empty datagram. They put load on routers that
+//! approve requests.
 
 use super::application::{Application, Host, UDP_HEADER_BYTES};
 use super::recipe::Setup;
@@ -39,7 +40,7 @@ impl Application for Requests {
 
     fn stopped(&mut self, _host: &mut Host) {}
 
-    /// Sends a request for one of the rates, chosen uniformly.
+    /// Sends a request for one of the listed rates, chosen uniformly at random.
     fn timer(&mut self, host: &mut Host) {
         let at = self.rng.next_u64() % self.codes.len() as u64;
         let mut end = QsHost::default();

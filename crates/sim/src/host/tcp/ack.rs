@@ -9,7 +9,7 @@ use crate::net::packet::{about, flags, Packet, SackBlock, Sacks};
 use crate::net::Net;
 use headway_algorithms::Ack;
 
-/// Transmission times from which RTT samples are taken.
+/// Transmission times from which an ACK's RTT samples are computed.
 #[derive(Clone, Copy, Debug, Default)]
 struct Samples {
     first_sent_ns: Option<u64>,
@@ -57,7 +57,7 @@ impl Socket {
             self.take_sacks(net, (p, sacks), prior_una, &mut info, &mut samples);
         }
         self.clean_queue(net, prior_sacked_end, &mut info, &mut samples);
-        // The SACKed data was sent before the last transmission of the oldest packet, so this
+        // The SACKed data was sent before the last transmission of the oldest packet, so the oldest
         // packet may still arrive (tcp_clean_rtx_queue).
         info.restarts_timer = info.acked_pkts == 0
             && samples.sack_sent_ns.is_some_and(|sent_ns| {
@@ -90,8 +90,8 @@ impl Socket {
         }
     }
 
-    /// Stores the number, window and timestamp of an acknowledgement. Returns whether the number or
-    /// the window has grown.
+    /// Stores the number, window and timestamp of an acknowledgement. Returns whether the
+    /// acknowledgement number or the window has grown.
     #[inline(always)]
     fn take_ack(&mut self, p: &Packet) -> bool {
         let window = u64::from(p.window_bytes);
@@ -115,7 +115,7 @@ impl Socket {
         }
     }
 
-    /// linux-2.6: cwnd grows before the state machine runs, which may reduce it immediately.
+    /// linux-2.6: first cwnd grows, then the state machine runs and may reduce it again.
     fn finish_ack_26(&mut self, net: &mut Net, info: &AckInfo, ack: &Ack) {
         if info.acked_pkts > 0 {
             self.arm_rto(net);
@@ -189,7 +189,7 @@ impl Socket {
         }
     }
 
-    /// Calls the control once: reports the ACK, then lets cwnd grow.
+    /// Reports the ACK to the control and lets cwnd grow, in one call.
     fn grow(&mut self, net: &Net, ack: &Ack, grow_pkts: u32, limited: bool) {
         self.refresh(net);
         self.conn.cwnd_limited = u8::from(limited);
@@ -397,7 +397,7 @@ impl Socket {
         i32::try_from(sample_us).unwrap_or(i32::MAX)
     }
 
-    /// A time on the stack's clock, in microseconds.
+    /// A time in microseconds, rounded down to the resolution of the stack's clock.
     fn ticks(&self, time_ns: u64) -> u64 {
         let clock_us = self.profile.clock_us;
         clock_units(time_ns / 1000, clock_us) * clock_us
@@ -422,23 +422,24 @@ impl Socket {
             self.undo_retrans -= 1;
         }
         if self.tlp_high_seq != 0 && self.tlp_retrans && end == self.tlp_high_seq {
-            // Both the original and the probe arrived: nothing was lost.
+            // Both the original and the tail loss probe arrived: nothing was lost.
             self.tlp_high_seq = 0;
         }
     }
 
-    /// Handles the timer for timeouts, probes and reordering.
+    /// Handles the timer of retransmission timeouts, tail loss probes and RACK's reordering window.
     #[inline(never)]
     pub(super) fn retransmit_timer_fired(&mut self, net: &mut Net) {
         use super::State;
         match self.state {
             State::SynSent | State::SynReceived => {
                 self.retries += 1;
-                // tcp_update_rto_stats; the papers' hosts counted only timeouts of data
+                // tcp_update_rto_stats; linux-2.6 counts only timeouts of data, not of the
+                // handshake
                 self.counters.rtos += u64::from(!self.profile.counts_acks);
                 let opens = self.state == State::SynSent;
                 if opens {
-                    // tcp_enter_loss, also for a SYN
+                    // tcp_enter_loss also runs for a SYN that times out, and queues CWR
                     self.queue_cwr();
                 }
                 if !opens || self.retries > self.profile.linear_syn_timeouts {

@@ -1,5 +1,5 @@
 //! Processing of an arriving packet: the order in which the parts of the socket handle it, and how
-//! the receiving half receives its data.
+//! the receiving half receives the packet's data.
 
 use super::receiver::AckPlan;
 use super::{Socket, State, Timer};
@@ -22,7 +22,7 @@ impl Socket {
             }
             opens = true;
         } else if p.flags & flags::SYN != 0 {
-            // The peer did not receive our ACK of its SYN-ACK.
+            // A SYN-ACK arrived again: the peer did not receive our ACK of the first one.
             self.send_ack(net);
             return;
         }

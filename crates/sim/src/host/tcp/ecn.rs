@@ -8,7 +8,7 @@ use crate::net::packet::{ecn as bits, flags, Packet};
 use crate::scenario::EcnMode;
 
 /// Largest number of quick ACKs after a CE mark or after a packet that is not ECN-capable
-/// (tcp_ecn_check_ce since 4.19; before, as many as in any other case).
+/// (tcp_ecn_check_ce since Linux 4.19). Before 4.19 the limit was the general one for quick ACKs.
 const QUICK_ACKS: u32 = 2;
 
 impl Socket {
@@ -17,7 +17,8 @@ impl Socket {
         self.state == State::Established && self.ecn.has(EcnFlags::OK)
     }
 
-    /// Whether the control's header uses the ECN bits, so that RFC 3168 cannot.
+    /// Whether the control's header uses the ECN bits of the IP header, so that RFC 3168's ECN
+    /// cannot use them.
     fn bits_are_taken(&self) -> bool {
         self.carried.as_ref().is_some_and(|c| c.takes_ecn_bits())
     }
@@ -54,10 +55,10 @@ impl Socket {
         }
     }
 
-    /// ECN flags of a SYN or SYN-ACK that is sent now; `first` for its first transmission. A
-    /// retransmitted SYN does not request ECN, since the first may have been dropped because of the
-    /// request (tcp_ecn_fallback, on since Linux 4.1). The SYN-ACK then decides what the socket
-    /// remembers.
+    /// ECN flags of a SYN or SYN-ACK that is sent now. `first` is true for its first transmission.
+    /// A retransmitted SYN does not request ECN, since the first may have been dropped because of
+    /// the request (tcp_ecn_fallback, on since Linux 4.1). The socket remembers its request until
+    /// the SYN-ACK decides whether ECN is on.
     pub(super) fn ecn_of_syn(&mut self, opens: bool, first: bool) -> u8 {
         if !opens {
             return if self.ecn.has(EcnFlags::OK) {
@@ -147,7 +148,8 @@ impl Socket {
             bits::NOT_ECT => {}
             _ => self.ecn.set(EcnFlags::SEEN, true),
         }
-        // the sender may have only one packet in flight (4.19)
+        // data with CWR is acknowledged immediately: its sender may have only one packet in flight
+        // (4.19)
         reduced && linux_6
     }
 

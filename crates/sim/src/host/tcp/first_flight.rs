@@ -22,7 +22,8 @@ impl Socket {
         if self.counters.sent_pkts == 0 {
             usual_pkts = usual_pkts.min(self.profile.initial_cwnd_pkts);
         }
-        // A startup may limit its window by the peer's. Find out what it would choose otherwise.
+        // A startup may limit its window by the peer's window. This finds the window that it would
+        // choose without that limit.
         let mut unbounded = Conn {
             peer_window_bytes: u32::MAX,
             ..self.conn.clone()
@@ -50,12 +51,12 @@ impl Socket {
         flight.target_pkts = 0;
     }
 
-    /// Data packets sent, each counted once.
+    /// Number of data packets sent, not counting retransmissions.
     fn new_pkts(&self) -> u64 {
         self.counters.sent_pkts - self.counters.retransmits_pkts
     }
 
-    /// An ACK is about to be taken in. The first one of a flight ends it.
+    /// Called before an ACK is processed. The first ACK of a flight ends the flight.
     #[cold]
     pub(super) fn flight_acked(&mut self, ack: u64) {
         let mss = u64::from(self.mss);
@@ -103,17 +104,18 @@ impl Socket {
         }
     }
 
-    /// The window was `before_pkts`, and an ACK of `acked_pkts` has changed it: a startup that
-    /// raised it by more than slow start would has begun a flight.
+    /// Called after an ACK of `acked_pkts` has changed the window from `before_pkts`. If the
+    /// startup raised it by more than slow start would, a flight has begun.
     #[cold]
     pub(super) fn flight_may_begin(&mut self, before_pkts: u32, acked_pkts: u32) {
-        // linux-2.6 may have a fraction of a window left from before
+        // linux-2.6 may also grow by a packet for ACKs that were counted before
         if self.conn.cwnd_pkts > before_pkts.saturating_add(acked_pkts + 2) {
             self.flight_begins(self.conn.cwnd_pkts, 0);
         }
     }
 
-    /// The window was `before_pkts`, and slow start would have it grow by `grow_pkts`.
+    /// Compares growth: the window was `before_pkts`, and standard slow start would raise it by
+    /// `grow_pkts`.
     #[cold]
     pub(super) fn growth_seen(&mut self, before_pkts: u32, grow_pkts: u32) {
         let (cwnd_pkts, ssthresh_pkts) = (self.conn.cwnd_pkts, self.conn.ssthresh_pkts);

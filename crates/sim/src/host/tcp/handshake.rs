@@ -68,7 +68,7 @@ impl Socket {
             net.send(syn, &Sacks::default());
         }
         let mut rto_us = self.rtt.rto_us();
-        // Programs on a kernel cannot change the timeout.
+        // In linux-6 the timeout is unchanged: eBPF programs on a kernel cannot set it.
         if self.quick_start_flags.waits && self.profile.counts_acks {
             rto_us = rto_us.max(quick_start::SYN_RTO_US);
         }
@@ -111,7 +111,8 @@ impl Socket {
             }
             State::SynReceived => {
                 if p.flags & flags::SYN != 0 {
-                    // counts as a retransmission, too (inet_rtx_syn_ack)
+                    // In linux-6, sending the SYN-ACK again after a repeated SYN counts as a
+                    // retransmission (inet_rtx_syn_ack).
                     self.retries += u32::from(!self.profile.counts_acks);
                     self.send_syn(net);
                     return false;
@@ -165,9 +166,9 @@ impl Socket {
     }
 
     /// Handles a timeout of the SYN, which enters Loss. The SYN-ACK acknowledges everything
-    /// outstanding and ends Loss. Without SACK, however, the state is held until data is
-    /// acknowledged (tcp_try_undo_recovery). Startups begin in Open, so they do not begin with the
-    /// first data.
+    /// outstanding and ends Loss. Without SACK, however, the sender stays in Loss until data is
+    /// acknowledged (tcp_try_undo_recovery). A startup begins only in Open, so it then does not
+    /// begin with the first data.
     #[cold]
     fn hold_loss_of_syn(&mut self) {
         if !self.options.sack {

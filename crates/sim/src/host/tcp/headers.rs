@@ -13,7 +13,7 @@ use headway_algorithms::{Arrival, Carrier, Fields, ROUTERS_ABSENT};
 const TCP_OPTIONS_BYTES: u32 = 40;
 const SACK_HEAD_BYTES: u32 = 4;
 
-/// Whether a packet has room for one more header.
+/// Whether a packet has room for this header in addition to those that it carries.
 fn has_room(packet: &Packet, info: &HeaderInfo) -> bool {
     let taken = match info.carrier {
         Carrier::IpOption => packet.ip_header() != 0,
@@ -43,7 +43,8 @@ impl Socket {
         (left.saturating_sub(SACK_HEAD_BYTES) / 8) as usize
     }
 
-    /// Sends a packet with the headers that are due and fit, Quick-Start's first.
+    /// Sends a packet with the protocol headers that are due and that fit. Quick-Start's options
+    /// come first.
     #[cold]
     pub(super) fn send_with_headers(&mut self, net: &mut Net, mut packet: Packet, sacks: &Sacks) {
         let mut headers = Headers::default();
@@ -62,8 +63,8 @@ impl Socket {
         }
     }
 
-    /// Adds the control's own header to data. If this header also carries the feedback, adds it to
-    /// any packet while feedback is pending.
+    /// Adds the control's own header to a packet with data. If feedback to the peer uses the same
+    /// header and is pending, adds it to any packet.
     fn attach_own(&mut self, net: &Net, packet: &mut Packet, headers: &mut Headers) {
         let carried = self.carried.as_ref().expect("checked by the caller");
         let Some(own) = carried.own.filter(|own| has_room(packet, own)) else {
@@ -90,7 +91,7 @@ impl Socket {
         attach(packet, headers, own, fields);
     }
 
-    /// Adds pending feedback in a separate header to any packet.
+    /// Adds pending feedback to any packet, if feedback has a header of its own.
     fn attach_answer(&mut self, packet: &mut Packet, headers: &mut Headers) {
         let carried = self.carried.as_ref().expect("checked by the caller");
         let answer = carried.answers_apart().filter(|_| carried.due);
@@ -120,7 +121,8 @@ impl Socket {
         Some(self.carried.as_ref()?.own?.name)
     }
 
-    /// Why the control uses its loss-based law, if it does.
+    /// Why the control uses its loss-based law instead of the routers' feedback; None if it does
+    /// not.
     pub(crate) fn without_routers(&self) -> Option<&'static str> {
         (u32::from(self.conn.routers) == ROUTERS_ABSENT).then_some("no router answers")
     }

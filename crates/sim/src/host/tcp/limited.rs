@@ -3,10 +3,10 @@
 //!
 //! - The peer's window limits the sender from a push that stops at the window to the next one
 //!   that does not.
-//! - The send buffer limits it while all data is sent, cwnd has room and the writer waits for
-//!   memory (tcp_cwnd_validate). It ends when the writer is woken (tcp_check_space). A writer
-//!   that is writing does not wait.
-//! - If both limit the sender, the buffer counts.
+//! - The send buffer limits the sender while all data is sent, cwnd has room and the writer waits
+//!   for memory (tcp_cwnd_validate). This limit ends when the writer is woken (tcp_check_space). A
+//!   writer that is writing does not wait.
+//! - While both limit the sender, the time counts for the buffer only.
 
 /// The limit that holds a sender back.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -17,7 +17,7 @@ pub(super) enum LimitedBy {
     Buffer,
 }
 
-/// A sum of intervals, some of which may still be open.
+/// A sum of time intervals, some of which may not have ended yet.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LimitedTime {
     ns: i64,
@@ -30,7 +30,7 @@ impl LimitedTime {
         self.open += step;
     }
 
-    /// The sum, if open intervals end now.
+    /// The sum in microseconds, if all intervals that are still open end now.
     pub fn until_us(self, now_ns: u64) -> u64 {
         ((self.ns + self.open * now_ns as i64) / 1000) as u64
     }
@@ -44,16 +44,17 @@ impl LimitedTime {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Limited {
     pub(super) by: LimitedBy,
-    /// Whether the writer is writing the data that is sent now, so that it does not wait.
+    /// Whether the writer is writing at the moment. Data that is sent meanwhile then does not find
+    /// it waiting for memory.
     pub(super) writes: bool,
-    /// When a push last stopped at the peer's window.
+    /// When a push of data last stopped at the peer's window.
     stopped_ns: u64,
     pub window: LimitedTime,
     pub buffer: LimitedTime,
 }
 
 impl Limited {
-    /// Another limit holds the sender back from now on.
+    /// From now on this limit holds the sender back.
     #[cold]
     pub(super) fn set(&mut self, now_ns: u64, by: LimitedBy) {
         self.step(now_ns, -1);
@@ -61,7 +62,7 @@ impl Limited {
         self.step(now_ns, 1);
     }
 
-    /// A push stops at the peer's window.
+    /// Called when a push of data stops at the peer's window.
     #[cold]
     pub(super) fn stops(&mut self, now_ns: u64) {
         self.stopped_ns = now_ns;
@@ -70,8 +71,8 @@ impl Limited {
         }
     }
 
-    /// A push sent something or was limited by cwnd. Ends the limit by the window unless the push
-    /// also stopped there.
+    /// Called when a push of data sent something or was limited by cwnd. Ends the limit by the
+    /// peer's window unless this push also stopped there.
     #[inline]
     pub(super) fn goes_on(&mut self, now_ns: u64) {
         if self.by == LimitedBy::Window && self.stopped_ns != now_ns {
@@ -79,7 +80,7 @@ impl Limited {
         }
     }
 
-    /// All data is sent, cwnd has room, and the writer waits.
+    /// Called when all data is sent, cwnd has room, and the writer waits for memory.
     #[cold]
     pub(super) fn buffer(&mut self, now_ns: u64) {
         if !self.writes && self.by != LimitedBy::Buffer {

@@ -77,7 +77,7 @@ pub enum State {
     Established,
 }
 
-/// Events for the application.
+/// What has happened at a socket since its application last asked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Signals {
     /// The handshake is complete.
@@ -91,7 +91,8 @@ pub struct Signals {
 /// State of RACK (RFC 8985).
 #[derive(Clone, Debug, Default)]
 struct Rack {
-    /// Transmission time and end of the delivered packet that was sent last.
+    /// Among the delivered packets, the one that was sent last: its transmission time and the
+    /// sequence number after it.
     sent_ns: u64,
     end_seq: u64,
     rtt_us: u64,
@@ -121,11 +122,11 @@ pub struct Socket {
     signals: Signals,
     fack: bool,
     cwnd_limited: bool,
-    /// Whether RACK detects losses: the profile has it and SACK is on.
+    /// Whether RACK detects losses: the stack profile has it and SACK is on.
     uses_rack: bool,
-    /// Whether the control takes rate samples and sets cwnd itself; `rates` is then set.
+    /// Whether the control uses rate samples and sets cwnd itself. `rates` is then set.
     takes_samples: bool,
-    /// Whether the control reads the values that the first link publishes.
+    /// Whether the control reads the values that the first link of the path publishes.
     reads_monitor: bool,
     /// Whether several packets are sent as one large segment.
     sends_large: bool,
@@ -139,7 +140,8 @@ pub struct Socket {
     starting_pkts: u32,
     quick_start_flags: QuickStartFlags,
     ecn: EcnFlags,
-    /// The header of its control, or one for which it returns feedback.
+    /// State of the protocol header that the socket's control sends, or in which the socket returns
+    /// feedback.
     carried: Option<Box<Carried>>,
     /// Deadline for the last byte of the written data; 0: none.
     deadline_ns: u64,
@@ -151,7 +153,7 @@ pub struct Socket {
     route: u32,
     /// Largest payload of a data packet, without the timestamp option.
     pub mss: u32,
-    /// Timestamp echo of the latest ACK.
+    /// Timestamp echo of the latest ACK that arrived.
     last_echo_ms: u32,
     snd_una: u64,
     snd_nxt: u64,
@@ -164,20 +166,20 @@ pub struct Socket {
     profile: &'static Profile,
     /// In-order application bytes received.
     pub delivered_bytes: u64,
-    /// Total bytes that the peer will send, if known.
+    /// Number of bytes that the peer will send in total, if known.
     expected_bytes: u64,
-    /// End of the peer's FIN, if one has arrived.
+    /// Sequence number after the peer's FIN, if the FIN has arrived.
     fin_received: Option<u64>,
     receiver: Receiver,
 
     board: Scoreboard,
-    /// State shared with the congestion control; its cwnd and ssthresh are the socket's.
+    /// State shared with the congestion control. Its cwnd and ssthresh are those of the socket.
     pub conn: Conn,
     rtt: Rtt,
     rack: Rack,
     high_seq: u64,
     last_sent_ns: u64,
-    /// End of the probed tail; 0 if no probe is in flight.
+    /// Sequence number after the data that a tail loss probe covers; 0 if no probe is in flight.
     tlp_high_seq: u64,
     usage_seq: u64,
     cwnd_stamp_ns: u64,
@@ -193,16 +195,16 @@ pub struct Socket {
     pub counters: Counters,
     control: ControlInstance,
 
-    /// End of the last small segment, for Nagle's rule with Minshall's change.
+    /// Sequence number after the last small segment, for Nagle's rule with Minshall's change.
     small_end: u64,
     undo_marker: Option<u64>,
     prior_ssthresh: u32,
     /// Proportional rate reduction.
     prior_cwnd: u32,
     prr_delivered: u32,
-    /// Zero-window probes since the window closed.
+    /// Number of zero-window probes since the peer's window closed.
     persist_backoff: u8,
-    /// RTOs since the last progress.
+    /// Number of retransmission timeouts in a row, without progress between them.
     retries: u32,
     tlp_retrans: bool,
     /// Whether F-RTO is checking the last timeout.
@@ -378,7 +380,7 @@ impl Socket {
         news.then_some(signals)
     }
 
-    /// A packet with the fields that all packets of this socket share.
+    /// Returns a packet with the fields that all packets of this socket share.
     fn blank(&self, net: &Net) -> Packet {
         Packet {
             to: self.peer,
@@ -398,7 +400,7 @@ impl Socket {
         }
     }
 
-    /// Sends what can be sent now.
+    /// Sends all data that the windows allow now.
     pub fn pump(&mut self, net: &mut Net) {
         if self.state == State::Established {
             self.after_idle(net);
@@ -409,14 +411,14 @@ impl Socket {
         }
     }
 
-    /// Adds a sample to the estimates of the socket and of its control.
+    /// Adds an RTT sample to the estimates of the socket and of its control.
     fn take_rtt_sample(&mut self, sample_us: u64) {
         self.rtt.sample(sample_us, self.snd_una, self.snd_nxt);
         self.conn.srtt_us = self.rtt.srtt_us() as u32;
         self.note_min_rtt(sample_us);
     }
 
-    /// Lowers the smallest round-trip time if this sample is smaller.
+    /// Lowers the minimum RTT if this sample is smaller.
     fn note_min_rtt(&mut self, sample_us: u64) {
         let sample_us = u32::try_from(sample_us).unwrap_or(u32::MAX).max(1);
         self.rtt.min_us = self.rtt.min_us.min(sample_us);
@@ -443,7 +445,7 @@ impl Socket {
         }
     }
 
-    /// Passes the values that the first link publishes to the control.
+    /// Passes the values that the first link of the path publishes to the control.
     #[inline(never)]
     fn read_monitor(&mut self, net: &Net) {
         if let Some(monitor) = net.monitor(self.route) {

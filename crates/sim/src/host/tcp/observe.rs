@@ -8,7 +8,7 @@ use crate::trace::record::NULL_U32;
 use headway_algorithms::SSTHRESH_INFINITE;
 
 impl Socket {
-    /// Bytes that the peer has acknowledged, without SYN and FIN.
+    /// Bytes that the peer has acknowledged, not counting SYN and FIN.
     pub fn acked_bytes(&self) -> u64 {
         self.snd_una.saturating_sub(1).min(self.write_end - 1)
     }
@@ -44,7 +44,7 @@ impl Socket {
         (self.rtt.min_us != u32::MAX).then_some(self.rtt.min_us)
     }
 
-    /// Records the sender's state if it changed.
+    /// Records the sender's state in the trace if it has changed.
     #[inline(always)]
     pub(super) fn record(&mut self, net: &mut Net) {
         if self.recorded && net.follows_senders {
@@ -81,7 +81,7 @@ impl Socket {
         }
     }
 
-    /// Checks every internal relation that must hold between events; for tests.
+    /// Checks every relation between the socket's fields that must hold between events; for tests.
     pub fn check_invariants(&self) -> Result<(), String> {
         if self.conn.cwnd_pkts < 1 {
             return Err(format!("flow {}: cwnd is 0", self.flow));

@@ -9,11 +9,11 @@ use crate::scenario::EcnMode;
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub struct SocketOptions {
-    /// Initial receive buffer; None: the profile's.
+    /// Initial size of the receive buffer; None: the stack profile's.
     pub receive_buffer_bytes: Option<u64>,
-    /// Send buffer, including the overhead of sk_buffs; None: it grows with cwnd.
+    /// Size of the send buffer, including the overhead of sk_buffs; None: it grows with cwnd.
     pub send_buffer_bytes: Option<u64>,
-    /// Initial receive window; None: the profile's.
+    /// Initial receive window; None: the stack profile's.
     pub receive_window_bytes: Option<u64>,
     /// Largest packet that the route takes.
     pub mtu_bytes: u32,
@@ -21,15 +21,16 @@ pub struct SocketOptions {
     pub reading: Reading,
     /// Seed of the run.
     pub seed: u64,
-    /// ECN of the end that opens the connection, then of the other; None: the profile's.
+    /// ECN setting of the end that opens the connection, then of the other end; None: the stack
+    /// profile's.
     pub ecn: [Option<EcnMode>; 2],
-    /// F-RTO; None: the profile's.
+    /// Whether F-RTO is on; None: the stack profile's setting.
     pub frto: Option<bool>,
     /// Highest Quick-Start rate code that the receiver accepts; 0: it does not respond.
     pub willing_code: u8,
-    /// Rate codes that the receiver adds to its Quick-Start responses (a lie).
+    /// Rate codes that a lying receiver adds to the rate in its Quick-Start responses.
     pub inflates_codes: u8,
-    /// Whether the receiver invents the nonce in its Quick-Start responses.
+    /// Whether a lying receiver invents the nonce in its Quick-Start responses.
     pub forges_nonce: bool,
     /// Whether the responder sends an ACK with its scaled window after the SYN-ACK.
     pub extra_ack: bool,
@@ -41,12 +42,12 @@ pub struct SocketOptions {
     pub timestamps: bool,
     /// TCP_NODELAY.
     pub nodelay: bool,
-    /// Whether the application responds to what arrives.
+    /// Whether the application is called when something has happened at the socket.
     pub interactive: bool,
 }
 
 impl SocketOptions {
-    /// Data bytes of a full segment without options, or with timestamps only.
+    /// Data bytes of a full segment without TCP options, or with the timestamp option only.
     pub fn segment_bytes(&self) -> u32 {
         let timestamps = if self.timestamps { TIMESTAMP_BYTES } else { 0 };
         self.mtu_bytes - HEADER_BYTES - timestamps

@@ -5,14 +5,14 @@ use super::{Socket, Timer};
 use crate::net::Net;
 
 impl Socket {
-    /// linux-2.6: returns whether a packet has to wait. If so, the timer is set; if not, the packet
-    /// counts as sent.
+    /// linux-2.6: returns whether a packet has to wait. If it has to wait, this arms the timer;
+    /// otherwise this counts the packet as sent.
     #[inline(never)]
     pub(super) fn pacing_waits(&mut self, net: &mut Net) -> bool {
         let rate = self.conn.pacing_rate_bytes_per_s;
         let pkt_bytes = u64::from(self.mss + self.conn.header_bytes);
         let chunk_pkts = self.conn.pacing_chunk_pkts;
-        // Packets left from an old plan are not sent as a burst.
+        // If the pacing plan is old, its unsent packets are not sent as a burst.
         let stale = net.now_ns > self.pacing.next_ns + self.pacing.interval_ns;
         if stale || self.pacing.asked != (rate, chunk_pkts) {
             let (next_ns, before_ns) = (self.pacing.next_ns, self.pacing.interval_ns);
@@ -20,7 +20,8 @@ impl Socket {
             self.pacing.asked = (rate, chunk_pkts);
             self.plan_bursts(rate, u64::from(chunk_pkts), pkt_bytes);
             self.pacing.next_ns = if goes_on && self.control.control().flags.paces() {
-                // a new rate of the control sends nothing immediately, only the gap changes
+                // a new rate of a control changes only the gap to the next packet; nothing is sent
+                // immediately
                 (next_ns + self.pacing.interval_ns).saturating_sub(before_ns)
             } else {
                 next_ns.min(net.now_ns)
@@ -42,8 +43,8 @@ impl Socket {
         false
     }
 
-    /// Plans bursts: the window is cwnd, or one packet without a chunk size. The time is what the
-    /// window takes at the rate.
+    /// Plans bursts for a window of cwnd packets or, without a chunk size, of one packet. The plan
+    /// lasts as long as this window takes at the rate.
     fn plan_bursts(&mut self, rate: u64, chunk_pkts: u64, pkt_bytes: u64) {
         let cwnd = u64::from(self.conn.cwnd_pkts);
         let (window_pkts, chunks) = match cwnd.checked_div(chunk_pkts) {
@@ -62,10 +63,11 @@ impl Socket {
     }
 
     /// linux-6, if the control or the startup may pace: returns whether the next large segment has
-    /// to wait (tcp_pacing_check). If so, the timer is set. After pacing has ended, the gap after
-    /// the last paced packet still applies, as in the kernel (port/bpf/control.h).
+    /// to wait (tcp_pacing_check). If it has to wait, this arms the timer. After pacing has ended,
+    /// the gap after the last paced packet still applies, as in the kernel (port/bpf/control.h).
     pub(super) fn segment_waits(&mut self, net: &mut Net) -> bool {
-        // Every transmission counts. Paced ones have already set `next_ns`.
+        // The gap counts from the last transmission of any kind. Paced transmissions have already
+        // set `next_ns`.
         self.pacing.next_ns = self.pacing.next_ns.max(self.last_sent_ns);
         let at_ns = self.pacing.next_ns;
         if at_ns <= net.now_ns {
@@ -75,8 +77,9 @@ impl Socket {
         true
     }
 
-    /// A segment of `pkts` packets was sent. The next one waits for the time that this one takes at
-    /// the rate, minus its own lateness, up to half of that time (tcp_update_skb_after_send).
+    /// Called after a segment of `pkts` packets was sent. The next segment waits for the time that
+    /// this segment takes at the pacing rate. The delay with which this segment was sent is
+    /// subtracted, up to half of that time (tcp_update_skb_after_send).
     pub(super) fn segment_sent(&mut self, net: &Net, pkts: u64) {
         let late_ns = net.now_ns.saturating_sub(self.pacing.next_ns);
         self.pacing.next_ns = self.pacing.next_ns.max(net.now_ns);

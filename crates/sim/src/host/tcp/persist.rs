@@ -7,14 +7,14 @@ use super::scoreboard::{HEAD, PUSH};
 use super::{Pending, Socket, Timer};
 use crate::net::Net;
 
-/// Limit of the counted doublings of the interval (tcp_retries2). MAX_DOUBLINGS doublings lead from
-/// the shortest timeout past the longest (tcp_probe0_when).
+/// Largest number of doublings of the probe interval that are counted (tcp_retries2). MAX_DOUBLINGS
+/// doublings lead from the shortest timeout past the longest one (tcp_probe0_when).
 const MAX_COUNTED: u8 = 15;
 const MAX_DOUBLINGS: u8 = 10;
 
 impl Socket {
-    /// Starts to probe. The peer's window has closed, and nothing is in flight whose ACK could
-    /// report a larger one.
+    /// Starts to send zero-window probes: the peer's window has closed, and no packet is in flight
+    /// whose ACK could report a larger window.
     #[cold]
     pub(super) fn start_persisting(&mut self, net: &mut Net) {
         self.persist_backoff = 0;
@@ -33,8 +33,9 @@ impl Socket {
         self.snd_nxt < self.write_end || self.fin_queued && !self.fin_sent
     }
 
-    /// The persist timer has fired. Sends a part of the next segment if the window has room for it;
-    /// otherwise an empty segment from before the window, which elicits an ACK.
+    /// Sends a zero-window probe when the persist timer has fired. If the peer's window has room
+    /// for a part of the next segment, this part is sent; otherwise an empty segment from before
+    /// the window, which elicits an ACK.
     #[cold]
     pub(super) fn persist_timer_fired(&mut self, net: &mut Net) {
         if self.board.packets_out() > 0 || !self.waits_to_send() {
@@ -55,8 +56,8 @@ impl Socket {
         self.arm_persist(net);
     }
 
-    /// Processes an ACK while probing. If the window has room for the next sk_buff, the timer
-    /// stops; otherwise it restarts.
+    /// Processes an ACK that arrives while zero-window probes are being sent. If the window has
+    /// room for the next sk_buff, the persist timer stops; otherwise it restarts.
     #[cold]
     pub(super) fn persist_answered(&mut self, net: &mut Net) {
         if !self.waits_to_send() {

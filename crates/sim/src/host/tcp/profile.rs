@@ -28,10 +28,10 @@ pub enum Reduction {
 pub struct SendBufferRule {
     /// Bytes per full segment when the buffer is sized to two windows.
     pub per_mss_bytes: u64,
-    /// Bytes per sk_buff in addition to its data.
+    /// Memory of an sk_buff in bytes, not counting its data.
     pub overhead_bytes: u64,
-    /// Whether writers wait for room. Otherwise they wait only for an explicit buffer size, and the
-    /// size also limits what an endless writer still sends when it stops.
+    /// Whether writers wait for room in the send buffer. If not, they wait only if the flow sets a
+    /// buffer size; the size then also limits how much an endless writer still sends when it stops.
     pub limits: bool,
 }
 
@@ -46,12 +46,12 @@ pub struct Profile {
     pub counts_acks: bool,
     /// Initial window, packets.
     pub initial_cwnd_pkts: u32,
-    /// Whether idle times are counted in ticks and timers fire at ticks (HZ 250); otherwise both
-    /// have nanosecond resolution.
+    /// Whether Linux's ticks (HZ 250) are modelled: idle times are counted in ticks, and timers
+    /// fire at ticks. Otherwise both have nanosecond resolution.
     pub ticks: bool,
     /// Resolution of RTT samples.
     pub clock_us: u64,
-    /// Retransmission timeout before the first sample.
+    /// Retransmission timeout before the first RTT sample.
     pub initial_rto_us: u64,
     /// Number of SYN timeouts that do not double the next timeout (tcp_syn_linear_timeouts).
     pub linear_syn_timeouts: u32,
@@ -61,13 +61,14 @@ pub struct Profile {
     pub reduction: Reduction,
     /// Largest reordering that the sender assumes of a path, packets.
     pub max_reordering_pkts: u32,
-    /// Largest receive window of a new connection, bytes; linux-6 offers all that the buffer holds.
+    /// Largest receive window that a new connection advertises, bytes. linux-6 advertises all that
+    /// the buffer holds.
     pub first_window_bytes: u64,
     /// Receive buffer, bytes: its initial and its largest size.
     pub buffer_bytes: u64,
     pub max_buffer_bytes: u64,
-    /// Part of the receive buffer that is window, in 256ths. tcp_adv_win_scale sets it; since 6.6
-    /// it is measured on the first full segment (scaling_ratio).
+    /// Part of the receive buffer that is advertised as window, in 256ths. Set by
+    /// tcp_adv_win_scale; since Linux 6.6 measured on the first full segment (scaling_ratio).
     pub window_part: u64,
     /// How data is counted in a send buffer.
     pub send_buffer: SendBufferRule,
@@ -83,13 +84,15 @@ pub struct Profile {
     pub ecn_falls_back: bool,
 }
 
-/// The floor of the variance term of the retransmission timeout (TCP_RTO_MIN).
+/// Smallest value of the variance term of the retransmission timeout (TCP_RTO_MIN).
 pub const MIN_RTO_US: u64 = 200_000;
-/// The timeout after a retransmitted handshake that gave no sample (TCP_TIMEOUT_FALLBACK).
+/// The retransmission timeout if the handshake was retransmitted and gave no RTT sample
+/// (TCP_TIMEOUT_FALLBACK).
 pub const FALLBACK_RTO_US: u64 = 3_000_000;
 /// Longest retransmission timeout (TCP_RTO_MAX).
 pub const MAX_RTO_US: u64 = 120_000_000;
-/// Number of duplicate ACKs, or distance in packets, that indicates a loss.
+/// This many duplicate ACKs indicate a loss, and so does a SACK this many packets above a missing
+/// one.
 pub const DUPTHRESH: u32 = 3;
 
 /// All profiles.
@@ -98,9 +101,10 @@ pub static PROFILES: [Profile; 2] = [
         name: "linux-2.6",
         title: "Linux 2.6.25: rate halving, FACK, initial window 2, ACK counting, HZ 1000",
         counts_acks: true,
-        // The metrics code keeps the socket's initial value of 2 unless the route has a cached RTT.
+        // tcp_metrics.c keeps the socket's initial value of 2 unless the route has a cached RTT.
         initial_cwnd_pkts: 2,
-        // HZ 1000: a tick is about the transmission time of a packet on the papers' paths
+        // the papers' hosts had HZ 1000: a tick is about the transmission time of a packet on their
+        // paths
         ticks: false,
         clock_us: 1000,
         initial_rto_us: 3_000_000,
@@ -116,18 +120,19 @@ pub static PROFILES: [Profile; 2] = [
         max_buffer_bytes: 4 << 20,
         window_part: 192,
         // tcp_new_space: MSS 1460, MAX_TCP_HEADER 176, 16, an sk_buff of about 208. The buffer is
-        // twice the window of a busy sender, up to 4 MiB, so the writer is always ahead. The
-        // papers' hosts had buffers larger than their paths' bandwidth-delay products.
+        // twice the window of a busy sender, up to 4 MiB, so the writer always has unsent data in
+        // the buffer. The papers' hosts had buffers larger than their paths' bandwidth-delay
+        // products.
         send_buffer: SendBufferRule {
             per_mss_bytes: 1860,
             overhead_bytes: 400,
             limits: false,
         },
         compresses_sacks: false,
-        // 2.6 had no pacing; the papers' patches paced all packets
+        // Linux 2.6 had no pacing; the patched kernels of the papers paced all packets
         unpaced_pkts: 0,
         segments_are_large: false,
-        // tcp_ecn was off; value 2 came with 2.6.31, the fallback with 4.1
+        // tcp_ecn was off by default; its value 2 came with Linux 2.6.31, tcp_ecn_fallback with 4.1
         ecn: EcnMode::Off,
         ecn_falls_back: false,
     },
@@ -160,7 +165,8 @@ pub static PROFILES: [Profile; 2] = [
             limits: true,
         },
         compresses_sacks: true,
-        // tcp_update_skb_after_send; the queue fq did the same before
+        // tcp_update_skb_after_send does not pace the first ten packets; the queue discipline fq
+        // did the same earlier
         unpaced_pkts: 10,
         segments_are_large: true,
         ecn: EcnMode::Passive,
@@ -169,8 +175,8 @@ pub static PROFILES: [Profile; 2] = [
 ];
 
 impl Profile {
-    /// The window after an idle time (tcp_init_cwnd). 2.6 begins a connection with a smaller one,
-    /// see `initial_cwnd_pkts`.
+    /// The window after an idle time (tcp_init_cwnd). linux-2.6 begins a connection with a smaller
+    /// window, see `initial_cwnd_pkts`.
     pub fn restart_cwnd_pkts(&self, mss: u32) -> u32 {
         match self.reduction {
             Reduction::RateHalving if mss > 1460 => 2,

@@ -16,7 +16,7 @@ use headway_algorithms::{Arrival, Fields, Grant, QsHost, QsOption};
 use rand_core::RngCore;
 
 const BYTES: u32 = OPTION_BYTES as u32;
-/// Timeout of a SYN with a request in linux-2.6 (section 4.7.2).
+/// Timeout of a SYN that carries a request, in linux-2.6 (RFC 4782, section 4.7.2).
 pub(super) const SYN_RTO_US: u64 = 3_000_000;
 
 /// The protocol's name in the summaries of flows.
@@ -32,7 +32,7 @@ pub(crate) fn route_mtu_bytes(profile: &Profile) -> u32 {
     }
 }
 
-/// Whether this file processes the header.
+/// Whether the header is one of Quick-Start's two options, which this file processes.
 pub(super) fn carries(info: &HeaderInfo) -> bool {
     info.name == HEADER || info.name == RESPONSE
 }
@@ -53,8 +53,8 @@ impl Socket {
         })
     }
 
-    /// Bytes that options will take from the next packet's payload, beyond the room that its route
-    /// leaves.
+    /// Bytes by which Quick-Start options shorten the next packet's payload, beyond the room that
+    /// its route leaves for them.
     #[cold]
     pub(super) fn quick_start_bytes(&self) -> u32 {
         let response = self.response_is_due();
@@ -69,8 +69,8 @@ impl Socket {
             .is_some_and(|q| q.response.is_some())
     }
 
-    /// Whether the result of the last request is known, has reached the startup, and is not
-    /// reported.
+    /// Whether the result of the last request must be reported: it is known, has reached the
+    /// startup, and has not been reported.
     fn report_is_due(&self) -> bool {
         self.quick_start.as_ref().is_some_and(|q| {
             q.host.report_due != 0
@@ -80,12 +80,13 @@ impl Socket {
     }
 
     /// linux-6: a separate ACK reports the result of the request before any data is sent at the new
-    /// rate, because data packets may have no room (hw_answer of port/bpf/application.h).
+    /// rate, because data packets may have no room for the option (hw_answer of
+    /// port/bpf/application.h).
     pub(super) fn report_goes_alone(&self) -> bool {
         self.quick_start_flags.due && self.profile.segments_are_large && self.report_is_due()
     }
 
-    /// Lets the startup make a request on the SYN or SYN-ACK that is sent next. Applications write
+    /// Lets the startup put a request on the SYN or SYN-ACK that is sent next. Applications write
     /// only after the connection is open, so the startup knows only what they have announced.
     pub(super) fn quick_start_opens(&mut self, net: &Net) {
         self.refresh(net);
@@ -94,7 +95,7 @@ impl Socket {
         self.quick_start_flags.due |= self.conn.request_code > 0;
     }
 
-    /// Adds the options that are due and fit to a packet that is sent now.
+    /// Adds the Quick-Start options that are due and that fit to a packet that is sent now.
     pub(super) fn attach_quick_start(
         &mut self,
         net: &Net,
@@ -105,7 +106,7 @@ impl Socket {
         let used = self.conn.grant == Grant::Used as u8;
         let code = u32::from(self.conn.request_code);
         let syn = packet.flags & flags::SYN != 0;
-        // Retransmissions carry no request.
+        // Retransmitted packets carry no Quick-Start request.
         let is_new = syn || packet.payload_bytes > 0 && packet.seq >= self.snd_nxt;
         let q = self.quick_start(net);
         let fits = |packet: &Packet| packet.ip_bytes + BYTES <= MTU_BYTES;
@@ -144,14 +145,15 @@ impl Socket {
         };
     }
 
-    /// Whether a report is due, now or once the startup has the result.
+    /// Whether a report of the approved rate is due, now or once the startup has the result of the
+    /// request.
     fn has_report(&self) -> bool {
         self.quick_start
             .as_ref()
             .is_some_and(|q| q.host.report_due != 0 && q.host.state() != QsState::Requested)
     }
 
-    /// Processes a packet that carries an option or may answer a request.
+    /// Processes a packet that carries a Quick-Start option or that may answer a request.
     #[cold]
     pub(super) fn quick_start_arrived(&mut self, net: &Net, p: &Packet) {
         let carries = |name| header(name).expect("a header").number;
@@ -175,7 +177,8 @@ impl Socket {
         };
         if code > 0 {
             self.counters.qs_grants += 1;
-            // codes stand for powers of 2: the application uses no more than it asked for
+            // rate codes are powers of two, so the granted rate may exceed the requested one: the
+            // application uses no more than it requested
             self.conn.granted_rate_bytes_per_s = match self.conn.asked_rate_bytes_per_s {
                 0 => rate_bytes_per_s(code),
                 asked => rate_bytes_per_s(code).min(asked),
@@ -192,7 +195,8 @@ impl Socket {
         }
     }
 
-    /// Prepares a response to the peer's request, with the rate that this end accepts or claims.
+    /// Prepares a response to the peer's request. It contains the rate that this end accepts, or a
+    /// higher one if this end lies.
     fn asked_by_peer(&mut self, net: &Net, p: &Packet) {
         let asked = QsOption::from(net.arrived.ip);
         let (willing, lie) = (self.options.willing_code, self.options.inflates_codes);
@@ -221,8 +225,9 @@ impl Socket {
         self.quick_start_flags.due = true;
     }
 
-    /// The packet with the request is retransmitted without it. If the path drops the option on a
-    /// SYN, it would also drop a report, and a response is not retransmitted (section 4.7.2).
+    /// The packet that carried the request was lost and is retransmitted without it. If it was a
+    /// SYN or SYN-ACK, the failure is not reported, because a path that drops the option would also
+    /// drop the report. A response in the lost packet is not retransmitted either (section 4.7.2).
     #[cold]
     pub(super) fn request_was_lost(&mut self, net: &Net, in_syn: bool) {
         let q = self.quick_start(net);
@@ -238,13 +243,13 @@ impl Socket {
         self.conn.grant = Grant::Denied as u8;
     }
 
-    /// Reason why the last request failed.
+    /// Reason why the last Quick-Start request failed; None if it did not.
     pub(crate) fn protocol_failure(&self) -> Option<&'static str> {
         let host = &self.quick_start.as_ref()?.host;
         host.failure().map(QsFailure::name)
     }
 
-    /// Whether the packet from `seq` to `end` carried the request.
+    /// Whether the packet from `seq` to `end` carried the Quick-Start request.
     pub(super) fn carried_request(&self, seq: u64, end: u64) -> bool {
         self.quick_start
             .as_ref()

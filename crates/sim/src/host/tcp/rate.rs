@@ -10,8 +10,8 @@ use headway_algorithms::RateSample;
 use rand_core::RngCore;
 
 impl Socket {
-    /// Starts the samples when the connection opens. The first flight is application-limited,
-    /// because tcp_sendmsg checks before it queues data.
+    /// Starts the rate samples when the connection opens. The first flight counts as
+    /// application-limited, because tcp_sendmsg checks for this limit before it queues data.
     pub(super) fn rates_begin(&mut self, net: &Net) {
         if let Some(rates) = &mut self.rates {
             rates.delivered_ns = net.now_ns;
@@ -19,7 +19,7 @@ impl Socket {
         }
     }
 
-    /// Checks, when the application writes, whether it limited the sender until now
+    /// Checks, when the application writes, whether a lack of data limited the sender until now
     /// (tcp_rate_check_app_limited): all data was sent, the window has room, and no lost packet
     /// waits for its retransmission.
     pub(super) fn note_app_limited(&mut self) {
@@ -44,7 +44,7 @@ impl Socket {
         }
     }
 
-    /// Handles the removal of the oldest packet from the scoreboard.
+    /// Processes the removal of the oldest packet from the scoreboard.
     #[inline(never)]
     pub(super) fn stamp_acked(&mut self, segment: &Segment) {
         if let Some(rates) = &mut self.rates {
@@ -55,7 +55,7 @@ impl Socket {
         }
     }
 
-    /// Updates the rate-related values that the control can read.
+    /// Updates the values about delivery rates that the control can read.
     pub(super) fn refresh_rates(&mut self, net: &Net) {
         if let Some(rates) = &self.rates {
             self.conn.app_limited = u8::from(rates.limited_until_pkts.is_some());

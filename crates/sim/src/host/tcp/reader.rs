@@ -10,12 +10,14 @@ use super::state::reader::{Reader, Reading, READ_TIMER};
 use super::Socket;
 use crate::net::Net;
 
-/// Minimum time between ACKs of segments outside the window (tcp_invalid_ratelimit, linux-6).
+/// Minimum time between ACKs that answer segments outside the window (tcp_invalid_ratelimit,
+/// linux-6).
 const OUT_OF_WINDOW_GAP_NS: u64 = 500_000_000;
 
 impl Receiver {
-    /// Whether the window's right edge advances. Only then does the kernel acknowledge more than a
-    /// segment itself; otherwise the reader does (__tcp_ack_snd_check).
+    /// Whether the window's right edge advances. Only in this case does the kernel itself
+    /// acknowledge more than a segment immediately; otherwise the reader sends the ACK
+    /// (__tcp_ack_snd_check).
     pub(super) fn edge_advances(&mut self) -> bool {
         self.reader.is_none() && !self.is_linux_6()
             || self.select_window() >= self.right_edge - self.acked
@@ -33,8 +35,8 @@ impl Receiver {
         self.window_doubles()
     }
 
-    /// Whether the new window is at least twice the advertised one and should be announced. The
-    /// advertised one must be at most half of the largest (tcp_cleanup_rbuf).
+    /// Whether the window after a read should be announced: it is at least twice the advertised
+    /// window, which is at most half of the largest window (tcp_cleanup_rbuf).
     fn window_doubles(&mut self) -> bool {
         let now = self.right_edge.saturating_sub(self.rcv_nxt);
         let ended = |reader: &Reader| reader.fin_end <= self.rcv_nxt;
@@ -45,7 +47,7 @@ impl Receiver {
         window > 0 && window >= 2 * now
     }
 
-    /// The next byte that the application will read, and the bytes that wait for it.
+    /// The next byte that the application will read, and how many arrived bytes wait to be read.
     pub(super) fn read_position(&self) -> (u64, u64) {
         match &self.reader {
             Some(reader) => (reader.copied, reader.waiting_bytes(self.rcv_nxt)),
@@ -67,7 +69,7 @@ impl Receiver {
         true
     }
 
-    /// Notes where the peer's FIN ends.
+    /// Notes the sequence number after the peer's FIN.
     pub(super) fn fin_ends(&mut self, end: u64) {
         if let Some(reader) = &mut self.reader {
             reader.fin_end = end;
@@ -76,7 +78,8 @@ impl Receiver {
 }
 
 impl Socket {
-    /// Makes the application read on demand. Call it before the connection opens.
+    /// Makes the application read only when it calls [`Socket::read`] or [`Socket::splice`]. Call
+    /// this before the connection opens.
     pub fn read_on_demand(&mut self) {
         self.receiver.reader = Reader::new(Reading::OnDemand, self.receiver.rcv_nxt);
     }
@@ -92,9 +95,9 @@ impl Socket {
         let Some(reader) = &mut self.receiver.reader else {
             return 0;
         };
-        // Linux tunes the window after each packet of a call, and unread data counts against the
-        // growth. The first packet therefore decides for the whole call (tcp_recvmsg_locked,
-        // tcp_rcv_space_adjust).
+        // Linux tunes the receive window after each packet that a call reads, and data that is
+        // still unread counts against the growth. The first packet of the call therefore decides
+        // how far the window grows (tcp_recvmsg_locked, tcp_rcv_space_adjust).
         let first = reader.first_packet_bytes(u64::from(self.mss));
         let (mut bytes, mut freed) = reader.take(rcv_nxt, most_bytes.min(first));
         if bytes > 0 {
@@ -132,7 +135,7 @@ impl Socket {
         }
     }
 
-    /// An application that reads everything immediately reads what has just arrived, after the
+    /// Lets an application that reads everything immediately read what has just arrived, after the
     /// kernel has sent its own ACKs (tcp_recvmsg).
     #[inline]
     pub(super) fn read_eagerly(&mut self, net: &mut Net) {
@@ -165,14 +168,15 @@ impl Socket {
         }
     }
 
-    /// Starts the reader: its first call is one interval after the connection opens.
+    /// Starts a reader that is called regularly. The first call is one interval after the
+    /// connection opens.
     pub(super) fn start_reader(&mut self, net: &mut Net) {
         if let Some(interval_ns) = self.receiver.reader.as_ref().and_then(|r| r.interval_ns()) {
             net.set_timer(net.now_ns + interval_ns, self.id, READ_TIMER);
         }
     }
 
-    /// Runs a timed call of the reader.
+    /// Performs one of the regular calls of the reader.
     #[cold]
     pub(super) fn reader_timer_fired(&mut self, net: &mut Net) {
         let Some(reader) = &mut self.receiver.reader else {
@@ -188,8 +192,8 @@ impl Socket {
         }
     }
 
-    /// Answers a segment without data from before the window, which is a probe. The sender learns
-    /// the window from the answer (tcp_send_dupack).
+    /// Answers a segment without data from before the window, which is a zero-window probe. The
+    /// sender learns the window from this answer (tcp_send_dupack).
     #[cold]
     pub(super) fn answer_old_segment(&mut self, net: &mut Net) {
         if self.receiver.answers_out_of_window(net.now_ns) {

@@ -4,8 +4,8 @@
 
 use super::profile::{FALLBACK_RTO_US, MAX_RTO_US, MIN_RTO_US};
 
-/// A time in units of a clock. The clocks in use are constants here, so that processors need not
-/// divide.
+/// Converts a time to units of a clock. The clocks in use are constants here, so that processors
+/// need not divide.
 pub(super) fn clock_units(us: u64, clock_us: u64) -> u64 {
     match clock_us {
         1 => us,
@@ -19,18 +19,18 @@ pub(super) fn clock_units(us: u64, clock_us: u64) -> u64 {
 #[derive(Clone, Debug)]
 pub struct Rtt {
     clock_us: u64,
-    /// Smoothed RTT, in eighths of a unit; 0 before the first sample.
+    /// Smoothed RTT, in eighths of a clock unit; 0 before the first sample.
     srtt_x8: i64,
-    /// Mean deviation, in quarters of a unit.
+    /// Mean deviation of the RTT, in quarters of a clock unit.
     mdev_x4: i64,
     mdev_max: i64,
     var: i64,
-    /// The variance window ends when this byte is acknowledged.
+    /// Sequence number whose acknowledgement ends the window over which the variance is a maximum.
     window_end: u64,
     rto_us: u64,
-    /// Doublings of the timeout.
+    /// Number of times that the timeout was doubled.
     backoff: u32,
-    /// Smallest sample in microseconds.
+    /// Smallest RTT sample in microseconds.
     pub min_us: u32,
 }
 
@@ -103,7 +103,7 @@ impl Rtt {
             .min(MAX_RTO_US)
     }
 
-    /// Doubles the timeout after it has fired.
+    /// Doubles the retransmission timeout after it has expired.
     pub fn back_off(&mut self) {
         self.backoff += 1;
     }
@@ -113,12 +113,13 @@ impl Rtt {
         self.backoff > 0
     }
 
-    /// Sets the timeout after a handshake without a sample (TCP_TIMEOUT_FALLBACK).
+    /// Sets the retransmission timeout after a handshake that gave no RTT sample
+    /// (TCP_TIMEOUT_FALLBACK).
     pub fn fall_back(&mut self) {
         self.rto_us = FALLBACK_RTO_US;
     }
 
-    /// Ends the backoff after progress.
+    /// Ends the doubling of the timeout when an ACK shows progress.
     pub fn end_backoff(&mut self) {
         self.backoff = 0;
     }

@@ -7,15 +7,15 @@ use crate::ring::Ring;
 pub const SACKED: u8 = 1;
 /// Believed lost.
 pub const LOST: u8 = 2;
-/// Retransmitted, and the retransmission is believed to be in flight.
+/// Mark of a packet that was retransmitted and whose retransmission is believed to be in flight.
 pub const RETRANS: u8 = 4;
-/// Retransmitted at least once.
+/// Mark of a packet that was retransmitted at least once.
 pub const EVER_RETRANS: u8 = 8;
-/// Last packet of a large segment.
+/// Mark of the last packet of a large segment.
 pub const PUSH: u8 = 16;
-/// First packet of an sk_buff.
+/// Mark of the first packet of an sk_buff.
 pub const HEAD: u8 = 32;
-/// The writer's push ends here (tcp_mark_push).
+/// Mark of a packet at whose end the writer has pushed (tcp_mark_push).
 pub const PUSHED: u8 = 64;
 /// Marks of the data itself. Retransmission and loss do not change them.
 const OF_DATA: u8 = PUSH | HEAD | PUSHED;
@@ -25,7 +25,7 @@ const OF_DATA: u8 = PUSH | HEAD | PUSHED;
 pub struct Segment {
     /// First byte.
     pub seq: u64,
-    /// LimitedTime in sequence space, including the FIN.
+    /// Length in sequence numbers, including the FIN.
     pub len: u32,
     /// Marks.
     pub marks: u8,
@@ -58,17 +58,17 @@ pub struct Scoreboard {
     segments: Ring<Segment>,
     /// Number of the first segment.
     pub first: u64,
-    /// Packets marked SACKED; without SACK, duplicate ACKs.
+    /// Number of packets marked SACKED; without SACK, number of duplicate ACKs.
     pub sacked_out: u32,
     /// Packets marked LOST.
     pub lost_out: u32,
     /// Packets marked RETRANS.
     pub retrans_out: u32,
-    /// Packets marked HEAD, which is the number of sk_buffs with sent data.
+    /// Number of packets marked HEAD, which is the number of sk_buffs with sent data.
     pub heads: u32,
-    /// Losses found so far, including lost retransmissions.
+    /// Number of losses found so far, including lost retransmissions.
     pub losses: u32,
-    /// One more than the number of the highest SACKed segment; `first` or less if none.
+    /// One more than the number of the highest SACKed segment; `first` or less if none is SACKed.
     pub sacked_end: u64,
     /// No segment below this number waits for retransmission.
     pub retransmit_from: u64,
@@ -106,7 +106,7 @@ impl Scoreboard {
         self.sacked_end.saturating_sub(self.first) as u32
     }
 
-    /// One more than the highest segment number.
+    /// One more than the number of the last segment.
     pub fn end(&self) -> u64 {
         self.first + self.segments.len() as u64
     }
@@ -152,8 +152,8 @@ impl Scoreboard {
         }
     }
 
-    /// Moves HEAD to the next packet after the first packet of an sk_buff was acknowledged, if the
-    /// sk_buff has more packets (tcp_trim_head).
+    /// If an sk_buff has more packets after its first one was acknowledged, moves the HEAD mark to
+    /// the next packet (tcp_trim_head).
     #[inline]
     fn pass_head_on(&mut self) {
         match self.segments.front_mut() {
@@ -203,7 +203,8 @@ impl Scoreboard {
         let before = std::mem::take(&mut self.seen);
         for (i, &(start, end)) in blocks.iter().enumerate().take(4) {
             self.seen[i] = (start, end);
-            // Skip the part that a block of the previous ACK with the same start covered.
+            // Skip the part that a block of the previous ACK with the same start has already
+            // marked.
             let from = before
                 .iter()
                 .filter(|s| s.0 == start && s.1 <= end)
@@ -286,7 +287,7 @@ impl Scoreboard {
         None
     }
 
-    /// Notes that a segment was retransmitted; `mark` is PUSH or 0.
+    /// Notes that a segment was retransmitted; `mark` is PUSH if it ended a large segment, else 0.
     pub fn note_retransmission(&mut self, number: u64, now_ns: u64, snd_nxt: u64, mark: u8) {
         if let Some(segment) = self.get_mut(number) {
             let was = segment.marks;
@@ -297,7 +298,7 @@ impl Scoreboard {
         }
     }
 
-    /// Whether all counts agree with the marks; for tests.
+    /// Whether all counts of the scoreboard agree with its marks; for tests.
     pub fn is_consistent(&self, sack: bool) -> bool {
         let count = |mark: u8| self.segments.iter().filter(|s| s.marks & mark != 0).count() as u32;
         (!sack || self.sacked_out == count(SACKED))

@@ -7,17 +7,18 @@ use super::scoreboard::{LOST, PUSH, RETRANS, SACKED};
 use super::{ca, Socket};
 use crate::net::Net;
 
-/// A large segment has the bytes that the rate delivers in 2^-10 s (sk_pacing_shift).
+/// A large segment has as many bytes as the assumed rate delivers in 2^-10 s (sk_pacing_shift).
 const RATE_SHIFT: u32 = 10;
-/// The assumed rate, in percent of cwnd per RTT: below half of ssthresh, and otherwise
-/// (tcp_pacing_ss_ratio, tcp_pacing_ca_ratio).
+/// The assumed rate as percentages of cwnd per RTT. The first applies while cwnd is below half of
+/// ssthresh, the second otherwise (tcp_pacing_ss_ratio, tcp_pacing_ca_ratio).
 const RATE_PERCENT: (u64, u64) = (200, 120);
 /// Largest size of a large segment in bytes: 64 KiB minus room for headers.
 pub(super) const LARGEST_BYTES: u64 = 65_216;
 /// Short paths get larger segments: up to LARGEST_BYTES more, halved for every 2^9 us of RTT.
 const RTT_SHIFT: u32 = 9;
-/// Smallest large segment: tcp_min_tso_segs, and the value for a startup that may send a request in
-/// a data packet, because an option does not fit a segment of several packets (port/bpf/control.h).
+/// Smallest size of a large segment, in packets. The first value is Linux's (tcp_min_tso_segs). The
+/// second is for a startup that may send a request in a data packet, because an option does not fit
+/// a segment of several packets (port/bpf/control.h).
 const SMALLEST_PKTS: (u64, u64) = (2, 1);
 /// If at least this fraction (1/3) of the window is free, data is always sent immediately
 /// (tcp_tso_win_divisor).
@@ -58,13 +59,14 @@ impl Socket {
         if self.longer_for_short_path() == 0
             && brought < (((smallest + 1) * mss) << RATE_SHIFT) * srtt_us
         {
-            // The rate gives less than one additional packet; this test needs no division.
+            // Shortcut without a division: the rate gives less than one packet more than the
+            // smallest segment has.
             return smallest as u32;
         }
         self.segment_of_rate(brought / srtt_us, smallest)
     }
 
-    /// Additional bytes of a large segment on a short path.
+    /// Bytes by which a large segment is larger on a short path.
     fn longer_for_short_path(&self) -> u64 {
         let halvings = self.rtt.min_us >> RTT_SHIFT;
         if halvings < u32::BITS {
@@ -100,7 +102,8 @@ impl Socket {
 
     /// Decides whether the sk_buff at the head waits for the next ACK, so that more is sent at
     /// once. It waits if it has several packets, something was just sent, the window has little
-    /// room, and that ACK is near. Returns its bytes if it waits, None if it is sent now.
+    /// room, and the next ACK is near. Returns the sk_buff's bytes if it waits, None if it is sent
+    /// now.
     pub(super) fn defers(&self, net: &Net, largest_pkts: u32, room_bytes: u64) -> Option<u64> {
         if self.conn.ca_state >= ca::RECOVERY || net.now_ns - self.last_sent_ns > DEFER_NS {
             return None;
@@ -115,7 +118,8 @@ impl Socket {
         {
             return None;
         }
-        // The sk_buff may grow from those behind it, as far as the windows allow (tcp_grow_skb).
+        // The sk_buff may get data from the sk_buffs behind it, as far as the windows allow
+        // (tcp_grow_skb).
         let quota = free_pkts.min((cwnd / 2).max(1)).min(largest_pkts);
         let backlog = self.write_end - self.snd_nxt;
         let grown = (u64::from(quota) * mss).min(backlog);
@@ -129,16 +133,16 @@ impl Socket {
         (head_bytes > mss && !fits).then_some(head_bytes)
     }
 
-    /// Whether cwnd limits a sender that waits: cwnd leaves less room than the peer's window, and
-    /// not more than the segment at the head needs (tcp_tso_should_defer).
+    /// Whether cwnd is the limit for a sender whose sk_buff waits: cwnd leaves less room than the
+    /// peer's window, and not more than the segment at the head needs (tcp_tso_should_defer).
     pub(super) fn cwnd_holds_back(&self, head_bytes: u64, room_bytes: u64) -> bool {
         let free_pkts = u64::from(self.conn.cwnd_pkts - self.board.in_flight());
         let free_bytes = free_pkts * u64::from(self.mss);
         free_bytes < room_bytes && free_bytes <= head_bytes
     }
 
-    /// Number of packets from `number` on that are retransmitted as one large segment: lost packets
-    /// that were one segment before.
+    /// Number of packets, beginning with `number`, that are retransmitted as one large segment:
+    /// lost packets that were sent as one segment before.
     pub(super) fn retransmitted_segment_pkts(&self, number: u64) -> u64 {
         let free = self
             .conn

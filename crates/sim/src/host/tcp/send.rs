@@ -8,7 +8,7 @@ use crate::net::Net;
 
 impl Socket {
     fn max_sack_blocks(&self) -> usize {
-        // A Quick-Start response takes the space of one block.
+        // A Quick-Start response takes the space of one SACK block.
         let response = usize::from(self.quick_start_flags.due && self.response_is_due());
         if self.carried.is_some() && self.options.sack {
             return self.sack_blocks_beside_header(self.timestamp_bytes());
@@ -16,7 +16,8 @@ impl Socket {
         self.sack_blocks_beside(response)
     }
 
-    /// SACK blocks that fit in addition to timestamps and `others` options of a block's size.
+    /// SACK blocks that fit in addition to timestamps and to `others` other options, each as large
+    /// as a block.
     #[inline]
     fn sack_blocks_beside(&self, others: usize) -> usize {
         match (self.options.sack, self.options.timestamps) {
@@ -54,9 +55,9 @@ impl Socket {
         self.emit_as::<true>(net, seq, payload_bytes, flags);
     }
 
-    /// `PLAIN`: without ECN and headers. The packet is built as the argument of the call. No code
-    /// takes its address before, so it is written into the slab field by field instead of being
-    /// copied there.
+    /// Sends a packet. With `PLAIN` it has neither ECN nor protocol headers. The packet is built as
+    /// the argument of the call that stores it. No code takes its address before that, so the
+    /// compiler writes it into the slab field by field instead of copying it.
     #[inline(always)]
     fn emit_as<const PLAIN: bool>(
         &mut self,
@@ -113,7 +114,8 @@ impl Socket {
         }
     }
 
-    /// Marks an ACK as due. Data sent during the same event carries it, or it is sent alone.
+    /// Marks an ACK as due. If data is sent during the same event, the data carries the ACK;
+    /// otherwise the ACK is sent alone.
     pub(super) fn ack_owed_now(&mut self, net: &Net) {
         self.timers[Timer::Ack as usize].deadline_ns = net.now_ns;
     }
@@ -157,18 +159,21 @@ impl Socket {
         self.push::<false>(net);
     }
 
-    /// `PLAIN`: no pacing, no closed window and no headers.
+    /// Sends new data as far as the windows allow. `PLAIN` is for sockets without pacing and
+    /// headers whose peer's window is open.
     #[inline(always)]
     fn push<const PLAIN: bool>(&mut self, net: &mut Net) {
         let before = self.snd_nxt;
         let out_before = self.board.packets_out();
         let mut limited = false;
         let mut closed = false;
-        // Computed only when something can be sent: most ACKs of a receiver do not get there.
+        // Computed only when something can be sent: most ACKs that a receiver gets do not lead to
+        // that.
         let mut largest = 0;
-        // Packets of the current large segment: all, left to send, and sent.
+        // Number of packets of the current large segment: in total, left to send, and sent.
         let (mut pkts, mut left, mut gone) = (1, 0, 0);
-        // The large segment that starts a transmission gets a separate size decision.
+        // Whether this segment starts a transmission. The size of such a segment was decided
+        // separately.
         let mut starts = false;
         let by_segment = !PLAIN && self.paces_segments;
         loop {
@@ -279,7 +284,7 @@ impl Socket {
             self.segment_sent(net, gone);
         }
         if self.snd_nxt != before || limited {
-            // cwnd is also used up if the last packet just fitted.
+            // cwnd also counts as used up if the last packet fitted exactly.
             limited |= self.board.in_flight() >= self.conn.cwnd_pkts;
             self.validate_cwnd(net, limited);
         }
@@ -297,19 +302,20 @@ impl Socket {
         self.snd_nxt + u64::from(self.mss) >= end && self.small_is_out()
     }
 
-    /// Whether a small segment is outstanding and Nagle's rule applies (tcp_nagle_check). Programs
-    /// on a kernel close after all data is acknowledged, so no FIN releases the last data there.
+    /// Whether a small segment is outstanding and Nagle's rule applies (tcp_nagle_check). In
+    /// linux-6 a FIN does not release the last data: headwayctl's programs on a kernel close only
+    /// after all data is acknowledged.
     fn small_is_out(&self) -> bool {
         let is_closed = self.fin_queued && !self.profile.segments_are_large;
         !self.options.nodelay && !is_closed && self.small_end > self.snd_una
     }
 
-    /// Sends a new segment. `small`: it has less data than options leave room for
+    /// Sends a new segment. `small` tells whether it has less data than options leave room for
     /// (tcp_minshall_update with mss_now).
     pub(super) fn send_new(&mut self, net: &mut Net, len: u32, fin: bool, small: bool, mark: u8) {
         let number = self.board.end();
         let end = self.snd_nxt + u64::from(len);
-        // A packet that extends beyond the end of a push includes the push (tcp_grow_skb).
+        // A packet that extends beyond the end of a push carries PSH for it (tcp_grow_skb).
         let pushed = self.buffer.take_pushes(end).is_some();
         let rides = !fin && self.fin_with_last_data && end == self.write_end;
         let (len, fin) = (len + u32::from(rides), fin || rides);
@@ -367,7 +373,7 @@ impl Socket {
         if self.quick_start_flags.waits && self.carried_request(segment.seq, segment.end()) {
             self.request_was_lost(net, false);
         }
-        // Only one transmission carries the PSH of a large segment: __tcp_transmit_skb sets it in
+        // Only one transmission of a large segment carries its PSH: __tcp_transmit_skb sets PSH in
         // the clone.
         let segment = Segment {
             marks: segment.marks & !PUSH | mark,
@@ -423,7 +429,8 @@ impl Socket {
         }
     }
 
-    /// Retransmits segments that are not marked lost, if no new data can be sent.
+    /// Retransmits segments below the highest SACK that are not marked lost, if no new data can be
+    /// sent.
     fn forward_retransmit(&mut self, net: &mut Net) {
         if !self.options.sack || self.board.sacked_out == 0 || self.may_send_new() {
             return;

@@ -6,14 +6,14 @@ use crate::net::Net;
 
 impl Socket {
     /// Arms a tail loss probe instead of the RTO, if the profile has probes
-    /// (tcp_schedule_loss_probe). Returns whether it did.
+    /// (tcp_schedule_loss_probe). Returns whether it armed one.
     pub(super) fn schedule_probe(&mut self, net: &mut Net) -> bool {
         self.schedule_probe_after(net, false)
     }
 
-    /// Like `schedule_probe`. With `sets_timeout` the caller would arm the RTO first. A probe
-    /// replaces the RTO immediately, so the RTO is armed only if no probe is, or if arming it adds
-    /// an event. This keeps the order of events.
+    /// Like `schedule_probe`. `sets_timeout` tells that the caller would otherwise have armed the
+    /// RTO first. A probe replaces the RTO immediately. The RTO is therefore armed first only if no
+    /// probe follows, or if arming it adds an event, which keeps the order of events.
     pub(super) fn schedule_probe_after(&mut self, net: &mut Net, sets_timeout: bool) -> bool {
         if !self.uses_rack
             || self.board.packets_out() == 0

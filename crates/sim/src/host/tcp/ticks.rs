@@ -11,13 +11,13 @@ use rand_core::RngCore;
 /// The tick of all profiles that have one. As it is constant, processors need not divide.
 pub(super) const TICK_NS: u64 = 4_000_000;
 
-/// Timers below this number of ticks have a resolution of one tick, those below eight times as many
-/// a resolution of eight ticks, and so on (LVL_START, LVL_CLK_SHIFT).
+/// Timers of fewer ticks than this have a resolution of one tick. Timers of fewer than eight times
+/// as many ticks have a resolution of eight ticks, and so on (LVL_START, LVL_CLK_SHIFT).
 const FINEST_TICKS: u64 = 63;
 const COARSER: u64 = 8;
 
-/// When a timer fires that is set now for `at_ns`. It never fires early: it fires at the tick after
-/// its timeout, rounded up to ticks, has passed (calc_index).
+/// When a timer fires that is set now for `at_ns`. It never fires early. Its time is rounded up to
+/// whole ticks, and it fires at the first tick after that (calc_index).
 #[inline]
 pub(super) fn fires_ns(now_ns: u64, at_ns: u64, since_tick_ns: u64) -> u64 {
     let wait_ticks = at_ns.saturating_sub(now_ns).div_ceil(TICK_NS);
@@ -40,13 +40,14 @@ fn coarse(expires: u64, wait_ticks: u64) -> u64 {
     (expires / step + 1) * step
 }
 
-/// How long before time 0 the clock ticked, from the run's seed.
+/// How long before time 0 the hosts' clock last ticked, drawn from the run's seed.
 pub(crate) fn drawn(seed: u64) -> u64 {
     stream(seed, Purpose::Ticks, 0).next_u64() % TICK_NS
 }
 
 impl Socket {
-    /// The time since `then_ns` and the timeout, in the unit in which this stack compares them.
+    /// The time since `then_ns`, and the retransmission timeout, both in the unit in which this
+    /// stack compares them.
     pub(super) fn idle_and_timeout(&self, net: &Net, then_ns: u64) -> (u64, u64) {
         let timeout_ns = self.rtt.rto_us() * 1000;
         if !self.profile.ticks {

@@ -41,7 +41,7 @@ impl Socket {
                 }
             }
             _ => {
-                // tcp_tsq_write: lost packets are sent first
+                // tcp_tsq_write: when pacing lets a socket send, lost packets are sent first
                 if self.paces_segments && self.board.lost_out > self.board.retrans_out {
                     self.retransmit_queue(net);
                 }
@@ -52,7 +52,7 @@ impl Socket {
         self.record(net);
     }
 
-    /// Arms a timer of the host's timer wheel; it fires at ticks if the profile has them.
+    /// Arms a timer of the host's timer wheel. If the profile has ticks, the timer fires at a tick.
     #[inline]
     pub(super) fn arm_wheel(&mut self, net: &mut Net, timer: Timer, at_ns: u64) {
         let at_ns = if self.profile.ticks {
@@ -63,8 +63,9 @@ impl Socket {
         self.arm(net, timer, at_ns);
     }
 
-    /// Arms the retransmission timer, which every sent packet and every ACK moves. In most cases its event
-    /// fires before the deadline, at any tick, and then computes the deadline's tick.
+    /// Arms the retransmission timer, whose deadline every sent packet and every ACK moves. To save
+    /// work, the deadline is rounded to a tick only when the timer's event fires, in most cases
+    /// before the deadline.
     #[inline]
     pub(super) fn arm_retransmit(&mut self, net: &mut Net, at_ns: u64) {
         let slot = &mut self.timers[Timer::Retransmit as usize];
@@ -77,7 +78,7 @@ impl Socket {
         }
     }
 
-    /// Arms a timer with nanosecond resolution.
+    /// Arms a timer that has nanosecond resolution.
     pub(super) fn arm(&mut self, net: &mut Net, timer: Timer, at_ns: u64) {
         let slot = &mut self.timers[timer as usize];
         slot.deadline_ns = at_ns;

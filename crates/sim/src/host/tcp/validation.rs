@@ -32,8 +32,9 @@ impl Socket {
         self.transmission_starts(net, idle_ns);
     }
 
-    /// Handles the first data after nothing was in flight. The control learns of it when the first
-    /// large segment is sent, whose size was decided before (tcp_event_data_sent).
+    /// Called when data is sent while nothing was in flight. The control learns of this start when
+    /// the first large segment is sent. The size of that segment was decided before
+    /// (tcp_event_data_sent).
     pub(super) fn transmission_starts(&mut self, net: &mut Net, idle_ns: u64) {
         if self.reads_monitor {
             self.read_monitor(net);
@@ -131,7 +132,7 @@ impl Socket {
             || (self.conn.cwnd_pkts - in_flight).saturating_mul(3) < self.conn.cwnd_pkts
     }
 
-    /// Whether ssthresh was never set.
+    /// Whether ssthresh still has its initial, infinite value.
     pub(super) fn never_reduced(&self) -> bool {
         self.conn.ssthresh_pkts >= SSTHRESH_INFINITE
     }

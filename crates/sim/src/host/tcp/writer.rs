@@ -15,17 +15,18 @@ use super::segmentation::LARGEST_BYTES;
 use super::{Socket, State};
 use crate::net::Net;
 
-/// Largest send buffer (tcp_wmem).
+/// Largest size of a send buffer (tcp_wmem).
 const MAX_SEND_BUFFER_BYTES: u64 = 4 << 20;
-/// If the peer's window is larger than this, a segment is at most half of the window; otherwise at
-/// most the window (tcp_bound_to_half_wnd, TCP_MSS_DEFAULT).
+/// If the peer's largest window exceeds this, a segment is at most half of that window; otherwise
+/// at most the whole window (tcp_bound_to_half_wnd, TCP_MSS_DEFAULT).
 const HALF_ABOVE_BYTES: u32 = 536;
 /// The smallest segment, including its TCP header.
 const LEAST_SEGMENT_BYTES: u32 = 68;
 const IP_HEADER_BYTES: u32 = 20;
 
 impl Socket {
-    /// Writes data for the application, which waits if there is no room. `pump` sends it.
+    /// Writes data for the application, which waits if the buffer has no room. `pump` sends the
+    /// data.
     pub fn write(&mut self, bytes: u64) {
         self.note_app_limited();
         self.buffer.app_end += bytes;
@@ -76,16 +77,16 @@ impl Socket {
         self.state == State::Established && !self.writer_waits
     }
 
-    /// For a writer that does not wait (O_NONBLOCK): returns the part of its write that had no room
-    /// to the application. Returns the number of bytes.
+    /// For a writer that does not wait (O_NONBLOCK): gives the part of its write that the buffer
+    /// had no room for back to the application. Returns the number of bytes given back.
     pub(crate) fn withdraw_unbuffered(&mut self) -> u64 {
         let bytes = self.buffer.app_end - self.write_end;
         self.buffer.app_end = self.write_end;
         bytes
     }
 
-    /// Unsent bytes that the application has written or is writing. Programs attached to a kernel's
-    /// writes also see the end of the current write.
+    /// Unsent bytes that the application has written or is writing. As on a kernel, eBPF programs
+    /// that are called for a write also count the rest of that write.
     pub(super) fn app_unsent_bytes(&self) -> u64 {
         self.buffer.app_end.saturating_sub(self.snd_nxt.max(1))
     }
@@ -95,9 +96,9 @@ impl Socket {
         self.write_end.saturating_sub(self.snd_nxt.max(1))
     }
 
-    /// Grows the buffer to two windows of segments, or to as many windows as a control that sets
-    /// cwnd itself asks for (tcp_sndbuf_expand; tcp_new_space of 2.6), unless the application has
-    /// set the size.
+    /// Unless the application has set the buffer's size, grows the buffer to two windows of
+    /// segments. A control that sets cwnd itself may ask for another number of windows
+    /// (tcp_sndbuf_expand; tcp_new_space of 2.6).
     pub(super) fn grow_send_buffer(&mut self) {
         if self.buffer.fixed {
             return;
@@ -131,8 +132,8 @@ impl Socket {
         }
     }
 
-    /// Sets the buffer of a connection that opens (tcp_init_buffer_space), and fills it from a
-    /// waiting writer.
+    /// Sets the size of the send buffer when the connection opens (tcp_init_buffer_space). A writer
+    /// that waits fills the buffer.
     pub(super) fn open_send_buffer(&mut self) {
         self.grow_send_buffer();
         self.writer_waits = false;
@@ -152,7 +153,8 @@ impl Socket {
         }
     }
 
-    /// The largest segment for the peer's largest window. 2.6 halves every window.
+    /// The largest segment that the peer's largest window allows. linux-2.6 uses half of the
+    /// window, however small it is.
     fn half_window_bytes(&self) -> u32 {
         let window = self.buffer.max_window_bytes;
         if self.profile.counts_acks || window > HALF_ABOVE_BYTES {
@@ -223,14 +225,14 @@ impl Socket {
         end + u64::from(self.fin_queued && end == self.write_end)
     }
 
-    /// Whether the unsent data begins with a full sk_buff, which is pushed before the next one is
-    /// filled (tcp_sendmsg_locked, tcp_push_one).
+    /// Whether the unsent data begins with a full sk_buff. It is pushed before the writer fills the
+    /// next one (tcp_sendmsg_locked, tcp_push_one).
     pub(super) fn is_pushed_alone(&self) -> bool {
         self.unsent_bytes() >= u64::from(self.buffer.goal_bytes)
     }
 
-    /// Writes as long as there is room. With large sk_buffs it writes only the first; `run_writer`
-    /// continues.
+    /// Writes as long as the buffer has room. With large sk_buffs it fills only the first one;
+    /// `run_writer` continues.
     fn fill(&mut self) {
         let end = self.buffer.app_end;
         if self.fills_large() {
@@ -311,7 +313,7 @@ impl Socket {
         }
     }
 
-    /// Pushes all written data: the unsent part ends with PSH.
+    /// Pushes all written data, so that its last packet carries PSH.
     fn mark_pushed(&mut self) {
         self.buffer.pushed_end = self.write_end;
         let pushes = &mut self.buffer.unsent_pushes;
@@ -321,21 +323,21 @@ impl Socket {
         }
     }
 
-    /// From this sequence number on, all data is pushed: half of the peer's largest window was
-    /// written since the last push (forced_push).
+    /// All data from this sequence number on is pushed, because half of the peer's largest window
+    /// was written since the last push (forced_push).
     fn forced_push_from(&self) -> u64 {
         self.buffer.pushed_end + u64::from(self.buffer.max_window_bytes) / 2
     }
 
-    /// Fills the last sk_buff with data up to `end`. A new call of the writer removes the previous
-    /// call's push.
+    /// Fills the last sk_buff with data up to `end`. A new call of the writer removes the PSH that
+    /// the previous call set at the end of this sk_buff.
     fn fill_tail(&mut self, end: u64, is_new_call: bool) {
         let tail = self.buffer.tail_start.max(self.snd_nxt);
         let full = tail + u64::from(self.buffer.goal_bytes);
         let new_end = end.min(self.write_end.max(full));
         let pushes = &mut self.buffer.unsent_pushes;
         if new_end > self.write_end && pushes.back() == Some(&self.write_end) {
-            // The sk_buff that was pushed continues.
+            // The last sk_buff, which had been pushed, gets more data.
             pushes.pop_back();
             if !is_new_call {
                 pushes.push_back(new_end);
@@ -345,13 +347,13 @@ impl Socket {
         self.write_end = new_end;
     }
 
-    /// Handles a full last sk_buff that is the next to be sent. Large segments of it are sent and
-    /// it is refilled (tcp_push_one), until the window is used up or all data is pushed.
+    /// Processes a full last sk_buff that is also the next to be sent: sends large segments of it
+    /// and refills it (tcp_push_one), until the window is used up or all data is pushed.
     fn push_tail(&mut self, net: &mut Net) {
         let (full, end) = (self.write_end, self.buffer.app_end);
         let goal = u64::from(self.buffer.goal_bytes);
-        // The size of the first segment was decided before the control was told of the
-        // transmission.
+        // The size of the first segment was decided before the control was told that a transmission
+        // starts.
         let (pkts, starts) = match self.starting_pkts {
             0 => (self.largest_segment_pkts(), false),
             pkts => (pkts, true),
@@ -361,7 +363,8 @@ impl Socket {
             self.push_pending(net);
             return;
         }
-        // As if the writer had already written everything that it will have by then.
+        // Assumes that the writer has already written everything that it will write before the push
+        // is forced.
         let until = (self.forced_push_from() + 1).saturating_sub(goal);
         let segments = if starts {
             1
@@ -377,7 +380,7 @@ impl Socket {
     }
 
     /// Grows the buffer of a waiting writer if cwnd has room. Returns whether to wake the writer
-    /// (tcp_new_space).
+    /// now (tcp_new_space).
     fn wakes_writer(&mut self, net: &Net) -> bool {
         if !self.buffer.fixed && self.board.in_flight() < self.conn.cwnd_pkts {
             self.grow_send_buffer();
@@ -385,7 +388,8 @@ impl Socket {
         }
         let limit = self.buffer.limit_bytes;
         let data = self.write_end - self.snd_una.clamp(1, self.write_end);
-        // In most cases the data alone exceeds the limit, and the overhead need not be computed.
+        // In most cases the data alone exceeds the limit, so the overhead of sk_buffs need not be
+        // computed.
         if 3 * data > 2 * limit || 3 * self.send_queue_bytes() > 2 * limit {
             return false;
         }
@@ -395,8 +399,9 @@ impl Socket {
         true
     }
 
-    /// Checks for room after an sk_buff of new data was sent. Between two of them cwnd is not used up
-    /// yet, so the buffer may grow and the writer be woken (tcp_event_new_data_sent since 5.19).
+    /// Checks for room in the buffer after an sk_buff of new data was sent. Between two sk_buffs
+    /// cwnd is not yet used up, so the buffer may grow and the writer be woken
+    /// (tcp_event_new_data_sent since Linux 5.19).
     #[inline(never)]
     pub(super) fn sk_buff_sent(&mut self, net: &Net) {
         if self.fills_large() && !self.buffer.woken {
@@ -421,7 +426,8 @@ impl Socket {
     fn writer_writes(&mut self, net: &mut Net) {
         self.buffer.woken = false;
         self.writer_waits = false;
-        // The next call begins (tcp_sendmsg_locked). It may find that all data has been sent.
+        // The writer's next call begins (tcp_sendmsg_locked). At this point all data may already be
+        // sent.
         self.note_app_limited();
         let before = self.write_end;
         self.fill();

@@ -1,5 +1,5 @@
-//! The counters of a link: packets, bytes, the queue over time, and how long it was full. They are
-//! recorded as counters, as rows of the trace, or summed up for a digest.
+//! The counters of a link: packets, bytes, the queue over time, and how long the queue was full.
+//! They are recorded as counters and rows of the trace, or summed up for a digest.
 
 use super::counters::Watch;
 use super::{Drop, Link, Offer};
@@ -91,7 +91,7 @@ impl Link {
         Offer::Dropped(reason)
     }
 
-    /// Brings the counters up to `now_ns`.
+    /// Brings the link's counters up to date at `now_ns`.
     pub fn settle(&mut self, now_ns: u64, tables: &mut Tables) {
         self.drain(now_ns, tables);
         self.integrate(now_ns);
@@ -108,7 +108,7 @@ impl Link {
         }
     }
 
-    /// Sums up what happens from `from_ns` on, instead of recording it.
+    /// Prepares the sums of a digest, which begin at `from_ns`.
     pub(crate) fn watch(&mut self, from_ns: u64) {
         self.watch = Some(Box::new(Watch {
             from_ns,
@@ -116,14 +116,14 @@ impl Link {
         }));
     }
 
-    /// Begins the part that is summed up. The counters must be up to date.
+    /// Begins the part of the run that the digest sums up. The link's counters must be up to date.
     pub(crate) fn begin(&mut self) {
         if let Some(watch) = &mut self.watch {
             watch.before = self.counters.clone();
         }
     }
 
-    /// The sums up to `now_ns`; call [`Link::settle`] first.
+    /// The digest's sums up to `now_ns`; call [`Link::settle`] before this.
     pub(crate) fn totals(&mut self, now_ns: u64, name: String, tables: &mut Tables) -> LinkTotals {
         let watch = self.watch.take().unwrap_or_default();
         let (now, before) = (&self.counters, &watch.before);
@@ -146,7 +146,7 @@ impl Link {
         }
     }
 
-    /// Ends a queue-full event that lasts until the end of the run.
+    /// At the end of the run, ends a queue-full event that still lasts.
     pub fn finish(&mut self, now_ns: u64, tables: &mut Tables) {
         self.end_full(now_ns, tables);
     }

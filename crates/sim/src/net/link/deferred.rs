@@ -1,9 +1,10 @@
-//! Packets held on a link whose discipline decides at the head of the queue. Their departure is not
-//! known when they join, so they are held until their turn.
+//! Packets held on a link whose discipline decides at the head of the queue. The time of their
+//! departure is not known when they join the queue, so the link holds them until the discipline
+//! sends them.
 //!
 //! Packets are also held if a router wants to see them leave. The link then draws its random
-//! numbers as packets join, as it does without the router: the same packets are lost, delayed and
-//! duplicated.
+//! numbers when packets join the queue, as it does without the router. The same packets are
+//! therefore lost, delayed and duplicated with and without the router.
 
 use super::held::Waiting;
 use super::{Drop, Link, Turn};
@@ -48,9 +49,9 @@ impl Link {
         held.is_some_and(|held| held.disturbances.is_some())
     }
 
-    /// Sends the next packet of a link that holds packets, if its wire is free at `now_ns`. Call it
-    /// after each [`Offer::Held`](super::Offer::Held) and at the times that it returns, until it
-    /// returns [`Turn::Over`].
+    /// Sends the next packet of a link that holds packets, if its wire is free at `now_ns`. Call
+    /// this after each [`Offer::Held`](super::Offer::Held) and at the time that the last call
+    /// returned, until it returns [`Turn::Over`].
     pub fn take(&mut self, now_ns: u64, tables: &mut Tables) -> Turn {
         self.drain(now_ns, tables);
         let Some(held) = self.held.as_mut().filter(|held| held.pkts() > 0) else {

@@ -1,4 +1,4 @@
-//! Packets that a link holds until their turn.
+//! Packets that a link holds until the discipline or the wire lets them leave.
 
 use super::offer::Disturbance;
 use std::collections::VecDeque;
@@ -19,13 +19,13 @@ pub(super) struct Waiting {
 #[derive(Default)]
 pub(super) struct Held {
     queues: Vec<VecDeque<Waiting>>,
-    /// Size of the packet at the head of each sub-queue; 0 if it is empty.
+    /// Size of the packet at the head of each sub-queue; 0 if the sub-queue is empty.
     heads: Vec<u32>,
     pkts: u32,
-    /// Time of the turn that the link asked for last.
+    /// Time at which the link asked to be called next, to send a held packet.
     pub turn_ns: Option<u64>,
-    /// Disturbances drawn for the packets that are held for routers, in order. None if the
-    /// discipline decides at the head.
+    /// Random delays and duplications that were drawn for the packets held for routers, in order.
+    /// None if the discipline decides at the head of the queue.
     pub disturbances: Option<VecDeque<Disturbance>>,
 }
 
@@ -40,7 +40,7 @@ impl Held {
         }
     }
 
-    /// A single sub-queue for packets that wait until routers see them leave.
+    /// A single sub-queue, for packets that are held only so that routers see them leave.
     pub fn for_routers() -> Held {
         Held {
             disturbances: Some(VecDeque::new()),
@@ -48,7 +48,8 @@ impl Held {
         }
     }
 
-    /// The disturbance of the packet that left last, if it was drawn when the packet joined.
+    /// The random delay and duplication of the packet that left last, if they were drawn when the
+    /// packet joined the queue.
     pub fn drawn(&mut self) -> Option<Disturbance> {
         self.disturbances.as_mut()?.pop_front()
     }

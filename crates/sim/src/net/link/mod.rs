@@ -32,10 +32,10 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use service::Service;
 pub use wire::Wire;
 
-/// A link between routers: a wire behind a queue, with disturbances.
+/// A link between routers: a queue, the wire behind it, and random loss, delay and duplication.
 pub struct Link {
     wire: Wire,
-    /// Decides when the wire sends if its rate or delay changes during the run.
+    /// Decides when the wire sends; only if the link's rate or delay changes during the run.
     service: Option<Box<Service>>,
     discipline: QueueInstance,
     routers: Option<Box<Routers>>,
@@ -43,9 +43,11 @@ pub struct Link {
     /// What the link does to ECN.
     pub ecn: EcnPath,
     view: LinkView,
-    /// Packets that wait for a discipline that decides at the head, or for routers.
+    /// Packets that are held because the discipline decides at the head of the queue, or because
+    /// routers want to see them leave.
     held: Option<Box<Held>>,
-    /// Departure time and size of each packet that waits or is in transmission, except held ones.
+    /// Departure time and size of each packet that waits or is in transmission. Held packets are
+    /// not in it.
     queue: Ring<(u64, u32)>,
     queue_bytes: u32,
     number: u32,
@@ -58,11 +60,11 @@ pub struct Link {
     reorder: u64,
     reorder_delay_ns: u64,
     rng: Xoshiro256PlusPlus,
-    /// Valid up to the last offer or [`Link::settle`].
+    /// The link's counters, up to date after the last offer or [`Link::settle`].
     pub counters: Counters,
 }
 
-/// A probability as a threshold for a 64-bit random number.
+/// Converts a probability to a threshold for a 64-bit random number.
 fn threshold(p: f64) -> u64 {
     if p >= 1.0 {
         u64::MAX
@@ -119,7 +121,7 @@ impl Link {
         })
     }
 
-    /// Adds the scenario's routers to the link.
+    /// Adds the routers of the scenario's link to this link.
     pub(crate) fn with_routers(
         mut self,
         spec: &LinkSpec,
@@ -138,7 +140,7 @@ impl Link {
         self.routers.as_ref().is_some_and(|r| r.depart_too())
     }
 
-    /// Passes a packet that [`Link::take`] sends to the routers.
+    /// Shows the routers a packet that leaves because of [`Link::take`].
     pub(crate) fn depart(&mut self, packet: &mut Offered, tables: &mut Tables) {
         if let Some(routers) = &mut self.routers {
             routers.depart(&self.view, packet, tables);
@@ -160,12 +162,12 @@ impl Link {
         self.routers.as_ref().is_some_and(|own| own.know(header))
     }
 
-    /// When the next router is due.
+    /// When the next of the link's routers asked to be called.
     pub(crate) fn tick_ns(&self) -> Option<u64> {
         self.routers.as_ref()?.next_ns()
     }
 
-    /// Calls the routers that are due. Returns when the next one is due.
+    /// Calls the routers whose time has come. Returns when the next call is due.
     pub(crate) fn tick(&mut self, now_ns: u64, tables: &mut Tables) -> Option<u64> {
         self.drain(now_ns, tables);
         self.view.now_ns = now_ns;
@@ -184,7 +186,7 @@ impl Link {
         self.duplicate != 0 || self.reorder != 0
     }
 
-    /// The disturbance of the packet that was accepted or sent last.
+    /// The random delay and duplication of the packet that was accepted or sent last.
     pub fn disturbance(&mut self) -> Disturbance {
         let drawn = self.held.as_mut().and_then(|held| held.drawn());
         drawn.unwrap_or_else(|| self.draw_disturbance())
@@ -235,7 +237,7 @@ impl Link {
         self.offer_as::<true>(now_ns, packet, tables)
     }
 
-    /// [`Link::offer`] for every other link, kept out of the hot path.
+    /// [`Link::offer`] for links that are not [`Link::is_fast_path`], kept out of the hot path.
     #[inline(never)]
     pub(crate) fn offer_slow_path(
         &mut self,
@@ -246,7 +248,7 @@ impl Link {
         self.offer(now_ns, packet, tables)
     }
 
-    /// `PLAIN` is the result of [`Link::is_fast_path`].
+    /// Offers a packet; `PLAIN` is the result of [`Link::is_fast_path`].
     #[inline(always)]
     fn offer_as<const PLAIN: bool>(
         &mut self,

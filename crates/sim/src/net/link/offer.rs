@@ -4,7 +4,7 @@
 use crate::net::packet::Headers;
 use headway_algorithms::{Carrier, Fields, HeaderInfo, PacketView};
 
-/// Why a packet was not carried, as in the table of drops.
+/// Why a link did not carry a packet, as in the trace's table of drops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Drop {
     /// The queue had no room.
@@ -27,7 +27,7 @@ pub struct Offered<'a> {
     pub ip_bytes: u32,
     /// IPv4 ECN bits.
     pub ecn: u8,
-    /// Identification of the packet's IP header, as [`crate::net::packet::Packet::ip_id`] says.
+    /// Identification of the packet's IP header, as in [`crate::net::packet::Packet::ip_id`].
     pub ip_id: u16,
     /// The packet's flow.
     pub flow: u32,
@@ -39,9 +39,10 @@ pub struct Offered<'a> {
     pub opens: bool,
     /// Whether the packet's IPv4 header has options.
     pub ip_options: bool,
-    /// Numbers of the packet's headers, as in [`crate::net::packet::Packet::headers`].
+    /// Numbers of the protocol headers that the packet carries, as in
+    /// [`crate::net::packet::Packet::headers`].
     pub carried: u8,
-    /// The fields of these headers, which the link's routers may change.
+    /// The fields of the carried headers, which the link's routers may change.
     pub headers: Option<&'a mut Headers>,
 }
 
@@ -60,8 +61,8 @@ impl Offered<'_> {
         }
     }
 
-    /// The fields of a header, if the packet carries it. Fields of ECN bits are decoded into
-    /// `bits`.
+    /// The fields of the header `info`, if the packet carries it. If the header is carried in the
+    /// ECN bits, they are decoded into `bits`.
     pub(crate) fn header<'a>(
         &'a mut self,
         info: &HeaderInfo,
@@ -86,7 +87,8 @@ impl Offered<'_> {
     }
 }
 
-/// How algorithms distinguish senders: each direction of a host pair is one sender.
+/// The number by which algorithms distinguish senders: each direction of a host pair counts as one
+/// sender.
 fn sender_of(route: u32) -> u64 {
     (u64::from(route) + 1) << 32
 }
@@ -96,7 +98,7 @@ fn sender_of(route: u32) -> u64 {
 pub struct Disturbance {
     /// Extra delay of the packet.
     pub late_ns: u64,
-    /// Extra delay of the packet's copy, if it is duplicated.
+    /// Extra delay of the packet's copy; None if the packet is not duplicated.
     pub copy_late_ns: Option<u64>,
 }
 
@@ -104,47 +106,47 @@ pub struct Disturbance {
 pub enum Offer {
     /// It is accepted.
     Accepted {
-        /// When the packet's last bit has left.
+        /// When the last bit of the packet leaves the queue.
         depart_ns: u64,
-        /// When the packet arrives at the far end.
+        /// When the packet arrives at the far end of the link.
         arrive_ns: u64,
         /// Whether the packet was marked CE.
         mark: bool,
-        /// The packet's ECN bits now.
+        /// The packet's ECN bits after the link has treated it.
         ecn: u8,
     },
-    /// The packet waits for its turn ([`Link::take`](super::Link::take)).
+    /// The link holds the packet until [`Link::take`](super::Link::take) sends or drops it.
     Held {
         /// Whether the packet was marked CE.
         mark: bool,
-        /// The packet's ECN bits now.
+        /// The packet's ECN bits after the link has treated it.
         ecn: u8,
     },
     /// It was dropped.
     Dropped(Drop),
 }
 
-/// What a link that holds packets does next.
+/// What [`Link::take`](super::Link::take) did, on a link that holds packets.
 pub enum Turn {
     /// The link begins to send a packet.
     Sent {
         /// The packet's number.
         id: u32,
-        /// When the packet's last bit has left.
+        /// When the last bit of the packet leaves the queue.
         depart_ns: u64,
-        /// When the packet arrives at the far end.
+        /// When the packet arrives at the far end of the link.
         arrive_ns: u64,
         /// Whether the packet was marked CE.
         mark: bool,
     },
-    /// The link dropped a packet; call again for the next.
+    /// The link dropped a packet. Call again for the next packet.
     Dropped {
         /// The packet's number.
         id: u32,
         /// The reason.
         reason: Drop,
     },
-    /// The link sends nothing before this time; call again then.
+    /// The link sends nothing before this time. Call again then.
     At(u64),
     /// The link has nothing to send, or a call is already due later.
     Over,

@@ -9,7 +9,7 @@ use crate::scenario::{Step, Vary};
 const OPPORTUNITY_BYTES: u32 = 1500;
 const NS_PER_MS: u64 = 1_000_000;
 
-/// The service of a link that changes.
+/// Decides when packets leave a link whose rate and delay change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Service {
     kind: Kind,
@@ -26,18 +26,18 @@ enum Kind {
 /// A periodic sequence of delivery opportunities, and its position.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Opportunities {
-    /// Sorted, within one period.
+    /// Times of the opportunities within one period, sorted.
     times_ns: Vec<u64>,
     period_ns: u64,
-    /// Number of the next unused opportunity, over all periods.
+    /// Number of the next unused opportunity, counted over all periods.
     next: u64,
-    /// When the last used opportunity was, and how many bytes of it are left.
+    /// Time of the opportunity that was used last, and how many bytes it can still deliver.
     open_ns: u64,
     left_bytes: u32,
 }
 
 impl Service {
-    /// Creates the service of a checked variation.
+    /// Creates the service of a scenario's variation, which has been checked.
     pub fn new(vary: &Vary) -> Service {
         let kind = match vary {
             Vary::Schedule { steps } => Kind::Steps {
@@ -55,7 +55,7 @@ impl Service {
         }
     }
 
-    /// Makes its times count from `origin_ns`, starting over.
+    /// Makes times of the variation count from `origin_ns`, and starts it over.
     pub fn begin_at(&mut self, origin_ns: u64) {
         self.origin_ns = origin_ns;
         match &mut self.kind {
@@ -64,13 +64,13 @@ impl Service {
         }
     }
 
-    /// The rate that a queue's algorithm sees at `now_ns`: the current one, or the mean of a trace.
-    /// At least 1.
+    /// The rate in bits per second that a queue's algorithm sees at `now_ns`: the current rate, or
+    /// the mean rate of a trace. At least 1.
     pub fn rate_bps(&self, now_ns: u64) -> u64 {
         match &self.kind {
             Kind::Steps { steps, at } => {
                 let elapsed_ns = now_ns.saturating_sub(self.origin_ns);
-                // most often the step of the last packet or the next one
+                // most often the step of the previous packet applies, or the one after it
                 let from = if steps[*at].start_ns <= elapsed_ns {
                     *at
                 } else {
@@ -87,8 +87,8 @@ impl Service {
         }
     }
 
-    /// When the next packet begins to be sent, seen at `now_ns`: when the wire is free and the link
-    /// is up, or at the opportunity that takes its first byte.
+    /// When transmission of the next packet begins, as known at `now_ns`: when the wire is free and
+    /// the link is up, or at the opportunity that takes the packet's first byte.
     pub fn begin_ns(&self, wire: &Wire, now_ns: u64) -> u64 {
         let ready_ns = now_ns.max(wire.busy_until_ns);
         let elapsed_ns = ready_ns.saturating_sub(self.origin_ns);
@@ -114,7 +114,7 @@ impl Service {
         let depart_ns = match &mut self.kind {
             Kind::Steps { steps, at } => {
                 let ready_ns = now_ns.max(wire.busy_until_ns);
-                // before time 0 the link has its initial rate and delay
+                // before time 0 a link has the rate and delay of its first step
                 let early = ready_ns < self.origin_ns && steps[0].rate_bps > 0;
                 let origin_ns = if early { ready_ns } else { self.origin_ns };
                 let start_ns = ready_ns.saturating_sub(origin_ns);
@@ -137,8 +137,8 @@ impl Service {
     }
 }
 
-/// When the last bit leaves of a packet whose transmission may begin at `start_ns`, and the step of
-/// that time. `at` is where the last search ended.
+/// When the last bit of a packet leaves whose transmission may begin at `start_ns`, and the step
+/// that applies then. `at` is the index at which the search begins and ends.
 fn transmit(steps: &[Step], at: &mut usize, start_ns: u64, ip_bytes: u32) -> (u64, Step) {
     let mut now_ns = start_ns;
     while steps.get(*at + 1).is_some_and(|s| s.start_ns <= now_ns) {
@@ -169,7 +169,7 @@ impl Opportunities {
     fn new(times_ms: &[u64]) -> Opportunities {
         let times_ns: Vec<u64> = times_ms.iter().map(|ms| ms * NS_PER_MS).collect();
         Opportunities {
-            // the last time is also the length of the trace
+            // the last opportunity is also the end of the trace's period
             period_ns: *times_ns.last().expect("checked by the scenario"),
             times_ns,
             next: 0,
@@ -191,7 +191,7 @@ impl Opportunities {
         (number / n) * self.period_ns + self.times_ns[(number % n) as usize]
     }
 
-    /// Number of the first opportunity at `now_ns` or later.
+    /// Number of the first opportunity at or after `now_ns`.
     fn first_from(&self, now_ns: u64) -> u64 {
         let n = self.times_ns.len() as u64;
         // an opportunity at the very end of a period belongs to that period
@@ -201,8 +201,8 @@ impl Opportunities {
         period * n + index
     }
 
-    /// Sends a packet that is ready at `now_ns`; returns when its last byte is sent. The rest of an
-    /// opportunity serves only packets that were ready at its time.
+    /// Sends a packet that is ready at `now_ns`; returns when its last byte is sent. What an
+    /// opportunity has left serves only packets that were ready when the opportunity came.
     fn take(&mut self, now_ns: u64, ip_bytes: u32) -> u64 {
         if now_ns > self.open_ns {
             self.left_bytes = 0;
@@ -245,7 +245,7 @@ mod tests {
 
     #[test]
     fn a_packet_that_spans_a_change_of_rate_is_sent_at_both_rates() {
-        // 12000 bits: 1 ms at 8 Mbit/s leaves 4000, at 1 Mbit/s 4 ms more
+        // a packet has 12000 bits: 1 ms at 8 Mbit/s leaves 4000, which take 4 ms more at 1 Mbit/s
         let steps = steps("0,8000000,0\n1000000,1000000,7\n");
         let (end_ns, step) = transmit(&steps, &mut 0, 0, 1500);
         assert_eq!((end_ns, step.delay_ns), (5 * MS, 7));
@@ -291,7 +291,8 @@ mod tests {
         let times: Vec<u64> = [500, 500, 1000, 1000, 500]
             .map(|bytes| o.take(0, bytes) / MS)
             .to_vec();
-        // the third begins at 10 and ends at 20; 1000 bytes are left there
+        // the third packet begins at the opportunity of 10 ms and ends at that of 20 ms, which has
+        // 1000 bytes left
         assert_eq!(times, [10, 10, 20, 20, 30]);
     }
 
@@ -322,7 +323,7 @@ mod tests {
         assert_eq!(service.serve(&mut wire, 100, 1500).0, 100 + MS);
         assert_eq!(service.begin_ns(&wire, 200), 100 + MS);
         assert_eq!(service.begin_ns(&wire, 100 + 6 * MS), 100 + 9 * MS);
-        // half a packet before the link goes down, half after
+        // half a packet is sent before the link goes down, and half after it is up again
         assert_eq!(
             service.serve(&mut wire, 100 + 4 * MS + MS / 2, 1500).0,
             100 + 9 * MS + MS / 2

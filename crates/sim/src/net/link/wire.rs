@@ -1,10 +1,10 @@
 //! A wire: rate and delay. Links have a wire behind their queue; the access links of hosts are a
 //! wire only.
 
-/// Rate and delay, and when the packets sent so far will have left.
+/// A wire's rate and delay, and the time at which the packets sent so far will have left.
 #[derive(Clone, Copy)]
 pub struct Wire {
-    /// Nanoseconds per byte, if that is a whole number: packets then need no division. Otherwise
+    /// Nanoseconds per byte, if that is a whole number, so that packets need no division. Otherwise
     /// [`Wire::ODD`] plus the rate in bits per second.
     pace: u64,
     pub(super) delay_ns: u64,
@@ -43,13 +43,13 @@ impl Wire {
         self.busy_until_ns
     }
 
-    /// Like `depart`, but returns when the packet arrives.
+    /// Like `depart`, but returns when the packet arrives at the far end.
     #[inline(always)]
     pub fn pass(&mut self, now_ns: u64, ip_bytes: u32) -> u64 {
         self.depart(now_ns, ip_bytes) + self.delay_ns
     }
 
-    /// Like `depart`, but returns when its last bit has left and when it arrives.
+    /// Like `depart`, but also returns when the packet arrives at the far end.
     #[inline]
     pub(super) fn serve(&mut self, now_ns: u64, ip_bytes: u32) -> (u64, u64) {
         let depart_ns = self.depart(now_ns, ip_bytes);

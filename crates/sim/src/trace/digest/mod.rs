@@ -10,7 +10,7 @@ use crate::trace::record::{ProtocolSummary, NULL_U32};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// Mean over time of a signal that keeps its value until it changes.
+/// The mean over time of a signal that keeps its value between changes.
 #[derive(Clone, Debug, Default)]
 struct Held {
     value: Option<u32>,
@@ -32,7 +32,7 @@ impl Held {
     }
 }
 
-/// State of a sender.
+/// What the digest sums up about a sender.
 #[derive(Clone, Debug, Default)]
 struct Sender {
     last_ns: u64,
@@ -54,7 +54,7 @@ impl Sender {
     }
 }
 
-/// Counters of a flow at a checkpoint.
+/// Counters of a flow, read at a checkpoint.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct AtCheckpoint {
     pub sent_pkts: u64,
@@ -65,14 +65,14 @@ pub(crate) struct AtCheckpoint {
 /// Sums of a run's flows so far.
 #[derive(Debug)]
 pub(crate) struct Digest {
-    /// Start of the measured part.
+    /// Start of the part of the run that the digest sums up.
     pub from_ns: u64,
-    /// Times at which delivered bytes are noted, in addition to the end.
+    /// Times at which each flow's delivered bytes are recorded. They are also recorded at the end.
     at_ns: Vec<u64>,
     senders: Vec<Sender>,
-    /// Counters of each flow at the start of the measured part.
+    /// Counters of each flow at `from_ns`.
     before: Vec<AtCheckpoint>,
-    /// Delivered bytes of each flow at the noted times.
+    /// Delivered bytes of each flow, at each of the times `at_ns` so far.
     delivered_bytes: Vec<Vec<u64>>,
     owd_ns: Spread,
     lost_pkts: u64,
@@ -93,7 +93,7 @@ impl Digest {
         })
     }
 
-    /// Notes a change of a sender's state.
+    /// Adds a change of a sender's state to the sums.
     #[inline]
     pub fn state(&mut self, flow: u32, now_ns: u64, cwnd: u32, ssthresh: u32, srtt: u32) {
         let sender = &mut self.senders[flow as usize];
@@ -105,7 +105,7 @@ impl Digest {
         }
     }
 
-    /// Notes a reduction because of loss.
+    /// Counts a window reduction that a loss caused.
     pub fn backoff(&mut self, flow: u32, now_ns: u64) {
         let sender = &mut self.senders[flow as usize];
         if now_ns < self.from_ns {
@@ -115,7 +115,7 @@ impl Digest {
         }
     }
 
-    /// Notes that a sender undid its last reduction.
+    /// Takes back the last reduction of a sender, which the sender has undone.
     pub fn undo(&mut self, flow: u32) {
         let sender = &mut self.senders[flow as usize];
         if sender.backoffs > 0 {
@@ -125,24 +125,25 @@ impl Digest {
         }
     }
 
-    /// Notes the arrival of a datagram that was sent at `sent_ns`.
+    /// Adds the delay of a datagram that was sent at `sent_ns` and has arrived.
     pub fn arrived(&mut self, sent_ns: u64, now_ns: u64) {
         if sent_ns >= self.from_ns {
             self.owd_ns.add(now_ns - sent_ns, 1);
         }
     }
 
-    /// Notes the loss of a datagram that was sent at `sent_ns`.
+    /// Counts the loss of a datagram that was sent at `sent_ns`.
     pub fn lost(&mut self, sent_ns: u64) {
         self.lost_pkts += u64::from(sent_ns >= self.from_ns);
     }
 
-    /// Whether `now_ns` is a noted time or the end.
+    /// Whether counters are recorded at `now_ns`: at one of the times `at_ns`, and at the end.
     pub fn notes(&self, now_ns: u64, end_ns: u64) -> bool {
         now_ns == end_ns || self.at_ns.binary_search(&now_ns).is_ok()
     }
 
-    /// Notes the counters of all flows at a noted time. Those of UDP flows are 0.
+    /// Records the counters of all flows at one of the times `at_ns`. The counters of UDP flows are
+    /// 0.
     pub fn checkpoint(&mut self, now_ns: u64, flows: impl Iterator<Item = (AtCheckpoint, u64)>) {
         let (counters, delivered): (Vec<_>, Vec<_>) = flows.unzip();
         if now_ns == self.from_ns {
@@ -151,7 +152,8 @@ impl Digest {
         self.delivered_bytes.push(delivered);
     }
 
-    /// Counters of a flow: over the measured part, and some over the whole run.
+    /// Counters of a flow over the part of the run that the digest sums up, and some over the whole
+    /// run.
     pub fn flow(&mut self, flow: u32, end_ns: u64, end: AtCheckpoint) -> FlowCounts {
         let number = flow as usize;
         let (sender, before) = (&mut self.senders[number], self.before[number]);
@@ -169,7 +171,7 @@ impl Digest {
         }
     }
 
-    /// Sums of all datagrams.
+    /// Sums over the datagrams of all UDP flows.
     pub fn udp(&self) -> UdpTotals {
         UdpTotals {
             owd_us: self.owd_ns.over_samples(1000.0),
@@ -178,7 +180,7 @@ impl Digest {
     }
 }
 
-/// A TCP flow over the measured part.
+/// Counters of a TCP flow over the part of the run that the digest sums up.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FlowCounts {
     /// Flow number.
@@ -187,53 +189,54 @@ pub struct FlowCounts {
     pub delivered_bytes: Vec<u64>,
     /// Data packets sent, retransmissions included.
     pub sent_pkts: u64,
-    /// Data packets sent again.
+    /// Data packets that were retransmissions.
     pub retransmits_pkts: u64,
     /// Retransmission timeouts.
     pub rtos: u64,
-    /// Reductions because of loss that were not undone.
+    /// Window reductions that a loss caused and that were not undone.
     pub backoffs: u64,
     /// Mean over time.
     pub srtt_us: Option<f64>,
     /// Mean over time.
     pub cwnd_pkts: Option<f64>,
-    /// When ssthresh was first finite, over the whole run.
+    /// When ssthresh was first finite, counted over the whole run; null if never.
     pub finite_ns: Option<u64>,
 }
 
-/// A TCP flow: [`FlowCounts`], and fields of its summary.
+/// A TCP flow's [`FlowCounts`], and fields of its [`FlowSummary`](crate::trace::FlowSummary).
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FlowTotals {
-    /// Counters of the measured part.
+    /// Counters of the part of the run that the digest sums up.
     #[serde(flatten)]
     pub counts: FlowCounts,
-    /// As in the summary.
+    /// As in the flow's summary.
     pub name: String,
-    /// As in the summary.
+    /// As in the flow's summary.
     pub control: Option<String>,
-    /// As in the summary.
+    /// As in the flow's summary.
     pub startup: Option<String>,
-    /// As in the summary.
+    /// As in the flow's summary.
     pub first_packet_ns: Option<u64>,
-    /// As in the summary.
+    /// As in the flow's summary.
     pub last_packet_ns: Option<u64>,
-    /// As in the summary.
+    /// As in the flow's summary.
     pub unique_bytes: u64,
-    /// As in the summary.
+    /// As in the flow's summary.
     pub done_ns: Option<u64>,
-    /// As in the summary.
+    /// As in the flow's summary.
     pub protocols: BTreeMap<&'static str, ProtocolSummary>,
-    /// As in the summary.
+    /// As in the flow's summary.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub first_flight: Option<FirstFlights>,
 }
 
-/// All datagrams that were sent in the measured part.
+/// All datagrams that were sent in the part of the run that the digest sums up.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct UdpTotals {
-    /// One-way delay of those that arrived.
+    /// One-way delay of the datagrams that arrived.
     pub owd_us: Distribution,
-    /// Datagrams that were lost. The fate of those still in flight at the end is not known.
+    /// Number of datagrams that were lost. Datagrams that are still in flight at the end do not
+    /// count.
     pub lost_pkts: u64,
 }
 
@@ -242,14 +245,14 @@ pub struct UdpTotals {
 pub struct RouterTotals {
     /// Name of the algorithm.
     pub algorithm: &'static str,
-    /// Values by the counters' declared names.
+    /// Values of the counters, by their declared names.
     pub counters: BTreeMap<&'static str, u64>,
 }
 
-/// A link over the measured part.
+/// A link over the part of the run that the digest sums up.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct LinkTotals {
-    /// As in the summary.
+    /// Name of the link, as in the run's summary.
     pub name: String,
     /// Packets offered.
     pub arrived_pkts: u64,
@@ -259,11 +262,11 @@ pub struct LinkTotals {
     pub sent_bytes: u64,
     /// Packets lost or dropped.
     pub dropped_pkts: u64,
-    /// Queue-full events that began in the measured part.
+    /// Number of queue-full events that began in the part of the run that the digest sums up.
     pub queue_full_events: u64,
     /// Queue length over time.
     pub queue_bytes: Distribution,
-    /// Routers, in the order in which they run.
+    /// The link's routers, in the order in which packets pass them.
     pub routers: Vec<RouterTotals>,
 }
 

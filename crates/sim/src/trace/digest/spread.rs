@@ -2,16 +2,16 @@
 //!
 //! Sums are integers, so means and standard deviations are exact. Below [`EXACT_BELOW`] each value
 //! has its own bucket; above, buckets are less than 0.05 % wide. A bucket remembers the last value
-//! added to it. A quantile is therefore at most 0.05 % off, and exact if values are further apart,
-//! as queue lengths of large packets are.
+//! added to it. The error of a quantile is therefore at most 0.05 %. It is 0 if values are further
+//! apart than a bucket is wide, as queue lengths of large packets are.
 
 use serde::Serialize;
 
-/// Buckets per factor of two, as a power of two.
+/// Binary logarithm of the number of buckets per factor of two.
 const SUB_BITS: u32 = 11;
 /// Values below this have buckets of their own.
 pub const EXACT_BELOW: u64 = 2 << SUB_BITS;
-/// Sums of shares may be slightly below 1 because of rounding.
+/// Tolerance for sums of shares, which may be slightly below 1 because of rounding.
 const HAIR: f64 = 1e-12;
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -101,7 +101,8 @@ impl Spread {
 
     /// Sum of the squared distances from the mean.
     fn sum_of_squares(&self) -> f64 {
-        // The part about the nearest integer is exact; the remaining distance is less than 1.
+        // The part of the sum about the nearest integer to the mean is exact; the distance from
+        // that integer to the mean is less than 1.
         let weight = u128::from(self.weight);
         let centre = self.sum / weight;
         let about = self.squares + centre * centre * weight - 2 * centre * self.sum;
@@ -109,7 +110,7 @@ impl Spread {
         (about as f64 - rest * rest / weight as f64).max(0.0)
     }
 
-    /// The smallest value such that the signal is at most this value for `share` of the time.
+    /// The smallest value that the signal does not exceed for the fraction `share` of the time.
     fn time_quantile(&self, share: f64) -> f64 {
         let mut reached = 0;
         for bucket in self.buckets.iter().filter(|bucket| bucket.weight > 0) {
@@ -121,7 +122,7 @@ impl Spread {
         self.max as f64
     }
 
-    /// The order statistic with this rank, from 0.
+    /// The order statistic with rank `rank`, where 0 is the smallest value.
     fn order_statistic(&self, rank: u64) -> f64 {
         let mut reached = 0;
         for bucket in &self.buckets {
@@ -158,7 +159,8 @@ impl Spread {
     }
 
     /// Statistics of samples, each of weight 1, in units of `unit`. Percentiles interpolate between
-    /// order statistics. The standard deviation is that of a sample, null for a single one.
+    /// order statistics. The standard deviation is the sample standard deviation, and null for a
+    /// single sample.
     pub fn over_samples(&self, unit: f64) -> Distribution {
         if self.weight == 0 {
             return Distribution::default();

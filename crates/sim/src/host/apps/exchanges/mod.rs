@@ -16,18 +16,19 @@ use waiting::{Opening, Waiting};
 /// All exchanges of a host pair.
 pub(super) struct Exchanges {
     opening: Opening,
-    /// Per session, in order.
+    /// Start time of each session, in the order of the sessions.
     start_ns: Vec<u64>,
-    /// Per session: the exchange after its last.
+    /// Per session: one more than the index of its last exchange.
     ends: Vec<u32>,
     request_bytes: Vec<u64>,
     response_bytes: Vec<u64>,
     think_ns: Vec<u64>,
-    /// Empty: the server answers immediately.
+    /// Server's processing time per exchange. If the list is empty, the server answers immediately.
     serve_ns: Vec<u64>,
-    /// Deadline of a response, counted from its request.
+    /// Time within which each response should arrive, counted from its request; None: no deadline.
     deadline_ns: Option<u64>,
-    /// Deadline per exchange; 0: the common one above. Empty: no exchange has its own.
+    /// Deadline per exchange, where 0 stands for `deadline_ns`. If the list is empty, all exchanges
+    /// have `deadline_ns`.
     deadlines_ns: Vec<u64>,
     waiting: Option<Box<Waiting>>,
     recipe: Recipe,
@@ -46,9 +47,9 @@ pub(super) struct Exchanges {
 struct Turn {
     connection: Connection,
     first: u32,
-    /// The next or current exchange.
+    /// Index of the current exchange, or of the next one between two exchanges.
     exchange: u32,
-    /// The exchange after the connection's last session.
+    /// One more than the index of the connection's last exchange.
     end: u32,
     phase: Phase,
     /// Bytes that the server must have received before it answers.
@@ -61,9 +62,10 @@ struct Turn {
 /// What a connection waits for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Phase {
-    /// The next exchange: the handshake, a think time, or the start of the next session.
+    /// The time at which the next exchange may begin: the end of the handshake or of a think time,
+    /// or the start of the next session.
     Idle,
-    /// An exchange on another connection.
+    /// The end of an exchange on another connection.
     Blocked,
     /// The arrival of the request at the server.
     Asked,
@@ -78,7 +80,8 @@ enum Phase {
 }
 
 impl Exchanges {
-    /// Epochs (a bytes, b bytes, t ns), all on one connection or on several, one after the other.
+    /// Creates the application from epochs (a bytes, b bytes, t ns). They use one connection, or
+    /// several, one after the other.
     pub fn of_vectors(spec: &app::Vectors, setup: &Setup, connections: &mut Connections) -> Self {
         let columns = app::Sessions::in_turn(&spec.epochs, &spec.connections);
         if spec.connections.is_empty() {
@@ -91,7 +94,8 @@ impl Exchanges {
         }
     }
 
-    /// Sessions that each open a connection, or share one in turn.
+    /// Creates the application from sessions that each open a connection, or that use one
+    /// connection in turn.
     pub fn of_sessions(spec: &app::Sessions, setup: &Setup) -> Self {
         let opening = if spec.persistent {
             Opening::Persistent
@@ -101,7 +105,7 @@ impl Exchanges {
         Self::new(opening, spec, setup)
     }
 
-    /// Exchanges of a file; connections open when they are due.
+    /// Creates the application from a file of exchanges, whose connections open when they are due.
     pub fn of_file(spec: &app::Exchanges, setup: &Setup) -> Self {
         let mut made = Self::new(Opening::WhenDue, &spec.columns, setup);
         made.deadlines_ns = spec.deadline_ns.clone();
@@ -161,8 +165,8 @@ impl Exchanges {
         }
     }
 
-    /// Schedules the next exchange of a connection after `think_ns`, but not before its session's
-    /// start.
+    /// Schedules the next exchange of a connection `think_ns` from now. An exchange that begins a
+    /// session waits for the session's start.
     fn next_turn(&mut self, host: &mut Host, tag: u32, think_ns: u64) {
         let turn = self.turns[tag as usize];
         let now_ns = host.net.now_ns;
@@ -181,7 +185,8 @@ impl Exchanges {
         }
     }
 
-    /// Client: continues after the think time, and so do exchanges that wait for the last one.
+    /// Client: after a think time, continues this connection, and starts the exchanges on other
+    /// connections that waited for its last exchange.
     fn ask(&mut self, host: &mut Host, tag: u32) {
         let turn = self.turns[tag as usize];
         self.proceed(host, tag);
@@ -258,7 +263,8 @@ impl Exchanges {
         self.collect(host, tag);
     }
 
-    /// Client: records a complete response and waits for its next turn.
+    /// Client: if the whole response has arrived, records it and schedules the connection's next
+    /// exchange.
     fn collect(&mut self, host: &mut Host, tag: u32) {
         let turn = &mut self.turns[tag as usize];
         let client = host.connections.socket_ref(turn.connection, Side::Opener);
@@ -283,7 +289,8 @@ impl Application for Exchanges {
         }
     }
 
-    /// Open connections continue, except with [`Opening::One`].
+    /// When the flow stops, connections that are already open continue, except with
+    /// [`Opening::One`].
     fn stopped(&mut self, host: &mut Host) {
         self.stopped = true;
         if self.opening == Opening::One {
@@ -329,7 +336,7 @@ impl Application for Exchanges {
     fn totals(&self, connections: &Connections) -> Option<Totals> {
         let mut sum = self.past.clone();
         for turn in &self.turns {
-            // Another connection may use the sockets of one that is over.
+            // A connection that is over is left out: another one may use its sockets.
             if turn.phase != Phase::Over || self.opening == Opening::One {
                 sum.add(connections.sender_first(turn.connection));
             }

@@ -1,5 +1,5 @@
-//! Opens connections and frees their sockets. The sessions' structure is here; what happens on a
-//! connection is in the parent module.
+//! Opens connections and frees their sockets. This module has the order of the sessions. The parent
+//! module has what happens on a connection.
 
 use super::waiting::Opening;
 use super::{Exchanges, Phase, Turn};
@@ -8,7 +8,7 @@ use crate::host::connection::Connections;
 use std::cmp::Reverse;
 
 impl Exchanges {
-    /// The first exchange of a session.
+    /// Index of the first exchange of a session.
     pub(super) fn first_of(&self, session: usize) -> u32 {
         self.ends[..session].last().copied().unwrap_or(0)
     }
@@ -28,7 +28,7 @@ impl Exchanges {
         }
     }
 
-    /// Opens the next of several connections in turn, if one is left.
+    /// Opens the connection of the next session that has none yet.
     pub(super) fn open_next(&mut self, host: &mut Host) {
         if !self.stopped && self.opened < self.ends.len() {
             self.open(host, self.opened);
@@ -85,7 +85,7 @@ impl Exchanges {
         host.connect(connection);
     }
 
-    /// Starts the exchanges that wait for one that is over.
+    /// Starts the exchanges that wait for the end of `exchange`.
     pub(super) fn start_dependents(&mut self, host: &mut Host, exchange: u32) {
         let Some(waiting) = &mut self.waiting else {
             return;
@@ -111,7 +111,7 @@ impl Exchanges {
         self.open_when_due(host);
     }
 
-    /// Notes that a connection waits only for its start time.
+    /// Notes that a connection now waits only for its start time.
     fn note_due(&mut self, session: usize) {
         let start_ns = self.start_ns[session];
         if let Some(waiting) = &mut self.waiting {
@@ -119,7 +119,7 @@ impl Exchanges {
         }
     }
 
-    /// Opens the connections that are due, and schedules a call for the next.
+    /// Opens the connections that are due, and schedules a call of `timer` for the next one.
     pub(super) fn open_when_due(&mut self, host: &mut Host) {
         let now_ns = host.net.now_ns;
         while let Some(waiting) = &mut self.waiting {
@@ -143,7 +143,7 @@ impl Exchanges {
         }
     }
 
-    /// Starts the flow: start times count from now.
+    /// Starts the flow. Start times of the file count from now.
     pub(super) fn begin_file(&mut self, host: &mut Host) {
         for start_ns in &mut self.start_ns {
             *start_ns += host.net.now_ns;

@@ -1,4 +1,4 @@
-//! When the connections of exchanges open, and what waits for it.
+//! When the connections of a flow of exchanges open, and which exchanges wait for others.
 
 use headway_experiment::order::Order;
 use std::cmp::Reverse;
@@ -15,12 +15,12 @@ pub(super) enum Opening {
     AtStarts,
     /// A single connection opens with the flow. Sessions, which have start times, share it in turn.
     Persistent,
-    /// Each connection opens at its start time, counted from the flow's start, and not before the
-    /// exchange is over for which its first exchange waits.
+    /// Each connection opens at its start time, counted from the flow's start. If its first
+    /// exchange waits for another exchange, the connection does not open before that one is over.
     WhenDue,
 }
 
-/// Exchanges that wait for others, and connections that wait for their start.
+/// Exchanges that wait for others, and connections that wait for their start time.
 #[derive(Default)]
 pub(super) struct Waiting {
     pub order: Order,
@@ -38,7 +38,7 @@ impl Waiting {
         }
     }
 
-    /// Whether an exchange waits for another one that is not over.
+    /// Whether this exchange waits for another one that is not over.
     pub fn blocks(&self, exchange: u32) -> bool {
         self.order.blocks(exchange)
     }

@@ -11,10 +11,10 @@ use std::collections::{BinaryHeap, VecDeque};
 const FRAME_BYTES: u64 = 16_384;
 
 /// Size of the HTTP/2 frame with a response's head. nginx writes this frame before any data of the
-/// response (ngx_http_v2_header_filter); the size is that of a file's response.
+/// response (ngx_http_v2_header_filter); the size is that of the head of a response with a file.
 const HEAD_BYTES: u64 = 130;
 
-/// An object that was requested, and when.
+/// An object that was requested, and the time of the request.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct RequestedObject {
     pub object: u32,
@@ -24,9 +24,9 @@ pub(super) struct RequestedObject {
 /// A connection's state, from requests to the arrival of their responses.
 pub(super) struct HttpConnection {
     pub connection: Connection,
-    /// Number of requests on the connection.
+    /// Number of requests that the browser has made on the connection.
     pub requests: u32,
-    /// Requests whose response has not arrived.
+    /// Number of requests whose response has not arrived completely.
     pub waiting: u32,
     /// When the browser last used the connection.
     pub used_ns: u64,
@@ -34,9 +34,10 @@ pub(super) struct HttpConnection {
     pub is_over: bool,
     requested_bytes: u64,
     sent_bytes: u64,
-    /// Requests in flight. Each has the bytes that the server must have received for it.
+    /// Requests in flight, each with the number of bytes that the server has received when the
+    /// request is complete.
     asked: VecDeque<(u64, RequestedObject)>,
-    /// Requests, by the time at which the server will answer.
+    /// Requests that the server processes, ordered by the time at which it will answer.
     serving: BinaryHeap<Reverse<(u64, RequestedObject)>>,
     /// HTTP/2 responses with bytes left to send, the current one first.
     answering: VecDeque<(u64, RequestedObject)>,
@@ -45,10 +46,11 @@ pub(super) struct HttpConnection {
     /// Bytes left in the current response's frame.
     frame_bytes: u64,
     written_bytes: u64,
-    /// Responses in flight. Each has the bytes that the browser must have received for it.
+    /// Responses in flight, each with the number of bytes that the browser has received when the
+    /// response is complete.
     coming: VecDeque<(u64, RequestedObject)>,
     answered: u32,
-    /// When the server began to find the connection idle.
+    /// Time since which the connection is idle, as the server sees it.
     idle_ns: Option<u64>,
     has_left: bool,
     server_closed: bool,
@@ -140,7 +142,7 @@ impl HttpConnection {
                         self.heads_bytes += head_bytes;
                         self.write_heads(host);
                     } else {
-                        // A response is written as a whole.
+                        // The server writes an HTTP/1 response as a whole.
                         self.answering.push_back((bytes, asked));
                         self.frame_bytes = u64::MAX;
                         self.take(bytes);
@@ -153,7 +155,7 @@ impl HttpConnection {
         self.write_heads(host);
         let left_bytes: u64 = self.answering.iter().map(|(left, _)| left).sum();
         if self.heads_bytes == 0 && left_bytes > 0 {
-            // One call with all frames: it takes what the send buffer has room for.
+            // One call offers all frames. The socket accepts what its send buffer has room for.
             let taken_bytes = self.offer(host, left_bytes);
             self.take(taken_bytes);
         }
@@ -182,8 +184,8 @@ impl HttpConnection {
         }
     }
 
-    /// Server: records that the socket accepted these bytes of the responses, which alternate after
-    /// each frame.
+    /// Server: records that the socket accepted these bytes. HTTP/2 responses take turns: one frame
+    /// of each, then one frame of the next.
     fn take(&mut self, taken_bytes: u64) {
         let mut written = 0;
         while let Some((left, asked)) = self.answering.front_mut() {
@@ -214,7 +216,7 @@ impl HttpConnection {
         let Some(time_ns) = deadline_ns else {
             return;
         };
-        // The request may have waited for the handshake.
+        // The request may have been sent only after the handshake.
         let client = host.connections.socket_ref(self.connection, Side::Opener);
         let left_ns = client.opened_ns().unwrap_or(0).max(asked.asked_ns);
         let server = host.connections.socket(self.connection, Side::Responder);
@@ -260,7 +262,7 @@ impl HttpConnection {
         }
     }
 
-    /// Whether the server has closed and the browser has not.
+    /// Whether the server has closed the connection and the browser has not.
     pub fn is_closed_by_peer(&self, host: &Host) -> bool {
         let client = host.connections.socket_ref(self.connection, Side::Opener);
         !self.has_left && client.fin_arrived()
@@ -280,7 +282,8 @@ impl HttpConnection {
         }
     }
 
-    /// Whether both ends have just learned that the other has closed.
+    /// Whether both ends have closed and each has received the other's FIN. The first call that
+    /// finds this starts TIME_WAIT and returns true; later calls return false.
     pub fn both_closed(&mut self, host: &Host) -> bool {
         let closed = |side| {
             host.connections

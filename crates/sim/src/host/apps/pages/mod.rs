@@ -1,6 +1,6 @@
-//! Web pages: a user loads one after the other, as HTTP fetches their objects. This file has the
-//! browser: which objects are revealed, and on which connection the next one is requested.
-//! `http_connection` has what happens on a connection.
+//! Web pages: a user loads one page after the other, and HTTP fetches the objects of each. This
+//! file has the browser: which objects are revealed, and on which connection the next object is
+//! requested. `http_connection` has what happens on a connection.
 
 mod http_connection;
 
@@ -24,25 +24,26 @@ pub(super) struct Pages {
     /// Idle time after which the server closes a connection.
     timeout_ns: Option<u64>,
     deadline_ns: Option<u64>,
-    /// Per page: the object after its last.
+    /// Per page: one more than the index of its last object.
     ends: Vec<u32>,
     think_ns: Vec<u64>,
     request_bytes: Vec<u64>,
     response_bytes: Vec<u64>,
-    /// Empty: the server answers immediately.
+    /// Server's processing time per object. If the list is empty, the server answers immediately.
     serve_ns: Vec<u64>,
-    /// Empty: objects are requested as soon as they are revealed.
+    /// Per object: time from when it is revealed until it is requested. If the list is empty,
+    /// objects are requested as soon as they are revealed.
     start_ns: Vec<u64>,
     after: Vec<u32>,
     order: Order,
     recipe: Recipe,
-    /// The current page, or the next one between two pages.
+    /// Number of the current page; between two pages, number of the next page.
     page: usize,
-    /// When the next page begins; None while a page is loading, and after the last.
+    /// When the next page begins; None while a page is loading, and after the last page.
     begins_ns: Option<u64>,
     /// Objects of the current page that have not arrived.
     missing: u32,
-    /// Revealed objects, by the time at which they will be requested.
+    /// Revealed objects, ordered by the time at which they will be requested.
     due: BinaryHeap<Reverse<(u64, u32)>>,
     /// Objects that wait for a connection.
     known: VecDeque<Wanted>,
@@ -57,7 +58,8 @@ pub(super) struct Pages {
     stopped: bool,
 }
 
-/// An object to be requested. `asked_ns` is the time of an earlier request that was not processed.
+/// An object that the browser wants to request. `asked_ns` is the time of an earlier request for it
+/// that the server did not process.
 #[derive(Clone, Copy)]
 struct Wanted {
     object: u32,
@@ -133,7 +135,7 @@ impl Pages {
         }
     }
 
-    /// Requests the objects that are due, as far as connections are available.
+    /// Requests the objects whose time has come, as long as connections are available.
     fn ask(&mut self, host: &mut Host) {
         while let Some(&Reverse((at_ns, object))) = self.due.peek() {
             if at_ns > host.net.now_ns {
@@ -161,7 +163,8 @@ impl Pages {
         }
     }
 
-    /// The connection for an object: an existing or a new one. None: the object must wait.
+    /// The connection on which to request an object, existing or new. None: no connection is
+    /// available, so the object must wait.
     fn place(&mut self, host: &mut Host, object: u32) -> Option<u32> {
         let conn = |tag: &u32| &self.http_connections[*tag as usize];
         let usable = |tag: &&u32| conn(tag).requests < self.requests;
@@ -241,7 +244,7 @@ impl Pages {
         });
     }
 
-    /// Runs the server and the browser after a change on a connection.
+    /// Runs the server and the browser after something has changed on a connection.
     fn update_connection(&mut self, host: &mut Host, tag: u32) {
         let conn = &mut self.http_connections[tag as usize];
         if conn.is_over {
@@ -265,7 +268,8 @@ impl Pages {
             self.open.retain(|&open| open != tag);
         }
         if has_lost {
-            // Requests that the server did not process before it closed are repeated first.
+            // The browser repeats the requests that the server did not process before it closed,
+            // ahead of all others.
             for asked in conn.lost() {
                 let asked_ns = Some(asked.asked_ns);
                 let object = asked.object;
@@ -307,7 +311,8 @@ impl Application for Pages {
         self.begin_page(host);
     }
 
-    /// The browser requests nothing more; pending requests are answered.
+    /// When the flow stops, the browser requests nothing more. The server still answers pending
+    /// requests.
     fn stopped(&mut self, host: &mut Host) {
         self.stopped = true;
         self.known.clear();
@@ -345,7 +350,7 @@ impl Application for Pages {
 
     fn totals(&self, connections: &Connections) -> Option<Totals> {
         let mut sum = self.past.clone();
-        // Another connection may use the sockets of one that is over.
+        // A connection that is over is left out: another one may use its sockets.
         for conn in self.http_connections.iter().filter(|conn| !conn.is_over) {
             sum.add(connections.sender_first(conn.connection));
         }

@@ -1,4 +1,4 @@
-//! When ACKs are sent: immediately, delayed, or merged with others.
+//! When the receiving half sends ACKs: immediately, delayed, or merged with others.
 
 use super::{AckPlan, Receiver, ATO_MIN_NS};
 use crate::host::tcp::profile::DUPTHRESH;
@@ -55,15 +55,16 @@ impl Receiver {
         AckPlan::DelayUntil(at)
     }
 
-    /// linux-6: an application that reads everything sends an ACK after reading: for more than a
-    /// segment, if the kernel has not; and for pushed data, unless data is held behind a hole
-    /// (tcp_cleanup_rbuf). The window of that ACK counts the memory of the read data as free. A
-    /// pushed segment of full size counts since 6.6; the last packet of every large segment is one.
+    /// linux-6: whether an application that reads everything immediately sends an ACK after reading
+    /// (tcp_cleanup_rbuf). It does so for more than a segment, if the kernel has sent none; and for
+    /// pushed data, unless data is held behind a hole. The window of that ACK counts the memory of
+    /// the read data as free. Since Linux 6.6 a pushed segment of full size is enough; the last
+    /// packet of every large segment is one.
     fn reads_after(&self) -> bool {
         self.is_linux_6() && self.reader.is_none()
     }
 
-    /// Handles the delayed-ACK timer. Returns whether an ACK is still due.
+    /// Processes the expiry of the delayed-ACK timer. Returns whether an ACK is still due.
     pub fn delack_fired(&mut self, rto_us: u64) -> bool {
         if self.delack_at.take().is_none() || self.rcv_nxt == self.acked {
             return false;
@@ -77,7 +78,7 @@ impl Receiver {
         true
     }
 
-    /// Whether an ACK waits for its time.
+    /// Whether a delayed or merged ACK waits for its time.
     pub fn owes_ack(&self) -> bool {
         self.delack_at.is_some() || self.compressed > 0
     }
@@ -140,7 +141,8 @@ impl Receiver {
         self.ato_ns = ATO_MIN_NS;
     }
 
-    /// Enters the quick-ACK mode that ECN requested, after the segment was examined (see `ecn`).
+    /// Enters the quick-ACK mode that ECN requested (`requested_quick_acks`), after the whole
+    /// segment was processed.
     #[cold]
     pub(super) fn enter_requested_quick_acks(&mut self) {
         let most = std::mem::take(&mut self.requested_quick_acks);
@@ -158,8 +160,8 @@ impl Receiver {
         self.quick = self.quick.max(quick);
     }
 
-    /// Notes that data is sent now. Within the ACK timeout of the last arrival the connection then
-    /// counts as interactive.
+    /// Notes that this end sends data now. If data arrived within the last ACK timeout, the
+    /// connection counts as interactive from now on.
     pub fn data_sent(&mut self, now_ns: u64) {
         if self.ato_ns != 0 && now_ns - self.last_data_ns < self.ato_ns {
             self.pingpong = true;

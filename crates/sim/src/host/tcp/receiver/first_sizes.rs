@@ -7,7 +7,7 @@ use crate::host::tcp::SocketOptions;
 /// Segments of the window from which right-sizing starts (TCP_INIT_CWND).
 const FIRST_SPACE_PKTS: u64 = 10;
 
-/// FirstSizes with which a connection begins.
+/// Sizes of the receive buffer and its window with which a connection begins.
 pub(super) struct FirstSizes {
     pub buffer: u64,
     pub first_window: u64,
@@ -16,8 +16,8 @@ pub(super) struct FirstSizes {
 }
 
 impl FirstSizes {
-    /// The first window is a whole number of segments. The clamp leaves one segment of the buffer
-    /// free.
+    /// Computes the sizes for segments of `mss` bytes. The first window is a whole number of
+    /// segments. The clamp (window_clamp) leaves one segment of the buffer free.
     pub fn of(profile: &Profile, mss: u32, options: &SocketOptions) -> FirstSizes {
         let asked = options.receive_window_bytes;
         let of_window = |window: u64| (window << 8).div_ceil(profile.window_part);
@@ -65,7 +65,7 @@ impl FirstSizes {
     }
 }
 
-/// The largest window for a buffer (tcp_win_from_space); `part` is in 256ths.
+/// The largest window that a buffer of this size allows (tcp_win_from_space); `part` is in 256ths.
 pub(super) fn window_of(buffer_bytes: u64, part: u64) -> u64 {
     (buffer_bytes * part) >> 8
 }

@@ -36,9 +36,9 @@ fn memory_of(len: u32) -> u64 {
 pub enum AckPlan {
     /// Immediately.
     Now,
-    /// No later than this time.
+    /// Delayed, but sent no later than this time.
     DelayUntil(u64),
-    /// Merged with others, no later than this time.
+    /// Merged with further duplicate ACKs, but sent no later than this time.
     CompressUntil(u64),
     /// After the application has read what arrived.
     AfterReading,
@@ -55,14 +55,14 @@ pub struct Receiver {
     pub(super) acked: u64,
     /// Right edge of the last advertised window; it never moves left.
     pub(super) right_edge: u64,
-    /// Whether no data has arrived or been read since, so that the next packet advertises the same
-    /// edge. This holds for most packets of a sender.
+    /// Whether no data has arrived or been read since the last packet with an ACK, so that the next
+    /// packet advertises the same right edge. This holds for most packets of a sender.
     pub(super) edge_is_current: bool,
     /// Data has arrived since the last ACK.
     pub(super) ack_scheduled: bool,
     /// An ACK is due after the application has read what has just arrived.
     pub(super) ack_after_read: bool,
-    /// The connection is interactive: replies carry the ACKs.
+    /// The connection is interactive: ACKs wait for the application's replies, which carry them.
     pub pingpong: bool,
     pub(super) pushed: bool,
     delayed_ack: bool,
@@ -73,19 +73,19 @@ pub struct Receiver {
     pub ts_recent_ms: u32,
     ato_ns: u64,
     last_data_ns: u64,
-    /// Number of immediate ACKs left.
+    /// Number of quick ACKs left: this many packets are acknowledged immediately.
     pub(super) quick: u32,
-    /// Largest number of quick ACKs that the current segment asks for; 0: it does not ask.
+    /// Largest number of quick ACKs that ECN requests because of the current segment; 0: none.
     pub requested_quick_acks: u32,
     /// Duplicate range to report in the next ACK (RFC 2883).
     dsack: Option<(u64, u64)>,
-    /// SACK blocks to announce, newest first.
+    /// SACK blocks for the next ACK, newest first.
     sacks: Vec<(u64, u64)>,
     /// Ranges received beyond `rcv_nxt`, sorted and not adjacent.
     out_of_order: Vec<(u64, u64)>,
 
     pub(super) profile: &'static Profile,
-    /// None: the application reads immediately.
+    /// How the application reads; None: it reads everything immediately.
     pub(super) reader: Option<Box<Reader>>,
     delack_at: Option<u64>,
     tuning: Tuning,
@@ -97,19 +97,19 @@ pub struct Receiver {
     pub(super) unread_memory_bytes: u64,
     /// Memory of data held behind holes.
     held_memory_bytes: u64,
-    /// Receive buffer (sk_rcvbuf).
+    /// Size of the receive buffer (sk_rcvbuf).
     buffer_bytes: u64,
-    /// Part of the buffer that is window, in 256ths (scaling_ratio).
+    /// Part of the receive buffer that is advertised as window, in 256ths (scaling_ratio).
     window_part: u64,
     pub(super) window_clamp: u64,
-    /// Limit of the window, which grows with arriving data (rcv_ssthresh).
+    /// Limit of the advertised window, which grows as data arrives (rcv_ssthresh).
     window_threshold: u64,
 
-    /// Largest size to which tuning may raise the buffer.
+    /// Largest size to which right-sizing may raise the receive buffer.
     max_buffer_bytes: u64,
     /// Bytes of data held behind holes.
     held_bytes: u64,
-    /// When a segment outside the window was last answered.
+    /// When a segment outside the window was last answered with an ACK.
     pub(super) answered_ns: Option<u64>,
     dup_acks: u32,
     compressed_at: u64,
@@ -124,7 +124,7 @@ struct Tuning {
     since_seq: u64,
     /// Timestamp echo of the last round-trip sample.
     last_echo_ms: u32,
-    /// Start and end of the window that is being measured.
+    /// Start time of the window of data that is being measured, and the sequence number after it.
     window_ns: u64,
     window_end: u64,
 }
@@ -189,17 +189,17 @@ impl Receiver {
         self.right_edge - self.acked
     }
 
-    /// Remembers the timestamp to echo: that of the first unacknowledged segment, so that the
-    /// peer's RTT includes the ACK's delay (RFC 7323, 4.3).
+    /// Remembers the timestamp that the next ACK echoes: that of the first unacknowledged segment,
+    /// so that the peer's RTT includes the ACK's delay (RFC 7323, 4.3).
     pub fn note_timestamp(&mut self, seq: u64, value_ms: u32) {
         if seq <= self.acked && value_ms > self.ts_recent_ms {
             self.ts_recent_ms = value_ms;
         }
     }
 
-    /// Processes a segment of `len` bytes of sequence space at `seq`. Returns how far the in-order
-    /// edge moved, and when to send an ACK. `trip` is the timestamp that the segment echoes, and
-    /// how many microseconds ago it was sent.
+    /// Processes a segment of `len` bytes of sequence space at `seq`. Returns by how many bytes
+    /// `rcv_nxt` moved, and when to send an ACK. `trip` is the timestamp that the segment echoes,
+    /// and how many microseconds ago it was sent.
     #[allow(clippy::too_many_arguments)]
     pub fn on_segment(
         &mut self,
@@ -212,7 +212,7 @@ impl Receiver {
     ) -> (u64, AckPlan) {
         let end = seq + u64::from(len);
         let before = self.rcv_nxt;
-        // linux-2.6 uses only echoes of in-order segments here
+        // linux-2.6 measures the RTT only by timestamp echoes of segments that arrive in order
         if let Some(trip) = trip.filter(|_| self.is_linux_6() || seq <= self.rcv_nxt) {
             self.measure_rtt_by_echo(trip);
         }
@@ -248,8 +248,8 @@ impl Receiver {
             self.join_in_order_ranges();
             self.move_to_unread(end);
             if self.out_of_order.is_empty() {
-                // The last hole is filled: acknowledge immediately (ICSK_ACK_NOW; in 2.6 only if
-                // `plan` finds an ACK due).
+                // The last hole is filled: acknowledge immediately (ICSK_ACK_NOW). linux-2.6 does
+                // so only if `plan` finds an ACK due.
                 self.pingpong = false;
                 if self.is_linux_6() {
                     return (self.rcv_nxt - before, AckPlan::Now);
@@ -347,8 +347,8 @@ impl Receiver {
     /// Notes that a packet with an ACK is sent now. Returns the window that it advertises.
     #[inline]
     pub fn ack_sent(&mut self) -> u32 {
-        // Every sent packet uses up one credit, however much it acknowledges; since 6.x only if
-        // data arrived, in order or not (tcp_dec_quickack_mode).
+        // Every sent packet uses up one quick ACK, however many packets it acknowledges. Since
+        // Linux 6.x it does so only if data has arrived, in order or not (tcp_dec_quickack_mode).
         let counts = !self.is_linux_6() || self.ack_scheduled;
         self.ack_scheduled = false;
         if self.quick > 0 && counts {
@@ -366,7 +366,7 @@ impl Receiver {
             self.edge_is_current = true;
         }
         self.ack_after_read = false;
-        // Window scaling rounds down to a multiple of its unit.
+        // With window scaling the advertised window is a multiple of the unit, rounded down.
         ((self.right_edge - self.rcv_nxt) as u32 >> WINDOW_SHIFT) << WINDOW_SHIFT
     }
 

@@ -29,16 +29,16 @@ impl Receiver {
         self.tuning.space = self.tuning.space.min(first_window);
     }
 
-    /// Starts right-sizing when the connection opens (tcp_init_buffer_space). 2.6 starts with the
-    /// first data.
+    /// Starts right-sizing of the receive buffer when the connection opens (tcp_init_buffer_space).
+    /// linux-2.6 starts it with the first data.
     pub fn start_right_sizing(&mut self, now_ns: u64) {
         if self.is_linux_6() {
             (self.tuning.since_ns, self.tuning.since_seq) = (now_ns, self.rcv_nxt);
         }
     }
 
-    /// Measures which part of the buffer is data, when a segment's size differs from the one before
-    /// (tcp_measure_rcv_mss, tcp_set_window_clamp, since 6.6).
+    /// If a segment has another size than the one before, measures which part of the receive buffer
+    /// is data (tcp_measure_rcv_mss, tcp_set_window_clamp, since Linux 6.6).
     #[cold]
     pub(super) fn measure_overhead(&mut self, len: u32) {
         let part = (u64::from(len) << 8) / memory_of(len);
@@ -80,15 +80,15 @@ impl Receiver {
         }
     }
 
-    /// A whole window of data has arrived, which took at least a round trip (tcp_rcv_rtt_measure).
-    /// The smallest sample counts.
+    /// Takes an RTT sample when a whole window of data has arrived, which takes at least a round
+    /// trip (tcp_rcv_rtt_measure). The smallest sample counts.
     #[inline(never)]
     pub(super) fn measure_rtt_by_window(&mut self, now_ns: u64) {
         let linux_6 = self.is_linux_6();
         let t = &mut self.tuning;
         if t.window_end > 0 {
             let sample = ((now_ns - t.window_ns) / 1000).max(1);
-            // 2.6 compares the sample with eight times the estimate.
+            // linux-2.6 compares the sample with eight times the estimate.
             let falls = if linux_6 { 8 * sample } else { sample } < t.rtt_x8_us;
             if t.rtt_x8_us == 0 || falls {
                 t.rtt_x8_us = 8 * sample;
@@ -98,8 +98,8 @@ impl Receiver {
         t.window_end = self.rcv_nxt + (self.right_edge - self.acked);
     }
 
-    /// Opens the window after data has arrived: by two segments or more, if they fit the buffer
-    /// (tcp_grow_window).
+    /// Raises the limit of the window after data has arrived: by two segments or more, if they fit
+    /// the buffer (tcp_grow_window).
     #[inline]
     pub(super) fn grow_window(&mut self, len: u32) {
         let most = if self.counts_memory() {
@@ -119,7 +119,8 @@ impl Receiver {
         if taken <= data || !self.counts_memory() {
             step = 2 * u64::from(self.mss);
         } else {
-            // much of the buffer is overhead: grow only as far as that would still fit
+            // much of the buffer's memory is overhead: grow the window only as far as data with
+            // this overhead would still fit
             let mut window = self.window_of(self.max_buffer_bytes) / 2;
             taken /= 2;
             while self.window_threshold <= window {
@@ -140,8 +141,8 @@ impl Receiver {
         self.quick |= 1;
     }
 
-    /// Once per round trip, the window may grow to twice what was read in it
-    /// (tcp_rcv_space_adjust).
+    /// Once per round trip, may grow the buffer and its window to twice the data that the
+    /// application read in it (tcp_rcv_space_adjust).
     pub(in crate::host::tcp) fn right_size(&mut self, now_ns: u64) {
         let linux_6 = self.is_linux_6();
         let t = &self.tuning;
@@ -150,7 +151,7 @@ impl Receiver {
         }
         let (read, waiting) = self.read_position();
         if self.tuning.since_ns > 0 {
-            // Since 6.16 unread data does not count.
+            // Since Linux 6.16, data that the application has not read does not count.
             let copied =
                 (read - self.tuning.since_seq).saturating_sub(if linux_6 { waiting } else { 0 });
             if linux_6 {
@@ -165,8 +166,9 @@ impl Receiver {
         (self.tuning.since_ns, self.tuning.since_seq) = (now_ns, read);
     }
 
-    /// Grows the buffer to twice what was read, plus twice its growth for the next round, plus the
-    /// data held behind holes (tcp_rcvbuf_grow). `space` is what is now read per round trip.
+    /// Grows the receive buffer to twice what was read in the last round trip, plus twice the
+    /// growth of that amount for the next round trip, plus the data held behind holes
+    /// (tcp_rcvbuf_grow). `space` is what is now read per round trip.
     pub(super) fn grow_buffer(&mut self, space: u64) {
         let before = std::mem::replace(&mut self.tuning.space, space);
         let mut window = 2 * space;
@@ -189,7 +191,8 @@ impl Receiver {
         }
     }
 
-    /// When data arrives, an overfull buffer grows to the size of its content (tcp_clamp_window).
+    /// Called when data arrives: if the content of the receive buffer exceeds its size, the size is
+    /// raised to that of the content (tcp_clamp_window).
     #[inline]
     pub(super) fn make_room(&mut self) {
         let taken = self.taken_bytes();
@@ -199,8 +202,8 @@ impl Receiver {
         }
     }
 
-    /// Moves held data that is now in order, from the end of a packet to the next hole, to the
-    /// unread data.
+    /// Counts data that was held behind a hole and is now in order as unread data: the data from
+    /// `packet_end` to the next hole.
     #[inline(never)]
     pub(super) fn move_to_unread(&mut self, packet_end: u64) {
         let (mut bytes, mut memory) = (self.held_bytes, self.held_memory_bytes);
@@ -216,8 +219,8 @@ impl Receiver {
         }
     }
 
-    /// Whether unread data takes room in the buffer. The thesis' hosts (linux-2.6) read
-    /// immediately, so their memory is not counted.
+    /// Whether unread data takes room in the buffer. It does not for linux-2.6 without a `Reader`:
+    /// the hosts of the thesis read immediately.
     fn counts_memory(&self) -> bool {
         self.reader.is_some() || self.is_linux_6()
     }
@@ -228,7 +231,7 @@ impl Receiver {
     }
 
     /// The window to advertise, without regard to what was advertised before (__tcp_select_window).
-    /// It is 0 below a segment or a sixteenth of the buffer.
+    /// It is 0 if less than a segment, or less than a sixteenth of the buffer, is free.
     pub(in crate::host::tcp) fn select_window(&mut self) -> u64 {
         let allowed = self.window_of(self.buffer_bytes);
         let full = self.window_clamp.min(allowed);

@@ -23,8 +23,8 @@ impl Socket {
     }
 
     /// Sets the window after a timeout, saves the state for an undo, and decides whether F-RTO
-    /// checks the timeout: not during a recovery, unless the oldest packet times out again.
-    /// `reduces`: this timeout has set ssthresh.
+    /// checks if the timeout was spurious. A timeout in Recovery or Loss is checked only if the
+    /// oldest packet times out again. `reduces` tells whether this timeout has set ssthresh.
     pub(super) fn enter_loss_6(&mut self, reduces: bool) {
         if reduces {
             self.remember_for_undo();
@@ -41,7 +41,7 @@ impl Socket {
         self.options.frto.unwrap_or(true)
     }
 
-    /// Processes an ACK in Loss (tcp_process_loss). Returns what may be sent.
+    /// Processes an ACK that arrives in Loss (tcp_process_loss). Returns which packets may be sent.
     pub(super) fn process_loss(
         &mut self,
         net: &mut Net,
@@ -89,7 +89,7 @@ impl Socket {
         MayRetransmit::Lost
     }
 
-    /// Retransmits what an ACK allows (tcp_xmit_recovery).
+    /// Sends the packets that an ACK allows (tcp_xmit_recovery).
     pub(in crate::host::tcp) fn retransmit_lost(&mut self, net: &mut Net, what: MayRetransmit) {
         if what == MayRetransmit::New {
             self.push_pending(net);

@@ -12,7 +12,7 @@ use super::{ca, Socket};
 use crate::net::Net;
 use headway_algorithms::{CaState, Event};
 
-/// Kinds of rows in the table of backoffs.
+/// Kinds of window reduction in the trace's table of backoffs.
 mod kind {
     pub const RECOVERY: u8 = 0;
     pub const RTO: u8 = 1;
@@ -20,21 +20,22 @@ mod kind {
     pub const UNDO: u8 = 3;
 }
 
-/// Marks that no retransmission has been sent for which a D-SACK could arrive.
+/// Value of `undo_retrans` before any retransmission has been sent, for which a D-SACK could
+/// arrive.
 const NO_COPY_YET: i32 = -1;
 
-/// What an ACK allows to send in addition to new data.
+/// What an ACK in Recovery or Loss allows to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum MayRetransmit {
     /// Nothing.
     Nothing,
     /// Lost packets.
     Lost,
-    /// New data first; lost packets if there is no new data.
+    /// New data first. If there is none, lost packets.
     New,
 }
 
-/// A time on the timestamp clock, as the peer echoes it.
+/// A time as a timestamp option shows it, which the peer echoes.
 pub(super) fn stamp_ms(time_ns: u64) -> u32 {
     (time_ns / 1_000_000) as u32 + 1
 }
@@ -57,7 +58,7 @@ impl Socket {
             .push(self.flow, now_ns, kind, before, self.conn.ssthresh_pkts);
     }
 
-    /// Distance from the oldest packet to the highest delivered one.
+    /// Distance in packets from the oldest packet to the highest one that was delivered.
     fn forward(&self) -> u32 {
         if self.options.sack {
             self.board.forward()
@@ -99,7 +100,7 @@ impl Socket {
         self.board.sacked_out = out - holes;
         let distance = out + acked_pkts;
         if self.profile.reduction == Reduction::Prr {
-            // May also lower the reordering distance, as in Linux.
+            // The new estimate may also be lower than the old one, as in Linux.
             self.reordering = distance.min(self.profile.max_reordering_pkts);
             self.rack.reordering_seen = true;
         } else {
@@ -205,7 +206,8 @@ impl Socket {
         }
     }
 
-    /// Sets ssthresh and the counters of a reduction (tcp_init_cwnd_reduction).
+    /// Sets ssthresh and the counters at the start of a reduction of cwnd
+    /// (tcp_init_cwnd_reduction).
     fn begin_reduction(&mut self, net: &Net) {
         self.high_seq = self.snd_nxt;
         self.tlp_high_seq = 0;
@@ -253,7 +255,7 @@ impl Socket {
         self.remember_for_undo();
         self.high_seq = self.snd_nxt;
         self.prior_ssthresh = 0;
-        // a reduction in Loss belonged to another loss
+        // a reduction in Loss was for an earlier loss, so the window is reduced once more
         let linux_6 = self.profile.reduction == Reduction::Prr;
         if self.conn.ca_state < ca::CWR || linux_6 && self.conn.ca_state == ca::LOSS {
             if !ece {
@@ -292,13 +294,14 @@ impl Socket {
         self.control.event(&mut self.conn, Event::CompleteCwr);
     }
 
-    /// Whether packets were only delayed: nothing was retransmitted, or the echoed timestamp is
-    /// older than the first retransmission (tcp_packet_delayed).
+    /// Whether packets were delayed and not lost: nothing was retransmitted, or the echoed
+    /// timestamp is older than the first retransmission (tcp_packet_delayed).
     fn was_only_delayed(&self, ts_ecr_ms: u32) -> bool {
         if self.retrans_stamp_ns != 0 {
             return self.echo_is_older(ts_ecr_ms);
         }
-        // Without SACK, a state held at high_seq no longer knows its retransmissions.
+        // Without SACK, a sender that stays in a state after reaching high_seq no longer knows its
+        // retransmissions.
         self.profile.reduction == Reduction::RateHalving
             || self.options.sack
             || self.snd_una < self.high_seq
@@ -341,8 +344,8 @@ impl Socket {
         self.note_backoff(net, kind::UNDO, before);
     }
 
-    /// Leaves Recovery or Loss, and undoes the reduction if possible. Returns whether the state is
-    /// held.
+    /// Leaves Recovery or Loss, and undoes the reduction if possible. Returns whether the sender
+    /// stays in the state nevertheless.
     fn undo_recovery(&mut self, net: &mut Net) -> bool {
         if self.may_undo() {
             self.undo(net, true);
@@ -361,8 +364,8 @@ impl Socket {
         false
     }
 
-    /// Whether the state is held until data above `high_seq` is acknowledged. Without SACK, later
-    /// duplicate ACKs of this window must not start a new recovery (RFC 6582,
+    /// Whether the sender stays in Recovery or Loss until data above `high_seq` is acknowledged.
+    /// Without SACK, later duplicate ACKs of this window must not start a new recovery (RFC 6582,
     /// tcp_is_non_sack_preventing_reopen).
     fn must_not_open(&mut self) -> bool {
         let is_held = self.snd_una == self.high_seq && !self.options.sack;

@@ -11,7 +11,7 @@ use crate::net::Net;
 use headway_algorithms::CaState;
 
 impl Socket {
-    /// Runs the state machine (tcp_fastretrans_alert of 6.1). Returns what may be sent.
+    /// Runs the state machine (tcp_fastretrans_alert of 6.1). Returns which packets may be sent.
     #[inline(never)]
     pub(in crate::host::tcp) fn alert_6(
         &mut self,
@@ -71,8 +71,8 @@ impl Socket {
                 let may_retransmit = self.process_loss(net, info, duplicate);
                 let copies = self.board.retrans_out;
                 self.identify_losses(net, info, set_timer);
-                // A lost retransmission starts another recovery (FLAG_LOST_RETRANS), and so may
-                // losses after the timeout's reduction was undone.
+                // A lost retransmission starts another recovery (FLAG_LOST_RETRANS). New losses may
+                // do so as well, after the reduction of a timeout was undone.
                 let copy_lost = copies > self.board.retrans_out;
                 let stays = !copy_lost && self.conn.ca_state != ca::OPEN;
                 if stays || !self.enter_if_due(net, info) {
@@ -155,7 +155,7 @@ impl Socket {
         }
     }
 
-    /// Updates RACK.rtt and the newest delivery (RFC 8985, 6.2 step 2).
+    /// Updates RACK's RTT and its most recently sent delivered packet (RFC 8985, 6.2 step 2).
     pub(in crate::host::tcp) fn rack_advance(
         &mut self,
         net: &Net,
@@ -168,7 +168,7 @@ impl Socket {
         }
         let rtt_us = (net.now_ns - sent_ns) / 1000;
         if retrans && rtt_us < u64::from(self.rtt.min_us) {
-            // The original may have been acknowledged instead of the retransmission.
+            // This ACK may be for the original and not for the retransmission.
             return;
         }
         self.rack.advanced = true;
@@ -190,7 +190,7 @@ impl Socket {
     }
 
     /// Marks packets lost that were sent long enough before a delivered one. Returns how long to
-    /// wait for the rest (RFC 8985, 6.2 step 5).
+    /// wait for the packets that are not yet overdue (RFC 8985, 6.2 step 5).
     fn rack_detect(&mut self, net: &Net) -> Option<u64> {
         let window_us = self.rack_window_us();
         let mut wait_us = None;
@@ -201,7 +201,8 @@ impl Socket {
                 .get(number)
                 .filter(|s| s.sent_ns == sent_ns && s.marks & SACKED == 0);
             let Some(segment) = current else {
-                // Acknowledged or retransmitted since: the entry is obsolete.
+                // This transmission was acknowledged, or the packet was retransmitted after it: the
+                // entry is obsolete.
                 if at == 0 {
                     self.board.by_time.pop_front();
                 } else {
@@ -210,7 +211,8 @@ impl Socket {
                 continue;
             };
             if segment.marks & (LOST | RETRANS) == LOST {
-                // Marked lost by a timeout, which may turn out to be spurious.
+                // The packet was marked lost by a timeout, which may turn out to be spurious: keep
+                // its entry.
                 at += 1;
                 continue;
             }
@@ -252,7 +254,8 @@ impl Socket {
         }
     }
 
-    /// Handles the timer for reordered packets: those that have not arrived are lost.
+    /// Processes the expiry of RACK's reordering timer: packets that have not arrived by now are
+    /// lost.
     pub(in crate::host::tcp) fn reorder_timer_fired(&mut self, net: &mut Net) {
         let in_flight = self.board.in_flight();
         let losses = self.board.losses;

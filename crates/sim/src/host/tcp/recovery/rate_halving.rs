@@ -70,7 +70,8 @@ impl Socket {
         self.retransmit_queue(net);
     }
 
-    /// Leaves a state after `high_seq` was reached. Returns whether the state is held for this ACK.
+    /// Leaves a state after `high_seq` was acknowledged. Returns whether the sender stays in the
+    /// state for this ACK.
     fn leave_state_26(&mut self, net: &mut Net) -> bool {
         match self.conn.ca_state {
             ca::LOSS => {
@@ -184,8 +185,8 @@ impl Socket {
         self.conn.cwnd_pkts = cwnd.min(in_flight + 1).max(1);
     }
 
-    /// cwnd in Recovery if a startup set it: it grows in slow start up to ssthresh. 2.6 does not
-    /// support this; the kernels with Quick-Start were patched.
+    /// cwnd in Recovery if a startup set it: it grows in slow start up to ssthresh. Linux 2.6
+    /// itself does not support this; only the kernels that were patched for Quick-Start did.
     fn startup_window(&self, in_flight: u32, info: &AckInfo) -> u32 {
         let window = in_flight + 1 + u32::from(info.advanced);
         // The first lost packet is retransmitted whatever cwnd is (RFC 5681 section 3.2).

@@ -10,7 +10,7 @@ pub struct Carried {
     pub own: Option<&'static HeaderInfo>,
     /// The header in which this end returns feedback: the control's own or a separate one.
     pub answers: Option<&'static HeaderInfo>,
-    /// Feedback that waits for the next packet.
+    /// Fields of the feedback that waits for the next packet.
     pub held: Fields,
     pub due: bool,
     /// IP identification of the last packet sent; 0: none.
@@ -21,7 +21,7 @@ pub struct Carried {
     pub early: Option<Fields>,
 }
 
-/// The header in which a receiver returns feedback for this header.
+/// The header in which a receiver returns feedback about `info`.
 pub fn answer_of(info: &'static HeaderInfo) -> &'static HeaderInfo {
     info.answer
         .map_or(info, |name| header(name).expect("a header of the registry"))
@@ -60,7 +60,7 @@ impl Carried {
         })
     }
 
-    /// The header of the feedback, if it is not the control's own.
+    /// The header of the feedback, unless feedback uses the control's own header.
     pub fn answers_apart(&self) -> Option<&'static HeaderInfo> {
         let own = self.own.map(|own| own.number);
         self.answers.filter(|answer| own != Some(answer.number))
@@ -71,7 +71,7 @@ impl Carried {
         self.own.is_some_and(|own| own.carrier == Carrier::EcnBits)
     }
 
-    /// Bytes that pending feedback takes in addition to the control's own header.
+    /// Bytes that pending feedback takes in a packet that also carries the control's own header.
     pub fn answer_bytes(&self) -> u32 {
         if self.due && self.own.is_some() {
             tcp_option_bytes(self.answers_apart())

@@ -9,7 +9,7 @@ pub struct Counters {
     pub retransmits_pkts: u64,
     /// Retransmission timeouts.
     pub rtos: u64,
-    /// Probes of a closed window.
+    /// Zero-window probes sent.
     pub zero_window_probes: u64,
     /// Fast recoveries entered.
     pub recoveries: u64,
@@ -17,11 +17,12 @@ pub struct Counters {
     pub undos: u64,
     /// Quick-Start requests sent.
     pub qs_requests: u64,
-    /// Requests that were granted.
+    /// Quick-Start requests that were granted.
     pub qs_grants: u64,
-    /// Grants that the startup used because they exceeded the rate that it had anyway.
+    /// Quick-Start grants that the startup used, because they exceeded the rate that it had without
+    /// them.
     pub qs_used: u64,
-    /// Responses that were detected as lies.
+    /// Quick-Start responses that were recognized as lies.
     pub qs_lies: u64,
     /// How often the control fell back to its loss-based law because no router answered.
     pub fall_backs: u64,

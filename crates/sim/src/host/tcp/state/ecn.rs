@@ -21,7 +21,7 @@ impl EcnFlags {
     /// The control's packets carry ECT(1).
     pub const ECT_1: u8 = 32;
 
-    /// Flags from a control's declaration.
+    /// ECN flags that follow from a control's declaration.
     pub fn of(control: ControlFlags) -> EcnFlags {
         let mut flags = EcnFlags::default();
         flags.set(Self::NEEDED, control.needs_ecn());

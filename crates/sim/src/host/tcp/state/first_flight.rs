@@ -2,21 +2,21 @@
 
 use serde::Serialize;
 
-/// Sums over all acknowledged first flights of a sender.
+/// Sums over all first flights of a sender that were acknowledged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct FirstFlights {
-    /// Packets that the startup's window and the available data allowed.
+    /// Packets that the startup's window and the application's data would have allowed to send.
     pub asked_pkts: u64,
-    /// The largest `asked_pkts` of a single flight.
+    /// The largest `asked_pkts` of any single flight.
     pub largest_pkts: u64,
     /// Packets sent before the first ACK of their flight.
     pub sent_pkts: u64,
-    /// Packets for which the peer's window had no room.
+    /// Packets that were not sent because the peer's window had no room.
     pub rwnd_limited_pkts: u64,
     /// The part of `rwnd_limited_pkts` beyond the largest window that a SYN-ACK can advertise,
     /// which is not scaled.
     pub syn_limited_pkts: u64,
-    /// Packets for which the send buffer had no room.
+    /// Packets that were not sent because the send buffer had no room.
     pub sndbuf_limited_pkts: u64,
     /// Packets by which the startup's slow start grew less than standard slow start, until the
     /// window reached the intended size of the flight.
@@ -39,14 +39,15 @@ impl FirstFlights {
 /// State of a socket whose startup may begin with a first flight.
 #[derive(Clone, Debug, Default)]
 pub struct FirstFlight {
-    /// First byte of the current flight.
+    /// Sequence number at which the current flight begins; None outside of a flight.
     pub first_seq: Option<u64>,
     pub sent_before_pkts: u64,
     pub asked_pkts: u32,
     pub asked_bytes: u64,
-    /// Window that the startup chose, after its own limit by the peer's window.
+    /// Window that the startup chose. It may have limited this window by the peer's.
     pub chosen_pkts: u32,
-    /// Window up to which growth is compared, after a flight that was not sent completely.
+    /// Window up to which the startup's growth is compared with slow start's, after a flight that
+    /// was not sent completely.
     pub target_pkts: u32,
     pub counts: FirstFlights,
 }

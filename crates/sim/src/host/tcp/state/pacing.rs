@@ -10,11 +10,11 @@
 pub struct Pacing {
     /// Earliest time of the next packet, burst or segment.
     pub next_ns: u64,
-    /// Rate and chunk size of the current plan; 0, 0 without a plan.
+    /// Rate and chunk size for which the current plan was made; both 0 without a plan.
     pub asked: (u64, u32),
     /// Time between bursts.
     pub interval_ns: u64,
-    /// Packets in `bursts` bursts.
+    /// Number of packets that `bursts` bursts send.
     pub window_pkts: u64,
     pub bursts: u64,
     /// Bursts so far.

@@ -9,18 +9,18 @@ pub struct QuickStart {
     pub header: &'static HeaderInfo,
     pub response_header: &'static HeaderInfo,
     pub host: QsHost,
-    /// Sequence number after the packet with the request.
+    /// Sequence number after the packet that carried the request.
     pub request_end: u64,
-    /// Response to the peer's request, for the next packet with an ACK.
+    /// Response to the peer's request, which the next packet with an ACK carries.
     pub response: Option<QsOption>,
     pub rng: Xoshiro256PlusPlus,
 }
 
-/// The part of the state that every packet of a socket reads.
+/// The part of the Quick-Start state that is read for every packet of a socket.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct QuickStartFlags {
-    /// Whether a request is in flight.
+    /// Whether a Quick-Start request is in flight.
     pub waits: bool,
-    /// Whether an option must be sent.
+    /// Whether a Quick-Start option must be sent.
     pub due: bool,
 }

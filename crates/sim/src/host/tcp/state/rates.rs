@@ -8,9 +8,9 @@ use std::collections::VecDeque;
 /// State of the connection when a packet was sent.
 #[derive(Clone, Copy, Debug)]
 pub struct Stamp {
-    /// Transmission time of the packet that had been delivered last.
+    /// Transmission time of the packet that was delivered last at that time.
     pub first_sent_ns: u64,
-    /// Time of the last delivery.
+    /// Time of the last delivery before that.
     pub delivered_ns: u64,
     pub delivered_pkts: u64,
     pub delivered_ce_pkts: u64,
@@ -23,7 +23,7 @@ pub struct Newest {
     pub sent_ns: u64,
     pub end_seq: u64,
     pub stamp: Stamp,
-    /// Time from the first packet of the flight to this one.
+    /// Time from the transmission of the flight's first packet to that of this packet.
     pub send_ns: u64,
     pub is_retrans: bool,
 }
@@ -31,13 +31,14 @@ pub struct Newest {
 /// State for the control's rate samples.
 #[derive(Debug)]
 pub struct Rates {
-    /// One entry per packet of the scoreboard, from number `first` on.
+    /// One stamp per packet of the scoreboard; the first belongs to packet number `first`.
     pub stamps: VecDeque<Stamp>,
     pub first: u64,
     pub first_sent_ns: u64,
     pub delivered_ns: u64,
     pub delivered_ce_pkts: u64,
-    /// Sent data counts as application-limited until more than this many packets are delivered.
+    /// Data that is sent counts as application-limited until more than this many packets are
+    /// delivered.
     pub limited_until_pkts: Option<u64>,
     pub newest: Option<Newest>,
     pub rng: Xoshiro256PlusPlus,
@@ -57,7 +58,8 @@ impl Rates {
         }
     }
 
-    /// Notes that packet `number` is sent or retransmitted; `idle`: nothing was in flight.
+    /// Notes that packet `number` is sent or retransmitted; `idle` tells whether nothing was in
+    /// flight.
     pub fn sent(&mut self, number: u64, now_ns: u64, idle: bool, delivered_pkts: u64) {
         if idle {
             self.first_sent_ns = now_ns;

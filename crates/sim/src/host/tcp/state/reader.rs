@@ -10,13 +10,13 @@ pub enum Reading {
     Eager,
     /// Reads at a rate, once per [`RATE_INTERVAL_NS`].
     Rate {
-        /// Bits per second of application data.
+        /// The rate in bits of application data per second.
         bps: u64,
     },
     /// Reads a fixed amount at regular intervals, the first time one interval after the connection
     /// opened.
     Portions {
-        /// Most bytes per call; fewer if fewer have arrived.
+        /// Bytes to read per call; fewer if fewer have arrived.
         bytes: u64,
         /// Time between calls.
         interval_ns: u64,
@@ -27,7 +27,7 @@ pub enum Reading {
 
 /// Time between the calls of a reader at a rate.
 pub const RATE_INTERVAL_NS: u64 = 10_000_000;
-/// Number of the reader's timer event, in addition to those of `Timer`.
+/// Number of the reader's timer; the numbers below belong to `Timer`.
 pub const READ_TIMER: u32 = 3;
 
 /// A socket's reader and the data that waits for it.
@@ -35,11 +35,12 @@ pub const READ_TIMER: u32 = 3;
 pub struct Reader {
     pub reading: Reading,
     pub calls: u64,
-    /// Next byte that the application will read (copied_seq).
+    /// Sequence number of the next byte that the application will read (copied_seq).
     pub copied: u64,
-    /// End and memory of each packet that arrived in order and was not read.
+    /// For each packet that arrived in order and was not read: the sequence number after it, and
+    /// its memory.
     pub unread: VecDeque<(u64, u64)>,
-    /// Sequence number after the FIN, once known.
+    /// Sequence number after the peer's FIN, once known.
     pub fin_end: u64,
 }
 
@@ -67,13 +68,14 @@ impl Reader {
         rcv_nxt - self.copied - u64::from(self.fin_end <= rcv_nxt)
     }
 
-    /// Unread bytes of the next packet. Packets that were held behind a hole count as one.
+    /// Unread bytes of the next packet to be read. Packets that were held behind a hole count as
+    /// one.
     pub fn first_packet_bytes(&self, mss: u64) -> u64 {
         let end = self.unread.front().map_or(self.copied, |&(end, _)| end);
         (end - self.copied).min(mss)
     }
 
-    /// Reads at most `most` bytes. Returns how many, and the memory that they free.
+    /// Reads at most `most` bytes. Returns the number of bytes read and the memory that this frees.
     pub fn take(&mut self, rcv_nxt: u64, most: u64) -> (u64, u64) {
         let bytes = self.waiting_bytes(rcv_nxt).min(most);
         let mut freed = 0;
@@ -88,7 +90,7 @@ impl Reader {
         (bytes, freed)
     }
 
-    /// Bytes that the current call may read.
+    /// Number of bytes that the current call of the reader may read.
     pub fn portion(&self) -> u64 {
         match self.reading {
             Reading::Portions { bytes, .. } => bytes,

@@ -3,7 +3,7 @@
 use super::super::profile::Profile;
 use std::collections::VecDeque;
 
-/// Stands for the end of a push if there is none.
+/// Value of `next_push` if no push is unsent.
 const NO_PUSH: u64 = u64::MAX;
 
 /// State of the writer and its buffer.
@@ -15,35 +15,36 @@ pub struct SendBuffer {
     pub tail_start: u64,
     /// All data before this was pushed (pushed_seq).
     pub pushed_end: u64,
-    /// Ends of unsent pushes. The packets that end there carry PSH (tcp_mark_push).
+    /// Sequence numbers after the unsent pushes. The packets that end there carry PSH
+    /// (tcp_mark_push).
     pub unsent_pushes: VecDeque<u64>,
-    /// The first of them, or [`NO_PUSH`]. Most packets need only this field.
+    /// The first of `unsent_pushes`, or [`NO_PUSH`]. Most packets need only this field.
     pub next_push: u64,
     /// Buffer size (sk_sndbuf).
     pub limit_bytes: u64,
     /// Data bytes of an sk_buff that the writer fills (size_goal).
     pub goal_bytes: u32,
-    /// Data bytes of the sk_buffs before the last one, as of when it began.
+    /// Data bytes of the sk_buffs before the last one, at the time when the last one began.
     pub filled_bytes: u32,
     /// Largest window that the peer has advertised.
     pub max_window_bytes: u32,
-    /// Whether writers wait for room.
+    /// Whether writers wait for room in the buffer.
     pub limits: bool,
-    /// Whether the application set the size (SO_SNDBUF).
+    /// Whether the application set the buffer's size (SO_SNDBUF).
     pub fixed: bool,
     /// Whether a FIN follows after all data is written.
     pub closing: bool,
     /// Whether the writer is pushing the last sk_buff, which then does not wait for more data
     /// (tcp_push_one).
     pub pushes_tail: bool,
-    /// Whether the writer was woken. It continues after the current transmission.
+    /// Whether the writer was woken. It continues to write after the current transmission.
     pub woken: bool,
 }
 
 impl SendBuffer {
     pub fn new(profile: &Profile, explicit_bytes: Option<u64>) -> SendBuffer {
         let rule = &profile.send_buffer;
-        // Writers that wait start when the connection is open.
+        // Writers that wait for room start when the connection is open.
         let at_first = if rule.limits {
             0
         } else {
@@ -67,8 +68,8 @@ impl SendBuffer {
         }
     }
 
-    /// Returns the end of the last push up to `end`, and removes the pushes up to there: all data
-    /// up to `end` is sent now.
+    /// Returns the end of the last push that is not after `end`, and forgets the pushes up to
+    /// `end`: all data up to `end` is sent now.
     #[inline(always)]
     pub fn take_pushes(&mut self, end: u64) -> Option<u64> {
         if end < self.next_push {

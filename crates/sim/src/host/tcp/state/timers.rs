@@ -1,6 +1,6 @@
 //! The timers of a socket, and when they expire.
 
-/// A socket's timers; each has one deadline.
+/// The timers of a socket. Each has one deadline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Timer {
@@ -21,8 +21,8 @@ pub enum Pending {
     Persist,
 }
 
-/// A timer's deadline and its only event. Moving the deadline later needs no new event: the event
-/// checks the deadline when it fires.
+/// A timer's deadline, and the only event that is scheduled for it. Moving the deadline to a later
+/// time needs no new event: the event checks the deadline when it fires.
 #[derive(Clone, Copy, Debug)]
 pub struct TimerSlot {
     pub deadline_ns: u64,
