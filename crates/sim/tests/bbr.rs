@@ -6,10 +6,10 @@ use headway_sim::Outcome;
 
 const RATE_BPS: u64 = 50_000_000;
 const RTT_MS: u64 = 40;
-/// Bandwidth-delay product of 50 Mbit/s and 40 ms in packets of 1500 bytes.
+/// Bandwidth-delay product of 50 Mbit/s and 40 ms, in packets of 1500 bytes.
 const BDP_PKTS: u32 = 166;
-/// Packets that BBR allows beyond its window: three large segments, two packets for the probing
-/// phase, and one for rounding.
+/// Number of packets that BBR adds to its target window: three large segments, two packets for the
+/// probing phase, and one for rounding.
 const BUDGET_PKTS: u32 = 3 * 12 + 3;
 
 fn flow(duration_ns: u64) -> Outcome {
@@ -34,7 +34,8 @@ fn startup_fills_the_path_in_one_round_per_doubling() {
         .find(|s| s.2 >= BDP_PKTS)
         .expect("the path is filled")
         .0;
-    // from 10 packets: between four and five doublings, and a round for the handshake
+    // cwnd has grown from 10 packets: after the round of the handshake it doubled four to five
+    // times
     let rounds = full_ns / (RTT_MS * MS);
     assert!((4..=6).contains(&rounds), "{rounds}");
 }
@@ -72,7 +73,7 @@ fn every_ten_seconds_bbr_sends_four_packets_per_round_for_200_ms() {
     assert_eq!(probes.len(), 3, "{probes:?}");
     for (from, to) in &probes {
         let ms = (to - from) / MS;
-        // the time until only four packets are in flight, 200 ms, and the next ACK
+        // ProbeRTT lasts until only four packets are in flight, then 200 ms, and until the next ACK
         assert!((200..200 + 3 * RTT_MS).contains(&ms), "{ms}");
     }
     for pair in probes.windows(2) {
@@ -84,7 +85,8 @@ fn every_ten_seconds_bbr_sends_four_packets_per_round_for_200_ms() {
 #[test]
 fn every_eighth_round_trip_probes_with_a_quarter_more() {
     let outcome = flow(9 * SECOND);
-    // a probe adds up to a quarter of a BDP to the queue, which the next phase drains
+    // in its probing phase BBR adds up to a quarter of a BDP to the queue, which the next phase
+    // drains
     let queue = &outcome.tables.queue;
     let mut peaks = 0;
     let mut above = false;
@@ -99,7 +101,7 @@ fn every_eighth_round_trip_probes_with_a_quarter_more() {
         }
         above = high || above && !low;
     }
-    // 7 s of cycles of eight phases, each of at least a round trip
+    // in 7 s BBR runs cycles of eight phases, each of at least a round trip
     let cycles = 7_000 / (8 * RTT_MS);
     assert!(
         (cycles * 7 / 10..=cycles + 1).contains(&peaks),

@@ -2,7 +2,7 @@
 
 use proptest::prelude::ProptestConfig;
 
-/// So many cases, unless `PROPTEST_CASES` sets another number.
+/// Makes a property test run `default` cases, unless `PROPTEST_CASES` sets another number.
 pub fn cases(default: u32) -> ProptestConfig {
     let cases = std::env::var("PROPTEST_CASES")
         .ok()

@@ -4,7 +4,8 @@ use crate::common::{bulk, dumbbell, run, MS, SECOND};
 use headway_sim::Outcome;
 use serde_json::{json, Value};
 
-/// 1500-byte datagrams, one per `interval_ns`, over a forward link with these fields.
+/// A dumbbell whose forward link has these fields. It carries datagrams of 1500 bytes, one every
+/// `interval_ns`.
 fn datagrams(forward: Value, interval_ns: u64, duration_ns: u64) -> Outcome {
     run(&json!({
         "duration_ns": duration_ns,
@@ -27,7 +28,7 @@ fn sent_in_seconds(outcome: &Outcome, seconds: usize) -> Vec<u32> {
     let mut sent = vec![0; seconds];
     let mut before = 0;
     for row in (0..q.link.len()).filter(|&row| q.link[row] == 0) {
-        // a departure at the very end of a second counts for that second
+        // a packet that departs at the very end of a second counts for that second
         let second = (q.time_ns[row] as u64).saturating_sub(1) / SECOND;
         if q.queue_pkts[row] < before && (second as usize) < seconds {
             sent[second as usize] += 1;
@@ -50,7 +51,7 @@ fn a_link_follows_steps_of_its_rate_to_the_packet() {
     let vary = json!({"kind": "schedule", "steps": steps});
     let outcome = datagrams(json!({"rate_bps": 1, "vary": vary}), MS, 5 * SECOND);
     let sent = sent_in_seconds(&outcome, 5);
-    // the first packet needs 12 ns on the access link and a millisecond on this one
+    // 999 in the first second: the first packet needs 12 ns on the access link and 1 ms on this one
     assert_eq!(sent, [999, 500, 0, 1500, 1000]);
 }
 
@@ -69,7 +70,8 @@ fn the_delay_follows_the_steps_and_no_packet_overtakes_another() {
     assert!(arrivals.windows(2).all(|w| w[0] <= w[1]), "{arrivals:?}");
     let owd_ms = |row: usize| udp.owd_ns[row] / MS as i64;
     assert_eq!(owd_ms(0), 30);
-    // sent at 49 ms with 30 ms of delay; sent at 56 ms with 10 ms, but not before its predecessor
+    // a packet sent at 49 ms has 30 ms of delay; the one sent at 56 ms has 10 ms, but does not
+    // overtake it
     assert_eq!((udp.sent_ns[8], owd_ms(8)), (56 * MS as i64, 23));
     assert_eq!((udp.sent_ns[11], owd_ms(11)), (77 * MS as i64, 10));
 }
@@ -93,12 +95,12 @@ fn a_schedule_of_one_step_equals_a_constant_link() {
 
 #[test]
 fn a_saturating_sender_uses_every_opportunity_of_a_mahimahi_trace() {
-    // two opportunities every third millisecond: 8 Mbit/s
+    // two delivery opportunities every third millisecond: 8 Mbit/s
     let opportunities: Vec<u64> = (1..=300_u64).map(|i| i.div_ceil(2) * 3).collect();
     let vary = json!({"kind": "mahimahi", "opportunities_ms": opportunities});
     let link = json!({"rate_bps": 1, "vary": vary, "limit_pkts": 50});
     let outcome = datagrams(link, MS, 3 * SECOND);
-    // 666 packets at 3, 6, ... 999 ms; there is no opportunity at 1000 ms
+    // 666 packets leave at 3, 6, ... 999 ms; the trace has no opportunity at 1000 ms
     assert_eq!(sent_in_seconds(&outcome, 3), [666, 666, 668]);
 }
 
@@ -115,7 +117,7 @@ fn tcp_recovers_from_an_outage() {
         let flows = json!([bulk("cubic", None)]);
         let outcome = run(&dumbbell(stack, 20 * SECOND, &link, flows));
         let sent = sent_in_seconds(&outcome, 20);
-        // a full second is 833 packets
+        // the link carries 833 packets in a full second
         assert!(sent[2..5].iter().all(|&n| n > 800), "{sent:?}");
         assert_eq!(sent[5..8], [0, 0, 0]);
         assert!(sent[12..].iter().all(|&n| n > 700), "{stack}: {sent:?}");

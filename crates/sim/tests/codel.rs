@@ -102,7 +102,7 @@ fn median(mut values: Vec<u64>) -> u64 {
     values[values.len() / 2]
 }
 
-/// A link with CoDel and a queue limit of three bandwidth-delay products at 50 ms.
+/// A link with CoDel whose queue limit is three times the bandwidth-delay product for 50 ms.
 fn codel_link(rate_bps: u64, tunables: Value) -> Value {
     json!({
         "rate_bps": rate_bps,
@@ -135,19 +135,19 @@ fn starting_apart(control: &str, flows: u64) -> Value {
     flows.collect()
 }
 
-/// Bounds for a run, if they differ from the criteria above.
+/// Bounds for a run that differ from the criteria at the top of this file.
 struct Asked {
     standing_ns: u64,
     used: f64,
 }
 
-/// The criteria at the top of this file.
+/// The bounds that the criteria at the top of this file demand.
 const ALL: Asked = Asked {
     standing_ns: TARGET_NS,
     used: 0.85,
 };
 
-/// Checks the criteria; returns the standing queue.
+/// Checks the criteria at the top of this file; returns the standing queue in nanoseconds.
 fn settles(
     what: &str,
     all: &[Left],
@@ -175,8 +175,8 @@ fn settles(
     assert!(standing_ns <= asked.standing_ns, "{what}: {standing_ns}");
     assert!(median_ns <= 2 * asked.standing_ns, "{what}: {median_ns}");
     assert!(used > asked.used, "{what}: {used}");
-    // start of the time in which all packets waited too long and none was dropped; tables do not
-    // list marks
+    // when the current stretch began in which all packets waited too long and none was dropped;
+    // unknown for runs with marks, which the tables do not list
     let mut since_ns = None;
     let marks = drops == 0;
     for left in all.iter().filter(|_| !marks) {
@@ -190,7 +190,7 @@ fn settles(
     standing_ns
 }
 
-/// The packets of the link with this many flows.
+/// Runs this many flows over a link with CoDel. Returns the packets that left its queue.
 fn of_flows(control: &str, flows: u64, rate_bps: u64, duration_ns: u64) -> Vec<Left> {
     let link = codel_link(rate_bps, json!({}));
     let scenario = scenario(link, duration_ns, starting_apart(control, flows));
@@ -247,13 +247,14 @@ fn the_queue_follows_a_step_of_the_rate() {
     let mut link = codel_link(20_000_000, json!({}));
     link["vary"] = json!({"kind": "schedule", "steps": steps});
     let outcome = run(&scenario(link, 90 * SECOND, starting_apart("cubic", 4)));
-    // uses the rate at a packet's departure, also for a packet in transmission at a step
+    // computes with the rate at a packet's departure, even if the packet is in transmission when
+    // the rate changes
     let slow = 30 * SECOND..60 * SECOND;
     let all = left(
         &outcome,
         |time_ns| if slow.contains(&time_ns) { 1600 } else { 400 },
     );
-    // each phase without its first 10 s
+    // looks at each phase of the rate without its first 10 s
     for (from_s, rate_bps) in [(10, 20_000_000), (40, 5_000_000), (70, 20_000_000)] {
         let window = (from_s * SECOND, (from_s + 20) * SECOND);
         settles(&format!("from {from_s} s"), &all, window, rate_bps, &ALL);
@@ -265,7 +266,8 @@ fn with_ecn_no_packet_is_dropped_and_the_queue_is_equally_short() {
     let rate_bps = 100_000_000;
     for (control, flows) in [("cubic", 1), ("cubic", 10), ("reno", 10)] {
         let mut link = codel_link(rate_bps, json!({"ecn": 1}));
-        // room for what slow start sends in the round trip before it learns about the mark
+        // the queue has room for what slow start sends in the round trip before it learns about a
+        // mark
         link["limit_bytes"] = json!(20_000_000);
         let mut senders = starting_apart(control, flows);
         for flow in senders.as_array_mut().expect("a list") {
@@ -281,8 +283,8 @@ fn with_ecn_no_packet_is_dropped_and_the_queue_is_equally_short() {
 
 #[test]
 fn drops_are_spaced_by_interval_over_root_n() {
-    // offers a tenth more than the link carries, so the queue persists until enough packets are
-    // dropped
+    // the sender offers a tenth more than the link carries, so the queue persists until enough
+    // packets are dropped
     let flows = json!([{
         "name": "cbr",
         "app": {"kind": "cbr", "ip_bytes": 1500, "interval_ns": 545_454}
@@ -297,7 +299,7 @@ fn drops_are_spaced_by_interval_over_root_n() {
         .map(|l| l.turn_ns)
         .collect();
     assert!(drops.len() > 150, "{}", drops.len());
-    // the times of the control law; a packet is taken at most one transmission (600 us) later
+    // `due_ns` follows the control law; a packet is dropped at most one transmission (600 us) later
     let mut due_ns = drops[0];
     for (n, &dropped_ns) in (1..).zip(&drops) {
         let late_ns = dropped_ns.checked_sub(due_ns);

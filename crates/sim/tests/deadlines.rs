@@ -1,5 +1,5 @@
-//! Response times of 100 kB over 10 Mbit/s and 200 ms with a deadline: figure 7.4 of the thesis.
-//! The startup computes the rate from the deadline.
+//! Response times of 100 kB over 10 Mbit/s and 200 ms if the application states a deadline: figure
+//! 7.4 of the thesis. The startup computes its rate from the deadline.
 
 use crate::common::{dumbbell, run, wide_link, MS, SECOND};
 use headway_sim::Scenario;
@@ -16,7 +16,8 @@ fn flow(startup: &str, deadline_ms: Option<u64>) -> Value {
     flow
 }
 
-/// Time from when the request is sent, after the handshake, to the last byte.
+/// Time in milliseconds from when the request is sent, after the handshake, to the last byte of the
+/// response.
 fn response_ms(startup: &str, deadline_ms: Option<u64>) -> f64 {
     let link = wide_link(10_000_000, 100 * MS);
     let flows = json!([flow(startup, deadline_ms)]);
@@ -29,7 +30,7 @@ fn response_ms(startup: &str, deadline_ms: Option<u64>) -> f64 {
 
 #[test]
 fn mega_start_meets_every_deadline_that_the_path_allows() {
-    // a round trip, and 105 kB at 10 Mbit/s, take 284 ms
+    // the path allows 284 ms: a round trip, and 105 kB at 10 Mbit/s
     for deadline_ms in [290, 300, 320, 350, 400, 450, 500, 550, 600, 700, 1000, 2000] {
         let took_ms = response_ms("mega-start", Some(deadline_ms));
         assert!(took_ms <= deadline_ms as f64, "{deadline_ms}: {took_ms}");
@@ -77,13 +78,13 @@ fn the_deadline_of_an_upload_counts_from_its_start_and_stabilize_keeps_its_rate(
         let tables = run(&scenario).tables;
         let state = &tables.flow_state;
         let last = state.time_ns.last().copied().unwrap() / MS as i64;
-        // time of the last ACK, minus half a round trip: arrival of the last byte
+        // the last byte arrives half a round trip before the last ACK
         (last - 100, *state.cwnd_pkts.iter().max().unwrap())
     };
-    // the handshake, half a round trip, and 300 kB in 400 ms
+    // of the 700 ms, the handshake and half a round trip leave 400 ms for 300 kB
     let (in_time, _) = took_ms(&json!({"deadline_ns": 700 * MS}));
     assert!((580..=700).contains(&in_time), "{in_time}");
-    // 10 Mbit/s are 166 packets per round trip; slow start would continue beyond that
+    // at 10 Mbit/s, 166 packets are sent per round trip; slow start would continue beyond that
     let (_, most) = took_ms(&json!({"initial_rate_bps": 10_000_000}));
     let (_, steady) = took_ms(&json!({"initial_rate_bps": 10_000_000, "stabilize": true}));
     assert!(most > 170 && steady <= 168, "{most} {steady}");

@@ -7,18 +7,19 @@ use serde_json::{json, Value};
 
 const RATE_BPS: u64 = 10_000_000;
 const PKT_BYTES: f64 = 1500.0;
-/// Seconds that a packet takes at that rate.
+/// Seconds that the link needs to send a packet.
 const PKT_S: f64 = 1.2e-3;
 const MSS_BYTES: f64 = 1448.0;
 const STACKS: [&str; 2] = ["linux-2.6", "linux-6"];
-/// Tests ignore the time before this. Slow start overshoots, because the first ACKs of each round
-/// show no queue. Vegas then reduces cwnd by a packet per round trip.
+/// Time before which traces are ignored. Slow start overshoots, because the first ACKs of each
+/// round show no queue. Vegas then reduces cwnd by only one packet per round trip.
 const WARM_UP_S: u64 = 120;
 const END_S: u64 = 150;
 
-/// Flows over 10 Mbit/s and 100 ms with room for all packets; each has an additional one-way delay.
-/// They start 20 ms apart, so that each one's first data meets an empty queue and measures the base
-/// RTT. Every packet is acknowledged, so that no packet waits for the ACK of an earlier one.
+/// Flows over 10 Mbit/s and 100 ms with room for all packets; each flow has its own additional
+/// one-way delay. They start 20 ms apart, so that each one's first data meets an empty queue and
+/// measures the base RTT. Every packet is acknowledged, so that no packet waits for the ACK of an
+/// earlier one.
 fn flows(stack: &str, controls: &[(Value, u64)]) -> Outcome {
     let flow = |(i, (control, extra_ms)): (usize, &(Value, u64))| {
         let mut flow = bulk("reno", None);
@@ -56,7 +57,7 @@ fn mean_queue_pkts(outcome: &Outcome) -> f64 {
     byte_us / ((END_S - WARM_UP_S) as f64 * 1e6) / PKT_BYTES
 }
 
-/// Packets per second of each flow that arrive.
+/// For each flow, the packets per second that arrive.
 fn rates_pps(outcome: &Outcome) -> Vec<f64> {
     let c = &outcome.tables.flow_counters;
     let n = outcome.summary.flows.len();
@@ -67,7 +68,7 @@ fn rates_pps(outcome: &Outcome) -> Vec<f64> {
         .collect()
 }
 
-/// Packets of each flow in the queue, by the flow's numbers: rate times queueing delay.
+/// For each flow, its packets in the queue, computed from its numbers: rate times queueing delay.
 fn own_queues_pkts(outcome: &Outcome) -> Vec<f64> {
     let rates = rates_pps(outcome);
     let delay_us = |flow: usize| {
@@ -119,7 +120,8 @@ fn flows_of_fast_get_alpha_packets_per_queueing_delay_at_any_rtt() {
         let outcome = flows(stack, &[(fast(10), 0), (fast(30), 0), (fast(20), 50)]);
         let queue = mean_queue_pkts(&outcome);
         assert!(near(queue, 60.0, 0.05), "{stack}: {queue}");
-        // alpha/(RTT - base RTT), where the difference is the same for all flows
+        // each flow's rate is alpha/(RTT - base RTT), where the difference is the same for all
+        // flows
         for (rate, alpha) in rates_pps(&outcome).into_iter().zip([10.0, 30.0, 20.0]) {
             let expected = alpha / (queue * PKT_S);
             assert!(near(rate, expected, 0.07), "{stack}: {rate} for {expected}");
@@ -133,7 +135,7 @@ fn flows_of_vegas_keep_between_alpha_and_beta_packets_each() {
         for n in [1, 2, 5] {
             let outcome = alike(stack, &json!({"name": "vegas"}), n);
             let queue = mean_queue_pkts(&outcome);
-            // including the packet in transmission, which no RTT counts as queued
+            // the mean queue includes the packet in transmission, which no RTT counts as queued
             let most = 4.0 * n as f64 + 1.0;
             let within = (2.0 * n as f64..most).contains(&queue);
             assert!(within, "{stack} {n}: {queue}");
@@ -149,8 +151,8 @@ fn vegas_shares_by_packets_in_the_queue_not_by_rtt() {
     let controls: Vec<_> = [0, 50, 100].map(|ms| (vegas.clone(), ms)).into();
     let outcome = flows("linux-6", &controls);
     let queues = own_queues_pkts(&outcome);
-    // between 2 and 4 each. A packet's transmission time is not queueing, but the handshake's RTT
-    // does not include it.
+    // each flow keeps 2 to 4 packets queued. The RTT also counts a packet's transmission time,
+    // which the base RTT of the handshake does not include.
     let within = queues.iter().all(|queue| (2.0..5.5).contains(queue));
     assert!(within, "{queues:?}");
     let rates = rates_pps(&outcome);

@@ -2,16 +2,15 @@
 //! builds, and with any number of parallel threads.
 //!
 //! When the simulator's results change on purpose, the failing assertion shows the new hash. Enter
-//! it here, and describe the change in CHANGELOG.md under "Results that change". The bounds next to
-//! each hash check plausibility; do not change them.
+//! the new hash in this file, and describe the change in CHANGELOG.md under "Results that change".
+//! The bounds next to each hash check plausibility; do not change them.
 
 use crate::common::{bulk, run, MS, SECOND};
 use headway_sim::trace::record::Column;
 use headway_sim::Outcome;
 use serde_json::{json, Value};
 
-/// FNV-1a over every column of every table, with their names, the capture and the
-/// summary.
+/// FNV-1a hash of a run: every column of every table with its name, the capture and the summary.
 fn hash(outcome: Outcome) -> u64 {
     let mut hash = 0xcbf2_9ce4_8422_2325_u64;
     let mut add = |bytes: &[u8]| {
@@ -24,8 +23,8 @@ fn hash(outcome: Outcome) -> u64 {
         add(serde_json::to_string(flow).expect("a flow").as_bytes());
     }
     for (table, columns) in outcome.tables.into_columns() {
-        // Tables without rows are not hashed, so that a new table does not change traces without
-        // rows in it.
+        // Tables without rows are left out of the hash, so that a new kind of table does not change
+        // the hashes of existing runs.
         let rows = columns.first().map_or(0, |(_, column)| column.len());
         if rows == 0 {
             continue;
@@ -101,7 +100,7 @@ fn the_home_link_gives_its_golden_trace() {
     let scenario = home_link();
     let outcome = run(&scenario);
     let links = &outcome.tables.link_counters;
-    // The forward link's row at the last checkpoint.
+    // Row of the forward link at the last checkpoint.
     let row = links.link.len() - 2;
     let utilization = links.sent_bytes[row] as f64 / (20.0 * 125_000.0);
     assert!((0.95..=1.0).contains(&utilization), "{utilization}");
@@ -109,7 +108,7 @@ fn the_home_link_gives_its_golden_trace() {
     assert!((10..400).contains(&dropped), "{dropped} packets dropped");
     let lost = outcome.tables.udp.owd_ns.iter().filter(|&&d| d < 0).count();
     assert!(lost < 200, "{lost} of 1000 datagrams lost");
-    // Propagation, a full queue, and the packet in transmission.
+    // The longest delay is propagation plus a full queue plus the packet in transmission.
     let longest = outcome.tables.udp.owd_ns.iter().max().expect("datagrams");
     assert!(
         (400 * MS..540 * MS).contains(&(*longest as u64)),
@@ -127,7 +126,7 @@ fn the_rough_path_gives_its_golden_trace() {
         assert_eq!(flow.unique_bytes, bytes);
         let end_ns = flow.last_packet_ns.expect("packets");
         assert!((2 * SECOND..40 * SECOND).contains(&end_ns), "{end_ns}");
-        // Half a round trip after the last byte its ACK arrives, and then the FINs.
+        // Half a round trip after the last byte arrives, the sender gets its ACK; the FINs follow.
         let done_ns = flow.done_ns.expect("all has arrived");
         assert!((SECOND..end_ns - 20 * MS).contains(&done_ns), "{done_ns}");
     }
@@ -136,7 +135,7 @@ fn the_rough_path_gives_its_golden_trace() {
     let data_pkts = (3_000_000_u64.div_ceil(1448), 2_000_000_u64.div_ceil(1448));
     let again = counters.retransmits_pkts[0] + counters.retransmits_pkts[1];
     let sent = counters.sent_pkts[0] + counters.sent_pkts[1];
-    // Segments may be cut at the end of the window.
+    // Some segments are cut at the end of the window, which adds packets.
     assert!((data_pkts.0 + data_pkts.1..data_pkts.0 + data_pkts.1 + 20).contains(&(sent - again)));
     assert!((17..400).contains(&again), "{again} packets retransmitted");
     assert_hash(&scenario, 0x7222_2583_7c03_2e58);

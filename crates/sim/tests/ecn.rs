@@ -28,7 +28,7 @@ fn handshake(trace: &Trace) -> (Vec<&CapturedSegment>, Vec<&CapturedSegment>) {
     syns.partition(|s| s.outbound)
 }
 
-/// A queue that marks: RED that reaches its largest probability of 10 % at 30 packets.
+/// A queue with RED that marks with probability 10 % from 30 packets on.
 fn marking(rate_bps: u64, delay_ns: u64) -> Value {
     json!({"rate_bps": rate_bps, "delay_ns": delay_ns, "limit_pkts": 1000,
         "aqm": {"name": "red", "tunables": {"ecn": 1, "min_th_pkts": 10, "max_th_pkts": 30,
@@ -78,7 +78,7 @@ fn no_end_requests_ecn_by_default() {
         assert!(trace.segments.iter().all(|s| s.ecn == NOT_ECT));
         assert!(!trace.segments.iter().any(|s| s.has(TcpFlags::ECE)));
         assert_eq!(trace.outcome.summary.flows[0].ecn, None);
-        // packets that are not ECN-capable are dropped early
+        // RED drops packets early if they are not ECN-capable
         assert!(trace.outcome.tables.drops.reason.contains(&2), "{stack}");
     }
 }
@@ -110,7 +110,8 @@ fn a_retransmitted_syn_requests_no_ecn_except_in_linux_26() {
 
 #[test]
 fn ecn_stays_negotiated_if_only_the_syn_ack_was_lost() {
-    // the responder accepted ECN at the first SYN, and repeats that in the second SYN-ACK
+    // the responder accepted ECN when the first SYN arrived, and accepts it again in the second
+    // SYN-ACK
     let mut scenario = dumbbell(
         "linux-6",
         5 * SECOND,
@@ -176,7 +177,7 @@ fn marks_halve_reno_once_per_round_trip_without_loss() {
         for &(_, kind, before, after) in &backoffs {
             assert_eq!((kind, after), (CWR_KIND, (before / 2).max(2)), "{stack}");
         }
-        // each reduction sets CWR once, on new data
+        // each reduction of cwnd sets CWR once, on new data
         let told: Vec<_> = trace
             .data()
             .into_iter()
@@ -237,7 +238,7 @@ fn retransmissions_are_not_ecn_capable() {
             newest = newest.max(sent.seq + u64::from(sent.len));
         }
         assert!(again >= 2, "{stack}");
-        // a reduction after a loss also sets CWR (RFC 3168 section 6.1.2)
+        // a reduction of cwnd after a loss also sets CWR (RFC 3168 section 6.1.2)
         assert!(trace.data().iter().any(|s| s.has(TcpFlags::CWR)), "{stack}");
     }
 }

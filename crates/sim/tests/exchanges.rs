@@ -1,11 +1,11 @@
-//! Exchanges of a file: connections open when they are due, and exchanges can wait for others.
+//! Exchanges from a file: connections open when they are due, and exchanges can wait for others.
 
 use crate::common::{run, wide_link, world, MS, SECOND};
 use serde_json::{json, Value};
 
 const NONE: u32 = u32::MAX;
 
-/// One pair with this application; 10 Mbit/s, 100 ms RTT.
+/// One host pair with this application, over 10 Mbit/s and 100 ms RTT.
 fn pair(app: &Value) -> Value {
     let link = wide_link(10_000_000, 50 * MS);
     json!({
@@ -36,7 +36,7 @@ fn an_exchange_begins_when_its_predecessor_is_over_and_its_connection_is_free() 
     );
     assert_eq!(rows.epoch.len(), 4);
     assert_eq!(asked(0), SECOND);
-    // The handshake is part of the time.
+    // The response time of the first exchange on a connection includes the handshake.
     assert!((200 * MS..260 * MS).contains(&(done(0) - asked(0))));
     assert_eq!(asked(3), done(0) + 30 * MS);
     assert_eq!(asked(2), 4 * SECOND, "it begins at its start time");
@@ -86,7 +86,7 @@ fn the_deadline_of_an_exchange_overrides_that_of_the_flow() {
         let rows = run(&scenario).tables.responses;
         (rows.end_ns[0] - rows.start_ns[0]) as u64
     };
-    // The time until the deadline decides whether a fast startup is needed.
+    // The startup decides by the time until the deadline whether it must be fast.
     assert_eq!(with(&[0, 0]), with(&[]));
     assert_eq!(with(&[20 * SECOND, 0]), with(&[]));
     assert!(with(&[220 * MS, 0]) + 50 * MS < with(&[]));
@@ -110,7 +110,7 @@ fn a_thousand_connections_need_only_the_sockets_of_the_open_ones() {
             world.check_invariants().unwrap();
         }
     }
-    // TIME_WAIT takes a minute, so the sockets of about fifty connections of each chain exist.
+    // TIME_WAIT takes a minute, so each chain has the sockets of about fifty connections at a time.
     assert!(world.sockets() < 1100, "{} sockets", world.sockets());
     assert_eq!(world.finish().tables.responses.epoch.len(), n as usize);
 }

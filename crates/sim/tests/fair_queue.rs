@@ -4,7 +4,8 @@ use crate::common::{bulk, world, MS, SECOND};
 use headway_sim::Outcome;
 use serde_json::{json, Value};
 
-/// A sender of twice the link's 10 Mbit/s and two downloads, for 20 s.
+/// One sender of datagrams at 20 Mbit/s and two downloads, which share a link of 10 Mbit/s for 20
+/// s.
 fn shared(aqm: &str, limits: Value, datagram_bytes: u32) -> Outcome {
     let mut link = json!({"rate_bps": 10_000_000, "delay_ns": 10 * MS, "aqm": {"name": aqm}});
     link.as_object_mut()
@@ -30,7 +31,7 @@ fn shared(aqm: &str, limits: Value, datagram_bytes: u32) -> Outcome {
     world.finish()
 }
 
-/// Shares of the link that the three flows had.
+/// The part of the link's rate that each of the three flows got.
 fn parts(outcome: &Outcome, datagram_bytes: u64) -> [f64; 3] {
     let of = |bytes: u64| bytes as f64 * 8.0 / (10e6 * 20.0);
     let udp = &outcome.tables.udp;

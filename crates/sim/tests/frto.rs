@@ -1,5 +1,6 @@
 //! Timeouts of linux-6 (RFC 5682). F-RTO detects spurious timeouts by new data and undoes them.
-//! Real timeouts are repaired as without F-RTO, and recently sent packets are not marked lost.
+//! Losses that caused a timeout are repaired as without F-RTO, and packets that were sent recently
+//! are not marked lost.
 
 use crate::common::{bulk, dumbbell, Trace, MS, SECOND};
 use serde_json::{json, Value};
@@ -11,7 +12,7 @@ fn jumps(more_ms: u64) -> Value {
         "steps": [[0, rate, at], [3 * SECOND, rate, at + more_ms * MS], [4 * SECOND, rate, at]]}})
 }
 
-/// A transfer without timestamps, which would also distinguish retransmissions from originals.
+/// A transfer without TCP timestamps, since these would also tell retransmissions from originals.
 fn transfer(control: &str, link: &Value, sack: bool, frto: bool) -> Trace {
     let mut flow = bulk(control, None);
     flow["timestamps"] = json!(false);
@@ -26,7 +27,7 @@ fn transfer(control: &str, link: &Value, sack: bool, frto: bool) -> Trace {
 #[test]
 fn a_spurious_timeout_is_undone_without_retransmissions() {
     for sack in [true, false] {
-        // Vegas does not fill the queue, so that no packet is dropped
+        // the control is Vegas, which does not fill the queue, so no packet is dropped
         let [with, without] = [true, false].map(|frto| transfer("vegas", &jumps(900), sack, frto));
         let step = |t: &Trace| {
             let rows = t.backoffs().into_iter();
@@ -43,7 +44,7 @@ fn a_spurious_timeout_is_undone_without_retransmissions() {
             });
             copies.count()
         };
-        // a timeout that is undone later
+        // the timeout (1) is undone later (3)
         assert!(step(&with).iter().any(|b| b.0 == 1), "{:?}", step(&with));
         assert!(step(&with).iter().any(|b| b.0 == 3), "{:?}", step(&with));
         assert!(
@@ -51,7 +52,7 @@ fn a_spurious_timeout_is_undone_without_retransmissions() {
             "{:?}",
             step(&without)
         );
-        // the oldest packet at each timeout, and the tail loss probe
+        // only the oldest packet is retransmitted, once per timeout, and the tail loss probe
         assert!(
             again(&with) <= 4,
             "sack {sack}: {} retransmissions",

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use proptest::sample::{select, Index};
 use serde_json::{json, Map, Value};
 
-/// A scenario with at least one of everything that it can have.
+/// A scenario that contains every kind of object that a scenario can have.
 fn valid() -> Value {
     let link = json!({"rate_bps": 1_000_000, "delay_ns": 10_000_000, "limit_bytes": 30_000,
         "limit_pkts": 20, "loss": 0.01, "duplicate": 0.01, "reorder": 0.01,

@@ -28,7 +28,7 @@ fn a_queue_never_holds_more_than_its_limit() {
             .max()
             .expect("rows")
     };
-    // All data packets are 1500 bytes; the limit is not a multiple of it.
+    // All data packets have 1500 bytes, so at least 18,501 of the 20,000 bytes are used.
     let bytes = longest(limited(json!({"limit_bytes": 20_000})), |r| r.1);
     assert!((18_501..=20_000).contains(&bytes), "{bytes}");
     let packets = longest(limited(json!({"limit_pkts": 13})), |r| r.2);
@@ -37,7 +37,8 @@ fn a_queue_never_holds_more_than_its_limit() {
 
 #[test]
 fn with_overshoot_a_queue_exceeds_its_limit_by_less_than_one_packet() {
-    // FreeBSD's dummynet compares before it adds the packet.
+    // Like FreeBSD's dummynet, the queue compares its length with the limit before it adds the
+    // packet.
     let aqm = json!({"name": "drop-tail", "tunables": {"overshoot": 1}});
     let outcome = limited(json!({"limit_bytes": 20_000, "aqm": aqm}));
     let longest = queue_lengths(&outcome, 0)
@@ -59,11 +60,11 @@ fn a_busy_link_sends_at_exactly_its_rate() {
         if pkts < before.1 {
             let sent_bytes = u64::from(before.0 - bytes);
             if let Some(previous_ns) = departed_ns {
-                // 8 us per byte at 1 Mbit/s.
+                // A byte takes 8 us at 1 Mbit/s.
                 assert_eq!(time_ns - previous_ns, sent_bytes * 8000);
                 gaps += 1;
             }
-            // The link is idle when the queue is empty.
+            // The link is idle if its queue was empty.
             departed_ns = (pkts > 0).then_some(time_ns);
         }
         before = (bytes, pkts);
@@ -121,7 +122,7 @@ fn red_drops_early_and_keeps_the_queue_shorter_than_drop_tail() {
         mean(&red),
         mean(&tail)
     );
-    // Around the thresholds, in packets of 1500 bytes.
+    // The mean queue is near RED's thresholds, in packets of 1500 bytes.
     assert!(
         (5 * 1500..25 * 1500).contains(&mean(&red)),
         "{}",
@@ -158,7 +159,7 @@ fn flows_of_a_parking_lot_cross_only_the_links_between_their_routers() {
     for (hop, local) in bytes[1..].iter().enumerate() {
         let sent = all.tables.link_counters.sent_bytes[2 * hop];
         assert!(sent > 19 * 250_000, "forward{hop} was full: {sent}");
-        // Only two flows share a hop: the long one and the hop's own.
+        // Only two flows share each hop: the long one and the hop's local one.
         let share = (bytes[0] + local) as f64 / (sent as f64 * 1448.0 / 1500.0);
         assert!((0.9..1.001).contains(&share), "forward{hop}: {share}");
         assert!(bytes[0] < *local, "the long path gets less");
@@ -188,14 +189,15 @@ fn loss_duplication_and_reordering_have_their_probabilities() {
     );
     let doubled = share(arrived, sent - lost) - 1.0;
     assert!((doubled - 0.2).abs() < 0.01, "{doubled}");
-    // Copies are reordered independently.
+    // Each copy of a duplicated packet is reordered independently.
     let late_share = share(late, arrived);
     assert!((late_share - 0.3).abs() < 0.01, "{late_share}");
 }
 
 #[test]
 fn a_router_at_the_dequeue_side_does_not_change_random_losses() {
-    // maxnet writes headers as packets leave. Reno's packets have none, so it changes nothing.
+    // maxnet writes headers as packets leave. Reno's packets have none, so this router changes
+    // nothing.
     let disturbed = |routers: Value| {
         let mut link = json!({"rate_bps": 5_000_000, "delay_ns": 20 * MS, "limit_pkts": 30,
             "loss": 0.02, "duplicate": 0.02, "reorder": 0.02, "reorder_delay_ns": 5 * MS});

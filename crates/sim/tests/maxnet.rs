@@ -5,11 +5,11 @@ use crate::common::{bulk, run, MS, SECOND};
 use headway_sim::Outcome;
 use serde_json::{json, Value};
 
-/// 0.96 in the routers' fixed-point representation.
+/// The target utilization 0.96 as routers represent it in fixed point.
 const MU: f64 = 983.0 / 1024.0;
 /// Fraction of payload in a packet of 1500 bytes: MaxNet's option takes eight.
 const PAYLOAD: f64 = 1440.0 / 1500.0;
-/// Factor by which sources scale the price, and their interval in seconds.
+/// Factor by which sources scale the price (1/32), and the interval of the source's law in seconds.
 const SCALE: f64 = 1.0 / 32.0;
 const INTERVAL_S: f64 = 2.0;
 
@@ -121,7 +121,8 @@ fn n_flows_get_mu_c_over_n_each_at_n_times_the_price_of_one_flow() {
             );
         }
         let price = (30..59).map(|s| price_s(&outcome, 0, s)).sum::<f64>() / 29.0;
-        // the law uses the smallest RTT; a packet's transmission and a delayed ACK add to it
+        // the price is a little higher: RTTs exceed the smallest RTT by a packet's transmission and
+        // a delayed ACK
         near(price, equilibrium_s(f64::from(flows), 20e6), 0.12, "price");
         assert!(queue_ms(&outcome, 0, 20e6, 30, 59) < 1.2, "a packet or two");
         assert_eq!(dropped(&outcome, 0, 10), 0);
@@ -130,7 +131,7 @@ fn n_flows_get_mu_c_over_n_each_at_n_times_the_price_of_one_flow() {
 
 #[test]
 fn with_seconds_as_units_the_price_is_7_5_ms_per_flow_at_10_mbit_s() {
-    // stable if enough flows share the link: with 16 flows the price is 120 ms
+    // the law is stable if enough flows share the link: with 16 flows the price is 120 ms
     let flows = 16;
     let mut all = Vec::new();
     for _ in 0..flows {
@@ -244,7 +245,8 @@ fn a_loss_is_repaired_without_a_smaller_window() {
     };
     for loss in [0.005, 0.02] {
         let got = rate_bps(&lossy(loss), 0, 10, 39);
-        // lost packets are retransmitted, and the router's price includes what is offered
+        // goodput is lower by the loss rate: lost packets are retransmitted, and the price counts
+        // all offered packets
         near(got, MU * 10e6 * (1.0 - loss), 0.04, &format!("loss {loss}"));
     }
 }

@@ -15,7 +15,7 @@ const VERSIONS: [(&str, u32); 6] = [
     ("2", 1),
 ];
 
-/// One page; each object has its response size and the object that reveals it.
+/// One page. Each object is given by its response size and the object that reveals it.
 fn page(http: &str, connections: u32, objects: &[(u64, u32)]) -> Value {
     json!({
         "kind": "pages", "http": http, "connections": connections,
@@ -26,7 +26,7 @@ fn page(http: &str, connections: u32, objects: &[(u64, u32)]) -> Value {
     })
 }
 
-/// One user; 10 Mbit/s, 100 ms RTT.
+/// A scenario with one user, 10 Mbit/s and 100 ms RTT.
 fn user(app: &Value) -> Value {
     let link = wide_link(10_000_000, 50 * MS);
     json!({
@@ -37,7 +37,8 @@ fn user(app: &Value) -> Value {
     })
 }
 
-/// When each object was requested and when it had arrived, counted from the flow's start.
+/// Per object, the times at which it was requested and at which it had arrived, counted from the
+/// flow's start.
 fn times(outcome: &Outcome) -> Vec<(u64, u64)> {
     let rows = &outcome.tables.responses;
     let mut times = vec![(0, 0); rows.epoch.len()];
@@ -52,7 +53,7 @@ fn load(app: &Value) -> Vec<(u64, u64)> {
     times(&run(&user(app)))
 }
 
-/// Whether a time is this number of round trips, plus the transmission time of the bytes.
+/// Whether a time is `trips` round trips plus at most 20 ms of transmission.
 fn is_trips(ns: u64, trips: u64) -> bool {
     (trips * 100 * MS..trips * 100 * MS + 20 * MS).contains(&ns)
 }
@@ -90,7 +91,7 @@ fn responses_of_http_2_share_the_connection_and_those_of_pipelining_come_in_orde
     assert_eq!(two[2].0, two[1].0, "requested at the same time");
     assert!(two[2].1 + 500 * MS < two[1].1, "{two:?}");
     assert!(pipelined[2].1 >= pipelined[1].1, "{pipelined:?}");
-    // Both protocols take the same time in total.
+    // Pipelining and HTTP/2 take the same time in total.
     let (last, other) = (two[1].1, pipelined[2].1);
     assert!(last.abs_diff(other) < 10 * MS, "{last} and {other}");
 }
@@ -133,7 +134,7 @@ fn pages_start_after_think_times_and_objects_after_their_waits() {
     );
 }
 
-/// Loads pages with a startup, which knows what the application is writing.
+/// Loads pages with a startup, which knows how much the application is writing.
 fn load_starting(startup: &str, app: &Value) -> Vec<(u64, u64)> {
     let mut scenario = user(app);
     scenario["flows"][0]["control"]["startup"] = json!(startup);
@@ -169,8 +170,9 @@ fn the_automatic_send_buffer_does_not_hold_back_a_server_of_http_2() {
 
 #[test]
 fn a_syn_leaves_before_the_requests_of_its_moment() {
-    // The window of the first connection has become as large as 200 kB need: what it sends next
-    // fills the queue at once, for 80 ms. The answer to the SYN is in it before.
+    // The window of the first connection has grown to what 200 kB need, so the next response fills
+    // the queue at once, for 80 ms. The SYN-ACK of the second connection is ahead of that response
+    // in the queue.
     let objects = [(200_000, NONE), (100_000, 0), (1000, 0)];
     let times = load(&page("1.1", 2, &objects));
     assert_eq!(times[1].0, times[2].0);
@@ -200,12 +202,14 @@ fn a_request_that_arrives_after_the_server_has_closed_is_repeated() {
     for http in ["1.1", "1.1-pipelined", "2"] {
         let mut app = page(http, 1, &objects);
         app["keepalive_timeout_ns"] = json!(SECOND);
-        // The request is sent before the server's FIN arrives, and arrives after the FIN was sent.
+        // The browser sends this request before the server's FIN arrives. It reaches the server
+        // after the FIN was sent.
         app["start_ns"] = json!([0, SECOND + 20 * MS]);
         let times = load(&app);
         assert_eq!(times[1].0, times[0].1 + SECOND + 20 * MS);
         let took = times[1].1 - times[1].0;
-        // The time until the FIN arrives, a handshake, and the object.
+        // The request is repeated on a new connection: time until the FIN arrives, a handshake, and
+        // the object.
         assert!((230 * MS..240 * MS).contains(&took), "HTTP/{http}: {took}");
     }
 }
@@ -237,7 +241,8 @@ fn only_connections_that_are_open_or_in_time_wait_need_sockets() {
             world.check_invariants().unwrap();
         }
     }
-    // A page takes 1.6 s and TIME_WAIT a minute: 38 pages of 8 pairs.
+    // A page takes 1.6 s and TIME_WAIT a minute, so about 38 pages with 8 pairs of sockets each
+    // exist at a time.
     assert!(world.sockets() < 700, "{} sockets", world.sockets());
     assert_eq!(
         world.finish().tables.responses.epoch.len(),
@@ -301,7 +306,7 @@ fn invalid_columns_are_rejected_by_name() {
     assert!(error.unwrap().to_string().contains(said));
 }
 
-/// Pages of a few objects: response size, server's time, revealing object, wait.
+/// Random pages of a few objects: response size, server's time, revealing object, waiting time.
 fn some_pages() -> impl Strategy<Value = Vec<Vec<(u64, u64, u32, u64)>>> {
     let object = (1u64..60_000, 0u64..80, any::<u32>(), 0u64..300);
     prop::collection::vec(prop::collection::vec(object, 1..9), 1..5)
@@ -310,7 +315,7 @@ fn some_pages() -> impl Strategy<Value = Vec<Vec<(u64, u64, u32, u64)>>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
-    /// Holds for any losses, and whenever the server closes.
+    /// This must hold for any losses, and at whatever time the server closes.
     #[test]
     fn every_object_arrives_once_and_after_what_reveals_it(
         pages in some_pages(),

@@ -15,8 +15,9 @@ use proptest::sample::select;
 use serde_json::{json, Value};
 use std::collections::HashMap;
 
-/// Long enough for any transfer here. At 30 % loss in each direction, a segment needs two dozen
-/// timeouts of at most two minutes with a probability of one in a billion.
+/// Longest duration of a run, enough for any transfer of these tests. At 30 % loss in each
+/// direction, the probability that a segment needs two dozen timeouts, of at most two minutes each,
+/// is one in a billion.
 const DURATION_NS: u64 = 2_000_000 * SECOND;
 /// Number of steps after which a run counts as endless.
 const MAX_STEPS: u64 = 3_000_000;
@@ -25,7 +26,7 @@ fn chance(most: f64) -> impl Strategy<Value = f64> {
     prop_oneof![2 => Just(0.0), 1 => 0.0..=most]
 }
 
-/// A queue with room for at least one full packet, so that every transfer can complete.
+/// A link whose queue has room for at least one full packet, so that every transfer can complete.
 fn queue() -> impl Strategy<Value = Value> {
     prop_oneof![
         3 => (1500u32..100_000, any::<bool>()).prop_map(|(bytes, overshoot)| json!({
@@ -67,7 +68,7 @@ fn link() -> impl Strategy<Value = Value> {
         )
 }
 
-/// Options of a link: no router, or one that answers Quick-Start requests, with any tunables.
+/// Routers of a link: none, or one that answers Quick-Start requests, with any tunables.
 fn router() -> impl Strategy<Value = Value> {
     let tunables = (0..5u32, 0..3u32, 0..500u32, 0..=16u32, 0..=1000u32, 0..2u32);
     prop_oneof![
@@ -102,8 +103,8 @@ fn topology() -> impl Strategy<Value = (Value, u32)> {
 }
 
 fn app() -> impl Strategy<Value = Value> {
-    // A request or a response may be empty: the other end then sends without a request, or not at
-    // all.
+    // A request or a response may be empty. Without a request the server sends at once; without a
+    // response it sends nothing.
     let size = || prop_oneof![1 => Just(0u64), 3 => 1u64..3000, 3 => 1u64..60_000];
     prop_oneof![
         3 => prop_oneof![1u64..3000, 1u64..200_000]
@@ -127,7 +128,7 @@ fn control() -> impl Strategy<Value = Value> {
         .prop_map(|(name, startup)| json!({"name": name, "startup": startup}))
 }
 
-/// Hints for startups, and the receivers' handling of Quick-Start requests.
+/// What applications tell startups, and how receivers answer Quick-Start requests.
 fn hints() -> impl Strategy<Value = Value> {
     let some = proptest::option::of::<std::ops::Range<u64>>;
     (
@@ -232,7 +233,7 @@ fn build(scenario: &Value) -> World {
         .expect("a valid scenario")
 }
 
-/// Steps until no event is left, and checks the invariants meanwhile.
+/// Processes events until none is left, and checks the invariants meanwhile.
 fn run_dry(world: &mut World, every: u64) -> Result<(), TestCaseError> {
     while world.step() {
         if world.events() % every == 0 {
@@ -252,8 +253,8 @@ fn run_dry(world: &mut World, every: u64) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// Bytes that flow `flow` writes in the recorded direction, and the number of its requests, if
-/// these are fixed in advance.
+/// Number of bytes that flow `flow` writes in the recorded direction, and number of its requests;
+/// None if they are not fixed in advance.
 fn written(flow: &Value) -> Option<(u64, u64)> {
     let app = &flow["app"];
     match app["kind"].as_str() {
@@ -267,19 +268,21 @@ fn written(flow: &Value) -> Option<(u64, u64)> {
     }
 }
 
-/// The control's largest window after `acked_pkts`, by its own law, on a path whose smoothed RTT
-/// was at most `longest_us`.
+/// The largest window that the control's law allows after `acked_pkts` packets were acknowledged,
+/// on a path whose smoothed RTT was at most `longest_us`.
 fn window_most_pkts(control: &Value, acked_pkts: u64, longest_us: u64) -> u64 {
     let per_acked = match control["name"].as_str() {
-        // 25 + r at a window of one, r times 100 ms.
+        // VCP and MPCP grow by at most 25 + r packets at a window of one, for an RTT of r times 100
+        // ms.
         Some("vcp" | "mpcp") => 25 + longest_us / 100_000,
-        // alpha is 10 packets per window, even at a window of one.
+        // Illinois' alpha is at most 10 packets per window, even at a window of one.
         Some("illinois") => 10,
-        // gamma alpha = 10 packets per round, which may be one ACK.
+        // FAST grows by at most gamma alpha = 10 packets per round, which may be a single ACK.
         Some("fast") => 10,
-        // What arrived in 50 ms, times a smallest RTT that is measured anew after a timeout.
+        // Westwood's window is the rate, measured over 50 ms, times the smallest RTT, which it
+        // measures again after a timeout.
         Some("westwood") => 1 + longest_us / 50_000,
-        // The other controls grow no faster than slow start.
+        // All other controls grow no faster than slow start.
         _ => 1,
     };
     // Hybla's first window is its RTT divided by 25 ms. It grows by up to 2^16 - 1 per ACK, up to
@@ -327,13 +330,13 @@ fn check_outcome(scenario: &Value, world: World) -> Result<(), TestCaseError> {
             .iter()
             .position(|f| *f == flow)
             .expect("counted");
-        // A startup that paces may begin with one round trip at the rate that it asks for. In
-        // Quick-Start's codes this is at most twice its 10 Mbit/s.
+        // A startup that paces may begin with one round trip at the requested rate. Quick-Start's
+        // rate codes are powers of two, so this is at most twice the default request of 10 Mbit/s.
         let control = &flows[flow as usize]["control"];
         let asked = flows[flow as usize]["initial_rate_bps"].as_u64();
         let bytes_per_s = 2 * asked.unwrap_or(0).max(10_240_000) / 8;
         let paced = u64::from(paces(control)) * bytes_per_s * longest_us / 1_000_000 / 1500;
-        // The FIN is also acknowledged.
+        // The FIN is acknowledged, too, and counts as a delivered packet.
         let mut acked_pkts = counters.sent_pkts[at] + 1;
         if flows[flow as usize]["sack"] == json!(false) {
             // Each duplicate ACK counts as a delivery (tcp_add_reno_sack), including those that the
@@ -375,13 +378,13 @@ fn check_outcome(scenario: &Value, world: World) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// Where the capture is taken, and which data passes there.
+/// Where the capture of a test is taken, and which data passes there.
 #[derive(Clone, Copy, Debug)]
 enum Ear {
-    /// The senders' side. Data towards the openers is captured as it leaves the last link, after
-    /// all losses; its acknowledgements are captured when they are sent.
+    /// Capture on the senders' side. It has data towards the openers as it leaves the last link,
+    /// after all losses, and the acknowledgements of this data as they are sent.
     Bottleneck,
-    /// Everything that enters the last link of the forward direction.
+    /// Capture of everything that enters the last link of the forward direction.
     LastForward,
 }
 
@@ -402,7 +405,7 @@ fn check_content(scenario: &Value, ear: Ear) -> Result<(), TestCaseError> {
     let outcome = world.finish();
     let mut streams: HashMap<(u32, bool), Reassembly> = HashMap::new();
     let mut ends = HashMap::new();
-    // Reading checks the checksums and every byte of payload.
+    // Reading the capture checks the checksums and every byte of payload.
     for segment in segments(&outcome.capture.expect("a capture")) {
         let own = streams.entry((segment.flow, segment.outbound)).or_default();
         if segment.len > 0 || segment.has(TcpFlags::FIN) {

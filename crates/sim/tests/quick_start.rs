@@ -32,7 +32,7 @@ fn chain(links: &[Value], flows: &Value, capture: &str) -> Value {
         "flows": flows, "capture": {"link": capture}})
 }
 
-/// IP TTL and option of every captured packet that has an option.
+/// IP TTL and Quick-Start option of every captured packet that has the option.
 fn options(outcome: &Outcome) -> Vec<(u8, QuickStart)> {
     let capture = outcome.capture.as_deref().expect("a capture");
     let mut found = Vec::new();
@@ -61,7 +61,7 @@ fn request(option: QuickStart) -> (u8, u8, u32) {
     (rate_code, ttl, nonce)
 }
 
-/// Each request as captured before the first router and after it.
+/// Each request twice: as captured before the first router and after it.
 fn at_both_ends(quick_start: &Value) -> Vec<[(u8, QuickStart); 2]> {
     let links = [link(quick_start), link(&Value::Null)];
     let flows = json!([requests(&[3, 6, 8], 50 * MS)]);
@@ -109,7 +109,7 @@ fn the_ttl_difference_shows_a_router_that_does_not_participate() {
 
 #[test]
 fn answers_are_recorded_with_the_state_of_the_router() {
-    // 5 Mbit/s of data, in addition to the requests
+    // in addition to the requests, the link carries 5 Mbit/s of data
     let links = [link(
         &json!({"interval_ms": 200, "threshold_permille": 900}),
     )];
@@ -153,7 +153,7 @@ fn answers_are_recorded_with_the_state_of_the_router() {
 
 #[test]
 fn the_load_counts_offered_packets_including_dropped_ones() {
-    // 20 Mbit/s for a link of 10: half is dropped
+    // 20 Mbit/s are offered to a link of 10 Mbit/s, so half is dropped
     let links = [link(&json!({"interval_ms": 200}))];
     let flows = json!([cbr(1250, MS / 2), requests(&[1], 100 * MS)]);
     let outcome = run(&chain(&links, &flows, "forward0"));

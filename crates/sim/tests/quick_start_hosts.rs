@@ -12,12 +12,12 @@ use headway_wire::tcp_options::QuickStartResponse;
 use headway_wire::{Ipv4View, TcpFlags, TcpView};
 use serde_json::{json, Value};
 
-/// A packet with an option, as captured at the opener's side.
+/// A packet with a Quick-Start option, as captured on the opener's side.
 #[derive(Clone, Debug)]
 struct Marked {
     time_ns: u64,
     outbound: bool,
-    /// "request 8", "report 8" or "response 8".
+    /// Kind and rate code of the option: "request 8", "report 8" or "response 8".
     what: String,
     syn: bool,
     payload_bytes: usize,
@@ -25,7 +25,7 @@ struct Marked {
 }
 
 impl Marked {
-    /// Packet, direction and option in brief: "SYN out request 8".
+    /// Packet, direction and option in one text: "SYN out request 8".
     fn brief(&self) -> String {
         let kind = match (self.syn, self.payload_bytes) {
             (true, _) => "SYN",
@@ -71,8 +71,8 @@ fn briefs(trace: &Trace) -> Vec<String> {
     marked(trace).iter().map(Marked::brief).collect()
 }
 
-/// 100 Mbit/s, a queue of `limit_pkts`, and a Quick-Start router with these tunables; null: the
-/// router does not participate.
+/// A link of 100 Mbit/s whose queue has `limit_pkts` packets, with a Quick-Start router with these
+/// tunables; null: the router does not participate.
 fn link(rtt_ms: u64, limit_pkts: u32, router: Value) -> Value {
     json!({"rate_bps": 100_000_000, "delay_ns": rtt_ms * MS / 2, "limit_pkts": limit_pkts,
         "routers": answering(&router)})
@@ -82,7 +82,8 @@ fn flow(bytes: u64, tunables: Value, fields: &Value) -> Value {
     let mut flow = json!({"name": "quick-start", "app": {"kind": "bulk", "bytes": bytes},
         "control": {"name": "reno", "startup": "quick-start", "tunables": tunables},
         "receive_window_bytes": 8_000_000, "send_buffer_bytes": 4 << 20, "extra_ack": true});
-    // before the connection opens, only announced data is known
+    // before the connection opens, the startup knows only the volume that the application has
+    // announced
     if bytes > 1 {
         flow["data_volume_bytes"] = json!(bytes);
     }
@@ -96,7 +97,7 @@ fn trace(link: &Value, flow: Value) -> Trace {
     Trace::of(&dumbbell("linux-6", 6 * SECOND, link, json!([flow])))
 }
 
-/// Data packets of the sender's first round trip.
+/// Number of data packets that the sender sends in its first round trip.
 fn first_flight(trace: &Trace) -> usize {
     let acks = trace.acks();
     let acked = acks.iter().find(|a| a.ack > 1).expect("an ACK of data");
@@ -120,12 +121,13 @@ fn an_approved_rate_is_requested_in_the_syn_reported_in_the_ack_and_used() {
             "ACK out report 8"
         ]
     );
-    // R T/(MSS + H): 10.24 Mbit/s x 200 ms in packets of 1492 bytes (4.4)
+    // the window is R T/(MSS + H): 10.24 Mbit/s x 200 ms in packets of 1492 bytes (4.4)
     assert_eq!(first_flight(&approved), 171);
     let times: Vec<_> = approved.data()[..171].iter().map(|d| d.time_ns).collect();
     let bursts = times.windows(2).filter(|w| w[1] - w[0] > MS).count();
-    // In chunks of 3. Linux 6 does not pace chunks that begin within the first 10 packets. The
-    // first chunk is sent alone, because it was cut before the grant was used.
+    // The rest is sent in bursts of 3 packets. linux-6 does not pace bursts that begin within the
+    // first 10 packets. The first burst has a single packet, because it was cut before the grant
+    // was used.
     assert_eq!(bursts, (170 - 10usize).div_ceil(3));
     let summary = &approved.outcome.summary.flows[0];
     assert_eq!(
@@ -198,7 +200,8 @@ fn little_data_causes_no_request_and_more_data_requests_what_it_needs() {
             &link(200, 1000, json!({})),
             flow(bytes, json!({}), &json!({})),
         );
-        // in 100 ms, rounded up, because the round-trip time is not known (4.1)
+        // the request is for `bytes` in 100 ms, rounded up, because the round-trip time is not
+        // known yet (4.1)
         let expected = code.map(|code| format!("SYN out request {code}"));
         assert_eq!(briefs(&asked).first(), expected.as_ref(), "{bytes} bytes");
     }
@@ -224,9 +227,10 @@ fn a_late_request_is_sent_in_a_shortened_data_packet() {
             "ACK out report 8"
         ]
     );
-    // 8 bytes of IP options: the segment is shorter by this amount (section 4.7.1)
+    // the 8 bytes of IP options shorten the segment (section 4.7.1)
     assert_eq!((marked[0].ip_bytes, marked[0].payload_bytes), (1500, 1440));
-    // 85 packets in the round trip after the response, including those already in flight
+    // in the round trip after the response 85 packets are sent, including those that were already
+    // in flight
     let response = marked[1].time_ns;
     let data = trace.data();
     let within =
@@ -248,7 +252,7 @@ fn a_flow_without_announcements_sends_its_request_with_the_first_data() {
         "ACK out report 8",
     ];
     assert_eq!(briefs(&trace), expected);
-    // nothing was paced before the grant, so the first chunk is sent immediately
+    // nothing was paced before the grant, so the first burst is sent immediately
     let [.., report] = &marked(&trace)[..] else {
         panic!("no report");
     };
@@ -306,8 +310,8 @@ fn a_server_can_announce_only_its_first_response() {
     assert_eq!(all[0], "SYN back request 8");
 }
 
-/// Seconds from the end of the server's processing time to the end of the response, and the pair's
-/// requests and grants.
+/// Seconds from the end of the server's processing time to the end of the response, and the numbers
+/// of Quick-Start requests and grants on this connection.
 fn served(serve_ms: u64) -> (f64, u64, u64) {
     let mut session = flow(1, json!({}), &json!({"announces_first": true}));
     session["app"] = json!({"kind": "sessions", "persistent": false, "start_ns": [0],
@@ -327,7 +331,8 @@ fn served(serve_ms: u64) -> (f64, u64, u64) {
 fn a_grant_in_the_handshake_expires_after_a_round_trip() {
     let (soon_s, requests, grants) = served(150);
     assert_eq!((requests, grants), (1, 1));
-    // 1 MB at 10.24 Mbit/s takes 0.8 s, minus what slow start gains after a round trip
+    // 1 MB at the granted 10.24 Mbit/s takes 0.8 s, minus the time that slow start gains after a
+    // round trip
     assert!(soon_s < 0.9, "{soon_s}");
     let (late_s, requests, grants) = served(250);
     assert_eq!((requests, grants), (1, 1));
@@ -355,7 +360,8 @@ fn an_idle_connection_sends_another_request() {
 fn a_path_that_drops_options_gets_a_plain_syn_after_a_timeout() {
     let mut link = link(100, 1000, json!({}));
     link["drop_ip_options"] = json!(true);
-    // RFC 4782, 4.7.2; programs on a kernel cannot change the timeout
+    // linux-2.6 has the SYN timeout of RFC 4782, 4.7.2. linux-6 does not, because eBPF programs on
+    // a kernel cannot change it.
     for (stack, timeout_ns) in [("linux-2.6", 3 * SECOND), ("linux-6", SECOND)] {
         let one = flow(500_000, json!({}), &json!({}));
         let trace = Trace::of(&dumbbell(stack, 6 * SECOND, &link, json!([one])));
@@ -364,7 +370,8 @@ fn a_path_that_drops_options_gets_a_plain_syn_after_a_timeout() {
         let syns = syns.filter(|s| s.outbound && s.has(TcpFlags::SYN));
         let times: Vec<_> = syns.map(|s| s.time_ns).collect();
         assert_eq!(times.len(), 2);
-        // the SYN with the option takes longer to reach the link
+        // the SYN with the option is longer and takes more time to reach the link, so the gap is a
+        // little shorter
         let gap_ns = (times[1] - times[0]).next_multiple_of(MS);
         assert!(on_the_wheel(gap_ns, timeout_ns), "{stack}: {gap_ns}");
         let delivered = trace.outcome.tables.flow_counters.delivered_bytes[0];
@@ -431,7 +438,7 @@ fn routes_of_todays_hosts_leave_room_for_the_option_where_senders_ask() {
         data.iter().map(|d| d.len).max().expect("data")
     };
     assert_eq!(largest("linux-6", "quick-start", json!({})), 1440);
-    // The simulated stack of 2008 makes room in the packet alone that asks.
+    // The stack of 2008 shortens only the packet that carries the request.
     assert_eq!(largest("linux-2.6", "quick-start", json!({})), 1448);
     assert_eq!(largest("linux-6", "slow-start", json!({})), 1448);
     assert_eq!(largest("linux-6", "quick-start", Value::Null), 1448);

@@ -28,7 +28,7 @@ fn a_reader_at_a_rate_sets_the_rate_of_its_flow() {
             let counters = &outcome.tables.flow_counters.delivered_bytes;
             assert_eq!(counters[2], bytes, "{stack} {rate_bps}");
             if rate_bps < 1_000_000 {
-                continue; // the buffer absorbs much of it immediately
+                continue; // the receive buffer absorbs much of the data immediately
             }
             let between = (counters[1] - counters[0]) as f64 * 8.0 / 2.0;
             let share = between / rate_bps as f64;
@@ -48,8 +48,8 @@ fn a_closed_window_is_probed_with_doubled_intervals_and_each_probe_is_answered()
         let trace = Trace::of(&dumbbell(stack, 70 * SECOND, &link, json!([flow])));
         let counters = &trace.outcome.tables.flow_counters.delivered_bytes;
         assert_eq!(*counters.last().unwrap(), 150_000, "{stack}");
-        // the sender's packets while the window is closed: empty, one byte before the acknowledged
-        // data
+        // while the window is closed, the sender's probes are empty and begin one byte before the
+        // acknowledged data
         let una = trace
             .acks()
             .iter()

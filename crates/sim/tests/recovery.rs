@@ -1,5 +1,5 @@
 //! How each stack version detects and repairs losses. Random loss with a searched seed loses
-//! exactly the packets that a test needs. The facts are those of Linux 2.6.24 and 6.1
+//! exactly the packets that a test needs. The expected behaviour is that of Linux 2.6.24 and 6.1
 //! (net/ipv4/tcp_input.c, tcp_output.c, tcp_recovery.c) or of an RFC.
 
 use crate::common::{bulk, dumbbell, find, on_the_wheel, run, wide_link, Trace, MS, SECOND};
@@ -10,7 +10,7 @@ const RTT: u64 = 60 * MS;
 const SEGMENT: u64 = 1448;
 
 /// One request of `segments` full segments over a path of 60 ms that loses packets towards the
-/// responder. The connection closes only after the answer has arrived.
+/// responder. The connection closes only after the one-byte response has arrived.
 fn request(stack: &str, segments: u64, loss: f64, options: Value) -> Value {
     let mut flow = json!({"name": "request", "control": {"name": "reno"},
         "app": {"kind": "vectors", "epochs": [[segments * SEGMENT, 1, 0]]}});
@@ -22,7 +22,8 @@ fn request(stack: &str, segments: u64, loss: f64, options: Value) -> Value {
     scenario
 }
 
-/// Numbers of the lost data segments, in the order of their losses, counted from 0.
+/// Numbers of the data segments that were lost, in the order of the losses. The first data segment
+/// has number 0.
 fn lost(trace: &Trace) -> Vec<u64> {
     trace
         .lost
@@ -41,7 +42,7 @@ fn complete(trace: &Trace) -> bool {
     trace.outcome.tables.responses.flow.len() == 1
 }
 
-/// Times at which segment `number` was sent.
+/// Times at which segment number `number` was sent or retransmitted.
 fn times(trace: &Trace, number: u64) -> Vec<u64> {
     trace
         .copies(1 + number * SEGMENT)
@@ -56,7 +57,8 @@ fn near(a: u64, b: u64, tolerance: u64) -> bool {
 
 #[test]
 fn three_duplicate_acks_cause_a_retransmission() {
-    // RFC 5681, 3.2; with SACK three segments above the hole (TCP_FASTRETRANS_THRESH).
+    // RFC 5681, 3.2 asks for three duplicate ACKs. With SACK, Linux waits for three segments above
+    // the hole (TCP_FASTRETRANS_THRESH).
     for stack in STACKS {
         for sack in [true, false] {
             let options = json!({"sack": sack, "delayed_ack": false});
@@ -83,8 +85,9 @@ fn three_duplicate_acks_cause_a_retransmission() {
 
 #[test]
 fn a_timeout_comes_200_ms_after_the_round_trip_time_and_doubles() {
-    // TCP_RTO_MIN bounds the variance; RFC 6298, 5.5 doubles. With one packet in flight, linux-6
-    // sends a probe when the timeout would occur, and times out later.
+    // TCP_RTO_MIN bounds the variance term from below. Each timeout doubles the next (RFC 6298,
+    // 5.5). With one packet in flight, linux-6 sends a tail loss probe at the time of the first
+    // timeout, and times out later.
     for stack in STACKS {
         let scenario = request(stack, 1, 0.4, json!({}));
         let trace = find(&scenario, 3, |t| lost(t) == [0, 0, 0]);
@@ -123,7 +126,7 @@ fn a_lost_tail_is_probed_in_linux_6() {
             "{tail:?}: {sent:?}"
         );
         assert_eq!(trace.repairs(), (0, tail.len() as u64));
-        // The repaired loss halves the window nevertheless.
+        // The probe repaired the loss, and the window is halved nevertheless.
         let [(_, _, before, after)] = trace.backoffs()[..] else {
             panic!("one reduction: {:?}", trace.backoffs());
         };
@@ -133,7 +136,8 @@ fn a_lost_tail_is_probed_in_linux_6() {
 
 #[test]
 fn a_lost_tail_times_out_in_linux_26_and_the_window_collapses() {
-    // The timer restarts with the last ACK; tcp_enter_loss.
+    // The retransmission timer restarts with the last ACK. When it expires, tcp_enter_loss sets
+    // cwnd to one packet.
     let scenario = request("linux-2.6", 20, 0.05, json!({}));
     let trace = find(&scenario, 1, |t| lost(t) == [19]);
     let sent = times(&trace, 19);
@@ -164,7 +168,8 @@ fn two_holes(stack: &str, sack: bool) -> (Trace, u64, u64) {
 
 #[test]
 fn with_sack_both_holes_of_a_window_are_repaired_in_one_round_trip() {
-    // FACK marks by distance from the highest SACK (tcp_update_scoreboard), RACK by time.
+    // FACK marks packets lost by their distance from the highest SACK (tcp_update_scoreboard), RACK
+    // by their transmission time.
     for stack in STACKS {
         let (trace, first, second) = two_holes(stack, true);
         assert!(second - first < RTT / 2, "{stack}: {} ns", second - first);
@@ -190,7 +195,8 @@ fn without_sack_newreno_repairs_one_hole_per_round_trip() {
 
 #[test]
 fn without_sack_duplicate_acks_are_not_delayed() {
-    // __tcp_ack_snd_check: the sender counts duplicate ACKs. With SACK most of them are merged.
+    // Without SACK, the sender counts duplicate ACKs, so none is delayed (__tcp_ack_snd_check).
+    // With SACK, most of them are merged.
     for sack in [true, false] {
         let options = json!({"sack": sack, "delayed_ack": sack});
         let trace = find(
@@ -204,7 +210,7 @@ fn without_sack_duplicate_acks_are_not_delayed() {
             .segments
             .iter()
             .filter(|s| !s.outbound && s.ack == hole);
-        // Packets sent before the retransmission cause the duplicate ACKs.
+        // The packets that were sent before the retransmission cause the duplicate ACKs.
         let above = trace
             .data()
             .iter()
@@ -248,7 +254,8 @@ fn without_sack_a_duplicate_ack_with_one_packet_in_flight_lowers_the_threshold()
 
 #[test]
 fn a_lost_retransmission_is_repaired_without_a_timeout() {
-    // 2.6.24 tcp_mark_lost_retrans: data sent after it was SACKed; 6.1: RACK.
+    // Linux 2.6.24 finds the loss by SACKs for data sent after the retransmission
+    // (tcp_mark_lost_retrans), Linux 6.1 by RACK.
     for stack in STACKS {
         let scenario = request(stack, 120, 0.02, json!({}));
         let trace = find(
@@ -263,12 +270,12 @@ fn a_lost_retransmission_is_repaired_without_a_timeout() {
     }
 }
 
-/// A recovery after one drop at a full queue in congestion avoidance.
+/// One recovery in congestion avoidance, caused by one drop at a full queue.
 struct OneRecovery {
     trace: Trace,
     start_ns: u64,
     end_ns: u64,
-    /// cwnd before the recovery, and ssthresh.
+    /// cwnd before the recovery, and ssthresh after its reduction.
     before: u32,
     ssthresh: u32,
     /// cwnd after every change during the recovery.
@@ -276,8 +283,8 @@ struct OneRecovery {
 }
 
 fn one_recovery(stack: &str) -> OneRecovery {
-    // A large segment may lose both its packets, so search for the first queue length that loses
-    // only one.
+    // Both packets of a large segment may be dropped, so search for the first queue limit at which
+    // only one is.
     let recoveries = (50..60).map(|limit_pkts| {
         let link = json!({"rate_bps": 10_000_000, "delay_ns": RTT / 2, "limit_pkts": limit_pkts});
         let flows = json!([bulk("reno", None)]);
@@ -329,7 +336,7 @@ fn rate_halving_reduces_cwnd_by_a_packet_per_second_ack_down_to_ssthresh() {
         .all(|w| w[0] == w[1] || w[0] == w[1] + 1);
     assert!(falls, "{:?}", r.windows);
     let after = r.trace.cwnd_at(r.end_ns);
-    // The lost packet and those before it cause no ACKs.
+    // The lost packet, and the packets delivered before it, cause no ACKs in the recovery.
     assert!(
         (r.ssthresh - 4..=r.ssthresh).contains(&after),
         "{} to {after}",
@@ -396,8 +403,8 @@ fn reordering_alone_does_not_keep_the_window_down() {
 
 #[test]
 fn a_retransmission_that_is_lost_after_a_timeout_starts_a_recovery() {
-    // The kernel starts it when RACK marks the retransmission lost (FLAG_LOST_RETRANS), instead of
-    // waiting for the next timeout. The reduction is a separate one.
+    // The kernel starts this recovery when RACK marks the retransmission lost (FLAG_LOST_RETRANS),
+    // instead of waiting for the next timeout. The recovery reduces the window once more.
     const LOSS: u8 = 4;
     const RECOVERY: u8 = 3;
     let mut found = 0;
@@ -427,8 +434,8 @@ fn a_retransmission_that_is_lost_after_a_timeout_starts_a_recovery() {
 
 #[test]
 fn a_recovery_whose_first_retransmission_is_paced_is_not_undone() {
-    // No retransmission has been sent yet, so D-SACKs cannot have answered all of them
-    // (tcp_init_undo).
+    // When the recovery starts, no retransmission has been sent yet. It must not be undone as if
+    // D-SACKs had arrived for all retransmissions (tcp_init_undo).
     for (rtt_ms, pkts) in [(20, 4), (40, 4), (60, 4), (100, 4), (100, 6), (200, 4)] {
         let link = json!({"rate_bps": 1_000_000, "delay_ns": rtt_ms * MS / 2, "limit_pkts": pkts});
         let back = wide_link(1_000_000_000, rtt_ms * MS / 2);

@@ -1,11 +1,11 @@
-//! A host on the path that splits connections in two.
+//! A relay: a host on the path that splits connections in two.
 
 use crate::common::{run, wide_link, world, MS, SECOND};
 use headway_sim::Scenario;
 use proptest::prelude::*;
 use serde_json::{json, Value};
 
-/// A long first hop and a short second one, which may lose packets.
+/// A long first hop with `first_ms` of delay and a short second hop, which may lose packets.
 fn chain(first_ms: u64, second_ms: u64, loss: f64, flow: &Value) -> Value {
     let long = wide_link(20_000_000, first_ms * MS);
     let mut short = wide_link(20_000_000, second_ms * MS);
@@ -68,7 +68,8 @@ fn a_loss_on_the_short_leg_costs_only_short_round_trips() {
             .map_or(f64::INFINITY, |ns| ns as f64 / 1e9)
     };
     let (split, whole) = (done_s(json!({"at_hop": 1})), done_s(json!(null)));
-    // Both transfers start slowly over 510 ms; then losses slow down only the unsplit one.
+    // Both transfers need slow start over 510 ms. Afterwards losses slow down only the transfer
+    // without a relay.
     assert!(split * 3.0 < whole, "{split} s and {whole} s");
 }
 
@@ -183,7 +184,7 @@ fn a_relay_must_be_between_the_ends() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
-    /// With any paths, buffers and losses, all data arrives in both directions.
+    /// All data must arrive in both directions, for any paths, buffers and losses.
     #[test]
     fn every_byte_arrives(
         first_ms in 1u64..200, second_ms in 1u64..200, loss in 0.0..0.05f64,

@@ -8,7 +8,7 @@ use serde_json::json;
 
 const SEGMENT: u64 = 1448;
 
-/// Reno at 1 Mbit/s and 20 ms with a queue of 6000 bytes.
+/// Reno at 1 Mbit/s and 20 ms, with a queue that holds 6000 bytes.
 fn four_packet_queue() -> Trace {
     let link = json!({"rate_bps": 1_000_000, "delay_ns": 10 * MS, "limit_bytes": 6000});
     Trace::of(&dumbbell(
@@ -21,7 +21,8 @@ fn four_packet_queue() -> Trace {
 
 #[test]
 fn the_first_window_is_sent_as_pairs_whose_second_packet_has_psh() {
-    // __tcp_transmit_skb: PSH on every segment of more than one packet; tcp_min_tso_segs 2.
+    // __tcp_transmit_skb sets PSH on every segment of more than one packet; by tcp_min_tso_segs a
+    // segment has at least 2.
     let pushed = |stack: &str| {
         let link = wide_link(10_000_000, 25 * MS);
         let flows = json!([bulk("reno", None)]);
@@ -36,8 +37,8 @@ fn the_first_window_is_sent_as_pairs_whose_second_packet_has_psh() {
 
 #[test]
 fn a_single_retransmitted_packet_has_psh_only_if_the_writer_pushed_it() {
-    // __tcp_transmit_skb sets PSH in the transmitted copy, so the packet keeps its own flags: those
-    // that tcp_mark_push set when the writer ran out of room.
+    // __tcp_transmit_skb sets PSH in the transmitted copy, so a packet that is retransmitted alone
+    // has only the PSH that tcp_mark_push set when the writer ran out of room.
     let trace = four_packet_queue();
     let data = trace.data();
     let mut pushed = std::collections::HashSet::new();
@@ -61,7 +62,8 @@ fn a_single_retransmitted_packet_has_psh_only_if_the_writer_pushed_it() {
 
 #[test]
 fn a_window_of_two_packets_is_sent_as_two_segments_without_psh() {
-    // tcp_cwnd_test: a segment is at most half of cwnd; tcp_push_one does not set PSH.
+    // A segment is at most half of cwnd (tcp_cwnd_test), here one packet. tcp_push_one does not set
+    // PSH.
     let link = wide_link(10_000_000, 25 * MS);
     let flows = json!([bulk("hybla", None)]);
     let trace = Trace::of(&dumbbell("linux-6", SECOND / 5, &link, flows));
@@ -73,10 +75,10 @@ fn a_window_of_two_packets_is_sent_as_two_segments_without_psh() {
 #[test]
 fn segments_follow_the_writers_sk_buffs_as_on_linux() {
     // Linux 6.18 at 20 Mbit/s and 60 ms with a queue of three packets: the numbers of the first
-    // packets, and which of them had PSH. Packet 31 ends an sk_buff; its rest does not wait for the
-    // next ACK (tcp_tso_should_defer). The writer sends 38 alone (tcp_push_one). It wakes with the
-    // ACK of 30, not with that of 29, because the sk_buff of both still counts in the send buffer
-    // while 30 is in flight (tcp_trim_head).
+    // packets, and which of them had PSH. Packet 31 ends an sk_buff, whose rest does not wait for
+    // the next ACK (tcp_tso_should_defer). The writer sends packet 38 alone (tcp_push_one). The
+    // writer wakes with the ACK of packet 30, not with that of 29: both are in one sk_buff, which
+    // counts in the send buffer while packet 30 is in flight (tcp_trim_head).
     let alone = [
         12, 14, 3, 4, 5, 6, 7, 8, 9, 15, 16, 17, 18, 19, 20, 21, 23, 25, 26, 28, 29, 31, 32, 34,
         36, 38, 39, 40, 42, 44, 45,
@@ -97,7 +99,8 @@ fn segments_follow_the_writers_sk_buffs_as_on_linux() {
 
 #[test]
 fn segments_grow_with_the_rate() {
-    // tcp_tso_autosize: the bytes that 1.2 or 2 times the rate gives in 2^-10 s.
+    // A large segment has the bytes that 1.2 or 2 times the rate gives in 2^-10 s
+    // (tcp_tso_autosize).
     let longest_run = |rate_bps| {
         let link = json!({"rate_bps": rate_bps, "delay_ns": 25 * MS, "limit_pkts": 600});
         let flows = json!([bulk("reno", None)]);
@@ -116,14 +119,14 @@ fn segments_grow_with_the_rate() {
         longest
     };
     assert!((2..=4).contains(&longest_run(1_000_000)));
-    // 100 Mbit/s are 12.2 kB in 2^-10 s.
+    // 100 Mbit/s give 12.2 kB in 2^-10 s.
     assert!((8..=12).contains(&longest_run(100_000_000)));
 }
 
 #[test]
 fn the_reader_acknowledges_every_large_segment_at_its_end() {
-    // 6.6 tcp_measure_rcv_mss and tcp_cleanup_rbuf: a pushed segment of full size is acknowledged
-    // after it is read, even if it is the first since the last ACK.
+    // Since Linux 6.6, a pushed segment of full size is acknowledged after it is read, even if it
+    // is the first since the last ACK (tcp_measure_rcv_mss, tcp_cleanup_rbuf).
     let link = wide_link(10_000_000, 25 * MS);
     let flows = json!([bulk("reno", Some(1000 * SEGMENT))]);
     let trace = Trace::of(&dumbbell("linux-6", 10 * SECOND, &link, flows));
@@ -200,7 +203,8 @@ fn duplicate_acks_are_not_merged_while_quick_ack_credit_is_left() {
 
 #[test]
 fn packets_with_protocol_headers_are_sent_one_by_one() {
-    // gso_max_segs 1: PSH only if the sender has no more data, not on every second packet.
+    // Segments have one packet (gso_max_segs 1), so PSH is set only if the sender has no more data,
+    // not on every second packet.
     let link = wide_link(10_000_000, 25 * MS);
     let pushed_percent = |control: &str| {
         let scenario = dumbbell("linux-6", SECOND, &link, json!([bulk(control, None)]));

@@ -64,7 +64,7 @@ fn in_linux_26_an_explicit_buffer_limits_the_data_in_flight() {
         let mut scenario = dumbbell("linux-2.6", 8 * SECOND, &link, json!([flow]));
         scenario["record"]["flows"] = json!(true);
         let (_, most) = in_flight(&scenario, SECOND);
-        // the writer overshoots by less than one segment
+        // the writer exceeds the buffer's limit by less than one segment
         assert!(
             u64::from(most) <= (buffer + 1448 + 400) / 1448,
             "{buffer}: {most}"
@@ -109,11 +109,12 @@ fn the_first_flight_of_a_paced_startup_exceeds_the_default_buffer() {
     };
     let first = |buffer: Value| {
         let mut scenario = dumbbell("linux-6", 2 * SECOND, &link, json!([flow(buffer)]));
-        // the handshake, and a round trip without its last 2 ms
+        // counts packets up to 2 ms before the first ACK of data: the handshake and almost a round
+        // trip
         scenario["checkpoints_ns"] = json!([198 * MS]);
         run(&scenario).tables.flow_counters.sent_pkts[0]
     };
-    // the startup limits its first flight to 65,535 bytes
+    // the startup limits its first flight to 65,535 bytes, which are 45 packets
     assert_eq!(first(Value::Null), 45);
     assert_eq!(first(json!(1 << 20)), 45);
 }
@@ -131,7 +132,8 @@ fn a_stopped_sender_still_delivers_its_buffer_and_nothing_else() {
         let (then, end) = (counters.acked_bytes[0], counters.delivered_bytes[1]);
         assert_eq!(end, outcome.summary.flows[0].unique_bytes);
         let left = end - then;
-        // a window, and what the buffer has room for; each may exceed its limit by up to an sk_buff
+        // at most a window, or what the buffer has room for, is left; each may be exceeded by up to
+        // an sk_buff
         let state = &outcome.tables.flow_state;
         let window = u64::from(*state.cwnd_pkts.iter().max().unwrap()) * 1448;
         let most = window.max(buffer) + 2 * 66_000;

@@ -4,7 +4,7 @@ use crate::common::{asked, run, wide_link, world, MS, SECOND};
 use headway_sim::Scenario;
 use serde_json::{json, Value};
 
-/// One pair with these sessions; 10 Mbit/s, 100 ms RTT.
+/// One host pair with these sessions, over 10 Mbit/s and 100 ms RTT.
 fn pair(duration_ns: u64, limit_pkts: u64, sessions: &Value) -> Value {
     let mut link = wide_link(10_000_000, 50 * MS);
     link["limit_pkts"] = json!(limit_pkts);
@@ -32,7 +32,8 @@ fn a_session_takes_the_round_trips_of_its_messages() {
     let outcome = run(&pair(5 * SECOND, 1000, &many(1, SECOND, 1000, false)));
     let rows = &outcome.tables.responses;
     assert_eq!(rows.epoch, [0, 1]);
-    // The request is sent after the handshake; one more round trip and some transmission time.
+    // The request is sent after the handshake. The response takes one more round trip and its
+    // transmission time.
     assert!((100 * MS..102 * MS).contains(&(rows.start_ns[0] as u64)));
     for i in 0..2 {
         let took_ns = (rows.end_ns[i] - rows.start_ns[i]) as u64;
@@ -47,8 +48,8 @@ fn the_servers_time_delays_the_response() {
     sessions["serve_ns"] = json!([70 * MS, 0]);
     let rows = run(&pair(5 * SECOND, 1000, &sessions)).tables.responses;
     let took_ns = |i: usize| (rows.end_ns[i] - rows.start_ns[i]) as u64;
-    // The request is acknowledged during the server's time, so an additional packet with headers is
-    // sent.
+    // In the session with a processing time, the server acknowledges the request separately, so one
+    // more packet with headers is sent.
     let extra_ns = took_ns(0) - took_ns(1);
     assert!((69 * MS..71 * MS).contains(&extra_ns), "{extra_ns}");
 }
@@ -92,7 +93,7 @@ fn a_session_on_a_persistent_connection_waits_its_turn() {
     }
 }
 
-/// Losses in both directions also affect SYNs and FINs.
+/// Losses in both directions, which also hit SYNs and FINs.
 #[test]
 fn sockets_are_reused_and_all_bytes_are_counted_once() {
     let (sessions, response) = (2000u64, 20_000u64);
@@ -108,7 +109,8 @@ fn sockets_are_reused_and_all_bytes_are_counted_once() {
             world.check_invariants().unwrap();
         }
     }
-    // A connection lasts some seconds plus TIME_WAIT: some hundred of 2000 exist at a time.
+    // A connection lasts some seconds plus TIME_WAIT, so only a few hundred of the 2000 connections
+    // exist at a time.
     assert!(world.sockets() < 1000, "{} sockets", world.sockets());
     let outcome = world.finish();
     assert_eq!(outcome.tables.responses.epoch.len() as u64, 2 * sessions);
@@ -168,7 +170,8 @@ fn invalid_columns_are_rejected_by_name() {
 }
 
 /// The option of a request makes the first packet of a response shorter than a full one. Nagle's
-/// rule must not treat it as a small segment that makes the rest wait.
+/// rule must not treat this packet as a small segment, which would make the rest of the response
+/// wait.
 #[test]
 fn a_quick_start_request_does_not_delay_the_rest_of_a_response() {
     let mut scenario = pair(5 * SECOND, 1000, &many(1, SECOND, 2000, false));
@@ -185,7 +188,7 @@ fn a_quick_start_request_does_not_delay_the_rest_of_a_response() {
     }
 }
 
-/// Epochs of the same size, with the number of them on each connection.
+/// Epochs of the same size; `connections` has the number of epochs on each connection.
 fn in_turn(connections: &[u32], think_ns: u64, response_bytes: u64) -> Value {
     let epochs = connections.iter().sum::<u32>() as usize;
     json!({"kind": "vectors", "connections": connections,
@@ -200,7 +203,7 @@ fn epochs_on_separate_connections_each_wait_for_a_handshake() {
         assert_eq!(rows.epoch, [0, 1, 2, 3]);
         assert_eq!(rows.start_ns[0], 0);
         for i in 1..4 {
-            // The connection opens after the think time.
+            // The next connection opens after the think time.
             assert_eq!((rows.start_ns[i] - rows.end_ns[i - 1]) as u64, 500 * MS);
         }
         let took_ns = |i: usize| rows.end_ns[i] - rows.start_ns[i];
@@ -236,7 +239,7 @@ fn connections_in_turn_use_few_sockets_and_stop_with_the_flow() {
     let mut world = world(&scenario);
     while world.step() {}
     world.check_invariants().unwrap();
-    // One connection is open, and those of the last minute are in TIME_WAIT.
+    // One connection is open, and the connections of the last minute are in TIME_WAIT.
     assert!(world.sockets() < 400, "{} sockets", world.sockets());
     let outcome = world.finish();
     assert_eq!(outcome.tables.responses.epoch.len(), 1000);

@@ -9,8 +9,8 @@ use serde_json::{json, Value};
 
 const STACKS: [&str; 2] = ["linux-2.6", "linux-6"];
 
-/// A flow of requests and responses. With a response of one byte the connection closes only after
-/// it has arrived, so that no FIN affects the tail.
+/// A flow of requests and responses. With a response of one byte, the connection closes only after
+/// the response has arrived, so that no FIN affects the last segments of the request.
 fn requests(epochs: &[(u64, u64, u64)]) -> Value {
     json!({"name": "requests", "app": {"kind": "vectors", "epochs": epochs},
         "control": {"name": "reno"}})
@@ -36,7 +36,8 @@ fn rounds(trace: &Trace) -> Vec<usize> {
 
 #[test]
 fn the_initial_window_is_2_in_linux_26_and_10_in_linux_6() {
-    // 2.6.24 tcp_init_cwnd with the socket's default of 2; 6.1 TCP_INIT_CWND (RFC 6928).
+    // Linux 2.6.24 starts with the socket's default of 2 (tcp_init_cwnd), Linux 6.1 with
+    // TCP_INIT_CWND, 10 (RFC 6928).
     for (stack, window) in [("linux-2.6", 2), ("linux-6", 10)] {
         let link = wide_link(100_000_000, 25 * MS);
         let trace = Trace::of(&dumbbell(
@@ -51,7 +52,7 @@ fn the_initial_window_is_2_in_linux_26_and_10_in_linux_6() {
 
 #[test]
 fn slow_start_doubles_the_window_every_round_when_every_packet_is_acknowledged() {
-    // RFC 5681, 3.1: one segment more per ACK.
+    // The window grows by one segment per ACK (RFC 5681, 3.1).
     for (stack, expected) in [("linux-2.6", [2, 4, 8, 16]), ("linux-6", [10, 20, 40, 80])] {
         let link = wide_link(1_000_000_000, 50 * MS);
         let mut flow = bulk("reno", None);
@@ -63,9 +64,9 @@ fn slow_start_doubles_the_window_every_round_when_every_packet_is_acknowledged()
 
 #[test]
 fn a_large_receive_buffer_leaves_slow_start_to_the_sender() {
-    // tcp_grow_window opens the window by two segments per segment, and keeps a quick ACK ready
-    // meanwhile. Every packet is therefore acknowledged and cwnd doubles. The default buffer of 2.6
-    // would stop this at 64 KiB.
+    // tcp_grow_window opens the window by two segments per segment, and grants a quick ACK each
+    // time. Every packet is therefore acknowledged at once and cwnd doubles. The default buffer of
+    // 2.6 would stop this at 64 KiB.
     let doubled = [2, 4, 8, 16, 32, 64, 128, 256];
     for (buffer, as_if_unlimited) in [(Some(8 << 20), true), (None, false)] {
         let link = wide_link(1_000_000_000, 50 * MS);
@@ -132,14 +133,14 @@ fn a_receive_buffer_outside_its_range_is_rejected() {
     }
 }
 
-/// Packets delivered between two sizes of the window, divided by the number that growth of one
-/// packet per window would need.
+/// Number of packets delivered while the window grows from one size to another, divided by the
+/// number for a growth of one packet per window.
 fn windows_per_packet_of_growth(stack: &str, delayed_ack: bool) -> f64 {
     let link = json!({"rate_bps": 10_000_000, "delay_ns": 25 * MS, "limit_pkts": 45});
     let mut flow = bulk("reno", None);
     flow["delayed_ack"] = json!(delayed_ack);
     let trace = Trace::of(&dumbbell(stack, 22 * SECOND, &link, json!([flow])));
-    // The second sawtooth: between two recoveries.
+    // Looks at the second sawtooth, between two recoveries.
     let recoveries: Vec<_> = trace.backoffs().into_iter().filter(|b| b.1 == 0).collect();
     let (low, high) = (recoveries[1].3 + 15, recoveries[2].2 - 2);
     let states = &trace.outcome.tables.flow_state;
@@ -177,7 +178,7 @@ fn reno_grows_a_packet_per_window_or_half_with_counted_and_delayed_acks() {
     }
 }
 
-/// Data segments towards the opener and how long it takes to acknowledge each.
+/// Data segments towards the opener, each with the time until it is acknowledged.
 fn ack_delays_ns(trace: &Trace) -> Vec<u64> {
     let back = trace
         .segments
@@ -264,7 +265,8 @@ fn the_receive_window_grows_to_fill_100_mbit_over_50_ms() {
 
 #[test]
 fn an_idle_connection_halves_its_window_per_timeout() {
-    // tcp_cwnd_restart (RFC 2861): counted from the last transmission, down to the initial window.
+    // Idle time is counted from the last transmission, and cwnd falls no lower than the initial
+    // window (tcp_cwnd_restart, RFC 2861).
     let link = wide_link(100_000_000, 30 * MS);
     for stack in STACKS {
         for think_ms in [100, 450, 700, 1000, 30_000] {
@@ -301,7 +303,7 @@ fn an_idle_connection_halves_its_window_per_timeout() {
     }
 }
 
-/// Small data packets that were sent while an earlier small one was not acknowledged.
+/// Number of small data packets that were sent while an earlier small one was not acknowledged.
 fn small_while_small_is_out(trace: &Trace) -> usize {
     let mut acked = 0;
     let mut small_end = 0;
@@ -325,7 +327,8 @@ fn nagle_delays_a_small_segment_while_another_is_in_flight_unless_nodelay() {
     for stack in STACKS {
         let mut flow = json!({"name": "messages", "control": {"name": "reno"},
             "app": {"kind": "pingpong", "request_bytes": 100, "mean_interval_ns": 2 * MS}});
-        // more than a segment waits after 30 ms: its end continues to wait (tcp_mss_split_point)
+        // after 30 ms more than a segment waits; the part of it beyond full segments continues to
+        // wait (tcp_mss_split_point)
         let held = Trace::of(&dumbbell(stack, 10 * SECOND, &link, json!([flow])));
         assert_eq!(small_while_small_is_out(&held), 0, "{stack}");
         flow["app"]["mean_interval_ns"] = json!(20 * MS);
@@ -334,7 +337,7 @@ fn nagle_delays_a_small_segment_while_another_is_in_flight_unless_nodelay() {
         flow["nodelay"] = json!(true);
         let sent = Trace::of(&dumbbell(stack, 10 * SECOND, &link, json!([flow])));
         assert!(small_while_small_is_out(&sent) > 300, "{stack}");
-        // A few segments wait for room in the first windows.
+        // In the first windows a few segments wait for room in the window, and messages are merged.
         let alone = sent.data().iter().filter(|d| d.len == 100).count();
         assert!(alone * 100 > sent.data().len() * 95, "{stack}: {alone}");
     }
@@ -342,8 +345,9 @@ fn nagle_delays_a_small_segment_while_another_is_in_flight_unless_nodelay() {
 
 #[test]
 fn the_end_of_a_transfer_waits_for_a_small_segment_in_linux_6() {
-    // The first window ends with a small segment. Programs close after everything is acknowledged,
-    // so no FIN releases the end (tcp_nagle_test).
+    // The first window ends with a small segment. In linux-6, as with headwayctl's programs on a
+    // kernel, a FIN is sent only after everything is acknowledged. It therefore does not release
+    // the end of the data (tcp_nagle_test).
     let link = wide_link(100_000_000, 50 * MS);
     let mut flow = bulk("reno", Some(12_000));
     flow["receive_window_bytes"] = json!(7_500);
@@ -353,7 +357,8 @@ fn the_end_of_a_transfer_waits_for_a_small_segment_in_linux_6() {
 
 #[test]
 fn timeouts_of_a_syn_double_at_once_in_linux_26_and_after_the_first_four_in_linux_6() {
-    // RFC 1122 and 2988 (TCP_TIMEOUT_INIT 3 s); RFC 6298 (1 s) and tcp_syn_linear_timeouts.
+    // The first timeout is 3 s in linux-2.6 (RFC 1122 and 2988, TCP_TIMEOUT_INIT), and 1 s in
+    // linux-6 (RFC 6298), which doubles it only after tcp_syn_linear_timeouts timeouts.
     for (stack, gaps_s) in [
         ("linux-2.6", &[3, 6, 12][..]),
         ("linux-6", &[1, 1, 1, 1, 1, 2, 4, 8]),
@@ -383,7 +388,8 @@ fn timeouts_of_a_syn_double_at_once_in_linux_26_and_after_the_first_four_in_linu
 
 #[test]
 fn one_lost_syn_keeps_the_initial_window_and_two_reduce_it_to_one_packet_in_linux_6() {
-    // 6.1 tcp_init_transfer (RFC 5681, 3.1); 2.6.24 ignores the SYN.
+    // tcp_init_transfer of Linux 6.1 counts retransmissions of the SYN (RFC 5681, 3.1); Linux
+    // 2.6.24 ignores them.
     for (stack, windows) in [("linux-6", [10, 10, 1]), ("linux-2.6", [2, 2, 2])] {
         for (n_lost, window) in windows.into_iter().enumerate() {
             let link = wide_link(100_000_000, 25 * MS);
@@ -399,10 +405,12 @@ fn one_lost_syn_keeps_the_initial_window_and_two_reduce_it_to_one_packet_in_linu
 
 #[test]
 fn a_timestamp_shows_that_a_syn_timed_out_before_its_answer_arrived() {
-    // 3.5 s of RTT: SYNs are sent after 0, 1, 2 and 3 s. The answer echoes the first
-    // (tcp_try_undo_spurious_syn), so cwnd stays 10 and the RTT is known. Without timestamps cwnd
-    // is 1 and the timeout 3 s (tcp_init_metrics). The tail loss probe, 1 s after the first packet,
-    // restarts the timer, so the first packet's ACK arrives before the timeout.
+    // The RTT is 3.5 s, so SYNs are sent after 0, 1, 2 and 3 s. The SYN-ACK echoes the timestamp of
+    // the first SYN, which shows that no SYN was lost (tcp_try_undo_spurious_syn): cwnd stays 10,
+    // and the RTT is known. Without timestamps cwnd becomes 1, and the retransmission timeout is 3
+    // s (tcp_init_metrics). The first data packet is still not retransmitted by a timeout before
+    // its ACK arrives after 3.5 s, because the tail loss probe, sent 1 s after it, restarts the
+    // timer.
     for (timestamps, window) in [(true, 10), (false, 1)] {
         let mut flow = requests(&[(20_000, 1, 0)]);
         flow["timestamps"] = json!(timestamps);
@@ -426,8 +434,9 @@ fn a_timestamp_shows_that_a_syn_timed_out_before_its_answer_arrived() {
 
 #[test]
 fn loss_after_a_syn_timeout_ends_with_the_syn_ack_or_without_sack_with_the_first_data() {
-    // tcp_enter_loss, tcp_try_undo_recovery. A startup begins only in Open, so without SACK the
-    // first flight is the initial window. The SYN times out before the answer arrives.
+    // The SYN times out before the SYN-ACK arrives, so the sender enters Loss (tcp_enter_loss,
+    // tcp_try_undo_recovery). A startup begins only in Open. Without SACK the sender is still in
+    // Loss when it sends its first data, so the first flight is the initial window.
     for (sack, first) in [(true, 23), (false, 10)] {
         let mut flow = bulk("bic", Some(32_000));
         flow["control"]["startup"] = json!("mega-start");
@@ -441,8 +450,9 @@ fn loss_after_a_syn_timeout_ends_with_the_syn_ack_or_without_sack_with_the_first
 
 #[test]
 fn the_window_of_a_syn_counts_segments_without_timestamps() {
-    // tcp_connect_init, tcp_openreq_init_rwin: 44 segments of 1460 bytes, 45 of 1448; then in
-    // units of 128 bytes. linux-2.6 has 5840 in both.
+    // The window of the SYN is 44 segments of 1460 bytes, that of the SYN-ACK 45 segments of 1448,
+    // then in units of 128 bytes (tcp_connect_init, tcp_openreq_init_rwin). linux-2.6 has 5840
+    // bytes in both.
     let windows = |stack: &str| {
         let link = wide_link(10_000_000, 25 * MS);
         let flows = json!([bulk("reno", Some(20_000))]);

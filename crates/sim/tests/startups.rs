@@ -8,8 +8,8 @@ use serde_json::{json, Value};
 
 const STACKS: [&str; 2] = ["linux-2.6", "linux-6"];
 
-/// A bulk transfer with a startup, its tunables, and other fields of the flow. Its send buffer is
-/// large from the start, as an application on Linux can request.
+/// A flow with a bulk transfer, a startup, its tunables, and other fields. Its send buffer is large
+/// from the start, as an application on Linux can request.
 fn flow(startup: &str, bytes: u64, tunables: Value, fields: &Value) -> Value {
     let mut flow = json!({"name": startup, "app": {"kind": "bulk", "bytes": bytes},
         "control": {"name": "reno", "startup": startup, "tunables": tunables},
@@ -20,7 +20,8 @@ fn flow(startup: &str, bytes: u64, tunables: Value, fields: &Value) -> Value {
     flow
 }
 
-/// Data packets of the first round trip: those before the first acknowledgement.
+/// Data packets of the first round trip: those sent before the first acknowledgement of data
+/// arrives.
 fn first_flight(trace: &Trace) -> Vec<CapturedSegment> {
     let acks = trace.acks();
     let acked = acks.iter().find(|a| a.ack > 1).expect("an ACK of data");
@@ -29,7 +30,7 @@ fn first_flight(trace: &Trace) -> Vec<CapturedSegment> {
     flight.map(|d| (*d).clone()).collect()
 }
 
-/// Sizes of bursts, and the times between their starts.
+/// Sizes of the bursts of a flight, and the times between the starts of bursts.
 fn bursts(flight: &[CapturedSegment]) -> (Vec<usize>, Vec<u64>) {
     let (mut sizes, mut starts) = (vec![0], vec![flight[0].time_ns]);
     for (i, packet) in flight.iter().enumerate() {
@@ -44,8 +45,8 @@ fn bursts(flight: &[CapturedSegment]) -> (Vec<usize>, Vec<u64>) {
 }
 
 /// Sizes of the bursts of three for this number of packets. Linux 6 does not pace bursts that begin
-/// within the first ten packets. The first of these was cut before the startup was told: two
-/// packets, and three times three.
+/// within the first ten packets. The first burst was cut to two packets before the startup was told
+/// of the transmission. Three bursts of three packets follow at once.
 fn threes(stack: &str, pkts: usize) -> Vec<usize> {
     let (mut sizes, left) = match stack {
         "linux-6" => (vec![11], pkts - 11),
@@ -71,7 +72,8 @@ fn jump_start_paces_65535_bytes_over_a_round_trip_in_bursts_of_three() {
             flow("jump-start", 1_000_000, json!({}), &window),
         );
         let flight = first_flight(&trace);
-        // 45 whole segments; eq. 5.1: 15 timers, the first immediately.
+        // The flight has 45 whole segments. By eq. 5.1 these are 15 timers, the first of which
+        // fires immediately.
         assert_eq!(flight.len(), 45, "{stack}");
         let (sizes, gaps) = bursts(&flight);
         assert_eq!(sizes, threes(stack, 45), "{stack}");
@@ -83,7 +85,8 @@ fn jump_start_paces_65535_bytes_over_a_round_trip_in_bursts_of_three() {
 
 #[test]
 fn jump_start_sends_data_of_less_than_its_window_if_it_exceeds_the_initial_window() {
-    // 30 kB are 21 segments; 20 kB are 14, which 100 kbit/s x 100 ms does not allow.
+    // 30 kB are 21 segments. 20 kB are 14 segments, but 100 kbit/s x 100 ms allows fewer than the
+    // initial window of 10.
     let window = json!({"receive_window_bytes": 1 << 20});
     for (bytes, kbps, expected) in [(30_000, 10_000, 21), (20_000, 100, 10), (10_000, 10_000, 7)] {
         let tunables = json!({"js_max_rate_kbps": kbps});
@@ -94,7 +97,8 @@ fn jump_start_sends_data_of_less_than_its_window_if_it_exceeds_the_initial_windo
 
 #[test]
 fn original_jump_start_is_limited_only_by_data_and_window() {
-    // The peer's window when the flight is planned; an ACK after the SYN-ACK is too late.
+    // The limit is the peer's window when the flight is planned. The ACK after the SYN-ACK, with a
+    // larger window, arrives too late.
     let mut tunables = json!({"js_max_bytes": 0, "js_max_rate_kbps": 0});
     let fields = json!({"receive_window_bytes": 1 << 20, "extra_ack": true});
     let bound = flow("jump-start", 400_000, tunables.clone(), &fields);
@@ -105,7 +109,7 @@ fn original_jump_start_is_limited_only_by_data_and_window() {
         100,
         flow("jump-start", 400_000, tunables, &fields),
     );
-    // 33 Mbit/s send 277 segments in the first round trip
+    // at 33 Mbit/s, 277 segments are sent in the first round trip
     assert_eq!(first_flight(&trace).len(), 277);
 }
 
@@ -125,11 +129,12 @@ fn the_window_of_a_syn_ack_ends_a_first_flight_at_64_kib_and_an_ack_after_it_doe
     let none = json!({});
     assert_eq!(mega(&json!({}), none.clone()), 45); // 65160 bytes
     let large = json!({"receive_window_bytes": 2 << 20});
-    // 65535 bytes: the last large segment ends with the rest of the window (tcp_mss_split_point)
+    // the SYN-ACK's window has 65535 bytes: the last large segment ends with the rest of it
+    // (tcp_mss_split_point)
     assert_eq!(mega(&large, none.clone()), 46);
     let both = json!({"receive_window_bytes": 2 << 20, "extra_ack": true});
     assert_eq!(mega(&both, none), 166);
-    // section 5.2.4: a receiver accepts data beyond its window
+    // section 5.2.4 of the thesis: receivers accept data beyond their advertised window
     assert_eq!(mega(&json!({}), json!({"ignore_peer_window": 1})), 166);
 }
 
@@ -157,7 +162,7 @@ fn after_a_first_flight_without_loss_slow_start_continues_from_its_window() {
         let of = |d: &&&CapturedSegment| (d.time_ns - start) / (200 * MS) == round;
         data.iter().filter(of).count()
     };
-    // W = 50, doubled every round, except for packets at the rounds' borders
+    // the window is 50 packets and doubles every round, except for packets at the borders of rounds
     for (round, expected) in [50u64, 100, 200].into_iter().enumerate() {
         let n = sent(round as u64) as u64;
         assert!(n.abs_diff(expected) < expected / 10, "round {round}: {n}");
@@ -190,7 +195,7 @@ fn initial_start_sends_its_window_as_a_burst_or_over_a_round_trip() {
 
 #[test]
 fn after_a_loss_the_window_is_half_of_what_arrived() {
-    // 45 segments at 10 Mbit/s x 53 ms encounter a queue of 10 packets at 2 Mbit/s.
+    // 45 segments, sent at 10 Mbit/s over 53 ms, meet a queue of 10 packets at 2 Mbit/s.
     let link = json!({"rate_bps": 2_000_000, "delay_ns": 25 * MS, "limit_pkts": 10});
     for stack in STACKS {
         let one = flow(
@@ -210,8 +215,8 @@ fn after_a_loss_the_window_is_half_of_what_arrived() {
             .expect("recovery ends");
         let expected = (n_pacing - lost.min(n_pacing)) / 2;
         let found = states.cwnd_pkts[recovered];
-        // retransmissions of data sent after the flight count until all of it has arrived, and the
-        // ACK that ends recovery may raise the window
+        // cwnd may be smaller, because retransmissions of data sent after the flight are
+        // subtracted, too; the ACK that ends recovery may add a packet
         assert!(
             (1..=expected as u32 + 1).contains(&found),
             "{stack}: {found}, {n_pacing} sent, {lost} lost"
@@ -225,7 +230,7 @@ fn after_a_loss_the_window_is_half_of_what_arrived() {
 
 #[test]
 fn an_idle_connection_uses_its_startup_again() {
-    // A request of 200 kB, a pause of 3 s, and another request.
+    // The flow sends a request of 200 kB, pauses for 3 s, and sends another request.
     let epochs = [(200_000, 1, 3_000 * MS), (200_000, 1, 0)];
     for stack in STACKS {
         for (after_idle, expected) in [(1, 45), (0, if stack == "linux-6" { 10 } else { 3 })] {
@@ -307,7 +312,7 @@ fn careful_resume_tries_half_the_saved_window_after_the_initial_one() {
             flow("careful-resume", 2_000_000, tunables, &fields),
         )
     };
-    // packets sent within a round trip of the first ACK
+    // number of packets sent within a round trip of the first ACK
     let second = |trace: &Trace| {
         let acked = trace
             .acks()
@@ -322,15 +327,17 @@ fn careful_resume_tries_half_the_saved_window_after_the_initial_one() {
     assert_eq!(first_flight(&trace).len(), 10);
     // from the tenth ACK on, paced over the round trip
     assert!((98..=102).contains(&second(&trace)), "{}", second(&trace));
-    // less than half of the saved RTT, or more than ten times: a different path
+    // if the RTT is less than half of the saved RTT, or more than ten times as long, the path is a
+    // different one
     assert_eq!(second(&resume(410)), 20);
     assert_eq!(second(&resume(19)), 20);
 }
 
 #[test]
 fn a_packet_shortened_by_an_option_is_not_small_and_nagle_waits_for_none() {
-    // 50,000 bytes are 34 segments and a small one. The report of the granted rate takes space in
-    // the first packet, which is nevertheless as full as possible (tcp_minshall_update).
+    // 50,000 bytes are 34 full segments and a small one. The report of the granted rate takes space
+    // in the first packet. This packet still counts as full, because it has as much data as fits
+    // (tcp_minshall_update).
     for stack in STACKS {
         let mut link = wide_link(100_000_000, 50 * MS);
         link["routers"] = crate::common::answering(&json!({"interval_ms": 100}));

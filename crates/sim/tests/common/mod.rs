@@ -15,8 +15,8 @@ pub const SECOND: u64 = 1_000_000_000;
 /// Port of the responder in captures.
 const SERVER_PORT: u16 = 5001;
 
-/// A TCP segment of a capture. Sequence numbers are offsets in the stream (the SYN is byte 0) if
-/// the initial number is known.
+/// A TCP segment of a capture. Sequence numbers are offsets in the stream (the SYN is byte 0).
+/// Acknowledgement numbers are offsets only if the capture has the peer's SYN.
 #[derive(Clone, Debug)]
 pub struct CapturedSegment {
     pub time_ns: u64,
@@ -39,14 +39,14 @@ impl CapturedSegment {
         self.flags.contains(flag)
     }
 
-    /// The part of its stream that the payload is, counted from 0.
+    /// Start and end of the payload in its stream, counted from 0.
     pub fn payload_range(&self) -> (u64, u64) {
         (self.seq - 1, self.seq - 1 + u64::from(self.len))
     }
 }
 
-/// The routers of a link: one that answers Quick-Start requests with these tunables, or none if
-/// null.
+/// The routers of a link: one router that answers Quick-Start requests with these tunables. No
+/// router if `tunables` is null.
 pub fn answering(tunables: &Value) -> Value {
     if tunables.is_null() {
         json!([])
@@ -61,8 +61,8 @@ pub fn asked(flow: &FlowSummary, name: &str) -> u64 {
     protocol.map_or(0, |p| p.counts.get(name).copied().unwrap_or(0))
 }
 
-/// The events of a trace's only router algorithm, in rows: link, time, flow and the value of each
-/// event that it declares.
+/// The events of the only router algorithm in a trace. Each row has link, time, flow and the values
+/// of all events that the algorithm declares.
 pub fn router_events(tables: &Tables) -> Vec<(u32, i64, u32, Vec<u64>)> {
     let e = &tables.router_events;
     let mut rows: Vec<(u32, i64, u32, Vec<u64>)> = Vec::new();
@@ -75,7 +75,7 @@ pub fn router_events(tables: &Tables) -> Vec<(u32, i64, u32, Vec<u64>)> {
     rows
 }
 
-/// The values of a counter of a trace's only router.
+/// The values of a counter of the only router in a trace.
 pub fn router_counter(tables: &Tables, name: &str) -> Vec<u64> {
     let declared = &headway_algorithms::router("quick-start").unwrap().counters;
     let at = declared.iter().position(|c| c.name == name).unwrap() as u8;
@@ -89,14 +89,14 @@ pub fn run(scenario: &Value) -> Outcome {
     headway_sim::run(&scenario.to_string()).unwrap_or_else(|e| panic!("{e}\n{scenario:#}"))
 }
 
-/// Builds a world to step through.
+/// Builds the simulation of a scenario, for tests that run it step by step.
 pub fn world(scenario: &Value) -> World {
     let parsed = Scenario::from_json(&scenario.to_string());
     let world = parsed.and_then(|s| World::new(&s));
     world.unwrap_or_else(|e| panic!("{e}\n{scenario:#}"))
 }
 
-/// A link with room for everything.
+/// A link whose queue has room for all packets of a test.
 pub fn wide_link(rate_bps: u64, delay_ns: u64) -> Value {
     json!({"rate_bps": rate_bps, "delay_ns": delay_ns, "limit_pkts": 1_000_000})
 }
@@ -131,8 +131,8 @@ fn each_segment(capture: &[u8], mut take: impl FnMut(u64, &Ipv4View, &TcpView)) 
     }
 }
 
-/// Every TCP segment of a capture, in order. Checks both checksums of each, and that its payload is
-/// the stream's at that offset.
+/// Every TCP segment of a capture, in order. For each segment this checks both checksums, and that
+/// the payload has the stream's bytes for its offset.
 pub fn segments(capture: &[u8]) -> Vec<CapturedSegment> {
     let mut initial = HashMap::new();
     each_segment(capture, |_, ip, tcp| {
@@ -188,12 +188,12 @@ fn direction(ip: &Ipv4View, tcp: &TcpView) -> (u32, bool) {
     )
 }
 
-/// Bytes that have arrived, as a receiver tracks them.
+/// The ranges of a stream that have arrived, as a receiver tracks them.
 #[derive(Clone, Debug, Default)]
 pub struct Reassembly {
-    /// Bytes that arrived without a gap from offset 0.
+    /// Number of bytes that arrived without a gap from offset 0.
     pub in_order: u64,
-    /// Ranges of bytes beyond that, by their start; they are not adjacent.
+    /// Ranges of bytes above the first gap, by their start; they are not adjacent.
     beyond: BTreeMap<u64, u64>,
 }
 
@@ -216,7 +216,7 @@ impl Reassembly {
         }
     }
 
-    /// Whether all these bytes have arrived.
+    /// Whether all bytes of this range have arrived.
     pub fn has(&self, (from, to): (u64, u64)) -> bool {
         let run = self.beyond.range(..=from).next_back();
         to <= self.in_order || run.is_some_and(|r| *r.1 >= to)
@@ -224,7 +224,7 @@ impl Reassembly {
 }
 
 /// Tries seeds until the forward link loses `n_lost` packets and `wanted` accepts the outcome.
-/// Tests use it to lose exactly the packets that they need.
+/// Tests use this function to lose exactly the packets that they need.
 pub fn find(scenario: &Value, n_lost: usize, mut wanted: impl FnMut(&Trace) -> bool) -> Trace {
     let mut scenario = scenario.clone();
     let mut quick = scenario.clone();
@@ -245,7 +245,7 @@ pub fn find(scenario: &Value, n_lost: usize, mut wanted: impl FnMut(&Trace) -> b
     panic!("no seed loses the packets that the test needs\n{scenario:#}");
 }
 
-/// An outcome and the segments of its capture.
+/// The outcome of a run and the segments of its capture.
 pub struct Trace {
     pub outcome: Outcome,
     pub segments: Vec<CapturedSegment>,
@@ -262,7 +262,8 @@ impl Trace {
             .filter(|&row| drops.link[row] == 0)
             .map(|row| drops.time_ns[row] as u64)
             .collect();
-        // Packets of hosts reach the link one after the other, so a time identifies a packet.
+        // Packets of different hosts reach the link one after the other, so their times identify
+        // them.
         let is_lost = |s: &&CapturedSegment| s.outbound && times.contains(&s.time_ns);
         let lost = segments.iter().filter(is_lost).cloned().collect();
         Trace {
@@ -272,7 +273,7 @@ impl Trace {
         }
     }
 
-    /// Data from the opener, in the order of transmission.
+    /// Segments with data from the opener, in the order of transmission.
     pub fn data(&self) -> Vec<&CapturedSegment> {
         let data = self.segments.iter().filter(|s| s.outbound && s.len > 0);
         data.collect()
@@ -285,13 +286,13 @@ impl Trace {
             .collect()
     }
 
-    /// Acknowledgements to the opener.
+    /// Acknowledgements that were sent to the opener.
     pub fn acks(&self) -> Vec<&CapturedSegment> {
         let back = self.segments.iter().filter(|s| !s.outbound);
         back.filter(|s| !s.has(TcpFlags::SYN)).collect()
     }
 
-    /// Timeouts and retransmissions of flow 0.
+    /// Number of retransmission timeouts and number of retransmissions of flow 0.
     pub fn repairs(&self) -> (u64, u64) {
         let counters = &self.outcome.tables.flow_counters;
         (counters.rtos[0], counters.retransmits_pkts[0])
@@ -304,7 +305,7 @@ impl Trace {
         states.cwnd_pkts[after - 1]
     }
 
-    /// Rows of the table of backoffs: time, kind, cwnd before, ssthresh after.
+    /// Rows of the table of backoffs: time, kind, cwnd before the backoff, ssthresh after it.
     pub fn backoffs(&self) -> Vec<(u64, u8, u32, u32)> {
         let b = &self.outcome.tables.backoffs;
         (0..b.flow.len())
@@ -320,8 +321,9 @@ impl Trace {
     }
 }
 
-/// Whether a timer of linux-6 can take this long. It fires at the tick of 4 ms after its time, a
-/// longer one at every eighth or 64th tick (HZ 250; calc_index).
+/// Whether a timer of linux-6 with this timeout can fire after `took_ns`. A short timer fires at
+/// the tick of 4 ms after its timeout, a longer one at every eighth or 64th tick (HZ 250;
+/// calc_index).
 pub fn on_the_wheel(took_ns: u64, timeout_ns: u64) -> bool {
     let grain_ticks = match timeout_ns / MS {
         0..252 => 1,

@@ -1,5 +1,5 @@
-//! Controls that declare that they need ECN, or which ECN bits their packets carry. No control of
-//! the product does, so these tests use the controls of tests/controls.
+//! Congestion controls that declare that they need ECN, or which ECN bits their packets carry. None
+//! of Headway's own controls declares this, so the tests use the controls in tests/controls.
 
 use crate::common::{bulk, dumbbell, wide_link, Trace, MS, SECOND};
 use headway_wire::TcpFlags;
@@ -64,7 +64,7 @@ fn a_retransmitted_syn_requests_no_ecn_and_the_control_knows() {
     let summary = &trace.outcome.summary.flows[0];
     assert!(summary.done_ns.is_some() && summary.ecn == Some(false));
     assert_eq!(chosen_cwnd(&trace), 4);
-    // as on the kernel, which never resets this
+    // all packets are ECN-capable, as on the kernel, which never resets INET_ECN_xmit
     assert!(trace.data().iter().all(|s| s.ecn == ECT_0));
 }
 

@@ -1,7 +1,7 @@
-//! A live test, because it runs cargo and git. Algorithms are added by naming their folder when the
-//! engine is built, and nothing else changes. The test builds this file again with the folders of
-//! tests/further.rs in a separate target folder, and runs the ignored tests there. It measures no
-//! time. It fails if the work tree is edited while it runs.
+//! A live test, because it runs cargo and git. It shows that algorithms are added to the simulator
+//! by naming their folder when it is built, without any other change. The test builds this file
+//! again with the folders of tests/further.rs in a separate target folder, and runs the ignored
+//! tests there. It measures no time. It fails if the work tree is edited while it runs.
 
 #[path = "../common/mod.rs"]
 mod common;
@@ -11,7 +11,8 @@ mod new_protocol;
 use std::path::Path;
 use std::process::Command;
 
-/// Uncommitted changes, including untracked files; None outside of a git work tree.
+/// Uncommitted changes of the work tree, including untracked files; None outside of a git work
+/// tree.
 fn changes(root: &Path) -> Option<String> {
     let mut git = Command::new("git");
     git.args(["status", "--porcelain", "--untracked-files=all"]);

@@ -92,7 +92,7 @@ fn a_router_at_the_dequeue_side_sees_packets_leave() {
         panic!("{last:?}");
     };
     assert!(departed > 4000 && arrived - departed <= 1, "{last:?}");
-    // what waits at a full link, with datagrams that carry no request
+    // datagrams that carry no request fill the link, so that a queue waits
     let mut full = scenario.clone();
     full["flows"] = json!([{"name": "u", "app":
         {"kind": "cbr", "ip_bytes": 1000, "interval_ns": 200_000}}]);
@@ -112,7 +112,7 @@ fn a_router_at_the_dequeue_side_sees_packets_leave() {
         .rfind(|&i| links.link[i] == 0)
         .unwrap();
     assert_eq!(value(0), links.arrived_pkts[end]);
-    // one packet is in transmission
+    // the router's counter includes the packet in transmission
     assert_eq!(value(1), links.sent_pkts[end] + 1);
     assert_eq!(
         value(2),
@@ -149,7 +149,7 @@ fn its_option_is_encoded_on_the_wire_by_its_codec() {
             assert_eq!(info.emit(&fields), bytes);
             let get = |name| info.field(&fields, name).expect("a field");
             if ip.source() == std::net::Ipv4Addr::new(10, 0, 0, 1) {
-                // captured before the router
+                // this packet was captured before the router changed its header
                 assert_eq!((get("rate_Bps"), get("returned_Bps")), (u32::MAX.into(), 0));
                 asking += 1;
             } else {

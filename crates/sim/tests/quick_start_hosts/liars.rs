@@ -4,8 +4,8 @@ use super::{flow, link};
 use crate::common::{asked, dumbbell, run, MS, SECOND};
 use serde_json::{json, Value};
 
-/// Many connections with such a receiver ask for code 8 over a router that grants `max_code`.
-/// Returns how many are believed and how many are caught lying.
+/// Many connections whose receiver is `receiver` request code 8 over a router that grants
+/// `max_code`. Returns how many receivers are believed and how many are caught lying.
 fn judged(max_code: u8, receiver: &Value) -> (u64, u64) {
     const RUNS: u64 = 4;
     let flows: Vec<Value> = (0..LIARS / RUNS)
@@ -16,7 +16,7 @@ fn judged(max_code: u8, receiver: &Value) -> (u64, u64) {
             liar
         })
         .collect();
-    // the router can grant what all of them ask for together
+    // the router has capacity for the sum of all requests
     let link = link(
         20,
         10_000,
@@ -45,11 +45,12 @@ fn receivers_that_lie_are_caught_with_the_probability_of_the_unknown_nonce_bits(
     let honest = judged(6, &json!({}));
     assert_eq!(honest, (LIARS, 0));
     let lies = [
-        // the router drew the bits of the claimed codes at random, so the receiver guesses them
+        // the router has replaced the nonce bits of the claimed codes by random ones, so the
+        // receiver guesses them
         (6, json!({"inflates_codes": 1}), 1),
         (5, json!({"inflates_codes": 2}), 2),
         (5, json!({"inflates_codes": 3}), 3),
-        // the receiver invents all bits up to the code
+        // the receiver invents all bits of the nonce up to its code
         (1, json!({"forges_nonce": true}), 1),
         (2, json!({"forges_nonce": true}), 2),
         (1, json!({"inflates_codes": 2, "forges_nonce": true}), 3),

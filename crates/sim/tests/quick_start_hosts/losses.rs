@@ -1,4 +1,4 @@
-//! Results of a loss in the approved flight.
+//! What happens after a loss in the flight that an approved request allows.
 
 use super::{flow, link};
 use crate::common::{asked, dumbbell, CapturedSegment, Trace, MS, SECOND};
@@ -6,7 +6,7 @@ use serde_json::json;
 
 #[test]
 fn a_loss_in_the_first_flight_acts_as_if_the_request_had_been_denied() {
-    // The router assumes 100 Mbit/s where the link has 2.
+    // The router assumes a capacity of 100 Mbit/s, but the link has 2 Mbit/s.
     let mut link = link(100, 20, json!({"capacity_kbps": 100_000}));
     link["rate_bps"] = json!(2_000_000);
     let mut one = flow(1, json!({"after_idle": 1}), &json!({}));
@@ -18,10 +18,10 @@ fn a_loss_in_the_first_flight_acts_as_if_the_request_had_been_denied() {
     let recovered = (1..states.state.len())
         .find(|&i| states.state[i] < 2 && states.state[i - 1] == 3)
         .expect("fast recovery ends");
-    // slow start from the initial window (4.6), up to half of the delivered packets
+    // after recovery: slow start from the initial window (4.6), up to half of the delivered packets
     assert!((10..=43).contains(&states.cwnd_pkts[recovered]));
     assert!((10..=43).contains(&states.ssthresh_pkts[recovered]));
-    // and no more requests on this connection
+    // the sender makes no more requests on this connection
     assert_eq!(asked(&trace.outcome.summary.flows[0], "requests"), 1);
 }
 
@@ -47,7 +47,8 @@ fn a_mass_loss_of_the_first_flight_is_repaired_in_slow_start() {
             .map(|d| d.time_ns)
             .collect();
         assert!(copies.len() > 900, "{stack}: {} copies", copies.len());
-        // from the first retransmission on: the initial window and its doublings, per round trip
+        // in each round trip after the first retransmission, the initial window and its doublings
+        // are sent
         let until = |round: u32| {
             let end = copies[0] + u64::from(round) * 200 * MS;
             copies.iter().filter(|&&t| t < end).count()
@@ -57,7 +58,7 @@ fn a_mass_loss_of_the_first_flight_is_repaired_in_slow_start() {
             assert!(sum < initial << round, "{stack}: {sums:?}");
         }
         assert!(sums[7] > 200, "{stack}: {sums:?}");
-        // limited by half of the delivered packets
+        // slow start ends at half of the packets that were delivered
         let before = |sent: &[CapturedSegment]| {
             let data = sent.iter().filter(|s| s.outbound && s.len > 0);
             data.filter(|s| s.time_ns < copies[0]).count()
@@ -95,7 +96,7 @@ fn with_scharfs_rules_slow_start_continues_after_a_mass_loss() {
             assert_eq!(tables.flow_counters.acked_bytes.last(), Some(&2_500_000));
             let states = &tables.flow_state;
             let lost = states.state.iter().position(|&s| s == 3).expect("a loss");
-            // restores the window before the flight, which grows from there
+            // recovery restores the window before the flight, which then grows
             let least = (lost..states.state.len())
                 .take_while(|&i| states.state[i] == 3)
                 .map(|i| states.cwnd_pkts[i])

@@ -1,12 +1,12 @@
 //! Protocols whose routers tell a flow its rate, compared with their theoretical fixed points:
-//! max-min fair rates on a dumbbell and on a parking lot, empty queues, the stability limit. Also
-//! their behaviour without participating routers.
+//! max-min fair rates on a dumbbell and on a parking lot, empty queues, the stability limit. It
+//! also tests these protocols without participating routers.
 
 use crate::common::{run, MS, SECOND};
 use headway_sim::Outcome;
 use serde_json::{json, Value};
 
-/// Room for all packets.
+/// Limit of a queue that has room for all packets of a test.
 const ENDLESS_BYTES: u64 = 1 << 31;
 
 /// A flow that always has data.
@@ -23,7 +23,7 @@ fn link(rate_bps: u64, delay_ms: u64, routers: &Value) -> Value {
            "routers": routers})
 }
 
-/// A scenario of this many seconds with a checkpoint every second.
+/// A scenario that lasts this many seconds, with a checkpoint every second.
 fn scenario(topology: Value, flows: &[Value], seconds: u64) -> Value {
     let every: Vec<u64> = (1..seconds).map(|s| s * SECOND).collect();
     json!({"duration_ns": seconds * SECOND, "stack": "linux-6", "topology": topology,
@@ -51,8 +51,7 @@ fn goodputs_bps(outcome: &Outcome, from_s: u64, to_s: u64) -> Vec<f64> {
         .collect()
 }
 
-/// For a link, between two checkpoints: IP bits per second that left it, and its mean queue in
-/// bytes.
+/// The IP bits per second that left a link between two checkpoints, and its mean queue in bytes.
 fn carried(outcome: &Outcome, link: u32, from_s: u64, to_s: u64) -> (f64, f64) {
     let c = &outcome.tables.link_counters;
     let at = |s: u64| {
@@ -113,7 +112,7 @@ fn flows_of_unequal_round_trips_share_a_dumbbell_equally() {
         let outcome = run(&dumbbell(&forward, &flows, 60));
         let fair_bps = 20e6 * payload_part(option_bytes) / 4.0;
         for bps in goodputs_bps(&outcome, 20, 59) {
-            // xcp with eight sets of starts: up to 2.4 %
+            // 2.5 %: over eight sets of start times, xcp was up to 2.4 % off
             assert_near(bps, fair_bps, 0.025, name);
         }
         assert_eq!(outcome.tables.drops.time_ns.len(), 0);
@@ -126,7 +125,8 @@ fn xcp_fills_a_link_and_leaves_its_queue_empty() {
     let outcome = run(&dumbbell(&forward, &[flow(&named("xcp"))], 40));
     let (bps, queue_bytes) = carried(&outcome, 0, 10, 39);
     assert!(bps > 0.95 * 10e6, "{bps}");
-    // the bandwidth-delay product is 125,000 bytes; one packet in transmission has 1500
+    // the queue is below 5 % of the bandwidth-delay product of 125,000 bytes; a packet in
+    // transmission has 1500
     assert!(queue_bytes < 0.05 * 125_000.0, "{queue_bytes}");
     let standing = counter(&outcome, 0, "xcp", "persistent_queue_bytes");
     assert!(standing[10..].iter().all(|&b| b <= 1500), "{standing:?}");
@@ -148,7 +148,7 @@ fn xcps_delayed_acks_lose_no_feedback() {
         let outcome = run(&scenario);
         let c = &outcome.tables.flow_counters;
         let bytes: Vec<u64> = (0..c.flow.len()).map(|i| c.delivered_bytes[i]).collect();
-        // the first tenth of a second that used nine tenths of the link
+        // the bytes of one tenth of a second in which nine tenths of the link are used
         let part = 0.9 * 20e6 * payload_part(16) / 8.0 / 10.0;
         let full = bytes.windows(2).position(|w| (w[1] - w[0]) as f64 > part);
         full.expect("it fills the link") as f64 / 10.0
@@ -178,7 +178,7 @@ fn rcps_rate_is_an_nth_of_the_link_and_new_flows_get_it_at_once() {
             assert_near(bps, fair_bps * payload_part(12), 0.02, "a flow");
         }
     }
-    // a flow that joins four others sends as fast as they do, starting in its first second
+    // a flow that joins four others sends as fast as they do within its first second
     let forward = link(20_000_000, 25, &named_list("rcp"));
     let mut all = vec![flow(&named("rcp")); 5];
     all[4]["start_ns"] = json!(10 * SECOND);
@@ -191,7 +191,7 @@ fn rcps_rate_is_an_nth_of_the_link_and_new_flows_get_it_at_once() {
 
 #[test]
 fn rcp_sends_its_header_on_the_syn_in_linux_26_and_with_the_first_data_in_linux_6() {
-    // 11 packets, one more than the initial window of linux-6
+    // the response has 11 packets, one more than the initial window of linux-6
     for (stack, round_trips) in [("linux-2.6", 1.5), ("linux-6", 2.5)] {
         let forward = link(180_000_000, 250, &named_list("rcp"));
         let mut flow = flow(&named("rcp"));
@@ -256,9 +256,10 @@ fn every_kind_of_packet_carries_their_options() {
 
 const LOT_BPS: u64 = 100_000_000;
 
-/// With round trips of 80 ms and of 240 ms, windows have about a thousand packets, so F is known to
-/// less than a packet in a thousand. With 20 and 60 ms the long flow has 2.4 % less: it gets the
-/// smallest of three changes, and whole packets make these uncertain.
+/// With round trips of 80 ms and of 240 ms, a window has about a thousand packets. The fair share F
+/// is then exact to less than 1/1000. With 20 and 60 ms the long flow gets 2.4 % less. It gets the
+/// smallest of three routers' window changes, and these are uncertain because windows are whole
+/// packets.
 #[test]
 fn a_parking_lot_of_three_hops_is_shared_max_min_fairly() {
     for (name, option_bytes) in PROTOCOLS {
@@ -287,8 +288,8 @@ fn a_parking_lot_of_three_hops_is_shared_max_min_fairly() {
     }
 }
 
-/// Whole packets leave F slightly above or below 0, so the shuffled traffic is never exactly zero:
-/// the late flow grows, but slowly.
+/// Windows are whole packets, so the spare rate F is slightly above or below 0. The shuffled
+/// traffic is therefore never exactly zero, and the late flow grows, but slowly.
 #[test]
 fn without_shuffling_a_late_flow_of_xcp_stays_small() {
     for (gamma, least, most) in [(0, 3.0, 1e3), (100, 0.95, 1.05)] {
@@ -303,12 +304,12 @@ fn without_shuffling_a_late_flow_of_xcp_stays_small() {
     }
 }
 
-/// Growth of the queue under RCP on a link of 2 Mbit/s and 40 ms, if the router assumes another
-/// capacity. The unit is seconds of the link's rate per second, at the end of the run.
+/// How fast the queue grows at the end of the run, under RCP on a link of 2 Mbit/s and 40 ms, if
+/// the router assumes another capacity. The unit is seconds of queueing delay per second.
 fn growth_of_queue(told_kbps: u32) -> f64 {
     let routers = json!([{"name": "rcp", "tunables": {"capacity_kbps": told_kbps}}]);
     let forward = link(2_000_000, 20, &routers);
-    // enough flows that the largest window does not limit them
+    // enough flows that the largest window of a flow is no limit
     let flows = vec![flow(&named("rcp")); 8];
     let outcome = run(&dumbbell(&forward, &flows, 60));
     let queue = counter(&outcome, 0, "rcp", "queue_bytes");

@@ -1,11 +1,12 @@
 //! VCP and MPCP: saw-tooth, utilization and shares on a link that participates; behaviour like Reno
-//! on one that does not; and the ECN bits that they share with RFC 3168.
+//! on a link that does not; and the ECN bits, which RFC 3168 uses as well.
 
 use crate::common::{bulk, dumbbell, run, segments, MS, SECOND};
 use headway_sim::Outcome;
 use serde_json::{json, Value};
 
-/// Flows of one control over a link with a router of its protocol and a buffer of one BDP.
+/// Flows of one control over a link with a router of the control's protocol and a buffer of one
+/// BDP.
 struct Path {
     control: Value,
     router: Value,
@@ -27,7 +28,7 @@ impl Path {
         }
     }
 
-    /// MPCP with this number of pieces.
+    /// MPCP whose congestion level is sent in this number of pieces.
     fn in_pieces(pieces: u32) -> Path {
         let named = json!({"name": "mpcp", "tunables": {"pieces": pieces}});
         Path {
@@ -73,14 +74,14 @@ impl Path {
     }
 }
 
-/// Results of the second half of a run.
+/// What is measured in the second half of a run.
 #[derive(Debug)]
 struct CapturedSegment {
     utilization: f64,
     drops: u64,
-    /// Each flow's share of the in-order bytes.
+    /// Each flow's share of the bytes that all flows delivered in order.
     shares: Vec<f64>,
-    /// Mean queue divided by the BDP.
+    /// Mean queue length divided by the BDP.
     queue: f64,
 }
 
@@ -122,7 +123,7 @@ impl CapturedSegment {
     }
 }
 
-/// VCP with four flows, and MPCP with both level sizes.
+/// VCP, and MPCP with levels of two and of three pieces, each with four flows.
 fn all(rate_bps: u64, rtt_ms: u64) -> Vec<(String, Path)> {
     let paths = [Path::of("vcp"), Path::in_pieces(2), Path::in_pieces(3)];
     paths
@@ -219,7 +220,7 @@ fn without_a_router_they_get_no_more_than_a_competing_reno_flow() {
 fn a_path_that_clears_the_ecn_bits_acts_like_one_without_routers() {
     for (name, path) in all(10_000_000, 50) {
         let mut scenario = path.scenario();
-        // cleared after the router: the receiver sees nothing of the protocol
+        // a link clears the ECN bits after the router, so receivers see nothing of the protocol
         scenario["topology"]["forward"]["routers"] = json!([]);
         scenario["topology"]["forward"]["ecn"] = json!("bleach");
         let seen = CapturedSegment::of(&run(&scenario), &path);
@@ -242,7 +243,7 @@ fn only_data_carries_the_bits_and_ecn_is_not_negotiated() {
         assert!(data.clone().count() > 100 && data.clone().all(|s| s.ecn == 1 && s.len == 1448));
         use headway_wire::TcpFlags;
         assert!(!seen.iter().any(|s| s.has(TcpFlags::ECE)));
-        // an ACK with timestamps and the feedback option
+        // ACKs of 60 bytes have timestamps and the option with the feedback
         let answers = seen.iter().filter(|s| !s.outbound && s.ip_bytes == 60);
         assert!(answers.count() > 50);
     }

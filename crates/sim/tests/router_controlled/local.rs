@@ -5,13 +5,13 @@ use crate::common::{run, MS, SECOND};
 use headway_sim::Outcome;
 use serde_json::{json, Value};
 
-/// The controls of the paper; vcp_pep is tested below.
+/// The paper's controls that read the satellite link's monitor. A separate test covers vcp_pep.
 const CONTROLS: [&str; 2] = ["xcp_pep", "mpcp_pep"];
 const RATE_BPS: u64 = 10_000_000;
 const SATELLITE: u32 = 2;
 
-/// Endless flows, each from a nearby host, through the relay. `flows` has the start and the extra
-/// delay of the first leg, in ms.
+/// Flows with endless data, each from a host near the relay, through the relay. `flows` has, in ms,
+/// each flow's start and the extra delay of its leg to the relay.
 fn scenario(
     control: &str,
     flows: &[(u64, u64)],
@@ -26,7 +26,8 @@ fn scenario(
     up["routers"] = json!([{"name": "pep-monitor", "tunables": monitor}]);
     let flow = |(i, (start_ms, delay_ms)): (usize, &(u64, u64))| {
         json!({"name": format!("flow {i}"), "app": {"kind": "bulk"}, "control": {"name": "cubic"},
-               // three windows of data: lost data may wait for its second retransmission
+               // the buffer holds three windows of data, because lost data may wait for its second
+               // retransmission
                "send_buffer_bytes": 16_000_000, "receive_window_bytes": 4_000_000,
                "start_ns": start_ms * MS, "extra_delay_ns": delay_ms * MS,
                "relay": {"at_hop": 1, "control": {"name": control}}})
@@ -45,7 +46,8 @@ fn told() -> Value {
     json!({"rtt_ms": 800})
 }
 
-/// Bits that the satellite link sent between two times, divided by what 10 Mbit/s can send.
+/// Utilization of the satellite link between two times: bits sent, divided by what 10 Mbit/s can
+/// send.
 fn used(outcome: &Outcome, from_s: u64, to_s: u64) -> f64 {
     let counters = &outcome.tables.link_counters;
     let at = |second: u64| {
@@ -57,7 +59,8 @@ fn used(outcome: &Outcome, from_s: u64, to_s: u64) -> f64 {
     (at(to_s) - at(from_s)) as f64 * 8.0 / (RATE_BPS * (to_s - from_s)) as f64
 }
 
-/// Each flow's delivered data in this time, as a part of the satellite link's rate.
+/// Each flow's data that was delivered between two times, as a fraction of the satellite link's
+/// rate.
 fn goodputs(outcome: &Outcome, from_s: u64, to_s: u64) -> Vec<f64> {
     let counters = &outcome.tables.flow_counters;
     let at = |flow: u32, second: u64| {
@@ -101,7 +104,7 @@ fn one_flow_uses_the_link_with_almost_no_queue_and_no_drop() {
         let (used, queue) = (used(&outcome, 30, 59), longest_queue(&outcome, 30, 59));
         println!("{control}: {used:.3} used, at most {queue} bytes wait");
         assert!(used >= least, "{control}: {used}");
-        // a tenth of the bandwidth-delay product
+        // the queue stays below a tenth of the bandwidth-delay product
         assert!(queue < 100_000, "{control}: {queue}");
         assert_eq!(drops_at_satellite(&outcome), 0, "{control}");
     }
@@ -114,7 +117,8 @@ fn losses_of_the_medium_cost_only_the_lost_packets() {
         let lossy = run(&scenario(control, &[(0, 0)], 0.01, &told(), 90));
         let (clean, of) = (goodputs(&clean, 30, 89)[0], goodputs(&lossy, 30, 89)[0]);
         println!("{control}: goodput {of:.3} of the link at 1 % loss, {clean:.3} without");
-        // a hole at the end of a minute hides a round trip of data, which is 1.4 %
+        // data behind a loss that is not yet repaired at the end of the minute is not delivered: a
+        // round trip, 1.4 %
         assert!(of >= 0.98 * clean, "{control}: {of} and {clean}");
         for second in 30..88 {
             let each = used(&lossy, second, second + 1);
@@ -230,8 +234,8 @@ fn a_measured_capacity_follows_the_link_from_10_to_5_to_20_mbps() {
     }
 }
 
-/// Without a monitor the control behaves like Reno: it starts slowly and halves its window at a
-/// loss.
+/// If a control gets no values of a monitor, it behaves like Reno: it starts slowly and halves its
+/// window at a loss.
 #[test]
 fn without_a_monitor_it_behaves_like_reno() {
     for control in CONTROLS {
@@ -245,7 +249,7 @@ fn without_a_monitor_it_behaves_like_reno() {
     }
 }
 
-/// Flows that start at these times in ms. Their receivers advertise the whole window from the
+/// Flows that start at these times, in ms. Their receivers advertise their largest window from the
 /// start.
 fn beginning(control: &str, starts_ms: &[u64], monitor: &Value) -> Outcome {
     let flows: Vec<_> = starts_ms.iter().map(|&start| (start, 0)).collect();
@@ -264,7 +268,7 @@ fn the_first_data_is_sent_at_the_spare_rate_of_the_link() {
         println!("{control}: {first:.3} used in the first second, at most {queue} bytes wait");
         assert!(first >= 0.95, "{control}: {first}");
         assert!(queue < 100_000, "{control}: {queue}");
-        // half of the rate if half of the capacity is configured
+        // if half of the link's capacity is configured, half of its rate is used
         let half = json!({"rtt_ms": 800, "capacity_kbps": 5000});
         let outcome = beginning(control, &[0], &half);
         let first = used(&outcome, 1, 2);
@@ -283,12 +287,13 @@ fn flows_that_start_together_or_in_short_succession_share_without_a_growing_queu
             let outcome = beginning(control, &starts_ms, &told());
             let (first, queue) = (used(&outcome, 2, 4), longest_queue(&outcome, 0, 8));
             println!("{control}: {first:.3} used, at most {queue} bytes wait");
-            // a fifth of the bandwidth-delay product
+            // the queue stays below a fifth of the bandwidth-delay product
             assert!(queue < 200_000, "{control}, {starts_ms:?}: {queue}");
             assert!(first >= 0.75, "{control}, {starts_ms:?}: {first}");
             assert_eq!(drops_at_satellite(&outcome), 0, "{control}");
         }
-        // twice the capacity: the queue of one round trip, which fits
+        // if twice the capacity is configured, the queue grows by one round trip of data, for which
+        // it has room
         let double = json!({"rtt_ms": 800, "capacity_kbps": 20_000});
         let outcome = beginning(control, &[0; 8], &double);
         let queue = longest_queue(&outcome, 0, 4);
