@@ -1,12 +1,13 @@
-//! Compiles every algorithm found in `algorithms/` and writes the registry: to add an algorithm,
-//! add its file. HEADWAY_ALGORITHMS may name further folders with the same layout, separated as in
+//! Compiles every algorithm found in `algorithms/` and writes the registry: a new algorithm needs
+//! only its file. HEADWAY_ALGORITHMS may name further folders with the same layout, separated as in
 //! PATH; missing subfolders are skipped.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
-/// Folder, prefix of the exported table, C type of the table, name of the list.
+/// For each kind of algorithm: its folder, the prefix of the table that its file exports, the C
+/// type of that table, and the name of the list in the registry.
 const FOLDERS: [(&str, &str, &str, &str); 4] = [
     ("cc", "hw_cc_", "hw_cc_ops", "controls"),
     ("startup", "hw_startup_", "hw_startup_ops", "startups"),
@@ -36,7 +37,7 @@ fn main() {
         .warnings(true)
         .extra_warnings(true)
         .include(root.join("port"));
-    // in tests, undefined behaviour traps
+    // in debug builds, which tests use, undefined behaviour traps
     if env::var("PROFILE").is_ok_and(|profile| profile == "debug") {
         build
             .flag_if_supported("-fsanitize=undefined")
@@ -92,7 +93,7 @@ fn port(roots: &[PathBuf], headers: &[PathBuf], out: &Path) {
     fs::write(out.join("port.rs"), list + "];\n").expect("OUT_DIR is writable");
 }
 
-/// Writes the list of the tables of one kind.
+/// Writes the registry's list of all tables of one kind.
 fn list_of(registry: &mut String, kind: &str, list: &str, tables: &[String]) {
     writeln!(
         registry,
@@ -103,7 +104,7 @@ fn list_of(registry: &mut String, kind: &str, list: &str, tables: &[String]) {
     .expect("a String");
 }
 
-/// The files of a folder with this ending, in a fixed order, under each of the roots.
+/// The files in `folder` whose names end with `ending`, under each of the roots, in a fixed order.
 fn sources(roots: &[PathBuf], folder: &str, ending: &str) -> Vec<PathBuf> {
     let mut files = Vec::new();
     for path in roots.iter().map(|root| root.join(folder)) {

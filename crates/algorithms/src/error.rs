@@ -1,45 +1,45 @@
 //! Errors in the choice of an algorithm, each with a one-line message.
 
-/// A choice that cannot be made.
+/// Why an algorithm or its tunables cannot be chosen.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AlgorithmError {
     /// No such algorithm.
     #[error("unknown {kind} \"{name}\"; {}", suggestion(nearest))]
     Unknown {
-        /// "control", "startup", "queue discipline" or "router".
+        /// Kind of the algorithm: "control", "startup", "queue discipline" or "router".
         kind: &'static str,
         /// As requested.
         name: String,
-        /// The nearest names, best first.
+        /// The most similar known names, best first.
         nearest: Vec<&'static str>,
     },
-    /// The algorithm has no such tunable.
+    /// The chosen algorithm has no tunable of this name.
     #[error("{owner} has no tunable \"{name}\"; {}", suggestion(nearest))]
     UnknownTunable {
         /// The algorithm.
         owner: String,
         /// As requested.
         name: String,
-        /// The nearest names, best first.
+        /// The most similar names of tunables, best first.
         nearest: Vec<&'static str>,
     },
-    /// The value is not allowed for this tunable.
+    /// The given value is not allowed for the tunable.
     #[error("tunable {tunable} = {value}: must be {allowed}")]
     BadValue {
         /// The tunable's name.
         tunable: String,
         /// As given.
         value: String,
-        /// The allowed range, with its unit.
+        /// The allowed range of the tunable, with its unit.
         allowed: String,
     },
-    /// A startup for a control that owns its start: control, startup.
+    /// A startup was named for a control that has its own start: the control, and the startup.
     #[error("{0} has its own start: no startup joins it; write {0} instead of {0}+{1}")]
     OwnStart(&'static str, String),
-    /// A file that is no algorithm: place and reason.
+    /// A user's file that is not a valid algorithm: the place of the error and the reason.
     #[error("{0}")]
     File(String),
-    /// Algorithms that cannot share a link, and why.
+    /// Algorithms that cannot be used on one link, and why.
     #[error("{0}")]
     Sharing(String),
     /// A tunable is given twice.
@@ -55,7 +55,7 @@ fn suggestion(nearest: &[&str]) -> String {
     }
 }
 
-/// Up to three names that look most like `name`.
+/// Up to three of the known names that are most similar to `name`.
 pub(crate) fn nearest(name: &str, names: impl Iterator<Item = &'static str>) -> Vec<&'static str> {
     let mut scored: Vec<(f64, &'static str)> = names
         .map(|candidate| (strsim::jaro_winkler(name, candidate), candidate))

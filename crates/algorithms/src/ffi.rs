@@ -1,23 +1,24 @@
-//! Additions to the mirror of the C side (generated.rs, by `make mirrors`): sizes in words, and
-//! values that mean "nothing yet".
+//! Additions to generated.rs, which mirrors the C structures (`make mirrors`): sizes in 8-byte
+//! words, and default values that mean "nothing yet".
 
 pub use crate::generated::*;
 
-/// Tunables an algorithm may declare.
+/// Largest number of tunables that an algorithm may declare.
 pub const MAX_TUNABLES: usize = crate::generated::MAX_TUNABLES;
-/// ssthresh before the first congestion event.
+/// Value of ssthresh before the first congestion event.
 pub const SSTHRESH_INFINITE: u32 = crate::generated::SSTHRESH_INFINITE;
-/// `HW_FLOW_STATE_BYTES` in words: a control's state and a startup's.
+/// Words of the state of a flow, which is a control's state and a startup's
+/// (`HW_FLOW_STATE_BYTES`).
 pub const FLOW_STATE_WORDS: usize = FLOW_STATE_BYTES / 8;
-/// `HW_QUEUE_STATE_BYTES` in words.
+/// Words of a queue discipline's state (`HW_QUEUE_STATE_BYTES`).
 pub const QUEUE_STATE_WORDS: usize = QUEUE_STATE_BYTES / 8;
-/// `HW_ROUTER_STATE_BYTES` in words.
+/// Words of a router algorithm's state (`HW_ROUTER_STATE_BYTES`).
 pub const ROUTER_STATE_WORDS: usize = ROUTER_STATE_BYTES / 8;
 
 impl Default for Conn {
     /// A connection before its first ACK: cwnd 10, no limit, no samples.
     fn default() -> Self {
-        // SAFETY: integers, for which zero is a value.
+        // SAFETY: all fields are integers, for which zero is a valid value.
         let zeros: Self = unsafe { std::mem::zeroed() };
         Self {
             cwnd_pkts: 10,
@@ -36,9 +37,9 @@ impl Default for Conn {
 }
 
 impl Default for RateSample {
-    /// An ACK that gave no sample.
+    /// A rate sample of an ACK without any values.
     fn default() -> Self {
-        // SAFETY: integers, for which zero is a value.
+        // SAFETY: all fields are integers, for which zero is a valid value.
         let zeros: Self = unsafe { std::mem::zeroed() };
         Self {
             delivered_pkts: -1,

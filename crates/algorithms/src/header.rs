@@ -11,10 +11,10 @@ use crate::ffi;
 pub use crate::ffi::Arrival;
 use crate::registry::{tables, text, Ops};
 
-/// Most bytes of an option on the wire (`HW_OPTION_MAX_BYTES`).
+/// Largest size of an option on the wire, in bytes (`HW_OPTION_MAX_BYTES`).
 pub const WIRE_BYTES: usize = ffi::OPTION_MAX_BYTES;
 
-/// The decoded fields of any header (`HW_FIELDS_MAX_BYTES`).
+/// The decoded fields of a header, with room for those of any header (`HW_FIELDS_MAX_BYTES`).
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Fields(pub [u64; ffi::FIELDS_MAX_BYTES / 8]);
@@ -57,24 +57,25 @@ pub struct HeaderInfo {
     pub source: &'static str,
     /// What carries it.
     pub carrier: Carrier,
-    /// First byte of the option.
+    /// First byte of the option, which is its kind.
     pub kind: u8,
-    /// Bytes of the option, with kind and length; 0 in ECN bits.
+    /// Size of the option in bytes, including kind and length; 0 for a header in the ECN bits.
     pub wire_bytes: u8,
     /// Its fields.
     pub fields: Vec<FieldInfo>,
-    /// The header in which a receiver answers; None: this one.
+    /// Name of the header in which a receiver answers this header; None: it answers in the same
+    /// header.
     pub answer: Option<&'static str>,
-    /// A receiver answers it.
+    /// Whether a receiver answers this header.
     pub reflects: bool,
-    /// From 1 on, in the order of [`headers`]; packets identify their header by this number.
+    /// Number by which packets identify their header: from 1 on, in the order of [`headers`].
     #[serde(skip)]
     pub number: u8,
     #[serde(skip)]
     ops: Ops<ffi::Header>,
 }
 
-/// A packet identifies its header in four bits.
+/// Largest number of headers: a packet identifies its header in four bits.
 const MOST: usize = 15;
 /// Headers of users' files, in the order in which they were read.
 static OF_USERS: [OnceLock<HeaderInfo>; MOST] = [const { OnceLock::new() }; MOST];
@@ -83,7 +84,7 @@ fn of_users() -> impl Iterator<Item = &'static HeaderInfo> {
     OF_USERS.iter().map_while(OnceLock::get)
 }
 
-/// All headers, in the order of their files; an answer follows the header that it answers.
+/// All built-in headers, in the order of their files. A header that answers another one follows it.
 ///
 /// # Panics
 /// If there are more than 15: a packet identifies its header in four bits.
@@ -91,8 +92,8 @@ pub fn headers() -> &'static [HeaderInfo] {
     static LIST: OnceLock<Vec<HeaderInfo>> = OnceLock::new();
     LIST.get_or_init(|| {
         let mut list: Vec<HeaderInfo> = Vec::new();
-        // SAFETY: the registry the build wrote: an array of pointers to constant tables,
-        // whose texts are literals.
+        // SAFETY: the build script has written the registry: an array of pointers to constant
+        // tables, whose texts are literals.
         unsafe {
             for &ops in tables(&raw const ffi::hw_native_headers, ffi::hw_native_n_headers) {
                 list.push(info(ops));
@@ -112,7 +113,7 @@ pub fn headers() -> &'static [HeaderInfo] {
 /// # Safety
 /// `ops` is a table of the registry.
 unsafe fn info(ops: *const ffi::Header) -> HeaderInfo {
-    // SAFETY: a constant table, its texts literals, its fields `n_fields` of them.
+    // SAFETY: the table is constant, its texts are literals, and it has `n_fields` fields.
     unsafe {
         let table = &*ops;
         let fields = (0..table.n_fields as usize).map(|i| {
@@ -147,7 +148,7 @@ unsafe fn info(ops: *const ffi::Header) -> HeaderInfo {
     }
 }
 
-/// The header of that name.
+/// The header with this name.
 ///
 /// # Errors
 /// [`AlgorithmError::Unknown`] with the nearest names.
@@ -161,7 +162,7 @@ pub fn header(name: &str) -> Result<&'static HeaderInfo, AlgorithmError> {
         })
 }
 
-/// The header with that number.
+/// The header with this number.
 #[must_use]
 pub fn numbered(number: u8) -> Option<&'static HeaderInfo> {
     let at = usize::from(number).checked_sub(1)?;
@@ -171,7 +172,8 @@ pub fn numbered(number: u8) -> Option<&'static HeaderInfo> {
         .or_else(|| OF_USERS.get(at - built.len())?.get())
 }
 
-/// Adds the header of a file, and the header that answers it, under these names. Returns the first.
+/// Adds the header that a user's file declares, and the header that answers it, under these names.
+/// Returns the former.
 ///
 /// # Safety
 /// The tables are complete and exist as long as the program runs.
@@ -193,10 +195,10 @@ pub(crate) unsafe fn add(
         ));
     }
     let (name, answer): (&'static str, _) = (name.leak(), answer.map(|a| &*a.leak()));
-    // SAFETY: the caller's promise.
+    // SAFETY: by the contract of this function, the tables are complete.
     let mut new = vec![unsafe { info(ops) }];
     if let Some(answer) = answer {
-        // SAFETY: as above; there is an answer.
+        // SAFETY: by the contract of this function; the pointer to the answer is not null.
         new.push(HeaderInfo {
             name: answer,
             ..unsafe { info((*ops).answer) }
@@ -211,15 +213,15 @@ pub(crate) unsafe fn add(
 }
 
 impl HeaderInfo {
-    /// The fields of an option's bytes, which include kind and length; None if they are not this
-    /// header's.
+    /// Decodes the bytes of an option, which include kind and length, to the header's fields. None
+    /// if the bytes are not this header.
     #[must_use]
     pub fn parse(&self, bytes: &[u8]) -> Option<Fields> {
         let mut whole = [0; WIRE_BYTES];
         let wire_bytes = usize::from(self.wire_bytes).max(1);
         whole[..wire_bytes].copy_from_slice(bytes.get(..wire_bytes)?);
         let mut fields = Fields::default();
-        // SAFETY: it reads at most a whole option and writes at most all fields.
+        // SAFETY: the C function reads at most a whole option and writes at most all fields.
         let found = unsafe {
             let parse = (*self.ops.0).parse.expect("every header has a codec");
             parse(whole.as_ptr(), (&raw mut fields).cast::<c_void>())
@@ -227,13 +229,14 @@ impl HeaderInfo {
         (found != 0).then_some(fields)
     }
 
-    /// The option's bytes; for ECN bits, one byte.
+    /// Encodes the header's fields to the bytes of the option; for a header in the ECN bits, to one
+    /// byte.
     #[must_use]
     pub fn emit(&self, fields: &Fields) -> Vec<u8> {
         self.bytes_of(fields)[..usize::from(self.wire_bytes).max(1)].to_vec()
     }
 
-    /// The two bits of a header that is carried in ECN bits.
+    /// Encodes the fields of a header that is carried in the ECN bits.
     #[must_use]
     pub fn emit_bits(&self, fields: &Fields) -> u8 {
         self.bytes_of(fields)[0] & 3
@@ -241,7 +244,7 @@ impl HeaderInfo {
 
     fn bytes_of(&self, fields: &Fields) -> [u8; WIRE_BYTES] {
         let mut bytes = [0; WIRE_BYTES];
-        // SAFETY: as in parse.
+        // SAFETY: the pointers are valid and C keeps none, as in `parse`.
         unsafe {
             let emit = (*self.ops.0).emit.expect("every header has a codec");
             emit((&raw const *fields).cast::<c_void>(), bytes.as_mut_ptr());
@@ -249,10 +252,10 @@ impl HeaderInfo {
         bytes
     }
 
-    /// Processes an arrived header at the receiver. Returns whether an answer is due; its fields
-    /// are in `held`.
+    /// Processes a header that has arrived at the receiver. Returns whether an answer is due, whose
+    /// fields are then in `held`.
     pub fn reflect(&self, held: &mut Fields, arrived: &Fields, how: &Arrival) -> bool {
-        // SAFETY: as in parse; C keeps no pointer.
+        // SAFETY: the pointers are valid and C keeps none, as in `parse`.
         unsafe {
             (*self.ops.0).reflect.is_some_and(|reflect| {
                 reflect(

@@ -1,4 +1,5 @@
-//! One flow's control and startup, and one link's queue discipline and routers.
+//! Instances of algorithms: one flow's control and startup, and one link's queue discipline and
+//! routers.
 
 use std::sync::Arc;
 
@@ -11,10 +12,10 @@ use crate::registry::{
     self, unknown_tunable, ControlInfo, QueueInfo, RouterInfo, StartupInfo, TunableInfo,
 };
 
-/// Shared by all connections with the same choice.
+/// The chosen algorithms and tunables, shared by all connections with the same choice.
 struct Choice {
     control: &'static ControlInfo,
-    /// The startup; None if the control owns its start.
+    /// The startup; None if the control has its own start.
     startup: Option<&'static StartupInfo>,
     cc_tun: [u32; MAX_TUNABLES],
     startup_tun: [u32; MAX_TUNABLES],
@@ -28,8 +29,8 @@ pub struct ControlInstance {
     choice: Arc<Choice>,
 }
 
-// SAFETY: the pointers lead to constant tables and into `choice`, which is never
-// written again; all else is owned.
+// SAFETY: the pointers lead to constant tables and into `choice`, which is never written again; the
+// instance owns all other data.
 unsafe impl Send for ControlInstance {}
 
 impl std::fmt::Debug for ControlInstance {
@@ -43,12 +44,12 @@ impl std::fmt::Debug for ControlInstance {
 }
 
 impl ControlInstance {
-    /// Joins a control with a startup, its own if none is named. `tunables` belong to either; all
-    /// others have their defaults.
+    /// Joins a control with the named startup, or with the control's default startup. `tunables`
+    /// are values for tunables of either; all other tunables have their defaults.
     ///
     /// # Errors
     /// Unknown names (with the nearest ones), values out of range, a tunable given twice, a startup
-    /// for a control that owns its start.
+    /// for a control that has its own start.
     pub fn new(
         control: &str,
         startup: Option<&str>,
@@ -89,74 +90,76 @@ impl ControlInstance {
         self.choice.control
     }
 
-    /// The startup; None if the control owns its start.
+    /// The startup; None if the control has its own start.
     pub fn startup(&self) -> Option<&'static StartupInfo> {
         self.choice.startup
     }
 
-    /// A SYN or SYN-ACK is about to leave; the startup may ask for a rate on it.
+    /// Called before a SYN or SYN-ACK is sent, on which the startup may request a rate.
     pub fn open(&mut self, conn: &mut Conn) {
         self.flow.state.fill(0);
-        // SAFETY: as in init.
+        // SAFETY: the tables and buffers are those of `init`; C keeps no pointer.
         unsafe { ffi::hw_native_open(&mut self.flow, conn) }
     }
 
-    /// The connection is established. Clears the state first.
+    /// Called when the connection is established. Clears the state of the control and the startup
+    /// first.
     pub fn init(&mut self, conn: &mut Conn) {
         self.flow.state.fill(0);
-        // SAFETY: the tables are joined with buffers of the contract's size; C keeps no pointer.
+        // SAFETY: the tables were joined with buffers of the sizes that the contract demands; C
+        // keeps no pointer.
         unsafe { ffi::hw_native_init(&mut self.flow, conn) }
     }
 
-    /// Reports an ACK that acknowledged data, before growth.
+    /// Reports an ACK that acknowledged data. Called before [`Self::grow`].
     pub fn pkts_acked(&mut self, conn: &mut Conn, ack: &Ack) {
-        // SAFETY: as in init.
+        // SAFETY: the tables and buffers are those of `init`; C keeps no pointer.
         unsafe { ffi::hw_native_pkts_acked(&mut self.flow, conn, ack) }
     }
 
-    /// Growth on an ACK: startup below ssthresh, control above; nothing if cwnd was
-    /// not used up. `acked_pkts` is 1 on a stack that counts ACKs.
+    /// Lets cwnd grow for an ACK: by the startup below ssthresh, by the control above. Does nothing
+    /// if cwnd was not used up. `acked_pkts` is 1 on a stack that counts ACKs.
     pub fn grow(&mut self, conn: &mut Conn, acked_pkts: u32) {
-        // SAFETY: as in init.
+        // SAFETY: the tables and buffers are those of `init`; C keeps no pointer.
         unsafe { ffi::hw_native_grow(&mut self.flow, conn, acked_pkts) }
     }
 
-    /// [`Self::pkts_acked`], then [`Self::grow`] unless `grow_pkts` is 0, in one call.
+    /// Calls [`Self::pkts_acked`] and then, unless `grow_pkts` is 0, [`Self::grow`], in one call.
     pub fn ack(&mut self, conn: &mut Conn, ack: &Ack, grow_pkts: u32) {
-        // SAFETY: as in init.
+        // SAFETY: the tables and buffers are those of `init`; C keeps no pointer.
         unsafe { ffi::hw_native_ack(&mut self.flow, conn, ack, grow_pkts) }
     }
 
     /// Reports an ACK with new information to a control that takes samples, as [`Self::ack`] does
-    /// to others. Does nothing for controls without samples.
+    /// for other controls. Does nothing for controls without samples.
     pub fn take_sample(&mut self, conn: &mut Conn, sample: &RateSample) {
-        // SAFETY: as in init.
+        // SAFETY: the tables and buffers are those of `init`; C keeps no pointer.
         unsafe { ffi::hw_native_control(&mut self.flow, conn, sample) }
     }
 
-    /// The new ssthresh on congestion; leaves cwnd and ssthresh as they are.
+    /// Returns the new ssthresh at a congestion event, without changing cwnd and ssthresh.
     #[must_use]
     pub fn ssthresh(&mut self, conn: &mut Conn) -> u32 {
-        // SAFETY: as in init.
+        // SAFETY: the tables and buffers are those of `init`; C keeps no pointer.
         unsafe { ffi::hw_native_ssthresh(&mut self.flow, conn) }
     }
 
-    /// The sender's state changes: notifies the algorithms, then sets `conn.ca_state`.
+    /// Notifies the algorithms that the sender's state changes, then sets `conn.ca_state`.
     pub fn set_state(&mut self, conn: &mut Conn, new_state: CaState) {
-        // SAFETY: as in init.
+        // SAFETY: the tables and buffers are those of `init`; C keeps no pointer.
         unsafe { ffi::hw_native_set_state(&mut self.flow, conn, new_state as u8) }
     }
 
     /// Reports another event.
     pub fn event(&mut self, conn: &mut Conn, event: Event) {
-        // SAFETY: as in init.
+        // SAFETY: the tables and buffers are those of `init`; C keeps no pointer.
         unsafe { ffi::hw_native_event(&mut self.flow, conn, event as u8) }
     }
 
-    /// cwnd to return to when a reduction proved unnecessary.
+    /// Returns the cwnd to restore when a reduction turned out to be unnecessary.
     #[must_use]
     pub fn undo_cwnd(&mut self, conn: &mut Conn, prior_cwnd_pkts: u32) -> u32 {
-        // SAFETY: as in init.
+        // SAFETY: the tables and buffers are those of `init`; C keeps no pointer.
         unsafe { ffi::hw_native_undo_cwnd(&mut self.flow, conn, prior_cwnd_pkts) }
     }
 
@@ -167,31 +170,31 @@ impl ControlInstance {
         Some(header(name).expect("a control's header is of the registry"))
     }
 
-    /// A packet with data is about to leave: fills in the fields of the control's header. Returns
-    /// whether it is sent.
+    /// Called before a packet with data is sent: fills in the fields of the control's header.
+    /// Returns whether the packet carries the header.
     pub fn on_send(&mut self, conn: &mut Conn, fields: &mut Fields) -> bool {
         let fields = (&raw mut *fields).cast();
-        // SAFETY: as in init; fields are as large as any header's.
+        // SAFETY: as in `init`; fields have room for those of any header.
         unsafe { ffi::hw_native_on_send(&mut self.flow, conn, fields) != 0 }
     }
 
-    /// The answer to the control's header has come back.
+    /// Called when the answer to the control's header has arrived.
     pub fn on_feedback(&mut self, conn: &mut Conn, fields: &Fields) {
-        // SAFETY: as in on_send.
+        // SAFETY: as in `on_send`: the fields have room for those of any header.
         unsafe { ffi::hw_native_on_feedback(&mut self.flow, conn, (&raw const *fields).cast()) }
     }
 
-    /// Passes what the connection's outgoing link publishes. Does nothing for controls that do not
-    /// read it.
+    /// Passes the values that the connection's outgoing link publishes to the control. Does nothing
+    /// for controls that do not read them.
     pub fn on_monitor(&mut self, conn: &mut Conn, monitor: &Monitor) {
-        // SAFETY: as in init.
+        // SAFETY: the tables and buffers are those of `init`; C keeps no pointer.
         unsafe { ffi::hw_native_on_monitor(&mut self.flow, conn, monitor) }
     }
 
-    /// The floor of rate halving (ssthresh for most).
+    /// The lowest cwnd of rate halving (ssthresh for most controls).
     #[must_use]
     pub fn min_cwnd(&mut self, conn: &mut Conn) -> u32 {
-        // SAFETY: as in init.
+        // SAFETY: the tables and buffers are those of `init`; C keeps no pointer.
         unsafe { ffi::hw_native_min_cwnd(&mut self.flow, conn) }
     }
 }
@@ -203,7 +206,7 @@ pub enum Verdict {
     Pass,
     /// No room.
     DropFull,
-    /// The algorithm's choice, with room left.
+    /// The algorithm drops the packet although the queue has room.
     DropEarly,
     /// The packet joins the queue, marked CE.
     Mark,
@@ -234,7 +237,7 @@ pub struct QueueInstance {
     info: &'static QueueInfo,
 }
 
-// SAFETY: the pointer leads to a constant table; all else is owned.
+// SAFETY: the pointer leads to a constant table; the instance owns all other data.
 unsafe impl Send for QueueInstance {}
 
 impl std::fmt::Debug for QueueInstance {
@@ -244,7 +247,7 @@ impl std::fmt::Debug for QueueInstance {
 }
 
 impl QueueInstance {
-    /// A discipline on the given link. Tunables not named have their defaults.
+    /// Creates a discipline for the given link. Tunables that are not named have their defaults.
     ///
     /// # Errors
     /// Unknown names (with the nearest ones), values out of range, a tunable given twice.
@@ -261,7 +264,8 @@ impl QueueInstance {
         });
         let targets = &mut [(&info.tunables, &mut queue.tun)];
         set_tunables(info.name, targets, tunables)?;
-        // SAFETY: the table is joined with a buffer of the contract's size; C keeps no pointer.
+        // SAFETY: the table was joined with a buffer of the size that the contract demands; C keeps
+        // no pointer.
         unsafe { ffi::hw_native_queue_init(&mut *queue, link) };
         Ok(Self { queue, info })
     }
@@ -271,45 +275,46 @@ impl QueueInstance {
         self.info
     }
 
-    /// A packet arrives at the queue.
+    /// Called when a packet arrives at the queue. Returns what to do with it.
     #[inline(always)]
     pub fn enqueue(&mut self, link: &LinkView, pkt: &PacketView) -> Verdict {
-        // SAFETY: as in new.
+        // SAFETY: the table and the buffer are those of `new`; C keeps no pointer.
         let verdict = unsafe { ffi::hw_native_enqueue(&mut *self.queue, link, pkt) };
         Verdict::of(verdict, self.info.name)
     }
 
-    /// The number of sub-queues in which the link holds packets until their turn; 0: the discipline
-    /// decides as packets arrive.
+    /// Number of sub-queues in which the link holds packets until the discipline lets them leave.
+    /// 0: the discipline decides as packets arrive.
     #[must_use]
     pub fn held_queues(&self) -> usize {
-        // SAFETY: a constant table.
+        // SAFETY: the pointer leads to a constant table.
         unsafe { ffi::hw_native_held_queues(self.info.ops.0) as usize }
     }
 
-    /// The sub-queue for a packet that [`Self::enqueue`] admitted.
+    /// The sub-queue for a packet that [`Self::enqueue`] has admitted.
     #[must_use]
     pub fn classify(&mut self, link: &LinkView, pkt: &PacketView) -> usize {
-        // SAFETY: as in new.
+        // SAFETY: the table and the buffer are those of `new`; C keeps no pointer.
         unsafe { ffi::hw_native_classify(&mut *self.queue, link, pkt) as usize }
     }
 
-    /// Which sub-queue is served next. `heads` are the sizes of the packets at the head of each, 0
-    /// if it is empty.
+    /// Which sub-queue is served next. `heads` has the size of the packet at the head of each
+    /// sub-queue, 0 for an empty one.
     ///
     /// # Panics
     /// If `heads` does not have [`Self::held_queues`] entries.
     #[must_use]
     pub fn choose(&mut self, link: &LinkView, heads: &[u32]) -> usize {
         assert_eq!(heads.len(), self.held_queues());
-        // SAFETY: as in new; the discipline reads as many sizes as it declares sub-queues.
+        // SAFETY: as in `new`; the discipline reads one size for each sub-queue that it declares.
         unsafe { ffi::hw_native_choose(&mut *self.queue, link, heads.as_ptr()) as usize }
     }
 
-    /// It is the turn of a packet that has waited so long; `link` has the queue behind it.
+    /// Called when a packet that has waited for `sojourn_ns` is at the head of its sub-queue.
+    /// `link` has the length of the queue behind it. Returns what to do with the packet.
     #[must_use]
     pub fn dequeue(&mut self, link: &LinkView, pkt: &PacketView, sojourn_ns: u64) -> Verdict {
-        // SAFETY: as in new.
+        // SAFETY: the table and the buffer are those of `new`; C keeps no pointer.
         let number = unsafe { ffi::hw_native_dequeue(&mut *self.queue, link, pkt, sojourn_ns) };
         Verdict::of(number, self.info.name)
     }
@@ -322,7 +327,7 @@ pub struct RouterInstance {
     info: &'static RouterInfo,
 }
 
-// SAFETY: the pointer leads to a constant table; all else is owned.
+// SAFETY: the pointer leads to a constant table; the instance owns all other data.
 unsafe impl Send for RouterInstance {}
 
 impl std::fmt::Debug for RouterInstance {
@@ -336,7 +341,7 @@ impl std::fmt::Debug for RouterInstance {
 }
 
 impl RouterInstance {
-    /// A new router on the given link. All other tunables have their defaults.
+    /// Creates a router for the given link. Tunables that are not named have their defaults.
     ///
     /// # Errors
     /// Unknown names (with the nearest ones), values out of range, a tunable given twice.
@@ -353,7 +358,8 @@ impl RouterInstance {
         });
         let targets = &mut [(&info.tunables, &mut router.tun)];
         set_tunables(info.name, targets, tunables)?;
-        // SAFETY: the table is joined with a buffer of the contract's size; C keeps no pointer.
+        // SAFETY: the table was joined with a buffer of the size that the contract demands; C keeps
+        // no pointer.
         unsafe { ffi::hw_native_router_init(&mut *router, link) };
         Ok(Self { router, info })
     }
@@ -363,8 +369,9 @@ impl RouterInstance {
         self.info
     }
 
-    /// A packet is offered to the link's queue, with the header that the router reads, if any. The
-    /// router's events are in `link.noted`, which the caller clears before.
+    /// Called when a packet is offered to the link's queue, with the header that the router reads,
+    /// if the packet carries it. The router adds its events to `link.noted`, which the caller
+    /// clears before.
     #[inline]
     pub fn arrive(
         &mut self,
@@ -373,7 +380,8 @@ impl RouterInstance {
         header: Option<&mut Fields>,
     ) -> Verdict {
         let header = header.map_or(std::ptr::null_mut(), |h| (&raw mut *h).cast());
-        // SAFETY: as in new; fields are as large as any header's.
+        // SAFETY: the table and buffer are those of `new`; fields have room for those of any
+        // header.
         let verdict = unsafe { ffi::hw_native_arrive(&mut *self.router, link, pkt, header) };
         Verdict::of(verdict, self.info.name)
     }
@@ -381,51 +389,52 @@ impl RouterInstance {
     /// Whether the algorithm sees packets leave the queue.
     #[must_use]
     pub fn departs(&self) -> bool {
-        // SAFETY: a constant table.
+        // SAFETY: the pointer leads to a constant table.
         unsafe { ffi::hw_native_departs(self.info.ops.0) != 0 }
     }
 
-    /// A packet leaves the link's queue; as [`Self::arrive`].
+    /// Called when a packet leaves the link's queue; otherwise like [`Self::arrive`].
     pub fn depart(&mut self, link: &mut LinkView, pkt: &PacketView, header: Option<&mut Fields>) {
         let header = header.map_or(std::ptr::null_mut(), |h| (&raw mut *h).cast());
-        // SAFETY: as in arrive.
+        // SAFETY: as in `arrive`: the fields have room for those of any header.
         unsafe { ffi::hw_native_depart(&mut *self.router, link, pkt, header) }
     }
 
-    /// Runs the router's timer. Returns when it wants to be called again, if ever.
+    /// Runs the router's timer. Returns the time of its next call, if there is one.
     pub fn tick(&mut self, link: &mut LinkView) -> Option<u64> {
-        // SAFETY: as in new.
+        // SAFETY: the table and the buffer are those of `new`; C keeps no pointer.
         let at_ns = unsafe { ffi::hw_native_tick(&mut *self.router, link) };
         (at_ns != 0).then_some(at_ns)
     }
 
-    /// What the algorithm publishes for controls of this machine; None: nothing yet.
+    /// The values that the algorithm publishes for controls on the same machine. None: it has
+    /// published nothing yet.
     #[must_use]
     pub fn monitor(&self) -> Option<Monitor> {
         if !self.info.publishes {
             return None;
         }
         let mut monitor = Monitor::default();
-        // SAFETY: as in new; it writes the block.
+        // SAFETY: the table and buffer are those of `new`; C writes only `monitor`.
         unsafe { ffi::hw_native_publish(&*self.router, &mut monitor) };
         (monitor.intervals != 0).then_some(monitor)
     }
 
-    /// The values of its counters, in declared order, in their units; as of the last
-    /// [`Self::tick`].
+    /// Values of the algorithm's counters, as of the last [`Self::tick`], in the order and units in
+    /// which it declares them.
     pub fn counters(&self) -> impl Iterator<Item = u64> + '_ {
         let values = self.info.counters.iter().zip(&self.router.state);
         values.map(|(counter, value)| value.wrapping_mul(counter.times))
     }
 
-    /// A counter by its name.
+    /// Value of the counter with this name.
     #[must_use]
     pub fn counter(&self, name: &str) -> Option<u64> {
         let at = self.info.counters.iter().position(|c| c.name == name)?;
         self.counters().nth(at)
     }
 
-    /// The events of the last call: number and value of each, in its unit.
+    /// The events that the last call reported: number and value of each, in the event's unit.
     pub fn told<'a>(&self, link: &'a LinkView) -> impl Iterator<Item = (u8, u64)> + 'a {
         let info = self.info;
         (0_u8..)
@@ -435,7 +444,7 @@ impl RouterInstance {
     }
 }
 
-/// Fills in defaults, then the requested values.
+/// Sets all tunables to their defaults, then the given ones to their values.
 fn set_tunables(
     owner: &str,
     targets: &mut [(&'static Vec<TunableInfo>, &mut [u32; MAX_TUNABLES])],

@@ -1,106 +1,110 @@
-//! The C side's layout and arithmetic, for tests and models, so that each formula exists only once.
+//! Layout of C's structures and arithmetic functions of C, for tests and models, so that each
+//! formula exists only once.
 
 use std::ffi::CStr;
 
 use crate::ffi;
 use crate::registry::tables;
 
-/// Cube root rounded down.
+/// Cube root of x, rounded down.
 #[must_use]
 pub fn cbrt(x: u64) -> u32 {
-    // SAFETY: a pure function.
+    // SAFETY: the C function is pure: it uses only its arguments.
     unsafe { ffi::hw_native_cbrt(x) }
 }
 
-/// CUBIC's K in 1/1024 s, from a window to `W_max`.
+/// CUBIC's K, the time from a window of `cwnd_pkts` to `W_max`, in 1/1024 s.
 #[must_use]
 pub fn cubic_k(w_max_pkts: u32, cwnd_pkts: u32) -> u32 {
-    // SAFETY: a pure function.
+    // SAFETY: the C function is pure: it uses only its arguments.
     unsafe { ffi::hw_native_cubic_k(w_max_pkts, cwnd_pkts) }
 }
 
-/// CUBIC's W(t) in packets; K and t in 1/1024 s.
+/// CUBIC's W(t) in packets, for K and t in 1/1024 s.
 #[must_use]
 pub fn cubic_target(origin_pkts: u32, k: u32, t: u64) -> u32 {
-    // SAFETY: a pure function.
+    // SAFETY: the C function is pure: it uses only its arguments.
     unsafe { ffi::hw_native_cubic_target(origin_pkts, k, t) }
 }
 
-/// Eighths of a window of ACKs per packet of Reno-friendly growth.
+/// Windows of ACKs, in eighths, that CUBIC's Reno-friendly growth by a packet takes.
 #[must_use]
 pub fn cubic_friendly_scale(beta_1024: u32) -> u32 {
-    // SAFETY: a pure function.
+    // SAFETY: the C function is pure: it uses only its arguments.
     unsafe { ffi::hw_native_cubic_friendly_scale(beta_1024) }
 }
 
-/// Square root rounded down.
+/// Square root of x, rounded down.
 #[must_use]
 pub fn sqrt(x: u64) -> u32 {
-    // SAFETY: a pure function.
+    // SAFETY: the C function is pure: it uses only its arguments.
     unsafe { ffi::hw_native_sqrt(x) }
 }
 
-/// a * b / c rounded down and saturated.
+/// a * b / c, rounded down; the largest number if it does not fit.
 #[must_use]
 pub fn scale(a: u32, b: u32, c: u32) -> u32 {
-    // SAFETY: a pure function.
+    // SAFETY: the C function is pure: it uses only its arguments.
     unsafe { ffi::hw_native_scale(a, b, c) }
 }
 
-/// base^n, base below 1 and the result with 32 bits after the point.
+/// base^n, for a base below 1. Base and result have 32 bits after the binary point.
 #[must_use]
 pub fn power(base: u64, n: u32) -> u64 {
-    // SAFETY: a pure function.
+    // SAFETY: the C function is pure: it uses only its arguments.
     unsafe { ffi::hw_native_power(base, n) }
 }
 
-/// x times a fraction with 32 bits after the point.
+/// x times a fraction that has 32 bits after the binary point.
 #[must_use]
 pub fn part(x: u64, fraction: u64) -> u64 {
-    // SAFETY: a pure function.
+    // SAFETY: the C function is pure: it uses only its arguments.
     unsafe { ffi::hw_native_part(x, fraction) }
 }
 
-/// e^x, x with 24 bits after the point, the result with 16.
+/// e^x. x has 24 bits after the binary point, the result 16.
 #[must_use]
 pub fn exp(x: i64) -> u64 {
-    // SAFETY: a pure function.
+    // SAFETY: the C function is pure: it uses only its arguments.
     unsafe { ffi::hw_native_exp(x) }
 }
 
-/// A rough logarithm of a value with 16 bits after the point; the result has 24.
+/// An approximate natural logarithm. The value has 16 bits after the binary point, the result 24.
 #[must_use]
 pub fn ln_roughly(value: u64) -> i64 {
-    // SAFETY: a pure function.
+    // SAFETY: the C function is pure: it uses only its arguments.
     unsafe { ffi::hw_native_ln_roughly(value) }
 }
 
-/// (1 + m)^(rtt/200 ms), m and the result with 30 bits after the point; `falls`: (1 - m).
+/// (1 + m)^(rtt/200 ms), or (1 - m)^(rtt/200 ms) if `falls`. m and the result have 30 bits after
+/// the binary point.
 #[must_use]
 pub fn step_power(m: u64, falls: bool, rtt_us: u32) -> u64 {
-    // SAFETY: a pure function.
+    // SAFETY: the C function is pure: it uses only its arguments.
     unsafe { ffi::hw_native_step_power(m, falls.into(), rtt_us) }
 }
 
-/// Packets that additive increase adds per round trip, 16 bits after the point.
+/// Packets by which additive increase grows a window per round trip, with 16 bits after the binary
+/// point.
 #[must_use]
 pub fn additive_scale(rtt_us: u32, unit_us: u32) -> u64 {
-    // SAFETY: a pure function.
+    // SAFETY: the C function is pure: it uses only its arguments.
     unsafe { ffi::hw_native_additive_scale(rtt_us, unit_us) }
 }
 
-/// MPCP's congestion level for a demand and a capacity, with levels of so many pieces.
+/// MPCP's congestion level for a demand and a capacity; `pieces` is the number of pieces in which
+/// levels are sent.
 #[must_use]
 pub fn mpcp_level(demand_bytes: u64, capacity_bytes: u64, pieces: u32) -> u32 {
-    // SAFETY: a pure function.
+    // SAFETY: the C function is pure: it uses only its arguments.
     unsafe { ffi::hw_native_mpcp_level(demand_bytes, capacity_bytes, pieces) }
 }
 
-/// The change of a window in 200 ms at a level of MPCP, as a fraction; negative if it falls.
+/// The relative change of a window in 200 ms at a level of MPCP; negative if the window falls.
 #[must_use]
 pub fn mpcp_step(level: u32, pieces: u32) -> f64 {
     let mut m = 0;
-    // SAFETY: it writes one number.
+    // SAFETY: the C function writes only one number.
     let falls = unsafe { ffi::hw_native_mpcp_step(level, pieces, &raw mut m) };
     let m = m as f64 / (1u64 << 30) as f64;
     if falls != 0 {
@@ -110,24 +114,24 @@ pub fn mpcp_step(level: u32, pieces: u32) -> f64 {
     }
 }
 
-/// x times a quotient a / b that is kept with 32 significant bits.
+/// x times the quotient a / b, which is rounded to 32 significant bits.
 #[must_use]
 pub fn ratio_times(a: u64, b: u64, x: u64) -> u64 {
-    // SAFETY: a pure function.
+    // SAFETY: the C function is pure: it uses only its arguments.
     unsafe { ffi::hw_native_ratio_times(a, b, x) }
 }
 
-/// The floating-point code of a number below 2^63, with so many bits of fraction.
+/// Code of a number below 2^63 as a floating-point number with `fraction_bits` bits of fraction.
 #[must_use]
 pub fn float_code(x: u64, fraction_bits: u32) -> u32 {
-    // SAFETY: a pure function.
+    // SAFETY: the C function is pure: it uses only its arguments.
     unsafe { ffi::hw_native_float_code(x, fraction_bits) }
 }
 
-/// The number of a floating-point code.
+/// The number that a floating-point code stands for.
 #[must_use]
 pub fn float_value(code: u32, fraction_bits: u32) -> u64 {
-    // SAFETY: a pure function.
+    // SAFETY: the C function is pure: it uses only its arguments.
     unsafe { ffi::hw_native_float_value(code, fraction_bits) }
 }
 
@@ -135,7 +139,7 @@ pub fn float_value(code: u32, fraction_bits: u32) -> u64 {
 /// compiler has them ("hw_conn", "hw_conn.cwnd_pkts", ...).
 #[must_use]
 pub fn c_layout() -> Vec<(&'static str, usize)> {
-    // SAFETY: a constant array of the C side, its names literals.
+    // SAFETY: a constant array of the C side, whose names are literals.
     unsafe {
         let list = tables(&raw const ffi::hw_native_layout, ffi::hw_native_n_layout);
         list.iter()
@@ -147,7 +151,7 @@ pub fn c_layout() -> Vec<(&'static str, usize)> {
     }
 }
 
-/// Sizes and offsets of the mirrored structures, as Rust has them.
+/// Sizes and offsets of the mirrored structures, as the Rust compiler has them.
 #[must_use]
 pub fn rust_layout() -> Vec<(&'static str, usize)> {
     ffi::LAYOUT.to_vec()

@@ -5,13 +5,13 @@ use crate::ffi::*;
 pub use crate::ffi::{QsFailure, QsHost, QsOption, QsState};
 use crate::header::Fields;
 
-/// The header of requests and reports.
+/// Name of the header with requests and reports.
 pub const HEADER: &str = "quick-start";
-/// The header of responses.
+/// Name of the header with responses.
 pub const RESPONSE: &str = "quick-start-response";
-/// The rate of a request or report counts in steps of powers of two up to this code.
+/// The largest rate code; the rate doubles from one code to the next.
 pub const MAX_CODE: u32 = QS_MAX_CODE;
-/// Bytes of the IP option, and of the TCP option.
+/// Bytes of the IP option, and also of the TCP option.
 pub const OPTION_BYTES: usize = QS_BYTES;
 /// Function of an IP option that requests a rate.
 pub const REQUEST: u8 = QS_REQUEST as u8;
@@ -23,7 +23,7 @@ pub const IPV4_OPTION: u8 = QS_IPV4_OPTION as u8;
 pub const TCP_OPTION: u8 = QS_TCP_OPTION as u8;
 
 impl QsFailure {
-    /// The failure in one or two words, for tables; empty if the request did not fail.
+    /// The reason of a failure in one or two words, for tables; empty if the request did not fail.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -38,45 +38,45 @@ impl QsFailure {
     }
 }
 
-/// A code's rate in bytes per second, with IP and TCP headers.
+/// Rate that a code stands for, in bytes per second including IP and TCP headers.
 #[must_use]
 pub fn rate_bytes_per_s(code: u32) -> u64 {
-    // SAFETY: a pure function.
+    // SAFETY: the C function is pure: it uses only its arguments.
     unsafe { hw_native_qs_rate_Bps(code) }
 }
 
-/// The largest code whose rate is not above this one: what is granted.
+/// The largest code whose rate is not above this rate. Routers grant this code.
 #[must_use]
 pub fn code_down(rate_bytes_per_s: u64) -> u32 {
-    // SAFETY: a pure function.
+    // SAFETY: the C function is pure: it uses only its arguments.
     unsafe { hw_native_qs_code_down(rate_bytes_per_s) }
 }
 
-/// The smallest code whose rate is enough, 15 if none is: what is asked for.
+/// The smallest code whose rate is at least this rate, or 15 if none is. Senders request this code.
 #[must_use]
 pub fn code_up(rate_bytes_per_s: u64) -> u32 {
-    // SAFETY: a pure function.
+    // SAFETY: the C function is pure: it uses only its arguments.
     unsafe { hw_native_qs_code_up(rate_bytes_per_s) }
 }
 
-/// The window of a rate, in packets of `mss_bytes` and `header_bytes`.
+/// The window that the rate fills in one RTT, in packets of `mss_bytes` plus `header_bytes`.
 #[must_use]
 pub fn window_pkts(rate_bytes_per_s: u64, rtt_us: u32, mss_bytes: u32, header_bytes: u32) -> u32 {
-    // SAFETY: a pure function.
+    // SAFETY: the C function is pure: it uses only its arguments.
     unsafe { hw_native_qs_window_pkts(rate_bytes_per_s, rtt_us, mss_bytes, header_bytes) }
 }
 
-/// A nonce with new bits for every step from one code down to another.
+/// The nonce with new random bits for every step from one rate code down to another.
 #[must_use]
 pub fn redraw(nonce: u32, from_code: u32, to_code: u32, random: u32) -> u32 {
-    // SAFETY: a pure function.
+    // SAFETY: the C function is pure: it uses only its arguments.
     unsafe { hw_native_qs_redraw(nonce, from_code, to_code, random) }
 }
 
 impl From<Fields> for QsOption {
     fn from(fields: Fields) -> Self {
         let [word, ..] = fields.0;
-        // SAFETY: eight bytes either way, and any are an option's fields.
+        // SAFETY: both types have eight bytes, and any eight bytes are valid fields of an option.
         unsafe { std::mem::transmute(word) }
     }
 }
@@ -90,81 +90,83 @@ impl From<QsOption> for Fields {
 }
 
 impl QsOption {
-    /// The fields of an IPv4 option's bytes; none if it is no request or report.
+    /// Decodes the bytes of an IPv4 option; None if it is neither a request nor a report.
     #[must_use]
     pub fn parse_ipv4(bytes: &[u8; OPTION_BYTES]) -> Option<Self> {
         let mut option = Self::default();
-        // SAFETY: eight bytes are read.
+        // SAFETY: C reads eight bytes, which exist.
         (unsafe { hw_native_qs_parse_ipv4(bytes.as_ptr(), &mut option) } != 0).then_some(option)
     }
 
-    /// The fields of a TCP option's bytes; none if it is no response.
+    /// Decodes the bytes of a TCP option; None if it is not a response.
     #[must_use]
     pub fn parse_tcp(bytes: &[u8; OPTION_BYTES]) -> Option<Self> {
         let mut option = Self::default();
-        // SAFETY: eight bytes are read.
+        // SAFETY: C reads eight bytes, which exist.
         (unsafe { hw_native_qs_parse_tcp(bytes.as_ptr(), &mut option) } != 0).then_some(option)
     }
 
-    /// The bytes of an option of this kind, [`IPV4_OPTION`] or [`TCP_OPTION`].
+    /// Encodes an option of this kind, [`IPV4_OPTION`] or [`TCP_OPTION`].
     #[must_use]
     pub fn emit(&self, kind: u8) -> [u8; OPTION_BYTES] {
         let mut bytes = [0; OPTION_BYTES];
-        // SAFETY: eight bytes are written.
+        // SAFETY: C writes eight bytes, which exist.
         unsafe { hw_native_qs_emit(self, kind, bytes.as_mut_ptr()) };
         bytes
     }
 
-    /// Grants so much of a request, in a router that reduces the IP TTL by `ttl_step`. Returns the
-    /// code sent on.
+    /// Grants at most `granted_code` to a request, in a router that reduces the IP TTL by
+    /// `ttl_step`. Returns the rate code that the request has afterwards.
     pub fn forward(&mut self, granted_code: u32, ttl_step: u8, random: u32) -> u32 {
-        // SAFETY: C keeps no pointer.
+        // SAFETY: the pointers are valid, and C keeps none.
         unsafe { hw_native_qs_forward(self, granted_code, ttl_step, random) }
     }
 
-    /// The receiver's response to a request that arrived with this IP TTL; it accepts at most
-    /// `willing_code`. None if there is nothing to answer.
+    /// The receiver's response to a request that arrived with this IP TTL. The receiver accepts at
+    /// most `willing_code`. None if the option needs no response.
     #[must_use]
     pub fn respond(&self, ip_ttl: u8, willing_code: u32) -> Option<Self> {
         let mut response = Self::default();
-        // SAFETY: C keeps no pointer.
+        // SAFETY: the pointers are valid, and C keeps none.
         (unsafe { hw_native_qs_respond(self, ip_ttl, willing_code, &mut response) } != 0)
             .then_some(response)
     }
 }
 
 impl QsHost {
-    /// Makes a request that leaves with this IP TTL; `random` has all 64 bits
-    /// unpredictable. None if nothing may be asked.
+    /// Makes a request that is sent with this IP TTL. All 64 bits of `random` must be
+    /// unpredictable. None if the host may not make a request now.
     pub fn request(&mut self, code: u32, ip_ttl: u8, random: u64) -> Option<QsOption> {
         let mut request = QsOption::default();
-        // SAFETY: C keeps no pointer.
+        // SAFETY: the pointers are valid, and C keeps none.
         (unsafe { hw_native_qs_request(self, code, ip_ttl, random, &mut request) } != 0)
             .then_some(request)
     }
 
-    /// The request on its way failed, for a reason that the stack knows without a response.
+    /// Notes that the request in flight has failed, for a reason that the stack knows without a
+    /// response.
     pub fn fail(&mut self, failure: QsFailure) {
-        // SAFETY: C keeps no pointer.
+        // SAFETY: the pointers are valid, and C keeps none.
         unsafe { hw_native_qs_fail(self, failure as u32) }
     }
 
-    /// Judges the first ACK of the request's packet. Returns the granted code, 0 if
-    /// the request failed.
+    /// Judges the response that came with the first ACK of the packet with the request. Returns the
+    /// granted code, 0 if the request failed.
     pub fn judge(&mut self, response: Option<&QsOption>) -> u32 {
         let response = response.map_or(std::ptr::null(), std::ptr::from_ref);
-        // SAFETY: null or valid; C keeps no pointer.
+        // SAFETY: the pointer is null or valid; C keeps no pointer.
         unsafe { hw_native_qs_judge(self, response) }
     }
 
-    /// The report that is due, with the rate in use.
+    /// The report that is due, which also has the code of the rate in use; None if no report is
+    /// due.
     pub fn report(&mut self, used_code: u32) -> Option<QsOption> {
         let mut report = QsOption::default();
-        // SAFETY: C keeps no pointer.
+        // SAFETY: the pointers are valid, and C keeps none.
         (unsafe { hw_native_qs_report(self, used_code, &mut report) } != 0).then_some(report)
     }
 
-    /// The outcome of the last request.
+    /// What became of the last request.
     #[must_use]
     pub fn state(&self) -> QsState {
         match self.state {
@@ -175,7 +177,7 @@ impl QsHost {
         }
     }
 
-    /// Why the last request failed; none if it did not.
+    /// Why the last request failed; None if it did not fail.
     #[must_use]
     pub fn failure(&self) -> Option<QsFailure> {
         Some(match self.failure {

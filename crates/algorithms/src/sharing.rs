@@ -1,6 +1,6 @@
-//! Which algorithms may share a link. Several routers may, even with the same header, which then
-//! means the same to each. A packet cannot show which of two headers in the ECN bits it carries, so
-//! routers and flows of both must not share a link.
+//! Which algorithms may be used on one link. A link may have several routers, even with the same
+//! header, which then has the same meaning for each. A packet cannot show which of two headers its
+//! ECN bits contain, so a link must not have routers or flows of both.
 
 use crate::header::{header, Carrier, HeaderInfo};
 use crate::registry::{control, router, RouterInfo};
@@ -10,7 +10,7 @@ fn header_named(name: Option<&'static str>) -> Option<&'static HeaderInfo> {
     name.and_then(|name| header(name).ok())
 }
 
-/// Whether these are two headers, and both in the ECN bits.
+/// Whether these are two different headers that are both carried in the ECN bits.
 fn clash(one: Option<&'static str>, other: Option<&'static str>) -> bool {
     let Some((one, other)) = header_named(one).zip(header_named(other)) else {
         return false;
@@ -19,16 +19,17 @@ fn clash(one: Option<&'static str>, other: Option<&'static str>) -> bool {
     both_in_ecn_bits && one.plain_name() != other.plain_name()
 }
 
-/// Whether these routers may share a link, in any order.
+/// Checks that these routers may be used on one link, in any order.
 ///
 /// # Errors
-/// One line that names the first that conflicts with an earlier one, and why: an algorithm twice,
-/// or two headers in the ECN bits.
+/// One line that names the first router that conflicts with an earlier one, and the reason: an
+/// algorithm twice, or two headers in the ECN bits.
 pub fn may_share(routers: &[&RouterInfo]) -> Result<(), AlgorithmError> {
     for (at, one) in routers.iter().enumerate() {
         for other in &routers[..at] {
             if one.name == other.name {
-                // a router's counters and events are identified by its name
+                // a router's counters and events are identified by the algorithm's name, so it may
+                // occur only once
                 return Err(AlgorithmError::Sharing(format!(
                     "routers: {} is given twice; allowed: each algorithm once",
                     one.name
@@ -46,8 +47,8 @@ pub fn may_share(routers: &[&RouterInfo]) -> Result<(), AlgorithmError> {
     Ok(())
 }
 
-/// The same for names. Of files it only considers those that this process has already read, because
-/// reading a record needs no file.
+/// [`may_share`], given names. It skips users' files that this process has not read, because
+/// reading a record must not need the files.
 ///
 /// # Errors
 /// As for [`may_share`]; an unknown name.
@@ -57,9 +58,9 @@ pub fn may_share_named(routers: &[&str]) -> Result<(), AlgorithmError> {
     may_share(&infos)
 }
 
-/// Whether packets of that control may pass a router of that name. Of files it only considers those
-/// that this process has already read. A router ignores headers that it does not know, unless both
-/// headers are in the ECN bits: then it would misread them.
+/// Checks that packets of this control may pass this router. It skips users' files that this
+/// process has not read. A router ignores a header that it does not know. If both headers are in
+/// the ECN bits, however, the router would misread the control's header.
 ///
 /// # Errors
 /// One line that names both; an unknown name.

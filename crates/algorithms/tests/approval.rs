@@ -1,5 +1,5 @@
-//! Approval of Quick-Start requests, compared with sums by hand. Unless a test says otherwise, the
-//! link has 10 Mbit/s, slots are 200 ms, and two slots are remembered.
+//! Approval of Quick-Start requests by a router, compared with numbers computed by hand. Unless a
+//! test says otherwise, the link has 10 Mbit/s, slots are 200 ms, and two slots are remembered.
 
 use crate::common::Router;
 use headway_algorithms::quick_start::{rate_bytes_per_s, REPORT};
@@ -25,7 +25,7 @@ fn after_a_large_grant_others_are_denied_for_the_time_the_ring_remembers() {
     assert_eq!(router.ask(1, 15), 15);
     router.at(399);
     assert_eq!(router.ask(2, 1), 0);
-    router.at(400); // the third slot begins
+    router.at(400); // at 400 ms the third slot begins
     assert_eq!(router.ask(3, 15), 15);
     let mut router = Router::new(&[("slots", 4), ("capacity_kbps", 1_310_720)]);
     assert_eq!(router.ask(1, 15), 15);
@@ -47,7 +47,7 @@ fn the_threshold_is_a_part_of_the_capacity_and_the_capacity_may_be_told() {
 #[test]
 fn the_peak_is_remembered_for_five_slots() {
     let mut router = Router::new(&[]);
-    router.at(100).offer_bps(6_000_000); // in the slot from 0 to 200 ms
+    router.at(100).offer_bps(6_000_000); // 6 Mbit/s of data in the slot from 0 to 200 ms
     assert_eq!(router.ask(1, 7), 7, "a slot that is not over says nothing");
     router.at(600);
     assert_eq!(router.usage_bps(), 6_000_000);
@@ -72,7 +72,8 @@ fn the_average_follows_equation_4_14() {
     router.offer_bps(8_000_000);
     router.at(400);
     assert_eq!(router.usage_bps(), 1_875_000);
-    router.at(1200); // four slots without a packet: (7/8)^4
+    // after four slots without a packet the measured rate is (7/8)^4 of the previous one
+    router.at(1200);
     let expected = 1_875_000.0 * 0.875_f64.powi(4);
     assert!((router.usage_bps() as f64 - expected).abs() < 64.0);
     router.at(10_000_000);
@@ -104,7 +105,9 @@ fn the_optimistic_algorithm_asks_only_for_the_load() {
     router.offer_bps(4_000_000);
     router.at(200);
     let codes: Vec<u32> = (1..=20).map(|flow| router.ask(flow, 9)).collect();
-    assert_eq!(codes, [7; 20]); // 5.12 Mbit/s each, because grants do not use up the free 6
+    // 5.12 Mbit/s for each request: this algorithm does not subtract earlier grants from the free 6
+    // Mbit/s
+    assert_eq!(codes, [7; 20]);
     assert_eq!(
         router.status().outstanding_bytes_per_s,
         20 * rate_bytes_per_s(7)
@@ -114,7 +117,7 @@ fn the_optimistic_algorithm_asks_only_for_the_load() {
 #[test]
 fn the_share_algorithm_gives_half_of_what_is_left() {
     let mut router = Router::new(&[("algorithm", 1)]);
-    // half of 10, 7.44, 4.88, 3.6, 2.32 Mbit/s
+    // each request gets at most half of what is free: of 10, 7.44, 4.88, 3.6 and 2.32 Mbit/s
     let codes: Vec<u32> = (1..=5).map(|flow| router.ask(flow, 7)).collect();
     assert_eq!(codes, [6, 6, 5, 5, 4]);
 }
@@ -138,7 +141,8 @@ fn the_fair_algorithm_opens_a_slots_part_linearly() {
     router.at(300);
     assert_eq!(router.ask(4, 7), 5, "2.8125 - 0.32 Mbit/s");
     router.at(400);
-    // the first slot is forgotten: 10 - 0.32 - 1.28 in the pool, 0.625 open
+    // the grants of the first slot are forgotten: the pool has 10 - 0.32 - 1.28 Mbit/s, of which
+    // 0.625 may be granted now
     assert_eq!(router.ask(5, 7), 3);
     router.at(599);
     assert_eq!(router.ask(6, 7), 6, "4.978 - 0.32 Mbit/s");
@@ -175,7 +179,7 @@ fn in_a_slot_the_fair_algorithm_grants_at_most_its_part() {
 
 #[test]
 fn the_ring_can_be_as_long_as_equation_4_16_asks() {
-    // d 300 ms: ceil(1.5 + 2) = 4 slots of 200 ms; d 200 ms: 3; d 1 ms: 3
+    // slots of 200 ms: for a delay of 300 ms ceil(1.5 + 2) = 4 of them, for 200 ms and for 1 ms 3
     for (delay_ms, slots) in [(300, 4), (200, 3), (1, 3), (0, 2), (1000, 7)] {
         let mut router = Router::new(&[("slots", 0), ("max_delay_ms", delay_ms)]);
         router.ask(1, 7);
@@ -201,7 +205,7 @@ fn the_slot_adapts_to_the_time_from_request_to_report() {
     let mut router = Router::new(&[("interval_ms", 0)]);
     assert_eq!(router.status().interval_ns, 200_000_000, "before the first");
     router.ask(1, 7);
-    router.at(100).ask(2, 1); // one measurement at a time
+    router.at(100).ask(2, 1); // the router measures one sender's report at a time
     router.at(300).send(2, &mut report(0));
     router.at(350).send(1, &mut report(0));
     router.at(399);
@@ -216,7 +220,7 @@ fn the_slot_adapts_to_the_time_from_request_to_report() {
     router.at(430).send(3, &mut report(0)); // 30 ms
     router.at(5000);
     assert_eq!(router.status().interval_ns, 310_000_000, "7/8 350 + 1/8 30");
-    // a sender that never reports: after three seconds another is measured
+    // if a sender never reports, the router measures another one after three seconds
     router.ask(4, 1);
     router.at(6000).ask(5, 1);
     router.at(6100).send(5, &mut report(0));
@@ -279,7 +283,7 @@ fn a_report_below_the_grant_gives_the_difference_back() {
         (640_000, 0),
         "another nonce"
     );
-    // a later router lowered it, and drew new values for the higher steps
+    // a later router lowered the code and drew new nonce bits for the higher steps
     assert_eq!(report(1, 5, request.nonce ^ 1 << 13), (160_000, 0));
     assert_eq!(report(1, 7, request.nonce), (160_000, 1), "above the grant");
     assert_eq!(report(1, 0, 0), (0, 1), "nothing to compare");
@@ -309,12 +313,12 @@ fn a_correction_after_the_ring_has_expired_takes_nothing_from_others() {
 fn extreme_forgets_a_grant_with_the_slot_in_which_its_data_was_seen() {
     let mut router = Router::new(&[("algorithm", 4), ("slots", 8), ("estimator", 0)]);
     assert_eq!(router.ask(1, 7), 7);
-    router.at(200).data(1, 128_000); // 5.12 Mbit/s for 200 ms
+    router.at(200).data(1, 128_000); // the sender uses its grant: 5.12 Mbit/s for 200 ms
     assert_eq!(router.status().outstanding_bytes_per_s, 640_000);
     router.at(400);
     assert_eq!(router.usage_bps(), 5_120_000);
     assert_eq!(router.status().outstanding_bytes_per_s, 0);
-    // data of another flow does not release the grant
+    // data of another flow does not release the first flow's grant
     let mut router = Router::new(&[("algorithm", 4), ("slots", 8)]);
     assert_eq!(router.ask(1, 7), 7);
     router.at(200).data(2, 128_000);
@@ -330,9 +334,9 @@ fn extreme_gives_less_to_a_sender_that_does_not_use_what_it_asked_for() {
         router.at(round * 1000);
         granted.push(router.ask(1, 7));
         assert_eq!(router.ask(2, 4), 4);
-        router.data(2, 20_000); // 640 kbit/s for 200 ms and more
+        router.data(2, 20_000); // 640 kbit/s, for 200 ms and more
     }
-    // three quarters of the score each time, down to an eighth
+    // each time the score falls to three quarters, down to an eighth
     assert_eq!(granted, [7, 6, 6, 5, 5, 4, 4, 4]);
     router.at(8000);
     assert_eq!(router.ask(1, 4), 1);

@@ -1,5 +1,5 @@
-//! Approval of Quick-Start requests under any load: invariants, and the thesis' results with a
-//! generator of requests (section 6.3.3.3).
+//! Approval of Quick-Start requests by routers under any load: invariants, and the thesis' results
+//! with a generator of requests (section 6.3.3.3).
 
 use crate::common::{tunables_at, Router, Status};
 use headway_algorithms::quick_start::{rate_bytes_per_s, REPORT};
@@ -34,8 +34,8 @@ fn report(code: u32, nonce: u32) -> QsOption {
 }
 
 proptest! {
-    /// The pooling algorithms: a grant fits into the unused capacity minus the remembered grants,
-    /// and the grants of Omega slots together fit into what the link could give.
+    /// The pooling algorithms: each grant fits into the unused capacity minus the grants that are
+    /// remembered, and the sum of the grants of Omega slots fits into what the link had to give.
     #[test]
     fn a_pool_is_never_overdrawn(
         steps in prop::collection::vec(step(), 1..300),
@@ -48,7 +48,7 @@ proptest! {
         ]);
         let given = 1_250_000 * u64::from(permille) / 1000;
         let mut now_ms = 0;
-        // (slot, rate, load) of every grant
+        // slot, granted rate and load of every grant
         let mut grants: Vec<(u64, u64, u64)> = Vec::new();
         let mut reported = false;
         for step in steps {
@@ -79,7 +79,8 @@ proptest! {
             }
             prop_assert_eq!(outstanding, expected);
             if algorithm == 3 {
-                // the fair algorithm limits each slot to its part, whoever asks first
+                // the fair algorithm limits the grants of each slot to the slot's part of the
+                // capacity, whichever flow requests first
                 let own = grants.iter().filter(|g| g.0 == now_ms / 200);
                 let (sum, load) = own.fold((0, 0), |(sum, _), g| (sum + g.1, g.2));
                 prop_assert!(sum == 0 || sum * u64::from(slots) <= given - load);
@@ -103,7 +104,8 @@ proptest! {
         let mut router = RouterInstance::new(info.name, &tunables, &mut link).expect("in range");
         for (jump_ns, rate, flow, bytes, ip_bytes, kind) in steps {
             link.now_ns = match kind {
-                0 => link.now_ns.saturating_sub(jump_ns >> 40), // another processor's clock
+                // time goes back, as on another processor's clock
+                0 => link.now_ns.saturating_sub(jump_ns >> 40),
                 1 => link.now_ns.saturating_add(jump_ns >> 34),
                 _ => link.now_ns.saturating_add(jump_ns >> 20),
             };
@@ -131,7 +133,7 @@ proptest! {
     }
 }
 
-/// The results of a generator of requests.
+/// What a router did with the requests of a generator.
 struct Load {
     granted_bps: f64,
     jain_index: f64,
@@ -139,8 +141,8 @@ struct Load {
     approved: f64,
 }
 
-/// A minute of requests for 2.56, 5.12 and 10.24 Mbit/s with exponential gaps, on a
-/// link of 100 Mbit/s without data. The thesis does not say which rates it mixed.
+/// A minute of requests for 2.56, 5.12 and 10.24 Mbit/s with exponential gaps, on a link of 100
+/// Mbit/s without data. The thesis does not say which rates its generator mixed.
 fn load(tunables: &[(&str, u32)], mean_gap_ms: f64) -> Load {
     let mut all = tunables.to_vec();
     all.push(("capacity_kbps", 100_000));
@@ -176,7 +178,8 @@ fn load(tunables: &[(&str, u32)], mean_gap_ms: f64) -> Load {
     }
 }
 
-/// Equation 6.1: theta c / (Delta Omega) per second, however much more is requested.
+/// Equation 6.1: the target algorithm grants at most theta c / (Delta Omega) per second, however
+/// much more is requested.
 #[test]
 fn the_target_algorithm_grants_at_most_equation_6_1_per_second() {
     let mut before = f64::INFINITY;
@@ -196,9 +199,9 @@ fn the_target_algorithm_grants_at_most_equation_6_1_per_second() {
     }
 }
 
-/// Figures 6.30 and 6.31: the target algorithm is unfair where resources are scarce,
-/// the optimistic one as fair as the requests are, the fair one nearly, but it grants
-/// less than the target.
+/// Figures 6.30 and 6.31: where resources are scarce, the target algorithm is unfair. The
+/// optimistic algorithm is as fair as the requests are. The fair algorithm is nearly as fair, but
+/// grants less than the target algorithm.
 #[test]
 fn fairness_is_bought_with_efficiency_or_with_overbooking() {
     for interval_ms in [500, 1000] {
@@ -224,7 +227,8 @@ fn fairness_is_bought_with_efficiency_or_with_overbooking() {
     }
 }
 
-/// Section 6.4.3.3: a request's chance falls with the product of Omega and Delta.
+/// Section 6.4.3.3: the probability that a request is approved falls as the product of Omega and
+/// Delta grows.
 #[test]
 fn the_chance_of_approval_falls_with_the_time_that_grants_are_remembered() {
     let chance = |interval_ms| load(&[("interval_ms", interval_ms), ("whole", 1)], 10.0).approved;
@@ -233,7 +237,8 @@ fn the_chance_of_approval_falls_with_the_time_that_grants_are_remembered() {
     assert!(short > 1.5 * long);
 }
 
-/// Section 4.5.2.2: with load that changes, the peak is more careful than the average.
+/// Section 4.5.2.2: if the load varies, the estimator `peak` grants less than the estimator
+/// `average`.
 #[test]
 fn the_peak_grants_less_than_the_average() {
     let granted = |estimator| {

@@ -1,4 +1,5 @@
-//! The integer arithmetic of port/ against f64 and wider integers, with its bounds.
+//! The integer arithmetic in algorithms/port, compared with f64 and wider integers within its
+//! stated error bounds.
 
 use headway_algorithms::native::{
     additive_scale, cbrt, cubic_friendly_scale, cubic_k, cubic_target, exp, float_code,
@@ -6,7 +7,7 @@ use headway_algorithms::native::{
 };
 use proptest::prelude::*;
 
-/// CUBIC's C in the integer code.
+/// CUBIC's constant C, as the integer code has it.
 const C: f64 = 410.0 / 1024.0;
 
 fn is_floor_of_root(x: u64, y: u32) -> bool {
@@ -41,7 +42,7 @@ proptest! {
         prop_assert_eq!(scale(a, b, 0), u32::MAX);
     }
 
-    /// K is at most 2/1024 s below the true value.
+    /// The integer K is at most 2/1024 s below the exact one.
     #[test]
     fn k_is_within_two_ticks_of_f64(cwnd in 1..1_000_000u32, gap in 0..1_000_000u32) {
         let k = f64::from(cubic_k(cwnd + gap, cwnd));
@@ -50,7 +51,7 @@ proptest! {
         prop_assert_eq!(cubic_k(cwnd, cwnd + gap), 0);
     }
 
-    /// W(t) is within one packet, up to 256 s from the origin.
+    /// The integer W(t) is within one packet of the exact one, up to 256 s from the origin.
     #[test]
     fn the_curve_is_within_one_packet_of_f64(
         origin in 1..1_000_000u32, k in 0..200_000u32, t in 0..400_000u64
@@ -82,7 +83,7 @@ fn k_is_what_the_papers_examples_say() {
 
 #[test]
 fn the_friendly_slope_is_linuxs() {
-    assert_eq!(cubic_friendly_scale(819), 23); // 2.875 windows of ACKs per packet
+    assert_eq!(cubic_friendly_scale(819), 23); // 2.875 windows of ACKs per packet of growth
     assert_eq!(cubic_friendly_scale(717), 15); // 1.875; RFC 9438: 1/0.529 = 1.889
 }
 
@@ -102,8 +103,9 @@ proptest! {
         prop_assert_eq!(exact, u128::from(part(x, fraction)));
     }
 
-    /// (1 + m)^(rtt/t_rho) is within 2^-24 of it, and 2^-24, up to 16 intervals from 3/4 to 17/16,
-    /// and to 5/4 up to 8.
+    /// (1 + m)^(rtt/t_rho) has a relative error of at most 2^-24 plus an absolute one of 2^-24.
+    /// This holds up to 16 intervals for factors from 3/4 to 17/16, and up to 8 intervals for
+    /// factors to 5/4.
     #[test]
     fn a_step_is_within_its_bound_of_f64(
         m in 0..=1u64 << 28, falls in any::<bool>(), rtt_us in 0..=3_200_000u32
@@ -116,7 +118,8 @@ proptest! {
         prop_assert!((got - exact).abs() <= (-24f64).exp2() * exact.max(1.0), "{got} {exact}");
     }
 
-    /// A level's step is that of the load it represents, within half a level.
+    /// The step of an MPCP level is that of the load which the level represents, within half a
+    /// level.
     #[test]
     fn a_level_says_what_the_load_does_to_a_window(
         demand in 1..1_000_000_000u64, capacity in 1..1_000_000_000u64, pieces in 2..=3u32
@@ -151,10 +154,10 @@ fn additive_increase_scales_as_the_model_of_vcp_has_it() {
     }
 }
 
-/// The stated errors of `hw_exp` and `hw_ln_roughly`.
+/// The error bounds that are stated for `hw_exp` and `hw_ln_roughly`.
 const EXP_RELATIVE: f64 = 1e-6;
 const LN_TOO_LITTLE: f64 = 0.0597;
-/// Bits after the point: of exponents, of values.
+/// Scales of the fixed-point numbers: 24 bits after the binary point for exponents, 16 for values.
 const EXPONENT: f64 = (1u64 << 24) as f64;
 const VALUE: f64 = (1u64 << 16) as f64;
 
@@ -201,7 +204,7 @@ proptest! {
 }
 
 proptest! {
-    /// Within 2^-29 of the true product, and one.
+    /// The result is within a relative error of 2^-29, plus 1, of the exact product.
     #[test]
     fn a_ratio_multiplies_within_its_bound(
         a in any::<u64>(), b in 1..u64::MAX, x in any::<u64>(), shifts in any::<[u8; 3]>(),
@@ -218,7 +221,8 @@ proptest! {
         prop_assert_eq!(ratio_times(a, 0, x), 0);
     }
 
-    /// Within half a unit of the last bit, in order, and a value is its own nearest.
+    /// A floating-point code is within half a unit of its last bit. Codes have the order of their
+    /// numbers. The number of a code has that code.
     #[test]
     fn a_floating_code_is_the_nearest(x in 0..u64::MAX >> 1, shift in 0..63u32, long in any::<bool>()) {
         let (x, bits) = (x >> shift, if long { 19 } else { 11 });

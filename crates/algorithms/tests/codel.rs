@@ -12,7 +12,8 @@ fn codel(tunables: &[(&str, u32)]) -> QueueInstance {
     QueueInstance::new("codel", &tunables, &LinkView::default()).unwrap()
 }
 
-/// The verdict on a packet that has waited for `sojourn_ns`, with this queue behind it.
+/// CoDel's verdict on a packet at the head of the queue that has waited for `sojourn_ns`, with
+/// `behind` bytes behind it.
 fn head(queue: &mut QueueInstance, now_ns: u64, sojourn_ns: u64, behind: u32, ecn: u8) -> Verdict {
     let link = LinkView {
         now_ns,
@@ -32,8 +33,8 @@ fn head(queue: &mut QueueInstance, now_ns: u64, sojourn_ns: u64, behind: u32, ec
     queue.dequeue(&link, &packet, sojourn_ns)
 }
 
-/// Times of the verdicts other than pass for a queue that is never empty. It sends a packet each
-/// microsecond from `from_ns` on, and another one immediately after a drop.
+/// Times at which CoDel drops or marks packets of a queue that is never empty. The queue sends a
+/// packet each microsecond from `from_ns` on, and another one immediately after a drop.
 fn strikes(queue: &mut QueueInstance, from_ns: u64, to_ns: u64, ecn: u8) -> Vec<u64> {
     let mut times = vec![];
     let mut now_ns = from_ns;
@@ -63,7 +64,7 @@ fn spacing_ns(n: u64) -> u64 {
     s
 }
 
-/// When the drops of one dropping state are due, in a grid of microseconds.
+/// When the drops of one dropping state are due, rounded up to whole microseconds.
 fn expected(first_ns: u64, to_ns: u64) -> Vec<u64> {
     let mut times = vec![];
     let mut due_ns = first_ns;
@@ -106,7 +107,7 @@ fn drops_of_a_standing_queue_are_interval_over_root_n_apart() {
     let mut queue = codel(&[]);
     let end_ns = 10_000 * MS;
     let drops = strikes(&mut queue, MS, end_ns, 0);
-    // above target from 1 ms on, so the first is an interval later
+    // packets wait longer than the target from 1 ms on, so the first drop comes an interval later
     let due = expected(MS + INTERVAL_NS, end_ns);
     assert!(due.len() > 2000, "{}", due.len());
     assert_eq!(drops, due);
@@ -126,7 +127,7 @@ fn marks_follow_the_same_law_and_what_cannot_be_marked_is_dropped() {
     for ecn in 1..=3 {
         assert_eq!(verdict(&mut queue.clone(), ecn), Verdict::Mark);
     }
-    // without ecn CoDel drops instead of marking
+    // with the tunable ecn off, CoDel drops instead of marking
     let mut queue = codel(&[]);
     head(&mut queue, MS, 20 * MS, 1_000_000, 2);
     assert_eq!(verdict(&mut queue, 2), Verdict::DropEarly);
@@ -141,7 +142,7 @@ fn nothing_is_dropped_below_target_or_with_an_mtu_behind() {
             assert_eq!(verdict, Verdict::Pass);
         }
     }
-    // one byte more, one nanosecond more
+    // now one of the two exceeds its threshold, by one byte or one nanosecond
     for (sojourn_ns, behind) in [(5 * MS, 1_000_000), (900 * MS, 1501)] {
         let mut queue = codel(&[]);
         head(&mut queue, MS, sojourn_ns, behind, 0);
@@ -159,7 +160,8 @@ fn one_packet_below_target_ends_a_dropping_state_and_the_interval_starts_anew() 
     assert_eq!(drops[0], 151 * MS + INTERVAL_NS);
 }
 
-/// A dropping state of `drops` drops, then one packet below target.
+/// Passes through a dropping state with `drops` drops, which a packet with a short wait ends.
+/// Returns the queue and the time.
 fn after(drops: usize) -> (QueueInstance, u64) {
     let mut queue = codel(&[]);
     let due = expected(MS + INTERVAL_NS, 5_000 * MS);
@@ -171,7 +173,8 @@ fn after(drops: usize) -> (QueueInstance, u64) {
 
 #[test]
 fn a_dropping_state_soon_after_another_goes_on_with_its_count() {
-    // ten drops: the count has grown from 1 to 10, by 9; the next state begins with 9
+    // in ten drops the count has grown by 9, from 1 to 10, so the next dropping state begins with
+    // count 9
     let (queue, end_ns) = after(10);
     let mut soon = queue.clone();
     let begin_ns = end_ns + 900 * MS;
@@ -180,12 +183,14 @@ fn a_dropping_state_soon_after_another_goes_on_with_its_count() {
     assert_eq!(drops[0], begin_ns + INTERVAL_NS);
     assert_eq!(drops[1], grid(drops[0] + spacing_ns(9)));
     assert_eq!(drops[2], grid(drops[0] + spacing_ns(9) + spacing_ns(10)));
-    // more than 16 intervals after the last time a drop was due it begins with 1
+    // a dropping state that begins more than 16 intervals after the last drop was due begins with
+    // count 1
     let mut late = queue.clone();
     let begin_ns = end_ns + 16 * INTERVAL_NS;
     let drops = strikes(&mut late, begin_ns, begin_ns + 300 * MS, 0);
     assert_eq!(drops[1], drops[0] + INTERVAL_NS);
-    // two drops are growth by one, which does not count
+    // after two drops the count has grown by only 1, and the next dropping state begins with count
+    // 1
     let (mut queue, end_ns) = after(2);
     let drops = strikes(&mut queue, end_ns + US, end_ns + 400 * MS, 0);
     assert_eq!(drops[1], drops[0] + INTERVAL_NS);
@@ -202,7 +207,7 @@ fn target_and_interval_are_tunables_with_bounds() {
         head(&mut queue, at_ns, MS, 1_000_000, 0),
         Verdict::DropEarly
     );
-    // the next one is due after an interval, whose square is near 2^64
+    // the next drop is due after an interval whose square is near 2^64
     let next_ns = at_ns + 4_000 * MS;
     assert_eq!(
         head(&mut queue, next_ns - 1, MS, 1_000_000, 0),

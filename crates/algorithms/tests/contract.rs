@@ -1,4 +1,4 @@
-//! Invariants of every algorithm, whatever the stack does.
+//! Invariants that every algorithm must keep, whatever the stack does.
 
 use crate::common::tunables_at;
 use headway_algorithms::{
@@ -7,7 +7,7 @@ use headway_algorithms::{
 };
 use proptest::prelude::*;
 
-/// `HW_CC_STATE_BYTES`: the largest state of a control, and of a startup.
+/// `HW_CC_STATE_BYTES`: the largest state of a control, and also of a startup.
 const CC_STATE_BYTES: u32 = 104;
 
 /// Controls that reduce cwnd in congestion avoidance if delay shows a queue.
@@ -142,7 +142,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// An ACK to a control with rate samples, with arbitrary numbers.
+/// Passes an ACK with arbitrary numbers to a control with rate samples.
 fn sampled(cc: &mut ControlInstance, conn: &mut Conn, acked: u32, rtt_us: i32) {
     let bits = acked ^ rtt_us.unsigned_abs();
     conn.delivered_pkts = conn.delivered_pkts.wrapping_add(u64::from(acked));
@@ -174,7 +174,7 @@ fn sampled(cc: &mut ControlInstance, conn: &mut Conn, acked: u32, rtt_us: i32) {
     }
 }
 
-/// A minimal stack's part of the contract.
+/// Calls an algorithm as a minimal stack would.
 fn drive(cc: &mut ControlInstance, conn: &mut Conn, prior: &mut u32, step: &Step) {
     match *step {
         Step::Ack {
@@ -201,7 +201,7 @@ fn drive(cc: &mut ControlInstance, conn: &mut Conn, prior: &mut u32, step: &Step
             }
             cc.ack(conn, &ack, if grow { events } else { 0 });
             if conn.pacing_rate_bytes_per_s != paced {
-                // the first window of a startup begins or ends here
+                // the pacing rate changes where the first window of a startup begins or ends
                 return;
             }
             let shrinks = SHRINK_BY_DELAY.contains(&cc.control().name);
@@ -224,7 +224,7 @@ fn drive(cc: &mut ControlInstance, conn: &mut Conn, prior: &mut u32, step: &Step
             let before = conn.clone();
             conn.ssthresh_pkts = cc.ssthresh(conn);
             assert_eq!(conn.cwnd_pkts, before.cwnd_pkts);
-            // a control that owns its window may ignore ssthresh
+            // a control that sets cwnd itself may leave ssthresh unchanged
             let is_kept = cc.control().takes_samples && conn.ssthresh_pkts == before.ssthresh_pkts;
             assert!(
                 is_kept || (2..=before.cwnd_pkts.max(2)).contains(&conn.ssthresh_pkts),
@@ -268,7 +268,7 @@ fn drive(cc: &mut ControlInstance, conn: &mut Conn, prior: &mut u32, step: &Step
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
 
-    /// In this profile undefined operations of the C code trap.
+    /// In the test profile, undefined operations of the C code trap.
     #[test]
     fn a_window_stays_between_1_and_its_clamp_whatever_happens(
         steps in proptest::collection::vec(step(), 1..120),

@@ -1,4 +1,5 @@
-//! Startups that choose a first window, and HyStart++: their rules, with numbers by hand.
+//! Startups that choose a first window, and HyStart++: their rules, compared with numbers computed
+//! by hand.
 
 use crate::common::{self, start, RTT_US};
 use headway_algorithms::{Ack, CaState, Conn, ControlInstance, Event, Grant, SSTHRESH_INFINITE};
@@ -8,13 +9,13 @@ fn fresh() -> Conn {
     common::fresh(1_000_000)
 }
 
-/// The stack sends `n` new packets.
+/// Lets the connection send `n` new packets.
 fn send(conn: &mut Conn, n: u32) {
     conn.sent_pkts += n;
     conn.snd_nxt += n * conn.mss_bytes;
 }
 
-/// An ACK of `n` packets.
+/// Passes an ACK of `n` packets.
 fn ack(cc: &mut ControlInstance, conn: &mut Conn, n: u32) {
     conn.snd_una += n * conn.mss_bytes;
     conn.inflight_pkts = (conn.snd_nxt - conn.snd_una) / conn.mss_bytes;
@@ -25,7 +26,7 @@ fn ack(cc: &mut ControlInstance, conn: &mut Conn, n: u32) {
     cc.ack(conn, &ack, n);
 }
 
-/// Fast recovery from a loss as in the stack, with so many retransmissions.
+/// Goes through a fast recovery as the stack does, with `copies` retransmissions.
 fn recover(cc: &mut ControlInstance, conn: &mut Conn, copies: u32) {
     conn.ssthresh_pkts = cc.ssthresh(conn);
     cc.set_state(conn, CaState::Recovery);
@@ -55,19 +56,19 @@ fn jump_start_sends_what_its_bounds_allow_over_one_round_trip() {
         start("jump-start", &[], &mut conn);
         (conn.cwnd_pkts, conn.pacing_rate_bytes_per_s)
     };
-    // K_data: 65535/1448, at 1500 bytes on the wire per 200 ms
+    // K_data: 65535/1448 packets, and their rate at 1500 bytes per packet and 200 ms
     assert_eq!(window(1_000_000, 200_000), (45, 45 * 1500 * 5));
-    // K_rate: 10 Mbit/s x 20 ms are 25000 bytes
+    // K_rate: 10 Mbit/s x 20 ms are 25000 bytes, 17 packets
     assert_eq!(window(1_000_000, 20_000).0, 17);
     // s
     assert_eq!(window(30_000, 200_000).0, 21);
-    // no more than the initial window: not used
+    // no more data than the initial window holds, so the startup does not begin
     assert_eq!(window(14_480, 200_000), (10, 0));
 }
 
 #[test]
 fn after_recovery_the_window_is_half_of_what_arrived_and_never_0() {
-    // Eq. 4.11: (N_pacing, N_rtx, W)
+    // Eq. 4.11: (N_pacing, N_rtx, resulting window)
     for (paced, copies, expected) in [(45, 20, 12), (45, 44, 1), (45, 45, 1), (45, 60, 1)] {
         for startup in ["jump-start", "mega-start"] {
             let mut conn = fresh();
@@ -88,7 +89,7 @@ fn an_undone_reduction_leaves_the_window_alone() {
     ack(&mut cc, &mut conn, 1);
     conn.ssthresh_pkts = cc.ssthresh(&mut conn);
     cc.set_state(&mut conn, CaState::Recovery);
-    // undone: the old window, the old ssthresh
+    // the recovery is undone: the old window and the old ssthresh return
     conn.cwnd_pkts = 46;
     conn.ssthresh_pkts = SSTHRESH_INFINITE;
     cc.set_state(&mut conn, CaState::Open);
@@ -103,7 +104,7 @@ fn an_undone_reduction_leaves_the_window_alone() {
 fn the_first_ack_ends_pacing_with_what_was_sent() {
     let mut conn = fresh();
     let mut cc = start("mega-start", &[], &mut conn);
-    // 10 Mbit/s x 200 ms in packets of 1500 bytes
+    // the window is 10 Mbit/s x 200 ms in packets of 1500 bytes
     assert_eq!(
         (conn.cwnd_pkts, conn.pacing_rate_bytes_per_s),
         (166, 1_250_000)
@@ -148,16 +149,16 @@ fn careful_resume_jumps_to_half_and_retreats_to_half_of_what_is_known() {
     assert!(conn.pacing_rate_bytes_per_s > 0);
     send(&mut conn, 82);
     for _ in 0..18 {
-        ack(&mut cc, &mut conn, 1); // of packets before the jump
+        ack(&mut cc, &mut conn, 1); // for packets sent before the jump
     }
     assert_eq!(conn.cwnd_pkts, 100, "nothing grows while unvalidated");
     ack(&mut cc, &mut conn, 1);
     assert_eq!(conn.pacing_rate_bytes_per_s, 0, "validating");
-    // PipeSize: 18 in flight at the jump and 19 acknowledged since
+    // PipeSize is 37: 18 packets in flight at the jump and 19 acknowledged since
     conn.ssthresh_pkts = cc.ssthresh(&mut conn);
     cc.set_state(&mut conn, CaState::Recovery);
     assert!(conn.ssthresh_pkts <= 37 / 2, "{}", conn.ssthresh_pkts);
-    // with the last of the jump, ssthresh is at most what arrived
+    // when the last packet of the jump is acknowledged, ssthresh is at most what arrived
     conn.cwnd_pkts = conn.ssthresh_pkts;
     ack(&mut cc, &mut conn, 81);
     assert_eq!(conn.ssthresh_pkts, 82);
@@ -183,7 +184,7 @@ fn by_scharfs_rules_a_denied_request_restores_its_window() {
         assert!(conn.request_code > 0);
         conn.grant = Grant::Requested as u8;
         send(&mut conn, 10);
-        ack(&mut cc, &mut conn, 1); // of data from before the request
+        ack(&mut cc, &mut conn, 1); // for data sent before the request
         conn.grant = answer as u8;
         [1; 3].map(|n| {
             ack(&mut cc, &mut conn, n);
@@ -191,7 +192,8 @@ fn by_scharfs_rules_a_denied_request_restores_its_window() {
         })
     };
     assert_eq!(windows(0, Grant::Denied), [12, 13, 14]);
-    // the growth in between, and this ACK's; slow start continues from there
+    // the window without the growth since the request, but with that of this ACK; slow start
+    // continues from there
     assert_eq!(windows(1, Grant::Denied), [10, 11, 12]);
     assert_eq!(windows(1, Grant::Requested), [12, 13, 14]);
 }
@@ -228,7 +230,8 @@ fn a_late_grant_or_one_below_the_present_rate_is_declined() {
         };
         let mut cc = ControlInstance::new("reno", Some("quick-start"), &[]).unwrap();
         cc.init(&mut conn);
-        cc.event(&mut conn, Event::CompleteCwr); // the startup sees the answer
+        // at this event the startup reads the answer to its request
+        cc.event(&mut conn, Event::CompleteCwr);
         conn.now_us += wait_us;
         cc.event(&mut conn, Event::TxStart);
         conn.grant
@@ -255,7 +258,8 @@ fn lossy_flight(conn: &mut Conn, tunables: &[(&str, u32)]) -> ControlInstance {
     cc
 }
 
-/// A retransmission is sent, and an ACK for so many packets arrives; returns ssthresh then.
+/// Sends a retransmission and passes an ACK for `acked_pkts` packets; returns the ssthresh after
+/// that.
 fn repair(cc: &mut ControlInstance, conn: &mut Conn, acked_pkts: u32) -> u32 {
     conn.retrans_pkts += 1;
     conn.sent_pkts += 1;
@@ -269,7 +273,7 @@ fn repair(cc: &mut ControlInstance, conn: &mut Conn, acked_pkts: u32) -> u32 {
     conn.ssthresh_pkts
 }
 
-/// All of the flight has arrived.
+/// Ends the recovery: all packets of the flight have arrived.
 fn end_of_recovery(cc: &mut ControlInstance, conn: &mut Conn) {
     conn.snd_una = conn.snd_nxt;
     cc.set_state(conn, CaState::Open);
@@ -284,19 +288,20 @@ fn a_lost_quick_start_flight_is_repaired_in_slow_start_up_to_half_of_what_arrive
     assert_eq!((conn.cwnd_pkts, conn.ssthresh_pkts), (10, 10)); // RFC 4782, 4.6
     assert_eq!(repair(&mut cc, &mut conn, 0), 10, "nothing acknowledged");
     let windows: Vec<u32> = (0..12).map(|_| repair(&mut cc, &mut conn, 8)).collect();
-    // one per ACK, however much it acknowledges (RFC 3465, 2.3); 40/2 at most
+    // ssthresh grows by one per ACK, however much the ACK acknowledges (RFC 3465, 2.3), up to half
+    // of the 40 packets that arrived
     let expected: Vec<u32> = (11..=20).chain([20, 20]).collect();
     assert_eq!(windows, expected);
-    // the end of Recovery leaves cwnd and ssthresh as they are
+    // the end of Recovery changes neither cwnd nor ssthresh
     end_of_recovery(&mut cc, &mut conn);
     assert_eq!((conn.cwnd_pkts, conn.ssthresh_pkts), (20, 20));
     assert_eq!(conn.grant, Grant::Disabled as u8);
 }
 
-/// Scharf (4.5.1.1): "the source must undo the CWND increase", and that is all.
+/// Scharf (4.5.1.1) demands that "the source must undo the CWND increase", and nothing else.
 #[test]
 fn by_scharfs_rules_a_lost_flight_restores_the_window_before_it() {
-    // slow start may have ended before, even below the previous window
+    // slow start had ended before the flight, perhaps even below the previous window
     for (before, expected) in [
         (SSTHRESH_INFINITE, (11..=40).collect()),
         (
@@ -317,7 +322,7 @@ fn by_scharfs_rules_a_lost_flight_restores_the_window_before_it() {
             end_of_recovery(&mut cc, &mut conn);
             assert_eq!((conn.cwnd_pkts, conn.ssthresh_pkts), (reached, before));
             assert_eq!(conn.grant, Grant::Used as u8, "it may ask again");
-            // a timeout gives the same ssthresh, at once or during the repair
+            // a timeout leads to the same ssthresh, whether it comes at once or during the recovery
             for repairs in [0, 3] {
                 let mut conn = fresh();
                 conn.ssthresh_pkts = before;
@@ -328,7 +333,7 @@ fn by_scharfs_rules_a_lost_flight_restores_the_window_before_it() {
                 conn.cwnd_pkts = 1;
                 cc.set_state(&mut conn, CaState::Loss);
                 assert_eq!(conn.ssthresh_pkts, before);
-                // the startup does not change ssthresh at the next loss
+                // at the next loss the startup leaves ssthresh unchanged
                 conn.ca_state = CaState::Loss as u8;
                 conn.ssthresh_pkts = 20;
                 cc.set_state(&mut conn, CaState::Loss);
@@ -348,7 +353,7 @@ fn by_scharfs_rules_no_more_than_the_increase_is_taken_back_in_mid_connection() 
         conn.grant = Grant::Approved as u8;
         conn.granted_rate_bytes_per_s = 1_280_000;
         conn.cwnd_pkts = 100;
-        cc.event(&mut conn, Event::CwndRestart); // idle, and a window of 100 is left
+        cc.event(&mut conn, Event::CwndRestart); // the connection was idle, and its window is 100
         cc.event(&mut conn, Event::TxStart);
         assert_eq!(conn.cwnd_pkts, 170);
         send(&mut conn, 170);
@@ -365,14 +370,14 @@ fn by_scharfs_rules_no_more_than_the_increase_is_taken_back_in_mid_connection() 
 fn retransmissions_in_flight_do_not_count_as_arrived() {
     let mut conn = fresh();
     let mut cc = lossy_flight(&mut conn, &[]);
-    conn.retrans_pkts += 100; // all in flight when the timer fires
+    conn.retrans_pkts += 100; // all packets in flight are retransmitted when the timer fires
     conn.sent_pkts += 100;
     cc.event(&mut conn, Event::Loss);
     cc.set_state(&mut conn, CaState::Loss);
     assert_eq!(conn.ssthresh_pkts, 20, "40 had arrived");
     let mut conn = fresh();
     let mut cc = lossy_flight(&mut conn, &[]);
-    // a spurious reduction is undone
+    // the reduction was spurious and is undone
     (conn.cwnd_pkts, conn.ssthresh_pkts) = (171, SSTHRESH_INFINITE);
     ack(&mut cc, &mut conn, 5);
     cc.set_state(&mut conn, CaState::Open);
@@ -380,8 +385,8 @@ fn retransmissions_in_flight_do_not_count_as_arrived() {
     assert_eq!(conn.ssthresh_pkts, SSTHRESH_INFINITE);
 }
 
-/// HyStart++ on a path of `base_us`, with rounds of 20 ACKs, each with so many microseconds more.
-/// Returns cwnd at the end of each round.
+/// cwnd at the end of each round, under HyStart++ on a path of `base_us`. Each round has 20 ACKs,
+/// and its RTT is longer by the given number of microseconds.
 fn hystart_pp(base_us: u32, extra_us: &[u32], conn: &mut Conn) -> Vec<u32> {
     let mut cc = ControlInstance::new("reno", Some("hystart-plus-plus"), &[]).unwrap();
     conn.snd_nxt = conn.snd_una + 20;
@@ -423,7 +428,7 @@ fn conservative_slow_start_lasts_five_rounds_at_a_quarter_of_the_pace() {
         &mut conn,
     );
     let grown: Vec<u32> = windows.windows(2).map(|w| w[1] - w[0]).collect();
-    // the round in which conservative slow start begins is the first of its five rounds
+    // the round in which conservative slow start begins counts as the first of its five rounds
     assert_eq!(grown[2..5], [5, 5, 5], "{windows:?}");
     assert_ne!(conn.ssthresh_pkts, SSTHRESH_INFINITE, "{windows:?}");
 }

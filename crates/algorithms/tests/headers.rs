@@ -1,4 +1,5 @@
-//! Every header's codec: fields to bytes and back, for any bytes; and the declarations of routers.
+//! The codec of every header: from fields to bytes and back, for any bytes. Also the declarations
+//! of routers.
 
 use headway_algorithms::header::{header, headers, numbered, WIRE_BYTES};
 use headway_algorithms::quick_start::{HEADER, RESPONSE};
@@ -78,7 +79,7 @@ fn a_request_is_answered_in_its_response() {
     assert!(!info.reflect(&mut held, &denied.into(), &how));
 }
 
-/// An arrival of a packet with this identification.
+/// How a packet with this IP identification arrives.
 fn numbered_packet(ip_id: u16) -> Arrival {
     Arrival {
         ip_id,
@@ -100,7 +101,7 @@ fn vcp_is_answered_by_the_highest_region_since_the_last_answer() {
         assert_eq!(bits.emit_bits(&arrived), region);
         assert!(bits.reflect(&mut held, &arrived, &numbered_packet(0)));
     }
-    // the bytes in docs/wire.md
+    // docs/wire.md has the same bytes
     assert_eq!(option.emit(&held), [253, 8, 0x48, 0x56, 3, 0, 0, 0]);
     assert_eq!(
         option.parse(&[253, 8, 0x48, 0x56, 4, 0, 0, 0]),
@@ -125,13 +126,13 @@ fn mpcp_is_answered_by_the_pieces_in_their_places() {
         }
         option.emit(&held)
     };
-    // the bytes in docs/wire.md
+    // docs/wire.md has the same bytes
     let in_order = answer(&[(0x1233, 1), (0x1234, 2), (0x1235, 3)]);
     assert_eq!(in_order, [253, 8, 0x48, 0x4d, 0x12, 0x35, 0, 0b01_10_11]);
     assert_eq!(answer(&[(0x1235, 3), (0x1233, 1), (0x1234, 2)]), in_order);
     // one is missing
     assert_eq!(answer(&[(5, 1), (7, 3)])[4..], [0, 7, 0, 0b01_00_11]);
-    // an answer has room for eight packets: of nine, the first is left out
+    // an answer has room for the levels of eight packets: of nine packets, it leaves out the first
     let many: Vec<_> = (1..=9)
         .map(|id| (id, if id == 1 { 3 } else { 1 }))
         .collect();

@@ -1,5 +1,5 @@
 //! Hints of applications (table 5.1 of the thesis) and how startups use them: a deadline, a rate
-//! that is all it needs, low priority.
+//! that is all the application needs, and low priority.
 
 use crate::common::{self, start, RTT_US};
 use headway_algorithms::{Conn, ControlInstance, SSTHRESH_INFINITE};
@@ -18,7 +18,7 @@ fn mega(conn: Conn) -> (u32, u64) {
 
 #[test]
 fn a_deadline_gives_the_rate_that_meets_it() {
-    // eq. 7.1 with T - d/2 left when the request has arrived: s/(T - d)
+    // eq. 7.1: the rate is s/(T - d), because T - d/2 is left when the request has arrived
     for (left_ms, rate, pkts) in [
         (300, 525_000, 70),
         (499, 263_158, 35),
@@ -34,7 +34,8 @@ fn a_deadline_gives_the_rate_that_meets_it() {
 
 #[test]
 fn where_slow_start_meets_the_deadline_or_nothing_can_there_is_no_fast_start() {
-    // 10 + 20 + 40 packets are three rounds, of which the last arrives after half of one
+    // 10 + 20 + 40 packets take three rounds; the last of them arrives half a round trip after it
+    // is sent
     for left_us in [500_000, 600_000, u32::MAX, 100_000, 99_999, 1] {
         let conn = Conn {
             deadline_us: left_us,
@@ -42,7 +43,7 @@ fn where_slow_start_meets_the_deadline_or_nothing_can_there_is_no_fast_start() {
         };
         assert_eq!(mega(conn), (10, 0), "{left_us} us");
     }
-    // 71 packets are four rounds: 2 d + d/2 is not enough any more
+    // 71 packets take four rounds, so 2 d + d/2 is too short for slow start
     let one_more = Conn {
         deadline_us: 500_000,
         app_queued_bytes: 70 * 1448 + 1,
@@ -61,7 +62,7 @@ fn a_rate_comes_before_a_deadline_and_a_deadline_before_the_default() {
     assert_eq!(mega(named).1, 1_000_000);
     let announced = Conn {
         deadline_us: 300_000,
-        app_queued_bytes: 10_000, // the first of what will come
+        app_queued_bytes: 10_000, // only the first bytes of the data are queued
         app_data_bytes: 100_000,
         ..fresh()
     };
@@ -90,7 +91,7 @@ fn a_remembered_path_has_priority_over_the_default_if_it_still_looks_the_same() 
         ..remembers(RTT_US)
     };
     assert_eq!(mega(asks).1, 1_000_000);
-    // Quick-Start asks for a rate, even if only the remembered path gives one
+    // Quick-Start requests a rate even if only the remembered path gives one
     let mut conn = Conn {
         app_queued_bytes: 10_000_000,
         ..remembers(RTT_US)
@@ -107,16 +108,18 @@ fn quick_start_asks_for_what_is_left_after_the_round_trip_of_asking() {
         ..fresh()
     };
     start("quick-start", &[], &mut conn);
-    // of 691 packets ten leave at once; the other 681 x 1500 bytes in 800 - 300 ms are 2.04 MB/s
+    // of 691 packets ten are sent at once; for the other 681 x 1500 bytes, 800 - 300 ms are left:
+    // 2.04 MB/s
     assert_eq!(conn.request_code, 9); // 2.56 MB/s
     let mut enough = Conn {
-        deadline_us: 1_300_000, // seven rounds of slow start
+        deadline_us: 1_300_000, // enough time for seven rounds of slow start
         ..conn.clone()
     };
     enough.request_code = 0;
     start("quick-start", &[], &mut enough);
     assert_eq!(enough.request_code, 0, "routers need not be asked");
-    // in the handshake no round trip is known: 100 ms, and one of them passes first
+    // in the handshake the RTT is not known: 100 ms are assumed, and one of them passes before data
+    // is sent
     let mut early = Conn {
         srtt_us: 0,
         app_queued_bytes: 0,
@@ -126,7 +129,7 @@ fn quick_start_asks_for_what_is_left_after_the_round_trip_of_asking() {
     };
     let mut cc = ControlInstance::new("reno", Some("quick-start"), &[]).unwrap();
     cc.open(&mut early);
-    // 691 x 1500 bytes in 200 ms: 5.18 MB/s
+    // 691 x 1500 bytes in 200 ms need 5.18 MB/s
     assert_eq!(early.request_code, 11); // 10.24 MB/s
 }
 
@@ -138,7 +141,7 @@ fn by_scharfs_rules_a_deadline_forgets_the_round_trip_of_asking_and_rates_are_ro
         ..fresh()
     };
     start("quick-start", &[("qs_rules", 1)], &mut conn);
-    // eq. 7.1 as it is printed: 691 x 1500 bytes in 800 - 100 ms are 1.48 MB/s
+    // eq. 7.1 in its printed form: 691 x 1500 bytes in 800 - 100 ms need 1.48 MB/s
     assert_eq!(conn.request_code, 8); // 1.28 MB/s
 }
 
@@ -165,7 +168,7 @@ fn if_the_rate_is_all_it_needs_slow_start_ends_at_its_window() {
             assert_eq!(conn.ssthresh_pkts, ssthresh, "{startup}");
         }
     }
-    // with a smaller grant the window grows up to what the application needs
+    // if the grant is smaller than requested, the window grows up to what the application needs
     for granted in [640_000, 1_250_000] {
         let mut conn = asks(1);
         conn.grant = headway_algorithms::Grant::Approved as u8;

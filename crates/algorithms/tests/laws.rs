@@ -1,5 +1,5 @@
-//! Each control's law, with the numbers of its paper and of the kernel it follows: here Reno's and
-//! the common rules, in modules the other laws.
+//! Each control's law, compared with the numbers of its paper and of the kernel that it follows.
+//! This file tests Reno and the rules that all controls share; the modules test the other laws.
 
 mod by_delay;
 mod cubic;
@@ -12,7 +12,7 @@ use headway_algorithms::{Ack, CaState, Conn, ControlInstance};
 
 const MS: u64 = 1000;
 
-/// A flow in congestion avoidance, driven ACK by ACK.
+/// A flow in congestion avoidance. Tests pass it one ACK after the other.
 struct Flow {
     cc: ControlInstance,
     conn: Conn,
@@ -57,7 +57,7 @@ impl Flow {
         self.conn.now_us += ms * MS;
     }
 
-    /// The number of ACKs for one packet each, at the present time, until cwnd grows.
+    /// Number of ACKs for one packet each, without any time passing, until cwnd grows.
     fn acks_to_grow(&mut self, rtt_ms: u64) -> u32 {
         self.acks_of_to_grow(1, rtt_ms)
     }
@@ -73,7 +73,7 @@ impl Flow {
         acks
     }
 
-    /// A loss repaired at once.
+    /// Lets the flow have a loss, which is repaired at once.
     fn lose(&mut self) {
         self.conn.ssthresh_pkts = self.cc.ssthresh(&mut self.conn);
         self.cc.set_state(&mut self.conn, CaState::Recovery);
@@ -82,7 +82,7 @@ impl Flow {
         self.cc.set_state(&mut self.conn, CaState::Open);
     }
 
-    /// One round trip of ACKs for `per_ack` packets each, evenly spread.
+    /// Passes the ACKs of one round trip, each for `per_ack` packets, evenly spread.
     fn round(&mut self, rtt_ms: u64, per_ack: u32) {
         let acks = (self.conn.cwnd_pkts / per_ack).max(1);
         let end = self.conn.now_us + rtt_ms * MS;
@@ -167,7 +167,8 @@ fn slow_start_of_2_6_still_counts_the_window_equal_to_ssthresh() {
         ..Conn::default()
     };
     let mut flow = Flow::new("reno", &[], conn);
-    flow.ack(5, 100); // one ACKed packet reaches ssthresh, four are left for congestion avoidance
+    // the first packet brings cwnd to ssthresh, the other four count for congestion avoidance
+    flow.ack(5, 100);
     assert_eq!((flow.conn.cwnd_pkts, flow.conn.cwnd_cnt), (10, 4));
 }
 
@@ -231,9 +232,9 @@ fn nothing_grows_unless_the_window_was_used_up() {
     }
 }
 
-/// In the simulator they begin with 1, on a live connection anywhere. A flow with a varying queue
-/// and a loss must have the same windows. Controls that own their start use samples, which count
-/// packets.
+/// Sequence numbers begin with 1 in the simulator and anywhere on a live connection. A flow with a
+/// varying queue and a loss must get the same windows in both cases. For controls with their own
+/// start, the ACKs have rate samples, which count packets.
 #[test]
 fn controls_do_not_depend_on_where_sequence_numbers_begin() {
     let windows = |control: &str, sequence: u32| -> Vec<u32> {

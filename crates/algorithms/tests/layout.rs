@@ -1,4 +1,4 @@
-//! The layout of structures in C and Rust.
+//! C and Rust have the same layout of structures.
 
 use headway_algorithms::native::{c_layout, rust_layout};
 

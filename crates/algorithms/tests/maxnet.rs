@@ -1,4 +1,5 @@
-//! MaxNet's option, its router's price and its source's law, by the paper's equations in f64.
+//! MaxNet's option, the price of its router and the law of its source, compared with the paper's
+//! equations in f64.
 
 use headway_algorithms::header::header;
 use headway_algorithms::{
@@ -8,7 +9,7 @@ use headway_algorithms::{
 
 /// The unit of a price on the wire, in seconds.
 const UNIT_S: f64 = 10e-6;
-/// 0.96 in the router's unit.
+/// The target utilization 0.96, as the router represents it.
 const MU: f64 = 983.0 / 1024.0;
 const MS: u64 = 1_000_000;
 
@@ -26,7 +27,7 @@ fn the_option_is_kind_42_length_8_echo_and_price_in_network_order() {
     let bytes = info.emit(&fields(0x0a_0b_0c, 0x12_34_56));
     assert_eq!(bytes, [42, 8, 0x0a, 0x0b, 0x0c, 0x12, 0x34, 0x56]);
     assert_eq!(info.parse(&bytes), Some(fields(0x0a_0b_0c, 0x12_34_56)));
-    // three bytes saturate and do not wrap
+    // prices of more than three bytes are limited to the largest value and do not wrap
     let most = info.emit(&fields(u32::MAX, 1 << 24));
     assert_eq!(most[2..], [0xff; 6]);
     let six = [42, 6, 0, 0, 0, 0, 0, 0];
@@ -68,7 +69,7 @@ impl Priced {
         self.router.arrive(&mut self.link, &packet, None);
     }
 
-    /// The price after the router wrote.
+    /// Lets the router write a header with this price. Returns the price that it then has.
     fn writes(&mut self, price: u32) -> u32 {
         let mut header = fields(5, price);
         let packet = PacketView::default();
@@ -88,7 +89,8 @@ fn the_price_is_equation_2_with_mu_as_983_of_1024() {
     let mut priced = Priced::new(&[]);
     let mut exact_s = 0.0f64;
     let mut offered = 0.0;
-    // offers 1500 bytes each millisecond, 12 Mbit/s; the price is computed every ten packets
+    // a load of 12 Mbit/s: 1500 bytes each millisecond; the router computes the price every ten
+    // packets
     for ms in 1..=500u64 {
         if ms % 10 == 0 {
             exact_s = (exact_s + offered * 8.0 / 10e6 - MU * 0.01).max(0.0);
@@ -99,9 +101,9 @@ fn the_price_is_equation_2_with_mu_as_983_of_1024() {
         assert!((priced.price_us() as f64 / 1e6 - exact_s).abs() < 2e-6);
     }
     assert!((exact_s - (0.5 * (1.2 - MU) - 0.0012)).abs() < 1e-9);
-    // now the price is the excess of half a second, by equation 1
+    // by equation 1 the price is now the excess of half a second
     let before_us = priced.price_us();
-    // no packet arrives for 50 ms, which lowers the price by mu times 50 ms
+    // for 50 ms no packet arrives, which lowers the price by mu times 50 ms
     priced.offer(550 * MS, 40);
     let after_s = before_us as f64 / 1e6 + 1500.0 * 8.0 / 10e6 - MU * 0.05;
     assert!((priced.price_us() as f64 / 1e6 - after_s).abs() < 3e-6);
@@ -112,7 +114,7 @@ fn the_price_is_equation_2_with_mu_as_983_of_1024() {
 
 #[test]
 fn at_mu_times_the_capacity_the_price_is_constant() {
-    // one packet per 1024/983 of its transmission time
+    // each packet comes 1024/983 of its transmission time after the one before
     let gap_ns = 1_200_000 * 1024 / 983;
     let mut priced = Priced::new(&[]);
     for _ in 0..40 {
@@ -136,7 +138,7 @@ fn the_capacity_that_it_is_told_counts_not_the_links() {
         (0..=100).for_each(|ms| priced.offer(ms * MS, 1250));
         priced.price_us() as f64 / 1e6
     };
-    // 10 Mbit/s for 100 ms
+    // packets arrived at 10 Mbit/s for 100 ms
     assert!((price(&[]) - (0.1 - MU * 0.1)).abs() < 2e-6);
     assert!((price(&[("capacity_kbps", 5000)]) - (0.2 - MU * 0.1)).abs() < 2e-6);
     assert!((price(&[("mu", 512)]) - (0.1 - 0.05)).abs() < 2e-6);
@@ -168,7 +170,7 @@ fn the_price_saturates_at_three_bytes() {
     assert_eq!(priced.writes(0), 0xff_ffff);
 }
 
-/// A source on a path of 28 ms, driven ACK by ACK.
+/// A MaxNet source on a path of 28 ms. Tests pass it one ACK after the other.
 struct Source {
     cc: ControlInstance,
     conn: Conn,
@@ -190,21 +192,21 @@ impl Source {
         source
     }
 
-    /// An ACK with an echo; 0: no router wrote.
+    /// Passes an ACK that echoes this price; 0 means that no router has written one.
     fn ack(&mut self, echo: u32) -> u32 {
         self.send();
         self.cc.on_feedback(&mut self.conn, &fields(echo, 7));
         self.quiet_ack()
     }
 
-    /// A packet leaves, 1.2 ms after the one before.
+    /// Sends a packet, 1.2 ms after the previous one.
     fn send(&mut self) {
         self.conn.now_us += 1200;
         let mut header = Fields::default();
         assert!(self.cc.on_send(&mut self.conn, &mut header));
     }
 
-    /// An ACK without the header; the window was used up.
+    /// Passes an ACK without MaxNet's header, while the window is used up.
     fn quiet_ack(&mut self) -> u32 {
         let sample = RateSample {
             acked_pkts: 1,
@@ -215,7 +217,8 @@ impl Source {
         self.conn.cwnd_pkts
     }
 
-    /// Whether routers answer, and how often it has fallen back.
+    /// Whether the source believes that routers answer, and how often it has fallen back to Reno's
+    /// law.
     fn told(&self) -> (u32, u32) {
         (u32::from(self.conn.routers), self.conn.fall_backs)
     }
@@ -226,7 +229,7 @@ impl Source {
     }
 }
 
-/// Figure 2 in f64. `waits`: eta waits for cwnd.
+/// Figure 2 of the paper in f64. With `waits`, eta waits for cwnd.
 struct Figure2 {
     eta: f64,
     cwnd: f64,
@@ -267,7 +270,8 @@ fn the_window_follows_figure_2() {
         ),
     ] {
         let mut source = Source::new(tunables, 64);
-        // 64/2 packets are a power of two, for which the first logarithm is exact
+        // 64/2 packets are a power of two, for which the approximate logarithm at the start is
+        // exact
         let first_s = 8000.0 * (1.0 + 0.3f64.sin()) * UNIT_S;
         let mut figure = Figure2 {
             eta: 32f64.ln() + 15.0 * scale * first_s / 0.028,
@@ -279,11 +283,11 @@ fn the_window_follows_figure_2() {
         };
         let mut owed = 0.0f64;
         for i in 0..4000u32 {
-            // a price between 0 and 160 ms that goes up and down
+            // the price varies between 0 and 160 ms
             let price = 8000 + (8000.0 * f64::from(i).mul_add(0.01, 0.3).sin()) as u32;
             let ours = f64::from(source.ack(price.max(1)));
             let theirs = figure.ack(f64::from(price.max(1)) * UNIT_S);
-            // whole packets: the fractions are made up over time
+            // windows are whole packets: `owed` sums up the fractions, which are made up over time
             owed += (theirs - ours) / theirs;
             assert!((ours - theirs).abs() < 1.05, "{i}: {ours} {theirs}");
             assert!(owed.abs() < 1.5, "{i}: {owed}");
@@ -337,10 +341,11 @@ fn a_loss_without_timeout_changes_nothing_and_a_timeout_is_tcps() {
     assert_eq!(steady(&mut source), steady(&mut twin));
     source.lose();
     for _ in 0..50 {
-        source.conn.cwnd_pkts = 3; // in Recovery the law does not depend on the stack's cwnd
+        // the law does not depend on the stack's cwnd, which Recovery changes
+        source.conn.cwnd_pkts = 3;
         assert_eq!(source.ack(12_000), twin.ack(12_000));
     }
-    // after a timeout ssthresh is half, and slow start begins with one packet
+    // after a timeout ssthresh is half of the window, and slow start begins with one packet
     let before = source.conn.cwnd_pkts;
     source.conn.ssthresh_pkts = source.cc.ssthresh(&mut source.conn);
     source.cc.event(&mut source.conn, Event::Loss);
@@ -349,7 +354,7 @@ fn a_loss_without_timeout_changes_nothing_and_a_timeout_is_tcps() {
     assert_eq!(source.conn.ssthresh_pkts, before / 2);
     let grown: Vec<u32> = (0..4).map(|_| source.ack(12_000)).collect();
     assert_eq!(grown, [2, 3, 4, 5]);
-    // after Loss the law continues with its previous eta
+    // after Loss the law continues with the eta that it had before
     source.cc.set_state(&mut source.conn, CaState::Open);
     assert_eq!(source.ack(12_000), 7);
     assert!(steady(&mut source).abs_diff(steady(&mut twin)) <= 1);
@@ -370,7 +375,7 @@ fn an_unused_window_does_not_grow() {
         source.cc.take_sample(&mut source.conn, &sample);
     }
     assert_eq!(source.conn.cwnd_pkts, cwnd);
-    // eta did not grow meanwhile: cwnd falls as soon as the price rises
+    // eta did not grow while the window was not used up, so cwnd falls as soon as the price rises
     let after = (0..40).map(|_| source.ack(20_000)).last().unwrap();
     assert!(after < cwnd / 2, "{after} of {cwnd}");
 }
@@ -389,7 +394,8 @@ fn without_router_answers_it_is_reno_and_the_law_returns_with_them() {
     // a router
     assert_eq!(source.ack(1), 9);
     assert_eq!(source.ack(1), 11);
-    // silence of up to 200 ms, more than four round trips, does not yet count as absence
+    // 200 ms without an answer, which are more than four round trips, do not yet mean that routers
+    // are absent
     let grown = source.conn.cwnd_pkts;
     for _ in 0..=200_000 / 1200 {
         source.ack(0);

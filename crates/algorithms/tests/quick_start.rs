@@ -10,13 +10,13 @@ use proptest::prelude::*;
 
 const NONCE: u32 = 0x2aaa_aaaa;
 
-/// A host's request of a code with the QS TTL 0x5a and the nonce above.
+/// A request of a host for a rate code, with QS TTL 0x5a and the nonce above.
 fn request(host: &mut QsHost, code: u32) -> QsOption {
     let random = 0x5a << 32 | u64::from(NONCE);
     host.request(code, 64, random).expect("a first request")
 }
 
-/// The request after routers that grant these codes, and the receiver's answer.
+/// The receiver's response to a request that has passed routers which grant these codes.
 fn answer(mut request: QsOption, routers: &[u32], random: u32) -> Option<QsOption> {
     for &granted in routers {
         request.forward(granted, 1, random);
@@ -43,7 +43,8 @@ fn the_codes_are_the_rfcs_rates() {
         }
     }
     assert_eq!((code_down(u64::MAX), code_up(u64::MAX)), (15, 15));
-    assert_eq!(code_up(1), 1); // below 80 kbit/s a router gives nothing, a sender asks for 80
+    // a router grants nothing below 80 kbit/s; a sender then requests 80 kbit/s
+    assert_eq!(code_up(1), 1);
     assert_eq!(rate_bytes_per_s(99), rate_bytes_per_s(15));
 }
 
@@ -54,7 +55,7 @@ fn the_largest_code_below_10_mbps_is_5_12_mbps() {
 
 #[test]
 fn the_window_is_rate_times_rtt_over_packet_size() {
-    // 640 000 B/s * 0.2 s / 1500 B
+    // the window is 640 000 B/s * 0.2 s / 1500 B
     assert_eq!(window_pkts(rate_bytes_per_s(7), 200_000, 1460, 40), 85);
     assert_eq!(window_pkts(rate_bytes_per_s(15), u32::MAX, 1, 0), u32::MAX);
     assert_eq!(window_pkts(0, 200_000, 1460, 40), 0);
@@ -93,14 +94,14 @@ fn other_options_are_not_parsed() {
         wrong[at] = byte;
         assert_eq!(QsOption::parse_ipv4(&wrong), None, "byte {at} {byte:#x}");
     }
-    let tcp = [0x1b, 8, 0xf5, 0xe6, 0, 0, 0, 4]; // reserved half byte set
+    let tcp = [0x1b, 8, 0xf5, 0xe6, 0, 0, 0, 4]; // a half byte that is reserved is set
     let option = QsOption::parse_tcp(&tcp).expect("a response");
     assert_eq!((option.function, option.code, option.nonce), (0, 5, 1));
 }
 
 #[test]
 fn lowering_redraws_exactly_the_lost_steps() {
-    // 7 to 5: steps 7 and 6, integer bits 13 to 10
+    // from code 7 to 5, steps 7 and 6 are redrawn, which are bits 13 to 10 of the nonce
     assert_eq!(redraw(NONCE, 7, 5, u32::MAX), NONCE | 0x3c00);
     assert_eq!(redraw(NONCE, 7, 5, 0), NONCE & !0x3c00);
     for from in 0..=15 {
@@ -114,7 +115,7 @@ fn lowering_redraws_exactly_the_lost_steps() {
 
 #[test]
 fn the_ttl_difference_finds_routers_that_do_not_take_part() {
-    // TTL 10 and three routers; one that does not know the option takes off only the IP TTL
+    // QS TTL 10 and three routers; a router that does not know the option reduces only the IP TTL
     for (qs_ttl, deaf, ok) in [(10, 0, true), (10, 1, false), (1, 0, true), (1, 2, false)] {
         let mut host = QsHost::default();
         let mut asked = host.request(7, 64, qs_ttl << 32).expect("a first request");

@@ -52,12 +52,12 @@ impl From<Fields> for Xcp {
     }
 }
 
-/// RCP's: rate, returned rate, RTT.
+/// Fields of an RCP header: rate, returned rate and RTT.
 fn rcp(rate: u64, returned: u64, rtt_us: u32) -> Fields {
     Fields([rate, returned, u64::from(rtt_us)])
 }
 
-/// A router on a link, and the time.
+/// A router algorithm on a link, and the time.
 struct Router {
     router: RouterInstance,
     link: LinkView,
@@ -80,7 +80,7 @@ impl Router {
         }
     }
 
-    /// Advances to a time, through all timers before it.
+    /// Advances to a time, and runs all timers that are due before it.
     fn at(&mut self, now_ns: u64) {
         while self.next_ns <= now_ns {
             self.link.now_ns = self.next_ns;
@@ -119,7 +119,8 @@ impl Router {
 
     fn queue(&mut self, bytes: u32) {
         self.link.queue_bytes = bytes;
-        self.link.queue_pkts = u32::MAX; // so that none of it is in transmission
+        // as many packets that none of the bytes are in transmission
+        self.link.queue_pkts = u32::MAX;
     }
 }
 
@@ -137,7 +138,7 @@ fn the_options_are_on_the_wire_as_documented() {
     let bytes = info.emit(&fields.into());
     let told = "fd 10 48 58 51 28 34 35 00 00 05 dd ff ff f0 00";
     assert_eq!(hex(&bytes), told);
-    // X is rounded to what has a code
+    // X is rounded to a value that has a code
     let read = Xcp::from(info.parse(&bytes).unwrap());
     assert_eq!((read.x_ns, read.rtt_us), (1_200_128, 100_000));
     assert_eq!((read.delta, read.reverse), (1500, -4096));
@@ -159,7 +160,7 @@ fn sender(name: &str) -> (ControlInstance, Conn) {
     let mut conn = Conn {
         srtt_us: 100_000,
         app_queued_bytes: 1 << 30,
-        snd_nxt: 100_000, // the round trip goes on
+        snd_nxt: 100_000, // snd_nxt is not acknowledged yet, so the round trip is not over
         ..Conn::default()
     };
     control.init(&mut conn);

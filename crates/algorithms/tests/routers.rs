@@ -1,4 +1,4 @@
-//! Which packets the queue algorithms admit, drop and mark.
+//! Queue algorithms: which packets they admit, drop and mark.
 
 use headway_algorithms::{LinkView, PacketView, QueueInstance, Verdict};
 
@@ -64,7 +64,7 @@ fn drop_tail_limits_packets_too_or_nothing_at_all() {
     assert_eq!(queue.enqueue(&endless, &packet(1500)), Verdict::Pass);
 }
 
-/// A local generator, so that no test depends on another crate's sequence.
+/// A random generator of its own, so that this test does not depend on another crate's sequence.
 fn random(seed: &mut u64) -> u32 {
     *seed = seed
         .wrapping_mul(6_364_136_223_846_793_005)
@@ -72,7 +72,7 @@ fn random(seed: &mut u64) -> u32 {
     (*seed >> 32) as u32
 }
 
-/// The verdicts on `n` packets at a constant queue, after the average settled.
+/// RED's verdicts on `n` packets at a constant queue length, after its average has settled.
 fn red_at(queue_pkts: u32, tunables: &[(&str, u32)], pkt: PacketView, n: usize) -> Vec<Verdict> {
     let mut queue = new("red", tunables);
     let mut seed = 7;
@@ -98,7 +98,8 @@ fn red_leaves_a_short_queue_alone() {
 
 #[test]
 fn red_spreads_its_drops_evenly_at_twice_the_probability_of_the_average() {
-    // p = 0.1 * (10 - 5)/(15 - 5) = 1/20: gaps uniform over 1..=19, mean 10
+    // the drop probability is p = 0.1 * (10 - 5)/(15 - 5) = 1/20: gaps are uniform over 1..=19,
+    // with mean 10
     let verdicts = red_at(10, &[], packet(1500), 100_000);
     let drops: Vec<usize> = verdicts
         .iter()
@@ -162,7 +163,7 @@ fn red_is_still_bound_by_the_limit_of_the_link() {
     assert_eq!(queue.enqueue(&link, &packet(1500)), Verdict::DropFull);
 }
 
-/// Measures the average after idle time by how long RED takes to react to a full queue.
+/// Derives the average after an idle time from how long RED takes to react to a full queue.
 #[test]
 fn red_forgets_a_queue_as_fast_as_packets_could_have_come_while_the_link_was_idle() {
     let arrivals_until_drop = |idle_us: u32| {
@@ -175,7 +176,7 @@ fn red_forgets_a_queue_as_fast_as_packets_could_have_come_while_the_link_was_idl
         for _ in 0..20_000 {
             queue.enqueue(&busy, &packet(1500));
         }
-        // 500-byte packets at 500 kB/s: one per ms
+        // packets of 500 bytes at 500 kB/s: one per millisecond
         let idle = LinkView {
             idle_us,
             rate_bytes_per_s: 500_000,
@@ -192,8 +193,8 @@ fn red_forgets_a_queue_as_fast_as_packets_could_have_come_while_the_link_was_idl
             .expect("the average rises again")
     };
     for idle_ms in [0u32, 100, 1000] {
-        // average 15 decays to 15 (1 - w)^n, then rises towards 30 and drops at max_th;
-        // below it one packet in a thousand would be due, later than this
+        // an average of 15 decays to 15 (1 - w)^n, then rises towards 30; RED drops when it reaches
+        // max_th. Below max_th RED would drop one packet in a thousand, which is later than this.
         let keep: f64 = 1.0 - 1.0 / 512.0;
         let average = 15.0 * keep.powi(i32::try_from(idle_ms).unwrap() + 1);
         let expected = (15.0 / (30.0 - average)).ln() / keep.ln();

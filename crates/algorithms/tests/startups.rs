@@ -1,4 +1,4 @@
-//! When HyStart ends slow start.
+//! When HyStart ends slow start, by delay and by trains of ACKs.
 
 use headway_algorithms::{Ack, CaState, Conn, ControlInstance, SSTHRESH_INFINITE};
 
@@ -9,7 +9,7 @@ fn new(conn: &mut Conn, detect: u32) -> ControlInstance {
     cc
 }
 
-/// One round of `acks` ACKs, `gap_us` apart, each with this sample.
+/// Passes the ACKs of one round: `acks` ACKs, `gap_us` apart, each with this RTT sample.
 fn round(cc: &mut ControlInstance, conn: &mut Conn, acks: u32, gap_us: u64, rtt_us: i32) {
     conn.snd_nxt = conn.snd_una + 1000;
     for _ in 0..acks {
@@ -21,11 +21,11 @@ fn round(cc: &mut ControlInstance, conn: &mut Conn, acks: u32, gap_us: u64, rtt_
         };
         cc.pkts_acked(conn, &ack);
     }
-    conn.snd_una += 1000; // past the round's end
+    conn.snd_una += 1000; // the next ACK is beyond the end of the round
     conn.now_us += 50_000;
 }
 
-/// The first extra delay, in steps of 0.5 ms, that ends slow start by delay alone.
+/// The smallest extra delay, in steps of 0.5 ms, at which HyStart ends slow start by delay alone.
 fn exit_delay_us(base_us: i32) -> i32 {
     (0..60)
         .map(|i| i * 500)
@@ -87,7 +87,7 @@ fn one_low_sample_in_a_round_speaks_against_a_queue() {
     assert_eq!(conn.ssthresh_pkts, SSTHRESH_INFINITE);
 }
 
-/// How long a train of ACKs 1 ms apart lasts before it ends slow start.
+/// How long a train of ACKs, 1 ms apart, lasts before HyStart ends slow start.
 fn train_ms(paced: u8) -> Option<u32> {
     let mut conn = Conn {
         cwnd_pkts: 20,

@@ -1,4 +1,4 @@
-//! Users' own files: what they become, and the errors for invalid ones.
+//! Users' own files: which algorithms they become, and the errors for invalid files.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -51,7 +51,8 @@ HW_TABLE struct hw_router_ops hw_router_NAME = {
 };
 "#;
 
-/// A file with a unique NAME in a folder of this test program.
+/// Writes a file whose text may contain NAME, which becomes a unique name, into a folder of this
+/// test program.
 fn written(name: &str, text: &str) -> String {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("user_file");
     fs::create_dir_all(&folder).unwrap();
@@ -124,7 +125,7 @@ fn a_recorded_content_must_still_exist() {
     written("edited", &CONTROL.replace("/ 2", "/ 4"));
     let after = control(&path).unwrap().file.unwrap();
     assert_ne!(before, after);
-    // loaded files stay, and each has its own table
+    // both files stay loaded, and each has its own table
     let half = |name: &str| {
         let mut conn = Conn {
             cwnd_pkts: 80,
@@ -163,7 +164,7 @@ fn three_files_of_a_protocol_know_one_header() {
     );
 }
 
-/// The error about a file, without its folder.
+/// The error message about a file, without the name of its folder.
 fn refused(name: &str, text: &str) -> String {
     let path = written(name, text);
     let error = if text.contains("hw_router_ops") {

@@ -7,16 +7,17 @@ use super::tables::{tables, text, tunables, Ops};
 use crate::error::{nearest, AlgorithmError};
 use crate::ffi;
 
-/// The list of one kind of table, sorted by name: `$info` from the C array `$list`
-/// of `$n` tables, whose head has the texts `$text` and the switches `$switch`.
+/// Makes the list of all algorithms of one kind, sorted by name. `$info` is the type of its
+/// entries. They are read from the C array `$list` of `$n` tables. Each table begins with the texts
+/// `$text` and the switches `$switch`.
 macro_rules! list {
     (
         $info:ident, $list:ident, $n:ident, [$($text:ident),*], [$($switch:ident),*]
     ) => {{
         static LIST: OnceLock<Vec<$info>> = OnceLock::new();
         LIST.get_or_init(|| {
-            // SAFETY: the registry the build wrote: an array of pointers to constant
-            // tables, whose texts are literals and whose tunables are theirs.
+            // SAFETY: the build script has written the registry: an array of pointers to constant
+            // tables, whose texts are literals and whose tunables belong to them.
             let mut list: Vec<$info> = unsafe {
                 tables(&raw const ffi::$list, ffi::$n)
                     .iter()
@@ -35,11 +36,11 @@ macro_rules! list {
     }};
 }
 
-/// All controls, by name.
+/// All built-in controls, sorted by name.
 pub fn controls() -> &'static [ControlInfo] {
     static LIST: OnceLock<Vec<ControlInfo>> = OnceLock::new();
     LIST.get_or_init(|| {
-        // SAFETY: as in list!; a control without a startup's name has its own start.
+        // SAFETY: as in the macro `list!`. A control without a startup's name has its own start.
         let mut list: Vec<ControlInfo> = unsafe {
             tables(
                 &raw const ffi::hw_native_controls,
@@ -61,7 +62,7 @@ pub fn controls() -> &'static [ControlInfo] {
     })
 }
 
-/// All startups, by name.
+/// All built-in startups, sorted by name.
 pub fn startups() -> &'static [StartupInfo] {
     list!(
         StartupInfo,
@@ -72,7 +73,7 @@ pub fn startups() -> &'static [StartupInfo] {
     )
 }
 
-/// All queue disciplines, by name.
+/// All built-in queue disciplines, sorted by name.
 pub fn queues() -> &'static [QueueInfo] {
     list!(
         QueueInfo,
@@ -83,14 +84,14 @@ pub fn queues() -> &'static [QueueInfo] {
     )
 }
 
-/// All router algorithms, by name.
+/// All built-in router algorithms, sorted by name.
 ///
 /// # Panics
-/// If one declares more than the contract allows.
+/// If a router declares more counters or events than the contract allows.
 pub fn routers() -> &'static [RouterInfo] {
     static LIST: OnceLock<Vec<RouterInfo>> = OnceLock::new();
     LIST.get_or_init(|| {
-        // SAFETY: as in list.
+        // SAFETY: as in the macro `list!`.
         let mut list: Vec<RouterInfo> = unsafe {
             tables(&raw const ffi::hw_native_routers, ffi::hw_native_n_routers)
                 .iter()
@@ -113,7 +114,8 @@ pub fn routers() -> &'static [RouterInfo] {
     })
 }
 
-/// Every control with every startup it can combine with; a control that owns its start once.
+/// Every control with each startup that it can be combined with. A control with its own start
+/// occurs once, without a startup.
 pub fn choices() -> impl Iterator<Item = (&'static ControlInfo, Option<&'static StartupInfo>)> {
     controls().iter().flat_map(|control| {
         let alone = control.flags.own_start().then_some((control, None));
@@ -123,7 +125,7 @@ pub fn choices() -> impl Iterator<Item = (&'static ControlInfo, Option<&'static 
     })
 }
 
-/// The algorithm of that name in a list; `kind` is for the message.
+/// The algorithm with this name in a list; the error message calls its kind `kind`.
 pub(super) fn by_name<T>(
     kind: &'static str,
     list: &'static [T],
@@ -139,7 +141,7 @@ pub(super) fn by_name<T>(
         })
 }
 
-/// The startup of that name.
+/// The startup with this name.
 ///
 /// # Errors
 /// [`AlgorithmError::Unknown`] with the nearest names.
@@ -147,7 +149,7 @@ pub fn startup(name: &str) -> Result<&'static StartupInfo, AlgorithmError> {
     by_name("startup", startups(), |info| info.name, name)
 }
 
-/// The queue discipline of that name.
+/// The queue discipline with this name.
 ///
 /// # Errors
 /// [`AlgorithmError::Unknown`] with the nearest names.

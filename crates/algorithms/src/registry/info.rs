@@ -1,5 +1,5 @@
-//! The description of each algorithm: names, sources, flags, counters, and how it is read from
-//! the algorithm's C table.
+//! Descriptions of algorithms: names, sources, flags and counters. This module reads them from the
+//! algorithms' C tables.
 
 use serde::Serialize;
 
@@ -15,34 +15,36 @@ pub struct ControlInfo {
     pub name: &'static str,
     /// The control's title, one line.
     pub title: &'static str,
-    /// Paper or RFC and the implementation that the control follows.
+    /// Source: the paper or RFC, and the implementation, that the control follows.
     pub source: &'static str,
-    /// The startup if none is named; None if it owns its start.
+    /// Name of the default startup; None if the control has its own start.
     pub startup: Option<&'static str>,
     /// Its flags.
     pub flags: ControlFlags,
     /// State per connection.
     pub state_bytes: u32,
-    /// Windows of data that a growing send buffer has room for.
+    /// Number of windows of data for which a send buffer that grows has room.
     #[serde(skip)]
     pub send_windows: u32,
-    /// The control sets cwnd and pacing rate by rate samples (`control` instead of `cong_avoid`).
+    /// The control uses rate samples and sets cwnd and pacing rate itself (callback `control`
+    /// instead of `cong_avoid`).
     pub takes_samples: bool,
-    /// The control reads what its outgoing link publishes.
+    /// The control reads the values that its outgoing link publishes.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub reads_monitor: bool,
     /// The control's tunables, in declared order.
     pub tunables: Vec<TunableInfo>,
-    /// The header that the control owns.
+    /// Name of the header that the control owns.
     pub header: Option<&'static str>,
-    /// Path and content hash of the user's file; None: built in.
+    /// Path and content hash of the user's file; None if the control is built in.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<&'static str>,
     #[serde(skip)]
     pub(crate) ops: Ops<ffi::CcOps>,
 }
 
-/// Properties of a control, beyond its callbacks (`enum hw_cc_flags`); in JSON a list of names.
+/// Flags of a control (`enum hw_cc_flags`), in addition to its callbacks. In JSON they are a list
+/// of names.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ControlFlags(pub(crate) u32);
 
@@ -61,7 +63,7 @@ impl ControlFlags {
         self.0 & bit != 0
     }
 
-    /// The control takes no startup.
+    /// The control has its own start and takes no startup.
     #[must_use]
     pub const fn own_start(self) -> bool {
         self.has(ffi::CC_OWN_START)
@@ -91,7 +93,7 @@ impl ControlFlags {
         self.has(ffi::CC_NEEDS_ECN)
     }
 
-    /// The control's RTT samples are in microseconds, however coarse the stack's clock is.
+    /// The control's RTT samples are in microseconds, even if the stack's clock is coarser.
     #[must_use]
     pub const fn rtt_stamp(self) -> bool {
         self.has(ffi::CC_RTT_STAMP)
@@ -109,7 +111,7 @@ impl ControlFlags {
         all.filter_map(move |(bit, name)| self.has(1 << bit).then_some(name))
     }
 
-    /// Bits beyond those that have a name.
+    /// Bits that are set and have no name.
     #[must_use]
     pub const fn unknown(self) -> u32 {
         self.0 >> Self::NAMES.len()
@@ -123,14 +125,14 @@ impl Serialize for ControlFlags {
 }
 
 impl ControlInfo {
-    /// The kernel's name of it joined with a startup, or with its own start.
+    /// The control's name in the kernel, joined with this startup or with its own start.
     #[must_use]
     pub fn kernel_name(&self, startup: Option<&StartupInfo>) -> String {
         format!("{}_{}", self.name, startup.map_or(OWN_SUFFIX, |s| s.suffix))
     }
 
-    /// Its header, if sockets can send it: a TCP option or the ECN bits, answered in a TCP
-    /// option.
+    /// The control's header, if sockets can send it and receive its answer: a TCP option, or the
+    /// ECN bits with an answer in a TCP option.
     #[must_use]
     pub fn header_at_sockets(&self) -> Option<&'static HeaderInfo> {
         let own = header(self.header?).ok()?;
@@ -139,19 +141,19 @@ impl ControlInfo {
     }
 }
 
-/// Replaces a startup's suffix if the control owns its start.
+/// Suffix of kernel names for controls that have their own start.
 const OWN_SUFFIX: &str = "os";
 
-/// A startup: growth below ssthresh.
+/// A startup, which determines the growth of cwnd below ssthresh.
 #[derive(Clone, Debug, Serialize)]
 pub struct StartupInfo {
     /// Name of the startup.
     pub name: &'static str,
-    /// Two letters; a pair is `control_suffix` in the kernel.
+    /// The startup's two letters in kernel names: a pair is called `control_suffix` in the kernel.
     pub suffix: &'static str,
     /// The startup's title, one line.
     pub title: &'static str,
-    /// Paper or RFC and the implementation that the startup follows.
+    /// Source: the paper or RFC, and the implementation, that the startup follows.
     pub source: &'static str,
     /// State per connection.
     pub state_bytes: u32,
@@ -167,7 +169,7 @@ impl StartupInfo {
     /// Whether the startup may send requests to routers in its packets.
     #[must_use]
     pub fn opens(&self) -> bool {
-        // SAFETY: the table is static.
+        // SAFETY: the startup's table is static.
         unsafe { (*self.ops.0).open.is_some() }
     }
 }
@@ -179,7 +181,7 @@ pub struct QueueInfo {
     pub name: &'static str,
     /// The discipline's title, one line.
     pub title: &'static str,
-    /// Paper or RFC and the implementation that the discipline follows.
+    /// Source: the paper or RFC, and the implementation, that the discipline follows.
     pub source: &'static str,
     /// State per link.
     pub state_bytes: u32,
@@ -189,7 +191,7 @@ pub struct QueueInfo {
     pub(crate) ops: Ops<ffi::QueueOps>,
 }
 
-/// A counter, a value or an event of a router.
+/// Description of a counter, a value or an event of a router algorithm.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct CounterInfo {
     /// Name of the counter, which ends in its unit if it has one.
@@ -198,13 +200,13 @@ pub struct CounterInfo {
     pub unit: &'static str,
     /// The counter's meaning, in one line.
     pub meaning: &'static str,
-    /// The shown value is so many times the algorithm's.
+    /// Factor from the algorithm's value to the value that users see.
     #[serde(skip)]
     pub(crate) times: u64,
 }
 
 impl CounterInfo {
-    /// A counter with this name, unit and meaning; the shown value is `times` the algorithm's.
+    /// Describes a counter. The value that users see is `times` the algorithm's value.
     #[must_use]
     pub const fn new(
         name: &'static str,
@@ -220,21 +222,21 @@ impl CounterInfo {
         }
     }
 
-    /// The shown value for an algorithm's value.
+    /// The value that users see, for an algorithm's value.
     #[must_use]
     pub fn shown(&self, value: u64) -> u64 {
         value.wrapping_mul(self.times)
     }
 }
 
-/// A router algorithm, in addition to a queue discipline.
+/// A router algorithm, which a link has in addition to a queue discipline.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RouterInfo {
     /// Name of the router algorithm.
     pub name: &'static str,
     /// The algorithm's title, one line.
     pub title: &'static str,
-    /// Paper or RFC and the implementation that the algorithm follows.
+    /// Source: the paper or RFC, and the implementation, that the algorithm follows.
     pub source: &'static str,
     /// State per link.
     pub state_bytes: u32,
@@ -244,12 +246,12 @@ pub struct RouterInfo {
     pub counters: Vec<CounterInfo>,
     /// Its events.
     pub events: Vec<CounterInfo>,
-    /// The header that the algorithm reads.
+    /// Name of the header that the algorithm reads.
     pub header: Option<&'static str>,
-    /// The algorithm publishes values for this machine's controls.
+    /// The algorithm publishes values that controls on the same machine can read.
     #[serde(skip)]
     pub publishes: bool,
-    /// Path and content hash of the user's file; None: built in.
+    /// Path and content hash of the user's file; None if the algorithm is built in.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<&'static str>,
     #[serde(skip)]
@@ -259,13 +261,13 @@ pub struct RouterInfo {
 /// Reads a control's table.
 ///
 /// # Safety
-/// It is a constant table, its texts are literals and its tunables its own.
+/// `ops` is a constant table whose texts are literals. Its lists belong to it.
 pub(crate) unsafe fn control_info(
     ops: &'static ffi::CcOps,
     header: Option<&'static str>,
     file: Option<&'static str>,
 ) -> ControlInfo {
-    // SAFETY: the caller's promise.
+    // SAFETY: by the contract of this function.
     unsafe {
         ControlInfo {
             name: text(ops.name),
@@ -293,7 +295,8 @@ pub(crate) unsafe fn control_info(
 unsafe fn counters(first: *const ffi::Counter, n: u32) -> Vec<CounterInfo> {
     (0..n as usize)
         .map(|i| {
-            // SAFETY: within the table by the caller's promise; its texts are literals.
+            // SAFETY: by the contract of this function the counter is within the table, whose texts
+            // are literals.
             unsafe {
                 let counter = &*first.add(i);
                 CounterInfo {
@@ -310,13 +313,13 @@ unsafe fn counters(first: *const ffi::Counter, n: u32) -> Vec<CounterInfo> {
 /// Reads a router's table.
 ///
 /// # Safety
-/// It is a constant table, its texts are literals and its tunables and counters its own.
+/// `ops` is a constant table whose texts are literals. Its lists belong to it.
 pub(crate) unsafe fn router_info(
     ops: &'static ffi::RouterOps,
     header: Option<&'static str>,
     file: Option<&'static str>,
 ) -> RouterInfo {
-    // SAFETY: the caller's promise.
+    // SAFETY: by the contract of this function.
     unsafe {
         RouterInfo {
             name: text(ops.name),

@@ -18,8 +18,8 @@ pub use info::{ControlFlags, ControlInfo, CounterInfo, QueueInfo, RouterInfo, St
 pub(crate) use tables::{tables, text, Ops};
 pub use tunable::TunableInfo;
 
-/// The startup for a control: the named one, otherwise the control's default. None if the control
-/// owns its start.
+/// The startup for a control: the named one, or the control's default. None if the control has its
+/// own start.
 ///
 /// # Errors
 /// Unknown names; a startup for a control that takes none.
@@ -34,7 +34,7 @@ pub fn startup_of(
     }
 }
 
-/// An algorithm for the parser of flow and queue texts.
+/// Describes an algorithm to the parser of flow and queue texts.
 fn named(name: &str, startup: Option<&str>, tunables: &[TunableInfo]) -> algorithm::Algorithm {
     algorithm::Algorithm {
         name: name.to_owned(),
@@ -43,7 +43,7 @@ fn named(name: &str, startup: Option<&str>, tunables: &[TunableInfo]) -> algorit
     }
 }
 
-/// Finds the algorithm in a user's file.
+/// Finds the algorithm that a user's file declares.
 fn named_of_file(kind: &str, name: &str) -> Result<algorithm::Algorithm, Refused> {
     match kind {
         "control" => control(name)
@@ -58,7 +58,7 @@ fn named_of_file(kind: &str, name: &str) -> Result<algorithm::Algorithm, Refused
     }
 }
 
-/// All names that the text of a flow or a queue may contain, except stacks.
+/// All names that a flow or queue, written as text, may contain, except names of stack profiles.
 #[must_use]
 pub fn known() -> Known {
     let controls = controls().iter();
@@ -77,7 +77,7 @@ pub fn known() -> Known {
     }
 }
 
-/// The control of that name, or of that file.
+/// The control with this name, which may be a user's file.
 ///
 /// # Errors
 /// [`AlgorithmError::Unknown`] with the nearest names; [`AlgorithmError::File`].
@@ -86,7 +86,7 @@ pub fn control(name: &str) -> Result<&'static ControlInfo, AlgorithmError> {
         .unwrap_or_else(|| by_name("control", controls(), |info| info.name, name))
 }
 
-/// The router algorithm of that name, or of that file.
+/// The router algorithm with this name, which may be a user's file.
 ///
 /// # Errors
 /// [`AlgorithmError::Unknown`] with the nearest names; [`AlgorithmError::File`].
@@ -94,8 +94,9 @@ pub fn router(name: &str) -> Result<&'static RouterInfo, AlgorithmError> {
     user_file::router(name).unwrap_or_else(|| by_name("router", routers(), |info| info.name, name))
 }
 
-/// All router algorithms by name, then those of `names` that are files. The numbers in a run's
-/// record refer to this order, whatever other files this process has read.
+/// All built-in router algorithms by name, then those of `names` that are users' files. Numbers of
+/// algorithms in a run's record refer to this list. It does not depend on other files that this
+/// process has read.
 #[must_use]
 pub fn routers_of<'a>(names: impl IntoIterator<Item = &'a str>) -> Vec<&'static RouterInfo> {
     let mut all: Vec<&RouterInfo> = routers().iter().collect();
@@ -114,7 +115,7 @@ pub fn routers_of<'a>(names: impl IntoIterator<Item = &'a str>) -> Vec<&'static 
     all
 }
 
-/// Finds a tunable of a control or of its startup.
+/// Finds the tunable with this name, of a control or of its startup.
 ///
 /// # Errors
 /// Unknown control, startup or tunable, with the nearest names.

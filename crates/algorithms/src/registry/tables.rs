@@ -1,12 +1,12 @@
-//! Reads the parts that C tables of algorithms share: lists, texts and tunables, both of built-in
-//! algorithms and of users' files.
+//! Reads what all C tables of algorithms contain: lists, texts and tunables. It serves built-in
+//! algorithms and users' files.
 
 use std::ffi::{c_char, CStr};
 
 use super::TunableInfo;
 use crate::ffi;
 
-/// A C table of constants.
+/// A pointer to a constant C table.
 pub(crate) struct Ops<T>(pub(crate) *const T);
 
 impl<T> Clone for Ops<T> {
@@ -35,18 +35,19 @@ unsafe impl<T> Sync for Ops<T> {}
 /// # Safety
 /// `text` is a C string literal.
 pub(crate) unsafe fn text(text: *const c_char) -> &'static str {
-    // SAFETY: a literal of the algorithms, which are ASCII; the caller's promise.
+    // SAFETY: by the contract of this function, `text` is a literal. The algorithms' literals are
+    // ASCII.
     unsafe { CStr::from_ptr(text) }
         .to_str()
         .expect("the algorithms' texts are ASCII")
 }
 
-/// What C declares as an array of unknown length.
+/// Makes a slice of an array that C declares without its length.
 ///
 /// # Safety
 /// The array has `n` elements and exists as long as the program runs.
 pub(crate) unsafe fn tables<T>(first: *const [T; 0], n: u32) -> &'static [T] {
-    // SAFETY: the caller's promise.
+    // SAFETY: by the contract of this function.
     unsafe { std::slice::from_raw_parts(first.cast(), n as usize) }
 }
 
@@ -55,7 +56,8 @@ pub(crate) unsafe fn tables<T>(first: *const [T; 0], n: u32) -> &'static [T] {
 pub(super) unsafe fn tunables(first: *const ffi::Tunable, n: u32) -> Vec<TunableInfo> {
     (0..n as usize)
         .map(|i| {
-            // SAFETY: within the table by the caller's promise; its texts are literals.
+            // SAFETY: by the contract of this function the tunable is within the table, whose texts
+            // are literals.
             unsafe {
                 let t = &*first.add(i);
                 TunableInfo {

@@ -5,16 +5,17 @@ use serde::Serialize;
 
 use crate::error::AlgorithmError;
 
-/// A tunable as its algorithm declares it.
+/// A tunable, as its algorithm declares it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct TunableInfo {
-    /// Name, unique within a control and every startup it can combine with.
+    /// Name of the tunable. It is unique within a control and all startups that the control can be
+    /// combined with.
     pub name: &'static str,
-    /// Unit; `bool` is a switch, `a|b|c` names the values from 0 on.
+    /// Unit of the value. `bool` means a switch; `a|b|c` gives the names of the values from 0 on.
     pub unit: &'static str,
     /// The tunable's meaning, in one line.
     pub meaning: &'static str,
-    /// Value when none is given.
+    /// Value that applies if none is given.
     pub default: u32,
     /// Least value.
     pub min: u32,
@@ -28,12 +29,13 @@ impl TunableInfo {
         self.unit == "bool"
     }
 
-    /// The names of its values from 0 on, if it has names.
+    /// Names of the tunable's values from 0 on, if they have names.
     pub fn choices(&self) -> Option<impl Iterator<Item = &'static str> + 'static> {
         self.unit.contains('|').then(|| self.unit.split('|'))
     }
 
-    /// A value as people write it: by its name if it has one, on or off for a switch.
+    /// Formats a value as people write it: on or off for a switch, the value's name if it has one,
+    /// otherwise a number.
     pub fn shown(&self, value: u32) -> String {
         match (self.is_switch(), value) {
             (true, 0) => return "off".to_owned(),
@@ -46,8 +48,8 @@ impl TunableInfo {
         name.map_or_else(|| value.to_string(), str::to_owned)
     }
 
-    /// Reads a value as people write it: an integer, for a switch also on/off,
-    /// yes/no or true/false, for a choice also its name.
+    /// Parses a value as people write it: an integer; for a switch also on/off, yes/no or
+    /// true/false; for a value with a name also the name.
     ///
     /// # Errors
     /// [`AlgorithmError::BadValue`] if it is not a number or out of range.
@@ -57,7 +59,7 @@ impl TunableInfo {
         value.map_err(|_| self.bad_value(text))
     }
 
-    /// Describes the tunable to the parser of what people write.
+    /// Describes the tunable to the parser of flow and queue texts.
     pub(super) fn described(&self) -> algorithm::Tunable {
         algorithm::Tunable {
             name: self.name.to_owned(),

@@ -1,4 +1,5 @@
-//! Compiles a user's file to a shared object with the system's C compiler, once for each content.
+//! Compiles a user's file to a shared object with the system's C compiler, unless the same content
+//! was compiled before.
 
 use std::env;
 use std::fs::{self, DirBuilder};
@@ -15,7 +16,8 @@ use super::crash;
 use super::source::{at_line, digest, port_files, shown, Kind, Source};
 
 const COMPILERS: [&str; 3] = ["cc", "gcc", "clang"];
-/// Certain mistakes are errors; system headers cannot be included.
+/// Compiler options: they make certain mistakes errors, and do not let a file include system
+/// headers.
 const FLAGS: [&str; 12] = [
     "-std=c11",
     "-O2",
@@ -31,7 +33,7 @@ const FLAGS: [&str; 12] = [
     "-Wl,--build-id=none",
 ];
 
-/// The shared object of a file, loaded.
+/// Loads the shared object of a user's file, after compiling it if necessary.
 pub(super) fn library(source: &Source, kind: Kind) -> Result<Library, String> {
     let line = source.table_line(kind)?;
     let compiler = compiler(source)?;
@@ -48,7 +50,8 @@ pub(super) fn library(source: &Source, kind: Kind) -> Result<Library, String> {
         .as_ref()
         .map(|folder| folder.join(format!("{key}.so")));
     if let Some(kept) = kept.as_deref().filter(|kept| kept.is_file()) {
-        // from an interrupted build, or from another machine: build it again
+        // A kept object that cannot be opened comes from an interrupted build or another machine:
+        // build it again.
         if let Ok(library) = open(kept) {
             return ready(library, kept, source, line);
         }
@@ -66,7 +69,7 @@ pub(super) fn library(source: &Source, kind: Kind) -> Result<Library, String> {
     ready(library, &made, source, line)
 }
 
-/// The compiler's input: the file, and an assertion that its table has the expected type.
+/// The compiler's input: the user's file, and an assertion that its table has the expected type.
 fn unit(source: &Source, kind: Kind) -> String {
     let (table, structure) = (kind.table_of(source), kind.structure());
     format!(
@@ -77,7 +80,7 @@ fn unit(source: &Source, kind: Kind) -> String {
     )
 }
 
-/// The compiler's command: CC, or the first compiler found.
+/// The compiler's command: the environment variable CC, or the first compiler that is installed.
 fn compiler(source: &Source) -> Result<Vec<String>, String> {
     let asked = env::var("CC").unwrap_or_default();
     let words: Vec<String> = asked.split_whitespace().map(str::to_owned).collect();
@@ -112,7 +115,7 @@ fn compile(source: &Source, compiler: &[String], folder: &Path) -> Result<(), St
 }
 
 impl Source {
-    /// The compiler's first error, with the line of the user's file.
+    /// The first error that the compiler reported, with the line of the user's file.
     #[must_use]
     pub fn first_error(&self, said: &str, compiler: &str) -> String {
         let mut errors = said.lines().filter_map(|line| {
@@ -145,13 +148,14 @@ impl Source {
     }
 }
 
-/// Opens the library with all symbols resolved. It needs none, except those that compilers add.
+/// Opens a shared object and resolves all its symbols. A user's file may call no function except
+/// those that compilers insert.
 fn open(path: &Path) -> Result<Library, String> {
-    // SAFETY: the code that runs on load is the user's own.
+    // SAFETY: opening runs only code of the user's own file.
     let opened = unsafe { Opened::open(Some(path), RTLD_NOW | RTLD_LOCAL) };
     opened.map(Library::from).map_err(|error| {
         let said = error.to_string();
-        // "FILE: undefined symbol: NAME"
+        // the message ends with "undefined symbol: NAME"
         match said.split_once("undefined symbol: ") {
             Some((_, name)) => format!("calls {name}, which the port does not have"),
             None => said,
@@ -182,8 +186,8 @@ fn ready(library: Library, path: &Path, source: &Source, line: usize) -> Result<
     Ok(library)
 }
 
-/// The cache folder, writable only by this user. None: no such folder exists, and compiled files
-/// are not kept.
+/// The cache folder, which only this user can write to. None: the folder cannot be used, so
+/// compiled files are not kept.
 fn cache() -> Option<PathBuf> {
     let base = env::var_os("XDG_CACHE_HOME").filter(|path| Path::new(path).is_absolute());
     let base = base.map(PathBuf::from).or_else(|| {
@@ -199,15 +203,15 @@ fn cache() -> Option<PathBuf> {
     (there.is_dir() && own).then_some(folder)
 }
 
-/// A private folder to compile in, removed when the value is dropped.
+/// A private folder to compile in. It is removed when this value is dropped.
 #[derive(Debug)]
 pub struct Work(PathBuf);
 
 impl Work {
-    /// A new one in a folder, by default in that of temporary files.
+    /// Creates a private folder inside `cache`, or in the system's folder for temporary files.
     ///
     /// # Errors
-    /// It cannot be made.
+    /// The folder cannot be created.
     pub fn new(cache: Option<&Path>) -> io::Result<Self> {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let base = cache.map_or_else(env::temp_dir, Path::to_path_buf);
@@ -215,7 +219,7 @@ impl Work {
             let number = NUMBER.fetch_add(1, Ordering::Relaxed);
             let folder = base.join(format!("headway-{}-{number}", std::process::id()));
             match DirBuilder::new().mode(0o700).create(&folder) {
-                // left by a killed process with the same number
+                // the folder was left by a killed process with the same number: try another name
                 Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {}
                 made => return made.map(|()| Self(folder)),
             }

@@ -16,7 +16,7 @@ use object::{Object as _, ObjectSection as _, ObjectSegment as _, ObjectSymbol a
 
 use super::source::{shown, Source};
 
-/// Exit status of a process that the code of a user's file ended.
+/// Exit status of the process if a user's file crashed it.
 const STATUS: c_int = 2;
 const SIGNALS: [(c_int, &str); 4] = [
     (libc::SIGSEGV, "SIGSEGV: invalid memory access"),
@@ -25,14 +25,14 @@ const SIGNALS: [(c_int, &str); 4] = [
     (libc::SIGILL, "SIGILL: illegal instruction"),
 ];
 
-/// Where a shared object and its variables are.
+/// Positions of a shared object's symbols.
 pub(super) struct Object {
     path: PathBuf,
-    /// Size in memory.
+    /// Size of the object in memory.
     bytes: u64,
-    /// The object's first symbol: name, address.
+    /// Name and address of the object's first symbol.
     anchor: Option<(String, u64)>,
-    /// The first writable variable.
+    /// Name of the first writable variable in the object.
     pub variable: Option<String>,
 }
 
@@ -47,7 +47,7 @@ impl Object {
             let name = section.as_ref().and_then(|section| section.name().ok());
             symbol.size() > 0 && name.is_some_and(|name| [".data", ".bss"].contains(&name))
         };
-        // a function's static variable has a number after its name
+        // the symbol of a function's static variable ends in a dot and a number
         let named = |symbol: object::Symbol<'_, '_>| {
             let name = symbol.name().unwrap_or_default();
             name.split('.').next().unwrap_or_default().to_owned()
@@ -66,7 +66,7 @@ impl Object {
     }
 }
 
-/// Where a file's code is in memory.
+/// Where the code of a user's file is in memory.
 struct Mapped {
     from: u64,
     to: u64,
@@ -76,18 +76,18 @@ struct Mapped {
 
 static MAPPED: Mutex<Vec<Mapped>> = Mutex::new(Vec::new());
 
-/// Whether a file's code is in this process.
+/// Whether this process has loaded any user's file.
 pub(super) fn is_any_file_loaded() -> bool {
     let all = MAPPED.lock().unwrap_or_else(|e| e.into_inner());
     !all.is_empty()
 }
 
-/// Reports crashes in that library's code from now on.
+/// From now on, reports crashes in the code of this library.
 pub(super) fn report_crashes(object: Object, source: &Source, library: &Library) {
     let Some((name, offset)) = object.anchor else {
         return;
     };
-    // SAFETY: only its address is used.
+    // SAFETY: only the symbol's address is used.
     let address = unsafe { library.get::<*const c_void>(name.as_bytes()) };
     // SAFETY: as above.
     let Ok(address) = address.map(|symbol| unsafe { symbol.into_raw() }.into_raw()) else {
@@ -106,17 +106,18 @@ pub(super) fn report_crashes(object: Object, source: &Source, library: &Library)
     ONCE.call_once(install);
 }
 
-/// The previous handler of a signal.
+/// The handlers that were installed for each signal before.
 struct Before(UnsafeCell<[Option<libc::sigaction>; SIGNALS.len()]>);
 
-// SAFETY: written once, before the handlers that read it are installed.
+// SAFETY: the cell is written once, before the handlers that read it are installed.
 unsafe impl Sync for Before {}
 
 static BEFORE: Before = Before(UnsafeCell::new([None; SIGNALS.len()]));
 
 fn install() {
     for (at, (signal, _)) in SIGNALS.iter().enumerate() {
-        // SAFETY: plain data; the handler has the signature that SA_SIGINFO requires.
+        // SAFETY: the structure is plain data, and the handler has the signature that SA_SIGINFO
+        // requires.
         unsafe {
             let mut action: libc::sigaction = std::mem::zeroed();
             let handler: extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void) = crashed;
@@ -130,10 +131,10 @@ fn install() {
     }
 }
 
-/// Where the thread was when the signal came.
+/// The address at which a signal interrupted the thread.
 fn at(context: *mut c_void) -> u64 {
     let context: *mut libc::ucontext_t = context.cast();
-    // SAFETY: the kernel's argument of a handler with SA_SIGINFO.
+    // SAFETY: the kernel passes this argument to a handler with SA_SIGINFO.
     #[cfg(target_arch = "x86_64")]
     return unsafe { (*context).uc_mcontext.gregs[libc::REG_RIP as usize] as u64 };
     // SAFETY: as above.
@@ -146,18 +147,18 @@ fn at(context: *mut c_void) -> u64 {
     }
 }
 
-/// The signal's handler. The code of a user's file calls nothing and holds no lock, so the handler
-/// may allocate memory. A crash elsewhere goes to the previous handler.
+/// Handles a crash signal. A user's file calls no functions of the process and holds no lock, so
+/// the handler may allocate memory. For a crash in other code it calls the previous handler.
 extern "C" fn crashed(signal: c_int, _: *mut libc::siginfo_t, context: *mut c_void) {
-    /// The thread that is in the handler.
+    /// Number of the thread that runs this handler; 0: none.
     static HERE: AtomicI32 = AtomicI32::new(0);
     // SAFETY: no arguments.
     let thread = unsafe { libc::gettid() };
     while let Err(other) = HERE.compare_exchange(0, thread, Ordering::Relaxed, Ordering::Relaxed) {
         if other == thread {
-            return put_back(signal); // the handler itself has crashed
+            return put_back(signal); // the handler itself has crashed: restore the previous one
         }
-        // another thread already reports the crash
+        // another thread already reports the crash, so wait for the end of the process
         std::thread::sleep(Duration::from_millis(10));
     }
     let what = SIGNALS.iter().find(|(number, _)| *number == signal);
@@ -182,19 +183,19 @@ pub(super) fn end_in_a_file(context: *mut c_void, does: &str) {
     unsafe { libc::_exit(STATUS) }
 }
 
-/// Passes a signal on to the previous handler.
+/// Restores the previous handler of a signal, which then gets the signal.
 fn put_back(signal: c_int) {
     let at = SIGNALS.iter().position(|(number, _)| *number == signal);
-    // SAFETY: written before the handler was installed.
+    // SAFETY: the cell was written before this handler was installed.
     let before = at.and_then(|at| unsafe { (*BEFORE.0.get())[at] });
     if let Some(before) = before {
-        // SAFETY: the kernel's values.
+        // SAFETY: the kernel has returned these values for the signal.
         unsafe { libc::sigaction(signal, &raw const before, std::ptr::null_mut()) };
     }
 }
 
-/// The line of the file that an instruction came from, and its function; for an inlined function of
-/// the port's headers, the line and function that called it.
+/// The line of the user's file that an instruction came from, and its function. If the instruction
+/// is from an inlined function of the port's headers: the line and function that called it.
 fn place(mapped: &Mapped, address: u64) -> Option<String> {
     let bytes = fs::read(&mapped.object).ok()?;
     let object = object::File::parse(&*bytes).ok()?;
@@ -207,7 +208,7 @@ fn place(mapped: &Mapped, address: u64) -> Option<String> {
     let mut frames = context.find_frames(address).skip_all_loads().ok()?;
     while let Some(frame) = frames.next().ok()? {
         let at = frame.location.and_then(|location| {
-            // "FOLDER/own/mine.c"
+            // the path is "FOLDER/own/mine.c"
             let parts: Vec<&str> = location.file?.rsplit('/').take(2).collect();
             let copy = format!("{}/{}", parts.get(1)?, parts[0]);
             mapped.source.place(&copy, location.line? as usize)

@@ -1,7 +1,7 @@
 //! Algorithms in users' own files. The system's compiler compiles a C file against the port's
-//! headers; the result is loaded into this process and checked. From then on its name is its path
-//! and a hash of its content ("./mine.c@0123456789abcdef"), so that a record identifies what ran.
-//! It has the rights of the user who runs Headway.
+//! headers; the result is loaded into this process and checked. From then on the algorithm's name
+//! is the file's path and a hash of its content ("./mine.c@0123456789abcdef"), so that a record
+//! identifies what ran. The code has the rights of the user who runs Headway.
 
 mod compile;
 mod crash;
@@ -21,7 +21,8 @@ pub use compile::Work;
 pub use source::{port_files, Kind, Source};
 pub use watch::{beat, Watch};
 
-/// What this process has loaded. It never unloads anything, because instances point into it.
+/// The algorithms that this process has loaded from users' files. It never unloads one, because
+/// instances point into it.
 #[derive(Default)]
 struct Loaded {
     controls: Vec<&'static ControlInfo>,
@@ -37,12 +38,12 @@ fn loaded() -> MutexGuard<'static, Loaded> {
     LOADED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The descriptions of a kind.
+/// The description of a kind of algorithm that users' files can declare.
 trait UserFile: Sized + Send + Sync + 'static {
     const KIND: Kind;
     fn list(loaded: &mut Loaded) -> &mut Vec<&'static Self>;
     fn file(&self) -> Option<&'static str>;
-    /// Checks the table of a library.
+    /// Checks the table that a library exports, and reads it.
     fn of(library: &Library, source: &Source, file: &'static str) -> Result<Self, String>;
 }
 
@@ -72,18 +73,18 @@ impl UserFile for RouterInfo {
     }
 }
 
-/// The control of a file; None if the name does not name a file.
+/// The control in this user's file; None if the name does not name a file.
 pub(crate) fn control(name: &str) -> Option<Result<&'static ControlInfo, AlgorithmError>> {
     load_once(name)
 }
 
-/// The router of a file, likewise.
+/// The router algorithm in this user's file; None if the name does not name a file.
 pub(crate) fn router(name: &str) -> Option<Result<&'static RouterInfo, AlgorithmError>> {
     load_once(name)
 }
 
-/// Whether a name can be looked up without reading a file: it does not name a file, or the file has
-/// been read.
+/// Whether a name can be looked up without reading a file: it does not name a file, or this process
+/// has read the file already.
 pub(crate) fn is_loaded(name: &str) -> bool {
     file_of(name).is_none()
         || known::<ControlInfo>(name).is_some()
@@ -121,7 +122,7 @@ fn load<T: UserFile>(path: &str, content: Option<&str>) -> Result<&'static T, St
     let library = compile::library(&source, T::KIND)?;
     let file: &'static str = file.leak();
     let info = T::of(&library, &source, file)?;
-    // the library's code and texts must exist as long as the program runs
+    // the library's code and texts must exist as long as the program runs, so it is never unloaded
     std::mem::forget(library);
     if let Some(found) = known(file) {
         return Ok(found);
@@ -131,11 +132,11 @@ fn load<T: UserFile>(path: &str, content: Option<&str>) -> Result<&'static T, St
     Ok(info)
 }
 
-/// The kind of a file, from its table. A control if it has no table, so that loading it reports
-/// what is missing.
+/// Which kind of algorithm a file declares, by its table. If it has no table, it counts as a
+/// control; loading it then reports that the table is missing.
 ///
 /// # Errors
-/// It cannot be read, or includes what it may not.
+/// The file cannot be read, or has an include that is not allowed.
 pub fn kind_in(name: &str) -> Result<Kind, AlgorithmError> {
     let path = file_of(name).map_or(name, |(path, _)| path);
     let source = Source::read(path).map_err(AlgorithmError::File)?;
@@ -144,7 +145,8 @@ pub fn kind_in(name: &str) -> Result<Kind, AlgorithmError> {
     Ok(found.unwrap_or(Kind::Control))
 }
 
-/// Reads a file to compile for another target. Refuses a file without the table of its kind.
+/// Reads a user's file, so that the caller can compile it for another target. Returns an error if
+/// the file has no table of this kind.
 ///
 /// # Errors
 /// One line that names the file and, if known, the line.

@@ -1,4 +1,5 @@
-//! A user's file and its own headers: its kind, what it may include, and the hash of everything.
+//! A user's file and the headers that it includes from its folder: kind of algorithm, allowed
+//! includes, and the hash of all contents.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -11,18 +12,19 @@ use sha2::{Digest as _, Sha256};
 
 include!(concat!(env!("OUT_DIR"), "/port.rs"));
 
-/// An algorithm is not larger.
+/// Largest size of a user's file or header.
 const MOST_BYTES: u64 = 1 << 20;
 const MOST_HEADERS: usize = 32;
 
-/// The port's headers, those of protocols, and the controls that a user's file may include to be a
-/// variant of, as of this build: path below algorithms/, text.
+/// All files that a user's file may include, as of this build: the port's headers, protocols'
+/// headers, and the controls of which a file may be a variant. Each entry has a path below
+/// algorithms/ and a text.
 #[must_use]
 pub const fn port_files() -> &'static [(&'static str, &'static str)] {
     PORT
 }
 
-/// The kind of algorithm, from the file's table.
+/// The kind of algorithm that a file declares in its table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A congestion control.
@@ -34,7 +36,7 @@ pub enum Kind {
 impl Kind {
     pub(super) const ALL: [Self; 2] = [Self::Control, Self::Router];
 
-    /// Its name for people.
+    /// What error messages call this kind of algorithm.
     #[must_use]
     pub const fn noun(self) -> &'static str {
         match self {
@@ -43,7 +45,7 @@ impl Kind {
         }
     }
 
-    /// The name of its table in C: `hw_cc_mine` of mine.c.
+    /// The name of the file's table in C, such as `hw_cc_mine` for mine.c.
     #[must_use]
     pub fn table_of(self, source: &Source) -> String {
         let prefix = match self {
@@ -53,7 +55,7 @@ impl Kind {
         format!("{prefix}{}", source.stem())
     }
 
-    /// The C structure of that table.
+    /// The C structure of the table of this kind of algorithm.
     #[must_use]
     pub const fn structure(self) -> &'static str {
         match self {
@@ -67,9 +69,10 @@ impl Kind {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Source {
     path: String,
-    /// The text without comments and strings, with the same lines.
+    /// The file's text without comments and strings, but with the same lines.
     code: String,
-    /// By the path of a copy ("own/mine.c", "header/mine.h"): the path for messages, and the text.
+    /// The file and its headers. The key is the path of the copy that is compiled ("own/mine.c",
+    /// "header/mine.h"); the value has the path for messages and the text.
     files: BTreeMap<String, (String, String)>,
 }
 
@@ -77,7 +80,7 @@ impl Source {
     /// Reads a file and its headers.
     ///
     /// # Errors
-    /// One line: it cannot be read; the line of an include that is not allowed.
+    /// One line: the file cannot be read, or the line of an include that is not allowed.
     pub(crate) fn read(path: &str) -> Result<Self, String> {
         let text = read(Path::new(path))?;
         let stem = stem_of(path);
@@ -101,7 +104,7 @@ impl Source {
         Ok(source)
     }
 
-    /// Adds a file and what it includes.
+    /// Adds a file and, recursively, the files that it includes.
     fn add(&mut self, path: &Path, copy: String, text: String) -> Result<(), String> {
         let name = path.display().to_string();
         let folder = copy.split('/').next().unwrap_or("own").to_owned();
@@ -137,7 +140,7 @@ impl Source {
         Ok(())
     }
 
-    /// The path as it was written.
+    /// The file's path as the user wrote it.
     #[must_use]
     pub fn path(&self) -> &str {
         &self.path
@@ -149,34 +152,34 @@ impl Source {
         stem_of(&self.path)
     }
 
-    /// The path of its copy for a compiler.
+    /// The path of the copy of the file that is compiled.
     #[must_use]
     pub fn main(&self) -> String {
         format!("own/{}.c", self.stem())
     }
 
-    /// A hash of it and its headers.
+    /// A hash of the file's content and of its headers' contents.
     #[must_use]
     pub fn content(&self) -> String {
         let parts = self.files.iter().flat_map(|(copy, (_, text))| [copy, text]);
         digest(parts.map(String::as_bytes))
     }
 
-    /// Path and content hash, which identify it.
+    /// Path and content hash of the file, which identify what ran.
     #[must_use]
     pub fn file(&self) -> String {
         format!("{}@{}", self.path, self.content())
     }
 
-    /// A hash of the file that declares the table of a header.
+    /// A hash of the file that declares this header table.
     pub(crate) fn content_with(&self, table: &str) -> String {
         let mut texts = self.files.values().map(|(_, text)| text);
         let text = texts.find(|text| code_of(text).contains(table));
         digest(text.map(String::as_bytes))
     }
 
-    /// Writes the port and the file with its headers into a folder, for a compiler that runs
-    /// in it.
+    /// Writes the port's headers, the user's file and its headers into a folder, in which a
+    /// compiler then runs.
     ///
     /// # Errors
     /// The folder cannot be written.
@@ -193,7 +196,7 @@ impl Source {
         Ok(())
     }
 
-    /// A line of a copy as a place in the user's file: "./mine.c:12".
+    /// Converts a line of a compiled copy to a place in the user's file: "./mine.c:12".
     #[must_use]
     pub fn place(&self, copy: &str, line: usize) -> Option<String> {
         let copy = copy.trim_start_matches("./");
@@ -201,7 +204,7 @@ impl Source {
         Some(format!("{}:{line}", shown(path)))
     }
 
-    /// The place of a line in the file with this name.
+    /// The place of this line in the user's file or header that has this name.
     #[must_use]
     pub fn place_named(&self, name: &str, line: usize) -> Option<String> {
         let mut copies = self.files.keys();
@@ -209,7 +212,8 @@ impl Source {
         self.place(copy, line)
     }
 
-    /// The line of the main file with this text, if it is unique.
+    /// The number of the line with this text in the user's file; None if no line or several lines
+    /// have it.
     #[must_use]
     pub fn line_that_reads(&self, text: &str) -> Option<usize> {
         let (_, main) = self.files.get(&self.main())?;
@@ -219,10 +223,10 @@ impl Source {
         lines.find(same).is_none().then_some(at + 1)
     }
 
-    /// The line where its table begins.
+    /// Number of the line at which the table of this kind begins.
     ///
     /// # Errors
-    /// One line: it has no table of this kind.
+    /// One line: the file has no table of this kind.
     pub(crate) fn table_line(&self, kind: Kind) -> Result<usize, String> {
         let table = kind.table_of(self);
         if let Some(line) = self.line_of(&table) {
@@ -247,12 +251,12 @@ impl Source {
         })
     }
 
-    /// The last line of code with that word.
+    /// Number of the last line of code that contains this word.
     fn line_of(&self, word: &str) -> Option<usize> {
         self.lines_of(word).last()
     }
 
-    /// The first line of code with that word.
+    /// Number of the first line of code that contains this word.
     pub(super) fn first_line_of(&self, word: &str) -> Option<usize> {
         self.lines_of(word).next()
     }
@@ -271,7 +275,7 @@ impl Source {
     }
 }
 
-/// A hash of texts, each with its length.
+/// A hash of several texts, which also depends on the length of each.
 pub(super) fn digest<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> String {
     let mut hash = Sha256::new();
     for part in parts {
@@ -349,7 +353,8 @@ fn code_of(text: &str) -> String {
     code
 }
 
-/// Line numbers and what the lines include, as spelled; `code` is the text without comments.
+/// The includes of a text: line numbers, and the included names as spelled. `code` is the text
+/// without comments.
 fn includes(code: &str, text: &str) -> Vec<(usize, String)> {
     let lines = code.lines().zip(text.lines()).enumerate();
     let directive = |line: &str| {
@@ -368,12 +373,12 @@ fn includes(code: &str, text: &str) -> Vec<(usize, String)> {
         .collect()
 }
 
-/// An error at a line of a file.
+/// An error message for a line of a file.
 pub(super) fn at_line(file: &str, line: usize, what: &str) -> String {
     format!("{file}:{line}: {what}")
 }
 
-/// A path for messages.
+/// A path as error messages show it.
 pub(super) fn shown(path: &str) -> String {
     if path.chars().any(char::is_control) {
         quoted(path)

@@ -1,4 +1,5 @@
-//! Checks and reads the table that a file exports: complete, and within the contract's sizes.
+//! Checks and reads the table that a user's file exports. The table must be complete and within the
+//! sizes of the contract.
 
 use std::collections::BTreeSet;
 use std::ffi::{c_char, CStr};
@@ -12,10 +13,11 @@ use crate::ffi::{self, CcOps, MAX_TUNABLES};
 use crate::header::{self, HeaderInfo};
 use crate::registry::{self, ControlInfo, RouterInfo, TunableInfo};
 
-/// A pair's name in the kernel has 15 characters, three of them the startup's.
+/// Longest name of a control: a kernel name has 15 characters, and three of them are the startup's
+/// suffix.
 const NAME_CHARS: usize = 12;
 
-/// Reports what a table lacks, with its line.
+/// Reads a table, and reports what it lacks with the line of the user's file.
 struct TableReader<'a> {
     source: &'a Source,
     table: String,
@@ -31,10 +33,10 @@ impl<'a> TableReader<'a> {
         })
     }
 
-    /// The table of a library.
+    /// The table that a library exports.
     ///
     /// # Safety
-    /// It is of that type, which the compiled unit asserts.
+    /// The table has this type, which an assertion in the compiled unit checks.
     unsafe fn find<T>(&self, library: &Library) -> Result<&'static T, String> {
         let symbol = library.get::<*const T>(self.table.as_bytes());
         let symbol = symbol.map_err(|_| self.error("is not exported: it must not be static"))?;
@@ -55,10 +57,10 @@ impl<'a> TableReader<'a> {
         }
     }
 
-    /// A string of the table.
+    /// Reads a string of the table; null is an error.
     ///
     /// # Safety
-    /// Null, or a string of C.
+    /// `text` is null or a C string.
     unsafe fn text(&self, text: *const c_char, field: &str) -> Result<&'static str, String> {
         if text.is_null() {
             return Err(self.error(&format!("has no {field}")));
@@ -72,7 +74,7 @@ impl<'a> TableReader<'a> {
     /// Name, title and source of a table. Refuses a name that Headway uses itself.
     ///
     /// # Safety
-    /// As of `text`.
+    /// Each argument is null or a C string.
     unsafe fn texts(
         &self,
         name: *const c_char,
@@ -97,8 +99,10 @@ impl<'a> TableReader<'a> {
         ])
     }
 
+    /// Reads the tunables of a table.
+    ///
     /// # Safety
-    /// Null, or `n` tunables.
+    /// `first` is null or points to `n` tunables.
     unsafe fn tunables(
         &self,
         first: *const ffi::Tunable,
@@ -169,10 +173,11 @@ impl<'a> TableReader<'a> {
         )
     }
 
-    /// The header that a table owns, under its name from now on.
+    /// Reads and adds the header that a table owns. Returns the name that the header has from now
+    /// on.
     ///
     /// # Safety
-    /// Null, or a header's table.
+    /// `ops` is null or points to a header's table.
     unsafe fn header(&self, ops: *const ffi::Header) -> Result<Option<&'static str>, String> {
         if ops.is_null() {
             return Ok(None);
@@ -240,7 +245,7 @@ impl<'a> TableReader<'a> {
     }
 }
 
-/// Checks a control's table.
+/// Checks the table of a control and reads it.
 pub(super) fn control(
     library: &Library,
     source: &Source,
@@ -248,7 +253,7 @@ pub(super) fn control(
 ) -> Result<ControlInfo, String> {
     let table = TableReader::new(source, Kind::Control)?;
     let taken = registry::controls().iter().map(|c| c.name).collect();
-    // SAFETY: of that type; its pointers are checked before use.
+    // SAFETY: the table has this type, and its pointers are checked before they are used.
     unsafe {
         let ops: &'static CcOps = table.find(library)?;
         let [name, ..] = table.texts(ops.name, ops.title, ops.source, &taken)?;
@@ -311,7 +316,7 @@ pub(super) fn control(
     }
 }
 
-/// Checks a router's table.
+/// Checks the table of a router and reads it.
 pub(super) fn router(
     library: &Library,
     source: &Source,
@@ -319,7 +324,7 @@ pub(super) fn router(
 ) -> Result<RouterInfo, String> {
     let table = TableReader::new(source, Kind::Router)?;
     let taken = registry::routers().iter().map(|r| r.name).collect();
-    // SAFETY: as in control.
+    // SAFETY: the table has this type, and its pointers are checked before they are used.
     unsafe {
         let ops: &'static ffi::RouterOps = table.find(library)?;
         table.texts(ops.name, ops.title, ops.source, &taken)?;
@@ -368,7 +373,8 @@ pub(super) fn router(
 }
 
 impl HeaderInfo {
-    /// The header's name without the suffix that distinguishes headers of the same name.
+    /// The header's name without its hash, which distinguishes headers of the same name in
+    /// different files.
     #[must_use]
     pub fn plain_name(&self) -> &'static str {
         self.name.split('@').next().unwrap_or(self.name)

@@ -11,27 +11,27 @@ use std::sync::Once;
 
 use super::crash;
 
-/// Between two checks, in processor time of the thread.
+/// Time between two checks, in processor time of the thread.
 const CHECK_MS: i64 = 250;
-/// Checks in a row without progress before the run counts as hanging. Calls of `beat` are 20 events
-/// apart, so this allows fifty milliseconds for an event; normal events take less than a
-/// microsecond.
+/// Number of consecutive checks without progress after which the run counts as hanging. `beat` is
+/// called every 20 events, so this allows fifty milliseconds for an event; normal events take less
+/// than a microsecond.
 const CHECKS: u32 = 4;
 /// The timer's signal, which Headway uses for nothing else.
 const SIGNAL: c_int = libc::SIGVTALRM;
-/// Stack for a handler when the thread's own stack is exhausted.
+/// Size of the stack on which the handler runs if the thread's own stack is exhausted.
 const STACK_BYTES: usize = 512 << 10;
 
-/// Progress of a thread's run; read by the handler, in the same thread.
+/// Progress of the run in a thread. The signal handler in the same thread reads it.
 struct Progress {
     events: AtomicU64,
-    /// As of the previous check.
+    /// Value of `events` at the previous check.
     events_at_last_check: AtomicU64,
     checks_without_progress: AtomicU32,
 }
 
 thread_local! {
-    // nothing to drop: it exists as long as the thread can receive a signal
+    // nothing to drop: the value exists as long as the thread can receive a signal
     static PROGRESS: Progress = const {
         Progress {
             events: AtomicU64::new(0),
@@ -42,10 +42,10 @@ thread_local! {
 }
 
 /// While this value exists, code of a user's file that does not return, or recurses without end,
-/// ends the process with a line that names the place. It stays in its thread.
+/// ends the process with a line that names the place. The value cannot be sent to another thread.
 #[derive(Debug)]
 pub struct Watch {
-    /// None: no file was loaded, and nothing is watched.
+    /// None if no user's file was loaded, so that nothing is watched.
     _on: Option<On>,
     _in_thread: PhantomData<*const ()>,
 }
@@ -53,12 +53,12 @@ pub struct Watch {
 #[derive(Debug)]
 struct On {
     timer: libc::timer_t,
-    /// A stack for handlers, if the thread had none.
+    /// A stack for signal handlers, if the thread had none.
     _stack: Option<Stack>,
 }
 
 impl Watch {
-    /// Begins to watch this thread, if this process has loaded a file.
+    /// Begins to watch this thread, if this process has loaded a user's file.
     ///
     /// # Errors
     /// The system provides no timer.
@@ -89,7 +89,8 @@ impl On {
         static ONCE: Once = Once::new();
         ONCE.call_once(|| {
             let handler: extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void) = on_timer;
-            // SAFETY: plain data; the handler has the signature that SA_SIGINFO requires.
+            // SAFETY: the structure is plain data, and the handler has the signature that
+            // SA_SIGINFO requires.
             unsafe {
                 let mut action: libc::sigaction = std::mem::zeroed();
                 action.sa_sigaction = handler as usize;
@@ -98,13 +99,14 @@ impl On {
             }
         });
         let progress = PROGRESS.with(ptr::from_ref);
-        // SAFETY: the counter belongs to this thread and lives as long.
+        // SAFETY: the counter belongs to this thread and exists as long as the thread.
         unsafe {
             (*progress)
                 .checks_without_progress
                 .store(0, Ordering::Relaxed)
         };
-        // SAFETY: plain data, filled in; the timer is deleted with the value.
+        // SAFETY: the structures are plain data and filled in; the timer is deleted when the value
+        // is dropped.
         unsafe {
             let mut event: libc::sigevent = std::mem::zeroed();
             event.sigev_notify = libc::SIGEV_THREAD_ID;
@@ -138,19 +140,19 @@ impl On {
 
 impl Drop for On {
     fn drop(&mut self) {
-        // SAFETY: made in begin.
+        // SAFETY: `begin` has created this timer.
         unsafe { libc::timer_delete(self.timer) };
     }
 }
 
-/// The timer's handler, in the watched thread. It ends the process only if that thread is in the
-/// code of a user's file, which calls nothing and holds no lock.
+/// The timer's handler, in the watched thread. It ends the process only if the thread is in the
+/// code of a user's file, which calls no functions of the process and holds no lock.
 extern "C" fn on_timer(_: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
-    // SAFETY: the kernel's argument of a handler with SA_SIGINFO.
+    // SAFETY: the kernel passes this argument to a handler with SA_SIGINFO.
     if unsafe { (*info).si_code } != libc::SI_TIMER {
         return;
     }
-    // SAFETY: for our timer it is this thread's counter.
+    // SAFETY: if the signal is from our timer, this is the counter of the same thread.
     let progress: &Progress = unsafe { &*(*info).si_value().sival_ptr.cast() };
     let events = progress.events.load(Ordering::Relaxed);
     if progress
@@ -175,18 +177,18 @@ extern "C" fn on_timer(_: c_int, info: *mut libc::siginfo_t, context: *mut c_voi
     }
 }
 
-/// A stack for handlers.
+/// A stack for signal handlers of a thread.
 #[derive(Debug)]
 struct Stack {
     _bytes: Vec<u8>,
 }
 
 impl Stack {
-    /// For this thread, unless it has one.
+    /// Creates a stack for this thread's signal handlers, unless it has one.
     fn if_missing() -> Option<Self> {
         let mut bytes = vec![0; STACK_BYTES];
-        // SAFETY: plain data; the value owns the memory, and the stack is removed before the value
-        // is dropped.
+        // SAFETY: the structure is plain data; the value owns the memory, and the kernel forgets
+        // the stack before the value is dropped.
         unsafe {
             let mut before: libc::stack_t = std::mem::zeroed();
             let asked = libc::sigaltstack(ptr::null(), &raw mut before);
@@ -206,7 +208,8 @@ impl Stack {
 
 impl Drop for Stack {
     fn drop(&mut self) {
-        // SAFETY: plain data; no handler runs on it, because this is not a handler.
+        // SAFETY: the structure is plain data; no handler runs on the stack, because this is not a
+        // handler.
         unsafe {
             let mut none: libc::stack_t = std::mem::zeroed();
             none.ss_flags = libc::SS_DISABLE;

@@ -1,5 +1,5 @@
-//! Shared by several tests: tunables at their limits, a connection at its start, and a Quick-Start router on a link of 10
-//! Mbit/s, driven step by step.
+//! Code for several tests: tunables at their limits, a connection at its start, and a Quick-Start
+//! router on a link of 10 Mbit/s that is driven step by step.
 #![allow(dead_code)] // not every test uses all of it
 
 use headway_algorithms::{
@@ -8,7 +8,8 @@ use headway_algorithms::{
 
 pub const RTT_US: u32 = 200_000;
 
-/// A connection over [`RTT_US`] that has sent nothing and is about to send so much.
+/// A connection with an RTT of [`RTT_US`] that has sent nothing, and whose application has queued
+/// this many bytes.
 pub fn fresh(app_queued_bytes: u32) -> Conn {
     Conn {
         srtt_us: RTT_US,
@@ -21,7 +22,7 @@ pub fn fresh(app_queued_bytes: u32) -> Conn {
     }
 }
 
-/// A startup under Reno, after the first transmission began.
+/// A startup combined with Reno, after the first transmission has begun.
 pub fn start(startup: &str, tunables: &[(&str, u32)], conn: &mut Conn) -> ControlInstance {
     let tunables: Vec<_> = tunables
         .iter()
@@ -33,7 +34,7 @@ pub fn start(startup: &str, tunables: &[(&str, u32)], conn: &mut Conn) -> Contro
     cc
 }
 
-/// Each tunable at an end of its range or at its default, selected by two bits each.
+/// Sets each tunable to its smallest, largest or default value, as two of the bits tell.
 pub fn tunables_at<'a>(
     tunables: impl IntoIterator<Item = &'a TunableInfo>,
     bits: u64,
@@ -52,7 +53,7 @@ pub fn tunables_at<'a>(
         .collect()
 }
 
-/// The router's counters.
+/// The values of the router's counters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Status {
     pub usage_bytes_per_s: u64,
@@ -69,7 +70,7 @@ pub struct Status {
     pub cheats: u64,
 }
 
-/// The router, its link and the time.
+/// A Quick-Start router, its link and the time.
 pub struct Router {
     instance: RouterInstance,
     link: LinkView,
@@ -80,7 +81,8 @@ fn named(tunables: &[(&str, u32)]) -> Vec<(String, u32)> {
 }
 
 impl Router {
-    /// A router with slots of 200 ms unless set otherwise; the first slot begins at 0.
+    /// Creates a router with slots of 200 ms, unless a tunable changes that. The first slot begins
+    /// at time 0.
     pub fn new(tunables: &[(&str, u32)]) -> Self {
         let mut all = named(tunables);
         if !tunables.iter().any(|t| t.0 == "interval_ms") {
@@ -97,7 +99,7 @@ impl Router {
         router
     }
 
-    /// Why these tunables are refused.
+    /// The error message for a router with these tunables.
     pub fn refused(tunables: &[(&str, u32)]) -> String {
         let link = &mut LinkView::default();
         let error =
@@ -105,12 +107,12 @@ impl Router {
         error.to_string()
     }
 
-    /// Goes to a time.
+    /// Advances to this time in milliseconds.
     pub fn at(&mut self, ms: u64) -> &mut Self {
         self.at_ns(ms * 1_000_000)
     }
 
-    /// Goes to a time.
+    /// Advances to this time in nanoseconds.
     pub fn at_ns(&mut self, ns: u64) -> &mut Self {
         self.link.now_ns = ns;
         self.link.random = (ns as u32).wrapping_mul(0x9e37_79b9);
@@ -118,12 +120,12 @@ impl Router {
         self
     }
 
-    /// Offers at once the bytes of this load in a slot of 200 ms.
+    /// Offers at once the bytes that this load brings in a slot of 200 ms.
     pub fn offer_bps(&mut self, bps: u32) -> &mut Self {
         self.data(u32::MAX, bps / 40)
     }
 
-    /// Data of a flow; each is a sender of its own.
+    /// Offers data of a flow. Each flow has a sender of its own.
     pub fn data(&mut self, flow: u32, bytes: u32) -> &mut Self {
         let packet = PacketView {
             flow: Self::flow(flow),
@@ -148,7 +150,7 @@ impl Router {
         }
     }
 
-    /// Hands over an option.
+    /// Passes a flow's packet with this option to the router.
     pub fn send(&mut self, flow: u32, option: &mut QsOption) {
         let packet = PacketView {
             flow: Self::flow(flow),
@@ -160,7 +162,8 @@ impl Router {
         *option = fields.into();
     }
 
-    /// Asks for a code; checks the answer and returns what is granted.
+    /// Requests a rate code for a flow. Checks the option that the router sends on, and returns the
+    /// granted code.
     pub fn ask(&mut self, flow: impl TryInto<u32>, code: u32) -> u32 {
         let flow = flow.try_into().unwrap_or(u32::MAX);
         let before = Self::request(code as u8);
@@ -186,7 +189,7 @@ impl Router {
         self.status().usage_bytes_per_s * 8
     }
 
-    /// The router's values.
+    /// Reads the router's counters.
     pub fn status(&self) -> Status {
         let get = |name| self.instance.counter(name).expect("a declared counter");
         Status {

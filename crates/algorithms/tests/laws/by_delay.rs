@@ -3,7 +3,7 @@
 use super::{Flow, MS};
 use headway_algorithms::{CaState, Conn, Event, SSTHRESH_INFINITE};
 
-/// A flow in congestion avoidance with a window in flight; its sequence numbers count packets.
+/// A flow in congestion avoidance with a full window in flight. Its sequence numbers count packets.
 fn flow(control: &str, tunables: &[(&str, u32)], cwnd: u32) -> Flow {
     starting(control, tunables, cwnd, 2)
 }
@@ -19,14 +19,14 @@ fn starting(control: &str, tunables: &[(&str, u32)], cwnd: u32, ssthresh: u32) -
 }
 
 impl Flow {
-    /// An ACK of the next packet; a full window is in flight behind it.
+    /// Passes an ACK for the next packet, with a full window in flight behind it.
     fn ack_next(&mut self, rtt_ms: u64) {
         self.conn.snd_una += 1;
         self.conn.snd_nxt = self.conn.snd_una + self.conn.cwnd_pkts;
         self.ack(1, rtt_ms);
     }
 
-    /// A round of ACKs: until one acknowledges what was sent after the round began.
+    /// Passes the ACKs of one round: until one acknowledges what was sent after the round began.
     fn rtt(&mut self, rtt_ms: u64) {
         let end = self.conn.snd_nxt;
         while self.conn.snd_una <= end {
@@ -34,14 +34,14 @@ impl Flow {
         }
     }
 
-    /// The window after congestion.
+    /// The ssthresh that the control chooses at a loss with this cwnd.
     fn kept_of(&mut self, cwnd: u32) -> u32 {
         self.conn.cwnd_pkts = cwnd;
         self.cc.ssthresh(&mut self.conn)
     }
 }
 
-/// The window after one update, if a path of 100 ms has long taken `rtt_ms`.
+/// The window after one update of FAST, on a path of 100 ms whose RTT has long been `rtt_ms`.
 fn fast_update(tunables: &[(&str, u32)], cwnd: u32, rtt_ms: u64) -> u32 {
     let every = [("update_us", 1_000_000)];
     let mut flow = flow("fast", &[&every, tunables].concat(), cwnd);
@@ -57,9 +57,10 @@ fn fast_update(tunables: &[(&str, u32)], cwnd: u32, rtt_ms: u64) -> u32 {
 
 #[test]
 fn fast_goes_half_the_way_to_alpha_packets_in_the_queue() {
-    assert_eq!(fast_update(&[], 100, 100), 110); // nothing is queued: half of 20
+    // nothing is queued, so the window grows by half of alpha, 20
+    assert_eq!(fast_update(&[], 100, 100), 110);
     assert_eq!(fast_update(&[], 100, 125), 100); // 100 (1 - 100/125) = 20
-    assert_eq!(fast_update(&[], 100, 200), 85); // 50 are queued, 30 too many
+    assert_eq!(fast_update(&[], 100, 200), 85); // 50 packets are queued, 30 more than alpha
     assert_eq!(fast_update(&[("gamma", 256)], 100, 200), 70);
     assert_eq!(fast_update(&[("alpha", 50)], 100, 200), 100);
     assert_eq!(fast_update(&[("alpha", 200)], 100, 100), 200);
@@ -99,7 +100,8 @@ fn fast_leaves_slow_start_at_its_threshold_of_delay() {
         (flow.conn.cwnd_pkts, flow.conn.ssthresh_pkts),
         (15, SSTHRESH_INFINITE)
     );
-    // 6 ms of which an eighth counts: 0.75 ms, which is not more than the threshold
+    // the RTT is 6 ms longer, of which an eighth counts at first: 0.75 ms, which does not exceed
+    // the threshold
     flow.ack_next(106);
     assert_eq!(flow.conn.ssthresh_pkts, SSTHRESH_INFINITE);
     flow.ack_next(106);
@@ -141,7 +143,8 @@ fn vegas_leaves_slow_start_with_more_than_gamma_packets_in_the_queue() {
         before = flow.conn.cwnd_pkts;
         flow.ack_next(110);
     }
-    // one ACK of the round before had 100 ms, so this is the second round of 110 ms
+    // one ACK of the round before had an RTT of 100 ms, so only the second round has 110 ms
+    // throughout
     let queued = before * 10 / 110;
     assert!(queued > 1, "{before}");
     assert_eq!(flow.conn.cwnd_pkts, before - queued + 1);
@@ -180,8 +183,8 @@ fn vegas_measures_the_path_anew_after_idle_times() {
     assert_eq!(grown(true), 52);
 }
 
-/// A flow with a path of 100 ms plus at most `most_ms` of queueing, after a round with `delay_ms`
-/// of it.
+/// An Illinois flow whose path of 100 ms has had at most `most_ms` of queueing, after a round with
+/// `delay_ms` of queueing.
 fn illinois(tunables: &[(&str, u32)], most_ms: u64, delay_ms: u64) -> Flow {
     let mut flow = flow("illinois", tunables, 100);
     flow.ack_next(100);
@@ -195,7 +198,7 @@ fn illinois(tunables: &[(&str, u32)], most_ms: u64, delay_ms: u64) -> Flow {
 
 #[test]
 fn illinois_grows_by_10_packets_without_delay_and_by_0_3_at_the_largest() {
-    // ACKs that make alpha/128 of a window of 100
+    // number of ACKs until a window of 100 grows by a packet; alpha is in units of 1/128
     let acks = |delay_ms: u64| illinois(&[], 100, delay_ms).acks_to_grow(100 + delay_ms);
     assert_eq!(acks(0), 10); // 10: never above dm/100
     assert_eq!(acks(10), 40); // 99 * 10 / (99 + 9 * 32.684) = 2.518, in 1/128: 322
@@ -221,7 +224,7 @@ fn illinois_grows_fastest_again_after_theta_rounds_with_little_delay() {
         loop {
             flow.conn.cwnd_pkts = 100;
             flow.conn.cwnd_cnt = 0;
-            flow.conn.snd_una = flow.conn.snd_nxt; // the round ends with the next ACK
+            flow.conn.snd_una = flow.conn.snd_nxt; // the next ACK ends the round
             flow.ack_next(100);
             rounds += 1;
             flow.conn.cwnd_cnt = 0;
@@ -229,7 +232,7 @@ fn illinois_grows_fastest_again_after_theta_rounds_with_little_delay() {
                 break;
             }
         }
-        // the first round also has samples from before, so it does not count
+        // the first round has samples from before it, too, so it does not count
         assert_eq!(rounds, theta + 1);
     }
 }
@@ -237,7 +240,7 @@ fn illinois_grows_fastest_again_after_theta_rounds_with_little_delay() {
 #[test]
 fn illinois_is_reno_with_small_windows_and_after_a_timeout() {
     let mut small = flow("illinois", &[], 10);
-    small.conn.snd_una = small.conn.snd_nxt; // the round ends with the next ACK
+    small.conn.snd_una = small.conn.snd_nxt; // the next ACK ends the round
     small.ack_next(100);
     small.conn.cwnd_cnt = 0;
     assert_eq!(small.acks_to_grow(100), 10);
@@ -257,7 +260,8 @@ fn compound_grows_by_an_eighth_of_its_window_to_three_quarters_per_round_trip() 
     let mut window = 100.0f64;
     for _ in 0..20 {
         flow.rtt(100);
-        window += window.powf(0.75) / 8.0; // 3.95 at 100: 2.95 and Reno's packet
+        // per round at 100 packets: 2.95 packets of the delay window and one of Reno
+        window += window.powf(0.75) / 8.0;
     }
     let off = f64::from(flow.conn.cwnd_pkts) - window;
     assert!(off.abs() <= 2.0, "{} for {window}", flow.conn.cwnd_pkts);
@@ -281,12 +285,12 @@ fn compound_gives_up_its_delay_window_where_gamma_packets_are_queued() {
     }
     let window = flow.conn.cwnd_pkts;
     assert!(window > 190, "{window}");
-    flow.rtt(110); // 10/110 of the window are queued: less than 30
+    flow.rtt(110); // 10/110 of the window are queued, which is less than gamma, 30 packets
     assert!(flow.conn.cwnd_pkts > window);
-    flow.rtt(300); // the mean of this round still includes earlier samples
+    flow.rtt(300); // the mean RTT of this round still includes earlier samples
     flow.rtt(300);
     flow.rtt(300);
-    // Reno's part had a packet per round, one more or less by what a round is
+    // Reno's part has grown by a packet per round, but where a round ends is uncertain by one
     let reno = 100 + 24;
     assert!(flow.conn.cwnd_pkts.abs_diff(reno) <= 2, "{:?}", flow.conn);
 }
@@ -306,7 +310,7 @@ fn compound_halves_both_windows_on_a_loss_and_drops_the_one_on_a_timeout() {
             flow.cc.set_state(&mut flow.conn, CaState::Open);
         }
         for _ in 0..4 {
-            flow.rtt(400); // no delay window is left, only Reno's part
+            flow.rtt(400); // the delay window becomes 0, so that only Reno's part is left
         }
         (flow.conn.cwnd_pkts, before, reno)
     };
@@ -318,7 +322,8 @@ fn compound_halves_both_windows_on_a_loss_and_drops_the_one_on_a_timeout() {
 
 #[test]
 fn compound_tunes_gamma_by_what_reno_alone_would_queue() {
-    // a fifth of the way to 3/4 of nothing: 24; 25 of 200 packets are queued
+    // gamma moves by a fifth of its distance to 3/4 of the queue that Reno alone would keep, here
+    // 0: from 30 to 24. The queue has 25 of 200 packets, more than that.
     let grows = |tuning: u32| {
         let mut flow = flow("compound", &[("gamma_tuning", tuning)], 400);
         for _ in 0..10 {
@@ -331,7 +336,7 @@ fn compound_tunes_gamma_by_what_reno_alone_would_queue() {
             flow.conn.cwnd_pkts = 200;
         }
         flow.rtt(800);
-        flow.conn.cwnd_pkts > 203 // the delay window adds 6.6 packets, Reno one
+        flow.conn.cwnd_pkts > 203 // if it grows, the delay window adds 6.6 packets and Reno one
     };
     assert!(grows(0));
     assert!(!grows(1));
@@ -357,7 +362,7 @@ fn undo_gives_compound_its_delay_window_back() {
     assert!(flow.conn.cwnd_pkts.abs_diff(124) <= 3, "{:?}", flow.conn);
 }
 
-/// Mean window with a loss after every 1/p packets.
+/// Mean window of a control that has a loss after every 1/p packets.
 fn mean_window(control: &str, packets_between_losses: u32) -> f64 {
     let mut flow = flow(control, &[], 500);
     let (mut windows, mut rounds, mut sent) = (0.0, 0.0, 0);
@@ -381,7 +386,7 @@ fn mean_window(control: &str, packets_between_losses: u32) -> f64 {
 
 #[test]
 fn compound_has_its_published_response_function() {
-    // the draft's table: 64 packets at 1e-3
+    // by the table in the draft, the window is 64 packets at a loss rate of 1e-3
     for (between, window) in [(1000, 64.0), (10_000, 404.0), (100_000, 2550.0)] {
         let p = 1.0 / f64::from(between);
         let published = 0.255 / p.powf(0.8);
@@ -397,7 +402,8 @@ fn compound_has_its_published_response_function() {
 #[test]
 fn illinois_without_delay_has_the_response_function_of_its_gains() {
     for between in [1000, 10_000, 100_000] {
-        // sqrt(alpha (2 - beta) / (2 beta p)) of growth 10 and loss 1/8
+        // the mean window is sqrt(alpha (2 - beta) / (2 beta p)), with a growth alpha of 10 and a
+        // reduction beta of 1/8
         let published = (10.0 * 1.875 / 0.25 * f64::from(between)).sqrt();
         let seen = mean_window("illinois", between);
         assert!(
@@ -409,7 +415,7 @@ fn illinois_without_delay_has_the_response_function_of_its_gains() {
 
 #[test]
 fn delay_is_told_in_microseconds_where_the_control_asks_for_it() {
-    // 0.4 ms of queue in a path of 10 ms: 50 packets have 1.9 of them there
+    // the queue adds 0.4 ms to a path of 10 ms: 1.9 of 50 packets are queued
     let mut flow = flow("vegas", &[], 50);
     let mut round = |us: u64| {
         let end = flow.conn.snd_nxt;

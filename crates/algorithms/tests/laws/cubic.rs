@@ -1,10 +1,10 @@
-//! CUBIC's law, today's and that of Linux 2.6.25: the curve, its bounds, and its Reno-friendly
-//! part.
+//! The laws of CUBIC today and of CUBIC in Linux 2.6.25: the curve, its bounds, and the
+//! Reno-friendly part.
 
 use super::Flow;
 use headway_algorithms::{CaState, Conn, Event};
 
-/// Rounds until cwnd is back at its value before the loss.
+/// Seconds until cwnd is back at its value before the loss.
 fn cubic_seconds_to_w_max(control: &str, w_max: u32, per_ack: u32) -> f64 {
     let conn = Conn {
         cwnd_pkts: w_max,
@@ -27,8 +27,8 @@ fn cubic_seconds_to_w_max(control: &str, w_max: u32, per_ack: u32) -> f64 {
 
 #[test]
 fn cubic_is_back_at_w_max_after_k() {
-    // Whole packets: W(t) rounds up to W_max once less than one packet is missing,
-    // cbrt(1/C) = 1.36 s before K.
+    // K is not reached because windows are whole packets: W(t) rounds up to W_max when less than
+    // one packet is missing, cbrt(1/C) = 1.36 s before K.
     for (control, kept, per_ack) in [("cubic", 0.7, 1), ("cubic26", 0.8, 2)] {
         let k = ((1.0 - kept) * 1000.0 / 0.4f64).cbrt() - 0.4f64.recip().cbrt();
         let t = cubic_seconds_to_w_max(control, 1000, per_ack);
@@ -43,14 +43,15 @@ fn cubic_of_2_6_25_without_a_loss_takes_50_acks_corrected_for_delayed_ones() {
         for _ in 0..400 {
             flow.ack(per_ack, 100);
         }
-        flow.wait_ms(100); // the count is taken anew
+        flow.wait_ms(100); // after this pause CUBIC computes the ACK count again
         flow.acks_of_to_grow(per_ack, 100);
         flow.acks_of_to_grow(per_ack, 100)
     };
     assert_eq!(acks(2), 25 + 1); // 50 * 16 / 32
     assert_eq!(acks(5), 10 + 1); // 50 * 16 / 80
-                                 // The ratio is an integer that moves by acked - (ratio >> 4): from 32 it gets down to
-                                 // 31 and no further, so that an ACK for every packet is still taken for two.
+                                 // The ratio of packets per ACK is an integer that moves by acked -
+                                 // (ratio >> 4). From 32 it falls to 31 and no further, so ACKs for
+                                 // one packet still count as ACKs for two.
     assert_eq!(acks(1), 25 + 1);
 }
 
@@ -74,7 +75,7 @@ fn cubic_of_2_6_25_grows_at_most_max_increment_per_100_ms_above_w_max() {
         flow.cc.init(&mut flow.conn);
         flow.ack(1, 100);
         flow.lose();
-        flow.conn.cwnd_pkts = 2000; // at W_max: K = 0
+        flow.conn.cwnd_pkts = 2000; // the window is W_max, so K is 0
         for _ in 0..150 {
             flow.round(100, 2);
         }
@@ -101,7 +102,7 @@ fn cubic_with_fast_convergence_aims_lower_when_it_shrinks() {
         flow.conn.cwnd_pkts = 800;
         let _ = flow.cc.ssthresh(&mut flow.conn);
         flow.conn.cwnd_pkts = 1;
-        flow.cc.undo_cwnd(&mut flow.conn, 0) // 2.6.25 returns to W_max
+        flow.cc.undo_cwnd(&mut flow.conn, 0) // CUBIC of 2.6.25 returns to W_max
     };
     assert_eq!(second_w_max(0), 800);
     assert_eq!(second_w_max(1), 719); // 800 * (1 + 0.8)/2
@@ -121,7 +122,7 @@ fn cubic_of_today_grows_at_most_by_half_per_round_and_at_least_by_5_percent_at_f
         "{}",
         flow.conn.cwnd_pkts
     );
-    flow.wait_ms(60_000); // far up the curve
+    flow.wait_ms(60_000); // after a minute, the curve is far above the window
     let before = flow.conn.cwnd_pkts;
     flow.round(100, 1);
     let grown = flow.conn.cwnd_pkts - before;
@@ -153,7 +154,8 @@ fn cubic_of_today_does_not_count_idle_time_as_time_on_the_curve() {
 
 #[test]
 fn cubic_never_grows_slower_than_its_share_of_reno() {
-    // at 10 ms the cubic curve is flat for seconds: Reno's share must carry growth
+    // at an RTT of 10 ms the cubic curve is flat for seconds, so the Reno-friendly part determines
+    // the growth
     for (control, per_round) in [("cubic", 1.0 / 1.875), ("cubic26", 1.0 / 2.875)] {
         let mut flow = Flow::counting_acks(control, &[], 20, 5);
         flow.conn.counts_acks = 1;

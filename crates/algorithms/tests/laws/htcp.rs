@@ -4,14 +4,15 @@
 use super::Flow;
 use headway_algorithms::CaState;
 
-/// alpha = 2 (1 - beta) factor = factor at beta 0.5: a window of 22 * 23 packets
-/// needs 23 counted ACKs at factor 22, and one that spends them.
+/// Number of ACKs for one packet of growth, 3 s after a loss. With beta 0.5, alpha = 2 (1 - beta)
+/// factor = factor. At factor 22 a window of 22 * 23 packets therefore needs 23 counted ACKs, and
+/// one more that uses them up.
 fn htcp_acks_after_3_s(rtt_ms: u64, window: u32, tunables: &[(&str, u32)]) -> u32 {
     let mut flow = Flow::counting_acks("htcp", tunables, window - 1, 10);
     flow.lose();
     flow.conn.cwnd_pkts = window - 1;
     flow.wait_ms(3000);
-    flow.acks_to_grow(rtt_ms); // alpha is read when cwnd grows
+    flow.acks_to_grow(rtt_ms); // H-TCP computes alpha when cwnd grows
     assert_eq!(flow.conn.cwnd_pkts, window);
     flow.acks_to_grow(rtt_ms)
 }
@@ -75,7 +76,8 @@ fn htcp_adapts_its_backoff_to_the_queue_unless_told_not_to() {
     let kept = |adaptive: u32, max_rtt_ms: u64| {
         let tunables = [("adaptive_backoff", adaptive), ("bandwidth_switch", 0)];
         let mut flow = Flow::counting_acks("htcp", &tunables, 1000, 10);
-        let _ = flow.cc.ssthresh(&mut flow.conn); // the first backoff only enables adaptive backoff
+        // the first backoff only switches adaptive backoff on
+        let _ = flow.cc.ssthresh(&mut flow.conn);
         for rtt_ms in (100..=max_rtt_ms).step_by(20) {
             flow.ack(1, rtt_ms);
         }
@@ -84,7 +86,7 @@ fn htcp_adapts_its_backoff_to_the_queue_unless_told_not_to() {
     };
     assert_eq!(kept(0, 160), 640);
     assert_eq!(kept(1, 160), 800); // 100/160 = 80/128
-    assert_eq!(kept(1, 400), 640); // not less than half
+    assert_eq!(kept(1, 400), 640); // H-TCP keeps no less than half of the window
     assert_eq!(kept(1, 100), 1020); // not more than 102/128
 }
 

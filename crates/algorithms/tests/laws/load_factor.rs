@@ -1,11 +1,11 @@
-//! VCP and MPCP: how each answer of the routers changes a window.
+//! VCP and MPCP: how each kind of answer from the routers changes a window.
 
 use super::{Flow, MS};
 use headway_algorithms::header::header;
 use headway_algorithms::native::mpcp_step;
 use headway_algorithms::{Conn, Fields, ROUTERS_ABSENT};
 
-/// A flow of VCP or MPCP with a window in use.
+/// A flow of VCP or MPCP whose window is used up.
 fn led(control: &str, cwnd_pkts: u32, rtt_ms: u32) -> Flow {
     let conn = Conn {
         cwnd_pkts,
@@ -20,7 +20,7 @@ fn led(control: &str, cwnd_pkts: u32, rtt_ms: u32) -> Flow {
 }
 
 impl Flow {
-    /// One round trip in which the receiver answers this with every ACK.
+    /// Passes the ACKs of one round trip, in each of which the receiver answers with `bytes`.
     fn answered_round(&mut self, rtt_ms: u64, header_name: &str, bytes: [u8; 8]) {
         let fields = header(header_name)
             .unwrap()
@@ -39,7 +39,8 @@ impl Flow {
         self.answered_round(rtt_ms, "vcp-answer", [253, 8, 0x48, 0x56, region, 0, 0, 0]);
     }
 
-    /// With a level of three digits on the packets 3, 4 and 5.
+    /// Passes the ACKs of one round trip, in which the three digits of this level arrive on packets
+    /// 3, 4 and 5.
     fn mpcp_round(&mut self, rtt_ms: u64, level: u8) {
         let digits = [level / 9 + 1, level / 3 % 3 + 1, level % 3 + 1];
         let low = digits[0] << 4 | digits[1] << 2 | digits[2];
@@ -49,14 +50,14 @@ impl Flow {
 
 #[test]
 fn vcp_at_low_load_doubles_in_11_4_intervals_whatever_the_round_trip() {
-    // ln 2/ln(17/16) intervals of 200 ms
+    // doubling by steps of 17/16 takes ln 2/ln(17/16) intervals of 200 ms
     for rtt_ms in [50, 100, 200, 400] {
         let mut flow = led("vcp", 1000, rtt_ms);
         while flow.conn.cwnd_pkts < 2000 {
             flow.vcp_round(rtt_ms.into(), 1);
         }
         let intervals = flow.conn.now_us as f64 / 200e3;
-        let last = f64::from(rtt_ms) / 200.0; // the test looks once per round
+        let last = f64::from(rtt_ms) / 200.0; // the test looks at the window only once per round
         assert!(
             (11.4..11.46 + last).contains(&intervals),
             "{rtt_ms}: {intervals}"
@@ -95,10 +96,10 @@ fn vcp_on_overload_falls_once_then_holds_then_rises_as_at_high_load() {
     flow.vcp_round(100, 3);
     assert_eq!(flow.conn.cwnd_pkts, 875);
     flow.vcp_round(100, 3);
-    // frozen for t_rho
+    // after a reduction the window is frozen for t_rho
     assert_eq!(flow.conn.cwnd_pkts, 875);
     flow.vcp_round(100, 3);
-    // additive increase adds up to a packet in this round trip
+    // additive increase adds at most a packet in this round trip
     assert!(
         (875..=876).contains(&flow.conn.cwnd_pkts),
         "{}",
@@ -110,7 +111,7 @@ fn vcp_on_overload_falls_once_then_holds_then_rises_as_at_high_load() {
         "{}",
         flow.conn.cwnd_pkts
     );
-    // low counts at once
+    // an answer of low load counts at once
     flow.vcp_round(100, 1);
     assert!(
         (788..=791).contains(&flow.conn.cwnd_pkts),
@@ -120,8 +121,8 @@ fn vcp_on_overload_falls_once_then_holds_then_rises_as_at_high_load() {
 }
 
 impl Flow {
-    /// A round trip with answers of low, at low load, and ACKs for so many packets each; sequence
-    /// numbers count packets.
+    /// Passes the ACKs of a round trip at low load, each for `per_ack` packets and with the answer
+    /// "low". Sequence numbers count packets.
     fn vcp_low_round(&mut self, rtt_ms: u64, per_ack: u32) {
         let low = header("vcp-answer").unwrap();
         let low = low.parse(&[253, 8, 0x48, 0x56, 1, 0, 0, 0]).unwrap();
@@ -140,7 +141,8 @@ impl Flow {
         }
     }
 
-    /// Low load for `for_ms` at a constant window; returns whether the flow then uses Reno's law.
+    /// Keeps the load low for `for_ms` at a constant window. Returns whether the flow then uses
+    /// Reno's law.
     fn vcp_alone_after(&mut self, for_ms: u64, rtt_ms: u64, per_ack: u32) -> bool {
         let (window, until_us) = (self.conn.cwnd_pkts, self.conn.now_us + for_ms * MS);
         while self.conn.now_us < until_us {
@@ -166,8 +168,8 @@ impl Flow {
     }
 }
 
-/// Two intervals and four round trips of 120 ms, plus the one that reveals the queue: a little more
-/// than 1.0 s.
+/// VCP needs two intervals and four round trips of 120 ms, plus the round trip that reveals the
+/// queue: a little more than 1.0 s.
 #[test]
 fn vcp_detects_a_silent_queue_wherever_sequence_numbers_begin() {
     for sequence in [1, (1 << 31) - 30, (1 << 31) + 1, u32::MAX - 30] {
@@ -190,14 +192,14 @@ fn vcp_ignores_a_few_acks_that_may_have_been_delayed() {
     }
 }
 
-/// Rounds of few packets do not revoke what a whole window has shown, unless one of them finds the
-/// path empty.
+/// Rounds of few packets do not revoke what VCP learned from a whole window, unless one of them
+/// finds the path empty.
 #[test]
 fn vcp_remembers_a_queue_over_rounds_of_few_packets() {
     let after = |between: &[(u64, u32)]| {
         let mut flow = Flow::vcp_from(10, 1);
         flow.vcp_alone_after(240, 120, 2);
-        flow.conn.cwnd_pkts = 5; // as after a loss
+        flow.conn.cwnd_pkts = 5; // the window is small, as after a loss
         for &(rtt_ms, per_ack) in between {
             flow.vcp_low_round(rtt_ms, per_ack);
         }
@@ -208,9 +210,9 @@ fn vcp_remembers_a_queue_over_rounds_of_few_packets() {
     assert!(!after(&[(120, 1), (120, 1)]), "all may have waited");
 }
 
-/// The ACK of a retransmission whose timestamp was 100 ms ahead: its sample, and the stack's
-/// minimum, are too short. The same sample from a packet that was sent once means a shorter path,
-/// so the rest is a queue.
+/// The timestamp of a retransmission was 100 ms ahead, so the RTT sample of its ACK, and the
+/// stack's minimum RTT, are too short. If a packet that was sent only once gives the same sample,
+/// the path itself is that short, and what exceeds it is a queue.
 #[test]
 fn vcp_takes_no_minimum_round_trip_from_retransmissions() {
     let alone_after = |resent_pkts: u32| {
@@ -226,13 +228,13 @@ fn vcp_takes_no_minimum_round_trip_from_retransmissions() {
     };
     assert!(!alone_after(1));
     assert!(alone_after(0));
-    // a minimum RTT from before the control began may come from a retransmission, too
+    // a minimum RTT from before the control began may also come from a retransmission
     let mut flow = Flow::vcp_from(20, 1);
     flow.conn.min_rtt_us = 700_000;
     flow.conn.retrans_pkts = 1;
     flow.cc.init(&mut flow.conn);
     assert!(!flow.vcp_alone_after(20_000, 800, 2));
-    // minutes later the stack's minimum of 800 ms has expired, and the path has 900 ms
+    // minutes later the stack's minimum RTT of 800 ms has expired, and the path now has 900 ms
     let mut flow = Flow::vcp_from(20, 1);
     flow.conn.min_rtt_us = 800_000;
     flow.cc.init(&mut flow.conn);
@@ -247,7 +249,7 @@ fn mpcp_changes_the_window_by_the_middle_of_a_level() {
         let mut flow = led("mpcp", 1000, 200);
         flow.mpcp_round(200, level);
         let factor = 1.0 + mpcp_step(level.into(), 3);
-        // the sum over a thousand ACKs, and the packet of additive increase
+        // the growth over a thousand ACKs, plus one packet of additive increase
         let exact = 1000.0 + 1000.0 * (factor - 1.0) + 1.0;
         let got = f64::from(flow.conn.cwnd_pkts);
         assert!((got - exact).abs() <= 2.0, "{level}: {got} {exact}");
@@ -270,13 +272,14 @@ fn mpcp_skips_incomplete_groups_and_accepts_reordered_pieces() {
     let top = 0b11_11_11; // level 26 on 3, 4, 5
     let falls = after(&[answer(5, top)]);
     assert!(falls < 1000, "{falls}");
-    // the piece of packet 4 is missing, so no level is known
+    // the piece on packet 4 is missing, so the level is not known
     assert!(after(&[answer(5, 0b11_00_11)]) > 1000);
-    // the missing piece arrives later, in its own answer
+    // the missing piece arrives later, in an answer of its own
     assert_eq!(after(&[answer(5, 0b11_00_11), answer(4, 0b11)]), falls);
-    // the pieces arrive in three answers, in reverse order
+    // the three pieces arrive in three answers, in reverse order
     assert_eq!(after(&[answer(5, 3), answer(4, 3), answer(3, 3)]), falls);
-    // the latest whole group counts: level 1 on 6, 7, 8, then 9 of the next
+    // the latest complete group of pieces counts: level 1 on packets 6, 7 and 8; packet 9 belongs
+    // to the next group
     let later = after(&[
         answer(5, top),
         [253, 8, 0x48, 0x4d, 0, 9, 0, 0b01_01_10_01_u8],

@@ -1,4 +1,4 @@
-//! Local router assistance: how a monitor's values change a window.
+//! Local router assistance: how the values of a link's monitor change a window.
 
 use headway_algorithms::{CaState, Conn, ControlInstance, Event, Monitor, RateSample};
 
@@ -27,7 +27,7 @@ impl Led {
         led
     }
 
-    /// An ACK for so many packets while so many are in flight.
+    /// Passes an ACK for `acked_pkts` packets while `inflight_pkts` are in flight.
     fn ack(&mut self, acked_pkts: u32, inflight_pkts: u32) {
         self.cc.on_monitor(&mut self.conn, &self.monitor);
         let sample = RateSample {
@@ -38,7 +38,7 @@ impl Led {
         self.cc.take_sample(&mut self.conn, &sample);
     }
 
-    /// A window of ACKs, one round trip's; returns by how much the window grew.
+    /// Passes the ACKs of a window, which is one round trip. Returns by how much the window grew.
     fn round(&mut self) -> f64 {
         let before = self.conn.cwnd_pkts;
         self.conn.snd_una = self.conn.snd_nxt;
@@ -63,7 +63,8 @@ fn word(give: u64, take: u64, output: u64, flows: u32) -> Monitor {
 
 #[test]
 fn all_windows_of_xcp_pep_together_change_by_the_spare_bandwidth_of_a_round_trip() {
-    // n flows with different windows that fill 1 MB/s in 800 ms; together they grow by S
+    // five flows with different windows that fill 1 MB/s in 800 ms; together they grow by the spare
+    // bandwidth S
     let (rtt_ms, output) = (800, 1_000_000u64);
     for (raise, cut) in [(400_000, 0), (30_000, 0), (0, 0), (0, 90_000), (0, 400_000)] {
         let shuffle = 100_000u64.saturating_sub(raise + cut);
@@ -82,7 +83,7 @@ fn all_windows_of_xcp_pep_together_change_by_the_spare_bandwidth_of_a_round_trip
         let (sum, spare) = (changes.iter().sum::<f64>(), raise as f64 - cut as f64);
         let wanted = spare * 0.8 / PKT_BYTES;
         assert!((sum - wanted).abs() < 5.0, "{sum} packets, not {wanted}");
-        // shuffling makes windows more equal
+        // the shuffled traffic makes windows more equal
         if raise + cut < 50_000 {
             assert!(changes[0] > 0.0 && changes[4] < 0.0, "{changes:?}");
         }
@@ -98,17 +99,17 @@ fn mpcp_pep_grows_and_falls_by_the_raw_load_factor() {
         ..word(0, 0, 1_250_000, 5)
     };
     let of = |percent| Led::new("mpcp_pep", 200, 800, load(percent)).round();
-    // (17/16)^4 and a tenth of a fair share, 666.7/5 packets
+    // growth by (17/16)^4, and by a tenth of a fair share, which is 666.7/5 packets
     let at_80 = of(80);
     let wanted = 200.0 * (1.0625f64.powi(4) - 1.0) + 13.3;
     assert!((wanted - 1.1..wanted + 1.1).contains(&at_80), "{at_80}");
     assert!(of(90) < at_80 && of(90) > 11.0);
-    // (5/4)^4 is more than a doubling, which is the most
+    // (5/4)^4 would be more than a doubling, which is the limit
     let low = of(50);
     assert!((212.0..214.0).contains(&low), "{low}");
     assert_eq!(of(20), low);
     assert!(of(65) < low && of(65) > at_80);
-    // 1/LF = 0.8: 5 % per 200 ms are taken
+    // 1/LF is 0.8, so the window falls by 5 % per 200 ms
     let high = of(125);
     let wanted = 13.3 - 200.0 * (1.0 - 0.95f64.powi(4));
     assert!((high - wanted).abs() < 1.1, "{high}, not {wanted}");
@@ -126,7 +127,8 @@ fn vcp_pep_grows_below_80_per_cent_adds_below_100_and_falls_by_an_eighth_from_th
         };
         Led::new("vcp_pep", 200, 800, load).round()
     };
-    // (17/16)^4, a tenth of a fair share, 666.7/5 packets, and an eighth
+    // growth by (17/16)^4; by a tenth of a fair share, which is 666.7/5 packets; and a reduction by
+    // an eighth
     for (percent, wanted) in [(0, 54.9), (79, 54.9), (80, 13.3), (99, 13.3), (100, -25.0)] {
         assert!(
             (of(percent) - wanted).abs() < 1.1,
@@ -137,7 +139,8 @@ fn vcp_pep_grows_below_80_per_cent_adds_below_100_and_falls_by_an_eighth_from_th
     assert_eq!(of(500), of(100));
 }
 
-/// A link of 1 MB/s and 800 ms, 533 packets in a round trip, with so much in use.
+/// Monitor of a link of 1 MB/s and 800 ms, 533 packets per round trip, of which `used` bytes per
+/// second are in use.
 fn link(used: u64, flows: u32, opening: u32) -> Monitor {
     Monitor {
         demand_bytes: used / 5,
@@ -165,10 +168,10 @@ fn begins(control: &str, tunables: &[(String, u32)], monitor: Monitor) -> Led {
 fn a_connection_begins_paced_with_its_share_of_the_spare_capacity() {
     for control in CONTROLS {
         for (used, flows, opening, wanted) in [
-            (0, 0, 1, 533),        // one flow gets all of an idle link
-            (0, 0, 5, 106),        // one of five that are being opened
-            (400_000, 1, 1, 266),  // at most its share of all capacity
-            (900_000, 1, 1, 53),   // at most its share of what is left
+            (0, 0, 1, 533),        // a single flow gets all of an idle link
+            (0, 0, 5, 106),        // each of five connections that are being opened gets a fifth
+            (400_000, 1, 1, 266),  // a flow gets at most its share of the whole capacity
+            (900_000, 1, 1, 53),   // a flow gets at most its share of what is left
             (1_000_000, 3, 1, 10), // nothing is
             (0, 0, 0, 10),         // the monitor did not see the connection's SYN
         ] {
@@ -206,10 +209,11 @@ fn the_window_is_the_sent_part_of_what_was_approved() {
         };
         let (whole, paced) = first_ack(533, 1_000_000, 1_000_000);
         assert!((532..=534).contains(&whole) && !paced, "{control}: {whole}");
-        // the application had no more data
+        // the application had no more data, so the flow gets only what it used
         assert!((40..=42).contains(&first_ack(40, 0, 75_000).0), "{control}");
         assert!((10..=12).contains(&first_ack(2, 0, 3750).0), "{control}");
-        // the peer's window limited the flight: the flow also gets the capacity unused now
+        // the peer's window limited the flight, so the flow also gets the capacity that is unused
+        // now
         let (again, paced) = first_ack(44, 1_000_000, 82_500);
         assert!(
             (44 + 485..=44 + 490).contains(&again) && paced,
@@ -246,7 +250,7 @@ fn after_a_short_idle_time_a_connection_shares_what_is_spare_with_all_that_are_p
             led.cc.on_monitor(&mut led.conn, &led.monitor);
             led.cc.event(&mut led.conn, Event::TxStart);
             let window = led.conn.cwnd_pkts;
-            // two packets leave, and the window is what it was
+            // two packets are sent, and the window stays as it was
             led.conn.sent_pkts += 2;
             led.conn.snd_nxt += 2 * led.conn.mss_bytes;
             led.conn.app_queued_bytes = 0;
@@ -269,7 +273,8 @@ fn after_a_short_idle_time_a_connection_shares_what_is_spare_with_all_that_are_p
 fn a_loss_changes_nothing_and_the_window_comes_back_after_a_timeout() {
     for control in CONTROLS {
         let mut led = Led::new(control, 300, 800, word(0, 0, 1_000_000, 1));
-        led.monitor.demand_bytes = 100; // at a load of 1 mpcp_pep's window has only additive growth
+        // at a load of 1, the window of mpcp_pep has only additive growth
+        led.monitor.demand_bytes = 100;
         led.monitor.capacity_bytes = 100;
         led.ack(1, 300);
         let before = led.conn.cwnd_pkts;

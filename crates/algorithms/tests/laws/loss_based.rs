@@ -1,11 +1,11 @@
-//! BIC, Scalable, HighSpeed, Westwood+ and Hybla.
+//! The laws of BIC, Scalable, HighSpeed, Westwood+ and Hybla.
 
 use super::{Flow, MS};
 use headway_algorithms::CaState;
 use headway_algorithms::{Conn, ControlInstance, Event};
 
-/// The ACKs until a flow grows at this window after a loss at `w_max`. Each ACK is for two packets,
-/// which BIC's ratio assumes at first.
+/// Number of ACKs until a BIC flow grows at this window, after a loss at `w_max`. Each ACK is for
+/// two packets, which BIC's delayed-ACK ratio assumes at first.
 fn bic_acks(tunables: &[(&str, u32)], w_max: u32, cwnd: u32) -> u32 {
     let mut flow = Flow::counting_acks("bic", tunables, w_max, 2);
     let _ = flow.cc.ssthresh(&mut flow.conn);
@@ -15,15 +15,16 @@ fn bic_acks(tunables: &[(&str, u32)], w_max: u32, cwnd: u32) -> u32 {
 
 #[test]
 fn bic_searches_for_w_max_by_quarters_of_the_gap_of_at_most_16_packets() {
-    // ACKs until cwnd grows: packets per packet of growth, halved for delayed ACKs, plus one
+    // expected ACKs until cwnd grows: packets per packet of growth, halved for delayed ACKs, plus
+    // one
     for (cwnd, pkts) in [
-        (800, 800 / 16),       // a gap of 200: linear
-        (960, 960 / 10),       // a quarter of 40
-        (992, 992 / 2),        // a quarter of 8
-        (996, 996 * 20 / 4),   // the last four packets in 20 windows
-        (1003, 1003 * 5),      // and the first four beyond
-        (1010, 1010 * 3 / 10), // then a third of the distance
-        (1048, 1048 / 16),     // from 16 * 3 on linear again
+        (800, 800 / 16),       // the gap to w_max is 200: linear growth
+        (960, 960 / 10),       // a quarter of the gap, 40
+        (992, 992 / 2),        // a quarter of the gap, 8
+        (996, 996 * 20 / 4),   // the last four packets take 20 windows
+        (1003, 1003 * 5),      // the first four packets beyond w_max take as long
+        (1010, 1010 * 3 / 10), // then BIC grows by a third of the distance
+        (1048, 1048 / 16),     // beyond a distance of 16 * 3 growth is linear again
     ] {
         assert_eq!(bic_acks(&[], 1000, cwnd), pkts / 2 + 1, "{cwnd}");
     }
@@ -42,8 +43,9 @@ fn bic_grows_by_5_percent_per_window_before_any_loss() {
 
 #[test]
 fn bic_is_back_at_w_max_when_its_constants_say() {
-    // From 799 of 1000: (201 - 64)/16 = 8.6 windows of 16 packets, for gaps of 63 to 8
-    // 4 (1/15 + ... + 1/2) = 9.3, and five for each of the last seven packets.
+    // The way from 799 to 1000 packets takes (201 - 64)/16 = 8.6 windows of 16 packets each, then 4
+    // (1/15 + ... + 1/2) = 9.3 windows for gaps of 63 to 8, and five windows for each of the last
+    // seven packets.
     let mut flow = Flow::counting_acks("bic", &[], 1000, 2);
     flow.lose();
     assert_eq!(flow.conn.cwnd_pkts, 799);
@@ -65,7 +67,8 @@ fn bic_corrects_for_delayed_acks_even_if_packets_are_counted() {
     let mut flow = Flow::new("bic", &[], conn);
     let _ = flow.cc.ssthresh(&mut flow.conn);
     flow.conn.cwnd_pkts = 800;
-    // 800/16 packets by its constants, half as many by the estimate: 25, in ACKs for two each
+    // by BIC's constants 800/16 packets, and half as many by the delayed-ACK ratio: 25 packets, in
+    // ACKs for two each
     assert_eq!(flow.acks_of_to_grow(2, 100), (800_u32 / 16 / 2).div_ceil(2));
 }
 
@@ -125,7 +128,7 @@ fn scalable_recovers_from_a_loss_in_equal_round_trips_at_any_window() {
     }
 }
 
-/// a(w) in packets per window, as counted by one ACK, and b(w).
+/// HighSpeed's a(w) in packets per window, derived from the effect of one ACK, and its b(w).
 fn highspeed_at(cwnd: u32) -> (f64, f64) {
     let mut flow = Flow::counting_acks("highspeed", &[], cwnd, 2);
     flow.ack(1, 100);
@@ -165,7 +168,7 @@ fn highspeed_is_within_a_packet_of_the_equations_of_rfc_3649() {
             (-0.05..1.1).contains(&(increase - a)),
             "{cwnd}: {increase} for {a}"
         );
-        // the kept window is rounded down to whole packets
+        // the window after a loss is rounded down to whole packets
         assert!(
             (-0.006..0.065 + 1.0 / w).contains(&(b - part)),
             "{cwnd}: {part} for {b}"
@@ -178,11 +181,11 @@ fn highspeed_halves_what_slow_start_lost_and_carries_growth_over() {
     let mut flow = Flow::counting_acks("highspeed", &[], 1000, 2);
     assert_eq!(flow.cc.ssthresh(&mut flow.conn), 500);
     flow.conn.cwnd_cnt = 995;
-    flow.ack(1, 100); // 8 packets per window at 1000
+    flow.ack(1, 100); // a window of 1000 grows by 8 packets per window
     assert_eq!((flow.conn.cwnd_pkts, flow.conn.cwnd_cnt), (1001, 3));
 }
 
-/// ACKs of one packet each, evenly spaced.
+/// Passes ACKs for one packet each, evenly spaced in time.
 fn deliver(flow: &mut Flow, acks: u32, gap_us: u64, rtt_ms: u64) {
     for _ in 0..acks {
         flow.conn.now_us += gap_us;
@@ -191,7 +194,7 @@ fn deliver(flow: &mut Flow, acks: u32, gap_us: u64, rtt_ms: u64) {
     }
 }
 
-/// The window after a reduction without loss.
+/// The window after a reduction that no loss caused.
 fn reduced(flow: &mut Flow) -> u32 {
     flow.conn.ssthresh_pkts = flow.cc.ssthresh(&mut flow.conn);
     flow.cc.event(&mut flow.conn, Event::CompleteCwr);
@@ -227,11 +230,12 @@ fn westwood_filters_its_rate_twice_by_seven_eighths() {
     let mut flow = westwood();
     deliver(&mut flow, 10, MS, 80);
     deliver(&mut flow, 1000, MS, 100);
-    // from 1000 to 2000 packets per second: 1125 after one filter, 1015.6 after both
+    // the rate doubles from 1000 to 2000 packets per second: 1125 after the first filter, 1015.6
+    // after both
     deliver(&mut flow, 202, MS / 2, 100);
     assert_eq!(reduced(&mut flow), 81);
     deliver(&mut flow, 40_000, MS / 2, 100);
-    assert_eq!(reduced(&mut flow), 159); // the filters round down
+    assert_eq!(reduced(&mut flow), 159); // less than 160, because the filters round down
 }
 
 #[test]
@@ -269,7 +273,7 @@ fn hybla(tunables: &[(&str, u32)], rtt_ms: u32, conn: Conn) -> Flow {
     flow
 }
 
-/// ACKs to the next packet in congestion avoidance.
+/// Number of ACKs until a Hybla flow in congestion avoidance grows by a packet.
 fn hybla_acks(tunables: &[(&str, u32)], rtt_ms: u32, cwnd: u32) -> u32 {
     let mut flow = hybla(tunables, rtt_ms, Conn::default());
     flow.conn.cwnd_pkts = cwnd;
@@ -283,7 +287,7 @@ fn hybla_grows_by_rho_squared_per_window_and_2_to_rho_less_1_per_ack_of_slow_sta
     assert_eq!(flow.conn.cwnd_pkts, 8, "the first window is rho");
     flow.ack(1, 200);
     assert_eq!(flow.conn.cwnd_pkts, 8 + 255);
-    // 64/1000 in 128ths is 8: 16 ACKs, where the law has 15.6
+    // growth per ACK is 64/1000 packets, rounded to 8/128: 16 ACKs instead of the law's 15.6
     assert_eq!(hybla_acks(&[], 200, 1000), 16);
     let mut flow = hybla(&[], 40, Conn::default()); // rho 1.5
     for _ in 0..128 {
@@ -302,7 +306,7 @@ fn hybla_grows_no_window_beyond_linuxs_clamp() {
     flow.conn.ssthresh_pkts = 2;
     flow.ack(1, u64::from(half_an_hour_ms));
     assert_eq!(flow.conn.cwnd_pkts, 65_535);
-    // a window that another law made larger stays
+    // Hybla does not shrink a window that another law has made larger than its own limit
     flow.conn.cwnd_pkts = 70_000;
     flow.ack(1, u64::from(half_an_hour_ms));
     assert_eq!(flow.conn.cwnd_pkts, 70_000);
@@ -320,7 +324,7 @@ fn hybla_is_reno_on_25_ms_and_below() {
 
 #[test]
 fn hybla_rounds_growth_to_128ths_as_linux_unless_told_to_keep_more() {
-    let large = 9000; // 128 * 64 = 8192 is the last window with growth
+    let large = 9000; // 128 * 64 = 8192 packets is the largest window with growth
     assert_eq!(
         hybla_acks(&[], 200, large),
         large,

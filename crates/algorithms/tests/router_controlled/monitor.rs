@@ -1,4 +1,4 @@
-//! The monitor of a proxy: which connections it has seen recently.
+//! The monitor of a link at a proxy: which connections it has seen recently.
 
 use super::LinkView;
 use headway_algorithms::{Monitor, PacketView, RouterInstance};
@@ -12,7 +12,7 @@ struct Watched {
 }
 
 impl Watched {
-    /// A link of 10 Mbit/s with round trips of 800 ms.
+    /// A link of 10 Mbit/s whose round trips take 800 ms.
     fn new() -> Self {
         let mut link = LinkView {
             rate_bytes_per_s: 1_250_000,
@@ -61,13 +61,14 @@ fn a_connection_is_being_opened_until_a_whole_load_interval_has_seen_its_data() 
     assert_eq!(link.until(1700).opening, 20);
     link.until(1850);
     link.leaves(0..15, 1500, 0);
-    link.leaves(0..15, 52, 0); // an ACK does not count as data
+    link.leaves(0..15, 52, 0); // packets without data do not count as data of a connection
     let at_once = link.until(1850);
     assert_eq!((at_once.opening, at_once.present), (20, 20));
-    // up to 2000 ms a part of an interval has seen it, from 2200 on a whole one
+    // until 2000 ms the monitor has seen the data for a part of an interval, from 2200 ms on for a
+    // whole one
     assert_eq!(link.until(2150).opening, 20);
     assert_eq!(link.until(2250).opening, 5);
-    // those that never send are forgotten, after two intervals at least and four at most
+    // connections that never send are forgotten, after at least two intervals and at most four
     assert_eq!(link.until(2600).opening, 5);
     assert_eq!(link.until(4900).opening, 0);
 }
@@ -83,7 +84,8 @@ fn a_connection_is_present_for_two_intervals_after_its_last_data() {
     assert_eq!(link.until(2550).present, 40);
     let later = link.until(2600);
     assert_eq!((later.flows, later.present), (10, 40));
-    // flows 0 to 9 sent in the span from 1600 ms on, the others in the span before
+    // flows 0 to 9 sent data in the interval that began at 1600 ms, the other flows in the one
+    // before
     assert_eq!(link.until(3250).present, 10);
     assert_eq!(link.until(4900).present, 0);
 }

@@ -1,9 +1,10 @@
-//! RCP: the router's rate follows its law, whatever wakes it, and a sender paces at that rate.
+//! RCP: the router's rate follows its law, whatever calls the router, and a sender paces at that
+//! rate.
 
 use super::{rcp, Router, S};
 use headway_algorithms::{Conn, ControlInstance, PacketView};
 
-/// RCP's law in f64.
+/// RCP's law, computed in f64.
 struct Law {
     rate: f64,
     rtt_us: f64,
@@ -22,7 +23,7 @@ fn rcps_rate_goes_as_its_law_in_f64() {
             let mut now_ns = 0u64;
             let mut lasts_ns = 10_000_000u64;
             for k in 0..400u64 {
-                // loads between 0.5 and 1.3 times the capacity, and a queue at times
+                // loads from 0.5 to 1.3 times the capacity, sometimes with a queue
                 let load = 0.5 + (k * 7 % 9) as f64 / 10.0;
                 let bytes = (load * capacity * lasts_ns as f64 / S) as u32;
                 router.at(now_ns);
@@ -35,7 +36,7 @@ fn rcps_rate_goes_as_its_law_in_f64() {
                     pkts: 1,
                     ..PacketView::default()
                 };
-                // the traffic arrives in two parts that both end within the slot
+                // the traffic of a slot arrives in two parts, both of which end within the slot
                 let mut fields = rcp(u64::MAX >> 1, 0, rtt_us);
                 router
                     .router
@@ -45,7 +46,8 @@ fn rcps_rate_goes_as_its_law_in_f64() {
                     .arrive(&mut router.link, &packet, Some(&mut fields));
                 router.queue(queue_bytes);
                 now_ns += lasts_ns;
-                // late packets count in parts: these came at the slot's start
+                // packets that leave after a slot's end count in part; these came at the start of
+                // the slot
                 let y = f64::from(bytes / 2 * 2) / (lasts_ns as f64 / S);
                 let (t, d) = (lasts_ns as f64 / 1e3, law.rtt_us);
                 let sample = f64::from(rtt_us);
@@ -68,7 +70,7 @@ fn rcps_rate_goes_as_its_law_in_f64() {
                     "slot {k} of {rate_bps} {rtt_us}: {rate}, by the law {}",
                     law.rate
                 );
-                // errors do not accumulate
+                // start from the router's values again, so that errors do not accumulate
                 law.rate = rate;
                 law.rtt_us = router.counter("rtt_us") as f64 + 0.5;
             }
@@ -79,7 +81,7 @@ fn rcps_rate_goes_as_its_law_in_f64() {
 #[test]
 fn a_packet_that_a_slots_end_cuts_counts_on_both_sides() {
     let mut router = Router::new("rcp", 1_200_000, &[]);
-    // 10 ms take 1500 bytes; half of the second packet is of the next slot
+    // 1500 bytes take 10 ms, so half of the second packet belongs to the next slot
     router.at(1);
     router.pass(750, rcp(u64::MAX >> 1, 0, 0));
     router.at(5_000_000);
@@ -90,7 +92,7 @@ fn a_packet_that_a_slots_end_cuts_counts_on_both_sides() {
     assert_eq!(router.counter("input_bps"), 600_000);
 }
 
-/// If only packets wake it, as in the kernel, it catches up on idle times.
+/// If only packets call the router, as in the kernel, it computes the idle slots afterwards.
 #[test]
 fn a_router_of_rcp_that_wakes_late_has_nearly_the_rate_of_one_that_does_not() {
     for idle_ms in [20, 100, 500, 2000] {

@@ -1,12 +1,12 @@
-//! XCP: what its router assigns in an interval, what a receiver answers, and how a sender applies
-//! that.
+//! XCP: what its router assigns to packets in an interval, what a receiver answers, and how a
+//! sender applies the answer.
 
 use super::{sender, Router, Xcp, S, UNLIMITED};
 use headway_algorithms::header::header;
 use headway_algorithms::{Ack, Arrival, Conn, ControlInstance, Fields};
 use proptest::prelude::*;
 
-/// Packets of one flow, evenly spaced.
+/// Packets of one flow, evenly spaced in time.
 #[derive(Clone, Copy, Debug)]
 struct Flow {
     rate_bps: f64,
@@ -26,7 +26,7 @@ impl Flow {
     }
 }
 
-/// The throughput change, in B/s, that each flow gets from an XCP router until a time.
+/// The throughput change, in B/s, that an XCP router assigns to each flow between two times.
 fn drive(router: &mut Router, flows: &[Flow], from_ns: u64, to_ns: u64) -> Vec<f64> {
     let mut sums = vec![0.0; flows.len()];
     let gap_ns = |f: &Flow| 1500.0 * 8.0 / f.rate_bps * S;
@@ -51,8 +51,8 @@ fn drive(router: &mut Router, flows: &[Flow], from_ns: u64, to_ns: u64) -> Vec<f
     }
 }
 
-/// The largest sum of random rounding errors to multiples of 2, at six standard deviations of a
-/// uniform error.
+/// Bound on the sum of random errors that rounding to multiples of 2 causes: six standard
+/// deviations.
 fn rounding(pkts: f64) -> f64 {
     6.0 * pkts.sqrt() * 2.0 / 12f64.sqrt() + 2.0
 }
@@ -67,16 +67,17 @@ fn xcp_assigns_in_an_interval_what_its_law_gives() {
             asks: UNLIMITED,
         });
         router.queue(queue_bytes);
-        // the first interval lasts 50 ms, those after it 100
+        // the router's first interval lasts 50 ms, later intervals last 100 ms
         drive(&mut router, &flows, 0, 250_000_000);
         let came = drive(&mut router, &flows, 250_000_000, 349_999_999);
         let meant = (router.counter("raise_bps") as f64 - router.counter("cut_bps") as f64) / 8.0;
         let sum: f64 = came.iter().sum();
         let capacity = 1_250_000.0;
         let law = 0.4 * (capacity - capacity * load) - 0.226 * f64::from(queue_bytes) / 0.1;
-        // the traffic of an interval is whole packets
+        // the tolerance is one packet: an interval has a whole number of packets
         assert!((meant - law).abs() < 0.4 * 1500.0 / 0.1, "{meant} {law}");
-        // what is not handed out: the part of the interval before its first packet
+        // the router does not assign what belongs to the part of the interval before the first
+        // packet
         let pools = law.abs() + (0.1 * capacity * load - law.abs()).max(0.0);
         let pkts = capacity * load * 0.1 / 1500.0;
         assert!(
@@ -97,7 +98,8 @@ fn without_shuffling_unequal_flows_stay_unequal() {
         });
         drive(&mut router, &flows, 0, 250_000_000);
         let came = drive(&mut router, &flows, 250_000_000, 350_000_000);
-        // a tenth of all is taken by bytes, 4 to 1, and given back in halves
+        // a tenth of the traffic is taken in proportion to the flows' bytes, 4 to 1, and given back
+        // in equal parts
         let wanted = if moves { 125_000.0 * (0.5 - 0.2) } else { 0.0 };
         let pkts = 84.0;
         let slack = 0.4 * 1500.0 / 0.1 + 125_000.0 * 2.0 / pkts * f64::from(moves) + rounding(pkts);
@@ -119,8 +121,8 @@ fn a_flow_that_asks_for_nothing_gets_nothing_and_leaves_it_to_others() {
     assert!(came[0] <= 0.0 && came[1] > 100_000.0, "{came:?}");
 }
 
-/// A router that saw no traffic assigns alpha C: all of it to a header that represents a whole
-/// interval, and never more.
+/// A router that saw no traffic assigns alpha C in an interval. A header that represents a whole
+/// interval gets all of it, and no header gets more.
 #[test]
 fn on_an_idle_link_xcps_first_packet_gets_what_the_law_gives() {
     for (x_ns, gets) in [(50_000_000, 1.0), (10_000_000, 0.2), (500_000_000, 1.0)] {
@@ -141,7 +143,7 @@ fn on_an_idle_link_xcps_first_packet_gets_what_the_law_gives() {
             "{x_ns}: {} {wanted}",
             came.delta
         );
-        // the following packets get only the rest of the pool
+        // the following packets get only what is left of the pool
         let rest: i32 = (0..20)
             .map(|_| Xcp::from(router.pass(1500, first.into())).delta)
             .sum();
@@ -160,7 +162,7 @@ fn xcps_timers_are_independent() {
     };
     drive(&mut router, &[flow], 0, 300_000_000);
     assert_eq!(router.counter("interval_us"), 100_000);
-    // a standing queue is detected after half of a round trip and not before
+    // the router detects a standing queue after half a round trip, and not before
     router.queue(30_000);
     let mut seen_ns = None;
     for ms in 300..420 {
@@ -176,7 +178,8 @@ fn xcps_timers_are_independent() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
-    /// One interval against f64, for any rate and round trip of the valid domain.
+    /// One interval of the router, compared with f64, for any rate and round trip in its valid
+    /// domain.
     #[test]
     fn xcps_integers_are_as_f64(
         rate in 6.0..10.602f64, rtt in 3.0..6.301f64, load in 0.3..1.4f64, queue in 0.0..0.5f64,
@@ -189,7 +192,8 @@ proptest! {
         let sum: f64 = shares.iter().sum();
         let queue_bytes = (queue * capacity * rtt_us / 1e6).min(3e9) as u32;
         router.queue(queue_bytes);
-        // a header represents the packets of a flow between two ticks of a millisecond
+        // each header represents the packets that its flow sends in `span_ns`, as a sender's header
+        // does for those between two ticks of its millisecond clock
         let flows: Vec<f64> = shares.iter().map(|s| s / sum * load * capacity).collect();
         let every_ns = 50_000_000u64;
         let send = |router: &mut Router, at_ns: u64, span_ns: f64| -> (f64, f64) {
@@ -208,7 +212,7 @@ proptest! {
             (bytes, change)
         };
         let mut bytes = 0.0;
-        // the first interval ends at 50 ms; four packets of each flow
+        // the first interval ends at 50 ms; each flow sends four packets in it
         for k in 0..4 {
             bytes += send(&mut router, every_ns / 8 + k * every_ns / 4, every_ns as f64 / 4.0).0;
         }
@@ -218,10 +222,11 @@ proptest! {
         let law = 0.4 * (capacity - y) - 0.226 * q / (rtt_us / 1e6);
         let meant = (router.counter("raise_bps") as f64 - router.counter("cut_bps") as f64) / 8.0;
         prop_assert!((router.counter("rtt_us") as f64 - rtt_us).abs() <= 1.0 + rtt_us * 1e-6);
-        // alpha y is rounded to whole B/s, Q/d by the RTT's microsecond
+        // the bound allows for the rounding of alpha y to whole B/s, and of the RTT in Q/d to a
+        // microsecond
         let bound = 4.0 + 1e-6 * (0.4 * (capacity + y)) + 1.1e-3 * 0.226 * q / (rtt_us / 1e6);
         prop_assert!((meant - law).abs() <= bound, "{} {} {}", meant, law, bound);
-        // the share of a packet that represents a part of the sums
+        // the share of one packet, which represents a part of the interval's sums
         let shuffle = (0.1 * y - law.abs()).max(0.0);
         let (give, take) = (shuffle + law.max(0.0), shuffle + (-law).max(0.0));
         prop_assume!(give.max(take) / 4.0 < 1e9);
@@ -249,7 +254,7 @@ fn an_ack_answers_the_sum_of_what_its_packets_brought() {
     assert!(!info.reflect(&mut held, &came(UNLIMITED, false).into(), &one));
     assert!(info.reflect(&mut held, &came(300, true).into(), &one));
     assert!(info.reflect(&mut held, &came(-100, true).into(), &one));
-    // three packets that were merged on arrival count three times
+    // if three packets were merged on arrival, their header counts three times
     let three = Arrival { pkts: 3, ..one };
     assert!(info.reflect(&mut held, &came(20, true).into(), &three));
     let answer = Xcp::from(held);
@@ -269,7 +274,7 @@ fn xcps_window_changes_by_the_rate_times_the_round_trip() {
         is_answer: true,
         ..Xcp::default()
     };
-    // in 100 ms, 30,000 B/s more are two packets, 1000 B/s more a fifteenth of a packet
+    // in 100 ms, 30,000 B/s more are two packets, and 1000 B/s more are a fifteenth of a packet
     control.on_feedback(&mut conn, &answer(30_000).into());
     assert_eq!(conn.cwnd_pkts, 12);
     for _ in 0..14 {
@@ -295,7 +300,7 @@ fn xcps_window_after_idle_times_is_at_most_its_first() {
         (4, true, 10, 4),
         (4, true, 3, 3),
         (0, true, 10, 10),
-        (1, false, 10, 10), // as with Reno, because no router answers
+        (1, false, 10, 10), // the window is Reno's, because no router answers
     ] {
         let tunables = vec![("initial_pkts".to_owned(), initial_pkts)];
         let mut control = ControlInstance::new("xcp", None, &tunables).unwrap();
