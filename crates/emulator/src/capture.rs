@@ -9,11 +9,11 @@ use serde::{Deserialize, Serialize};
 use crate::error::{error, EmulatorError};
 use crate::spool::Spool;
 
-/// Names of the links, by number.
+/// Names of the two links, by link number.
 const LINKS: [&str; 2] = ["forward0", "reverse0"];
 const BOTTLENECK: &str = "bottleneck";
 const HOSTS: &str = "hosts";
-/// Names of the sides; a capture of hosts has an interface for each side.
+/// Names of the emulator's sides. A capture at hosts has an interface for each side.
 const SIDES: [&str; 2] = ["left", "right"];
 
 /// A packet capture.
@@ -22,9 +22,9 @@ const SIDES: [&str; 2] = ["left", "right"];
 pub struct Capture {
     /// The file.
     pub file: PathBuf,
-    /// "forward0" or "reverse0": packets as they are offered to that link; "bottleneck": both
-    /// directions as seen by the hosts on the left; "hosts": both directions as seen by the hosts
-    /// on either side, with an interface for each side.
+    /// What to capture: "forward0" or "reverse0" for packets as they are offered to that link;
+    /// "bottleneck" for both directions as the hosts on the left see them; "hosts" for both
+    /// directions as the hosts on either side see them, with an interface for each side.
     #[serde(default = "bottleneck")]
     pub link: String,
     /// Bytes to keep of each packet; 0 keeps all.
@@ -50,12 +50,14 @@ impl Capture {
     }
 }
 
-/// Capture points, and the file to which the packets are written.
+/// Where packets are captured, and the capture file.
 pub(crate) struct Tap {
     writer: Writer<Spool>,
-    /// Per link: the interface for packets that are offered to it, if they are captured.
+    /// Per link: number of the interface for packets that are offered to the link; None if these
+    /// are not captured.
     offered: [Option<u32>; 2],
-    /// Per link: the interface for packets that it delivers, if they are captured.
+    /// Per link: number of the interface for packets that the link delivers; None if these are not
+    /// captured.
     delivered: [Option<u32>; 2],
     /// Difference between the time since 1970 and the monotonic clock.
     unix_offset_ns: u64,
@@ -103,7 +105,7 @@ impl Tap {
 
     fn take(&mut self, interface: u32, now_ns: u64, packet: &[u8]) {
         let unix_ns = now_ns + self.unix_offset_ns;
-        // writes to memory; `finish` reports errors of the disk
+        // this writes to memory; `finish` reports errors of the disk
         let _ = self.writer.write_packet(interface, unix_ns, packet, None);
     }
 
@@ -112,7 +114,7 @@ impl Tap {
         self.writer.get_mut().lost
     }
 
-    /// Writes the remaining packets and waits for the disk.
+    /// Writes the packets that are left and waits for the disk.
     pub fn finish(&mut self) -> io::Result<()> {
         self.writer.get_mut().finish()
     }

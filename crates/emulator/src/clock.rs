@@ -39,14 +39,14 @@ pub(crate) fn timespec(duration_ns: u64) -> Timespec {
 }
 
 /// Requests punctual wake-ups of this thread. With `real_time` it requests real-time scheduling, so
-/// that the thread runs as soon as it wakes. Returns whether that was granted. The kernel may
-/// refuse all of this to an ordinary user; lateness is measured in any case.
+/// that the thread runs as soon as it wakes. Returns whether real-time scheduling was granted. The
+/// kernel may refuse each of these requests to an ordinary user. Lateness is measured in any case.
 pub(crate) fn be_punctual(real_time: bool) -> bool {
     // Short slices let the thread run soon after it wakes (since Linux 6.12; older
     // kernels ignore them).
     const SLICE_NS: u64 = 100_000;
     const MOST_URGENT: i32 = -20;
-    // SAFETY: plain data, for which zero is a valid value.
+    // SAFETY: the structure is plain data, for which zero is a valid value.
     let mut attributes: libc::sched_attr = unsafe { std::mem::zeroed() };
     attributes.size = size_of::<libc::sched_attr>() as u32;
     // SAFETY: the structure outlives the call; the calls concern this thread only.

@@ -39,18 +39,19 @@ pub struct Config {
     /// Packet capture; absent: none.
     #[serde(default)]
     pub capture: Option<Capture>,
-    /// A packet delivered later than this after it was due counts as late.
+    /// A packet counts as late if it is delivered more than this after it was due.
     #[serde(default = "millisecond")]
     pub late_threshold_ns: u64,
-    /// Sleep ends this long before a packet is due; the thread polls for the rest of the time.
+    /// Sleep ends this long before a packet is due. During the rest of the time the thread polls.
     #[serde(default = "default_spin")]
     pub spin_ns: u64,
-    /// Largest share of a core spent polling, from 0 to 1. When it is used up, the thread sleeps
-    /// until the packet is due.
+    /// Largest share of a core that may be spent polling, from 0 to 1. When this share is used up,
+    /// the thread sleeps until the packet is due.
     #[serde(default = "default_spin_share")]
     pub spin_share: f64,
-    /// Whether to request real-time scheduling. Absent: requested if the rates leave the thread
-    /// idle often enough, because Linux stalls a real-time thread for 50 ms if it is never idle.
+    /// Whether to request real-time scheduling. If absent, it is requested if the links' rates
+    /// leave the thread idle often enough, because Linux stalls a real-time thread that is never
+    /// idle for 50 ms.
     #[serde(default)]
     pub real_time: Option<bool>,
 }
@@ -61,7 +62,7 @@ pub struct Config {
 pub struct Path {
     /// Rate, delay, queue and disturbances, as in a scenario.
     pub link: LinkSpec,
-    /// File with changes of rate and delay, which replace the link's.
+    /// File with changes of rate and delay, which replace the link's rate and delay.
     #[serde(default)]
     pub vary: Option<VaryFile>,
 }
@@ -83,11 +84,12 @@ impl Path {
     }
 }
 
-/// A file with changes of rate and delay. Its time 0 is the emulator's start.
+/// A file with changes of rate and delay. Time 0 of the file is the emulator's start.
 #[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
 #[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
 pub enum VaryFile {
-    /// Lines `time_ns,rate_bps,delay_ns` under that header. The last line applies until the end.
+    /// A header `time_ns,rate_bps,delay_ns` and lines with these values. The last line applies
+    /// until the end.
     Schedule {
         /// The file.
         file: PathBuf,
@@ -118,7 +120,7 @@ impl VaryFile {
 pub struct Host {
     /// Address of the host; packets to it are written to its device.
     pub address: Ipv4Addr,
-    /// Addresses of hosts behind it; packets to these are also written to its device.
+    /// Addresses of hosts behind this one; packets to them are also written to its device.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub behind: Vec<Ipv4Addr>,
     /// Delay added to each packet from and to this host.
@@ -127,7 +129,7 @@ pub struct Host {
 }
 
 impl Host {
-    /// A host without hosts behind it.
+    /// Creates a host without other hosts behind it.
     #[must_use]
     pub fn new(address: Ipv4Addr, extra_delay_ns: u64) -> Self {
         Self {
@@ -137,7 +139,7 @@ impl Host {
         }
     }
 
-    /// All addresses that are reached through its device.
+    /// All addresses that are reached through the host's device.
     pub(crate) fn addresses(&self) -> impl Iterator<Item = Ipv4Addr> + '_ {
         std::iter::once(self.address).chain(self.behind.iter().copied())
     }

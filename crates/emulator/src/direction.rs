@@ -1,4 +1,4 @@
-//! One direction in virtual time: the simulator's link and its treatment of packets.
+//! One direction in virtual time: the simulator's link, and how it treats packets.
 
 use headway_algorithms::QueueInstance;
 use headway_sim::net::link::{Drop, Link, Offer, Offered, Turn};
@@ -15,7 +15,7 @@ use crate::summary::{DepartureError, DirectionSummary};
 pub enum Outcome {
     /// The packet crosses the link.
     Carried(Carried),
-    /// The packet waits for its turn ([`Direction::turn`]).
+    /// The link holds the packet; [`Direction::turn`] returns its result later.
     Held {
         /// Whether the packet was marked CE.
         mark: bool,
@@ -27,7 +27,7 @@ pub enum Outcome {
 /// The properties of a packet that the link uses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Arriving {
-    /// Number by which the caller identifies the packet while it is held.
+    /// Number by which the caller identifies the packet while the link holds it.
     pub id: u32,
     /// Number that distinguishes connections.
     pub flow: u32,
@@ -59,9 +59,9 @@ pub struct Direction {
     link: Link,
     /// The latest time at which the link was used.
     last_ns: u64,
-    /// The next turn of a held packet; absent if none is held.
+    /// Time at which [`Direction::turn`] must be called for held packets; absent if none is held.
     turn_ns: Option<u64>,
-    /// The tables that the simulator's link fills; they are discarded.
+    /// The trace's tables, which the simulator's link fills; the emulator discards them.
     tables: Tables,
     error: Histogram,
     late_pkts: u64,
@@ -72,10 +72,8 @@ pub struct Direction {
 }
 
 impl Direction {
-    /// Creates an idle direction. `number` selects its random stream and is its number in the log.
-    ///
-    /// # Errors
-    /// One line for an unknown queue algorithm, a tunable out of range or an invalid file.
+    /// Creates an idle direction. `number` selects its random stream, and identifies the direction
+    /// in the log.
     pub fn new(
         path: &Path,
         number: u8,
@@ -107,12 +105,12 @@ impl Direction {
         })
     }
 
-    /// Makes changes of rate and delay count from `origin_ns`, starting over.
+    /// Makes changes of rate and delay count from `origin_ns`, and starts them over.
     pub fn begin_at(&mut self, origin_ns: u64) {
         self.link.begin_at(origin_ns);
     }
 
-    /// The direction's number in the log.
+    /// Number of the direction in the log.
     #[must_use]
     pub fn number(&self) -> u8 {
         self.number
@@ -137,7 +135,8 @@ impl Direction {
     }
 
     /// Offers a packet; `now_ns` must not decrease from call to call. After [`Outcome::Held`], call
-    /// [`Self::turn`] now and later at each [`Self::turn_ns`], before the next packet is offered.
+    /// [`Self::turn`] immediately, and then at each [`Self::turn_ns`] before the next packet is
+    /// offered.
     pub fn offer(&mut self, now_ns: u64, packet: &Arriving) -> Outcome {
         let offered = Offered {
             id: packet.id,
@@ -166,7 +165,8 @@ impl Direction {
                 ..
             } => Outcome::Carried(self.carried(depart_ns, arrive_ns, mark)),
         };
-        // the log shows when queues were full; this table would only grow
+        // the log shows when queues were full; the trace's table of this is not needed and would
+        // only grow
         self.tables.queue_full = Default::default();
         self.max_queue_bytes = self.max_queue_bytes.max(self.link.queue_bytes());
         self.max_queue_pkts = self.max_queue_pkts.max(self.link.queue_pkts());
@@ -188,14 +188,14 @@ impl Direction {
         carried
     }
 
-    /// When [`Self::turn`] must be called next.
+    /// When [`Self::turn`] must be called next; None if no packet is held.
     #[must_use]
     pub fn turn_ns(&self) -> Option<u64> {
         self.turn_ns
     }
 
-    /// Returns the result of a held packet whose turn came by `now_ns`. The result has the time of
-    /// the turn, however late this call is. Call it until it returns None.
+    /// Returns the result of a held packet that was sent or dropped at or before `now_ns`. The
+    /// result has the exact time, however late this call is. Call this until it returns None.
     pub fn turn(&mut self, now_ns: u64) -> Option<(u32, Outcome)> {
         while let Some(at_ns) = self.turn_ns.filter(|&at_ns| at_ns <= now_ns) {
             self.last_ns = self.last_ns.max(at_ns);
@@ -223,7 +223,7 @@ impl Direction {
         (self.link.queue_bytes(), self.link.queue_pkts())
     }
 
-    /// Bytes and packets waiting or in transmission at `now_ns`.
+    /// Bytes and packets that are waiting or in transmission at `now_ns`.
     pub fn queue_at(&mut self, now_ns: u64) -> (u32, u32) {
         self.settle(now_ns);
         self.queue()

@@ -1,11 +1,12 @@
 //! Lateness of packets, as a histogram of fixed size.
 
-/// Bits of a value that buckets resolve: 1/32, about 3 %.
+/// Binary logarithm of the number of buckets per factor of two: a bucket's values are within 1/32,
+/// about 3 %.
 const PRECISION_BITS: u32 = 5;
 const PER_OCTAVE: usize = 1 << PRECISION_BITS;
 const BUCKETS: usize = (64 - PRECISION_BITS as usize + 1) * PER_OCTAVE;
 
-/// Durations in nanoseconds. Small ones are exact, larger ones within 1/32.
+/// Histogram of durations in nanoseconds. Short durations are exact, longer ones within 1/32.
 #[derive(Clone, Debug)]
 pub struct Histogram {
     buckets: Box<[u64; BUCKETS]>,
@@ -56,13 +57,13 @@ impl Histogram {
         self.count
     }
 
-    /// The largest; `None` without values.
+    /// The largest value; `None` without values.
     #[must_use]
     pub fn max_ns(&self) -> Option<u64> {
         (self.count > 0).then_some(self.max_ns)
     }
 
-    /// The mean; `None` without values.
+    /// The mean of all values; `None` without values.
     #[must_use]
     pub fn mean_ns(&self) -> Option<f64> {
         (self.count > 0).then(|| self.sum_ns as f64 / self.count as f64)

@@ -11,12 +11,12 @@ use serde::Serialize;
 
 use crate::spool::Spool;
 
-/// Bytes of a row.
+/// Size of a row in bytes.
 pub const ROW_BYTES: usize = 64;
 
 macro_rules! row {
     ($($(#[doc = $doc:literal])+ $name:ident: $type:ident),* $(,)?) => {
-        /// What happened to a packet. All times are of `CLOCK_MONOTONIC`.
+        /// A row of the log: what happened to a packet. All times are of `CLOCK_MONOTONIC`.
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
         pub struct Row { $($(#[doc = $doc])+ pub $name: $type),* }
 
@@ -54,12 +54,12 @@ macro_rules! row {
     };
 }
 
-/// A column as NumPy describes it.
+/// Description of a column for NumPy.
 #[derive(Clone, Debug, Serialize, PartialEq, Eq)]
 pub struct ColumnInfo {
-    /// Name; it ends in the unit.
+    /// Name of the column, which ends in the unit.
     pub name: &'static str,
-    /// "<u8", "<u4", "<u2" or "u1".
+    /// NumPy type of the column: "<u8", "<u4", "<u2" or "u1".
     pub dtype: &'static str,
     /// A line of description.
     pub meaning: &'static str,
@@ -75,38 +75,39 @@ fn dtype(rust: &str) -> &'static str {
 }
 
 row! {
-    /// When it was offered to the link; for a host's answer, when the packet that it answers was
-    /// due.
+    /// When the packet was offered to the link; for a host's answer, when the packet that it
+    /// answers was due.
     arrived_ns: u64,
-    /// When its last bit left the queue, or a queue dropped it at its head; 0 if dropped on
-    /// arrival.
+    /// When the packet's last bit left the queue, or when a queue dropped it at its head; 0 if
+    /// dropped on arrival.
     departed_ns: u64,
     /// When the packet was due at the far end; 0 if dropped.
     due_ns: u64,
-    /// When the packet was actually delivered; 0 if it was not.
+    /// When the packet was delivered; 0 if it was not.
     delivered_ns: u64,
-    /// Bytes waiting and in transmission after it joined the queue, or when it was dropped.
+    /// Bytes waiting and in transmission after the packet joined the queue, or when it was dropped.
     queue_bytes: u32,
-    /// Packets waiting and in transmission after it joined the queue, or when it was dropped.
+    /// Packets waiting and in transmission after the packet joined the queue, or when it was
+    /// dropped.
     queue_pkts: u32,
     /// IPv4 address of the sender as a number (10.77.0.1 is 0x0a4d0001).
     source: u32,
     /// IPv4 address of the receiver as a number.
     destination: u32,
-    /// Port of the sender; 0 unless TCP or UDP.
+    /// Port of the sender; 0 if the packet is neither TCP nor UDP.
     source_port: u16,
-    /// Port of the receiver; 0 unless TCP or UDP.
+    /// Port of the receiver; 0 if the packet is neither TCP nor UDP.
     destination_port: u16,
     /// Size of the IP packet.
     ip_bytes: u32,
     /// Direction: 0 forward (left to right), 1 reverse.
     link: u8,
-    /// 0 carried, 1 queue full, 2 random loss, 3 early drop, 4 IP options, 5 a SYN
+    /// What happened: 0 carried, 1 queue full, 2 random loss, 3 early drop, 4 IP options, 5 a SYN
     /// that asked for ECN.
     outcome: u8,
     /// 6 TCP, 17 UDP.
     protocol: u8,
-    /// Bit 0: marked CE; bit 1: the copy of a duplicated packet.
+    /// Bit 0: marked CE; bit 1: this is the copy of a duplicated packet.
     flags: u8,
     /// Number of the packet, counted over both directions; a copy has the number of its original.
     packet: u32,
@@ -132,7 +133,7 @@ pub fn read_log(file: &Path) -> io::Result<Vec<Row>> {
     }
 }
 
-/// The emulator's end of the log.
+/// The emulator's side of the log, which passes rows to a writer thread.
 pub(crate) struct Log(Spool);
 
 impl Log {
@@ -150,12 +151,13 @@ impl Log {
         self.0.hand_over();
     }
 
-    /// Rows passed to the writer, and rows lost because the writer was too slow.
+    /// Number of rows passed to the writer thread, and number of rows lost because that thread was
+    /// too slow.
     pub fn rows(&self) -> (u64, u64) {
         (self.0.written, self.0.lost)
     }
 
-    /// Writes the rest and waits for the disk.
+    /// Writes the rows that are left and waits for the disk.
     pub fn finish(&mut self) -> io::Result<()> {
         self.0.finish()
     }
@@ -207,7 +209,7 @@ mod tests {
     fn every_row_reaches_the_file() {
         let path = std::env::temp_dir().join(format!("headway-log-{}", std::process::id()));
         let mut log = Log::create(&path).unwrap();
-        let n = 12_345; // several batches, the last of them in part
+        let n = 12_345; // several batches of rows, the last of them not full
         (0..n).for_each(|i| log.push(&row(i)));
         log.finish().unwrap();
         let rows = read_log(&path).unwrap();

@@ -14,17 +14,17 @@ pub(crate) struct Header {
     pub protocol: u8,
     /// The two ECN bits.
     pub ecn: u8,
-    /// The IPv4 header is longer than its fixed fields.
+    /// Whether the IPv4 header has options.
     pub ip_options: bool,
     /// Whether the packet is a TCP SYN that requests ECN (RFC 3168 section 6.1.1).
     pub asks_ecn: bool,
     /// Whether the packet is a TCP segment.
     pub is_tcp: bool,
-    /// Whether the packet is a TCP segment that only acknowledges.
+    /// Whether the packet is a TCP segment that has only an acknowledgement.
     pub is_ack: bool,
-    /// Port of the sender; 0 unless TCP or UDP.
+    /// Port of the sender; 0 if the packet is neither TCP nor UDP.
     pub source_port: u16,
-    /// Port of the receiver; 0 unless TCP or UDP.
+    /// Port of the receiver; 0 if the packet is neither TCP nor UDP.
     pub destination_port: u16,
 }
 
@@ -61,7 +61,7 @@ impl Header {
     }
 }
 
-/// Whether a segment has no data, and no flags except ACK and those of ECN.
+/// Whether a TCP segment has no data, and no flags other than ACK and those of ECN.
 fn is_ack(segment: &[u8]) -> bool {
     let (Some(header_words), Some(flags)) = (segment.get(12), segment.get(13)) else {
         return false;
@@ -91,12 +91,12 @@ impl Header {
     }
 }
 
-/// Sets CE, and updates the checksum.
+/// Sets the packet's ECN bits to CE, and updates the header checksum.
 pub(crate) fn mark(bytes: &mut [u8]) {
     set_ecn(bytes, Ecn::Ce);
 }
 
-/// Sets the two ECN bits, and updates the checksum.
+/// Sets the two ECN bits of the packet, and updates the header checksum.
 pub(crate) fn set_ecn(bytes: &mut [u8], ecn: Ecn) {
     let old = u16::from_be_bytes([bytes[0], bytes[1]]);
     bytes[1] = bytes[1] & !(Ecn::Ce as u8) | ecn as u8;

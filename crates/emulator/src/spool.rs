@@ -6,22 +6,23 @@ use std::path::Path;
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError};
 use std::thread::JoinHandle;
 
-/// Bytes that are passed to the thread together.
+/// Number of bytes from which a batch is passed to the writer thread.
 const BATCH_BYTES: usize = 256 << 10;
-/// Batches that may wait for the disk: 256 MiB.
+/// Number of batches that may wait for the disk; together 256 MiB.
 const BATCHES_WAITING: usize = 1024;
 
-/// The emulator's end. The bytes of a call are written to the file completely or not at all.
+/// The emulator's side of a writer thread. The bytes of one call of `push` are written to the file
+/// completely or not at all.
 pub(crate) struct Spool {
     batch: Vec<u8>,
-    /// Number of calls whose bytes are in the batch.
+    /// Number of calls of `push` whose bytes are in the current batch.
     items: u64,
     full: Option<SyncSender<Vec<u8>>>,
     empty: Receiver<Vec<u8>>,
     writer: Option<JoinHandle<io::Result<()>>>,
-    /// Number of calls whose bytes were passed to the thread.
+    /// Number of calls of `push` whose bytes were passed to the writer thread.
     pub written: u64,
-    /// Number of calls whose bytes were lost because the disk was too slow.
+    /// Number of calls of `push` whose bytes were lost because the disk was too slow.
     pub lost: u64,
 }
 
@@ -33,7 +34,7 @@ impl Spool {
         let writer = std::thread::Builder::new()
             .name(thread.into())
             .spawn(move || {
-                // SAFETY: plain numbers; concerns this thread only
+                // SAFETY: the arguments are plain numbers, and the call concerns this thread only.
                 unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, 10) };
                 for mut batch in to_write {
                     file.write_all(&batch)?;
@@ -53,12 +54,12 @@ impl Spool {
         })
     }
 
-    /// An empty batch, with room for the item that exceeds the limit.
+    /// Creates an empty batch, with room for the item that exceeds its limit.
     fn buffer() -> Vec<u8> {
         Vec::with_capacity(BATCH_BYTES + (64 << 10))
     }
 
-    /// Lets `put` append the bytes of one item.
+    /// Appends the bytes of one item to the batch; `put` writes them.
     #[inline]
     pub fn push(&mut self, put: impl FnOnce(&mut Vec<u8>)) {
         put(&mut self.batch);
@@ -68,7 +69,7 @@ impl Spool {
         }
     }
 
-    /// Passes the current batch to the thread.
+    /// Passes the current batch to the writer thread.
     pub fn hand_over(&mut self) {
         if self.batch.is_empty() {
             return;
@@ -83,13 +84,13 @@ impl Spool {
         }
     }
 
-    /// Writes the remaining bytes and waits for the disk.
+    /// Writes the bytes that are left and waits for the disk.
     pub fn finish(&mut self) -> io::Result<()> {
         self.hand_over();
         self.full = None;
         match self.writer.take().map(JoinHandle::join) {
             Some(Ok(result)) => result,
-            Some(Err(_)) => Err(io::Error::other("the writer of a file panicked")),
+            Some(Err(_)) => Err(io::Error::other("the thread that writes a file panicked")),
             None => Ok(()),
         }
     }

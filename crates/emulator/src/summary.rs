@@ -1,4 +1,4 @@
-//! Counters of an emulator, and how well it kept time.
+//! Counters of an emulator, and whether it kept time.
 
 use serde::{Deserialize, Serialize};
 
@@ -16,44 +16,44 @@ pub struct Summary {
     pub clock: String,
     /// When it started.
     pub start_ns: u64,
-    /// Time 0 of schedules and traces: the start, or a later time set through [`crate::Begin`].
+    /// Time 0 of schedules and traces: `start_ns`, or a later time set through [`crate::Begin`].
     #[serde(default)]
     pub schedule_start_ns: u64,
-    /// Start in nanoseconds since 1970.
+    /// Time of the start in nanoseconds since 1970.
     pub start_unix_ns: u64,
     /// When this summary was made.
     pub end_ns: u64,
     /// Whether the emulator has ended.
     pub finished: bool,
-    /// Whether it kept time and lost nothing: at most 1 in 100 packets was late, and every packet
-    /// was delivered and logged. Otherwise the measurement is not reliable.
+    /// Whether the emulator kept time and lost nothing: at most 1 in 100 packets was late, and
+    /// every packet was delivered and logged. Otherwise the measurement is not reliable.
     pub on_time: bool,
-    /// Why `on_time` is false, in words; empty if it is true.
+    /// The reasons why `on_time` is false, in words; empty if it is true.
     pub warnings: Vec<String>,
-    /// A packet is late when it is delivered later than this after it was due.
+    /// A packet counts as late if it is delivered more than this after it was due.
     pub late_threshold_ns: u64,
     /// Whether the emulating thread had real-time scheduling.
     pub real_time: bool,
     /// Processor time of the emulating thread.
     pub cpu_ns: u64,
-    /// Part of the processor time spent polling.
+    /// Processor time that the emulating thread spent polling.
     pub spin_ns: u64,
     /// How long the thread was runnable but no core was free; null if the kernel does not report
     /// it.
     pub cpu_wait_ns: Option<u64>,
-    /// Packets to an address that no host of the other side has.
+    /// Packets to an address that no host on the opposite side has.
     pub unroutable_pkts: u64,
     /// Packets that are not IPv4.
     pub not_ipv4_pkts: u64,
-    /// Packets dropped because the emulator held too many.
+    /// Packets that were dropped because the emulator had too many at once.
     pub overflow_pkts: u64,
-    /// Packets that a device dropped before the emulator could read them; null if unknown.
+    /// Packets that a TUN device dropped before the emulator could read them; null if unknown.
     pub device_drops_pkts: Option<u64>,
-    /// Rows that were not logged because the disk was too slow.
+    /// Rows that are missing in the log because the disk was too slow.
     pub log_lost_rows: u64,
-    /// Rows that were logged.
+    /// Rows that the log contains.
     pub log_rows: u64,
-    /// Packets that were not captured because the disk was too slow.
+    /// Packets that are missing in the capture because the disk was too slow.
     #[serde(default)]
     pub capture_lost_pkts: u64,
     /// "forward", then "reverse".
@@ -81,13 +81,13 @@ pub struct DirectionSummary {
     pub delivered_pkts: u64,
     /// Packets rejected by the receiver's device.
     pub undelivered_pkts: u64,
-    /// Packets delivered later than the threshold.
+    /// Packets that were delivered later than `late_threshold_ns` allows.
     pub late_pkts: u64,
     /// Lateness of the delivered packets.
     pub departure_error: DepartureError,
-    /// Longest queue in bytes, waiting and in transmission.
+    /// Largest length of the queue in bytes, waiting and in transmission.
     pub max_queue_bytes: u32,
-    /// Longest queue in packets, waiting and in transmission.
+    /// Largest length of the queue in packets, waiting and in transmission.
     pub max_queue_pkts: u32,
     /// Integral of the queue's length, bytes times microseconds.
     pub queue_byte_us: u64,

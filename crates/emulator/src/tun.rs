@@ -1,4 +1,5 @@
-//! TUN devices for IPv4 packets without an additional header, segmented by the kernel.
+//! TUN devices for IPv4 packets without an additional header. The kernel segments large packets
+//! before they reach the device.
 
 use std::fs::OpenOptions;
 use std::io;

@@ -1,4 +1,4 @@
-//! A direction in virtual time behaves like the simulator's link, and follows its file.
+//! A direction in virtual time behaves like the simulator's link, and follows its file of changes.
 
 use headway_emulator::{Arriving, Carried, Direction, Outcome, Path, VaryFile};
 use headway_sim::net::link::Drop;
@@ -127,7 +127,8 @@ fn rate_and_delay_follow_a_schedule() {
     let mut d = direction(r#"{"rate_bps": 1}"#, Some(vary));
     let c = carried(offer(&mut d, 0, 1500, 0, false));
     assert_eq!((c.depart_ns, c.due_ns), (MS, 31 * MS));
-    // ten times slower, and due no earlier than its predecessor
+    // from here on the link is ten times slower, and the packet is due no earlier than its
+    // predecessor
     let c = carried(offer(&mut d, 10 * MS, 1500, 0, false));
     assert_eq!((c.depart_ns, c.due_ns), (20 * MS, 31 * MS));
     let c = carried(offer(&mut d, 30 * MS, 1500, 0, false));
@@ -196,7 +197,7 @@ fn packets_with_ip_options_are_dropped_if_the_link_is_set_to() {
     }
 }
 
-/// Results of all turns until `now_ns`, however late the call is.
+/// Results for all held packets until `now_ns`, however late this call is.
 fn turns(d: &mut Direction, now_ns: u64) -> Vec<(u32, Outcome)> {
     std::iter::from_fn(|| d.turn(now_ns)).collect()
 }
@@ -221,7 +222,7 @@ fn codel_holds_packets_until_their_turns_whose_times_do_not_depend_on_the_calls(
     assert_eq!(carried(first).depart_ns, 10 + MS);
     assert_eq!(d.turn_ns(), Some(10 + MS));
     assert!(turns(&mut d, 9 + MS).is_empty());
-    // called 5 ms late: both had their turns when the wire was free
+    // although the call is 5 ms late, both packets left when the wire was free
     let late = turns(&mut d, 8 * MS);
     let times: Vec<_> = late
         .iter()
@@ -254,7 +255,7 @@ fn codel_drops_or_marks_a_standing_queue() {
                     other => panic!("{other:?}"),
                 }
             }
-            // 10 % more than the link carries
+            // offers 10 % more than the link carries
             for _ in 0..1 + u64::from(ms % 10 == 0) {
                 offer(&mut d, ms * MS, 1500, ecn, false);
             }
@@ -309,7 +310,7 @@ fn a_schedule_can_be_restarted() {
         }
         carried(offer(&mut d, now_ms * MS, 1500, 0, false)).depart_ns / MS
     };
-    // ten times slower after 5 ms; from 100 ms on it is fast again, for 5 ms
+    // the link is ten times slower from 5 ms on; from 100 ms on it is fast again, for 5 ms
     assert_eq!([depart_ms(0, false), depart_ms(20, false)], [1, 30]);
     assert_eq!([depart_ms(100, true), depart_ms(120, false)], [101, 130]);
     let mut d = direction(r#"{"rate_bps": 1}"#, Some(trace));
@@ -317,6 +318,6 @@ fn a_schedule_can_be_restarted() {
     assert_eq!([due_ms(0), due_ms(0), due_ms(0)], [3, 3, 10]);
     d.begin_at(100 * MS);
     let mut due_ms = |now_ms: u64| carried(offer(&mut d, now_ms * MS, 1500, 0, false)).due_ns / MS;
-    // before time 0 a trace is as at its start
+    // before time 0 a trace delivers nothing, so the first packets are due after its start
     assert_eq!([due_ms(50), due_ms(100), due_ms(100)], [103, 103, 110]);
 }

@@ -26,7 +26,7 @@ use headway_sim::scenario::LinkSpec;
 const LEFT: &str = "10.77.0.1";
 const RIGHT: &str = "10.78.0.1";
 
-/// Runs tests one after the other, because two emulators at once would disturb each other.
+/// Held by a test while it runs, because two emulators at once would disturb each other.
 static ALONE: std::sync::Mutex<()> = std::sync::Mutex::new(());
 
 macro_rules! need {
@@ -39,7 +39,7 @@ macro_rules! need {
     };
 }
 
-/// The result of a measurement; ends the test on a machine that is too busy.
+/// Returns the result of a measurement. On a machine that is too busy it ends the test.
 macro_rules! measured {
     ($($argument:expr),+ $(,)?) => {
         match machine::measured($($argument),+) {
@@ -49,7 +49,7 @@ macro_rules! measured {
     };
 }
 
-/// Prints past the test harness's capture, so that the line is always visible.
+/// Prints a line that the test harness does not capture, so that it is always visible.
 fn say(line: &str) {
     let _ = writeln!(std::io::stderr(), "{line}");
 }
@@ -81,7 +81,8 @@ impl Pair {
         }
     }
 
-    /// Sends TCP from left to right for a number of seconds; returns the bytes received.
+    /// Sends TCP data from left to right for this number of seconds; returns the number of bytes
+    /// received.
     fn bulk(&self, seconds: u64) -> u64 {
         let (ready, bound) = std::sync::mpsc::channel();
         let receiver = self.right.spawn(move || {
@@ -174,7 +175,7 @@ fn the_log_has_every_packet_and_agrees_with_the_counters() {
         pair.bulk(2);
         pair.stop()
     };
-    // rows are lost if the writer thread gets no time to write them
+    // the measurement is repeated if the writer thread got too little time, so that rows were lost
     let summary = measured!("rows", run, |summary| summary.log_lost_rows == 0);
     let rows = read_log(&file).unwrap();
     std::fs::remove_file(&file).unwrap();
@@ -196,7 +197,7 @@ fn the_log_has_every_packet_and_agrees_with_the_counters() {
         }
         let carried: Vec<_> = rows.iter().filter(|r| r.outcome == 0).collect();
         for pair in carried.windows(2) {
-            // the wire: a packet starts when it has arrived and its predecessor has left
+            // a packet starts on the wire when it has arrived and its predecessor has left
             let start_ns = pair[1].arrived_ns.max(pair[0].departed_ns);
             let transmit_ns = (u64::from(pair[1].ip_bytes) * 8_000_000_000).div_ceil(5_000_000);
             assert_eq!(pair[1].departed_ns, start_ns + transmit_ns);
@@ -218,7 +219,7 @@ fn the_log_shows_when_a_queue_dropped_a_packet_at_its_head() {
     let dropped: Vec<&Row> = rows.iter().filter(|r| r.outcome == 3).collect();
     assert!(!dropped.is_empty());
     for row in dropped {
-        // CoDel lets packets wait for 5 ms
+        // CoDel drops a packet only after it has waited for 5 ms
         assert!(row.departed_ns >= row.arrived_ns + 5_000_000);
         assert_eq!((row.due_ns, row.delivered_ns), (0, 0));
     }
@@ -274,7 +275,8 @@ fn data_sent_when_a_connection_opens_joins_its_link_with_the_acks() {
         std::fs::remove_file(&file).unwrap();
         rows
     };
-    // SYN, ACK, data; after the SYN-ACK each has left the host's link when its predecessor has
+    // the host sends SYN, ACK and data; after the SYN-ACK, each packet leaves the host's access
+    // link after its predecessor
     let of = |rows: &[Row], link: u8| -> Vec<Row> {
         rows.iter().filter(|r| r.link == link).cloned().collect()
     };
@@ -291,7 +293,8 @@ fn data_sent_when_a_connection_opens_joins_its_link_with_the_acks() {
         .iter()
         .map(|r| (r.ip_bytes, r.arrived_ns))
         .collect();
-    // the second and third packet of 1500 bytes are read faster than the host's link sends them
+    // the second and third packet of 1500 bytes are read faster than the host's access link can
+    // send them
     assert_eq!(arrived[3].0, 1500);
     assert!(arrived[3].1 - arrived[2].1 >= 12_000, "{arrived:?}");
 }
@@ -311,7 +314,7 @@ fn packets_to_unknown_addresses_are_counted() {
         thread::sleep(Duration::from_millis(200));
         pair.stop()
     };
-    // the emulator must read them before it is stopped
+    // the emulator must read the packets before it is stopped
     let summary = measured!("packets", run, |summary| summary.unroutable_pkts == 5);
     assert_eq!(summary.directions[0].arrived_pkts, 0);
 }
@@ -361,7 +364,7 @@ fn a_gigabit_per_second_over_200_ms_is_carried() {
     measured!("1 Gbit/s", received_bps, |bps| *bps > 300e6);
 }
 
-/// Raises the priority of this thread and of those it starts from now on.
+/// Raises the priority of this thread and of all threads that it starts from now on.
 fn first_of_all() {
     // SAFETY: plain numbers.
     unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, -20) };
@@ -370,8 +373,8 @@ fn first_of_all() {
 #[test]
 fn lateness_is_reported_when_the_machine_is_overloaded() {
     need!(missing());
-    // more busy threads than cores, with the emulator's priority; the transfer's threads inherit
-    // it, so they become slow but do not stall
+    // more busy threads than cores, with the emulator's priority; the threads of the transfer have
+    // the same priority, so they are slow but do not stall
     let cores = thread::available_parallelism().unwrap().get();
     let busy = Arc::new(AtomicBool::new(true));
     let hogs: Vec<_> = (0..6 * cores)

@@ -9,18 +9,18 @@ use crate::summary::Summary;
 #[derive(Clone)]
 pub struct Live(Arc<Mutex<Summary>>);
 
-/// Lets another thread set the start of schedules and traces.
+/// Lets another thread set the time at which schedules and traces start.
 #[derive(Clone, Default)]
 pub struct Begin(Arc<AtomicU64>);
 
 impl Begin {
-    /// Sets their time 0 to `time_ns` of `CLOCK_MONOTONIC`, which may be in the future. Until then
-    /// a schedule's first step applies, and a trace delivers nothing.
+    /// Sets time 0 of schedules and traces to `time_ns` of `CLOCK_MONOTONIC`, which may be in the
+    /// future. Until then a schedule's first step applies, and a trace delivers nothing.
     pub fn at(&self, time_ns: u64) {
         self.0.store(time_ns, Ordering::Relaxed);
     }
 
-    /// Takes the start that another thread has set; 0 if none has.
+    /// Returns and clears the start time that another thread has set; 0 if none has.
     pub(super) fn take_ns(&self) -> u64 {
         self.0.swap(0, Ordering::Relaxed)
     }

@@ -22,26 +22,27 @@ use crate::summary::Summary;
 pub use live::{Begin, Live};
 use slot::Slot;
 
-/// Longest sleep, after which the stop flag is checked.
+/// Longest sleep of the thread. It checks the stop flag after each sleep.
 const NAP_NS: u64 = 50_000_000;
-/// Interval at which the published summary is updated.
+/// Interval at which the summary for other threads is updated.
 const PUBLISH_NS: u64 = 250_000_000;
 /// Shortest sleep without polling; shorter ones cost more than they save.
 const SHORTEST_SLEEP_NS: u64 = 20_000;
-/// Largest unused polling time that is kept for later, as a share of a second.
+/// Largest amount of unused polling time that is kept for later.
 const SPIN_CREDIT_NS: i64 = 50_000_000;
 
 struct Device {
     fd: OwnedFd,
-    /// Number of the direction of its host's packets.
+    /// Number of the direction in which packets from this host go.
     direction: usize,
     alive: bool,
-    /// When the last packet was due at its host, and when it was delivered.
+    /// When the last packet to the host was due, and when it was delivered.
     last_due_ns: u64,
     last_delivered_ns: u64,
-    /// Whether that packet may have woken a program: it had data or opened a connection.
+    /// Whether the last packet to the host may have woken a program: it had data or opened a
+    /// connection.
     last_wakes: bool,
-    /// Time from when that packet was due to the program's first data.
+    /// Time from when the last packet to the host was due until the program sent its first data.
     program_late_ns: Option<u64>,
     /// The host's access link, if it has one.
     access: Option<Wire>,
@@ -54,7 +55,7 @@ struct Destination {
     extra_delay_ns: u64,
 }
 
-/// Two directions in real time between two sets of TUN devices.
+/// Emulates two directions in real time between two sets of TUN devices.
 pub struct Emulator {
     config: Config,
     directions: [Direction; 2],
@@ -78,7 +79,7 @@ fn attempt<T, E: std::fmt::Display>(result: Result<T, E>, what: &str) -> Result<
 
 impl Emulator {
     /// Creates an emulator over open TUN devices, one for each host of the configuration, in that
-    /// order. Time 0 of schedules and traces is now.
+    /// order. Time 0 of schedules and traces is the time of this call.
     ///
     /// # Errors
     /// One line for an invalid configuration or file.
@@ -271,7 +272,7 @@ impl Emulator {
         Ok(self.summary.clone())
     }
 
-    /// How long to wait for packets, and whether this counts as polling.
+    /// How long to wait for packets, and whether this time is spent polling.
     fn sleep(&self, now_ns: u64, credit_ns: i64) -> (u64, bool) {
         let due_ns = self.due.peek().map(|Reverse((due_ns, ..))| *due_ns);
         let turns_ns = self.directions.iter().filter_map(Direction::turn_ns);
@@ -289,7 +290,7 @@ impl Emulator {
         }
     }
 
-    /// Restarts schedules and traces if another thread has set their start.
+    /// Starts schedules and traces anew if another thread has set their start time.
     fn begin_anew(&mut self) {
         let begin_ns = self.begin.take_ns();
         if begin_ns > 0 {

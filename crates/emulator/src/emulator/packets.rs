@@ -16,18 +16,19 @@ use crate::direction::{Arriving, Outcome};
 use crate::log::Row;
 use crate::packet::{set_ecn, Header};
 
-/// Packets that are read from one device before the next device.
+/// Number of packets that are read from one device before other devices get their turn.
 const READ_BATCH: usize = 64;
-/// Largest number of packets held at once.
+/// Largest number of packets in the emulator at once.
 const MAX_PACKETS: usize = 1 << 20;
 
-/// Packets that a program sends within this time after a packet that woke it count as answers.
+/// Packets that a program sends within this time after it was woken by a packet count as answers to
+/// this packet.
 const PROMPT_NS: u64 = 300_000;
 
 const COPY: u8 = 2;
 
 impl Emulator {
-    /// Delivers all packets that are due; returns the time afterwards.
+    /// Delivers all packets that are due; returns the time after that.
     pub(super) fn deliver_due(&mut self) -> u64 {
         loop {
             let now_ns = clock::monotonic_ns();
@@ -74,11 +75,11 @@ impl Emulator {
 
     /// Reads the host's answers to a packet that was just delivered. The host's TCP processes a
     /// packet within the call that delivers it, so its answers wait in the device when the call
-    /// returns. They join their link at the time at which the packet was due. The lateness of this
-    /// program and the host's processing time therefore do not shift answers against each other: a
-    /// queue of a few packets holds the same packets as with a host that has neither. A program
-    /// that the packet woke sends within [`PROMPT_NS`]. These packets also count as answers: ACKs
-    /// that a reader causes, and data after a packet with data or one that opens a connection.
+    /// returns. They join their link at the time at which the packet was due. The emulator's
+    /// lateness and the host's processing time therefore do not shift answers against each other,
+    /// so even a queue of a few packets gets them in the exact order. Packets that a program sends
+    /// within [`PROMPT_NS`] after it was woken also count as answers: ACKs that a reader causes,
+    /// and data after a packet with data or after one that opens a connection.
     fn read_answers(&mut self, number: usize, due_ns: u64) {
         for _ in 0..READ_BATCH {
             if !self.read_one(number, Some(due_ns)) {
@@ -93,15 +94,15 @@ impl Emulator {
             if !self.read_one(number, None) {
                 return;
             }
-            // deliver due packets before the rest of the batch
+            // deliver due packets before the rest of the batch is read
             if self.due.peek().is_some() {
                 self.deliver_due();
             }
         }
     }
 
-    /// Reads a packet from a device and offers it to the link, at a past time or now. Returns
-    /// whether a packet was read.
+    /// Reads a packet from a device and offers it to the link as of `at_ns`, or as of now if that
+    /// is None. Returns whether a packet was read.
     fn read_one(&mut self, number: usize, at_ns: Option<u64>) -> bool {
         let Some(slot) = self.take_slot() else {
             self.overflow(number);
@@ -138,7 +139,8 @@ impl Emulator {
         Some(self.slots.len() - 1)
     }
 
-    /// Reads and drops a packet, so that epoll does not report the device forever.
+    /// Reads and drops a packet when no slot is free, since otherwise epoll would report the device
+    /// forever.
     fn overflow(&mut self, number: usize) {
         let mut bytes = [0; 1];
         if rustix::io::read(&self.devices[number].fd, &mut bytes).is_ok() {
@@ -155,8 +157,8 @@ impl Emulator {
         }
     }
 
-    /// Offers the packet in a slot to its link, at a past time or now. Returns whether the slot is
-    /// in use.
+    /// Offers the packet in a slot to its link, as of `at_ns`, or as of now if that is None.
+    /// Returns whether the slot is still in use.
     fn offer(&mut self, number: usize, slot_number: usize, at_ns: Option<u64>) -> bool {
         let slot = &mut self.slots[slot_number];
         let Some(header) = Header::parse(&slot.bytes) else {
@@ -178,10 +180,10 @@ impl Emulator {
         let now_ns = access
             .as_mut()
             .map_or(now_ns, |wire| wire.pass(now_ns, ip_bytes));
-        // earlier packets have had their turns by then
+        // packets that were held before this time leave the link first
         self.take_turns(at, now_ns);
         let direction = &mut self.directions[at];
-        // the link's time must not decrease
+        // the times at which packets are offered to a link must not decrease
         let now_ns = now_ns.max(direction.last_ns());
         let slot = &mut self.slots[slot_number];
         if let Some(tap) = &mut self.tap {
@@ -234,8 +236,8 @@ impl Emulator {
 
     /// When the host sent the packet that was just read from its device. An answer counts as sent
     /// when the packet that it answers was due. If a program answers with several packets of data,
-    /// the first counts as sent at that time. The others keep their distance to the first, since
-    /// they may be paced.
+    /// the first of them counts as sent at that time. The other packets keep their distance in time
+    /// to the first, since the program's TCP may pace them.
     fn sent_ns(&mut self, number: usize, header: &Header) -> u64 {
         let (now_ns, device) = (clock::monotonic_ns(), &mut self.devices[number]);
         if now_ns - device.last_delivered_ns >= PROMPT_NS {
@@ -250,7 +252,8 @@ impl Emulator {
         }
     }
 
-    /// Applies the link's result to a packet. Returns whether its slot is in use.
+    /// Acts on the link's result for a packet: delivers it later, waits, or drops it. Returns
+    /// whether its slot is still in use.
     fn follow(&mut self, slot_number: usize, outcome: Outcome) -> bool {
         let slot = &mut self.slots[slot_number];
         let carried = match outcome {
@@ -283,7 +286,7 @@ impl Emulator {
         true
     }
 
-    /// Processes held packets whose turn has come.
+    /// Processes the held packets that have left the link or were dropped by now.
     fn take_turns(&mut self, at: usize, now_ns: u64) {
         while let Some((id, outcome)) = self.directions[at].turn(now_ns) {
             let number = id as usize;

@@ -5,21 +5,21 @@ use crate::packet::mark;
 
 const MARKED: u8 = 1;
 
-/// A packet in the emulator, and what is known about its way.
+/// A packet in the emulator, and what is known about its path.
 #[derive(Clone, Default)]
 pub(super) struct Slot {
     pub bytes: Vec<u8>,
     pub row: Row,
     pub to: usize,
     pub extra_delay_ns: u64,
-    /// Whether it waits for its turn on the link.
+    /// Whether the link holds the packet.
     pub held: bool,
-    /// Whether it may wake a program: it has data or opens a connection.
+    /// Whether the packet may wake a program: it has data or opens a connection.
     pub wakes: bool,
 }
 
 impl Slot {
-    /// Marks congestion in the packet and in its row of the log.
+    /// Marks the packet with CE, and notes that in its row of the log.
     pub fn mark(&mut self) {
         mark(&mut self.bytes);
         self.row.flags |= MARKED;

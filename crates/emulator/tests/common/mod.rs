@@ -7,7 +7,7 @@ use std::thread;
 
 use headway_emulator::tun;
 
-/// Why a live test cannot run here; `None` if it can.
+/// The reason why a live test cannot run on this machine; `None` if it can.
 pub fn missing() -> Option<String> {
     thread::spawn(|| {
         new_namespace().err().or_else(|| {
@@ -21,14 +21,14 @@ pub fn missing() -> Option<String> {
     .or_else(|| missing_program("ip"))
 }
 
-/// Why a program cannot be used; `None` if it can.
+/// The reason why a program cannot be used; `None` if it can.
 pub fn missing_program(name: &str) -> Option<String> {
     let found = Command::new(name).arg("--help").output().is_ok();
     (!found).then(|| format!("{name} is not installed"))
 }
 
 fn new_namespace() -> Result<(), String> {
-    // SAFETY: concerns this thread only.
+    // SAFETY: the call concerns this thread only.
     unsafe { rustix::thread::unshare_unsafe(rustix::thread::UnshareFlags::NEWNET) }
         .map_err(|e| format!("no network namespace: {e}"))
 }
@@ -53,7 +53,8 @@ impl Namespace {
                 assert!(status.unwrap().success(), "ip {command}");
             }
             for (name, value) in [
-                // allowed in every namespace; tests that need another control set it per socket
+                // the kernel allows Reno in every namespace; tests with another control set it per
+                // socket
                 ("tcp_congestion_control", "reno"),
                 ("tcp_rmem", "4096 131072 268435456"),
                 ("tcp_wmem", "4096 16384 268435456"),
