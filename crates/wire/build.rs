@@ -39,7 +39,8 @@ fn registry(files: &[(String, PathBuf)]) -> String {
 
 fn main() -> io::Result<()> {
     let variable = |name: &str| {
-        env::var(name).map_err(|e| io::Error::other(format!("{name} is not set by cargo: {e}")))
+        env::var(name)
+            .map_err(|e| io::Error::other(format!("cargo has not set the variable {name}: {e}")))
     };
     let source = PathBuf::from(variable("CARGO_MANIFEST_DIR")?).join("src");
     let out = PathBuf::from(variable("OUT_DIR")?);

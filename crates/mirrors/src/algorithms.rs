@@ -1,17 +1,17 @@
-//! The mirror of the native binding, in crates/algorithms.
+//! Makes the mirror of the C structures for the native binding, in crates/algorithms.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use crate::mirror::{file, Mirror, Structure};
 
-/// Rust names that differ from C's, without `hw_`.
+/// Structures whose Rust names are not just C's names without `hw_`: C's name and Rust's.
 const NAMES: [(&str, &str); 3] = [
     ("hw_link", "LinkView"),
     ("hw_packet", "PacketView"),
     ("hw_cc_event", "Event"),
 ];
-/// The prefix of an enumeration's variants in C.
+/// Enumerations, and the prefix that their variants have in C.
 const ENUMS: [(&str, &str); 5] = [
     ("hw_ca_state", "HW_CA_"),
     ("hw_cc_event", "HW_EVENT_"),
@@ -19,7 +19,8 @@ const ENUMS: [(&str, &str); 5] = [
     ("hw_qs_state", "HW_QS_"),
     ("hw_qs_failure", "HW_QS_"),
 ];
-/// Constants. Functions and their structures are included without being named.
+/// The constants to mirror. Functions, and the structures that they use, are mirrored without being
+/// listed.
 const CONSTANTS: &str = "HW_MAX_(TUNABLES|NOTES)|HW_(FLOW|QUEUE|ROUTER)_STATE_BYTES|\
     HW_SSTHRESH_INFINITE|HW_(OPTION|FIELDS)_MAX_BYTES|HW_QS_(MAX_CODE|BYTES|IPV4_OPTION|TCP_OPTION)";
 
@@ -53,7 +54,8 @@ pub fn files() -> Result<Vec<(PathBuf, String)>, String> {
     ])
 }
 
-/// The sizes and offsets as the C compiler has them, in the order of the mirror's list.
+/// C code that lists sizes and offsets as the C compiler has them, in the order of the Rust
+/// mirror's list.
 fn layout(structures: &[Structure]) -> String {
     let mut text = String::from(
         "// SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only)\n\

@@ -1,20 +1,22 @@
-//! The mirror of the structures that headwayctl and the eBPF programs exchange, in crates/kernel.
+//! Makes the mirror of the structures that headwayctl and the eBPF programs exchange, in
+//! crates/kernel.
 
 use std::path::{Path, PathBuf};
 
 use crate::mirror::{file, unlisted, Mirror};
 
-/// Arguments as for the objects; libbpf's headers are the system's.
+/// Compiler arguments, as for the eBPF objects. libbpf's headers are those of the system.
 const ARGUMENTS: [&str; 6] = [
     "-target",
     "bpf",
     "-D__TARGET_ARCH_x86",
     "-isystem/usr/include",
     "-Wno-everything",
-    // libbpf's headers lack bpf_for before 1.3; only structures matter here
+    // libbpf's headers before version 1.3 lack bpf_for; its expansion does not matter, because only
+    // structures are read
     "-Dbpf_for(i,first,end)=while(0)",
 ];
-/// C code that includes the headers, and the structures to mirror.
+/// For each mirror: C code that includes the headers, and the names of the structures to mirror.
 const UNITS: [(&str, &str); 4] = [
     (
         "#define HW_JOINED\n#include \"port/bpf/kernel.h\"\n#include \"port/bpf/contract.h\"\n",
@@ -66,7 +68,7 @@ const SOCKET_OPTIONS: Mirror = Mirror {
     ..UAPI
 };
 
-/// What is missing to make it here.
+/// What is missing on this machine to make the kernel's mirror; None if nothing is.
 pub fn missing() -> Option<String> {
     [
         ("bpf/bpf_helpers.h", "libbpf (on Debian libbpf-dev)"),

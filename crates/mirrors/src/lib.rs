@@ -11,7 +11,7 @@ mod mirror;
 
 pub use mirror::root;
 
-/// A crate's mirror.
+/// The crate for which a mirror is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
     /// crates/algorithms.
@@ -24,7 +24,7 @@ impl Part {
     /// All of them.
     pub const ALL: [Self; 2] = [Self::Algorithms, Self::Kernel];
 
-    /// What is missing to make it here.
+    /// What is missing on this machine to make the mirror; None if nothing is.
     #[must_use]
     pub fn missing(self) -> Option<String> {
         mirror::missing().or_else(|| match self {
@@ -33,10 +33,10 @@ impl Part {
         })
     }
 
-    /// The generated files: paths from the root, and texts.
+    /// The generated files: their paths from the project's root, and their texts.
     ///
     /// # Errors
-    /// Something is missing; the C sources cannot be read.
+    /// Something that is needed is missing, or the C sources cannot be read.
     pub fn files(self) -> Result<Vec<(PathBuf, String)>, String> {
         match (self.missing(), self) {
             (Some(reason), _) => Err(reason),

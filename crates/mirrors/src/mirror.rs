@@ -1,4 +1,4 @@
-//! Runs bindgen on C sources, with Rust's names and C's comments.
+//! Runs bindgen on C sources. The result has Rust's names and C's comments.
 
 use std::cell::RefCell;
 use std::fmt::Write as _;
@@ -10,13 +10,13 @@ use std::rc::Rc;
 use bindgen::callbacks::{DeriveInfo, EnumVariantValue, IntKind, ItemInfo, ParseCallbacks};
 use bindgen::Builder;
 
-/// The project's root.
+/// The root folder of the project.
 #[must_use]
 pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// What is missing to make the mirrors here.
+/// What is missing on this machine to make the mirrors; None if nothing is.
 #[must_use]
 pub fn missing() -> Option<String> {
     if !clang_sys::is_loaded() {
@@ -30,29 +30,29 @@ pub fn missing() -> Option<String> {
     (!rustfmt.is_ok_and(|o| o.status.success())).then(|| "no rustfmt".to_owned())
 }
 
-/// A mirror to make. Patterns are regular expressions of whole names.
+/// Describes a mirror to make. Patterns are regular expressions that match whole names.
 pub struct Mirror {
-    /// C code that includes the headers, from algorithms/.
+    /// C code that includes the headers; paths are relative to algorithms/.
     pub header: &'static str,
-    /// Further arguments of the compiler.
+    /// Further arguments for the C compiler.
     pub arguments: &'static [&'static str],
     pub functions: &'static str,
     pub types: &'static str,
     pub constants: &'static str,
-    /// Enumerations that become Rust's, with the prefix of their variants in C. Each is stored in a
-    /// byte.
+    /// Enumerations that become Rust enumerations, with the prefix of their variants in C. Each is
+    /// stored in a byte.
     pub enums: &'static [(&'static str, &'static str)],
-    /// Names that differ from C's.
+    /// Items whose Rust name is not just C's name without `hw_`: C's name and Rust's.
     pub names: &'static [(&'static str, &'static str)],
-    /// Types that are Clone but not Copy: too large, or with an identity.
+    /// Types that are Clone but not Copy, because they are large or have an identity.
     pub only_cloned: &'static str,
-    /// Types without Default: zeros are no meaningful value.
+    /// Types that do not implement Default, because zeros would be no meaningful value.
     pub no_default: &'static str,
-    /// Left out because another mirror has it; a `use` imports it.
+    /// Types that are left out because another mirror has them, from which a `use` imports them.
     pub elsewhere: &'static str,
     /// Types that become opaque bytes.
     pub opaque: &'static str,
-    /// Whether comments become documentation: yes for our own C.
+    /// Whether C comments become Rust documentation: yes for the project's own C code.
     pub comments: bool,
 }
 
@@ -61,11 +61,11 @@ pub struct Mirror {
 pub struct Structure {
     pub c_name: String,
     pub rust_name: String,
-    /// C's names and Rust's.
+    /// Names of the fields, in C and in Rust.
     pub fields: Vec<(String, String)>,
 }
 
-/// Renames items, and keeps their names in C.
+/// Renames items for bindgen, and remembers their names in C.
 #[derive(Debug)]
 struct Names {
     names: &'static [(&'static str, &'static str)],
@@ -76,7 +76,7 @@ struct Names {
 
 impl ParseCallbacks for Names {
     fn int_macro(&self, name: &str, _value: i64) -> Option<IntKind> {
-        // sizes of arrays are usize; other constants keep their type in C
+        // constants that are sizes of arrays become usize; other constants keep their type in C
         let bounds = name.ends_with("_BYTES") || name.starts_with("HW_MAX_");
         bounds.then_some(IntKind::Custom {
             name: "usize",
@@ -85,7 +85,7 @@ impl ParseCallbacks for Names {
     }
 
     fn add_derives(&self, info: &DeriveInfo<'_>) -> Vec<String> {
-        // Clone and Copy: bindgen derives both or neither
+        // bindgen derives Clone and Copy together or not at all, so this adds Clone alone
         let seen = self.seen.borrow();
         let c_name = seen.iter().find(|(rust, _)| rust == info.name);
         let c_name = c_name.map_or(info.name, |(_, c_name)| c_name);
@@ -132,8 +132,8 @@ fn camel_case(name: &str) -> String {
     text
 }
 
-/// Rust's name of a field: bytes per second are spelt out, because Rust's field names have no
-/// capitals.
+/// Rust's name of a field. Units with capitals, such as Bps for bytes per second, are spelt out in
+/// lower case.
 fn field_name(c_name: &str) -> String {
     match c_name.strip_suffix("_Bps") {
         Some(bare) => format!("{bare}_bytes_per_s"),
@@ -142,7 +142,8 @@ fn field_name(c_name: &str) -> String {
 }
 
 impl Mirror {
-    /// The Rust source without a list of sizes, and the mirrored structures.
+    /// The Rust source of the mirror without a list of sizes, and the structures that were
+    /// mirrored.
     pub fn make(&self) -> Result<(String, Vec<Structure>), String> {
         let seen = Rc::new(RefCell::new(Vec::new()));
         let names = Names {
@@ -191,14 +192,15 @@ impl Mirror {
     }
 }
 
-/// A whole file of mirrors, with the list of sizes; `uses` imports other mirrors.
+/// The text of a file with mirrors and the list of their sizes; `uses` imports other mirrors.
 pub fn file(what: &str, uses: &str, parts: &[(String, Vec<Structure>)]) -> Result<String, String> {
     let texts: String = parts.iter().map(|(text, _)| text.as_str()).collect();
     let listed = layout(parts.iter().flat_map(|(_, structures)| structures));
     unlisted(what, &format!("{uses}\n{texts}{listed}"))
 }
 
-/// A whole file without a list of sizes, for structures that others compile.
+/// The text of a file with a mirror but no list of sizes. It is for structures that other compilers
+/// lay out.
 pub fn unlisted(what: &str, text: &str) -> Result<String, String> {
     formatted(&format!("//! Made by `make mirrors`: {what}.\n\n{text}"))
 }
@@ -259,7 +261,7 @@ fn comment(text: &str) -> String {
     made
 }
 
-/// The structures in bindgen's output, and their fields under both names.
+/// Finds the structures in bindgen's output. Each field has its name in C and in Rust.
 fn structures(made: &str, names: &[(String, String)]) -> Vec<Structure> {
     let mut structures: Vec<Structure> = Vec::new();
     let mut inside = false;
@@ -279,7 +281,7 @@ fn structures(made: &str, names: &[(String, String)]) -> Vec<Structure> {
             inside = false;
         } else if let (true, Some(field)) = (inside, line.strip_prefix("    pub ")) {
             let name = field.split(':').next().unwrap_or(field);
-            // a name that is a Rust keyword ends with an underscore
+            // bindgen appends an underscore to a name that is a Rust keyword
             let c_name = name.strip_suffix('_').unwrap_or(name);
             let names = (c_name.to_owned(), field_name(name));
             structures
@@ -292,7 +294,7 @@ fn structures(made: &str, names: &[(String, String)]) -> Vec<Structure> {
     structures
 }
 
-/// Rust's own sizes and offsets, under C's names.
+/// Rust code that lists sizes and offsets as the Rust compiler has them, under C's names.
 fn layout<'a>(structures: impl Iterator<Item = &'a Structure>) -> String {
     let mut text = String::from(
         "\nmacro_rules! layout {\n\
@@ -328,12 +330,12 @@ fn formatted(text: &str) -> Result<String, String> {
         .spawn()
         .map_err(cannot)?;
     let mut stdin = rustfmt.stdin.take().expect("piped");
-    // rustfmt reads everything before it writes
+    // rustfmt reads its whole input before it writes, so the pipe cannot block both
     stdin.write_all(text.as_bytes()).map_err(cannot)?;
     drop(stdin);
     let output = rustfmt.wait_with_output().map_err(cannot)?;
     if !output.status.success() {
-        return Err(format!("rustfmt refuses what was made:\n{text}"));
+        return Err(format!("rustfmt rejects the generated code:\n{text}"));
     }
     String::from_utf8(output.stdout).map_err(|e| e.to_string())
 }

@@ -5,9 +5,9 @@ use std::io;
 
 /// Exit status of a command that was understood but did not succeed.
 pub const FAILED: u8 = 1;
-/// Exit status for bad input, the same as clap's.
+/// Exit status of a command for invalid input, the same as clap's.
 pub const BAD_INPUT: u8 = 2;
-/// Exit status if the kernel lacks something, or a privilege is missing.
+/// Exit status of a command if the kernel lacks something, or a privilege is missing.
 pub const KERNEL_CANNOT: u8 = 3;
 
 /// Why a command failed, in one line, and its exit status.
@@ -15,22 +15,22 @@ pub const KERNEL_CANNOT: u8 = 3;
 pub struct Failure {
     /// What was attempted, what happened and what to do, in one line.
     pub message: String,
-    /// [`FAILED`], [`BAD_INPUT`] or [`KERNEL_CANNOT`].
+    /// The exit status: [`FAILED`], [`BAD_INPUT`] or [`KERNEL_CANNOT`].
     pub exit_status: u8,
 }
 
 impl Failure {
-    /// A failure that neither the input nor the kernel's abilities caused.
+    /// Creates a failure for other reasons than invalid input or what the kernel cannot do.
     pub fn failed(message: impl Into<String>) -> Self {
         Self::new(message.into(), FAILED)
     }
 
-    /// A failure caused by invalid input.
+    /// Creates a failure for invalid input.
     pub fn bad_input(message: impl Into<String>) -> Self {
         Self::new(message.into(), BAD_INPUT)
     }
 
-    /// A failure because the kernel cannot do it, or does not permit it to this user.
+    /// Creates a failure for something that the kernel cannot do, or does not permit to this user.
     pub fn kernel_cannot(message: impl Into<String>) -> Self {
         Self::new(message.into(), KERNEL_CANNOT)
     }
@@ -59,10 +59,11 @@ impl std::error::Error for Failure {}
 
 /// `result.attempt("mount a bpffs")` adds what was attempted to a system error.
 pub trait Attempt<T> {
-    /// Adds what was attempted, in words that follow "cannot".
+    /// Adds what was attempted to an error. `what` continues a sentence that begins with "cannot".
     ///
     /// # Errors
-    /// The same error as a [`Failure`]; lack of privilege is [`KERNEL_CANNOT`].
+    /// The error of `self` as a [`Failure`]. A missing privilege has the exit status
+    /// [`KERNEL_CANNOT`].
     fn attempt(self, what: impl fmt::Display) -> Result<T, Failure>;
 }
 

@@ -1,4 +1,4 @@
-//! The identity of files, and so of namespaces: device and inode.
+//! The identity of a file, which is its device and inode. Namespaces are files, too.
 
 use std::fs::{self, File, Metadata};
 use std::io;
@@ -8,7 +8,7 @@ use std::path::Path;
 /// Device and inode.
 pub type Identity = (u64, u64);
 
-/// The identity in a file's metadata.
+/// The identity of the file that has this metadata.
 pub fn of(meta: &Metadata) -> Identity {
     (meta.dev(), meta.ino())
 }
@@ -21,7 +21,7 @@ pub fn at(path: &Path) -> io::Result<Identity> {
     fs::metadata(path).map(|meta| of(&meta))
 }
 
-/// Whether the path itself, without following a link, is still this open file.
+/// Whether the path still names this open file itself, not a link to it.
 pub fn is_named(path: &Path, file: &File) -> bool {
     let named = fs::symlink_metadata(path).map(|meta| of(&meta));
     named.is_ok_and(|named| file.metadata().is_ok_and(|meta| of(&meta) == named))
@@ -45,7 +45,7 @@ mod tests {
         fs::remove_file(&path).unwrap();
         assert!(!is_named(&path, &first));
         fs::write(&path, "").unwrap();
-        assert!(!is_named(&path, &first)); // `first` is open, so its inode is not reused
+        assert!(!is_named(&path, &first)); // `first` is open, so a new file cannot get its inode
         fs::remove_file(&path).unwrap();
     }
 }

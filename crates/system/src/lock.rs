@@ -11,20 +11,21 @@ use rustix::io::Errno;
 
 use crate::identity;
 
-/// Takes a lock, and makes its file and folder if needed. The kernel releases it when the last
-/// descriptor of the file is closed, however its holder ended. None: another process holds it.
+/// Acquires a lock, and creates its file and folder if needed. The kernel releases the lock when
+/// the last descriptor of the file is closed, however its holder ended. None: another process holds
+/// the lock.
 ///
 /// # Errors
-/// Lack of privilege; something other than a file is in its place.
+/// A privilege is missing, or the path names something other than a file.
 pub fn try_take(path: &Path) -> io::Result<Option<File>> {
     loop {
         let file = match open(path) {
-            // the folder was removed between the two calls
+            // another process removed the folder after `open` had created it, so try again
             Err(e) if e.kind() == io::ErrorKind::NotFound => continue,
             other => other?,
         };
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-            // the previous holder may have removed the file, which then locks nothing
+            // the previous holder may have removed the file, so that locking it excludes nobody
             Ok(()) if identity::is_named(path, &file) => return Ok(Some(file)),
             Ok(()) | Err(Errno::INTR) => {}
             Err(Errno::WOULDBLOCK) => return Ok(None),
@@ -33,13 +34,14 @@ pub fn try_take(path: &Path) -> io::Result<Option<File>> {
     }
 }
 
-/// Opens the file with access for its owner only, and never through a link.
+/// Opens the lock's file, which only its owner may access. Never follows a link.
 fn open(path: &Path) -> io::Result<File> {
     if let Some(folder) = path.parent() {
         let made = DirBuilder::new().recursive(true).mode(0o755).create(folder);
         if let Err(error) = made {
             match folder.symlink_metadata() {
-                // the file existed, and another process has removed it, or made it again
+                // the folder existed when this process tried to create it, but another process has
+                // removed or replaced it since
                 Err(gone) if error.kind() == io::ErrorKind::AlreadyExists => return Err(gone),
                 Ok(meta) if meta.is_dir() => {}
                 _ => return Err(error),
@@ -58,9 +60,9 @@ fn open(path: &Path) -> io::Result<File> {
         .open(path)?;
     let meta = file.metadata()?;
     if !meta.is_file() {
-        return Err(io::Error::other("it is not a regular file"));
+        return Err(io::Error::other("the path is not a regular file"));
     }
-    // left by a version that let others read it
+    // an earlier version created this file readable by others
     if meta.permissions().mode() & 0o077 != 0 {
         file.set_permissions(Permissions::from_mode(0o600))?;
     }

@@ -6,11 +6,11 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::net::{self, AddressFamily, Protocol, RecvFlags, SendFlags, SocketFlags, SocketType};
 
-/// Alignment of messages and attributes.
+/// Alignment of netlink messages and attributes, in bytes.
 const ALIGN_BYTES: usize = 4;
-/// Header of a message: length in four bytes, kind, flags, a number and a sender.
+/// Size of a message's header: length in four bytes, kind, flags, a sequence number and a sender.
 const HEADER_BYTES: usize = 16;
-/// Header of an attribute: length and kind.
+/// Size of an attribute's header: length and kind.
 const ATTRIBUTE_BYTES: usize = 4;
 
 /// A netlink socket in the calling thread's namespace.
@@ -18,13 +18,13 @@ const ATTRIBUTE_BYTES: usize = 4;
 pub struct Netlink(OwnedFd);
 
 impl Netlink {
-    /// Opens a socket for a protocol, a `NETLINK_*`.
+    /// Opens a netlink socket for a protocol, given as one of the constants `NETLINK_*`.
     ///
     /// # Errors
     /// The kernel does not have the protocol.
     pub fn open(protocol: i32) -> io::Result<Self> {
         let (family, kind) = (AddressFamily::NETLINK, SocketType::RAW);
-        // None is protocol 0, NETLINK_ROUTE
+        // protocol 0, which rustix writes as None, is NETLINK_ROUTE
         let protocol = NonZeroU32::new(protocol as u32).map(Protocol::from_raw);
         let socket = net::socket_with(family, kind, SocketFlags::CLOEXEC, protocol)?;
         Ok(Self(socket))
@@ -33,7 +33,7 @@ impl Netlink {
     /// Sends a message.
     ///
     /// # Errors
-    /// The kernel refuses it.
+    /// The kernel refuses the message.
     pub fn send(&self, message: &[u8]) -> io::Result<()> {
         net::send(&self.0, message, SendFlags::empty())?;
         Ok(())
@@ -64,13 +64,13 @@ impl AsFd for Netlink {
     }
 }
 
-/// A message with its header.
+/// Builds a message with its header.
 pub fn message(kind: u16, flags: i32, payload: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(HEADER_BYTES + payload.len());
     bytes.extend(((HEADER_BYTES + payload.len()) as u32).to_ne_bytes());
     bytes.extend(kind.to_ne_bytes());
     bytes.extend((flags as u16).to_ne_bytes());
-    bytes.extend([0; 8]); // no number, and the sender is this socket
+    bytes.extend([0; 8]); // sequence number 0, and sender 0, which means this socket
     bytes.extend(payload);
     bytes
 }
@@ -84,16 +84,16 @@ pub fn attribute(kind: u16, payload: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// An answer in a datagram.
+/// A message of a datagram with answers from the kernel.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Answer<'a> {
-    /// A `NLMSG_*` or one of the protocol's kinds.
+    /// Kind of the message: one of the constants `NLMSG_*`, or one of the protocol's.
     pub kind: u16,
-    /// The bytes after the header.
+    /// The bytes of the message after its header.
     pub payload: &'a [u8],
 }
 
-/// Removes the first message from a datagram of answers; none: the datagram is empty.
+/// Removes the first message from a datagram of answers; None if the datagram has no more messages.
 ///
 /// # Errors
 /// The message is truncated, or reports that a request failed.
@@ -110,7 +110,7 @@ pub fn take<'a>(bytes: &mut &'a [u8]) -> io::Result<Option<Answer<'a>>> {
     Ok(Some(Answer { kind, payload }))
 }
 
-/// The kinds and contents of consecutive attributes.
+/// Iterates over consecutive attributes: the kind and content of each.
 pub fn attributes(mut bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
     std::iter::from_fn(move || {
         let &[a, b, c, d] = bytes.first_chunk()?;
@@ -120,14 +120,14 @@ pub fn attributes(mut bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
     })
 }
 
-/// The text of an attribute.
+/// The text of the attribute of kind `wanted`; None if no attribute has this kind.
 pub fn text(bytes: &[u8], wanted: u16) -> Option<String> {
     let (_, text) = attributes(bytes).find(|(kind, _)| *kind == wanted)?;
     let end = text.iter().position(|&b| b == 0).unwrap_or(text.len());
     Some(String::from_utf8_lossy(&text[..end]).into_owned())
 }
 
-/// Removes a message or attribute with its padding, and returns the bytes after its header.
+/// Removes a message or attribute and its padding from `bytes`. Returns the bytes after its header.
 fn split<'a>(bytes: &mut &'a [u8], header_bytes: usize, length: usize) -> Option<&'a [u8]> {
     let payload = bytes.get(header_bytes..length)?;
     *bytes = &bytes[length.next_multiple_of(ALIGN_BYTES).min(bytes.len())..];
@@ -138,7 +138,7 @@ fn short() -> io::Error {
     io::Error::other("the kernel's answer is truncated")
 }
 
-/// Error code 0 is an acknowledgement.
+/// Reads an NLMSG_ERROR message, in which error code 0 is an acknowledgement.
 fn acknowledged(payload: &[u8]) -> io::Result<()> {
     let raw = payload.first_chunk().ok_or_else(short)?;
     match i32::from_ne_bytes(*raw) {
@@ -151,7 +151,7 @@ fn acknowledged(payload: &[u8]) -> io::Result<()> {
 mod tests {
     use super::*;
 
-    /// A request for a device (linux/rtnetlink.h, `struct ifinfomsg`).
+    /// Payload of a request about a device (linux/rtnetlink.h, `struct ifinfomsg`).
     fn device(index: i32) -> [u8; 16] {
         let mut bytes = [0; 16];
         bytes[4..8].copy_from_slice(&index.to_ne_bytes());

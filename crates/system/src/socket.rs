@@ -14,7 +14,7 @@ fn length_of<T>(value: &T) -> libc::socklen_t {
 /// array of bytes or a structure of the C library.
 ///
 /// # Errors
-/// The system's.
+/// The error that the system reports.
 pub fn set<T: Copy>(socket: &impl AsRawFd, level: i32, option: i32, value: &T) -> io::Result<()> {
     // SAFETY: the pointer and length are those of `value`.
     let result = unsafe {
@@ -33,11 +33,11 @@ pub fn set<T: Copy>(socket: &impl AsRawFd, level: i32, option: i32, value: &T) -
     }
 }
 
-/// The kernel's information about a connection (TCP_INFO), and the bytes of the structure that the
-/// kernel filled in: the structure only grows with kernel versions.
+/// The kernel's information about a connection (TCP_INFO), and how many bytes of this structure the
+/// kernel filled in. Newer kernels only append fields to it.
 ///
 /// # Errors
-/// The system's.
+/// The error that the system reports.
 pub fn tcp_info(socket: &impl AsRawFd) -> io::Result<(tcp_info, usize)> {
     // SAFETY: integers only.
     let mut info: tcp_info = unsafe { zeroed() };

@@ -8,9 +8,9 @@ use std::fmt;
 pub enum Problem {
     /// The bytes end before the field.
     Truncated {
-        /// Bytes needed, counted from the start of the header.
+        /// Number of bytes that are needed, counted from the start of the header.
         needed_bytes: usize,
-        /// Available bytes, counted from the start of the header.
+        /// Number of bytes that are available, counted from the start of the header.
         available_bytes: usize,
     },
     /// The field has a value that is not allowed.
@@ -29,7 +29,7 @@ pub enum Problem {
     },
 }
 
-/// A failed parse: the header, the field, the offset and the problem.
+/// The error of a failed parse: the header, the wrong field, its offset and what is wrong with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ParseError {
     /// The header or block being parsed, such as `IPv4`.

@@ -8,7 +8,7 @@ use std::net::Ipv4Addr;
 
 const HEADER: &str = "IPv4";
 
-/// Bytes of the header without options.
+/// Size of the header without options, in bytes.
 pub const FIXED_BYTES: usize = 20;
 /// The protocol number of TCP.
 pub const PROTOCOL_TCP: u8 = 6;
@@ -26,7 +26,7 @@ pub enum Ecn {
     /// Not ECN-capable.
     #[default]
     NotEct = 0,
-    /// ECN-capable; also the identifier of L4S (RFC 9331).
+    /// The packet is ECN-capable; this code point also identifies L4S traffic (RFC 9331).
     Ect1 = 1,
     /// ECN-capable.
     Ect0 = 2,
@@ -35,7 +35,7 @@ pub enum Ecn {
 }
 
 impl Ecn {
-    /// The code point in the two lowest bits; other bits are ignored.
+    /// The code point in the two lowest bits of `bits`; other bits are ignored.
     #[must_use]
     pub const fn from_bits(bits: u8) -> Self {
         match bits & 3 {
@@ -128,7 +128,7 @@ impl<'a> Ipv4View<'a> {
         usize::from(self.bytes[0] & 0x0f) * 4
     }
 
-    /// Length of header and payload, as in the header.
+    /// Length of header and payload, as the header states it.
     #[must_use]
     pub fn total_len_bytes(&self) -> u16 {
         be16(self.bytes, 2)
@@ -146,7 +146,7 @@ impl<'a> Ipv4View<'a> {
         Ecn::from_bits(self.bytes[1])
     }
 
-    /// The identification of a packet's fragments.
+    /// The identification, which all fragments of a packet share.
     #[must_use]
     pub fn identification(&self) -> u16 {
         be16(self.bytes, 4)
@@ -158,13 +158,13 @@ impl<'a> Ipv4View<'a> {
         be16(self.bytes, 6) & DONT_FRAGMENT != 0
     }
 
-    /// True on all fragments but the last.
+    /// True on all fragments of a packet except the last.
     #[must_use]
     pub fn more_fragments(&self) -> bool {
         be16(self.bytes, 6) & MORE_FRAGMENTS != 0
     }
 
-    /// Offset of the fragment in its packet, in units of eight bytes.
+    /// Offset of this fragment in its packet, in units of eight bytes.
     #[must_use]
     pub fn fragment_offset_words(&self) -> u16 {
         be16(self.bytes, 6) & FRAGMENT_OFFSET
@@ -219,7 +219,7 @@ impl<'a> Ipv4View<'a> {
         find(self.options())
     }
 
-    /// The payload, or the captured part of it.
+    /// The payload, or the part of it that was captured.
     #[must_use]
     pub fn payload(&self) -> &'a [u8] {
         &self.bytes[self.header_len_bytes()..]
@@ -243,13 +243,13 @@ pub struct Ipv4Repr {
     pub dscp: u8,
     /// The ECN field.
     pub ecn: Ecn,
-    /// The identification of a packet's fragments.
+    /// The identification, which all fragments of a packet share.
     pub identification: u16,
     /// Whether routers must not fragment the packet.
     pub dont_fragment: bool,
-    /// Set on all fragments but the last.
+    /// Whether more fragments follow: true on all fragments except the last.
     pub more_fragments: bool,
-    /// Offset of the fragment, in units of eight bytes, 0 to 8191.
+    /// Offset of this fragment in its packet, in units of eight bytes, 0 to 8191.
     pub fragment_offset_words: u16,
     /// Remaining hops.
     pub ttl: u8,

@@ -38,12 +38,12 @@ impl Carrier for InTcp {
     const NAME: &'static str = "TCP";
 }
 
-/// An entry of a registry of options.
+/// Description of an option in a registry of options.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OptionInfo {
     /// The option's name, as its RFC writes it.
     pub name: &'static str,
-    /// The number that begins the option.
+    /// The option's kind: the number in its first byte.
     pub kind: u8,
     /// Specification.
     pub source: &'static str,
@@ -51,9 +51,9 @@ pub struct OptionInfo {
 
 /// One option as a plain value.
 pub trait WireOption: Sized {
-    /// The header that carries it.
+    /// The kind of header that carries this option.
     type Carrier: Carrier;
-    /// Name, kind and source.
+    /// Name, kind and source of the option.
     const INFO: OptionInfo;
 
     /// Parses the bytes after the length byte.
@@ -68,8 +68,8 @@ pub trait WireOption: Sized {
     fn emit(&self, out: &mut [u8]) -> usize;
 }
 
-/// The options of a header that is `words` 32-bit words long. Errors name the length's field, which
-/// begins at this byte.
+/// The options of a header that is `words` 32-bit words long. Errors name the header's length field
+/// `field`, which begins at byte `at`.
 pub(crate) fn options_of<'a, C: Carrier>(
     bytes: &'a [u8],
     words: u8,
@@ -105,7 +105,7 @@ pub(crate) fn exact<const N: usize>(
 /// An option as it is in the header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RawOption<'a> {
-    /// The number that begins the option.
+    /// The option's kind: the number in its first byte.
     pub kind: u8,
     /// Offset of the option in bytes from the start of the header.
     pub offset_bytes: usize,
@@ -133,7 +133,7 @@ impl<'a, C: Carrier> Walker<'a, C> {
         }
     }
 
-    /// Reads the option at `at`, past padding; `None` at the end of the list.
+    /// Reads the option at `self.at`, after skipping padding; `None` at the end of the list.
     fn step(&mut self) -> Result<Option<RawOption<'a>>, ParseError> {
         while self.bytes.get(self.at) == Some(&NO_OPERATION) {
             self.at += 1;
@@ -193,14 +193,14 @@ impl<'a, C: Carrier> Iterator for Walker<'a, C> {
     }
 }
 
-/// An option does not fit the header.
+/// Error: an option does not fit the header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NoRoom {
     /// Name of the option to be added.
     pub option: &'static str,
     /// Bytes that the option needs.
     pub needed_bytes: usize,
-    /// Bytes of the 40 that are left.
+    /// Number of bytes that are left of the 40.
     pub left_bytes: usize,
 }
 
@@ -219,7 +219,7 @@ impl std::error::Error for NoRoom {}
 /// The options of a header: up to 40 bytes, well formed, padded with zeros to a multiple of four.
 #[derive(Clone, Copy)]
 pub struct OptionSpace<C> {
-    // Bytes from `len` on are zero, which means both padding and end of list.
+    // Bytes from `len` on are zero; a zero byte is padding and also ends the list.
     bytes: [u8; MAX_OPTIONS_BYTES],
     len: u8,
     carrier: PhantomData<C>,
@@ -242,7 +242,7 @@ impl<C> OptionSpace<C> {
         }
     }
 
-    /// The bytes for the header; their number is a multiple of four.
+    /// The bytes to write to the header; their number is a multiple of four.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes[..self.padded_len_bytes()]

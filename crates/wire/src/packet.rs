@@ -47,7 +47,7 @@ impl Payload<'_> {
 /// Error: headers and payload together exceed the length of an IPv4 packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooLong {
-    /// Requested length of the packet.
+    /// Length that the packet would have, in bytes.
     pub total_len_bytes: usize,
 }
 
@@ -55,7 +55,7 @@ impl fmt::Display for TooLong {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "cannot build an IPv4 packet of {} bytes: the most is {}; send a smaller payload",
+            "cannot build an IPv4 packet of {} bytes; at most {} bytes are allowed: send a smaller payload",
             self.total_len_bytes,
             u16::MAX
         )
@@ -64,8 +64,8 @@ impl fmt::Display for TooLong {
 
 impl std::error::Error for TooLong {}
 
-/// Resizes the buffer for a packet and returns the packet's total length. Old bytes remain, because
-/// every byte is written afterwards.
+/// Resizes the buffer for a packet and returns the packet's total length. Bytes of an earlier
+/// packet remain in the buffer, because every byte is written afterwards.
 fn make_room(out: &mut Vec<u8>, total_len_bytes: usize) -> Result<u16, TooLong> {
     let total = u16::try_from(total_len_bytes).map_err(|_| TooLong { total_len_bytes })?;
     out.resize(total_len_bytes, 0);

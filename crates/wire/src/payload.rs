@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-/// The first byte that differs from the stream.
+/// Error: the first byte that differs from the stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mismatch {
     /// The stream that was checked.
@@ -14,7 +14,7 @@ pub struct Mismatch {
     pub offset_bytes: u64,
     /// The byte found.
     pub found: u8,
-    /// The byte of the stream.
+    /// The byte that the stream has at this offset.
     pub expected: u8,
 }
 
@@ -32,8 +32,8 @@ impl std::error::Error for Mismatch {}
 
 /// The eight bytes of word `index` of a stream.
 ///
-/// It mixes the two numbers with the finalizer of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014).
-/// This is a bijection, so no two words of a stream are equal.
+/// It mixes the stream's number and the index with the finalizer of SplitMix64 (Steele, Lea and
+/// Flood, OOPSLA 2014). This is a bijection, so no two words of a stream are equal.
 const fn word(stream: u64, index: u64) -> [u8; 8] {
     let mut z = stream
         .wrapping_mul(0xd1b5_4a32_d192_ed03)
@@ -68,7 +68,8 @@ pub fn fill(stream: u64, offset_bytes: u64, out: &mut [u8]) {
     tail.copy_from_slice(&word(stream, index)[..tail_len]);
 }
 
-/// The index of the next word. Offsets wrap at 2^64, so indices of words wrap at 2^61.
+/// The index of the next word of eight bytes. Offsets of bytes wrap at 2^64, so indices of words
+/// wrap at 2^61.
 const fn next(index: u64) -> u64 {
     (index + 1) & (u64::MAX >> 3)
 }

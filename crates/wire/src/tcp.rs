@@ -10,7 +10,7 @@ use std::ops::{BitOr, BitOrAssign};
 
 const HEADER: &str = "TCP";
 
-/// Bytes of the header without options.
+/// Size of the header without options, in bytes.
 pub const FIXED_BYTES: usize = 20;
 
 /// The control bits, from FIN in bit 0 to AE in bit 8.
@@ -26,17 +26,17 @@ impl TcpFlags {
     pub const SYN: Self = Self(0x002);
     /// Resets the connection.
     pub const RST: Self = Self(0x004);
-    /// Pushes the data to the application.
+    /// PSH: the receiver should pass the data to the application now.
     pub const PSH: Self = Self(0x008);
-    /// The acknowledgement field is valid.
+    /// ACK: the acknowledgement field is valid.
     pub const ACK: Self = Self(0x010);
-    /// The urgent pointer is valid.
+    /// URG: the urgent pointer is valid.
     pub const URG: Self = Self(0x020);
-    /// Echo of congestion experienced (RFC 3168).
+    /// ECE: echo of congestion experienced (RFC 3168).
     pub const ECE: Self = Self(0x040);
-    /// Congestion window reduced (RFC 3168).
+    /// CWR: the congestion window was reduced (RFC 3168).
     pub const CWR: Self = Self(0x080);
-    /// Accurate ECN (RFC 9768); formerly the nonce sum.
+    /// AE: accurate ECN (RFC 9768); formerly the nonce sum.
     pub const AE: Self = Self(0x100);
 
     const ALL: [(Self, &'static str); 9] = [
@@ -57,13 +57,13 @@ impl TcpFlags {
         Self(bits & 0x1ff)
     }
 
-    /// The bits as in the header.
+    /// The bits, as they are in the header.
     #[must_use]
     pub const fn bits(self) -> u16 {
         self.0
     }
 
-    /// True if all bits of `other` are set.
+    /// True if all bits that are set in `other` are set.
     #[must_use]
     pub const fn contains(self, other: Self) -> bool {
         self.0 & other.0 == other.0

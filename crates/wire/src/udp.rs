@@ -82,7 +82,7 @@ impl<'a> UdpView<'a> {
         be16(self.bytes, 2)
     }
 
-    /// Length of header and payload, as in the header.
+    /// Length of header and payload, as the header states it.
     #[must_use]
     pub fn len_bytes(&self) -> u16 {
         be16(self.bytes, 4)
@@ -94,7 +94,7 @@ impl<'a> UdpView<'a> {
         be16(self.bytes, 6)
     }
 
-    /// The payload, or the captured part of it.
+    /// The payload, or the part of it that was captured.
     #[must_use]
     pub fn payload(&self) -> &'a [u8] {
         &self.bytes[HEADER_BYTES..]
@@ -152,7 +152,8 @@ impl UdpRepr {
         put16(datagram, 6, 0);
         let sum = Sum::pseudo_header(source, destination, PROTOCOL_UDP, length);
         let sum = sum.plus(datagram).finish();
-        // RFC 768: a checksum of zero is sent as all ones; zero means that there is none.
+        // RFC 768: a checksum of zero is sent as all ones, because a zero means that the sender
+        // computed none.
         put16(datagram, 6, if sum == 0 { 0xffff } else { sum });
     }
 }

@@ -5,8 +5,9 @@ use headway_wire::packet::build_udp;
 use headway_wire::pcapng::{Block, Reader, Section, Writer};
 use headway_wire::{Ipv4Repr, Payload, UdpRepr};
 
-/// A section in big-endian order with a microsecond interface, a block of an unknown type and one
-/// packet. The bytes follow the format's description.
+/// A file as another program might write it: a section in big-endian order with an interface in
+/// microseconds, a block of an unknown type and one packet. Its bytes follow the specification of
+/// the format.
 fn foreign_file() -> Vec<u8> {
     let section = [
         0x0a0d_0d0a,

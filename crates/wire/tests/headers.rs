@@ -17,8 +17,8 @@ const TEXTBOOK_IPV4: [u8; 20] = [
     0xc0, 0xa8, 0x00, 0xc7,
 ];
 
-/// The options of a Linux host's SYN, in its order: MSS 1460, SACK permitted, timestamps 0x01020304
-/// and 0, no operation, window scale 7.
+/// The options in the SYN of a Linux host, in its order: MSS 1460, SACK permitted, timestamps
+/// 0x01020304 and 0, no operation, window scale 7.
 const LINUX_SYN_OPTIONS: [u8; 20] = [
     2, 4, 0x05, 0xb4, 4, 2, 8, 10, 1, 2, 3, 4, 0, 0, 0, 0, 1, 3, 3, 7,
 ];
@@ -150,7 +150,7 @@ fn one_wrong_bit_anywhere_in_a_segment_fails_its_checksum() {
 
 #[test]
 fn a_udp_checksum_of_zero_is_sent_as_all_ones() {
-    // The payload is chosen such that the sum over everything is 0xffff.
+    // The payload is chosen such that the sum over all words is 0xffff.
     let repr = UdpRepr {
         source_port: 1,
         destination_port: 2,
@@ -252,7 +252,7 @@ fn an_error_names_the_header_the_field_and_the_offset() {
     );
 }
 
-/// An option as a new file would define it, here for IPv4: RFC 2113.
+/// An option as a new file would define it. This one is for IPv4: the router alert of RFC 2113.
 struct RouterAlert(u16);
 
 impl WireOption for RouterAlert {

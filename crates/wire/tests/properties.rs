@@ -47,7 +47,8 @@ fn any_option() -> impl Strategy<Value = AnyOption> {
     ]
 }
 
-/// Adds as many of the options as fit; returns the first of each type.
+/// Adds as many of these options as fit a header. Returns the header's options, and the first
+/// option of each type.
 fn fill_options(options: &[AnyOption]) -> (OptionSpace<InTcp>, Vec<AnyOption>) {
     let mut space = OptionSpace::new();
     let mut fitted = Vec::new();
@@ -170,7 +171,8 @@ fn read_everything(bytes: &[u8]) {
     }
 }
 
-/// Flips bits and cuts the end, so that the test framework can shrink a failing case.
+/// Flips bits of a valid packet and cuts its end. This way the test framework can shrink a failing
+/// case.
 fn mutate(bytes: &mut Vec<u8>, flips: &[(prop::sample::Index, u8)], keep: prop::sample::Index) {
     for (at, mask) in flips {
         if !bytes.is_empty() {
@@ -231,7 +233,7 @@ fn write(snaplens_bytes: &[u32], packets: &[Kept]) -> Vec<u8> {
     writer.finish().unwrap()
 }
 
-/// The number of cases: 2000, or the number in PROPTEST_CASES.
+/// The number of cases of a property test: 2000, or the number in PROPTEST_CASES.
 fn config() -> ProptestConfig {
     let mut config = ProptestConfig::default();
     if std::env::var_os("PROPTEST_CASES").is_none() {
@@ -356,7 +358,7 @@ proptest! {
 
     #[test]
     fn random_options_never_make_a_parser_panic(first in 0x45u8..=0x4f, bytes in vec(any::<u8>(), 0..100)) {
-        // A valid version and length let the parser reach the options.
+        // With a valid version and length, the parser gets as far as the options.
         let mut packet = vec![first, 0, 0, bytes.len() as u8 + 4];
         packet.extend(&bytes);
         read_everything(&packet);

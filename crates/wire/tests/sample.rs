@@ -36,8 +36,8 @@ pub fn back(tcp: TcpRepr) -> TcpRepr {
     }
 }
 
-/// A handshake, data with a hole, a SACK, the retransmission and a datagram, each on both
-/// interfaces. The second interface cuts packets at 60 bytes.
+/// The capture has a handshake, data with a hole, a SACK, the retransmission and a datagram, each
+/// on both interfaces. The second interface cuts packets at 60 bytes.
 pub fn capture() -> Vec<u8> {
     let timestamps = |value, echo_reply| Timestamps { value, echo_reply };
     let syn_options = |value, echo_reply| {

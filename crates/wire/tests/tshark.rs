@@ -14,7 +14,7 @@ use sample::{back, capture, segment, CLIENT, SERVER};
 use std::path::PathBuf;
 use std::process::Command;
 
-/// A file that is removed when the test ends, passed or not.
+/// A file that is removed when the test ends, whether or not the test passed.
 struct Scratch(PathBuf);
 
 impl Scratch {
@@ -86,7 +86,8 @@ fn tshark_reads_our_capture_and_finds_every_checksum_good() {
     };
     assert_eq!(rows.len(), 8 * 2 + 3);
     for (i, row) in rows.iter().enumerate() {
-        // Field status 1 is "good"; an empty field means that the header is missing.
+        // In tshark's output, checksum status 1 means "good"; an empty field means that the header
+        // is missing.
         assert_eq!(row[5], "1", "IPv4 checksum of packet {i}: {row:?}");
         if i >= 16 {
             assert_eq!(
@@ -106,7 +107,7 @@ fn tshark_reads_our_capture_and_finds_every_checksum_good() {
         }
         assert_eq!(row[10], "", "packet {i} is malformed: {row:?}");
     }
-    // The first data packet: complete on one interface, 60 bytes of it on the other.
+    // The first data packet is complete on one interface. The second interface has 60 bytes of it.
     let lengths = |i: usize| (rows[i][2].as_str(), rows[i][3].as_str());
     assert_eq!(lengths(6), ("1500", "1500"));
     assert_eq!(lengths(7), ("60", "1500"));
@@ -185,7 +186,7 @@ fn tshark_reports_a_wrong_checksum() {
         .position(|w| w == syn.bytes)
         .unwrap();
     bytes[at + 4] ^= 1; // the IPv4 identification
-    bytes[at + 24] ^= 1; // the TCP sequence number
+    bytes[at + 24] ^= 1; // flips a bit of the TCP sequence number
     let file = Scratch::new("wrong.pcapng", &bytes);
     let Some(rows) = tshark(&file, &FIELDS) else {
         return;

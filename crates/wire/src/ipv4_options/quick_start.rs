@@ -4,7 +4,7 @@ use crate::error::ParseError;
 use crate::options::{exact, InIpv4, OptionInfo, WireOption};
 use crate::quick_start::{join, split, NONCE_MASK};
 
-/// Name, kind and source: not copied on fragments, class 0, number 25.
+/// Name, kind and source of the option. The kind says: not copied on fragments, class 0, number 25.
 pub const INFO: OptionInfo = OptionInfo {
     name: "Quick-Start",
     kind: 25,
@@ -19,18 +19,19 @@ const REPORT: u8 = 8;
 pub enum QuickStart {
     /// Requests a rate.
     Request {
-        /// The rate is 40 kbit/s times two to the power of this, 0 to 15; 0 means no rate.
+        /// Code of the requested rate, 0 to 15. The rate is 40 kbit/s times two to the power of the
+        /// code; 0 means no rate.
         rate_code: u8,
-        /// Initially random; participating routers decrement it.
+        /// QS TTL: initially random; participating routers decrement it.
         ttl: u8,
         /// 30 bits.
         nonce: u32,
     },
     /// Reports the approved rate.
     Report {
-        /// Rate code, as in a request; 0 if the request failed.
+        /// Code of the approved rate, as in a request; 0 if the request failed.
         rate_code: u8,
-        /// Nonce, as in the request.
+        /// Nonce of the request that is reported.
         nonce: u32,
     },
 }
@@ -47,7 +48,7 @@ impl WireOption for QuickStart {
                 ttl,
                 nonce,
             }),
-            // the TTL of a report is ignored
+            // the QS TTL of a report is ignored
             REPORT => Ok(Self::Report { rate_code, nonce }),
             other => Err(ParseError::value(
                 INFO.name,

@@ -26,7 +26,7 @@ pub enum Block<'a> {
 /// An interface on which packets were captured.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Interface<'a> {
-    /// The link type; 101 is RAW.
+    /// The link type of the interface; 101 is RAW.
     pub link_type: u16,
     /// Bytes kept of each packet; 0 for all.
     pub snaplen_bytes: u32,
@@ -41,9 +41,9 @@ pub struct Interface<'a> {
 pub struct Packet<'a> {
     /// The interface's number in the section.
     pub interface: u32,
-    /// Time since 1970; since the start of the run in a simulated capture.
+    /// Time in nanoseconds since 1970; in a simulated capture, since the start of the run.
     pub time_ns: u64,
-    /// The captured part of the packet.
+    /// The part of the packet that was captured.
     pub bytes: &'a [u8],
     /// Original length of the packet.
     pub original_len_bytes: u32,
@@ -60,7 +60,7 @@ pub struct Reader<'a> {
     resolutions: Vec<u8>,
 }
 
-/// The body of a block: the file up to the block's end, and the current position.
+/// The part of a file up to a block's end, and the current position in it.
 struct Body<'a> {
     file: &'a [u8],
     at: usize,
@@ -180,7 +180,8 @@ impl<'a> Reader<'a> {
         };
         let block_type = head.u32("block type")?;
         if block_type == BLOCK_SECTION {
-            // The type is the same in both byte orders; the magic tells which one the file has.
+            // The block type is the same in both byte orders; the magic number tells which order
+            // the file has.
             let mut magic = Body {
                 file: self.file,
                 at: start + 8,
@@ -283,7 +284,7 @@ impl<'a> Reader<'a> {
             link_type: body.u16("link type")?,
             snaplen_bytes: 0,
             name: None,
-            // The default without the option is microseconds.
+            // A file without the option if_tsresol has a resolution of microseconds.
             time_resolution: 6,
         };
         body.u16("reserved")?;
@@ -369,7 +370,7 @@ fn to_ns(ticks: u64, resolution: u8) -> Option<u64> {
     };
     let ns = match per_second {
         Some(per_second) => u128::from(ticks) * 1_000_000_000 / per_second,
-        // Ticks are so short that 2^64 of them are less than a nanosecond.
+        // Ticks are so short that even 2^64 of them are less than a nanosecond.
         None => 0,
     };
     u64::try_from(ns).ok()

@@ -45,7 +45,8 @@ impl<W: Write> Writer<W> {
         writer.put(&BYTE_ORDER_MAGIC.to_le_bytes());
         writer.put(&1u16.to_le_bytes());
         writer.put(&0u16.to_le_bytes());
-        // The section's length is not known while it is written, so it is -1.
+        // The length of the section is not known while it is written, so the field is -1, which
+        // means "unknown".
         writer.put(&(-1i64).to_le_bytes());
         let texts = [
             (OPT_COMMENT, section.comment),
@@ -85,8 +86,8 @@ impl<W: Write> Writer<W> {
         Ok(number)
     }
 
-    /// Writes a packet, of which the interface's snap length is kept. Times count from 1970, in a
-    /// simulation from the start of the run.
+    /// Writes a packet, or its first bytes if it is longer than the interface's snap length. Times
+    /// count from 1970, in a simulation from the start of the run.
     ///
     /// # Errors
     /// Errors of the output, an interface that was not added, or a comment longer than 65,535
@@ -104,8 +105,13 @@ impl<W: Write> Writer<W> {
                 self.snaplens_bytes.len()
             ))
         })?;
-        let original = u32::try_from(packet.len())
-            .map_err(|_| invalid(format!("cannot write a packet of {} bytes", packet.len())))?;
+        let original = u32::try_from(packet.len()).map_err(|_| {
+            let most = u32::MAX;
+            invalid(format!(
+                "cannot write a packet of {} bytes; at most {most} bytes are allowed",
+                packet.len()
+            ))
+        })?;
         let captured = if snaplen == 0 {
             original
         } else {
@@ -158,7 +164,7 @@ impl<W: Write> Writer<W> {
     fn put_option(&mut self, code: u16, value: &[u8]) -> io::Result<()> {
         let length = u16::try_from(value.len()).map_err(|_| {
             invalid(format!(
-                "cannot write option {code} of {} bytes: the most is {}",
+                "cannot write option {code} of {} bytes; at most {} bytes are allowed",
                 value.len(),
                 u16::MAX
             ))

@@ -3,7 +3,7 @@
 use crate::error::ParseError;
 use crate::options::{exact, InTcp, OptionInfo, WireOption};
 
-/// Name, kind and source.
+/// Name, kind and source of the option.
 pub const INFO: OptionInfo = OptionInfo {
     name: "maximum segment size",
     kind: 2,
@@ -13,7 +13,7 @@ pub const INFO: OptionInfo = OptionInfo {
 /// The largest segment, without options, that the sender of this option accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mss {
-    /// Bytes of TCP payload and options.
+    /// Number of bytes of TCP payload and options.
     pub mss_bytes: u16,
 }
 

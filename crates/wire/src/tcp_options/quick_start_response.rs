@@ -4,22 +4,22 @@ use crate::error::ParseError;
 use crate::options::{exact, InTcp, OptionInfo, WireOption};
 use crate::quick_start::{join, split, NONCE_MASK};
 
-/// Name, kind and source.
+/// Name, kind and source of the option.
 pub const INFO: OptionInfo = OptionInfo {
     name: "Quick-Start response",
     kind: 27,
     source: "RFC 4782 section 4.2",
 };
 
-/// Values of a request as its receiver saw them. Bits that do not fit their field are dropped.
+/// What the receiver of a request returns. Bits that do not fit their field are dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QuickStartResponse {
-    /// The rate that arrived, or a lower one: 40 kbit/s times two to the power of this, 0 to 15; 0
-    /// means no rate.
+    /// Code of the rate that arrived, or of a lower rate. The rate is 40 kbit/s times two to the
+    /// power of the code, 0 to 15; 0 means no rate.
     pub rate_code: u8,
     /// IP TTL minus QS TTL of the request, modulo 256.
     pub ttl_diff: u8,
-    /// The 30 bits of the request.
+    /// The 30 bits of the request's nonce.
     pub nonce: u32,
 }
 
@@ -28,7 +28,7 @@ impl WireOption for QuickStartResponse {
     const INFO: OptionInfo = INFO;
 
     fn parse(data: &[u8]) -> Result<Self, ParseError> {
-        // the half byte before the rate is reserved
+        // the half byte before the rate code is reserved
         let (_, rate_code, ttl_diff, nonce) = split(exact(&INFO, data, "8")?);
         Ok(Self {
             rate_code,

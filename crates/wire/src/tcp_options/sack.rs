@@ -4,7 +4,7 @@ use crate::bytes::be32;
 use crate::error::ParseError;
 use crate::options::{InTcp, OptionInfo, WireOption};
 
-/// Name, kind and source.
+/// Name, kind and source of the option.
 pub const INFO: OptionInfo = OptionInfo {
     name: "SACK",
     kind: 5,
@@ -23,7 +23,7 @@ pub struct SackBlock {
     pub right: u32,
 }
 
-/// The ranges of bytes above the cumulative acknowledgement that arrived.
+/// The ranges of bytes that arrived above the cumulative acknowledgement.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sack {
     // Blocks from `len` on are zero, so that the derived comparison is correct.

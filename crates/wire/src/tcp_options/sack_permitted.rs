@@ -3,7 +3,7 @@
 use crate::error::ParseError;
 use crate::options::{exact, InTcp, OptionInfo, WireOption};
 
-/// Name, kind and source.
+/// Name, kind and source of the option.
 pub const INFO: OptionInfo = OptionInfo {
     name: "SACK permitted",
     kind: 4,

@@ -4,7 +4,7 @@ use crate::bytes::{be32, put32};
 use crate::error::ParseError;
 use crate::options::{exact, InTcp, OptionInfo, WireOption};
 
-/// Name, kind and source.
+/// Name, kind and source of the option.
 pub const INFO: OptionInfo = OptionInfo {
     name: "timestamps",
     kind: 8,

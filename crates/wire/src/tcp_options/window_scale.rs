@@ -3,7 +3,7 @@
 use crate::error::ParseError;
 use crate::options::{exact, InTcp, OptionInfo, WireOption};
 
-/// Name, kind and source.
+/// Name, kind and source of the option.
 pub const INFO: OptionInfo = OptionInfo {
     name: "window scale",
     kind: 3,
@@ -16,13 +16,13 @@ pub const MAX_SHIFT: u8 = 14;
 /// The shift that the sender of this option applies to its windows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WindowScale {
-    /// Bits to shift, as sent. A receiver treats more than [`MAX_SHIFT`] as 14, as
-    /// [`WindowScale::effective_shift`] does.
+    /// Bits to shift, as sent. A value above [`MAX_SHIFT`] counts as 14;
+    /// [`WindowScale::effective_shift`] applies this rule.
     pub shift: u8,
 }
 
 impl WindowScale {
-    /// The shift to use: at most 14 (RFC 7323 section 2.3).
+    /// The number of bits to shift: the value sent, but at most 14 (RFC 7323 section 2.3).
     #[must_use]
     pub fn effective_shift(self) -> u8 {
         self.shift.min(MAX_SHIFT)
