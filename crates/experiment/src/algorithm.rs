@@ -1,6 +1,6 @@
-//! How algorithms are written: "cubic", "cubic+hystart", "htcp:adaptive_backoff=off", "red:ecn=on",
-//! "kernel:bbr" for a control that the running kernel provides, and "./mine.c" for a user's own
-//! file.
+//! The text form of algorithms: "cubic", "cubic+hystart", "htcp:adaptive_backoff=off",
+//! "red:ecn=on", "kernel:bbr" for a control that the running kernel provides, and "./mine.c" for a
+//! user's own file.
 
 use std::borrow::Cow;
 
@@ -9,11 +9,11 @@ use crate::text::{quoted, unknown, Refused};
 /// Prefix of a control that the running kernel provides.
 pub const KERNEL_OWN: &str = "kernel:";
 const KERNEL_NAME_CHARS: usize = 15;
-/// Number of hexadecimal digits of the content hash that may follow a file's path.
+/// Number of hexadecimal digits in the content hash that may follow a file's path.
 pub const CONTENT_DIGITS: usize = 16;
 
 /// The path and the recorded content hash of a user's own file, from "./mine.c" or
-/// "./mine.c@0123456789abcdef"; None: it is a name.
+/// "./mine.c@0123456789abcdef"; None if the text is a name and no path.
 #[must_use]
 pub fn file_of(name: &str) -> Option<(&str, Option<&str>)> {
     let is_content =
@@ -25,7 +25,8 @@ pub fn file_of(name: &str) -> Option<(&str, Option<&str>)> {
     path.ends_with(".c").then_some((path, content))
 }
 
-/// The name for labels. For a file it has neither folder nor content hash.
+/// The name of an algorithm as labels show it. For a user's file it has neither folder nor content
+/// hash.
 #[must_use]
 pub fn plain(name: &str) -> &str {
     file_of(name).map_or(name, |(path, _)| {
@@ -39,7 +40,8 @@ pub fn plain(name: &str) -> &str {
 pub struct Tunable {
     /// Its name.
     pub name: String,
-    /// The unit. "bool" is a switch; "a|b|c" names the values from 0 on.
+    /// The unit of the values. "bool" means a switch; "a|b|c" gives the names of the values from 0
+    /// on.
     pub unit: String,
     /// Smallest value.
     pub min: u32,
@@ -52,7 +54,7 @@ impl Tunable {
         self.unit == "bool"
     }
 
-    /// The number of a choice, given its name. A unit without bars has no choices.
+    /// The value that has this name. None if the unit gives no names, or not this one.
     fn choice(&self, written: &str) -> Option<usize> {
         if !self.unit.contains('|') {
             return None;
@@ -60,7 +62,7 @@ impl Tunable {
         self.unit.split('|').position(|name| name == written)
     }
 
-    /// The allowed values, as text.
+    /// Describes the allowed values as text.
     #[must_use]
     pub fn allowed(&self) -> String {
         if self.is_switch() {
@@ -74,7 +76,7 @@ impl Tunable {
         }
     }
 
-    /// Parses a value: a number, on or off, or a choice's name.
+    /// Parses a value: a number, on or off for a switch, or the name of a value.
     ///
     /// # Errors
     /// One line for any other text, and for a value out of range.
@@ -98,7 +100,7 @@ impl Tunable {
     }
 }
 
-/// Parses a switch: on or off, true or false, yes or no, in any case; None: none of them.
+/// Parses a switch: on or off, true or false, yes or no, in any case; None for other text.
 #[must_use]
 pub fn switch(written: &str) -> Option<bool> {
     match written.to_ascii_lowercase().as_str() {
@@ -108,21 +110,23 @@ pub fn switch(written: &str) -> Option<bool> {
     }
 }
 
-/// An algorithm that text can name.
+/// An algorithm that a flow or queue, written as text, can name.
 #[derive(Clone, Debug)]
 pub struct Algorithm {
     /// Its name.
     pub name: String,
-    /// A control's default startup; None if it has its own start.
+    /// The default startup of a control; None if the control has its own start.
     pub startup: Option<String>,
     /// Its tunables.
     pub tunables: Vec<Tunable>,
 }
 
-/// Reads a user's own file: returns its algorithm, given the requested kind and the file.
+/// Function that reads a user's own file. It returns the file's algorithm, given the requested kind
+/// and the path.
 pub type LoadFile = fn(kind: &str, file: &str) -> Result<Algorithm, Refused>;
 
-/// All names that text can use. The caller passes them, because it knows what was built.
+/// All names that text can use. The caller passes them, because it knows which algorithms were
+/// built.
 #[derive(Clone, Debug, Default)]
 pub struct Known {
     /// Congestion controls.
@@ -135,26 +139,26 @@ pub struct Known {
     pub routers: Vec<Algorithm>,
     /// Names of stack profiles.
     pub stacks: Vec<String>,
-    /// How files are read; None: files are not allowed.
+    /// Function that reads users' files; None: files are not allowed.
     pub load_file: Option<LoadFile>,
 }
 
-/// An algorithm's name and its tunables that differ from their defaults.
+/// The name of an algorithm, and its tunables that differ from their defaults.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Named {
     /// The name.
     pub name: String,
-    /// A control's startup, if it is set.
+    /// Name of a control's startup, if one is set.
     pub startup: Option<String>,
-    /// Values of tunables by name.
+    /// Values of tunables, by name.
     pub tunables: Vec<(String, u32)>,
 }
 
-/// Options as text: names and values.
+/// Options written as text: names and values.
 pub type Options<'a> = Vec<(&'a str, &'a str)>;
 
-/// Splits text at colons into a name and options such as "sack=off". A control of the kernel
-/// has a colon in its name.
+/// Splits text at colons into a name and options such as "sack=off". The name of a kernel's control
+/// ("kernel:bbr") contains a colon itself.
 ///
 /// # Errors
 /// One line for text that is no option, or for an option given twice.
@@ -237,8 +241,8 @@ impl Known {
         alone(self.find(&self.routers, name, "router")?, options)
     }
 
-    /// Checks a control, its startup and the tunables of both. The name may be "cubic+hystart"; all
-    /// options must be tunables.
+    /// Checks a control, its startup and the tunables of both. The name may include a startup, as
+    /// in "cubic+hystart". All options must be tunables of either.
     ///
     /// # Errors
     /// One line for an unknown name or a value out of range.
@@ -253,7 +257,7 @@ impl Known {
             });
         }
         let owners = self.owners(name, startup)?;
-        // from here on, a file's name includes its content hash
+        // from here on, the name of a user's file includes its content hash
         let named = |at: usize| owners[at].name.clone();
         Ok(Named {
             name: named(0),
@@ -262,7 +266,7 @@ impl Known {
         })
     }
 
-    /// Finds the control and its startup.
+    /// Finds the control with this name and its startup.
     fn owners(
         &self,
         name: &str,
@@ -282,8 +286,8 @@ impl Known {
         Ok(vec![control, started])
     }
 
-    /// Rejects the first of `options` that is a tunable of neither the control nor its startup. The
-    /// message suggests `others` in addition to the tunables.
+    /// Returns an error for the first of `options` that is a tunable of neither the control nor its
+    /// startup. For a misspelt name the message also suggests names from `others`.
     pub(crate) fn only_tunables(
         &self,
         name: &str,
@@ -333,7 +337,7 @@ pub fn check_kernel_own(name: &str, own: &str, has_more: bool) -> Result<(), Ref
     Ok(())
 }
 
-/// An algorithm that is not combined with another one.
+/// Checks an algorithm that is not combined with another one, and its options.
 fn alone(owner: Cow<'_, Algorithm>, options: &[(&str, &str)]) -> Result<Named, Refused> {
     Ok(Named {
         name: owner.name.clone(),

@@ -6,16 +6,16 @@ use std::io::BufRead;
 
 use crate::text::{quoted, shorten, Refused};
 
-/// Allowed values of a column.
+/// A column of a file, and the values that it may have.
 pub(crate) struct Column {
     pub name: &'static str,
     /// The largest number.
     pub most: u64,
-    /// Message if the value is missing; None: it may be empty, or the column may be missing.
+    /// Error message if a value is missing. None: values, or the whole column, may be missing.
     pub needed: Option<&'static str>,
 }
 
-/// A column that may be empty.
+/// Describes a column in which values may be missing.
 pub(crate) const fn column(name: &'static str, most: u64) -> Column {
     Column {
         name,
@@ -24,7 +24,7 @@ pub(crate) const fn column(name: &'static str, most: u64) -> Column {
     }
 }
 
-/// A required column of byte counts.
+/// Describes a column of byte counts that must not be missing.
 pub(crate) const fn bytes(name: &'static str) -> Column {
     Column {
         name,
@@ -33,7 +33,7 @@ pub(crate) const fn bytes(name: &'static str) -> Column {
     }
 }
 
-/// Position of a value in the file.
+/// Position of a value in the file, for error messages.
 pub(crate) struct Place<'a> {
     pub line: usize,
     pub column: &'a str,
@@ -48,13 +48,13 @@ impl Place<'_> {
     }
 }
 
-/// Reads a file. `row` gets each line's number and its values, in the order of `columns`.
+/// Reads a file, and calls `row` with each line's number and its values, in the order of `columns`.
 pub(crate) fn read<const N: usize>(
     text: impl BufRead,
     columns: &[Column; N],
     mut row: impl FnMut(usize, [Option<u64>; N]) -> Result<(), Refused>,
 ) -> Result<(), Refused> {
-    // The column at each position of a line; empty before the first line.
+    // For each position in a line, its column. Empty before the first line is read.
     let mut order = Vec::new();
     for (number, line) in (1..).zip(text.lines()) {
         let line = line.map_err(|error| Refused::new(format!("line {number}: {error}")))?;
@@ -127,7 +127,7 @@ fn values<const N: usize>(
     }
 }
 
-/// Parses a value of a line; None if it is empty.
+/// Parses one value of a line; None if it is empty.
 fn value(text: &str, column: &Column, place: &Place) -> Result<Option<u64>, Refused> {
     if text.is_empty() {
         return match column.needed {

@@ -7,13 +7,13 @@ use crate::columns::{self, bytes, column, Column, Place};
 use crate::limits::{MAX_BYTES, MAX_TIME_NS};
 use crate::text::Refused;
 
-/// Waits for no other exchange.
+/// Value of `after` for an exchange that waits for no exchange on another connection.
 pub const NONE: u32 = u32::MAX;
 /// Largest number of exchanges in a file.
 pub const MAX_EXCHANGES: usize = 100_000_000;
 
-/// Largest number of connections of a file between two live programs: the number of ports of one
-/// end.
+/// Largest number of connections in a file that two live programs can run: the number of ports that
+/// one end can use.
 pub const MAX_CONNECTIONS_LIVE: usize = 32_768;
 
 /// The columns of a file.
@@ -31,22 +31,25 @@ const COLUMNS: [Column; 8] = [
 /// The exchanges between two hosts: connections, each with exchanges in sequence.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Exchanges {
-    /// Per connection: earliest start, counted from the start of the whole.
+    /// Per connection: its earliest start, counted from the start of the flow.
     pub start_ns: Vec<u64>,
     /// Per connection: number of exchanges, at least one.
     pub exchanges: Vec<u32>,
-    /// Per exchange, connection after connection, like all columns below.
+    /// Size of the request per exchange, connection after connection. All lists below have the same
+    /// order.
     pub request_bytes: Vec<u64>,
-    /// Size of the response.
+    /// Size of the response per exchange.
     pub response_bytes: Vec<u64>,
-    /// Time from the end of the request to the response. Empty: none.
+    /// Per exchange: time from the end of the request to the response. If the list is empty, all
+    /// these times are 0.
     pub serve_ns: Vec<u64>,
-    /// Time from the end of the response until the next exchange may begin.
+    /// Per exchange: time from the end of the response until the next exchange may begin.
     pub think_ns: Vec<u64>,
-    /// Time within which the response should arrive; 0: no deadline. Empty: no exchange has one.
+    /// Per exchange: time within which the response should arrive; 0: no deadline. If the list is
+    /// empty, no exchange has a deadline.
     pub deadline_ns: Vec<u64>,
-    /// The exchange for which it waits, in addition to the one before on its connection; [`NONE`]:
-    /// no other. Empty: none waits for another.
+    /// Per exchange: the exchange for which it waits, in addition to the one before on its
+    /// connection; [`NONE`]: no other. If the list is empty, no exchange waits for another one.
     pub after: Vec<u32>,
 }
 
@@ -75,11 +78,12 @@ impl Exchanges {
         self.request_bytes.is_empty()
     }
 
-    /// Checks whether two programs can run the exchanges that communicate only by these bytes.
+    /// Checks whether two live programs can run the exchanges if they communicate only by the bytes
+    /// of these requests and responses.
     ///
     /// # Errors
-    /// More connections than ports; or a server that would have to know when another connection's
-    /// exchange is over at the client.
+    /// The file has more connections than one end has ports; or the server would have to know when
+    /// an exchange on another connection is over at the client.
     pub fn playable_live(&self) -> Result<(), Refused> {
         let connections = self.exchanges.len();
         if connections > MAX_CONNECTIONS_LIVE {
@@ -103,7 +107,7 @@ impl Exchanges {
         }
     }
 
-    /// The first exchange of each connection, and the total number.
+    /// Index of the first exchange of each connection, followed by the number of all exchanges.
     #[must_use]
     pub fn firsts(&self) -> Vec<u32> {
         let ends = self.exchanges.iter().scan(0, |end, &n| {
@@ -114,9 +118,9 @@ impl Exchanges {
     }
 }
 
-/// Finds an exchange with an `after` that never begins, because it waits for itself through others.
-/// Each exchange also waits for the one before on its connection; `exchanges` has the number of
-/// exchanges per connection.
+/// Finds an exchange that can never begin, because it waits for exchanges that in turn wait for it.
+/// Each exchange waits for the one before on its connection, and for the one in `after`.
+/// `exchanges` has the number of exchanges per connection.
 #[must_use]
 pub fn never_begins(exchanges: &[u32], after: &[u32]) -> Option<usize> {
     let total = after.len();
@@ -131,7 +135,7 @@ pub fn never_begins(exchanges: &[u32], after: &[u32]) -> Option<usize> {
         }
         first = end;
     }
-    // Exchanges that wait for the same one, as a list through `next_of`.
+    // The exchanges that wait for the same exchange form a list through `next_of`.
     let mut first_of = vec![NONE; total];
     let mut next_of = vec![NONE; total];
     for (at, &of) in after.iter().enumerate().filter(|(_, &of)| of != NONE) {
@@ -157,11 +161,11 @@ pub fn never_begins(exchanges: &[u32], after: &[u32]) -> Option<usize> {
     (0..total).find(|&at| waits_for[at] > 0 && after[at] != NONE)
 }
 
-/// State while a file is read.
+/// What is known while a file is being read.
 #[derive(Default)]
 struct Reading {
     read: Exchanges,
-    /// Number of the last line's connection.
+    /// Number of the connection in the last line.
     connection: Option<u64>,
     known: std::collections::HashSet<u64>,
     lines: Vec<u32>,
@@ -215,8 +219,8 @@ impl Reading {
         read.serve_ns.push(serve.unwrap_or(0));
         read.think_ns.push(think.unwrap_or(0));
         read.deadline_ns.push(deadline.unwrap_or(0));
-        // Numbers that are too large are rejected at the end, when the number of exchanges is
-        // known.
+        // Numbers of exchanges that are too large become errors at the end, when the number of
+        // exchanges is known.
         let of = after.map_or(NONE, |of| u32::try_from(of).unwrap_or(NONE - 1));
         read.after.push(of);
         if of != NONE {

@@ -1,4 +1,4 @@
-//! Flows as compact text: "2xcubic+hystart:initial_rate=5Mbit/s:size=1MB,1xvoip".
+//! The text form of flows: "2xcubic+hystart:initial_rate=5Mbit/s:size=1MB,1xvoip".
 
 use crate::algorithm::{split_options, switch, Known, Named, KERNEL_OWN};
 use crate::limits::{
@@ -11,7 +11,7 @@ use crate::quantity::{
 };
 use crate::text::{quoted, shorten, unknown, Refused};
 
-/// Types of option values.
+/// Types of the values that options can have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Bits per second, more than 0.
@@ -20,11 +20,11 @@ pub enum Kind {
     Time,
     /// Nanoseconds, more than 0.
     Length,
-    /// Bytes, from the first to the second number.
+    /// Bytes, from the first to the second of these numbers.
     Size(u64, u64),
     /// On or off.
     Switch,
-    /// A whole number, at least this.
+    /// A whole number that is not below this one.
     Whole(u64),
     /// Any printable text.
     Name,
@@ -34,7 +34,7 @@ pub enum Kind {
     Word(&'static [&'static str]),
 }
 
-/// ECN of a connection's ends: of both, or of the opener and the responder.
+/// ECN setting of both ends of a connection, or separate settings of the opener and the responder.
 const ECN: &[&str] = &[
     "off",
     "on",
@@ -47,13 +47,13 @@ const ECN: &[&str] = &[
     "passive/on",
 ];
 
-/// How the objects of Web pages share connections.
+/// Versions of HTTP, which determine how the objects of Web pages share connections.
 const HTTP: &[&str] = &["1.0", "1.1", "1.1-pipelined", "2"];
 
 const SIZE: Kind = Kind::Size(1, MAX_BYTES);
 
 /// All options of a flow's text in addition to its algorithms' tunables. A new option needs a line
-/// here and a field with that name in Python's Flow.
+/// in this list and a field with its name in Python's class Flow.
 pub const FLOW_OPTIONS: &[(&str, Kind)] = &[
     ("name", Kind::Name),
     ("sack", Kind::Switch),
@@ -94,7 +94,7 @@ pub const FLOW_OPTIONS: &[(&str, Kind)] = &[
     ("connections", Kind::Whole(1)),
 ];
 
-/// Options that only applications over TCP have.
+/// Options that only flows over TCP can have.
 const OF_TCP: [&str; 7] = [
     "size",
     "exchanges",
@@ -105,7 +105,7 @@ const OF_TCP: [&str; 7] = [
     "relay_control",
 ];
 
-/// An option's value, in SI units.
+/// The parsed value of an option, in SI units.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Value {
     /// Bits per second, nanoseconds, bytes, or a plain number.
@@ -121,16 +121,16 @@ pub enum Value {
 pub struct Flows {
     /// Number of flows.
     pub count: usize,
-    /// Congestion control; None: a VoIP call.
+    /// Congestion control of the flows; None: the flows are VoIP calls.
     pub control: Option<Named>,
-    /// The given options, as text.
+    /// The options that were given, as text.
     pub options: Vec<(String, String)>,
-    /// The part of the text that describes them.
+    /// The part of the text that describes these flows.
     pub part: String,
 }
 
 impl Kind {
-    /// Parses and checks a value of this kind.
+    /// Parses and checks a value of this type.
     ///
     /// # Errors
     /// One line with the value and what is allowed.
@@ -248,7 +248,8 @@ pub fn parse_flows(text: &str, known: &Known) -> Result<Vec<Flows>, Refused> {
     Ok(flows)
 }
 
-/// Splits a count from the rest. A count with too many digits is returned as too many flows.
+/// Splits off the count at the beginning of a flow's text. A count with too many digits is returned
+/// as a number above the limit.
 fn counted(part: &str) -> (usize, &str) {
     match part.split_once('x') {
         Some((count, rest)) if !count.is_empty() && count.bytes().all(|b| b.is_ascii_digit()) => {

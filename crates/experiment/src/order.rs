@@ -1,24 +1,26 @@
-//! Determines which exchanges may begin: some wait for others. Both backends use it while they run
-//! a file of exchanges.
+//! Determines which exchanges may begin, since exchanges can wait for others. Both backends use
+//! this module while they run a file of exchanges.
 
 use crate::exchanges::NONE;
 
-/// The exchanges of a file that are over, and those that wait.
+/// Which exchanges of a file are over, and which exchanges wait for which.
 #[derive(Clone, Debug, Default)]
 pub struct Order {
-    /// Per exchange: the one for which it waits; [`NONE`]: only the one before on its connection.
-    /// Empty: none waits for another.
+    /// Per exchange: the exchange for which it waits; [`NONE`]: only the one before on its
+    /// connection. If the list is empty, no exchange waits for one on another connection.
     after: Vec<u32>,
-    /// Per exchange: whether it is over, including its think time.
+    /// Per exchange: whether the exchange is over, including its think time.
     over: Vec<bool>,
-    /// Start of each exchange's part of `waiting`; one more entry at the end.
+    /// Per exchange: where its part of `waiting` begins. One more entry has the end of the last
+    /// part.
     first_waiting: Vec<u32>,
-    /// Waiting exchanges, grouped by the one for which they wait.
+    /// Numbers of the exchanges that wait, grouped by the exchange for which they wait.
     waiting: Vec<u32>,
 }
 
 impl Order {
-    /// Creates the order for this number of exchanges; `after` has one entry each, or none.
+    /// Creates the state before any exchange is over. `after` has one entry for each of the
+    /// exchanges, or none.
     #[must_use]
     pub fn new(after: &[u32], exchanges: usize) -> Order {
         if after.is_empty() {
@@ -45,15 +47,16 @@ impl Order {
         }
     }
 
-    /// Whether an exchange still waits for another one than the one before on its connection.
+    /// Whether an exchange still waits for an exchange other than the one before it on its
+    /// connection.
     #[must_use]
     pub fn blocks(&self, exchange: u32) -> bool {
         let after = self.after.get(exchange as usize).copied();
         after.is_some_and(|of| of != NONE && !self.over[of as usize])
     }
 
-    /// Notes that an exchange is over; returns the number of those that wait for it.
-    /// [`Order::waiting`] lists them.
+    /// Notes that an exchange is over; returns the number of exchanges that wait for it, which
+    /// [`Order::waiting`] lists.
     pub fn is_over(&mut self, exchange: u32) -> usize {
         if let Some(over) = self.over.get_mut(exchange as usize) {
             *over = true;

@@ -23,22 +23,25 @@ const COLUMNS: [Column; 7] = [
     column("after", MAX_OBJECTS as u64),
 ];
 
-/// The pages that a user loads one after the other. Each has objects that reveal other objects.
+/// The pages that a user loads one after the other. A page's objects can reveal other objects of
+/// the page.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Pages {
     /// Per page: number of objects, at least one.
     pub objects: Vec<u32>,
     /// Per page: time from the arrival of its last object to the next page.
     pub think_ns: Vec<u64>,
-    /// Per object, page after page, like all columns below.
+    /// Size of the request per object, page after page. All lists below have the same order.
     pub request_bytes: Vec<u64>,
-    /// Size of the response, including everything that HTTP adds.
+    /// Size of the response per object, including everything that HTTP adds.
     pub response_bytes: Vec<u64>,
-    /// Time that the server takes. Empty: none.
+    /// Per object: the server's processing time. If the list is empty, all these times are 0.
     pub serve_ns: Vec<u64>,
-    /// Time from when the object is revealed until it is requested. Empty: none.
+    /// Per object: time from when it is revealed until it is requested. If the list is empty, all
+    /// these times are 0.
     pub start_ns: Vec<u64>,
-    /// The earlier object of its page that reveals it; [`NONE`]: it is known when the page begins.
+    /// Per object: the earlier object of its page that reveals it; [`NONE`]: it is known when the
+    /// page begins.
     pub after: Vec<u32>,
 }
 
@@ -65,11 +68,11 @@ impl Pages {
     }
 }
 
-/// State while a file is read.
+/// What is known while a file is being read.
 #[derive(Default)]
 struct Reading {
     read: Pages,
-    /// Number and first object of the last line's page.
+    /// Number and first object of the page in the last line.
     page: Option<(u64, usize)>,
     known: std::collections::HashSet<u64>,
     request_sum: u64,
@@ -136,7 +139,7 @@ impl Reading {
         read.response_bytes.push(response.unwrap_or(0));
         read.serve_ns.push(serve.unwrap_or(0));
         read.start_ns.push(start.unwrap_or(0));
-        // Cannot overflow: an earlier object has a number.
+        // The conversion cannot overflow, because `of` is the number of an earlier object.
         read.after.push(after.map_or(NONE, |of| of as u32));
         Ok(())
     }

@@ -1,7 +1,7 @@
-//! How a path's numbers are split between its links.
+//! How the numbers that describe a path are split between its links.
 
-/// The one-way delays of a round trip: half of it in each direction. The way back gets the rest of
-/// an odd number of nanoseconds.
+/// The one-way delays that add up to a round-trip time: half of it in each direction. If the time
+/// is an odd number of nanoseconds, the reverse direction is longer by one.
 #[must_use]
 pub fn halves_ns(rtt_ns: u64) -> (u64, u64) {
     let there_ns = rtt_ns / 2;

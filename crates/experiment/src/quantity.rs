@@ -1,13 +1,13 @@
 //! Quantities as people write them: "1Mbit/s", "50 ms", "60000 B".
 //!
-//! A rate is a whole number of bits per second, a time of nanoseconds, a size of bytes. Other
-//! values are rounded to the nearest, half to even. A number without a unit is rejected, because 50
-//! could mean milliseconds or seconds, and 1000 could mean bits or bytes.
+//! A rate is converted to a whole number of bits per second, a time to nanoseconds, a size to
+//! bytes. Fractions are rounded to the nearest whole number, half to even. A number without a unit
+//! is rejected, because 50 could mean milliseconds or seconds, and 1000 could mean bits or bytes.
 
 use crate::limits::MAX_TIME_NS;
 use crate::text::{quoted, Refused};
 
-/// A unit's name and its value in the smallest unit.
+/// A unit's name, and its value in the smallest unit of its kind.
 pub type Unit = (&'static str, u64);
 
 /// Units of rates, in bits per second.
@@ -55,16 +55,16 @@ pub const SIZES_BYTES: [Unit; 10] = [
     ("bytes", 1),
 ];
 
-/// Units of rates that messages list.
+/// Units of rates that error messages list.
 pub const RATES_SHOWN: &str = "bit/s, kbit/s, Mbit/s, Gbit/s";
-/// Units of times that messages list.
+/// Units of times that error messages list.
 pub const TIMES_SHOWN: &str = "ns, us, ms, s, min, h";
-/// Units of sizes that messages list.
+/// Units of sizes that error messages list.
 pub const SIZES_SHOWN: &str = "B, kB, MB, GB, KiB, MiB, GiB";
 
-/// Largest power of ten of a quantity, before or after the decimal point.
+/// Largest power of ten of a quantity's first digit, before or after the decimal point.
 const MAX_MAGNITUDE: i64 = 30;
-/// Largest number of significant digits: a 64-bit number has no more.
+/// Largest number of significant digits in a quantity: a 64-bit number has no more.
 const MAX_DIGITS: usize = 20;
 const MAX_VALUE: u128 = i64::MAX as u128;
 
@@ -80,7 +80,8 @@ pub struct Number {
 }
 
 impl Number {
-    /// The number times `factor`, which is at most 2⁴², rounded half to even; None: beyond 2¹²⁸.
+    /// The number times `factor`, which is at most 2⁴², rounded half to even; None if the product
+    /// exceeds 2¹²⁸.
     #[must_use]
     pub fn times(&self, factor: u128) -> Option<u128> {
         let product = self.digits.checked_mul(factor)?;
@@ -100,7 +101,7 @@ impl Number {
         Some(whole + u128::from(up))
     }
 
-    /// The number times `factor`, rounded down; None: beyond 2¹²⁸.
+    /// The number times `factor`, rounded down; None if the product exceeds 2¹²⁸.
     #[must_use]
     pub fn times_down(&self, factor: u128) -> Option<u128> {
         let product = self.digits.checked_mul(factor)?;
@@ -120,7 +121,7 @@ impl Number {
         self.exponent >= 0 || self.digits == 0
     }
 
-    /// The number without an exponent: "1.5".
+    /// The number written without an exponent, such as "1.5".
     #[must_use]
     pub fn plain(&self) -> String {
         let sign = if self.negative { "-" } else { "" };
@@ -162,7 +163,7 @@ pub(crate) fn split<'a>(
     Ok((decimal(number, text)?, unit))
 }
 
-/// End of the number with which `text` begins; None: it does not begin with a number.
+/// Length of the number with which `text` begins; None if it does not begin with a number.
 fn number_end(text: &str) -> Option<usize> {
     let bytes = text.as_bytes();
     let digits = |from: usize| {
@@ -183,7 +184,7 @@ fn number_end(text: &str) -> Option<usize> {
     } else if before == 0 {
         return None;
     }
-    // "1e3 bit/s" has an exponent, "1exabyte" a unit
+    // in "1e3 bit/s" the e begins an exponent, in "1exabyte" it begins the unit
     if matches!(bytes.get(at), Some(b'e' | b'E')) {
         let sign = usize::from(matches!(bytes.get(at + 1), Some(b'+' | b'-')));
         let from = at + 1 + sign;
@@ -249,7 +250,8 @@ fn decimal(number: &str, text: &str) -> Result<Number, Refused> {
     })
 }
 
-/// Converts text to a whole number of the smallest unit. `least` is 0 or 1.
+/// Converts text to a whole number of the smallest unit. The number must be at least `least`, which
+/// is 0 or 1.
 pub(crate) fn scaled(
     text: &str,
     kind: &str,
@@ -324,7 +326,7 @@ pub fn parse_probability(text: &str) -> Result<f64, Refused> {
     probability(text, &quoted(text))
 }
 
-/// Like [`parse_probability`]; messages show `shown` instead of `text`.
+/// Like [`parse_probability`], but error messages show `shown` instead of `text`.
 ///
 /// # Errors
 /// One line for any other text.

@@ -9,7 +9,7 @@ use crate::text::{quoted, Refused};
 const SHOWN: &str = "B, kB, MB, GB, KiB, MiB, GiB, pkts, BDP";
 const NS_PER_S: u128 = 1_000_000_000;
 
-/// A queue's limit as written.
+/// The limit of a queue, as it is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Buffer {
     /// In IP bytes.
@@ -30,7 +30,7 @@ pub enum Limit {
 }
 
 impl Buffer {
-    /// A number of bandwidth-delay products.
+    /// A limit that is this number of bandwidth-delay products.
     #[must_use]
     pub const fn bdp(products: u32) -> Buffer {
         Buffer::Bdp(Number {
@@ -40,7 +40,7 @@ impl Buffer {
         })
     }
 
-    /// The amount, without its unit.
+    /// The number in the limit, without its unit.
     #[must_use]
     pub fn amount(&self) -> String {
         match self {
@@ -49,7 +49,7 @@ impl Buffer {
         }
     }
 
-    /// "B", "pkts" or "BDP".
+    /// The unit of the limit: "B", "pkts" or "BDP".
     #[must_use]
     pub fn unit(&self) -> &'static str {
         match self {
@@ -59,8 +59,9 @@ impl Buffer {
         }
     }
 
-    /// The limit on a link with this rate and a path with this base RTT, without checking it. More
-    /// than 2¹²⁸ counts as 2¹²⁸. Fractions of a byte are dropped.
+    /// The limit in bytes on a link with this rate and a path with this base RTT, without checking
+    /// it; None for a limit in packets. Values above 2¹²⁸ count as 2¹²⁸. Fractions of a byte are
+    /// dropped.
     #[must_use]
     pub fn bytes(&self, rate_bps: u64, base_rtt_ns: u64) -> Option<u128> {
         match self {
@@ -73,11 +74,11 @@ impl Buffer {
         }
     }
 
-    /// The limit on a link with this rate and a path with this base RTT. Messages use `of` to name
-    /// the link, for example " of hop 0".
+    /// The limit on a link with this rate and a path with this base RTT. Error messages name the
+    /// link with `of`, for example " of hop 0".
     ///
     /// # Errors
-    /// Less than one byte, or more than the largest limit.
+    /// The limit is less than one byte, or more than the largest limit.
     pub fn limit(&self, rate_bps: u64, base_rtt_ns: u64, of: &str) -> Result<Limit, Refused> {
         let bytes = self.bytes(rate_bps, base_rtt_ns);
         let (room, unit) = match (bytes, self) {

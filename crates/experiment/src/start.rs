@@ -1,19 +1,21 @@
-//! Start times of flows without one, drawn from the experiment's seed.
+//! Start times of flows that set none, drawn from the experiment's seed.
 //!
 //! The draw is `random()` of Python's `random.Random` seeded with the text `SEED/start/FLOW`, a
 //! sequence that Python promises to keep. The text and its SHA-512 form one number, whose 32-bit
 //! words initialize the generator MT19937 (M. Matsumoto, T. Nishimura, "Mersenne Twister", ACM
-//! TOMACS 8(1), 1998). The result has 53 bits of its first two words.
+//! TOMACS 8(1), 1998). The result has 53 bits of the first two words that the generator outputs.
 
 use sha2::{Digest, Sha512};
 
-/// When flow number `flow` starts, in nanoseconds from 0 up to, but not including, `spread_ns`.
+/// When flow number `flow` starts, in nanoseconds: a random number from 0 up to, but not including,
+/// `spread_ns`.
 #[must_use]
 pub fn start_ns(seed: u64, flow: usize, spread_ns: u64) -> u64 {
     (uniform(&format!("{seed}/start/{flow}")) * spread_ns as f64) as u64
 }
 
-/// The first number in [0, 1) of a generator seeded with a text.
+/// The first random number, from 0 up to, but not including, 1, of a generator that is seeded with
+/// this text.
 fn uniform(seed: &str) -> f64 {
     let mut bytes = seed.as_bytes().to_vec();
     bytes.extend(Sha512::digest(seed.as_bytes()));
@@ -70,7 +72,7 @@ fn by_array(words: &[u32]) -> [u32; N] {
     state
 }
 
-/// Output number `i`, below N - M, of a fresh state.
+/// Output number `i`, below N - M, of a generator in this initial state.
 fn output(state: &[u32; N], i: usize) -> u32 {
     let joined = (state[i] & 0x8000_0000) | (state[i + 1] & 0x7fff_ffff);
     let twist = if joined & 1 == 1 { 0x9908_b0df } else { 0 };

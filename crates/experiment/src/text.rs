@@ -1,8 +1,8 @@
-//! Shows input in messages, and suggests names for misspelt ones.
+//! Shows users' input in messages, and suggests names for misspelt ones.
 
 use std::fmt;
 
-/// An error in one line: what was written, and what is allowed.
+/// An error in one line: what was written, and what is allowed instead.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refused(String);
 
@@ -21,9 +21,9 @@ impl fmt::Display for Refused {
 
 impl std::error::Error for Refused {}
 
-/// Largest number of characters that messages show of a text.
+/// Largest number of characters that messages show of a user's text.
 const LONGEST_SHOWN: usize = 60;
-/// Smallest [`ratio`] of names that count as near.
+/// Smallest [`ratio`] at which two names count as similar.
 const NEAR: f64 = 0.6;
 const NEAREST: usize = 3;
 
@@ -44,7 +44,7 @@ pub fn quoted(text: &str) -> String {
             '\t' => shown.push_str("\\t"),
             c if c == quote => shown.extend(['\\', c]),
             c if c.is_control() && (c as u32) < 256 => shown += &format!("\\x{:02x}", c as u32),
-            // other characters can also end a line or paragraph
+            // other control characters and separators can also end a line or paragraph
             c if c.is_control() || matches!(c, '\u{2028}' | '\u{2029}') => {
                 shown += &format!("\\u{:04x}", c as u32);
             }
@@ -66,7 +66,8 @@ pub fn shorten(text: &str) -> String {
     kept + "..."
 }
 
-/// A line that names what is unknown and the nearest known names, or all names if none is near.
+/// An error message that names an unknown name and the most similar known names, or all known names
+/// if none is similar.
 #[must_use]
 pub fn unknown(kind: &str, name: &str, names: &[&str]) -> String {
     let near = nearest(name, names);
@@ -78,7 +79,7 @@ pub fn unknown(kind: &str, name: &str, names: &[&str]) -> String {
     format!("unknown {kind} {}; {hint}", quoted(name))
 }
 
-/// Up to three of `names` that are near `name`, ignoring case, the nearest first.
+/// Up to three of `names` that are similar to `name`, ignoring case; the most similar one first.
 #[must_use]
 pub fn nearest<'a>(name: &str, names: &[&'a str]) -> Vec<&'a str> {
     let lower = |text: &str| text.to_lowercase().chars().collect::<Vec<char>>();
@@ -90,7 +91,7 @@ pub fn nearest<'a>(name: &str, names: &[&'a str]) -> Vec<&'a str> {
         if near < NEAR {
             continue;
         }
-        // of names that differ only in case, the last one counts
+        // of several names that differ only in case, the last one is suggested
         match found.iter_mut().find(|(_, other, _)| *other == letters) {
             Some(same) => same.2 = known,
             None => found.push((near, letters, known)),
@@ -115,8 +116,8 @@ fn ratio(one: &[char], other: &[char]) -> f64 {
     2.0 * matching(one, other) as f64 / all as f64
 }
 
-/// Number of matching characters: the longest common part, and recursively those to its left and
-/// right.
+/// Number of characters that match: those of the longest common part, and recursively those on its
+/// left and on its right.
 fn matching(one: &[char], other: &[char]) -> usize {
     let (mut at, mut beside, mut longest) = (0, 0, 0);
     let mut before = vec![0; other.len() + 1];

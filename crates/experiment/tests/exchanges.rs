@@ -41,7 +41,8 @@ fn errors_name_the_line_and_the_column() {
         ("1,,1,5,\n\n1,7,1,5,\n", "line 4, start_ns: 7 is not allowed; only in a connection's first line"),
         ("1,,1,5,\n2,,1,5,2\n", "line 3, after: 2 is not allowed; exchanges are counted from 0 to 1"),
         ("1,,1,5,\n2,,1,5,1\n", "line 3, after: 1 is not allowed; it would wait for itself"),
-        // the second exchange of connection 1 waits for connection 2, which waits for it
+        // the second exchange of connection 1 waits for that of connection 2, which waits for it in
+        // turn
         ("1,,1,5,\n1,,1,5,2\n2,,1,5,1\n", "line 3, after: 2 is not allowed; it would wait for itself"),
         ("1,,1125899906842624,5,\n1,,1,5,\n", "line 3, request_bytes: 1125899906842625 is not allowed; at most 1125899906842624 bytes in all"),
         ("", "the file has no exchange; a line of column names and one per exchange are needed"),
@@ -64,7 +65,8 @@ fn errors_name_the_line_and_the_column() {
 }
 
 proptest! {
-    /// Compared with a slow search, in which an exchange begins when all that it waits for is over.
+    /// Compares the search for circular waits with a slow one, in which an exchange begins when all
+    /// exchanges that it waits for are over.
     #[test]
     fn a_circular_wait_is_found_if_and_only_if_it_exists(
         connections in prop::collection::vec(1u32..4, 1..6),

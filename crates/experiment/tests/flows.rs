@@ -1,4 +1,4 @@
-//! Flows as text, and when they start.
+//! The text form of flows, and when flows start.
 
 use headway_experiment::algorithm::{Algorithm, Known, Tunable};
 use headway_experiment::flow::{parse_flows, values, Value};
@@ -157,7 +157,7 @@ fn a_queue_is_parsed_like_a_control() {
 
 #[test]
 fn start_times_equal_those_of_python() {
-    // int(random.Random(f"{seed}/start/{flow}").random() * spread)
+    // Python computes int(random.Random(f"{seed}/start/{flow}").random() * spread)
     assert_eq!(start_ns(1, 0, 1_000_000_000), 502_877_711);
     assert_eq!(start_ns(1, 1, 1_000_000_000), 48_495_829);
     assert_eq!(

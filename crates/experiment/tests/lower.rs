@@ -1,5 +1,5 @@
-//! From an experiment to a scenario: quantities in SI units, links in both directions, start times;
-//! and the errors of invalid documents.
+//! Conversion of an experiment to a scenario: quantities in SI units, links in both directions,
+//! start times; and the errors for invalid documents.
 
 use headway_experiment::algorithm::{Algorithm, Known, Tunable};
 use headway_experiment::lower::{checkpoints_ns, path_of, scenario, topology, Outputs};

@@ -1,4 +1,4 @@
-//! Quantities: accepted and rejected text, and formatted values that parse back.
+//! Quantities: which text is accepted, and that formatted values can be parsed again.
 
 use headway_experiment::quantity::{format_rate, format_size_shortly, format_time};
 use headway_experiment::{

@@ -1,4 +1,4 @@
-//! Access to the fields of a document, with their place for messages.
+//! Reads fields of a JSON document. Error messages name the field's place in the document.
 
 use serde_json::{Map, Value as Json};
 
@@ -7,16 +7,16 @@ use crate::flow::{Kind, Value};
 use crate::quantity::{probability, RATES_SHOWN, SIZES_SHOWN, TIMES_SHOWN};
 use crate::text::{quoted, shorten, unknown, Refused};
 
-/// An object of the document, and its place.
+/// A JSON object of the document, and its place in it.
 #[derive(Clone, Copy)]
 pub(super) struct Fields<'a> {
-    /// The place; empty for the whole document.
+    /// The object's place; empty for the whole document.
     pub(super) at: &'a str,
     map: &'a Map<String, Json>,
     only: Option<&'a [&'a str]>,
 }
 
-/// Name and units of a kind that needs a unit.
+/// Name and units of a kind of value that needs a unit; None for other kinds.
 fn quantity(kind: Kind) -> Option<(&'static str, &'static str)> {
     match kind {
         Kind::Rate => Some(("rate", RATES_SHOWN)),
@@ -34,7 +34,7 @@ fn shown(value: &Json) -> String {
 }
 
 impl<'a> Fields<'a> {
-    /// The fields of `value`, whose place is `at`.
+    /// The fields of the object `value`, whose place in the document is `at`.
     pub(super) fn of(value: &'a Json, at: &'a str) -> Result<Fields<'a>, Refused> {
         match value {
             Json::Object(map) => Ok(Fields {
@@ -49,7 +49,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// The object's fields, restricted to these names.
+    /// The same object, with only the fields that have these names.
     pub(super) fn only(self, names: &'a [&'a str]) -> Fields<'a> {
         Fields {
             only: Some(names),
@@ -57,7 +57,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// Rejects fields with other names.
+    /// Returns an error if the object has a field with another name than these.
     pub(super) fn known(&self, names: &[&str]) -> Result<(), Refused> {
         match self.map.keys().find(|name| !names.contains(&name.as_str())) {
             None => Ok(()),
@@ -74,7 +74,7 @@ impl<'a> Fields<'a> {
         Refused::new(format!("{}: {what}", self.place(name)))
     }
 
-    /// The place of the field `name`.
+    /// The place of the field `name` in the document.
     pub(super) fn place(&self, name: &str) -> String {
         if self.at.is_empty() {
             name.to_owned()
@@ -161,7 +161,7 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// Parses a value of this kind from text or from the corresponding JSON type; returns SI units.
+/// Parses a value of this kind, in SI units, from text or from the corresponding JSON type.
 pub(super) fn value(written: &Json, kind: Kind, known: &Known) -> Result<Value, Refused> {
     match (written, kind) {
         (Json::String(text), _) => kind.check(text, known),
@@ -180,7 +180,8 @@ pub(super) fn value(written: &Json, kind: Kind, known: &Known) -> Result<Value, 
     }
 }
 
-/// Parses an algorithm, written as text with options or as a name with tunables; `find` checks it.
+/// Parses an algorithm that is written as text with options, or as an object with its name and
+/// tunables; `find` checks it.
 pub(super) fn algorithm(
     written: &Json,
     at: &str,
@@ -205,7 +206,7 @@ pub(super) fn algorithm(
     find(joined.as_deref().unwrap_or(name), &all).map_err(refused)
 }
 
-/// Values by name, each as text.
+/// Reads an object of values by name; each value as text.
 pub(super) fn tunables<'a>(written: &'a Json, at: &str) -> Result<Vec<(&'a str, String)>, Refused> {
     if let Json::String(text) = written {
         let all = options(text.split(':')).map_err(|e| Refused::new(format!("{at}: {e}")))?;

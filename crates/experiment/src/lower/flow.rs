@@ -1,5 +1,5 @@
-//! Lowers a flow and its application: the options of [`FLOW_OPTIONS`], in SI units, under a
-//! scenario's field names.
+//! Converts a flow and its application to the form of the engine's scenario: the options of
+//! [`FLOW_OPTIONS`] in SI units, under the scenario's field names.
 
 use serde_json::{json, Map, Value as Json};
 
@@ -10,8 +10,8 @@ use crate::flow::{Kind, Value, FLOW_OPTIONS};
 use crate::limits::{MAX_BYTES, MAX_MESSAGE_BYTES};
 use crate::text::{quoted, Refused};
 
-/// One direction of a VoIP call: IP bytes per packet and the packets' interval (G.711 with 160
-/// bytes of voice).
+/// One direction of a VoIP call: IP bytes of a packet, and nanoseconds between packets (G.711 with
+/// 160 bytes of voice).
 pub const VOIP: (u32, u64) = (186, 20_000_000);
 
 const ANY_SIZE: Kind = Kind::Size(0, MAX_BYTES);
@@ -29,7 +29,8 @@ const OF_TEXT: [&str; 6] = [
 
 type Field = (&'static str, &'static str, Kind);
 
-/// Applications that consist of numbers only: kind, and each field's name here and in a scenario.
+/// Applications that consist of numbers only. Each entry has the kind, and for each field its name
+/// in an experiment, its name in a scenario, and its type.
 const APPS: [(&str, &[Field]); 4] = [
     ("bulk", &[("size", "bytes", Kind::Size(1, MAX_BYTES))]),
     (
@@ -68,7 +69,8 @@ fn scenario_name(option: &str, kind: Kind) -> String {
     }
 }
 
-/// A flow's name: its own, or that of its control (or "voip", "cbr") with the flow's number.
+/// A flow's name: the given name, or that of its control (or "voip", "cbr") followed by the flow's
+/// number.
 #[must_use]
 pub fn flow_name(own: Option<&str>, control: Option<&str>, is_voip: bool, number: usize) -> String {
     match (own.filter(|own| !own.is_empty()), control, is_voip) {
@@ -79,8 +81,9 @@ pub fn flow_name(own: Option<&str>, control: Option<&str>, is_voip: bool, number
     }
 }
 
-/// Lowers a flow, without data that the caller passes; `start_ns` gives the start of a flow that
-/// sets none. The second result is its application, None if the caller passes it.
+/// Converts a flow to the scenario's form. `start_ns` gives the start of a flow that sets none. The
+/// second result is the flow's application; None if the caller passes it, because its data is not
+/// in the document.
 pub(super) fn flow(
     fields: &Fields<'_>,
     number: usize,
@@ -182,8 +185,8 @@ fn relay_fields(written: &Json, at: &str, known: &Known) -> Result<Json, Refused
     Ok(all.into())
 }
 
-/// Lowers an application; None: exchanges or pages, which are in a file, or sessions, which a
-/// workload generates.
+/// Converts an application to the scenario's form. None for exchanges or pages, whose data is in a
+/// file, and for sessions, which a workload generates.
 fn app(flow: &Fields<'_>) -> Result<Option<Json>, Refused> {
     let at = flow.place("app");
     let Some(written) = flow.get("app") else {
@@ -263,7 +266,7 @@ fn vectors(fields: &Fields<'_>) -> Result<Json, Refused> {
     Ok(json!({ "kind": "vectors", "epochs": epochs, "connections": connections }))
 }
 
-/// The error for an application whose data was not passed.
+/// The error for an application whose data the caller did not pass.
 pub(super) fn without(fields: &Fields<'_>) -> Refused {
     fields.refuse("app", EXCHANGES_WITHOUT)
 }

@@ -1,4 +1,5 @@
-//! Lowers topologies and links. A dumbbell's fields describe both of its directions.
+//! Converts topologies and links to the form of the engine's scenario. A dumbbell's fields describe
+//! both of its directions.
 
 use serde_json::{json, Map, Value as Json};
 
@@ -37,13 +38,13 @@ const LINK: [&str; 13] = [
     "ecn",
     "vary",
 ];
-/// Fields of a dumbbell in addition to those of its forward link.
+/// Fields that a dumbbell has in addition to those of its forward link.
 const DUMBBELL: [&str; 5] = ["kind", "rtt", "reverse", "access_rate", "access_delay"];
 const CHAIN: [&str; 4] = ["kind", "hops", "access_rate", "access_delay"];
 const KEEP: &str = "keep";
 const ECN: &[&str] = &[KEEP, "bleach", "drop-syn"];
 const ACCESS_RATE_BPS: u64 = 1_000_000_000;
-/// A link's rate in a schedule while it is down.
+/// How a schedule writes the rate of a link that is down.
 const DOWN: &str = "down";
 
 /// The network between the hosts, in SI units.
@@ -51,18 +52,18 @@ const DOWN: &str = "down";
 pub struct Topology {
     /// Whether the topology is a chain of routers; false: a dumbbell.
     pub is_chain: bool,
-    /// Per hop: the forward and the reverse link, as fields of a scenario.
+    /// Forward and reverse link of each hop, in the scenario's form.
     pub hops: Vec<(Json, Json)>,
     /// Rate of the access links.
     pub access_rate_bps: u64,
     /// Delay of the access links, in each direction.
     pub access_delay_ns: u64,
-    /// Base RTT that a bandwidth-delay product counts.
+    /// Base RTT from which bandwidth-delay products are computed.
     pub base_rtt_ns: u64,
 }
 
 impl Topology {
-    /// The topology as fields of a scenario.
+    /// The topology in the form of the scenario.
     #[must_use]
     pub fn fields(self) -> Json {
         let mut all = json!({
@@ -82,10 +83,10 @@ impl Topology {
     }
 }
 
-/// The fields of one direction, and its delay.
+/// The fields that describe one direction of a link, and its delay.
 type Way<'a> = (Fields<'a>, u64);
 
-/// Lowers the topology of an experiment.
+/// Reads the topology of an experiment.
 ///
 /// # Errors
 /// One line that names the field, its value and what is allowed.
@@ -133,7 +134,7 @@ pub fn topology(written: &Json, known: &Known) -> Result<Topology, Refused> {
     })
 }
 
-/// Per hop: its place, and the places of its forward and its reverse link.
+/// For each hop, its place in the document, and the places of its forward and its reverse link.
 fn places(fields: &Fields<'_>, is_chain: bool) -> Result<Vec<[String; 3]>, Refused> {
     if !is_chain {
         let at = fields.at.to_owned();
@@ -161,7 +162,7 @@ fn chained<'a>(hop: &'a Json, places: &'a [String; 3]) -> Result<(Way<'a>, Way<'
     Ok(((there, there_ns), back))
 }
 
-/// The reverse link: the one that `reverse` describes, or a mirrored forward link.
+/// The fields of the reverse link: those in `reverse`, or a copy of the forward link's fields.
 fn way_back<'a>(
     fields: &Fields<'a>,
     there: Fields<'a>,
@@ -277,7 +278,8 @@ fn routers(fields: &Fields<'_>, known: &Known) -> Result<Vec<Json>, Refused> {
     Ok(all)
 }
 
-/// Lowers changes of rate and delay. The content of files must be included: nothing is opened.
+/// Converts changes of rate and delay to the scenario's form. The document must include the content
+/// of files, because this function opens none.
 fn vary(written: &Json, at: &str) -> Result<Json, Refused> {
     let fields = Fields::of(written, at)?;
     let kind = fields.text("kind")?.unwrap_or_default();

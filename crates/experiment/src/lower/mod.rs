@@ -1,9 +1,9 @@
-//! Lowers an experiment, given as the JSON of Python's typed model, to a scenario of the engine:
-//! quantities in SI units, queue limits in bytes or packets, a link for each direction, a start for
-//! every flow.
+//! Converts ("lowers") an experiment, given as the JSON of Python's typed model, to a scenario of
+//! the engine: quantities in SI units, queue limits in bytes or packets, a link for each direction,
+//! a start for every flow.
 //!
-//! The caller passes data from files and from workloads (exchanges, sessions). Relations between
-//! fields, which the typed models check, are not checked again; each value is.
+//! The caller passes data from files and from workloads (exchanges, sessions). It checks each
+//! value. It does not check relations between fields again, which the typed models have checked.
 
 mod fields;
 mod flow;
@@ -23,7 +23,7 @@ use fields::Fields;
 pub use flow::{flow_name, VOIP};
 pub use link::{topology, Topology, MIRRORED};
 
-/// Number of equal parts of the run after the warm-up, between which counters are read.
+/// Number of equal parts ("batches") of the run after the warm-up, at whose ends counters are read.
 pub const BATCHES: u64 = 10;
 /// Tables that a trace can have.
 pub const RECORDS: [&str; 4] = ["flows", "queue", "udp", "drops"];
@@ -41,16 +41,17 @@ const WHOLE: [&str; 10] = [
     "capture",
 ];
 
-/// Requested output of a run, in addition to the experiment's fields.
+/// The output of a run that is requested, in addition to the experiment's fields.
 #[derive(Clone, Debug)]
 pub struct Outputs {
-    /// Ends of the digest's batches, if a digest is requested.
+    /// Times at which the batches end, if a digest is requested.
     pub digest_at_ns: Option<Vec<u64>>,
     /// Whether a trace is requested.
     pub trace: bool,
 }
 
-/// Sorted times at which counters are read: the warm-up, the ends of the batches, every sample.
+/// Sorted times at which counters are read: the end of the warm-up, the ends of the batches, and
+/// every sample.
 #[must_use]
 pub fn checkpoints_ns(duration_ns: u64, warmup_ns: u64, sample_ns: Option<u64>) -> Vec<u64> {
     let span_ns = duration_ns.saturating_sub(warmup_ns);
@@ -69,8 +70,8 @@ pub fn checkpoints_ns(duration_ns: u64, warmup_ns: u64, sample_ns: Option<u64>) 
     all
 }
 
-/// Lowers an experiment to a scenario, as JSON. `apps` returns the application of a flow that
-/// is not in the document, by the flow's number and in the scenario's form.
+/// Converts an experiment to a scenario, as JSON. For a flow whose application is not in the
+/// document, `apps` returns the application in the scenario's form, given the flow's number.
 ///
 /// # Errors
 /// One line that names the field, its value and what is allowed.
@@ -80,7 +81,7 @@ pub fn scenario<'a>(
     apps: impl Fn(usize) -> Option<&'a str>,
     outputs: Outputs,
 ) -> Result<String, Refused> {
-    // flows are read one by one, because there may be very many
+    // flows are converted one by one, because an experiment may have very many
     let (map, flows) = parts(document)?;
     let whole = Json::Object(map);
     let fields = Fields::of(&whole, "")?;
@@ -136,7 +137,7 @@ pub fn scenario<'a>(
     Ok(text)
 }
 
-/// The document without its flows, and the flows as raw JSON.
+/// The document without its flows, and the flows as JSON text that is not parsed yet.
 fn parts(document: &str) -> Result<(Map<String, Json>, Vec<&RawValue>), Refused> {
     let raw: BTreeMap<String, &RawValue> = json_of(document, "experiment")?;
     let mut map = Map::new();
