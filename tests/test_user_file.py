@@ -124,7 +124,10 @@ def test_a_record_holds_the_content_and_is_read_without_the_file(folder: Path) -
     assert line.endswith("my_router.c: cannot read: No such file or directory (os error 2)")
     Path("my_router.c").write_text(FILES["my_router.c"])
     line = refused_anew("try", "mine.json")
-    assert f"./my_control.c is not what was recorded: @{name[-16:]} then, @" in line
+    assert (
+        f"./my_control.c has changed since it was recorded: content hash @{name[-16:]} then, @"
+        in line
+    )
     trace = load_trace("mine/trials/seed1")
     assert trace.flows[0].control == "my_control"
     assert trace.routers[-1].name == "my_router"

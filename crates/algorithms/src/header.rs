@@ -191,7 +191,7 @@ pub(crate) unsafe fn add(
     let built = headers().len();
     if built + before + 1 + usize::from(answer.is_some()) > MOST {
         return Err(format!(
-            "a process can know at most {MOST} headers, and this is one more; start a new process"
+            "this process has loaded {MOST} headers, which is the largest number; start a new process"
         ));
     }
     let (name, answer): (&'static str, _) = (name.leak(), answer.map(|a| &*a.leak()));

@@ -111,7 +111,7 @@ fn load<T: UserFile>(path: &str, content: Option<&str>) -> Result<&'static T, St
     let source = Source::read(path)?;
     if let Some(recorded) = content.filter(|content| *content != source.content()) {
         return Err(format!(
-            "{path} is not what was recorded: @{recorded} then, @{} now",
+            "{path} has changed since it was recorded: content hash @{recorded} then, @{} now",
             source.content()
         ));
     }

@@ -95,14 +95,14 @@ impl Socket {
         let armed = self.timers[Timer::Retransmit as usize].deadline_ns != NEVER;
         if self.state == State::Established && self.board.packets_out() > 0 && !armed {
             return Err(format!(
-                "flow {}: data is outstanding and no timer runs",
+                "flow {}: data is outstanding, but the retransmission timer is not armed",
                 self.flow
             ));
         }
         for slot in &self.timers {
             if slot.deadline_ns < slot.scheduled_ns {
                 return Err(format!(
-                    "flow {}: a timer's deadline is before its event",
+                    "flow {}: a timer's deadline is earlier than its scheduled event",
                     self.flow
                 ));
             }
