@@ -7,7 +7,7 @@ use headway_algorithms::{
     RouterInstance, ROUTERS_ABSENT, ROUTERS_ANSWER, ROUTERS_UNKNOWN,
 };
 
-/// The unit of a price on the wire, in seconds.
+/// The unit of MaxNet's congestion price on the wire, in seconds.
 const UNIT_S: f64 = 10e-6;
 /// The target utilization 0.96, as the router represents it.
 const MU: f64 = 983.0 / 1024.0;
@@ -27,7 +27,7 @@ fn the_option_is_kind_42_length_8_echo_and_price_in_network_order() {
     let bytes = info.emit(&fields(0x0a_0b_0c, 0x12_34_56));
     assert_eq!(bytes, [42, 8, 0x0a, 0x0b, 0x0c, 0x12, 0x34, 0x56]);
     assert_eq!(info.parse(&bytes), Some(fields(0x0a_0b_0c, 0x12_34_56)));
-    // prices of more than three bytes are limited to the largest value and do not wrap
+    // congestion prices of more than three bytes are limited to the largest value and do not wrap
     let most = info.emit(&fields(u32::MAX, 1 << 24));
     assert_eq!(most[2..], [0xff; 6]);
     let six = [42, 6, 0, 0, 0, 0, 0, 0];
@@ -69,7 +69,8 @@ impl Priced {
         self.router.arrive(&mut self.link, &packet, None);
     }
 
-    /// Lets the router write a header with this price. Returns the price that it then has.
+    /// Lets the router write a header with this congestion price. Returns the price that the header
+    /// then has.
     fn writes(&mut self, price: u32) -> u32 {
         let mut header = fields(5, price);
         let packet = PacketView::default();
@@ -89,8 +90,8 @@ fn the_price_is_equation_2_with_mu_as_983_of_1024() {
     let mut priced = Priced::new(&[]);
     let mut exact_s = 0.0f64;
     let mut offered = 0.0;
-    // a load of 12 Mbit/s: 1500 bytes each millisecond; the router computes the price every ten
-    // packets
+    // a load of 12 Mbit/s: 1500 bytes each millisecond; the router computes its congestion price
+    // every ten packets
     for ms in 1..=500u64 {
         if ms % 10 == 0 {
             exact_s = (exact_s + offered * 8.0 / 10e6 - MU * 0.01).max(0.0);
@@ -101,9 +102,9 @@ fn the_price_is_equation_2_with_mu_as_983_of_1024() {
         assert!((priced.price_us() as f64 / 1e6 - exact_s).abs() < 2e-6);
     }
     assert!((exact_s - (0.5 * (1.2 - MU) - 0.0012)).abs() < 1e-9);
-    // by equation 1 the price is now the excess of half a second
+    // by equation 1 the congestion price is now the excess of half a second
     let before_us = priced.price_us();
-    // for 50 ms no packet arrives, which lowers the price by mu times 50 ms
+    // for 50 ms no packet arrives, which lowers the congestion price by mu times 50 ms
     priced.offer(550 * MS, 40);
     let after_s = before_us as f64 / 1e6 + 1500.0 * 8.0 / 10e6 - MU * 0.05;
     assert!((priced.price_us() as f64 / 1e6 - after_s).abs() < 3e-6);
@@ -192,7 +193,7 @@ impl Source {
         source
     }
 
-    /// Passes an ACK that echoes this price; 0 means that no router has written one.
+    /// Passes an ACK that echoes this congestion price; 0 means that no router has written one.
     fn ack(&mut self, echo: u32) -> u32 {
         self.send();
         self.cc.on_feedback(&mut self.conn, &fields(echo, 7));
@@ -283,7 +284,7 @@ fn the_window_follows_figure_2() {
         };
         let mut owed = 0.0f64;
         for i in 0..4000u32 {
-            // the price varies between 0 and 160 ms
+            // the congestion price varies between 0 and 160 ms
             let price = 8000 + (8000.0 * f64::from(i).mul_add(0.01, 0.3).sin()) as u32;
             let ours = f64::from(source.ack(price.max(1)));
             let theirs = figure.ack(f64::from(price.max(1)) * UNIT_S);
@@ -375,7 +376,8 @@ fn an_unused_window_does_not_grow() {
         source.cc.take_sample(&mut source.conn, &sample);
     }
     assert_eq!(source.conn.cwnd_pkts, cwnd);
-    // eta did not grow while the window was not used up, so cwnd falls as soon as the price rises
+    // eta did not grow while the window was not used up, so cwnd falls as soon as the congestion
+    // price rises
     let after = (0..40).map(|_| source.ack(20_000)).last().unwrap();
     assert!(after < cwnd / 2, "{after} of {cwnd}");
 }

@@ -119,7 +119,7 @@ impl Router {
 
     fn queue(&mut self, bytes: u32) {
         self.link.queue_bytes = bytes;
-        // as many packets that none of the bytes are in transmission
+        // so many packets are queued that none of the bytes are in transmission
         self.link.queue_pkts = u32::MAX;
     }
 }

@@ -30,7 +30,7 @@ pub enum Kind {
     Name,
     /// A profile of the TCP endpoint.
     Stack,
-    /// One of these words.
+    /// One of the listed words.
     Word(&'static [&'static str]),
 }
 
@@ -108,7 +108,7 @@ const OF_TCP: [&str; 7] = [
 /// The parsed value of an option, in SI units.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Value {
-    /// Bits per second, nanoseconds, bytes, or a plain number.
+    /// A number: bits per second, nanoseconds, bytes, or without a unit.
     Number(u64),
     /// On or off.
     Switch(bool),

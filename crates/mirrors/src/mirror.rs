@@ -42,7 +42,8 @@ pub struct Mirror {
     /// Enumerations that become Rust enumerations, with the prefix of their variants in C. Each is
     /// stored in a byte.
     pub enums: &'static [(&'static str, &'static str)],
-    /// Items whose Rust name is not just C's name without `hw_`: C's name and Rust's.
+    /// Pairs of a C name and a Rust name, for items whose Rust name is not just C's name without
+    /// `hw_`.
     pub names: &'static [(&'static str, &'static str)],
     /// Types that are Clone but not Copy, because they are large or have an identity.
     pub only_cloned: &'static str,

@@ -9,7 +9,8 @@ use serde_json::{json, Value};
 const MU: f64 = 983.0 / 1024.0;
 /// Fraction of payload in a packet of 1500 bytes: MaxNet's option takes eight.
 const PAYLOAD: f64 = 1440.0 / 1500.0;
-/// Factor by which sources scale the price (1/32), and the interval of the source's law in seconds.
+/// Factor by which sources scale MaxNet's congestion price (1/32), and the interval of the source's
+/// law in seconds.
 const SCALE: f64 = 1.0 / 32.0;
 const INTERVAL_S: f64 = 2.0;
 
@@ -55,7 +56,7 @@ fn rate_bps(outcome: &Outcome, flow: u32, from_s: u64, to_s: u64) -> f64 {
     (at(to_s) - at(from_s)) * 8.0 / (to_s - from_s) as f64 / PAYLOAD
 }
 
-/// The router's price at a checkpoint, in seconds.
+/// The router's congestion price at a checkpoint, in seconds.
 fn price_s(outcome: &Outcome, link: u32, at_s: u64) -> f64 {
     let routers = &outcome.summary.routers;
     let at = routers.iter().position(|r| r.name == "maxnet").unwrap();
@@ -121,8 +122,8 @@ fn n_flows_get_mu_c_over_n_each_at_n_times_the_price_of_one_flow() {
             );
         }
         let price = (30..59).map(|s| price_s(&outcome, 0, s)).sum::<f64>() / 29.0;
-        // the price is a little higher: RTTs exceed the smallest RTT by a packet's transmission and
-        // a delayed ACK
+        // the congestion price is a little higher: RTTs exceed the smallest RTT by a packet's
+        // transmission and a delayed ACK
         near(price, equilibrium_s(f64::from(flows), 20e6), 0.12, "price");
         assert!(queue_ms(&outcome, 0, 20e6, 30, 59) < 1.2, "a packet or two");
         assert_eq!(dropped(&outcome, 0, 10), 0);
@@ -131,7 +132,8 @@ fn n_flows_get_mu_c_over_n_each_at_n_times_the_price_of_one_flow() {
 
 #[test]
 fn with_seconds_as_units_the_price_is_7_5_ms_per_flow_at_10_mbit_s() {
-    // the law is stable if enough flows share the link: with 16 flows the price is 120 ms
+    // the law is stable if enough flows share the link: with 16 flows the congestion price is 120
+    // ms
     let flows = 16;
     let mut all = Vec::new();
     for _ in 0..flows {
@@ -209,7 +211,7 @@ fn a_parking_lot_of_three_hops_is_shared_max_min_fairly() {
             &format!("flow {at}"),
         );
     }
-    // the long flow follows the highest price of its three routers
+    // the long flow follows the highest congestion price of its three routers
     let prices: Vec<f64> = [0, 2, 4]
         .iter()
         .map(|&l| price_s(&outcome, l, 100))
@@ -245,8 +247,8 @@ fn a_loss_is_repaired_without_a_smaller_window() {
     };
     for loss in [0.005, 0.02] {
         let got = rate_bps(&lossy(loss), 0, 10, 39);
-        // goodput is lower by the loss rate: lost packets are retransmitted, and the price counts
-        // all offered packets
+        // goodput is lower by the loss rate: lost packets are retransmitted, and the congestion
+        // price counts all offered packets
         near(got, MU * 10e6 * (1.0 - loss), 0.04, &format!("loss {loss}"));
     }
 }

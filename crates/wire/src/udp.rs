@@ -8,7 +8,7 @@ use std::net::Ipv4Addr;
 
 const HEADER: &str = "UDP";
 
-/// Bytes of the header.
+/// Size of the UDP header in bytes.
 pub const HEADER_BYTES: usize = 8;
 
 /// A checked view of a UDP datagram.

@@ -49,7 +49,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// The same object, with only the fields that have these names.
+    /// Restricts the object to the fields that have these names.
     pub(super) fn only(self, names: &'a [&'a str]) -> Fields<'a> {
         Fields {
             only: Some(names),

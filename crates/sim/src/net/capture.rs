@@ -96,13 +96,14 @@ impl Tap {
         })
     }
 
-    /// Memory of the packets that are not written yet, plus the bytes that they will take in the
-    /// file.
+    /// Memory allocated for the packets that are not written yet, plus the bytes that they will
+    /// take in the file.
     pub fn bytes(&self) -> usize {
         self.packets.capacity() * size_of::<CapturedPacket>() + self.file_bytes
     }
 
-    /// Like `bytes`, without unused capacity.
+    /// Memory that the packets that are not written yet use, plus the bytes that they will take in
+    /// the file. Unlike `bytes`, this leaves out capacity that is allocated but not used.
     pub fn noted_bytes(&self) -> usize {
         self.packets.len() * size_of::<CapturedPacket>() + self.file_bytes
     }

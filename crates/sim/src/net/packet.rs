@@ -44,9 +44,9 @@ pub mod about {
 /// TCP option. [`Packet::headers`] identifies them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Headers {
-    /// Valid with [`Packet::ip_header`].
+    /// Fields of the header in an IP option; valid if [`Packet::ip_header`] is not 0.
     pub ip: Fields,
-    /// Valid with [`Packet::tcp_header`].
+    /// Fields of the header in a TCP option; valid if [`Packet::tcp_header`] is not 0.
     pub tcp: Fields,
 }
 

@@ -27,7 +27,7 @@ pub enum QuickStart {
         /// 30 bits.
         nonce: u32,
     },
-    /// Reports the approved rate.
+    /// A report of the approved rate, from the sender to the routers.
     Report {
         /// Code of the approved rate, as in a request; 0 if the request failed.
         rate_code: u8,

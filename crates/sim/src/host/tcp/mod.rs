@@ -113,7 +113,7 @@ pub struct Socket {
     state: State,
     fin_queued: bool,
     fin_sent: bool,
-    /// The FIN is sent with the last data packet.
+    /// Whether the FIN is sent with the last data packet.
     fin_with_last_data: bool,
     /// The writer waits for room in the send buffer (SOCK_NOSPACE).
     writer_waits: bool,

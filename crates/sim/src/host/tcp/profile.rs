@@ -101,7 +101,7 @@ pub static PROFILES: [Profile; 2] = [
         name: "linux-2.6",
         title: "Linux 2.6.25: rate halving, FACK, initial window 2, ACK counting, HZ 1000",
         counts_acks: true,
-        // tcp_metrics.c keeps the socket's initial value of 2 unless the route has a cached RTT.
+        // tcp_metrics.c keeps the socket's initial cwnd of 2 unless the route has a cached RTT.
         initial_cwnd_pkts: 2,
         // the papers' hosts had HZ 1000: a tick is about the transmission time of a packet on their
         // paths

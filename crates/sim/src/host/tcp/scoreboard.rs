@@ -44,7 +44,7 @@ impl Segment {
         self.len - u32::from(self.fin)
     }
 
-    /// Sequence number after its last byte.
+    /// Sequence number after the segment's last byte.
     pub fn end(&self) -> u64 {
         self.seq + u64::from(self.len)
     }

@@ -62,20 +62,20 @@ struct Turn {
 /// What a connection waits for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Phase {
-    /// The time at which the next exchange may begin: the end of the handshake or of a think time,
-    /// or the start of the next session.
+    /// Waits until the next exchange may begin: for the end of the handshake or of a think time, or
+    /// for the start of the next session.
     Idle,
-    /// The end of an exchange on another connection.
+    /// Waits for the end of an exchange on another connection.
     Blocked,
-    /// The arrival of the request at the server.
+    /// Waits for the arrival of the request at the server.
     Asked,
-    /// The server's processing time.
+    /// Waits for the end of the server's processing time.
     Serving,
-    /// The arrival of the response at the client.
+    /// Waits for the arrival of the response at the client.
     Answered,
-    /// The other end's FIN, then TIME_WAIT.
+    /// Waits for the FIN of the other end, then for the end of TIME_WAIT.
     Closing,
-    /// Nothing: the connection is over.
+    /// Waits for nothing: the connection is over.
     Over,
 }
 

@@ -13,7 +13,7 @@ use super::{SocketOptions, WINDOW_SHIFT};
 use crate::net::packet::Sacks;
 use first_sizes::FirstSizes;
 
-/// TCP_ATO_MIN and TCP_DELACK_MIN.
+/// Shortest delay of a delayed ACK (TCP_ATO_MIN, TCP_DELACK_MIN).
 const ATO_MIN_NS: u64 = 40_000_000;
 /// Smallest estimate of the peer's segment size (TCP_MIN_RCVMSS).
 const MIN_RCV_MSS: u32 = 536;

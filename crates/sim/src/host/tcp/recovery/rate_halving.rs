@@ -185,8 +185,9 @@ impl Socket {
         self.conn.cwnd_pkts = cwnd.min(in_flight + 1).max(1);
     }
 
-    /// cwnd in Recovery if a startup set it: it grows in slow start up to ssthresh. Linux 2.6
-    /// itself does not support this; only the kernels that were patched for Quick-Start did.
+    /// Computes cwnd during a Recovery for which a startup has set cwnd: slow start up to ssthresh.
+    /// Linux 2.6 itself does not support this; only the kernels that were patched for Quick-Start
+    /// did.
     fn startup_window(&self, in_flight: u32, info: &AckInfo) -> u32 {
         let window = in_flight + 1 + u32::from(info.advanced);
         // The first lost packet is retransmitted whatever cwnd is (RFC 5681 section 3.2).

@@ -8,9 +8,9 @@ use std::collections::VecDeque;
 /// State of the connection when a packet was sent.
 #[derive(Clone, Copy, Debug)]
 pub struct Stamp {
-    /// Transmission time of the packet that was delivered last at that time.
+    /// Transmission time of the packet that had been delivered last when this packet was sent.
     pub first_sent_ns: u64,
-    /// Time of the last delivery before that.
+    /// Time of the last delivery before this packet was sent.
     pub delivered_ns: u64,
     pub delivered_pkts: u64,
     pub delivered_ce_pkts: u64,
