@@ -1,4 +1,4 @@
-//! Address prefixes, to which defaults of hints apply.
+//! Address prefixes, each of which may have default hints.
 
 use std::net::{IpAddr, Ipv6Addr};
 
