@@ -37,6 +37,7 @@ pub(crate) fn note(result: io::Result<()>) {
 }
 
 /// Returns an error if output was lost, except if its reader closed the pipe.
+///
 /// # Errors
 /// Output could not be written although its reader was still there.
 pub(crate) fn finish() -> Result<(), Failure> {

@@ -104,6 +104,7 @@ pub fn name_and_value(setting: &str) -> Result<(&str, &str), Failure> {
 }
 
 /// All tunables of a control and its startup, with the values of settings `name=value`.
+///
 /// # Errors
 /// Unknown names, values out of range, a tunable given twice.
 pub fn tunables(object: &ControlObject, settings: &[String]) -> Result<Tunables, Failure> {

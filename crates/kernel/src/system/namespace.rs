@@ -10,6 +10,7 @@ use crate::error::{Attempt as _, Failure};
 use crate::system::netns::Netns;
 
 /// Checks that this process may make a network namespace.
+///
 /// # Errors
 /// It may not.
 pub fn check() -> Result<(), Failure> {
