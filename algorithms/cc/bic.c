@@ -23,7 +23,7 @@
 #include "../port/bic_law.h"
 
 #define REFRESH_MS  (1000 / 32) /* the growth cnt is recomputed at least this often */
-#define FIRST_COUNT 20		/* limit of cnt before the first loss: at least 5 % per window */
+#define FIRST_COUNT 20		/* before the first loss, cwnd grows by at least 5 % per window */
 #define B	    4		/* a step is the distance to W_max divided by this */
 #define SMOOTH_PART 20		/* close to W_max, cwnd grows by B packets in so many windows */
 

@@ -13,8 +13,8 @@
 
 #define TICK_HZ	    1000
 #define REFRESH_MS  (TICK_HZ / 32) /* the curve is evaluated at least this often */
-#define FIRST_COUNT 20 /* limit of cnt before the first loss: at least 5 % per round trip */
-#define COUNT_FLOOR 2  /* cwnd grows by at most one packet per two ACKed packets */
+#define FIRST_COUNT 20		   /* before the first loss, cwnd grows by at least 5 % per RTT */
+#define COUNT_FLOOR 2		   /* cwnd grows by at most one packet per two ACKed packets */
 
 enum { FAST_CONVERGENCE, TCP_FRIENDLINESS, BETA };
 

@@ -18,7 +18,7 @@
 #define TICK_HZ		1000
 #define REFRESH_MS	(TICK_HZ / 32)
 #define FIRST_COUNT	50 /* before the first loss, cwnd grows by one per this many ACKs */
-#define DELAY_SHIFT	3  /* scale of delay_min */
+#define DELAY_SHIFT	3  /* fractional bits of delay_min */
 #define INCREMENT_PER_S 10 /* max_increment is per 100 ms */
 
 enum { FAST_CONVERGENCE, MAX_INCREMENT, BETA, INITIAL_SSTHRESH, TCP_FRIENDLINESS };

@@ -61,7 +61,7 @@ struct vcp {
 	u64 queued_us;	  /* when RTTs began to show a queue at low load; 0: no queue */
 	u32 fraction;	  /* fraction of a packet beyond cwnd, in units of 2^-30 */
 	u32 acked_pkts;	  /* packets acknowledged by the latest ACK */
-	u8 region;	  /* enum vcp_region, of the latest answer */
+	u8 region;	  /* load region in the latest answer (enum vcp_region) */
 	u8 phase;	  /* enum vcp_phase */
 	u32 round_rtt_us; /* shortest RTT of this round trip's packets */
 	u32 round_end;	  /* the round trip is over when this sequence number is acknowledged */

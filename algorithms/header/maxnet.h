@@ -25,7 +25,7 @@
 
 struct hw_maxnet_fields {
 	u32 echo;  /* price of the latest packet that came the other way; 0: no router wrote */
-	u32 price; /* highest of the routers so far; 0: no router wrote */
+	u32 price; /* highest price of the routers passed so far; 0: no router wrote */
 };
 
 static const __attribute__((unused)) struct hw_field hw_maxnet_header_fields[] = {

@@ -3,9 +3,9 @@
  * Sends, at the outgoing device, those parts of controls' headers that sockets cannot send
  * themselves (port/bpf/outgoing.h):
  *
- *   the ECN bits	writes the codepoint that a socket's control has chosen into the IP header
+ *   the ECN bits:	writes the codepoint that a socket's control has chosen into the IP header
  *			of the packet, or of all packets that share the buffer; IPv4 and IPv6
- *   SACK gives way	if the SACK blocks of an ACK without data left no room for an answer
+ *   SACK gives way:	if the SACK blocks of an ACK without data left no room for an answer
  *			that is due, removes as many of the last blocks as the answer needs,
  *			but never the first block, and writes the answer behind the remaining
  *			blocks. With timestamps and an answer of 8 bytes it removes the third

@@ -3,9 +3,9 @@
  * Enlarges the receive window of a connection's first round trip, at a host's device (Scharf,
  * "Fast Startup Internet Congestion Control", 2011, sections 5.2.3 and 5.2.4):
  *
- *   towards the peer	sends an extra ACK with a scaled window right after our SYN-ACK,
+ *   towards the peer:	sends an extra ACK with a scaled window right after our SYN-ACK,
  *			because the unscaled window of a SYN-ACK is at most 65,535 bytes
- *   from the peer	enlarges the window in the peer's packets until the peer has
+ *   from the peer:	enlarges the window in the peer's packets until the peer has
  *			acknowledged data, so our TCP sends more than the peer announced
  *
  * The extra ACK is a copy of the SYN-ACK without SYN. IPv4 only. Attach it before the programs

@@ -134,7 +134,7 @@ struct hw_conn {
 	u8 stabilize;	       /* the application never needs more than the rate it asked for */
 	u8 no_fast_start;      /* the application wants a normal start */
 
-	/* What a control with a header reports. */
+	/* A control with a header sets these two fields to report to the stack. */
 	u8 routers; /* enum hw_routers */
 	/* how often the control has fallen back to its loss-based law; the stack may reset
 	 * it to 0 */

@@ -33,7 +33,7 @@ struct hw_link {
 
 	/* The events that a router's algorithm records in this call with hw_note(). */
 	u32 noted;		 /* a bit per event */
-	u64 notes[HW_MAX_NOTES]; /* the values of these events */
+	u64 notes[HW_MAX_NOTES]; /* values of the recorded events */
 };
 
 /* Records an event that the algorithm has declared. */

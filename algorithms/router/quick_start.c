@@ -267,7 +267,7 @@ static void qs_advance(struct quick_start *s, const u32 *tun, u64 now_ns)
 	s->status.outstanding_Bps = qs_outstanding(s, tun);
 }
 
-/* ---- Delta from the time between a request and its report ---- */
+/* ---- Measurement of Delta: the time from a request to its report ---- */
 
 static void qs_measure_request(struct quick_start *s, const u32 *tun, u64 flow, u64 now_ns)
 {

@@ -44,8 +44,8 @@ struct hw_app {
 	u8 unused;
 };
 
-/* Attached to the socket. What is set on a listening socket also applies to the sockets it
- * accepts. */
+/* State of the application, attached to its socket. Options set on a listening socket also
+ * apply to the sockets it accepts. */
 struct {
 	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
 	__uint(map_flags, 1 | 512); /* BPF_F_NO_PREALLOC, BPF_F_CLONE */

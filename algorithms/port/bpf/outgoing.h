@@ -15,7 +15,7 @@
 
 struct hw_outgoing {
 	u8 bits; /* codepoint of the packet that is being made; 0: do not write the bits */
-	u8 due;	 /* the answer has to be sent */
+	u8 due;	 /* 1: an answer waits to be sent */
 	u8 option_bytes;
 	u8 unused;
 	u8 option[HW_OPTION_MAX_BYTES]; /* the answer */

@@ -19,7 +19,7 @@
 
 #define HW_MAX_TUNABLES 16
 
-/* Set before load; the verifier then knows them as constants. */
+/* headwayctl sets these before load; the verifier then knows their values as constants. */
 const volatile u32 hw_cc_tun[HW_MAX_TUNABLES] = {};
 const volatile u32 hw_startup_tun[HW_MAX_TUNABLES] = {};
 const volatile u32 hw_cc_bytes = 0; /* size of the control's state, a multiple of 8 */

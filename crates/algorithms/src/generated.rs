@@ -547,7 +547,7 @@ pub struct LinkView {
     pub random: u32,
     /// A bit per event.
     pub noted: u32,
-    /// The values of these events.
+    /// Values of the recorded events.
     pub notes: [u64; 8usize],
 }
 /// A packet at a link.

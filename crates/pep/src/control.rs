@@ -295,7 +295,9 @@ pub(crate) fn read_line<T: DeserializeOwned>(mut stream: &UnixStream) -> io::Res
             _ => line.push(byte[0]),
         }
     }
-    Err(io::Error::other("the line is too long"))
+    Err(io::Error::other(
+        "the line at the control socket is too long",
+    ))
 }
 
 /// Writes a line.

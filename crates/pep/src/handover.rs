@@ -9,8 +9,8 @@
 //!    listening sockets wait for the successor. If no further message follows, the predecessor
 //!    accepts them again.
 //! 4. The successor sends `entered`. The predecessor keeps its connections, but no longer changes
-//! rules, socket and lock. From then on the successor sends requests to the predecessor through the
-//! same stream, which ends when the predecessor ends.
+//!    rules, socket and lock. From then on the successor sends requests to the predecessor through
+//!    the same stream, which ends when the predecessor ends.
 
 use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, IoSlice, IoSliceMut, Read as _, Write as _};
@@ -274,7 +274,9 @@ impl Inherited {
         // read byte by byte: reading ahead would lose the sockets that accompany the next bytes
         let status: Option<Status> = control::read_line(&self.from).attempt(what)?;
         if status.is_none() {
-            return Err(Failure::failed(format!("cannot {what}: it has ended")));
+            return Err(Failure::failed(format!(
+                "cannot {what}: the running proxy has ended"
+            )));
         }
         let held = take_over(&self.from).attempt(what)?;
         control::write_line(&self.from, &Request::Entered).attempt(what)?;

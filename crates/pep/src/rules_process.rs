@@ -192,7 +192,9 @@ impl RulesClient {
                 message,
                 exit_status,
             }),
-            None => Err(Failure::failed(format!("cannot {what}: it has ended"))),
+            None => Err(Failure::failed(format!(
+                "cannot {what}: the process has ended"
+            ))),
         }
     }
 

@@ -305,7 +305,7 @@ fn file_system(name: &str) -> Found {
     if known.split_whitespace().any(|word| word == name) {
         Ok("the kernel has it".to_owned())
     } else {
-        Err("the kernel has none".to_owned())
+        Err(format!("the kernel has no {name}"))
     }
 }
 

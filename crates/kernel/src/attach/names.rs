@@ -82,7 +82,7 @@ pub fn find_name(typed: &str) -> Result<Option<String>, Failure> {
         many => {
             let names: Vec<&str> = many.iter().map(|a| a.name.as_str()).collect();
             Err(Failure::bad_input(format!(
-                "\"{typed}\" is attached more than once; which of {}?",
+                "\"{typed}\" is attached more than once; name one of {}",
                 names.join(", ")
             )))
         }

@@ -289,7 +289,7 @@ pub fn find(name: Option<&str>) -> Result<State, Failure> {
         }
         (None, many) => {
             return Err(Failure::bad_input(format!(
-                "which testbed? --name one of {}",
+                "several testbeds exist; choose one with --name: {}",
                 many.join(", ")
             )))
         }
@@ -312,7 +312,7 @@ pub fn only_name() -> Result<String, Failure> {
         0 => Err(Failure::bad_input("there is no testbed to take down")),
         1 => Ok(names.remove(0)),
         _ => Err(Failure::bad_input(format!(
-            "which testbed? give NAME, one of {}, or --all",
+            "several testbeds exist; give one as NAME, or --all: {}",
             names.join(", ")
         ))),
     }

@@ -283,10 +283,14 @@ pub(super) fn set_sysctls(spec: &Spec, netns: &Netns) -> Result<(), Failure> {
             // a kernel without IPv6 has no setting to disable it
             Err(e) if e.kind() == io::ErrorKind::NotFound && name.starts_with("net.ipv6.") => {}
             Err(e) if e.kind() == io::ErrorKind::NotFound => {
-                return Err(Failure::bad_input(format!("this kernel has no {name}")));
+                return Err(Failure::bad_input(format!(
+                    "this kernel has no sysctl {name}"
+                )));
             }
             Err(e) if e.kind() == io::ErrorKind::InvalidInput => {
-                return Err(Failure::bad_input(format!("{name} cannot be \"{value}\"")));
+                return Err(Failure::bad_input(format!(
+                    "sysctl {name} cannot be \"{value}\""
+                )));
             }
             result => result.attempt(format!("set {name} in {}", netns.label))?,
         }

@@ -14,7 +14,8 @@ pub enum Reading {
         /// Bits per second of application data.
         bps: u64,
     },
-    /// At most `bytes` every `interval_ns`, first one interval after the connection was accepted.
+    /// At most `bytes` every `interval_ns`. The first read is one interval after the connection was
+    /// accepted.
     Portions {
         /// Bytes in one call.
         bytes: u64,

@@ -128,10 +128,10 @@ pub fn sample(
                     -libc::EIO
                 }
             })
-            .map_err(|error| refused("read the sampler's ring", &error))?;
+            .map_err(|error| refused("read the sampler's ring buffer", &error))?;
         let ring = builder
             .build()
-            .map_err(|error| refused("read the sampler's ring", &error))?;
+            .map_err(|error| refused("read the sampler's ring buffer", &error))?;
         ready();
         let mut running = true;
         while running {
