@@ -33,4 +33,4 @@ async def zeros(
 
 
 app = DeadlineMiddleware(zeros)
-"""The middleware must be the outermost, to find the client's socket."""
+"""The middleware must be outermost, because it looks for the client's socket."""

@@ -79,7 +79,8 @@ int main(int argc, char **argv)
 	if (quiet) {
 		hint(fd, TCP_APPLICATION_TYPE, TCP_APPLICATION_STANDARD, "TCP_APPLICATION_TYPE");
 	} else {
-		/* before connect(), so that the handshake can ask the path for the rate */
+		/* set before connect(), so that the handshake can carry the request for the
+		 * rate */
 		hint(fd, TCP_INITIAL_RATE, RATE_BPS, "TCP_INITIAL_RATE");
 		hint(fd, TCP_DATA_VOLUME, BYTES, "TCP_DATA_VOLUME");
 	}

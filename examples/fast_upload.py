@@ -2,7 +2,7 @@
 
 python examples/fast_upload.py 192.0.2.1 9000 [--quiet]
 
-With --quiet it asks for no fast start, for comparison.
+With --quiet it gives no hints, for comparison.
 """
 
 import socket
@@ -24,7 +24,7 @@ def main() -> int:
         if quiet:
             taken = sockets.hint(connection, application_type=ApplicationType.STANDARD)
         else:
-            # before connect(), so that the handshake can ask the path for the rate
+            # set before connect(), so that the handshake can carry the request for the rate
             taken = sockets.hint(
                 connection, initial_rate_bps=10_000_000, data_volume_bytes=len(data)
             )

@@ -36,7 +36,10 @@ RATE_BPS = 10_000_000
 
 @dataclass(frozen=True, eq=False)
 class Lie:
-    """Who lies, with which file, and a liar's weight in the equilibrium; None: no equilibrium."""
+    """A kind of liar: protocol, sender or receiver, C file, and a liar's weight in the equilibrium.
+
+    The weight is None if the law has no equilibrium.
+    """
 
     protocol: str
     who: str
@@ -47,7 +50,7 @@ class Lie:
 
     @property
     def path(self) -> str:
-        """The path of its file."""
+        """The path of the liar's C file."""
         return str(FOLDER / self.who / self.file)
 
 
@@ -93,7 +96,7 @@ class Found:
 
 
 def experiment(protocol: str, lie: Lie | None, liars: int, seconds: float) -> Experiment:
-    """Four flows. The first ones are liars and begin before the others."""
+    """The experiment with four flows: the first `liars` flows lie and start before the others."""
     path: dict[str, object] = {
         "kind": "dumbbell",
         "rate": f"{RATE_BPS} bit/s",
@@ -130,7 +133,7 @@ def experiment(protocol: str, lie: Lie | None, liars: int, seconds: float) -> Ex
 
 
 def found_in(trace: Trace, liars: int) -> Found:
-    """The key of a run."""
+    """The results in a run's trace, whose first flows are the liars."""
     goodputs_bps = [metrics.goodput_bps(trace, flow) for flow in range(FLOWS)]
     queue_bytes = metrics.queue_bytes(trace).mean or 0.0
     return Found(
@@ -147,7 +150,7 @@ def all_found(
     seconds: float = 60.0,
     backend: str = "sim",
 ) -> tuple[dict[str, Found], dict[tuple[Lie, int], Found]]:
-    """The results of honest flows by protocol, and with so many liars of each kind."""
+    """The results without liars, by protocol, and those of each lie with each number of liars."""
     asked = [(lie, liars) for lie in lies for liars in numbers]
     protocols = [p for p in PROTOCOLS if any(lie.protocol == p for lie in lies)]
     experiments = [experiment(protocol, None, 0, seconds) for protocol in protocols]

@@ -14,28 +14,28 @@
 #ifndef HEADWAY_H
 #define HEADWAY_H
 
-/* Numbers of ours ("HW" and a number), far from the kernel's own. All but the last are
- * 32- or 64-bit unsigned integers, whichever the caller hands over. */
-#define TCP_APPLICATION_TYPE	 0x48570001 /* one of the three below */
-#define TCP_INITIAL_RATE	 0x48570002 /* bit/s with headers; 0 takes it back */
-#define TCP_STABILIZE_THROUGHPUT 0x48570003 /* 1: the initial rate is all it ever needs */
-#define TCP_DATA_VOLUME		 0x48570004 /* bytes that will follow; 0 takes it back */
-#define TCP_DEADLINE		 0x48570005 /* ms from now for its arrival; 0 takes it back */
-/* Read only: struct tcp_startup_info. */
+/* Option numbers: "HW" and a number, far from the kernel's own options. The values of all
+ * options but TCP_STARTUP_INFO are unsigned integers of 32 or 64 bits, as the caller chooses. */
+#define TCP_APPLICATION_TYPE	 0x48570001 /* one of the three types below */
+#define TCP_INITIAL_RATE	 0x48570002 /* bit/s, with headers; 0 withdraws it */
+#define TCP_STABILIZE_THROUGHPUT 0x48570003 /* 1: never needs more than the initial rate */
+#define TCP_DATA_VOLUME		 0x48570004 /* bytes that will follow; 0 withdraws it */
+#define TCP_DEADLINE 0x48570005 /* ms until the data should have arrived; 0 withdraws it */
+/* Read only; the value is a struct tcp_startup_info. */
 #define TCP_STARTUP_INFO 0x48570006
 
-#define TCP_APPLICATION_STANDARD    0 /* as ever */
-#define TCP_APPLICATION_RESPONSIVE  1 /* start fast, at the default rate if it names none */
+#define TCP_APPLICATION_STANDARD    0 /* normal start */
+#define TCP_APPLICATION_RESPONSIVE  1 /* start fast; without an initial rate, at the default rate */
 #define TCP_APPLICATION_LOWPRIORITY 2 /* never start fast */
 
-/* What became of the initial rate. */
-#define TCP_GRANT_NONE	    0 /* nobody has decided yet, or nobody was asked */
-#define TCP_GRANT_REQUESTED 1 /* the path was asked */
+/* Whether the path has granted the initial rate. */
+#define TCP_GRANT_NONE	    0 /* no request was sent */
+#define TCP_GRANT_REQUESTED 1 /* a request was sent and has no answer yet */
 #define TCP_GRANT_GRANTED   2
 #define TCP_GRANT_DENIED    3
 
-/* getsockopt() of one of the first five options gives what was set, but for
- * TCP_INITIAL_RATE: there it is the rate that was granted, 0 if none was. */
+/* getsockopt() of the first five options returns the value that was set, except for
+ * TCP_INITIAL_RATE: it returns the granted rate, 0 if none was granted. */
 struct tcp_startup_info {
 	unsigned long long asked_bps;	/* the application's rate, or the default for its peer */
 	unsigned long long granted_bps; /* 0 unless grant is TCP_GRANT_GRANTED */
@@ -44,8 +44,8 @@ struct tcp_startup_info {
 	unsigned char application_type;
 	unsigned char stabilize_throughput;
 	unsigned char grant;
-	unsigned char from_application; /* 1: asked_bps is the application's own */
-	unsigned long long started_bps; /* the rate at which it started; 0: not paced at all */
+	unsigned char from_application; /* 1: asked_bps was set by the application */
+	unsigned long long started_bps; /* pacing rate of the start; 0: not paced */
 };
 
 #endif

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Prints a copyright file (DEP 5): of Headway, and of every crate linked into copyright.py CRATE.
+"""Prints a copyright file (DEP 5) for Headway and every crate linked into a program.
 
-Licences are those that crates declare; of alternatives, the one used here. Copyright lines come
-from the licence files, or from the crate's authors if a file has none.
+Usage: copyright.py CRATE. Licences are those that crates declare. If a crate offers alternatives,
+the file names the one that Headway uses. Copyright lines come from the licence files, or from the
+crate's authors if a file has none.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ def folded(text: str) -> str:
 
 
 def stanza(files: str, holders: Iterable[str], licence: str) -> str:
-    """A stanza for some files."""
+    """Format a stanza of the copyright file for some files."""
     found = "\n           ".join(holders)
     return f"Files: {files}\nCopyright: {found}\nLicense: {licence}\n"
 
@@ -72,10 +73,11 @@ def linked(program: str) -> list[dict[str, Any]]:
     def cargo(*words: str) -> str:
         return said("cargo", *words, "--locked")
 
-    # only this lists what is built for this program and not for its neighbours in the workspace
+    # unlike cargo metadata, cargo tree lists only the crates that this program is built from
     tree = cargo("tree", f"--package={program}", "--edges=normal,no-proc-macro", "--prefix=none")
     names = set(re.findall(r"^(\S+) v(\S+)", tree, re.M))
-    platform = re.findall(r"^host: (.+)$", said("rustc", "-vV"), re.M)[0]  # others are not fetched
+    # limited to this platform, because the crates of other platforms are not fetched
+    platform = re.findall(r"^host: (.+)$", said("rustc", "-vV"), re.M)[0]
     known = json.loads(cargo("metadata", "--format-version=1", f"--filter-platform={platform}"))
     ours = set(known["workspace_members"])
     found = [

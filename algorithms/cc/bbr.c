@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only)
 /*
  * BBR, version 1. It paces at the largest delivery rate of the last ten round trips. It keeps
- * two bandwidth-delay products in flight, from that rate and the smallest round trip of the
- * last ten seconds (Cardwell, Cheng, Gunn, Yeganeh, Jacobson, "BBR: Congestion-Based
- * Congestion Control", ACM Queue 14(5), 2016; draft-cardwell-iccrg-bbr-congestion-
- * control-00). What these sources leave open follows Linux 6.18: packet conservation in the
- * first round of Recovery, estimation of a policer's rate, room for aggregated ACKs, the
- * pacing margin, budgets for segmentation offload.
+ * two bandwidth-delay products in flight, computed from that rate and the smallest round-trip
+ * time of the last ten seconds (Cardwell, Cheng, Gunn, Yeganeh, Jacobson, "BBR:
+ * Congestion-Based Congestion Control", ACM Queue 14(5), 2016;
+ * draft-cardwell-iccrg-bbr-congestion-control-00). What these sources leave open follows Linux
+ * 6.18: packet conservation in the first round of Recovery, estimation of a policer's rate,
+ * room for aggregated ACKs, the pacing margin, budgets for segmentation offload.
  *
  * Rates are packets per 2^24 us, gains 1/256. Valid to 2^20 bytes per us.
  */
@@ -25,14 +25,14 @@ static const struct hw_tunable bbr_tunables[] = {
 
 #define RATE_SHIFT     24
 #define UNIT	       256
-#define HIGH_GAIN      739 /* 2/ln 2, rounded up: doubles what is sent per round trip */
+#define HIGH_GAIN      739 /* 2/ln 2, rounded up: doubles the data sent per round trip */
 #define DRAIN_GAIN     88  /* its inverse */
-#define PHASES	       8   /* of ProbeBW's cycle: 5/4, 3/4, then six at 1 */
+#define PHASES	       8   /* of ProbeBW's cycle, by pacing gain: 5/4, 3/4, then six of 1 */
 #define RATE_ROUNDS    10
 #define LEAST_PKTS     4
 #define INITIAL_PKTS   10
-#define MARGIN_PERCENT 1 /* paces below the rate, so that a standing queue drains */
-/* Startup ends after three rounds in which the rate grew by less than a quarter. */
+#define MARGIN_PERCENT 1 /* BBR paces below the measured rate, so that a standing queue drains */
+/* Startup ends after three rounds in which the delivery rate grew by less than a quarter. */
 #define FULL_GROWTH 320
 #define FULL_ROUNDS 3
 /* Signs of a policer: two intervals of 4 to 16 rounds each lose a fifth of the packets, at
@@ -41,13 +41,15 @@ static const struct hw_tunable bbr_tunables[] = {
 #define POLICER_ROUNDS	    4
 #define POLICER_LOSS	    50 /* of 256 */
 #define POLICER_KEPT_ROUNDS 48
-/* Aggregation: the largest excess of 5 to 10 rounds, of at most 100 ms at the rate. */
+/* Room for aggregated ACKs: the largest number of packets, seen in the last 5 to 10 rounds, by
+ * which ACKs ran ahead of the delivery rate; at most 100 ms of packets at that rate. */
 #define EXTRA_ROUNDS 5
 #define EXTRA_US     100000
 #define EPOCH_PKTS   (1u << 20)
-/* Below 1.2 Mbit/s single packets leave, above at least two together. */
+/* Pacing sends single packets below 1.2 Mbit/s, and at least two together above. */
 #define SINGLE_BPS 150000
-/* A large segment is what the rate brings in 2^-10 s, within 64 KiB with headers. */
+/* A buffer for segmentation offload has the bytes of 2^-10 s at the pacing rate, at most 64 KiB
+ * with headers. */
 #define SEGMENT_SHIFT 10
 #define SEGMENT_BYTES 65215
 
@@ -59,23 +61,26 @@ struct bbr_peak {
 };
 
 struct bbr {
-	u64 phase_us; /* when the present phase of the cycle began */
-	u64 epoch_us; /* start of the time over which ACKs are compared with the rate */
+	u64 phase_us; /* when the present phase of ProbeBW's cycle began */
+	u64 epoch_us; /* start of the count of ACKed packets that is compared with the rate */
 	u64 min_rtt_at_us;
-	u64 probe_until_us;	  /* 0: in ProbeRTT, until as little is in flight as it wants */
+	/* when ProbeRTT ends; 0 in ProbeRTT while more than LEAST_PKTS packets are in flight */
+	u64 probe_until_us;
 	u64 policer_us;		  /* start of the interval that is checked for a policer */
-	struct bbr_peak peaks[3]; /* the largest rate, and those that follow it in its window */
+	struct bbr_peak peaks[3]; /* the largest rate, and the largest later ones (bbr_note_rate) */
 	u32 min_rtt_us;
 	u32 rounds;
-	u32 round_end_pkts; /* the next round begins with a packet sent after this delivery */
+	/* delivered_pkts as the round began: the round ends when a packet that was sent
+	 * later is ACKed */
+	u32 round_end_pkts;
 	u32 saved_cwnd_pkts;
 	u32 full_rate;
-	u32 policer_rate; /* of the previous interval, or the rate to keep to */
+	u32 policer_rate; /* of the previous interval; with is_policed the rate that BBR uses */
 	u32 policer_delivered_pkts;
 	u32 policer_lost_pkts;
 	u32 policer_rounds;
 	u32 epoch_pkts;
-	u32 extra_pkts; /* largest excess in these EXTRA_ROUNDS */
+	u32 extra_pkts; /* most by which ACKs ran ahead of the rate in these EXTRA_ROUNDS */
 	u32 extra_before_pkts;
 	u32 extra_rounds;
 	u8 mode; /* enum bbr_mode */
@@ -83,13 +88,13 @@ struct bbr {
 	u8 full_rounds;
 	u8 is_full; /* Startup has found the rate of the path */
 	u8 starts_round;
-	u8 conserves; /* first round of Recovery: one packet out for one in */
+	u8 conserves; /* first round of Recovery: sends one packet per delivered packet */
 	u8 was_ca_state;
 	u8 idle_restart;
 	u8 probed_a_round;
 	u8 is_policed;
 	u8 looks_for_policer;
-	u8 knows_rtt; /* the pacing rate was initialized from a round trip */
+	u8 knows_rtt; /* the pacing rate has been set from an RTT sample */
 };
 
 static inline u32 bbr_rate_of(u64 pkts, u64 us)
@@ -107,14 +112,15 @@ static inline u32 bbr_peak_rate(const struct bbr *s)
 	return s->peaks[0].rate;
 }
 
-/* The rate that BBR sends at: the policer's if one was found. */
+/* The bandwidth estimate that BBR uses: the policer's rate if BBR found a policer, otherwise
+ * the largest measured rate. */
 static inline u32 bbr_rate(const struct bbr *s)
 {
 	return s->is_policed ? s->policer_rate : bbr_peak_rate(s);
 }
 
-/* The maximum of the last RATE_ROUNDS rounds by its three best, each of a later part of
- * the window (Nichols' windowed filter). */
+/* Adds a rate sample to the windowed maximum filter over RATE_ROUNDS rounds. As in Nichols'
+ * filter, it keeps three values, each the largest of a later part of the window. */
 static inline void bbr_note_rate(struct bbr *s, u32 rate)
 {
 	struct bbr_peak *peaks = s->peaks;
@@ -177,7 +183,7 @@ static inline u32 bbr_pkt_bytes(const struct hw_conn *c)
 	return hw_max_u32(hw_add_u32(c->mss_bytes, c->header_bytes), 1);
 }
 
-/* A rate times a gain in IP bytes per second, less the margin. */
+/* A rate times a gain, less MARGIN_PERCENT, in IP bytes per second. */
 static inline u64 bbr_bytes_per_s(const struct hw_conn *c, u32 rate, u32 gain)
 {
 	u64 scaled = (u64)rate * hw_min_u32(bbr_pkt_bytes(c), 1u << 17) * gain / UNIT;
@@ -197,7 +203,8 @@ static inline void bbr_pace(struct bbr *s, struct hw_conn *c, u32 rate, u32 gain
 		c->pacing_rate_Bps * c->mss_bytes < (u64)SINGLE_BPS * bbr_pkt_bytes(c) ? 1 : 2;
 }
 
-/* The first window divided by the first round trip, or by 1 ms while that is unknown. */
+/* Sets the first pacing rate: the first window divided by the first RTT sample, or by 1 ms if
+ * there is none yet. */
 static inline void bbr_begin_pacing(struct bbr *s, struct hw_conn *c)
 {
 	s->knows_rtt = c->srtt_us != 0;
@@ -213,7 +220,7 @@ static inline u32 bbr_segment_pkts(const struct hw_conn *c)
 	return hw_max_u32(hw_min_u32(hw_saturate_u32(pkts), most), c->pacing_chunk_pkts);
 }
 
-/* Bandwidth-delay products, rounded up. */
+/* The bandwidth-delay product times a gain in packets, rounded up. */
 static inline u32 bbr_bdp(const struct bbr *s, u32 rate, u32 gain)
 {
 	u64 product = (u64)rate * s->min_rtt_us;
@@ -238,7 +245,7 @@ static inline u32 bbr_inflight(const struct bbr *s, const struct hw_conn *c, u32
 	return bbr_with_budget(s, c, bbr_bdp(s, bbr_peak_rate(s), gain));
 }
 
-/* How many of these packets in flight remain when pacing next sends. */
+/* How many of the packets in flight will still be in flight when pacing sends the next one. */
 static inline u32 bbr_inflight_then(const struct bbr *s, const struct hw_conn *c, u32 inflight)
 {
 	u64 left = bbr_pkts_in(bbr_rate(s), c->pacing_wait_us);
@@ -254,7 +261,7 @@ static inline void bbr_next_phase(struct bbr *s, const struct hw_conn *c)
 	s->phase_us = c->delivered_us;
 }
 
-/* Begins anywhere in the cycle, except in the phase that sends below the rate. */
+/* Enters ProbeBW in a random phase of its cycle, but not in the phase with a gain of 3/4. */
 static inline void bbr_enter_probe_bw(struct bbr *s, const struct hw_conn *c, u32 random)
 {
 	s->mode = PROBE_BW;
@@ -278,8 +285,8 @@ static inline void bbr_forget_policer(struct bbr *s, const struct hw_conn *c)
 	bbr_restart_policer_detection(s, c);
 }
 
-/* The losses of this interval look like a policer's. If two such intervals agree on a rate,
- * that is its rate. */
+/* Called if the losses of this interval look like those of a policer. If two such intervals
+ * have about the same rate, it is taken as the policer's rate. */
 static inline void bbr_policer_interval(struct bbr *s, const struct hw_conn *c, u32 rate)
 {
 	u32 before = s->policer_rate;
@@ -366,8 +373,8 @@ static inline void bbr_take_rate(struct bbr *s, const struct hw_conn *c,
 		bbr_note_rate(s, rate);
 }
 
-/* By how much ACKs run ahead of the rate. A link or receiver that aggregates ACKs needs that
- * much more in flight. */
+/* Measures by how many packets ACKs run ahead of the delivery rate. If a link or receiver
+ * aggregates ACKs, BBR needs that many more packets in flight. */
 static inline void bbr_take_aggregation(struct bbr *s, const struct hw_conn *c,
 					const struct hw_rate_sample *sample)
 {
@@ -401,8 +408,9 @@ static inline u32 bbr_aggregation_pkts(const struct bbr *s)
 	return hw_min_u32(hw_max_u32(s->extra_pkts, s->extra_before_pkts), hw_saturate_u32(most));
 }
 
-/* A phase lasts one minimum round trip. A probing phase continues until its target is in
- * flight or a packet is lost. A draining phase ends as soon as the queue is empty. */
+/* A phase lasts one minimum round trip. A phase with a gain above 1 continues until gain times
+ * the bandwidth-delay product is in flight or a packet is lost. A phase with a gain below 1
+ * ends earlier if only the bandwidth-delay product is in flight. */
 static inline void bbr_cycle(struct bbr *s, const struct hw_conn *c,
 			     const struct hw_rate_sample *sample)
 {
@@ -464,7 +472,8 @@ static inline void bbr_end_probe_rtt(struct bbr *s, struct hw_conn *c, u32 rando
 		s->mode = STARTUP;
 }
 
-/* Holds four packets in flight for a while and at least a round. */
+/* ProbeRTT: waits until four packets are in flight, then ends after probe_ms, and not before a
+ * whole round has passed. */
 static inline void bbr_probe_rtt(struct bbr *s, struct hw_conn *c, u32 random, u32 probe_ms)
 {
 	c->mark_app_limited = 1;
@@ -499,12 +508,13 @@ static inline void bbr_take_rtt(struct bbr *s, struct hw_conn *c,
 	}
 	if (s->mode == PROBE_RTT)
 		bbr_probe_rtt(s, c, sample->random, probe_ms);
-	/* the restart only ends with a packet that was sent after it */
+	/* the restart after idle ends with the first delivery of new packets */
 	if (sample->delivered_pkts > 0)
 		s->idle_restart = 0;
 }
 
-/* Handles losses, and the beginning and end of Recovery. True if this sets cwnd. */
+/* Handles losses, and the beginning and end of Recovery. Returns whether packet conservation
+ * determines cwnd. */
 static inline int bbr_recover(struct bbr *s, const struct hw_conn *c,
 			      const struct hw_rate_sample *sample, u32 *cwnd)
 {
@@ -614,7 +624,7 @@ static void bbr_event(void *state, const u32 *tun, struct hw_conn *c, u8 event)
 	s->idle_restart = 1;
 	s->epoch_us = c->now_us;
 	s->epoch_pkts = 0;
-	/* after an idle time send at the rate, not at the gain of the last phase */
+	/* after an idle time, pace at the estimated rate, without the gain of the last phase */
 	if (s->mode == PROBE_BW)
 		bbr_pace(s, c, bbr_rate(s), UNIT);
 	else if (s->mode == PROBE_RTT)

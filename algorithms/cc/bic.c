@@ -12,7 +12,7 @@
  * Growth is scaled by an estimate of packets per ACK, to correct for delayed ACKs on stacks
  * that count ACKs. Linux 6.x counts packets (tcp_cong_avoid_ai with the number acknowledged)
  * but still applies the correction. With an ACK for every second packet it therefore grows
- * twice as fast as its constants say. This file does the same where packets are counted.
+ * twice as fast as its constants say. So does this file on stacks that count packets.
  *
  * Differences from the paper, as in Linux: a step is a quarter of the gap, not half, and a
  * loss keeps 0.8 of the window, not 0.875. Differences from Linux 2.6: undo returns to the
@@ -22,10 +22,10 @@
 #include "../port/cc.h"
 #include "../port/bic_law.h"
 
-#define REFRESH_MS  (1000 / 32) /* growth is recomputed at least this often */
-#define FIRST_COUNT 20		/* before any loss: at least 5 % per window */
-#define B	    4		/* a step is the gap to W_max over this */
-#define SMOOTH_PART 20		/* windows for B packets close to W_max */
+#define REFRESH_MS  (1000 / 32) /* the growth cnt is recomputed at least this often */
+#define FIRST_COUNT 20		/* before the first loss, cwnd grows by at least 5 % per window */
+#define B	    4		/* a step is the distance to W_max divided by this */
+#define SMOOTH_PART 20		/* close to W_max, cwnd grows by B packets in so many windows */
 
 enum { FAST_CONVERGENCE, MAX_INCREMENT, LOW_WINDOW, BETA, INITIAL_SSTHRESH };
 
@@ -41,7 +41,7 @@ static const struct hw_tunable bic_tunables[] = {
 };
 
 struct bic {
-	u32 cnt;	   /* ACKs, or ACKed packets, per packet of growth */
+	u32 cnt;	   /* number of ACKs, or of ACKed packets, after which cwnd grows by one */
 	u32 last_max_pkts; /* W_max; 0 before the first loss and after a timeout */
 	u32 last_cwnd_pkts;
 	u32 last_ms;	 /* when cnt was last computed */
@@ -60,7 +60,7 @@ static void bic_init(void *state, const u32 *tun, struct hw_conn *c)
 		c->ssthresh_pkts = tun[INITIAL_SSTHRESH];
 }
 
-/* Packets per packet of growth, by the distance from W_max. */
+/* Computes cnt from the distance between cwnd and W_max. */
 static u32 bic_count(const u32 *tun, u32 w_max_pkts, u32 cwnd_pkts)
 {
 	u32 smooth = hw_scale_u32(cwnd_pkts, SMOOTH_PART, B);

@@ -45,11 +45,11 @@ struct compound {
 	struct hw_round round;
 	u32 delay_x256;	      /* the delay window, packets << 8 */
 	u32 gamma_x256;	      /* packets << 8 */
-	u32 reno_queued_x256; /* by Reno's part in the last round, packets << 8 */
-	u32 undo_delay_x256;  /* before the latest congestion */
+	u32 reno_queued_x256; /* packets of Reno's part queued in the last round, << 8 */
+	u32 undo_delay_x256;  /* delay_x256 before the latest congestion, for undo */
 	u32 undo_gamma_x256;
-	u32 is_due; /* a round has ended and was not used yet */
-	u32 rtt_us; /* its mean; 0 with too few samples */
+	u32 is_due; /* a round has ended; its RTT has not been used yet */
+	u32 rtt_us; /* mean RTT of that round; 0 with too few samples */
 };
 
 static void compound_init(void *state, const u32 *tun, struct hw_conn *c)
@@ -75,7 +75,8 @@ static void compound_pkts_acked(void *state, const u32 *tun, struct hw_conn *c,
 	hw_begin_round(&s->round, c);
 }
 
-/* The delay window's part of cwnd. The stack may have reduced cwnd below the delay window. */
+/* The part of cwnd that the delay window makes up: at most cwnd, which the stack may have
+ * reduced below the delay window. */
 static u32 compound_delay_pkts(const struct compound *s, const struct hw_conn *c)
 {
 	return hw_min_u32(s->delay_x256 >> 8, c->cwnd_pkts > 2 ? c->cwnd_pkts - 2 : 0);
@@ -100,7 +101,7 @@ static u32 compound_next_delay(const struct compound *s, const struct hw_conn *c
 	return s->delay_x256 > queued ? s->delay_x256 - queued : 0;
 }
 
-/* Once per round trip. */
+/* The update once per round trip: changes the delay window by the queued packets. */
 static void compound_adjust(struct compound *s, const u32 *tun, struct hw_conn *c)
 {
 	u32 before = compound_delay_pkts(s, c);

@@ -13,8 +13,8 @@
 
 #define TICK_HZ	    1000
 #define REFRESH_MS  (TICK_HZ / 32) /* the curve is evaluated at least this often */
-#define FIRST_COUNT 20		   /* before any loss: at least 5 % per round trip */
-#define COUNT_FLOOR 2		   /* at most one packet for two ACKed ones */
+#define FIRST_COUNT 20		   /* before the first loss, cwnd grows by at least 5 % per RTT */
+#define COUNT_FLOOR 2		   /* cwnd grows by at most one packet per two ACKed packets */
 
 enum { FAST_CONVERGENCE, TCP_FRIENDLINESS, BETA };
 
@@ -27,7 +27,7 @@ static const struct hw_tunable cubic_tunables[] = {
 };
 
 struct cubic {
-	u32 cnt;	   /* ACKed packets per packet of growth */
+	u32 cnt;	   /* number of ACKed packets after which cwnd grows by one */
 	u32 last_max_pkts; /* W_max; 0 before the first loss and after a timeout */
 	u32 last_cwnd_pkts;
 	u32 last_ms; /* when the curve was last evaluated */
@@ -35,8 +35,8 @@ struct cubic {
 	u32 k; /* 1/1024 s */
 	u32 delay_min_us;
 	u32 epoch_ms;
-	u32 ack_cnt;	   /* ACKed packets not yet turned into friendly_pkts */
-	u32 friendly_pkts; /* the window Reno would have */
+	u32 ack_cnt;	   /* ACKed packets that have not added to friendly_pkts yet */
+	u32 friendly_pkts; /* the window that Reno would have */
 	u32 in_epoch;	   /* epoch_ms is valid */
 };
 
@@ -69,7 +69,7 @@ static void cubic_update(struct cubic *s, const u32 *tun, u32 cwnd_pkts, u32 ack
 	s->ack_cnt = hw_add_u32(s->ack_cnt, acked_pkts);
 	if (s->last_cwnd_pkts == cwnd_pkts && (s32)(now_ms - s->last_ms) <= REFRESH_MS)
 		return;
-	/* within one tick only the friendly window is updated */
+	/* a second update in the same tick only changes the Reno-friendly window */
 	if (!s->in_epoch || now_ms != s->last_ms)
 		cubic_read_curve(s, cwnd_pkts, acked_pkts, now_ms);
 	if (tun[TCP_FRIENDLINESS])
@@ -87,7 +87,8 @@ static void cubic_pkts_acked(void *state, const u32 *tun, struct hw_conn *c,
 	(void)tun;
 	if (ack->rtt_us < 0)
 		return;
-	/* the queue that caused the loss still shows in the first second */
+	/* ignore RTTs of the first second after a loss: they include the queue that caused the
+	 * loss */
 	if (s->in_epoch && (s32)(hw_clock_ms(c->now_us) - s->epoch_ms) < TICK_HZ)
 		return;
 	delay_us = hw_max_u32((u32)ack->rtt_us, 1);

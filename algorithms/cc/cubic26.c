@@ -17,8 +17,8 @@
 
 #define TICK_HZ		1000
 #define REFRESH_MS	(TICK_HZ / 32)
-#define FIRST_COUNT	50 /* no loss seen: growth per this many ACKs */
-#define DELAY_SHIFT	3  /* scale of delay_min */
+#define FIRST_COUNT	50 /* before the first loss, cwnd grows by one per this many ACKs */
+#define DELAY_SHIFT	3  /* fractional bits of delay_min */
 #define INCREMENT_PER_S 10 /* max_increment is per 100 ms */
 
 enum { FAST_CONVERGENCE, MAX_INCREMENT, BETA, INITIAL_SSTHRESH, TCP_FRIENDLINESS };
@@ -36,17 +36,17 @@ static const struct hw_tunable cubic26_tunables[] = {
 };
 
 struct cubic26 {
-	u32 cnt;	    /* ACK events per packet of growth */
+	u32 cnt;	    /* number of ACK events after which cwnd grows by one */
 	u32 last_max_pkts;  /* W_max */
-	u32 loss_cwnd_pkts; /* cwnd at the last loss; 0 before one and after a timeout */
+	u32 loss_cwnd_pkts; /* cwnd at the last loss; 0 before the first loss and after a timeout */
 	u32 last_cwnd_pkts;
 	u32 last_ms; /* when the curve was last evaluated */
 	u32 origin_pkts;
 	u32 k;	       /* 1/1024 s */
 	u32 delay_min; /* ms << 3; 0 before the first sample */
 	u32 epoch_ms;
-	u32 ack_cnt;	   /* ACK events not yet turned into friendly_pkts */
-	u32 friendly_pkts; /* the window Reno would have */
+	u32 ack_cnt;	   /* ACK events that have not added to friendly_pkts yet */
+	u32 friendly_pkts; /* the window that Reno would have */
 	u32 delayed_ack;   /* packets per ACK << 4 */
 	u32 in_epoch;	   /* epoch_ms is valid */
 };
@@ -73,7 +73,7 @@ static void cubic26_start_epoch(struct cubic26 *s, u32 cwnd_pkts, u32 now_ms)
 	s->origin_pkts = hw_max_u32(s->last_max_pkts, cwnd_pkts);
 }
 
-/* The least ACKs per packet that keep growth within max_increment per 100 ms. */
+/* The smallest cnt with which cwnd grows by at most max_increment per 100 ms. */
 static u32 cubic26_count_floor(const struct cubic26 *s, u32 cwnd_pkts, u32 max_increment)
 {
 	if (!s->delay_min)
@@ -117,7 +117,8 @@ static void cubic26_pkts_acked(void *state, const u32 *tun, struct hw_conn *c,
 		s->delayed_ack = hw_ack_ratio(s->delayed_ack, ack->acked_pkts);
 	if (ack->rtt_us < 0)
 		return;
-	/* the queue that caused the loss still shows in the first second */
+	/* ignore RTTs of the first second after a loss: they include the queue that caused the
+	 * loss */
 	if (s->in_epoch && (s32)(hw_clock_ms(c->now_us) - s->epoch_ms) < TICK_HZ)
 		return;
 	delay = hw_max_u32(hw_duration_ms((u32)ack->rtt_us) << DELAY_SHIFT, 1);

@@ -8,16 +8,16 @@
  *
  * Variants: the draft computes the window once per round trip. Its alpha depends on the link's
  * rate (20 packets up to 100 Mbit/s, 200 at 1 Gbit/s, 500 at 2.5, 2000 at 10), and it averages
- * the RTT over about a third of a window. The ns-2 module computes it every 10 ms with alpha =
- * 100. The default is the draft's, because its authors specified it and it depends on no
- * clock; alpha is 20, which fits the links of the papers. update_us = 10000 and alpha = 100
- * give the module's law.
+ * the RTT over about a third of a window. The ns-2 module computes the window every 10 ms with
+ * alpha = 100. The default is the draft's law with alpha = 20, because FAST's authors specified
+ * it and it depends on no clock; 20 fits the links of the papers. update_us = 10000 and alpha =
+ * 100 give the module's law.
  *
  * Left out: the module spreads increments over a round trip and averages the RTT for longer
- * (1/256); the prototype keeps the window in every other round trip. In place of the draft's
- * multiplicative increase, up to a threshold of queueing delay, the startup grows; the
- * threshold is the ns-2 module's. Losses halve the window as in NewReno. The window is at most
- * doubled per update (Infocom 2004).
+ * (1/256); the prototype keeps the window in every other round trip. The draft increases the
+ * window multiplicatively until the queueing delay exceeds a threshold. Here the startup grows
+ * the window until then; the threshold is the ns-2 module's. Losses halve the window as in
+ * NewReno. The window is at most doubled per update (Infocom 2004).
  *
  * Valid for windows below 2^24 packets and round trips below 16.7 s.
  */
@@ -40,11 +40,11 @@ static const struct hw_tunable fast_tunables[] = {
 struct fast {
 	struct hw_round round;
 	u64 updated_us;	 /* on now_us's clock */
-	u32 rtt_x256;	 /* average, 1/256 us; 0 before the first sample */
-	u32 window_x256; /* packets << 8: cwnd with its fraction */
+	u32 rtt_x256;	 /* average RTT in 1/256 us; 0 before the first sample */
+	u32 window_x256; /* cwnd with its fraction, packets << 8 */
 };
 
-/* Each RTT has the weight 3/cwnd, at most 1/8. */
+/* Adds an RTT sample to the average, with the weight 3/cwnd, at most 1/8. */
 static void fast_average(struct fast *s, u32 cwnd_pkts, s32 rtt_us)
 {
 	u32 sample = hw_clamp_u32((u32)rtt_us, 1, HW_RTT_MOST_US) << 8;
@@ -65,7 +65,7 @@ static u32 fast_rtt_us(const struct fast *s)
 	return s->rtt_x256 >> 8;
 }
 
-/* The next update is due after a round trip. */
+/* Begins a new round; the next update of the window is due after it. */
 static void fast_restart(struct fast *s, const struct hw_conn *c)
 {
 	hw_begin_round(&s->round, c);
@@ -131,7 +131,8 @@ static void fast_cong_avoid(void *state, const u32 *tun, struct hw_conn *c, u32 
 	hw_set_window(c, s->window_x256 >> 8);
 }
 
-/* Measurements from before or during a recovery do not apply to the window after it. */
+/* Begins a new round at the end of a recovery, because earlier measurements do not apply to the
+ * new window. */
 static void fast_set_state(void *state, const u32 *tun, struct hw_conn *c, u8 new_state)
 {
 	(void)tun;

@@ -8,15 +8,16 @@
  * section 5: b falls from 0.5 at 38 packets to 0.1 at 83,000 with the logarithm of w, and a(w)
  * = w^2 p(w) 2 b(w)/(2 - b(w)) with p(w) = 0.078/w^1.2.
  *
- * As in Linux (tcp_highspeed.c): between two rows a and b are the upper row's, which is up to
- * one packet of growth more than the equation gives. A loss uses the b of the last growth
- * above ssthresh, so the loss that ends slow start halves the window. ACK events are counted,
- * whatever the stack counts. Beyond 89,053 packets the last row applies. Valid for windows
- * below 16 million packets.
+ * As in Linux (tcp_highspeed.c): between two rows of the table, a and b are those of the upper
+ * row, so growth is up to one packet per window more than the equation gives. A loss uses the b
+ * of the last growth above ssthresh, so the loss that ends slow start halves the window. ACK
+ * events are counted, whatever the stack counts. Beyond 89,053 packets the last row applies.
+ * Valid for windows below 16 million packets.
  */
 #include "../port/reno_law.h"
 
-/* The largest window of a row, and the fraction b << 8. The row's number is a. */
+/* Rows of RFC 3649's table: the largest window of the row, and the fraction b << 8. The number
+ * of the row, from 1, is a. */
 static const struct {
 	u32 cwnd_pkts;
 	u32 part_256;
@@ -36,10 +37,10 @@ static const struct {
 };
 
 #define LAST_ROW  (HW_COUNT(highspeed_rows) - 1)
-#define HALF_STEP 64 /* half of the next power of two above the rows */
+#define HALF_STEP 64 /* half of the next power of two above the number of rows */
 
 struct highspeed {
-	u32 cwnd_pkts;	   /* for which a and b were looked up */
+	u32 cwnd_pkts;	   /* window for which a and b were looked up */
 	u32 increase_pkts; /* a, per window */
 	u32 part_256;	   /* b << 8 */
 };
@@ -51,7 +52,7 @@ static void highspeed_init(void *state, const u32 *tun, struct hw_conn *c)
 	*(struct highspeed *)state = (struct highspeed){ 0, 1, highspeed_rows[0].part_256 };
 }
 
-/* The number of rows for smaller windows, at most LAST_ROW. */
+/* The index of the row for a window, by binary search, at most LAST_ROW. */
 static u32 highspeed_row(u32 cwnd_pkts)
 {
 	u32 row = 0;

@@ -2,8 +2,8 @@
 /*
  * H-TCP (draft-leith-tcp-htcp-06; Shorten and Leith, PFLDnet 2004) as Linux 2.6.25 computes
  * it, with the correction of later kernels, which the published measurements used: on the
- * return to Open the time of the last backoff is set again only after a backoff, not after a
- * lone duplicate ACK.
+ * return to Open, H-TCP restarts the time since the last backoff only if there was a backoff,
+ * not after a lone duplicate ACK.
  *
  * alpha, the growth per window of ACKed packets, rises with the time since the last backoff;
  * it is recomputed only when cwnd grows, so its steps are coarse at small windows. Linux's
@@ -22,12 +22,12 @@
 #define ONE		(1u << SHIFT)
 #define BETA_MIN	(1u << (SHIFT - 1)) /* 0.5 */
 #define BETA_MAX	102u		    /* 0.8 */
-#define SCALE_SHIFT	3		    /* scale of RTT scaling's ratio */
+#define SCALE_SHIFT	3		    /* scale of the ratio 100 ms/RTT of RTT scaling */
 #define SCALE_MIN	(1u << (SCALE_SHIFT - 1))
 #define SCALE_MAX	(10u << SCALE_SHIFT)
 #define FACTOR_MAX	(1u << 20) /* keeps alpha in 32 bits */
-#define BETA_MIN_RTT_MS 10	   /* below it the RTT is too coarse to adapt beta */
-#define MAX_RTT_STEP_MS 20	   /* a larger rise of the RTT is not the queue */
+#define BETA_MIN_RTT_MS 10	   /* in whole ms, smaller RTTs are too coarse to adapt beta */
+#define MAX_RTT_STEP_MS 20	   /* a larger rise of the RTT is not counted as queueing */
 
 enum { ADAPTIVE_BACKOFF, BANDWIDTH_SWITCH, RTT_SCALING, DRAFT_QUADRATIC };
 
@@ -48,17 +48,17 @@ static const struct hw_tunable htcp_tunables[] = {
 struct htcp {
 	u32 alpha;	    /* << 7 */
 	u32 beta;	    /* << 7 */
-	u32 modeswitch;	    /* a backoff has shown a stable throughput */
-	u32 pkts_acked;	    /* by the latest ACK in Open; spent by growth */
-	u32 packetcount;    /* ACKed since lasttime_ms */
+	u32 modeswitch;	    /* the throughput was stable at the last backoff, so beta may adapt */
+	u32 pkts_acked;	    /* packets ACKed by the latest ACK in Open; growth resets it to 1 */
+	u32 packetcount;    /* packets ACKed since lasttime_ms */
 	u32 min_rtt_ms;	    /* 0 before the first sample */
-	u32 max_rtt_ms;	    /* fades towards min_rtt_ms with every backoff */
-	u32 last_cong_ms;   /* the last backoff, or the end of its recovery */
-	u32 undo_available; /* the three undo fields are valid */
+	u32 max_rtt_ms;	    /* every backoff moves it 5 % closer to min_rtt_ms */
+	u32 last_cong_ms;   /* time of the last backoff, or of the end of its recovery */
+	u32 undo_available; /* 1: the three fields below are valid */
 	u32 undo_last_cong_ms;
 	u32 undo_max_rtt_ms;
 	u32 undo_old_max_b;
-	u32 min_b; /* throughputs, packets per second */
+	u32 min_b; /* this and the next three: throughputs in packets per second */
 	u32 max_b;
 	u32 old_max_b;
 	u32 b;
@@ -95,12 +95,13 @@ static void htcp_measure_throughput(struct htcp *s, u32 cwnd_pkts, u32 acked_pkt
 	u32 b;
 
 	s->packetcount = hw_add_u32(s->packetcount, acked_pkts);
-	/* modulo 2^32 as in Linux: no sample while alpha exceeds cwnd */
+	/* the difference wraps modulo 2^32, as in Linux: no sample is taken while alpha exceeds
+	 * cwnd */
 	if (s->packetcount < cwnd_pkts - alpha_pkts || !s->min_rtt_ms || elapsed_ms < s->min_rtt_ms)
 		return;
 	b = hw_scale_u32(s->packetcount, TICK_HZ, elapsed_ms);
 	if ((now_ms - s->last_cong_ms) / s->min_rtt_ms <= 3) {
-		/* just after a backoff */
+		/* up to three round trips after a backoff: begin the measurement anew */
 		s->b = b;
 		s->min_b = b;
 		s->max_b = b;
@@ -133,7 +134,8 @@ static void htcp_pkts_acked(void *state, const u32 *tun, struct hw_conn *c,
 	}
 }
 
-/* max_b within 20 % of old_max_b. */
+/* The throughput is stable if max_b is within 20 % of old_max_b, the maximum before the last
+ * backoff. */
 static int htcp_throughput_is_stable(const struct htcp *s)
 {
 	return 5ull * s->max_b >= 4ull * s->old_max_b && 5ull * s->max_b <= 6ull * s->old_max_b;
@@ -175,13 +177,13 @@ static void htcp_update_alpha(struct htcp *s, const u32 *tun, u32 now_ms)
 		factor = hw_min_u32(hw_saturate_u32(1 + (10 * x + square) / TICK_HZ), FACTOR_MAX);
 	}
 	if (tun[RTT_SCALING] && s->min_rtt_ms) {
-		/* 100 ms over the RTT, in [0.5, 10] */
+		/* 100 ms divided by the RTT, clamped to [0.5, 10] */
 		u32 scale = (u32)((TICK_HZ << SCALE_SHIFT) / (10ull * s->min_rtt_ms));
 
 		scale = hw_clamp_u32(scale, SCALE_MIN, SCALE_MAX);
 		factor = hw_max_u32((factor << SCALE_SHIFT) / scale, 1);
 	}
-	/* 2 (1 - beta) alpha: the same share whatever is kept */
+	/* times 2 (1 - beta): a flow's share of the link then does not depend on its beta */
 	s->alpha = 2 * factor * (ONE - s->beta);
 }
 
@@ -189,7 +191,7 @@ static void htcp_cong_avoid(void *state, const u32 *tun, struct hw_conn *c, u32 
 {
 	struct htcp *s = state;
 
-	(void)acked_pkts; /* counted in pkts_acked, in Open only */
+	(void)acked_pkts; /* htcp_pkts_acked counts them, in Open only */
 	if (((u64)c->cwnd_cnt * s->alpha) >> SHIFT >= c->cwnd_pkts) {
 		if (c->cwnd_pkts < c->cwnd_clamp_pkts)
 			c->cwnd_pkts++;
@@ -209,7 +211,7 @@ static u32 htcp_ssthresh(void *state, const u32 *tun, struct hw_conn *c)
 
 	htcp_update_beta(s, tun);
 	htcp_update_alpha(s, tun, hw_clock_ms(c->now_us));
-	/* fade, so that a change of route is forgotten */
+	/* reduce the maximum, so that the RTT of an earlier route is forgotten */
 	if (min_ms && max_ms > min_ms)
 		s->max_rtt_ms = min_ms + hw_scale_u32(max_ms - min_ms, 95, 100);
 	return hw_max_u32(hw_scale_u32(c->cwnd_pkts, s->beta, ONE), 2);

@@ -6,10 +6,10 @@
  * Hybla's slow start is the startup of the same name.
  *
  * As in Linux (tcp_hybla.c): growth is per ACK event, whatever the stack counts, and rounded
- * down to 1/128 packet. From cwnd = 16 rho^2 on it is therefore slower than the law, and above
- * 128 rho^2 it would stop. There 6.x lets cwnd grow by one per window; 2.6.24 does not
- * (carry=off). growth_bits above 7 keeps finer fractions, which gives the paper's law at any
- * window.
+ * down to 1/128 packet. From cwnd = 16 rho^2 on, growth is therefore slower than the law, and
+ * above 128 rho^2 it would stop. Above that, Linux 6.x lets cwnd grow by one per window; 2.6.24
+ * does not (carry=off). growth_bits above 7 keeps finer fractions, which gives the paper's law
+ * at any window.
  *
  * As in Linux, this law grows no window beyond 65,535 packets. Differences from Linux: outside
  * Open, where Reno's law applies, the window may grow beyond that; fractions of a packet are
@@ -30,7 +30,7 @@ static const struct hw_tunable hybla_tunables[] = {
 
 struct hybla {
 	struct hw_hybla rho;
-	u32 part; /* less than a packet of cwnd, << growth_bits */
+	u32 part; /* fraction of a packet beyond cwnd, << growth_bits */
 };
 
 static void hybla_init(void *state, const u32 *tun, struct hw_conn *c)

@@ -7,12 +7,12 @@
  * Once per round trip the mean queueing delay da is compared with dm, the largest one seen.
  * Growth per window falls from 10 packets (da at most dm/100) along a hyperbola to 0.3 (da =
  * dm); the fraction that congestion takes rises from 1/8 (da at most dm/10) linearly to 1/2
- * (from 0.8 dm on). A flow that has been above dm/100 grows by 10 again only after theta
- * rounds below it. Below win_thresh the law is Reno's. Without queueing delay a random loss p
- * gives windows of sqrt(alpha (2 - beta)/(2 beta p)) = 8.66/sqrt(p) packets.
+ * (from 0.8 dm on). Once da has been above dm/100, growth returns to 10 only after theta rounds
+ * with da below dm/100. Below win_thresh the law is Reno's. Without queueing delay a random
+ * loss p gives windows of sqrt(alpha (2 - beta)/(2 beta p)) = 8.66/sqrt(p) packets.
  *
- * Differences from Linux: rounds continue while the window is not used up; the curves are
- * computed in 64 bits, so RTTs are not limited to 3.3 s.
+ * Differences from Linux: rounds also end while the application does not use the whole window;
+ * the curves are computed in 64 bits, so RTTs are not limited to 3.3 s.
  *
  * Valid for any window and round trips below 16.7 s.
  */
@@ -39,11 +39,11 @@ static const struct hw_tunable illinois_tunables[] = {
 struct illinois {
 	struct hw_round round;
 	u32 rtt_max_us;
-	u32 acked_pkts; /* by the latest ACK; spent by growth that counts ACKs */
+	u32 acked_pkts; /* packets ACKed by the latest ACK; growth resets it to 1 */
 	u32 alpha;	/* packets per window << 7 */
 	u32 beta;	/* part of cwnd << 6 */
-	u32 rounds_low; /* rounds below dm/100 since it last grew fastest */
-	u32 was_above;	/* whether it was above dm/100 since then */
+	u32 rounds_low; /* rounds with da below dm/100 since growth was last at its maximum */
+	u32 was_above;	/* da was above dm/100, so 10 is only allowed after theta rounds below */
 };
 
 static void illinois_init(void *state, const u32 *tun, struct hw_conn *c)
@@ -129,7 +129,7 @@ static void illinois_cong_avoid(void *state, const u32 *tun, struct hw_conn *c, 
 	u64 grown;
 
 	(void)tun;
-	/* counts packets even if the stack counts ACKs */
+	/* Illinois counts packets even if the stack counts ACKs */
 	c->cwnd_cnt = hw_add_u32(c->cwnd_cnt, c->counts_acks ? s->acked_pkts : acked_pkts);
 	s->acked_pkts = 1;
 	grown = (u64)c->cwnd_cnt * s->alpha >> ALPHA_SHIFT;

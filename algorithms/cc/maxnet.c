@@ -14,17 +14,17 @@
  * time between ACKs in its place, cwnd would cancel out.
  *
  * The paper gives no units of price and interval. With both in seconds its law has no stable
- * equilibrium on the paper's own path: the loop through the exponential crosses over at
- * p4/RTT, and p4 = 15 is ten times what Paganini, Wang, Doyle, Low (ToN 13(1), 2005), who
- * proposed the law, prove stable (below pi/2). The law here therefore multiplies the price by
- * `price_scale`, 1/32 by default, with interval = 2 s; docs/maxnet.md has the analysis and
- * what else was tried. price_scale=1024,interval_ms=1000 is the law in seconds.
+ * equilibrium on the paper's own path: the loop through the exponential crosses over at p4/RTT.
+ * p4 = 15 is ten times the bound below which Paganini, Wang, Doyle, Low (ToN 13(1), 2005), who
+ * proposed the law, prove stability (pi/2). The law here therefore multiplies the price by
+ * `price_scale`, 1/32 by default, with interval = 2 s; docs/maxnet.md has the analysis and what
+ * else was tried. price_scale=1024,interval_ms=1000 is the law in seconds.
  *
- * In the printed law eta runs ahead, because cwnd may follow est by two packets per ACK only,
- * and then falls late: on a path with room the start never ends. Here eta waits for cwnd
- * (anti-windup). This does not change the equilibrium; anti_windup=off gives the printed law.
- * eta also waits while cwnd is not used, and is never below 0, where est is below p3. Its
- * first value makes est equal to cwnd.
+ * In the printed law eta grows too far, because cwnd may follow est by only two packets per
+ * ACK, and it then takes long to fall: on a path without congestion the start never ends. Here
+ * eta waits for cwnd (anti-windup). This does not change the equilibrium; anti_windup=off gives
+ * the printed law. eta also does not change while cwnd is not used. It is never below 0, where
+ * est would be below p3. The first value of eta makes est equal to cwnd.
  *
  * The window has a fractional part, which cwnd realizes over several round trips. It is at
  * least two packets. Losses and marks change nothing: the law's window also applies in
@@ -71,25 +71,29 @@ static const struct hw_tunable maxnet_tunables[] = {
 #define ONE_PKT	     (1 << WINDOW_SHIFT)
 #define LEAST_PKTS   2
 #define MOST_PKTS    0x7fffffffu
-/* Unused packets of cwnd with which it still counts as used (tcp_max_burst of Linux 2.6). */
+/* cwnd counts as used if at most so many of its packets are unused (tcp_max_burst of Linux
+ * 2.6). */
 #define SLACK_PKTS 3
-/* Far from overflow: 4096 base RTTs of price, and an exponent that no window has. */
+/* Bounds that prevent overflow: a price of 4096 base RTTs, and an exponent larger than that of
+ * any window. */
 #define RATIO_MOST (1ull << (HW_EXP_SHIFT + 12))
 #define ETA_MOST   (1ll << (HW_EXP_SHIFT + 20))
 
 struct maxnet {
 	struct hw_fall_back fall_back;
-	s64 eta;       /* << HW_EXP_SHIFT */
-	u64 window;    /* packets << WINDOW_SHIFT */
-	u32 price;     /* of the most recent packet, in HW_PRICE_NS; 0: no router has answered */
-	s32 owed;      /* owed by cwnd to the window, packets << WINDOW_SHIFT times round trips */
-	u8 is_priced;  /* the law applies, not Reno's */
-	u8 is_held;    /* the target was out of reach for max_increment */
+	s64 eta;    /* << HW_EXP_SHIFT */
+	u64 window; /* packets << WINDOW_SHIFT */
+	u32 price;  /* latest price that came back, in HW_PRICE_NS; 0: no router has answered */
+	/* sum over time of the window minus cwnd, in packets << WINDOW_SHIFT times round
+	 * trips */
+	s32 owed;
+	u8 is_priced;  /* MaxNet's law applies, not Reno's */
+	u8 is_held;    /* cwnd grew by max_increment and did not reach the target */
 	u8 extra_pkts; /* 1: cwnd is the window rounded up */
 	u8 unused[5];
 };
 
-/* The law's share of price/baseRTT, << HW_EXP_SHIFT. */
+/* price/baseRTT times price_scale, << HW_EXP_SHIFT, at most RATIO_MOST. */
 static u64 maxnet_ratio(const struct maxnet *s, const u32 *tun, const struct hw_conn *c)
 {
 	u64 price_us = (u64)s->price * (HW_PRICE_NS / 1000);
@@ -105,7 +109,7 @@ static s64 maxnet_bounded(s64 eta)
 	return eta < ETA_MOST ? eta : ETA_MOST;
 }
 
-/* Takes over TCP's window. */
+/* Sets MaxNet's window to TCP's cwnd. */
 static void maxnet_adopt_window(struct maxnet *s, const struct hw_conn *c)
 {
 	u32 pkts = hw_clamp_u32(c->cwnd_pkts, LEAST_PKTS, MOST_PKTS);
@@ -116,7 +120,8 @@ static void maxnet_adopt_window(struct maxnet *s, const struct hw_conn *c)
 	s->is_held = 0;
 }
 
-/* The first price, or the first after routers were silent: est starts as cwnd. */
+/* Called for the first price, and for the first after routers were silent. Sets eta so that est
+ * equals cwnd. */
 static void maxnet_begin(struct maxnet *s, const u32 *tun, const struct hw_conn *c)
 {
 	u64 ratio = maxnet_ratio(s, tun, c);
@@ -126,7 +131,8 @@ static void maxnet_begin(struct maxnet *s, const u32 *tun, const struct hw_conn 
 	s->is_priced = 1;
 }
 
-/* Figure 2, step 1: the increase and decrease of eta, and the target, packets << WINDOW_SHIFT. */
+/* Step 1 of the paper's figure 2: increases and decreases eta. Returns the target window,
+ * packets << WINDOW_SHIFT. */
 static u64 maxnet_target(struct maxnet *s, const u32 *tun, u64 ratio, u32 may_grow)
 {
 	u64 up = ((u64)tun[P1] << (HW_EXP_SHIFT + WINDOW_SHIFT)) / (s->window | 1);
@@ -157,8 +163,9 @@ static u64 maxnet_step(u64 window, u64 target, const u32 *tun, u32 may_grow)
 }
 
 /*
- * Whole packets: rounds the window down or up for a round trip or more at a time. cwnd then
- * equals the window on average and does not change with every ACK, which would cause bursts.
+ * Sets cwnd to the window in whole packets, rounded down or up for a round trip or more at a
+ * time. cwnd then equals the window on average and does not change with every ACK, which would
+ * cause bursts.
  */
 static void maxnet_round(struct maxnet *s, struct hw_conn *c, u32 acked_pkts)
 {
@@ -192,7 +199,7 @@ static void maxnet_law(struct maxnet *s, const u32 *tun, struct hw_conn *c, u32 
 	maxnet_round(s, c, acked_pkts);
 }
 
-/* Reno's growth. Its reduction happens as Recovery begins. */
+/* The control without a price: Reno's growth. Reno's reduction happens when Recovery begins. */
 static void maxnet_as_reno(struct hw_conn *c, u32 acked_pkts, u32 may_grow)
 {
 	if (!may_grow || c->ca_state == HW_CA_CWR || c->ca_state == HW_CA_RECOVERY)
@@ -200,7 +207,7 @@ static void maxnet_as_reno(struct hw_conn *c, u32 acked_pkts, u32 may_grow)
 	hw_reno_grow(c, c->counts_acks ? 1 : acked_pkts);
 }
 
-/* Whether a router answers; switches between the law and Reno's. */
+/* Returns whether a router answers, and switches between MaxNet's law and Reno's. */
 static void maxnet_check_routers(struct maxnet *s, const u32 *tun, struct hw_conn *c)
 {
 	u32 is_alone = hw_falls_back(&s->fall_back, c, tun[PATIENCE]);
@@ -245,7 +252,8 @@ static void maxnet_set_state(void *state, const u32 *tun, struct hw_conn *c, u8 
 		c->cwnd_pkts = hw_min_u32(c->cwnd_pkts, c->ssthresh_pkts);
 }
 
-/* Undoes a timeout's reduction. The law's window was never reduced. */
+/* Undoes the reduction of cwnd by a timeout or by Reno's law. Losses never reduce MaxNet's own
+ * window. */
 static u32 maxnet_undo_cwnd(void *state, const u32 *tun, struct hw_conn *c, u32 prior_cwnd_pkts)
 {
 	struct maxnet *s = state;

@@ -10,21 +10,21 @@
  * Additive increase is always active. The flows of a bottleneck converge where m balances it:
  * all at the same rate, with a load factor slightly above 1 of the target.
  *
- * Here s = (rtt/t_rho)^2 up to 1 s (hw_additive_scale), so the rates converge whatever the
- * round trips are. The model's unit for s is 100 ms; with the 200 ms of VCP's paper a quarter
- * of the queue remains once flows have converged. Differences from the model: the window falls
- * with every ACK in Open and Disorder, grows only if it is used, and belongs to the stack in
- * Recovery. Losses and timeouts follow Reno, with slow start after a timeout but not at the
- * start. With on_loss=keep a loss changes nothing as long as routers write. That is right if
- * all losses come from the medium or from a router that takes part, but unfair to others if
- * the bottleneck is a silent router.
+ * Here s = (rtt/t_rho)^2 for round trips up to 1 s (hw_additive_scale), so the rates converge
+ * whatever the round trips are. VCP's ns-2 model divides by 100 ms instead of t_rho; with the
+ * 200 ms of VCP's paper the queue of converged flows is a quarter as long. Differences from the
+ * model: the window falls with every ACK in Open and Disorder, grows only if it is used, and
+ * belongs to the stack in Recovery. Losses and timeouts follow Reno, with slow start after a
+ * timeout but not at the start. With on_loss=keep a loss changes nothing as long as routers
+ * write. That is right if all losses come from the medium or from a router that takes part, but
+ * unfair to others if the bottleneck is a silent router.
  *
  * Level 0 means that no router wrote. After patience_rtts with level 0, or with no answer, the
  * law is Reno's (fall_back.h) until a router writes. Valid for round trips up to 3.2 s.
  */
 #include "../port/mpcp_levels.h"
 
-#define REMEMBERED 16 /* packets whose pieces are kept */
+#define REMEMBERED 16 /* the pieces of so many latest packets are kept */
 
 enum { PIECES, ALPHA, ON_LOSS, PATIENCE };
 enum { HALVE, KEEP };
@@ -33,8 +33,8 @@ static const struct hw_tunable mpcp_tunables[] = {
 	[PIECES] = MPCP_TUNABLE_PIECES,
 	[ALPHA] = { "alpha", "packets", "growth per round trip of t_rho, 200 ms", 1, 1, 64 },
 	[ON_LOSS] = { "on_loss", "halve|keep", "reaction of cwnd to a loss", HALVE, HALVE, KEEP },
-	/* twice that of other protocols: a level takes several packets, at worst one per round
-	 * trip */
+	/* twice the default of other protocols, because a level needs several packets, and a
+	 * flow may send only one per round trip */
 	[PATIENCE] = { "patience_rtts", "round trips",
 		       "without a router's answer, and 200 ms, until it falls back to Reno", 8, 1,
 		       1000 },
@@ -42,9 +42,11 @@ static const struct hw_tunable mpcp_tunables[] = {
 
 struct mpcp {
 	struct hw_fall_back fall_back;
-	u32 pieces;	/* of the packets up to latest_id, two bits each from the lowest on */
-	u32 fraction;	/* of a packet beyond cwnd, 2^-30 */
-	u32 acked_pkts; /* by the latest ACK */
+	/* received pieces: two bits per packet, the lowest two for latest_id, the next for
+	 * the packet before */
+	u32 pieces;
+	u32 fraction;	/* fraction of a packet beyond cwnd, in units of 2^-30 */
+	u32 acked_pkts; /* packets acknowledged by the latest ACK */
 	u16 latest_id;	/* IP identification */
 	u8 level;	/* 0: none is known */
 	u8 unused[5];
@@ -65,7 +67,7 @@ static u32 mpcp_on_send(void *state, const u32 *tun, struct hw_conn *c, void *he
 	return 1;
 }
 
-/* The level of the latest group whose pieces have all arrived; 0: none. */
+/* The level of the latest group of packets whose pieces have all arrived; 0: no complete group. */
 static u32 mpcp_latest_level(const struct mpcp *s, u32 n)
 {
 	u32 k, id, first, second, third;
@@ -139,7 +141,8 @@ static void mpcp_cong_avoid(void *state, const u32 *tun, struct hw_conn *c, u32 
 	hw_window_grow(c, &s->fraction, by + hw_additive_part(c, scale, pkts));
 }
 
-/* A router that takes part signals overload; a loss then need not. */
+/* Whether losses leave the window unchanged: with on_loss=keep, while routers answer. Overload
+ * is then signalled by a router, so a loss need not reduce the window. */
 static u32 mpcp_keeps_window(const struct mpcp *s, const u32 *tun)
 {
 	return tun[ON_LOSS] == KEEP && !s->fall_back.alone;

@@ -7,10 +7,10 @@
  *
  *   w += (1 + m)^(d/t_rho) - 1 + s/w0,   m = kappa (1/LF - 1), 1/4 below 50 %
  *
- * Here d is the smallest round trip seen, w0 the window at the beginning of the present one,
- * and s = alpha (d/t_rho)^2. These differences are ours:
+ * Here d is the smallest round trip seen, w0 the window at the beginning of the present round
+ * trip, and s = alpha (d/t_rho)^2. These differences are ours:
  * - m keeps growing below 80 %, by VCP's own formula: VCP stops at 80 % because its two bits
- *   end there, but here the load itself is known ("LFPs is allowed to use the accurate LF",
+ *   end there, but here the exact load is known ("LFPs is allowed to use the accurate LF",
  *   section III.A). In a round trip the window at most doubles, as in slow start; round trips
  *   above 1.6 s count as 1.6 s.
  * - s is at most a tenth of a flow's fair share of the capacity.

@@ -5,13 +5,14 @@
  * never limits it.
  *
  * Choices made here, where RCP leaves something open or differs:
- * - The rate counts IP bytes, as routers do. If the stack can (linux-2.6), the SYN already
- *   asks for it. Until the first answer only the stack's initial window is sent.
- * - After idle times the rate is the last one that came back, as in Scharf (2011), section
+ * - The rate counts IP bytes, as routers do. If the stack can (linux-2.6), the SYN already asks
+ *   for a rate. Until the first answer RCP sends only the stack's initial window.
+ * - After an idle time RCP sends at the last rate that came back, as in Scharf (2011), section
  *   6.3.1: "that can be very aggressive". idle=probe waits for an answer to the first two
  *   packets. rcp-host.cc instead sends probes without data all the time, and also if the rate
  *   is less than a packet per round trip; a TCP control cannot send packets without data.
- * - rcp-host.cc has no window; here it is twice the rate's, to bound retransmissions.
+ * - rcp-host.cc has no window. Here the window is twice the rate times the round trip, to bound
+ *   retransmissions.
  * - If no router answers, the law is Reno's (port/fall_back.h).
  *
  * Valid for any rate. RTTs up to 4293 s.
@@ -27,12 +28,12 @@ static const struct hw_tunable rcp_tunables[] = {
 	[PATIENCE] = HW_PATIENCE,
 };
 
-#define WINDOWS	       2 /* of what the rate brings in a round trip */
+#define WINDOWS	       2 /* cwnd is so many times the rate times the round trip */
 #define LEAST_PKTS     4
 #define PROBE_PKTS     2
 #define FIRST_RTT_US   1000000
 #define US_PER_S       1000000
-#define MOST_WINDOW_US 100000000 /* of round-trip time, in a window */
+#define MOST_WINDOW_US 100000000 /* longest round trip that is used to compute cwnd */
 
 struct rcp {
 	u64 rate_Bps; /* latest answer; 0: none */
@@ -41,7 +42,7 @@ struct rcp {
 
 _Static_assert(sizeof(struct rcp) <= HW_CC_STATE_BYTES, "state of a control");
 
-/* Sends at the rate. */
+/* Sets the pacing rate to the routers' rate, and cwnd to twice its bandwidth-delay product. */
 static void rcp_apply_rate(const struct rcp *s, struct hw_conn *c)
 {
 	u32 rtt_us = hw_min_u32(c->srtt_us ? c->srtt_us : FIRST_RTT_US, MOST_WINDOW_US);
@@ -50,7 +51,7 @@ static void rcp_apply_rate(const struct rcp *s, struct hw_conn *c)
 	u64 pkts = hw_div_u64(rate_Bps * WINDOWS * rtt_us / US_PER_S, pkt_bytes) + LEAST_PKTS;
 
 	c->pacing_rate_Bps = s->rate_Bps;
-	c->pacing_chunk_pkts = c->counts_acks ? 0 : 1; /* each packet leaves at its own time */
+	c->pacing_chunk_pkts = c->counts_acks ? 0 : 1; /* packets leave one by one */
 	c->cwnd_pkts = hw_min_u32(hw_saturate_u32(pkts), c->cwnd_clamp_pkts);
 	c->ssthresh_pkts = hw_max_u32(c->cwnd_pkts, 2);
 }
@@ -62,7 +63,8 @@ static void rcp_pkts_acked(void *state, const u32 *tun, struct hw_conn *c, const
 	(void)ack;
 	if (!hw_falls_back(&s->fall_back, c, tun[PATIENCE]) || !s->rate_Bps)
 		return;
-	/* the window was never a limit, so Reno does not continue with it */
+	/* RCP's window was too large to limit the flow, so Reno begins with the packets in
+	 * flight */
 	s->rate_Bps = 0;
 	c->pacing_rate_Bps = 0;
 	c->pacing_chunk_pkts = 0;

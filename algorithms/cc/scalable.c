@@ -5,14 +5,14 @@
  * takes an eighth. Recovering from a loss therefore takes the same number of round trips at
  * any window.
  *
- * Linux implements 0.01 in two ways: one packet per 50 ACKs if ACKs are counted and every
- * second packet has one (2.6.24), one per 100 packets if packets are counted (6.x). Unless
- * ai_cnt is set, it is the one that fits what the stack counts. As in Linux, growth is Reno's
- * while that is faster. Valid for any window.
+ * Linux implements 0.01 in two ways. 2.6.24 counts ACKs and adds one packet per 50 ACKs, which
+ * assumes an ACK for every second packet. 6.x counts packets and adds one per 100 packets. By
+ * default ai_cnt fits what the stack counts. As in Linux, growth is Reno's if Reno grows
+ * faster. Valid for any window.
  */
 #include "../port/reno_law.h"
 
-#define ACKS_PER_PKT 50	 /* where ACKs are counted */
+#define ACKS_PER_PKT 50	 /* on stacks that count ACKs */
 #define PKTS_PER_PKT 100 /* where packets are */
 #define LOSS_SHIFT   3	 /* an eighth */
 

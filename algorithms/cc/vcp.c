@@ -8,19 +8,19 @@
  *         per ACKed packet by (1 + xi)^(rtt/t_rho) - 1, with rtt/t_rho at most 2.5
  *   high  one packet per round trip of 100 ms, and so that flows of all round trips gain
  *         alike (hw_additive_scale)
- *   over  once 7/8 of the window, which then stays for t_rho, and after that grows as in
- *         high for a round trip, before it may come down again. Meanwhile low and high
- *         count as ever.
+ *   over  once 7/8 of the window, which then stays for t_rho, and after that grows as in high
+ *         for a round trip, before it may shrink again. During that time answers of low and
+ *         high have their usual effect.
  *
  * VCP has no slow start: the first window grows as in low. Windows of 2 to 64 packets are
  * paced in steps of rtt/2^ceil(log2 w) if such a step is longer than t_rho/2; each interval of
  * the router then contains packets of every round trip. Losses and timeouts follow Reno, with
  * slow start after a timeout.
  *
- * The paper's text scales additive increase by (rtt/t_rho)^2, the model with 100 ms. The
- * factor of 4 between them is a tunable here. Differences from the model: timers are exact,
- * not rounded up to a granularity; in Recovery the stack sets the window; entering Recovery
- * counts as a reduction.
+ * The paper's text scales additive increase by (rtt/t_rho)^2, the model with 100 ms. The two
+ * differ by a factor of 4; here the unit is a tunable (ai_unit_ms). Differences from the model:
+ * timers are exact, not rounded up to a granularity; in Recovery the stack sets the window;
+ * entering Recovery counts as a reduction.
  *
  * The sender itself sets low, so a path without VCP looks like one with little load. Two signs
  * reveal it: no answer, or answers of low for two intervals while round trips show a queue. A
@@ -35,7 +35,7 @@
 #define XI	       (HW_STEP_ONE / 16)
 #define MAX_SCALE_PKTS 64 /* paced windows */
 #define QUEUE_US       50000
-#define ENOUGH_PKTS    8 /* of a round trip, needed to detect a queue */
+#define ENOUGH_PKTS    8 /* so many RTT samples of a round trip are needed to detect a queue */
 #define QUEUE_LASTS_US (2 * HW_LOAD_INTERVAL_US)
 
 enum { AI_UNIT, ALPHA, PATIENCE };
@@ -49,29 +49,29 @@ static const struct hw_tunable vcp_tunables[] = {
 };
 
 enum vcp_phase {
-	VCP_READY = 0,	/* overload takes the window down */
-	VCP_FROZEN = 1, /* after the reduction: no change */
-	VCP_SLOW = 2,	/* grows as at high load */
+	VCP_READY = 0,	/* an answer of overload reduces the window */
+	VCP_FROZEN = 1, /* for t_rho after a reduction the window does not change */
+	VCP_SLOW = 2,	/* for a round trip after that it grows as at high load */
 };
 
 struct vcp {
 	struct hw_fall_back fall_back;
 	u64 until_us;	  /* end of the phase */
 	u64 pace_Bps;	  /* the pacing rate that VCP set; 0: none */
-	u64 queued_us;	  /* since when a queue exists at low load; 0: none */
-	u32 fraction;	  /* of a packet beyond cwnd, 2^-30 */
-	u32 acked_pkts;	  /* by the latest ACK */
-	u8 region;	  /* enum vcp_region, of the latest answer */
+	u64 queued_us;	  /* when RTTs began to show a queue at low load; 0: no queue */
+	u32 fraction;	  /* fraction of a packet beyond cwnd, in units of 2^-30 */
+	u32 acked_pkts;	  /* packets acknowledged by the latest ACK */
+	u8 region;	  /* load region in the latest answer (enum vcp_region) */
 	u8 phase;	  /* enum vcp_phase */
 	u32 round_rtt_us; /* shortest RTT of this round trip's packets */
-	u32 round_end;	  /* sequence number with which it is over */
-	u32 round_pkts;	  /* packets acknowledged with a sample since it began */
+	u32 round_end;	  /* the round trip is over when this sequence number is acknowledged */
+	u32 round_pkts;	  /* packets acknowledged with an RTT sample in this round trip */
 	u32 base_rtt_us;  /* shortest RTT of packets that were sent once; HW_U32_MAX: none yet */
-	u32 retrans_pkts; /* as of the latest ACK */
+	u32 retrans_pkts; /* c->retrans_pkts at the latest ACK */
 	u32 resent_end;	  /* sequence number after the last retransmission */
-	u8 is_resent;	  /* retransmissions are not all acknowledged */
+	u8 is_resent;	  /* some retransmission is not acknowledged yet */
 	u8 is_prompt;	  /* an ACK of the round covered several packets */
-	u8 has_queue;	  /* round trips show a queue */
+	u8 has_queue;	  /* the RTTs of the latest round trip show a queue */
 };
 
 static void vcp_begin_round(struct vcp *s, const struct hw_conn *c)
@@ -120,10 +120,10 @@ static u32 vcp_on_send(void *state, const u32 *tun, struct hw_conn *c, void *hea
 }
 
 /*
- * The shortest round trip by Karn's rule. min_rtt_us may be too short: if one of Linux's
- * timers retransmits a packet early, the copy carries the time at which pacing would have
- * released it, up to a paced step in the future. The echo of that time gives an RTT that is
- * too short.
+ * Updates base_rtt_us, the shortest round trip, by Karn's rule. min_rtt_us may be too short: if
+ * one of Linux's timers retransmits a paced packet early, the retransmission carries the time
+ * at which pacing would have released it. That time may be in the future, by up to one pacing
+ * interval. The echo of that time gives an RTT that is too short.
  */
 static void vcp_note_base_rtt(struct vcp *s, const struct hw_conn *c, s32 rtt_us)
 {
@@ -135,20 +135,22 @@ static void vcp_note_base_rtt(struct vcp *s, const struct hw_conn *c, s32 rtt_us
 	if (rtt_us > 0 && !s->is_resent)
 		s->base_rtt_us = hw_min_u32(s->base_rtt_us, (u32)rtt_us);
 	if (s->is_resent && !hw_after(s->resent_end, c->snd_una))
-		s->is_resent = 0; /* from the next ACK on */
+		s->is_resent = 0; /* RTTs count again from the next ACK on */
 }
 
-/* The stack's minimum RTT expires after minutes; so does this one. */
+/* The shortest round trip, at least the stack's minimum RTT. The stack's minimum expires after
+ * minutes; through this maximum base_rtt_us expires, too. */
 static u32 vcp_base_rtt_us(const struct vcp *s, const struct hw_conn *c)
 {
 	return hw_max_u32(s->base_rtt_us, c->min_rtt_us);
 }
 
 /*
- * Whether round trips exceed the shortest by more than a link with VCP would queue at low
- * load. It uses the shortest RTT of a whole window: a delayed ACK of one packet may have
- * waited for the next packet, but an ACK of several is prompt. A round of few packets, all
- * with long RTTs, only confirms a queue that is already known, if one of its ACKs was prompt.
+ * Checks whether round trips exceed the shortest one by more than the queueing delay that a
+ * link with VCP would have at low load. It uses the shortest RTT of a whole window: a delayed
+ * ACK of one packet may have waited for the next packet, but an ACK of several is prompt. A
+ * round of few packets, all with long RTTs, only confirms a queue that is already known, if one
+ * of its ACKs was prompt.
  */
 static void vcp_check_rtt(struct vcp *s, const struct hw_conn *c, const struct hw_ack *ack)
 {
@@ -168,7 +170,8 @@ static void vcp_check_rtt(struct vcp *s, const struct hw_conn *c, const struct h
 	vcp_begin_round(s, c);
 }
 
-/* Trusts low, but not for longer than a router needs to notice an existing queue. */
+/* Whether an answer of low load is believed. If RTTs show a queue, it is believed only for
+ * QUEUE_LASTS_US, by which time a router with VCP would have noticed the queue. */
 static int vcp_trusts_low(struct vcp *s, const struct hw_conn *c)
 {
 	if (!s->has_queue) {
@@ -194,7 +197,9 @@ static void vcp_on_feedback(void *state, const u32 *tun, struct hw_conn *c, cons
 		hw_router_answered(&s->fall_back, c);
 		hw_leave_slow_start(c);
 	} else if (vcp_trusts_low(s, c)) {
-		s->fall_back.asks = 0; /* a router may have written it, or none */
+		/* senders themselves write low, so this answer does not show whether a
+		 * router takes part */
+		s->fall_back.asks = 0;
 	}
 	vcp_next_phase(s, c);
 	if (s->region == VCP_OVER && s->phase == VCP_READY && !by_stack) {
@@ -221,7 +226,8 @@ static u64 vcp_pace_Bps(const struct vcp *s, const struct hw_conn *c)
 	return ((u64)c->mss_bytes + c->header_bytes) * 1000000 / step_us;
 }
 
-/* Leaves a rate that something else set, such as the startup's for its first window. */
+/* Sets the pacing rate, except if something else set one, such as a startup that paces its
+ * first window. */
 static void vcp_pace(struct vcp *s, struct hw_conn *c)
 {
 	u64 rate_Bps;

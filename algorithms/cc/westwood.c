@@ -19,17 +19,17 @@
 
 #define LEAST_WINDOW_US 50000
 #define RATE_SHIFT	8
-#define RATE_MAX	(1u << 31) /* keeps a product with an RTT in 64 bits */
+#define RATE_MAX	(1u << 31) /* keeps the rate times an RTT within 64 bits */
 #define US_PER_S	1000000ull
 
 struct westwood {
 	u64 window_us;	     /* when the measurement of the next rate began */
-	u32 window_pkts;     /* packets delivered by then, modulo 2^32 */
-	u32 rate_filtered_1; /* packets per second << 8, through one filter; 0: none yet */
-	u32 rate;	     /* the same through both */
-	u32 rtt_us;	     /* the latest sample, 0 before one */
-	u32 min_rtt_us;	     /* the smallest, 0 before one */
-	u32 forget_min_rtt;  /* after a timeout: the next sample is the smallest */
+	u32 window_pkts;     /* packets delivered when that measurement began, modulo 2^32 */
+	u32 rate_filtered_1; /* delivery rate after one filter, packets/s << 8; 0: none yet */
+	u32 rate;	     /* delivery rate after both filters, packets per second << 8 */
+	u32 rtt_us;	     /* the latest RTT sample; 0 before the first */
+	u32 min_rtt_us;	     /* the smallest RTT sample; 0 before the first */
+	u32 forget_min_rtt;  /* set by a timeout: the next RTT sample replaces min_rtt_us */
 };
 
 static void westwood_init(void *state, const u32 *tun, struct hw_conn *c)
@@ -107,7 +107,8 @@ static void westwood_event(void *state, const u32 *tun, struct hw_conn *c, u8 ev
 	}
 }
 
-/* Rate halving stops at this window, even above Reno's ssthresh. */
+/* The floor of rate halving: the delivery rate times the smallest RTT, even if that is above
+ * Reno's ssthresh. */
 static u32 westwood_min_cwnd(void *state, const u32 *tun, struct hw_conn *c)
 {
 	(void)tun;

@@ -14,9 +14,9 @@
  * - After idle times the window is at most initial_pkts, as TCP's restart window is at most
  *   its first (RFC 5681, section 4.1); in Scharf (2011), section 6.3.1, XCP restarts slowly,
  *   too.
- * - XCP reacts to a loss or an echoed mark as Reno does, and continues when that is over
- *   (ns-2.35); feedback during that time is not used. With on_loss=keep only routers change
- *   the window.
+ * - XCP reacts to a loss or an echoed ECN mark as Reno does, and its own law continues after
+ *   the recovery (ns-2.35); feedback during the recovery is not used. With on_loss=keep only
+ *   routers change the window.
  * - If no router answers, the law is Reno's (port/fall_back.h).
  *
  * Valid for any window, and RTTs up to 4293 s. Fractions of packets are exact.
@@ -35,14 +35,14 @@ static const struct hw_tunable xcp_tunables[] = {
 	[PATIENCE] = HW_PATIENCE,
 };
 
-/* cwnd counts as used with up to an eighth of it and so many packets unused. */
+/* cwnd counts as used if at most an eighth of it plus SPARE_PKTS packets is unused. */
 #define SPARE_PKTS 3
 #define US_PER_S   1000000
 
 struct xcp {
-	u64 part; /* of a packet, beyond cwnd: bytes times 10^-6 */
+	u64 part; /* fraction of a packet beyond cwnd, in 10^-6 bytes */
 	struct hw_fall_back fall_back;
-	u32 round_end; /* sequence number with which a round trip is over */
+	u32 round_end; /* the round trip is over when this sequence number is acknowledged */
 	u32 used_pkts; /* most packets in flight during this round trip */
 	u8 has_round;
 	u8 unused[3];
@@ -84,7 +84,7 @@ static u32 xcp_ssthresh(void *state, const u32 *tun, struct hw_conn *c)
 	return hw_reno_ssthresh(0, 0, c);
 }
 
-/* If a loss keeps the window, it is also the floor of rate halving. */
+/* With on_loss=keep, the kept window is also the floor of rate halving. */
 static u32 xcp_min_cwnd(void *state, const u32 *tun, struct hw_conn *c)
 {
 	struct xcp *s = state;
@@ -122,7 +122,7 @@ static u32 xcp_on_send(void *state, const u32 *tun, struct hw_conn *c, void *hea
 	return 1;
 }
 
-/* Once per round trip: ages a window that was not used. */
+/* Once per round trip: if the window was not used, reduces its unused part by p. */
 static void xcp_age(struct xcp *s, const u32 *tun, struct hw_conn *c)
 {
 	u32 used_pkts = hw_add_u32(s->used_pkts, SPARE_PKTS + c->cwnd_pkts / 8);

@@ -9,8 +9,8 @@
  * Both numbers are unsigned and in network byte order, as all of TCP's are. The paper prints a
  * length of 6, without the option's first two bytes. Every TCP parser counts them (RFC 9293
  * section 3.1), so it is 8. The paper gives no unit of the price: here it is HW_PRICE_NS, so
- * three bytes hold 168 seconds. A router that takes part writes at least 1, so 0 means that
- * none did. A price of 1 is 10 us, too little to affect any window.
+ * three bytes hold 168 seconds. A router that takes part writes at least 1, so 0 means that no
+ * router wrote. A price of 1 is 10 us, too little to affect any window.
  */
 #ifndef HEADWAY_HEADER_MAXNET_H
 #define HEADWAY_HEADER_MAXNET_H
@@ -25,7 +25,7 @@
 
 struct hw_maxnet_fields {
 	u32 echo;  /* price of the latest packet that came the other way; 0: no router wrote */
-	u32 price; /* highest of the routers so far; 0: no router wrote */
+	u32 price; /* highest price of the routers passed so far; 0: no router wrote */
 };
 
 static const __attribute__((unused)) struct hw_field hw_maxnet_header_fields[] = {
@@ -69,8 +69,8 @@ static inline void hw_maxnet_emit(const void *fields, u8 *bytes)
 	hw_maxnet_put(bytes + 5, option->price);
 }
 
-/* The latest price counts. It is echoed even if no router wrote: the sender then knows that
- * its peer takes part, but the path does not. */
+/* The receiver echoes the price of the latest packet, even if no router wrote one. An echo of 0
+ * tells the sender that its peer takes part, but no router on the path. */
 static inline int hw_maxnet_reflect(void *held, const void *arrived, const struct hw_arrival *how)
 {
 	(void)how;

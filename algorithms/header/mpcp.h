@@ -2,22 +2,23 @@
 /*
  * MPCP's header (Li, Yousefi'zadeh, "MPCP: Multi Packet Congestion-control Protocol", ACM CCR
  * 39(5), 2009, described in "RAPPEP", 2010): n successive packets together carry a congestion
- * level, each a piece of it in its two ECN bits. Neither text gives the level tables, the
- * order of the pieces or the format of the answer; these are ours, and docs/vcp-mpcp.md
- * explains them.
+ * level. Each of them carries a piece of the level in its two ECN bits. Neither text gives the
+ * level tables, the order of the pieces or the format of the answer; Headway defines all three,
+ * and docs/vcp-mpcp.md explains them.
  *
- * A level is a number of n digits to the base 3, because 00 keeps its meaning: not MPCP. A
- * packet carries the digit that its IP identification selects (id mod n, the most significant
- * first), which senders increment by one per packet. A sender sets every digit to 0. No router
- * writes level 0, so it means that none takes part.
- *
- * Each router raises each digit to its own. The result is never below the highest level on the
- * path. It exceeds it by less than 3^(n-1), and only if two links have nearly the same load or
- * the less loaded one has the larger digit in a less significant place.
+ * A level is a number of n digits to the base 3: two bits have four values, and 00 still means
+ * that the packet is not MPCP's. A packet's IP identification selects the digit that it carries
+ * (id mod n, the most significant digit first). Senders increment the identification by one per
+ * packet. A sender sets every digit to 0. No router writes level 0, so level 0 means that no
+ * router takes part. Each router raises a packet's digit to the digit of its own level if that
+ * is larger. The result is never below the highest level on the path. The result exceeds that
+ * level by less than 3^(n-1), and only if two links have nearly the same load, or if the less
+ * loaded link has the larger digit in a less significant place.
  *
  * The receiver answers with the pieces of up to eight packets and the identification of the
- * latest, and the sender assembles them: reordered packets take their places, and incomplete
- * groups are ignored. TCP option 253 with an identifier of ours (RFC 6994).
+ * latest, and the sender assembles them: pieces of reordered packets are put in their places,
+ * and incomplete groups are ignored. The answer is a TCP option of the experimental kind 253
+ * with Headway's own identifier (RFC 6994).
  */
 #ifndef HEADWAY_HEADER_MPCP_H
 #define HEADWAY_HEADER_MPCP_H
@@ -27,7 +28,7 @@
 #define MPCP_OPTION	  253
 #define MPCP_OPTION_BYTES 8
 #define MPCP_IDENTIFIER	  0x484d /* "HM" */
-#define MPCP_ANSWERED	  8	 /* packets of an answer */
+#define MPCP_ANSWERED	  8	 /* an answer has the pieces of so many packets */
 
 #define MPCP_MIN_PIECES 2
 #define MPCP_MAX_PIECES 3
@@ -54,10 +55,10 @@ static inline void mpcp_emit(const void *fields, u8 *bytes)
 	bytes[0] = ((const struct mpcp_fields *)fields)->piece & 3;
 }
 
-/* What the receiver answers. */
+/* The fields of the receiver's answer. */
 struct mpcp_answer_fields {
-	u16 latest_id; /* highest IP identification of those */
-	u16 pieces;    /* of packet latest_id - k in bits 2k and 2k + 1; 0: not received */
+	u16 latest_id; /* IP identification of the latest packet in the answer */
+	u16 pieces;    /* bits 2k and 2k + 1: piece of packet latest_id - k; 0: not received */
 };
 
 static const __attribute__((unused)) struct hw_field mpcp_answer_header_fields[] = {
@@ -94,8 +95,9 @@ static inline void mpcp_answer_emit(const void *fields, u8 *bytes)
 }
 
 /*
- * Adds pieces, in the order above, to a longer history: the pieces of the `room` packets up to
- * *latest_id. Older pieces are ignored.
+ * Adds the pieces of an answer (`more`, up to packet more_id) to a longer history (`pieces`):
+ * that of the `room` packets up to *latest_id. Older pieces are ignored. Updates *latest_id,
+ * and returns the history.
  */
 static inline u32 mpcp_merge(u32 pieces, u16 *latest_id, u32 room, u32 more, u16 more_id)
 {

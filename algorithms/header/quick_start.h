@@ -18,16 +18,17 @@
 #define HW_QS_BYTES	  8 /* of either option */
 
 #define HW_QS_MAX_CODE	 15
-#define HW_QS_STEP_Bps	 5000u /* 40 kbit/s; a rate is this times 2^code */
+#define HW_QS_STEP_Bps	 5000u /* 40 kbit/s; the rate of a code is this times 2^code */
 #define HW_QS_NONCE_MASK 0x3fffffffu
 
-/* The upper half of the third byte of the IP option. All else is ignored. */
+/* Values of the upper half of the third byte of the IP option. Options with other values are
+ * ignored. */
 enum hw_qs_function {
 	HW_QS_REQUEST = 0,
 	HW_QS_REPORT = 8,
 };
 
-/* An option's fields, of a request, a report or a response. */
+/* The fields of a Quick-Start option: a request, a report or a response. */
 struct hw_qs_option {
 	u32 nonce;   /* 30 bits */
 	u8 function; /* enum hw_qs_function; 0 in a response */
@@ -43,7 +44,7 @@ static inline u64 hw_qs_rate_Bps(u32 code)
 	return code ? (u64)HW_QS_STEP_Bps << hw_min_u32(code, HW_QS_MAX_CODE) : 0;
 }
 
-/* The largest code whose rate is not above rate_Bps: what a router or receiver grants. */
+/* The largest code whose rate is not above rate_Bps. Routers and receivers grant this code. */
 static inline u32 hw_qs_code_down(u64 rate_Bps)
 {
 	u64 steps = rate_Bps / HW_QS_STEP_Bps;
@@ -53,7 +54,8 @@ static inline u32 hw_qs_code_down(u64 rate_Bps)
 	return hw_min_u32(63 - (u32)__builtin_clzll(steps), HW_QS_MAX_CODE);
 }
 
-/* The smallest code whose rate is enough, 15 if none is: what a sender asks for. */
+/* The smallest code whose rate is at least rate_Bps, or 15 if even its rate is smaller. Senders
+ * ask for this code. */
 static inline u32 hw_qs_code_up(u64 rate_Bps)
 {
 	u32 code = hw_qs_code_down(rate_Bps);
@@ -61,7 +63,7 @@ static inline u32 hw_qs_code_up(u64 rate_Bps)
 	return hw_min_u32(code + (hw_qs_rate_Bps(code) < rate_Bps), HW_QS_MAX_CODE);
 }
 
-/* The window of this rate in packets: R T / (MSS + H), section 4.4. */
+/* The window in packets of a rate R with the RTT T: R T / (MSS + H), section 4.4. */
 static inline u32 hw_qs_window_pkts(u64 rate_Bps, u32 rtt_us, u32 mss_bytes, u32 header_bytes)
 {
 	u64 bytes = (u64)hw_saturate_u32(rate_Bps) * rtt_us / 1000000;
@@ -71,14 +73,16 @@ static inline u32 hw_qs_window_pkts(u64 rate_Bps, u32 rtt_us, u32 mss_bytes, u32
 
 /* ---- Nonce (section 3.4) ---- */
 
-/* The bits that are still the sender's after the code was lowered to this one. */
+/* Mask of the nonce's bits that keep the sender's values when routers lower the rate to this
+ * code. */
 static inline u32 hw_qs_nonce_kept(u32 code)
 {
 	return (1u << 2 * (code & HW_QS_MAX_CODE)) - 1;
 }
 
-/* Draws new values for the two bits of every step from one code down to another. A bit may
- * keep its value; otherwise a receiver would learn which ones changed. */
+/* Draws new random values for the two bits of the nonce that belong to each step from one code
+ * down to another. A bit may get its old value again; otherwise a receiver would learn which
+ * bits changed. */
 static inline u32 hw_qs_redraw(u32 nonce, u32 from_code, u32 to_code, u32 random)
 {
 	u32 mask = hw_qs_nonce_kept(from_code) & ~hw_qs_nonce_kept(to_code);
@@ -95,7 +99,7 @@ static inline u8 hw_qs_ttl_diff(u8 ip_ttl, u8 qs_ttl)
 
 /* ---- Bytes (sections 3.1 and 4.2) ---- */
 
-/* The fields from the eight bytes; the reserved bits are ignored. */
+/* Reads the fields from an option's eight bytes; ignores reserved bits. */
 static inline void hw_qs_fields(const u8 *bytes, struct hw_qs_option *option)
 {
 	u32 word = (u32)bytes[4] << 24 | (u32)bytes[5] << 16 | (u32)bytes[6] << 8 | bytes[7];
@@ -153,9 +157,10 @@ static inline void hw_qs_deny(struct hw_qs_option *request)
 }
 
 /*
- * A router grants so much of a request: it never raises the request, draws new values for the
- * lost steps of the nonce, and reduces the QS TTL as much as the IP TTL. Returns the code sent
- * on, 0 if it is denied.
+ * Changes a request as a router does that grants up to granted_code. It never raises the
+ * request's rate, draws new values for the nonce's bits of the steps by which it lowers the
+ * rate, and reduces the QS TTL as much as the IP TTL. Returns the forwarded code, 0 if the
+ * request is denied.
  */
 static inline u32 hw_qs_forward(struct hw_qs_option *request, u32 granted_code, u8 ttl_step,
 				u32 random)
@@ -175,9 +180,10 @@ static inline u32 hw_qs_forward(struct hw_qs_option *request, u32 granted_code, 
 /* ---- Receiver (section 4.2) ---- */
 
 /*
- * The response to a request that arrived with this IP TTL; willing_code is the most that the
- * receiver accepts. Returns 0 if there is no response: not a request, or one of rate 0. A
- * receiver that lowers the rate leaves the nonce; the sender then compares fewer bits.
+ * Makes the response to a request that arrived with this IP TTL; willing_code is the highest
+ * code that the receiver accepts. Returns 0 if no response is due, because the option is a
+ * report or its rate is 0. A receiver that lowers the rate does not change the nonce; the
+ * sender then compares fewer of its bits.
  */
 static inline int hw_qs_respond(const struct hw_qs_option *request, u8 ip_ttl, u32 willing_code,
 				struct hw_qs_option *response)
@@ -197,7 +203,7 @@ static inline int hw_qs_respond(const struct hw_qs_option *request, u8 ip_ttl, u
 enum hw_qs_state {
 	HW_QS_NONE = 0,	     /* nothing asked yet */
 	HW_QS_REQUESTED = 1, /* a request is on its way */
-	HW_QS_GRANTED = 2,   /* granted, perhaps less than asked for */
+	HW_QS_GRANTED = 2,   /* granted, perhaps at a lower rate than requested */
 	HW_QS_DENIED = 3,    /* it failed */
 };
 
@@ -205,25 +211,25 @@ enum hw_qs_state {
 enum hw_qs_failure {
 	HW_QS_OK = 0,		/* it did not */
 	HW_QS_REFUSED = 1,	/* the response says rate 0 */
-	HW_QS_UNANSWERED = 2,	/* ACKed without a response: refused, or not understood */
+	HW_QS_UNANSWERED = 2,	/* the request's packet was ACKed without a response */
 	HW_QS_LOST = 3,		/* the packet with the request was lost or reset */
-	HW_QS_TTL_DIFFERS = 4,	/* a router on the way does not take part */
-	HW_QS_NONCE_FORGED = 5, /* the response claims more than was approved */
-	HW_QS_INFLATED = 6,	/* the response claims more than was asked for */
+	HW_QS_TTL_DIFFERS = 4,	/* a router on the path does not take part */
+	HW_QS_NONCE_FORGED = 5, /* the nonce shows a rate above the approved one */
+	HW_QS_INFLATED = 6,	/* the response's rate is higher than the requested one */
 };
 
 #define HW_QS_N_FAILURES (HW_QS_INFLATED + 1)
 
-/* One sender's side of the protocol. Starts zeroed. */
+/* State of a connection as sender of requests. All fields are 0 at the start. */
 struct hw_qs_host {
 	u32 nonce;			/* of the last request */
 	u32 requests;			/* sent */
-	u32 grants;			/* requests that were granted, perhaps in part */
-	u32 lowered;			/* grants below the request */
+	u32 grants;			/* requests that were granted, perhaps at a lower rate */
+	u32 lowered;			/* requests that were granted at a lower rate */
 	u32 reports;			/* sent */
-	u32 failures[HW_QS_N_FAILURES]; /* by enum hw_qs_failure; OK stays 0 */
+	u32 failures[HW_QS_N_FAILURES]; /* failed requests by enum hw_qs_failure; [0] stays 0 */
 	u8 code;			/* asked for */
-	u8 ttl_diff;			/* of the last request, as it left */
+	u8 ttl_diff;			/* IP TTL minus QS TTL of the last request, as it left */
 	u8 granted_code;		/* 0 unless the last request was granted */
 	u8 state;			/* enum hw_qs_state, of the last request */
 	u8 failure;			/* enum hw_qs_failure, of the last request */
@@ -233,9 +239,10 @@ struct hw_qs_host {
 };
 
 /*
- * Makes a request that leaves with this IP TTL. random: the nonce in the low 30 bits, the QS
- * TTL in bits 32 to 39, both unpredictable from the header. Returns 0 if none may be sent:
- * nothing to ask for, a request is on its way, or disabled.
+ * Makes a request that leaves with this IP TTL. The low 30 bits of random become the nonce,
+ * bits 32 to 39 the QS TTL; they must not be predictable from the packet's header. Returns 0 if
+ * no request may be sent: if code is 0, if the previous request has no answer yet, or if
+ * requests are disabled.
  */
 static inline int hw_qs_request(struct hw_qs_host *h, u32 code, u8 ip_ttl, u64 random,
 				struct hw_qs_option *request)
@@ -258,7 +265,7 @@ static inline int hw_qs_request(struct hw_qs_host *h, u32 code, u8 ip_ttl, u64 r
 	return 1;
 }
 
-/* The request that is on its way failed for this reason (enum hw_qs_failure). */
+/* Records that the outstanding request failed, and why (enum hw_qs_failure). */
 static inline void hw_qs_fail(struct hw_qs_host *h, u32 failure)
 {
 	if (h->state != HW_QS_REQUESTED || failure >= HW_QS_N_FAILURES)
@@ -266,16 +273,16 @@ static inline void hw_qs_fail(struct hw_qs_host *h, u32 failure)
 	h->state = HW_QS_DENIED;
 	h->failure = (u8)failure;
 	h->failures[failure]++;
-	/* section 4.4 requires this for a wrong nonce; a rate above the request is the same
-	 * fraud */
+	/* section 4.4 requires that the connection sends no more requests after a wrong nonce;
+	 * a rate above the request is treated in the same way */
 	if (failure == HW_QS_NONCE_FORGED || failure == HW_QS_INFLATED)
 		h->disabled = 1;
 }
 
 /*
- * Judges the first ACK of the request's packet: its response, or null if it had none. Returns
- * the granted code, 0 if the request failed (h->failure says why). Only the first answer to a
- * request counts.
+ * Evaluates the first ACK of the packet with the request; response is null if that ACK has
+ * none. Returns the granted code, 0 if the request failed (h->failure has the reason). Later
+ * answers to the same request are ignored.
  */
 static inline u32 hw_qs_judge(struct hw_qs_host *h, const struct hw_qs_option *response)
 {
@@ -305,8 +312,9 @@ static inline u32 hw_qs_judge(struct hw_qs_host *h, const struct hw_qs_option *r
 }
 
 /*
- * The report that has to follow every request once its fate is known: the rate in use, at most
- * the granted one, 0 if the request failed. Returns 0 if none is due.
+ * Makes the report that has to follow every request once it was answered or failed. It reports
+ * the rate in use, which is at most the granted rate, and 0 if the request failed. Returns 0 if
+ * no report is due.
  */
 static inline int hw_qs_report(struct hw_qs_host *h, u32 used_code, struct hw_qs_option *report)
 {
@@ -364,7 +372,7 @@ static inline void hw_qs_header_emit_tcp(const void *fields, u8 *bytes)
 	hw_qs_emit(fields, HW_QS_TCP_OPTION, bytes);
 }
 
-/* A receiver that accepts any rate. */
+/* Responds as a receiver that accepts any rate. */
 static inline int hw_qs_header_reflect(void *held, const void *arrived,
 				       const struct hw_arrival *how)
 {

@@ -26,13 +26,15 @@
 
 #define RCP_RATE_BITS	  19
 #define RCP_RTT_BITS	  11
-#define RCP_MOST_RTT	  ((21u << RCP_RTT_BITS) + 2047) /* code of the largest within 32 bits */
+#define RCP_MOST_RTT	  ((21u << RCP_RTT_BITS) + 2047) /* code of the largest u32 */
 #define RCP_UNLIMITED	  0xffffffu			 /* code */
 #define RCP_UNLIMITED_Bps (0xfffffull << 30)
 
 struct rcp_fields {
-	u64 rate_Bps;	  /* that routers so far allow; unlimited: none has written; 0: not asked */
-	u64 returned_Bps; /* what arrived at the receiver; 0: nothing */
+	/* the smallest rate of the routers passed so far; RCP_UNLIMITED_Bps: no router has
+	 * written; 0: the sender asks for no rate */
+	u64 rate_Bps;
+	u64 returned_Bps; /* the rate that arrived at the receiver; 0: none arrived */
 	u32 rtt_us;	  /* of the sender, smoothed; 0: unknown */
 	u32 unused;
 };
@@ -53,7 +55,8 @@ static inline u32 rcp_rate_code(u64 rate_Bps)
 	return hw_min_u32(hw_float_code(rate_Bps, RCP_RATE_BITS), RCP_UNLIMITED);
 }
 
-/* The nearest rate that has a code, and not 0, which would ask for nothing. */
+/* The rate that is nearest to rate_Bps among those with a code other than 0. A rate of 0 would
+ * mean that none is asked for. */
 static inline u64 rcp_rounded(u64 rate_Bps)
 {
 	return hw_float_value(hw_max_u32(rcp_rate_code(rate_Bps), 1), RCP_RATE_BITS);
@@ -95,7 +98,7 @@ static inline void rcp_emit(const void *fields, u8 *bytes)
 	hw_put_u16(bytes + 10, rcp_rtt_code(rcp->rtt_us));
 }
 
-/* Returns the latest rate. A rate that no router has written does not count. */
+/* The receiver answers with the rate of the latest packet in which a router wrote a rate. */
 static inline int rcp_reflect(void *held, const void *arrived, const struct hw_arrival *how)
 {
 	const struct rcp_fields *rcp = arrived;

@@ -6,9 +6,9 @@
  * leave them alone. The bits do not have their meaning of RFC 3168, so a flow with this header
  * does not negotiate ECN. A queue that marks (11) thereby signals overload.
  *
- * The receiver answers in a TCP option of the experimental kind 253 with an identifier of ours
- * behind it (RFC 6994): the paper has no format. With delayed ACKs an answer covers several
- * packets and contains the highest region of any of them.
+ * The receiver answers in a TCP option of the experimental kind 253, followed by Headway's own
+ * identifier (RFC 6994), because the paper specifies no format. With delayed ACKs an answer
+ * covers several packets and contains the highest region of any of them.
  */
 #ifndef HEADWAY_HEADER_VCP_H
 #define HEADWAY_HEADER_VCP_H
@@ -21,7 +21,7 @@
 
 enum vcp_region {
 	VCP_NONE = 0, /* not VCP */
-	VCP_LOW = 1,  /* as the sender sets it */
+	VCP_LOW = 1,  /* the value that the sender writes */
 	VCP_HIGH = 2,
 	VCP_OVER = 3,
 };
@@ -48,9 +48,9 @@ static inline void vcp_emit(const void *fields, u8 *bytes)
 	bytes[0] = ((const struct vcp_fields *)fields)->region & 3;
 }
 
-/* What the receiver answers. */
+/* The fields of the receiver's answer. */
 struct vcp_answer_fields {
-	u8 region; /* highest of what arrived since the last answer */
+	u8 region; /* highest load region that arrived since the last answer */
 };
 
 static const __attribute__((unused)) struct hw_field vcp_answer_header_fields[] = {

@@ -3,18 +3,18 @@
  * XCP's congestion header (draft-falk-xcp-spec-03, section 3.2) as a TCP option.
  *
  * The draft's header is a shim of 20 bytes between IP and TCP, with a protocol number that was
- * never assigned; a TCP option crosses today's paths. The layout is ours: kind 253, for
- * experiments (RFC 4727), with an identifier behind it (RFC 6994, not registered), and 16
- * bytes long, which leaves room for timestamps and a SACK block:
+ * never assigned. A TCP option passes through today's networks. Headway defines the layout:
+ * kind 253, for experiments (RFC 4727), with an identifier behind it (RFC 6994, not
+ * registered), and 16 bytes long, which leaves room for timestamps and a SACK block:
  *
  *   0 253 | 1 length 16 | 2 identifier | 4 X | 6 RTT | 8 delta | 12 reverse
  *
  * X (seconds per packet) and RTT are 16-bit floating codes of 11 bits of fraction (fixed.h),
  * of nanoseconds and microseconds, at most 4293918720 each: within 2^-12 of the value, or half
- * a unit. delta and reverse are two's complement bytes per second of which the lowest bit is a
- * flag: a router has written into delta; reverse answers such deltas. They are therefore
- * multiples of 2 B/s up to 2^31 - 2; the draft has 1 B/s. Routers round at random, which is
- * exact on average.
+ * a unit. delta and reverse are in bytes per second, in two's complement. Their lowest bits are
+ * flags: in delta that a router has written it, in reverse that it is the sum of deltas that
+ * routers have written. Both values are therefore multiples of 2 B/s up to 2^31 - 2; the draft
+ * has a resolution of 1 B/s. Routers round at random, which is exact on average.
  *
  * On pure ACKs X, RTT and delta are 0, as in the draft's minimal header, and routers leave
  * them alone.
@@ -31,16 +31,16 @@
 #define XCP_IDENTIFIER 0x4858
 
 #define XCP_FRACTION_BITS 11
-#define XCP_MOST_CODE	  ((21u << XCP_FRACTION_BITS) + 2047) /* the largest within 32 bits */
+#define XCP_MOST_CODE	  ((21u << XCP_FRACTION_BITS) + 2047) /* code of the largest u32 */
 #define XCP_MOST_Bps	  0x7ffffffe
 
 struct xcp_fields {
-	u32 x_ns;	 /* of its sender, per packet: round-trip time over cwnd; 0: unknown */
+	u32 x_ns;	 /* the sender's seconds per packet: RTT divided by cwnd; 0: unknown */
 	u32 rtt_us;	 /* smoothed; 0: unknown */
-	s32 delta_Bps;	 /* change of throughput that is asked for, and given, by this packet */
-	s32 reverse_Bps; /* sum of what the packets brought that are answered */
-	u8 is_stamped;	 /* a router has written delta */
-	u8 is_answer;	 /* reverse holds deltas that routers have written */
+	s32 delta_Bps;	 /* change of throughput: requested, then that of routers */
+	s32 reverse_Bps; /* sum of the deltas of the packets that this ACK answers */
+	u8 is_stamped;	 /* 1: a router has written delta */
+	u8 is_answer;	 /* 1: reverse_Bps is the sum of deltas that routers have written */
 	u8 unused[2];
 };
 
@@ -57,7 +57,7 @@ static const __attribute__((unused)) struct hw_field xcp_header_fields[] = {
 	  XCP_FIELD(is_answer), 1 },
 };
 
-/* What a sender can express of X or its RTT: the nearest value that has a code. */
+/* The code whose value is nearest to X or an RTT. */
 static inline u32 xcp_code(u64 value)
 {
 	if (value > HW_U32_MAX)
@@ -107,7 +107,7 @@ static inline void xcp_emit(const void *fields, u8 *bytes)
 	hw_put_u32(bytes + 12, ((u32)xcp->reverse_Bps & ~1u) | (xcp->is_answer & 1));
 }
 
-/* The nearest change that the header can carry. */
+/* A change of throughput, clamped to what the header can carry. */
 static inline s32 xcp_change(s64 change_Bps)
 {
 	if (change_Bps > XCP_MOST_Bps)
@@ -118,8 +118,8 @@ static inline s32 xcp_change(s64 change_Bps)
 }
 
 /*
- * The receiver's part (draft, section 4.1.2): an ACK brings the sum of all changes of the
- * packets that it answers. A change that no router has written does not count.
+ * The receiver's part (draft, section 4.1.2): an ACK returns the sum of the deltas of all
+ * packets that it answers. A delta that no router has written does not count.
  */
 static inline int xcp_reflect(void *held, const void *arrived, const struct hw_arrival *how)
 {

@@ -3,12 +3,13 @@
  * Sends, at the outgoing device, those parts of controls' headers that sockets cannot send
  * themselves (port/bpf/outgoing.h):
  *
- *   the ECN bits	what a socket's control has chosen for a packet goes into its IP header,
- *			and into those of all packets of a buffer of several; IPv4 and IPv6
- *   SACK gives way	an ACK without data whose SACK blocks left no room for an answer that
- *			is due has its last blocks taken off, as many as it needs, but not
- *			the first; the answer stands behind them. With timestamps and 8 bytes
- *			the third block goes, as in MaxNet (Suchara et al., 2005). IPv4 only
+ *   the ECN bits:	writes the codepoint that a socket's control has chosen into the IP header
+ *			of the packet, or of all packets that share the buffer; IPv4 and IPv6
+ *   SACK gives way:	if the SACK blocks of an ACK without data left no room for an answer
+ *			that is due, removes as many of the last blocks as the answer needs,
+ *			but never the first block, and writes the answer behind the remaining
+ *			blocks. With timestamps and an answer of 8 bytes it removes the third
+ *			block, as in MaxNet (Suchara et al., 2005). IPv4 only
  *
  * Packets of other sockets and forwarded packets are not changed.
  */
@@ -44,7 +45,8 @@ struct {
 			hw_cpu->field++;                                \
 	} while (0)
 
-/* The first two bytes of both IP headers contain the bits; in IPv4 a checksum covers them. */
+/* Writes the ECN bits, which are in the first two bytes of IPv4 and IPv6 headers, and updates
+ * IPv4's checksum. */
 static __always_inline void hw_write_bits(struct __sk_buff *skb, u8 bits)
 {
 	u8 before[2], after[2];
@@ -69,7 +71,7 @@ static __always_inline void hw_write_bits(struct __sk_buff *skb, u8 bits)
 		HW_COUNT_UP(bits_written);
 }
 
-/* An ACK without data, and where its options are. */
+/* The headers of an ACK without data, and where its TCP options are. */
 struct hw_ack_packet {
 	struct hw_ipv4 ip;
 	struct hw_tcp tcp;
@@ -94,7 +96,7 @@ static __always_inline int hw_read_ack(struct __sk_buff *skb, struct hw_ack_pack
 	return (ack->tcp.flags & (HW_TCP_SYN | HW_TCP_FIN | HW_TCP_RST | HW_TCP_ACK)) == HW_TCP_ACK;
 }
 
-/* Where the SACK option begins that ends the list, -1 if none does. */
+/* Where the SACK option begins, if it is the last option in the list; otherwise -1. */
 static __always_inline int hw_find_sack(const u8 options[HW_OPTIONS_ROOM], u32 length)
 {
 	u32 at = 0, i;
@@ -141,7 +143,7 @@ static __noinline int hw_replace_sack_blocks(struct __sk_buff *skb, struct hw_ou
 	gone = (old_bytes + wire_bytes - HW_OPTIONS_BYTES + HW_SACK_BLOCK_BYTES - 1) &
 	       ~(HW_SACK_BLOCK_BYTES - 1);
 	end = old_bytes - gone;
-	/* one block has to remain */
+	/* one SACK block has to remain */
 	if (old_bytes < gone || end < (u32)at + HW_SACK_HEAD_BYTES + HW_SACK_BLOCK_BYTES)
 		return 0;
 	__builtin_memcpy(after, before, sizeof(after));
@@ -182,7 +184,7 @@ int hw_headers_out(struct __sk_buff *skb)
 		return HW_NEXT_PROGRAM;
 	if (out->bits) {
 		hw_write_bits(skb, out->bits & HW_ECN_MASK);
-		out->bits = 0; /* the control may have been detached when the next one leaves */
+		out->bits = 0; /* the control may be detached before the next packet leaves */
 	}
 	if (out->due && hw_replace_sack_blocks(skb, out)) {
 		out->due = 0;

@@ -20,7 +20,8 @@ enum {
 	HW_PAGE_BYTES = 4096,
 };
 
-/* How often each option was set, by its last digit, and how often an option was refused. */
+/* How often each option was set, by the last digit of its number, and how often options were
+ * refused and read. */
 struct hw_hints_counters {
 	u64 set[8];
 	u64 refused;
@@ -61,8 +62,8 @@ static __always_inline void hw_peer(struct hw_prefix *peer, const struct bpf_soc
 {
 	u32 ipv4 = sk->dst_ip4;
 
-	/* read before the branch: if the compiler merges two loads, the verifier does not know
-	 * the offset */
+	/* loaded before the branch: if the compiler merged the loads of both branches into one,
+	 * the verifier would not know its offset */
 	barrier_var(ipv4);
 	if (sk->family == HW_AF_INET6) {
 		peer->bits = 128;
@@ -94,17 +95,18 @@ int hw_hints_set(struct bpf_sockopt *ctx)
 	struct hw_app *app;
 	u64 value;
 
-	/* one load, not one per branch, because the verifier would not know its offset */
+	/* optlen is loaded once: if the compiler merged loads of several branches, the verifier
+	 * would not know the offset */
 	barrier_var(length);
 	if (!hw_is_ours(ctx)) {
-		/* only the first page of a longer value is here; 0 keeps the caller's whole
-		 * value */
+		/* the program sees only the first page of a longer value; an optlen of 0 makes
+		 * the kernel use the caller's whole value */
 		if (ctx->optlen > HW_PAGE_BYTES)
 			ctx->optlen = 0;
 		return HW_KERNEL_DOES_IT;
 	}
 	if (length < 0)
-		return HW_KERNEL_DOES_IT; /* already handled, at a cgroup below this one */
+		return HW_KERNEL_DOES_IT; /* the same program at a cgroup below has handled it */
 	if (!sk || sk->protocol != HW_IPPROTO_TCP || option == TCP_STARTUP_INFO)
 		return hw_refuse(HW_EINVAL);
 	if (length == sizeof(u64) && (void *)(low + 2) <= end)
@@ -148,7 +150,7 @@ int hw_hints_set(struct bpf_sockopt *ctx)
 	counters = hw_counters();
 	if (counters)
 		counters->set[option & 7]++;
-	ctx->optlen = -1; /* the kernel does not need to see it */
+	ctx->optlen = -1; /* tells the kernel to skip its own handler */
 	return HW_KERNEL_DOES_IT;
 }
 
@@ -197,7 +199,7 @@ int hw_hints_get(struct bpf_sockopt *ctx)
 			ctx->optlen = 0;
 		return HW_KERNEL_DOES_IT;
 	}
-	/* 0: answered by the same program of a cgroup below */
+	/* a result of 0: the same program at a cgroup below has answered */
 	if (!sk || sk->protocol != HW_IPPROTO_TCP || result == 0)
 		return HW_KERNEL_DOES_IT;
 	app = bpf_sk_storage_get(&hw_app, sk, 0, 0);

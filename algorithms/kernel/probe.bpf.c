@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only)
 /*
- * What Headway's programs need of a kernel, in minimal programs: `headwayctl doctor` loads
- * each alone and reports which ones the kernel accepts. Only the control is ever attached, for
- * a moment.
+ * Minimal programs that each use one kernel feature that Headway's programs need: `headwayctl
+ * doctor` loads each program alone and reports which ones the kernel accepts. It attaches only
+ * the congestion control, for a moment.
  */
 #include "port/bpf/kernel.h"
 
 struct {
 	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
-	__uint(map_flags, 1); /* BPF_F_NO_PREALLOC, which this kind of map asks for */
+	__uint(map_flags, 1); /* BPF_F_NO_PREALLOC, which this kind of map requires */
 	__type(key, int);
 	__type(value, u64);
 } probe_storage SEC(".maps");

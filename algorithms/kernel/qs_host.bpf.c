@@ -5,8 +5,8 @@
  * TCP, which does not know about them.
  *
  * A SYN or SYN-ACK carries a request if the socket's congestion control asks and its
- * application, or the default for its peer, names a rate. Later a data packet carries one if
- * the control wants it. What cannot be done here is listed in docs/quick-start.md. IPv4 only.
+ * application, or the default for its peer, names a rate. Later a data packet carries a request
+ * if the control wants one. docs/quick-start.md lists what these programs cannot do. IPv4 only.
  */
 #include "port/bpf/app.h"
 #include "port/bpf/hook.h"
@@ -16,7 +16,7 @@
 #include "port/bpf/segment.h"
 #include "startup/quick_start.c"
 
-/* Assumed for segments without IP options until the connection has values of its own. */
+/* Assumed MSS, header size and initial window of a connection whose handshake is not over. */
 #define HW_MSS_BYTES	1448
 #define HW_HEADER_BYTES 52
 #define HW_INITIAL_PKTS 10
@@ -29,16 +29,16 @@ const volatile u32 hw_willing_code = HW_QS_MAX_CODE; /* as receiver */
 struct hw_qs_host_counters {
 	u64 requests;
 	u64 grants;
-	u64 lowered; /* grants below the request */
-	u64 refused; /* requests that failed, by enum hw_qs_failure */
+	u64 lowered; /* requests that were granted at a lower rate */
+	u64 refused; /* this and the next five: failed requests, by enum hw_qs_failure */
 	u64 unanswered;
 	u64 lost;
 	u64 ttl_differs;
 	u64 nonce_forged;
 	u64 inflated;
 	u64 reports;
-	u64 answered; /* requests of peers that got a response */
-	u64 no_room;  /* options that did not fit their packet */
+	u64 answered; /* peers' requests that this host answered with a response */
+	u64 no_room;  /* options that did not fit into their packet */
 };
 
 struct {
@@ -88,7 +88,7 @@ static __always_inline void hw_count_failure(u32 failure)
 	}
 }
 
-/* Saves the outcome of a request, for `headwayctl status`. */
+/* Saves the outcome of a sent request, for `headwayctl status`. */
 static __always_inline void hw_keep(const struct hw_qs_key *key, const struct hw_qs_flow *flow)
 {
 	struct hw_recent_request *recent = hw_next_recent();
@@ -104,8 +104,8 @@ static __always_inline void hw_keep(const struct hw_qs_key *key, const struct hw
 	recent->failure = flow->host.failure;
 }
 
-/* Adds an IPv4 option to a header without options, unless the packet is one of several in a
- * buffer or would become too long for the device. */
+/* Adds an IPv4 option to a header without options. Returns 0 if the packet shares its buffer
+ * with others, or if the option would make it too long for the device. */
 static __always_inline int hw_put_ipv4(struct __sk_buff *skb, struct hw_segment *s,
 				       const struct hw_qs_option *option)
 {
@@ -133,7 +133,8 @@ static __always_inline int hw_put_ipv4(struct __sk_buff *skb, struct hw_segment 
 	return 1;
 }
 
-/* Adds a TCP option at the end of the header, which is the end of a segment without data. */
+/* Adds a TCP option at the end of the TCP header, if the segment has no data and the header has
+ * room. */
 static __always_inline int hw_put_tcp(struct __sk_buff *skb, struct hw_segment *s,
 				      const struct hw_qs_option *option)
 {
@@ -153,7 +154,7 @@ static __always_inline int hw_put_tcp(struct __sk_buff *skb, struct hw_segment *
 	return 1;
 }
 
-/* The rate code that the handshake's sender wants; 0: none. */
+/* The rate code that the sender of a SYN or SYN-ACK wants to request; 0: no request. */
 static __always_inline u32 hw_asked_code(struct __sk_buff *skb, const struct hw_segment *s)
 {
 	struct bpf_sock *sk = skb->sk;
@@ -173,7 +174,7 @@ static __always_inline u32 hw_asked_code(struct __sk_buff *skb, const struct hw_
 
 	if (!sk)
 		return 0;
-	/* while a SYN-ACK leaves, only the listening socket exists */
+	/* when a SYN-ACK leaves, only the listening socket exists */
 	sk = s->tcp.flags & HW_TCP_ACK ? bpf_get_listener_sock(sk) : bpf_sk_fullsock(sk);
 	if (!sk)
 		return 0;
@@ -224,8 +225,7 @@ static __always_inline void hw_ask(struct __sk_buff *skb, struct hw_segment *s,
 static __always_inline void hw_respond(struct __sk_buff *skb, struct hw_segment *s,
 				       struct hw_qs_flow *flow)
 {
-	/* the packet has data, or its header is full: the next one that acknowledges may carry
-	 * it */
+	/* if the packet has data or its header is full, the next ACK may carry the response */
 	if (!hw_put_tcp(skb, s, &flow->response)) {
 		HW_COUNT_UP(no_room);
 		return;
@@ -265,9 +265,9 @@ int hw_qs_out(struct __sk_buff *skb)
 		u32 seq = bpf_ntohl(s.tcp.seq);
 
 		if (flow && flow->opened && flow->first_seq == seq) {
-			/* a retransmission has no option: the path may not let it through
-			 * (section 4.7.2), and a response is not repeated. No report follows,
-			 * because it might not get through either */
+			/* a retransmitted SYN has no request, because the path may drop packets
+			 * with the option (section 4.7.2). A response is not repeated. No
+			 * report is sent, because the path might drop it, too */
 			if (flow->host.state == HW_QS_REQUESTED) {
 				hw_qs_fail(&flow->host, HW_QS_LOST);
 				flow->host.report_due = 0;
@@ -280,8 +280,8 @@ int hw_qs_out(struct __sk_buff *skb)
 		code = hw_asked_code(skb, &s);
 		if (!flow && !code)
 			return HW_NEXT_PROGRAM;
-		/* state of an earlier connection with these ports is invalid, except what the
-		 * SYN that this answers has just asked */
+		/* forget an earlier connection with these ports. A SYN-ACK keeps state that is
+		 * not `opened`: the request of the SYN that it answers */
 		if (!flow || flow->opened || !(s.tcp.flags & HW_TCP_ACK)) {
 			bpf_map_update_elem(&hw_qs_flows, &key, &fresh, 0);
 			flow = bpf_map_lookup_elem(&hw_qs_flows, &key);
@@ -310,7 +310,8 @@ int hw_qs_out(struct __sk_buff *skb)
 	return HW_NEXT_PROGRAM;
 }
 
-/* A peer's request, which the next packet answers. */
+/* Reads the peer's request from an arrived packet. The next packet that leaves carries the
+ * response. */
 static __always_inline void hw_requested(struct __sk_buff *skb, const struct hw_segment *s,
 					 const struct hw_qs_key *key)
 {
@@ -330,7 +331,8 @@ static __always_inline void hw_requested(struct __sk_buff *skb, const struct hw_
 	    !hw_qs_respond(&request, s->ip.ttl, hw_willing_code, &response))
 		return;
 	flow = bpf_map_lookup_elem(&hw_qs_flows, key);
-	/* a SYN begins a connection, even if the ports were used before; a SYN-ACK does not */
+	/* a SYN begins a new connection even if the ports were used before; a SYN-ACK continues
+	 * the SYN's connection */
 	if (!flow || (s->tcp.flags & (HW_TCP_SYN | HW_TCP_ACK)) == HW_TCP_SYN) {
 		bpf_map_update_elem(&hw_qs_flows, key, &fresh, 0);
 		flow = bpf_map_lookup_elem(&hw_qs_flows, key);
@@ -341,7 +343,7 @@ static __always_inline void hw_requested(struct __sk_buff *skb, const struct hw_
 	flow->respond = 1;
 }
 
-/* The answer to our request, or its absence. */
+/* Evaluates the first ACK of our request's packet, with or without a response. */
 static __always_inline void hw_answered(struct __sk_buff *skb, const struct hw_segment *s,
 					struct hw_qs_flow *flow)
 {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only)
 /*
- * Records the state of a connection's sender in a ring, at every ACK and every change of
- * state: crates/kernel/src/mechanisms/sampler reads them.
+ * Records the state of a connection's sender in a ring buffer, at every ACK and every change of
+ * state. crates/kernel/src/mechanisms/sampler reads the records.
  *
- * The tracepoint of an ACK is before the ACK is processed. The values read there are valid
- * since the previous packet, whose time is also in the record.
+ * The tracepoint of an ACK runs before the kernel processes the ACK. The recorded values have
+ * been valid since the previous packet arrived, whose time is also in the record.
  */
 #include "port/bpf/kernel.h"
 
@@ -12,7 +12,7 @@ enum {
 	HW_MAP_LRU_HASH = 9,
 	HW_MAP_RINGBUF = 27,
 
-	HW_ESTABLISHED = 1, /* the kernel's states of a connection */
+	HW_ESTABLISHED = 1, /* here and below: the kernel's connection states */
 	HW_SYN_SENT = 2,
 	HW_FIN_WAIT2 = 5,
 	HW_CLOSE = 7,
@@ -32,8 +32,8 @@ enum hw_sample_kind {
 
 /* Read by crates/kernel/src/mechanisms/sampler and python/headway/backends: 72 bytes, no holes. */
 struct hw_sample {
-	u64 time_ns;  /* CLOCK_MONOTONIC, as all times here */
-	u64 since_ns; /* time of the packet before; 0: none */
+	u64 time_ns;  /* CLOCK_MONOTONIC, as all times in this file */
+	u64 since_ns; /* arrival time of the connection's previous packet; 0: unknown */
 	u64 acked_bytes;
 	u32 cwnd_pkts;
 	u32 ssthresh_pkts;
@@ -41,14 +41,14 @@ struct hw_sample {
 	u32 inflight_pkts;
 	u32 delivered_pkts;
 	u32 retransmits_pkts;
-	u32 sent_pkts;	     /* with data, first or again */
-	u32 prior_cwnd_pkts; /* before the last reduction */
+	u32 sent_pkts;	     /* data packets, with retransmissions */
+	u32 prior_cwnd_pkts; /* cwnd before its last reduction */
 	u16 local_port;
 	u16 peer_port;
 	u16 rtos; /* 0 before Linux 6.7 */
 	u8 ca_state;
 	u8 kind;
-	u32 netns; /* inode of its namespace */
+	u32 netns; /* inode of the connection's network namespace */
 	u32 mss_bytes;
 };
 
@@ -93,20 +93,22 @@ struct tcp_sock___sample {
 
 /* Set before load. */
 struct hw_sample_config {
-	u32 first_port; /* of the server, the peer of who connected */
+	u32 first_port; /* lowest chosen server port; selects the sockets whose peer has it */
 	u32 last_port;
-	u32 gap_ns;	 /* at most one record of plain ACKs in this time */
-	u32 both_ends;	 /* the servers' own sockets as well */
+	/* ACKs that change neither cwnd nor ssthresh nor retransmissions are recorded at
+	 * most once in this time */
+	u32 gap_ns;
+	u32 both_ends;	 /* 1: also record the servers' sockets */
 	u32 netns_count; /* 0: all */
 	u32 netns[HW_NETNS_MAX];
 };
 
 const volatile struct hw_sample_config hw_sample_config = {};
 
-/* Records for which the ring had no room. */
+/* Number of records for which the ring buffer had no room. */
 u64 hw_sample_lost = 0;
 
-/* The last record of a connection. */
+/* Times and values of the last packet and the last record of a connection. */
 struct hw_sampled {
 	u64 packet_ns;
 	u64 record_ns;
@@ -118,7 +120,7 @@ struct hw_sampled {
 struct {
 	__uint(type, HW_MAP_LRU_HASH);
 	__uint(max_entries, 4096);
-	__type(key, u64); /* its address, valid while it exists */
+	__type(key, u64); /* address of the socket, valid while it exists */
 	__type(value, struct hw_sampled);
 } hw_sampled SEC(".maps");
 
@@ -141,7 +143,7 @@ static __always_inline u16 hw_peer_port(struct sock *sk)
 
 static __always_inline u16 hw_local_port(struct sock *sk)
 {
-	/* not from skc_num, which a closed socket has released */
+	/* skc_num is not used, because a closed socket has released it */
 	u16 port = BPF_CORE_READ((struct inet_sock___sample *)sk, inet_sport);
 
 	return __builtin_bswap16(port);
@@ -169,7 +171,8 @@ static __always_inline int hw_chosen(struct sock *sk)
 	return 0;
 }
 
-/* Linux counts a FIN as a byte that was acknowledged. */
+/* The acknowledged bytes of data. Linux counts an acknowledged FIN as a byte, which is
+ * subtracted here. */
 static __always_inline u64 hw_acked_bytes(struct tcp_sock___sample *tp, int fin_sent)
 {
 	int all = BPF_CORE_READ(tp, snd_una) == BPF_CORE_READ(tp, write_seq);
@@ -252,13 +255,13 @@ int BPF_PROG(hw_sample_ack, struct sock *sk)
 	return 0;
 }
 
-/* The new state; the socket still has the old one. */
+/* `state` is the new state; the socket still has the old one. */
 SEC("tp_btf/tcp_cong_state_set")
 int BPF_PROG(hw_sample_ca_state, struct sock *sk, u8 state)
 {
 	struct tcp_sock___sample *tp = (void *)sk;
 
-	/* called repeatedly, even if nothing changes */
+	/* the kernel also calls this if the state does not change */
 	if (hw_chosen(sk) && hw_ca_state(tp) != state)
 		hw_record(sk, tp, HW_SAMPLE_CA_STATE, state, bpf_ktime_get_ns(), 0, 0);
 	return 0;
@@ -291,7 +294,7 @@ int BPF_PROG(hw_sample_state, struct sock *sk, int old_state, int new_state)
 	default:
 		return 0;
 	}
-	/* no FIN counts if the connection was reset or never open */
+	/* a connection that was reset or never opened has sent no FIN */
 	hw_record(sk, tp, kind, hw_ca_state(tp), now_ns, 0,
 		  old_state == HW_FIN_WAIT2 || old_state == HW_LAST_ACK || old_state == HW_CLOSING);
 	return 0;

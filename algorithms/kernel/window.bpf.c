@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only)
 /*
- * The receive window of a connection's first round trip, at a host's device (Scharf,
+ * Enlarges the receive window of a connection's first round trip, at a host's device (Scharf,
  * "Fast Startup Internet Congestion Control", 2011, sections 5.2.3 and 5.2.4):
  *
- *   towards the peer	an extra ACK right after our SYN-ACK, whose window is scaled; that
- *			of a SYN-ACK ends at 65,535 bytes
- *   from the peer	until it has acknowledged data its window is taken to be larger than
- *			it says: the sender goes beyond it
+ *   towards the peer:	sends an extra ACK with a scaled window right after our SYN-ACK,
+ *			because the unscaled window of a SYN-ACK is at most 65,535 bytes
+ *   from the peer:	enlarges the window in the peer's packets until the peer has
+ *			acknowledged data, so our TCP sends more than the peer announced
  *
  * The extra ACK is a copy of the SYN-ACK without SYN. IPv4 only. Attach it before the programs
  * of Quick-Start at the same device, because they count packets.
@@ -18,9 +18,9 @@
 #define HW_SCALE_OPTION	 3
 #define HW_SCALE_BYTES	 3
 #define HW_LARGEST_SCALE 14
-#define HW_CLONE_MARK	 0x48570007 /* on the SYN-ACK that an extra ACK follows */
+#define HW_CLONE_MARK	 0x48570007 /* skb->mark of the copy of a SYN-ACK */
 
-/* Set before load; 0: not done. */
+/* Set before load. A window of 0 bytes switches that part off. */
 const volatile u32 hw_netns = 0;
 const volatile u32 hw_own_window_bytes = 0;
 const volatile u32 hw_peer_window_bytes = 0;
@@ -28,7 +28,7 @@ const volatile u32 hw_peer_window_bytes = 0;
 /* headwayctl reads the fields' names from the object's type information. */
 struct hw_window_counters {
 	u64 extra_acks;
-	u64 raised; /* windows of the peer that were enlarged */
+	u64 raised; /* peers' packets whose window was enlarged */
 };
 
 struct {
@@ -38,10 +38,10 @@ struct {
 	__type(value, struct hw_window_counters);
 } hw_window_cnt SEC(".maps");
 
-/* A connection without acknowledged data so far. */
+/* State of a connection until its peer has acknowledged data. */
 struct hw_handshake {
-	u32 first_seq; /* of our SYN or SYN-ACK */
-	u8 scale;      /* of the peer's window */
+	u32 first_seq; /* sequence number of our SYN or SYN-ACK */
+	u8 scale;      /* window shift of the peer */
 	u8 opened;     /* first_seq is known */
 	u8 unused[2];
 };
@@ -62,7 +62,7 @@ struct {
 			hw_cpu->field++;                                                           \
 	} while (0)
 
-/* The window shift of the sender of a SYN or SYN-ACK, -1 if it does not scale. */
+/* The window shift in the options of a SYN or SYN-ACK, -1 if it has no window scale option. */
 static __always_inline int hw_read_scale(struct __sk_buff *skb, const struct hw_segment *s)
 {
 	u8 bytes[HW_OPTIONS_ROOM];
@@ -75,7 +75,7 @@ static __always_inline int hw_read_scale(struct __sk_buff *skb, const struct hw_
 	return hw_min_u32(bytes[at + 2], HW_LARGEST_SCALE);
 }
 
-/* Two bytes of the TCP header, in network byte order. */
+/* Replaces two bytes of the TCP header, given in network byte order, and updates the checksum. */
 static __always_inline void hw_replace(struct __sk_buff *skb, const struct hw_segment *s,
 				       u32 offset, u16 before, u16 after)
 {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only)
 /*
- * How much an application is writing. The kernel copies a large write in pieces and sends the
- * first before it reads the next. This program tells startups the size of the whole write. The
- * tracepoint runs once per piece, and the end of the write is the same each time.
+ * Records how much data an application is writing. The kernel copies a large write in pieces,
+ * and sends the first piece before it copies the next. This program tells startups where the
+ * whole write ends. The tracepoint runs once per piece, and computes the same end each time.
  *
- * Only for sockets that Headway knows (app.h). Since Linux 6.16.
+ * It applies only to sockets with Headway's state (app.h), and needs Linux 6.16.
  */
 #include "port/bpf/app.h"
 #include "port/bpf/hook.h"
@@ -31,7 +31,7 @@ int BPF_PROG(hw_hints_write, struct sock *sk, const struct msghdr *msg)
 
 	if (!app || !tp)
 		return 0;
-	/* limited to what sequence numbers can distinguish */
+	/* capped, because sequence numbers can only be compared within 2 GiB */
 	app->write_end =
 		tp->write_seq + hw_min_u32(hw_saturate_u32(msg->msg_iter.count), HW_MOST_BYTES);
 	app->is_writing = 1;

@@ -4,8 +4,8 @@
  * Reno-friendly estimate, shared by the versions of CUBIC.
  *
  * Time is in 1/1024 s. C = 410/1024 = 0.4004 packets/s^3, as Linux rounds 0.4.
- * Valid for windows below a million packets and epochs below 256 s; beyond that
- * the curve stays flat at its last value instead of overflowing.
+ * Valid for windows below a million packets and times of up to 256 s on the curve. Beyond that
+ * the curve stays at its last value instead of overflowing.
  */
 #ifndef HEADWAY_PORT_CUBIC_LAW_H
 #define HEADWAY_PORT_CUBIC_LAW_H
@@ -25,7 +25,7 @@ static inline u32 hw_cubic_k(u32 w_max_pkts, u32 cwnd_pkts)
 {
 	u64 gap = w_max_pkts > cwnd_pkts ? w_max_pkts - cwnd_pkts : 0;
 
-	/* (gap / C) * 1024^3, with 1/C split so that no product overflows */
+	/* (gap / C) * 1024^3; the factors are ordered so that no product overflows */
 	return hw_cbrt_u64(hw_min_u32(gap, 1u << 24) * ((1ull << 40) / HW_CUBIC_C_1024));
 }
 
@@ -43,7 +43,8 @@ static inline u32 hw_cubic_target(u32 origin_pkts, u32 k, u64 t)
 	return hw_add_u32(origin_pkts, delta);
 }
 
-/* ACKs per packet of growth to be at target one round trip from now. */
+/* The number of ACKs after which cwnd has to grow by one packet to reach target_pkts in one
+ * round trip. */
 static inline u32 hw_cubic_count(u32 cwnd_pkts, u32 target_pkts)
 {
 	if (target_pkts > cwnd_pkts)
@@ -52,8 +53,8 @@ static inline u32 hw_cubic_count(u32 cwnd_pkts, u32 target_pkts)
 }
 
 /*
- * ACKs per packet of a Reno flow's growth on the same path, in eighths of a window: 8/alpha
- * with alpha = 3 (1 - beta)/(1 + beta) (RFC 9438 section 4.3).
+ * How many eighths of a window a Reno flow on the same path needs to have ACKed to grow by one
+ * packet: 8/alpha with alpha = 3 (1 - beta)/(1 + beta) (RFC 9438 section 4.3).
  */
 static inline u32 hw_cubic_friendly_scale(u32 beta_1024)
 {
@@ -61,8 +62,9 @@ static inline u32 hw_cubic_friendly_scale(u32 beta_1024)
 }
 
 /*
- * The window a Reno flow would have: moves whole packets from ack_cnt to friendly_pkts, and
- * lowers count if Reno would be ahead.
+ * Updates the window that a Reno flow would have: subtracts the ACKs of whole packets of growth
+ * from ack_cnt, and adds those packets to friendly_pkts. Returns count, lowered if the Reno
+ * window is larger than cwnd.
  */
 static inline u32 hw_cubic_friendly_count(u32 cwnd_pkts, u32 count, u32 beta_1024, u32 *ack_cnt,
 					  u32 *friendly_pkts)

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /*
- * Shared by delay-based controls: the RTT samples of one round of data and the smallest RTT of
- * all, the number of queued packets derived from them, and windows that may shrink.
+ * Shared by delay-based controls: the RTT samples of a round, the smallest RTT of the
+ * connection, the number of queued packets that follows from both, and windows that may shrink.
  */
 #ifndef HEADWAY_PORT_DELAY_H
 #define HEADWAY_PORT_DELAY_H
 
 #include "cc.h"
 
-/* The longest round trip; longer ones count as this. 16.7 s. */
+/* 16.7 s; longer round trips count as this. */
 #define HW_RTT_MOST_US ((1u << 24) - 1)
 
-/* Zeroed before its first use. A round ends when the last data sent before its beginning is
- * acknowledged. */
+/* The RTT samples of a round; zeroed before the first use. A round ends when data is
+ * acknowledged that was sent after the round began. */
 struct hw_round {
-	u64 sum_us;   /* of this round's samples */
+	u64 sum_us;   /* sum of this round's samples */
 	u32 count;    /* of them */
-	u32 least_us; /* of them; 0 without any */
-	u32 base_us;  /* smallest of all: the path without a queue; 0 before the first */
+	u32 least_us; /* smallest of this round's samples; 0: none */
+	u32 base_us;  /* smallest sample of the connection; 0 before the first */
 	u32 end;      /* sequence number */
 };
 
@@ -29,7 +29,7 @@ static inline void hw_begin_round(struct hw_round *r, const struct hw_conn *c)
 	r->end = c->snd_nxt;
 }
 
-/* Adds a sample, at least 1; a value below 0 is no sample. */
+/* Adds an RTT sample; 0 counts as 1 us, and negative values are not samples. */
 static inline void hw_sample_rtt(struct hw_round *r, s32 rtt_us)
 {
 	u32 us = hw_clamp_u32((u32)rtt_us, 1, HW_RTT_MOST_US);

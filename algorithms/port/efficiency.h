@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /*
  * XCP's efficiency controller (Katabi, Handley, Rohrs, SIGCOMM 2002, equation 1;
- * draft-falk-xcp-spec-03, section 4.2): by how much the whole traffic of a link should change
- * in the next control interval,
- *
- *   F = alpha (C - y) - beta Q / d,
- *
- * and which part of the traffic is shuffled, that is taken and given at once: gamma y minus
- * what F moves anyway.
+ * draft-falk-xcp-spec-03, section 4.2): It computes by how much the whole traffic of a link
+ * should change in the next control interval, F = alpha (C - y) - beta Q / d. It also computes
+ * the part of the traffic that is shuffled, that is taken from flows and given to flows at
+ * once: gamma y, minus the part that F already moves.
  *
  * Valid for rates up to 2^43 B/s, queues up to 2^42 bytes.
  */
@@ -24,10 +21,10 @@
 struct hw_efficiency {
 	u64 raise_Bps;	 /* F if it is positive, otherwise 0 */
 	u64 cut_Bps;	 /* -F if it is negative, otherwise 0 */
-	u64 shuffle_Bps; /* both given and taken */
+	u64 shuffle_Bps; /* traffic that is both given and taken */
 };
 
-/* alpha, beta and gamma are in 1/1000; rtt_us is d, queue_bytes is the persistent queue. */
+/* alpha, beta and gamma are in 1/1000; rtt_us is d, queue_bytes is Q, the persistent queue. */
 static inline struct hw_efficiency hw_efficiency(u64 capacity_Bps, u64 traffic_Bps, u64 queue_bytes,
 						 u64 rtt_us, u32 alpha, u32 beta, u32 gamma)
 {

@@ -13,11 +13,11 @@
 
 #include "types.h"
 
-/* Bits after the point of what goes into the exponential, and of what comes out. */
+/* Bits after the point of the exponential's argument, and of its value. */
 #define HW_EXP_SHIFT   24
 #define HW_VALUE_SHIFT 16
 
-/* 2^(i/256) with 30 bits after the point, rounded to nearest. */
+/* The table: 2^(i/256) with 30 bits after the point, rounded to nearest. */
 static const u32 hw_exp_table[257] = {
 	1073741824u, 1076653033u, 1079572136u, 1082499153u, 1085434106u, 1088377016u, 1091327906u,
 	1094286796u, 1097253708u, 1100228665u, 1103211687u, 1106202798u, 1109202018u, 1112209370u,
@@ -61,7 +61,7 @@ static const u32 hw_exp_table[257] = {
 #define HW_LOG2_E 1549082005ull /* << 30 */
 #define HW_LN_2	  744261118ull	/* << 30 */
 
-/* Beyond e^44 the result is the largest there is, below e^-44 it is 0. */
+/* For arguments above 44 the result is the largest value, for arguments below -44 it is 0. */
 #define HW_EXP_MOST (44ll << HW_EXP_SHIFT)
 
 /* 2^f with 30 bits after the point; f is a fraction with 32. */
@@ -95,7 +95,7 @@ static inline u64 hw_exp(s64 x)
 		}
 		return part >> (30 - HW_VALUE_SHIFT - whole);
 	}
-	/* 2^-y: the next whole number above, and what is missing to it */
+	/* 2^-y: y rounded up is the shift, and the table has 2 to the power of the difference */
 	whole += fraction != 0;
 	part = hw_exp_part(0u - fraction);
 	shift = whole + 30 - HW_VALUE_SHIFT;
@@ -103,9 +103,10 @@ static inline u64 hw_exp(s64 x)
 }
 
 /*
- * The natural logarithm of a value with HW_VALUE_SHIFT bits after the point, 0 counts as the
- * smallest; with HW_EXP_SHIFT bits after the point. By the chord of log2 between powers of
- * two, which is at most 0.0597 too small. That is enough for a first value.
+ * The natural logarithm, with HW_EXP_SHIFT bits after the point, of a value with HW_VALUE_SHIFT
+ * bits after the point; a value of 0 counts as the smallest above 0. It is interpolated
+ * linearly between powers of two, so it is at most 0.0597 too small. That is accurate enough
+ * for MaxNet's first eta.
  */
 static inline s64 hw_ln_roughly(u64 value)
 {

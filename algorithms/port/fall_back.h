@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /*
- * A protocol with routers on a path where no router takes part. Its control notices that no
- * answer comes back, reports that (hw_conn.routers), continues with Reno's law (reno_law.h),
- * keeps asking, and returns to its own law as soon as a router answers.
+ * The fall-back of controls whose protocol needs routers, on a path where no router takes part.
+ * The control notices that no answer comes back, reports that (hw_conn.routers) and continues
+ * with Reno's law (reno_law.h). It continues to send its header, and returns to its own law as
+ * soon as a router answers.
  *
  * A control of the protocol keeps a struct hw_fall_back in its state and calls
  *   hw_asks()     when one of its headers leaves (on_send),
  *   hw_answered() when a header with a router's value has come back (on_feedback),
- *   hw_falls_back() with every ACK (pkts_acked or control); it says which law applies.
- * If it is alone, hw_reno_grow() is its growth and hw_reno_ssthresh() its reaction to loss.
- * The header must show whether a router left it untouched. A stripped option and a receiver
- * that does not answer both look like no answer.
+ *   hw_falls_back() with every ACK (pkts_acked or control); which returns whether Reno's law
+ *   applies.
+ * Under Reno's law, the control grows by hw_reno_grow() and reacts to loss by
+ * hw_reno_ssthresh(). The header must show whether a router left it untouched. The control
+ * cannot distinguish a stripped option or a receiver that does not answer from routers that do
+ * not take part.
  *
  * Time without an answer counts from the first header that left after the latest answer, so
  * idle time does not count.
@@ -23,7 +26,7 @@
 /* Minimum time without an answer after which routers count as absent. */
 #define HW_PATIENCE_US 200000
 
-/* The tunable for a longer time. */
+/* A control's tunable for a longer time than HW_PATIENCE_US. */
 #define HW_PATIENCE                                                             \
 	{ "patience_rtts",                                                      \
 	  "round trips",                                                        \
@@ -33,9 +36,9 @@
 	  1000 }
 
 struct hw_fall_back {
-	u64 asked_us;	/* when the first header without an answer left, on now_us's clock */
-	u8 asks;	/* a header waits for an answer */
-	u8 alone;	/* it has fallen back */
+	u64 asked_us;	/* when the first unanswered header left, on now_us's clock */
+	u8 asks;	/* 1: a header has not been answered yet */
+	u8 alone;	/* 1: the control has fallen back to Reno's law */
 	u8 has_answers; /* routers have answered on this connection */
 	u8 unused[5];
 };
@@ -57,8 +60,8 @@ static inline void hw_answered(struct hw_fall_back *f, struct hw_conn *c)
 }
 
 /*
- * Whether the control continues without routers. When that begins, ssthresh becomes cwnd, so a
- * flow that routers controlled does not repeat slow start.
+ * Returns whether Reno's law applies. If routers answered before the fall-back, sets ssthresh
+ * to cwnd then, so that the flow does not repeat slow start.
  */
 static inline u32 hw_falls_back(struct hw_fall_back *f, struct hw_conn *c, u32 patience_rtts)
 {

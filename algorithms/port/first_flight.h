@@ -3,12 +3,12 @@
  * The first flight of a fast startup: a window that is chosen at once and paced over one round
  * trip. Its phases are those of Scharf, "Fast Startup Internet Congestion Control" (2011),
  * section 4.4: probing (the window is paced out), validation (its ACKs come back), then
- * ordinary congestion control. If some of it is lost, the window after recovery follows from
- * what arrived (eq. 4.11), as in Jump-Start.
+ * ordinary congestion control. If packets of the flight are lost, the window after recovery is
+ * computed from the number that arrived (eq. 4.11), as in Jump-Start.
  *
  * A flight begins with the first data of a connection, or with the first data after an idle
- * time for which the stack reduced cwnd. It needs a known round-trip time; a retransmitted
- * handshake packet gives none.
+ * time for which the stack reduced cwnd. It needs a known round-trip time, which a
+ * retransmitted SYN or SYN-ACK does not give.
  */
 #ifndef HEADWAY_PORT_FIRST_FLIGHT_H
 #define HEADWAY_PORT_FIRST_FLIGHT_H
@@ -20,22 +20,23 @@ enum hw_flight_phase {
 	HW_FLIGHT_NONE = 0,
 	HW_FLIGHT_PROBING = 1,
 	HW_FLIGHT_VALIDATION = 2,
-	HW_FLIGHT_RECOVERY = 3, /* some of it was lost */
+	HW_FLIGHT_RECOVERY = 3, /* packets of the flight were lost */
 };
 
 struct hw_flight {
-	u32 first_seq;	      /* its first byte */
-	u32 end_seq;	      /* after its last; known from validation on */
-	u32 sent_before_pkts; /* packets of the connection before it, without copies */
+	u32 first_seq;	      /* of the flight's first byte */
+	u32 end_seq;	      /* after the flight's last byte; known from validation on */
+	u32 sent_before_pkts; /* packets sent before the flight, without retransmissions */
 	u32 retrans_before_pkts;
 	u32 paced_pkts;	   /* N_pacing; known from validation on */
 	u32 retrans_pkts;  /* N_rtx */
-	u32 ssthresh_pkts; /* in recovery, to recognise an undone reduction */
+	u32 ssthresh_pkts; /* ssthresh after the reduction, to recognize an undone reduction */
 	u8 phase;	   /* enum hw_flight_phase */
-	u8 after_idle; /* the stack reduced cwnd after idle time: the next packet begins a flight */
+	u8 after_idle; /* the stack reduced cwnd after idle: a flight begins with the next packet */
 };
 
-/* A chunk of 3 packets is what RFC 3390 lets out in one burst (thesis section 5.3.2.2). */
+/* A chunk of 3 packets is the burst that RFC 3390's initial window allows (thesis section
+ * 5.3.2.2). */
 #define HW_TUNABLE_CHUNK \
 	{ "pacing_chunk_pkts", "packets", "packets that leave together when paced", 3, 1, 64 }
 #define HW_TUNABLE_AFTER_IDLE \
@@ -48,19 +49,20 @@ struct hw_flight {
 	  0,                                                                         \
 	  1 }
 
-/* Packets sent, without retransmissions, modulo 2^32. */
+/* The number of packets sent, without retransmissions, modulo 2^32. */
 static inline u32 hw_new_pkts(const struct hw_conn *c)
 {
 	return c->sent_pkts - c->retrans_pkts;
 }
 
-/* Packets for so many bytes, rounded up. */
+/* The number of packets for so many bytes of payload, rounded up. */
 static inline u32 hw_pkts_of(u64 bytes, u32 mss_bytes)
 {
 	return hw_saturate_u32(hw_div_u64(bytes + mss_bytes - (mss_bytes != 0), mss_bytes));
 }
 
-/* Payload known to wait: what is queued or, if more, what was announced. */
+/* Bytes that wait to be sent: the queued data, or the rest of the announced volume if that is
+ * more. */
 static inline u32 hw_unsent_bytes(const struct hw_conn *c)
 {
 	u32 sent_bytes = hw_saturate_u32((u64)hw_new_pkts(c) * c->mss_bytes);
@@ -69,7 +71,7 @@ static inline u32 hw_unsent_bytes(const struct hw_conn *c)
 	return hw_max_u32(c->app_queued_bytes, announced);
 }
 
-/* The rate in IP bytes at which so many packets take one round trip. */
+/* The rate in IP bytes per second at which sending so many packets takes one round trip. */
 static inline u64 hw_rate_of_pkts(const struct hw_conn *c, u32 pkts)
 {
 	u64 bytes = (u64)pkts * hw_min_u32(c->mss_bytes + c->header_bytes, 1u << 16);
@@ -77,7 +79,7 @@ static inline u64 hw_rate_of_pkts(const struct hw_conn *c, u32 pkts)
 	return hw_div_u64(hw_min_u32(hw_saturate_u32(bytes), 1u << 31) * 1000000ull, c->srtt_us);
 }
 
-/* Ends pacing. The rest is sent as ACKs allow. */
+/* Ends the pacing of the flight. From now on ACKs clock the packets. */
 static inline void hw_flight_stop_pacing(struct hw_flight *f, struct hw_conn *c)
 {
 	f->phase = HW_FLIGHT_VALIDATION;
@@ -88,8 +90,9 @@ static inline void hw_flight_stop_pacing(struct hw_flight *f, struct hw_conn *c)
 	c->ignore_peer_window = 0;
 }
 
-/* True on the event at which a flight may begin. The stack reports a restart before the
- * transmission. */
+/* Returns whether a flight may begin at this event: a transmission start at the connection's
+ * beginning or after an idle time. The stack reports HW_EVENT_CWND_RESTART before that
+ * HW_EVENT_TX_START. */
 static inline int hw_flight_may_begin(struct hw_flight *f, struct hw_conn *c, u8 event,
 				      u32 acts_after_idle)
 {
@@ -99,7 +102,7 @@ static inline int hw_flight_may_begin(struct hw_flight *f, struct hw_conn *c, u8
 		f->after_idle = acts_after_idle != 0;
 	if (event != HW_EVENT_TX_START)
 		return 0;
-	/* the last ACK began a flight, of which nothing has left yet */
+	/* the last ACK began a flight, and none of its packets has left yet */
 	if (f->phase == HW_FLIGHT_PROBING && f->first_seq == c->snd_nxt)
 		return 0;
 	due = (f->after_idle || !c->sent_pkts) && c->srtt_us && c->ca_state == HW_CA_OPEN &&
@@ -124,15 +127,16 @@ static inline void hw_flight_begin(struct hw_flight *f, struct hw_conn *c, u32 p
 	c->cwnd_cnt = 0;
 	c->pacing_rate_Bps = rate_Bps;
 	c->pacing_chunk_pkts = chunk_pkts;
-	/* the application needs no more than this rate: slow start ends there (thesis 6.3.3.1) */
+	/* the application never needs more than asked_rate_Bps: slow start ends at that rate's
+	 * window (thesis 6.3.3.1) */
 	if (c->stabilize && c->asked_rate_Bps)
 		c->ssthresh_pkts = hw_clamp_u32(hw_qs_window_pkts(c->asked_rate_Bps, c->srtt_us,
 								  c->mss_bytes, c->header_bytes),
 						2, HW_SSTHRESH_INFINITE);
 }
 
-/* Called on every ACK, before growth. The first ACK of the flight ends probing. The window is
- * then what was sent, but at least `least_pkts`. */
+/* Called on every ACK, before growth. The first ACK of the flight ends probing. cwnd is then
+ * the number of paced packets, but at least `least_pkts`. */
 static inline void hw_flight_acked(struct hw_flight *f, struct hw_conn *c, u32 least_pkts)
 {
 	if (f->phase == HW_FLIGHT_PROBING && hw_after(c->snd_una, f->first_seq)) {
@@ -141,10 +145,11 @@ static inline void hw_flight_acked(struct hw_flight *f, struct hw_conn *c, u32 l
 					  hw_max_u32(f->paced_pkts, hw_max_u32(least_pkts, 1)));
 	}
 	if (f->phase == HW_FLIGHT_RECOVERY) {
-		/* retransmissions after the whole flight has arrived belong to later data */
+		/* count retransmissions only until the whole flight has arrived; later ones are
+		 * of later data */
 		if (hw_after(f->end_seq, c->snd_una))
 			f->retrans_pkts = c->retrans_pkts - f->retrans_before_pkts;
-		/* Recovery was left without the event that ends a reduction: it was undone */
+		/* Recovery ended without HW_EVENT_COMPLETE_CWR: the reduction was undone */
 		if (c->ca_state <= HW_CA_DISORDER)
 			f->phase = HW_FLIGHT_NONE;
 	} else if (f->phase == HW_FLIGHT_VALIDATION && !hw_after(f->end_seq, c->snd_una)) {
@@ -152,7 +157,8 @@ static inline void hw_flight_acked(struct hw_flight *f, struct hw_conn *c, u32 l
 	}
 }
 
-/* The sender's state changes. True if this means that some of the flight was lost. */
+/* Called when the sender's state changes. Returns whether the change means that packets of the
+ * flight were lost. */
 static inline int hw_flight_lost(struct hw_flight *f, struct hw_conn *c, u8 new_state)
 {
 	if (new_state < HW_CA_CWR)
@@ -166,8 +172,9 @@ static inline int hw_flight_lost(struct hw_flight *f, struct hw_conn *c, u8 new_
 	return 1;
 }
 
-/* True if recovery from a loss in the flight ends here: with a change of state to
- * Open after a timeout, else with the event. Then the flight is over. */
+/* Returns whether recovery from a loss in the flight ends here; the flight is then over. After
+ * a timeout it ends with the state's change to Open, otherwise with the event
+ * HW_EVENT_COMPLETE_CWR. */
 static inline int hw_flight_recovered(struct hw_flight *f, const struct hw_conn *c, int by_event)
 {
 	if (f->phase != HW_FLIGHT_RECOVERY || (!by_event && c->ca_state != HW_CA_LOSS))
@@ -177,7 +184,8 @@ static inline int hw_flight_recovered(struct hw_flight *f, const struct hw_conn 
 	return c->ssthresh_pkts <= f->ssthresh_pkts;
 }
 
-/* Eq. 4.11: max((N_pacing - N_rtx)/2, 1). Slow start is not resumed. */
+/* Sets cwnd by eq. 4.11, max((N_pacing - N_rtx)/2, 1), and ssthresh to cwnd, so slow start does
+ * not resume. */
 static inline void hw_flight_set_recovered_cwnd(const struct hw_flight *f, struct hw_conn *c)
 {
 	u32 arrived = f->paced_pkts - hw_min_u32(f->retrans_pkts, f->paced_pkts);

@@ -74,8 +74,8 @@ static inline int hw_after(u32 a, u32 b)
 }
 
 /*
- * base^n for a base below 1, both and the result with 32 bits after the point
- * (2^32 is 1); at most n 2^-32 below the true value.
+ * base^n for a base below 1. base and result have 32 bits after the point (2^32 is 1); the
+ * result is at most n 2^-32 below the true value.
  */
 static inline u64 hw_power(u64 base, u32 n)
 {
@@ -98,8 +98,8 @@ static inline u64 hw_part_u64(u64 x, u64 fraction)
 }
 
 /*
- * Square root rounded down, exact over all 64 bits. Newton's method as below: five steps
- * reduce the excess, at most a factor of two, to below one unit.
+ * Square root rounded down, exact over all 64 bits. Newton's method starts above the root, by
+ * at most a factor of two; after five steps the error is below one unit.
  */
 static inline u32 hw_sqrt_u64(u64 x)
 {
@@ -117,9 +117,9 @@ static inline u32 hw_sqrt_u64(u64 x)
 }
 
 /*
- * Cube root rounded down, exact over all 64 bits. Newton's method from the next power of two
- * above the root: six steps reduce the excess, at most a factor of two, to below one unit, and
- * the last line removes the rounding error.
+ * Cube root rounded down, exact over all 64 bits. Newton's method starts at the next power of
+ * two above the root, which is too large by at most a factor of two; after six steps the error
+ * is below one unit, and the last line removes the rounding error.
  */
 static inline u32 hw_cbrt_u64(u64 x)
 {
@@ -136,7 +136,7 @@ static inline u32 hw_cbrt_u64(u64 x)
 	return (u32)y;
 }
 
-/* Significant bits; 0 has none. */
+/* The number of significant bits; 0 has none. */
 static inline u32 hw_bits_u64(u64 x)
 {
 	return x ? 64 - (u32)__builtin_clzll(x) : 0;
@@ -156,7 +156,8 @@ static inline u32 hw_float_code(u64 x, u32 fraction_bits)
 		return (u32)x;
 	exponent = bits - fraction_bits - 1;
 	x = (x + (1ull << (exponent - 1))) >> exponent;
-	/* one bit more if rounding carried; the code's fields then carry, too */
+	/* rounding may carry into one more bit; adding it to the code then also increments the
+	 * exponent */
 	return (u32)((u64)exponent << fraction_bits) + (u32)x;
 }
 
@@ -171,8 +172,9 @@ static inline u64 hw_float_value(u32 code, u32 fraction_bits)
 }
 
 /*
- * A quotient with 32 significant bits, for repeated multiplication: a / b of any two numbers,
- * 0 if either is 0. The result of hw_times() is within 2^-29 of the true product, plus one.
+ * The quotient a / b of any two numbers, with 32 significant bits, by which hw_times()
+ * multiplies; 0 if either number is 0. The result of hw_times() is within 2^-29 of the true
+ * product, plus one.
  */
 struct hw_ratio {
 	u32 mantissa; /* from 2^31 on, or 0 */
@@ -196,7 +198,7 @@ static inline struct hw_ratio hw_ratio_u64(u64 a, u64 b)
 	return ratio;
 }
 
-/* The product, rounded down; saturates. */
+/* x times the ratio, rounded down; saturates. */
 static inline u64 hw_times(struct hw_ratio ratio, u64 x)
 {
 	u32 down = x >> 32 ? hw_bits_u64(x) - 32 : 0;

@@ -2,12 +2,12 @@
 /*
  * Hybla's rho (Caini and Firrincieli, "TCP Hybla: a TCP enhancement for heterogeneous
  * networks", International Journal of Satellite Communications and Networking 22, 2004),
- * shared by its slow start and its congestion avoidance: the ratio of the round trip to RTT0,
- * the round trip of the flow whose growth it follows.
+ * shared by its slow start and its congestion avoidance: rho is the ratio of the round trip to
+ * RTT0, the round trip of a reference flow that grows equally fast.
  *
  * As in Linux (tcp_hybla.c): rho is at least 1, in eighths rounded down, from the smoothed
- * round trip, and recomputed only when that falls below its smallest value. rho has no upper
- * bound, but the window has. Valid for any round trip.
+ * round trip, and recomputed only when the smoothed round trip falls below its previous
+ * minimum. rho has no upper bound, but the window has one. Valid for any round trip.
  */
 #ifndef HEADWAY_PORT_HYBLA_LAW_H
 #define HEADWAY_PORT_HYBLA_LAW_H
@@ -16,11 +16,11 @@
 
 #define HW_HYBLA_RTT0_MS   25
 #define HW_HYBLA_RHO_SHIFT 3
-#define HW_HYBLA_MOST_PKTS 65535 /* Linux's clamp of the window, set as Hybla begins */
+#define HW_HYBLA_MOST_PKTS 65535 /* Linux's bound of the window, set when Hybla begins */
 
 struct hw_hybla {
 	u32 rho_8;	 /* rho << 3; 0 before the first round trip was known */
-	u32 min_srtt_us; /* of which it is */
+	u32 min_srtt_us; /* smallest smoothed RTT, from which rho_8 was computed */
 };
 
 static inline void hw_hybla_follow(struct hw_hybla *h, u32 rtt0_ms, u32 srtt_us)
@@ -34,7 +34,8 @@ static inline void hw_hybla_follow(struct hw_hybla *h, u32 rtt0_ms, u32 srtt_us)
 	h->min_srtt_us = srtt_us;
 }
 
-/* Outside Open, and before a round trip is known, Hybla is Reno. */
+/* Whether Hybla's law applies. Outside Open, and before a round trip is known, Reno's law
+ * applies. */
 static inline int hw_hybla_holds(const struct hw_hybla *h, const struct hw_conn *c)
 {
 	return h->rho_8 && c->ca_state == HW_CA_OPEN;
@@ -57,7 +58,7 @@ static inline u32 hw_hybla_grow(struct hw_conn *c, u32 *part, u64 growth, u32 bi
 	growth += *part;
 	whole = growth >> bits;
 	*part = (u32)(growth & ((1u << bits) - 1));
-	if (c->cwnd_pkts < HW_HYBLA_MOST_PKTS) /* another law may have made it larger */
+	if (c->cwnd_pkts < HW_HYBLA_MOST_PKTS) /* Reno's law may have made cwnd larger */
 		c->cwnd_pkts = hw_hybla_bound(c, hw_add_u32(c->cwnd_pkts, hw_saturate_u32(whole)));
 	return whole != 0;
 }

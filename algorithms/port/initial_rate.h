@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /*
- * The rate to start with, from what the application said (table 5.1 of Scharf, "Fast Startup
- * Internet Congestion Control", 2011): a rate that it names, or the rate that meets its
- * deadline, Q = s/(T - d) (eq. 7.1), if slow start alone would not.
+ * The rate to start with, from the application's hints (table 5.1 of Scharf, "Fast Startup
+ * Internet Congestion Control", 2011): the rate that the application names, or the rate that
+ * meets its deadline, Q = s/(T - d) (eq. 7.1). If slow start alone meets the deadline, no rate
+ * is needed.
  *
- * The deadline is for the arrival of the last byte, so it includes half a round trip, and any
- * round trips before the rate can be used. Capacity is not known: slow start is assumed to be
- * as fast as its windows. Valid for round trips below 8 s.
+ * The deadline is the time at which the last byte should arrive. The time until then includes
+ * half a round trip, and the round trips before the rate can be used. The path's capacity is
+ * not known, so slow start is assumed to be limited only by its windows. Valid for round trips
+ * below 8 s.
  */
 #ifndef HEADWAY_PORT_INITIAL_RATE_H
 #define HEADWAY_PORT_INITIAL_RATE_H
 
 #include "cc.h"
 
-/* Round trips in which slow start sends so many packets, its window doubling from
- * cwnd: the smallest k with cwnd (2^k - 1) >= pkts. */
+/* The number of round trips in which slow start sends so many packets, if its window doubles
+ * from cwnd on: the smallest k with cwnd (2^k - 1) >= pkts. */
 static inline u32 hw_slow_start_rounds(u32 pkts, u32 cwnd_pkts)
 {
 	u64 windows;
@@ -24,8 +26,8 @@ static inline u32 hw_slow_start_rounds(u32 pkts, u32 cwnd_pkts)
 	return windows ? 64 - (u32)__builtin_clzll(windows) : 0;
 }
 
-/* Whether the last of so many packets arrives in time with slow start from cwnd on,
- * once `before` round trips have passed. */
+/* Whether the last of so many packets arrives by the deadline if slow start begins with cwnd
+ * after `before` round trips. */
 static inline int hw_slow_start_meets(const struct hw_conn *c, u32 pkts, u32 rtt_us, u32 before)
 {
 	u64 halves = 2ull * (hw_slow_start_rounds(pkts, c->cwnd_pkts) + before);
@@ -34,8 +36,9 @@ static inline int hw_slow_start_meets(const struct hw_conn *c, u32 pkts, u32 rtt
 }
 
 /*
- * The rate in IP bytes at which so many bytes of payload meet the deadline if it is used after
- * `before` round trips; 0 if slow start meets it as well, or nothing can.
+ * The rate in IP bytes per second at which so many bytes of payload meet the deadline, if that
+ * rate is used after `before` round trips; 0 if slow start meets the deadline, too, or if no
+ * rate can.
  */
 static inline u64 hw_deadline_rate_Bps(const struct hw_conn *c, u64 bytes, u32 rtt_us, u32 before)
 {
@@ -55,14 +58,14 @@ static inline u64 hw_deadline_rate_Bps(const struct hw_conn *c, u64 bytes, u32 r
 	return (hw_saturate_u32(wire_bytes) * 1000000ull + left_us - 1) / left_us;
 }
 
-/* Whether the path still looks like the one whose window was saved (RFC 9959). */
+/* Whether the present RTT resembles the RTT that was saved with the window (RFC 9959). */
 static inline int hw_saved_holds(const struct hw_conn *c, u32 saved_us)
 {
 	return c->min_rtt_us >= saved_us / 2 && c->min_rtt_us <= 10ull * saved_us;
 }
 
-/* The rate in IP bytes of an earlier transfer to this destination; 0: none, or the path looks
- * like another one. */
+/* The rate in IP bytes per second of an earlier transfer to this destination; 0 if none was
+ * saved, or if the path's RTT has changed. */
 static inline u64 hw_saved_rate_Bps(const struct hw_conn *c)
 {
 	u32 pkt_bytes = hw_min_u32(c->mss_bytes + c->header_bytes, 1u << 16);
@@ -75,9 +78,9 @@ static inline u64 hw_saved_rate_Bps(const struct hw_conn *c)
 }
 
 /*
- * The rate to start with for so many bytes, 0: none. The application comes first: it needs no
- * fast start, or names a rate or a deadline. Then what is remembered about the path, then
- * `otherwise_Bps`.
+ * The rate to start with for so many bytes, 0: none. The application's hints have priority: no
+ * fast start, a rate or a deadline. Next is the rate of an earlier transfer on the path, and
+ * last `otherwise_Bps`.
  */
 static inline u64 hw_initial_rate_Bps(const struct hw_conn *c, u64 otherwise_Bps, u64 bytes,
 				      u32 rtt_us, u32 before)

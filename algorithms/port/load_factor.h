@@ -8,12 +8,12 @@
  * The load factor of an interval t_rho is demand divided by capacity. Demand is the offered
  * traffic, including dropped packets, plus kappa_q = 1/2 of the persistent queue. Capacity is
  * the target share of what the link can carry in that time. The queue is sampled every t_q and
- * smoothed over intervals with 3/4 of the old value, as the model's comment says; its macro
- * shifts the wrong operand.
+ * smoothed over intervals with 3/4 of the old value, as the model's comment says; the macro in
+ * its code shifts the wrong operand.
  *
  * Valid for links up to 2^35 B/s and round trips up to HW_LOAD_MAX_INTERVALS intervals; longer
- * ones count as that many. If only packets advance the time, idle times beyond 2^28 us count
- * as 2^28 us.
+ * ones count as that many. Where only arriving packets advance the time, idle times beyond 2^28
+ * us count as 2^28 us.
  */
 #ifndef HEADWAY_PORT_LOAD_FACTOR_H
 #define HEADWAY_PORT_LOAD_FACTOR_H
@@ -25,19 +25,19 @@
 #define HW_LOAD_INTERVAL_NS   200000000ull /* t_rho */
 #define HW_LOAD_INTERVAL_US   200000u
 #define HW_LOAD_MAX_INTERVALS 16u
-#define HW_LOAD_MOST_RTT_US   (HW_LOAD_INTERVAL_US * 5 / 2) /* that counts in a sender's steps */
+#define HW_LOAD_MOST_RTT_US   (HW_LOAD_INTERVAL_US * 5 / 2) /* longest RTT that VCP's sender uses */
 
 /* A link's load, as its router measures it. */
 struct hw_load {
-	u64 offered_bytes;   /* since the interval began */
-	u64 queue_sum_bytes; /* over the samples of the interval */
-	u64 steady_bytes;    /* the queue that persists */
-	u64 demand_bytes;    /* of the latest whole interval: offered and half the queue */
-	u64 capacity_bytes;  /* of the latest whole interval, times the target */
-	u64 begun_ns;	     /* the interval, plus 1; 0: none has */
-	u64 sample_ns;	     /* when the queue is looked at next */
+	u64 offered_bytes;   /* bytes offered since the interval began */
+	u64 queue_sum_bytes; /* sum of the queue's samples in the interval */
+	u64 steady_bytes;    /* the persistent queue, smoothed */
+	u64 demand_bytes;    /* of the latest whole interval: offered bytes and half the queue */
+	u64 capacity_bytes;  /* of the latest whole interval: target share of the capacity */
+	u64 begun_ns;	     /* when the interval began, plus 1; 0: no interval yet */
+	u64 sample_ns;	     /* time of the next sample of the queue */
 	u32 samples;
-	u32 intervals; /* measured so far; wraps */
+	u32 intervals; /* number of measured intervals; wraps */
 };
 
 #define HW_TUNABLE_TARGET                                                                    \
@@ -50,7 +50,7 @@ struct hw_load {
 	  1000 }
 
 /* The ns-2 model has constants for 10 and 100 Mbit/s and for 1 Gbit/s; each applies up to the
- * geometric mean with the next. The model's 950 and the paper's 980 can be set. */
+ * geometric mean of its rate and the next. The model's 950 and the paper's 980 can be set. */
 static inline u32 hw_load_target(u32 permille, u64 rate_Bps)
 {
 	if (permille)
@@ -64,8 +64,8 @@ static inline void hw_load_offered(struct hw_load *load, const struct hw_packet 
 }
 
 /*
- * The time of a sample, on a link of rate_Bps. Returns whether an interval has ended;
- * load->sample_ns is the next time.
+ * Takes a sample of the queue if one is due, on a link of rate_Bps. Returns whether an interval
+ * has ended; load->sample_ns is the time of the next sample.
  */
 static inline int hw_load_tick_at(struct hw_load *load, const struct hw_link *link, u64 rate_Bps,
 				  u32 target_permille)
@@ -83,7 +83,7 @@ static inline int hw_load_tick_at(struct hw_load *load, const struct hw_link *li
 	load->queue_sum_bytes += link->queue_bytes;
 	load->samples++;
 	load->sample_ns += HW_LOAD_SAMPLE_NS;
-	if (load->sample_ns <= now_ns) /* if only packets advance the time */
+	if (load->sample_ns <= now_ns) /* possible where only packets advance the time */
 		load->sample_ns = now_ns + HW_LOAD_SAMPLE_NS;
 	elapsed_ns = now_ns - (load->begun_ns - 1);
 	if (elapsed_ns < HW_LOAD_INTERVAL_NS)
@@ -114,18 +114,18 @@ static inline u64 hw_load_percent(const struct hw_load *load)
 	return load->capacity_bytes ? load->demand_bytes * 100 / load->capacity_bytes : 1000;
 }
 
-#define HW_STEP_INTERVALS 8 /* of a step up by more than 1/16 */
+#define HW_STEP_INTERVALS 8 /* longest step, in intervals, that may grow by more than 1/16 each */
 
-/* Fractions of the sender's steps: 30 bits after the point. */
+/* The sender's steps are fixed-point numbers with 30 bits after the point. */
 #define HW_STEP_SHIFT 30
 #define HW_STEP_ONE   (1ull << HW_STEP_SHIFT)
 
 /*
- * (1 + m)^(rtt/t_rho): the factor for a window per round trip that corresponds to 1 + m per
- * interval. m has 30 bits after the point and is at most 1/4 if `falls` (then it is
- * subtracted); otherwise 1/16, or 1/4 up to HW_STEP_INTERVALS. Whole intervals by squaring,
- * the rest by twelve terms of the binomial series. The result is within 2^-24 of the true
- * value.
+ * (1 + m)^(rtt/t_rho), or (1 - m)^(rtt/t_rho) if `falls`: the factor per round trip for a
+ * window that changes by the factor 1 + m, or 1 - m, per interval. m has 30 bits after the
+ * point. If `falls` it is at most 1/4; otherwise at most 1/16, or 1/4 for round trips of up to
+ * HW_STEP_INTERVALS. The power of the whole intervals is computed by squaring, the rest by
+ * twelve terms of the binomial series. The result is within 2^-24 of the true value.
  */
 static inline u64 hw_step_power(u64 m, u32 falls, u32 rtt_us)
 {
@@ -151,7 +151,7 @@ static inline u64 hw_step_power(u64 m, u32 falls, u32 rtt_us)
 		else
 			result += term;
 	}
-	for (k = 0; k < 5; k++) { /* 16 is the largest n */
+	for (k = 0; k < 5; k++) { /* n is at most 16 */
 		if (n >> k & 1)
 			result = result * base >> HW_STEP_SHIFT;
 		base = base * base >> HW_STEP_SHIFT;
@@ -160,8 +160,9 @@ static inline u64 hw_step_power(u64 m, u32 falls, u32 rtt_us)
 }
 
 /*
- * The change of a window per interval t_rho for capacity/demand (1/LF, HW_STEP_SHIFT bits
- * after the point): m = kappa (1/LF - 1), kappa = 1/4. Returns whether the window falls.
+ * The relative change of a window per interval t_rho, |m| with m = kappa (1/LF - 1) and kappa =
+ * 1/4. rest is 1/LF, capacity/demand, with HW_STEP_SHIFT bits after the point. Returns whether
+ * the window falls.
  */
 static inline u32 hw_load_step(u64 rest, u64 *m)
 {
@@ -171,8 +172,9 @@ static inline u32 hw_load_step(u64 rest, u64 *m)
 
 /*
  * Packets that additive increase adds per round trip, 16 bits after the point, so that flows
- * gain equally per second whatever their round trip. r is the round trip in units of unit_us:
- * r/5 up to 1/5, r^2 up to 5, then 25 + (r - 5), as in the ns-2 model, whose unit is 100 ms.
+ * gain equally per second whatever their round trip. With the round trip r in units of unit_us,
+ * they are r/5 for r up to 1/5, r^2 for r up to 5, and 25 + (r - 5) above, as in the ns-2
+ * model, whose unit is 100 ms.
  */
 static inline u64 hw_additive_scale(u32 rtt_us, u32 unit_us)
 {
@@ -185,7 +187,8 @@ static inline u64 hw_additive_scale(u32 rtt_us, u32 unit_us)
 	return (20ull << 16) + r;
 }
 
-/* Adds to the window. The control keeps the fraction of a packet: 30 bits. */
+/* Adds to the window. `by` and the fraction of a packet, which the control keeps, have 30 bits
+ * after the point. */
 static inline void hw_window_grow(struct hw_conn *c, u32 *fraction, u64 by)
 {
 	u64 sum = *fraction + by;
@@ -195,7 +198,7 @@ static inline void hw_window_grow(struct hw_conn *c, u32 *fraction, u64 by)
 	*fraction = (u32)(sum & (HW_STEP_ONE - 1));
 }
 
-/* Takes from the window, which keeps at least one packet. */
+/* Subtracts from the window, which remains at least one packet. */
 static inline void hw_window_shrink(struct hw_conn *c, u32 *fraction, u64 by)
 {
 	u64 window = ((u64)c->cwnd_pkts << HW_STEP_SHIFT) + *fraction;
@@ -205,7 +208,8 @@ static inline void hw_window_shrink(struct hw_conn *c, u32 *fraction, u64 by)
 	*fraction = (u32)(window & (HW_STEP_ONE - 1));
 }
 
-/* Additive increase: the share of so many packets in `per_rtt` (16 bits after the point). */
+/* The additive increase for acked_pkts packets, if a whole window adds `per_rtt` packets (16
+ * bits after the point). */
 static inline u64 hw_additive_part(const struct hw_conn *c, u64 per_rtt, u32 acked_pkts)
 {
 	u64 each = (per_rtt << (HW_STEP_SHIFT - 16)) / hw_max_u32(c->cwnd_pkts, 1);
@@ -213,16 +217,16 @@ static inline u64 hw_additive_part(const struct hw_conn *c, u64 per_rtt, u32 ack
 	return each * hw_min_u32(acked_pkts, c->cwnd_pkts);
 }
 
-/* ACKed packets of a call of cong_avoid, even if the stack counts ACKs, because the steps are
- * per packet. of_ack is what pkts_acked received. */
+/* The number of ACKed packets for a call of cong_avoid, also on stacks that count ACKs, because
+ * the steps are per packet. of_ack is the number that pkts_acked received. */
 static inline u32 hw_stepping_pkts(const struct hw_conn *c, u32 acked_pkts, u32 of_ack)
 {
 	return hw_min_u32(c->counts_acks ? of_ack : acked_pkts, c->cwnd_pkts);
 }
 
 /*
- * From now on growth is the control's own, not slow start's. In Recovery ssthresh stays,
- * because the stack moves cwnd to it.
+ * Ends slow start at the present window. In CWR and Recovery ssthresh is not changed, because
+ * the stack moves cwnd to it.
  */
 static inline void hw_leave_slow_start(struct hw_conn *c)
 {
@@ -231,8 +235,9 @@ static inline void hw_leave_slow_start(struct hw_conn *c)
 }
 
 /*
- * On every ACK: whether the law is Reno's (fall_back.h). These protocols have no slow start,
- * and prevent it by an ssthresh of 1; on a path that never answered it begins then.
+ * Called on every ACK; returns whether Reno's law applies (fall_back.h). VCP and MPCP have no
+ * slow start, and prevent it by an ssthresh of 1. If they fall back on a path where no router
+ * has ever answered, slow start begins then.
  */
 static inline u32 hw_uses_reno(struct hw_fall_back *f, struct hw_conn *c, u32 patience_rtts,
 			       u32 has_queue)
@@ -244,7 +249,7 @@ static inline u32 hw_uses_reno(struct hw_fall_back *f, struct hw_conn *c, u32 pa
 	return is_alone;
 }
 
-/* A router has answered: any slow start from the time without routers ends. */
+/* Called when a router has answered: ends a slow start that began without routers. */
 static inline void hw_router_answered(struct hw_fall_back *f, struct hw_conn *c)
 {
 	if (f->alone)
@@ -252,7 +257,7 @@ static inline void hw_router_answered(struct hw_fall_back *f, struct hw_conn *c)
 	hw_answered(f, c);
 }
 
-/* After an idle time the stack raises ssthresh to what the window was. */
+/* Ends slow start after an idle time, when the stack has raised ssthresh to the earlier window. */
 static inline void hw_after_idle(const struct hw_fall_back *f, struct hw_conn *c, u8 event)
 {
 	if (event == HW_EVENT_CWND_RESTART && !f->alone)

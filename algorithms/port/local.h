@@ -4,25 +4,26 @@
  * monitor's values change. According to "RAPPEP", section III.B, the sender sees congestion
  * before it causes loss, so each loss comes from the medium: ssthresh is cwnd, and the window
  * is restored after Recovery and after a timeout. A control spreads the change of a round trip
- * over the acknowledged packets of the window at the round's beginning. It is therefore
- * applied once, whatever the round trip and the monitor's interval are.
+ * over the acknowledged packets of the window at the round's beginning. Each change is
+ * therefore applied once, whatever the round trip and the monitor's interval are.
  *
  * Choices made here, where the paper leaves something open:
  * - The first window is the link's spare capacity, shared among the connections that are being
  *   opened, as Quick-Start's routers approve a rate (RFC 4782), and paced over a round trip.
  *   The monitor sees each connection before its data, so all that begin at once get a share.
- *   After a short idle time the same applies, shared among all present. start=plain is the
- *   paper's start: the stack's window, and the law from there on.
- * - A window that is not filled does not change; an eighth of it plus three packets may be
- *   unused.
- * - In Loss, after a timeout, cwnd grows by what is acknowledged, up to the window.
+ *   After a short idle time the flow gets a first window again, shared among all connections
+ *   that are present. start=plain is the paper's start: the stack's window, and the law from
+ *   there on.
+ * - A window that the flow does not fill does not change; it counts as filled if at most an
+ *   eighth of it plus three packets is unused.
+ * - In Loss, after a timeout, cwnd grows by the acknowledged packets, up to the law's window.
  * - An idle time halves the window for each of its round trips, down to ten packets, because
  *   the window would arrive at the link in one burst.
  * - Without a monitor, or before its first interval is over, the law is Reno's.
  *
  * Such a control owns its start and cwnd (hw_cc_ops.control). Its state is struct hw_local, or
- * begins with it; it uses the four callbacks defined here, and its law goes between
- * hw_local_begins() and hw_local_steps(). Valid for any window.
+ * begins with it. It uses the four callbacks defined here, and computes its law between calls
+ * of hw_local_begins() and hw_local_steps(). Valid for any window.
  */
 #ifndef HEADWAY_PORT_LOCAL_H
 #define HEADWAY_PORT_LOCAL_H
@@ -33,7 +34,7 @@
 #define HW_LOCAL_SPARE_PKTS 3
 #define HW_LOCAL_FIRST_PKTS 10
 
-/* Tunables of such a control: the first for all, and one for those that grow additively. */
+/* Tunables of these controls: all have the first, those that grow additively also the second. */
 enum { HW_LOCAL_START, HW_LOCAL_ALPHA };
 enum hw_local_start { HW_LOCAL_PLAIN = 0, HW_LOCAL_APPROVED = 1 };
 #define HW_LOCAL_TUNABLE_START                                               \
@@ -48,13 +49,13 @@ enum hw_local_start { HW_LOCAL_PLAIN = 0, HW_LOCAL_APPROVED = 1 };
 	{ "alpha", "packets", "growth per round trip of t_rho, 200 ms", 1, 1, 64 }
 
 struct hw_local {
-	struct hw_monitor monitor; /* as last read */
-	struct hw_flight flight;   /* of a window that was approved */
-	u32 flight_least_pkts;	   /* the window without the approval */
-	u32 window_pkts;	   /* the window of the law */
-	u32 fraction;		   /* of a packet beyond it, 2^-30 */
-	u32 round_pkts;		   /* the window with which the round trip began */
-	u32 round_end;		   /* sequence number with which it is over */
+	struct hw_monitor monitor; /* what the monitor published, as last read */
+	struct hw_flight flight;   /* of the approved first window */
+	u32 flight_least_pkts;	   /* window to keep at least if few packets of the flight leave */
+	u32 window_pkts;	   /* the law's window */
+	u32 fraction;		   /* fraction of a packet beyond window_pkts, in units of 2^-30 */
+	u32 round_pkts;		   /* window at the beginning of the round trip */
+	u32 round_end;		   /* sequence number whose ACK ends the round trip */
 };
 
 _Static_assert(sizeof(struct hw_local) <= HW_FLOW_STATE_BYTES, "state of a control");
@@ -75,7 +76,8 @@ static inline int hw_local_falls_back(const struct hw_local *l)
 	return !l->monitor.intervals;
 }
 
-/* Without a monitor: Reno's law. The stack does not control the window in Recovery here. */
+/* Reno's law, used without a monitor. It also sets the window in Recovery, which the stack does
+ * not for these controls. */
 static inline void hw_local_uses_reno(struct hw_conn *c, const struct hw_rate_sample *sample)
 {
 	if (c->ca_state == HW_CA_CWR || c->ca_state == HW_CA_RECOVERY)
@@ -84,7 +86,8 @@ static inline void hw_local_uses_reno(struct hw_conn *c, const struct hw_rate_sa
 		hw_reno_grow(c, c->counts_acks ? sample->acked_pkts != 0 : sample->acked_pkts);
 }
 
-/* What capacity is to flows in a round trip, in packets, 16 bits after the point. */
+/* A flow's equal share of a rate among `flows` flows, in packets per round trip, 16 bits after
+ * the point. */
 static inline u64 hw_local_share(const struct hw_conn *c, u64 rate_Bps, u32 flows)
 {
 	u64 rtt_us = hw_min_u32(c->min_rtt_us, HW_LOAD_MAX_INTERVALS * HW_LOAD_INTERVAL_US);
@@ -108,7 +111,8 @@ static inline u64 hw_local_unused_Bps(const struct hw_monitor *m)
 			  hw_min_u64(m->capacity_Bps, 1ull << 35) * part >> 16);
 }
 
-/* Approves a flow's part of a rate, in addition to so many packets that it has anyway. */
+/* Begins a paced flight of `pkts` packets plus the flow's equal share of a rate in one round
+ * trip, if that is more than cwnd. */
 static inline void hw_local_approve_flight(struct hw_local *l, struct hw_conn *c, u64 rate_Bps,
 					   u32 pkts, u32 flows)
 {
@@ -121,11 +125,12 @@ static inline void hw_local_approve_flight(struct hw_local *l, struct hw_conn *c
 }
 
 /*
- * The first data is about to leave. Each connection that is being opened gets an equal part of
- * the unused capacity, but at most its equal part of all capacity among all connections. It
- * gets nothing if the monitor has seen none being opened. After an idle time of up to two
- * round trips, others that were idle may begin at the same time: each present connection gets
- * an equal part.
+ * Called when data is about to leave at the beginning or after an idle time. At the beginning,
+ * each connection that is being opened gets an equal part of the unused capacity, but at most
+ * an equal part of the whole capacity among all connections. It gets nothing if the monitor has
+ * not seen any connection being opened. After an idle time of up to two round trips it gets an
+ * equal part of the unused capacity among all present connections, because other idle
+ * connections may begin at the same time.
  */
 static inline void hw_local_start_flight(struct hw_local *l, struct hw_conn *c, u8 event)
 {
@@ -145,9 +150,9 @@ static inline void hw_local_start_flight(struct hw_local *l, struct hw_conn *c, 
 }
 
 /*
- * The first ACK of the approved flight: the window is what was sent of it. If the peer's
- * window limited that (a SYN announces at most 64 KiB), the flow also gets an equal part of
- * the capacity that is unused now.
+ * Handles the first ACK of an approved flight: the window becomes the number of packets that
+ * have left. If the peer's window limited that number (a SYN announces at most 64 KiB), the
+ * flow also gets an equal part of the capacity that is unused now.
  */
 static inline void hw_local_flight_acked(struct hw_local *l, struct hw_conn *c)
 {
@@ -166,14 +171,15 @@ static inline void hw_local_flight_acked(struct hw_local *l, struct hw_conn *c)
 					hw_add_u32(l->monitor.flows, l->monitor.opening));
 }
 
-/* On an ACK: for how many packets the law makes its step; 0: none. */
+/* Called on an ACK before the law. Returns for how many packets the law changes the window; 0:
+ * it does not. */
 static inline u32 hw_local_begins(struct hw_local *l, struct hw_conn *c,
 				  const struct hw_rate_sample *sample)
 {
 	u32 used_pkts = hw_add_u32(sample->prior_inflight_pkts, HW_LOCAL_SPARE_PKTS);
 
 	if (hw_local_falls_back(l)) {
-		/* the monitor that approved it is gone */
+		/* the monitor whose data allowed the flight is gone */
 		if (l->flight.phase == HW_FLIGHT_PROBING)
 			hw_flight_stop_pacing(&l->flight, c);
 		hw_local_uses_reno(c, sample);
@@ -197,16 +203,18 @@ static inline u32 hw_local_begins(struct hw_local *l, struct hw_conn *c,
 	return hw_min_u32(sample->acked_pkts, l->round_pkts);
 }
 
-/* The share of so many packets in a number per round trip (16 bits after the point), 30 bits. */
+/* The part of a change per round trip (16 bits after the point) that pkts of the round's
+ * packets make up; the result has 30 bits after the point. */
 static inline u64 hw_local_part(const struct hw_local *l, u64 per_rtt, u32 pkts)
 {
 	return (per_rtt << (HW_STEP_SHIFT - 16)) / hw_max_u32(l->round_pkts, 1) * pkts;
 }
 
 /*
- * The share of so many packets in additive growth, alpha (d/t_rho)^2 packets per round trip.
- * It is at most a tenth of a flow's fair share of the capacity, the part that XCP shuffles.
- * The queue at which flows converge therefore does not grow with their number.
+ * The additive growth for pkts of the round's packets. In a round trip it is alpha (d/t_rho)^2
+ * packets, but at most a tenth of a flow's fair share of the capacity, which is the part of the
+ * traffic that XCP shuffles. The queue at which flows converge therefore does not grow with
+ * their number.
  */
 static inline u64 hw_local_additive(const struct hw_local *l, const struct hw_conn *c, u32 alpha,
 				    u32 pkts)
@@ -218,7 +226,7 @@ static inline u64 hw_local_additive(const struct hw_local *l, const struct hw_co
 	return hw_local_part(l, scale, pkts);
 }
 
-/* What the law adds and takes, 30 bits after the point. */
+/* Changes the window by what the law adds and takes, each with 30 bits after the point. */
 static inline void hw_local_steps(struct hw_local *l, struct hw_conn *c, u64 add, u64 take)
 {
 	if (add >= take)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /*
- * MPCP's congestion levels, for its router and its sender. There are 3^n of them: 9 with two
- * pieces, 27 with three.
+ * MPCP's congestion levels, for its router and its sender. With n pieces there are 3^n levels:
+ * 9 with two pieces, 27 with three.
  *
  *   0           no router wrote (header/mpcp.h)
  *   1           a load factor below 80 %
@@ -9,10 +9,10 @@
  *               (200 %) in equal steps, 3/28 with two pieces and 3/100 with three; the top
  *               also beyond
  *
- * The steps of 1/LF are equal because the sender's law is linear in it: the middle of a step
- * is off by at most kappa/2 steps, 1.3 % of the window per t_rho with two pieces, 0.4 % with
- * three. Below 80 % the law is constant, so one level is enough. We did not find the published
- * tables.
+ * The steps of 1/LF are equal because the sender's law is linear in it: the sender uses the
+ * middle of a step, so its change of the window is wrong by at most kappa/2 steps, which is
+ * 1.3 % of the window per t_rho with two pieces and 0.4 % with three. Below 80 % the sender's
+ * growth is constant, so one level is enough. We could not find the published tables of levels.
  */
 #ifndef HEADWAY_PORT_MPCP_LEVELS_H
 #define HEADWAY_PORT_MPCP_LEVELS_H
@@ -28,8 +28,8 @@
 	  MPCP_MIN_PIECES,                                                 \
 	  MPCP_MAX_PIECES }
 
-#define MPCP_LOW   1		  /* the level of little load */
-#define MPCP_FIRST 2		  /* and the first above it */
+#define MPCP_LOW   1		  /* the level for a load below 80 % */
+#define MPCP_FIRST 2		  /* the lowest level from 80 % on */
 #define MPCP_FROM  ((u64)5 << 14) /* 1.25, 1/LF with 16 bits after the point */
 #define MPCP_RANGE ((u64)3 << 14) /* 0.75 */
 
@@ -38,7 +38,7 @@ static inline u32 mpcp_levels(u32 pieces)
 	return pieces == 2 ? 9 : 27;
 }
 
-/* The value of a digit's place; the first digit is the most significant. */
+/* The place value (1, 3 or 9) of a digit of the level; digit 0 is the most significant. */
 static inline u32 mpcp_weight(u32 pieces, u32 digit)
 {
 	u32 lower = pieces - 1 - digit;
@@ -46,7 +46,7 @@ static inline u32 mpcp_weight(u32 pieces, u32 digit)
 	return lower == 0 ? 1 : lower == 1 ? 3 : 9;
 }
 
-/* The level of a link. */
+/* The congestion level for a link's load. */
 static inline u32 mpcp_level_of(const struct hw_load *load, u32 pieces)
 {
 	u32 top = mpcp_levels(pieces) - 1;
@@ -61,8 +61,9 @@ static inline u32 mpcp_level_of(const struct hw_load *load, u32 pieces)
 }
 
 /*
- * A level's change of the window per interval t_rho: m = kappa (1/LF - 1), kappa = 1/4, with
- * HW_STEP_SHIFT bits after the point, from 1/16 down. Returns whether the window falls.
+ * The relative change of the window per interval t_rho at a level: |m| with m = kappa (1/LF -
+ * 1) and kappa = 1/4, at most 1/16 upwards, with HW_STEP_SHIFT bits after the point. Returns
+ * whether the window falls.
  */
 static inline u32 mpcp_step_of(u32 level, u32 pieces, u64 *m)
 {

@@ -29,31 +29,31 @@ struct hw_queue_ops {
 	u32 (*enqueue)(void *state, const u32 *tun, const struct hw_link *link,
 		       const struct hw_packet *pkt);
 
-	/* The rest is null, or 0, if the discipline decides as packets arrive. */
+	/* The following members are null, or 0, if the discipline decides when packets arrive. */
 
 	/*
-	 * Returns an enum hw_verdict for the packet whose turn it is, which has waited for
-	 * sojourn_ns: pass, mark, or drop; after a drop the link offers the next packet at the
-	 * same time. link->queue_bytes and queue_pkts are the queue behind it.
+	 * Returns an enum hw_verdict for the packet at the head, which has waited for
+	 * sojourn_ns: pass, mark, or drop. After a drop the link offers the next packet at the
+	 * same time. link->queue_bytes and queue_pkts are the queue behind this packet.
 	 */
 	u32 (*dequeue)(void *state, const u32 *tun, const struct hw_link *link,
 		       const struct hw_packet *pkt, u64 sojourn_ns);
 
-	/* Number of sub-queues, each first in, first out; 0 means one. With more, both of
-	 * these are required: */
+	/* Number of sub-queues, each first in, first out; 0 means one. With more than one,
+	 * classify and choose are required. */
 	u32 n_queues;
 	/* Returns the sub-queue for a packet that enqueue admitted. */
 	u32 (*classify)(void *state, const u32 *tun, const struct hw_link *link,
 			const struct hw_packet *pkt);
 	/*
-	 * Returns which sub-queue is served next; the link does not check it. heads[i] is the
-	 * size of the packet at the head of sub-queue i, 0 if it is empty. At least one is not
-	 * empty.
+	 * Returns the index of the sub-queue to serve next; the link does not check the index.
+	 * heads[i] is the size of the packet at the head of sub-queue i, 0 if that is empty. At
+	 * least one sub-queue is not empty.
 	 */
 	u32 (*choose)(void *state, const u32 *tun, const struct hw_link *link, const u32 *heads);
 };
 
-/* No room for the packet within the limits of the link. */
+/* Whether the queue has no room for the packet within the link's limits. */
 static inline int hw_link_is_full(const struct hw_link *link, const struct hw_packet *pkt)
 {
 	if (link->limit_bytes && (u64)link->queue_bytes + pkt->ip_bytes > link->limit_bytes)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /*
- * Recent connections, as a set of bits chosen by a hash of their number. The set has two
- * halves; the older one is cleared when the newer one gets old, so a connection stays for one
- * to two spans of time. With 4096 bits and some hundred connections few share a bit; those
- * that do count as one.
+ * A set of recent connections. A hash of a connection's number selects its bit. The set has a
+ * newer and an older half: hw_recent_age() clears the older half and makes the newer half the
+ * older one, so a connection stays for one to two spans between such calls. With 4096 bits and
+ * a few hundred connections, few share a bit; those that do count as one.
  */
 #ifndef HEADWAY_PORT_RECENT_H
 #define HEADWAY_PORT_RECENT_H
@@ -15,12 +15,12 @@
 
 struct hw_recent {
 	u64 now[HW_RECENT_WORDS];
-	u64 last[HW_RECENT_WORDS]; /* without those that are also in now */
+	u64 last[HW_RECENT_WORDS]; /* the older half, without connections that are also in now */
 	u32 now_bits;
 	u32 last_bits;
 };
 
-/* The bit of a connection. */
+/* The index of a connection's bit. */
 static inline u32 hw_recent_at(u64 flow)
 {
 	return (u32)((flow ^ flow >> 32) * 0x9e3779b97f4a7c15ull >> 52) % HW_RECENT_BITS;

@@ -10,7 +10,7 @@
 
 #include "cc.h"
 
-/* One packet more per window. */
+/* Congestion avoidance: adds one packet per ACKed window. */
 static inline void hw_reno_cong_avoid(void *state, const u32 *tun, struct hw_conn *c,
 				      u32 acked_pkts)
 {
@@ -38,7 +38,8 @@ static inline u32 hw_reno_ssthresh(void *state, const u32 *tun, struct hw_conn *
 	return hw_max_u32(c->cwnd_pkts / 2, 2);
 }
 
-/* Rate halving may go below ssthresh while the flight is smaller than that. */
+/* The floor of rate halving is half of ssthresh: cwnd falls below ssthresh if fewer packets are
+ * in flight. */
 static inline u32 hw_reno_min_cwnd(void *state, const u32 *tun, struct hw_conn *c)
 {
 	(void)state;

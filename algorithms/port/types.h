@@ -15,9 +15,9 @@ typedef __INT64_TYPE__ s64;
 #define HW_U32_MAX 0xffffffffu
 
 /*
- * An algorithm's table of callbacks, the only export of its file. In eBPF it must stay
- * private: the compiler then resolves every call through it and drops it, because function
- * pointers in data cannot be loaded.
+ * An algorithm's table of callbacks, the only export of its file. In eBPF the table is static:
+ * the compiler then resolves every call through it and removes it. Otherwise the object could
+ * not be loaded, because eBPF allows no function pointers in data.
  */
 #ifdef HW_BPF
 #define HW_TABLE static const __attribute__((unused))
@@ -26,9 +26,9 @@ typedef __INT64_TYPE__ s64;
 #endif
 
 /*
- * A part of a callback that the kernel's verifier checks separately, if it finds too many
- * paths in the whole. Its arguments are pointers to structures and numbers; it must check
- * pointers for null, and returns a number.
+ * Marks a part of a callback that the kernel's verifier checks separately, for callbacks with
+ * too many paths to be checked as a whole. The part's arguments are pointers to structures and
+ * numbers. It must check pointers for null, and returns a number.
  */
 #ifdef HW_BPF
 #define HW_PART __attribute__((noinline)) int
@@ -41,7 +41,7 @@ typedef __INT64_TYPE__ s64;
 /*
  * A tunable, declared once in the algorithm's file and shown everywhere by the
  * registry. Every tunable is a u32; a switch has the unit "bool" and the range
- * 0 to 1. A unit with bars ("last|ewma|peak") names the values from 0 on.
+ * 0 to 1. A unit with bars ("last|ewma|peak") gives the names of the values 0, 1, 2 and so on.
  */
 struct hw_tunable {
 	const char *name;

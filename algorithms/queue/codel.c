@@ -7,9 +7,9 @@
  * After the n-th drop of a dropping state the next follows after interval / sqrt(n), rounded
  * down to a nanosecond: the integer square root of interval^2 / n. Linux
  * (include/net/codel_impl.h) instead keeps the reciprocal square root in 16 bits, improves it
- * by one step of Newton's iteration per drop, and counts in units of 1.024 us. All else is the
- * same: a dropping state that follows another within 16 intervals begins with the count by
- * which that one had grown (RFC 8289, section 5.5; the RFC's pseudo-code is Linux's there).
+ * by one step of Newton's iteration per drop, and counts in units of 1.024 us. The rest is as
+ * in Linux: a dropping state that begins within 16 intervals of the previous one begins with
+ * the number of drops of that state (RFC 8289, section 5.5, whose pseudo-code is Linux's).
  *
  * Nothing is dropped while at most one MTU waits behind the packet at the head. The RFC loops
  * over packets. Here the link offers the next packet after a drop, at the same time. law_due
@@ -28,7 +28,7 @@ enum { TARGET, INTERVAL, MTU, ECN };
 static const struct hw_tunable codel_tunables[] = {
 	[TARGET] = { "target_us", "us", "time that a packet may wait in a standing queue", 5000, 1,
 		     4000000 },
-	/* its square in ns^2 must fit into 64 bits */
+	/* bounded so that interval^2 in ns^2 fits into 64 bits */
 	[INTERVAL] = { "interval_us", "us", "how long a queue stands before the first drop", 100000,
 		       1, 4000000 },
 	[MTU] = { "mtu_bytes", "bytes", "nothing is dropped with at most this much behind the head",
@@ -37,10 +37,10 @@ static const struct hw_tunable codel_tunables[] = {
 };
 
 struct codel {
-	u64 first_above_ns; /* when a queue above target counts as standing; 0: it is below target */
+	u64 first_above_ns; /* when the queue will count as standing; 0: it is below target */
 	u64 drop_next_ns;
-	u32 count;	/* drops in this dropping state, plus the count it began with */
-	u32 last_count; /* the count it began with */
+	u32 count;	/* drops in this dropping state, plus the count with which it began */
+	u32 last_count; /* the count with which it began */
 	u8 dropping;
 	u8 law_due;
 	u8 spare[6];
@@ -53,7 +53,7 @@ static u64 codel_law(u64 time_ns, const u32 *tun, u32 count)
 	return time_ns + hw_sqrt_u64(hw_div_u64(interval_ns * interval_ns, count));
 }
 
-/* The queue has stood for an interval. */
+/* Whether packets have waited longer than target for an interval. */
 static int codel_is_standing(struct codel *s, const u32 *tun, const struct hw_link *link,
 			     u64 sojourn_ns)
 {
@@ -76,7 +76,7 @@ static u32 codel_enqueue(void *state, const u32 *tun, const struct hw_link *link
 	return hw_link_is_full(link, pkt) ? HW_DROP_FULL : HW_PASS;
 }
 
-/* One more drop or mark, at drop_next_ns or after. */
+/* Makes the next drop or mark of a dropping state, if drop_next_ns has been reached. */
 static u32 codel_continue(struct codel *s, const u32 *tun, int marks)
 {
 	s->count = hw_add_u32(s->count, 1);
@@ -88,7 +88,7 @@ static u32 codel_continue(struct codel *s, const u32 *tun, int marks)
 	return HW_MARK;
 }
 
-/* The first drop or mark of a dropping state. */
+/* Begins a dropping state with its first drop or mark. */
 static u32 codel_begin(struct codel *s, const u32 *tun, u64 now_ns, int marks)
 {
 	u32 grown = s->count - s->last_count;

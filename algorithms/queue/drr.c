@@ -26,8 +26,8 @@ struct drr {
 	u32 deficit_bytes[QUEUES];
 	u32 bytes[QUEUES];
 	u32 pkts[QUEUES];
-	u32 at;	    /* the sub-queue whose round it is */
-	u32 served; /* its quantum was given */
+	u32 at;	    /* the sub-queue that is being served */
+	u32 served; /* 1: that sub-queue has got its quantum in this round */
 };
 
 _Static_assert(sizeof(struct drr) <= HW_QUEUE_STATE_BYTES, "state of a queue");
@@ -38,7 +38,7 @@ static u32 drr_classify(void *state, const u32 *tun, const struct hw_link *link,
 	(void)state;
 	(void)tun;
 	(void)link;
-	/* an odd factor near 2^64 / golden ratio spreads similar keys */
+	/* multiplying by an odd number near 2^64 / golden ratio spreads similar keys */
 	return (u32)(pkt->flow * 0x9e3779b97f4a7c15ull >> (64 - QUEUE_BITS));
 }
 
@@ -64,7 +64,8 @@ static u32 drr_choose(void *state, const u32 *tun, const struct hw_link *link, c
 	struct drr *s = state;
 
 	(void)link;
-	/* ends: some head is not 0, and its sub-queue's deficit grows each round */
+	/* the loop ends, because at least one sub-queue is not empty, and its deficit grows
+	 * each round */
 	for (;;) {
 		u32 *deficit = &s->deficit_bytes[s->at];
 		u32 head = heads[s->at];

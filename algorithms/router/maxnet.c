@@ -7,16 +7,16 @@
  *
  *   price <- price + X/C - mu dt                                            (eq. 2; eq. 1)
  *
- * X is the number of bytes in the time dt, so the price is a time: the queueing delay of a
- * link that sends mu C. It is never below 0, which the paper does not state (it gives Price(0)
- * = 0). As in the paper, the price is computed when a packet arrives and at least
- * `frequency_us` have passed (the module's "frequency" is that interval; "10,000 ms" in
- * section IV should be us), and mu is kept in 1/1024: 0.96 is 983.
+ * X is the number of bytes offered in the time dt, so the price is a time. It equals the
+ * queueing delay of a link that sends at mu C. The price is never below 0; the paper only says
+ * that Price(0) = 0. As in the paper, the price is computed when a packet arrives and at least
+ * `frequency_us` have passed (the module's "frequency" is that interval; "10,000 ms" in section
+ * IV should be us), and mu is kept in 1/1024: 0.96 is 983.
  *
  * X is the offered traffic, including what the queue then drops: eq. 1 uses the rate at which
- * packets are enqueued, and the paper's code runs at dequeue. Without the drops the price
- * would hardly rise once the queue is full. As in the paper, the price is written as packets
- * leave.
+ * packets are enqueued, and the paper's code runs at dequeue. If dropped traffic did not count,
+ * the price would hardly rise once the queue is full. As in the paper, the price is written as
+ * packets leave.
  *
  * Valid for capacities from 8 kbit/s. The price saturates at 167 s.
  */
@@ -36,20 +36,20 @@ static const struct hw_tunable maxnet_tunables[] = {
 #define MU_SHIFT      10
 #define SECOND_NS     1000000000ull
 #define PRICE_MOST_NS ((u64)HW_PRICE_MOST * HW_PRICE_NS)
-/* Longer than any price lasts, and far from overflow. */
+/* Bound of dt: any price has fallen to 0 by then, and products do not overflow. */
 #define ELAPSED_MOST_NS (400 * SECOND_NS)
-/* More than a link of 100 Gbit/s carries in a second. */
+/* Bound of X: more than a link of 100 Gbit/s carries in a second. */
 #define OFFERED_MOST (1ull << 34)
 
-/* The counters come first, in their order. */
+/* Begins with the counters, in the order of their descriptions. */
 struct maxnet {
 	u64 price_us;
 	u64 peak_price_us;
 	u64 headers; /* that left */
-	u64 raised;  /* of them, those with a lower price than this one's */
+	u64 raised;  /* packets that arrived with a lower price */
 	u64 price_ns;
 	u64 offered_bytes; /* X so far */
-	u64 computed_ns;   /* when the price was */
+	u64 computed_ns;   /* when the price was computed */
 };
 
 static const struct hw_counter maxnet_counters[] = {

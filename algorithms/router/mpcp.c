@@ -3,12 +3,12 @@
  * MPCP's router (Li, Yousefi'zadeh, CCR 2009, described in RAPPEP): measures the load factor
  * of its link as VCP's does (../port/load_factor.h) and converts it to a congestion level
  * (../port/mpcp_levels.h). A packet's IP identification selects a digit of the level; the
- * router writes it into every MPCP packet that arrives with a lower digit. It keeps no state
- * per flow; ../header/mpcp.h explains the cost on paths with several routers.
+ * router writes it into every MPCP packet that arrives with a lower digit. The router keeps no
+ * state per flow; ../header/mpcp.h explains what this costs on paths with several routers.
  *
- * If the level changes between the pieces of a group, the group carries neither level. That
- * happens once per change and flow, and the next group corrects it. The digit is written when
- * a packet joins the queue.
+ * If the level changes between the pieces of a group, the group carries neither the old nor the
+ * new level. Each change affects one group per flow, and the next group carries the new level.
+ * The digit is written when a packet joins the queue.
  */
 #include "../port/mpcp_levels.h"
 
@@ -19,9 +19,9 @@ static const struct hw_tunable mpcp_tunables[] = {
 	[PIECES] = MPCP_TUNABLE_PIECES,
 };
 
-/* The counters come first, in their order. */
+/* Begins with the counters, in the order of their descriptions. */
 struct mpcp_router {
-	u64 load_percent; /* of the target, in the last interval */
+	u64 load_percent; /* demand in the last interval, in % of the target */
 	u64 level;
 	u64 queue_bytes; /* that persists */
 	u64 headers;

@@ -3,34 +3,36 @@
  * The traffic monitor of a proxy with local router assistance (Li, Yousefi'zadeh, "RAPPEP",
  * 2010, section III.B): at the outgoing link of the proxy's own senders it measures what XCP's
  * and VCP's routers measure, and publishes it (../port/monitor.h) instead of writing it into
- * headers. Differences from those routers, as in the paper: traffic is what leaves, not what
- * is offered, so overload shows in the queue alone; the round trip is known, not measured,
- * because all flows share the link's.
+ * headers. Differences from those routers, as in the paper: traffic counts when it leaves, not
+ * when it is offered, so overload shows only in the queue. The round trip is configured, not
+ * measured, because all flows have the link's round trip.
  *
  * Every rtt_ms it computes the spare bandwidth with XCP's efficiency controller
  * (../port/efficiency.h). The controller's queue is the minimum that waited behind a departing
  * packet in half a round trip. Every 200 ms it computes demand and capacity of VCP's load
  * factor (../port/load_factor.h). The paper leaves open how flows share spare bandwidth. For
- * that, the monitor publishes the number of flows that sent, by linear counting (Whang,
- * Vander-Zanden, Taylor, ACM TODS 15(2), 1990) with 4096 bits: within 4 % up to 2000 flows.
- * Packets up to 128 bytes do not count as data. For starting connections (../port/local.h) it
- * also publishes three numbers: connections whose SYN or SYN-ACK has left but no data, for at
- * least two control intervals; connections whose first data has left, until a whole load
- * interval includes it; and all connections that were opened or sent data in two such
- * intervals.
+ * sharing, the monitor publishes the number of flows that sent data, estimated by linear
+ * counting (Whang, Vander-Zanden, Taylor, ACM TODS 15(2), 1990) with 4096 bits: within 4 % up
+ * to 2000 flows. Packets of up to 128 bytes do not count as data. For starting connections
+ * (../port/local.h) it also publishes three numbers: connections whose SYN or SYN-ACK has left
+ * but no data, for at least two control intervals; connections whose first data has left, until
+ * a whole load interval includes it; and all connections that were opened or sent data in two
+ * such intervals.
  *
- * Capacity (ours; the paper assumes that it is known). `told` uses capacity_kbps, or the
- * link's rate. If that is too high, a queue of alpha/beta = 1.8 times the surplus of a round
- * trip remains; if it is too low, the rest is not used. `measured` works as follows:
- * - While packets wait, the link sends at its capacity. A train of TRAIN_PKTS that left with
- *   others behind it, or one of 200 ms and 8 packets, measures it exactly. The monitor uses
- *   the latest measurement: a smaller one at once, a larger one from the next interval on.
+ * How the capacity is found is Headway's own; the paper assumes that it is known. `told` uses
+ * capacity_kbps, or the link's rate. If the told capacity is too high, a queue of alpha/beta =
+ * 1.8 times the surplus of a round trip remains. If it is too low, the rest of the link is not
+ * used. `measured` works as follows:
+ * - While packets wait, the link sends at its capacity. A train is a series of packets that
+ *   each left with others waiting behind. A train of TRAIN_PKTS packets, or of 8 packets in at
+ *   least 200 ms, measures the capacity exactly. The monitor uses the latest measurement: at
+ *   once if it is smaller than the present capacity, otherwise from the next interval on.
  * - Before the first train, capacity is FIRST_GUESS times the traffic. Flows then grow by 1.2
  *   times their rate in a round trip, a little faster than slow start.
- * - If HOLD intervals have no train and no queue, and 7/8 of the capacity is used, it may have
- *   grown. The monitor then assumes 1/16 more, then 1/8, up to 1/2 more, while that is used
- *   without a queue, too. The resulting queue is about alpha/beta/16 of a round trip's data,
- *   in one of HOLD intervals.
+ * - If HOLD intervals have no train and no queue, and 7/8 of the capacity is used, the capacity
+ *   may have grown. The monitor then assumes 1/16 more, then 1/8 more, up to 1/2 more, as long
+ *   as flows use the larger capacity without a queue. The resulting queue is about
+ *   alpha/beta/16 of a round trip's data, in one of HOLD intervals.
  *
  * Valid from 100 kbit/s to 40 Gbit/s and round trips from 1 ms to 3.2 s. If rtt_ms is too
  * long, flows react slowly. If it is too short by more than half, the spare bandwidth
@@ -56,22 +58,22 @@ static const struct hw_tunable pep_tunables[] = {
 };
 
 #define NS_PER_S    1000000000ull
-#define MOST_BYTES  18000000000ull /* of an interval */
+#define MOST_BYTES  18000000000ull /* bound of the traffic in an interval */
 #define FLOW_BITS   HW_RECENT_BITS
-#define LEAST_DATA  129 /* size of a packet that counts as a flow's data */
+#define LEAST_DATA  129 /* smallest packet that counts as a flow's data */
 #define TRAIN_PKTS  64
 #define SHORT_PKTS  8
 #define SHORT_NS    200000000ull
 #define FIRST_GUESS 4
-#define FIRST_BYTES 15000 /* in a round trip: a first window */
+#define FIRST_BYTES 15000 /* first guess of the bytes per round trip, a first window */
 #define HOLD	    4
 #define RECENT	    2  /* control intervals */
-#define LEAST_PROBE 16 /* parts of the capacity */
+#define LEAST_PROBE 16 /* the first assumed growth is capacity / 16 */
 #define MOST_PROBE  2
 
-/* The counters come first, in their order. */
+/* Begins with the counters, in the order of their descriptions. */
 struct pep_monitor {
-	u64 output_Bps; /* of the last control interval */
+	u64 output_Bps; /* traffic of the last control interval */
 	u64 capacity_Bps;
 	u64 persistent_bytes;
 	u64 give_Bps;
@@ -80,27 +82,27 @@ struct pep_monitor {
 	u64 flows;
 	u64 intervals;
 
-	u64 begun_ns; /* the control interval */
+	u64 begun_ns; /* begin of the control interval */
 	u64 end_ns;   /* 0: nothing has begun */
 	u64 queue_end_ns;
 	u64 output_bytes; /* since begun_ns */
-	u64 least_bytes;  /* the minimum that waited since T_q began */
-	u64 train_ns;	  /* since when each packet has left with others behind it */
+	u64 least_bytes;  /* smallest queue since T_q, half a round trip, began */
+	u64 train_ns;	  /* begin of the train that is being measured */
 	u64 train_bytes;
-	u64 train_Bps; /* of the latest whole train; 0: none so far */
+	u64 train_Bps; /* rate of the latest complete train; 0: none so far */
 	u32 train_pkts;
-	u32 last_bytes; /* of the packet that is being sent */
+	u32 last_bytes; /* size of the packet that is being sent */
 	u32 is_train;
-	u32 trains; /* in this control interval */
-	u32 quiet;  /* control intervals since the last with a train */
-	u32 probe;  /* the next step up is capacity over so much */
+	u32 trains; /* complete trains in this control interval */
+	u32 quiet;  /* control intervals since the last one with a train */
+	u32 probe;  /* the next assumed growth is capacity / probe */
 	u32 used_bits;
 	u32 began;	/* connections whose first data left in this load interval */
-	u32 began_last; /* and in the last */
+	u32 began_last; /* and in the previous load interval */
 	u32 unused;
 	u64 bits[FLOW_BITS / 64];
-	struct hw_recent opened;  /* connections without data so far */
-	struct hw_recent present; /* all that were opened or sent data */
+	struct hw_recent opened;  /* opened connections that have sent no data so far */
+	struct hw_recent present; /* connections that were opened or sent data */
 	struct hw_load load;
 };
 
@@ -117,7 +119,8 @@ static const struct hw_counter pep_counters[] = {
 	{ "intervals", "intervals", "control intervals so far", 0 },
 };
 
-/* The number of flows that set so many bits: -m ln(1 - used/m), as a series. */
+/* The estimated number of flows that have set `used` of the m bits: -m ln(1 - used/m), computed
+ * as a series. */
 static u32 pep_count(u32 used)
 {
 	u64 part = ((u64)hw_min_u32(used, FLOW_BITS) << 20) / FLOW_BITS, power = part, sum = 0;
@@ -130,7 +133,8 @@ static u32 pep_count(u32 used)
 	return (u32)((sum * FLOW_BITS + (1 << 19)) >> 20);
 }
 
-/* Publishes what flows should do, from what is known now. */
+/* Computes by how much flows should grow and shrink, from the present capacity, traffic and
+ * queue. */
 static void pep_decide(struct pep_monitor *s, const u32 *tun)
 {
 	struct hw_efficiency e =
@@ -141,7 +145,7 @@ static void pep_decide(struct pep_monitor *s, const u32 *tun)
 	s->take_Bps = e.shuffle_Bps + e.cut_Bps;
 }
 
-/* The measured capacity to use in the next control interval. */
+/* The capacity for the next control interval in the mode `measured`. */
 static u64 pep_set_capacity(struct pep_monitor *s, const u32 *tun)
 {
 	u64 first_Bps = FIRST_BYTES * 1000 / tun[RTT];
@@ -193,7 +197,8 @@ static void pep_end_interval(struct pep_monitor *s, const u32 *tun, const struct
 	s->end_ns = link->now_ns + (u64)tun[RTT] * 1000000;
 }
 
-/* Both timers and the load's; they may come late. */
+/* Runs the timers of the control interval, of T_q and of the load interval. The call may be
+ * late. */
 static u64 pep_tick(void *state, const u32 *tun, struct hw_link *link)
 {
 	struct pep_monitor *s = state;
@@ -224,7 +229,8 @@ static u64 pep_tick(void *state, const u32 *tun, struct hw_link *link)
 	return hw_min_u64(hw_min_u64(s->end_ns, s->queue_end_ns), s->load.sample_ns);
 }
 
-/* A packet's transmission begins. The one before it belongs to a train with others behind it. */
+/* Measures trains; called when a packet's transmission begins. The previous packet has left
+ * with this one behind it, so it is part of a train. */
 static void pep_measure(struct pep_monitor *s, const u32 *tun, const struct hw_link *link,
 			u32 ip_bytes)
 {
@@ -255,7 +261,7 @@ static void pep_measure(struct pep_monitor *s, const u32 *tun, const struct hw_l
 	s->last_bytes = ip_bytes;
 }
 
-/* A connection is opened, or sends data. */
+/* Records that a connection opens or sends data. */
 static void pep_note_connection(struct pep_monitor *s, u32 at, u32 opens)
 {
 	hw_recent_put(&s->present, at);

@@ -1,25 +1,26 @@
 // SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only)
 /*
- * Approval of Quick-Start requests (RFC 4782): the thesis' metering and its target,
- * optimistic and fair algorithms (Scharf 2011, sections 4.5.2 and 4.5.3), and the
- * share and extreme algorithms that Sarolahti, Allman and Floyd describe (2006).
+ * Approval of Quick-Start requests (RFC 4782): the metering and the algorithms target,
+ * optimistic and fair of the thesis (Scharf 2011, sections 4.5.2 and 4.5.3), and the algorithms
+ * share and extreme that Sarolahti, Allman and Floyd (2006) describe.
  *
  * Time is cut into slots of Delta. The traffic offered to the queue in a slot is a sample of
- * the load. What was granted in a slot is remembered for Omega slots, until samples show it.
- * With c the capacity, theta the threshold, u the estimated load:
+ * the load. A grant is remembered for Omega slots, until samples include its traffic. With c
+ * the capacity, theta the threshold, u the estimated load:
  *
  *	a = theta c - u			unused bandwidth
  *	target		min(q, a - H)	H: granted in the last Omega slots
  *	share		a fixed part of a - H
  *	optimistic	min(q, a)
  *	fair		the target, and a slot's part of a, which opens linearly with time
- * extreme the target, per flow: reports and data release grants early, and a flow that asked
- * for more than it used gets less
+ *	extreme		the target, per flow: reports and data release grants early, and a
+ *			flow that asked for more than it used gets less
  *
  * Left open by the sources and chosen here:
- * - fair: (4.19) bounds every request. Section 4.5.3.3 says so only "if there are previous
- *   requests", but there a slot never gives more than a / Omega, and in section 6.3.3.3 each
- *   request of a burst gets a small rate, including the first.
+ * - fair: (4.19) bounds every request. Section 4.5.3.3 demands the bound only "if there are
+ *   previous requests". But with that section's algorithm a slot never grants more than a /
+ *   Omega, and in section 6.3.3.3 each request of a burst gets a small rate, including the
+ *   first.
  * - share: theta applies as for the other algorithms; our default is half of the bandwidth.
  * - peak: the last N_p samples, as the text says, not the N_p + 1 of the equation.
  * - extreme: the sources only describe the idea. A grant counts as used when the flow has sent
@@ -31,12 +32,12 @@
 #include "../port/router.h"
 #include "../header/quick_start.h"
 
-#define SLOTS		    16		 /* of the ring, a power of two; Omega is at most this */
-#define SENDERS		    64		 /* tracked, a power of two */
-#define FIRST_INTERVAL_NS   200000000ull /* before the first measurement of an adaptive Delta */
+#define SLOTS		    16		 /* size of the ring of grants, a power of two */
+#define SENDERS		    64		 /* number of tracked senders, a power of two */
+#define FIRST_INTERVAL_NS   200000000ull /* adaptive Delta before its first measurement */
 #define LEAST_INTERVAL_NS   10000000ull
 #define LARGEST_INTERVAL_NS 2000000000ull
-#define MEASUREMENT_NS	    3000000000ull /* a report later than this belongs to no request */
+#define MEASUREMENT_NS	    3000000000ull /* a later report is not used as a measurement */
 #define SECOND_NS	    1000000000ull
 #define FULL_SCORE	    1000
 #define LEAST_SCORE	    125 /* can always recover */
@@ -95,7 +96,7 @@ static const struct hw_tunable quick_start_tunables[] = {
 			   HW_U32_MAX },
 };
 
-/* The counters. Totals are since the start. */
+/* The counters and values of the router. Counters are since the start. */
 struct hw_qs_status {
 	u64 usage_Bps;
 	u64 outstanding_Bps; /* H */
@@ -109,7 +110,7 @@ struct hw_qs_status {
 	u64 reports;
 	u64 corrections;
 	u64 cheats;
-	u64 slot_end_ns; /* end of the present sample; 0 before the first */
+	u64 slot_end_ns; /* end of the present slot; 0 before the first */
 };
 
 static const struct hw_counter quick_start_counters[] = {
@@ -127,7 +128,7 @@ static const struct hw_counter quick_start_counters[] = {
 	{ "cheats", "reports", "reports above the grant", 0 },
 };
 
-/* Recorded for every request for a rate. */
+/* Events that are recorded for every request with a rate above 0. */
 enum { REQUESTED_CODE, GRANTED_CODE, USAGE, OUTSTANDING, LIMITED };
 
 static const struct hw_counter quick_start_events[] = {
@@ -139,15 +140,15 @@ static const struct hw_counter quick_start_events[] = {
 	[LIMITED] = { "limited", "bool", "told if it was one of too many requests", 0 },
 };
 
-/* The latest grant to a sender, to compare with its report and its data. */
+/* A sender's entry: its latest grant, to compare with its report and its data. */
 struct sender {
 	u64 flow;	 /* 0: free */
-	u32 nonce;	 /* the code sent on */
-	u32 slot;	 /* slot of the grant in the ring */
-	u32 granted_Bps; /* what remains of it there */
-	u32 sent_bytes;	 /* since the request */
-	u32 score;	 /* part of its grants that it used, in 1/1000 */
-	u8 code;	 /* the code sent on */
+	u32 nonce;	 /* the nonce as forwarded */
+	u32 slot;	 /* slot in which the ring has the grant */
+	u32 granted_Bps; /* part of the grant that the ring still has */
+	u32 sent_bytes;	 /* bytes of the flow since the request */
+	u32 score;	 /* part of its grants that the sender used, in 1/1000 */
+	u8 code;	 /* the rate code as forwarded */
 	u8 judged;	 /* the score includes this grant */
 	u8 spare[2];
 };
@@ -156,14 +157,14 @@ struct quick_start {
 	struct hw_qs_status status; /* first: its counters */
 	u64 slot_start_ns;
 	u64 slot_bytes;		/* offered since then */
-	u64 sample_Bps[SLOTS];	/* of slot k at k mod SLOTS */
-	u64 granted_Bps[SLOTS]; /* likewise */
-	u64 next_interval_ns;	/* from the next slot on */
-	u64 measured_flow;	/* whose report is awaited; 0: none */
+	u64 sample_Bps[SLOTS];	/* sample of slot k, at index k mod SLOTS */
+	u64 granted_Bps[SLOTS]; /* rates granted in slot k, at index k mod SLOTS */
+	u64 next_interval_ns;	/* Delta from the next slot on */
+	u64 measured_flow;	/* flow whose request is being timed until its report; 0: none */
 	u64 measured_since_ns;
 	u64 limit_start_ns;
 	u32 limit_requests; /* since then */
-	u32 slot;	    /* number of the current one */
+	u32 slot;	    /* number of the present slot */
 	u8 measured;	    /* next_interval_ns is from a measurement */
 	u8 spare[7];
 	struct sender senders[SENDERS];
@@ -178,7 +179,8 @@ static u64 qs_permille(u64 x, u32 part)
 
 /* ---- The load and the ring of grants ---- */
 
-/* Omega: as configured, or what lets a grant be seen before it is forgotten (4.16). */
+/* Omega: as configured, or by (4.16) long enough that samples include a grant's traffic before
+ * the grant is forgotten. */
 static u32 qs_slots(const struct quick_start *s, const u32 *tun)
 {
 	u64 delay_ns = (u64)tun[MAX_DELAY] * 1000000;
@@ -189,7 +191,7 @@ static u32 qs_slots(const struct quick_start *s, const u32 *tun)
 	return hw_min_u32((u32)hw_div_u64(delay_ns, s->status.interval_ns) + 2, SLOTS);
 }
 
-/* H: what the last Omega slots granted. */
+/* H: the sum of the rates granted in the last Omega slots. */
 static u64 qs_outstanding(const struct quick_start *s, const u32 *tun)
 {
 	u32 slots = qs_slots(s, tun);
@@ -203,7 +205,7 @@ static u64 qs_outstanding(const struct quick_start *s, const u32 *tun)
 	return sum;
 }
 
-/* u from a new sample and so many empty slots after it. */
+/* Estimates u after a new sample that so many empty slots followed. */
 static u64 qs_usage(const struct quick_start *s, const u32 *tun, u64 sample_Bps, u32 empty)
 {
 	u64 usage = s->status.usage_Bps;
@@ -228,7 +230,7 @@ static u64 qs_usage(const struct quick_start *s, const u32 *tun, u64 sample_Bps,
 	return usage;
 }
 
-/* Ends the slots whose time is over. */
+/* Ends all slots whose time is over, and computes the new estimate of the load. */
 static void qs_advance(struct quick_start *s, const u32 *tun, u64 now_ns)
 {
 	u64 interval_ns = s->status.interval_ns;
@@ -244,7 +246,7 @@ static void qs_advance(struct quick_start *s, const u32 *tun, u64 now_ns)
 		s->status.slot_end_ns = now_ns + s->status.interval_ns;
 		return;
 	}
-	/* clocks of two processors may differ by a little */
+	/* the clocks of two processors may differ slightly, so now_ns may be before the slot */
 	if (now_ns < s->slot_start_ns || now_ns - s->slot_start_ns < interval_ns)
 		return;
 	ended = hw_div_u64(now_ns - s->slot_start_ns, interval_ns);
@@ -265,13 +267,14 @@ static void qs_advance(struct quick_start *s, const u32 *tun, u64 now_ns)
 	s->status.outstanding_Bps = qs_outstanding(s, tun);
 }
 
-/* ---- Delta from the time between a request and its report ---- */
+/* ---- Measurement of Delta: the time from a request to its report ---- */
 
 static void qs_measure_request(struct quick_start *s, const u32 *tun, u64 flow, u64 now_ns)
 {
 	if (tun[INTERVAL])
 		return;
-	/* one at a time; a sender that never reports blocks this only for a while */
+	/* times one request at a time; if its report never comes, another one is timed after
+	 * MEASUREMENT_NS */
 	if (s->measured_flow && now_ns - s->measured_since_ns < MEASUREMENT_NS)
 		return;
 	s->measured_flow = flow;
@@ -291,7 +294,7 @@ static void qs_measure_report(struct quick_start *s, u64 flow, u64 now_ns)
 		delay_ns = LEAST_INTERVAL_NS;
 	if (delay_ns > LARGEST_INTERVAL_NS)
 		delay_ns = LARGEST_INTERVAL_NS;
-	/* the mean over flows, which the control interval should be */
+	/* moving average over flows */
 	s->next_interval_ns = s->measured ? s->next_interval_ns / 8 * 7 + delay_ns / 8 : delay_ns;
 	s->measured = 1;
 }
@@ -305,13 +308,13 @@ static int qs_tracks(const u32 *tun)
 
 static struct sender *qs_sender(struct quick_start *s, u64 flow)
 {
-	/* the sender's half; an odd factor spreads neighbouring addresses */
+	/* hash of flow's upper half, the sender; the odd factor spreads neighbouring addresses */
 	u32 hash = (u32)(flow >> 32) * 0x9e3779b1u;
 
 	return &s->senders[(hash >> 26) % SENDERS];
 }
 
-/* Slots since the grant; it is out of the ring when they are Omega or more. */
+/* The number of slots since the grant. From Omega on the grant is no longer remembered. */
 static u32 qs_age(const struct quick_start *s, const struct sender *sender)
 {
 	return s->slot - sender->slot;
@@ -322,7 +325,7 @@ static int qs_remembered(const struct quick_start *s, const u32 *tun, const stru
 	return sender->granted_Bps && qs_age(s, sender) < qs_slots(s, tun);
 }
 
-/* Leaves only this much of a grant in the ring. */
+/* Reduces a grant in the ring to keep_Bps, if it is larger and still remembered. */
 static void qs_keep(struct quick_start *s, const u32 *tun, struct sender *sender, u32 keep_Bps)
 {
 	if (keep_Bps >= sender->granted_Bps || !qs_remembered(s, tun, sender))
@@ -340,13 +343,14 @@ static void qs_judge_use(struct sender *sender, u64 used_permille)
 	sender->judged = 1;
 }
 
-/* Bytes that a grant brings in one slot. */
+/* The bytes of one slot at the granted rate. */
 static u64 qs_grant_bytes(const struct quick_start *s, const struct sender *sender)
 {
 	return hw_qs_rate_Bps(sender->code) * (s->status.interval_ns / 1000) / 1000000;
 }
 
-/* A flow's data. Forgets a grant once this slot's sample shows it. */
+/* Counts a flow's data. When the flow has sent a slot's bytes at the granted rate, the grant
+ * counts as used. The ring then forgets it at the end of this slot, whose sample includes it. */
 static void qs_count_data(struct quick_start *s, const u32 *tun, u64 flow, u32 ip_bytes)
 {
 	struct sender *sender = qs_sender(s, flow);
@@ -366,14 +370,15 @@ static void qs_count_data(struct quick_start *s, const u32 *tun, u64 flow, u32 i
 	sender->slot = oldest;
 }
 
-/* The sender's entry for a new request. Judges how it used the last grant. */
+/* Prepares the sender's entry for a new request, and scores how the sender used its previous
+ * grant. */
 static struct sender *qs_enter(struct quick_start *s, const u32 *tun, u64 flow)
 {
 	struct sender *sender = qs_sender(s, flow);
 
 	if (sender->flow >> 32 != flow >> 32) {
-		/* replaces another sender's entry; that sender's grant stays in the ring until it
-		 * is old */
+		/* the entry was another sender's; that sender's grant stays in the ring for its
+		 * time */
 		sender->score = FULL_SCORE;
 		sender->judged = 1;
 	} else if (!sender->judged && sender->code && qs_age(s, sender) >= qs_slots(s, tun)) {
@@ -403,11 +408,11 @@ static u64 qs_approve(const struct quick_start *s, const u32 *tun, const struct 
 	if (tun[ALGORITHM] == SHARE)
 		pool = qs_permille(pool, tun[SHARE_PART]);
 	if (tun[ALGORITHM] == FAIR) {
-		/* (4.19): a part of the slot's bandwidth at its beginning, all of it at its
-		 * end */
+		/* (4.19): only a part of the slot's bandwidth is available at the slot's
+		 * beginning, all of it at the end */
 		elapsed_us = link->now_ns > s->slot_start_ns
 				     ? hw_div_u64(link->now_ns - s->slot_start_ns, 1000)
-				     : 0; /* another processor's clock, a little behind */
+				     : 0; /* this processor's clock is slightly behind */
 		slot_us = s->status.interval_ns / 1000;
 		open = tun[FAIR_PART] * slot_us + (1000 - tun[FAIR_PART]) * elapsed_us;
 		open = hw_part_u64(unused, hw_div_u64(open << 20, 1000 * slot_us) << 12);
@@ -419,7 +424,7 @@ static u64 qs_approve(const struct quick_start *s, const u32 *tun, const struct 
 	return request_Bps < pool ? request_Bps : pool;
 }
 
-/* Counts a request. True if it exceeds the limit of this second. */
+/* Counts a request. Returns whether it exceeds the limit of requests per second. */
 static int qs_limited(struct quick_start *s, const u32 *tun, u64 now_ns)
 {
 	if (now_ns - s->limit_start_ns >= SECOND_NS) {
@@ -444,7 +449,8 @@ static void qs_request_arrived(struct quick_start *s, const u32 *tun, const stru
 		return; /* denied before */
 	s->status.requests++;
 	if (qs_limited(s, tun, link->now_ns)) {
-		/* leaves the request untouched: its TTL shows the sender that it was denied */
+		/* forwards the request unchanged: the difference of its TTLs is then wrong,
+		 * which denies it */
 		s->status.limited++;
 		s->status.denials++;
 		return;
@@ -480,7 +486,7 @@ static void qs_request_arrived(struct quick_start *s, const u32 *tun, const stru
 	qs_measure_request(s, tun, flow, link->now_ns);
 }
 
-/* A report is never changed. */
+/* Evaluates a report. Routers never change reports. */
 static void qs_report_arrived(struct quick_start *s, const u32 *tun, const struct hw_link *link,
 			      u64 flow, const struct hw_qs_option *report)
 {
@@ -496,7 +502,8 @@ static void qs_report_arrived(struct quick_start *s, const u32 *tun, const struc
 		sender->judged = 1;
 		return;
 	}
-	/* the lower steps of the nonce must be those that left here (RFC 4782, section 3.4) */
+	/* the nonce's bits up to the reported rate must be those that this router forwarded
+	 * (RFC 4782, section 3.4) */
 	if ((report->nonce ^ sender->nonce) & hw_qs_nonce_kept(report->code))
 		return;
 	if (report->code == sender->code)
@@ -509,7 +516,7 @@ static void qs_report_arrived(struct quick_start *s, const u32 *tun, const struc
 
 /* ---- The contract ---- */
 
-/* Whether the algorithm needs to know the flow of the metered bytes. */
+/* Whether the algorithm has to count the bytes of each flow. */
 static int quick_start_meters_flows(const u32 *tun)
 {
 	return tun[ALGORITHM] == EXTREME;
@@ -526,7 +533,7 @@ static void quick_start_meter(void *state, const u32 *tun, const struct hw_link 
 		qs_count_data(s, tun, flow, hw_saturate_u32(ip_bytes));
 }
 
-/* Answers a request in place, or records a report. */
+/* Approves or denies a request by changing it in place, or evaluates a report. */
 static void quick_start_option(void *state, const u32 *tun, const struct hw_link *link, u64 flow,
 			       struct hw_qs_option *option)
 {
@@ -569,16 +576,17 @@ static u32 quick_start_arrive(void *state, const u32 *tun, struct hw_link *link,
 	ttl = option->ttl;
 	quick_start_option(state, tun, link, pkt->flow, option);
 	limited = s->status.limited - limited;
-	if (asked) /* a request that passes untouched is also denied, by its TTL */
+	if (asked) /* a request above the limit is denied, too, by its TTL */
 		hw_note(link, GRANTED_CODE, limited ? 0 : option->code);
 	if (limited)
 		hw_note(link, LIMITED, 1);
-	if (pkt->local && option->code) /* both TTLs count the same hops */
+	/* this machine's packets: their IP TTL is not decremented here, so neither is the QS TTL */
+	if (pkt->local && option->code)
 		option->ttl = ttl;
 	return HW_PASS;
 }
 
-/* A slot may end with no packet. */
+/* Ends slots that are over although no packet has arrived. */
 static u64 quick_start_tick(void *state, const u32 *tun, struct hw_link *link)
 {
 	qs_advance(state, tun, link->now_ns);

@@ -8,14 +8,15 @@
  *
  * Here y is the traffic that arrived in the slot of length T = min(d, update slot), q the
  * queue at its end, and d the moving mean of the round-trip times in packets' headers,
- * weighted by bytes. If a slot's mean s is above d, d moves by T/d of the difference; if it is
- * below, by R/C times s/d of that. A packet that is still arriving when the slot ends counts
- * in parts. R is between a fraction of a packet per d and gamma C.
+ * weighted by bytes. If a slot's mean s is above d, d moves by T/d of the difference. If s is
+ * below d, d moves by R/C times s/d of that amount. A packet that is still arriving when the
+ * slot ends counts partly in this slot and partly in the next. R is between a fraction of a
+ * packet per d and gamma C.
  *
  * Differences from rcp.cc: the first slot is not random. If the router wakes late (only
  * packets wake it in the kernel), a slot still ends at its own time, and the rest counts as
- * idle: R then grows as in 256 steps without traffic or queue, at most 4096 times. The queue
- * excludes the packet in transmission (as in rcp.cc), by the mean packet size.
+ * idle: R then grows as in 256 slots without traffic or queue, by at most a factor of 4096. The
+ * queue excludes the packet in transmission (as in rcp.cc), by the mean packet size.
  *
  * Arithmetic: R and d have 8 fractional bits, fractions of 1 have 20, and R's change has 26.
  * Few branches keep the number of paths small for the verifier. A step differs from f64 by at
@@ -40,36 +41,36 @@ static const struct hw_tunable rcp_tunables[] = {
 		       100000000 },
 };
 
-#define FRACTION_BITS	 8 /* of R and d */
+#define FRACTION_BITS	 8 /* fractional bits of R and d */
 #define NS_PER_S	 1000000000ull
 #define US_PER_S	 1000000ull
 #define MOST_RTT_US	 10000000
 #define MOST_INPUT_BYTES 18000000000ull
 #define IDLE_STEPS	 256 /* 2^IDLE_BITS */
 #define IDLE_BITS	 8
-#define GROWTH_BITS	 16	      /* of a factor's fraction */
-#define MOST_GROWTH	 2164	      /* of a step: of all 256 less than 4096 */
-#define PART_BITS	 20	      /* of a fraction of at most 1 */
-#define STEP_BITS	 26	      /* of R's change, in parts of R */
+#define GROWTH_BITS	 16	      /* fractional bits of a growth factor */
+#define MOST_GROWTH	 2164	      /* bounds the growth in 256 steps to a factor of 4096 */
+#define PART_BITS	 20	      /* fractional bits of fractions of at most 1 */
+#define STEP_BITS	 26	      /* fractional bits of R's relative change */
 #define MOST_ERROR	 (1ull << 43) /* B/s / 1000 */
 
-/* The counters come first, in their order. */
+/* Begins with the counters, in the order of their descriptions. */
 struct rcp_router {
-	u64 rate_Bps; /* as the header carries it */
+	u64 rate_Bps; /* R, rounded to what the header can carry */
 	u64 headers;
 	u64 lowered;
 	u64 rtt_us;	 /* d */
 	u64 input_Bps;	 /* y of the last slot */
-	u64 queue_bytes; /* q at its end */
+	u64 queue_bytes; /* q at the end of that slot */
 
 	u64 exact;    /* R, B/s << FRACTION_BITS */
 	u64 exact_us; /* d, us << FRACTION_BITS */
 	u64 slot_start_ns;
 	u64 slot_end_ns; /* 0: nothing has begun */
-	u64 input_bytes; /* in the slot */
-	u64 next_bytes;	 /* of them, parts of packets that count in the next slot */
+	u64 input_bytes; /* arrived in the slot */
+	u64 next_bytes;	 /* parts of the arrived packets that count in the next slot */
 	u64 sum_rtt;	 /* bytes us */
-	u64 sum_bytes;	 /* that carried an RTT */
+	u64 sum_bytes;	 /* bytes of packets that carried an RTT */
 };
 
 _Static_assert(sizeof(struct rcp_router) <= HW_ROUTER_STATE_BYTES, "state of a router");
@@ -90,7 +91,7 @@ static u64 rcp_capacity_Bps(const u32 *tun, const struct hw_link *link)
 	return capacity_Bps ? capacity_Bps : 1;
 }
 
-/* gamma C, at least 1. */
+/* gamma C in B/s, at least 1. */
 static u64 rcp_target_Bps(const u32 *tun, const struct hw_link *link)
 {
 	u64 target_Bps = rcp_capacity_Bps(tun, link) * tun[GAMMA] / 1000;
@@ -98,7 +99,7 @@ static u64 rcp_target_Bps(const u32 *tun, const struct hw_link *link)
 	return target_Bps ? target_Bps : 1;
 }
 
-/* R within its bounds, rounded as the header carries it. */
+/* Sets R within its bounds, and the rate for headers, rounded to one that the header can carry. */
 static void rcp_set_rate(struct rcp_router *s, const u32 *tun, const struct hw_link *link,
 			 u64 exact)
 {
@@ -117,7 +118,7 @@ static void rcp_set_rtt(struct rcp_router *s, u64 exact_us)
 	s->rtt_us = s->exact_us >> FRACTION_BITS;
 }
 
-/* d from the RTTs of a slot's packets; part: T/d. */
+/* Updates d from the RTTs of a slot's packets; `part` is T/d. */
 static void rcp_average(struct rcp_router *s, const u32 *tun, const struct hw_link *link, u64 part)
 {
 	u64 sample_us, step;
@@ -136,7 +137,7 @@ static void rcp_average(struct rcp_router *s, const u32 *tun, const struct hw_li
 	rcp_set_rtt(s, s->exact_us - step);
 }
 
-/* R after a slot with arrivals y and queue q at its end (eq. 4.21); part: T/d. */
+/* Updates R after a slot with arrivals y and the queue q at its end (eq. 4.21); `part` is T/d. */
 static void rcp_update(struct rcp_router *s, const u32 *tun, const struct hw_link *link, u64 part)
 {
 	u64 target_Bps = rcp_target_Bps(tun, link);
@@ -145,7 +146,8 @@ static void rcp_update(struct rcp_router *s, const u32 *tun, const struct hw_lin
 	u64 size = hw_min_u64(raise > cut ? raise - cut : cut - raise, MOST_ERROR);
 	u64 step;
 
-	/* the change as a part of gamma C, then times T/d; at most all of R is cut */
+	/* R's relative change: the change divided by gamma C, then times T/d; R is cut to 0 at
+	 * most */
 	size = hw_min_u64((size << PART_BITS) / (target_Bps * 1000), 1ull << 40);
 	size = hw_min_u64(size * part >> (2 * PART_BITS - STEP_BITS), 2ull << STEP_BITS);
 	step = (s->exact >> FRACTION_BITS) * size >> (STEP_BITS - FRACTION_BITS);
@@ -153,7 +155,8 @@ static void rcp_update(struct rcp_router *s, const u32 *tun, const struct hw_lin
 		     raise > cut ? s->exact + step : s->exact - hw_min_u64(step, s->exact));
 }
 
-/* R after so many us without arrivals or a queue: eq. 4.21, 256 times. */
+/* Updates R after so many us without arrivals or a queue, by eq. 4.21 for 256 slots of equal
+ * length. */
 static void rcp_idle(struct rcp_router *s, const u32 *tun, const struct hw_link *link, u64 time_us)
 {
 	u64 step_us = hw_min_u64(time_us / IDLE_STEPS, s->rtt_us);
@@ -167,7 +170,7 @@ static void rcp_idle(struct rcp_router *s, const u32 *tun, const struct hw_link 
 		     (s->exact >> FRACTION_BITS) * growth >> (GROWTH_BITS - FRACTION_BITS));
 }
 
-/* The slot is over, perhaps for long; then nothing has arrived since. */
+/* Ends a slot. If the slot ended long ago, nothing has arrived since. */
 static void rcp_end_slot(struct rcp_router *s, const u32 *tun, const struct hw_link *link)
 {
 	u64 slot_us = (s->slot_end_ns - s->slot_start_ns) / 1000;

@@ -8,7 +8,7 @@
  * As in the model, the load is in whole per cent plus one, so the limits are 79 and 99 %.
  * Differences from the model: the target follows from the rate, where the model has constants
  * for single rates; the region is written when a packet joins the queue, not when it leaves,
- * so it is older by the time in the queue.
+ * so the written region is older by the packet's time in the queue.
  */
 #include "../port/load_factor.h"
 #include "../header/vcp.h"
@@ -22,9 +22,9 @@ static const struct hw_tunable vcp_tunables[] = {
 	[TARGET] = HW_TUNABLE_TARGET,
 };
 
-/* The counters come first, in their order. */
+/* Begins with the counters, in the order of their descriptions. */
 struct vcp_router {
-	u64 load_percent; /* of the target, in the last interval */
+	u64 load_percent; /* demand in the last interval, in % of the target */
 	u64 region;	  /* enum vcp_region */
 	u64 queue_bytes;  /* that persists */
 	u64 headers;

@@ -4,26 +4,27 @@
  * efficiency controller decides by how much the whole traffic should change, and a fairness
  * controller distributes this change to packets. One instance per queue.
  *
- * Two timers are independent of each other. T_e is about a mean round trip: from the arrivals
- * y, F = alpha (C - y) - beta Q / d. The router distributes F, and also shuffles a part of the
- * traffic by taking and giving it at once. T_q is about half of T_e: Q is the minimum queue
- * during one T_q. A packet's share of an increase is proportional to the time that it
- * represents (X), so each flow gets the same; its share of a decrease is proportional to its
- * bytes. Each pool ends when it is used up (residues).
+ * Two timers are independent of each other. T_e, the control interval, is about a mean round
+ * trip. At its end the arrivals y give F = alpha (C - y) - beta Q / d. The router distributes
+ * F, and also shuffles a part of the traffic: it takes that part from flows and gives it to
+ * flows at once. T_q is about half of T_e; Q is the minimum queue during one T_q. A packet's
+ * share of an increase is proportional to the time that it represents (X), so all flows get the
+ * same increase. A packet's share of a decrease is proportional to its bytes. When the pool of
+ * an interval's increases or decreases is used up, no more is distributed (residues).
  *
- * Differences from the draft: T_e is the time that really passed, because timers may be late.
- * After an interval in which no packet carried X, F is shared as if there had been a single
- * flow, which adds T_e to the sum of X however fast it sends (the draft divides by 0;
- * ns-2.35's xcpq.cc gives nothing then, so a flow's first packet finds an empty pool on an
- * idle link). The first 50 ms are a guess (as in ns-2.35, whose first intervals are random,
- * while ours are not). Neither pool gives more than it has left (ns-2.35). All traffic counts,
- * also without a header (ns-2.35). Packets without RTT or X are in no sum. Q excludes the
- * packet in transmission. Changes are rounded at random to what the header can carry, which is
- * right on average.
+ * Differences from the draft: y is computed over the time that really passed, because timers
+ * may be late. After an interval in which no packet carried X, F is shared as if there had been
+ * a single flow, which adds T_e to the sum of X however fast it sends (the draft divides by 0;
+ * ns-2.35's xcpq.cc gives nothing then, so a flow's first packet finds an empty pool on an idle
+ * link). The first round trip is assumed to be 50 ms, as in ns-2.35, whose first intervals are
+ * random; here they are not. Neither pool gives more than it has left (ns-2.35). All traffic
+ * counts in y, also packets without a header (ns-2.35). Packets without RTT or X do not count
+ * in the sums of X and of X times RTT. Q excludes the packet in transmission. Changes are
+ * rounded at random to what the header can carry, which is right on average.
  *
- * Arithmetic: pools in B/s with 8 fractional bits; shares by hw_ratio, within 2^-28 and 2^-7
- * B/s of what f64 gives. Valid from 1 Mbit/s to 40 Gbit/s and round trips from 1 ms to 2 s
- * with intervals that fit them; the sum of X times RTT has 96 bits.
+ * Arithmetic: pools in B/s with 8 fractional bits; shares computed by hw_ratio, within 2^-28
+ * and 2^-7 B/s of the f64 result. Valid from 1 Mbit/s to 40 Gbit/s and round trips from 1 ms to
+ * 2 s with intervals that fit them; the sum of X times RTT has 96 bits.
  */
 #include "../port/efficiency.h"
 #include "../port/router.h"
@@ -46,33 +47,33 @@ static const struct hw_tunable xcp_tunables[] = {
 #define LEAST_QUEUE_TIMER 2000000 /* ns */
 #define FRACTION_BITS	  8	  /* of the pools */
 #define MOST_INPUT_BYTES  18000000000ull
-#define MOST_X_NS	  (1ull << 40) /* of packets that share a header */
+#define MOST_X_NS	  (1ull << 40) /* bound of the sum of X in a buffer */
 #define NS_PER_S	  1000000000ull
 
-/* The counters come first, in their order. */
+/* Begins with the counters, in the order of their descriptions. */
 struct xcp_router {
 	u64 headers;
-	u64 rtt_us;	      /* mean, by X */
+	u64 rtt_us;	      /* mean RTT, weighted with X */
 	u64 interval_us;      /* T_e */
 	u64 input_Bps;	      /* y of the last interval */
 	u64 persistent_bytes; /* Q */
 	u64 raise_Bps;	      /* F of the last interval where it is positive */
 	u64 cut_Bps;	      /* -F where it is negative */
-	u64 given_Bps;	      /* all positive changes since the start */
-	u64 taken_Bps;	      /* all negative ones */
+	u64 given_Bps;	      /* sum of all positive changes since the start */
+	u64 taken_Bps;	      /* sum of all negative changes */
 
 	u64 interval_start_ns;
 	u64 interval_end_ns; /* 0: nothing has begun */
 	u64 queue_end_ns;    /* of T_q */
-	u64 input_bytes;     /* since interval_start_ns */
-	u64 sum_x_ns;	     /* likewise */
+	u64 input_bytes;     /* arrived since interval_start_ns */
+	u64 sum_x_ns;	     /* sum of X since interval_start_ns */
 	u64 sum_xrtt_low;    /* ns us, below 2^32 */
 	u64 sum_xrtt_high;   /* in 2^32 of them */
-	u64 give_left;	     /* B/s << FRACTION_BITS, of this interval's pools */
+	u64 give_left;	     /* rest of this interval's pools, B/s << FRACTION_BITS */
 	u64 take_left;
-	struct hw_ratio give; /* per ns of X */
+	struct hw_ratio give; /* share of the pool per ns of X */
 	struct hw_ratio take; /* per byte */
-	u32 least_bytes;      /* that waited since T_q began */
+	u32 least_bytes;      /* smallest queue since T_q began */
 	u32 unused;
 };
 
@@ -95,7 +96,8 @@ static u64 xcp_capacity_Bps(const u32 *tun, const struct hw_link *link)
 	return tun[CAPACITY] ? (u64)tun[CAPACITY] * 125 : link->rate_Bps;
 }
 
-/* The mean of the RTTs, weighted with X; unchanged if no packet carried one. */
+/* Computes the mean of the RTTs, weighted with X; the mean does not change if no packet carried
+ * X and RTT. */
 static void xcp_average(struct xcp_router *s)
 {
 	u64 sum, over = 0;
@@ -113,7 +115,8 @@ static void xcp_average(struct xcp_router *s)
 		s->rtt_us = hw_saturate_u32(sum);
 }
 
-/* Ends a control interval: the efficiency controller, and the pools of the next one. */
+/* Ends a control interval: runs the efficiency controller, and fills the pools for the next
+ * interval. */
 static void xcp_end_interval(struct xcp_router *s, const u32 *tun, const struct hw_link *link)
 {
 	u64 capacity_Bps = xcp_capacity_Bps(tun, link);
@@ -143,7 +146,7 @@ static void xcp_end_interval(struct xcp_router *s, const u32 *tun, const struct 
 	s->interval_end_ns = link->now_ns + s->interval_us * 1000;
 }
 
-/* Ends a queue interval. */
+/* Ends a queue interval T_q: sets Q to the smallest queue in it. */
 static void xcp_end_queue(struct xcp_router *s, const u32 *tun, const struct hw_link *link)
 {
 	u32 waiting_bytes = hw_waiting_bytes(link);
@@ -157,7 +160,7 @@ static void xcp_end_queue(struct xcp_router *s, const u32 *tun, const struct hw_
 	s->queue_end_ns = link->now_ns + lasts_ns;
 }
 
-/* Both timers; they may come late. */
+/* Runs the timers of T_e and T_q. The call may be late. */
 static u64 xcp_tick(void *state, const u32 *tun, struct hw_link *link)
 {
 	struct xcp_router *s = state;
@@ -197,8 +200,8 @@ static u32 xcp_arrive(void *state, const u32 *tun, struct hw_link *link,
 }
 
 /*
- * The fairness controller: what a packet gains and loses. If it asks for less than its share,
- * the rest returns to the pool.
+ * The fairness controller: computes a departing packet's shares of the increase and of the
+ * decrease. If the packet asks for less than its share, the rest returns to the pool.
  */
 static void xcp_depart(void *state, const u32 *tun, struct hw_link *link,
 		       const struct hw_packet *pkt, void *header)

@@ -6,13 +6,13 @@
  *
  *   Reconnaissance  the initial window, without loss
  *   Unvalidated     cwnd = jump = min(saved/2, bound), paced over the round trip
- *   Validating      from the first ACK of it, cwnd = what was in flight
- *   Safe Retreat    from a loss of it, half of what is known to have arrived
+ *   Validating      from the first ACK of the jump, cwnd = packets in flight
+ *   Safe Retreat    from a loss in the jump, half of the packets known to have arrived
  *   Normal          ordinary congestion control
  *
- * The saved window and round-trip time come from the stack if it remembers destinations (in
- * the kernel port/bpf/paths.h, which limits their lifetime and lets one connection use them at
- * a time), otherwise from the tunables. Without either it is slow start.
+ * If the stack saves windows and round-trip times per destination, these are used. In the
+ * kernel, port/bpf/paths.h saves them, limits their lifetime and lets one connection use them
+ * at a time. Otherwise the tunables give them. Without saved values the startup is slow start.
  */
 #include "../port/first_flight.h"
 
@@ -37,8 +37,8 @@ enum careful_resume_phase {
 
 struct careful_resume {
 	struct hw_flight flight; /* the jump */
-	u32 initial_pkts;	 /* still to be acknowledged before the jump */
-	u32 pipe_pkts;		 /* PipeSize: what the path is known to hold */
+	u32 initial_pkts;	 /* packets of the initial window that are not acknowledged yet */
+	u32 pipe_pkts;		 /* PipeSize: packets that the path is known to carry */
 	u32 phase;		 /* enum careful_resume_phase */
 };
 
@@ -55,7 +55,8 @@ static void careful_resume_init(void *state, const u32 *tun, struct hw_conn *c)
 	careful_resume_begin(state, c);
 }
 
-/* 0 if nothing is saved or the path looks like another one. */
+/* The window of the jump; 0 if no window is saved or the path's RTT does not resemble the saved
+ * one. */
 static u32 careful_resume_jump_pkts(const u32 *tun, const struct hw_conn *c)
 {
 	u32 saved_pkts = c->saved_cwnd_pkts ? c->saved_cwnd_pkts : tun[SAVED_CWND];
@@ -100,7 +101,7 @@ static void careful_resume_pkts_acked(void *state, const u32 *tun, struct hw_con
 		s->pipe_pkts = hw_add_u32(s->pipe_pkts, ack->acked_pkts);
 		if (hw_after(s->flight.end_seq, c->snd_una))
 			return;
-		/* the last of the jump is acknowledged */
+		/* the whole jump is acknowledged */
 		c->ssthresh_pkts = hw_max_u32(hw_min_u32(s->pipe_pkts, s->flight.paced_pkts), 2);
 		s->phase = NORMAL;
 	}
@@ -124,7 +125,7 @@ static void careful_resume_set_state(void *state, const u32 *tun, struct hw_conn
 	if (new_state < HW_CA_CWR)
 		return;
 	if (hw_flight_lost(&s->flight, c, new_state) && new_state != HW_CA_LOSS) {
-		/* the reduction ends at ssthresh: half of what is known to have arrived */
+		/* the stack reduces cwnd to ssthresh: half of the packets known to have arrived */
 		c->ssthresh_pkts = hw_max_u32(hw_min_u32(c->ssthresh_pkts, s->pipe_pkts / 2), 2);
 		s->phase = SAFE_RETREAT;
 	} else if (s->phase != SAFE_RETREAT || new_state == HW_CA_LOSS) {
@@ -141,7 +142,7 @@ static void careful_resume_event(void *state, const u32 *tun, struct hw_conn *c,
 	(void)tun;
 	if (event == HW_EVENT_TX_START && s->phase == UNVALIDATED &&
 	    s->flight.first_seq != c->snd_nxt) {
-		/* the whole jump is acknowledged, and no data was waiting */
+		/* the whole jump is acknowledged, and the connection was idle: the jump is over */
 		c->pacing_rate_Bps = 0;
 		c->pacing_chunk_pkts = 0;
 		s->phase = NORMAL;

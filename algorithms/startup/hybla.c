@@ -2,12 +2,13 @@
 /*
  * Hybla's slow start (Caini and Firrincieli 2004): 2^rho - 1 packets per ACK instead of one
  * (port/hybla_law.h), up to ssthresh or the first loss. cwnd then grows as fast in time as
- * with a round trip of RTT0, where it doubles.
+ * standard slow start with a round trip of RTT0.
  *
  * As in Linux (tcp_hybla.c): the first window is rho packets instead of the stack's, so one
- * packet on a path of 25 ms; growth is in 1/128 packet, with 2^(i/8) from a table rounded to
- * that. 6.x limits rho to 16. 2.6.24 does not, and its 32-bit product wraps from rho = 25 on:
- * at 32 (800 ms) slow start stops growing (max_exponent=0).
+ * packet on a path of 25 ms; growth is in units of 1/128 packet, and 2^(i/8) comes from a table
+ * that is rounded to 1/128. Linux 6.x limits rho to 16. 2.6.24 does not, and its 32-bit product
+ * wraps from rho = 25 on: at rho = 32 (800 ms) cwnd stops growing in slow start. max_exponent=0
+ * reproduces 2.6.24.
  *
  * Linux does not clamp that first window, but has no round trip above 536 s (rho 21,474). Here
  * it is at most 65,535 packets, as is all growth by this law (port/hybla_law.h).
@@ -16,7 +17,7 @@
  */
 #include "../port/hybla_law.h"
 
-#define BITS 7 /* binary places of growth */
+#define BITS 7 /* fractional bits of growth in packets */
 #define ONE  (1u << BITS)
 
 enum { START_RTT0, MAX_EXPONENT, FIRST_WINDOW };
@@ -37,7 +38,7 @@ static const u8 hybla_powers_128[1 << HW_HYBLA_RHO_SHIFT] = {
 
 struct hybla_start {
 	struct hw_hybla rho;
-	u32 part; /* less than a packet of cwnd, << 7 */
+	u32 part; /* fraction of a packet beyond cwnd, << 7 */
 };
 
 static void hybla_start_init(void *state, const u32 *tun, struct hw_conn *c)
@@ -63,7 +64,7 @@ static u32 hybla_start_growth(u32 rho_8, u32 max_exponent)
 {
 	u32 exponent = rho_8 >> HW_HYBLA_RHO_SHIFT;
 
-	/* x86 takes the count of a shift modulo 32 */
+	/* as on x86, a shift count is taken modulo 32 */
 	exponent = max_exponent ? hw_min_u32(exponent, max_exponent) : exponent % 32;
 	return (1u << exponent) * hybla_powers_128[rho_8 % HW_COUNT(hybla_powers_128)] - ONE;
 }
@@ -74,7 +75,7 @@ static u32 hybla_start_grow(void *state, const u32 *tun, struct hw_conn *c, u32 
 
 	if (!hw_hybla_holds(&s->rho, c))
 		return hw_slow_start(c, acked_pkts);
-	/* cwnd = ssthresh may be slow start for the stack, but not for Hybla */
+	/* some stacks call slow_start at cwnd = ssthresh, too; Hybla's slow start is over then */
 	if (c->cwnd_pkts >= c->ssthresh_pkts)
 		return acked_pkts;
 	hw_hybla_grow(c, &s->part, hybla_start_growth(s->rho.rho_8, tun[MAX_EXPONENT]), BITS);

@@ -4,8 +4,8 @@
  * trip, or when the round trips of a round have grown (Ha and Rhee, "Taming the Elephants: New
  * TCP Slow Start", 2008; Linux 6.1 tcp_cubic.c).
  *
- * In Linux, HyStart shares CUBIC's state. Here it has a minimum RTT of its own, which uses
- * every sample, also those of the first second after CUBIC's epoch began. Valid for round
+ * In Linux, HyStart shares CUBIC's state. Here HyStart has its own minimum RTT. It uses every
+ * sample, also those of the first second after a loss, which CUBIC ignores. Valid for round
  * trips below half an hour.
  */
 #include "../port/cc.h"
@@ -14,7 +14,7 @@
 #define DELAY_STEP_MIN_US 4000
 #define DELAY_STEP_MAX_US 16000
 #define ACK_DELAY_MAX_US  1000
-#define BURST_BYTES	  (4 * 65536ull) /* what offloads may hold back as bursts */
+#define BURST_BYTES	  (4 * 65536ull) /* bytes that offloads may hold back */
 
 enum { LOW_WINDOW, DETECT, ACK_DELTA };
 enum { DETECT_TRAIN = 1, DETECT_DELAY = 2 };
@@ -30,12 +30,12 @@ static const struct hw_tunable hystart_tunables[] = {
 
 struct hystart {
 	u32 round_start_us;
-	u32 last_ack_us; /* the train's latest ACK */
-	u32 end_seq;	 /* the round is over when this is acknowledged */
+	u32 last_ack_us; /* time of the latest ACK of the train */
+	u32 end_seq;	 /* the round is over when this sequence number is acknowledged */
 	u32 round_rtt_us;
 	u32 min_rtt_us; /* 0 before the first sample */
 	u32 samples;
-	u32 found; /* stays set until a timeout */
+	u32 found; /* 1: the end of slow start was found; reset by a timeout */
 };
 
 static void hystart_start_round(struct hystart *s, const struct hw_conn *c)
@@ -53,8 +53,8 @@ static void hystart_init(void *state, const u32 *tun, struct hw_conn *c)
 	hystart_start_round(state, c);
 }
 
-/* How long segmentation and receive offload may hold ACKs back at the rate the
- * stack sends in slow start, twice cwnd per round trip. */
+/* How long segmentation and receive offload may delay ACKs, at the stack's sending rate in slow
+ * start: the pacing rate, or twice cwnd per round trip. */
 static u32 hystart_ack_delay_us(const struct hw_conn *c)
 {
 	u64 rate_Bps = c->pacing_rate_Bps;
@@ -75,7 +75,8 @@ static int hystart_train_is_long(struct hystart *s, const u32 *tun, const struct
 		return 0;
 	s->last_ack_us = now_us;
 	limit_us = s->min_rtt_us + hystart_ack_delay_us(c);
-	/* pacing alone stretches a train over half a round trip */
+	/* half of the limit only without pacing, because pacing alone stretches a train over
+	 * half a round trip */
 	if (!c->paced)
 		limit_us /= 2;
 	return now_us - s->round_start_us > limit_us;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only)
 /*
  * HyStart++ (RFC 9406): when the round trips of a round have grown, slow start continues at a
- * quarter of its pace for five rounds (conservative slow start, CSS). It then ends, or resumes
- * if the growth turns out to be jitter.
+ * quarter of its pace for five rounds (conservative slow start, CSS). Slow start then ends, or
+ * resumes at full pace if the longer round trips turn out to be jitter.
  *
  * It acts only in the initial slow start, while ssthresh is infinite. The RFC's L limits
- * growth per ACK to 8 packets if packets are not paced. On stacks that count ACK events an ACK
- * counts one. Valid for round trips below half an hour.
+ * growth per ACK to 8 packets if packets are not paced. On stacks that count ACK events, each
+ * ACK counts as one packet. Valid for round trips below half an hour.
  */
 #include "../port/cc.h"
 
@@ -24,13 +24,13 @@ static const struct hw_tunable hystart_pp_tunables[] = {
 };
 
 struct hystart_pp {
-	u32 last_round_rtt_us; /* minimum of the round before; HW_U32_MAX unknown */
-	u32 round_rtt_us;      /* of this one, so far */
+	u32 last_round_rtt_us; /* minimum RTT of the previous round; HW_U32_MAX: unknown */
+	u32 round_rtt_us;      /* minimum RTT of this round so far */
 	u32 samples;
-	u32 end_seq;	     /* the round is over when this is acknowledged */
-	u32 css_baseline_us; /* the minimum when CSS began */
+	u32 end_seq;	     /* the round is over when this sequence number is acknowledged */
+	u32 css_baseline_us; /* minimum RTT of the round in which CSS began */
 	u32 css_rounds;	     /* rounds ended in CSS, including the one in which it began */
-	u32 css_pkts;	     /* ACKed in CSS, not yet turned into growth */
+	u32 css_pkts;	     /* packets ACKed in CSS that have not added to cwnd yet */
 	u32 in_css;
 };
 
@@ -58,8 +58,8 @@ static void hystart_pp_init(void *state, const u32 *tun, struct hw_conn *c)
 	hystart_pp_reset(state, c);
 }
 
-/* RFC 9406 section 4.2: the round's minimum against the one of the round before,
- * in CSS against the one that CSS began with. */
+/* RFC 9406 section 4.2: compares the round's minimum RTT with that of the previous round. In
+ * CSS compares it with the minimum with which CSS began. */
 static void hystart_pp_compare(struct hystart_pp *s)
 {
 	u32 thresh_us;
@@ -125,7 +125,7 @@ static u32 hystart_pp_grow(void *state, const u32 *tun, struct hw_conn *c, u32 a
 	return hw_slow_start(c, acked_pkts);
 }
 
-/* An idle connection begins its slow start anew. */
+/* After an idle time HyStart++ begins anew. */
 static void hystart_pp_event(void *state, const u32 *tun, struct hw_conn *c, u8 event)
 {
 	(void)tun;
@@ -136,7 +136,8 @@ static void hystart_pp_event(void *state, const u32 *tun, struct hw_conn *c, u8 
 static void hystart_pp_set_state(void *state, const u32 *tun, struct hw_conn *c, u8 new_state)
 {
 	(void)tun;
-	/* a loss makes ssthresh finite, which ends slow start; an undo of that begins it anew */
+	/* a loss makes ssthresh finite, which ends HyStart++; if the reduction is undone, it
+	 * begins anew */
 	if (new_state >= HW_CA_CWR)
 		hystart_pp_reset(state, c);
 }

@@ -25,7 +25,8 @@ static const struct hw_tunable jump_start_tunables[] = {
 	[IGNORE_WINDOW] = HW_TUNABLE_IGNORE_WINDOW,
 };
 
-/* Packets of the first round trip. A bound in bytes rounds down to whole packets. */
+/* The number of packets to send in the first round trip. Bounds in bytes are rounded down to
+ * whole packets. */
 static u32 jump_start_pkts(const u32 *tun, const struct hw_conn *c)
 {
 	u32 mss_bytes = hw_max_u32(c->mss_bytes, 1);
@@ -34,7 +35,7 @@ static u32 jump_start_pkts(const u32 *tun, const struct hw_conn *c)
 	if (tun[MAX_BYTES])
 		pkts = hw_min_u32(pkts, tun[MAX_BYTES] / mss_bytes);
 	if (tun[MAX_RATE]) {
-		/* kbit/s times us are thousandths of bits */
+		/* kbit/s times us is in 1/1000 bits */
 		u64 bytes = (u64)tun[MAX_RATE] * c->srtt_us / 8000;
 
 		pkts = hw_min_u32(pkts, hw_saturate_u32(bytes / mss_bytes));

@@ -2,8 +2,9 @@
 /*
  * Mega-Start: the application names the rate of the first round trip, and no router is asked
  * (Scharf, "Fast Startup Internet Congestion Control", 2011, section 4.4.3.3): Q = Q_req (eq.
- * 4.13), W = Q tau/MTU, paced; recovery as Jump-Start's (eq. 4.11). Instead of a rate it may
- * name a deadline (eq. 7.1). Rates are of IP packets. Valid for round trips below 8 s.
+ * 4.13), W = Q tau/MTU, paced; recovery as Jump-Start's (eq. 4.11). Instead of a rate the
+ * application may name a deadline (eq. 7.1). Rates are of IP packets. Valid for round trips
+ * below 8 s.
  */
 #include "../port/first_flight.h"
 

@@ -6,16 +6,15 @@
  * `grant`.
  *
  * Choices that the RFC leaves open follow Scharf, "Fast Startup Internet Congestion Control"
- * (2011), sections 4.5.1, 5.3 and 6.3.3.1: when to ask, the threshold chi, pacing in chunks,
- * and how ssthresh is set. Where his hosts differ from the RFC, qs_rules selects the
- * behaviour. Valid for round trips below 8 s.
- *
- * If nothing carries the requests, it is slow start.
+ * (2011), sections 4.5.1, 5.3 and 6.3.3.1: when to send a request, the threshold chi, pacing in
+ * chunks, and how ssthresh is set. Where Scharf's hosts differ from the RFC, qs_rules selects
+ * the behaviour. Valid for round trips below 8 s. On a stack that cannot send requests, this
+ * startup is slow start.
  */
 #include "../port/first_flight.h"
 
-#define UNKNOWN_RTT_US 100000  /* the RFC's assumption, section 4.1 */
-#define LATEST_US      3000000 /* an older grant is not used, section 4.4 */
+#define UNKNOWN_RTT_US 100000  /* RTT assumed while unknown (RFC 4782, section 4.1) */
+#define LATEST_US      3000000 /* a grant that is older is not used (RFC 4782, section 4.4) */
 
 enum {
 	RATE,
@@ -68,31 +67,31 @@ static const struct hw_tunable quick_start_tunables[] = {
 
 struct quick_start {
 	struct hw_flight flight;
-	u32 initial_cwnd_pkts; /* the window to return to after a loss at the start */
-	u32 prior_cwnd_pkts;   /* before the grant was used */
+	u32 initial_cwnd_pkts; /* cwnd to return to after a loss in a flight at the start */
+	u32 prior_cwnd_pkts;   /* cwnd before the grant was used */
 	u32 prior_ssthresh_pkts;
-	u32 largest_cwnd_pkts; /* since the last loss */
-	u32 delivered_before;  /* packets that arrived by the time the grant is first used */
-	u32 arrived_pkts;      /* of the flight, as first sent; at least so many */
-	u32 asked_cwnd_pkts;   /* when the request was sent; 0: no request waits for an answer */
-	u32 answered_us;       /* when the grant was seen */
+	u32 largest_cwnd_pkts; /* largest cwnd since the last loss */
+	u32 delivered_before;  /* delivered_pkts when all earlier packets have arrived */
+	u32 arrived_pkts;      /* the flight's packets that arrived without retransmission */
+	u32 asked_cwnd_pkts;   /* cwnd when the request was sent; 0: no request is outstanding */
+	u32 answered_us;       /* when the grant was first seen */
 	u32 asked_us;
-	u32 credit;	/* ACKed packets not yet turned into growth */
+	u32 credit;	/* ACKed packets that have not added to cwnd yet */
 	u8 has_asked;	/* asked_us is valid */
 	u8 is_answered; /* answered_us is valid */
 	u8 is_mid;	/* the flight was not the connection's first */
-	u8 was_granted; /* slow start is limited from now on */
+	u8 was_granted; /* a grant was used, so RFC 3742 limits slow start */
 	u8 was_congested;
-	u8 was_denied; /* set by this ACK, which then adds no growth */
+	u8 was_denied; /* the request was just denied; this ACK does not increase cwnd */
 	u8 spare[2];
 };
 
-/* How a code is chosen. */
+/* Flags that determine how the rate code of a request is chosen. */
 enum { FITS_DATA = 1, BEYOND_WINDOW = 2, BY_RFC = 4 };
 
-/* The code to ask for; 0: do not ask. own_Bps is the rate if the application names none.
- * Transfers of up to least_bytes do not ask. Inlined, because the program that asks on a SYN
- * has no stack for a call. */
+/* The rate code to request; 0: send no request. own_Bps is the rate to request if the
+ * application names none. Transfers of up to least_bytes send no request. The function is
+ * inlined, because the eBPF program that adds requests to SYNs has no stack space for a call. */
 static inline __attribute__((always_inline)) u32 quick_start_choose(const struct quick_start *s,
 								    const struct hw_conn *c,
 								    u64 own_Bps, u32 least_bytes,
@@ -104,12 +103,14 @@ static inline __attribute__((always_inline)) u32 quick_start_choose(const struct
 	u64 rate_Bps;
 	u32 code;
 
-	/* the answer, or the handshake, takes a round trip, for which eq. 7.1 has no term */
+	/* the answer to the request, or the handshake, takes a round trip that eq. 7.1 does not
+	 * include */
 	rate_Bps = hw_initial_rate_Bps(c, own_Bps, bytes, rtt_us, !!(how & BY_RFC));
 	if (!rate_Bps || bytes <= least_bytes)
 		return 0;
 	if (how & FITS_DATA) {
-		/* before data has left, the peer's window is at most what a SYN can express */
+		/* before data has left, the peer's window is only that of its SYN or SYN-ACK,
+		 * so it is ignored */
 		if (c->sent_pkts && !(how & BEYOND_WINDOW) && c->peer_window_bytes < bytes)
 			bytes = c->peer_window_bytes;
 		bytes = (u64)hw_pkts_of(bytes, c->mss_bytes) * pkt_bytes;
@@ -117,7 +118,8 @@ static inline __attribute__((always_inline)) u32 quick_start_choose(const struct
 				   ? rate_Bps
 				   : hw_saturate_u32(bytes) * 1000000ull / rtt_us;
 	}
-	/* after congestion at most what the path has carried since (section 4.1) */
+	/* after congestion, request at most the rate that the path has carried since (section
+	 * 4.1) */
 	if (s && s->was_congested && (how & BY_RFC)) {
 		u64 carried_Bps = (u64)hw_saturate_u32((u64)s->largest_cwnd_pkts * pkt_bytes) *
 				  1000000 / rtt_us;
@@ -128,15 +130,15 @@ static inline __attribute__((always_inline)) u32 quick_start_choose(const struct
 	} else {
 		code = hw_qs_code_down(rate_Bps);
 	}
-	/* a rate up to that of the present window is not worth a request */
+	/* no request if the rate is not above that of the present window */
 	if (c->srtt_us && hw_qs_window_pkts(hw_qs_rate_Bps(code), rtt_us, c->mss_bytes,
 					    c->header_bytes) <= c->cwnd_pkts)
 		return 0;
 	return code;
 }
 
-/* quick_start_choose() for an existing connection. Not inlined, because the verifier already
- * finds many paths through the events. */
+/* quick_start_choose() for an existing connection. It is not inlined, to keep the number of
+ * paths that the verifier checks small. */
 HW_PART quick_start_choose_later(const struct quick_start *s, const struct hw_conn *c, u64 own_Bps,
 				 u32 least_bytes, u32 how)
 {
@@ -185,11 +187,11 @@ static void quick_start_init(void *state, const u32 *tun, struct hw_conn *c)
 	(void)tun;
 	s->initial_cwnd_pkts = c->cwnd_pkts;
 	s->largest_cwnd_pkts = c->cwnd_pkts;
-	/* the age of an answer in the handshake counts from here */
+	/* for a grant in the handshake, its age is measured from now on */
 	quick_start_note_answer(s, c);
 }
 
-/* Decides, once, whether to use a grant. */
+/* Decides whether to use a grant, and begins the flight if so. It decides once per grant. */
 static void quick_start_use(struct quick_start *s, const u32 *tun, struct hw_conn *c)
 {
 	u32 pkts =
@@ -216,7 +218,7 @@ static void quick_start_use(struct quick_start *s, const u32 *tun, struct hw_con
 	c->ignore_peer_window = tun[IGNORE_WINDOW] != 0;
 }
 
-/* Asks with the data that is about to leave, at most once per round trip. */
+/* Sends a request with the next data packet, at most one per round trip. */
 static void quick_start_ask(struct quick_start *s, const u32 *tun, struct hw_conn *c)
 {
 	if (c->grant == HW_GRANT_REQUESTED || c->grant == HW_GRANT_DISABLED ||
@@ -232,8 +234,9 @@ static void quick_start_ask(struct quick_start *s, const u32 *tun, struct hw_con
 	}
 }
 
-/* How much of the flight has arrived without retransmission. Copies in flight are not counted,
- * so the result is never too large; their ACKs add them again. */
+/* The number of the flight's packets that have arrived without retransmission. All
+ * retransmissions are subtracted, even those that are still in flight, so the result is never
+ * too large. When they arrive they count in delivered_pkts again. */
 static u32 quick_start_arrived(struct quick_start *s, const struct hw_conn *c)
 {
 	s32 delivered = (s32)((u32)c->delivered_pkts - s->delivered_before);
@@ -244,7 +247,8 @@ static u32 quick_start_arrived(struct quick_start *s, const struct hw_conn *c)
 	return s->arrived_pkts;
 }
 
-/* The window after the loss of a flight: that of a denied request. */
+/* The window after a loss in the flight: the window that the connection would have if the
+ * request had been denied. */
 static u32 quick_start_retreat(const struct quick_start *s, const u32 *tun, const struct hw_conn *c)
 {
 	u32 pkts = s->initial_cwnd_pkts;
@@ -256,8 +260,8 @@ static u32 quick_start_retreat(const struct quick_start *s, const u32 *tun, cons
 	return hw_min_u32(c->ssthresh_pkts, pkts);
 }
 
-/* Where slow start ends after the loss of a flight: at half of what was successfully sent
- * (section 4.6), or where it would have ended without the flight. */
+/* The ssthresh after a loss in the flight: half of the packets that arrived (section 4.6), or
+ * with qs_rules=scharf the ssthresh from before the flight. */
 static u32 quick_start_limit(struct quick_start *s, const u32 *tun, const struct hw_conn *c)
 {
 	if (tun[RULES] == RULES_SCHARF)
@@ -268,8 +272,8 @@ static u32 quick_start_limit(struct quick_start *s, const u32 *tun, const struct
 /*
  * Slow start while a loss of the flight is repaired (section 4.6): in Recovery cwnd follows
  * ssthresh. ssthresh begins at the window of a denied request and grows by one per ACK of new
- * data (as after a timeout, RFC 3465 section 2.3), up to where slow start ends. Otherwise a
- * large flight would be retransmitted with that first window.
+ * data (as after a timeout, RFC 3465 section 2.3), up to quick_start_limit(). Without this
+ * growth a large flight would be retransmitted with a small window.
  */
 static void quick_start_repair(struct quick_start *s, const u32 *tun, struct hw_conn *c,
 			       const struct hw_ack *ack)
@@ -303,8 +307,8 @@ static void quick_start_event(void *state, const u32 *tun, struct hw_conn *c, u8
 		quick_start_ask(s, tun, c);
 }
 
-/* Scharf's reading of the RFC (section 4.5.3.1): undoes the window's growth while the request
- * was under way. */
+/* Scharf's interpretation of the RFC (section 4.5.3.1): if a request is denied, undoes the
+ * growth of cwnd since the request. */
 static void quick_start_revert(struct quick_start *s, const u32 *tun, struct hw_conn *c)
 {
 	s->was_denied = 0;
@@ -324,8 +328,8 @@ static void quick_start_pkts_acked(void *state, const u32 *tun, struct hw_conn *
 	struct quick_start *s = state;
 
 	s->largest_cwnd_pkts = hw_max_u32(s->largest_cwnd_pkts, c->cwnd_pkts);
-	/* QS mode ends with the first ACK of what was sent in it, and the window is what
-	 * was sent (section 4.4); ACKs of earlier data change nothing */
+	/* QS mode ends with the first ACK of data that was sent in it; cwnd is then the number
+	 * of packets sent in it (section 4.4). ACKs of earlier data do not end it */
 	hw_flight_acked(&s->flight, c, s->prior_cwnd_pkts);
 	quick_start_repair(s, tun, c, ack);
 	quick_start_note_answer(s, c);
@@ -334,8 +338,8 @@ static void quick_start_pkts_acked(void *state, const u32 *tun, struct hw_conn *
 		quick_start_use(s, tun, c);
 }
 
-/* RFC 3742, even if ssthresh is unknown: above the limit, growth is at most half of the limit
- * per round trip. */
+/* Slow start limited as in RFC 3742, also while ssthresh is infinite: above limit_pkts, cwnd
+ * grows by at most half of limit_pkts per round trip. */
 static u32 quick_start_grow(void *state, const u32 *tun, struct hw_conn *c, u32 acked_pkts)
 {
 	struct quick_start *s = state;
@@ -355,7 +359,8 @@ static u32 quick_start_grow(void *state, const u32 *tun, struct hw_conn *c, u32 
 	return hw_slow_start(c, acked_pkts);
 }
 
-/* A loss in QS mode or validation: as if the request had been denied (section 4.6). */
+/* After a loss in QS mode or validation, continues as if the request had been denied (section
+ * 4.6). */
 static void quick_start_set_state(void *state, const u32 *tun, struct hw_conn *c, u8 new_state)
 {
 	struct quick_start *s = state;
@@ -375,7 +380,7 @@ static void quick_start_set_state(void *state, const u32 *tun, struct hw_conn *c
 	} else {
 		s->was_granted = 0;
 	}
-	/* a timeout, even during the repair: the stack's own slow start repairs the loss */
+	/* after a timeout, even during the repair, the stack's slow start retransmits */
 	if (new_state == HW_CA_LOSS) {
 		c->ssthresh_pkts = hw_max_u32(quick_start_limit(s, tun, c), 2);
 		s->flight.phase = HW_FLIGHT_NONE;

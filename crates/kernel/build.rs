@@ -1,6 +1,7 @@
 //! Compiles every control and every startup to an eBPF object, and the binding to the kernel in
-//! every form that a pair needs. headwayctl links a pair when a user asks for it. Without a
-//! suitable clang the crate still builds, and its commands report what is missing.
+//! every form that a control with its startup needs. headwayctl links control, startup and binding
+//! when a user attaches them. Without a suitable clang the crate still builds, and its commands
+//! report what is missing.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -34,7 +35,7 @@ fn main() {
             };
             let (statics, pairs) = build.pairs();
             let routers = build.routers();
-            // programs that are not an algorithm: one field of struct Objects each
+            // each program that is not an algorithm is a field of struct Objects
             let mut programs = String::new();
             for name in [
                 "probe",
@@ -87,7 +88,8 @@ struct Build {
 }
 
 impl Build {
-    /// The objects of all pairs: their definitions, and the list that refers to them.
+    /// The objects of all pairs of a control and a startup. Returns Rust source: the objects'
+    /// definitions, and the list that refers to them.
     fn pairs(&self) -> (String, String) {
         let (mut statics, mut list) = (String::new(), String::new());
         let mut compiled = BTreeSet::new();
@@ -136,7 +138,8 @@ impl Build {
         (statics, list)
     }
 
-    /// Compiles a program for each router algorithm and returns their list.
+    /// Compiles a program for each router algorithm and returns the list of programs as Rust
+    /// source.
     fn routers(&self) -> String {
         let mut list = String::new();
         for router in routers() {
@@ -182,7 +185,7 @@ impl Build {
             self.compile(&source, &object);
             tell(&test.to_uppercase(), &object);
         }
-        // the example protocol of three files; no build of the product includes its folder
+        // an example of a new protocol in three files; the product never includes this folder
         let protocol = tests.join("../../../tests/protocol");
         println!("cargo::rerun-if-changed={}", protocol.display());
         let controls = tests.join("../../../tests/controls");
@@ -251,8 +254,9 @@ fn libbpf() -> PathBuf {
         .into()
 }
 
-/// Writes the list of the headers that the binding includes besides the simulator's port, so that
-/// headwayctl can compile a user's file without the source tree.
+/// Writes a list of header files and their contents, so that headwayctl can compile a user's C file
+/// without the source tree. It has the files that the binding includes and that the simulator does
+/// not have.
 fn binding(algorithms: &Path, out: &Path) {
     let mut list = String::from("const BINDING: &[(&str, &str)] = &[\n");
     let mut add = |name: String, file: &Path| {

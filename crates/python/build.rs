@@ -1,5 +1,5 @@
 //! Hashes the sources from which the engine is built. Results are stored under this hash, so that
-//! results of another engine are never mistaken for those of this one.
+//! results of another version of the engine are never mistaken for those of this version.
 
 use std::path::{Path, PathBuf};
 use std::{env, fs};

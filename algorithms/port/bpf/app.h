@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /*
- * What the stack knows about a connection's application. The socket options
- * (kernel/hints.bpf.c), the congestion controls (control.h) and the program that asks the path
- * for a rate (kernel/qs_host.bpf.c) share one map. headwayctl pins the maps and passes the
- * same ones to every object it loads.
+ * State of a socket's application: what it has told Headway, and what the path granted. The
+ * socket options (kernel/hints.bpf.c), the congestion controls (control.h) and the program that
+ * asks the path for a rate (kernel/qs_host.bpf.c) share one map. headwayctl pins the maps and
+ * passes the same ones to every object it loads.
  */
 #ifndef HEADWAY_PORT_BPF_APP_H
 #define HEADWAY_PORT_BPF_APP_H
@@ -18,20 +18,21 @@ enum hw_app_given {
 	HW_APP_RATE = 2,
 };
 
-/* Rates are bytes per second inside the stack, bit/s for applications. */
+/* An application's socket. Rates are in bytes per second here; applications state them in
+ * bit/s. */
 struct hw_app {
 	u64 rate_Bps;	      /* the application's initial rate */
-	u64 default_rate_Bps; /* that of the longest prefix that contains its peer */
+	u64 default_rate_Bps; /* initial rate of the longest prefix that contains its peer */
 	u64 default_volume_bytes;
 	u64 granted_rate_Bps;
 	u64 volume_bytes;
-	u64 volume_from_bytes; /* what had been sent when the volume was announced */
+	u64 volume_from_bytes; /* bytes that had been sent when the volume was announced */
 	u64 deadline_ns;       /* CLOCK_MONOTONIC; 0: none */
-	u64 started_rate_Bps;  /* of the last first flight; 0: none was paced */
-	u64 saved_ns;	       /* when the path that this connection took was saved */
-	u32 saved_cwnd_pkts;   /* from before (paths.h); 0: nothing */
+	u64 started_rate_Bps;  /* rate of the last paced first flight; 0: none */
+	u64 saved_ns;	       /* when the path data in saved_* was measured */
+	u32 saved_cwnd_pkts;   /* window of an earlier transfer (paths.h); 0: none */
 	u32 saved_rtt_us;
-	u32 path_pkts; /* most that one round trip delivered since the last congestion */
+	u32 path_pkts; /* most packets delivered in a round trip since the last congestion */
 	u32 write_end; /* sequence number at which the present write ends */
 	u8 is_writing; /* write_end is known */
 	u8 type;       /* TCP_APPLICATION_* */
@@ -39,12 +40,12 @@ struct hw_app {
 	u8 stabilize;
 	u8 given;   /* enum hw_app_given */
 	u8 grant;   /* enum hw_grant of cc.h */
-	u8 settled; /* the defaults have been looked up */
+	u8 settled; /* the defaults for the peer have been looked up */
 	u8 unused;
 };
 
-/* Attached to the socket. What is set on a listening socket also applies to the sockets it
- * accepts. */
+/* State of the application, attached to its socket. Options set on a listening socket also
+ * apply to the sockets it accepts. */
 struct {
 	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
 	__uint(map_flags, 1 | 512); /* BPF_F_NO_PREALLOC, BPF_F_CLONE */
@@ -52,7 +53,7 @@ struct {
 	__type(value, struct hw_app);
 } hw_app SEC(".maps");
 
-/* An IPv6 prefix; IPv4 ones are mapped (::ffff:a.b.c.d), and ::/0 is the system's. */
+/* An IPv6 prefix. IPv4 prefixes are mapped (::ffff:a.b.c.d), and ::/0 has the system's default. */
 struct hw_prefix {
 	u32 bits;
 	u32 address[4]; /* network byte order */
@@ -60,7 +61,7 @@ struct hw_prefix {
 
 struct hw_prefix_default {
 	u64 rate_Bps;
-	u64 volume_bytes; /* what its connections usually carry; 0: not known */
+	u64 volume_bytes; /* bytes that connections to the prefix usually carry; 0: not known */
 	u8 type;
 	u8 unused[7];
 };
@@ -73,7 +74,7 @@ struct {
 	__type(value, struct hw_prefix_default);
 } hw_prefixes SEC(".maps");
 
-/* The default for a peer, or null. */
+/* The default of the longest prefix that contains a peer, or null. */
 static inline __attribute__((always_inline)) const struct hw_prefix_default *
 hw_default_for(const struct hw_prefix *peer)
 {
@@ -105,8 +106,9 @@ static inline __attribute__((always_inline)) u8 hw_app_type(const struct hw_app 
 	return app->given & HW_APP_TYPE ? app->type : app->default_type;
 }
 
-/* Whether a connection starts normally: a low-priority one always, a standard one if its
- * application asked for that and named neither rate nor deadline. */
+/* Whether a connection starts without a fast startup. Low-priority connections always do. A
+ * standard connection does if its application set that type and named neither rate nor
+ * deadline. */
 static inline __attribute__((always_inline)) u8 hw_app_no_fast_start(const struct hw_app *app)
 {
 	if (hw_app_type(app) == TCP_APPLICATION_LOWPRIORITY)
@@ -116,9 +118,10 @@ static inline __attribute__((always_inline)) u8 hw_app_no_fast_start(const struc
 }
 
 /*
- * The rate to start at, 0 for none. The application's own rate has priority. Its deadline is
- * next; it gives a rate once the round trip is known. The administrator's default is last; it
- * applies if the application sets nothing, or only that it is responsive.
+ * The rate to start at, 0 for none. The rate that the application names has priority, then its
+ * deadline. A deadline returns 0 here, because its rate depends on the round trip. The
+ * administrator's default rate applies if the application has set neither, and is not of type
+ * standard.
  */
 static inline __attribute__((always_inline)) u64 hw_app_asked_Bps(const struct hw_app *app)
 {
@@ -129,7 +132,7 @@ static inline __attribute__((always_inline)) u64 hw_app_asked_Bps(const struct h
 	return app->deadline_ns ? 0 : app->default_rate_Bps;
 }
 
-/* A grant as applications see it: TCP_GRANT_*. */
+/* The grant in the form that applications read, TCP_GRANT_*. */
 static inline __attribute__((always_inline)) u8 hw_app_grant(const struct hw_app *app)
 {
 	switch (app->grant) {
@@ -145,8 +148,8 @@ static inline __attribute__((always_inline)) u8 hw_app_grant(const struct hw_app
 	return TCP_GRANT_DENIED;
 }
 
-/* The bytes that the connection will have carried once everything announced is sent; 0: not
- * known. */
+/* The bytes that the connection will have carried in total when it has sent the announced
+ * volume; 0: not known. */
 static inline __attribute__((always_inline)) u64 hw_app_announced_bytes(const struct hw_app *app)
 {
 	if (app->volume_bytes)
@@ -154,7 +157,7 @@ static inline __attribute__((always_inline)) u64 hw_app_announced_bytes(const st
 	return app->default_volume_bytes;
 }
 
-/* A deadline is valid until its volume has been sent. */
+/* The time until the deadline, 1 if it is over; 0: none, or the announced volume has been sent. */
 static inline __attribute__((always_inline)) u32 hw_app_deadline_us(const struct hw_app *app,
 								    u64 sent_bytes)
 {

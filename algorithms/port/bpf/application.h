@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /*
- * Connects a pair with its socket's application (app.h) and with Quick-Start at its host's
- * device (quick_start_flow.h). Only startups that pace use it.
+ * Connects a control and its startup with the state of the socket's application (app.h), and
+ * with the Quick-Start programs at the host's device (quick_start_flow.h). Only startups that
+ * pace use it.
  */
 #ifndef HEADWAY_PORT_BPF_APPLICATION_H
 #define HEADWAY_PORT_BPF_APPLICATION_H
@@ -63,7 +64,8 @@ HW_INLINE struct hw_qs_flow *hw_flow_of(struct sock *sk)
 	return bpf_map_lookup_elem(&hw_qs_flows, &key);
 }
 
-/* Copies the answer to a request. A grant is used up to what was asked for. */
+/* Copies the answer to a Quick-Start request. The granted rate is at most the rate that the
+ * application asked for. */
 HW_INLINE void hw_take_grant(struct hw_app *app, const struct hw_qs_flow *flow)
 {
 	u64 asked_Bps = hw_app_asked_Bps(app);
@@ -78,7 +80,7 @@ HW_INLINE void hw_take_grant(struct hw_app *app, const struct hw_qs_flow *flow)
 	}
 }
 
-/* Copies what is known into the connection as the algorithms see it. */
+/* Copies the application's hints and the grant into the struct hw_conn that algorithms read. */
 HW_INLINE void hw_read_application(struct hw_call *call)
 {
 	struct hw_conn *c = &call->conn;
@@ -114,7 +116,7 @@ HW_INLINE void hw_path_key_of(struct hw_path_key *key, struct sock *sk)
 	hw_peer_of(&key->peer, sk);
 }
 
-/* Takes what is remembered about the path. */
+/* Takes the saved entry about the path to the peer, so that no other connection uses it. */
 HW_INLINE void hw_take_path(struct hw_app *app, struct sock *sk)
 {
 	struct hw_path_key key;
@@ -132,7 +134,7 @@ HW_INLINE void hw_take_path(struct hw_app *app, struct sock *sk)
 	path->min_rtt_us = 0;
 }
 
-/* With every ACK: the most that was delivered in one smallest round trip. */
+/* On every ACK: updates the largest number of packets delivered in one minimum round trip. */
 HW_INLINE void hw_watch_path(const struct hw_call *call)
 {
 	const struct tcp_sock *tp = call->tp;
@@ -146,8 +148,9 @@ HW_INLINE void hw_watch_path(const struct hw_call *call)
 }
 
 /*
- * The connection idles or ends: saves what the path carried, or otherwise what it had taken.
- * After idle time it takes that itself.
+ * Called when the connection idles or ends. When it ends, saves what the path delivered, or if
+ * that is too little, the entry that the connection had taken. When it idles, it keeps this for
+ * its own next start.
  */
 HW_INLINE void hw_leave_path(struct sock *sk, int goes_on)
 {
@@ -182,8 +185,8 @@ HW_INLINE void hw_leave_path(struct sock *sk, int goes_on)
 	bpf_map_update_elem(&hw_paths, &key, &path, 0);
 }
 
-/* Once, when the connection is established: the defaults for its peer, and what the handshake
- * asked for and got. */
+/* Called when the connection is established: looks up the defaults for its peer, and the
+ * request and the grant of the handshake. */
 HW_INLINE void hw_open_application(struct hw_call *call)
 {
 	struct hw_qs_flow *flow;
@@ -205,7 +208,8 @@ HW_INLINE void hw_open_application(struct hw_call *call)
 	flow = hw_flow_of(call->sk);
 	if (flow) {
 		hw_take_grant(app, flow);
-		/* the host that connected sends an ACK now anyway, which carries the report */
+		/* the server sends an extra ACK for the report; the client's last ACK of the
+		 * handshake carries its report */
 		if (flow->host.report_due && flow->host.state == HW_QS_DENIED &&
 		    call->sk->__sk_common.skc_state == HW_STATE_SYN_RECV)
 			bpf_tcp_send_ack(call->tp, call->tp->rcv_nxt);
@@ -214,8 +218,9 @@ HW_INLINE void hw_open_application(struct hw_call *call)
 }
 
 /*
- * Reports how the pair used the grant. The report leaves in an ACK of its own before any data
- * at the new rate, because data packets may be full, or several may share a buffer.
+ * Passes on how the startup used the grant, so that a report leaves. The report leaves in a
+ * separate ACK before any data at the new rate, because data packets may be full, or several
+ * may share a buffer.
  */
 HW_INLINE void hw_answer(const struct hw_call *call)
 {

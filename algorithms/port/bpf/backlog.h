@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /*
- * The backlog of a device's own queueing discipline, for a program at that device: as the
- * discipline counts it (qdisc->qstats.backlog and q.qlen), each of the device's queues once. A
- * buffer of several packets counts as one packet, unless the discipline splits it, as tbf
- * does. Packets that the device itself holds are not included.
+ * The backlog of a device's queueing discipline, for a program at that device. It is the
+ * discipline's own count (qdisc->qstats.backlog and q.qlen), summed over the device's queues. A
+ * buffer of several packets counts as one packet, unless the discipline splits it, as tbf does.
+ * Packets that the device itself holds are not included.
  *
  * Disciplines without a lock (pfifo_fast) count per processor, and some devices have no
- * discipline. Both are distinguished from an empty queue.
+ * discipline. In both cases the backlog is reported as unknown, not as empty.
  */
 #ifndef HEADWAY_PORT_BPF_BACKLOG_H
 #define HEADWAY_PORT_BPF_BACKLOG_H
@@ -30,7 +30,7 @@ static __always_inline int hw_add_backlog(u64 discipline, struct hw_backlog *bac
 	if (!discipline || bpf_core_read(&flags, sizeof(flags), &q->flags) != 0 ||
 	    flags & HW_COUNTS_BY_PROCESSOR)
 		return 0;
-	/* the discipline of a device without a queue holds nothing */
+	/* noqueue, the discipline of a device without a queue, has no backlog */
 	if (BPF_CORE_READ(q, enqueue) == 0)
 		return 0;
 	bpf_core_read(&bytes, sizeof(bytes), &q->qstats.backlog);
@@ -40,7 +40,7 @@ static __always_inline int hw_add_backlog(u64 discipline, struct hw_backlog *bac
 	return 1;
 }
 
-/* The backlog of a device. Returns whether all of it is known. */
+/* Adds up the backlog of a device. Returns whether all of it is known. */
 static __always_inline int hw_read_backlog_of(const struct net_device *dev,
 					      struct hw_backlog *backlog)
 {
@@ -63,7 +63,7 @@ static __always_inline int hw_read_backlog_of(const struct net_device *dev,
 	return known;
 }
 
-/* The backlog of the device by which a packet is about to leave. */
+/* Reads the backlog of the device by which a packet is about to leave. */
 static __always_inline int hw_read_backlog(struct __sk_buff *ctx, struct hw_backlog *backlog)
 {
 	struct sk_buff *skb = bpf_cast_to_kern_ctx(ctx);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /*
- * A pair (pair.h) as a program that the test suite runs by BPF_PROG_TEST_RUN: one call of the
- * contract. The test passes the connection in and reads it back. The tests of crates/kernel
- * compare every outcome with the native binding's.
+ * A control and its startup (pair.h) as a program that makes one call of the contract. Tests
+ * run it by BPF_PROG_TEST_RUN: they pass the connection in and read it back. The tests of
+ * crates/kernel compare every outcome with the native binding's.
  */
 #include "pair.h"
 
@@ -20,7 +20,7 @@ enum hw_contract_call {
 	HW_CALL_MONITOR = 10,
 };
 
-/* In and out of a call. */
+/* The input and output of a call. */
 struct hw_situation {
 	struct hw_conn conn;
 	struct hw_rate_sample sample;
@@ -33,7 +33,7 @@ struct hw_situation {
 
 struct hw_situation hw_situation;
 
-/* One connection's states. */
+/* The algorithms' state of one connection. */
 u64 hw_cc_state[HW_FLOW_STATE_BYTES / 8];
 u64 hw_startup_state[HW_CC_STATE_BYTES / 8];
 
@@ -93,7 +93,8 @@ int hw_contract(void *ctx)
 
 	hw_join(&call, hw_cc_state, hw_startup_state);
 	call.conn = hw_situation.conn;
-	/* every kernel with eBPF counts packets; the verifier refuses the loop that counts ACKs */
+	/* only stacks without eBPF count ACKs, and the verifier refuses the loop that counts
+	 * them */
 	call.conn.counts_acks = 0;
 	hw_situation.result = hw_contract_run(&call, &hw_situation);
 	hw_situation.conn = call.conn;

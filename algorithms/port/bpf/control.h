@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /*
- * The eBPF binding: a pair (pair.h) as a struct_ops congestion control. Before every call it
- * reads the contract's connection from the socket; afterwards it writes back what the
- * algorithms may set.
+ * The eBPF binding: a control and its startup (pair.h) as a struct_ops congestion control.
+ * Before every call it fills in the contract's struct hw_conn from the socket; afterwards it
+ * writes back the fields that algorithms may set.
  */
 #include "pair.h"
 
@@ -10,23 +10,24 @@
 
 #include "application.h"
 
-/* Jiffies per second, set before load; 0: idle times are not known. */
+/* The kernel's jiffies per second, set before load; 0: not known, and idle times are not
+ * reported. */
 const volatile u32 hw_kernel_hz = 0;
 
-/* Counters of all connections of this object, for `headwayctl status`, which reads the fields'
- * names from the object's type information. */
+/* Counters over all connections of this object. `headwayctl status` prints them, with the names
+ * of the fields from the object's type information. */
 struct hw_counters {
 	u64 connections;
 	u64 acks; /* that acknowledged data */
 	u64 acked_pkts;
-	u64 congestions; /* a new ssthresh was asked for */
+	u64 congestions; /* how often the stack asked for a new ssthresh */
 	u64 timeouts;
 	u64 undos;
 	u64 idle_restarts;
-	u64 lost_answers; /* a new ssthresh that did not reach the stack, see hw_answer_again */
-	u64 fall_backs;	  /* continued with its loss-based law: no router answers its header */
+	u64 lost_answers; /* how often a new ssthresh did not reach the stack (hw_answer_again) */
+	u64 fall_backs;	  /* how often a control fell back to its loss-based law, without routers */
 #ifdef HW_READS_MONITOR
-	u64 unmonitored; /* ACKs and starts without a monitor at the outgoing device */
+	u64 unmonitored; /* ACKs and transmission starts without a monitor at the outgoing device */
 #endif
 };
 
@@ -48,8 +49,9 @@ struct {
 
 #define HW_PACING_NEEDED 1 /* SK_PACING_NEEDED */
 #define HW_ECN_OK	 1 /* TCP_ECN_OK, since 6.15 TCP_ECN_MODE_RFC3168 */
-/* The kernel's default (tcp_min_tso_segs). A flow that may ask the path in a data packet
- * differs: an option cannot go into one of several packets that share a buffer. */
+/* The kernel's default (tcp_min_tso_segs) is 2. With a startup that may send a Quick-Start
+ * request in a data packet it is 1: the option cannot be added to one of several packets that
+ * share a buffer. */
 #ifdef HW_JOINED
 #define HW_MIN_TSO_SEGS (hw_part_startup_opens() ? 1 : 2)
 #else
@@ -61,7 +63,7 @@ HW_INLINE u32 hw_inflight(const struct tcp_sock *tp)
 	return tp->packets_out - (tp->sacked_out + tp->lost_out) + tp->retrans_out;
 }
 
-/* Linux's rule: in slow start, half of the window in use is enough. */
+/* Linux's rule: in slow start cwnd counts as used up if more than half of it was in use. */
 HW_INLINE u8 hw_cwnd_limited(const struct tcp_sock *tp)
 {
 	if (BPF_CORE_READ_BITFIELD(tp, is_cwnd_limited))
@@ -69,8 +71,7 @@ HW_INLINE u8 hw_cwnd_limited(const struct tcp_sock *tp)
 	return tp->snd_cwnd < tp->snd_ssthresh && tp->snd_cwnd < 2 * tp->max_packets_out;
 }
 
-/* The bytes that our header takes of every packet; the socket's own fields do not include
- * them. */
+/* The bytes of the control's header in every packet; the socket's fields do not include them. */
 #ifdef HW_CARRIES
 #define HW_CARRIED_BYTES hw_part_header_wire_bytes(0)
 #else
@@ -89,7 +90,7 @@ HW_INLINE u32 hw_mss_bytes(const struct tcp_sock *tp)
 	return tp->mss_cache - HW_CARRIED_BYTES;
 }
 
-/* What a control with rate samples also knows. */
+/* Fills in the fields that only controls with rate samples get; 0 for others. */
 HW_INLINE void hw_look_at_rate(struct hw_call *call)
 {
 	struct hw_conn *c = &call->conn;
@@ -111,8 +112,8 @@ HW_INLINE void hw_look_at_rate(struct hw_call *call)
 #endif
 }
 
-/* What does not fit into icsk_ca_priv is in a map attached to the socket: the pacing, the
- * startup's state, and the control's state if that alone is too large. */
+/* If the state does not fit into icsk_ca_priv, a map attached to the socket has the rest: the
+ * pacing, the startup's state, and the control's state if it alone is too large. */
 #ifdef HW_STATE_IN_STORAGE
 #ifdef HW_CC_IN_STORAGE
 #define HW_STORAGE_BYTES HW_FLOW_STATE_BYTES
@@ -129,12 +130,12 @@ struct hw_storage {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
-	__uint(map_flags, 1); /* BPF_F_NO_PREALLOC, which this kind of map asks for */
+	__uint(map_flags, 1); /* BPF_F_NO_PREALLOC, which this kind of map requires */
 	__type(key, int);
 	__type(value, struct hw_storage);
 } hw_storage SEC(".maps");
 
-/* The beginning of what is not in icsk_ca_priv; null without memory for it. */
+/* The memory for state that is not in icsk_ca_priv; null if the allocation fails. */
 HW_INLINE void *hw_area(struct sock *sk)
 {
 	return bpf_sk_storage_get(&hw_storage, sk, 0, 1); /* BPF_SK_STORAGE_GET_F_CREATE */
@@ -148,7 +149,8 @@ HW_INLINE void *hw_area(struct sock *sk)
 }
 #endif
 
-/* False without memory for the state: the call is then skipped. */
+/* Finds the algorithms' state. Returns 0 if its memory cannot be allocated; the call is then
+ * skipped. */
 HW_INLINE int hw_find_state(struct hw_call *call)
 {
 	void *cc_state = call->tp->inet_conn.icsk_ca_priv;
@@ -168,7 +170,8 @@ HW_INLINE int hw_find_state(struct hw_call *call)
 	return 1;
 }
 
-/* False without memory for the state: the call is then skipped. */
+/* Finds the state and fills in the connection from the socket. Returns 0 if the state's memory
+ * cannot be allocated; the call is then skipped. */
 HW_INLINE int hw_begin(struct hw_call *call, struct sock *sk)
 {
 	struct tcp_sock *tp = (struct tcp_sock *)sk;
@@ -216,7 +219,8 @@ HW_INLINE int hw_begin(struct hw_call *call, struct sock *sk)
 }
 
 #ifdef HW_PACES
-/* The stack's pacing counts payload, the contract IP bytes. */
+/* Converts a rate in IP bytes, as in the contract, to a rate in payload bytes, as in the
+ * stack's pacing. */
 HW_INLINE u64 hw_payload_rate(const struct sock *sk, u64 rate_Bps)
 {
 	const struct tcp_sock *tp = (const struct tcp_sock *)sk;
@@ -225,9 +229,9 @@ HW_INLINE u64 hw_payload_rate(const struct sock *sk, u64 rate_Bps)
 	return hw_div_u64(rate_Bps * mss_bytes, mss_bytes + hw_header_bytes(sk));
 }
 
-/* TCP stops pacing once the gap after the last packet is over. A packet that left earlier
- * would be stamped with the end of the gap (tcp_wstamp_ns), so its round trip would be too
- * short. */
+/* Ends pacing, but not before the pacing gap after the last packet is over. A packet that left
+ * during the gap would get the end of the gap as its timestamp (tcp_wstamp_ns), so its measured
+ * round trip would be too short. */
 HW_INLINE void hw_end_pacing(struct sock *sk, struct hw_pacing *pacing)
 {
 	const struct tcp_sock *tp = (const struct tcp_sock *)sk;
@@ -238,8 +242,9 @@ HW_INLINE void hw_end_pacing(struct sock *sk, struct hw_pacing *pacing)
 	pacing->is_ours = 0;
 }
 
-/* Without a queueing discipline that paces, TCP paces itself. It stops when the algorithm
- * does, unless something else had asked for pacing. */
+/* Sets the socket's pacing rate. Without a queueing discipline that paces, TCP itself paces.
+ * TCP stops when the algorithm stops pacing, unless pacing was on before the algorithm asked
+ * for it. */
 HW_INLINE void hw_pace(const struct hw_call *call)
 {
 	struct hw_pacing *pacing = call->pacing;
@@ -294,7 +299,7 @@ HW_INLINE void hw_end(const struct hw_call *call)
 #ifdef HW_READS_MONITOR
 #include "monitors.h"
 
-/* What is published about the connection's outgoing device. */
+/* Passes to the control what the monitor of the connection's outgoing device has published. */
 HW_INLINE void hw_read_device_monitor(struct hw_call *call)
 {
 	struct hw_monitor_key key = { .netns = call->sk->__sk_common.skc_net.net->ns.inum };
@@ -323,7 +328,7 @@ void BPF_PROG(hw_init, struct sock *sk)
 	if (!hw_begin(&call, sk))
 		return;
 #ifdef HW_PACES
-	is_ours = call.pacing->is_ours; /* may be next to the state, and is still valid */
+	is_ours = call.pacing->is_ours; /* still valid; clearing the state may overwrite it */
 #endif
 	/* the contract promises zeroed state, but the kernel passes the ACK of the SYN to
 	 * pkts_acked before it calls init, and may call init a second time for a socket */
@@ -370,7 +375,7 @@ void BPF_PROG(hw_cong_control, struct sock *sk, u32 ack, int flag, const struct 
 		.is_ack_delayed = rs->is_ack_delayed,
 	};
 
-	/* the ACK of the SYN comes before init */
+	/* the kernel calls this for the ACK of the SYN before it calls init */
 	if (!BPF_CORE_READ_BITFIELD(&tp->inet_conn, icsk_ca_initialized))
 		return;
 	HW_COUNT_UP(acks, 1);
@@ -396,11 +401,11 @@ u32 BPF_PROG(hw_sndbuf_expand, struct sock *sk)
 	return hw_part_cc_send_windows();
 }
 #else
-/* The stack may use another ssthresh than the control returned. On a busy 6.18 with a hundred
- * flows, none to six of 1,500 values were the low half of a kernel address, and cwnd was
- * 667,073,216 after Recovery. The kernel's own controls, which it calls without a trampoline,
- * had none. Such a value is no window. The control's answer is set again with the next ACK,
- * before Recovery moves cwnd there. */
+/* Repairs an ssthresh that is not the one the control returned. On a busy Linux 6.18 with a
+ * hundred flows, none to six of 1,500 values of ssthresh were the low half of a kernel address,
+ * and cwnd was 667,073,216 after Recovery. The kernel's own controls, which it calls without a
+ * trampoline, had no such value. If ssthresh is no possible window, the control is asked again
+ * at the next ACK, before Recovery moves cwnd to ssthresh. */
 #define HW_NO_WINDOW_PKTS (1u << 20)
 
 HW_INLINE void hw_answer_again(struct hw_call *call)
@@ -408,7 +413,7 @@ HW_INLINE void hw_answer_again(struct hw_call *call)
 	struct hw_conn *c = &call->conn;
 	u32 cwnd_pkts = c->cwnd_pkts;
 
-	/* ssthresh is infinite if a reduction was undone */
+	/* an infinite ssthresh is valid: a reduction was undone */
 	if (c->ca_state < HW_CA_CWR || c->ssthresh_pkts < HW_NO_WINDOW_PKTS ||
 	    c->ssthresh_pkts == HW_SSTHRESH_INFINITE)
 		return;
@@ -483,7 +488,7 @@ void BPF_PROG(hw_set_state, struct sock *sk, u8 new_state)
 	hw_end(&call);
 }
 
-/* The kernel's first four events carry the contract's numbers. */
+/* The kernel's first four events have the same numbers as the contract's events. */
 SEC("struct_ops/hw_cwnd_event")
 void BPF_PROG(hw_cwnd_event, struct sock *sk, int event)
 {
@@ -539,9 +544,10 @@ void BPF_PROG(hw_release, struct sock *sk)
 #endif
 
 #ifdef HW_PACES
-/* Called before anything is sent: the minimum number of segments that leave together. Under a
- * startup the stack has changed the rate on the last ACK, so it is restored here. If pacing
- * has ended, the gap after its last packet may be over by now. */
+/* Returns the minimum number of segments that leave together; the stack calls it before it
+ * sends. For controls without rate samples, the stack has changed the pacing rate on the last
+ * ACK, so the algorithm's rate is restored here. If the algorithm has stopped pacing, this may
+ * end TCP's pacing, because the gap after the last packet may be over by now. */
 SEC("struct_ops/hw_min_tso_segs")
 u32 BPF_PROG(hw_min_tso_segs, struct sock *sk)
 {
@@ -560,7 +566,7 @@ u32 BPF_PROG(hw_min_tso_segs, struct sock *sk)
 }
 #endif
 
-/* headwayctl replaces it with the name before load. */
+/* headwayctl replaces this with the control's name in the kernel before load. */
 #define HW_NAME_UNSET "headway-unnamed"
 
 SEC(".struct_ops.link")
@@ -583,6 +589,6 @@ struct tcp_congestion_ops hw_control = {
 #if defined(HW_STARTUP_PACES) || defined(HW_CARRIES)
 	.release = (void *)hw_release,
 #endif
-	.flags = 1, /* any user may choose it (TCP_CONG_NON_RESTRICTED) */
+	.flags = 1, /* any user may select this control (TCP_CONG_NON_RESTRICTED) */
 	.name = HW_NAME_UNSET,
 };

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /*
- * When packets leave a device's own queue: calls depart() of a router's algorithm that uses
- * that queue instead of a virtual one. The kernel reports each packet that it passes to a
- * device's driver, after the queueing discipline released it. What the discipline still holds
- * waits behind it.
+ * Calls depart() of a router's algorithm when packets leave a device's own queue. It is for
+ * algorithms that use the device's queue instead of a virtual one. The kernel reports each
+ * packet that it passes to a device's driver, after the queueing discipline released it. The
+ * packets that are still in the discipline are the queue behind it.
  *
  * Connections are identified by the packet's hash, from the socket or computed by hw_router().
- * A connection that times out gets a new hash, and then counts twice for an interval. Bytes
- * are IP bytes of all packets in the buffer, as in hw_router().
+ * A connection that times out gets a new hash, and then counts as two connections for an
+ * interval. As in hw_router(), bytes are the IP bytes of all packets in the buffer.
  */
 #ifndef HEADWAY_PORT_BPF_DEPARTURES_H
 #define HEADWAY_PORT_BPF_DEPARTURES_H
 
-/* Fills in size and number of the packets in a buffer. */
+/* Fills in the total IP bytes and the number of the packets in a buffer. */
 static __always_inline void hw_measure_packet(const struct sk_buff *skb, struct hw_packet *pkt)
 {
 	const struct skb_shared_info *shared = (const void *)(skb->head + skb->end);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /*
- * A header in the two ECN bits at the endpoints, in addition to endpoint.h. The sender's
- * codepoint is chosen when a socket makes a packet with data. It is written into the IP header
- * at the device (outgoing.h), because programs at a socket or a cgroup cannot write there. The
- * receiver's program is attached to the sockets of the cgroup, where the IP header can be
- * read. The socket's next packet answers in a TCP option.
+ * Sends and receives a header in the two ECN bits at the endpoints, in addition to endpoint.h.
+ * The sender's codepoint is chosen when a socket makes a packet with data. The program at the
+ * device writes it into the IP header (outgoing.h), because programs at a socket or a cgroup
+ * cannot. The receiver's program is attached to the sockets of the cgroup, where the IP header
+ * can be read. The socket's next packet answers in a TCP option.
  *
  * If TCP has agreed on ECN (RFC 3168, or accurate ECN), the bits are TCP's and this code
  * neither writes nor reads them.
@@ -13,10 +13,11 @@ enum {
 	HW_ECN_AGREED = 1 | 1 << 4, /* TCP_ECN_MODE_RFC3168, TCP_ECN_MODE_ACCECN */
 	HW_STATE_LISTEN = 10,
 	HW_PROTOCOL_TCP = 6,
-	HW_MOST_SEGMENTS = 64, /* of a buffer that was merged on arrival */
+	HW_MOST_SEGMENTS = 64, /* most packets in a buffer that was merged on arrival */
 };
 
-/* The bits of the packet that is being made; a packet without data has none. */
+/* Asks the control for the codepoint of the packet that is being made; a packet without data
+ * gets none. */
 HW_INLINE void hw_choose_bits(struct bpf_sock_ops *ops, struct bpf_sock *sk,
 			      struct hw_carried *carried)
 {
@@ -40,10 +41,10 @@ HW_INLINE void hw_choose_bits(struct bpf_sock_ops *ops, struct bpf_sock *sk,
 	HW_COUNT_CARRIED(sent);
 }
 
-/* The IP header of an arrived packet, where programs at cgroups begin. */
+/* Fields of an arrived packet's IP header. For programs at cgroups the packet begins there. */
 struct hw_arrived_packet {
 	u32 ip_bytes; /* of the header */
-	u16 id;	      /* 0 in IPv6, which has none */
+	u16 id;	      /* identification; 0 in IPv6, which has none */
 	u8 bits;
 	u8 ttl;
 };
@@ -78,7 +79,7 @@ HW_INLINE int hw_has_data(struct __sk_buff *skb, const struct hw_arrived_packet 
 	return skb->len > came->ip_bytes + (length >> 4) * 4;
 }
 
-/* Each packet of a buffer counts for the header. */
+/* Processes the codepoint once for each packet of the buffer. */
 HW_INLINE void hw_process_ecn_bits(const struct hw_arrived_packet *came, u32 packets,
 				   struct hw_carried *carried, struct hw_outgoing *out)
 {

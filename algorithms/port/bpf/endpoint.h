@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /*
- * A control's header (../header.h) at the endpoints, as a TCP option or in the two ECN bits
- * (HW_IN_ECN_BITS, ecn_bits.h): a program that a cgroup's sockets call when they make a
- * packet, and when an option arrives that the kernel does not know. It is part of the
- * control's object and finds the control's state in the same storage. It calls on_send for
- * every buffer that leaves; packets that share a buffer also share the header. What comes back
- * waits in the socket's storage until the control's next call.
- *
- * A receiver does not need the control: any socket of the cgroup answers with the header's
- * reflect, in a TCP option. TTL, ECN bits and identification of an arrived packet with an
- * option are not known here: they are zero.
+ * Sends and receives a control's header (../header.h) at the endpoints, as a TCP option or in
+ * the two ECN bits (HW_IN_ECN_BITS, ecn_bits.h). The kernel calls this program when a socket of
+ * the cgroup makes a packet, and when an option arrives that the kernel does not know. The
+ * program is part of the control's object and finds the control's state in the same storage. It
+ * calls on_send for every buffer that leaves; packets that share a buffer also share the
+ * header. Feedback waits in the socket's storage until the control's next call. A receiver does
+ * not need the control: any socket of the cgroup answers in a TCP option, which the header's
+ * reflect fills in. For a header in a TCP option, TTL, ECN bits and identification of the
+ * arrived packet are not known here: reflect gets zeros.
  */
 #include "hook.h"
 #include "outgoing.h"
 
-/* The kernel's name of the control, by which headwayctl finds the matching objects. */
+/* The control's name in the kernel, by which headwayctl finds the objects that belong together. */
 const volatile char hw_attached_name[16] = "";
 
 enum {
@@ -27,15 +26,16 @@ enum {
 	HW_ON_UNKNOWN = 1 << 5, /* BPF_SOCK_OPS_PARSE_UNKNOWN_HDR_OPT_CB_FLAG */
 	HW_ON_WRITE = 1 << 6,	/* BPF_SOCK_OPS_WRITE_HDR_OPT_CB_FLAG */
 
-	HW_FOR_MSS = 1, /* BPF_WRITE_HDR_TCP_CURRENT_MSS: no packet is made */
+	HW_FOR_MSS = 1, /* BPF_WRITE_HDR_TCP_CURRENT_MSS: the MSS is computed, no packet is made */
 	HW_SOL_TCP = 6,
 	HW_SOCK_OPS_FLAGS = 1008, /* TCP_BPF_SOCK_OPS_CB_FLAGS, since Linux 6.12 */
 
-	HW_EXPERIMENT_1 = 253, /* kinds that are followed by an identifier (RFC 6994) */
+	HW_EXPERIMENT_1 = 253, /* this kind and the next have an identifier (RFC 6994) */
 	HW_EXPERIMENT_2 = 254,
 };
 
-/* The callbacks that every socket asks for. A socket that answers ECN bits cannot ask later. */
+/* The callbacks that every socket requests when it is established. A socket that answers ECN
+ * bits cannot request them later. */
 #ifdef HW_IN_ECN_BITS
 #define HW_FROM_THE_START (HW_ON_UNKNOWN | HW_ON_WRITE)
 #else
@@ -44,15 +44,15 @@ enum {
 
 #define HW_FIELDS_WORDS (HW_FIELDS_MAX_BYTES / 8)
 
-/* A socket's part in the protocol. */
+/* The state of a socket as sender and receiver of the header. */
 struct hw_carried {
-	u64 sends[HW_FIELDS_WORDS];    /* of the packet that is being made */
-	u64 held[HW_FIELDS_WORDS];     /* the answer that goes out next, if one is due */
-	u64 feedback[HW_FIELDS_WORDS]; /* the latest that came back */
+	u64 sends[HW_FIELDS_WORDS];    /* fields for the packet that is being made */
+	u64 held[HW_FIELDS_WORDS];     /* fields of the next answer, if one is due */
+	u64 feedback[HW_FIELDS_WORDS]; /* fields of the latest answer that came back */
 	u8 own;			       /* the socket's control owns the header */
 	u8 routers;		       /* enum hw_routers, as the control reported last */
-	u8 fresh;		       /* the control has not seen the feedback */
-	u8 reserved;		       /* the packet that is being made has room */
+	u8 fresh;		       /* the control has not received the feedback yet */
+	u8 reserved;		       /* room for the header is reserved in the packet */
 	u8 unused[4];
 };
 
@@ -66,14 +66,14 @@ struct {
 /* headwayctl reads the fields' names from the object's type information. */
 struct hw_carried_counters {
 	u64 sent;     /* buffers that left with the header */
-	u64 answered; /* of them, those with an answer */
+	u64 answered; /* buffers that left with an answer */
 	u64 arrived;
-	u64 fed_back; /* answers to us that the control received */
+	u64 fed_back; /* answers that the control received */
 	u64 no_room;
-	u64 not_begun; /* connections that could not ask for the program (before Linux 6.12) */
-	u64 alone;     /* connections that use the loss-based law now, because no router answers */
+	u64 not_begun; /* connections whose packets cannot carry the header (before Linux 6.12) */
+	u64 alone;     /* connections that use the loss-based law now, without routers */
 #ifdef HW_IN_ECN_BITS
-	u64 ecn_agreed; /* buffers that left without it, because TCP uses the bits for ECN */
+	u64 ecn_agreed; /* buffers without the header, because TCP uses the bits for ECN */
 #endif
 };
 
@@ -84,9 +84,9 @@ struct {
 	__type(value, struct hw_carried_counters);
 } hw_carried_cnt SEC(".maps");
 
-/* The latest answer to any of the sockets, for `headwayctl status`. */
+/* The latest answer that any socket received, for `headwayctl status`. */
 struct hw_carried_last {
-	u64 now_ns; /* CLOCK_MONOTONIC; 0: nothing has */
+	u64 now_ns; /* CLOCK_MONOTONIC; 0: no answer has arrived yet */
 	u64 feedback[HW_FIELDS_WORDS];
 };
 
@@ -108,7 +108,7 @@ struct {
 	} while (0)
 #define HW_COUNT_CARRIED(field) HW_ADD_CARRIED(field, 1)
 
-/* From here on the socket's packets carry the header, if its cgroup has the program. */
+/* From now on the socket's packets carry the header, if its cgroup has the program. */
 HW_INLINE void hw_begin_to_carry(struct sock *sk)
 {
 	struct hw_carried *carried = bpf_sk_storage_get(&hw_carried, sk, 0, 1);
@@ -133,7 +133,7 @@ HW_INLINE void hw_end_carrying(struct sock *sk)
 	carried->routers = HW_ROUTERS_UNKNOWN;
 }
 
-/* Saves what the control has reported about the routers on its path. */
+/* Saves whether routers on the path answer, as the control has reported it (enum hw_routers). */
 HW_INLINE void hw_note_routers(const struct hw_call *call)
 {
 	u8 routers = call->conn.routers;
@@ -151,7 +151,7 @@ HW_INLINE void hw_note_routers(const struct hw_call *call)
 	carried->routers = routers;
 }
 
-/* Passes to the control what has come back since its last call. */
+/* Passes to the control the latest answer that has come back since its last call. */
 HW_INLINE void hw_deliver_feedback(struct hw_call *call)
 {
 	struct hw_carried *carried = bpf_sk_storage_get(&hw_carried, call->sk, 0, 0);
@@ -173,15 +173,16 @@ HW_INLINE u32 hw_ask_control(struct bpf_sock *sk, struct hw_carried *carried)
 	return hw_part_cc_on_send(call.cc_state, HW_CC_TUN, &call.conn, carried->sends);
 }
 
-/* If the header itself is in the ECN bits, options only carry answers. */
+/* Whether this socket's option is an answer: always if the header is in the ECN bits, otherwise
+ * if the socket's control does not own the header. */
 #ifdef HW_IN_ECN_BITS
 #define HW_OPTION_ANSWERS(carried) 1
 #else
 #define HW_OPTION_ANSWERS(carried) (!(carried)->own)
 #endif
 
-/* Processes what has arrived. A due answer waits for the socket's next packet. held has the
- * fields of an answer that was not sent yet, or begins a new one. */
+/* Adds an arrived header to the answer for the socket's next packet. An answer that has not
+ * left yet is continued (held); otherwise a new one begins. */
 HW_INLINE u32 hw_prepare_answer(struct hw_carried *carried, struct hw_outgoing *out,
 				const u64 *fields, const struct hw_arrival *how)
 {
@@ -203,7 +204,7 @@ HW_INLINE u32 hw_prepare_answer(struct hw_carried *carried, struct hw_outgoing *
 #include "ecn_bits.h"
 #endif
 
-/* Decides what a packet carries, and makes room for it. */
+/* Decides whether a packet carries a header or an answer, and reserves room for it. */
 HW_INLINE void hw_reserve(struct bpf_sock_ops *ops, struct bpf_sock *sk, struct hw_carried *carried,
 			  struct hw_outgoing *out)
 {
@@ -228,8 +229,8 @@ HW_INLINE void hw_reserve(struct bpf_sock_ops *ops, struct bpf_sock *sk, struct 
 		goes |= hw_ask_control(sk, carried);
 	if (!goes)
 		return;
-	/* only our own packets become smaller for it; answers of other sockets wait for a
-	 * packet with room */
+	/* only sockets whose control owns the header send smaller segments for it; answers of
+	 * other sockets wait for a packet with room */
 	if (is_answer && ops->skb_len + wire_bytes > ops->mss_cache)
 		return;
 	if (bpf_reserve_hdr_opt(ops, wire_bytes, 0) != 0) {
@@ -261,13 +262,14 @@ HW_INLINE void hw_write(struct bpf_sock_ops *ops, struct hw_carried *carried,
 	}
 }
 
-/* Whether the packet carries the header, or the one that answers it; decodes it. */
+/* Decodes the header, or with is_answer the header of answers. Returns 0 if the packet has
+ * none. */
 HW_INLINE u32 hw_read(struct bpf_sock_ops *ops, u32 is_answer, u64 *fields)
 {
 	u8 bytes[HW_OPTION_MAX_BYTES] = {};
 	long found;
 
-	/* the kernel searches an option by its first bytes */
+	/* the kernel finds an option by its kind, and by its identifier if bytes[1] is 4 */
 	hw_part_header_emit(is_answer, fields, bytes);
 	bytes[1] = bytes[0] == HW_EXPERIMENT_1 || bytes[0] == HW_EXPERIMENT_2 ? 4 : 0;
 	found = bpf_load_hdr_opt(ops, bytes, sizeof(bytes), 0);
@@ -277,14 +279,16 @@ HW_INLINE u32 hw_read(struct bpf_sock_ops *ops, u32 is_answer, u64 *fields)
 }
 
 #ifndef HW_IN_ECN_BITS
-/* Answers what has arrived, unless the socket's own header leaves no room for that. */
+/* Prepares an answer to an arrived header. A socket whose control owns the header answers only
+ * if the header has fields for the answer. */
 HW_INLINE void hw_reflect(struct bpf_sock_ops *ops, struct bpf_sock *sk, struct hw_carried *carried,
 			  const u64 *fields)
 {
 	struct hw_arrival how = {};
 	struct hw_outgoing *out;
 
-	/* the packets that GRO merged, if the peer's segments are as large as ours */
+	/* estimates how many packets GRO merged, as if the peer's segments were as large as
+	 * ours */
 	how.pkts = ops->mss_cache ? hw_max_u32(ops->skb_len / ops->mss_cache, 1) : 1;
 	if (carried && carried->own && !hw_part_header_answers_itself())
 		return;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /*
- * These constants identify the owner of an attached program and where it was attached.
- * headwayctl writes them before load and reads them back from the kernel.
+ * Constants that record the owner of an attached program and where it was attached. headwayctl
+ * sets them before load and reads them back from the kernel.
  */
 #ifndef HEADWAY_PORT_BPF_HOOK_H
 #define HEADWAY_PORT_BPF_HOOK_H
 
-const volatile char hw_scope[16] = ""; /* HEADWAY_SCOPE of the command that attached it */
+const volatile char hw_scope[16] = ""; /* HEADWAY_SCOPE of the command that attached the program */
 /*
- * The cgroup's folder, or namespace and device with their names at that time: a namespace's
- * name has at most 255 bytes, a device's 15.
+ * Where the program was attached: the cgroup's folder, or the names of network namespace and
+ * device at that time. A namespace's name has at most 255 bytes, a device's 15.
  */
 const volatile char hw_place[512] = "";
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /*
- * What the eBPF binding uses of the kernel: the fields it reads or writes, found in the
- * running kernel's type information at load (CO-RE). Nothing else of these structures is
- * declared, and the code does not check kernel versions.
+ * The kernel's structures that the eBPF binding uses, with only the fields that it reads or
+ * writes. At load, the fields are located through the running kernel's type information
+ * (CO-RE). The code does not check kernel versions.
  */
 #ifndef HEADWAY_PORT_BPF_KERNEL_H
 #define HEADWAY_PORT_BPF_KERNEL_H
@@ -32,8 +32,8 @@ enum {
 };
 
 /*
- * Contexts of programs, in the layout of the kernel's interface; the verifier knows
- * them by their offsets and takes no other access.
+ * Contexts of programs, in the layout of the kernel's interface. The verifier checks accesses
+ * by offset, and rejects all others.
  */
 struct bpf_sock {
 	u32 bound_dev_if;
@@ -117,12 +117,12 @@ struct bpf_spin_lock {
 	u32 val;
 };
 
-/* A count, for bpf_for. */
+/* The iterator of bpf_for. */
 struct bpf_iter_num {
 	__attribute__((aligned(8))) u64 opaque[1];
 };
 
-/* What happens to a socket of a cgroup. */
+/* The context of a sockops program: an event of a socket in a cgroup. */
 struct bpf_sock_ops {
 	u32 op;
 	u32 args[4];
@@ -206,7 +206,7 @@ struct sock_common {
 	u32 skc_daddr; /* addresses and ports in network byte order */
 	u32 skc_rcv_saddr;
 	u16 skc_dport;
-	u16 skc_num; /* other than this one */
+	u16 skc_num; /* in host byte order, unlike the other fields */
 	unsigned short skc_family;
 	volatile unsigned char skc_state;
 	possible_net_t skc_net;
@@ -265,7 +265,7 @@ struct tcp_sock {
 	u32 snd_wnd;
 	u32 rcv_nxt;
 	u32 data_segs_out;
-	u32 rate_delivered; /* packets of the last rate sample that the path limited */
+	u32 rate_delivered; /* packets of the saved delivery-rate sample (tcp_rate.c) */
 	u32 rate_interval_us;
 	u32 total_retrans;
 	u16 tcp_header_len;
@@ -280,7 +280,7 @@ struct tcp_sock {
 	u32 lsndtime; /* jiffies */
 	u8 is_cwnd_limited : 1;
 	u8 ecn_flags;
-	u8 bpf_sock_ops_cb_flags; /* for which events programs of its cgroup are called */
+	u8 bpf_sock_ops_cb_flags; /* the events for which the cgroup's programs are called */
 };
 
 struct qdisc_skb_head {
@@ -324,9 +324,9 @@ struct skb_shared_info {
 	u16 gso_segs;
 };
 
-/* A packet's notes while it is with a queueing discipline. */
+/* The control block of a packet in a queueing discipline. */
 struct qdisc_skb_cb {
-	u32 pkt_len; /* of all packets in the buffer, with their headers */
+	u32 pkt_len; /* bytes of all packets in the buffer, with their headers */
 };
 
 struct ack_sample {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /*
- * What the monitors of this machine's devices publish (../monitor.h): routers write it
- * (router.h), controls read it (control.h). headwayctl pins the map, adds a device's entry
- * when it attaches a monitor there, and removes it again.
- *
- * An entry's lock is held while it is copied. Entries expire for controls: a monitor publishes
- * in each of its intervals (at most 3.2 s) in which a packet leaves, and no ACK arrives
- * without a packet before it.
+ * A map of what the monitors of this machine's devices publish (../monitor.h). Router programs
+ * write an entry (router.h), controls read it (control.h). headwayctl pins the map, adds a
+ * device's entry when it attaches a monitor there, and removes it when it detaches the monitor.
+ * Copies of an entry are made under its lock. Controls ignore entries older than
+ * HW_MONITOR_LIFE_NS. A monitor publishes in each of its intervals (at most 3.2 s) in which a
+ * packet leaves, and an ACK only arrives after a packet has left, so the entry of a live
+ * monitor is never that old.
  */
 #ifndef HEADWAY_PORT_BPF_MONITORS_H
 #define HEADWAY_PORT_BPF_MONITORS_H
@@ -18,14 +18,14 @@
 #define HW_MONITOR_LIFE_NS 10000000000ull
 
 struct hw_monitor_key {
-	u32 netns;  /* inode of the namespace */
-	u32 device; /* its number there */
+	u32 netns;  /* inode of the network namespace */
+	u32 device; /* the device's number in that namespace */
 };
 
 struct hw_published {
 	struct bpf_spin_lock lock;
 	u32 unused;
-	u64 told_ns; /* CLOCK_MONOTONIC; 0: nothing was published yet */
+	u64 told_ns; /* time of publication, CLOCK_MONOTONIC; 0: nothing was published yet */
 	struct hw_monitor monitor;
 };
 
@@ -36,7 +36,7 @@ struct {
 	__type(value, struct hw_published);
 } hw_monitors SEC(".maps");
 
-/* If two publish at once, the later one counts. */
+/* Publishes. If two processors publish at the same time, the value with the later time remains. */
 static __always_inline void hw_write_monitor(const struct hw_monitor_key *key, u64 now_ns,
 					     const struct hw_monitor *monitor)
 {
@@ -52,7 +52,7 @@ static __always_inline void hw_write_monitor(const struct hw_monitor_key *key, u
 	bpf_spin_unlock(&published->lock);
 }
 
-/* Fills in what was published last; zeros if nothing is known or it has expired. */
+/* Reads what was published last; zeros if nothing was published or it has expired. */
 static __always_inline void hw_read_monitor(const struct hw_monitor_key *key,
 					    struct hw_monitor *monitor)
 {

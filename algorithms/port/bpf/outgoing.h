@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /*
- * What a socket's program (endpoint.h) passes to the program at the socket's outgoing device
- * (kernel/headers_out.bpf.c): a codepoint of the two ECN bits, which programs at sockets and
- * cgroups cannot write, and an answer for which TCP's SACK blocks left no room. One map serves
- * all controls and devices.
+ * Data that a socket's program (endpoint.h) passes to the program at the socket's outgoing
+ * device (kernel/headers_out.bpf.c): a codepoint of the two ECN bits, which programs at sockets
+ * and cgroups cannot write, and an answer that may not fit beside TCP's SACK blocks. One map
+ * serves all controls and devices.
  */
 #ifndef HEADWAY_PORT_BPF_OUTGOING_H
 #define HEADWAY_PORT_BPF_OUTGOING_H
@@ -14,8 +14,8 @@
 #define HW_ECN_MASK 3
 
 struct hw_outgoing {
-	u8 bits; /* of the packet that is being made; 0: none of ours */
-	u8 due;	 /* the answer has to be sent */
+	u8 bits; /* codepoint of the packet that is being made; 0: do not write the bits */
+	u8 due;	 /* 1: an answer waits to be sent */
 	u8 option_bytes;
 	u8 unused;
 	u8 option[HW_OPTION_MAX_BYTES]; /* the answer */

@@ -11,11 +11,11 @@
 
 #define HW_IPV4_BYTES	  20
 #define HW_IPV4_PLAIN	  0x45 /* the first byte of a header without options */
-#define HW_OPTIONS_BYTES  40   /* at most, of either header */
-#define HW_OPTIONS_ROOM	  64   /* so that a six-bit index is always in range */
+#define HW_OPTIONS_BYTES  40   /* maximum for an IPv4 or TCP header */
+#define HW_OPTIONS_ROOM	  64   /* array size with which any six-bit index is in range */
 #define HW_PROTOCOL_IPV4  0x0800
 #define HW_IPPROTO_TCP	  6
-#define HW_FRAGMENT_MASK  0x3fff   /* more to come, or not the first */
+#define HW_FRAGMENT_MASK  0x3fff   /* more fragments follow, or this is not the first */
 #define HW_ROOM_AFTER_IP  0	   /* BPF_ADJ_ROOM_NET */
 #define HW_ROOM_KEEP_CSUM (1 << 5) /* BPF_F_ADJ_ROOM_NO_CSUM_RESET */
 #define HW_CSUM_PSEUDO	  (1 << 4) /* BPF_F_PSEUDO_HDR */
@@ -28,10 +28,10 @@ enum {
 	HW_TCP_ACK = 16,
 };
 
-/* Bytes before the IP header. */
+/* Bytes of the link-layer header before the IP header. */
 const volatile u32 hw_link_header_bytes = 0;
 
-/* In network byte order, as on the wire. */
+/* The IPv4 header, in network byte order. */
 struct hw_ipv4 {
 	u8 version_and_length;
 	u8 tos;
@@ -50,7 +50,7 @@ struct hw_tcp {
 	u16 destination;
 	u32 seq;
 	u32 ack;
-	u8 length; /* in words, in the upper half */
+	u8 length; /* header length in 32-bit words, in the upper four bits */
 	u8 flags;
 	u16 window;
 	u16 checksum;
@@ -64,9 +64,9 @@ struct hw_ports {
 };
 
 #define HW_IPV6_BYTES 40
-#define HW_SYN_BYTES  128 /* the maximum for a packet that opens a connection */
+#define HW_SYN_BYTES  128 /* maximum size of a SYN or SYN-ACK */
 
-/* Where the TCP header begins after an IP header; 0: the packet has no TCP header. */
+/* The offset of the TCP header from the start of the IP header; 0: the packet is not TCP. */
 static __always_inline u32 hw_tcp_after(const u8 *ip)
 {
 	if (ip[0] >> 4 == 4)
@@ -90,8 +90,9 @@ static __always_inline int hw_read_ipv4(struct __sk_buff *skb, struct hw_ipv4 *i
 }
 
 /*
- * Copies options that begin at an offset of the packet, padded with zeros. Returns their
- * length, 0 if the packet is too short for them.
+ * Copies the options of `length` bytes at an offset of the packet, and fills the rest of
+ * `bytes` with zeros. Returns the length, 0 if it is no valid length or the packet is too
+ * short.
  */
 static __always_inline u32 hw_read_options(struct __sk_buff *skb, u32 offset, u32 length,
 					   u8 bytes[HW_OPTIONS_ROOM])
@@ -109,9 +110,9 @@ static __always_inline u32 hw_read_options(struct __sk_buff *skb, u32 offset, u3
 }
 
 /*
- * Where the option of this type and of so many bytes begins, -1 if there is none. IP and TCP
- * use the same list format: 0 ends the list, 1 is a single byte, all others have a length. A
- * malformed list ends at the malformed entry.
+ * The offset in the list of the option with this type and length, -1 if the list has none. IP
+ * and TCP have the same list format: type 0 ends the list, type 1 is a single byte, all others
+ * have a length. A malformed option ends the list.
  */
 static __always_inline int hw_find_option(const u8 bytes[HW_OPTIONS_ROOM], u32 length, u8 type,
 					  u32 wanted_bytes)
@@ -142,9 +143,9 @@ static __always_inline int hw_find_option(const u8 bytes[HW_OPTIONS_ROOM], u32 l
 }
 
 /*
- * Lengthens the TCP header of a packet without data by so many bytes, a multiple of 4, in the
- * packet and in the headers read from it (except their checksums). The caller fills in the new
- * bytes and their checksum. Returns 0 if there is no room.
+ * Lengthens the TCP header of a packet without data by `bytes`, a multiple of 4, in the packet
+ * and in the copies of its headers (but not the checksums of the copies). The caller fills in
+ * the new bytes and their checksum. Returns 0 if there is no room.
  */
 static __always_inline int hw_lengthen_tcp(struct __sk_buff *skb, struct hw_ipv4 *ip,
 					   struct hw_tcp *tcp, u32 tcp_at, u32 bytes)
@@ -155,7 +156,8 @@ static __always_inline int hw_lengthen_tcp(struct __sk_buff *skb, struct hw_ipv4
 
 	if (bpf_skb_change_tail(skb, skb->len + bytes, 0) != 0)
 		return 0;
-	/* the length counts in the pseudo-header; header length and flags are one word */
+	/* update the checksum for the length in the pseudo-header, and for the 16-bit word of
+	 * header length and flags */
 	bpf_l4_csum_replace(skb, checksum, bpf_htons(tcp_bytes), bpf_htons(tcp_bytes + bytes),
 			    HW_CSUM_PSEUDO | 2);
 	before = bpf_htons(tcp->length << 8 | tcp->flags);

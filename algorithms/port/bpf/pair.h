@@ -3,38 +3,40 @@
  * A control joined with a startup in eBPF: its tunables and its calls, for a connection as the
  * contract describes it. control.h fills the connection in from a socket, contract.h from a
  * test's list of situations. The algorithms are separate objects (part.h), which headwayctl
- * links with this one. The build compiles this file once for each form of pair, selected by
+ * links with this one. The build compiles this file once for each combination of these macros:
  *   HW_JOINED            unless the control owns its start
  *   HW_CONTROLS          if the control takes rate samples
- *   HW_PACES             if one of them may pace
- *   HW_STARTUP_PACES     if that is the startup
- *   HW_STATE_IN_STORAGE  if all state together exceeds icsk_ca_priv
- *   HW_CC_IN_STORAGE     if the control's alone does
+ *   HW_PACES             if the control or the startup may pace
+ *   HW_STARTUP_PACES     if the startup may pace
+ *   HW_STATE_IN_STORAGE  if the state of both together exceeds icsk_ca_priv
+ *   HW_CC_IN_STORAGE     if the control's state alone exceeds icsk_ca_priv
  *   HW_CARRIES           if the control owns a header (endpoint.h); its state is then in
  *                        storage, where both of its programs find it
- *   HW_IN_ECN_BITS       if that is in the two ECN bits rather than a TCP option
+ *   HW_IN_ECN_BITS       if that header is in the two ECN bits rather than a TCP option
  *   HW_READS_MONITOR     if the control reads what its link's monitor publishes (monitors.h)
  */
 #include "linked.h"
 
 #define HW_MAX_TUNABLES 16
 
-/* Set before load; the verifier then knows them as constants. */
+/* headwayctl sets these before load; the verifier then knows their values as constants. */
 const volatile u32 hw_cc_tun[HW_MAX_TUNABLES] = {};
 const volatile u32 hw_startup_tun[HW_MAX_TUNABLES] = {};
-const volatile u32 hw_cc_bytes = 0; /* of the control's state, a multiple of 8 */
+const volatile u32 hw_cc_bytes = 0; /* size of the control's state, a multiple of 8 */
 
-/* These identify an attached object, under any name. */
+/* The names of control and startup, which identify an attached object even under another name
+ * in the kernel. */
 const volatile char hw_control_name[16] = "";
 const volatile char hw_startup_name[24] = "";
 
 #define HW_INLINE static inline __attribute__((always_inline))
 
-/* The pacing that the algorithms asked for; the socket's own fields change with every ACK. */
+/* The pacing that the algorithms set. The stack overwrites the socket's own fields with every
+ * ACK. */
 struct hw_pacing {
 	u64 rate_Bps;
 	u32 chunk_pkts;
-	u32 is_ours; /* the socket paces because of us */
+	u32 is_ours; /* 1: the algorithm switched the socket's pacing on */
 };
 
 /* The data of one callback. */
@@ -44,11 +46,11 @@ struct hw_call {
 	void *cc_state;
 	void *startup_state;
 	struct hw_pacing *pacing;
-	struct hw_app *app; /* null: nothing was set */
+	struct hw_app *app; /* null: the application has set nothing */
 	struct hw_conn conn;
 };
 
-/* Tunables are constants to the verifier, not to the compiler. */
+/* The verifier knows the tunables as constants; the compiler does not. */
 #define HW_CC_TUN      ((const u32 *)hw_cc_tun)
 #define HW_STARTUP_TUN ((const u32 *)hw_startup_tun)
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /*
- * Follows a control's or a startup's file: the functions that the binding calls (linked.h).
- * The build defines HW_CC or HW_STARTUP, the table.
+ * Defines the functions that the binding calls (linked.h); included after a control's or a
+ * startup's C file. The build defines HW_CC or HW_STARTUP as the algorithm's table.
  */
 #include "linked.h"
 

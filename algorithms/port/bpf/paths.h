@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /*
- * What earlier connections learnt about the path to a destination: the memory of the
- * fast-startup manager. A connection that idles or ends saves its delivery rate and its
- * smallest round trip. The next connection removes the entry, so only one of several starts
- * with it (RFC 9959). If it measured nothing better, it puts the entry back.
+ * The memory of the fast-startup manager: what earlier connections measured about the path to a
+ * destination. A connection saves its delivery rate and its smallest round trip when it ends.
+ * The next connection takes the entry, so only one of several connections starts with it (RFC
+ * 9959). If that connection measured nothing better, it puts the entry back when it ends.
  */
 #ifndef HEADWAY_PORT_BPF_PATHS_H
 #define HEADWAY_PORT_BPF_PATHS_H
@@ -14,15 +14,15 @@
 #define HW_LEAST_SAVED_PKTS 40
 
 struct hw_path_key {
-	u32 netns; /* inode of the namespace */
+	u32 netns; /* inode of the network namespace */
 	struct hw_prefix peer;
 };
 
 struct hw_path {
 	u64 saved_ns;	/* CLOCK_MONOTONIC */
-	u32 cwnd_pkts;	/* what was delivered in one smallest round trip */
+	u32 cwnd_pkts;	/* packets delivered in one smallest round trip */
 	u32 min_rtt_us; /* 0: a connection has taken it */
-	u32 pkt_bytes;	/* payload of one */
+	u32 pkt_bytes;	/* payload of one packet */
 	u32 unused;
 };
 
@@ -54,7 +54,8 @@ static inline __attribute__((always_inline)) u64 hw_lifetime_ns(void)
 	return manager ? manager->lifetime_ns : 0;
 }
 
-/* What is remembered about a destination and has not expired, or null. */
+/* The entry of a destination; null if it has none, it has expired, or a connection has taken
+ * it. */
 static inline __attribute__((always_inline)) struct hw_path *
 hw_path_to(const struct hw_path_key *key)
 {

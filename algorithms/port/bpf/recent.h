@@ -23,7 +23,7 @@ struct hw_recent_request {
 };
 
 struct hw_recent {
-	u64 count; /* since the start; entry n is at n mod HW_RECENT */
+	u64 count; /* requests since the start; request n is at index n mod HW_RECENT */
 	struct hw_recent_request requests[HW_RECENT];
 };
 
@@ -34,7 +34,7 @@ struct {
 	__type(value, struct hw_recent);
 } hw_recent SEC(".maps");
 
-/* The next entry to fill in, with its time; 0: none. */
+/* The next entry to fill in, with its time set; null if the map is missing. */
 static __always_inline struct hw_recent_request *hw_next_recent(void)
 {
 	u32 zero = 0;

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /*
  * A router's algorithm (../router.h) as a program at a link's outgoing device. The build
- * defines HW_ROUTER, the table, and includes the algorithm's file.
+ * defines HW_ROUTER as the algorithm's table, and includes the algorithm's file.
  *
  * The queue is virtual: arrivals minus what the link's rate has sent since. It models the link
- * that headwayctl was given, whatever follows the device. Alternatively it is the device's own
- * queue (backlog.h). The virtual queue holds whole packets: the packet in transmission counts
- * until its end, and all packets count with the mean size of those that arrived since the
- * queue was empty. No program sees packets leave a virtual queue. depart() therefore follows
- * arrive() at once, and the queue before the packet stands for the queue behind it. If the
- * algorithm publishes (HW_PUBLISHES), a second program sees packets leave the device's own
- * queue (departures.h).
+ * whose rate headwayctl was given, which may be behind the device. Alternatively the algorithm
+ * uses the device's own queue (backlog.h). The virtual queue holds whole packets: the packet in
+ * transmission counts until its end, and each packet counts with the mean size of the packets
+ * that arrived since the queue was empty. No program sees packets leave a virtual queue.
+ * depart() therefore follows arrive() at once, and the queue before the packet stands for the
+ * queue behind it. If the algorithm publishes (HW_PUBLISHES), a second program sees packets
+ * leave the device's own queue (departures.h).
  *
- * The first packet after the time of a tick calls tick() with that time: nothing has arrived
- * since, and the queue at that time is known. If another tick would have been due meanwhile,
- * tick() gets the present time.
+ * The first packet after the time of a tick calls tick() with that time: no packet has arrived
+ * since that time, so the queue at that time is known. If that time is more than one interval
+ * ago, tick() gets the present time.
  *
  * One lock protects all state of a link. A packet's header is found, decoded, passed to the
  * algorithm, and written back if it was changed (router_header.h). Packets that share a buffer
@@ -23,9 +23,9 @@
  *
  * If an algorithm allows gathering, packets without its header need no lock and do not read
  * the clock. Each processor counts their bytes separately, and the tick counter shows whether
- * the gathering time is over. The first packet after that time adds up the counts of all
- * processors and reports them to the algorithm as of that time, so every packet counts in the
- * interval in which it arrived. Then no virtual queue exists.
+ * the gathering time is over. At the first packet after that time, the program adds up the
+ * counts of all processors and reports them to the algorithm as of that time, so every packet
+ * counts in the interval in which it arrived. Algorithms that gather have no virtual queue.
  */
 #include "hook.h"
 #include "packet.h"
@@ -37,12 +37,12 @@
 #endif
 
 #define HW_MAX_TUNABLES 16
-#define HW_EVENTS_KEPT	16 /* events that are kept, a power of two */
+#define HW_EVENTS_KEPT	16 /* number of latest events that are kept, a power of two */
 #define HW_PASS_ON	HW_NEXT_PROGRAM
 #define HW_DROP_PACKET	2 /* TCX_DROP */
 #define HW_SECOND_NS	1000000000ull
-#define HW_MEAN_PKTS	1024	     /* sizes are averaged over so many of the latest packets */
-#define HW_MOST_WAIT_S	2ull	     /* in a virtual queue whose limit is not set */
+#define HW_MEAN_PKTS	1024	     /* the mean size is over about so many of the latest packets */
+#define HW_MOST_WAIT_S	2ull	     /* maximum wait in a virtual queue without a set limit */
 #define HW_MOST_BYTES	(1ull << 34) /* its largest limit */
 
 /* Set before load; the verifier then knows them as constants. */
@@ -52,16 +52,18 @@ const volatile u64 hw_limit_bytes = 0; /* 0: none */
 const volatile char hw_router_name[24] = "";
 const volatile u64 hw_tick_ns = 1;
 const volatile u32 hw_cpus = 1;
-const volatile u32 hw_sees_backlog = 0; /* 1: the device's own queue, 0: the virtual one */
+const volatile u32 hw_sees_backlog = 0; /* 1: uses the device's own queue, 0: a virtual queue */
 
-/* The events of one call of the algorithm. */
+/* The events that the algorithm recorded in one call. */
 struct hw_router_event {
 	u64 now_ns;
 	u64 flow;
 	u64 notes[HW_MAX_NOTES];
 	u32 noted;
-	u32 number; /* of the event, from 1 */
-	u32 sender; /* addresses and ports in network byte order; 0: it has none */
+	u32 number; /* number of the event, from 1 */
+	/* here and below: addresses and ports of the packet in network byte order; 0: not
+	 * IPv4 */
+	u32 sender;
 	u32 peer;
 	u16 sender_port;
 	u16 peer_port;
@@ -72,13 +74,14 @@ struct hw_router_link {
 	struct bpf_spin_lock lock;
 	u32 n_events; /* so far */
 	u64 state[HW_ROUTER_STATE_BYTES / 8];
-	u64 tick_ns;	/* when the algorithm wants to be called */
-	u64 ticked_ns;	/* time of its last call; 0: not called yet */
-	u64 clear_ns;	/* when the link will have sent everything so far; 0: nothing arrived */
-	u64 busy_bytes; /* arrived since the virtual queue was empty */
-	u64 busy_pkts;	/* likewise */
+	u64 tick_ns;	/* when the next call of tick() is due */
+	u64 ticked_ns;	/* time of the last call of tick(); 0: not called yet */
+	u64 clear_ns;	/* when the virtual queue will be empty; 0: no packet has arrived */
+	u64 busy_bytes; /* bytes that arrived since the virtual queue was empty */
+	u64 busy_pkts;	/* packets that arrived since then */
 	u64 gather_until_ns;
-	u64 gathered_bytes; /* the part of the processors' counts that the algorithm has received */
+	/* the part of all processors' gathered_bytes that was reported to the algorithm */
+	u64 gathered_bytes;
 	struct hw_router_event events[HW_EVENTS_KEPT];
 #ifdef HW_PUBLISHES
 	struct hw_monitor published;
@@ -92,18 +95,20 @@ struct {
 	__type(value, struct hw_router_link);
 } hw_router_links SEC(".maps");
 
-/* The counts of a processor; headwayctl reads the fields' names from the type. The last two
- * are not shown. */
+/* The counts of a processor. headwayctl shows all but the last two, with the fields' names from
+ * the type information. */
 struct hw_router_traffic {
 	u64 packets;
 	u64 bytes;
 	u64 headers; /* packets with the algorithm's header */
-	u64 changed; /* of them, those whose header was rewritten */
+	u64 changed; /* packets whose header the algorithm changed */
 	u64 drops;
 	u64 marks;
-	u64 no_backlog; /* buffers at a device without a queue, or with an unknown backlog */
+	u64 no_backlog; /* buffers at whose arrival the device's backlog was not known */
 	u64 gathered_bytes;
-	u64 gather_until_ticks; /* at this count of ticks gathering may be over; 0: no gathering */
+	/* count of jiffies at which the gathering time may be over; 0: this processor does
+	 * not gather */
+	u64 gather_until_ticks;
 };
 
 struct {
@@ -113,12 +118,13 @@ struct {
 	__type(value, struct hw_router_traffic);
 } hw_router_seen SEC(".maps");
 
-/* What is published goes to this device's entry; set before load. */
+/* The device whose entry the monitor publishes to (monitors.h); set before load. */
 #ifdef HW_PUBLISHES
 const volatile u32 hw_monitor_netns = 0;
 const volatile u32 hw_monitor_device = 0;
 
-/* Under the link's lock: gets what to publish. Returns whether it is new. */
+/* Gets the data to publish; the caller holds the link's lock. Returns whether they have
+ * changed. */
 static __always_inline int hw_has_news(struct hw_router_link *at, const u32 *tun,
 				       struct hw_monitor *monitor)
 {
@@ -163,7 +169,7 @@ static __always_inline int hw_sees_departures(void)
 #endif
 }
 
-/* Identifies the connection, and in the upper half its sender; never 0. */
+/* A number that identifies the connection. Its upper half identifies the sender. It is never 0. */
 static __always_inline u64 hw_flow(struct __sk_buff *skb, struct hw_found *found)
 {
 	const struct hw_ipv4 *ip = &found->ip;
@@ -176,7 +182,8 @@ static __always_inline u64 hw_flow(struct __sk_buff *skb, struct hw_found *found
 	return (u64)ip->source << 32 | lower | 1;
 }
 
-/* The link as the algorithm sees it. backlog: the device's own queue, if it is used. */
+/* Fills in the link that the algorithm gets: its queue is the virtual one, or the device's own
+ * (backlog). */
 static __always_inline void hw_fill_link(const struct hw_router_link *at, struct hw_link *link,
 					 const struct hw_backlog *backlog)
 {
@@ -185,7 +192,7 @@ static __always_inline void hw_fill_link(const struct hw_router_link *at, struct
 	u32 mean_bytes = hw_saturate_u32(hw_div_u64(at->busy_bytes, at->busy_pkts));
 
 	if (HW_ROUTER.gather)
-		return; /* the queue is not known */
+		return; /* algorithms that gather do not know the queue */
 	mean_bytes = hw_max_u32(mean_bytes, 1);
 	link->queue_pkts = hw_saturate_u32((bytes + mean_bytes - 1) / mean_bytes);
 	link->queue_bytes = hw_saturate_u32((u64)link->queue_pkts * mean_bytes);
@@ -199,9 +206,9 @@ static __always_inline void hw_fill_link(const struct hw_router_link *at, struct
 }
 
 /*
- * An admitted packet is sent after the queue. Traffic beyond the limit does not lengthen the
- * virtual queue, because the real link drops it: senders that do not yield, such as those that
- * bypass a proxy, would otherwise make the queue endless.
+ * Adds an admitted packet to the virtual queue, unless the queue would exceed its limit. The
+ * real link drops such traffic. Without the limit, senders that do not reduce their rate, such
+ * as those that bypass a proxy, would make the virtual queue endless.
  */
 static __always_inline void hw_join_queue(struct hw_router_link *at, u64 now_ns, u32 ip_bytes,
 					  u32 pkts)
@@ -248,7 +255,7 @@ static __always_inline void hw_keep_event(struct hw_router_link *at, const struc
 	event->number = ++at->n_events;
 }
 
-/* Before the first call of the algorithm. */
+/* Initializes the link's state before the first call of the algorithm. */
 static __always_inline void hw_begin(struct hw_router_link *at, const u32 *tun,
 				     struct hw_link *link)
 {
@@ -259,7 +266,7 @@ static __always_inline void hw_begin(struct hw_router_link *at, const u32 *tun,
 	at->clear_ns = link->now_ns;
 }
 
-/* The bytes that all processors have gathered. */
+/* The sum of the bytes that all processors have gathered. */
 static __always_inline u64 hw_gathered_bytes(void)
 {
 	u32 zero = 0, cpu;
@@ -277,8 +284,8 @@ static __always_inline u64 hw_gathered_bytes(void)
 }
 
 /*
- * If it is time, reports what was gathered to the algorithm, before the present packet is
- * counted. Returns the count of ticks for the next check, 0: no gathering.
+ * If the gathering time is over, reports the gathered bytes to the algorithm, before the
+ * present packet is counted. Returns the count of jiffies for the next check, 0: no gathering.
  */
 static __noinline u64 hw_end_gathering(void)
 {
@@ -292,7 +299,7 @@ static __noinline u64 hw_end_gathering(void)
 	at = bpf_map_lookup_elem(&hw_router_links, &zero);
 	if (!at || !HW_ROUTER.gather)
 		return 0;
-	now_ticks = bpf_jiffies64(); /* read before the clock, or the end would be noticed late */
+	now_ticks = bpf_jiffies64(); /* read before the clock, or the next check may be late */
 	now_ns = bpf_ktime_get_ns();
 	until_ns = *(volatile u64 *)&at->gather_until_ns;
 	if (now_ns >= until_ns) {
@@ -302,8 +309,8 @@ static __noinline u64 hw_end_gathering(void)
 		hw_begin(at, tun, &link);
 		until_ns = at->gather_until_ns;
 		if (until_ns && gathered > at->gathered_bytes) {
-			/* if another processor has ended this gathering time, the packet belongs to
-			 * the next one */
+			/* the check above also fails if another processor has just reported
+			 * this gathering time */
 			link.now_ns = until_ns - 1;
 			HW_ROUTER.gather(at->state, tun, &link, gathered - at->gathered_bytes);
 			at->gathered_bytes = gathered;
@@ -315,11 +322,12 @@ static __noinline u64 hw_end_gathering(void)
 	}
 	if (!until_ns)
 		return 0;
-	/* rounded down: within the last tick the clock decides */
+	/* rounded down: within the last jiffy, the exact clock is read for each packet */
 	return now_ticks + (until_ns > now_ns ? (until_ns - now_ns) / hw_tick_ns : 0);
 }
 
-/* Whether a packet cannot carry the header: it is IPv4 without options. */
+/* Whether a packet cannot have the header: the header is an IP option, and the packet is IPv4
+ * without options. */
 static __always_inline int hw_is_plain(struct __sk_buff *skb)
 {
 	u8 *ip = (u8 *)(long)skb->data + hw_link_header_bytes;
@@ -328,7 +336,8 @@ static __always_inline int hw_is_plain(struct __sk_buff *skb)
 	       *ip == HW_IPV4_PLAIN;
 }
 
-/* Calls tick() with the requested time, unless another tick has been missed since. */
+/* Calls tick() with the time for which it was due, or with the present time if that is more
+ * than one interval ago. */
 static __always_inline void hw_tick(struct hw_router_link *at, const u32 *tun, struct hw_link *link,
 				    const struct hw_backlog *backlog)
 {
@@ -344,7 +353,7 @@ static __always_inline void hw_tick(struct hw_router_link *at, const u32 *tun, s
 	link->now_ns = now_ns;
 }
 
-/* One packet at the link. Returns an enum hw_verdict. */
+/* Passes one packet to the algorithm's callbacks. Returns an enum hw_verdict. */
 static __always_inline u32 hw_process_packet(struct hw_router_link *at, const u32 *tun,
 					     struct hw_link *link, const struct hw_backlog *backlog,
 					     const struct hw_packet *pkt, struct hw_found *found,
@@ -368,7 +377,7 @@ static __always_inline u32 hw_process_packet(struct hw_router_link *at, const u3
 	return verdict;
 }
 
-/* Handles a packet that may have the header, or that is not gathered. */
+/* Handles a packet that may have the algorithm's header, or whose bytes are not gathered. */
 static __noinline int hw_handle_packet(struct __sk_buff *skb, u32 ip_bytes, u32 segments)
 {
 	struct hw_router_traffic *traffic;
@@ -387,8 +396,8 @@ static __noinline int hw_handle_packet(struct __sk_buff *skb, u32 ip_bytes, u32 
 	int has_news;
 #endif
 
-	/* constants for the verifier, but not for the compiler, which would use the values
-	 * here */
+	/* hides from the compiler that the tunables are constants; it would use their values
+	 * before load */
 	barrier_var(tun);
 	traffic = bpf_map_lookup_elem(&hw_router_seen, &zero);
 	at = bpf_map_lookup_elem(&hw_router_links, &zero);
@@ -401,7 +410,7 @@ static __noinline int hw_handle_packet(struct __sk_buff *skb, u32 ip_bytes, u32 
 		has_header = hw_decode(skb, &found);
 	}
 #ifdef HW_PUBLISHES
-	/* the packet keeps this hash until it leaves */
+	/* the packet keeps this hash, so departures.h finds the same flow */
 	if (hw_sees_departures() || pkt.flow == 1)
 		pkt.flow = (u64)bpf_get_hash_recalc(skb) << 1 | 1;
 	pkt.opens = hw_opens(skb, ip_bytes);
@@ -448,7 +457,7 @@ int hw_router(struct __sk_buff *skb)
 	traffic = bpf_map_lookup_elem(&hw_router_seen, &zero);
 	if (!traffic)
 		return HW_PASS_ON;
-	if (length != skb->len) /* several in one buffer */
+	if (length != skb->len) /* several packets in one buffer */
 		segments = hw_max_u32(skb->gso_segs, 1);
 	length -= segments * hw_link_header_bytes;
 	if (HW_ROUTER.gather && bpf_jiffies64() >= traffic->gather_until_ticks)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /*
- * The header of a router's algorithm (../header.h) in an outgoing packet: found among the
- * options, or in the two ECN bits; decoded; and written back with its checksum if the
- * algorithm changed it. HW_ROUTER is the algorithm's table.
+ * Finds the header of a router's algorithm (../header.h) in an outgoing packet, among the
+ * options or in the two ECN bits, and decodes it. If the algorithm changed the header, writes
+ * it back and updates the checksum. HW_ROUTER is the algorithm's table.
  */
 #ifndef HEADWAY_PORT_BPF_ROUTER_HEADER_H
 #define HEADWAY_PORT_BPF_ROUTER_HEADER_H
@@ -11,16 +11,16 @@
 #include "packet.h"
 #include "../router.h"
 
-/* Where a packet's header is, as bytes and as fields. */
+/* A packet's header: where it is, its bytes and its decoded fields. */
 struct hw_found {
 	struct hw_ipv4 ip;
 	struct hw_ports ports;
 	u32 options_at; /* in the packet */
 	u32 options_bytes;
 	u32 checksum_at;
-	u32 at; /* among the options, of a packet that has it */
+	u32 at; /* offset of the header among the options */
 	u8 options[HW_OPTIONS_ROOM];
-	u8 came[HW_OPTION_MAX_BYTES]; /* the fields as they arrived, encoded */
+	u8 came[HW_OPTION_MAX_BYTES]; /* the arrived fields, encoded */
 	u64 fields[HW_FIELDS_MAX_BYTES / 8];
 };
 
@@ -28,7 +28,8 @@ struct hw_found {
 #define HW_WIRE_BYTES  (HW_ROUTER.header ? HW_ROUTER.header->wire_bytes : 4)
 #define HW_WHOLE_WORDS ((HW_WIRE_BYTES + 3) & ~3)
 
-/* Where the options of the header's carrier are. */
+/* Finds the IP or TCP options, whichever the header is in. Returns whether the packet has
+ * options. */
 static __always_inline int hw_find_options(struct __sk_buff *skb, struct hw_found *found)
 {
 	u32 ip_bytes = hw_ipv4_length(&found->ip);
@@ -66,8 +67,8 @@ static __always_inline int hw_header_is_first(struct __sk_buff *skb, struct hw_f
 }
 
 /*
- * Whether these bytes are the algorithm's header. Decodes it, and saves the encoded fields: it
- * is only written back if they differ later.
+ * Decodes the bytes if they are the algorithm's header; returns whether they are. Saves the
+ * encoded fields, so that hw_encode() writes the header only if the algorithm changed a field.
  */
 static __always_inline int hw_parse(struct hw_found *found, const u8 *bytes)
 {
@@ -77,7 +78,7 @@ static __always_inline int hw_parse(struct hw_found *found, const u8 *bytes)
 	return 1;
 }
 
-/* Whether the packet carries the algorithm's header. */
+/* Finds and decodes the algorithm's header. Returns whether the packet has it. */
 static __always_inline int hw_decode(struct __sk_buff *skb, struct hw_found *found)
 {
 	u32 length, at;
@@ -102,8 +103,8 @@ static __always_inline int hw_decode(struct __sk_buff *skb, struct hw_found *fou
 }
 
 /*
- * Writes back what the algorithm changed, and the checksum. Bits that belong to no field keep
- * their values. Returns whether anything changed.
+ * Writes the header back if the algorithm changed it, and updates the checksum. Bits that
+ * belong to no field keep their values. Returns whether anything changed.
  */
 static __always_inline int hw_encode(struct __sk_buff *skb, struct hw_found *found)
 {
@@ -135,7 +136,7 @@ static __always_inline int hw_encode(struct __sk_buff *skb, struct hw_found *fou
 		options[at + i] ^= found->came[i] ^ goes_on[i];
 		changed |= found->came[i] ^ goes_on[i];
 	}
-	/* the difference of checksums cannot show this: for equal bytes it is 0 or -0 */
+	/* the checksums' difference cannot be tested instead: for equal bytes it may be 0 or -0 */
 	if (!changed)
 		return 0;
 	if (at == 0)

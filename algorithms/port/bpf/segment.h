@@ -14,7 +14,8 @@ struct hw_segment {
 	u32 payload_bytes;
 };
 
-/* Whether a packet is a whole TCP segment over IPv4 with a valid header. */
+/* Reads the headers of a packet. Returns whether it is a whole TCP segment over IPv4 with valid
+ * headers. */
 static __always_inline int hw_read_segment(struct __sk_buff *skb, struct hw_segment *s)
 {
 	u32 total_bytes, header_bytes;
@@ -26,7 +27,7 @@ static __always_inline int hw_read_segment(struct __sk_buff *skb, struct hw_segm
 	if (bpf_skb_load_bytes(skb, s->tcp_offset, &s->tcp, sizeof(s->tcp)) != 0)
 		return 0;
 	s->tcp_bytes = (s->tcp.length >> 4) * 4;
-	/* the header does not contain the length of a buffer of many segments */
+	/* the IP header's length is not valid for a buffer of several segments */
 	total_bytes = skb->len - hw_link_header_bytes;
 	header_bytes = hw_ipv4_length(&s->ip) + s->tcp_bytes;
 	if (s->tcp_bytes < sizeof(s->tcp) || header_bytes > total_bytes)

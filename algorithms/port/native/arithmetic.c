@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only)
-/* The arithmetic of the headers, for tests and models, so that each formula exists only once. */
+/* Exports the arithmetic of algorithms' C headers to tests and models, so that each formula
+ * exists only once. */
 #include "flow.h"
 #include "../cubic_law.h"
 #include "../exponential.h"

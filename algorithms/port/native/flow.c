@@ -44,7 +44,7 @@ void hw_native_control(struct hw_flow *f, struct hw_conn *c, const struct hw_rat
 		f->cc->control(hw_cc_state(f), f->cc_tun, c, sample);
 }
 
-/* pkts_acked and growth in one call; grow_pkts 0 leaves growth out. */
+/* Calls pkts_acked, and then growth unless grow_pkts is 0. */
 void hw_native_ack(struct hw_flow *f, struct hw_conn *c, const struct hw_ack *ack, u32 grow_pkts)
 {
 	hw_native_pkts_acked(f, c, ack);
@@ -120,7 +120,7 @@ u32 hw_native_enqueue(struct hw_queue *q, const struct hw_link *link, const stru
 }
 
 /* The number of sub-queues that the link has to hold; 0: the discipline decides when packets
- * join. */
+ * arrive, and the link holds none. */
 u32 hw_native_held_queues(const struct hw_queue_ops *ops)
 {
 	return ops->dequeue || ops->choose ? hw_max_u32(ops->n_queues, 1) : 0;

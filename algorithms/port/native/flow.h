@@ -15,9 +15,9 @@
 struct hw_flow {
 	const struct hw_cc_ops *cc;
 	const struct hw_startup_ops *startup;
-	const u32 *cc_tun; /* flows with the same tunables may share them */
+	const u32 *cc_tun; /* flows with the same tunables may share the array */
 	const u32 *startup_tun;
-	u64 startup_word; /* where the startup's state begins; the control's is before it */
+	u64 startup_word; /* index in state where the startup's state begins */
 	u64 state[HW_FLOW_STATE_BYTES / 8];
 };
 
@@ -45,7 +45,7 @@ struct hw_router {
 	u64 state[HW_ROUTER_STATE_BYTES / 8];
 };
 
-/* All algorithms, as the build lists them. */
+/* Lists of all algorithms, which the build generates. */
 extern const struct hw_cc_ops *const hw_native_controls[];
 extern const u32 hw_native_n_controls;
 extern const struct hw_startup_ops *const hw_native_startups[];
@@ -57,7 +57,7 @@ extern const u32 hw_native_n_routers;
 extern const struct hw_header *const hw_native_headers[];
 extern const u32 hw_native_n_headers;
 
-/* Replaces the startup of a control that owns its start. */
+/* The empty startup of controls that own their start. */
 extern const struct hw_startup_ops hw_native_own_start;
 
 /* A structure's size, or the offset of one of its fields ("hw_conn.cwnd_pkts"). */

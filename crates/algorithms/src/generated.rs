@@ -14,7 +14,7 @@ pub const QS_BYTES: usize = 8;
 pub const QS_MAX_CODE: u32 = 15;
 /// A tunable, declared once in the algorithm's file and shown everywhere by the
 /// registry. Every tunable is a u32; a switch has the unit "bool" and the range
-/// 0 to 1. A unit with bars ("last|ewma|peak") names the values from 0 on.
+/// 0 to 1. A unit with bars ("last|ewma|peak") gives the names of the values 0, 1, 2 and so on.
 #[repr(C)]
 #[derive(Debug, Copy, Clone, PartialEq, Eq)]
 pub struct Tunable {
@@ -27,23 +27,24 @@ pub struct Tunable {
 }
 pub const IP_OPTION: Carrier = 0;
 pub const TCP_OPTION: Carrier = 1;
-/// The two bits of the IP header, in one byte for the codec.
+/// The two ECN bits of the IP header; the codec gets them as one byte.
 pub const ECN_BITS: Carrier = 2;
 pub type Carrier = core::ffi::c_uint;
-/// A field, for tools that print it.
+/// A field of a header, described for tools that print it.
 #[repr(C)]
 #[derive(Debug, Copy, Clone, PartialEq, Eq)]
 pub struct Field {
     pub name: *const core::ffi::c_char,
     pub unit: *const core::ffi::c_char,
-    /// With "two's complement" in it the field is signed.
+    /// Contains "two's complement" if the field is signed.
     pub meaning: *const core::ffi::c_char,
-    /// In the decoded fields.
+    /// Offset of the field in the decoded fields.
     pub offset: u32,
     /// 1, 2, 4 or 8.
     pub bytes: u32,
 }
-/// How a header arrived; TTL and ECN are zero if the kernel's sockets receive it.
+/// Properties of the packet in which a header arrived; TTL and ECN are zero if a socket of the
+/// kernel receives a TCP option.
 #[repr(C)]
 #[derive(Debug, Default, Copy, Clone, PartialEq, Eq)]
 pub struct Arrival {
@@ -51,7 +52,7 @@ pub struct Arrival {
     pub ip_ttl: u8,
     /// The two ECN bits.
     pub ecn: u8,
-    /// Identification of the IP header; a sender counts its packets in it.
+    /// Identification of the IP header; senders increment it by one per packet.
     pub ip_id: u16,
     /// Packets that arrived together, with one header (hw_packet.pkts).
     pub pkts: u32,
@@ -66,24 +67,24 @@ pub struct Header {
     pub carrier: u8,
     /// First byte of the option.
     pub kind: u8,
-    /// Of the option with kind and length, a multiple of 4; 0 in ECN bits.
+    /// Size of the option, a multiple of 4; 0 in ECN bits.
     pub wire_bytes: u8,
     pub fields_bytes: u8,
     pub n_fields: u32,
     pub fields: *const Field,
-    /// The header in which a receiver answers; null: this one, whose other fields its next
-    /// sender fills in.
+    /// The header in which a receiver answers. Null: this header, which has fields for the
+    /// answer beside those that a sender fills in.
     pub answer: *const Header,
-    /// Whether the bytes are this header; fills in its fields.
+    /// Decodes the bytes into fields. Returns whether they are this header.
     pub parse: ::core::option::Option<
         unsafe extern "C" fn(bytes: *const u8, fields: *mut core::ffi::c_void) -> core::ffi::c_int,
     >,
     pub emit: ::core::option::Option<
         unsafe extern "C" fn(fields: *const core::ffi::c_void, bytes: *mut u8),
     >,
-    /// The receiver processes a header that has arrived. held: the fields of the next
-    /// answer, zeroed after each answer. Returns whether an answer is due. Null: nothing is
-    /// answered.
+    /// Called at the receiver for each arrived header: updates held, the fields of the next
+    /// answer, which are zeroed after each answer. Returns whether an answer is due. Null:
+    /// receivers do not answer.
     pub reflect: ::core::option::Option<
         unsafe extern "C" fn(
             held: *mut core::ffi::c_void,
@@ -92,47 +93,47 @@ pub struct Header {
         ) -> core::ffi::c_int,
     >,
 }
-/// What is published about a link.
+/// The block of data that is published about a link.
 #[repr(C)]
 #[derive(Debug, Default, Copy, Clone, PartialEq, Eq)]
 pub struct Monitor {
-    /// Traffic that left in the last control interval.
+    /// Rate of the traffic that left in the last control interval.
     pub output_bytes_per_s: u64,
-    /// Growth of all flows together in the next.
+    /// By how much all flows together may grow in the next interval.
     pub give_bytes_per_s: u64,
-    /// Reduction of all flows, at the same time.
+    /// By how much all flows together must shrink in that interval.
     pub take_bytes_per_s: u64,
-    /// What left in the last load interval, and half the queue.
+    /// Bytes that left in the last load interval, plus half the queue.
     pub demand_bytes: u64,
-    /// The target share of what the link can carry in that time.
+    /// Target share of the bytes that the link can carry in that interval.
     pub capacity_bytes: u64,
     /// The capacity that the router assumes.
     pub capacity_bytes_per_s: u64,
     /// Flows that sent data in the last control interval.
     pub flows: u32,
-    /// Measured so far; 0: nothing is known yet.
+    /// Control intervals so far; 0: nothing is known yet.
     pub intervals: u32,
-    /// Opened connections whose data is not in a whole load interval yet.
+    /// Opened connections whose data no whole load interval includes yet.
     pub opening: u32,
-    /// Opened or sent data in at least the last two control intervals.
+    /// Connections that opened or sent data recently (two control intervals).
     pub present: u32,
 }
-/// No startup: it sets cwnd from the first ACK on.
+/// The control has no startup: it sets cwnd from the first ACK on.
 pub const CC_OWN_START: CcFlags = 1;
-/// It may set a pacing rate.
+/// The control may set a pacing rate.
 pub const CC_PACES: CcFlags = 2;
-/// If ECN was negotiated, the control's data packets carry ECT(0), which is also the
-/// default, or ECT(1), which kernels refuse to send under RFC 3168.
+/// The codepoint of the control's data packets if ECN was negotiated: ECT(0), which is
+/// also the default, or ECT(1), which kernels refuse to send under RFC 3168.
 pub const CC_ECT0: CcFlags = 4;
-/// If ECN was negotiated, the control's data packets carry ECT(0), which is also the
-/// default, or ECT(1), which kernels refuse to send under RFC 3168.
+/// The codepoint of the control's data packets if ECN was negotiated: ECT(0), which is
+/// also the default, or ECT(1), which kernels refuse to send under RFC 3168.
 pub const CC_ECT1: CcFlags = 8;
 /// The control's connections request and accept ECN, whatever the host's default is. As in
 /// Linux (tcp_ca_needs_ecn), all their packets are ECN-capable, from the SYN on.
 pub const CC_NEEDS_ECN: CcFlags = 16;
 /// The control's RTT samples are in microseconds even if the stack's clock is coarser
-/// (TCP_CONG_RTT_STAMP of Linux 2.6). They are those of the last packet that an ACK
-/// acknowledges.
+/// (TCP_CONG_RTT_STAMP of Linux 2.6). Each sample is the RTT of the last packet that the
+/// ACK acknowledges.
 pub const CC_RTT_STAMP: CcFlags = 32;
 /// The control's header is also sent on the SYN and SYN-ACK, if the stack can. on_send is
 /// then called before init, which clears the state, and on_feedback right after init.
@@ -167,13 +168,13 @@ pub enum Event {
     /// Retransmission timeout.
     Loss = 3,
 }
-/// Nothing came back so far.
+/// No answer has come back so far.
 pub const ROUTERS_UNKNOWN: Routers = 0;
 /// Routers answer, or have been silent only briefly.
 pub const ROUTERS_ANSWER: Routers = 1;
-/// None answers: it continues with its loss-based law.
+/// No router answers: the control uses its loss-based law.
 pub const ROUTERS_ABSENT: Routers = 2;
-/// What a control with a header knows about its protocol's routers on the path (fall_back.h).
+/// What a control knows about the routers on its path that answer its header (fall_back.h).
 pub type Routers = core::ffi::c_uint;
 #[repr(u8)]
 /// The outcome of a Quick-Start request (RFC 4782).
@@ -187,15 +188,15 @@ pub enum Grant {
     Approved = 2,
     /// Refused, or the answer was missing or not valid.
     Denied = 3,
-    /// The startup sends at the rate; the stack reports it.
+    /// The startup sends at the rate, which the stack reports.
     Used = 4,
-    /// The startup does not use it; the stack reports 0.
+    /// The startup does not use the rate; the stack reports 0.
     Declined = 5,
     /// No more requests on this connection.
     Disabled = 6,
 }
-/// A connection as its algorithms see it. The stack fills in what they may read, and applies
-/// what they set.
+/// The part of a connection that algorithms can read and set. The stack fills in the fields
+/// before each call, and applies those that an algorithm may set.
 #[repr(C)]
 #[derive(Debug, PartialEq, Eq, Clone)]
 pub struct Conn {
@@ -203,19 +204,19 @@ pub struct Conn {
     pub cwnd_pkts: u32,
     /// Progress towards the next packet of cwnd, in ACKed packets (or ACKs).
     pub cwnd_cnt: u32,
-    /// Cwnd moves to it in Recovery.
+    /// In Recovery the stack moves cwnd to ssthresh.
     pub ssthresh_pkts: u32,
     /// Read only: upper bound of cwnd.
     pub cwnd_clamp_pkts: u32,
     /// IP bytes per second; 0 leaves pacing to the stack.
     pub pacing_rate_bytes_per_s: u64,
-    /// monotonic; only differences mean anything.
+    /// Monotonic clock; only differences are meaningful.
     pub now_us: u64,
     /// Packets known to have arrived, in or out of order.
     pub delivered_pkts: u64,
     /// First sequence number not acknowledged, modulo 2^32.
     pub snd_una: u32,
-    /// Next one to be sent.
+    /// Next sequence number to be sent.
     pub snd_nxt: u32,
     /// Smoothed round-trip time; 0 before the first sample.
     pub srtt_us: u32,
@@ -231,7 +232,7 @@ pub struct Conn {
     pub app_queued_bytes: u32,
     /// Enum hw_ca_state.
     pub ca_state: u8,
-    /// The sender used up cwnd since the last ACK; otherwise nothing may grow.
+    /// Cwnd limited the sender since the last ACK, so cwnd may grow.
     pub cwnd_limited: u8,
     /// 1: growth counts ACK events (Linux up to 2.6.x), 0: ACKed packets.
     pub counts_acks: u8,
@@ -239,7 +240,7 @@ pub struct Conn {
     pub paced: u8,
     /// Packets that leave together; 0: the stack chooses.
     pub pacing_chunk_pkts: u32,
-    /// Send beyond the peer's window, where the stack can.
+    /// Send more than the peer's window allows, if the stack can.
     pub ignore_peer_window: u8,
     /// Ask for this Quick-Start rate code on the next data packet.
     pub request_code: u8,
@@ -249,23 +250,23 @@ pub struct Conn {
     pub ecn: u8,
     /// Receive window of the peer.
     pub peer_window_bytes: u32,
-    /// Of a full data packet: IP, TCP and its options.
+    /// Headers of a full data packet: IP, TCP and TCP options.
     pub header_bytes: u32,
     /// Data packets ever sent, with retransmissions; wraps.
     pub sent_pkts: u32,
-    /// Of them, retransmissions; wraps.
+    /// Retransmissions ever sent; wraps.
     pub retrans_pkts: u32,
-    /// Volume the application announced; 0: unknown.
+    /// Bytes that the application announced; 0: unknown.
     pub app_data_bytes: u32,
-    /// First rate the application asked for, IP bytes; 0: none.
+    /// Initial rate the application asks for, IP bytes/s; 0: none.
     pub asked_rate_bytes_per_s: u64,
-    /// That routers approved; valid with HW_GRANT_APPROVED.
+    /// Rate that routers approved; valid with HW_GRANT_APPROVED.
     pub granted_rate_bytes_per_s: u64,
-    /// Of an earlier connection to this destination; 0: none.
+    /// Window of an earlier connection to this peer; 0: none.
     pub saved_cwnd_pkts: u32,
-    /// Its smallest round trip.
+    /// Smallest round trip of that connection.
     pub saved_rtt_us: u32,
-    /// Until the last byte of the queued data should arrive; 0: none.
+    /// Time left until the queued data should have arrived; 0: none.
     pub deadline_us: u32,
     /// The application never needs more than the rate it asked for.
     pub stabilize: u8,
@@ -273,15 +274,16 @@ pub struct Conn {
     pub no_fast_start: u8,
     /// Enum hw_routers.
     pub routers: u8,
-    /// How often it has fallen back; the stack may read it and reset it to 0.
+    /// How often the control has fallen back to its loss-based law; the stack may reset
+    /// it to 0.
     pub fall_backs: u32,
-    /// When the packets in flight were sent, they were all there was to send.
+    /// The application had no more data when the packets in flight were sent.
     pub app_limited: u8,
-    /// Set to 1: the packets in flight now count as such, too.
+    /// 1: the stack then sets this for the packets in flight, too.
     pub mark_app_limited: u8,
     /// Packets ever believed lost; wraps.
     pub lost_pkts: u32,
-    /// Until pacing lets the next packet leave.
+    /// Time until pacing sends the next packet.
     pub pacing_wait_us: u32,
     /// When delivered_pkts last grew, on now_us's clock.
     pub delivered_us: u64,
@@ -290,9 +292,9 @@ pub struct Conn {
 #[repr(C)]
 #[derive(Debug, Default, Copy, Clone, PartialEq, Eq)]
 pub struct Ack {
-    /// Newly acknowledged, cumulatively or, on stacks that count that, by SACK.
+    /// Newly acknowledged; includes SACKed packets if the stack counts them.
     pub acked_pkts: u32,
-    /// Sample of this ACK, -1 if it gave none.
+    /// RTT sample of this ACK, -1 if it has none.
     pub rtt_us: i32,
 }
 /// A delivery-rate sample of one ACK, as Linux takes it (tcp_rate.c; Cheng, Cardwell, Yeganeh,
@@ -307,7 +309,7 @@ pub struct RateSample {
     pub prior_delivered_pkts: u64,
     /// Delivered since that packet left; -1: no sample.
     pub delivered_pkts: i32,
-    /// Of them, marked CE.
+    /// Of these packets, those marked CE.
     pub delivered_ce_pkts: i32,
     /// -1: no sample, or shorter than the smallest round trip.
     pub interval_us: i32,
@@ -335,30 +337,30 @@ pub struct RateSample {
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct CcOps {
-    /// At most 12 characters, so that a pair's name fits 15.
+    /// At most 12 characters, to leave room for a startup's suffix.
     pub name: *const core::ffi::c_char,
     /// One line for people.
     pub title: *const core::ffi::c_char,
     /// Paper or RFC, and the implementation it follows.
     pub source: *const core::ffi::c_char,
-    /// The startup if none is named; null if it owns its start.
+    /// The default startup; null if the control owns its start.
     pub startup: *const core::ffi::c_char,
     pub state_bytes: u32,
     /// Enum hw_cc_flags.
     pub flags: u32,
-    /// Windows of data that a growing send buffer has room for; 0: 2.
+    /// The stack grows the send buffer to so many windows; 0: two.
     pub send_windows: u32,
     pub n_tunables: u32,
     pub tunables: *const Tunable,
-    /// That it owns (header.h); null: none.
+    /// Header that the control owns (header.h); null: none.
     pub header: *const Header,
     pub init: ::core::option::Option<
         unsafe extern "C" fn(state: *mut core::ffi::c_void, tun: *const u32, c: *mut Conn),
     >,
     /// Called after every ACK with new information, in every state. It replaces pkts_acked,
     /// cong_avoid and the stack's own changes of cwnd in Recovery, at its end, after idle
-    /// times and when the application leaves cwnd unused. Only with an own start; ssthresh,
-    /// set_state, event and undo_cwnd are called as usual.
+    /// times and when the application leaves cwnd unused. Only controls that own their start
+    /// have it. ssthresh, set_state, event and undo_cwnd are called as for other controls.
     pub control: ::core::option::Option<
         unsafe extern "C" fn(
             state: *mut core::ffi::c_void,
@@ -367,8 +369,9 @@ pub struct CcOps {
             sample: *const RateSample,
         ),
     >,
-    /// After every ACK, before growth. acked_pkts is 0 if the ACK only SACKs or repeats;
-    /// rtt_us is -1 without a sample. linux-2.6: only if the ACK acknowledged data.
+    /// Called after every ACK, before cwnd grows. acked_pkts is 0 for duplicate ACKs and
+    /// ACKs with only new SACKs; rtt_us is -1 without a sample. The stack linux-2.6 calls it
+    /// only if the ACK acknowledged data.
     pub pkts_acked: ::core::option::Option<
         unsafe extern "C" fn(
             state: *mut core::ffi::c_void,
@@ -377,7 +380,7 @@ pub struct CcOps {
             ack: *const Ack,
         ),
     >,
-    /// Growth above ssthresh; acked_pkts is 1 if c->counts_acks.
+    /// Lets cwnd grow above ssthresh; acked_pkts is 1 if c->counts_acks.
     pub cong_avoid: ::core::option::Option<
         unsafe extern "C" fn(
             state: *mut core::ffi::c_void,
@@ -386,7 +389,7 @@ pub struct CcOps {
             acked_pkts: u32,
         ),
     >,
-    /// The new ssthresh on congestion; does not change cwnd.
+    /// Returns the new ssthresh on congestion; must not change cwnd.
     pub ssthresh: ::core::option::Option<
         unsafe extern "C" fn(state: *mut core::ffi::c_void, tun: *const u32, c: *mut Conn) -> u32,
     >,
@@ -407,7 +410,7 @@ pub struct CcOps {
             event: u8,
         ),
     >,
-    /// Cwnd to return to when a reduction proved unnecessary.
+    /// Returns the cwnd to restore after a reduction that proved unnecessary.
     pub undo_cwnd: ::core::option::Option<
         unsafe extern "C" fn(
             state: *mut core::ffi::c_void,
@@ -419,11 +422,11 @@ pub struct CcOps {
     pub min_cwnd: ::core::option::Option<
         unsafe extern "C" fn(state: *mut core::ffi::c_void, tun: *const u32, c: *mut Conn) -> u32,
     >,
-    /// With a header. on_send: a packet with data is about to leave. header has its decoded
-    /// fields, which are zero except for those that answer the peer; the control fills in
-    /// its own. Returns whether the header is sent. on_feedback: the receiver's answer has
-    /// come back; called before the ACK that carried it is processed. cwnd, ssthresh and
-    /// the pacing rate may be set.
+    /// For controls that own a header. on_send is called before a packet with data leaves.
+    /// `header` has the decoded fields: those that answer the peer are set, the control
+    /// fills in the others. It returns whether the header is sent. on_feedback is called
+    /// with the receiver's answer, before the ACK that carried it is processed. It may set
+    /// cwnd, ssthresh and the pacing rate.
     pub on_send: ::core::option::Option<
         unsafe extern "C" fn(
             state: *mut core::ffi::c_void,
@@ -440,9 +443,10 @@ pub struct CcOps {
             header: *const core::ffi::c_void,
         ),
     >,
-    /// What this machine's outgoing link publishes (monitor.h). Called before control() or
-    /// pkts_acked() on every ACK with new information, and before HW_EVENT_TX_START; not
-    /// called if nothing is published or known. It must not change the connection.
+    /// Receives what the monitor of this machine's outgoing link publishes (monitor.h).
+    /// Called before control() or pkts_acked() on every ACK with new information, and before
+    /// HW_EVENT_TX_START, but not if nothing has been published. It must not change the
+    /// connection.
     pub on_monitor: ::core::option::Option<
         unsafe extern "C" fn(
             state: *mut core::ffi::c_void,
@@ -452,24 +456,25 @@ pub struct CcOps {
         ),
     >,
 }
-/// A startup, under the same rules. slow_start returns how many of acked_pkts are left for
-/// congestion avoidance once ssthresh is reached.
+/// A startup; the rules are those of struct hw_cc_ops. slow_start returns how many of acked_pkts
+/// are left for congestion avoidance when cwnd reaches ssthresh.
 ///
-/// In Recovery the stack reduces cwnd to ssthresh. A startup that wants its own window there
-/// sets both in set_state; from then on cwnd follows ssthresh, also upwards.
+/// In Recovery the stack reduces cwnd to ssthresh. A startup that chooses the window in Recovery
+/// sets both cwnd and ssthresh in set_state; from then on the stack moves cwnd to ssthresh, even
+/// if that is higher.
 ///
-/// open is called before a SYN or SYN-ACK leaves, if the stack can. Only the application's
-/// announcements are known, and only request_code may be set. The state is cleared afterwards.
+/// open is called before a SYN or SYN-ACK leaves, if the stack can. Then only the application's
+/// hints are known, and open may set only request_code. The state is cleared afterwards.
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct StartupOps {
     pub name: *const core::ffi::c_char,
-    /// Two letters; the kernel's name of a pair is control_suffix.
+    /// Two letters; with this startup a control's name is control_suffix.
     pub suffix: *const core::ffi::c_char,
     pub title: *const core::ffi::c_char,
     pub source: *const core::ffi::c_char,
     pub state_bytes: u32,
-    /// 1: may set a pacing rate.
+    /// 1: the startup may set a pacing rate.
     pub paces: u32,
     pub n_tunables: u32,
     pub tunables: *const Tunable,
@@ -515,12 +520,12 @@ pub struct StartupOps {
 pub const PASS: Verdict = 0;
 /// No room.
 pub const DROP_FULL: Verdict = 1;
-/// The algorithm's choice, with room left.
+/// Dropped by the algorithm although the queue has room.
 pub const DROP_EARLY: Verdict = 2;
 /// Pass with congestion experienced.
 pub const MARK: Verdict = 3;
 pub type Verdict = core::ffi::c_uint;
-/// A link at the moment that its algorithms are called.
+/// The state of a link when one of its algorithms is called.
 #[repr(C)]
 #[derive(Debug, Default, Copy, Clone, PartialEq, Eq)]
 pub struct LinkView {
@@ -532,9 +537,9 @@ pub struct LinkView {
     pub limit_bytes: u64,
     /// 0: no limit in packets.
     pub limit_pkts: u32,
-    /// Waiting or in transmission, before this packet.
+    /// Bytes in the queue or in transmission, without this packet.
     pub queue_bytes: u32,
-    /// Likewise.
+    /// Packets in the queue or in transmission.
     pub queue_pkts: u32,
     /// How long the link has been idle, 0 when it is not.
     pub idle_us: u32,
@@ -542,24 +547,24 @@ pub struct LinkView {
     pub random: u32,
     /// A bit per event.
     pub noted: u32,
-    /// The values of these events.
+    /// Values of the recorded events.
     pub notes: [u64; 8usize],
 }
 /// A packet at a link.
 #[repr(C)]
 #[derive(Debug, Default, Copy, Clone, PartialEq, Eq)]
 pub struct PacketView {
-    /// Tells connections apart, its upper half their senders; never 0.
+    /// Identifies the connection, and in its upper half the sender; never 0.
     pub flow: u64,
     /// Size from the IP header on.
     pub ip_bytes: u32,
     /// The two ECN bits.
     pub ecn: u8,
-    /// 1: sent by this machine, so no hop has lowered its TTL.
+    /// 1: sent by this machine, so no router has decremented its TTL.
     pub local: u8,
-    /// Identification of the IP header; a sender counts its packets in it.
+    /// Identification of the IP header; senders increment it by one per packet.
     pub ip_id: u16,
-    /// Packets that it leaves as; if a device segments it, all carry one header.
+    /// Number of packets into which a device splits it.
     pub pkts: u32,
     /// 1: a SYN or SYN-ACK, if the link reports that.
     pub opens: u8,
@@ -585,9 +590,9 @@ pub struct QueueOps {
             pkt: *const PacketView,
         ) -> u32,
     >,
-    /// Returns an enum hw_verdict for the packet whose turn it is, which has waited for
-    /// sojourn_ns: pass, mark, or drop; after a drop the link offers the next packet at the
-    /// same time. link->queue_bytes and queue_pkts are the queue behind it.
+    /// Returns an enum hw_verdict for the packet at the head, which has waited for
+    /// sojourn_ns: pass, mark, or drop. After a drop the link offers the next packet at the
+    /// same time. link->queue_bytes and queue_pkts are the queue behind this packet.
     pub dequeue: ::core::option::Option<
         unsafe extern "C" fn(
             state: *mut core::ffi::c_void,
@@ -597,8 +602,8 @@ pub struct QueueOps {
             sojourn_ns: u64,
         ) -> u32,
     >,
-    /// Number of sub-queues, each first in, first out; 0 means one. With more, both of
-    /// these are required:
+    /// Number of sub-queues, each first in, first out; 0 means one. With more than one,
+    /// classify and choose are required.
     pub n_queues: u32,
     /// Returns the sub-queue for a packet that enqueue admitted.
     pub classify: ::core::option::Option<
@@ -609,9 +614,9 @@ pub struct QueueOps {
             pkt: *const PacketView,
         ) -> u32,
     >,
-    /// Returns which sub-queue is served next; the link does not check it. heads\[i] is the
-    /// size of the packet at the head of sub-queue i, 0 if it is empty. At least one is not
-    /// empty.
+    /// Returns the index of the sub-queue to serve next; the link does not check the index.
+    /// heads\[i] is the size of the packet at the head of sub-queue i, 0 if that is empty. At
+    /// least one sub-queue is not empty.
     pub choose: ::core::option::Option<
         unsafe extern "C" fn(
             state: *mut core::ffi::c_void,
@@ -621,15 +626,15 @@ pub struct QueueOps {
         ) -> u32,
     >,
 }
-/// A counter, a value or an event of a router.
+/// Describes a counter, a value or an event of a router.
 #[repr(C)]
 #[derive(Debug, Copy, Clone, PartialEq, Eq)]
 pub struct Counter {
-    /// Ends in the unit of the shown value.
+    /// Ends with the unit of the shown value, such as _bytes.
     pub name: *const core::ffi::c_char,
     pub unit: *const core::ffi::c_char,
     pub meaning: *const core::ffi::c_char,
-    /// Factor of the shown value: 8 converts B/s to bit/s; 0 means 1.
+    /// The value is shown times this: 8 shows B/s as bit/s; 0 means 1.
     pub times: u32,
 }
 #[repr(C)]
@@ -641,21 +646,24 @@ pub struct RouterOps {
     pub state_bytes: u32,
     pub n_tunables: u32,
     pub tunables: *const Tunable,
-    /// Its counters and values: the first n_counters u64 of its state, in this order.
+    /// Descriptions of the router's counters and values, which are the first n_counters u64
+    /// of its state, in this order.
     pub n_counters: u32,
     /// At most HW_MAX_NOTES.
     pub n_events: u32,
     pub counters: *const Counter,
-    /// The events that it records with hw_note(), each at most once in a call.
+    /// Descriptions of the events that the router records with hw_note(), each at most once
+    /// in a call.
     pub events: *const Counter,
-    /// The header that it reads and writes; null: none.
+    /// The header that the router reads and writes; null: none.
     pub header: *const Header,
     pub init: ::core::option::Option<
         unsafe extern "C" fn(state: *mut core::ffi::c_void, tun: *const u32, link: *mut LinkView),
     >,
-    /// A packet is offered to the queue; the discipline has not decided yet. header: the
-    /// decoded fields, which may be changed in place; null if the packet has none. Returns
-    /// an enum hw_verdict; a dropped packet goes no further.
+    /// Called when a packet is offered to the queue, before the discipline decides. `header`
+    /// has the decoded fields, which may be changed in place; null if the packet has no such
+    /// header. Returns an enum hw_verdict; a dropped packet reaches neither later routers
+    /// nor the queue.
     pub arrive: ::core::option::Option<
         unsafe extern "C" fn(
             state: *mut core::ffi::c_void,
@@ -665,11 +673,11 @@ pub struct RouterOps {
             header: *mut core::ffi::c_void,
         ) -> u32,
     >,
-    /// So many bytes of packets without its header were offered until link->now_ns, and
-    /// arrive() was not called for them. Returns until when more may be gathered; 0: call
-    /// arrive() for each packet. The tc program gathers per processor, without a lock or
-    /// reading the clock, and then does not know the queue. Other bindings always call
-    /// arrive().
+    /// Reports that so many bytes of packets without the router's header were offered until
+    /// link->now_ns; arrive() was not called for them. Returns the time until which further
+    /// bytes may be gathered; 0: call arrive() for each packet. The tc program gathers per
+    /// processor, without a lock or reading the clock, and then does not know the queue.
+    /// Other bindings always call arrive().
     pub gather: ::core::option::Option<
         unsafe extern "C" fn(
             state: *mut core::ffi::c_void,
@@ -678,9 +686,10 @@ pub struct RouterOps {
             bytes: u64,
         ) -> u64,
     >,
-    /// A packet leaves the queue: its transmission begins. Its header may be changed.
-    /// link->queue_bytes and queue_pkts are the queue behind it. A link with such a router
-    /// holds packets until their turn, which costs an event per packet.
+    /// Called when a packet leaves the queue and its transmission begins. The router may
+    /// change its header. link->queue_bytes and queue_pkts are the queue behind the packet.
+    /// A link whose router has depart() holds packets until they are sent, which costs the
+    /// simulator an event per packet.
     pub depart: ::core::option::Option<
         unsafe extern "C" fn(
             state: *mut core::ffi::c_void,
@@ -690,9 +699,9 @@ pub struct RouterOps {
             header: *mut core::ffi::c_void,
         ),
     >,
-    /// Called at the time that the last call returned. Returns when to call again, 0:
-    /// never. It may be called earlier: when the link is made, and before the counters are
-    /// read.
+    /// Called at the time that its previous call returned. Returns when to call it again, 0:
+    /// never. It may also be called earlier: when the link is made, and before the counters
+    /// are read.
     pub tick: ::core::option::Option<
         unsafe extern "C" fn(
             state: *mut core::ffi::c_void,
@@ -700,8 +709,9 @@ pub struct RouterOps {
             link: *mut LinkView,
         ) -> u64,
     >,
-    /// What this machine's own controls may read about the link (monitor.h), as of the
-    /// latest tick; null: nothing. Called whenever a control reads it.
+    /// Fills in the data that controls on the same machine may read about the link
+    /// (monitor.h), as of the latest tick; null: the router publishes nothing. Called
+    /// whenever a control reads the data.
     pub publish: ::core::option::Option<
         unsafe extern "C" fn(
             state: *const core::ffi::c_void,
@@ -715,10 +725,10 @@ pub struct RouterOps {
 pub struct Flow {
     pub cc: *const CcOps,
     pub startup: *const StartupOps,
-    /// Flows with the same tunables may share them.
+    /// Flows with the same tunables may share the array.
     pub cc_tun: *const u32,
     pub startup_tun: *const u32,
-    /// Where the startup's state begins; the control's is before it.
+    /// Index in state where the startup's state begins.
     pub startup_word: u64,
     pub state: [u64; 26usize],
 }
@@ -747,9 +757,10 @@ pub struct Layout {
 }
 pub const QS_REQUEST: QsFunction = 0;
 pub const QS_REPORT: QsFunction = 8;
-/// The upper half of the third byte of the IP option. All else is ignored.
+/// Values of the upper half of the third byte of the IP option. Options with other values are
+/// ignored.
 pub type QsFunction = core::ffi::c_uint;
-/// An option's fields, of a request, a report or a response.
+/// The fields of a Quick-Start option: a request, a report or a response.
 #[repr(C)]
 #[derive(Debug, Default, Copy, Clone, PartialEq, Eq)]
 pub struct QsOption {
@@ -772,7 +783,7 @@ pub enum QsState {
     None = 0,
     /// A request is on its way.
     Requested = 1,
-    /// Granted, perhaps less than asked for.
+    /// Granted, perhaps at a lower rate than requested.
     Granted = 2,
     /// It failed.
     Denied = 3,
@@ -785,18 +796,18 @@ pub enum QsFailure {
     Ok = 0,
     /// The response says rate 0.
     Refused = 1,
-    /// ACKed without a response: refused, or not understood.
+    /// The request's packet was ACKed without a response.
     Unanswered = 2,
     /// The packet with the request was lost or reset.
     Lost = 3,
-    /// A router on the way does not take part.
+    /// A router on the path does not take part.
     TtlDiffers = 4,
-    /// The response claims more than was approved.
+    /// The nonce shows a rate above the approved one.
     NonceForged = 5,
-    /// The response claims more than was asked for.
+    /// The response's rate is higher than the requested one.
     Inflated = 6,
 }
-/// One sender's side of the protocol. Starts zeroed.
+/// State of a connection as sender of requests. All fields are 0 at the start.
 #[repr(C)]
 #[derive(Debug, Default, Copy, Clone, PartialEq, Eq)]
 pub struct QsHost {
@@ -804,17 +815,17 @@ pub struct QsHost {
     pub nonce: u32,
     /// Sent.
     pub requests: u32,
-    /// Requests that were granted, perhaps in part.
+    /// Requests that were granted, perhaps at a lower rate.
     pub grants: u32,
-    /// Grants below the request.
+    /// Requests that were granted at a lower rate.
     pub lowered: u32,
     /// Sent.
     pub reports: u32,
-    /// By enum hw_qs_failure; OK stays 0.
+    /// Failed requests by enum hw_qs_failure; \[0] stays 0.
     pub failures: [u32; 7usize],
     /// Asked for.
     pub code: u8,
-    /// Of the last request, as it left.
+    /// IP TTL minus QS TTL of the last request, as it left.
     pub ttl_diff: u8,
     /// 0 unless the last request was granted.
     pub granted_code: u8,
@@ -830,7 +841,7 @@ pub struct QsHost {
     pub spare: u8,
 }
 unsafe extern "C" {
-    /// All algorithms, as the build lists them.
+    /// Lists of all algorithms, which the build generates.
     pub static hw_native_controls: [*const CcOps; 0usize];
     pub static hw_native_n_controls: u32;
     pub static hw_native_startups: [*const StartupOps; 0usize];
@@ -841,7 +852,7 @@ unsafe extern "C" {
     pub static hw_native_n_routers: u32;
     pub static hw_native_headers: [*const Header; 0usize];
     pub static hw_native_n_headers: u32;
-    /// Replaces the startup of a control that owns its start.
+    /// The empty startup of controls that own their start.
     pub static hw_native_own_start: StartupOps;
     pub static hw_native_layout: [Layout; 0usize];
     pub static hw_native_n_layout: u32;
@@ -851,7 +862,7 @@ unsafe extern "C" {
     pub fn hw_native_pkts_acked(f: *mut Flow, c: *mut Conn, ack: *const Ack);
     pub fn hw_native_grow(f: *mut Flow, c: *mut Conn, acked_pkts: u32);
     pub fn hw_native_control(f: *mut Flow, c: *mut Conn, sample: *const RateSample);
-    /// pkts_acked and growth in one call; grow_pkts 0 leaves growth out.
+    /// Calls pkts_acked, and then growth unless grow_pkts is 0.
     pub fn hw_native_ack(f: *mut Flow, c: *mut Conn, ack: *const Ack, grow_pkts: u32);
     pub fn hw_native_ssthresh(f: *mut Flow, c: *mut Conn) -> u32;
     pub fn hw_native_set_state(f: *mut Flow, c: *mut Conn, new_state: u8);
@@ -865,7 +876,7 @@ unsafe extern "C" {
     pub fn hw_native_queue_init(q: *mut Queue, link: *const LinkView);
     pub fn hw_native_enqueue(q: *mut Queue, link: *const LinkView, pkt: *const PacketView) -> u32;
     /// The number of sub-queues that the link has to hold; 0: the discipline decides when packets
-    /// join.
+    /// arrive, and the link holds none.
     pub fn hw_native_held_queues(ops: *const QueueOps) -> u32;
     pub fn hw_native_classify(q: *mut Queue, link: *const LinkView, pkt: *const PacketView) -> u32;
     pub fn hw_native_choose(q: *mut Queue, link: *const LinkView, heads: *const u32) -> u32;

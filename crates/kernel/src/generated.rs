@@ -17,7 +17,7 @@ pub enum ContractCall {
     Control = 9,
     Monitor = 10,
 }
-/// In and out of a call.
+/// The input and output of a call.
 #[repr(C)]
 #[derive(Clone)]
 pub struct Situation {
@@ -30,7 +30,7 @@ pub struct Situation {
     pub argument: u32,
     pub result: u32,
 }
-/// An IPv6 prefix; IPv4 ones are mapped (::ffff:a.b.c.d), and ::/0 is the system's.
+/// An IPv6 prefix. IPv4 prefixes are mapped (::ffff:a.b.c.d), and ::/0 has the system's default.
 #[repr(C)]
 #[derive(Debug, Default, Copy, Clone, PartialEq, Eq)]
 pub struct Prefix {
@@ -42,7 +42,7 @@ pub struct Prefix {
 #[derive(Debug, Default, Copy, Clone, PartialEq, Eq)]
 pub struct PrefixDefault {
     pub rate_bytes_per_s: u64,
-    /// What its connections usually carry; 0: not known.
+    /// Bytes that connections to the prefix usually carry; 0: not known.
     pub volume_bytes: u64,
     pub type_: u8,
     pub unused: [u8; 7usize],
@@ -50,7 +50,7 @@ pub struct PrefixDefault {
 #[repr(C)]
 #[derive(Debug, Default, Copy, Clone, PartialEq, Eq)]
 pub struct PathKey {
-    /// Inode of the namespace.
+    /// Inode of the network namespace.
     pub netns: u32,
     pub peer: Prefix,
 }
@@ -59,11 +59,11 @@ pub struct PathKey {
 pub struct Path {
     /// CLOCK_MONOTONIC.
     pub saved_ns: u64,
-    /// What was delivered in one smallest round trip.
+    /// Packets delivered in one smallest round trip.
     pub cwnd_pkts: u32,
     /// 0: a connection has taken it.
     pub min_rtt_us: u32,
-    /// Payload of one.
+    /// Payload of one packet.
     pub pkt_bytes: u32,
     pub unused: u32,
 }
@@ -92,7 +92,7 @@ pub struct RecentRequest {
 #[repr(C)]
 #[derive(Debug, Default, Copy, Clone, PartialEq, Eq)]
 pub struct Recent {
-    /// Since the start; entry n is at n mod HW_RECENT.
+    /// Requests since the start; request n is at index n mod HW_RECENT.
     pub count: u64,
     pub requests: [RecentRequest; 16usize],
 }
@@ -100,9 +100,9 @@ pub struct Recent {
 #[repr(C)]
 #[derive(Debug, Default, Copy, Clone, PartialEq, Eq)]
 pub struct Sample {
-    /// CLOCK_MONOTONIC, as all times here.
+    /// CLOCK_MONOTONIC, as all times in this file.
     pub time_ns: u64,
-    /// Time of the packet before; 0: none.
+    /// Arrival time of the connection's previous packet; 0: unknown.
     pub since_ns: u64,
     pub acked_bytes: u64,
     pub cwnd_pkts: u32,
@@ -112,9 +112,9 @@ pub struct Sample {
     pub inflight_pkts: u32,
     pub delivered_pkts: u32,
     pub retransmits_pkts: u32,
-    /// With data, first or again.
+    /// Data packets, with retransmissions.
     pub sent_pkts: u32,
-    /// Before the last reduction.
+    /// Cwnd before its last reduction.
     pub prior_cwnd_pkts: u32,
     pub local_port: u16,
     pub peer_port: u16,
@@ -122,7 +122,7 @@ pub struct Sample {
     pub rtos: u16,
     pub ca_state: u8,
     pub kind: u8,
-    /// Inode of its namespace.
+    /// Inode of the connection's network namespace.
     pub netns: u32,
     pub mss_bytes: u32,
 }
@@ -130,19 +130,20 @@ pub struct Sample {
 #[repr(C)]
 #[derive(Debug, Default, Copy, Clone, PartialEq, Eq)]
 pub struct SampleConfig {
-    /// Of the server, the peer of who connected.
+    /// Lowest chosen server port; selects the sockets whose peer has it.
     pub first_port: u32,
     pub last_port: u32,
-    /// At most one record of plain ACKs in this time.
+    /// ACKs that change neither cwnd nor ssthresh nor retransmissions are recorded at
+    /// most once in this time.
     pub gap_ns: u32,
-    /// The servers' own sockets as well.
+    /// 1: also record the servers' sockets.
     pub both_ends: u32,
     /// 0: all.
     pub netns_count: u32,
     pub netns: [u32; 8usize],
 }
-/// Congestion controls that ask, by the kernel's names of them, with the tunables of
-/// their startup; headwayctl notes them when it attaches one.
+/// Congestion controls that send Quick-Start requests, by their names in the kernel, with the
+/// tunables of their startup. headwayctl adds a control when it attaches it.
 #[repr(C)]
 #[derive(Debug, Default, Copy, Clone, PartialEq, Eq)]
 pub struct QsAsker {

@@ -1,7 +1,7 @@
 //! Headway's congestion controls in the running kernel. The build compiles every control and every
 //! startup to an eBPF object, from the same C files that the simulator runs. A control and a
-//! startup are linked to one object when a pair is needed. The binary `headwayctl` attaches and
-//! detaches pairs.
+//! startup are linked to one object when they are attached together. The binary `headwayctl`
+//! attaches and detaches them.
 //!
 //! Modules, lowest first. A module uses only modules above it in this list (tests/arrows.rs checks
 //! this):
@@ -12,10 +12,10 @@
 //! - [`system`]: Linux interfaces other than eBPF: namespaces, a lock on a folder, processes,
 //!   clocks;
 //! - [`objects`]: the eBPF objects of this build: how they are loaded and hooked;
-//! - [`mechanisms`]: what the eBPF programs do for hosts and routers, one file each;
+//! - [`mechanisms`]: the functions of hosts and routers that eBPF programs provide, one file each;
 //! - [`attach`]: attaching, listing, checking and detaching controls;
 //! - [`traffic`], [`testbed`]: senders and receivers, and hosts to run them in;
-//! - [`benches`]: the cost and the benefit of a mechanism, measured on this machine;
+//! - [`benches`]: benchmarks of a mechanism's cost or benefit on this machine;
 //! - [`cli`]: the command line, which no other module uses.
 #![warn(missing_docs)]
 
@@ -25,7 +25,7 @@ mod arrows;
 pub mod attach;
 pub mod benches;
 pub mod cli;
-// written by `make mirrors`; not all of it is used here
+// `make mirrors` writes this module; some of its items are not used here
 #[allow(dead_code, non_camel_case_types)]
 mod generated;
 pub mod mechanisms;
@@ -35,12 +35,12 @@ pub mod out;
 #[cfg(test)]
 #[path = "../../../tests/skipped.rs"]
 mod skipped;
-#[allow(missing_docs)] // written by `make mirrors`, of include/headway.h
+#[allow(missing_docs)] // `make mirrors` writes this module from include/headway.h
 pub mod socket_options;
 pub mod system;
 pub mod testbed;
 pub mod traffic;
-#[allow(missing_docs)] // written by `make mirrors`, of Linux's headers
+#[allow(missing_docs)] // `make mirrors` writes this module from Linux's headers
 mod uapi;
 
 pub use headway_system::error;

@@ -1,6 +1,5 @@
-//! Structures of the eBPF programs and of Linux as headwayctl reads and writes them. They are the
-//! bytes of maps and messages, under the names of generated.rs, uapi.rs and the crates that define
-//! them.
+//! Structures of the eBPF programs and of Linux, which headwayctl reads and writes as the bytes of
+//! maps and messages. generated.rs, uapi.rs and other crates define them.
 
 use std::net::Ipv6Addr;
 
@@ -50,7 +49,8 @@ impl Prefix {
     pub fn ipv6(&self) -> Ipv6Addr {
         let mut octets = [0; 16];
         for (place, word) in octets.chunks_exact_mut(4).zip(self.address) {
-            place.copy_from_slice(&word.to_ne_bytes()); // already in network byte order
+            // the words are in network byte order already
+            place.copy_from_slice(&word.to_ne_bytes());
         }
         octets.into()
     }

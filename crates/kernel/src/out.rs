@@ -1,5 +1,5 @@
-//! Output of commands. A reader that closes the pipe early is not an error. A full device is an
-//! error, which the command reports once, after its work is done.
+//! Prints the output of commands. It is no error if the reader closes the pipe early. If the device
+//! is full, the command reports an error once, after its work is done.
 
 use std::fmt;
 use std::io::{self, Write as _};
@@ -36,7 +36,7 @@ pub(crate) fn note(result: io::Result<()>) {
     }
 }
 
-/// Reports whether all output was written, unless its reader went away.
+/// Returns an error if output was lost, except if its reader closed the pipe.
 ///
 /// # Errors
 /// Output could not be written although its reader was still there.

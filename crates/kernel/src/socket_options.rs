@@ -13,8 +13,8 @@ pub const TCP_GRANT_NONE: u32 = 0;
 pub const TCP_GRANT_REQUESTED: u32 = 1;
 pub const TCP_GRANT_GRANTED: u32 = 2;
 pub const TCP_GRANT_DENIED: u32 = 3;
-/// getsockopt() of one of the first five options gives what was set, but for
-/// TCP_INITIAL_RATE: there it is the rate that was granted, 0 if none was.
+/// getsockopt() of the first five options returns the value that was set, except for
+/// TCP_INITIAL_RATE: it returns the granted rate, 0 if none was granted.
 #[repr(C)]
 #[derive(Debug, Default, Copy, Clone, PartialEq, Eq)]
 pub struct TcpStartupInfo {
@@ -27,8 +27,8 @@ pub struct TcpStartupInfo {
     pub application_type: core::ffi::c_uchar,
     pub stabilize_throughput: core::ffi::c_uchar,
     pub grant: core::ffi::c_uchar,
-    /// 1: asked_bps is the application's own.
+    /// 1: asked_bps was set by the application.
     pub from_application: core::ffi::c_uchar,
-    /// The rate at which it started; 0: not paced at all.
+    /// Pacing rate of the start; 0: not paced.
     pub started_bps: core::ffi::c_ulonglong,
 }

@@ -30,7 +30,8 @@ fn doctor_lists_each_check_and_its_exit_status_covers_all() {
     let ok = items.iter().all(|item| item["ok"] == true);
     assert_eq!(report["ok"], ok);
     assert_eq!(output.status.code(), Some(if ok { 0 } else { 3 }));
-    // this test runs only where eBPF may be loaded, so these checks cannot fail
+    // this test runs only on machines where eBPF may be loaded, so these checks of `doctor` cannot
+    // fail
     for name in [
         "type information (BTF)",
         "privileges",
@@ -67,12 +68,12 @@ fn an_attached_control_outlives_its_command_and_is_counted() {
     assert!(entry["counters"]["acks"].as_u64().unwrap() > 20, "{entry}");
     assert_eq!(entry["used_in"][0]["namespace"], lab.name.as_str());
     assert_eq!(entry["used_in"][0]["sockets"], 1);
-    assert_eq!(entry["references"], 2); // the socket's and the link's
+    assert_eq!(entry["references"], 2); // one of the socket, one of the link
 
     succeeds(&["detach", "hwt_a"]);
     assert!(attached("hwt_a").is_none());
     assert_eq!(json(&["status"])["lingering"][0]["references"], 1);
-    // the connection keeps the detached control
+    // the open connection keeps the detached control
     let connection = connection.carry(SOME_BYTES);
     assert_eq!(chosen(&connection.out), "hwt_a");
     drop(connection);
@@ -140,7 +141,7 @@ fn detach_restores_the_first_default() {
     ]);
     assert_eq!(two["default_in"]["previous"], "reno");
     assert_eq!(lab.default(), "hwt_d");
-    // hwt_c is no longer the default of any namespace
+    // after the detach, no namespace has hwt_c as its default
     assert_eq!(
         json(&["detach", "hwt_c"])["restored"],
         serde_json::json!([])
@@ -149,7 +150,7 @@ fn detach_restores_the_first_default() {
     succeeds(&["detach", "hwt_d"]);
     assert_eq!(lab.default(), "reno");
 
-    // a default that another program set since then stays
+    // `detach` does not change a default that another program has set since
     succeeds(&[
         "attach",
         "reno",
@@ -162,7 +163,7 @@ fn detach_restores_the_first_default() {
     lab.netns.set_default_control("hwt_d").unwrap();
     succeeds(&["detach", "hwt_c"]);
     assert_eq!(lab.default(), "hwt_d");
-    // and a detached control is no namespace's default
+    // no namespace has a detached control as its default
     nothing_is_left();
     assert_eq!(lab.default(), "reno");
 }
@@ -190,9 +191,9 @@ fn a_dry_run_changes_nothing() {
     nothing_is_left();
 }
 
-/// Attaches the object with large state, as a program other than headwayctl would.
+/// Attaches the control with large state without headwayctl, like another program.
 fn attach_without_headwayctl() -> (Object, Link) {
-    // the build sets the paths together with the objects
+    // the build sets the environment variables with the paths when it makes the objects
     let leaked = |path: Option<&str>| -> &'static [u8] {
         std::fs::read(path.unwrap_or_default()).unwrap().leak()
     };
@@ -200,7 +201,8 @@ fn attach_without_headwayctl() -> (Object, Link) {
     let large = ControlObject {
         name: "cubic_ls",
         control: "cubic",
-        startup: Some("slow-start"), // pairs of this build do not include the test's startup
+        // a startup of the build; the object contains the test's startup instead
+        startup: Some("slow-start"),
         needs_ecn: false,
         binding: leaked(option_env!("HEADWAY_LARGE_STATE_BINDING")),
         algorithms: vec![
@@ -258,13 +260,14 @@ fn state_too_large_for_the_socket_is_in_a_map() {
         .lookup(&connection.out.as_raw_fd().to_ne_bytes(), MapFlags::ANY)
         .unwrap()
         .unwrap();
-    // the last word; the state for pacing comes before the startup's state
+    // the startup counts ACKs in the last word of its state, which is the last part of the map's
+    // value
     let last = state.len() - 8;
     let acks = u64::from_ne_bytes(state[last..].try_into().unwrap());
     assert!(acks > 20, "{acks}");
     let entry = attached("hwt_large").unwrap();
     assert_eq!(entry["counters"]["acks"], acks);
-    // chosen anew, the control starts with fresh state
+    // if the socket selects the control again, the control's state begins with zeros
     lab::choose(&connection.out, "reno").unwrap();
     lab::choose(&connection.out, "hwt_large").unwrap();
     let state = storage
@@ -320,7 +323,7 @@ fn errors_are_one_line_with_a_status() {
         let line = fails(arguments, 2);
         assert!(line.contains(word), "{line}");
     }
-    // a name that the kernel already has
+    // attaching under the name of a kernel's control fails
     let reno = |arguments: &[&str]| {
         let mut command = headwayctl(arguments);
         command.env("HEADWAY_SCOPE", "reno").output().unwrap()
@@ -332,7 +335,7 @@ fn errors_are_one_line_with_a_status() {
 }
 
 fn without_privileges_an_error_names_what_is_missing() {
-    // other users may not be able to enter the build's folder
+    // copy the program, because other users may not be able to enter the build's folder
     let copy = format!("/run/lock/headwayctl-{}", std::process::id());
     std::fs::copy(env!("CARGO_BIN_EXE_headwayctl"), &copy).unwrap();
     for arguments in [

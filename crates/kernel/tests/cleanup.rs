@@ -1,5 +1,5 @@
-//! Commands leave nothing, however they were attacked or ended. If something has to stay, an error
-//! names it.
+//! Tests that commands leave nothing behind, even if they fail or are killed. If something cannot
+//! be removed, an error names it.
 
 use crate::{common, lab};
 use std::fs::{self, File};
@@ -37,7 +37,7 @@ fn programs_that_start_others_and_ignore_signals_end() {
     up();
     let left = Netns::find(&format!("headway-{NAME}-left1")).unwrap();
     let inode = left.identity.1;
-    // each is a new process, and all ignore SIGTERM
+    // the script starts 400 processes, all of which ignore SIGTERM
     let script = "trap '' TERM; n=0; while [ $n -lt 400 ]; do sleep 100 & n=$((n+1)); \
                   sleep 0.01; done; sleep 100";
     let mut forking = headwayctl(&["testbed", "exec", "--name", NAME, "left1", "--"])
@@ -53,8 +53,8 @@ fn programs_that_start_others_and_ignore_signals_end() {
     assert!(!Path::new(ROOT).exists());
 }
 
-/// A cgroup whose processes even SIGKILL does not end; None: this machine has only cgroup2, where
-/// SIGKILL does.
+/// A frozen cgroup (version 1), whose processes even SIGKILL does not end. None: this machine has
+/// only cgroup2, in which SIGKILL ends frozen processes.
 struct Frozen(std::path::PathBuf);
 
 impl Frozen {
@@ -105,7 +105,8 @@ fn processes_that_do_not_end_are_named_and_left_for_the_next_down() {
                 "{line}"
             );
             let status = json(&["testbed", "status"]);
-            assert_eq!(status["testbeds"].as_array().unwrap().len(), 1); // the other was removed
+            // the other testbed was removed
+            assert_eq!(status["testbeds"].as_array().unwrap().len(), 1);
             assert_eq!(status["testbeds"][0]["alive"], true);
         }
     }
@@ -139,7 +140,7 @@ fn an_emulator_whose_state_is_lost_is_listed_and_removed() {
         assert!(!Path::new(&format!("/run/netns/headway-{NAME}-left1")).exists());
         assert!(!Path::new(ROOT).exists());
     }
-    // without file and name, only the process is left
+    // the state file and the namespaces' names are lost, so only the emulator's process is left
     let pid = up()["emulator"]["pid"].as_u64().unwrap();
     fs::remove_dir_all(ROOT).unwrap();
     for side in ["left1", "right1"] {
@@ -149,7 +150,7 @@ fn an_emulator_whose_state_is_lost_is_listed_and_removed() {
     assert!(!is_running(pid));
 }
 
-/// A full disk at a folder, while the value exists.
+/// Mounts a small, full file system on a folder until the value is dropped.
 struct Full(String);
 
 impl Full {
@@ -188,27 +189,27 @@ fn attach_that_cannot_record_the_default_leaves_nothing_attached() {
         assert!(line.contains("No space left"), "{line}");
         assert_eq!(attached("hwt_d"), None);
         assert_eq!(lab.default(), "reno");
-        // a control attached before stays as it is
+        // a failed replacement does not change the attached control
         succeeds(&["attach", "cubic", "--name", "hwt_d"]);
         fails(&attach, 1);
         assert_eq!(attached("hwt_d").unwrap()["control"], "cubic");
         succeeds(&["detach", "hwt_d"]);
     }
-    // a replacement whose link cannot be pinned: the old control is restored
+    // if the replacement's link cannot be pinned, the old control is restored
     succeeds(&["attach", "htcp", "--name", "hwt_d"]);
     let pin = format!("{ROOT}/bpf/hwt_d");
     let c_pin = std::ffi::CString::new(pin.as_str()).unwrap();
-    // SAFETY: a terminated string; a new descriptor, which keeps the link.
+    // SAFETY: a terminated string; a new descriptor, which keeps the link attached.
     let _link = unsafe { OwnedFd::from_raw_fd(libbpf_sys::bpf_obj_get(c_pin.as_ptr())) };
     fs::remove_file(&pin).unwrap();
     fs::create_dir(&pin).unwrap();
     let line = fails(&["attach", "cubic", "--name", "hwt_d"], 3);
     assert!(line.contains("pin"), "{line}");
     assert_eq!(attached("hwt_d").unwrap()["control"], "htcp");
-    // a file that is not a pin is removed by `detach --all`
+    // `detach --all` also removes a file that is not a pin
     succeeds(&["detach", "--all"]);
     assert_eq!(lab::left_attached(), Vec::<String>::new());
-    // with free space `attach` works
+    // when the disk has space again, `attach` works
     succeeds(&attach);
     assert_eq!(lab.default(), "hwt_d");
     succeeds(&["detach", "--all"]);
@@ -233,7 +234,7 @@ fn commands_without_effect_leave_no_file() {
         succeeds(arguments);
         assert!(!Path::new(ROOT).exists(), "{arguments:?}");
     }
-    // a name to which `up` was killed before it could mount a namespace
+    // a name without a namespace, as if `up` had been killed before it could mount the namespace
     up();
     let host = format!("/run/netns/headway-{NAME}-left1");
     lab::ip(&["netns", "del", &format!("headway-{NAME}-left1")]);
@@ -273,7 +274,7 @@ fn a_lock_is_roots_alone_and_a_waiting_command_names_its_holder() {
     assert!(waiting.wait().unwrap().success());
     assert_eq!(lab::left_attached(), Vec::<String>::new());
 
-    // a lock is never taken through a symbolic link
+    // a lock's file that is a symbolic link is refused
     let target = std::env::temp_dir().join(format!("hwt-kept-{}", std::process::id()));
     fs::write(&target, "kept").unwrap();
     fs::DirBuilder::new().mode(0o755).create(ROOT).unwrap();
@@ -286,7 +287,7 @@ fn a_lock_is_roots_alone_and_a_waiting_command_names_its_holder() {
     assert!(!Path::new(ROOT).exists());
 }
 
-/// A proxy on a testbed's gateway; waits until it accepts connections.
+/// Starts a proxy on a testbed's gateway, and waits until the proxy accepts connections.
 fn proxy() -> Child {
     let proxy = headwayctl(&["testbed", "exec", "--name", NAME, "gateway", "--"])
         .arg(env!("CARGO_BIN_EXE_headwayctl"))
@@ -348,7 +349,7 @@ fn removing_a_testbed_removes_only_the_files_of_its_killed_proxies() {
     let killed = Command::new("kill").args(["-9", &pid]).status().unwrap();
     assert!(killed.success());
     first.wait().unwrap();
-    // a second killed proxy, in another namespace
+    // the files of a second killed proxy, whose rules are in another namespace
     let folder = format!("{ROOT}/pep");
     let other = Netns::find(&lab.name).unwrap().identity;
     for (file, text) in [

@@ -1,5 +1,5 @@
-//! The command line keeps its promises: names as users type them, dry runs that refuse what the run
-//! refuses, numbers that are stored as given, and output to a full device or a closed pipe.
+//! Tests the command line: names as users type them, dry runs that fail if the real run would fail,
+//! numbers that are stored as given, and output to a full device or a closed pipe.
 
 use crate::{common, lab};
 use std::fs::{File, OpenOptions};
@@ -45,7 +45,8 @@ impl KernelLog {
 }
 
 fn a_control_is_found_by_the_name_that_users_type() {
-    // without a scope, the control's own name if the kernel has no control of that name
+    // without a scope, the kernel's name is the control's own name if the kernel has no control of
+    // that name
     let planned = |choice: &str| -> Value {
         let mut command = headwayctl(&["attach", choice, "--dry-run", "--json"]);
         let output = command.env_remove("HEADWAY_SCOPE").output().unwrap();
@@ -62,7 +63,7 @@ fn a_control_is_found_by_the_name_that_users_type() {
     }
     assert_eq!(planned("htcp+hystart")["name"], "htcp_hs");
 
-    // names in a scope begin with the scope, and are found without it as well
+    // in a scope, names begin with the scope, and commands find controls without the scope, too
     let outcome = json(&["attach", "htcp"]);
     let name = outcome["name"].as_str().unwrap();
     assert!(name.starts_with("hwt_htcp_"), "{name}");
@@ -150,13 +151,14 @@ fn hints_are_stored_as_given_and_end_with_detach() {
         would.contains("would delete the default of 10.0.0.0/8"),
         "{would}"
     );
-    fails(&["hints", "detach", "--keep-defaults"], 2); // nothing is attached then
+    fails(&["hints", "detach", "--keep-defaults"], 2); // an error, because nothing is attached
     assert_eq!(json(&["hints", "detach"])["defaults"][0], "10.0.0.0/8");
     assert_eq!(json(&["hints", "list"])["defaults"], serde_json::json!([]));
     nothing_is_left();
 }
 
-/// Carries some bytes from left to right, with the hosts' default control or another.
+/// Carries some bytes from the left host to the right one. `options` may select another control
+/// than the hosts' default.
 fn carry(testbed: &str, control: &[&str]) {
     let exec = |host: &str, arguments: &[&str]| {
         let program = env!("CARGO_BIN_EXE_headwayctl");
@@ -225,8 +227,8 @@ fn a_testbed_attaches_its_control_and_detaches_it() {
         "{entry}"
     );
 
-    // another testbed shares it, under the name that users type; the control is detached with that
-    // testbed
+    // a second testbed uses the same attached control, given by the name that users type; the
+    // control is detached with the second testbed
     let line = {
         let all = words(&up(two, "htcp:adaptive_backoff=on"));
         fails(&all.iter().map(String::as_str).collect::<Vec<_>>(), 2)
@@ -243,12 +245,12 @@ fn a_testbed_attaches_its_control_and_detaches_it() {
     assert!(attached(&name).is_some());
     let would = succeeds(&["testbed", "down", two, "--dry-run"]);
     assert!(would.contains(&format!("would detach {name}")), "{would}");
-    let removed = json(&["testbed", "down"]); // without a name: only one testbed is left
+    let removed = json(&["testbed", "down"]); // no name is needed, because only one testbed is left
     assert_eq!(removed["removed"][0]["detached"], name.as_str());
     assert!(fails(&["testbed", "down"], 2).contains("there is no testbed"));
     assert!(attached(&name).is_none());
     succeeds(&["detach", "--all"]);
-    // the kernel takes a while to remove namespaces, whose default it was
+    // the control was the default of namespaces, which the kernel removes after a while
     lab::wait_until("nothing is left", || left_over().is_empty());
     nothing_is_left();
 }

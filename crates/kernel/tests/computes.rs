@@ -1,5 +1,5 @@
-//! Checks every object with the running kernel's verifier, and compares it with the native binding.
-//! The kernel runs programs, but no time is measured, so other work may run at the same time.
+//! Checks every object with the running kernel's verifier, and compares its results with those of
+//! the native binding. The tests measure no time, so other work may run at the same time.
 
 mod common;
 mod contract;

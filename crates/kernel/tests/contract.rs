@@ -1,8 +1,7 @@
-//! Every control with every startup gives the same outputs in both bindings, the native one and the
-//! kernel's, over one list of situations.
-//!
-//! With tunables at the ends of their ranges, every control is tested with its own startup, and
-//! every startup with CUBIC. HEADWAY_LONG=1 tests all combinations.
+//! Tests that every control with every startup has the same outputs in both bindings, native and
+//! eBPF, in a list of situations. Tunables at the ends of their ranges are tested only for each
+//! control with its default startup, and for each startup with CUBIC; with HEADWAY_LONG=1 for all
+//! combinations.
 
 mod situations;
 
@@ -14,7 +13,7 @@ use headway_kernel::objects::contract::{Call, Contract};
 use headway_kernel::{objects, ControlObject};
 use situations::{situations, Situation, Step};
 
-/// A rate sample for an ACK, with values of any kind that are derived from the ACK's numbers.
+/// A rate sample for an ACK, with arbitrary values that are derived from the ACK's numbers.
 fn sample_of(conn: &mut Conn, ack: &Ack) -> RateSample {
     let bits = ack.acked_pkts.wrapping_mul(0x9e37_79b9) ^ ack.rtt_us.unsigned_abs();
     conn.delivered_us = conn.now_us;
@@ -39,10 +38,10 @@ fn sample_of(conn: &mut Conn, ack: &Ack) -> RateSample {
     }
 }
 
-/// The monitor's first values: much spare capacity, and one connection that starts.
+/// The seed of the monitor's first values: much spare capacity, and one connection that starts.
 const FIRST: u32 = 0xe078_f70f;
 
-/// The monitor's later values: any link, and sometimes no monitor.
+/// Arbitrary values of a monitor; sometimes they mean that no monitor exists.
 fn monitor_of(random: u32) -> Monitor {
     let bits = u64::from(random);
     Monitor {
@@ -59,7 +58,8 @@ fn monitor_of(random: u32) -> Monitor {
     }
 }
 
-/// The stack's part, with either binding behind `call`. Returns every output.
+/// Makes the calls of a stack in a situation, through `call`, which uses either binding. Returns
+/// the outputs of all calls.
 fn drive(
     situation: &Situation,
     takes_samples: bool,
@@ -75,7 +75,7 @@ fn drive(
     };
     tell(&mut conn, Call::Open);
     tell(&mut conn, Call::Init);
-    // the connection sends its first data
+    // the monitor's data precedes the first transmission
     if takes_samples {
         tell(&mut conn, Call::Monitor(monitor_of(FIRST)));
     }
@@ -210,14 +210,15 @@ fn ebpf(
     })
 }
 
-/// Whether its tunables are also tested at the ends of their ranges.
+/// Whether a control with this startup is also tested with tunables at the ends of their ranges.
 fn has_extremes(pair: &ControlObject) -> bool {
     pair.control == "cubic"
         || pair.startup == control(pair.control).unwrap().startup
         || std::env::var_os("HEADWAY_LONG").is_some()
 }
 
-/// The defaults, and every tunable at either end of its range.
+/// The settings to test: all tunables at their defaults, all at their minimum, and all at their
+/// maximum.
 fn settings(pair: &ControlObject) -> Vec<Vec<(String, u32)>> {
     let choices: [fn(&TunableInfo) -> u32; 3] = [|t| t.default, |t| t.min, |t| t.max];
     let choices = &choices[..if has_extremes(pair) { 3 } else { 1 }];
@@ -233,7 +234,7 @@ fn settings(pair: &ControlObject) -> Vec<Vec<(String, u32)>> {
         .collect()
 }
 
-/// Every situation with and without pacing.
+/// All situations, each without and with pacing by the stack.
 fn variants() -> Vec<Situation> {
     let mut list = Vec::new();
     for paced in [0, 1] {
@@ -269,7 +270,8 @@ fn both_bindings_agree(pair: &ControlObject) {
     println!("{}: {compared} outputs are identical", pair.name);
 }
 
-/// The tests' binding in the form that a pair needs; the build sets the paths.
+/// The tests' binding for a control with or without rate samples and startup. The build sets the
+/// paths.
 fn binding(takes_samples: bool, joined: bool) -> Vec<u8> {
     let path = match (takes_samples, joined) {
         (true, _) => option_env!("HEADWAY_CONTRACT_SAMPLES"),
@@ -279,7 +281,7 @@ fn binding(takes_samples: bool, joined: bool) -> Vec<u8> {
     std::fs::read(path.unwrap_or_default()).unwrap()
 }
 
-/// The comparison must be able to fail.
+/// Checks that the comparison can fail: two different controls have different outputs.
 fn another_control_differs() {
     let objects = objects().unwrap();
     let pair = |name: &str| objects.iter().find(|o| o.name == name).unwrap();
@@ -291,7 +293,7 @@ fn another_control_differs() {
     assert!(differ > situations().len() / 2, "{differ}");
 }
 
-/// A situation in which the window does not change would not compare anything.
+/// Checks that each situation changes the window; otherwise it would compare nothing.
 fn every_situation_changes_the_window() {
     let pair = objects()
         .unwrap()

@@ -1,5 +1,5 @@
-//! A control that needs ECN (tests/controls) on the kernel. It negotiates ECN although the
-//! namespace's default is unchanged, and its packets are those that the simulator sends
+//! Tests a control that needs ECN (tests/controls) on the kernel. It must negotiate ECN although
+//! the namespace's setting is unchanged. Its packets must be the same as in the simulator
 //! (crates/sim/tests/further/ecn_controls.rs).
 
 use crate::common;
@@ -20,14 +20,15 @@ const CWR: u8 = 128;
 const ECT_0: u8 = 2;
 const BYTES: usize = 200_000;
 
-/// Attaches the test's control, as the build would if it were in algorithms/.
+/// Attaches the test's control as if it were one of the algorithms of the build.
 fn attach() -> (Object, Link) {
     let reno = objects().unwrap().iter().find(|o| o.name == "reno_ss");
     let reno = reno.unwrap();
-    let path = option_env!("HEADWAY_ASKS_ECN").unwrap_or_default(); // set with the objects
+    // the build sets it with the objects
+    let path = option_env!("HEADWAY_ASKS_ECN").unwrap_or_default();
     let object = ControlObject {
         name: "asks_ecn_ss",
-        control: "reno", // this build does not know the test's control
+        control: "reno", // a name that this build knows; it does not know the test's control
         startup: reno.startup,
         needs_ecn: true,
         binding: reno.binding,
@@ -49,7 +50,7 @@ struct CapturedPacket {
     has_data: bool,
 }
 
-/// The packets of a connection to a port that a tap has received.
+/// The packets of a connection to a port, among those that a packet socket has received.
 fn seen(tap: &OwnedFd, port: u16) -> Vec<CapturedPacket> {
     let mut list = Vec::new();
     for frame in frames(tap) {
@@ -69,7 +70,7 @@ fn seen(tap: &OwnedFd, port: u16) -> Vec<CapturedPacket> {
     list
 }
 
-/// A connection that carries some bytes: returns its packets and the sender's window.
+/// Carries some bytes over a connection. Returns its packets and the sender's window.
 fn transfer(lab: &Lab, opener: bool, responder: bool) -> (Vec<CapturedPacket>, u32) {
     let carry = || {
         let tap = packets_of("lo", libc::ETH_P_ALL)?;
@@ -119,7 +120,7 @@ fn cwnd_pkts(socket: &TcpStream) -> io::Result<u32> {
     Ok(tcp_info(socket)?.0.tcpi_snd_cwnd)
 }
 
-/// The SYN, the SYN-ACK, and the packets after them.
+/// Splits packets into the SYN, the SYN-ACK, and the packets after them.
 fn parts(all: &[CapturedPacket]) -> (CapturedPacket, CapturedPacket, Vec<CapturedPacket>) {
     let first = |flags: u8| {
         let mut of_kind = all.iter().filter(|s| s.flags & (SYN | ACK) == flags);

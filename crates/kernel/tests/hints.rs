@@ -1,6 +1,6 @@
-//! The socket options of include/headway.h on the running kernel, and the defaults of prefixes.
-//! Options read back as set, invalid options get the kernel's errors, and `detach --all` removes
-//! everything.
+//! Tests the socket options of include/headway.h on the running kernel, and the default hints of
+//! prefixes. Options read back as they were set, invalid options get the same errors as the
+//! kernel's own options, and `detach --all` removes everything.
 
 use crate::common;
 use std::io;
@@ -31,8 +31,9 @@ fn number(result: io::Result<()>) -> Option<i32> {
     result.unwrap_err().raw_os_error()
 }
 
-/// Checks that the options are not accepted here. If another session accepts them at the root of
-/// all cgroups, they are accepted everywhere; the test then reports that it could not check.
+/// Checks that the options are not accepted in this cgroup. If another session accepts them at the
+/// root of all cgroups, they are accepted everywhere; the test then reports that it could not check
+/// this.
 fn nobody_takes_them() {
     let answer = set(&socket(), RATE, 1u32);
     if answer.is_ok() {
@@ -128,7 +129,8 @@ fn the_longest_prefix_applies_unless_the_application_sets_a_value() {
     let nothing = |_: &TcpStream| ();
     let says = |option, value: u32| move |s: &TcpStream| set(s, option, value).unwrap();
     assert_eq!(asked([127, 0, 0, 1], &nothing), 10_000_000);
-    assert_eq!(asked([127, 0, 0, 9], &nothing), 0); // low priority never starts fast
+    // the prefix's type is low priority, which never starts fast
+    assert_eq!(asked([127, 0, 0, 9], &nothing), 0);
     assert_eq!(asked([127, 0, 0, 9], &says(TYPE, 1)), 20_000_000);
     assert_eq!(asked([127, 0, 0, 1], &says(TYPE, 0)), 0); // the standard type
     assert_eq!(asked([127, 0, 0, 1], &says(RATE, 4_000_000)), 4_000_000);
@@ -158,11 +160,11 @@ fn invalid_options_get_the_errors_of_the_kernel() {
     assert_eq!(error.raw_os_error(), Some(libc::EINVAL));
     let datagrams = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     assert!(set(&datagrams, RATE, 1u32).is_err());
-    // the kernel's own options still work, including values longer than a page
+    // the kernel's own options work as before, even with values longer than a page
     set(&s, libc::TCP_NODELAY, 1u32).unwrap();
     assert_eq!(get::<u32>(&s, libc::TCP_NODELAY).unwrap(), 1);
     assert_eq!(number(set(&s, 9999, [0u8; 9000])), Some(libc::ENOPROTOOPT));
-    // outside the cgroup the options are unknown
+    // outside the attached cgroup the options are unknown
     cgroup.leave();
     nobody_takes_them();
     nothing_is_left();
@@ -243,7 +245,7 @@ fn the_example_in_c_runs_with_hints_and_without() {
     let output = upload();
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(text.starts_with("1000000 bytes in "), "{text}");
-    // the system's congestion control is not Headway's
+    // no rate is granted, because the system's congestion control is not Headway's
     let granted = "\nasked for 10000000 bit/s, granted 0 bit/s, started at 0 bit/s\n";
     assert!(text.ends_with(granted), "{text}");
     assert!(output.stderr.is_empty());

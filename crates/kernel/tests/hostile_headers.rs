@@ -1,6 +1,6 @@
-//! Headers of router-controlled protocols as an attacker may build them. They are sent to every
-//! router's program packet by packet (BPF_PROG_TEST_RUN), and through it over a live path to hosts
-//! whose sockets send and answer such headers. HEADWAY_FUZZ sets their number.
+//! Tests with headers of router-controlled protocols as an attacker may build them. Every router's
+//! program gets them packet by packet (BPF_PROG_TEST_RUN). On a live path they also pass a router
+//! to hosts whose sockets send and answer such headers. HEADWAY_FUZZ sets their number.
 
 mod conversation;
 mod forged;
@@ -50,7 +50,7 @@ fn hostile_headers_harm_no_packet() {
             let list = options(&mut random, info);
             let mut sent = packet(&segment, random.next() as u8, &list, &data);
             if random.below(20) == 0 {
-                // a corrupt header, except for its version
+                // corrupt one byte of the IP or TCP header, but not IP's version
                 let at = 1 + random.below((IP_BYTES + TCP_BYTES - 1) as u64);
                 sent[at] = random.next() as u8;
             }
@@ -58,13 +58,14 @@ fn hostile_headers_harm_no_packet() {
                 sent.truncate(random.below(sent.len() as u64).max(1));
             }
             let Ok(went_on) = trial.run("hw_router", &sent) else {
-                continue; // the kernel refuses a packet this short
+                continue; // the packet is too short: the kernel does not run the program
             };
             unharmed(info, &sent, &went_on);
             changed += u64::from(sent != went_on);
         }
         println!("{}: {changed} headers were rewritten", router.name);
-        // a level changes only with the load over a longer time than this test takes
+        // routers with a header in the ECN bits may change none, because their load level changes
+        // more slowly than this test runs
         assert!(
             changed > 0 || info.carrier == Carrier::EcnBits,
             "{}",
@@ -109,7 +110,8 @@ fn hostile_headers_harm_no_connection() {
     assert_eq!(complaints(), before, "dmesg says more");
 }
 
-/// Waits until status reports that `n` connections react to losses only.
+/// Waits until `status` reports that `n` connections of the control have fallen back to their
+/// loss-based law.
 fn wait_until_alone(n: u64, what: &str) {
     lab::wait_until(&format!("{n} of them {what}"), || {
         json(&["status"])["endpoints"][0]["counters"]["alone"] == n
@@ -125,7 +127,8 @@ fn a_flow_falls_back_without_a_router_and_status_reports_it() {
         let name = format!("hwt_{}", control.name);
         succeeds(&["attach", control.name, "--name", &name]);
         path.source.netns.set_default_control(&name).unwrap();
-        // VCP needs a queue: without one, a missing header means low load
+        // VCP only falls back if round trips show a queue; without a queue, a missing header looks
+        // like low load
         let narrow = "tbf rate 2mbit burst 5kb limit 60kb";
         path.router
             .tc(&format!("qdisc add dev {ROUTER_OUT} root {narrow}"))

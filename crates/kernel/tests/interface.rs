@@ -1,9 +1,7 @@
-//! The application interface on the running kernel: downloads over an emulated path of 50 Mbit/s
-//! and 100 ms, whose server sets socket options before it responds.
-//!
-//! It measures how long downloads take and their initial rates, which may differ by 5 % from the
-//! exact ones. A failed measurement is repeated if other work used the cores meanwhile
-//! (tests/machine.rs).
+//! Tests the application interface on the running kernel: downloads over an emulated path of 50
+//! Mbit/s and 100 ms, whose server sets socket options before it responds. The tests measure how
+//! long downloads take and their initial rates, which may differ by 5 % from the exact rates. A
+//! failed measurement is repeated if other work used the cores meanwhile (tests/machine.rs).
 
 use crate::{common, lab};
 use std::io::{Read as _, Write as _};
@@ -21,12 +19,12 @@ const SERVER_ADDRESS: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 1);
 const CLIENT_PREFIX: &str = "10.78.0.0/16";
 const BYTES: usize = 500_000;
 
-/// The path and a cgroup whose processes may set hints, both removed with the value.
+/// The path and a cgroup whose processes may set hints; both are removed when the value is dropped.
 struct Path {
     _cgroup: Cgroup,
 }
 
-/// A download as its two ends recorded it.
+/// A download, as client and server recorded it.
 #[derive(Debug)]
 struct Seen {
     /// Time from the request to the last byte.
@@ -44,7 +42,8 @@ impl Path {
             format!("net.ipv4.tcp_wmem={buffers}"),
             "net.ipv4.tcp_no_metrics_save=1".to_owned(),
         ];
-        let _ = lab::headwayctl(&["testbed", "down", TESTBED]).output(); // left by a failed run
+        // a failed run may have left it
+        let _ = lab::headwayctl(&["testbed", "down", TESTBED]).output();
         let mut up = vec!["testbed", "up", "--name", TESTBED];
         up.extend(["--rate", "50mbit", "--rtt", "100ms", "--buffer", "2000000B"]);
         for sysctl in &sysctls {
@@ -60,7 +59,8 @@ impl Path {
         Netns::find(&format!("headway-{TESTBED}-{name}")).unwrap()
     }
 
-    /// The server calls `say` when it has the request, and responds in one write.
+    /// Runs a download. The server calls `say` when it has received the request, and responds in
+    /// one write.
     fn download(&self, control: &str, say: impl Fn(&TcpStream) + Send + 'static) -> Seen {
         let listener = Self::side("left1")
             .inside(|| {
@@ -75,7 +75,7 @@ impl Path {
             stream.read_exact(&mut [0u8; 3]).unwrap();
             say(&stream);
             stream.write_all(&vec![7u8; BYTES]).unwrap();
-            // the client closes when it has everything
+            // wait until the client has received all bytes and closes
             assert_eq!(stream.read(&mut [0u8; 1]).unwrap(), 0);
             let info = get::<Info>(&stream, INFO).unwrap();
             (info, ssthresh_pkts(&stream))
@@ -99,7 +99,8 @@ impl Path {
         seen
     }
 
-    /// As `download`; must take this many ms, on a machine that is not disturbed.
+    /// Like `download`, but the download must take a time in this range, on a machine that is not
+    /// disturbed.
     fn download_in(
         &self,
         ms: RangeInclusive<u64>,
@@ -111,7 +112,7 @@ impl Path {
         })
     }
 
-    /// As `download`; must fulfil `is_right`, on a machine that is not disturbed.
+    /// Like `download`, but the results must fulfil `is_right`, on a machine that is not disturbed.
     fn download_as(
         &self,
         what: &str,
@@ -123,8 +124,8 @@ impl Path {
     }
 }
 
-/// Whether a startup's rate is within 5 % of the exact one. The kernel measures the path's round
-/// trip.
+/// Whether a startup's rate is within 5 % of the exact rate. They differ because the kernel
+/// measures the path's round trip.
 fn is_about(rate_bps: u64, exact_bps: u64) -> bool {
     rate_bps.abs_diff(exact_bps) < exact_bps / 20
 }
@@ -150,8 +151,8 @@ fn ssthresh_pkts(stream: &TcpStream) -> u32 {
 
 fn nothing(_: &TcpStream) {}
 
-/// A server whose response has to arrive so many milliseconds after the request was sent. Half a
-/// round trip has passed when the server reads the request.
+/// Sets the deadline of a response that has to arrive `total_ms` after the client sent the request.
+/// Half a round trip of that time, 50 ms, has passed when the server reads the request.
 fn deadline_ms(total_ms: u64) -> impl Fn(&TcpStream) + Clone {
     move |stream| {
         set(stream, VOLUME, BYTES as u64).unwrap();
@@ -159,13 +160,13 @@ fn deadline_ms(total_ms: u64) -> impl Fn(&TcpStream) + Clone {
     }
 }
 
-/// 346 packets of 1500 bytes take at least 183 ms including the round trip, and 610 ms in slow
-/// start.
+/// The response has 346 packets of 1500 bytes. It takes at least 183 ms, including the round trip,
+/// and 610 ms in slow start.
 fn a_deadline_is_met_if_possible_and_otherwise_slow_start_is_used() {
     let path = Path::new();
     succeeds(&["attach", "reno+mega-start", "--name", "hwt_ms"]);
     for total_ms in [250, 400] {
-        // up to the deadline, and 10 ms more on a shared machine
+        // the download may take until the deadline, plus 10 ms for a shared machine
         let ms = total_ms / 2 + 1..=total_ms + 10;
         let exact_bps = 346 * 1500 * 8 * 1000 / (total_ms - 100);
         let what = format!("{exact_bps} bit/s and {ms:?} ms");
@@ -188,11 +189,12 @@ fn a_sufficient_rate_ends_slow_start() {
             set(stream, STABILIZE, stabilize).unwrap();
         }
     };
-    // 10 Mbit/s are 83 packets in 100 ms, and the emulator has no shorter round trip
+    // at 10 Mbit/s 83 packets leave in a round trip, which is at least 100 ms
     let steady = path.download_as("ssthresh of 83 to 85 packets", "hwt_ms", rate(1), |seen| {
         (83..86).contains(&seen.ssthresh_pkts)
     });
-    // after the first round trip 263 packets are left, and 83 of them fit into the next
+    // with stabilize, 83 of the 263 packets that are left after the first round trip leave in the
+    // second; without it more
     let sooner = format!("sooner than in {} ms", steady.took_ms);
     let eager = path.download_as(&sooner, "hwt_ms", rate(0), |seen| {
         seen.took_ms < steady.took_ms
@@ -206,7 +208,7 @@ fn a_startup_sees_the_size_of_a_large_write() {
     let attach = ["attach", "reno+jump-start", "--name", "hwt_js"];
     succeeds(&[&attach[..], &original].concat());
     assert_eq!(json(&["status"])["hints"][0]["sees_writes"], true);
-    // 346 packets in one round trip
+    // the whole write of 346 packets is paced over one round trip
     let exact_bps = 346 * 1500 * 8 * 10;
     path.download_as("all at once", "hwt_js", nothing, |seen| {
         (185..240).contains(&seen.took_ms) && is_about(seen.info.started_bps, exact_bps)
@@ -243,7 +245,7 @@ fn defaults_of_prefixes_apply_to_every_startup() {
         assert_eq!(low.info.started_bps, 0, "{startup}: {low:?}");
         succeeds(&["detach", "hwt_any"]);
     }
-    // set when the request arrived: late, but before the first byte of the response
+    // the type is set when the request has arrived, before the first byte of the response
     succeeds(&["attach", "reno+mega-start", "--name", "hwt_any"]);
     succeeds(&["hints", "unset", CLIENT_PREFIX]);
     let standard = path.download("hwt_any", |stream| set(stream, TYPE, 0u32).unwrap());
@@ -261,7 +263,8 @@ fn a_paths_window_is_remembered_for_its_lifetime() {
         seen
     };
     let twice = || {
-        let _ = lab::headwayctl(&["hints", "forget"]).output(); // left by an earlier measurement
+        // forgets the paths of an earlier measurement
+        let _ = lab::headwayctl(&["hints", "forget"]).output();
         succeeds(&["hints", "remember", "2s"]);
         assert_eq!(saved(), serde_json::Value::Null);
         let first = download();
@@ -274,8 +277,9 @@ fn a_paths_window_is_remembered_for_its_lifetime() {
     common::holds(what, twice, |(first, saved, second)| {
         let [rtt_us, rate_bps] = ["min_rtt_us", "rate_bps"].map(|n| saved[n].as_u64().unwrap());
         let with_headers_bps = rate_bps * 1500 / 1448;
-        // the last round trips of slow start carried some hundred packets each. The base RTT is 100
-        // ms; TCP may read its clock some microseconds late when it sends.
+        // bounds: the last round trips of slow start carried a few hundred packets each. The base
+        // RTT is 100 ms; the measured minimum may be some microseconds shorter, because TCP reads
+        // its clock late when it sends.
         (99_900..110_000).contains(&rtt_us)
             && (5_000_000..50_000_000).contains(&rate_bps)
             && second.info.started_bps.abs_diff(with_headers_bps) < rate_bps / 50

@@ -1,5 +1,5 @@
-//! After headwayctl is killed at random moments, `detach --all` removes everything that is left,
-//! and connections of other programs continue. HEADWAY_KILLS sets the number of kills,
+//! Tests with headwayctl killed at random moments: `detach --all` must remove everything that is
+//! left, and connections of other programs must continue. HEADWAY_KILLS sets the number of kills,
 //! HEADWAY_SWAPS the number of swaps under traffic.
 
 use crate::{common, lab};
@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 
 use crate::lab::{headwayctl, left_over, succeeds, Cgroup, Lab};
 
-/// The commands to kill, in turn; the second of each pair finds something attached.
+/// The commands to kill, one after the other. Some of them replace or detach what an earlier
+/// command has attached.
 fn commands<'a>(netns: &'a str, cgroup: &'a str) -> Vec<Vec<&'a str>> {
     vec![
         vec!["attach", "cubic", "--name", "hwt_k", "--default-in", netns],
@@ -30,7 +31,8 @@ fn commands<'a>(netns: &'a str, cgroup: &'a str) -> Vec<Vec<&'a str>> {
     ]
 }
 
-/// Numbers below n that differ between runs, so that over many runs every moment is hit.
+/// A random number below n. It differs between runs, so that many runs together kill at every
+/// moment.
 fn random(n: u64) -> u64 {
     use std::hash::{BuildHasher as _, Hasher as _};
     std::collections::hash_map::RandomState::new()
@@ -49,12 +51,12 @@ fn kills_leave_nothing() {
     let kills = number("HEADWAY_KILLS");
     let lab = Lab::new();
     let cgroup = Cgroup::enter();
-    cgroup.leave(); // the other connection does not use Headway
+    cgroup.leave(); // the connection below is outside the cgroup and does not use Headway
     let other = lab.connect(None);
     let (killing, ends) = std::sync::mpsc::channel::<()>();
     let other = other.carry_while(move || ends.try_recv() == Err(TryRecvError::Empty));
 
-    // the duration of each command without a kill
+    // measure the duration of each command without a kill
     let commands = commands(&lab.name, cgroup.name());
     let mut durations: Vec<Duration> = commands
         .iter()
@@ -89,7 +91,8 @@ fn kills_leave_nothing() {
         if child.wait().unwrap().code().is_none() {
             killed += 1;
         } else {
-            // the measured duration may be too long if other work used the cores
+            // the command had ended before it was killed: the measured duration was too long,
+            // perhaps because other work used the cores
             durations[which] = durations[which].min(moment);
         }
         succeeds(&["detach", "--all"]);
@@ -144,7 +147,8 @@ fn hot_swaps_under_traffic_harm_no_connection() {
     let start = Instant::now();
     for i in 0..swaps as usize {
         if i % 10 == 0 {
-            // a connection that starts with the present control and outlives many swaps
+            // a connection that starts with the present control, and stays open while the control
+            // is replaced many times
             let each = Duration::from_millis(300) + start.elapsed() / (i as u32 + 1) * 20;
             let until = Instant::now() + each;
             let goes_on = move || Instant::now() < until;

@@ -1,9 +1,8 @@
-//! Adds a protocol of three new files (tests/protocol: header, router, control; tests/two_bits has
-//! its header in the ECN bits) by naming their folder when headwayctl is built, and runs it live: a
-//! host, a router, another host. No other file of the tree is changed.
-//!
-//! It runs cargo and git, and measures rates over a second or two, which may be 5 % off. If other
-//! work used the cores meanwhile, the measurement is repeated (tests/machine.rs).
+//! Tests that a new protocol needs only three new files: header, router and control
+//! (tests/protocol; in tests/two_bits the header is in the ECN bits). The test builds headwayctl
+//! with these folders and runs the protocol live between two hosts over a router. It changes no
+//! other file. It runs cargo and git, and measures rates over a second or two, which may differ by
+//! 5 %. If other work used the cores meanwhile, the measurement is repeated (tests/machine.rs).
 
 mod common;
 #[path = "../../../tests/further.rs"]
@@ -28,7 +27,8 @@ use serde_json::Value;
 use transfer::Transfer;
 
 const CONTROL: &str = "hwt_explicit_ss";
-/// Sizes of a full packet with timestamps and the header, and of its payload.
+/// The size of a full packet with timestamps and the protocol's header, and the size of its
+/// payload.
 const IP_BYTES: f64 = 1500.0;
 const PAYLOAD_BYTES: f64 = 1500.0 - 20.0 - 20.0 - 12.0 - 12.0;
 
@@ -36,7 +36,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// Changes compared with the commit, including new files.
+/// The files that differ from the commit, including new files.
 fn changes() -> Option<String> {
     let mut git = Command::new("git");
     git.args(["status", "--porcelain", "--untracked-files=all"]);
@@ -73,7 +73,8 @@ impl Built {
         self.route(path, "explicit-rate", &format!("rate_kbps={rate_kbps}"));
     }
 
-    /// Attaches a router's algorithm at the device towards the sink, on a link that is never full.
+    /// Attaches a router's algorithm at the router's device to the sink. The configured link is
+    /// faster than the traffic.
     fn route(&self, path: &RoutedPath, name: &str, set: &str) {
         let netns = path.router.path();
         let at = ["--netns", &netns, "--dev", ROUTER_OUT];
@@ -92,7 +93,7 @@ impl Built {
     }
 }
 
-/// IP bits per second that arrive during this time.
+/// Measures for this time how many IP bits arrive per second.
 fn rate_bps(transfer: &Transfer, meanwhile: Duration) -> f64 {
     transfer.bytes_per_s(meanwhile) / PAYLOAD_BYTES * IP_BYTES * 8.0
 }
@@ -115,7 +116,7 @@ fn the_sender_obeys_the_rate_that_the_router_writes(built: &Built) {
     let transfer = Transfer::start(&path);
     for rate_kbps in [4000, 40_000, 10_000] {
         built.allow(&path, rate_kbps);
-        // buffers still contain data sent at the old rate
+        // wait, because buffers still contain data that was sent at the old rate
         thread::sleep(Duration::from_millis(500));
         has_rate(
             &transfer,
@@ -145,7 +146,8 @@ fn the_sender_obeys_the_rate_that_the_router_writes(built: &Built) {
     built.succeeds(&["detach", "--all"]);
 }
 
-/// Packets of sockets with other controls stay unchanged, whichever process attached the programs.
+/// Tests that packets of sockets with other controls stay unchanged while the programs are
+/// attached.
 fn sockets_with_other_controls_send_no_header(built: &Built) {
     let path = RoutedPath::new(true).unwrap();
     built.succeeds(&["attach", "explicit"]);
@@ -193,7 +195,7 @@ fn a_header_in_the_ecn_bits_is_written_read_and_answered(built: &Built) {
     };
     let begin = |level: &str| {
         built.route(&path, "two-bits", level);
-        thread::sleep(Duration::from_secs(1)); // until the buffers are empty
+        thread::sleep(Duration::from_secs(1)); // wait until the buffers are empty
     };
     begin("level=3");
     has_rate(&transfer, 2e6, 0.05, Duration::from_secs(2));
@@ -204,7 +206,7 @@ fn a_header_in_the_ecn_bits_is_written_read_and_answered(built: &Built) {
         let after = timers();
         (rate_bps, (after[0] - before[0]) / (after[1] - before[1]))
     };
-    // the router's two independent timers, which fire only when packets arrive
+    // the router has two independent timers, which expire only when packets arrive
     let what = "bit/s of 8 million, calls of the short timer for one of the long one";
     let measured = common::holds(what, rate_and_times, |(rate_bps, by_time)| {
         (rate_bps / 8e6 - 1.0).abs() < 0.05 && (2.5..3.6).contains(by_time)
@@ -234,7 +236,8 @@ fn a_header_in_the_ecn_bits_is_written_read_and_answered(built: &Built) {
     built.succeeds(&["detach", "--all"]);
 }
 
-/// The router uses the device's own queue. A virtual queue at the configured rate would be empty.
+/// Tests a router that uses the device's own queue. A virtual queue at the configured rate would be
+/// empty.
 fn the_queue_may_be_the_devices_own(built: &Built) {
     const LIMIT_BYTES: u64 = 60_000;
     let path = RoutedPath::new(true).unwrap();
@@ -283,7 +286,7 @@ fn the_queue_may_be_the_devices_own(built: &Built) {
     built.succeeds(&["detach", "--all"]);
 }
 
-/// If TCP negotiated ECN, the bits belong to TCP.
+/// Tests that the header stays out of the ECN bits if TCP has negotiated ECN.
 fn a_connection_with_ecn_keeps_its_bits(built: &Built) {
     let path = RoutedPath::new(true).unwrap();
     built.succeeds(&["attach", "two_bits"]);
@@ -307,7 +310,8 @@ fn a_connection_with_ecn_keeps_its_bits(built: &Built) {
     built.succeeds(&["detach", "--all"]);
 }
 
-/// The number of SACK blocks and whether the header is present, for an ACK in a frame.
+/// For a frame with an ACK: the number of SACK blocks, and whether the protocol's header is
+/// present.
 fn of_ack(frame: &[u8]) -> Option<(usize, bool)> {
     let ip = frame.get(14..)?;
     let tcp = ip.get(usize::from(ip[0] & 15) * 4..)?;
@@ -327,7 +331,7 @@ fn of_ack(frame: &[u8]) -> Option<(usize, bool)> {
     }
     assert!(at <= options.len(), "{options:x?}");
     if ip[9] == 6 && ip[12..16] == SINK.octets() {
-        let bytes = (ip.len() - 20) as u16; // no IP options here
+        let bytes = (ip.len() - 20) as u16; // the packet has no IP options
         let pseudo = [&ip[12..20], &[0, 6], &bytes.to_be_bytes()].concat();
         assert_eq!(wire::checksum(&[&pseudo, &ip[20..]].concat()), 0, "{ip:x?}");
         assert_eq!(wire::checksum(&ip[..20]), 0, "{ip:x?}");
@@ -337,7 +341,8 @@ fn of_ack(frame: &[u8]) -> Option<(usize, bool)> {
     (ip[9] == 6 && data == 0 && tcp[13] == 16).then_some((blocks, answers))
 }
 
-/// Packets are lost in many places: three SACK blocks and timestamps leave no room for the header.
+/// Many packets are lost, so that ACKs have three SACK blocks, which with timestamps leave no room
+/// for the header.
 fn sack_blocks_give_way_to_the_answer(built: &Built) {
     for lets_out in [false, true] {
         let path = RoutedPath::new(true).unwrap();
@@ -405,7 +410,8 @@ fn the_header_program_comes_and_goes_with_its_control(built: &Built) {
     assert_eq!(endpoints(), 1);
     built.succeeds(&["detach", CONTROL]);
     assert_eq!(endpoints(), 0);
-    // a command killed halfway: the control is detached, its program is not
+    // as if a command had been killed halfway: the control is detached, but its program is still
+    // attached
     built.succeeds(&["attach", "explicit"]);
     fs::remove_file(format!("/run/headway-hwt/bpf/{CONTROL}")).unwrap();
     lab::wait_until("the control is detached", || {
@@ -421,7 +427,7 @@ fn the_header_program_comes_and_goes_with_its_control(built: &Built) {
 fn main() {
     let before = changes();
     let built = match common::reason_to_skip() {
-        Some(_) => Built(PathBuf::new()), // the run of the tests reports it
+        Some(_) => Built(PathBuf::new()), // `run` reports below why the tests are skipped
         None => Built(build()),
     };
     let tests: &[common::Test<'_>] = &[

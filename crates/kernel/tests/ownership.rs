@@ -1,5 +1,5 @@
-//! Commands of one scope do not touch what another scope's commands made, or anything that is not
-//! Headway's. A device is not mistaken for another of the same name.
+//! Tests that commands of one scope do not change things that another scope's commands or other
+//! programs have made, and that a device is not mistaken for another device of the same name.
 
 use crate::{common, lab};
 use std::fs;
@@ -11,7 +11,7 @@ use crate::lab::{fails, headwayctl, ip, json, one_line, succeeds, Lab};
 use headway_kernel::system::namespace::Namespace;
 use serde_json::Value;
 
-/// Begins with the same letters as the scope of all other tests, "hwt".
+/// The other scope. It begins with the same letters as "hwt", the scope of all other tests.
 const OTHER: &str = "hwtx";
 
 fn in_scope(scope: &str, arguments: &[&str]) -> Output {
@@ -29,7 +29,7 @@ fn other_json(arguments: &[&str]) -> Value {
     serde_json::from_str(&other(&[arguments, &["--json"]].concat())).unwrap()
 }
 
-/// Objects of the other scope, removed with the value.
+/// Things that commands of the other scope have made; removed when the value is dropped.
 struct Others;
 
 impl Drop for Others {
@@ -84,7 +84,8 @@ fn a_namespace_that_only_has_a_similar_name_stays() {
     assert!(named(foreign));
     ip(&["netns", "del", foreign]);
 
-    // also one that replaced a testbed's namespace
+    // a namespace of another program that has taken the name of a testbed's namespace is not
+    // removed either
     succeeds(&["testbed", "up", "--name", "hwt-foreign"]);
     ip(&["netns", "del", foreign]);
     ip(&["netns", "add", foreign]);
@@ -112,7 +113,7 @@ fn a_scope_is_a_whole_word() {
         Value::from([(); 0])
     );
 
-    // a scope this long leaves no room in the kernel's names
+    // a scope this long would leave no room in controls' names in the kernel
     for command in [
         &["status"][..],
         &["detach", "--all"],
@@ -142,7 +143,8 @@ fn unnamed_namespaces_are_distinguished() {
     assert_eq!(hosts.as_array().unwrap().len(), 1);
     assert_eq!(hosts[0]["complete"], true);
     one_line(&inside(0, &["detach", "--dev", "lo"]), 2);
-    // also by a path, or by the label of `status` while a process is in it
+    // an unnamed namespace can be given by a path, or by its label in `status` while a process is
+    // in it
     succeeds(&["detach", "--dev", "lo", "--netns", &spaces[1].path()]);
     let output = inside(1, &["host", "quick-start", "--dev", "lo"]);
     assert!(output.status.success(), "{output:?}");
@@ -175,7 +177,7 @@ fn a_device_that_was_renamed_moved_or_deleted_is_found() {
         succeeds(&["detach", "--dev", device, "--netns", netns]);
         assert_eq!(places(), Vec::<String>::new());
     };
-    // a renamed device is found by its new name and by its old one
+    // programs at a renamed device are found by the device's new name and by its old name
     for name in ["hwnew", "hwold"] {
         attach("hwold");
         ip(&["-n", &lab.name, "link", "set", "hwold", "name", "hwnew"]);
@@ -183,7 +185,7 @@ fn a_device_that_was_renamed_moved_or_deleted_is_found() {
         detach(&lab.name, name);
         ip(&["-n", &lab.name, "link", "del", "hwnew"]);
     }
-    // a new device gets the old number
+    // a device moves to another namespace, and a new device gets its number
     let add = |device: &str| {
         let index = ["name", device, "index", "4077", "type", "veth"];
         ip(&[&["-n", &lab.name, "link", "add"], &index[..]].concat());
@@ -236,10 +238,10 @@ fn a_long_name_of_a_namespace_is_found() {
     assert_eq!(lab::left_attached(), Vec::<String>::new());
 }
 
-/// A program at a device's ingress that passes all packets and is not Headway's.
+/// Attaches a program that is not Headway's to a device's ingress; it passes all packets.
 fn foreign_program(lab: &Lab) -> [OwnedFd; 2] {
     use libbpf_sys as sys;
-    // r0 = TCX_NEXT; exit
+    // two instructions: r0 = TCX_NEXT; exit
     let code: [u64; 2] = [0xffff_ffff_0000_00b7, 0x95];
     let owned = |fd: i32| {
         assert!(fd >= 0, "error {fd}");
@@ -281,7 +283,7 @@ fn programs_and_processes_of_others_are_not_touched() {
     succeeds(&["detach", "--all"]);
     assert_eq!(device(), before);
 
-    // nor a process whose command line looks like an emulator's
+    // a process whose command line looks like an emulator's is not ended either
     let folder = std::env::temp_dir().join(format!("hwtest-{}", std::process::id()));
     fs::create_dir_all(&folder).unwrap();
     fs::write(folder.join("testbed"), "while :; do sleep 0.1; done").unwrap();

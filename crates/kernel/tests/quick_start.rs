@@ -1,8 +1,7 @@
-//! Quick-Start over an emulated path with a router in the middle: a server, a router's namespace,
-//! and a client behind 100 Mbit/s and 100 ms.
-//!
-//! It measures how long downloads take. A download whose time is determined by the path may take 15
-//! % longer. A failed measurement is repeated if other work used the cores meanwhile
+//! Tests Quick-Start over an emulated path with a router in the middle: a server, a router's
+//! namespace, and a client behind a link of 100 Mbit/s and 100 ms. The tests measure how long
+//! downloads take. If the path determines a download's duration, it may be 15 % longer than
+//! computed. A failed measurement is repeated if other work used the cores meanwhile
 //! (tests/machine.rs).
 
 mod path;
@@ -23,14 +22,15 @@ fn n(host: &Value, counter: &str) -> u64 {
 fn a_granted_rate_shortens_a_download_and_is_reported() {
     let mut whole = None;
     let mut downloads = || {
-        drop(whole.take()); // left by an earlier measurement
+        drop(whole.take()); // removes the path of an earlier measurement
         let path = whole.insert(Path::with_hosts(true));
         path.router(&["--rate", "100mbit"]);
         let slow = path.download("cubic");
-        std::thread::sleep(Duration::from_secs(2)); // the router forgets the load
+        // until the router has forgotten the load of the first download
+        std::thread::sleep(Duration::from_secs(2));
         (slow, path.download("hwq_qs"))
     };
-    // two round trips and 80 ms at 100 Mbit/s
+    // the fast download takes two round trips, and 80 ms to send a megabyte at 100 Mbit/s
     let is_right = |(slow, fast): &(Duration, Duration)| {
         *fast < Duration::from_millis(280 * 115 / 100) && *slow > *fast * 2
     };
@@ -49,7 +49,7 @@ fn a_granted_rate_shortens_a_download_and_is_reported() {
         assert_eq!(n(&router, counter), 1, "{router}");
     }
     assert_eq!(n(&router, "granted_bps"), 81_920_000);
-    // the last requests, with the reason why the rate was lowered
+    // router and server report the last request, the router with the reason why it lowered the rate
     let (there, here) = (&router["events"][0], &server["recent"][0]);
     assert_eq!(here["asked_bps"], 163_840_000, "{here}");
     assert_eq!(here["granted_bps"], 81_920_000, "{here}");
@@ -82,8 +82,8 @@ fn a_granted_rate_shortens_a_download_and_is_reported() {
 fn a_request_with_data_costs_a_round_trip_more() {
     let mut whole = None;
     let mut download = || {
-        drop(whole.take()); // left by an earlier measurement
-        let path = Path::with_hosts(false); // the volume is unknown
+        drop(whole.take()); // removes the path of an earlier measurement
+        let path = Path::with_hosts(false); // the volume of the responses is not announced
         path.router(&["--rate", "100mbit"]);
         let cgroup = Cgroup::enter();
         succeeds(&["hints", "attach", "--cgroup", cgroup.name()]);
@@ -120,7 +120,7 @@ fn a_grant_is_not_passed_on_to_the_next_connection() {
 
 fn a_router_that_does_not_take_part_is_detected() {
     let path = Path::with_hosts(true);
-    // only one of the two routers approves, the one at the server's device
+    // only the first of the two routers takes part, at the server's device
     let first = [
         "router",
         "attach",
@@ -162,7 +162,8 @@ fn if_options_are_dropped_the_connection_starts_without_them() {
         .unwrap();
     assert!(nft.wait().unwrap().success());
     let took = path.download("hwq_qs");
-    assert!(took > Duration::from_secs(1), "{took:?}"); // the SYN-ACK was retransmitted
+    // longer than a second, because the SYN-ACK was retransmitted
+    assert!(took > Duration::from_secs(1), "{took:?}");
     let server = path.host(SERVER);
     assert_eq!(n(&server, "requests"), 1);
     assert_eq!(n(&server, "lost"), 1, "{server}");
@@ -178,7 +179,7 @@ fn a_full_link_refuses_and_the_refusal_is_reported() {
     let took = path.download("hwq_qs");
     assert!(took > Duration::from_millis(500), "{took:?}");
     let server = path.host(SERVER);
-    // a request whose rate became 0 gets no response (section 4.2)
+    // a request whose rate a router has set to 0 gets no response (section 4.2)
     assert_eq!(n(&server, "unanswered"), 1, "{server}");
     assert_eq!(n(&server, "reports"), 1, "{server}");
     let router = path.router_status();
@@ -206,7 +207,7 @@ fn wireshark_reads_what_is_on_the_wire() {
         .spawn()
         .unwrap();
     let captured = || std::fs::metadata(&file).map_or(0, |m| m.len());
-    // tcpdump captures once the file has its header
+    // tcpdump has begun to capture when its file has a header
     lab::wait_until("tcpdump begins", || captured() >= 24);
     path.download("hwq_qs");
     lab::wait_until("all is written", || captured() > BYTES as u64);
@@ -227,7 +228,8 @@ fn wireshark_reads_what_is_on_the_wire() {
             .unwrap();
         String::from_utf8(output.stdout).unwrap()
     };
-    // Linux writes a checksum of zero as 0xffff, which is equivalent but which tshark calls bad
+    // ignore this complaint: Linux writes a checksum of 0 as 0xffff, which is equivalent, but
+    // tshark reports it as bad
     let bad = tshark(&[
         "-Y",
         "ip.checksum.status == 0 || (tcp.checksum.status == 0 && tcp.checksum != 0xffff)",
@@ -266,7 +268,7 @@ fn programs_end_with_their_device_or_by_command() {
     lab::wait_until("a program is detached", || {
         path.host(SERVER)["complete"] == false
     });
-    // removing a testbed removes the programs at its own hosts' devices
+    // removing a testbed only removes the programs at devices of the testbed's hosts
     assert_eq!(path.host(CLIENT)["complete"], true);
     succeeds(&["testbed", "down", TESTBED]);
     let status = json(&["status"]);

@@ -1,7 +1,7 @@
-//! Receivers that lie about the approved rate (RFC 4782, sections 9.1 and 3.4), against the real
-//! host. The test acts as the receiver on the raw device opposite, and a router lowers every
-//! request. Prediction: for each step of the rate that the receiver claims beyond the approved one,
-//! it does not know two bits of the nonce, so one lie in 4^steps succeeds.
+//! Tests receivers that lie about the approved rate (RFC 4782, sections 9.1 and 3.4), against a
+//! real host as sender. The test itself is the receiver, on a raw device opposite, and a router
+//! lowers every request. Prediction: for each step of the rate that the receiver claims above the
+//! approved rate, it does not know two bits of the nonce, so one lie in 4^steps succeeds.
 
 use crate::{common, lab};
 use std::io;
@@ -19,8 +19,8 @@ const RECEIVER_ADDRESS: Ipv4Addr = Ipv4Addr::new(10, 99, 0, 2);
 const SERVER_MAC: [u8; 6] = [2, 0, 0, 0, 0, 1];
 const RECEIVER_MAC: [u8; 6] = [2, 0, 0, 0, 0, 2];
 const PORT: u16 = 5001;
-/// The rate that the server asks for, 40 kbit/s times 2 to this power, and the rate that the router
-/// leaves.
+/// The rate code that the server requests (the rate is 40 kbit/s times 2 to this power), and the
+/// code to which the router lowers it.
 const ASKED: u8 = 8;
 const APPROVED: u8 = 5;
 const REQUEST_OPTION: u8 = 25;
@@ -35,9 +35,10 @@ fn run(line: &str) {
     assert!(output.status.success(), "{line}: {output:?}");
 }
 
-/// A server that requests rates behind a router, opposite a device without IP.
+/// A server that requests rates, a router at its device, and opposite a device without an IP stack.
 struct Path {
-    /// None while the path is removed, because an open socket would keep its control.
+    /// The server's socket. It is None while the path is removed, because an open socket would keep
+    /// its control.
     listener: Option<TcpListener>,
     raw: OwnedFd,
     next_port: u16,
@@ -107,7 +108,7 @@ impl Path {
         assert_eq!(sent, frame.len() as isize, "{}", io::Error::last_os_error());
     }
 
-    /// The next segment to a port with these flags.
+    /// Receives the next segment to a port with these flags.
     fn receive(&self, port: u16, flags: u8) -> Segment {
         let mut frame = [0u8; 2048];
         loop {
@@ -151,7 +152,8 @@ impl Path {
         host["counters"][counter].as_u64().expect("a counter")
     }
 
-    /// Grants, forged nonces and inflated rates of `n` connections with this lie.
+    /// Makes `n` connections with this lie. Returns how many the server granted, detected by a
+    /// forged nonce, and detected by an inflated rate.
     fn lies(&mut self, n: u64, lie: impl Fn(&Request) -> (u8, u32)) -> [u64; 3] {
         let counted = |path: &Self| ["grants", "nonce_forged", "inflated"].map(|c| path.count(c));
         let before = counted(self);
@@ -163,7 +165,7 @@ impl Path {
             let after = counted(self);
             [0, 1, 2].map(|i| after[i] - before[i])
         };
-        // the kernel processes the last packet when a core is free
+        // wait, because the kernel may process the last packet later, when a core is free
         lab::wait_until("all have answered", || counts().iter().sum::<u64>() >= n);
         let counts = counts();
         assert_eq!(counts.iter().sum::<u64>(), n, "{counts:?}");
@@ -189,7 +191,7 @@ fn remove() {
     }
 }
 
-/// A request after the router changed it.
+/// A request as it arrives, after the router has lowered it.
 struct Request {
     code: u8,
     nonce: u32,
@@ -255,7 +257,8 @@ fn segment(port: u16, (sequence, ack): (u32, u32), flags: u8, options: &[u8]) ->
     [ip, tcp].concat()
 }
 
-/// Whether `caught` of `n` agrees with a probability, within four standard deviations.
+/// Whether the number of detected lies, `caught` of `n`, agrees with a probability within four
+/// standard deviations.
 fn predicted(caught: u64, n: u64, probability: f64) -> bool {
     let (n, caught) = (n as f64, caught as f64);
     let deviation = (n * probability * (1.0 - probability)).sqrt();
@@ -266,7 +269,7 @@ fn predicted(caught: u64, n: u64, probability: f64) -> bool {
 fn an_honest_receiver_is_believed() {
     let mut path = Path::new();
     assert_eq!(path.lies(50, |r| (r.code, r.nonce)), [50, 0, 0]);
-    // a receiver may return less than was approved
+    // a receiver may return a lower rate than the approved one
     assert_eq!(path.lies(50, |r| (r.code - 1, r.nonce)), [50, 0, 0]);
     assert_eq!(path.count("lowered"), 100);
 }
@@ -281,7 +284,7 @@ fn an_inflated_rate_is_detected_as_often_as_predicted() {
             "{steps} steps: {caught} of {n}"
         );
     }
-    // more than was asked for is detected without the nonce
+    // a rate above the requested one is detected without the nonce
     assert_eq!(path.lies(50, |r| (ASKED + 1, r.nonce)), [0, 0, 50]);
     let status = json(&["status"]);
     let remarks = status["quick_start_hosts"][0]["remarks"].to_string();
@@ -294,7 +297,7 @@ fn an_inflated_rate_is_detected_as_often_as_predicted() {
 
 fn a_receiver_without_the_nonce_is_detected() {
     let mut path = Path::new();
-    // the approved rate with an invented nonce: right in one of 4^5
+    // the receiver returns the approved rate with an invented nonce, which is right once in 4^5
     let forged = |r: &Request| (r.code, r.nonce.wrapping_mul(0x9e37_79b1) >> 2);
     let [_, caught, _] = path.lies(400, forged);
     let probability = 1.0 - 0.25f64.powi(i32::from(APPROVED));

@@ -1,10 +1,9 @@
-//! Hostile packets through a running router to a running host. They go from one namespace over a
-//! router's namespace with `headwayctl router attach quick-start` to a namespace with `headwayctl
-//! host quick-start`. HEADWAY_FUZZ sets their number.
-//!
-//! It measures how long a connection takes during a flood: at most four seconds, with nine of ten
-//! packets of the flood at the router. A failed measurement is repeated if other work used the
-//! cores meanwhile (tests/machine.rs).
+//! Tests with hostile packets through a live router to a live host. They pass from one namespace
+//! over a router's namespace with `headwayctl router attach quick-start` to a namespace with
+//! `headwayctl host quick-start`. HEADWAY_FUZZ sets their number. One test measures how long a
+//! connection takes during a flood of requests: at most four seconds, if nine of ten packets of the
+//! flood reach the router. A failed measurement is repeated if other work used the cores meanwhile
+//! (tests/machine.rs).
 
 use crate::{common, wire};
 use std::collections::BTreeMap;
@@ -24,10 +23,10 @@ use headway_kernel::benches::forwarding::path::{
 use headway_kernel::system::namespace::Namespace;
 
 const ETHERNET_BYTES: usize = 14;
-/// Bits per second that routers may grant: 1 Gbit/s at nine tenths.
+/// Bits per second that the router may grant: nine tenths of 1 Gbit/s.
 const GIVEN_BPS: u64 = 900_000_000;
 
-/// A path with programs of routers and hosts, detached with the value.
+/// A path with the programs of router and host, which are detached when the value is dropped.
 struct Lab {
     path: RoutedPath,
 }
@@ -48,7 +47,7 @@ impl Lab {
         lab
     }
 
-    /// A router that does not forget its grants during a test.
+    /// Attaches a router that does not forget its grants during a test.
     fn router(&self, algorithm: &str) {
         let mut words = vec![
             "router",
@@ -104,7 +103,7 @@ fn send(socket: &OwnedFd, packet: &[u8]) {
     assert!(sent > 0, "{}", io::Error::last_os_error());
 }
 
-/// The next received packet, if any.
+/// Receives the next packet, if one is waiting.
 fn receive(socket: &OwnedFd, frame: &mut [u8]) -> Option<usize> {
     // SAFETY: a buffer with its length.
     let got = unsafe {
@@ -119,8 +118,8 @@ fn receive(socket: &OwnedFd, frame: &mut [u8]) -> Option<usize> {
     (got >= ETHERNET_BYTES as isize).then_some(got as usize)
 }
 
-/// Checks that a router changed nothing else than TTL and checksum, the Quick-Start option (of a
-/// request, and only downwards), and options in which routers record their addresses.
+/// Checks that the router has changed nothing but TTL and checksum, options in which routers record
+/// addresses and times, and a Quick-Start request, which it may only lower.
 fn unharmed(sent: &[u8], came: &[u8]) {
     assert_eq!(sent.len(), came.len());
     assert_eq!(came[8], sent[8] - 1);
@@ -135,7 +134,7 @@ fn unharmed(sent: &[u8], came: &[u8]) {
     may_change[10..12].fill(true);
     let mut requests = 0;
     let list_end = each_option(sent, |start, end| match sent[start] {
-        // record route, timestamps: the kernel writes these
+        // the options record route and timestamp, which the kernel fills in
         7 | 68 => may_change[start..end].fill(true),
         OPTION if end - start == 8 && sent[start + 2] >> 4 == 0 && requests == 0 => {
             requests += 1;
@@ -145,11 +144,12 @@ fn unharmed(sent: &[u8], came: &[u8]) {
                 "{sent:x?} became {came:x?}"
             );
         }
-        OPTION if end - start == 8 => requests += 1, // a report, or something else
+        // a Quick-Start option that is no request, so it must not change
+        OPTION if end - start == 8 => requests += 1,
         OPTION => requests += 1,
         _ => {}
     });
-    // the kernel clears the bytes after the end of the list
+    // the kernel may clear the bytes after the end of the options
     for at in list_end..header_bytes {
         may_change[at] |= came[at] == 0;
     }
@@ -161,9 +161,10 @@ fn unharmed(sent: &[u8], came: &[u8]) {
     }
 }
 
-/// A packet to the sink with hostile options; its number is in the identification field.
+/// A packet to the sink with hostile IP options. The identification field has the packet's number.
 fn attack(random: &mut Random, number: u16) -> Vec<u8> {
-    // Linux drops inconsistent options; half of the packets are consistent, with random contents
+    // Linux drops packets with inconsistent options, so half of the packets get consistent options
+    // with random contents
     let mut options = vec![1u8; random.below(9)];
     options.extend(option(
         random.next() as u8,
@@ -193,7 +194,7 @@ fn attack(random: &mut Random, number: u16) -> Vec<u8> {
         }
     }
     if random.below(20) == 0 {
-        // a corrupt header, except for its number, time to live and destination
+        // corrupt one byte of the IP header, but not the identification, TTL and destination
         let at = [0, 1, 2, 3, 6, 7, 9][random.below(7)];
         sent[at] = random.next() as u8;
     }
@@ -228,7 +229,7 @@ fn hostile_packets_harm_nothing_on_their_way() {
                 sent[usize::from(number)] = attack;
                 left -= 1;
             }
-            // packets that the kernel deferred arrive with the next ones
+            // packets whose processing the kernel deferred arrive together with later packets
             while let Some(bytes) = receive(&into, &mut frame) {
                 let packet = &frame[ETHERNET_BYTES..bytes];
                 if packet.len() < IP_BYTES || packet[12] != 10 || packet[13] != 80 {
@@ -236,7 +237,7 @@ fn hostile_packets_harm_nothing_on_their_way() {
                 }
                 let number = u16::from_be_bytes([packet[4], packet[5]]);
                 let attack = &sent[usize::from(number)];
-                // the length by IP's rules, not the frame's
+                // cut to IP's total length, because the frame may be longer
                 let total = usize::from(u16::from_be_bytes([attack[2], attack[3]]));
                 let total = total.min(packet.len());
                 unharmed(&attack[..total.min(attack.len())], &packet[..total]);
@@ -257,8 +258,8 @@ fn hostile_packets_harm_nothing_on_their_way() {
     assert_eq!(complaints(), before, "dmesg says more");
 }
 
-/// Size in bytes of each map of Quick-Start, by its id and the kernel's count. Other programs of
-/// this machine may have such maps too.
+/// The memory of each Quick-Start map in bytes, as the kernel reports it, by the map's id. Other
+/// programs on this machine may have such maps, too.
 fn map_bytes() -> BTreeMap<u32, u64> {
     let mut bytes = BTreeMap::new();
     let mut id = 0u32;
@@ -319,7 +320,8 @@ fn a_flood_of_requests_takes_no_memory_and_no_connection() {
         for stream in listener.incoming() {
             let mut stream = stream.unwrap();
             let mut bytes = [0u8; 4];
-            // connections of the flood never complete
+            // the flood's connections never complete, so the listener only accepts the test's
+            // connections
             if stream.read_exact(&mut bytes).is_ok() {
                 stream.write_all(&bytes).unwrap();
             }
@@ -344,7 +346,8 @@ fn a_flood_of_requests_takes_no_memory_and_no_connection() {
     };
     converse(b"ping");
     let out = socket(&lab.path.source, 0);
-    // what is sent meanwhile, and how much of it reached the router
+    // sends the flood during 20 short connections; returns the SYNs sent, the requests at the
+    // router, and the longest connection
     let flooded = || {
         let requests = lab.count("requests");
         let (over, sent) = (AtomicBool::new(false), AtomicU64::new(0));
@@ -382,7 +385,7 @@ fn a_flood_of_requests_takes_no_memory_and_no_connection() {
          {longest:?}; {} maps of Quick-Start have {bytes} bytes as before",
         now.len()
     );
-    // maps of another test may have been made and removed meanwhile
+    // compare only maps that exist now: another test's maps may have been removed meanwhile
     assert!(
         now.iter().all(|(id, bytes)| ours[id] == *bytes),
         "{ours:?} became {now:?}"

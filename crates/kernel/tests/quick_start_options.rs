@@ -1,9 +1,7 @@
-//! Quick-Start's programs on single packets (BPF_PROG_TEST_RUN): the numbers of RFC 4782, and many
-//! malformed options. HEADWAY_FUZZ sets their number.
-//!
-//! One test counts the packets of a slot of 100 ms, which must be sent within the slot. It is
-//! repeated if other work used the cores meanwhile (tests/machine.rs). The other tests do not
-//! measure time.
+//! Tests Quick-Start's programs with single packets (BPF_PROG_TEST_RUN): the examples of RFC 4782,
+//! and many malformed options. HEADWAY_FUZZ sets their number. One test counts the packets of a
+//! slot of 100 ms, which must all be sent within the slot. It is repeated if other work used the
+//! cores meanwhile (tests/machine.rs). The other tests do not measure time.
 
 use crate::{common, wire};
 use std::time::Duration;
@@ -23,7 +21,8 @@ fn router(settings: &[(&str, &str)]) -> Trial {
     Trial::router("quick-start", 10_000_000, &settings).unwrap()
 }
 
-/// The option after a router; the packet around it must be unchanged.
+/// The option after the packet has passed a router. Checks that the rest of the packet is
+/// unchanged.
 fn routed(router: &Trial, bytes: &[u8; 8]) -> [u8; 8] {
     let sent = packet(bytes, 63, 1);
     let went_on = router.run("hw_router", &sent).unwrap();
@@ -31,7 +30,8 @@ fn routed(router: &Trial, bytes: &[u8; 8]) -> [u8; 8] {
     went_on[IP_BYTES..IP_BYTES + 8].try_into().unwrap()
 }
 
-/// Only an option of eight bytes and the checksum have changed, and the checksum is right.
+/// Checks that a packet has changed only in the option of eight bytes at `option_at` and in the IP
+/// checksum, and that a right checksum stays right.
 fn unharmed(sent: &[u8], went_on: &[u8], option_at: usize) {
     assert_eq!(sent.len(), went_on.len());
     let header_bytes = usize::from(sent[0] & 15) * 4;
@@ -53,15 +53,15 @@ fn unharmed(sent: &[u8], went_on: &[u8], option_at: usize) {
 }
 
 fn the_rfcs_option_is_read_and_lowered_as_specified() {
-    // request of 5.12 Mbit/s, QS TTL 0x5a: 19 08 07 5A AA AA AA A8
+    // a request for 5.12 Mbit/s with QS TTL 0x5a: 19 08 07 5A AA AA AA A8
     let request = option(7, 0x5a, 0x2aaa_aaaa);
     assert_eq!(request, [0x19, 8, 7, 0x5a, 0xaa, 0xaa, 0xaa, 0xa8]);
-    // approved unchanged: QS TTL is one less, the nonce is the same
+    // approved in full: QS TTL is one less, the nonce is unchanged
     let wide = router(&[("capacity_kbps", "10000")]);
     assert_eq!(routed(&wide, &request), option(7, 0x59, 0x2aaa_aaaa));
     // lowered to 1.28 Mbit/s: only the parts of the nonce for steps 7 and 6 are drawn anew
     let mut drawn = std::collections::BTreeSet::new();
-    // earlier grants and traffic do not reduce the next grant
+    // with these settings, earlier grants and traffic do not reduce the next grant
     let narrow = router(&[
         ("capacity_kbps", "1300"),
         ("algorithm", "optimistic"),
@@ -74,25 +74,27 @@ fn the_rfcs_option_is_read_and_lowered_as_specified() {
         assert_eq!(changed & !(0xf << 10), 0, "{changed:x}");
         drawn.insert(changed >> 10);
     }
-    assert!(drawn.len() >= 12, "{drawn:?}"); // of 16, by chance all but one in 10^5
-                                             // refused: rate, QS TTL and nonce are zero
+    // all 16 values of these bits are drawn, except by chance in about 4 of 10^5 runs
+    assert!(drawn.len() >= 12, "{drawn:?}");
+    // refused: rate, QS TTL and nonce are zero
     let closed = router(&[("capacity_kbps", "79")]);
     assert_eq!(routed(&closed, &request), option(0, 0, 0));
-    assert_eq!(closed.router_state().unwrap()[6], 1); // denials
-                                                      // QS TTL is modulo 256
+    // word 6 counts denials
+    assert_eq!(closed.router_state().unwrap()[6], 1);
+    // QS TTL wraps modulo 256
     assert_eq!(routed(&wide, &option(1, 0, 0))[3], 255);
     // a report passes unchanged: 19 08 85 00 AA AA AA A8
     let report = option(0x85, 0, 0x2aaa_aaaa);
     assert_eq!(routed(&wide, &report), report);
-    assert_eq!(wide.router_state().unwrap()[9], 1); // reports
-                                                    // a router must not change the two reserved
-                                                    // bits
+    // word 9 counts reports
+    assert_eq!(wide.router_state().unwrap()[9], 1);
+    // a router must not change the two reserved bits
     let reserved = |mut option: [u8; 8]| {
         option[7] |= 3;
         option
     };
     assert_eq!(routed(&wide, &reserved(report)), reserved(report));
-    let another = router(&[("capacity_kbps", "10000")]); // without grants so far
+    let another = router(&[("capacity_kbps", "10000")]); // a router without earlier grants
     assert_eq!(
         routed(&another, &reserved(request)),
         reserved(option(7, 0x59, 0x2aaa_aaaa))
@@ -103,8 +105,8 @@ fn the_rfcs_option_is_read_and_lowered_as_specified() {
     );
 }
 
-/// Packets are counted without reading the clock. A slot's sample must equal the sum of all its
-/// packets.
+/// Tests that a slot's sample is the sum of all its packets, although packets are counted without
+/// reading the clock.
 fn a_sample_has_every_packet_of_its_slot() {
     const SLOT: Duration = Duration::from_millis(100);
     let router = router(&[
@@ -115,9 +117,10 @@ fn a_sample_has_every_packet_of_its_slot() {
     let plain = packet(&[], 63, 1);
     let request = packet(&option(3, 9, 1), 63, 1);
     let slot = || {
-        // forget the peak of earlier packets
+        // wait until the router has forgotten the peak of earlier packets
         std::thread::sleep(SLOT * 6);
-        // the very first packet starts a slot; the next ones find that it is over
+        // the router's very first packet starts a slot; in later rounds, this packet ends the
+        // previous slot
         router.run("hw_router", &plain).unwrap();
         let start_ns = router.router_state().unwrap()[12] - SLOT.as_nanos() as u64;
         for _ in 0..500 {
@@ -135,7 +138,7 @@ fn a_sample_has_every_packet_of_its_slot() {
     let (_, usage, offered) = common::holds("packets of a slot", slot, |(took_ns, ..)| {
         *took_ns < SLOT.as_nanos() as u64
     });
-    assert_eq!(usage, offered * 10); // bytes per second, of a tenth of it
+    assert_eq!(usage, offered * 10); // in bytes per second; the slot is a tenth of a second
 }
 
 fn now_ns() -> u64 {
@@ -155,7 +158,8 @@ fn an_option_is_found_at_any_position() {
     }
 }
 
-/// Where a router should find the option: the first of its type with a length of 8.
+/// Where a router should find the Quick-Start option: the first option of its type, if its length
+/// is 8.
 fn expected_at(packet: &[u8]) -> Option<usize> {
     let end = usize::from(packet[0] & 15) * 4;
     if packet[0] >> 4 != 4 || end < IP_BYTES || end > packet.len() {
@@ -185,8 +189,8 @@ fn hostile_options_do_no_harm_and_get_no_grant() {
     let (runs, seed) = (wire::runs(20_000), wire::seed());
     println!("{runs} packets for a router and a host each, seed {seed}");
     let mut random = Random(seed);
-    // slots are far longer than the test, so grants are never forgotten, and the sum of all grants
-    // must stay below capacity times threshold
+    // with slots that are far longer than the test, grants are never forgotten, so the sum of all
+    // grants must stay below capacity times threshold
     let settings = [
         ("capacity_kbps", "1000000"),
         ("threshold_permille", "900"),
@@ -213,7 +217,7 @@ fn hostile_options_do_no_harm_and_get_no_grant() {
                 sent.truncate(random.below(sent.len() as u64).max(1));
             }
             let Ok(went_on) = router.run("hw_router", &sent) else {
-                continue; // the kernel refuses a packet this short
+                continue; // the packet is too short: the kernel does not run the program
             };
             match expected_at(&sent) {
                 Some(at) => {
@@ -229,8 +233,8 @@ fn hostile_options_do_no_harm_and_get_no_grant() {
                 }
                 None => assert_eq!(sent, went_on, "seed {seed}"),
             }
-            // the receiving host leaves the packet unchanged, and a packet that leaves a host
-            // without a socket is unchanged too
+            // the receiving host's program does not change the packet; nor does the sending host's
+            // program, because the packet has no socket
             assert_eq!(host.run("hw_qs_in", &sent).unwrap(), sent, "seed {seed}");
         }
         let status = router.router_state().unwrap();

@@ -1,8 +1,8 @@
-//! Ways around a small receive window on the running kernel (the thesis' section 5.2), and the
-//! benchmark that measures them. The study receive-window compares the results with the thesis.
-//!
-//! It measures how long transfers take: one that avoids the window must save 150 ms or more. A
-//! failed measurement is repeated if other work used the cores meanwhile (tests/machine.rs).
+//! Tests the ways to avoid a small receive window on the running kernel (the thesis' section 5.2),
+//! and the benchmark that measures them. The study receive-window compares the results with the
+//! thesis. The tests measure how long transfers take: a transfer that avoids the window must be at
+//! least 150 ms shorter. A failed measurement is repeated if other work used the cores meanwhile
+//! (tests/machine.rs).
 
 use crate::{common, lab};
 use std::time::{Duration, Instant};
@@ -10,17 +10,19 @@ use std::time::{Duration, Instant};
 use crate::lab::{fails, json, left_attached, succeeds, Cgroup};
 use headway_kernel::benches::receive_window::{Hosts, Setting, Transferred};
 
-/// Size of a transfer: 139 packets, where one round trip of the path holds 166.
+/// Size of a transfer: 139 packets. The path's bandwidth-delay product is 166 packets.
 const BYTES: usize = 200_000;
 
-/// Hosts whose applications may set options, and controls that send everything written.
+/// Hosts whose applications may set socket options, with controls that send the whole write in the
+/// first round trip.
 struct Path {
     hosts: Hosts,
     _cgroup: Cgroup,
 }
 
 impl Path {
-    /// The receiver's first window is that of Linux 2.6.24, or as large as its buffer.
+    /// Makes the hosts. The receiver's first window is as in Linux 2.6.24 (`first_window_pkts`), or
+    /// as large as its buffer allows.
     fn new(first_window_pkts: Option<u32>) -> Self {
         let hosts = Hosts::new(&Setting {
             rate: "10mbit".to_owned(),
@@ -61,7 +63,8 @@ impl Drop for Path {
     }
 }
 
-/// Everything written may be sent until the first of it is acknowledged.
+/// Tests `host window --ignore-peer`: until the first data is acknowledged, the sender may send the
+/// whole write.
 fn a_sender_ignores_the_peers_window_until_detached() {
     let path = Path::new(Some(4));
     let left = path.hosts.sender().path();
@@ -130,7 +133,8 @@ fn the_bench_reports_windows_and_arrivals_and_leaves_nothing() {
     let slow_start = ["--control", "cubic+slow-start"];
     let short = ["--rtt", "50ms"];
     let bench = || json(&[&BENCH[..], &short, &small, &slow_start].concat());
-    // if other work uses the cores, the first sample is late, and a timer expires
+    // repeat if other work uses the cores: then the first sample is late, and a TCP timer may
+    // expire
     let outcome = common::holds("both windows, nothing lost", bench, |outcome| {
         let mut rounds = outcome["rounds"].as_array().unwrap().iter();
         rounds.all(|round| {
@@ -154,7 +158,7 @@ fn the_bench_reports_windows_and_arrivals_and_leaves_nothing() {
         let arrived = round["arrived"].as_array().unwrap();
         assert_eq!(arrived[arrived.len() - 1][1], 100_000);
         assert_eq!(arrived[arrived.len() - 1][0], round["took_us"]);
-        // the request's round trip, and those of slow start
+        // the round trip of the request, and those of slow start
         assert!(round["took_us"].as_u64().unwrap() > 5 * 50_000);
     }
     assert_eq!(outcome["counters"].as_object().unwrap().len(), 0);
@@ -184,7 +188,7 @@ fn a_bench_that_is_killed_leaves_nothing() {
         std::thread::sleep(Duration::from_millis(delay_ms));
         bench.kill().unwrap();
         bench.wait().unwrap();
-        // the kernel removes links a moment after their last holder
+        // wait: the kernel removes links a moment after their last holder has closed them
         let end = Instant::now() + Duration::from_secs(5);
         while !left_attached().is_empty() && Instant::now() < end {
             std::thread::sleep(Duration::from_millis(50));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only)
-/* A congestion control that writes a field which the kernel does not let any control write: the
+/* A congestion control that writes a field of the socket that no control may write, so the
  * verifier must refuse it. */
 #include "port/bpf/kernel.h"
 

@@ -1,6 +1,6 @@
-//! A router's algorithm with the shared binding, on the running kernel: packets from one namespace
-//! over a router's namespace to a third, with `headwayctl router attach` at the router's outgoing
-//! device.
+//! Tests routers' algorithms with their common binding, on the running kernel: packets pass from
+//! one namespace over a router's namespace to a third, with `headwayctl router attach` at the
+//! router's outgoing device.
 
 use crate::lab::{fails, json, succeeds};
 use crate::{common, lab};
@@ -11,7 +11,7 @@ use serde_json::Value;
 
 const PACKETS: usize = 200;
 const REQUESTS: u64 = 20;
-/// The rate that `trickle` requests, and the rate that a router of 10 Mbit/s may grant.
+/// The code of the rate that `trickle` requests. A router of 10 Mbit/s cannot grant it in full.
 const ASKED_CODE: u64 = 8;
 
 fn attach(path: &RoutedPath, rate: &str, more: &[&str]) -> String {
@@ -76,7 +76,7 @@ fn packets_are_answered_and_counted_under_the_declared_names() {
     assert_eq!(router["rate_bps"], 10_000_000);
     assert_eq!(router["tunables"]["max_delay_ms"], "100");
     assert_eq!(router["counters"]["requests"], REQUESTS);
-    // 10.24 Mbit/s are requested: no request can be granted in full
+    // the requests are for 10.24 Mbit/s, so none can be granted in full
     let [grants, lowered, denials] =
         ["grants", "lowered", "denials"].map(|n| router["counters"][n].as_u64().unwrap());
     assert!(grants >= 1, "{router}");
@@ -85,13 +85,13 @@ fn packets_are_answered_and_counted_under_the_declared_names() {
     assert!(router["traffic"]["packets"].as_u64().unwrap() >= PACKETS as u64);
     assert_eq!(router["traffic"]["headers"], REQUESTS);
     assert_eq!(router["traffic"]["changed"], REQUESTS);
-    // the algorithm's last events, latest first
+    // status has the algorithm's last events, latest first
     let events = router["events"].as_array().unwrap();
     assert_eq!(events.len(), 16);
     for event in events {
         assert_eq!(event["values"]["requested_code"], ASKED_CODE, "{event}");
         assert!(event["values"]["granted_code"].as_u64().unwrap() < ASKED_CODE);
-        // the sender, and why its request was not granted in full
+        // each event has the sender, and why its request was not granted in full
         assert!(event["sender"].as_str().unwrap().contains(':'), "{event}");
         assert!(event["peer"].as_str().unwrap().contains(':'), "{event}");
         assert!(!event["reason"].as_str().unwrap().is_empty(), "{event}");
@@ -112,13 +112,14 @@ fn a_fast_link_grants_every_request() {
     let counters = router()["counters"].clone();
     assert_eq!(counters["grants"], REQUESTS, "{counters}");
     assert_eq!(counters["lowered"], 0, "{counters}");
-    // a router that is attached anew has no earlier state
+    // a router that is attached again does not have its earlier state
     attach(&path, "10Gbit/s", &[]);
     assert_eq!(router()["counters"]["requests"], 0);
     succeeds(&["detach", "--all"]);
 }
 
-/// Traffic at many times the link's rate that does not slow down: the link drops it.
+/// Tests the limit of the virtual queue with traffic at many times the link's rate that does not
+/// slow down.
 fn a_virtual_queue_has_a_limit() {
     let path = RoutedPath::new(true).unwrap();
     let netns = path.router.path();
@@ -131,7 +132,8 @@ fn a_virtual_queue_has_a_limit() {
         }
         let counters = router()["counters"].clone();
         let waits = counters["persistent_queue_bytes"].as_u64().unwrap();
-        // the queue empties while the test waits for the packets
+        // the queue drains while the test waits for the packets, so it may be shorter than its
+        // limit
         assert!((room_bytes / 4..=room_bytes).contains(&waits), "{counters}");
         succeeds(&["detach", "--all"]);
     }
@@ -153,7 +155,7 @@ fn errors_are_one_line() {
     let text = attach(&path, "10mbit", &["--dry-run"]);
     assert!(text.contains("would attach quick-start"), "{text}");
     assert!(json(&["status"])["routers"].as_array().unwrap().is_empty());
-    // routers of several protocols share a device, except those that write the same bits
+    // routers of several protocols may share a device, but not two that write the ECN bits
     for router in ["vcp", "xcp"] {
         succeeds(&[&["router", "attach", router, "--rate", "10mbit"], &at[..]].concat());
     }
@@ -166,12 +168,12 @@ fn errors_are_one_line() {
     succeeds(&["detach", "--all"]);
 }
 
-/// The option of tests/protocol: identifier, rate, returned value.
+/// The TCP option of tests/protocol, with a rate: identifier, rate, returned value.
 fn explicit_rate(rate: u32) -> Vec<u8> {
     [&[253, 12, 0x48, 0x45][..], &rate.to_be_bytes(), &[0; 4]].concat()
 }
 
-/// The sum of 16-bit words that a checksum covers.
+/// The ones' complement sum of 16-bit words, as in IP's checksums.
 fn sum(bytes: &[u8]) -> u32 {
     let words = bytes
         .chunks(2)
@@ -216,14 +218,15 @@ fn segment(options: &[u8]) -> Vec<u8> {
 }
 
 fn a_protocol_of_three_files_has_its_header_read_and_written_by_the_binding() {
-    // the build sets the path together with the objects
+    // the build sets the environment variable with the path when it makes the objects
     let path = option_env!("HEADWAY_PROTOCOL_ROUTER").unwrap_or_default();
     let object = std::fs::read(path).unwrap().leak();
     let (allowed_kbps, later) = (800, [0, 0]);
     let tunables = [&[allowed_kbps][..], &later].concat();
     let trial = Trial::router_of(object, &tunables, 10_000_000).unwrap();
     let pass = |packet: &[u8]| trial.run("hw_router", packet).unwrap();
-    // 800 kbit/s are 100,000 B/s; also after one, two and three no-operation bytes
+    // the router writes 100,000 B/s, which is 800 kbit/s; the option may follow one, two or three
+    // no-operation bytes
     for before in [&[][..], &[1], &[1, 1], &[1, 1, 1]] {
         let mut options = [before, &explicit_rate(u32::MAX)].concat();
         let at = 40 + before.len() + 4;
@@ -242,7 +245,7 @@ fn a_protocol_of_three_files_has_its_header_read_and_written_by_the_binding() {
         expected[36..38].copy_from_slice(&passed[36..38]);
         assert_eq!(passed, expected, "nothing else is changed");
     }
-    // a request for less or for nothing, and another protocol's option, pass unchanged
+    // options that request a lower rate or none, and another protocol's option, are not changed
     let mut anothers = explicit_rate(u32::MAX);
     anothers[3] = 0;
     for options in [explicit_rate(99_999), explicit_rate(0), anothers, vec![]] {

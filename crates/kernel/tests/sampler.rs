@@ -1,4 +1,4 @@
-//! `headwayctl sample` and `headwayctl traffic` together, in a namespace that the test makes.
+//! Tests `headwayctl sample` and `headwayctl traffic` together, in a namespace that the test makes.
 
 use crate::{common, lab};
 use std::io::{BufRead as _, BufReader};
@@ -11,7 +11,7 @@ use headway_kernel::mechanisms::sampler::RECORD_BYTES;
 use headway_kernel::system::netns::Netns;
 use serde_json::Value;
 
-/// A program that has printed "ready" and still runs.
+/// A running headwayctl that has printed "ready".
 struct Running(Child, BufReader<std::process::ChildStdout>);
 
 impl Running {
@@ -125,11 +125,11 @@ fn a_senders_life_is_recorded_and_no_other_connection() {
     assert!(samples.iter().all(|s| s.peer_port == 5001));
     let kinds: Vec<u8> = samples.iter().map(|s| s.kind).filter(|&k| k >= 2).collect();
     assert_eq!(kinds, [2, 3, 4], "SYN, established, closed");
-    // Loopback's large segments may never fill the initial window, so it need not grow.
+    // cwnd may stay at its initial value, because loopback's large segments may never fill it.
     assert!(samples
         .iter()
         .any(|s| s.kind == 0 && s.cwnd_pkts >= INITIAL_CWND_PKTS));
-    // the SYN and the FIN count as a byte each
+    // the kernel counts SYN and FIN as one byte each
     let acked = samples.last().unwrap().acked_bytes;
     assert!((3_000_001..=3_000_002).contains(&acked), "{acked}");
 }

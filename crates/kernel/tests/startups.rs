@@ -1,7 +1,6 @@
-//! First flights on the running kernel: timed downloads over an emulated path.
-//!
-//! Each startup has a range of milliseconds, one round trip wide. A failed measurement is repeated
-//! if other work used the cores meanwhile (tests/machine.rs).
+//! Tests first flights on the running kernel by timed downloads over an emulated path. Each startup
+//! has an expected range of milliseconds, which is one round trip wide. A failed measurement is
+//! repeated if other work used the cores meanwhile (tests/machine.rs).
 
 use crate::{common, lab};
 use std::fs;
@@ -11,11 +10,11 @@ use std::process::Stdio;
 use crate::lab::{headwayctl, succeeds};
 
 const TESTBED: &str = "hwt-startups";
-/// Size of the response, 500 kB, which a request of 400 bytes asks for.
+/// Size of the response, 500 kB, to a request of 400 bytes.
 const EPOCHS: &str = "[[400,500000,0]]";
 const ADDRESS: &str = "10.77.0.1:6001";
 
-/// Milliseconds from the request to the last byte, with this startup at the server.
+/// The time in ms from connect() to the last byte, with this startup at the server.
 fn download_ms(startup: &str) -> u64 {
     let name = "hwt_startup";
     let records = std::env::temp_dir().join(format!("hwt-{}.bin", std::process::id()));
@@ -52,9 +51,10 @@ fn download_ms(startup: &str) -> u64 {
     ((words[2] - words[1]) / 1_000_000) as u64
 }
 
-/// From connect() on: one round trip of 200 ms for the handshake, then 10, 20, 40, 80, 160, 320
-/// packets in slow start; 45, 90, 180, 360 with Jump-Start; 166 and 332 with Mega-Start at 10
-/// Mbit/s. The response is 346 packets.
+/// The expected times count from connect() and begin with one round trip of 200 ms for the
+/// handshake. Then the 346 packets of the response leave in round trips: 10, 20, 40, 80, 160 and
+/// 320 packets in slow start; 45, 90, 180 and 360 with Jump-Start; 166 and 332 with Mega-Start at
+/// 10 Mbit/s.
 fn fast_startups_save_the_round_trips_that_they_promise() {
     succeeds(&[
         "testbed",

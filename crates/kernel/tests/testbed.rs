@@ -1,8 +1,8 @@
-//! The testbed by its command line: real programs run in it, and nothing of it is ever left.
-//!
-//! It measures the rate of iperf3 through 20 Mbit/s (at least 15), the seconds of a download (4 to
-//! 15), and whether a change of the link happens within a second. A failed measurement is repeated
-//! if other work used the cores meanwhile (tests/machine.rs). The other tests only wait.
+//! Tests the testbed by its command line: real programs run in it, and `down` removes everything of
+//! it. Some tests measure: the rate of iperf3 through 20 Mbit/s (at least 15), the duration of a
+//! download (4 to 15 s), and whether a change of the link happens within a second. A failed
+//! measurement is repeated if other work used the cores meanwhile (tests/machine.rs). The other
+//! tests only wait.
 
 #[path = "../../../tests/machine.rs"]
 mod machine;
@@ -20,7 +20,7 @@ use serde_json::Value;
 
 const ALLOWED: &str = "/proc/sys/net/ipv4/tcp_allowed_congestion_control";
 
-/// All namespaces may use the control that testbeds use by default.
+/// Whether all namespaces may use CUBIC, the default control of testbeds.
 fn cubic_is_allowed() -> bool {
     let list = fs::read_to_string(ALLOWED).unwrap();
     list.split_whitespace().any(|c| c == "cubic")
@@ -33,7 +33,7 @@ fn say(line: &str) {
     let _ = writeln!(std::io::stderr(), "{line}");
 }
 
-/// Why testbeds are not possible here; `None` if they are.
+/// The reason why this machine cannot run testbeds; `None` if it can.
 fn missing(programs: &[&str]) -> Option<String> {
     // SAFETY: no arguments; cannot fail.
     if unsafe { libc::geteuid() } != 0 {
@@ -72,7 +72,7 @@ macro_rules! need {
     };
 }
 
-/// The measurement, or the end of the test on a machine that is too busy for it.
+/// Returns a measurement; on a machine that is too busy for it, ends the test as skipped.
 macro_rules! measured {
     ($($argument:expr),+ $(,)?) => {
         match machine::measured($($argument),+) {
@@ -110,7 +110,7 @@ fn json(arguments: &[&str]) -> Value {
     serde_json::from_str(&ok(arguments)).unwrap()
 }
 
-/// A testbed of this test, which is removed whatever happens.
+/// A testbed of this test; it is removed when the value is dropped.
 struct Testbed {
     name: String,
     cubic_was_allowed: bool,
@@ -175,7 +175,7 @@ impl Drop for Testbed {
     }
 }
 
-/// A program that ends with the test.
+/// A running program; it is ended when the value is dropped.
 struct Running(Child);
 
 impl Running {
@@ -192,7 +192,7 @@ impl Drop for Running {
     }
 }
 
-/// Repeats until the program succeeds, for servers that take a moment to start.
+/// Runs a program repeatedly until it succeeds, because its server may take a moment to start.
 fn patiently(mut command: Command) -> Output {
     let end = Instant::now() + Duration::from_secs(90);
     loop {
@@ -265,7 +265,7 @@ fn iperf3_fills_the_link_and_nothing_is_left() {
         .unwrap();
     assert_eq!(own["alive"], true);
 
-    // the server still runs: `down` ends it
+    // the server still runs, so `down` has to end it
     let removed = json(&["down", "--json", &testbed.name]);
     let removed = &removed["removed"][0];
     assert!(!removed["ended_processes"].as_array().unwrap().is_empty());
@@ -289,7 +289,7 @@ fn nginx_and_curl_over_a_satellite_are_byte_identical() {
     need!("curl", "nginx");
     const BYTES: usize = 5_000_000;
     let folder = Folder::new("www");
-    // no two parts are equal, so that a swapped or repeated part is detected
+    // pseudo-random data: no two parts are equal, so that swapped or repeated parts are detected
     let mut x = 1u32;
     let body: Vec<u8> = (0..BYTES)
         .map(|_| {
@@ -322,7 +322,7 @@ fn nginx_and_curl_over_a_satellite_are_byte_identical() {
         );
         text(&output.stdout).parse::<f64>().unwrap()
     };
-    // 4 s at 10 Mbit/s, and a slow start over 600 ms
+    // expected: 4 s at 10 Mbit/s, plus slow start with round trips of 600 ms
     let seconds = measured!("seconds of curl", transfer, |seconds| (4.0..15.0)
         .contains(seconds));
     say(&format!(
@@ -342,7 +342,7 @@ fn every_host_reaches_every_host_of_the_other_side() {
             let url = format!("http://10.78.0.{n}:9/");
             let curl = ["curl", "-sS", "--max-time", "5", &url];
             let output = testbed.exec(host, &curl).output().unwrap();
-            // the other end refused, so it was reached
+            // exit status 7: the other end refused the connection, so the host was reached
             assert_eq!(output.status.code(), Some(7), "{}", text(&output.stderr));
             assert!(!text(&output.stderr).contains("timed out"));
         }
@@ -418,14 +418,15 @@ fn bad_input_is_one_line_and_changes_nothing() {
 fn schedules_begin_on_command() {
     need!();
     let schedule = std::env::temp_dir().join(format!("headway-begin-{}", std::process::id()));
-    // the link is down after a second, for a minute
+    // after a second, the schedule sets the rate to 0 for a minute
     let lines = "time_ns,rate_bps,delay_ns\n0,10000000,1000000\n\
         1000000000,0,1000000\n61000000000,10000000,1000000\n";
     fs::write(&schedule, lines).unwrap();
     let vary = format!("schedule:{}", schedule.display());
     let (testbed, _) = Testbed::up("begin", &["--vary", &vary]);
     fs::remove_file(&schedule).unwrap();
-    // without a listener, the other host refuses at once if it is reached; 124: timeout
+    // status 1: the other host was reached and refused the connection; 124: timeout, the link is
+    // down
     let reaches = || {
         let connect = ["timeout", "1", "bash", "-c", ": < /dev/tcp/10.78.0.1/9"];
         let status = testbed.exec("left1", &connect).output().unwrap().status;
@@ -433,7 +434,8 @@ fn schedules_begin_on_command() {
         status.code() == Some(1)
     };
     let begin = || {
-        // the link would be down by now; without the command the schedule has not begun
+        // if the schedule had begun with `up`, the link would be down now; it waits for the command
+        // `begin`
         std::thread::sleep(Duration::from_millis(1200));
         let would = ok(&["begin", &testbed.name, "--dry-run", "--json"]);
         assert!(would.contains("\"dry_run\": true"), "{would}");
@@ -489,7 +491,7 @@ fn a_kill_at_any_moment_leaves_nothing_that_down_does_not_remove() {
     testbed.assert_gone();
     let mut left_something = 0;
     for i in 0..kills {
-        // spread over the whole command by the golden ratio
+        // the golden ratio spreads the moments of the kills over the command's whole duration
         let at = whole.mul_f64((f64::from(i) * 0.618_034).fract() * 1.1);
         let mut child = command(&up)
             .stdout(Stdio::null())
@@ -500,7 +502,7 @@ fn a_kill_at_any_moment_leaves_nothing_that_down_does_not_remove() {
         child.kill().unwrap();
         child.wait().unwrap();
         if i % 3 == 2 {
-            // `down` is killed as well, and a second one completes its work
+            // kill `down`, too; a second `down` has to complete its work
             let mut child = command(&["down", &testbed.name])
                 .stdout(Stdio::null())
                 .stderr(Stdio::null())

@@ -1,4 +1,4 @@
-//! Every object passes the verifier of the running kernel.
+//! Tests that every object passes the verifier of the running kernel.
 
 use crate::common;
 use headway_kernel::objects::routers;
@@ -20,9 +20,10 @@ fn the_verifier_accepts_every_router() {
     }
 }
 
-/// Checks that the verifier's test can fail.
+/// Checks that this test can fail: the verifier refuses an invalid object.
 fn the_verifier_refuses_a_forbidden_write() {
-    let path = option_env!("HEADWAY_REFUSED").unwrap_or_default(); // set with the objects
+    // the build sets it with the objects
+    let path = option_env!("HEADWAY_REFUSED").unwrap_or_default();
     let bytes = std::fs::read(path).unwrap_or_else(|e| panic!("{path}: {e}"));
     let log = verify("refused", &bytes).unwrap_err();
     assert!(log.contains("no write support"), "{log}");

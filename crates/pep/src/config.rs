@@ -8,21 +8,23 @@ use headway_system::error::{Attempt as _, Failure};
 
 use crate::descriptors::DescriptorTables;
 
-/// Percentage of the connections that may wait for a server's answer.
+/// The share, in percent of max_connections, of clients that may wait for their servers' answers
+/// (`confirm`).
 const HELD_PERCENT: usize = 25;
-/// More than any present machine supports.
+/// Upper bound of max_connections: more than any present machine supports.
 const MOST_CONNECTIONS: usize = 10_000_000;
-/// The minimum is the default size of a pipe; the maximum is more than any path needs.
+/// Allowed sizes of pipes. The minimum is the kernel's default size; the maximum is more than any
+/// path needs.
 const PIPE_BYTES: std::ops::RangeInclusive<usize> = 1 << 16..=1 << 30;
 
-/// The settings of the sockets on one side.
+/// The settings of one side of the proxy: clients or servers.
 #[derive(Clone, Debug, Default)]
 pub struct Side {
     /// Devices of this side.
     pub devices: Vec<String>,
-    /// The kernel's name of the congestion control; None leaves the namespace's.
+    /// The kernel's name of the congestion control; None: the namespace's default.
     pub control: Option<String>,
-    /// Send and receive buffer of each socket; None leaves both to the kernel.
+    /// Size of each socket's send and receive buffer; None: the kernel chooses.
     pub buffer_bytes: Option<usize>,
 }
 
@@ -38,9 +40,10 @@ pub enum Journal {
 /// The whole configuration.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// Name of this proxy: of its control socket, and the last word of its nftables table's name.
+    /// Name of this proxy. Its control socket has this name, and its nftables table's name ends
+    /// with it.
     pub name: String,
-    /// Prefix of the table's name; may be empty.
+    /// Prefix of the nftables table's name; may be empty.
     pub scope: String,
     /// The folder of the control socket.
     pub folder: PathBuf,
@@ -52,28 +55,29 @@ pub struct Config {
     pub workers: usize,
     /// Size of each pipe between two sockets.
     pub pipe_bytes: usize,
-    /// New connections bypass the proxy once it has this many.
+    /// Maximum number of connections; when the proxy has that many, new ones bypass it.
     pub max_connections: usize,
-    /// New connections bypass the proxy once pipes, sockets and the proxy use this much memory.
+    /// Bound of the memory of pipes, sockets and the proxy; when they use that much, new
+    /// connections bypass the proxy.
     pub max_memory_bytes: u64,
-    /// A connection without progress for this long is reset at both ends.
+    /// The proxy resets both legs of a connection that transfers nothing for this long.
     pub idle_timeout: Duration,
-    /// A server that does not answer for this long is given up.
+    /// How long to wait for a server's answer to a SYN.
     pub handshake_timeout: Duration,
-    /// A client's handshake is completed only after its server's.
+    /// Whether a client's handshake is completed only after the server's.
     pub confirm: bool,
     /// Where to log ended connections.
     pub journal: Option<Journal>,
     /// Loopback address at which Prometheus reads the metrics.
     pub metrics: Option<SocketAddr>,
-    /// How long connections may continue after the proxy was told to stop.
+    /// How long open connections may continue after the proxy was told to stop.
     pub drain_timeout: Duration,
     /// Firewall mark of intercepted packets, and number of the routing table. The mark of the
     /// proxy's own packets is the next number.
     pub mark: u32,
-    /// Replaces a running proxy of the same name, if one exists.
+    /// Whether to replace a running proxy of the same name, if one exists.
     pub replace: bool,
-    /// The user that a process started as root becomes; None: headway-pep or nobody.
+    /// The user that the proxy switches to if root starts it; None: headway-pep, or else nobody.
     pub user: Option<String>,
 }
 
@@ -81,7 +85,7 @@ impl Config {
     /// Checks the configuration.
     ///
     /// # Errors
-    /// One line that names what is invalid, and what is allowed.
+    /// One line that names the invalid setting, and the allowed values.
     pub fn check(&self) -> Result<(), Failure> {
         let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
         if self.name.is_empty() || self.name.len() > 31 || !self.name.chars().all(is_word) {
@@ -119,7 +123,7 @@ impl Config {
                 within(what, bytes, 4096, 1 << 30)?;
             }
         }
-        // leaves room for the second mark, and excludes the system's own routing tables
+        // the mark plus 1 is needed, too; 253 to 255 are the system's routing tables
         if !(256..u32::MAX - 1).contains(&self.mark) {
             return Err(Failure::bad_input(format!(
                 "mark {}: must be 256 to {}",
@@ -136,17 +140,18 @@ impl Config {
         table_of(&self.scope, &self.name)
     }
 
-    /// The descriptor tables among which connections are distributed.
+    /// The descriptor tables over which connections are distributed.
     pub(crate) fn tables(&self) -> DescriptorTables {
         DescriptorTables::of(self.workers, self.confirm)
     }
 
-    /// Most clients that may wait for their servers' answers; others bypass the proxy.
+    /// Maximum number of clients that may wait for their servers' answers; further ones bypass the
+    /// proxy.
     pub(crate) fn max_held(&self) -> usize {
         (self.max_connections * HELD_PERCENT / 100).max(1)
     }
 
-    /// Mark of packets of the proxy's own sockets.
+    /// Firewall mark of the packets that the proxy's own sockets send.
     #[must_use]
     pub fn own_mark(&self) -> u32 {
         self.mark + 1
@@ -170,8 +175,8 @@ fn within(what: &str, value: usize, least: usize, most: usize) -> Result<(), Fai
     )))
 }
 
-/// Checks that at least one device is given, that all exist, and that no name has a special meaning
-/// for nft.
+/// Checks that at least one device is given, that all devices exist, and that no name has a special
+/// meaning in nft's language.
 fn check_devices(what: &str, names: &[String]) -> Result<(), Failure> {
     if names.is_empty() {
         return Err(Failure::bad_input(format!(
@@ -204,7 +209,7 @@ fn check_devices(what: &str, names: &[String]) -> Result<(), Failure> {
 
 #[cfg(test)]
 impl Config {
-    /// A configuration with limits of each kind, and without devices.
+    /// A test's configuration with all limits set, and without devices.
     pub(crate) fn example() -> Self {
         Self {
             name: "pep".to_owned(),

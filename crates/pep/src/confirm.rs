@@ -1,9 +1,10 @@
-//! Completes a client's handshake only after its server's. The rules drop a client's first packet
-//! (SYN) and log it to this module, which opens a connection to the server with the client's
+//! Completes a client's handshake only after the server's (--confirm). The nftables rules drop a
+//! client's SYN and log it to this module, which opens a connection to the server with the client's
 //! address. When that connection is established, the SYN is sent on to the listener, through
-//! loopback with the mark of intercepted packets. The kernel then answers it with all its options,
-//! as if it had just arrived. A worker finds the socket to the server in `held`. If the server
-//! refuses, the client gets the same answer and was never connected.
+//! loopback with the mark of intercepted packets. The kernel then answers the SYN as if it had just
+//! arrived, with all its options. The worker that accepts the client finds the socket to the server
+//! in `held`. If the server refuses, the client gets the server's answer and has never been
+//! connected.
 
 use std::io;
 use std::net::SocketAddr;
@@ -28,27 +29,28 @@ use crate::worker::{Ready, Shared};
 use crate::Config;
 use headway_system::error::{Attempt as _, Failure};
 
-/// Datagrams read in a row, before servers' answers are handled.
+/// Number of datagrams of logged SYNs to read before handling servers' answers.
 const DATAGRAMS: usize = 64;
-/// Interval between checks of the time.
+/// Interval between checks of timeouts.
 const TICK: Duration = Duration::from_secs(1);
-/// If the table is full, a SYN that has waited for longer is dropped. A server across satellites
-/// answers sooner, and a client that still runs retransmits its SYN.
+/// If the table of waiting clients is full, a client that has waited for longer than this is
+/// dropped from it. A server answers sooner even over a satellite, and the client will retransmit
+/// its SYN.
 const STALE: Duration = Duration::from_secs(3);
-/// Key of the log's events; no connection has it.
+/// Key of the events of logged packets; no connection has this key.
 const LOG: u64 = WAKE - 1;
 
-/// Sockets that send complete packets of one version of IP.
+/// Raw sockets that send complete packets, for one version of IP.
 #[derive(Debug)]
 struct Senders {
     family: Family,
-    /// Sends to the listener.
+    /// Sends packets to the listener, with the mark of intercepted packets.
     taken: OwnedFd,
-    /// Sends along the route.
+    /// Sends packets along their route, with the mark of the proxy's own packets.
     own: OwnedFd,
 }
 
-/// Holds SYNs and opens connections to servers.
+/// The thread that holds clients' SYNs and opens connections to servers.
 #[derive(Debug)]
 pub(crate) struct SynHolder {
     config: Arc<Config>,
@@ -62,7 +64,8 @@ pub(crate) struct SynHolder {
 }
 
 impl SynHolder {
-    /// Opens everything that needs a privilege: the group of the log, raw sockets.
+    /// Opens everything that needs a privilege: the group to which rules log packets, and raw
+    /// sockets.
     pub fn new(
         config: Arc<Config>,
         shared: Arc<Shared>,
@@ -90,12 +93,12 @@ impl SynHolder {
         })
     }
 
-    /// The group that the rules log to.
+    /// The group to which the rules log clients' SYNs.
     pub fn group(&self) -> u16 {
         self.log.group
     }
 
-    /// Runs until told to end.
+    /// Runs until the main thread ends it.
     pub fn run(mut self, ready: &Ready) -> io::Result<()> {
         ready.report();
         let mut events = Vec::new();
@@ -126,7 +129,8 @@ impl SynHolder {
 
     fn answer(&mut self, now: Instant) -> io::Result<()> {
         let asked = self.shared.take_request();
-        // SYNs sent on any earlier would arrive at the process that this one replaces
+        // do not send SYNs on before `accepts` is set: they would arrive at the process that this
+        // one replaces
         let takes = self.shared.accepts.load(Relaxed);
         if takes != std::mem::replace(&mut self.takes, takes) {
             if takes {
@@ -146,7 +150,8 @@ impl SynHolder {
         Ok(())
     }
 
-    /// Starts to watch all held clients, including those that another process has held until now.
+    /// Starts to watch the sockets of all held clients, including clients that another process has
+    /// held until now.
     fn begin_all(&self) -> io::Result<()> {
         for (number, waiting) in self.held.table().iter() {
             if !waiting.answered {
@@ -156,12 +161,14 @@ impl SynHolder {
         self.queue.add(&self.log, LOG, EventFlags::IN)
     }
 
-    /// Holds what was logged until now, and stops. Another process continues with the held clients.
+    /// Holds the clients whose SYNs have been logged so far, and stops. Another process continues
+    /// with the held clients.
     fn pause(&mut self, now: Instant) -> io::Result<()> {
         while self.receive(now)? {}
         self.queue.remove(&self.log)?;
         for (_, waiting) in self.held.table().iter() {
-            // closing the socket would not suffice, because the other process has it as well
+            // closing the socket would not end its events, because the other process has the
+            // socket, too
             if !waiting.answered {
                 self.queue.remove(&waiting.socket)?;
             }
@@ -190,13 +197,13 @@ impl SynHolder {
         Ok(more)
     }
 
-    /// Handles a client's SYN, which may be a retransmission.
+    /// Handles a client's logged SYN, which may be a retransmission.
     fn begin(&mut self, syn: Syn, now: Instant) -> io::Result<()> {
         let held = Arc::clone(&self.held);
         let mut table = held.table();
         if let Some(waiting) = table.like(&syn) {
             if waiting.answered {
-                self.send_on(&syn); // the SYN or the SYN-ACK was lost
+                self.send_on(&syn); // the earlier SYN or its SYN-ACK was lost
             }
             waiting.syn = syn;
             return Ok(());
@@ -225,7 +232,7 @@ impl SynHolder {
         match socket::connect(syn.client, syn.server, side, mark) {
             Ok(socket) => {
                 if self.watch(&socket, table.next_number()).is_err() {
-                    drop(socket); // the socket would occupy the addresses and ports of the SYN
+                    drop(socket); // otherwise the socket would occupy the SYN's addresses and ports
                     self.pass(&syn);
                     return Ok(());
                 }
@@ -236,8 +243,8 @@ impl SynHolder {
                     answered: false,
                 });
             }
-            // a connection with these addresses and ports exists: the kernel handles another SYN
-            // for it
+            // a connection with these addresses and ports exists, and the kernel handles the SYN
+            // for that connection
             Err(Errno::ADDRINUSE | Errno::ADDRNOTAVAIL) => self.send_on(&syn),
             Err(why @ (Errno::NETUNREACH | Errno::HOSTUNREACH | Errno::ACCESS)) => {
                 self.refuse(&syn, now, why);
@@ -251,7 +258,8 @@ impl SynHolder {
     fn settle(&mut self, number: u64) -> io::Result<()> {
         let held = Arc::clone(&self.held);
         let mut table = held.table();
-        // a client removed a moment ago may still be in the list of events, or all were handed over
+        // the event may be of a client that was just removed, or all clients may have been handed
+        // over
         let Some(waiting) = table.get(number).filter(|_| self.takes) else {
             return Ok(());
         };
@@ -259,7 +267,8 @@ impl SynHolder {
             Ok(Ok(())) => {
                 self.queue.remove(&waiting.socket)?;
                 waiting.answered = true;
-                // a worker may claim it as soon as it is sent, but has to wait for the table's lock
+                // a worker may claim the client as soon as the SYN is sent, but then waits for the
+                // table's lock
                 self.send_on(&waiting.syn);
             }
             Ok(Err(why)) | Err(why) => {
@@ -271,7 +280,7 @@ impl SynHolder {
         Ok(())
     }
 
-    /// Gives the client the server's negative answer.
+    /// Sends the client the negative answer that the server gave.
     fn refuse(&self, syn: &Syn, since: Instant, why: Errno) {
         self.shared.log_unestablished(
             (syn.client, syn.server),
@@ -286,12 +295,13 @@ impl SynHolder {
         }
     }
 
-    /// Sends a SYN on to the listener.
+    /// Sends a client's SYN on to the proxy's listener.
     fn send_on(&self, syn: &Syn) {
         self.send(syn.server, |senders| &senders.taken, syn.packet());
     }
 
-    /// Sends a SYN along its route, as without the proxy, because the table is full.
+    /// Sends a client's SYN along its route, so that the connection bypasses the proxy. Used if the
+    /// table of waiting clients is full.
     fn pass(&self, syn: &Syn) {
         count(&self.counters().held_overflows);
         self.send(syn.server, |senders| &senders.own, syn.packet());
@@ -303,13 +313,13 @@ impl SynHolder {
         let family = Family::of(to);
         let mut senders = self.senders.iter();
         if let Some(senders) = senders.find(|senders| senders.family == family) {
-            let to = SocketAddr::new(to.ip(), 0); // a raw socket's port is a protocol
+            let to = SocketAddr::new(to.ip(), 0); // for a raw socket, the port would be a protocol
             let _ = sendto(by(senders), packet, SendFlags::DONTWAIT, &to);
         }
     }
 
-    /// Gives up servers that do not answer, and clients that do not complete their handshake. The
-    /// client of a silent server gets no answer, as without a proxy.
+    /// Removes clients whose servers do not answer, and clients that do not complete their
+    /// handshake. The client of a silent server gets no answer, as without a proxy.
     fn sweep(&self, now: Instant) {
         let mut table = self.held.table();
         table.forget(now.checked_sub(STALE).unwrap_or(now));

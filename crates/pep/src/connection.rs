@@ -1,5 +1,6 @@
-//! A client's connection and the matching one to its server. Opens the second, moves data in both
-//! directions, and ends each as the end hosts end theirs.
+//! A client's connection and the proxy's matching connection to the server, the two legs. Moves
+//! data in both directions, and ends each leg in the way in which the host at the other leg ended
+//! its connection.
 
 use std::net::SocketAddr;
 use std::sync::atomic::Ordering::Relaxed;
@@ -26,26 +27,26 @@ pub enum Phase {
     Connecting,
     /// Both legs are established.
     Open,
-    /// One leg broke. Data that it sent before is still delivered, then the other leg is reset.
+    /// One leg broke. Data that it sent before is still delivered; then the other leg is reset.
     Breaking,
     /// Both ends have sent a FIN. Data in flight is still delivered.
     Closing,
 }
 
-/// What a worker has to do next with a connection.
+/// The next action of a worker for a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Next {
     /// Wait for an event.
     Wait,
-    /// Continue later: it used its share of the time.
+    /// Continue later: the connection has used its share of the time.
     Again,
-    /// Check again soon, because no event reports what it waits for.
+    /// Check again soon: no event will report what the connection waits for.
     Poll,
-    /// Remove it: it has ended.
+    /// Remove the connection: it has ended.
     End(Outcome),
 }
 
-/// What `status` shows of a connection.
+/// The status of a connection, as `headwayctl pep status` shows it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ConnectionStatus {
     /// Address and port of the client.
@@ -58,9 +59,9 @@ pub struct ConnectionStatus {
     pub age_ms: u64,
     /// Time since data last moved.
     pub idle_ms: u64,
-    /// Bytes from the client, delivered to the server's side.
+    /// Bytes from the client that were passed to the server's leg.
     pub client_bytes: u64,
-    /// Bytes from the server, delivered to the client's side.
+    /// Bytes from the server that were passed to the client's leg.
     pub server_bytes: u64,
     /// The connection to the client; null: none yet.
     pub client_leg: Option<LegStatus>,
@@ -68,7 +69,7 @@ pub struct ConnectionStatus {
     pub server_leg: Option<LegStatus>,
 }
 
-/// The kernel's information about one of the two connections.
+/// The kernel's information about one leg of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LegStatus {
     /// The leg's smoothed round-trip time; null: not measured.
@@ -85,7 +86,7 @@ impl LegStatus {
     fn of(leg: &Leg) -> Option<Self> {
         let (info, _) = tcp_info(&leg.socket).ok()?;
         Some(Self {
-            // an estimate is never 0; 0 means that the kernel has none
+            // 0 means that the kernel has no estimate
             srtt_us: Some(info.tcpi_rtt).filter(|&rtt| rtt != 0),
             cwnd_pkts: info.tcpi_snd_cwnd,
             retrans_pkts: info.tcpi_total_retrans,
@@ -163,7 +164,7 @@ impl Connection {
         }
     }
 
-    /// Moves as much data as possible.
+    /// Moves as much data as possible, and returns the next action.
     pub fn advance(&mut self, tools: &mut Tools, now: Instant) -> Next {
         let before = self.bytes();
         let next = self.step(tools);
@@ -177,7 +178,7 @@ impl Connection {
         next
     }
 
-    /// Whether the last read in a direction was larger than what is copied.
+    /// Whether a direction carries bulk data: its last read filled the buffer for copies.
     pub fn is_bulk(&self) -> bool {
         self.flows.iter().any(Flow::is_bulk)
     }
@@ -191,7 +192,8 @@ impl Connection {
             if self.legs[SERVER].broken {
                 return Next::End(Outcome::Refused);
             }
-            // acknowledged data is delivered, even if its sender did not wait for it
+            // data that the client has sent is still delivered, even if the client reset its
+            // connection without waiting
             if self.legs[CLIENT].broken && !socket::has_unread(&self.legs[CLIENT].socket) {
                 return Next::End(Outcome::Broke(CLIENT));
             }
@@ -213,7 +215,7 @@ impl Connection {
             if let Some(broken) = [CLIENT, SERVER].into_iter().find(|&s| self.legs[s].broken) {
                 self.phase = Phase::Breaking;
                 self.broken = broken;
-                // a broken leg gets no more events: read what has arrived
+                // a broken leg gets no more events, so read the data that has arrived now
                 (self.legs[broken].readable, self.legs[broken].ending) = (true, true);
                 self.flows[1 - broken].abandon(&tools.counters);
             } else if self.flows.iter().all(|flow| flow.finished) {
@@ -230,9 +232,9 @@ impl Connection {
         }
     }
 
-    /// Both FINs were passed on, and neither leg exists any more. A side that had not acknowledged
-    /// everything by then has reset its leg. The FIN counts as one byte, and nothing is lost with
-    /// it.
+    /// The outcome of a connection whose FINs were both passed on, and whose legs no longer exist.
+    /// If a side had not acknowledged all data by then, it has reset its leg. A FIN counts as one
+    /// unacknowledged byte, whose loss does not matter.
     fn closed(&self) -> Outcome {
         let broke = |&side: &usize| {
             let leg = &self.legs[side];
@@ -242,8 +244,9 @@ impl Connection {
         side.map_or(Outcome::Closed, Outcome::Broke)
     }
 
-    /// After one leg broke, delivers the data that it sent before and waits for its
-    /// acknowledgement, then resets the other leg. A reset would discard data in flight.
+    /// After one leg broke: delivers the data that it sent before, waits until the other side has
+    /// acknowledged that data, then resets the other leg. An earlier reset would discard data in
+    /// flight.
     fn drain_broken(&mut self, tools: &mut Tools) -> Next {
         let end = Next::End(Outcome::Broke(self.broken));
         let other = 1 - self.broken;
@@ -273,8 +276,8 @@ impl Connection {
         }
     }
 
-    /// The reason to end a connection that has waited too long. An end that still acknowledges data
-    /// from the kernel's buffer counts as progress.
+    /// The outcome with which to end a connection that has waited too long. It counts as progress
+    /// if an end still acknowledges data from the kernel's buffer.
     pub fn overdue(&mut self, now: Instant, config: &crate::Config) -> Option<Outcome> {
         if self.phase == Phase::Connecting {
             let late = now.duration_since(self.started) > config.handshake_timeout;
@@ -297,7 +300,8 @@ impl Connection {
         self.phase == Phase::Closing
     }
 
-    /// Ends the connection. Closing an unfinished socket resets it (socket.rs).
+    /// Ends the connection by closing both sockets. If a socket is not finished, closing resets it
+    /// (socket.rs).
     pub fn end(mut self, outcome: Outcome, counters: &Counters) {
         for flow in &mut self.flows {
             flow.abandon(counters);

@@ -1,4 +1,4 @@
-//! The control socket: with it, root asks for a proxy's status, stops the proxy, or replaces it.
+//! The control socket, by which root reads a proxy's status, stops the proxy, or replaces it.
 
 use std::fs::{self, File, Permissions};
 use std::io::{self, Read as _, Write as _};
@@ -16,9 +16,9 @@ use serde::{Deserialize, Serialize};
 use crate::connection::ConnectionStatus;
 use crate::counters::Totals;
 
-/// How long a client may take to send its request and to read the answer.
+/// How long a client of the control socket may take to send its request and to read the answer.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Longest line except the answer to `status`.
+/// Longest line on the control socket, except the answer to `status`.
 const LONGEST_LINE: usize = 1 << 16;
 
 /// A request.
@@ -32,7 +32,8 @@ pub enum Request {
     },
     /// Take no new connections, and end when all present connections have ended.
     Stop {
-        /// Cut off connections after this time; None: the configured time.
+        /// Reset connections that are still open after this time; None: the configured drain
+        /// timeout.
         within_ms: Option<u64>,
     },
     /// Hand over to the requesting process (handover.rs).
@@ -40,23 +41,23 @@ pub enum Request {
         /// The version of the handover protocol that the requesting process uses.
         version: u32,
     },
-    /// Take no more connections, and hand over held clients: the successor is ready.
+    /// The successor is ready: take no more connections, and hand over held clients.
     LetGo,
-    /// The successor has the held clients and takes connections.
+    /// The successor has received the held clients and takes connections.
     Entered,
 }
 
-/// Whether new connections are taken.
+/// Whether the proxy takes new connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Taking {
-    /// New connections are taken.
+    /// The proxy takes new connections.
     Yes,
     /// New connections bypass the proxy, because a limit was reached.
     Full,
     /// New connections bypass the proxy, because it was told to stop.
     Stopping,
-    /// Another process takes new connections; this one ends when its connections have ended.
+    /// Another process takes new connections; this process ends when its connections have ended.
     HandsOver,
 }
 
@@ -71,27 +72,27 @@ pub struct Status {
     pub uptime_s: u64,
     /// Whether the proxy takes new connections.
     pub taking: Taking,
-    /// Families that the proxy intercepts: "ipv4", "ipv6".
+    /// Address families that the proxy intercepts: "ipv4", "ipv6".
     pub families: Vec<String>,
     /// Devices on the clients' side.
     pub client_devices: Vec<String>,
     /// Devices on the servers' side.
     pub server_devices: Vec<String>,
-    /// Congestion control of connections to clients; null: the namespace's.
+    /// Congestion control of connections to clients; null: the namespace's default.
     pub client_control: Option<String>,
-    /// Congestion control of connections to servers; null: the namespace's.
+    /// Congestion control of connections to servers; null: the namespace's default.
     pub server_control: Option<String>,
     /// Number of event loops.
     pub workers: usize,
-    /// Present connections, including held ones.
+    /// Number of present connections, including held clients.
     pub open: u64,
-    /// Clients that wait for their servers' answers.
+    /// Number of held clients, which wait for their servers' answers.
     pub held: u64,
-    /// Number of connections from which new ones bypass the proxy.
+    /// Limit of connections; at the limit new connections bypass the proxy.
     pub max_connections: u64,
-    /// Memory of pipes, of the process, and of the machine's TCP.
+    /// Memory used by pipes, by this process, and by the machine's TCP.
     pub memory_bytes: u64,
-    /// Memory from which new connections bypass the proxy.
+    /// Limit of that memory; at the limit new connections bypass the proxy.
     pub max_memory_bytes: u64,
     /// Open pipes.
     pub pipes: u64,
@@ -108,7 +109,7 @@ pub struct Status {
     /// Every connection, if requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connections: Option<Vec<ConnectionStatus>>,
-    /// Replaced processes that still have connections.
+    /// Processes that this proxy has replaced and that still have connections.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub predecessors: Vec<Status>,
 }
@@ -121,7 +122,7 @@ fn lock_path(folder: &Path, name: &str) -> PathBuf {
     folder.join(format!("{name}.lock"))
 }
 
-/// The names of proxies with a socket in a folder, running or not.
+/// The names of proxies with a control socket in a folder, whether they run or not.
 #[must_use]
 pub fn names(folder: &Path) -> Vec<String> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
@@ -140,14 +141,14 @@ pub fn names(folder: &Path) -> Vec<String> {
     names
 }
 
-/// The network namespace of a proxy, running or not. None: no proxy has this name.
+/// The network namespace of a proxy, whether it runs or not. None: no proxy has this name.
 #[must_use]
 pub fn place_of(folder: &Path, name: &str) -> Option<Identity> {
     let lock = File::open(lock_path(folder, name)).ok()?;
     noted(&lock).map(|place| place.netns)
 }
 
-/// Asks a proxy. None: no proxy has this name.
+/// Sends a request to a proxy and returns the answer. None: no proxy has this name.
 ///
 /// # Errors
 /// The proxy does not answer, or its answer is invalid.
@@ -169,7 +170,7 @@ pub fn ask<T: DeserializeOwned>(
         .attempt(&what)
 }
 
-/// Connects to a proxy. None: no process listens.
+/// Connects to a proxy's control socket. None: no process listens.
 pub(crate) fn connect(folder: &Path, name: &str) -> io::Result<Option<UnixStream>> {
     let nobody = [io::ErrorKind::NotFound, io::ErrorKind::ConnectionRefused];
     match UnixStream::connect(socket_path(folder, name)) {
@@ -182,7 +183,8 @@ pub(crate) fn connect(folder: &Path, name: &str) -> io::Result<Option<UnixStream
     }
 }
 
-/// Where a proxy has installed its rules; recorded before it installs them.
+/// The place where a proxy installs its rules: network namespace and mark. The proxy records it
+/// before it installs them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Place {
     pub mark: u32,
@@ -191,14 +193,15 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// The place in this thread's namespace.
+    /// The place for this mark in this thread's namespace.
     pub fn here(mark: u32) -> io::Result<Self> {
         let netns = identity::at(Path::new("/proc/thread-self/ns/net"))?;
         Ok(Self { mark, netns })
     }
 }
 
-/// The proxy's end of the control socket. Its lock guarantees that no other proxy has this name.
+/// The proxy's end of the control socket, with a lock that guarantees that no other proxy has this
+/// name.
 #[derive(Debug)]
 pub(crate) struct Control {
     pub listener: UnixListener,
@@ -207,7 +210,7 @@ pub(crate) struct Control {
     name: String,
     /// The place recorded by a proxy of this name that ended without removing its rules.
     pub left: Option<Place>,
-    /// The files belong to another process.
+    /// Whether socket and lock belong to another process, which removes them.
     pub is_foreign: bool,
 }
 
@@ -225,7 +228,7 @@ impl Control {
             ))
         })?;
         let path = socket_path(folder, name);
-        let _ = fs::remove_file(&path); // left by a killed proxy
+        let _ = fs::remove_file(&path); // a killed proxy may have left it
         let listener = UnixListener::bind(&path).attempt(&what)?;
         fs::set_permissions(&path, Permissions::from_mode(0o600)).attempt(&what)?;
         let left = noted(&lock);
@@ -234,7 +237,7 @@ impl Control {
         Ok(control)
     }
 
-    /// The control socket and lock of another process, which still owns the files.
+    /// The control socket and lock received from another process, which still owns the files.
     pub fn of(folder: &Path, name: &str, listener: UnixListener, lock: File) -> io::Result<Self> {
         listener.set_nonblocking(true)?;
         Ok(Self {
@@ -247,7 +250,7 @@ impl Control {
         })
     }
 
-    /// Records where rules will be installed.
+    /// Records in the lock's file where rules will be installed.
     pub fn note(&self, place: Place) -> Result<(), Failure> {
         let text = serde_json::to_vec(&place).map_err(io::Error::from);
         let write = |text: Vec<u8>| {
@@ -267,20 +270,21 @@ impl Control {
             return None;
         }
         stream.set_nonblocking(false).ok()?;
-        // a client sends its line at once; others are not waited for
+        // do not wait for a client that does not send its line at once
         stream.set_read_timeout(Some(PATIENCE / 100)).ok()?;
         stream.set_write_timeout(Some(PATIENCE)).ok()?;
         Some((read_line(&stream).ok()??, stream))
     }
 }
 
-/// Reads the next line, and nothing after it. None: the stream has ended.
+/// Reads the next line, without reading beyond it. None: the stream has ended.
 pub(crate) fn read_line<T: DeserializeOwned>(mut stream: &UnixStream) -> io::Result<Option<T>> {
     let mut line = Vec::new();
     let mut byte = [0];
     while line.len() < LONGEST_LINE {
         let read = match stream.read(&mut byte) {
-            // read() on a socket with a timeout is interrupted when the process stops and continues
+            // read() on a socket with a timeout returns EINTR when the process is stopped and
+            // continued
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
             read => read?,
         };
@@ -291,7 +295,9 @@ pub(crate) fn read_line<T: DeserializeOwned>(mut stream: &UnixStream) -> io::Res
             _ => line.push(byte[0]),
         }
     }
-    Err(io::Error::other("the line is too long"))
+    Err(io::Error::other(
+        "the line at the control socket is too long",
+    ))
 }
 
 /// Writes a line.
@@ -321,7 +327,7 @@ impl Drop for Control {
 pub(crate) fn remove_files(folder: &Path, name: &str) {
     let _ = fs::remove_file(socket_path(folder, name));
     let _ = fs::remove_file(lock_path(folder, name));
-    // fails if the folder is not empty
+    // ignore errors: the folder may not be empty
     let _ = fs::remove_dir(folder);
     let _ = folder.parent().map(fs::remove_dir);
 }

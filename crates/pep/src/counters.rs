@@ -1,4 +1,4 @@
-//! The counters of the workers.
+//! The counters that a proxy's workers share.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 macro_rules! counters {
     ($($(#[doc = $doc:literal])* $name:ident,)*) => {
-        /// Counters of all workers, since the start.
+        /// Sums over all workers since the start.
         #[derive(Debug, Default)]
         pub struct Counters {
             /// Clients that wait for their servers' answers.
@@ -104,7 +104,7 @@ mod tests {
             (&json["held_overflows"], &json["passed"]),
             (&3.into(), &3.into())
         );
-        // an older process, which is being replaced, sends the old name only
+        // an older version's process, which is being replaced, sends only the old name
         let older: Totals = serde_json::from_str("{\"accepted\": 2, \"passed\": 1}").unwrap();
         assert_eq!(
             (older.accepted, older.passed, older.held_overflows),

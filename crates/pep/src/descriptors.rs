@@ -1,20 +1,22 @@
-//! How many descriptors this process may open, and the tables that have room for them.
+//! Limits of descriptors, and how connections' descriptors are distributed over descriptor tables.
 
-/// Default number of connections.
+/// Default of the maximum number of connections.
 const DEFAULT_CONNECTIONS: usize = 10_000;
 
-/// Descriptors other than those of connections: listeners, event queues, the control socket.
+/// Descriptors reserved for other uses than connections: listeners, event queues, the control
+/// socket.
 pub(crate) const SPARE_DESCRIPTORS: usize = 1024;
-/// The kernel distributes connections among loops by a hash, so that a loop may get more than its
-/// share: by this percentage and this number.
+/// The kernel distributes connections over event loops by a hash, so a loop may get more than an
+/// equal share. Each loop has room for this percentage plus this number of additional connections.
 const UNEVEN_PERCENT: usize = 10;
 const UNEVEN: usize = 64;
-/// One socket on each side.
+/// Sockets of a connection, one on each side.
 pub(crate) const SOCKETS: usize = 2;
 /// Descriptors of a pipe: both ends.
 pub(crate) const OF_A_PIPE: usize = 2;
 
-/// The number of descriptors that this process may open now, and at most without more privilege.
+/// The limits of descriptors: the number that this process may open now, and the number to which it
+/// may raise that limit.
 pub(crate) fn descriptors() -> std::io::Result<(usize, usize)> {
     // SAFETY: writes plain numbers.
     unsafe {
@@ -37,14 +39,15 @@ pub(crate) fn set_descriptors(current: usize, most: usize) -> bool {
     unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &limit) == 0 }
 }
 
-/// The descriptor tables among which connections are distributed. Either each event loop has its
-/// own (`table`) and may open as many as a process, or all loops share one.
+/// The number of descriptor tables over which connections are distributed. Either each event loop
+/// has its own table (`table`) and may open as many descriptors as a process, or all loops share
+/// one table.
 #[derive(Clone, Copy, Debug)]
 pub struct DescriptorTables(pub(crate) usize);
 
 impl DescriptorTables {
-    /// The tables of this many loops. With `confirm`, loops pass sockets on to each other and so
-    /// need a shared table.
+    /// The tables of this many loops. With `confirm`, threads pass sockets to each other and need a
+    /// shared table.
     #[must_use]
     pub fn of(workers: usize, confirm: bool) -> Self {
         Self(if confirm { 1 } else { workers })
@@ -55,7 +58,7 @@ impl DescriptorTables {
         self.0 > 1
     }
 
-    /// The most connections of one table, out of this many in total.
+    /// The room for connections that each table needs, for this many connections in total.
     pub(crate) fn share(self, connections: usize) -> usize {
         if self.0 == 1 {
             return connections;
@@ -74,8 +77,8 @@ impl DescriptorTables {
         part.saturating_mul(self.0).max(share)
     }
 
-    /// The default number of connections, as far as descriptors for them and a pipe for each are
-    /// available.
+    /// The default of the maximum number of connections, reduced if the descriptors do not suffice
+    /// for two sockets and a pipe each.
     #[must_use]
     pub fn default_connections(self) -> usize {
         let most = descriptors().map_or(SPARE_DESCRIPTORS, |(_, most)| most);

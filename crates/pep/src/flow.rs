@@ -1,5 +1,6 @@
 //! One direction of a connection: moves bytes from one leg to the other in order, without loss or
-//! duplication. Data that one leg cannot accept yet waits in a pipe; meanwhile nothing is read.
+//! duplication. Data that the receiving leg cannot accept yet waits in a pipe; until it is
+//! delivered, nothing more is read.
 
 use std::os::fd::OwnedFd;
 use std::sync::atomic::Ordering::Relaxed;
@@ -13,10 +14,10 @@ use crate::counters::Counters;
 use crate::pipe::{Pipe, Pool, SCRATCH_BYTES};
 use crate::socket;
 
-/// Bytes of one turn, after which other connections continue.
+/// Bytes to move in one turn of a connection; then other connections get their turns.
 const BUDGET_BYTES: usize = 1 << 20;
 
-/// One of the two TCP connections.
+/// A leg: one of a connection's two TCP connections.
 #[derive(Debug)]
 pub(crate) struct Leg {
     pub socket: OwnedFd,
@@ -24,11 +25,11 @@ pub(crate) struct Leg {
     pub readable: bool,
     /// A write may accept data.
     pub writable: bool,
-    /// The end of the stream is near, so a short read need not be the last.
+    /// The FIN or an error has arrived, so data may be left to read even after a short read.
     pub ending: bool,
     /// Urgent data has arrived.
     pub urgent: bool,
-    /// The leg is broken: it was reset, or the kernel gave it up.
+    /// The leg is broken: it was reset, or the kernel has given it up.
     pub broken: bool,
 }
 
@@ -63,20 +64,20 @@ impl Tools {
     }
 }
 
-/// The state of a direction after it was moved on.
+/// The state of a direction after data was moved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
-    /// The source has no data to read.
+    /// The sending leg has no data to read.
     Idle,
-    /// The other leg accepts no data.
+    /// The receiving leg accepts no data now.
     Blocked,
     /// The turn is used up, and more data is waiting.
     More,
     /// All data and the FIN were delivered.
     Finished,
-    /// All data from before the source broke was delivered.
+    /// The sending leg broke, and all data from before was delivered.
     Drained,
-    /// The sink is broken.
+    /// The receiving leg is broken.
     SinkBroke,
 }
 
@@ -84,13 +85,13 @@ pub(crate) enum Step {
 #[derive(Debug, Default)]
 pub(crate) struct Flow {
     pipe: Option<Pipe>,
-    /// Bytes in the pipe or in memory.
+    /// Bytes that wait in the pipe or in memory.
     held_bytes: usize,
-    /// Data that was copied but not accepted, when no pipe was available.
+    /// Data that was read but not accepted by the sink, when no pipe was available.
     rest: Vec<u8>,
     /// Bytes delivered.
     pub bytes: u64,
-    /// The last read was larger than what is copied, so the next one uses a pipe.
+    /// The last read filled the buffer for copies, so the next read uses a pipe.
     bulk: bool,
     /// The source has sent its FIN.
     ended: bool,
@@ -99,12 +100,12 @@ pub(crate) struct Flow {
 }
 
 impl Flow {
-    /// Whether the last read was larger than what is copied.
+    /// Whether this direction carries bulk data: the last read filled the buffer for copies.
     pub fn is_bulk(&self) -> bool {
         self.bulk
     }
 
-    /// Moves as much data as possible, within a turn.
+    /// Moves as much data as possible within one turn.
     pub fn pump(&mut self, from: &mut Leg, to: &mut Leg, tools: &mut Tools) -> Step {
         let before = self.bytes;
         let step = self.run(from, to, tools);
@@ -122,7 +123,7 @@ impl Flow {
             return Step::Finished;
         }
         let limit = self.bytes + BUDGET_BYTES as u64;
-        // set after a splice that returned no data: the next read is a recv()
+        // set after a splice that returned no data: the next read then uses recv()
         let mut stands = false;
         loop {
             if self.held_bytes > 0 {
@@ -204,16 +205,17 @@ impl Flow {
                 counters.held_bytes.fetch_add(n, Relaxed);
             }
             Err(Errno::INTR) => {}
-            // The socket has no data, or an urgent byte is next whose event is still to come.
+            // The socket has no data, or the next byte is urgent and its event has not arrived yet.
             Err(Errno::AGAIN) if !from.urgent && !from.ending => from.readable = false,
-            // The socket has no data, or has ended, or broke, or an urgent byte is next. Splice
-            // reports an urgent byte by either of these results; a recv() distinguishes the cases.
+            // The socket has no data, has ended or broken, or the next byte is urgent. splice()
+            // returns either of these results for an urgent byte; a recv() distinguishes the cases.
             Ok(_) | Err(Errno::AGAIN) => *stands = true,
             Err(_) => (from.broken, *stands) = (true, true),
         }
     }
 
-    /// Moves data from the source to the sink through memory, or into a pipe if there is more.
+    /// Moves data from the source to the sink through memory. Opens a pipe if the read filled the
+    /// buffer, or if the sink does not accept all bytes.
     fn copy(
         &mut self,
         from: &mut Leg,
@@ -239,7 +241,7 @@ impl Flow {
             Err(_) => return Some(self.source_broke(from)),
         };
         *stands = false;
-        // a short read: a new event will report later data
+        // after a short read, a new event will report later data
         if n < size && !from.ending && !from.urgent {
             from.readable = false;
         }
@@ -260,13 +262,13 @@ impl Flow {
             self.pipe = tools.pool.take();
         }
         if !rest.is_empty() {
-            // an empty pipe has room for more than this (pipe.rs)
+            // an empty pipe has room for all of these bytes (pipe.rs)
             let piped = self
                 .pipe
                 .as_ref()
                 .map(|pipe| rustix::io::write(&pipe.write, rest));
             if piped != Some(Ok(rest.len())) {
-                self.pipe = None; // including a part that it may have accepted
+                self.pipe = None; // drops the pipe with any part that it has accepted
                 self.rest = rest.to_vec();
             }
             self.held_bytes = rest.len();
@@ -275,7 +277,8 @@ impl Flow {
         None
     }
 
-    /// Passes the urgent byte on as urgent. If the sink has no room, the byte stays in the source.
+    /// Passes the urgent byte on as urgent. If the sink has no room, the byte stays unread in the
+    /// source.
     fn pass_urgent(&mut self, from: &mut Leg, to: &mut Leg) -> Option<Step> {
         let mut byte = [0u8; 1];
         match net::recv(
@@ -314,15 +317,15 @@ impl Flow {
         }
     }
 
-    /// Handles a failed read. Reads fail when no data is left to read and none waits in the pipe.
-    /// Linux reports the error once, and the end of the stream afterwards.
+    /// Handles a failed read of the source. A read only fails when no data is left to read, and
+    /// none waits in the pipe. Linux reports the error once, and then the end of the stream.
     fn source_broke(&mut self, from: &mut Leg) -> Step {
         from.broken = true;
         self.ended = true;
         Step::Drained
     }
 
-    /// Passes the FIN on when all data was delivered, unless the source broke.
+    /// Passes the FIN on when all data was delivered, but not if the source broke.
     fn finish(&mut self, from: &Leg, to: &Leg) -> Step {
         if from.broken {
             return Step::Drained;

@@ -3,16 +3,14 @@
 //! 1. The successor sends `hand-over`. It receives a description of the proxy, with the lock, the
 //!    control socket and the listening sockets. The predecessor continues as before.
 //! 2. The successor prepares everything that could fail, and changes the rules if necessary. If it
-//!    ends now, the predecessor restores its rules.
+//!    ends before the next step, the predecessor restores its rules.
 //! 3. The successor sends `let-go`. The predecessor takes no more connections and hands over
 //!    clients that are held until servers answer (`--confirm`). Connections in the queues of the
-//!    listening sockets wait for the successor, or for the predecessor again if no further message
-//!    follows.
-//! 4. The successor sends `entered`. The predecessor keeps its connections, and leaves rules,
-//!    socket and lock alone.
-//!
-//! From then on the successor sends requests to the predecessor through the same stream. The stream
-//! ends when the predecessor does.
+//!    listening sockets wait for the successor. If no further message follows, the predecessor
+//!    accepts them again.
+//! 4. The successor sends `entered`. The predecessor keeps its connections, but no longer changes
+//!    rules, socket and lock. From then on the successor sends requests to the predecessor through
+//!    the same stream, which ends when the predecessor ends.
 
 use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, IoSlice, IoSliceMut, Read as _, Write as _};
@@ -37,18 +35,18 @@ use crate::socket::Family;
 use crate::syn::Syn;
 use crate::Config;
 
-/// Version of the handover protocol. A later version also understands this one, or refuses it with
-/// a message.
+/// Version of the handover protocol. A later version of the program also understands this version,
+/// or refuses it with a message.
 pub(crate) const VERSION: u32 = 2;
-/// Longest description of held clients: more than are held at a time.
+/// Longest description of held clients in bytes: more than any number of held clients needs.
 const MOST_BYTES: usize = 1 << 28;
-/// Descriptors in one message (SCM_MAX_FD).
+/// Most descriptors in one message (SCM_MAX_FD).
 const AT_ONCE: usize = 253;
 /// A predecessor that does not answer for this long is left out of the status.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// The description of the proxy. The descriptors follow in this order: the lock, the control
-/// socket, listeners of each family, streams to predecessors.
+/// The predecessor's description of the proxy. Descriptors follow it in this order: the lock, the
+/// control socket, the listeners of each family, the streams to predecessors.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Offer {
     pub version: u32,
@@ -57,11 +55,11 @@ pub(crate) struct Offer {
     /// The number of listeners of each family.
     pub listeners: Vec<usize>,
     pub predecessors: usize,
-    /// Devices of the connections that continue.
+    /// Devices of the connections that the predecessors keep.
     pub devices: Vec<String>,
-    /// The nftables table as it was installed.
+    /// The text of the nftables table as it was installed.
     pub table: String,
-    /// Whether clients are held until servers answer.
+    /// Whether the proxy holds clients until servers answer (--confirm).
     pub confirm: bool,
 }
 
@@ -74,7 +72,8 @@ struct HeldClient {
     answered: bool,
 }
 
-/// Follows the answer to `let-go`: the bytes of all `HeldClient`, then the number of sockets.
+/// Follows the answer to `let-go`: the size in bytes of all `HeldClient`, and the number of
+/// sockets.
 #[derive(Debug, Serialize, Deserialize)]
 struct HeldClientsHeader {
     bytes: usize,
@@ -100,13 +99,13 @@ fn send(stream: &UnixStream, all: &[BorrowedFd<'_>]) -> io::Result<()> {
         let mut message = SendAncillaryBuffer::new(&mut space);
         message.push(SendAncillaryMessage::ScmRights(some));
         let byte = [IoSlice::new(b".")];
-        // a socket with a timeout is interrupted when the process stops and continues
+        // without a timeout: with one, calls return EINTR when the process is stopped and continued
         retry_on_intr(|| sendmsg(stream, &byte, &mut message, SendFlags::NOSIGNAL))?;
     }
     Ok(())
 }
 
-/// Refuses a handover with a reason. Ignores a successor that has ended.
+/// Refuses a handover with a reason. Ignores errors if the successor has ended.
 pub(crate) fn refuse(stream: &UnixStream, why: &str) {
     let _ = control::write_line(stream, &Answer::Refused(why.to_owned()));
 }
@@ -134,7 +133,7 @@ fn receive(stream: &UnixStream, number: usize) -> io::Result<Vec<OwnedFd>> {
     Ok(all)
 }
 
-/// Hands over held clients, after the answer to `let-go`.
+/// Sends the held clients to the successor, after the answer to `let-go`.
 pub(crate) fn hand_over(mut stream: &UnixStream, all: &[Waiting]) -> io::Result<()> {
     let describe = |waiting: &Waiting| HeldClient {
         syn: waiting.syn.packet().to_vec(),
@@ -176,19 +175,19 @@ fn take_over(mut stream: &UnixStream) -> io::Result<Vec<Waiting>> {
     Ok(held.collect())
 }
 
-/// The resources handed over, by a process that continues until `let-go`.
+/// The resources that a predecessor has handed over; the predecessor continues until `let-go`.
 #[derive(Debug)]
 pub(crate) struct Inherited {
     pub offer: Offer,
     lock: File,
     control: UnixListener,
-    /// The listeners of each family in the offer.
+    /// The listeners, for each family in the offer's order.
     listeners: Vec<Vec<OwnedFd>>,
     predecessors: Vec<Predecessor>,
     from: UnixStream,
 }
 
-/// Asks the proxy of that name for a handover. None: no proxy has this name.
+/// Asks the running proxy of this name for a handover. None: no proxy has this name.
 pub(crate) fn ask(
     folder: &Path,
     name: &str,
@@ -250,7 +249,8 @@ pub(crate) fn ask(
 }
 
 impl Inherited {
-    /// The proxy's end of the control socket. The predecessor owns its files until it lets go.
+    /// The proxy's end of the control socket. The predecessor owns the files of socket and lock
+    /// until it lets go.
     pub fn control(&self, config: &Config) -> Result<Control, Failure> {
         let copies = self.control.try_clone().and_then(|control| {
             let lock = self.lock.try_clone()?;
@@ -265,7 +265,8 @@ impl Inherited {
         families.zip(self.listeners.iter().map(Vec::as_slice))
     }
 
-    /// From here on this process takes connections. Returns the predecessors, and the held clients.
+    /// Makes the predecessor let go; from then on this process takes connections. Returns the
+    /// predecessors and the held clients.
     pub fn take_over(self) -> Result<(Vec<Predecessor>, Vec<Waiting>), Failure> {
         let what = "replace a proxy";
         let mut all = self.predecessors;
@@ -273,7 +274,9 @@ impl Inherited {
         // read byte by byte: reading ahead would lose the sockets that accompany the next bytes
         let status: Option<Status> = control::read_line(&self.from).attempt(what)?;
         if status.is_none() {
-            return Err(Failure::failed(format!("cannot {what}: it has ended")));
+            return Err(Failure::failed(format!(
+                "cannot {what}: the running proxy has ended"
+            )));
         }
         let held = take_over(&self.from).attempt(what)?;
         control::write_line(&self.from, &Request::Entered).attempt(what)?;
@@ -286,7 +289,8 @@ impl Inherited {
 #[derive(Debug)]
 pub(crate) struct Predecessor {
     from: BufReader<UnixStream>,
-    /// The predecessor did not answer in time, so later answers no longer match the requests.
+    /// The predecessor did not answer in time, so later answers would not match the requests and
+    /// are not read.
     mute: bool,
 }
 
@@ -350,7 +354,7 @@ mod tests {
         }
     }
 
-    /// What a successor receives from a proxy that answers like this.
+    /// What a test's successor receives from a proxy that answers with `answer`.
     fn taken(answer: impl FnOnce(&UnixStream) + Send) -> Result<Option<Inherited>, Failure> {
         let folder = std::env::temp_dir().join(format!(
             "headway-over-{}-{:?}",
@@ -438,7 +442,8 @@ mod tests {
             hand_over(&near, &held).unwrap();
             successor.join().unwrap().unwrap()
         });
-        // the waiting time is in whole microseconds, and does not advance during the transfer
+        // the transferred waiting time is rounded to microseconds, and does not include the time of
+        // the transfer
         let most_lost = begin.elapsed() + Duration::from_micros(1);
         assert_eq!(taken.len(), held.len());
         for (theirs, ours) in taken.iter().zip(&held) {

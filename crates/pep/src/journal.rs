@@ -1,5 +1,5 @@
-//! Writes a line for each connection that has ended. Event loops pass lines on without waiting. If
-//! the writer cannot keep up, lines are lost and counted.
+//! The log of ended connections, one line each. Event loops pass lines to a thread that writes,
+//! without waiting. If the writer cannot keep up, lines are lost and counted.
 
 use std::fmt::Write as _;
 use std::fs::{File, OpenOptions};
@@ -21,14 +21,15 @@ use crate::counters::{count, Counters};
 use crate::outcome::Outcome;
 use crate::privileges;
 
-/// Lines waiting to be written: a second at the highest rate of connections, and 1 MB.
+/// Most lines that may wait to be written: those of a second at the highest rate of connections,
+/// about 1 MB.
 const LINES: usize = 8192;
-/// Time for the last lines at the end.
+/// How long to wait at the end until the last lines are written.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// Most bytes written in one call.
+/// Most bytes to write in one call.
 const BATCH_BYTES: usize = 64 << 10;
 
-/// The contents of a line.
+/// The contents of a line of the log.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Line {
     /// When it ended.
@@ -41,11 +42,11 @@ pub(crate) struct Line {
     /// Time since the connection was accepted, or since the client's SYN if it never was.
     #[serde(rename = "duration_us", serialize_with = "microseconds")]
     pub duration: Duration,
-    /// Bytes from the client, delivered to the server's side.
+    /// Bytes from the client that were passed to the server's leg.
     pub client_bytes: u64,
-    /// Bytes from the server, delivered to the client's side.
+    /// Bytes from the server that were passed to the client's leg.
     pub server_bytes: u64,
-    /// The kernel's smoothed estimate for each side at the end; null: none.
+    /// The kernel's smoothed round-trip time of each leg at the end; null: not known.
     pub client_rtt_us: Option<u32>,
     pub server_rtt_us: Option<u32>,
 }
@@ -105,8 +106,8 @@ impl Journal {
 pub(crate) struct Writer(JoinHandle<()>);
 
 impl Writer {
-    /// Waits until everything is written, which is so once all its [`Journal`]s are dropped. Gives
-    /// up on a sink that accepts no data.
+    /// Waits until all lines are written. The thread ends when all its [`Journal`]s are dropped and
+    /// their lines are written. Gives up if the file or pipe accepts no data.
     pub fn end(self) {
         let until = Instant::now() + PATIENCE;
         while !self.0.is_finished() && Instant::now() < until {
@@ -115,7 +116,7 @@ impl Writer {
     }
 }
 
-/// Opens a place and starts to write there.
+/// Opens the log's file or stream, and starts the thread that writes there.
 pub(crate) fn open(place: &Place, counters: &Arc<Counters>) -> Result<(Journal, Writer), Failure> {
     let mut sink: Box<dyn Write + Send> = match place {
         Place::Stderr => Box::new(io::stderr()),
@@ -138,7 +139,8 @@ fn append(path: &Path) -> Result<File, Failure> {
     })
 }
 
-/// Writes the available lines in one call, until all senders are dropped.
+/// The writing thread: writes the waiting lines in one call each time, until all senders are
+/// dropped.
 fn write(sink: &mut dyn Write, from: &Receiver<Line>, counters: &Counters) {
     while let Ok(first) = from.recv() {
         let (mut text, mut lines) = (String::new(), 0);
@@ -202,7 +204,8 @@ mod tests {
         }
     }
 
-    /// A sink that accepts a line only when told to, and reports when it starts to.
+    /// A test's sink that blocks in each write until told to continue, and reports the beginning of
+    /// a write.
     struct Slow(std::sync::mpsc::Sender<()>, Receiver<()>);
 
     impl Write for Slow {

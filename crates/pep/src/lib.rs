@@ -1,20 +1,20 @@
-//! A transparent split-TCP proxy. It intercepts clients' connections (TPROXY) and makes two of
-//! each, with the congestion control and the buffers of its side. Both connections keep the
-//! addresses and ports of client and server. The modules:
+//! A transparent split-TCP proxy. It intercepts clients' connections (TPROXY) and splits each into
+//! two TCP connections. Each of the two has the congestion control and the buffers of its side.
+//! Both connections keep the addresses and ports of client and server. The modules:
 //!
 //! - [`Config`]: the configuration;
 //! - `rules`: installs and removes nftables rules and routing (`routes`); `sets`: sets of
 //!   connections in the rules; `listening`: ports that the rules leave out; `untracked`: packets
 //!   hidden from connection tracking;
 //! - `rules_process`: the process that changes the rules after the proxy has given up its privileges;
-//!   `privileges`: what the proxy may still do;
+//!   `privileges`: the privileges that a running proxy keeps;
 //! - `socket`: sockets with foreign addresses, listening and connecting;
 //! - `worker`: an event loop per core, each with a `table` of descriptors, a `queue` of events and
 //!   its connections in a `slab`;
 //! - `confirm`: clients' SYNs wait in `pending` until servers have answered; `nflog` receives them,
 //!   `syn` parses them and builds answers;
-//! - `connection`: two legs and their outcome; `flow`: one direction, by splice through a `pipe`;
-//!   `counters`;
+//! - `connection`: two legs and their outcome; `flow`: moves the data of one direction, by splice
+//!   through a `pipe`; `counters`;
 //! - `limits`: whether new connections are taken or bypass the proxy;
 //! - `journal`: a line for each ended connection; `metrics`: the counters, for Prometheus;
 //! - `proxy`: the main thread; [`control`]: requests to a running proxy; `handover`: one process

@@ -1,4 +1,4 @@
-//! Whether new connections are taken, or bypass the proxy because a limit is reached.
+//! The proxy's limits, which decide whether it takes new connections or lets them bypass the proxy.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt as _;
@@ -10,21 +10,23 @@ use crate::counters::Counters;
 use crate::descriptors::{descriptors, set_descriptors, OF_A_PIPE, SOCKETS, SPARE_DESCRIPTORS};
 use crate::Config;
 
-/// Connections are taken again below this percentage of the limit, to avoid oscillation.
+/// After a limit was reached, connections are taken again below this percentage of the limit. This
+/// avoids oscillation.
 const AGAIN_PERCENT: u64 = 95;
-/// With fewer pipes, most data would be copied.
+/// The least number of pipes; with fewer, most data would be copied.
 const LEAST_PIPES: usize = 64;
 
 /// The limits of an event loop.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Share {
-    /// Number of connections from which new ones bypass the proxy, whatever other loops have.
+    /// Limit of this loop's connections; at the limit new ones bypass the proxy, even if other
+    /// loops have room.
     pub connections: usize,
     pub pipes: usize,
 }
 
-/// Raises this process's limit of descriptors to what its connections need, and if possible to two
-/// pipes for each. Returns the share of a loop.
+/// Raises this process's limit of descriptors to the number that its connections need, if possible
+/// with two pipes for each connection. Returns each loop's share of the limits.
 pub(crate) fn raise_descriptors(config: &Config) -> Result<Share, Failure> {
     let (current, most) = descriptors().attempt("read the limit of descriptors")?;
     let tables = config.tables();
@@ -64,7 +66,8 @@ pub(crate) fn raise_descriptors(config: &Config) -> Result<Share, Failure> {
     })
 }
 
-/// The kernel's files on memory use. They stay open, because a running proxy opens no files.
+/// The kernel's files on memory use. They are opened at the start, because a running proxy cannot
+/// open files.
 #[derive(Debug)]
 pub(crate) struct Gauges {
     own: File,
@@ -84,7 +87,7 @@ impl Gauges {
     }
 }
 
-/// Reads an open file of the kernel from its beginning, which gives present values.
+/// Reads an open /proc file again from its beginning, which returns present values.
 fn read(file: &File) -> String {
     let mut text = [0; 1024];
     let length = file.read_at(&mut text, 0).unwrap_or(0);
@@ -95,15 +98,15 @@ fn read(file: &File) -> String {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Use {
     pub connections: u64,
-    /// Connections of the loop that has most.
+    /// Number of connections of the loop that has the most.
     pub most_of_a_loop: u64,
     pub memory_bytes: u64,
 }
 
 impl Use {
-    /// The present use, given the connections of each loop. Memory is the data in pipes, this
-    /// process's memory, and the TCP memory of the whole machine, because the kernel does not count
-    /// it by process.
+    /// The present use. `of_loops` are the numbers of connections of each loop. Memory is the data
+    /// in pipes, this process's memory, and the TCP memory of the whole machine, because the kernel
+    /// does not count TCP memory by process.
     pub fn now(
         gauges: &Gauges,
         counters: &Counters,
@@ -124,7 +127,7 @@ impl Use {
         }
     }
 
-    /// Whether new connections can be taken. `taken`: they are taken at present.
+    /// Whether new connections may be taken. `taken`: whether they are taken at present.
     pub fn has_room(self, config: &Config, share: Share, taken: bool) -> bool {
         let below = |used: u64, limit: u64| {
             if taken {
@@ -175,7 +178,7 @@ mod tests {
         assert!(!room(999, 0, false));
         assert!(!room(0, 950_000, false));
         assert!(room(949, 949_999, false));
-        // one loop has more than its share
+        // one loop is above its share of connections
         assert!(room_of(700, 599, 0, true));
         assert!(!room_of(700, 600, 0, true));
         assert!(!room_of(700, 570, 0, false));

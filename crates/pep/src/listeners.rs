@@ -30,12 +30,12 @@ impl Listeners {
         self.0.iter().flat_map(|(_, all)| all)
     }
 
-    /// From now on connections can wait in their queues.
+    /// Makes the sockets listen: from now on connections can wait in their queues.
     pub fn open(&self) -> Result<(), Failure> {
         self.all().try_for_each(|listener| socket::listen(listener))
     }
 
-    /// Each worker's sockets, at least one of each family.
+    /// Distributes the sockets over the workers; each gets at least one of each family.
     pub fn shares(&self, workers: usize) -> Vec<Vec<Arc<OwnedFd>>> {
         let mut shares: Vec<Vec<_>> = (0..workers).map(|_| Vec::new()).collect();
         for (_, all) in &self.0 {
@@ -47,8 +47,8 @@ impl Listeners {
     }
 }
 
-/// All sockets that were handed over, because connections wait in each, and additional ones for
-/// more workers.
+/// Opens the listening sockets. If a predecessor has handed over sockets, uses all of them, because
+/// connections wait in each, and opens further ones if the number of workers requires it.
 pub(crate) fn listeners(
     config: &Config,
     forwarded: Vec<Family>,

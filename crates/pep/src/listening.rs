@@ -1,6 +1,7 @@
 //! Ports on which programs of this machine listen at any address, from the kernel's netlink
 //! (linux/inet_diag.h). The proxy's socket to a server has the client's address and port. It cannot
-//! use such a port, because the listener's any-address includes the client's.
+//! use such a port, because a listener at any address occupies the port for the client's address,
+//! too.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -11,15 +12,17 @@ use headway_system::netlink::{message, take, Netlink};
 const BY_FAMILY: u16 = 20;
 /// TCP_LISTEN, as a set of states.
 const LISTEN: u32 = 1 << 10;
-/// `struct inet_diag_req_v2`: family, protocol, two unused bytes, states, and the ends of a socket,
-/// which are ignored.
+/// Size of `struct inet_diag_req_v2`: family, protocol, two unused bytes, states, and the addresses
+/// of a socket, which are ignored.
 const REQUEST_BYTES: usize = 56;
-/// `struct inet_diag_msg`: offset of the socket's port, in network byte order, and of its address.
+/// Offsets in `struct inet_diag_msg` of the socket's port, in network byte order, and of its
+/// address.
 const PORT: std::ops::Range<usize> = 4..6;
 const ADDRESS: std::ops::Range<usize> = 8..24;
 const DATAGRAM_BYTES: usize = 1 << 16;
 
-/// All such ports, for both versions of IP: an IPv6 listener may accept IPv4 as well.
+/// The ports on which programs listen at any address, for both versions of IP together, because an
+/// IPv6 listener may also accept IPv4.
 pub(crate) fn any_address_ports() -> io::Result<BTreeSet<u16>> {
     let socket = Netlink::open(libc::NETLINK_SOCK_DIAG)?;
     let mut buffer = vec![0; DATAGRAM_BYTES];
@@ -35,7 +38,7 @@ pub(crate) fn any_address_ports() -> io::Result<BTreeSet<u16>> {
     Ok(ports)
 }
 
-/// Parses a datagram; true for the last one.
+/// Parses a datagram of the kernel's answer. Returns whether it is the last one.
 fn parse_ports(mut datagram: &[u8], ports: &mut BTreeSet<u16>) -> io::Result<bool> {
     while let Some(answer) = take(&mut datagram)? {
         if i32::from(answer.kind) == libc::NLMSG_DONE {

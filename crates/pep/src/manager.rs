@@ -1,6 +1,6 @@
-//! Notifies systemd about a service, by datagrams to a socket that systemd names (sd_notify(3)):
-//! that the service is ready, and which is its main process; that it is stopping, and how long that
-//! may take.
+//! Notifies systemd about the state of a service, by datagrams to a socket that systemd names
+//! (sd_notify(3)). The notifications say that the service is ready and which process is its main
+//! process, or that it is stopping and how long that may take.
 
 use std::env;
 use std::ffi::OsStr;
@@ -17,13 +17,13 @@ const NAMED: &str = "NOTIFY_SOCKET";
 /// Added to the announced time, so that a busy manager does not kill a proxy that ends on time.
 const GRACE: Duration = Duration::from_secs(15);
 
-/// The service manager that started this process and asked for notifications. A running proxy
-/// cannot open such a socket, so it has it from the start.
+/// The service manager that started this process and asked for notifications. A proxy opens the
+/// socket at its start, because it cannot do so later.
 #[derive(Debug)]
 pub struct Manager(UnixDatagram);
 
 impl Manager {
-    /// The manager's socket; None: no notifications are wanted.
+    /// Connects to the manager's socket; None: no manager has asked for notifications.
     ///
     /// # Errors
     /// No process listens at the address in the environment.
@@ -56,7 +56,7 @@ impl Manager {
         self.notify(&format!("STOPPING=1\nEXTEND_TIMEOUT_USEC={most_us}"));
     }
 
-    /// Sends a notification; ignores a manager that is gone.
+    /// Sends a notification. Errors are ignored, because the manager may have gone.
     fn notify(&self, what: &str) {
         let _ = self.0.send(what.as_bytes());
     }

@@ -1,5 +1,5 @@
 //! The counters for Prometheus, in its text format 0.0.4, over HTTP on loopback. A separate thread
-//! answers one request after the other and asks the proxy for its status.
+//! answers one request after the other. For each it gets the status from the main thread.
 
 use std::fmt::Write as _;
 use std::io::{self, Read as _, Write as _};
@@ -18,21 +18,22 @@ use rustix::net::{self, sockopt, AddressFamily, SocketFlags, SocketType};
 use crate::control::{Status, Taking};
 use crate::privileges;
 
-/// Time for a complete request and its answer.
+/// How long a request and its answer may take.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// Interval of checks whether the metrics are still wanted.
+/// Interval at which the thread checks whether it has to end.
 const CHECK_INTERVAL: Timespec = Timespec {
     tv_sec: 0,
     tv_nsec: 100_000_000,
 };
-/// Pause after an accept that failed for lack of a descriptor.
+/// Pause after accept() failed because no descriptor was available.
 const PAUSE: Duration = Duration::from_millis(100);
 const BACKLOG: i32 = 64;
-/// Longest request with its headers.
+/// Longest HTTP request with its headers.
 const REQUEST_BYTES: usize = 8192;
 const TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// The proxy's end of the thread. When dropped, the thread ends and another process answers.
+/// The main thread's handle of the thread that answers. When it is dropped, that thread ends; a
+/// successor process then answers at the same port.
 #[derive(Debug)]
 pub(crate) struct Scrapes {
     from: Receiver<Sender<Status>>,
@@ -40,10 +41,10 @@ pub(crate) struct Scrapes {
 }
 
 impl Scrapes {
-    /// Answers requests that have arrived since.
+    /// Passes the status to the requests that have arrived since the last call.
     pub fn answer(&self, mut status: impl FnMut() -> Status) {
         for to in self.from.try_iter() {
-            let _ = to.send(status()); // fails if the thread has given up
+            let _ = to.send(status()); // ignore errors: the thread may have given up waiting
         }
     }
 }
@@ -64,12 +65,13 @@ pub(crate) fn serve(address: SocketAddr, beside: bool) -> Result<Scrapes, Failur
     privileges::start("pep-metrics", move || {
         while served.strong_count() > 0 {
             let mut fds = [PollFd::new(&listener, PollFlags::IN)];
-            let _ = poll(&mut fds, Some(&CHECK_INTERVAL)); // a signal does not matter
+            // ignore errors: a signal may interrupt poll()
+            let _ = poll(&mut fds, Some(&CHECK_INTERVAL));
             match listener.accept() {
-                // an invalid request, or a client that goes away, is ignored
+                // ignore errors of invalid requests and of clients that have gone
                 Ok((stream, _)) => drop(answer(&stream, &to)),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                Err(_) => thread::sleep(PAUSE), // no descriptor is available
+                Err(_) => thread::sleep(PAUSE), // pause, because no descriptor was available
             }
         }
     })?;
@@ -124,8 +126,8 @@ enum Request {
     Other(&'static str),
 }
 
-/// Reads a whole request: closing with unread data would reset the connection before the answer
-/// arrives.
+/// Reads a whole request. If unread data were left, closing the connection would reset it before
+/// the answer arrives.
 fn request(mut stream: &TcpStream, until: Instant) -> io::Result<Request> {
     let mut bytes = [0; REQUEST_BYTES];
     let mut length = 0;
@@ -141,14 +143,15 @@ fn request(mut stream: &TcpStream, until: Instant) -> io::Result<Request> {
             }
             Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
             Ok(n) => length += n,
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {} // the time is over
+            // the timeout has passed; the check of `left` above ends the request
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
             Err(error) => return Err(error),
         }
     }
     Ok(wanted(&String::from_utf8_lossy(&bytes[..length])))
 }
 
-/// Parses the first line (RFC 9112, 3).
+/// Parses the first line of an HTTP request (RFC 9112, 3).
 fn wanted(request: &str) -> Request {
     let mut words = request.lines().next().unwrap_or_default().split(' ');
     let (method, target, version) = (words.next(), words.next(), words.next());
@@ -244,7 +247,7 @@ fn text(status: &Status) -> String {
             .map(|(name, help, value)| counter(name, help, *value)),
     );
 
-    // the name contains no characters that need escaping (config.rs)
+    // a proxy's name contains no characters that need escaping (config.rs)
     let labels = format!("proxy=\"{}\"", status.name);
     let version = env!("CARGO_PKG_VERSION");
     let mut text = format!(

@@ -1,4 +1,4 @@
-//! Receives packets that a rule `log group` of nftables passes on, by the kernel's netlink
+//! Receives the packets that nftables rules with `log group` log, by netlink
 //! (linux/netfilter/nfnetlink_log.h).
 
 use std::io;
@@ -9,7 +9,8 @@ use headway_system::netlink::{attribute, attributes, message, take, Netlink};
 use rustix::io::Errno;
 use rustix::net::{self, sockopt, RecvFlags};
 
-/// Bytes after a message's header: a family, a version, and the group in network byte order.
+/// Size of the fields after a netlink message's header: family, version, and the group in network
+/// byte order.
 const SUBJECT_BYTES: usize = 4;
 /// NFNL_SUBSYS_ULOG, NFULNL_MSG_PACKET and NFULNL_MSG_CONFIG
 const PACKET: u16 = 4 << 8;
@@ -19,13 +20,14 @@ const PAYLOAD: u16 = 9;
 /// NFULA_CFG_CMD: NFULNL_CFG_CMD_BIND; NFULA_CFG_MODE: NFULNL_COPY_PACKET, with the length limit.
 const BIND: (u16, &[u8]) = (1, &[1]);
 const WHOLE: (u16, &[u8]) = (2, &[0, 0, 0xff, 0xff, 2, 0]);
-/// Number of groups tried, because other programs may use some.
+/// Number of groups to try, because other programs may use some of them.
 const GROUPS_TRIED: u16 = 16;
-/// Buffer for SYNs that wait to be read. If it is full, a SYN is lost and the client retransmits.
+/// Size of the socket's buffer for SYNs that wait to be read. If it is full, a SYN is lost and the
+/// client retransmits it.
 const QUEUE_BYTES: usize = 4 << 20;
 const DATAGRAM_BYTES: usize = 1 << 17;
 
-/// Receives the packets of a group.
+/// A socket that receives the packets logged to a group.
 #[derive(Debug)]
 pub(crate) struct Nflog {
     socket: Netlink,
@@ -34,7 +36,7 @@ pub(crate) struct Nflog {
 }
 
 impl Nflog {
-    /// Takes the first free group, starting at this one.
+    /// Opens a socket for the first free group, from group `first` on.
     pub fn open(first: u16) -> Result<Self, Failure> {
         let last = first.wrapping_add(GROUPS_TRIED - 1);
         let what = format!("receive what nftables logs in one of groups {first} to {last}");
@@ -49,7 +51,7 @@ impl Nflog {
                     })
                 }
                 Err(error) => match Errno::from_io_error(&error) {
-                    // the kernel refuses a group that another process has
+                    // the kernel refuses this group because another process has it
                     Some(Errno::BUSY | Errno::PERM) => refused = error,
                     _ => return Err(error).attempt(what),
                 },
@@ -58,7 +60,7 @@ impl Nflog {
         Err(refused).attempt(what)
     }
 
-    /// Calls `each` with the packets of a datagram. False: no datagram is waiting.
+    /// Reads a datagram and calls `each` with its packets. Returns false if no datagram is waiting.
     pub fn receive(&mut self, mut each: impl FnMut(&[u8])) -> io::Result<bool> {
         let length = match net::recv(&self.socket, &mut *self.buffer, RecvFlags::DONTWAIT) {
             Ok((length, _)) => length,
@@ -68,7 +70,7 @@ impl Nflog {
             Err(errno) => return Err(errno.into()),
         };
         let mut messages = &self.buffer[..length];
-        // unreadable packets are lost in the same way
+        // packets that cannot be parsed are lost, too
         while let Ok(Some(answer)) = take(&mut messages) {
             let about = answer.payload.get(SUBJECT_BYTES..).unwrap_or_default();
             for (name, packet) in attributes(about) {
@@ -87,18 +89,18 @@ impl AsFd for Nflog {
     }
 }
 
-/// A socket that is bound to a group, and receives its packets whole.
+/// A socket that is bound to a group, and receives the group's packets in full.
 fn bound(group: u16) -> io::Result<Netlink> {
     let socket = Netlink::open(libc::NETLINK_NETFILTER)?;
     for (name, value) in [BIND, WHOLE] {
         let subject = [[0, 0], group.to_be_bytes()].concat();
         let payload = [subject, attribute(name, value)].concat();
         let flags = libc::NLM_F_REQUEST | libc::NLM_F_ACK;
-        // the group belongs to this socket from its first message on. A logged packet could arrive
-        // before the answer, but no rule names the group yet.
+        // From its first message on, the group belongs to this socket. A logged packet could be
+        // mistaken for the kernel's answer, but no rule names the group yet.
         socket.ask(&message(CONFIGURE, flags, &payload), &mut [0; 256])?;
     }
-    // more than the system's maximum, if permitted
+    // set more than the system's maximum, if this process may
     let _ = sockopt::set_socket_recv_buffer_size_force(&socket, QUEUE_BYTES);
     Ok(socket)
 }

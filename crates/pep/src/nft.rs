@@ -1,4 +1,4 @@
-//! Words of nftables' language, and how nft and ip are run.
+//! Words of nftables' language, and functions that run nft and ip.
 
 use std::io::{self, Write as _};
 use std::process::{Command, Output, Stdio};
@@ -7,12 +7,12 @@ use headway_system::error::{Attempt as _, Failure};
 
 use crate::socket::Family;
 
-/// The first packet of a connection.
+/// A condition for the first packet of a connection, a SYN.
 pub(crate) const SYN: &str = "tcp flags & (fin | syn | rst | ack) == syn";
-/// A packet after the first, including the last one of the handshake.
+/// A condition for packets after the first, including the last packet of the handshake.
 pub(crate) const ACK: &str = "tcp flags & (fin | syn | rst | ack) == ack";
 
-/// nftables' name for a version of IP.
+/// nftables' word for a version of IP.
 pub(crate) fn word(family: Family) -> &'static str {
     match family {
         Family::V4 => "ip",
@@ -20,13 +20,13 @@ pub(crate) fn word(family: Family) -> &'static str {
     }
 }
 
-/// A chain of a table.
+/// The text of a chain with these rules.
 pub(crate) fn chain(name: &str, lines: &[String]) -> String {
     let lines = lines.join("\n        ");
     format!("\n    chain {name} {{\n        {lines}\n    }}")
 }
 
-/// The error of a program that could not be started.
+/// The error for a program that could not be started.
 pub(crate) fn missing(program: &str, package: &str, error: &io::Error) -> Failure {
     match error.kind() {
         io::ErrorKind::NotFound => {
@@ -46,7 +46,7 @@ pub(crate) fn nft(batch: &str) -> Result<(), Failure> {
         .spawn()
         .map_err(|e| missing("nft", "nftables", &e))?;
     if let Some(mut input) = child.stdin.take() {
-        // nft reports why it closes its input
+        // ignore errors: if nft closes its input, its error output has the reason
         let _ = input.write_all(batch.as_bytes());
     }
     let output = child.wait_with_output().attempt("wait for nft")?;

@@ -6,9 +6,9 @@ use serde::{Serialize, Serializer};
 
 use crate::counters::Counters;
 
-/// Index of the client's leg, and of the direction from the client.
+/// Index of the client's leg, and of the direction of data from the client.
 pub(crate) const CLIENT: usize = 0;
-/// Index of the server's leg, and of the direction from the server.
+/// Index of the server's leg, and of the direction of data from the server.
 pub(crate) const SERVER: usize = 1;
 
 /// How a connection ended.

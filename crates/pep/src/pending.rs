@@ -1,5 +1,6 @@
-//! Connections whose clients get an answer only after their servers have answered. Until the client
-//! has completed its handshake as well, an entry holds its SYN and the socket to the server.
+//! The table of held clients (--confirm), which get an answer only after their servers have
+//! answered. From its SYN until the client has completed its handshake, a client has an entry with
+//! its SYN and the socket to the server.
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::SocketAddr;
@@ -11,14 +12,14 @@ use std::time::Instant;
 use crate::counters::Counters;
 use crate::syn::Syn;
 
-/// An entry of the table.
+/// A held client's entry in the table.
 #[derive(Debug)]
 pub(crate) struct Waiting {
     /// The client's last SYN.
     pub syn: Syn,
     pub socket: OwnedFd,
     pub since: Instant,
-    /// The server has answered, and the SYN was sent on to the listener.
+    /// Whether the server has answered and the SYN was sent on to the listener.
     pub answered: bool,
 }
 
@@ -29,14 +30,14 @@ impl Waiting {
     }
 }
 
-/// All entries. Their numbers grow, so that the first is the oldest.
+/// All entries, by number. Numbers grow, so the first entry is the oldest.
 #[derive(Debug)]
 pub(crate) struct Table {
     next: u64,
     by_age: BTreeMap<u64, Waiting>,
     by_ends: HashMap<(SocketAddr, SocketAddr), u64>,
-    /// Connections whose clients have completed the handshake, with their initial sequence numbers.
-    /// A SYN with such a number was sent before, and was read late.
+    /// Connections whose clients have completed the handshake lately, with the clients' initial
+    /// sequence numbers. A SYN with the same number is an old one that was read late.
     settled: HashMap<(SocketAddr, SocketAddr), (u32, Instant)>,
     counters: Arc<Counters>,
 }
@@ -50,7 +51,7 @@ impl Table {
         self.by_age.get_mut(&number)
     }
 
-    /// The entry of the same client and server.
+    /// The entry with the same client and server as this SYN.
     pub fn like(&mut self, syn: &Syn) -> Option<&mut Waiting> {
         let number = self.by_ends.get(&(syn.client, syn.server))?;
         self.by_age.get_mut(number)
@@ -75,7 +76,7 @@ impl Table {
         self.publish();
     }
 
-    /// The number of the next entry.
+    /// The number that the next entry will get.
     pub fn next_number(&self) -> u64 {
         self.next
     }
@@ -87,7 +88,7 @@ impl Table {
         Some(waiting)
     }
 
-    /// Whether the client of this SYN has completed the handshake meanwhile.
+    /// Whether this SYN's client has already completed the handshake.
     pub fn is_settled(&self, syn: &Syn) -> bool {
         let first = self.settled.get(&(syn.client, syn.server));
         first.is_some_and(|(sequence, _)| *sequence == syn.sequence())
@@ -130,7 +131,7 @@ impl Held {
         self.0.lock().unwrap_or_else(|e| e.into_inner())
     }
 
-    /// Adds the entries of another process.
+    /// Adds entries that another process has handed over.
     pub fn add_all(&self, all: Vec<Waiting>) {
         let mut table = self.table();
         all.into_iter().for_each(|waiting| table.insert(waiting));

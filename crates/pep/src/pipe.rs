@@ -1,4 +1,5 @@
-//! Pipes between sockets: large, opened while data is waiting, returned afterwards.
+//! Large pipes between sockets. A connection takes a pipe while data waits, and returns it
+//! afterwards.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -9,19 +10,19 @@ use rustix::pipe::{fcntl_setpipe_size, pipe_with, PipeFlags};
 
 use crate::counters::Counters;
 
-/// Reads that fit into a buffer of this size are copied without a pipe. A read that fills it is
-/// probably followed by more data, and a pipe is opened.
+/// Reads that fit into a buffer of this size are copied without a pipe. After a read that fills the
+/// buffer, more data probably follows, so a pipe is used.
 pub(crate) const SCRATCH_BYTES: usize = 16 << 10;
-/// Most pipes that are kept for reuse; others are closed.
+/// At most so many empty pipes are kept for reuse; others are closed.
 const SPARE: usize = 32;
 
-/// A pipe. It is empty, or its owner knows its contents.
+/// A pipe. In the pool it is empty; its user knows how many bytes it contains.
 #[derive(Debug)]
 pub(crate) struct Pipe {
     pub read: OwnedFd,
     pub write: OwnedFd,
     pub capacity_bytes: usize,
-    /// The pool's number of open pipes.
+    /// The pool's count of open pipes.
     open: Arc<AtomicUsize>,
     counters: Arc<Counters>,
 }
@@ -37,12 +38,12 @@ impl Drop for Pipe {
 #[derive(Debug)]
 pub(crate) struct Pool {
     spare: Vec<Pipe>,
-    /// The lowest number of spare pipes since the last trim; these were not needed.
+    /// The lowest number of spare pipes since the last `trim`: so many were not needed.
     unused: usize,
     pipe_bytes: usize,
     /// Most open pipes.
     most: usize,
-    /// Open pipes, including those in use.
+    /// The number of open pipes, including those in use.
     open: Arc<AtomicUsize>,
     counters: Arc<Counters>,
 }
@@ -59,7 +60,7 @@ impl Pool {
         }
     }
 
-    /// An empty pipe; None: the limit is reached.
+    /// Takes an empty pipe; None: the limit of pipes is reached, or none can be opened.
     pub fn take(&mut self) -> Option<Pipe> {
         if let Some(pipe) = self.spare.pop() {
             self.unused = self.unused.min(self.spare.len());
@@ -73,7 +74,7 @@ impl Pool {
 
     fn open(&self) -> io::Result<Pipe> {
         let (read, write) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
-        // a pipe of the default size works as well, with more system calls
+        // if the size cannot be set, use the default size, which only needs more system calls
         let capacity_bytes = fcntl_setpipe_size(&write, self.pipe_bytes)
             .or_else(|_| rustix::pipe::fcntl_getpipe_size(&write))?;
         if capacity_bytes < SCRATCH_BYTES {
@@ -97,7 +98,7 @@ impl Pool {
         }
     }
 
-    /// Closes pipes that were not needed since the last call.
+    /// Closes spare pipes that were not needed since the last call.
     pub fn trim(&mut self) {
         let keep = self.spare.len() - self.unused.min(self.spare.len());
         self.spare.truncate(keep);

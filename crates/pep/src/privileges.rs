@@ -1,6 +1,6 @@
 //! The privileges of a running proxy. A process started as root becomes another user. It keeps
-//! three of root's capabilities; programs that it starts have none. System calls that it does not
-//! need are refused. It opens no files and starts no programs.
+//! three of root's capabilities, and programs that it starts have none. A filter refuses the system
+//! calls that it does not need, so it cannot open files or start programs.
 
 use std::collections::BTreeMap;
 use std::ffi::CString;
@@ -18,10 +18,10 @@ use seccompiler::{
     SeccompCondition, SeccompFilter, SeccompRule,
 };
 
-/// Users that root becomes; the first that exists is used.
+/// The users that a proxy started by root may become by default; the first that exists is used.
 const USERS: [&str; 2] = ["headway-pep", "nobody"];
-/// For transparent and marked sockets and their buffers; for clients' ports below 1024; for pipes
-/// beyond the limit of one user.
+/// The capabilities that a proxy keeps: for transparent and marked sockets and their buffers; for
+/// clients' ports below 1024; for pipes beyond the limit of one user.
 const KEPT: CapabilitySet = CapabilitySet::NET_ADMIN
     .union(CapabilitySet::NET_BIND_SERVICE)
     .union(CapabilitySet::SYS_RESOURCE);
@@ -33,7 +33,7 @@ pub(crate) struct User {
     gid: libc::gid_t,
 }
 
-/// The user to become, if any.
+/// The user to become; None: this process does not run as root.
 pub(crate) fn user(wanted: Option<&str>) -> Result<Option<User>, Failure> {
     let is_root = rustix::process::geteuid().is_root();
     let names = wanted.map_or(USERS.to_vec(), |name| vec![name]);
@@ -63,7 +63,8 @@ fn named(name: &str) -> Option<User> {
     Some(User { uid, gid })
 }
 
-/// Limits the capabilities of programs that this process starts to these.
+/// Reduces the bounding set to these capabilities: programs that this process starts cannot have
+/// others.
 fn bound(kept: CapabilitySet) {
     for number in 0..64 {
         if kept.bits() & (1 << number) == 0 {
@@ -73,8 +74,8 @@ fn bound(kept: CapabilitySet) {
     }
 }
 
-/// Starts a thread without privileges, before the proxy gives up its own. An attacker who takes
-/// over the thread gains nothing.
+/// Starts a thread that gives up all privileges, while the proxy still has its own. An attacker who
+/// takes over the thread gains no privilege.
 pub(crate) fn start(
     name: &str,
     work: impl FnOnce() + Send + 'static,
@@ -88,15 +89,15 @@ pub(crate) fn start(
         }
     });
     let thread = thread.attempt("start a thread")?;
-    // wait: once another thread has become the proxy's user, this thread may no longer reduce its
-    // bounding set
+    // wait until the thread has given up its privileges: it can no longer reduce its bounding set
+    // once another thread has become the proxy's user
     let gone = from.recv().map_err(io::Error::other);
     gone.and_then(|gone| gone).attempt("give up privileges")?;
     Ok(thread)
 }
 
-/// Gives up everything except the capabilities with which all threads become the proxy's user.
-/// Becoming that user drops these as well.
+/// Gives up all privileges of this thread, except the two capabilities that it needs to become the
+/// proxy's user together with all other threads; becoming that user drops them, too.
 fn give_up_all() -> io::Result<()> {
     let mut kept = CapabilitySet::empty();
     if rustix::process::geteuid().is_root() {
@@ -113,8 +114,8 @@ fn give_up_all() -> io::Result<()> {
     Ok(set_no_new_privs(true)?)
 }
 
-/// Gives up all privileges that the proxy does not need, in this thread and those that it starts
-/// later.
+/// Gives up all privileges that the proxy does not need, in this thread and in threads that it
+/// starts later.
 pub(crate) fn give_up(user: Option<User>) -> Result<(), Failure> {
     let what = "give up privileges";
     let have = capabilities(None).attempt(what)?;
@@ -144,7 +145,7 @@ pub(crate) fn give_up(user: Option<User>) -> Result<(), Failure> {
     set_no_new_privs(true).attempt(what)
 }
 
-/// Keeps what a process needs that runs `nft` and `ip`, and passes it on to them.
+/// Keeps only the capability that running `nft` and `ip` needs, and lets these programs inherit it.
 pub(crate) fn keep_for_rules() -> io::Result<()> {
     let kept = CapabilitySet::NET_ADMIN;
     bound(kept);
@@ -163,7 +164,8 @@ pub(crate) fn keep_for_rules() -> io::Result<()> {
 pub(crate) fn confine() -> Result<(), Failure> {
     let what = "filter system calls";
     let Ok(arch) = std::env::consts::ARCH.try_into() else {
-        return Ok(()); // the numbers are only known for some architectures
+        // no filter: the library knows system calls' numbers only for some architectures
+        return Ok(());
     };
     let refused = SeccompAction::Errno(libc::EPERM as u32);
     let rules = rules().map_err(io::Error::other).attempt(what)?;
@@ -191,7 +193,7 @@ fn rules() -> Result<Rules, seccompiler::BackendError> {
         sockets.push(SeccompRule::new(vec![eq(0, family)?, stream, eq(2, 0)?])?);
     }
     rules.insert(libc::SYS_socket, sockets);
-    // with CAP_NET_ADMIN, other options could replace a whole firewall
+    // allow only these options, because with CAP_NET_ADMIN others could replace a whole firewall
     let options = OPTIONS
         .iter()
         .map(|&(level, option)| SeccompRule::new(vec![eq(1, level)?, eq(2, option)?]));
@@ -200,7 +202,7 @@ fn rules() -> Result<Rules, seccompiler::BackendError> {
     let requests = [0x541b, 0x5411, 0x8905, 0x5421].into_iter();
     let requests = requests.map(|request| SeccompRule::new(vec![eq(1, request)?]));
     rules.insert(libc::SYS_ioctl, requests.collect::<Result<_, _>>()?);
-    // allows memory that is not executable
+    // allow only memory that is not executable
     let no_code = SeccompCmpOp::MaskedEq(libc::PROT_EXEC as u64);
     for call in [libc::SYS_mmap, libc::SYS_mprotect] {
         rules.insert(
@@ -211,8 +213,8 @@ fn rules() -> Result<Rules, seccompiler::BackendError> {
     Ok(rules)
 }
 
-/// The socket options that the proxy sets (socket.rs), and the timeouts for clients of the control
-/// socket.
+/// The socket options that the proxy sets (socket.rs), and the timeouts of the control socket's
+/// streams.
 const OPTIONS: [(i32, i32); 13] = [
     (libc::SOL_SOCKET, libc::SO_MARK),
     (libc::SOL_SOCKET, libc::SO_REUSEADDR),
@@ -242,7 +244,7 @@ const CALLS: &[i64] = &[
     libc::SYS_epoll_wait,
     #[cfg(target_arch = "x86_64")]
     libc::SYS_poll,
-    // for memory, threads, time and exit
+    // system calls for memory, threads, time and exit
     libc::SYS_brk, libc::SYS_munmap, libc::SYS_mremap, libc::SYS_madvise,
     libc::SYS_futex, libc::SYS_sched_yield, libc::SYS_sched_getaffinity, libc::SYS_rseq,
     libc::SYS_set_robust_list, libc::SYS_sigaltstack, libc::SYS_rt_sigprocmask,
@@ -256,7 +258,7 @@ const CALLS: &[i64] = &[
 mod tests {
     use super::*;
 
-    /// Whether `deed` succeeds under the filter, tried in a child process.
+    /// Whether `deed` succeeds under the filter; it runs in a child process.
     fn can(deed: impl FnOnce() -> bool) -> bool {
         // SAFETY: the child only runs `deed`, and ends.
         let pid = unsafe { libc::fork() };

@@ -1,4 +1,5 @@
-//! The events that a loop waits for: those of descriptors, and wake-ups.
+//! The queue of an event loop, which waits for events of descriptors and for wake-ups by the main
+//! thread.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -13,12 +14,12 @@ const EVENTS: usize = 256;
 /// The key of the wake-up event.
 pub(crate) const WAKE: u64 = u64::MAX;
 
-/// An epoll queue. It returns each event with the key that its descriptor was added with.
+/// An epoll queue. It returns each event with the key with which the descriptor was added.
 #[derive(Debug)]
 pub(crate) struct Queue(OwnedFd);
 
 impl Queue {
-    /// A queue that wakes up when `wake` is readable.
+    /// Makes a queue. Its wait also ends when `wake` is readable.
     pub fn new(wake: impl AsFd) -> io::Result<Self> {
         let queue = Self(epoll::create(CreateFlags::CLOEXEC)?);
         queue.add(wake, WAKE, EventFlags::IN)?;
@@ -37,8 +38,8 @@ impl Queue {
         Ok(epoll::delete(&self.0, fd)?)
     }
 
-    /// Replaces `events` by the events within this time; none if nothing happens or a signal
-    /// arrives.
+    /// Waits for events for at most this time, and stores them in `events`, which is empty if
+    /// nothing happened or a signal arrived.
     pub fn wait(&self, within: Duration, events: &mut Vec<Event>) -> io::Result<()> {
         let within = Timespec::try_from(within).map_err(io::Error::other)?;
         events.clear();

@@ -8,15 +8,17 @@ use headway_system::error::Failure;
 use crate::nft::{missing, succeeded};
 use crate::socket::Family;
 
-/// Shows users whose routes and rules these are.
+/// The routing protocol number of the proxy's routes and rules, by which users recognize them.
 const PROTOCOL: [&str; 2] = ["protocol", "72"];
-/// Before all rules of others: a packet with the mark belongs to the proxy.
+/// The preference of the policy rule. It precedes all other programs' rules, because a packet with
+/// the mark belongs to the proxy.
 const PREFERENCE: &str = "1";
-/// Most leftover rules of one mark, from killed proxies.
+/// At most so many policy rules of a mark, which killed proxies have left, are removed.
 const MOST_LEFT: usize = 16;
 
-/// Checks that no one else uses the mark or the next one, which is for the proxy's own packets. A
-/// proxy with the previous number would use this mark for its own packets.
+/// Checks that no other program uses the mark, or the next number, which marks the proxy's own
+/// packets. Also checks that no proxy uses the previous number, because such a proxy would use this
+/// mark for its own packets.
 pub(crate) fn free(family: Family, mark: u32) -> Result<(), Failure> {
     let refused = |why: &str| {
         Err(Failure::bad_input(format!(
@@ -40,8 +42,8 @@ pub(crate) fn free(family: Family, mark: u32) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Whether a policy rule, as `ip` shows it, matches packets with the mark or the next one, or
-/// routes those with the previous one.
+/// Whether a policy rule, in the format of `ip rule show`, matches packets with the mark or the
+/// next number, or with exactly the previous number.
 fn clashes(rule: &str, mark: u32) -> bool {
     let mut words = rule.split_whitespace().skip_while(|word| *word != "fwmark");
     let Some(value) = words.nth(1) else {
@@ -65,7 +67,7 @@ pub(crate) fn add(family: Family, mark: u32) -> Result<(), Failure> {
     run(family, &["route", "add"], &route(&table))
 }
 
-/// Removes the rules and routes of both families, if any.
+/// Removes the policy rules and routes of both families, if they exist.
 pub(crate) fn remove(mark: u32) -> Result<(), Failure> {
     let table = mark.to_string();
     for family in [Family::V4, Family::V6] {

@@ -1,6 +1,6 @@
 //! The proxy's rules: its own nftables tables, a policy rule and a routing table, installed and
 //! removed as a whole. One chain takes new connections; it is emptied to let them bypass the proxy.
-//! If no process listens any more, tproxy finds no socket and connections bypass the proxy as well.
+//! If no process listens any more, tproxy finds no socket, and connections bypass the proxy, too.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -16,7 +16,7 @@ use crate::sets::Set;
 use crate::socket::Family;
 use crate::untracked::Marks;
 
-/// The rules to install, for which address families, and where the listeners are.
+/// The parameters of the rules: devices, marks, and the listeners' ports by address family.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Rules {
     table: String,
@@ -27,7 +27,7 @@ pub(crate) struct Rules {
     clients: String,
     servers: String,
     ports: Vec<(Family, u16)>,
-    /// First packets are held, and logged to this group.
+    /// The group to which clients' SYNs are logged to hold them; None without --confirm.
     group: Option<u16>,
 }
 
@@ -46,7 +46,7 @@ pub(crate) fn forwarded() -> Vec<Family> {
 }
 
 impl Rules {
-    /// `others` are devices of connections that another process has.
+    /// `others` are the devices of connections that other processes still have.
     pub fn new(
         config: &Config,
         ports: Vec<(Family, u16)>,
@@ -73,13 +73,13 @@ impl Rules {
         }
     }
 
-    /// Checks that no one else uses the mark.
+    /// Checks that no other program uses the mark.
     pub fn free(&self) -> Result<(), Failure> {
         let mut families = self.ports.iter();
         families.try_for_each(|(family, _)| routes::free(*family, self.mark))
     }
 
-    /// Installs everything. New connections are not taken yet.
+    /// Installs tables and routes. The rules do not take new connections yet.
     pub fn install(&self, busy: &BTreeSet<u16>) -> Result<(), Failure> {
         nft(&without(&self.table))?;
         for (family, _) in &self.ports {
@@ -88,7 +88,7 @@ impl Rules {
         nft(&(self.text((0, 0)) + &self.filling(busy)))
     }
 
-    /// Replaces the table of another process in one transaction, if it differs from this one, and
+    /// Replaces the table of another process by this one in one transaction, if they differ, and
     /// takes new connections.
     pub fn take_over(
         &self,
@@ -115,7 +115,8 @@ impl Rules {
         self.renew(&(self.filling(busy) + &opening))
     }
 
-    /// From now on, only clients with these ports bypass the proxy.
+    /// Sets the ports of clients that bypass the proxy, because the proxy cannot use these ports.
+    /// Replaces the earlier set.
     pub fn fill(&self, busy: &BTreeSet<u16>) -> Result<(), Failure> {
         nft(&self.filling(busy))
     }
@@ -132,8 +133,8 @@ impl Rules {
     }
 
     /// Replaces the rules of existing chains, each chain at once. Sets keep their elements, and the
-    /// counter its value. Deleting and adding tables in one transaction would let packets pass
-    /// unmarked for a moment, and they would reach hosts that do not know their connection.
+    /// counter keeps its value. If tables were deleted and added in one transaction, packets could
+    /// pass without a mark for a moment and reach hosts that do not know their connection.
     fn renew(&self, filled: &str) -> Result<(), Failure> {
         let table = &self.table;
         let mut text = String::new();
@@ -141,17 +142,19 @@ impl Rules {
             text += &format!("table {word} {table} {{ }}\nflush table {word} {table}\n");
         }
         let renewed = nft(&(text + &self.text((0, 0)) + filled));
-        // chains and sets of another version may be of other kinds
+        // this fails if another version's chains and sets are of other types; then replace the
+        // tables
         renewed.or_else(|_| {
             let count = self.count().unwrap_or_default();
             nft(&(without(table) + &self.text(count) + filled))
         })
     }
 
-    /// The tables, with the counter's previous value. Packets that no rule names pass untouched,
-    /// including all of UDP. The first rules match nearly all packets: those of the proxy's
-    /// connections. The rules further down would treat them the same way, after a route lookup. The
-    /// chain comes after other programs' NAT rules: what these redirect is not taken.
+    /// The text of the tables, with a value for the counter. Packets that match no rule pass
+    /// unchanged, including all of UDP. The first rules match nearly all packets: those of the
+    /// proxy's connections. Later rules would treat these packets in the same way, but only after a
+    /// route lookup. The chain comes after other programs' NAT rules: connections that NAT
+    /// redirects are not taken.
     pub fn text(&self, (packets, bytes): (u64, u64)) -> String {
         let Self {
             table,
@@ -210,7 +213,7 @@ impl Rules {
         )
     }
 
-    /// From now on, new connections are taken.
+    /// Lets the rules take new connections from now on.
     pub fn open(&self) -> Result<(), Failure> {
         nft(&self.opening())
     }
@@ -222,9 +225,9 @@ impl Rules {
                 |family| Set::Asked.known(family) + " " + &Set::Begun.note(family),
                 &format!("meta mark set {mark} accept"),
             ),
-            // if no process listens, the packet is not dropped but bypasses the proxy. A dropped
-            // SYN leaves the set `Begun` and enters it again when it is sent on, which may never
-            // happen
+            // if no process listens, tproxy ends the rule, so the packet is not dropped but
+            // bypasses the proxy. The connection of a dropped SYN leaves the set `Begun`; it is
+            // added again if the SYN is sent on later
             Some(group) => self.to_listeners(
                 |family| {
                     let parts = [
@@ -244,11 +247,11 @@ impl Rules {
         text
     }
 
-    /// Rules for packets to listeners, with `first` as a condition. Without a listener, `end` is
-    /// not reached.
+    /// Rules that pass packets to the listeners. `first` is a condition, `end` the rest of a rule,
+    /// which is not reached if no process listens.
     fn to_listeners(&self, first: impl Fn(Family) -> String, end: &str) -> Vec<String> {
         let line = |(family, port): &(Family, u16)| {
-            // syn.rs does not parse a SYN with headers between those of IP and TCP
+            // with a group: syn.rs cannot parse a SYN with extension headers between IPv6 and TCP
             let which = match family {
                 Family::V4 => "meta nfproto ipv4 meta l4proto tcp",
                 Family::V6 if self.group.is_some() => "ip6 nexthdr tcp",
@@ -263,12 +266,12 @@ impl Rules {
         self.ports.iter().map(line).collect()
     }
 
-    /// From now on, new connections bypass the proxy. Existing connections continue.
+    /// Lets new connections bypass the proxy from now on. Existing connections continue.
     pub fn close(&self) -> Result<(), Failure> {
         nft(&format!("flush chain inet {} take\n", self.table))
     }
 
-    /// Removes all of the rules that exist.
+    /// Removes all tables, policy rules and routes, as far as they exist.
     pub fn remove(&self) -> Result<(), Failure> {
         remove(&self.table, self.mark)
     }
@@ -298,17 +301,17 @@ impl Rules {
     }
 }
 
-/// Families of tables, by nftables' names.
+/// The families in which the proxy has a table, by nftables' names.
 const TABLES: [&str; 3] = ["inet", "ip", "ip6"];
 
-/// Removes the tables, whether or not they exist.
+/// Text that removes the tables, whether they exist or not.
 fn without(table: &str) -> String {
     // the first line creates the table if needed, so that the second cannot fail
     let text = |word| format!("table {word} {table} {{ }}\ndelete table {word} {table}\n");
     TABLES.map(text).concat()
 }
 
-/// Removes what a proxy with this table and mark has installed.
+/// Removes everything that a proxy with this table and mark has installed.
 pub(crate) fn remove(table: &str, mark: u32) -> Result<(), Failure> {
     nft(&without(table))?;
     routes::remove(mark)

@@ -1,7 +1,8 @@
 //! The process that changes the rules after the proxy has given up its privileges. It is forked at
-//! the start, receives the rules once, and then obeys a few orders. It may change the network and
-//! run `nft` and `ip`; it reads no data from the network. It ends with the proxy. If it was killed,
-//! the rules stay, but connections bypass the proxy because no process listens.
+//! the start, receives the rules once, and then executes a few orders. It may change network
+//! settings and run `nft` and `ip`; it reads no data from the network. It ends when the proxy ends.
+//! If the proxy and this process are killed, the rules stay, but connections bypass the proxy
+//! because no process listens.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -22,20 +23,21 @@ use crate::privileges;
 use crate::rules::Rules;
 use crate::socket::Family;
 
-/// Interval of checks for new listening ports.
+/// Interval at which the ports on which other programs listen are read.
 const REFRESH: Duration = Duration::from_secs(2);
 
-/// The task, received once.
+/// The process's task, which it receives once.
 #[derive(Debug, Serialize, Deserialize)]
 struct Task {
     rules: Rules,
-    /// The table of a replaced process, and the families whose packets it already routes here.
+    /// If the proxy replaces a process: that process's table, and the families whose marked packets
+    /// are already routed to this machine.
     instead_of: Option<(String, Vec<Family>)>,
     folder: PathBuf,
     name: String,
-    /// Whether any of the rules may be installed.
+    /// Whether some of the rules may be installed.
     is_installed: bool,
-    /// Ports that clients may use but the proxy cannot.
+    /// Ports that the proxy cannot use as a client's port, because other programs listen on them.
     #[serde(skip)]
     busy: BTreeSet<u16>,
 }
@@ -57,7 +59,7 @@ enum Order {
 /// The result of an order: a number, or an exit status and a message.
 type Answer = Result<Option<u64>, (u8, String)>;
 
-/// The proxy's end of the stream to this process.
+/// The proxy's end of the stream to the process that changes the rules.
 #[derive(Debug)]
 pub(crate) struct RulesClient {
     stream: UnixStream,
@@ -66,11 +68,11 @@ pub(crate) struct RulesClient {
     refreshed: Instant,
 }
 
-/// A forked process without its task.
+/// The forked process, before it has its task.
 #[derive(Debug)]
 pub(crate) struct RulesProcess(UnixStream, libc::pid_t);
 
-/// Forks it from a process with a single thread.
+/// Forks the process. The calling process must have a single thread.
 pub(crate) fn fork() -> Result<RulesProcess, Failure> {
     let what = "fork a process";
     let (near, far) = UnixStream::pair().attempt(what)?;
@@ -93,7 +95,7 @@ fn serve(stream: &UnixStream) {
     unsafe {
         libc::close_range(3, own - 1, 0);
         libc::close_range(own + 1, libc::c_uint::MAX, 0);
-        // ignores signals, because this process ends when the proxy has ended
+        // ignore these signals, because this process ends when the proxy has ended
         for signal in [libc::SIGTERM, libc::SIGINT, libc::SIGHUP] {
             libc::signal(signal, libc::SIG_IGN);
         }
@@ -114,7 +116,7 @@ fn serve(stream: &UnixStream) {
 
 impl Task {
     fn execute(&mut self, order: Order) -> Result<Option<u64>, Failure> {
-        // if the kernel reports no ports, none are known
+        // an error of the kernel counts as no ports
         let busy = || listening::any_address_ports().unwrap_or_default();
         let rules = &self.rules;
         let done = match (order, &self.instead_of) {
@@ -140,7 +142,7 @@ impl Task {
             }
             (Order::Count, _) => return Ok(rules.bypassed()),
             (Order::Remove, _) => {
-                // if the mark belongs to another proxy, so do the rules that it names
+                // if nothing was installed, rules with the mark may belong to another proxy
                 if self.is_installed {
                     rules.remove()?;
                 }
@@ -190,11 +192,13 @@ impl RulesClient {
                 message,
                 exit_status,
             }),
-            None => Err(Failure::failed(format!("cannot {what}: it has ended"))),
+            None => Err(Failure::failed(format!(
+                "cannot {what}: the process has ended"
+            ))),
         }
     }
 
-    /// Installs the rules, or replaces those of another process.
+    /// Installs the rules, or replaces the rules of the process that this proxy replaces.
     pub fn install(&self) -> Result<(), Failure> {
         self.order(Order::Install).map(drop)
     }
@@ -211,8 +215,8 @@ impl RulesClient {
         self.order(Order::Restore { open }).map(drop)
     }
 
-    /// From time to time, updates the ports on which other programs listen. A failed update is
-    /// repeated the next time.
+    /// Every two seconds, updates the ports on which other programs listen. If an update fails, the
+    /// next one tries again.
     pub fn refresh(&mut self) {
         if self.refreshed.elapsed() >= REFRESH {
             self.refreshed = Instant::now();
@@ -224,8 +228,8 @@ impl RulesClient {
         self.order(Order::Count).ok().flatten()
     }
 
-    /// Removes the rules, and then the control socket: as long as anything is left, `pep stop`
-    /// finds it.
+    /// Removes the rules, and after them the control socket. If rules are left, `pep stop`
+    /// therefore still finds the proxy.
     pub fn remove(&self) -> Result<(), Failure> {
         self.order(Order::Remove).map(drop)
     }

@@ -1,4 +1,4 @@
-//! The proxy from start to end.
+//! Runs a proxy from start to end.
 
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
@@ -26,12 +26,12 @@ use crate::socket::{self, Family};
 use crate::worker::{Ready, Shared, Worker};
 use crate::Config;
 
-/// Runs a proxy until `stop` is set or the control socket asks for its end. Calls `ready` when it
-/// takes connections. Notifies the manager when it ends.
+/// Runs a proxy until `stop` is set or a request at the control socket ends it. Calls `ready` when
+/// the proxy takes connections. Notifies the service manager when it ends.
 ///
 /// # Errors
-/// The proxy cannot start, or a worker ended. In either case nothing of it is left, and a proxy
-/// that it was to replace continues.
+/// The proxy cannot start, or a worker ended. In either case everything that the proxy has
+/// installed is removed; if it was to replace a proxy and could not, that proxy continues.
 pub fn run(
     config: Config,
     stop: &AtomicBool,
@@ -40,7 +40,7 @@ pub fn run(
 ) -> Result<Totals, Failure> {
     let forwarded = check(&config)?;
     let user = privileges::user(config.user.as_deref())?;
-    // must happen while this process has one thread
+    // fork while this process has one thread
     let rules_process = rules_process::fork()?;
     let share = limits::raise_descriptors(&config)?;
     let here = Place::here(config.mark).attempt("find this process's network namespace")?;
@@ -112,16 +112,16 @@ pub fn run(
     };
     privileges::give_up(user)?;
     let mut proxy = Proxy::new(resources);
-    // clean up even if a thread or a rule fails
+    // call end() even if this fails, to remove the rules
     let worked = proxy.work(loops, inherited, stop, ready);
     let ended = proxy.end();
-    drop(journal); // the workers' have been dropped already
+    drop(journal); // the last sender: the workers have dropped theirs
     writer.into_iter().for_each(Writer::end);
     worked.and(ended).map(|()| proxy.totals())
 }
 
-/// Makes all checks before anything is changed, including whether sockets accept the settings of a
-/// side. Returns the families that can be intercepted.
+/// Makes all checks before anything is changed; also checks that sockets accept the settings of
+/// each side. Returns the address families that can be intercepted.
 fn check(config: &Config) -> Result<Vec<Family>, Failure> {
     config.check()?;
     let families = rules::forwarded();
@@ -137,11 +137,12 @@ fn check(config: &Config) -> Result<Vec<Family>, Failure> {
     Ok(families)
 }
 
-/// Makes sure that no proxy of this name runs, and removes the rules of a killed one.
+/// Takes the proxy's name: fails if a proxy of this name runs, and removes the rules of a killed
+/// proxy of this name.
 fn begin(config: &Config, here: Place) -> Result<Control, Failure> {
     let mut control = Control::new(&config.folder, &config.name)?;
     if let Some(left) = control.left {
-        control.is_foreign = true; // until everything that it records is removed
+        control.is_foreign = true; // keep the files until the recorded rules are removed
         if left.netns != here.netns {
             return Err(Failure::failed(format!(
                 "a proxy named {0} was killed in another network namespace, where its rules are \
@@ -156,7 +157,8 @@ fn begin(config: &Config, here: Place) -> Result<Control, Failure> {
     Ok(control)
 }
 
-/// The rules that `run` would install, as far as known before it listens.
+/// The text of the rules that `run` would install, with port 0 for the listeners, whose ports are
+/// not known yet.
 ///
 /// # Errors
 /// The checks of `run` fail.
@@ -167,7 +169,8 @@ pub fn plan(config: &Config) -> Result<String, Failure> {
     Ok(Rules::new(config, ports, group, &[]).text((0, 0)))
 }
 
-/// Removes what a killed proxy of that name has left. Returns false if it left nothing.
+/// Removes everything that a killed proxy of this name has left. Returns false if it has left
+/// nothing.
 ///
 /// # Errors
 /// The proxy runs, or its rules are in another network namespace, which `inside` cannot enter.

@@ -1,7 +1,9 @@
-//! Values by number. An old key is not mistaken for the key of a later value with the same index.
+//! A collection of values with numeric keys. A removed value's key is not mistaken for the key of a
+//! later value with the same index.
 //!
-//! Other crates with this feature (slotmap) have keys of 64 bits without a specified layout. An
-//! event of the kernel carries 64 bits, which must also hold which of two sockets it is about.
+//! Other crates with this feature (slotmap) have keys of 64 bits without a specified layout. Here
+//! the layout matters: an epoll event has 64 bits of user data, which contain the key and which of
+//! a connection's two sockets the event is for.
 
 /// A collection of values. The lower half of a key is the index.
 #[derive(Debug)]
@@ -12,12 +14,13 @@ pub(crate) struct Slab<T> {
 
 #[derive(Debug)]
 struct Place<T> {
-    /// How many earlier values this index had; wraps after a billion.
+    /// How many earlier values have had this index; wraps after a billion.
     generation: u32,
     value: Option<Box<T>>,
 }
 
-/// A key is shifted by one bit where it is used.
+/// Two bits fewer than half a key, because users shift keys by one bit and need further values for
+/// other events.
 const GENERATIONS: u32 = (1 << 30) - 1;
 
 impl<T> Default for Slab<T> {

@@ -14,7 +14,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::config::Side;
 
-/// Most handshakes waiting to be accepted; the kernel has its own limit (net.core.somaxconn).
+/// Maximum number of connections that wait to be accepted; the kernel has its own limit
+/// (net.core.somaxconn), too.
 const BACKLOG: i32 = 65_535;
 /// States of a connection (net/tcp_states.h).
 const TCP_CLOSE: u8 = 7;
@@ -62,7 +63,7 @@ fn open(family: Family, kind: SocketType, protocol: Option<Protocol>) -> Result<
     net::socket_with(domain, kind, flags, protocol)
 }
 
-/// A socket that sends complete packets with all headers, and receives none.
+/// A raw socket that sends complete packets with all headers. It receives no packets.
 pub(crate) fn raw(family: Family, mark: u32) -> Result<OwnedFd, Failure> {
     let socket = open(family, SocketType::RAW, Some(net::ipproto::RAW));
     let socket = socket.attempt("open a raw socket, which --confirm needs CAP_NET_RAW for")?;
@@ -70,7 +71,7 @@ pub(crate) fn raw(family: Family, mark: u32) -> Result<OwnedFd, Failure> {
     Ok(socket)
 }
 
-/// A socket that may use foreign addresses, with the settings of its side.
+/// A TCP socket that may use addresses of other hosts, with the settings of its side.
 fn transparent(family: Family, side: &Side, mark: u32) -> Result<OwnedFd, Failure> {
     let socket = open(family, SocketType::STREAM, None).attempt("open a socket")?;
     match family {
@@ -81,10 +82,10 @@ fn transparent(family: Family, side: &Side, mark: u32) -> Result<OwnedFd, Failur
     .attempt("allow foreign addresses on a socket")?;
     set(&socket, libc::SOL_SOCKET, libc::SO_MARK, &mark).attempt("mark a socket")?;
     sockopt::set_socket_reuseaddr(&socket, true).attempt("reuse an address")?;
-    // the sender has already decided about small segments: do not delay them again
+    // no Nagle algorithm here: the sender has already decided whether to delay small segments
     sockopt::set_tcp_nodelay(&socket, true).attempt("set TCP_NODELAY")?;
-    // closing an unfinished socket resets it, also at the end of this process: no peer may take the
-    // beginning of the data for all of it
+    // closing an unfinished socket resets the connection, also when this process ends; otherwise
+    // the peer could mistake the first part of the data for the whole
     sockopt::set_socket_linger(&socket, Some(Duration::ZERO)).attempt("set SO_LINGER")?;
     // an urgent byte keeps its place in the stream
     sockopt::set_socket_oobinline(&socket, true).attempt("set SO_OOBINLINE")?;
@@ -118,7 +119,7 @@ pub(crate) fn check(side: &Side, mark: u32) -> Result<(), Failure> {
     transparent(Family::V4, side, mark).map(drop)
 }
 
-/// A listening socket for intercepted connections; several share a port.
+/// A socket to listen for intercepted connections; several sockets share a port.
 pub(crate) fn listener(
     family: Family,
     port: u16,
@@ -127,19 +128,19 @@ pub(crate) fn listener(
 ) -> Result<OwnedFd, Failure> {
     let socket = transparent(family, side, mark)?;
     sockopt::set_socket_reuseport(&socket, true).attempt("share a port")?;
-    // bound to loopback, an address that no intercepted packet has, so that it accepts no other
-    // connections
+    // bound to a loopback address, to which no packet from outside is sent, so that the socket
+    // accepts only intercepted connections
     net::bind(&socket, &family.loopback(port)).attempt("bind a listener to loopback")?;
     Ok(socket)
 }
 
-/// Makes a listener listen, if it does not yet.
+/// Makes a listener listen; has no effect if it already does.
 pub(crate) fn listen(listener: &OwnedFd) -> Result<(), Failure> {
     net::listen(listener, BACKLOG).attempt("listen")
 }
 
 /// Changes the settings of a listening socket that another process made with other settings.
-/// Settings that this configuration leaves to the kernel are reset to the kernel's. They apply to
+/// If the new configuration does not set a value, the kernel's default is set. The changes apply to
 /// future connections.
 pub(crate) fn change(listener: &OwnedFd, side: &Side) -> Result<(), Failure> {
     let kernels = |name: &str| fs::read_to_string(format!("/proc/sys/net/ipv4/{name}"));
@@ -167,7 +168,8 @@ pub(crate) fn connect(
     side: &Side,
     mark: u32,
 ) -> Result<OwnedFd, Errno> {
-    // such sockets were possible at the start, so the kernel has no room for another
+    // such sockets could be made at the start, so an error means that the kernel has no room for
+    // another
     let socket = transparent(Family::of(server), side, mark).map_err(|_| Errno::NOBUFS)?;
     net::bind(&socket, &client)?;
     match net::connect(&socket, &server) {
@@ -176,13 +178,14 @@ pub(crate) fn connect(
     }
 }
 
-/// The address that a socket is bound to. For an accepted socket, the address that its client
-/// connected to.
+/// The address to which a socket is bound. For an accepted socket, it is the address to which the
+/// client connected.
 pub(crate) fn local_address(socket: impl AsFd) -> io::Result<SocketAddr> {
     Ok(net::getsockname(socket)?.try_into()?)
 }
 
-/// Whether the kernel has finished with a connection: all data was acknowledged, or it is broken.
+/// Whether the kernel has closed a connection: all data was acknowledged, or the connection is
+/// broken.
 pub(crate) fn is_over(socket: &OwnedFd) -> bool {
     tcp_info(socket).map_or(true, |(info, _)| info.tcpi_state == TCP_CLOSE)
 }

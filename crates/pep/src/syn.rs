@@ -1,4 +1,4 @@
-//! A client's SYN as it arrived: its addresses, and the answers that can be sent to the client.
+//! A client's SYN packet: parses it, and builds the answers that can be sent to the client.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -12,7 +12,8 @@ const V6_BYTES: usize = 40;
 /// Offsets in the TCP header.
 const SEQUENCE_AT: usize = 4;
 const CHECKSUM_AT: usize = 16;
-/// Most bytes quoted in an ICMP error, which keeps it below 576 bytes (RFC 1812, 4.3.2.3).
+/// Maximum number of bytes of the SYN that an ICMP error quotes; the error is then shorter than 576
+/// bytes (RFC 1812, 4.3.2.3).
 const QUOTED_BYTES: usize = 512;
 
 /// A complete SYN packet.
@@ -47,7 +48,7 @@ fn pseudo_header(from: IpAddr, to: IpAddr, protocol: u8, bytes: usize) -> Sum {
 }
 
 impl Syn {
-    /// Parses a SYN; None: a kernel would not accept it.
+    /// Parses a SYN; None: the packet is no SYN that a kernel would accept.
     pub fn parse(packet: &[u8]) -> Option<Self> {
         let (from, to, header_bytes, end): (IpAddr, IpAddr, usize, usize) =
             match packet.first()? >> 4 {
@@ -94,9 +95,9 @@ impl Syn {
         syn.has_checksum().then_some(syn)
     }
 
-    /// Whether the SYN's checksum is valid. A sender on this machine leaves the checksum to a
-    /// device that the packet never passes, so the field holds only the sum of the pseudo header.
-    /// It is then completed.
+    /// Whether the SYN's checksum is valid. For a SYN from this machine, the kernel leaves the
+    /// checksum to a device, which the packet never reaches; its field has only the sum of the
+    /// pseudo header. In that case the checksum is completed.
     fn has_checksum(&mut self) -> bool {
         let (from, to) = (self.client.ip(), self.server.ip());
         let segment = &mut self.packet[self.header_bytes..];
@@ -124,10 +125,10 @@ impl Syn {
         &self.packet
     }
 
-    /// The packet with which the client learns why the server cannot be reached, sent with the
+    /// The packet that tells the client why the server cannot be reached; its source is the
     /// server's address. None: the client gets no answer, as from a silent server.
     pub fn answer(&self, why: Errno) -> Option<Vec<u8>> {
-        // codes of ICMP and of ICMPv6, RFC 792 and RFC 4443, 3.1
+        // the codes of ICMP (RFC 792), then of ICMPv6 (RFC 4443, 3.1)
         match why {
             Errno::TIMEDOUT => None,
             Errno::NETUNREACH => Some(self.unreachable(0, 0)),
@@ -137,7 +138,7 @@ impl Syn {
         }
     }
 
-    /// A reset (RFC 9293, 3.5.2: to a segment without ACK).
+    /// A reset in answer to a segment without ACK (RFC 9293, 3.5.2).
     fn refusal(&self) -> Vec<u8> {
         let segment = &self.packet[self.header_bytes..];
         let options = usize::from(segment[TCP_BYTES - 8] >> 4) * 4;
@@ -153,7 +154,7 @@ impl Syn {
         self.back(TCP, &mut reset, CHECKSUM_AT)
     }
 
-    /// An ICMP error with the code for its version of IP.
+    /// An ICMP or ICMPv6 error, destination unreachable, with the code for its version of IP.
     fn unreachable(&self, v4_code: u8, v6_code: u8) -> Vec<u8> {
         let (protocol, kind, code) = match self.client {
             SocketAddr::V4(_) => (1, 3, v4_code),
@@ -169,7 +170,7 @@ impl Syn {
         let length = payload.len();
         let (from, to) = (self.server.ip(), self.client.ip());
         let sum = match protocol {
-            1 => Sum::default(), // ICMP's covers the message only
+            1 => Sum::default(), // ICMP's checksum covers only the message
             _ => pseudo_header(from, to, protocol, length),
         };
         let sum = sum.plus(payload).finish().to_be_bytes();
@@ -178,7 +179,7 @@ impl Syn {
         match (from, to) {
             (IpAddr::V4(from), IpAddr::V4(to)) => {
                 let [high, low] = ((V4_BYTES + length) as u16).to_be_bytes();
-                // identification and checksum are left to the kernel
+                // the kernel fills in identification and checksum
                 packet.extend([0x45, 0, high, low, 0, 0, 0x40, 0, 64, protocol, 0, 0]);
                 packet.extend(from.octets());
                 packet.extend(to.octets());
@@ -208,7 +209,8 @@ mod tests {
         (segment[12], segment[13]) = (0x50, 2);
         let (from, to): (IpAddr, IpAddr) = (from.parse().unwrap(), to.parse().unwrap());
         fill(&mut segment, pseudo_header(from, to, TCP, TCP_BYTES));
-        // `back` builds a packet from `server` to `client`, here from `from` to `to`
+        // `back` builds a packet from `server` to `client`, so `from` is the server here and `to`
+        // the client
         let shape = Syn {
             packet: Vec::new(),
             header_bytes: 0,
@@ -236,7 +238,7 @@ mod tests {
     }
 
     impl Syn {
-        /// A SYN from this client port.
+        /// A test's SYN from a client with this port.
         pub(crate) fn example(port: u16) -> Self {
             let mut packet = packet("10.1.0.2", "192.0.2.1", |segment, pseudo| {
                 whole(segment, pseudo);
@@ -291,7 +293,7 @@ mod tests {
         for (from, to) in ENDS {
             let syn = Syn::parse(&packet(from, to, whole)).unwrap();
             let reset = syn.answer(Errno::CONNREFUSED).unwrap();
-            // as if the server had sent a segment: addresses swapped, and a valid checksum
+            // a segment as if from the server: with addresses swapped and a valid checksum
             let seen = Syn::parse(&reset).unwrap();
             assert_eq!((seen.client, seen.server), (syn.server, syn.client));
             let segment = &reset[seen.header_bytes..];

@@ -1,6 +1,7 @@
-//! A descriptor table for a single thread. The kernel limits open files per table, so event loops
-//! with separate tables can each open as many as a process. Descriptors of a table with one user
-//! are looked up without reference counts, and opened and closed without waiting for other threads.
+//! Gives a thread its own descriptor table. The kernel limits open files per table, so event loops
+//! with separate tables can each open as many files as a process. In a table with one user, the
+//! kernel looks up descriptors without reference counts, and opens and closes them without waiting
+//! for other threads.
 //!
 //! A descriptor is only valid in the table of the thread that uses it, so a loop's thread must
 //! open, use and close the loop's sockets.
@@ -8,11 +9,11 @@
 use std::io;
 use std::os::fd::{AsRawFd as _, BorrowedFd};
 
-/// The first descriptor after standard input, output and error.
+/// The lowest descriptor after standard input, output and error.
 const FIRST: libc::c_uint = 3;
 
-/// From now on the calling thread has its own table, which still includes all descriptors that it
-/// shared with others.
+/// Gives the calling thread its own table, which still has all descriptors that the thread shared
+/// with others.
 pub(crate) fn leave() -> io::Result<()> {
     // SAFETY: a plain number. Descriptors of this thread are those that it had.
     match unsafe { libc::unshare(libc::CLONE_FILES) } {
@@ -21,8 +22,9 @@ pub(crate) fn leave() -> io::Result<()> {
     }
 }
 
-/// Closes all descriptors except these in the calling thread's own table. They stay open in the
-/// tables of other threads, and this thread no longer keeps them open when those close them.
+/// Closes all descriptors except `kept` in the calling thread's own table. The closed descriptors
+/// stay open in other threads' tables. When those threads close them, this thread no longer keeps
+/// the files open.
 pub(crate) fn keep_only(kept: &[BorrowedFd<'_>]) -> io::Result<()> {
     let mut kept: Vec<_> = kept
         .iter()
@@ -74,7 +76,7 @@ mod tests {
                 keep_only(&[own.as_fd(), far.as_fd()]).unwrap();
                 assert!(!is_open(theirs) && is_open(far.as_raw_fd()));
                 (&own).write_all(b"a").unwrap();
-                // the remaining descriptors are closed with the thread
+                // the thread's remaining descriptors are closed when it ends
             });
             thread.join().unwrap();
         });

@@ -1,9 +1,10 @@
 //! Hides packets on the clients' side from the kernel's connection tracking. Both legs of a
 //! connection have the same addresses and ports. If rules of other programs have enabled connection
-//! tracking, it would mistake one leg for the other: packets would be invalid in turn, and packets
-//! to servers would not be masqueraded. So it should only see the servers' legs. This costs a
-//! lookup of each packet's socket, which later rules use as well. The lookup also happens on
-//! machines without connection tracking, because a rule that checked for tracking would enable it.
+//! tracking, tracking would mistake one leg for the other: it would consider packets of either leg
+//! invalid, and packets to servers would not be masqueraded. So tracking should only see the
+//! servers' legs. This costs a lookup of each packet's socket, which later rules need, too. The
+//! lookup also happens on machines without connection tracking, because a rule that checked for
+//! tracking would enable it.
 //!
 //! A client's SYN is tracked until NAT rules of other programs have decided its destination. If the
 //! proxy takes it, an untracked copy continues through loopback (nftables' `dup`, available in
@@ -13,7 +14,7 @@ use crate::nft::{chain, word, ACK, SYN};
 use crate::sets::Set;
 use crate::socket::Family;
 
-/// The parts of the rules that these chains need.
+/// The proxy's marks and devices, which these chains need.
 pub(crate) struct Marks<'a> {
     pub mark: u32,
     pub own_mark: u32,
@@ -22,8 +23,8 @@ pub(crate) struct Marks<'a> {
 }
 
 impl Marks<'_> {
-    /// Chains for incoming and outgoing packets, before they are tracked. `known` are sets of
-    /// clients that have no socket yet.
+    /// The text of chains for incoming and outgoing packets, which run before connection tracking.
+    /// `known` are sets of connections whose clients have no socket yet.
     pub fn chains(&self, families: &[Family], known: &[Set]) -> String {
         let Self {
             mark,
@@ -50,19 +51,19 @@ impl Marks<'_> {
                 came.push(format!("{} notrack return", set.known(family)));
             }
         }
-        // before a socket is established and after its end, its mark cannot be seen
+        // rules cannot see a socket's mark before the socket is established and after its end
         came.push(format!("socket mark != {own_mark} return"));
         came.push("socket transparent 1 notrack".to_owned());
         let left = [
             "type filter hook output priority raw; policy accept;".to_owned(),
             format!("meta mark {own_mark} oifname {clients} notrack return"),
-            // a SYN that is sent on after the server has answered
+            // a client's SYN that is sent on when the server has answered
             format!("meta mark {mark} oifname \"lo\" notrack"),
         ];
         chain("came", &came) + &chain("left", &left)
     }
 
-    /// Tables that send copies of taken SYNs through loopback.
+    /// The text of tables that send copies of taken SYNs through loopback.
     pub fn tables(&self, table: &str, families: &[Family]) -> String {
         let Self { mark, clients, .. } = self;
         let text = |family: &Family| {

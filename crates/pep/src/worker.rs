@@ -1,6 +1,7 @@
-//! An event loop: accepts connections and moves their data. There is one per core. Each has its own
-//! listening sockets, among which the kernel distributes connections, and its own descriptor table,
-//! unless loops pass sockets on to each other (`--confirm`).
+//! An event loop: accepts connections and moves their data. By default each core has one event
+//! loop. Each loop has its own listening sockets, over which the kernel distributes connections.
+//! Each loop also has its own descriptor table, except with `--confirm`, where threads pass sockets
+//! to each other.
 
 use std::collections::VecDeque;
 use std::io;
@@ -29,14 +30,15 @@ use crate::queue::{Queue, WAKE};
 use crate::slab::Slab;
 use crate::{socket, table, Config};
 
-/// Connections accepted in a row, before existing ones continue.
+/// Number of connections to accept before existing connections continue.
 const ACCEPTS: usize = 64;
-/// Interval of checks for what no event reports; with many connections, this long for each.
+/// Interval at which connections are checked that wait for something no event reports. With many
+/// such connections it is longer: POLL_EACH for each.
 const POLL: Duration = Duration::from_millis(10);
 const POLL_EACH: Duration = Duration::from_micros(20);
-/// Interval of the checks of all connections' timeouts.
+/// Interval at which all connections' timeouts are checked.
 const TICK: Duration = Duration::from_secs(1);
-/// Keys from here on are not connections': those have fewer bits.
+/// Keys from this value on belong to no connection, because connections' keys have fewer bits.
 const OWN: u64 = 1 << 63;
 const LISTENER: u64 = WAKE - 1;
 
@@ -46,20 +48,21 @@ pub(crate) struct Shared {
     pub counters: Arc<Counters>,
     /// Where to log ended connections.
     pub journal: Option<Journal>,
-    /// Take new connections; false while another process may be about to.
+    /// Whether to take new connections; false while another process may take them.
     pub accepts: AtomicBool,
-    /// Never take connections again: the listening sockets belong to another process, or are
-    /// closed.
+    /// Whether to close the listening sockets for good, because another process has them or the
+    /// proxy is stopping.
     pub stops_listening: AtomicBool,
-    /// The worker is accepting connections.
+    /// Set by the worker: whether it is accepting connections now.
     pub is_accepting: AtomicBool,
-    /// Cut off all connections, and end.
+    /// Whether to reset all connections and end.
     pub end: AtomicBool,
-    /// Connections of the worker, including those that are closing.
+    /// Number of the worker's connections, including those that are closing.
     pub open: AtomicUsize,
-    /// The sender of a request for all connections.
+    /// Where to send the answer to a request for the status of all connections; None: no request is
+    /// waiting.
     request: Mutex<Option<Sender<Vec<ConnectionStatus>>>>,
-    /// Becomes readable when a request is waiting.
+    /// An event descriptor that becomes readable when a flag or request waits for the worker.
     pub wake: OwnedFd,
 }
 
@@ -80,12 +83,12 @@ impl Shared {
         }))
     }
 
-    /// Sets one of the flags above and wakes the worker.
+    /// Sets one of this structure's flags and wakes the worker.
     pub fn raise(&self, word: &AtomicBool) {
         self.set(word, true);
     }
 
-    /// Clears a flag and wakes the worker.
+    /// Clears one of this structure's flags and wakes the worker.
     pub fn clear(&self, word: &AtomicBool) {
         self.set(word, false);
     }
@@ -97,11 +100,11 @@ impl Shared {
 
     /// Wakes the worker to check its flags.
     fn wake(&self) {
-        // a full counter means that the worker is awake already
+        // ignore errors: if the counter is full, the worker has been woken already
         let _ = rustix::io::write(&self.wake, &1u64.to_ne_bytes());
     }
 
-    /// Counts and logs a connection that never had a leg to its server, or none to its client.
+    /// Counts and logs a connection for which one of the two legs was never established.
     pub fn log_unestablished(
         &self,
         (client, server): (SocketAddr, SocketAddr),
@@ -133,19 +136,19 @@ impl Shared {
             .take()
     }
 
-    /// Requests all connections of the worker.
+    /// Requests the status of all connections of the worker; the answer goes to `to`.
     pub fn request_connections(&self, to: Sender<Vec<ConnectionStatus>>) {
         *self.request.lock().unwrap_or_else(|e| e.into_inner()) = Some(to);
         self.wake();
     }
 }
 
-/// With this a thread reports that it has everything that it needs.
+/// By this a new thread reports that it has opened all its resources.
 pub(crate) struct Ready(pub Sender<()>);
 
 impl Ready {
     pub fn report(&self) {
-        let _ = self.0.send(()); // fails if no one waits any more
+        let _ = self.0.send(()); // ignore errors: no one may wait for the report any more
     }
 }
 
@@ -154,24 +157,26 @@ impl Ready {
 pub(crate) struct Worker {
     config: Arc<Config>,
     shared: Arc<Shared>,
-    /// Servers' sockets whose clients are answered only after the servers.
+    /// The table of held clients, with the sockets to their servers; None without --confirm.
     held: Option<Arc<Held>>,
     queue: Queue,
     listeners: Vec<OwnedFd>,
-    /// Whether the worker accepts connections; false also while no descriptor is available.
+    /// Whether the worker accepts connections now. It is also false while no descriptor is
+    /// available.
     listening: bool,
     connections: Slab<Connection>,
     tools: Tools,
-    /// Connections with more data to move.
+    /// Connections that have more data to move.
     pending: VecDeque<u64>,
-    /// Connections to check soon, and when.
+    /// Connections to check at `poll_at`, because no event reports what they wait for.
     polled: Vec<u64>,
     poll_at: Instant,
 }
 
 impl Worker {
-    /// Must be called by the worker's thread. Closes all other descriptors in its table, including
-    /// the given listening sockets, of which it keeps copies.
+    /// Makes the worker; its own thread must call this. Keeps copies of the listening sockets. If
+    /// threads have their own descriptor tables, closes all other descriptors in this thread's
+    /// table, including the given listening sockets.
     pub fn new(
         config: Arc<Config>,
         shared: Arc<Shared>,
@@ -220,8 +225,8 @@ impl Worker {
         Ok(())
     }
 
-    /// Stops accepting until the next tick, or for good. Closing the sockets would not suffice,
-    /// because another process may have them as well.
+    /// Stops accepting connections until `listen` is called again. Closing the sockets would not
+    /// end their events, because another process may have the sockets, too.
     fn pause(&mut self) -> io::Result<()> {
         if std::mem::take(&mut self.listening) {
             for listener in &self.listeners {
@@ -232,8 +237,8 @@ impl Worker {
         Ok(())
     }
 
-    /// Runs until told to end. Small tasks come before bulk transfers, of which one continues at a
-    /// time.
+    /// Runs the event loop until the main thread ends it. Short tasks precede bulk transfers: per
+    /// iteration, only one connection with more data continues.
     pub fn run(mut self) -> io::Result<()> {
         let mut events = Vec::new();
         let mut tick = Instant::now() + TICK;
@@ -300,7 +305,7 @@ impl Worker {
     fn accept(&mut self, listener: usize, now: Instant) -> io::Result<()> {
         for _ in 0..ACCEPTS {
             let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-            // the event may have been in the list when the sockets were handed over
+            // an event that was already read may be of a socket that was handed over since
             let Some(from) = self.listeners.get(listener).filter(|_| self.listening) else {
                 return Ok(());
             };
@@ -310,11 +315,11 @@ impl Worker {
                 // only this connection failed: continue with the next
                 Err(Errno::INTR | Errno::CONNABORTED | Errno::PROTO) => {}
                 Err(Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM) => {
-                    // connections wait until the next tick
+                    // let connections wait until the next tick
                     count(&self.shared.counters.no_room);
                     return self.pause();
                 }
-                // a network error concerns this connection, not the listener
+                // another error is a network error of this connection, not of the listener
                 Err(_) => {}
             }
         }
@@ -325,11 +330,11 @@ impl Worker {
     fn take(&mut self, socket: OwnedFd, peer: Option<rustix::net::SocketAddrAny>, now: Instant) {
         let client = peer.and_then(|address| address.try_into().ok());
         let Some((client, server)) = client.zip(socket::local_address(&socket).ok()) else {
-            return; // the connection has ended already
+            return; // no address: the connection has already ended
         };
         let (client, server): (SocketAddr, SocketAddr) = (client, server);
         if server.ip().is_loopback() {
-            return; // a program of this machine connected to the listener directly
+            return; // refuse: a program of this machine has connected to the listener directly
         }
         count(&self.shared.counters.accepted);
         self.shared.open.fetch_add(1, Relaxed);
@@ -373,7 +378,7 @@ impl Worker {
 
     fn on_event(&mut self, word: u64, flags: EventFlags, now: Instant) {
         let key = word >> 1;
-        // an ended connection may still be in the list of events
+        // an event that was already read may be of a connection that has ended since
         if let Some(connection) = self.connections.get(key) {
             connection.note((word & 1) as usize, flags);
             if connection.listed {

@@ -1,15 +1,16 @@
-//! A running proxy between a client and a server, in network namespaces. HEADWAY_TRANSFERS=10000
-//! sets the number of transfers. HEADWAY_LONG=1 keeps very many connections open for ten minutes.
+//! Tests a running proxy between a client and a server, in network namespaces.
+//! HEADWAY_TRANSFERS=10000 sets the number of transfers. HEADWAY_LONG=1 keeps very many connections
+//! open for ten minutes.
 //!
 //! - `lab`: the namespaces; `proxy`: this program again, as a proxy; `ends`: connections through
 //!   it;
 //! - `started`, `legs`, `around`, `nat`, `replace`, `many`, `confirm`, `hostile`, `observed`,
 //!   `transfers`: the tests; `script`: the course of a transfer.
 //!
-//! It needs root, ip, nft and ss. It measures how long exchanges take during floods and next to
-//! stuck connections, with bounds of several times the undisturbed duration. A failed measurement
-//! is repeated if other work used the cores meanwhile (tests/machine.rs). All other tests only
-//! wait, for up to 20 seconds.
+//! The tests need root, ip, nft and ss. Some measure how long exchanges take during floods and next
+//! to stuck connections; the bounds are several times the undisturbed duration. A failed
+//! measurement is repeated if other work used the cores meanwhile (tests/machine.rs). All other
+//! tests only wait for conditions, for up to 20 seconds.
 
 /// Tests with their names.
 macro_rules! tests {
@@ -71,7 +72,7 @@ const TESTS: [&[Test]; 10] = [
     transfers::TESTS,
 ];
 
-/// Why the tests cannot run here.
+/// The reason why this machine cannot run the tests; None: it can.
 fn reason_to_skip() -> Option<String> {
     // SAFETY: no arguments; cannot fail.
     if unsafe { libc::geteuid() } != 0 {
@@ -102,7 +103,7 @@ fn main() {
         Some(word) => name.contains(word.as_str()),
         None => true,
     });
-    // a long run does not block other test programs
+    // a long run does not take the lock, so that it does not block other test programs
     let long = ["HEADWAY_TRANSFERS", "HEADWAY_LONG"];
     let short = long.iter().all(|name| std::env::var_os(name).is_none());
     let _machine = short.then(lab::lock_machine);
@@ -121,7 +122,8 @@ fn main() {
                 }
                 None => {
                     failed += 1;
-                    // the next test must not find what this one's proxy has left
+                    // remove the files of this test's proxy, so that the next test does not find
+                    // them
                     let _ = std::fs::remove_dir_all(proxy::folder());
                     println!("test {name} ... FAILED");
                 }
@@ -130,7 +132,7 @@ fn main() {
     }
     println!("\ntest result: {passed} passed; {failed} failed");
     if let Some(folder) = proxy::folder().parent() {
-        let _ = std::fs::remove_dir_all(folder); // left by failed tests
+        let _ = std::fs::remove_dir_all(folder); // failed tests may have left files
     }
     std::process::exit(i32::from(failed > 0));
 }

@@ -1,5 +1,5 @@
-//! Python bindings of the crate `headway-experiment`, which the typed models use. This module has
-//! no logic of its own.
+//! Python bindings of the crate `headway-experiment`, which the typed models use. This module only
+//! converts values.
 
 use std::collections::HashMap;
 use std::sync::OnceLock;
@@ -16,13 +16,13 @@ use pyo3::types::PyDict;
 
 use crate::error::invalid;
 
-/// Path and recorded content hash of a user's own file; None: it is a name.
+/// Path and recorded content hash of a user's own file; None if the text is an algorithm's name.
 #[pyfunction]
 fn file_of(name: &str) -> Option<(&str, Option<&str>)> {
     algorithm::file_of(name)
 }
 
-/// The name for labels.
+/// The name of an algorithm or a user's file, for labels.
 #[pyfunction]
 fn plain(name: &str) -> &str {
     algorithm::plain(name)
@@ -69,7 +69,7 @@ fn check_passage(control: &str, router: &str) -> PyResult<()> {
     sharing::may_pass(control, router).map_err(invalid)
 }
 
-/// All names that are built into this engine.
+/// All algorithms' names that are built into this engine.
 fn known() -> &'static Known {
     static KNOWN: OnceLock<Known> = OnceLock::new();
     KNOWN.get_or_init(|| Known {
@@ -142,7 +142,8 @@ fn bdp_bytes(rate_bps: u64, rtt_ns: u64) -> u128 {
     headway_experiment::bdp_bytes(rate_bps, rtt_ns)
 }
 
-/// A queue's limit in bytes, given as `parse_buffer` returns it; None: it is in packets.
+/// A queue's limit in bytes, from a limit as `parse_buffer` returns it; None if the limit is in
+/// packets.
 #[pyfunction]
 fn limit_bytes(buffer: &str, rate_bps: u64, base_rtt_ns: u64) -> PyResult<Option<u128>> {
     let buffer: Buffer = queue::parse_buffer(buffer).map_err(invalid)?;
@@ -183,8 +184,8 @@ fn checkpoints_ns(duration_ns: u64, warmup_ns: u64, sample_ns: Option<u64>) -> V
     lower::checkpoints_ns(duration_ns, warmup_ns, sample_ns)
 }
 
-/// Names of flows. Each entry has the flow's own name, its control's, and whether it is a VoIP
-/// call.
+/// The names of all flows. Each entry has the name that the user gave the flow, the name of its
+/// control, and whether it is a VoIP call.
 #[pyfunction]
 fn flow_names(flows: Vec<(Option<PyBackedStr>, Option<PyBackedStr>, bool)>) -> Vec<String> {
     let flows = flows.iter().enumerate();
@@ -196,7 +197,7 @@ fn flow_names(flows: Vec<(Option<PyBackedStr>, Option<PyBackedStr>, bool)>) -> V
 }
 
 /// The scenario of an experiment, which is given as the JSON of its typed model. `apps` has the
-/// applications that need other data, by the numbers of their flows.
+/// applications whose data is not in the JSON, by flow number.
 #[pyfunction]
 fn scenario(
     py: Python<'_>,
@@ -296,7 +297,8 @@ fn parse_flow<'py>(py: Python<'py>, text: &str) -> PyResult<FlowFields<'py>> {
     flow_fields(py, control, options)
 }
 
-/// Parses flows. Each entry has the number of flows, the part of the text, and the fields of one.
+/// Parses flows. Each entry has the number of equal flows, their part of the text, and the fields
+/// of one flow.
 #[pyfunction]
 fn parse_flows<'py>(
     py: Python<'py>,
@@ -310,7 +312,7 @@ fn parse_flows<'py>(
     flows.into_iter().map(fields).collect()
 }
 
-/// Parses the options of flows; returns SI units by name, as readers other than Python get them.
+/// Parses the options of flows. Returns them by name, in SI units.
 #[pyfunction]
 fn flow_values<'py>(py: Python<'py>, text: &str) -> PyResult<Vec<Bound<'py, PyDict>>> {
     let flows = flow::parse_flows(text, known()).map_err(invalid)?;

@@ -1,4 +1,4 @@
-//! The Python module `headway._engine`: bindings of the simulator without logic of their own.
+//! The Python module `headway._engine`: bindings of the simulator, which only convert values.
 
 mod error;
 mod experiment;
@@ -24,7 +24,8 @@ const SIGNAL_INTERVAL: Duration = Duration::from_millis(50);
 const TELL_INTERVAL: Duration = Duration::from_millis(250);
 /// Bytes of rows that are kept before `spill` is called.
 const SPILL_BYTES: usize = 64 << 20;
-/// Events between two checks of the clock, and between two signs of life of a watched run.
+/// Number of simulated events between two checks of the clock, and between two signs of life of a
+/// run that is watched.
 const EVENTS_PER_LOOK: u32 = 100_000;
 const EVENTS_PER_BEAT: u32 = 20;
 
@@ -57,8 +58,8 @@ fn sources() -> &'static str {
     env!("HEADWAY_SOURCES")
 }
 
-/// Memory that this process may still use: the smallest limit of the machine, its group and the
-/// process.
+/// Memory in bytes that this process may still use: the smallest of what the machine, its control
+/// group and its own limit leave.
 #[pyfunction]
 fn free_bytes() -> u64 {
     memory::free_bytes()
@@ -139,7 +140,7 @@ fn array<'py>(py: Python<'py>, column: Column) -> Bound<'py, PyAny> {
     }
 }
 
-/// Copies bytes to Python; raises MemoryError if there is no room.
+/// Copies bytes to Python; raises MemoryError if memory is short.
 fn to_bytes<'py>(py: Python<'py>, bytes: &[u8]) -> PyResult<Bound<'py, PyBytes>> {
     PyBytes::new_with(py, bytes.len(), |room| {
         room.copy_from_slice(bytes);
@@ -179,7 +180,7 @@ fn to_python<'py>(py: Python<'py>, outcome: Outcome) -> PyResult<Bound<'py, PyDi
     Ok(result)
 }
 
-/// Lets another thread stop runs, which then end without a result.
+/// An object with which another thread can stop runs; they then end without a result.
 #[pyclass(frozen)]
 #[derive(Default)]
 struct Stop(AtomicBool);
@@ -191,7 +192,7 @@ impl Stop {
         Self::default()
     }
 
-    /// Stops every run that was given this object.
+    /// Stops every run that was started with this object.
     fn set(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
@@ -201,8 +202,8 @@ impl Stop {
 ///
 /// `progress` is called with the simulated nanoseconds a few times a second. `spill` is called
 /// with the tables' rows and the captured file so far, whenever they use more than `spill_bytes`.
-/// Its arguments are None for tables or a capture that the scenario does not ask for. The result
-/// then has the rest.
+/// An argument is None for tables or a capture that the scenario does not request. The result then
+/// has only the rows and the capture after the last `spill`.
 ///
 /// Raises ValueError with one line if the scenario is not valid, MemoryError with one line if
 /// trace and capture need more than `limit_bytes` (default: a third of the memory that is free
@@ -219,7 +220,7 @@ fn run<'py>(
     spill: Option<&Bound<'py, PyAny>>,
     spill_bytes: usize,
 ) -> PyResult<Bound<'py, PyDict>> {
-    // columns grow by doubling, and their Python copies need room, too
+    // leave memory for columns, which grow by doubling, and for their Python copies
     let limit_bytes = limit_bytes.unwrap_or_else(|| memory::free_bytes() / 3);
     let _watch =
         Watch::begin().map_err(|e| PyOSError::new_err(format!("cannot watch a run: {e}")))?;
@@ -273,8 +274,8 @@ fn run<'py>(
     to_python(py, py.detach(|| world.finish()))
 }
 
-/// Runs until the time is over, or until the trace exceeds one of the bounds; returns false if the
-/// run has ended. Every run checks the bounds after the same events.
+/// Runs until a point in time, or until the trace exceeds a bound. Returns false if the run has
+/// ended. Repeated runs check the bounds after the same events.
 fn goes_on(world: &mut World, until: Instant, limit_bytes: usize, spill_bytes: usize) -> bool {
     loop {
         for _ in 0..EVENTS_PER_LOOK / EVENTS_PER_BEAT {

@@ -3,11 +3,12 @@
 use std::fs;
 
 const PAGE_BYTES: u64 = 4096;
-/// Allocators and threads of Polars reserve this much address space per byte used.
+/// Factor of the address space that Polars' allocators and threads reserve to the memory that they
+/// use.
 const ADDRESSES_PER_BYTE: u64 = 3;
 
-/// The smallest of the machine's free memory, what is left of its group's limit, and what is left
-/// of its own limit of address space. A limit that Linux does not report does not count.
+/// The smallest of the machine's free memory, the rest of the control group's limit, and the rest
+/// of the process's limit of address space. A limit that Linux does not report is ignored.
 pub fn free_bytes() -> u64 {
     [machine(), group(), own()]
         .into_iter()

@@ -11,17 +11,17 @@
 
 #define LIARS_MOST 4
 
-/* The first tunable of each. */
+/* The index of the first tunable of each lying receiver. */
 enum { LIARS };
 
 #define LIAR_TUNABLE                                                                               \
 	[LIARS] = { "liars", "connections", "number of lying receivers, the first that answer", 1, \
 		    0,	     LIARS_MOST }
 
-/* The counters come first, in their order. */
+/* Begins with the counters, in the order of their descriptions. */
 struct liar {
 	u64 answers;	       /* answers of liars */
-	u64 lies;	       /* of them, those that were changed */
+	u64 lies;	       /* answers that were changed */
 	u64 flows[LIARS_MOST]; /* the liars' connections; 0: free */
 };
 
@@ -30,7 +30,7 @@ static const struct hw_counter liar_counters[] = {
 	{ "lies", "packets", "of them, those that were changed", 0 },
 };
 
-/* Whether this answer is a liar's. */
+/* Whether this packet's answer is a liar's. The first connections that are seen become liars. */
 static inline int liar_says(struct liar *s, const u32 *tun, const struct hw_packet *pkt)
 {
 	u32 i;

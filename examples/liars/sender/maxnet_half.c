@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only)
 /*
  * A disobeying sender of MaxNet: it uses half of the price. In equilibrium a window is
- * inversely proportional to the price, so next to one honest flow it gets two thirds.
+ * inversely proportional to the price, so in competition with one honest flow it gets two
+ * thirds of the link.
  */
 #include "cc/maxnet.c"
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only)
 /*
- * A disobeying sender of RCP: it sends at twice the rate that routers allow. They reduce
- * everybody's rate accordingly, so next to one honest flow it gets two thirds.
+ * A disobeying sender of RCP: it sends at twice the rate that routers allow. They reduce the
+ * rate of all flows accordingly, so in competition with one honest flow it gets two thirds of
+ * the link.
  */
 #include "cc/rcp.c"
 

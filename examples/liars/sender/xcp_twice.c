@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only)
 /*
  * A lying sender of XCP: it claims half of its window, so each of its packets represents twice
- * the time. Routers share increases by that time and decreases by bytes, so next to one honest
- * flow it gets two thirds. It obeys feedback and losses.
+ * the time. Routers share increases by that time and decreases by bytes, so in competition with
+ * one honest flow it gets two thirds of the link. It obeys feedback and losses.
  */
 #include "cc/xcp.c"
 

@@ -18,19 +18,20 @@ use crate::objects::load;
 use crate::system::netns::{self, Netns};
 use crate::system::rundir::{self, Lock};
 
-/// Default of a namespace if no other control is left; every kernel has Reno.
+/// The control that becomes a namespace's default if no recorded control can be restored; every
+/// kernel has Reno.
 const BUILT_IN: &str = "reno";
 
-/// A default that was or would be restored.
+/// A namespace's default control that was restored, or would be in a dry run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Restored {
     /// The namespace.
     pub namespace: String,
-    /// The control that is its default again.
+    /// The restored control.
     pub control: String,
 }
 
-/// What was or would be done.
+/// What was detached and restored, or would be in a dry run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Outcome {
     /// The kernel's names of the detached controls.
@@ -44,21 +45,22 @@ pub struct Outcome {
 pub enum Target<'a> {
     /// A control, by the kernel's name for it.
     Control(&'a str),
-    /// The programs at a device, by its place (namespace:device).
+    /// The programs at a device, given as `namespace:device`.
     Device(&'a str),
     /// Everything of Headway.
     All,
 }
 
-/// The planned actions.
+/// What to detach, and which defaults to restore.
 struct Plan {
     attachments: Vec<Attachment>,
-    /// Programs at cgroups and devices. For a control, the programs that belong to it.
+    /// Programs at cgroups and devices to detach. If the target is a control: the programs that
+    /// belong to it.
     hooks: Vec<Hook>,
     defaults: Vec<(Netns, String)>,
 }
 
-/// What [`detach`] would do now.
+/// Returns what [`detach`] would do now, and changes nothing.
 ///
 /// # Errors
 /// As `detach`.
@@ -96,7 +98,8 @@ fn make_plan(target: Target<'_>) -> Result<Plan, Failure> {
         Target::All => None,
     };
     let found = inventory::find()?;
-    // includes controls that are detached but still in use: one may be a namespace's default
+    // this also selects controls that are detached but still in use, because a namespace may have
+    // one as its default
     let wanted: Vec<Attachment> = found
         .iter()
         .filter(|a| name.is_none_or(|name| a.name == name))
@@ -108,7 +111,8 @@ fn make_plan(target: Target<'_>) -> Result<Plan, Failure> {
             control != name && found.iter().any(|a| a.attached && a.name == control)
         })
     };
-    // without a record, the default that new namespaces inherit is restored
+    // for a namespace without a record, the first namespace's default is restored, which new
+    // namespaces inherit
     let first = Netns::find("/proc/1/ns/net")
         .or_else(|_| Netns::find("/proc/self/ns/net"))
         .and_then(|n| {
@@ -118,7 +122,7 @@ fn make_plan(target: Target<'_>) -> Result<Plan, Failure> {
     let first = first.ok();
     let mut defaults = Vec::new();
     for netns in netns::all() {
-        // the namespace may disappear meanwhile
+        // skip a namespace that was removed meanwhile
         let Ok(now) = netns.default_control() else {
             continue;
         };
@@ -162,8 +166,8 @@ fn make_plan(target: Target<'_>) -> Result<Plan, Failure> {
     })
 }
 
-/// The place of a device, with its namespace or by its name alone. The device may have been renamed
-/// or removed since a program was attached.
+/// Finds a device's `namespace:device` from its name, in the given namespace or in any. The device
+/// may have been renamed or removed since a program was attached.
 ///
 /// # Errors
 /// No such device exists, and nothing was attached to one.
@@ -187,7 +191,7 @@ pub fn place(netns: Option<&str>, device: &str) -> Result<String, Failure> {
     }
 }
 
-/// The programs at a device.
+/// Plans to detach the programs at a device.
 fn plan_of_device(place: &str) -> Result<Plan, Failure> {
     let mut hooks = hooks::find()?;
     let here: Vec<Vec<u32>> = hooks
@@ -195,8 +199,8 @@ fn plan_of_device(place: &str) -> Result<Plan, Failure> {
         .filter(|hook| hook.place == place)
         .map(|hook| hook.map_ids.clone())
         .collect();
-    // a monitor's program that sees packets leave is detached with it, by the maps they share: its
-    // own place may have an old name of the device
+    // detach a monitor's second program, which sees packets leave, together with the first. It is
+    // found by the maps that both share, because it may have recorded an old name of the device
     hooks.retain(|hook| {
         hook.place == place || routers::watches_departures(hook) && here.contains(&hook.map_ids)
     });
@@ -230,7 +234,7 @@ pub fn detach(target: Target<'_>) -> Result<Outcome, Failure> {
     Ok(outcome(&plan))
 }
 
-/// As [`detach`] for a control, for a caller that holds the lock.
+/// Like [`detach`] for a control, but the caller already holds the lock.
 pub(crate) fn take_away(name: &str, lock: &Lock) -> Result<(), Failure> {
     carry_out(&make_plan(Target::Control(name))?, lock)?;
     forget(name, lock)
@@ -267,12 +271,12 @@ fn forget(name: &str, lock: &Lock) -> Result<(), Failure> {
 /// The kernel refuses.
 pub fn detach_in(namespaces: &[(Identity, &str)]) -> Result<(), Failure> {
     if load::missing().is_some() {
-        return Ok(()); // nothing can have been attached
+        return Ok(()); // without the privilege, this process cannot have attached anything
     }
     let mut hooks = hooks::find()?;
     hooks.retain(|hook| match hook.netns {
         Some(at) => namespaces.iter().any(|(identity, _)| *identity == at),
-        // the devices disappeared with the emulator
+        // the emulator's devices are gone, so only the recorded place identifies the namespace
         None => hook.noted_place.rsplit_once(':').is_some_and(|(label, _)| {
             (hook.gone || routers::watches_departures(hook))
                 && namespaces.iter().any(|(_, name)| *name == label)
@@ -313,7 +317,7 @@ fn restore(netns: &Netns, control: &str) -> Result<(), Failure> {
         netns.set_default_control(BUILT_IN)
     });
     match result {
-        // the namespace disappeared meanwhile
+        // ignore the error if the namespace was removed meanwhile
         Err(_) if netns.default_control().is_err() => Ok(()),
         other => other.attempt(format!(
             "restore {control} as the default of namespace {}",
@@ -329,11 +333,12 @@ fn unregister(attachment: &Attachment) -> Result<(), Failure> {
         return bpf::delete_first_element(map.as_fd()).attempt(&what);
     };
     let Ok(link) = bpf::link_by_id(link_id) else {
-        return Ok(()); // its last holder released it meanwhile
+        return Ok(()); // the link was detached meanwhile: its last holder released it
     };
     match bpf::link_detach(link.as_fd()) {
         Ok(()) => Ok(()),
-        // a kernel that detaches only with the last holder, which is the pin in most cases
+        // this kernel detaches a link only when its last holder releases it; usually that is the
+        // pin
         Err(e) if e.raw_os_error() == Some(libc::EOPNOTSUPP) => {
             drop(link);
             let pin = rundir::pin_path(&attachment.name);

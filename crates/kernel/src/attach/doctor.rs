@@ -1,4 +1,5 @@
-//! Checks what this kernel can do, by trying instead of comparing versions.
+//! Checks which of the features that Headway needs this kernel has, by trying them instead of
+//! comparing versions.
 
 use std::collections::BTreeSet;
 use std::fs::{self, OpenOptions};
@@ -23,7 +24,7 @@ pub struct Item {
     pub name: &'static str,
     /// Whether it works.
     pub ok: bool,
-    /// What was found, or why it does not work; one line.
+    /// What the check found, or why the feature does not work, in one line.
     pub found: String,
     /// How to get it, if it is missing.
     pub remedy: Option<&'static str>,
@@ -220,8 +221,8 @@ fn compiled() -> Found {
     Ok(format!("{} pairs of control and startup", objects.len()))
 }
 
-/// Only the first network namespace sees the setting. In others, a loaded program shows whether it
-/// was compiled.
+/// Whether the kernel compiles eBPF programs (JIT). Only the first network namespace can read the
+/// setting. In other namespaces, a program is loaded to see whether the kernel compiled it.
 fn jit() -> Found {
     let is_on = match fs::read_to_string("/proc/sys/net/core/bpf_jit_enable") {
         Ok(text) => text.trim() != "0",
@@ -273,7 +274,8 @@ fn loads(programs: &[&str]) -> Found {
     load_probe(&all.into_iter().collect::<Vec<_>>()).map(|_| "loads".to_owned())
 }
 
-/// Attaches by a link, replaces and detaches, as the attach and detach commands do.
+/// Checks that a control can be attached by a link, replaced and detached, as the attach and detach
+/// commands do.
 fn struct_ops() -> Found {
     let programs = ["probe_ssthresh", "probe_cong_avoid", "probe_undo_cwnd"];
     let mut objects = [load_probe(&programs)?, load_probe(&programs)?];
@@ -283,13 +285,14 @@ fn struct_ops() -> Found {
     let mut first = first.maps_mut().find(is_control).ok_or(missing)?;
     let mut second = second.maps_mut().find(is_control).ok_or(missing)?;
     let link = match first.attach_struct_ops() {
-        // another doctor is checking at the same time
+        // the name is taken: another `doctor` runs this check at the same time
         Err(e) if e.kind() == libbpf_rs::ErrorKind::AlreadyExists => {
             return Ok("attaches".to_owned())
         }
         other => other.map_err(|e| format!("does not attach: {e}"))?,
     };
-    // refused because the name is taken, but prepares the map for the replacement below
+    // the kernel refuses this because the name is taken, but it prepares the map for the
+    // replacement below
     let _ = second.attach_struct_ops();
     bpf::link_update(link.as_fd(), second.as_fd()).map_err(|e| format!("is not replaced: {e}"))?;
     link.detach()
@@ -302,7 +305,7 @@ fn file_system(name: &str) -> Found {
     if known.split_whitespace().any(|word| word == name) {
         Ok("the kernel has it".to_owned())
     } else {
-        Err("the kernel has none".to_owned())
+        Err(format!("the kernel has no {name}"))
     }
 }
 
@@ -399,7 +402,7 @@ fn tun() -> io::Result<String> {
     Ok("can be made".to_owned())
 }
 
-/// Runs a program in this thread's namespace.
+/// Runs a command in this thread's network namespace.
 fn command(program: &str, arguments: &[&str]) -> io::Result<()> {
     let output = Command::new(program)
         .args(arguments)

@@ -1,5 +1,5 @@
-//! Everything of Headway in the kernel, whichever process attached it. It is found by walking the
-//! kernel's maps and links, not from records in files.
+//! Lists Headway's controls in the kernel, whichever process attached them. It finds them by
+//! walking the kernel's maps and links, not from records in files.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -27,9 +27,9 @@ const STATE_IN_USE: u32 = 1;
 pub struct Program {
     /// The program's name.
     pub name: String,
-    /// Runs while statistics were on.
+    /// Number of runs while the kernel's statistics were on.
     pub runs: u64,
-    /// Time spent in the program.
+    /// Time spent in the program while the kernel's statistics were on.
     pub run_time_ns: u64,
 }
 
@@ -48,8 +48,8 @@ pub struct Attachment {
     pub map_id: u32,
     /// Id of the link that keeps it attached.
     pub link_id: Option<u32>,
-    /// Whether sockets can choose it. False: it was detached or replaced, and the sockets that used
-    /// it keep it.
+    /// Whether sockets can select the control. False: it was detached or replaced, and only the
+    /// sockets that already used it keep it.
     pub attached: bool,
     /// References that the kernel counts: one for each socket, for each namespace
     /// that has it as default, and for its link.
@@ -112,7 +112,7 @@ fn text_at(bytes: &[u8], offset: usize) -> String {
 fn links() -> io::Result<BTreeMap<u32, u32>> {
     let mut links = BTreeMap::new();
     for id in bpf::link_ids()? {
-        // the link may disappear meanwhile
+        // skip a link that was removed meanwhile
         let info = bpf::link_by_id(id).and_then(|fd| bpf::link_info(fd.as_fd()));
         if let Ok(info) = info {
             if info.kind == bpf::LINK_TYPE_STRUCT_OPS && info.map_id != 0 {
@@ -123,7 +123,7 @@ fn links() -> io::Result<BTreeMap<u32, u32>> {
     Ok(links)
 }
 
-/// Everything of Headway: attached controls first, then by name.
+/// Headway's controls in the kernel, attached ones first, then by name.
 ///
 /// # Errors
 /// Lack of privilege.
@@ -181,7 +181,7 @@ pub fn find() -> Result<Vec<Attachment>, Failure> {
         for id in maps {
             read_data_map(id, &mut attachment);
         }
-        // a map that was loaded but never registered is another process's trial
+        // skip a map that was loaded but never registered: another process only tries it
         if !attachment.name.is_empty() && rundir::is_in_scope(&attachment.name, &scope) {
             found.push(attachment);
         }
@@ -238,7 +238,7 @@ fn read_data_map(id: u32, attachment: &mut Attachment) {
     }
 }
 
-/// Tunables of a pair as users write them.
+/// Tunables of a control and its startup as users write them.
 #[must_use]
 pub fn shown_tunables(
     control: &str,
@@ -254,7 +254,8 @@ pub fn shown_tunables(
 }
 
 impl Attachment {
-    /// "cubic+hystart", or the kernel's name if the object does not contain its algorithms' names.
+    /// The control and its startup as users write them, such as "cubic+hystart". The kernel's name
+    /// if the object does not contain its algorithms' names.
     #[must_use]
     pub fn pair(&self) -> String {
         if self.control.is_empty() {
@@ -270,7 +271,7 @@ impl Attachment {
         shown_tunables(&self.control, self.startup.as_deref(), &self.tunables)
     }
 
-    /// Runs and mean time of the programs that run on every ACK: (ACKs, ns per ACK).
+    /// The number of ACKs and the mean ns per ACK, over the programs that run on every ACK.
     #[must_use]
     pub fn cost_per_ack(&self) -> Option<(u64, u64)> {
         let on_ack = ["hw_pkts_acked", "hw_cong_avoid", "hw_cong_control"];

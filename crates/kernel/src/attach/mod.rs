@@ -37,20 +37,20 @@ pub struct Request {
     default_in: Option<Netns>,
 }
 
-/// What was done, or would be done.
+/// What was attached, or would be in a dry run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Outcome {
-    /// The kernel's name.
+    /// The control's name in the kernel.
     pub name: String,
     /// The control.
     pub control: &'static str,
     /// The startup.
     pub startup: Option<&'static str>,
-    /// True: it replaced an attached control of the same name.
+    /// True: the control replaced an attached control of the same name.
     pub replaced: bool,
     /// All tunables, including those at their defaults.
     pub tunables: std::collections::BTreeMap<String, u32>,
-    /// The namespace that has it as default now, and the default before.
+    /// The namespace whose default the control became, and its previous default.
     pub default_in: Option<DefaultChange>,
 }
 
@@ -59,15 +59,16 @@ pub struct Outcome {
 pub struct DefaultChange {
     /// The namespace.
     pub namespace: String,
-    /// The default that `detach` restores.
+    /// The previous default, which `detach` restores.
     pub previous: String,
 }
 
 impl Request {
-    /// Checks a choice such as `cubic+hystart` with settings such as `beta=800`.
+    /// Prepares to attach a control and startup such as `cubic+hystart` with settings such as
+    /// `beta=800`; attaches nothing.
     ///
     /// # Errors
-    /// What is wrong with it, with the nearest known names.
+    /// What is wrong with the choice or a setting, with the nearest known names.
     pub fn new(
         choice: &str,
         settings: &[String],
@@ -128,7 +129,7 @@ impl Request {
         }
     }
 
-    /// What [`Self::run`] would do now.
+    /// Returns what [`Self::run`] would do now, and changes nothing.
     ///
     /// # Errors
     /// As `run`, as far as known in advance.
@@ -165,15 +166,16 @@ impl Request {
         load::required(&format!("attach {}", self.name))
     }
 
-    /// Attaches while the result is held, with maps that are not shared. Its connections get no
-    /// hints of other processes, except that each will carry `volume_bytes`.
+    /// Attaches the control until the result is dropped, with maps that are not shared. Its
+    /// connections therefore get no application's hints. Each gets one hint: that it will carry
+    /// `volume_bytes`.
     ///
     /// # Errors
     /// The kernel refuses, or has a control of that name.
     pub(crate) fn hold(&self, volume_bytes: u64) -> Result<Held, Failure> {
         self.check_loadable()?;
         let mut object = load::load(self.open()?, &self.name)?;
-        // only startups that request a rate have this map
+        // only objects whose startup can request a rate have this map
         if let Some(prefixes) = object.maps().find(|map| map.name() == PREFIXES) {
             hints::write_default(&prefixes, Prefix::ALL, 0, volume_bytes, 0)?;
         }
@@ -187,8 +189,8 @@ impl Request {
         constants::open(self.object, self.object.binding, &self.name, &self.tunables)
     }
 
-    /// Attaches the control. If the process is killed at any moment, `detach` finds everything that
-    /// is left.
+    /// Attaches the control. If this process is killed at any moment, `detach` finds and removes
+    /// everything that it has attached or recorded.
     ///
     /// # Errors
     /// The kernel refuses, or has another program's control of that name.
@@ -196,7 +198,7 @@ impl Request {
         self.check()?;
         let lock = rundir::lock()?;
         rundir::mount_bpffs(&lock)?;
-        // records the present default first; without a record nothing is attached
+        // record the present default first; if that fails, nothing is attached
         let previous = match &self.default_in {
             Some(netns) => {
                 let previous = previous_default(netns)?;
@@ -206,10 +208,10 @@ impl Request {
             None => None,
         };
         let before = attached_as(&self.name)?;
-        // hold the map, so that it can be restored
+        // hold the replaced control's map, so that it can be restored after a failure
         let map = before.as_ref().and_then(|b| bpf::map_by_id(b.map_id).ok());
         self.carry_out(previous, &lock).inspect_err(|_| {
-            // the first error is more informative than one of restoring
+            // an error of restoring is ignored; the first error is more informative
             let _ = self.take_back(before.as_ref(), map.as_ref(), &lock);
         })
     }
@@ -268,7 +270,7 @@ impl Request {
         Ok(replaced)
     }
 
-    /// Makes sockets able to choose it.
+    /// Registers the control with the kernel, so that sockets can select it.
     fn register(&self, object: &mut Object) -> Result<bool, Failure> {
         let mut map = struct_ops(object)?;
         let Some(before) = attached_as(&self.name)? else {
@@ -310,11 +312,11 @@ impl Request {
         bpf::pin(link, &path).attempt(&what)
     }
 
-    /// Sets the defaults of namespaces anew. A namespace whose default has this name would still
-    /// give new sockets the replaced control.
+    /// Sets this name again as the default of namespaces that already have it. Otherwise such a
+    /// namespace would still give new sockets the replaced control.
     fn renew_defaults(&self) -> Result<(), Failure> {
         for netns in netns::all() {
-            // the namespace may disappear meanwhile
+            // skip a namespace that was removed meanwhile
             if netns.default_control().is_ok_and(|now| now == self.name) {
                 netns
                     .set_default_control(&self.name)
@@ -325,9 +327,9 @@ impl Request {
     }
 }
 
-/// Fills in a control's map in the kernel. libbpf does so only while it makes a link. Linking a
-/// name that is taken would log a warning in the kernel, so the attempt must fail before the kernel
-/// looks at the name: a limit of no more descriptors makes it fail.
+/// Fills in a control's map in the kernel. libbpf does so only while it makes a link. With a name
+/// that is taken, the kernel would log a warning, so making the link must fail before the kernel
+/// looks at the name. It fails because the limit of descriptors is 0 meanwhile.
 fn make_ready(map: &mut MapMut<'_>) -> io::Result<()> {
     // SAFETY: plain data that the kernel reads and writes.
     unsafe {
@@ -342,7 +344,7 @@ fn make_ready(map: &mut MapMut<'_>) -> io::Result<()> {
         if libc::setrlimit(libc::RLIMIT_NOFILE, &none) != 0 {
             return Err(io::Error::last_os_error());
         }
-        // the update of the link reports any error in the map
+        // errors are ignored here: updating the link later reports any error in the map
         drop(map.attach_struct_ops());
         if libc::setrlimit(libc::RLIMIT_NOFILE, &limit) != 0 {
             return Err(io::Error::last_os_error());
@@ -370,7 +372,7 @@ fn set_default(name: &str, netns: &Netns) -> String {
     format!("make {name} the default of namespace {}", netns.label)
 }
 
-/// The default that `detach` has to restore: the one before the first change.
+/// The default that `detach` has to restore: the control before Headway first changed it.
 fn previous_default(netns: &Netns) -> Result<String, Failure> {
     let now = netns.default_control().attempt(format!(
         "read the default congestion control of {}",

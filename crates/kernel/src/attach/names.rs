@@ -22,9 +22,10 @@ pub(crate) fn is_available(name: &str) -> bool {
     available().iter().any(|other| other == name)
 }
 
-/// The kernel's name for a pair: the control's name if the pair uses the control's own startup and
-/// the kernel has no control of that name except Headway's; otherwise the name with the startup's
-/// suffix. Names in a scope begin with the scope.
+/// The kernel's name for a control with a startup. It is the control's name if the startup is the
+/// control's default and if no control of another program has that name. Otherwise it is the
+/// control's name with the startup's suffix. With HEADWAY_SCOPE set, the name begins with the
+/// scope.
 pub(crate) fn default_name(object: &ControlObject) -> Result<String, Failure> {
     let scope = rundir::scope()?;
     let is_own_startup = headway_algorithms::control(object.control)
@@ -43,7 +44,7 @@ pub(crate) fn default_name(object: &ControlObject) -> Result<String, Failure> {
 }
 
 fn is_ours(name: &str) -> bool {
-    // a process without privilege has nothing attached either
+    // without privilege this process cannot see Headway's controls
     load::missing().is_none() && attached_as(name).is_ok_and(|found| found.is_some())
 }
 
@@ -66,7 +67,7 @@ pub fn find_name(typed: &str) -> Result<Option<String>, Failure> {
         None => (typed, None),
     };
     if file_of(control).is_some() {
-        // only the name counts: the file may have changed since
+        // compare the file's name only; its contents may have changed since it was attached
         let same = |a: &Attachment| startup.is_none_or(|s| a.startup.as_deref() == Some(s));
         attached.retain(|a| a.control == plain(control) && same(a));
     } else {
@@ -81,7 +82,7 @@ pub fn find_name(typed: &str) -> Result<Option<String>, Failure> {
         many => {
             let names: Vec<&str> = many.iter().map(|a| a.name.as_str()).collect();
             Err(Failure::bad_input(format!(
-                "\"{typed}\" is attached more than once; which of {}?",
+                "\"{typed}\" is attached more than once; name one of {}",
                 names.join(", ")
             )))
         }

@@ -32,18 +32,18 @@ pub struct Use {
     pub is_default: bool,
 }
 
-/// A control and its use.
+/// A control and where it is used.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Entry {
     /// The control in the kernel.
     #[serde(flatten)]
     pub attachment: Attachment,
-    /// Whether headwayctl's pin keeps it, rather than a process.
+    /// Whether headwayctl's pin keeps the control attached; false: a process does.
     pub pinned: bool,
-    /// Where it is used. Sockets are distinguished by the name of their control only, so the counts
-    /// include sockets that keep a replaced control of the same name.
+    /// The namespaces that use the control. Sockets are counted by the name of their control, so
+    /// the counts include sockets that keep a replaced control of the same name.
     pub used_in: Vec<Use>,
-    /// ACKs and nanoseconds per ACK, while statistics were on.
+    /// ACKs and nanoseconds per ACK while the kernel's statistics were on.
     pub cost_per_ack: Option<Cost>,
 }
 
@@ -56,7 +56,7 @@ pub struct Cost {
     pub ns_per_ack: u64,
 }
 
-/// Everything of Headway in this kernel.
+/// Everything that Headway has attached to this kernel.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Status {
     /// Controls that sockets can choose.
@@ -67,9 +67,9 @@ pub struct Status {
     pub endpoints: Vec<Endpoint>,
     /// Devices at which headers are written that sockets alone cannot send.
     pub headers_out: Vec<HeadersOut>,
-    /// Where socket options of applications are accepted.
+    /// Cgroups whose applications may use Headway's socket options.
     pub hints: Vec<Hints>,
-    /// Defaults for the peers of a prefix.
+    /// Default hints for connections to the peers in a prefix.
     pub hint_defaults: Vec<PrefixDefault>,
     /// Devices behind which a host takes part in Quick-Start.
     pub quick_start_hosts: Vec<quick_start::Host>,
@@ -81,7 +81,8 @@ pub struct Status {
     pub counts_runs: bool,
 }
 
-/// Reads the whole status. With `measure`, the kernel first counts runs of programs for this long.
+/// Reads the whole status. With `measure`, the kernel first counts the programs' runs for this
+/// time.
 ///
 /// # Errors
 /// Lack of privilege.
@@ -129,11 +130,11 @@ pub fn status(measure: Option<Duration>) -> Result<Status, Failure> {
     })
 }
 
-/// Sockets and defaults of every namespace, by control.
+/// The use of every control, by its name: sockets and defaults in every namespace.
 fn all_uses() -> BTreeMap<String, Vec<Use>> {
     let mut uses: BTreeMap<String, Vec<Use>> = BTreeMap::new();
     for netns in netns::all() {
-        // the namespace may disappear meanwhile
+        // skip a namespace that was removed meanwhile
         let Ok(mut counts) = netns.inside(sockets::count_by_control) else {
             continue;
         };

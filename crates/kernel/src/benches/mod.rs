@@ -1,4 +1,4 @@
-//! The cost and the benefit of a mechanism, measured on this machine.
+//! Benchmarks that measure a mechanism's cost or benefit on this machine.
 
 pub mod forwarding;
 pub mod receive_window;

@@ -26,7 +26,8 @@ impl AtDevice {
     }
 }
 
-/// The devices of this name in each namespace; in the current one if `netns` is empty.
+/// Finds the device of this name in each namespace in `netns`; in the current namespace if `netns`
+/// is empty.
 pub(super) fn devices(netns: &[String], dev: &str) -> Result<Vec<Device>, Failure> {
     match netns {
         [] => Ok(vec![Device::find(None, dev)?]),
@@ -59,10 +60,10 @@ pub(super) fn listed<'a, V: Display + 'a>(
     items.join(" ")
 }
 
-/// Most requests that are printed as text; JSON has all.
+/// At most so many of the last requests are printed as text; JSON has all.
 const TOLD: usize = 5;
 
-/// Prints the last requests and their outcome.
+/// Prints the last Quick-Start requests and their outcomes.
 pub(super) fn print_recent(recent: &[Recent]) {
     let mbit = |bps: u64| bps as f64 / 1e6;
     for request in recent.iter().take(TOLD) {

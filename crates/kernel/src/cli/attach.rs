@@ -11,14 +11,14 @@ use crate::out::{self, say};
 /// Attach a control, or replace the attached control of the same name
 #[derive(Debug, Args)]
 pub struct AttachCommand {
-    /// Control and startup: cubic, reno+hystart, or a C file of your own: ./mine.c. bbr takes no
-    /// startup
+    /// Control, or CONTROL+STARTUP: cubic, reno+hystart, or your own C file, ./mine.c. bbr allows
+    /// no startup
     #[arg(value_name = "CONTROL[+STARTUP]")]
     choice: String,
-    /// Set a tunable; can be repeated
+    /// Set a tunable of the control or startup; can be repeated
     #[arg(long = "set", value_name = "NAME=VALUE")]
     settings: Vec<String>,
-    /// Also make it the default of a network namespace (a name of `ip netns`, or a path)
+    /// Also make the control the default of a network namespace (a name of `ip netns`, or a path)
     #[arg(long, value_name = "NETNS")]
     default_in: Option<String>,
     /// Name in the kernel, by which sockets choose the control

@@ -1,4 +1,5 @@
-//! Commands that continue in a background process; the command returns when that is ready.
+//! Commands that continue in a background process. The command itself returns when that process is
+//! ready.
 
 use std::io::{self, Read as _, Write as _};
 use std::net::Shutdown;
@@ -6,19 +7,19 @@ use std::os::unix::net::UnixStream;
 
 use crate::error::{Attempt as _, Failure};
 
-/// Which of the two processes this is after the fork.
+/// After a fork: whether this is the starting process or the background process.
 pub(super) enum Forked {
     Parent(Child),
     Child(Parent),
 }
 
-/// The background process, as the starting process sees it.
+/// In the starting process: the handle of the background process.
 pub(super) struct Child {
     pid: libc::pid_t,
     stream: UnixStream,
 }
 
-/// The waiting process, as the background process sees it.
+/// In the background process: the connection to the starting process, which waits.
 pub(super) struct Parent(UnixStream);
 
 /// Forks this process, which must have only one thread.
@@ -38,10 +39,12 @@ pub(super) fn fork() -> Result<Forked, Failure> {
 }
 
 impl Parent {
-    /// Lets the waiting process return with `line`; it may have been killed in the meantime.
+    /// Makes the waiting process return with `line`. Errors are ignored, because that process may
+    /// have been killed.
     pub(super) fn release(mut self, line: &str) {
         let _ = self.0.write_all(line.as_bytes());
-        let _ = self.0.shutdown(Shutdown::Both); // forked children hold this socket, too
+        // dropping the socket is not enough: children that were forked later hold it, too
+        let _ = self.0.shutdown(Shutdown::Both);
     }
 }
 
@@ -50,8 +53,9 @@ impl Child {
         self.pid.unsigned_abs()
     }
 
-    /// Waits until the background process is ready, and returns its line. If that process fails,
-    /// it has printed the reason, and this process exits with the same status.
+    /// Waits until the background process is ready, and returns the line that it sent. If the
+    /// background process fails, it has printed the reason, and this process exits with the same
+    /// status.
     pub(super) fn wait(mut self) -> Result<String, Failure> {
         let mut line = String::new();
         let read = self.stream.read_to_string(&mut line);

@@ -1,4 +1,4 @@
-//! Reports of commands that change something: as text or JSON, after the change or as a dry run.
+//! How commands that change something report it: as text or JSON, after the change or in a dry run.
 
 use clap::Args;
 use serde_json::{json, Value};

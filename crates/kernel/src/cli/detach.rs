@@ -17,7 +17,7 @@ use crate::system::rundir;
 /// Detach a control, the programs at a device, or everything of Headway
 #[derive(Debug, Args)]
 pub struct DetachCommand {
-    /// Control, as `status` shows it or as it was attached [the only thing attached]
+    /// Control, named as in `status` or as it was attached [the only thing that is attached]
     #[arg(value_name = "CONTROL", conflicts_with_all = ["all", "dev"])]
     name: Option<String>,
     /// Detach all programs of `host` and `router` at this device
@@ -26,8 +26,8 @@ pub struct DetachCommand {
     /// Network namespace of the device: a name of `ip netns`, or a path [the current one]
     #[arg(long, requires = "dev")]
     netns: Option<String>,
-    /// Detach everything, including what other processes attached or left behind; proxies are
-    /// ended first, with all their connections
+    /// Detach everything, including programs that other processes attached or left behind. Proxies
+    /// are ended first, with all their connections
     #[arg(long)]
     all: bool,
     /// Only print what would change
@@ -47,7 +47,7 @@ struct Report<'a> {
     proxies: &'a [String],
 }
 
-/// What one `detach` command can name.
+/// What a single `detach` command can detach.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 enum OnlyTarget {
     Control(String),
@@ -55,7 +55,8 @@ enum OnlyTarget {
     Hints,
 }
 
-/// What `detach` without arguments detaches: the only thing attached, or an error.
+/// What `detach` without arguments detaches: the only thing that is attached. It is an error if
+/// nothing or more than one thing is attached.
 fn only_target() -> Result<OnlyTarget, Failure> {
     load::required("detach")?;
     rundir::enter()?;
@@ -117,7 +118,7 @@ pub(super) fn run(command: &DetachCommand) -> Result<(), Failure> {
         (_, Some(place), _) | (_, _, Some(OnlyTarget::Device(place))) => Target::Device(place),
         (None, None, _) => Target::All,
     };
-    // proxies end before the controls that they use are detached
+    // end proxies first, because they use controls that are detached below
     let proxies = match what {
         Target::All => proxies::end_all(command.dry_run)?,
         _ => Vec::new(),

@@ -12,7 +12,8 @@ use crate::mechanisms::hints::{self, Prefix, PrefixDefault, TYPES};
 use crate::mechanisms::paths::{self, Memory};
 use crate::out::{self, say};
 
-/// With a shorter lifetime entries would expire before the next connection uses them.
+/// The shortest lifetime of a remembered path. With a shorter one, paths would expire before the
+/// next connection uses them.
 const LEAST_LIFETIME_NS: u64 = 1_000_000_000;
 
 /// Hints that applications give about their connections, and defaults for destinations
@@ -47,14 +48,14 @@ struct AttachCommand {
 /// their hints
 #[derive(Debug, Args)]
 struct DetachCommand {
-    /// Keep the defaults of prefixes
+    /// Keep the default hints of prefixes
     #[arg(long)]
     keep_defaults: bool,
     #[command(flatten)]
     change: Change,
 }
 
-/// Set the default hints of connections to a prefix that set none themselves
+/// Set default hints for connections to a prefix, for applications that set no hints themselves
 #[derive(Debug, Args)]
 struct SetCommand {
     /// Destination: 10.0.0.0/8, 2001:db8::/32, an address, or default
@@ -62,8 +63,8 @@ struct SetCommand {
     /// Initial rate, like 10mbit
     #[arg(long, required_unless_present = "application_type")]
     rate: Option<String>,
-    /// Typical volume of a connection, like 1MB; with it, the SYN can carry a Quick-Start request
-    /// [unknown]
+    /// Typical volume of a connection, like 1MB. With a known volume, the SYN can carry a
+    /// Quick-Start request [unknown]
     #[arg(long, value_name = "SIZE")]
     volume: Option<String>,
     /// Application type: standard, responsive or lowpriority [standard]
@@ -73,32 +74,34 @@ struct SetCommand {
     change: Change,
 }
 
-/// Delete the default of a prefix
+/// Delete the default hints of a prefix
 #[derive(Debug, Args)]
 struct UnsetCommand {
-    /// Destination, as it was set
+    /// Destination, as given to `hints set`
     prefix: String,
     #[command(flatten)]
     change: Change,
 }
 
-/// Remember what connections measure on their paths, for later connections
+/// Remember the rates and round trips that connections measure on their paths, for later
+/// connections
 #[derive(Debug, Args)]
 struct RememberCommand {
-    /// How long an entry is valid, like 10min
+    /// How long a remembered path is valid, like 10min
     lifetime: String,
     #[command(flatten)]
     change: Change,
 }
 
-/// Delete all remembered paths, and stop remembering
+/// Delete all remembered paths, and stop remembering paths
 #[derive(Debug, Args)]
 struct ForgetCommand {
     #[command(flatten)]
     change: Change,
 }
 
-/// Show where the options are accepted, how often they were used, and all defaults
+/// Show which cgroups may use the socket options, how often the options were used, and all default
+/// hints
 #[derive(Debug, Args)]
 struct ListCommand {
     /// Print JSON
@@ -224,7 +227,7 @@ fn set(command: &SetCommand) -> Result<(), Failure> {
     )
 }
 
-/// A rate rounded down to what the kernel stores: whole bytes per second.
+/// Rounds a rate in bit/s down to whole bytes per second, which the kernel stores.
 fn stored_rate(text: &str) -> Result<u64, Failure> {
     let rate_bps = headway_experiment::parse_rate(text)
         .map_err(|e| Failure::bad_input(format!("--rate {e}")))?;
@@ -284,7 +287,7 @@ fn print_memory(memory: &Memory) {
     }
 }
 
-/// Prints hints and defaults; `status` uses this, too.
+/// Prints the cgroups whose hints are accepted, and the default hints; also used by `status`.
 pub(super) fn print(hints: &[hints::Hints], defaults: &[PrefixDefault]) {
     for entry in hints {
         say!(

@@ -27,7 +27,7 @@ enum Command {
     WindowBench(WindowBenchCommand),
 }
 
-/// Send Quick-Start requests, and answer those of peers (RFC 4782); `detach --dev` ends it
+/// Send Quick-Start requests, and answer requests of peers (RFC 4782); `detach --dev` ends this
 #[derive(Debug, Args)]
 struct QuickStartCommand {
     #[command(flatten)]
@@ -39,8 +39,8 @@ struct QuickStartCommand {
     change: Change,
 }
 
-/// Send controls' headers where sockets cannot: in the two ECN bits, and in ACKs whose SACK blocks
-/// leave no room; `detach --dev` ends it
+/// Send the headers of controls that sockets cannot send: in the two ECN bits, and in ACKs whose
+/// SACK blocks leave no room; `detach --dev` ends this
 #[derive(Debug, Args)]
 struct HeadersCommand {
     #[command(flatten)]
@@ -50,7 +50,7 @@ struct HeadersCommand {
 }
 
 /// Let connections begin with larger windows than a SYN can announce (thesis 5.2). Attach it before
-/// `host quick-start` at the same device; `detach --dev` ends it
+/// `host quick-start` at the same device; `detach --dev` ends this
 #[derive(Debug, Args)]
 struct WindowCommand {
     #[command(flatten)]
@@ -58,15 +58,17 @@ struct WindowCommand {
     /// Send an ACK with this window after every SYN-ACK, like 1MB
     #[arg(long, value_name = "SIZE", required_unless_present = "ignore_peer")]
     extra_ack: Option<String>,
-    /// Assume a peer's window is this large until the first data is acknowledged
+    /// Assume that a peer's receive window is at least this large until the first data is
+    /// acknowledged
     #[arg(long, value_name = "SIZE")]
     ignore_peer: Option<String>,
     #[command(flatten)]
     change: Change,
 }
 
-/// Measure how a receiver's window limits a start: transfers over an emulated path between two
-/// temporary hosts, with both windows and the data that arrives
+/// Measure how the receive window limits the start of a connection. Runs transfers over an emulated
+/// path between two temporary hosts, and prints the congestion window, the receive window and the
+/// data that arrives
 #[derive(Debug, Args)]
 struct WindowBenchCommand {
     /// The sender's control: CONTROL[+STARTUP]
@@ -81,32 +83,33 @@ struct WindowBenchCommand {
     /// Number of transfers
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
     rounds: u32,
-    /// Let the sender open the connection, instead of the receiver with a request
+    /// Let the sender open the connection. By default the receiver opens it and sends a request
     #[arg(long)]
     sender_connects: bool,
-    /// The receiver's first window, in packets [what fits its buffer]
+    /// The receiver's first window, in packets [as its buffer allows]
     #[arg(long, value_name = "PKTS", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     first_window: Option<u32>,
     /// The sender's first congestion window, in packets [the kernel's]
     #[arg(long, value_name = "PKTS", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     initial_window: Option<u32>,
-    /// Let the receiver send an ACK with this window after its SYN-ACK
+    /// Let the receiver send an extra ACK with this window after its SYN-ACK
     #[arg(long, value_name = "SIZE")]
     extra_ack: Option<String>,
-    /// Let the sender assume this window until the first data is acknowledged
+    /// Let the sender assume a receive window of at least this size until the first data is
+    /// acknowledged
     #[arg(long, value_name = "SIZE")]
     ignore_peer: Option<String>,
     /// tcp_rmem and tcp_wmem of both hosts: minimum, initial and maximum bytes
     #[arg(long, num_args = 3, value_name = "BYTES",
           default_values_t = [4096, 4_194_304, 8_388_608])]
     buffers: Vec<u64>,
-    /// The path's rate in both directions
+    /// Rate of the path in each direction
     #[arg(long, default_value = "10mbit")]
     rate: String,
     /// Base round-trip time of the path
     #[arg(long, default_value = "200ms")]
     rtt: String,
-    /// Limit of each queue: 1bdp, 60000B, 64kB or 100pkts
+    /// Limit of each queue, like 1bdp, 60000B, 64kB or 100pkts
     #[arg(long, default_value = "1000pkts")]
     buffer: String,
     /// Print JSON
@@ -161,7 +164,7 @@ pub(super) fn run(command: &HostCommand) -> Result<(), Failure> {
     }
 }
 
-/// A transfer is held in memory.
+/// Most bytes of a transfer, because its data is held in memory.
 const MOST_BYTES: u64 = 1 << 30;
 
 fn bench(command: &WindowBenchCommand) -> Result<(), Failure> {
@@ -220,7 +223,7 @@ fn print_outcome(outcome: &Outcome) {
     }
 }
 
-/// As `status` shows it.
+/// Prints the devices at which headers are written, as `status` does.
 pub(super) fn print_headers_out(devices: &[HeadersOut]) {
     for device in devices {
         say!(
@@ -236,7 +239,7 @@ pub(super) fn print_headers_out(devices: &[HeadersOut]) {
     }
 }
 
-/// As `status` shows it.
+/// Prints the devices with enlarged first windows, as `status` does.
 pub(super) fn print_windows(devices: &[FirstWindow]) {
     for device in devices {
         say!(
@@ -284,7 +287,7 @@ fn quick_start(command: &QuickStartCommand) -> Result<(), Failure> {
     )
 }
 
-/// As `status` shows it.
+/// Prints the hosts that take part in Quick-Start, as `status` does.
 pub(super) fn print(hosts: &[Host]) {
     for host in hosts {
         say!(

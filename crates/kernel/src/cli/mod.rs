@@ -79,7 +79,8 @@ pub fn main() -> u8 {
 }
 
 fn run(command: Command) -> Result<(), Failure> {
-    rundir::scope()?; // an invalid scope must not act on everything
+    // an invalid HEADWAY_SCOPE is an error: without a scope the command would act on everything
+    rundir::scope()?;
     match command {
         Command::Doctor(command) => doctor::run(&command),
         Command::Attach(command) => attach::run(&command),
@@ -125,10 +126,10 @@ mod tests {
 
     #[test]
     fn every_command_prints_json_and_says_what_it_would_change() {
-        // these always print JSON, or another program's output
+        // these commands have no --json: they always print JSON, or the output of another program
         let prints_its_own =
             |name: &str| name.starts_with("traffic ") || ["sample", "testbed exec"].contains(&name);
-        // these commands only read, or remove what they set up
+        // these commands have no --dry-run: they only read, or remove whatever they set up
         let changes_nothing = [
             "doctor",
             "status",

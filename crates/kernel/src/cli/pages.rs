@@ -1,5 +1,5 @@
-//! `headwayctl pages`: shell completions and a man page per command, generated from the command
-//! line's definition. The build runs it.
+//! `headwayctl pages`: writes shell completions and a man page per command, from the definition of
+//! the command line. The build runs this command.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use serde::Serialize;
 use crate::error::{Attempt as _, Failure};
 use crate::out::{self, say};
 
-/// Where shells look for completions, relative to a prefix's share/.
+/// The shells' files of completions, relative to /usr/share.
 pub(super) const COMPLETIONS: [(Shell, &str); 3] = [
     (Shell::Bash, "bash-completion/completions/headwayctl"),
     (Shell::Zsh, "zsh/site-functions/_headwayctl"),
@@ -35,7 +35,7 @@ struct Written {
     files: Vec<PathBuf>,
 }
 
-/// Writes the pages of `program`, the definition of the whole command line.
+/// Writes completions and man pages of `program`, the definition of the whole command line.
 pub(super) fn run(command: &PagesCommand, program: &Command) -> Result<(), Failure> {
     let written = Written {
         files: write(program, &command.folder)?,

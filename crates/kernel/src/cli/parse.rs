@@ -1,4 +1,5 @@
-//! The result of clap's parser: a command line, a page of help, or an error in one line.
+//! Handles the result of clap's parser: a command line, a page of help, or an error, which is
+//! printed in one line.
 
 use clap::error::ErrorKind;
 
@@ -10,7 +11,7 @@ pub(super) fn read<T>(line: Result<T, clap::Error>) -> Result<Option<T>, Failure
     match line {
         Ok(read) => Ok(Some(read)),
         Err(error) => match error.kind() {
-            // the user asked for it, so it goes to stdout
+            // the user asked for help or the version, so it goes to stdout
             ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
                 out::note(error.print());
                 Ok(None)

@@ -21,7 +21,8 @@ use crate::error::{Attempt as _, Failure};
 use crate::out::{self, say};
 use crate::system::rundir;
 
-/// A transparent split-TCP proxy with separate congestion control and buffers for each side
+/// A transparent split-TCP proxy with separate congestion control and buffers for the client's and
+/// the server's side
 #[derive(Debug, Args)]
 pub struct PepCommand {
     #[command(subcommand)]
@@ -35,7 +36,7 @@ enum Command {
     Stop(StopCommand),
 }
 
-/// Split TCP connections that enter by clients' devices and leave by servers' devices, until
+/// Split the TCP connections that arrive at clients' devices and leave by servers' devices, until
 /// SIGTERM, SIGINT or `pep stop`
 #[derive(Debug, Args)]
 struct RunCommand {
@@ -61,27 +62,28 @@ struct RunCommand {
     /// Send and receive buffer of each connection to a server, as --client-buffer
     #[arg(long, value_name = "SIZE|RATE,RTT", value_parser = buffer)]
     server_buffer: Option<u64>,
-    /// Worker threads, one event loop each [one per core]
+    /// Number of worker threads, which run one event loop each [one per core]
     #[arg(long, value_name = "COUNT")]
     workers: Option<usize>,
-    /// Size of each pipe that carries data, like 1MiB
+    /// Size of each pipe through which data is spliced, like 1MiB
     #[arg(long, value_name = "SIZE", value_parser = size, default_value = "1MiB")]
     pipe_bytes: u64,
-    /// Most connections; further ones bypass the proxy [10000, or a quarter of the descriptors
-    /// that its workers may open]
+    /// Maximum number of connections; further connections bypass the proxy [10000, or a quarter of
+    /// the descriptors that the proxy may open]
     #[arg(long, value_name = "COUNT")]
     max_connections: Option<usize>,
-    /// Most memory for TCP; above it new connections bypass the proxy [half of the machine's]
+    /// Bound of the memory that TCP uses; while TCP uses more, new connections bypass the proxy
+    /// [half of the machine's memory]
     #[arg(long, value_name = "SIZE", value_parser = size)]
     max_memory: Option<u64>,
-    /// Reset connections that transfer nothing for this long
+    /// Reset connections that transfer no data for this long
     #[arg(long, value_name = "TIME", value_parser = time, default_value = "125min")]
     idle_timeout: Duration,
     /// Give up on servers that do not answer for this long
     #[arg(long, value_name = "TIME", value_parser = time, default_value = "60s")]
     handshake_timeout: Duration,
-    /// Complete a client's handshake only after the server's, so that the client sees a refused
-    /// connection as refused
+    /// Complete a client's handshake only after the server's handshake, so that a connection that
+    /// the server refuses also fails for the client
     #[arg(long)]
     confirm: bool,
     /// Append a JSON line for each ended connection to FILE [stderr]
@@ -91,21 +93,22 @@ struct RunCommand {
     /// address
     #[arg(long, value_name = "[ADDRESS:]PORT", value_parser = loopback)]
     metrics: Option<SocketAddr>,
-    /// How long connections may continue after the proxy is told to stop
+    /// How long open connections may continue after the proxy gets a signal or `pep stop`
     #[arg(long, value_name = "TIME", value_parser = time, default_value = "30s")]
     drain_timeout: Duration,
     /// Firewall mark of intercepted packets, also used as routing table number; the next number is
     /// the mark of the proxy's own packets
     #[arg(long, default_value_t = 18_519)]
     mark: u32,
-    /// Replace a running proxy of this name: the old one keeps its connections until they end, for
-    /// --drain-timeout at most, and this one gets new connections
+    /// Replace a running proxy of this name. The old proxy keeps its connections until they end,
+    /// for at most --drain-timeout; this proxy gets new connections
     #[arg(long)]
     replace: bool,
     /// Run in a background process, and return when the proxy accepts connections
     #[arg(long)]
     background: bool,
-    /// User that the proxy switches to when root starts it [headway-pep if it exists, else nobody]
+    /// User that the proxy switches to if root starts it [headway-pep if that user exists, else
+    /// nobody]
     #[arg(long, value_name = "NAME")]
     user: Option<String>,
     #[command(flatten)]
@@ -126,13 +129,13 @@ struct StatusCommand {
     json: bool,
 }
 
-/// Stop a proxy: it accepts no new connections and ends when the open ones have ended. Removes the
-/// rules of a proxy that was killed
+/// Stop a proxy. It accepts no new connections, and exits when all open connections have ended. For
+/// a proxy that was killed, remove its firewall rules
 #[derive(Debug, Args)]
 struct StopCommand {
-    /// Name of the proxy [the only one]
+    /// Name of the proxy [the only proxy]
     name: Option<String>,
-    /// Reset connections that take longer than this, like 0s [--drain-timeout]
+    /// Reset connections that are still open after this time, like 0s [the proxy's --drain-timeout]
     #[arg(long, value_name = "TIME", value_parser = time_or_none)]
     within: Option<Duration>,
     #[command(flatten)]
@@ -143,11 +146,11 @@ fn size(text: &str) -> Result<u64, String> {
     parse_positive_size(text).map_err(|e| e.to_string())
 }
 
-/// Bandwidth-delay products of a leg that a buffer holds: the data in flight, and as much that
-/// arrives behind a lost packet until its retransmission.
+/// A buffer holds so many bandwidth-delay products of its leg: one for the data in flight, and one
+/// for the data that arrives between a lost packet and its retransmission.
 const BDPS: u64 = 2;
 
-/// Parses a size, or a leg's rate and round-trip time; returns bytes.
+/// Parses a buffer's size, or a leg's rate and round-trip time, and returns the size in bytes.
 fn buffer(text: &str) -> Result<u64, String> {
     let Some((rate, rtt)) = text.split_once(',') else {
         return size(text);
@@ -238,7 +241,7 @@ fn half_of_memory() -> Result<u64, Failure> {
     let text = std::fs::read_to_string("/proc/meminfo").attempt("read /proc/meminfo")?;
     let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"));
     let kib = line.and_then(|line| line.trim().trim_end_matches(" kB").parse::<u64>().ok());
-    let kib = kib.ok_or_else(|| Failure::failed("/proc/meminfo does not say MemTotal"))?;
+    let kib = kib.ok_or_else(|| Failure::failed("/proc/meminfo has no MemTotal"))?;
     Ok(kib * 1024 / 2)
 }
 
@@ -276,7 +279,7 @@ fn work(command: &RunCommand) -> Result<(), Failure> {
         } else {
             say!("proxy {} {line}", status.name);
         }
-        out::flush(); // a script may wait for this line at a pipe
+        out::flush(); // flush, because a script may wait for this line at a pipe
         match (parent, manager) {
             (Some(parent), _) => parent.release(&line),
             (None, Some(manager)) => manager.notify_ready(status.pid, &line),

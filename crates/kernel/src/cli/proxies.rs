@@ -1,4 +1,5 @@
-//! Finds and ends proxies, also killed ones, for `pep`, `status` and `detach --all`.
+//! Finds and ends proxies for `pep`, `status` and `detach --all`. It also finds the rules of
+//! proxies that were killed.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -13,14 +14,15 @@ use crate::system::{netns, rundir};
 /// All proxies of this scope.
 #[derive(Debug, Serialize)]
 pub(super) struct Proxies {
-    /// Proxies that answer, each before its predecessors.
+    /// Proxies that answer. Each is followed by its predecessors: replaced proxies that still have
+    /// connections.
     #[serde(rename = "proxies")]
     pub(super) running: Vec<Status>,
     /// Names of proxies that no longer answer but left rules behind.
     pub(super) killed: Vec<String>,
 }
 
-/// State of the proxy that was ended, or would be.
+/// The state in which a proxy was ended, or would be in a dry run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ended {
     /// The proxy was running, with this many connections.
@@ -34,7 +36,7 @@ pub(super) fn folder() -> PathBuf {
     rundir::root().join("pep")
 }
 
-/// Finds the proxies of a name, or all.
+/// Finds the proxy of this name, or all proxies.
 ///
 /// # Errors
 /// A process at the control socket does not answer as a proxy.
@@ -102,8 +104,8 @@ pub(super) fn taking(taking: Taking) -> &'static str {
     }
 }
 
-/// Ends a proxy and waits until it has ended, or removes the rules of a killed one. With `dry_run`
-/// it changes nothing. Returns None if no proxy has this name.
+/// Ends a proxy and waits until it has exited, or removes the rules of a proxy that was killed.
+/// With `dry_run` it changes nothing. Returns None if no proxy has this name.
 ///
 /// # Errors
 /// The proxy does not answer; the namespace of its rules cannot be entered.
@@ -157,13 +159,13 @@ pub(super) fn end_all(dry_run: bool) -> Result<Vec<String>, Failure> {
         end(name, Some(Duration::ZERO), dry_run)?;
     }
     if !dry_run {
-        // the last proxy cannot remove the folder unless it runs as root; a folder in use stays
+        // a proxy without root cannot remove the folder itself; a folder that is in use stays
         let _ = std::fs::remove_dir(folder());
     }
     Ok(ended)
 }
 
-/// Waits until a proxy has drained its connections.
+/// Waits until a proxy has exited after draining its connections.
 fn until_ended(name: &str) {
     while control::names(&folder()).iter().any(|there| there == name) {
         let status = Request::Status { connections: false };

@@ -23,10 +23,11 @@ pub struct Sample {
     /// Also record the sockets of the servers.
     #[arg(long)]
     both_ends: bool,
-    /// Record only in these network namespaces [default: all].
+    /// Record only sockets in these network namespaces [default: all].
     #[arg(long)]
     netns: Vec<String>,
-    /// Shortest time between records of ACKs that change nothing, in ns.
+    /// Shortest time in ns between records of ACKs that change neither cwnd nor ssthresh nor the
+    /// number of retransmissions.
     #[arg(long, default_value_t = 1_000_000)]
     gap_ns: u32,
     /// End when the parent process ends.

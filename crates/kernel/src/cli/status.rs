@@ -17,7 +17,7 @@ use crate::out::{self, say};
 /// Show everything of Headway that is attached, and running proxies
 #[derive(Debug, Args)]
 pub struct StatusCommand {
-    /// Measure the cost of the programs for this long first, like 1s
+    /// First measure the processor time of the programs for this long, like 1s
     #[arg(long, value_name = "TIME", value_parser = measured_for)]
     measure: Option<Duration>,
     /// Print JSON
@@ -34,7 +34,8 @@ struct Report<'a> {
     killed_proxies: &'a [String],
 }
 
-/// A measurement needs at least 0.1 s to be meaningful; more than an hour is a typing error.
+/// Bounds of --measure. A measurement needs at least 0.1 s to be meaningful; more than an hour is
+/// probably a typing error.
 fn measured_for(text: &str) -> Result<Duration, String> {
     let time =
         Duration::from_nanos(headway_experiment::parse_time(text).map_err(|e| e.to_string())?);

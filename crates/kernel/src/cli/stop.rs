@@ -1,4 +1,4 @@
-//! Lets commands run until SIGINT or SIGTERM.
+//! For commands that run until SIGINT or SIGTERM.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -6,7 +6,7 @@ use crate::error::{Attempt as _, Failure};
 use crate::system::clock::{now_ns, sleep_until};
 
 static STOP: AtomicBool = AtomicBool::new(false);
-/// How often a waiting command checks for the signal.
+/// Time after which a waiting command checks again for the signal.
 const CHECK_NS: i64 = 50_000_000;
 
 extern "C" fn stop(_signal: libc::c_int) {

@@ -36,8 +36,8 @@ struct UpCommand {
     /// Name of the testbed
     #[arg(long, default_value = DEFAULT_NAME)]
     name: String,
-    /// Predefined path: dsl, lte, geo-satellite, geo-gateway or transatlantic; servers are on the
-    /// left, the user on the right
+    /// Predefined path: dsl, lte, geo-satellite, geo-gateway or transatlantic. Servers are on the
+    /// left, the user is on the right
     #[arg(long)]
     preset: Option<String>,
     /// File that describes both directions, as JSON: {"forward": {"link": ..., "vary": ...},
@@ -48,7 +48,7 @@ struct UpCommand {
         "preset", "rate", "reverse_rate", "rtt", "buffer", "loss", "aqm", "vary",
         "reverse_vary", "seed", "capture"])]
     config: Option<PathBuf>,
-    /// Take links, access links and seed from an experiment, the JSON of Python's Experiment
+    /// Take links, access links and seed from this file, the JSON of a Python Experiment
     #[arg(long, value_name = "FILE", conflicts_with_all = [
         "config", "preset", "rate", "reverse_rate", "rtt", "buffer", "loss", "aqm", "vary",
         "reverse_vary", "seed"])]
@@ -62,7 +62,7 @@ struct UpCommand {
     /// Base round-trip time, like 50ms [without preset: 50ms]
     #[arg(long)]
     rtt: Option<String>,
-    /// Limit of each queue: 1bdp, 60000B, 64kB or 100pkts [without preset: 1bdp]
+    /// Limit of each queue, like 1bdp, 60000B, 64kB or 100pkts [without preset: 1bdp]
     #[arg(long)]
     buffer: Option<String>,
     /// Random loss in each direction, like 1% [none]
@@ -74,7 +74,7 @@ struct UpCommand {
     /// Vary rate and delay from left to right: schedule:FILE or mahimahi:FILE
     #[arg(long, value_name = "KIND:FILE")]
     vary: Option<String>,
-    /// Vary rate and delay from right to left
+    /// Vary rate and delay from right to left, like --vary
     #[arg(long, value_name = "KIND:FILE")]
     reverse_vary: Option<String>,
     /// Seed of the random streams [1]
@@ -88,10 +88,10 @@ struct UpCommand {
     #[arg(long, default_value_t = 1, value_name = "K")]
     hosts: u32,
     /// Default congestion control of all hosts: one of the kernel's, or one of Headway's as
-    /// CONTROL[+STARTUP][:TUNABLE=VALUE]..., which is attached until `down`
+    /// CONTROL[+STARTUP][:TUNABLE=VALUE]... A control of Headway's is attached until `down`
     #[arg(long, default_value = "cubic")]
     control: String,
-    /// Default congestion control of geo-gateway's gateway [--control]
+    /// Default congestion control of the gateway in preset geo-gateway [--control]
     #[arg(long, value_name = "CONTROL")]
     gateway_control: Option<String>,
     /// Set a sysctl in all hosts, like net.ipv4.tcp_sack=0; can be repeated
@@ -111,7 +111,7 @@ struct UpCommand {
 /// Run a program on a host
 #[derive(Debug, Args)]
 struct ExecCommand {
-    /// Name of the testbed [the only one]
+    /// Name of the testbed [the only testbed]
     #[arg(long)]
     name: Option<String>,
     /// Run with real-time priority; for links that leave a core idle
@@ -127,7 +127,7 @@ struct ExecCommand {
 /// Start the schedules and traces of --vary, now or at a given time
 #[derive(Debug, Args)]
 struct BeginCommand {
-    /// Name of the testbed [the only one]
+    /// Name of the testbed [the only testbed]
     name: Option<String>,
     /// Time in nanoseconds of CLOCK_MONOTONIC, which may be in the future [now]
     #[arg(long, value_name = "NS")]
@@ -136,7 +136,7 @@ struct BeginCommand {
     change: Change,
 }
 
-/// Show all testbeds and how punctual their links were
+/// Show all testbeds, and how late their links sent packets
 #[derive(Debug, Args)]
 struct StatusCommand {
     /// Print JSON
@@ -147,10 +147,10 @@ struct StatusCommand {
 /// Remove a testbed and all programs that run in it
 #[derive(Debug, Args)]
 struct DownCommand {
-    /// Name of the testbed [the only one]
+    /// Name of the testbed [the only testbed]
     #[arg(conflicts_with = "all")]
     name: Option<String>,
-    /// Remove all testbeds, also what killed ones left behind
+    /// Remove all testbeds, including the remains of those whose command was killed
     #[arg(long)]
     all: bool,
     /// Only print what would change

@@ -32,15 +32,16 @@ pub struct Traffic {
 
 #[derive(Debug, Subcommand)]
 enum End {
-    /// Send a number of bytes, or without limit, over one TCP connection.
+    /// Send a given number of bytes over one TCP connection, or send without end.
     BulkSend(BulkSend),
-    /// Receive one TCP connection.
+    /// Accept one TCP connection and receive its data.
     BulkReceive(BulkReceive),
     /// Send UDP datagrams at a constant rate.
     CbrSend(CbrSend),
     /// Receive UDP datagrams of cbr-send.
     CbrReceive(Receive),
-    /// Play connection vectors: request, wait for the response, think, repeat.
+    /// Play a connection vector: send a request, wait for the response, wait for the think time,
+    /// repeat.
     VectorsClient(VectorsEnd),
     /// Answer the requests of vectors-client.
     VectorsServer(VectorsEnd),
@@ -56,11 +57,11 @@ struct Hints {
     /// Initial rate in bit/s, headers included.
     #[arg(long, value_name = "BPS")]
     initial_rate: Option<u64>,
-    /// Bytes that this end will send.
+    /// Announce that this end will send so many bytes.
     #[arg(long, value_name = "BYTES")]
     data_volume: Option<u64>,
-    /// Deadline in ns: after the request for each response without its own, or from now for a
-    /// transfer.
+    /// Deadline in ns. For a transfer it counts from now. For responses without a deadline of their
+    /// own it counts from the request.
     #[arg(long, value_name = "NS")]
     deadline: Option<u64>,
 }
@@ -77,7 +78,8 @@ impl From<Hints> for traffic::Hints {
 
 #[derive(Debug, Args)]
 struct Socket {
-    /// Congestion control, by its kernel name or as it was attached [default: the namespace's].
+    /// Congestion control, by its name in the kernel or as it was attached [default: that of the
+    /// namespace].
     #[arg(long)]
     control: Option<String>,
     /// Send small segments at once (TCP_NODELAY).
@@ -100,7 +102,7 @@ struct BulkSend {
     /// Time to connect at [default: now].
     #[arg(long)]
     start: Option<i64>,
-    /// Time to stop writing at; the send buffer is still delivered [default: --end].
+    /// Time to stop writing at; data in the send buffer is still delivered [default: --end].
     #[arg(long)]
     stop: Option<i64>,
     /// Time to give up at [default: never].
@@ -129,7 +131,7 @@ struct BulkReceive {
     #[arg(long, value_name = "BPS", conflicts_with = "read_bytes",
           value_parser = clap::value_parser!(u64).range(1..))]
     read_rate: Option<u64>,
-    /// Read this many bytes per call, every `--read-interval`.
+    /// Read this many bytes per call, with one call every `--read-interval`.
     #[arg(long, value_name = "BYTES", requires = "read_interval",
           value_parser = clap::value_parser!(u64).range(1..))]
     read_bytes: Option<u64>,
@@ -176,21 +178,22 @@ struct CbrSend {
 
 #[derive(Debug, Args)]
 struct VectorsEnd {
-    /// Address and port: where to connect, or to listen.
+    /// Address and port to connect to (client), or to listen at (server).
     #[arg(long)]
     address: SocketAddrV4,
-    /// The epochs as JSON: [[request bytes, response bytes, think ns], ...].
+    /// The exchanges of one connection (epochs) as JSON: [[request bytes, response bytes, think
+    /// ns], ...].
     #[arg(long, required_unless_present = "file", conflicts_with = "file")]
     epochs: Option<String>,
-    /// File of exchanges instead of --epochs: several connections that depend on one another, with
-    /// server times and deadlines (docs/exchanges.md).
+    /// File of exchanges, instead of --epochs, for several connections that depend on one another,
+    /// with server times and deadlines (docs/exchanges.md).
     #[arg(long)]
     file: Option<PathBuf>,
     #[command(flatten)]
     socket: Socket,
     #[command(flatten)]
     hints: Hints,
-    /// Time that the connections' starts count from [default: now].
+    /// Time that the start times in the file are relative to [default: now].
     #[arg(long)]
     start: Option<i64>,
     /// Time from which on no connection is opened [default: --end].
@@ -199,17 +202,17 @@ struct VectorsEnd {
     /// Time to give up at [default: never].
     #[arg(long, default_value_t = i64::MAX, hide_default_value = true)]
     end: i64,
-    /// File for the client's records: rows (epoch, start ns, end ns).
+    /// File for the client's records: one row (number, start ns, end ns) per exchange.
     #[arg(long)]
     out: Option<PathBuf>,
-    /// File for the data that this end received: rows (time ns, bytes since the start).
+    /// File for the bytes that this end received over time: rows (time ns, bytes since the start).
     #[arg(long)]
     received: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
 struct PingpongEnd {
-    /// Address and port: where to connect, or to listen.
+    /// Address and port to connect to (client), or to listen at (server).
     #[arg(long)]
     address: SocketAddrV4,
     /// Size of a message and of its echo.
@@ -218,7 +221,7 @@ struct PingpongEnd {
     /// Mean time between two messages, in ns.
     #[arg(long)]
     mean_interval_ns: u64,
-    /// Seed of the experiment; seed and flow number determine the intervals.
+    /// Seed of the experiment. Seed and flow number determine the random intervals.
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// Number of the flow.
@@ -317,7 +320,7 @@ fn exchange_task(a: VectorsEnd) -> Result<traffic::ExchangeTask, Failure> {
     })
 }
 
-/// Reads a file of exchanges; fails for exchanges that live programs cannot play.
+/// Reads a file of exchanges. Fails if the file has exchanges that these programs cannot play.
 fn exchanges_of(file: &Path) -> Result<Exchanges, Failure> {
     let bad = |what: &dyn std::fmt::Display| {
         Failure::bad_input(format!("--file: {}: {what}", file.display()))
@@ -344,7 +347,8 @@ fn messages(a: PingpongEnd) -> Result<traffic::Pingpong, Failure> {
     })
 }
 
-/// The kernel's name of a control, which may be given as it was attached.
+/// The kernel's name of a control. The user may give that name, or CONTROL+STARTUP as it was
+/// attached.
 fn known(control: Option<String>) -> Result<Option<String>, Failure> {
     match control {
         Some(name) if !is_available(&name) => Ok(Some(find_name(&name)?.unwrap_or(name))),
@@ -352,7 +356,7 @@ fn known(control: Option<String>) -> Result<Option<String>, Failure> {
     }
 }
 
-/// Prints "ready" before the summary: peers may connect now.
+/// Prints "ready" when peers may connect. The summary follows later.
 pub(super) fn ready() {
     say!("ready");
     out::flush();

@@ -1,7 +1,8 @@
 //! The version, and the commit that packaging/stamp.py writes into the linked program. The commit
 //! is not compiled in, so that a new commit does not relink the program.
 
-/// A marker that occurs nowhere else in the program, followed by the commit up to the first zero.
+/// Space for the commit: a marker that occurs nowhere else in the program, then the commit, which a
+/// zero byte ends.
 #[used]
 static STAMP: [u8; 64] = *b"headwayctl commit:\
     \0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\

@@ -12,7 +12,8 @@ use crate::mechanisms::hints;
 use crate::system::rundir;
 use crate::testbed;
 
-/// How long to keep removing: a command that the killed program started may still set things up.
+/// How long to repeat the removal: a command that the killed program started may still create
+/// testbeds or attach controls.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Read "testbed NAME", "control NAME" and "hints" from stdin, and remove these things if stdin
@@ -23,7 +24,7 @@ pub struct WatchdogCommand {}
 pub(super) fn run(_: &WatchdogCommand) -> Result<(), Failure> {
     let (mut testbeds, mut controls, mut takes_hints) = (vec![], vec![], false);
     for line in std::io::stdin().lines() {
-        // any error means that the other end is gone
+        // any error means that the program at the other end is gone
         let Ok(line) = line else { break };
         match line.split_once(' ') {
             Some(("testbed", name)) => testbeds.push(name.to_owned()),
@@ -39,7 +40,7 @@ pub(super) fn run(_: &WatchdogCommand) -> Result<(), Failure> {
     }
     let end = Instant::now() + PATIENCE;
     while Instant::now() < end {
-        // it is no error if a thing does not exist (yet)
+        // errors are ignored: a testbed or control may not exist, or not yet
         for name in &testbeds {
             let _ = testbed::down(Some(name), false);
         }
@@ -47,7 +48,7 @@ pub(super) fn run(_: &WatchdogCommand) -> Result<(), Failure> {
             let _ = detach::detach(detach::Target::Control(name));
         }
         if takes_hints && nobody_runs() {
-            // keep the defaults: a user may have set them by hand
+            // keep the default hints of prefixes, because a user may have set them by hand
             let _ = hints::detach(true, false);
         }
         std::thread::sleep(Duration::from_millis(500));

@@ -1,5 +1,5 @@
-//! Why a router granted less than the requested rate: the tightest bound of
-//! algorithms/router/quick_start.c, found from the router's events and its settings.
+//! Explains why a Quick-Start router granted less than the requested rate. It finds the tightest
+//! bound of algorithms/router/quick_start.c from the router's events and settings.
 
 use std::collections::BTreeMap;
 
@@ -80,8 +80,8 @@ pub(super) fn reason(
 mod tests {
     use super::*;
 
-    /// An event with these codes, limit and rates in bit/s; `changed` are tunables that differ from
-    /// their defaults.
+    /// Explains an event with these codes, `limited` and rates in bit/s. `changed` are the tunables
+    /// that differ from their defaults.
     fn value(
         codes: (u64, u64),
         limited: bool,

@@ -21,7 +21,7 @@ use crate::system::clock::now_ns;
 use crate::system::rundir::Lock;
 
 const PROGRAM: &str = "hw_endpoint";
-/// The second program of a header in the ECN bits.
+/// The second program that a header in the ECN bits needs.
 const READER: &str = "hw_bits_in";
 const COUNTERS: &str = "hw_carried_cnt";
 const LAST: &str = "hw_carried_last";
@@ -29,23 +29,24 @@ const LAST: &str = "hw_carried_last";
 /// A header that endpoints send and answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Endpoint {
-    /// The kernel's name for the control that needs it.
+    /// The kernel's name for the control that owns the header.
     pub control: String,
     /// The header; null: this build does not have the control.
     pub header: Option<&'static str>,
-    /// The header is in the ECN bits, which are written at devices (see [`super::headers_out`]).
+    /// Whether the header is in the ECN bits, which programs at devices write (see
+    /// [`super::headers_out`]).
     pub needs_device: bool,
     /// The cgroup whose sockets send and answer the header.
     pub cgroup: String,
-    /// Whether headwayctl's pin keeps it, rather than a process.
+    /// Whether headwayctl's pin keeps the programs attached; false: a process does.
     pub pinned: bool,
-    /// What happened, by name.
+    /// The programs' counters, by name.
     pub counters: BTreeMap<String, u64>,
-    /// The last answer that any of the sockets received; null: none yet.
+    /// The last answer that any socket received; null: none yet.
     pub feedback: Option<Feedback>,
 }
 
-/// An answer that was passed to a control.
+/// An answer to the header that a socket received.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Feedback {
     /// Age of the answer, ms.
@@ -54,11 +55,11 @@ pub struct Feedback {
     pub values: BTreeMap<String, i64>,
 }
 
-/// `status` mentions a path that answered none of this many headers.
+/// If so many headers were sent and none was answered, `status` reports it.
 const SILENCE: u64 = 100;
 
 impl Endpoint {
-    /// Remarks on the path, derived from the counters.
+    /// Remarks for the user about the path, derived from the counters.
     #[must_use]
     pub fn remarks(&self) -> Vec<String> {
         let n = |name: &str| self.counters.get(name).copied().unwrap_or(0);
@@ -107,7 +108,8 @@ pub fn control_of(hook: &Hook) -> String {
     hook.text("hw_attached_name")
 }
 
-/// The programs of a control. If a command was killed, there may be more than the control needs.
+/// The attached programs that belong to a control. If a command was killed, there may be more than
+/// the control needs.
 ///
 /// # Errors
 /// Lack of privilege.
@@ -117,7 +119,8 @@ pub fn programs_of(name: &str) -> Result<Vec<Hook>, Failure> {
     Ok(found)
 }
 
-/// Refuses a second control with the same header, because packets would carry the header twice.
+/// Returns an error if another attached control has the same header, because packets would carry
+/// the header twice.
 ///
 /// # Errors
 /// Such a control is attached; no cgroup2.
@@ -139,7 +142,8 @@ pub fn check(control: &str, name: &str) -> Result<(), Failure> {
     }
 }
 
-/// Writes to a control's object where its program will be attached, if it has one.
+/// Writes the cgroup of a control's program into the constants of the control's object. Does
+/// nothing for a control without a header.
 ///
 /// # Errors
 /// No cgroup2 is mounted.
@@ -151,7 +155,7 @@ pub fn describe(open: &mut OpenObject, control: &str) -> Result<(), Failure> {
     hooks::set_place(open, &root.display().to_string())
 }
 
-/// Attaches the programs of a loaded control, if it has any, and detaches those in `before`.
+/// Attaches the programs of a loaded control, if it has any, and detaches the programs in `before`.
 ///
 /// # Errors
 /// The kernel refuses.
@@ -174,7 +178,7 @@ pub fn attach(object: &Object, control: &str, before: &[Hook], lock: &Lock) -> R
     before.iter().try_for_each(|hook| hook.detach(lock))
 }
 
-/// Reads `struct hw_carried_last`: a time, and the fields of an answer to the header.
+/// Reads `struct hw_carried_last`: the time and the fields of the last answer to the header.
 fn feedback(hook: &Hook, of: &Sent) -> Option<Feedback> {
     let (map, info) = hook.map(LAST)?;
     let raw = bpf::first_element(map.as_fd(), info.value_bytes as usize).ok()?;

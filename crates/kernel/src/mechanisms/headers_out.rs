@@ -1,6 +1,6 @@
-//! Parts of controls' headers that sockets alone cannot send. They are written at the devices
-//! through which packets leave a host (`algorithms/kernel/headers_out.bpf.c`): codepoints in the
-//! two ECN bits, and answers in ACKs that are full of SACK blocks.
+//! Attaches the program that sends those parts of controls' headers that sockets cannot send
+//! (`algorithms/kernel/headers_out.bpf.c`). At the devices through which packets leave a host, it
+//! writes codepoints into the two ECN bits, and answers into ACKs that are full of SACK blocks.
 
 use std::collections::BTreeMap;
 
@@ -18,14 +18,14 @@ use crate::system::rundir;
 const PROGRAM: &str = "hw_headers_out";
 const COUNTERS: &str = "hw_headers_cnt";
 
-/// A device at which headers are written.
+/// A device at which the program writes headers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct HeadersOut {
     /// Namespace and device.
     pub place: String,
     /// Whether the device no longer exists.
     pub gone: bool,
-    /// What happened, by name.
+    /// The program's counters, by name.
     pub counters: BTreeMap<String, u64>,
 }
 
@@ -55,7 +55,7 @@ pub fn attach(device: &Device, dry_run: bool) -> Result<(), Failure> {
     shared::share_maps(&mut open, &lock)?;
     device.describe_to(&mut open)?;
     let object = load::load(open, "the program of headers")?;
-    // runs first, so that a router at the same device sees what it writes
+    // this program runs first, so that a router at the same device sees the headers that it writes
     device.attach(&object, PROGRAM, Point::EgressFirst, &lock)
 }
 

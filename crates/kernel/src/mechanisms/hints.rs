@@ -29,9 +29,9 @@ const PROGRAMS: [(&str, Point); 2] = [
 ];
 /// The program of algorithms/kernel/writes.bpf.c.
 const WRITES: &str = "hw_hints_write";
-/// The tracepoint of the program that sees writes, by its name in BTF.
+/// The BTF name of the tracepoint to which the program of writes.bpf.c is attached.
 const WRITES_TRACEPOINT: &str = "btf_trace_tcp_sendmsg_locked";
-/// The options, in the order of their numbers (include/headway.h).
+/// The counters of the socket options, in the order of the options' numbers (include/headway.h).
 const OPTIONS: [&str; 5] = [
     "application_type",
     "initial_rate",
@@ -39,7 +39,7 @@ const OPTIONS: [&str; 5] = [
     "data_volume",
     "deadline",
 ];
-/// Defaults for connections to a prefix that set no options themselves (algorithms/port/bpf/app.h).
+/// The map with default hints for connections to a prefix (algorithms/port/bpf/app.h).
 pub(crate) const PREFIXES: &str = "hw_prefixes";
 /// The application types, in the order of their numbers.
 pub const TYPES: [&str; 3] = ["standard", "responsive", "lowpriority"];
@@ -47,20 +47,20 @@ pub const TYPES: [&str; 3] = ["standard", "responsive", "lowpriority"];
 /// A cgroup from whose processes socket options are accepted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Hints {
-    /// The cgroup whose processes may use them.
+    /// The cgroup's folder.
     pub cgroup: String,
-    /// Whether headwayctl's pins keep them.
+    /// Whether headwayctl's pins keep the programs attached.
     pub pinned: bool,
     /// Whether startups learn the full size of a large write.
     pub sees_writes: bool,
-    /// How often each option was set, and in addition "refused" and "read".
+    /// How often each option was set; "refused" and "read" count over all options.
     pub counters: BTreeMap<String, u64>,
 }
 
-/// The defaults of connections to a prefix that set no options themselves.
+/// The default hints of connections to a prefix, for applications that set no options.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct PrefixDefault {
-    /// "default" for all addresses.
+    /// The prefix; "default" means all addresses.
     pub prefix: String,
     /// Initial rate, bit/s.
     pub rate_bps: u64,
@@ -75,8 +75,8 @@ fn check() -> Result<(), Failure> {
     rundir::enter()
 }
 
-/// Accepts the socket options from all processes of a cgroup and its descendants; None: of the
-/// machine. An earlier attachment is detached. `dry_run`: only returns the place.
+/// Accepts the socket options from all processes of a cgroup and its descendants; None: from all
+/// processes of the machine. An earlier attachment is detached. `dry_run`: only returns the place.
 ///
 /// # Errors
 /// The cgroup does not exist, or the kernel refuses.
@@ -124,12 +124,12 @@ pub fn attach(cgroup: Option<&Path>, dry_run: bool) -> Result<String, Failure> {
     Ok(place)
 }
 
-/// Whether this kernel has the tracepoint (since Linux 6.16).
+/// Whether this kernel has the tracepoint of writes (since Linux 6.16).
 fn kernel_tells_of_writes() -> bool {
     Btf::of_kernel().is_some_and(|btf| btf.has_typedef(WRITES_TRACEPOINT))
 }
 
-/// Passes the full size of large writes to the startups.
+/// Attaches the program that passes the full size of large writes to startups.
 fn attach_writes(place: &str, lock: &Lock) -> Result<(), Failure> {
     let mut open = load::open(writes_object(), "hw_writes", "writes")?;
     hooks::set_place(&mut open, place)?;
@@ -140,7 +140,7 @@ fn attach_writes(place: &str, lock: &Lock) -> Result<(), Failure> {
     hooks::pin_new(link, place, WRITES, lock)
 }
 
-/// The programs that are attached.
+/// The attached programs that handle socket options.
 fn attached() -> Result<Vec<Hook>, Failure> {
     let mut hooks = hooks::find()?;
     hooks.retain(|hook| {
@@ -186,13 +186,14 @@ pub fn detach(keep_defaults: bool, dry_run: bool) -> Result<Ended, Failure> {
     }
     for prefix in &ended.defaults {
         if let (Some(map), Ok(prefix)) = (shared::map(PREFIXES), Prefix::parse(prefix)) {
-            let _ = map.delete(&prefix.to_bytes()); // another command may have removed it
+            // ignore errors: another command may have removed the prefix
+            let _ = map.delete(&prefix.to_bytes());
         }
     }
     Ok(ended)
 }
 
-/// Where socket options are accepted, and how often each was used.
+/// The cgroups from which socket options are accepted, and how often each option was used.
 ///
 /// # Errors
 /// Lack of privilege.

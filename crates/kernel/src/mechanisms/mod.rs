@@ -1,5 +1,5 @@
-//! What programs in the kernel do for hosts and routers. Each file attaches one mechanism, reads
-//! its counters and detaches it.
+//! The mechanisms of hosts and routers that eBPF programs provide. Each file attaches one
+//! mechanism, reads its counters and detaches it.
 
 mod approval;
 pub(crate) mod endpoints;

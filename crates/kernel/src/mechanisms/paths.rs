@@ -1,5 +1,5 @@
 //! The paths to destinations that the fast-startup manager remembers
-//! (`algorithms/port/bpf/paths.h`), and for how long it does.
+//! (`algorithms/port/bpf/paths.h`), and their lifetime.
 
 use libbpf_rs::{MapCore as _, MapFlags};
 use serde::Serialize;
@@ -21,9 +21,9 @@ pub struct SavedPath {
     pub netns: u32,
     /// Packets delivered in one smallest round trip.
     pub cwnd_pkts: u32,
-    /// The smallest round trip; null: a connection is using the saved path.
+    /// The smallest round trip; null: a connection has taken the entry and uses it.
     pub min_rtt_us: Option<u32>,
-    /// The payload rate that follows from cwnd and RTT; null with `min_rtt_us`.
+    /// The payload rate that follows from cwnd and RTT; null if `min_rtt_us` is null.
     pub rate_bps: Option<u64>,
     /// Time since the path was saved.
     pub age_s: u64,
@@ -34,12 +34,12 @@ pub struct SavedPath {
 pub struct Memory {
     /// How long a path is valid; null: paths are not remembered.
     pub lifetime_s: Option<u64>,
-    /// The destinations without expired ones.
+    /// The remembered paths that have not expired.
     pub paths: Vec<SavedPath>,
 }
 
-/// Remembers paths for this time; 0: forgets all and stops remembering. `dry_run`: only checks that
-/// it could.
+/// Sets how long paths are remembered; 0: deletes all paths and stops remembering. `dry_run`: only
+/// checks that it could.
 ///
 /// # Errors
 /// Lack of privilege.
@@ -65,7 +65,8 @@ pub fn remember(lifetime_ns: u64, dry_run: bool) -> Result<(), Failure> {
     if lifetime_ns == 0 {
         if let Some(paths) = shared::map("hw_paths") {
             for key in paths.keys() {
-                let _ = paths.delete(&key); // the kernel may have dropped it meanwhile
+                // ignore errors: the kernel may have dropped the entry meanwhile
+                let _ = paths.delete(&key);
             }
         }
     }
@@ -92,7 +93,7 @@ fn saved_path(key: &[u8], value: &[u8], lifetime_ns: u64) -> Option<SavedPath> {
     })
 }
 
-/// The paths remembered now.
+/// The paths that are remembered now.
 #[must_use]
 pub fn memory() -> Memory {
     let lifetime_ns = shared::map("hw_manager")

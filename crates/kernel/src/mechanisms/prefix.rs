@@ -1,4 +1,4 @@
-//! Address prefixes, to which defaults of hints apply.
+//! Address prefixes, each of which may have default hints.
 
 use std::net::{IpAddr, Ipv6Addr};
 
@@ -35,7 +35,7 @@ impl Prefix {
             Some((address, bits)) => (address, Some(bits)),
             None => (text, None),
         };
-        let address: IpAddr = address.parse().map_err(|_| bad("is no address"))?;
+        let address: IpAddr = address.parse().map_err(|_| bad("this is no address"))?;
         let (longest, before) = match address {
             IpAddr::V4(_) => (32u8, 96u8),
             IpAddr::V6(_) => (128, 0),
@@ -46,7 +46,7 @@ impl Prefix {
                 .parse()
                 .ok()
                 .filter(|&b: &u8| b <= longest)
-                .ok_or_else(|| bad(&format!("its length must be 0 to {longest}")))?,
+                .ok_or_else(|| bad(&format!("the prefix length must be 0 to {longest}")))?,
         } + before;
         let address = match address {
             IpAddr::V4(a) => a.to_ipv6_mapped(),
@@ -54,7 +54,7 @@ impl Prefix {
         };
         let beyond = u128::MAX.checked_shr(u32::from(bits)).unwrap_or(0);
         if u128::from(address) & beyond != 0 {
-            return Err(bad("has bits beyond its length"));
+            return Err(bad("the address has bits beyond the prefix length"));
         }
         Ok(Self { address, bits })
     }

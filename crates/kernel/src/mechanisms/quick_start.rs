@@ -1,5 +1,5 @@
-//! Quick-Start (RFC 4782) in the running kernel: a host's part at a device, and the congestion
-//! controls that request rates.
+//! Quick-Start (RFC 4782) in the running kernel: the host's programs at a device, and the list of
+//! congestion controls that request rates.
 
 use std::collections::BTreeMap;
 
@@ -19,19 +19,19 @@ use crate::system::rundir::{self, Lock};
 
 /// The programs of algorithms/kernel/qs_host.bpf.c.
 const PROGRAMS: [(&str, Point); 2] = [("hw_qs_in", Point::Ingress), ("hw_qs_out", Point::Egress)];
-/// The startup whose pairs request rates.
+/// The startup that requests rates.
 const STARTUP: &str = "quick-start";
 
-/// A host's part at a device.
+/// A host that takes part in Quick-Start at a device.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Host {
     /// Namespace and device.
     pub place: String,
     /// False: only one of the two programs is attached, or the device no longer exists.
     pub complete: bool,
-    /// What happened, by name.
+    /// The programs' counters, by name.
     pub counters: BTreeMap<String, u64>,
-    /// Signs that the path does not take part, one line each.
+    /// Remarks that the path seems not to take part, one line each.
     pub remarks: Vec<String>,
     /// The last requests and their outcomes, latest first.
     pub recent: Vec<Recent>,
@@ -71,7 +71,7 @@ pub fn attach_host(device: &Device, willing_code: u32, dry_run: bool) -> Result<
     Ok(())
 }
 
-/// The host's programs at a place.
+/// The host's programs at a device, given as `namespace:device`.
 fn hooks_at(place: &str) -> Result<Vec<Hook>, Failure> {
     let mut hooks = hooks::find()?;
     hooks.retain(|hook| hook.place == place && PROGRAMS.iter().any(|p| p.0 == hook.program));
@@ -144,8 +144,8 @@ fn key(name: &str) -> [u8; size_of::<QsAskerName>()] {
     key
 }
 
-/// Records whether a congestion control of that name requests rates, which it does if its startup
-/// is Quick-Start.
+/// Adds a congestion control to the list of those that request rates if its startup is Quick-Start;
+/// otherwise removes its name from the list.
 ///
 /// # Errors
 /// The map is full.
@@ -169,13 +169,13 @@ pub fn note_asker(
         *place = *number;
     }
     map.update(&key(name), asker.bytes(), MapFlags::ANY)
-        .map_err(|e| Failure::failed(format!("cannot note that {name} asks for rates: {e}")))
+        .map_err(|e| Failure::failed(format!("cannot record that {name} requests rates: {e}")))
 }
 
-/// Removes the record of a congestion control.
+/// Removes a congestion control from the list of those that request rates.
 pub fn forget_asker(name: &str, _lock: &Lock) {
     if let Some(map) = shared::map("hw_qs_askers") {
-        let _ = map.delete(&key(name)); // there may be no record
+        let _ = map.delete(&key(name)); // ignore errors: the control may not be in the list
     }
 }
 

@@ -12,12 +12,13 @@ use crate::objects::hooks;
 use crate::objects::load;
 use crate::objects::quick_start_host_object;
 
-/// Bytes of the Ethernet header before a test's packet.
+/// Size of the Ethernet header that precedes a test's IP packet.
 pub const ETHERNET_BYTES: usize = 14;
 /// Room for bytes that a program may add.
 const SPARE_BYTES: usize = 64;
 
-/// `struct __sk_buff`, and the position of the device by which a packet came.
+/// The size of `struct __sk_buff`, and the offset of the number of the device by which a packet
+/// came.
 const CONTEXT_WORDS: usize = 32;
 const INGRESS_WORD: usize = 9;
 
@@ -77,7 +78,7 @@ impl Trial {
         Ok(Self { object })
     }
 
-    /// A program of the object.
+    /// The program of this name in the object.
     ///
     /// # Errors
     /// The object has no program of that name.
@@ -118,7 +119,7 @@ impl Trial {
         Ok(out.split_off(ETHERNET_BYTES.min(out.len())))
     }
 
-    /// The state of a router's algorithm, as 64-bit words that begin with its counters.
+    /// The state of a router's algorithm, as 64-bit words. The first words are the counters.
     ///
     /// # Errors
     /// The object is not a router's.

@@ -1,5 +1,5 @@
-//! The receive window during a connection's first round trip, changed at a host's device
-//! (`algorithms/kernel/window.bpf.c`).
+//! Attaches the programs that enlarge the receive window during a connection's first round trip, at
+//! a host's device (`algorithms/kernel/window.bpf.c`).
 
 use std::collections::BTreeMap;
 use std::io;
@@ -22,7 +22,7 @@ const PROGRAMS: [(&str, Point); 2] = [
 ];
 const COUNTERS_MAP: &str = "hw_window_cnt";
 
-/// The changes to first windows at a device.
+/// A device at which first windows are enlarged.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct FirstWindow {
     /// Namespace and device.
@@ -33,15 +33,16 @@ pub struct FirstWindow {
     pub own_bytes: Option<u32>,
     /// Lower bound for the peer's window; null: the window is used as the peer sends it.
     pub peer_bytes: Option<u32>,
-    /// What happened, by name.
+    /// The programs' counters, by name.
     pub counters: BTreeMap<String, u64>,
 }
 
-/// Starts to change first windows; 0 bytes: that side is not changed. `dry_run`: only checks that
-/// it could.
+/// Starts to enlarge first windows: sends extra ACKs with a window of `own_bytes`, and raises
+/// peers' windows to `peer_bytes`; 0 switches that part off. `dry_run`: only checks that it could.
 ///
 /// # Errors
-/// The kernel refuses, or Quick-Start is attached already, which must be attached afterwards.
+/// The kernel refuses, or Quick-Start is already attached to the device; it must be attached after
+/// this.
 pub fn attach(
     device: &Device,
     own_bytes: u32,
@@ -88,7 +89,7 @@ fn load(device: &Device, own_bytes: u32, peer_bytes: u32) -> Result<Object, Fail
     load::load(open, "the programs of first windows")
 }
 
-/// As [`attach`], while the result is held.
+/// Like [`attach`], but until the result is dropped.
 ///
 /// # Errors
 /// The kernel refuses.
@@ -102,7 +103,7 @@ pub(crate) fn hold(device: &Device, own_bytes: u32, peer_bytes: u32) -> Result<H
     Ok(Held { object, links })
 }
 
-/// First windows are changed until this value is dropped.
+/// Enlarges first windows until this value is dropped.
 #[derive(Debug)]
 pub(crate) struct Held {
     object: Object,
@@ -111,7 +112,7 @@ pub(crate) struct Held {
 }
 
 impl Held {
-    /// What happened, by name.
+    /// The programs' counters, by name.
     pub(crate) fn counters(&self) -> io::Result<BTreeMap<String, u64>> {
         let map = self
             .object

@@ -20,7 +20,7 @@ pub const LINK_TYPE_TCX: u32 = sys::BPF_LINK_TYPE_TCX;
 /// `BPF_LINK_TYPE_RAW_TRACEPOINT`.
 pub const LINK_TYPE_RAW_TRACEPOINT: u32 = sys::BPF_LINK_TYPE_RAW_TRACEPOINT;
 
-/// Most programs at a device, per direction (kernel/bpf/mprog.c).
+/// The kernel's maximum number of programs at a device, per direction (kernel/bpf/mprog.c).
 const LINKS_AT_DEVICE: usize = 64;
 
 /// The kernel's information about a map.
@@ -47,11 +47,11 @@ pub struct LinkInfo {
     pub kind: u32,
     /// The id of the link.
     pub id: u32,
-    /// The attached map of a `struct_ops` link; 0 once it is detached.
+    /// The attached map, if the link is a `struct_ops` link; 0 once it is detached.
     pub map_id: u32,
-    /// The program of another link.
+    /// The attached program, if the link is of another kind.
     pub program_id: u32,
-    /// Number of the device of a link at a device; 0 once the device is gone.
+    /// The device's number, if the link is at a device; 0 once the device is gone.
     pub device: u32,
 }
 
@@ -60,13 +60,13 @@ pub struct LinkInfo {
 pub struct ProgramInfo {
     /// Name, at most 15 characters.
     pub name: String,
-    /// Time spent in the program while statistics were on.
+    /// Time spent in the program while the kernel's statistics were on.
     pub run_time_ns: u64,
-    /// Runs while statistics were on.
+    /// Number of runs while the kernel's statistics were on.
     pub runs: u64,
-    /// Whether the kernel compiled it to native instructions.
+    /// Whether the kernel compiled the program to native instructions.
     pub is_native: bool,
-    /// The maps it uses.
+    /// Ids of the maps that the program uses.
     pub map_ids: Vec<u32>,
 }
 
@@ -261,7 +261,8 @@ pub fn program_info(fd: BorrowedFd<'_>) -> io::Result<ProgramInfo> {
     })
 }
 
-/// Element 0 of a map, `bytes` long (for a per-CPU map, of all CPUs).
+/// Reads element 0 of a map, which has `bytes` bytes; for a per-CPU map, these are the values of
+/// all CPUs.
 ///
 /// # Errors
 /// The map has no such element.
@@ -269,7 +270,7 @@ pub fn first_element(map: BorrowedFd<'_>, bytes: usize) -> io::Result<Vec<u8>> {
     first_element_by(map, bytes, 0)
 }
 
-/// As [`first_element`], with the lock held that the map's elements contain.
+/// Like [`first_element`], but the kernel holds the lock in the element while it copies the value.
 ///
 /// # Errors
 /// The map has no such element.
@@ -320,12 +321,12 @@ pub fn link_update(link: BorrowedFd<'_>, map: BorrowedFd<'_>) -> io::Result<()> 
         .map(drop)
 }
 
-/// Where a program can be attached by a link.
+/// The points at which a program can be attached by a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Point {
-    /// setsockopt() of a cgroup's processes.
+    /// setsockopt() calls of a cgroup's processes.
     SetSockOpt,
-    /// getsockopt() of a cgroup's processes.
+    /// getsockopt() calls of a cgroup's processes.
     GetSockOpt,
     /// Events of the sockets of a cgroup's processes.
     SockOps,
@@ -335,9 +336,9 @@ pub enum Point {
     Ingress,
     /// Packets that are about to enter a device's queue.
     Egress,
-    /// As `Egress`, before all programs already attached there.
+    /// Like `Egress`, but before all programs that are already attached there.
     EgressFirst,
-    /// A tracepoint, which the program's section names.
+    /// The tracepoint that the program's section names.
     Tracepoint,
 }
 
@@ -399,7 +400,7 @@ pub fn links_at(device: i32) -> io::Result<Vec<u32>> {
     Ok(found)
 }
 
-/// Detaches a link at once, even if other processes hold it.
+/// Detaches a link at once, even if other processes hold the link.
 ///
 /// # Errors
 /// The kernel cannot detach links of this kind.
@@ -408,7 +409,7 @@ pub fn link_detach(link: BorrowedFd<'_>) -> io::Result<()> {
     check(unsafe { sys::bpf_link_detach(link.as_raw_fd()) }).map(drop)
 }
 
-/// Counts the run times of programs while the returned descriptor is open.
+/// Lets the kernel count programs' runs and run times until the returned descriptor is closed.
 ///
 /// # Errors
 /// Lack of privilege.

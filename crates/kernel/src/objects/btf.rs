@@ -64,7 +64,7 @@ impl Btf {
         found > 0
     }
 
-    /// The members of a structure, by name.
+    /// The members of a structure or union type, by name.
     #[must_use]
     pub fn members(&self, type_id: u32) -> BTreeMap<String, Member> {
         // SAFETY: we own the object, which is alive.
@@ -159,7 +159,7 @@ unsafe fn name(btf: *const sys::btf, offset: u32) -> Option<String> {
     }
 }
 
-/// Kind and length of the list behind a type.
+/// A type's kind, and the number of entries in the list that follows it.
 fn kind_and_length(info: u32) -> (u32, usize) {
     (info >> 24 & 0x1f, (info & 0xffff) as usize)
 }
@@ -185,7 +185,7 @@ unsafe fn members(btf: *const sys::btf, type_id: u32) -> BTreeMap<String, Member
             let is_pointer = !member_type.is_null()
                 && kind_and_length((*member_type).info).0 == sys::BTF_KIND_PTR;
             if let Some(name) = name(btf, member.name_off) {
-                // the upper byte is the width of a bit field, in structures that have any
+                // in structures with bit fields, the upper byte is the width of the bit field
                 let offset = (member.offset & 0x00ff_ffff) as usize / 8;
                 found.insert(
                     name,
@@ -273,9 +273,9 @@ mod tests {
                 }
             }
         }
-        // These objects do not contain the other structures. They are in objects that are linked on
-        // demand, in the tests' objects, or in no object: the C file itself asserts the size of
-        // hw_sample.
+        // Structures that the three objects above do not contain. They are in objects that are
+        // linked on demand, in the tests' objects, or in no object: the C file itself asserts the
+        // size of hw_sample.
         let elsewhere = [
             "hw_situation",
             "hw_path",

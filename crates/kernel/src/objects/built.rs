@@ -2,17 +2,17 @@
 
 use crate::error::Failure;
 
-/// A control joined with a startup, or with its own start. Both are linked to one eBPF object on
-/// demand.
+/// A control with a startup, or a control that owns its start. Control, startup and binding are
+/// linked to one eBPF object on demand.
 #[derive(Debug)]
 pub struct ControlObject {
     /// The kernel's name for the congestion control, at most 15 characters.
     pub name: &'static str,
     /// The control. For a user's file, its path and content.
     pub control: &'static str,
-    /// The startup; None where the control owns its start.
+    /// The startup; None if the control owns its start.
     pub startup: Option<&'static str>,
-    /// The control needs ECN.
+    /// Whether the control needs ECN.
     pub needs_ecn: bool,
     /// The ELF file of the congestion control (`struct_ops`) without the algorithms.
     pub binding: &'static [u8],
@@ -71,7 +71,8 @@ pub fn probe_object() -> Result<&'static [u8], &'static str> {
     OBJECTS.as_ref().map(|o| o.probe).map_err(|reason| *reason)
 }
 
-/// The object that records connections (`algorithms/kernel/sampler.bpf.c`).
+/// The object of the sampler, which records the state of connections
+/// (`algorithms/kernel/sampler.bpf.c`).
 ///
 /// # Errors
 /// What the build was missing, in one line.
@@ -82,7 +83,7 @@ pub fn sampler_object() -> Result<&'static [u8], &'static str> {
         .map_err(|reason| *reason)
 }
 
-/// The object of the socket options (`algorithms/kernel/hints.bpf.c`).
+/// The object of the programs that handle the socket options (`algorithms/kernel/hints.bpf.c`).
 ///
 /// # Errors
 /// What the build was missing, in one line.
@@ -90,7 +91,8 @@ pub fn hints_object() -> Result<&'static [u8], &'static str> {
     OBJECTS.as_ref().map(|o| o.hints).map_err(|reason| *reason)
 }
 
-/// The object that sees the size of applications' writes (`algorithms/kernel/writes.bpf.c`).
+/// The object of the program that sees the size of applications' writes
+/// (`algorithms/kernel/writes.bpf.c`).
 ///
 /// # Errors
 /// What the build was missing, in one line.
@@ -98,7 +100,8 @@ pub fn writes_object() -> Result<&'static [u8], &'static str> {
     OBJECTS.as_ref().map(|o| o.writes).map_err(|reason| *reason)
 }
 
-/// The object of first windows (`algorithms/kernel/window.bpf.c`).
+/// The object of the programs that enlarge first receive windows
+/// (`algorithms/kernel/window.bpf.c`).
 ///
 /// # Errors
 /// What the build was missing, in one line.
@@ -117,7 +120,8 @@ pub fn quick_start_host_object() -> Result<&'static [u8], &'static str> {
         .map_err(|reason| *reason)
 }
 
-/// The object that writes headers at the devices of hosts (`algorithms/kernel/headers_out.bpf.c`).
+/// The object of the program that writes headers at the devices of hosts
+/// (`algorithms/kernel/headers_out.bpf.c`).
 ///
 /// # Errors
 /// What the build was missing, in one line.
@@ -136,7 +140,7 @@ pub fn empty_object() -> Result<&'static [u8], &'static str> {
     OBJECTS.as_ref().map(|o| o.empty).map_err(|reason| *reason)
 }
 
-/// The objects of the build, or the error that it made none.
+/// The objects that the build made, or an error if it made none.
 ///
 /// # Errors
 /// The build made none, for the given reason.

@@ -1,6 +1,6 @@
-//! How C becomes eBPF: the compiler, its flags, and the translation units around an algorithm's
-//! file. The build includes this file (build.rs) for the algorithms of the source tree. headwayctl
-//! uses it for a user's file.
+//! Compiles C to eBPF: finds the compiler and its flags, and makes the translation units that
+//! include an algorithm's file. The build includes this module (build.rs) for the algorithms of the
+//! source tree. headwayctl uses the module for a user's file.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -8,15 +8,16 @@ use std::process::{Command, Output};
 
 use headway_algorithms::{Carrier, ControlInfo, StartupInfo};
 
-/// Inline all functions of the algorithms. A function without a result may leave anything in the
-/// result's register: the compiler does not care, but the verifier refuses it.
+/// Makes the compiler inline all functions of the algorithms. A function without a result may leave
+/// any value in the result's register, and the verifier refuses such functions.
 const INLINE: &str = "#pragma clang attribute push(__attribute__((always_inline)), \
                       apply_to = function)\n";
-/// The first clang whose CO-RE relocations of stores and bit fields are complete.
+/// The oldest clang with complete CO-RE relocations of stores and bit fields.
 const OLDEST_CLANG: u32 = 16;
-/// Bytes that the kernel gives a congestion control per socket; larger state is in a map.
+/// Bytes of state that the kernel reserves per socket for a congestion control; larger state is in
+/// a map.
 const CA_PRIV_BYTES: u32 = 104;
-/// `struct hw_pacing`, which comes before the other state of a pair that paces.
+/// Size of `struct hw_pacing`, which precedes the other state if control or startup may pace.
 const PACING_BYTES: u32 = 16;
 
 /// Finds a clang of `OLDEST_CLANG` or newer with the BPF target, or names what is missing.
@@ -80,8 +81,8 @@ pub fn compile(command: &mut Command, source: &Path, object: &Path) -> std::io::
     command.arg("-c").args(to).output()
 }
 
-/// A unit of a control's or a startup's file ("cc/reno.c") with the functions that the binding
-/// calls.
+/// The translation unit of a control's or a startup's file ("cc/reno.c") with the functions that
+/// the binding calls.
 pub fn of_algorithm(kind: &str, id: &str, file: &str) -> String {
     format!(
         "#include \"port/bpf/kernel.h\"\n\
@@ -94,7 +95,8 @@ pub fn of_algorithm(kind: &str, id: &str, file: &str) -> String {
     )
 }
 
-/// A unit of a router's file with its binding. `publishes`: it publishes its state to controls.
+/// The translation unit of a router's file with its binding. `publishes`: whether the router
+/// publishes data to controls.
 pub fn of_router(id: &str, file: &str, publishes: bool) -> String {
     let publishes = if publishes {
         "#define HW_PUBLISHES\n"
@@ -111,7 +113,7 @@ pub fn of_router(id: &str, file: &str, publishes: bool) -> String {
     )
 }
 
-/// A unit of a binding, to sockets ("control") or to tests ("contract").
+/// The translation unit of a binding, to sockets ("control") or to tests ("contract").
 pub fn of_binding(header: &str, switches: &[&str]) -> String {
     let mut unit = String::new();
     for switch in switches {
@@ -122,7 +124,7 @@ pub fn of_binding(header: &str, switches: &[&str]) -> String {
     unit
 }
 
-/// The definitions that fit the binding to a pair (port/bpf/pair.h).
+/// The macros that adapt the binding to a control and its startup (port/bpf/pair.h).
 pub fn switches(control: &ControlInfo, startup: Option<&StartupInfo>) -> Vec<&'static str> {
     let startup_paces = startup.is_some_and(|s| s.paces);
     let paces = startup_paces || control.flags.paces();

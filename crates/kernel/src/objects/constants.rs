@@ -1,4 +1,5 @@
-//! Constants written to an object before it is loaded: tunables and the name.
+//! Writes constants to an object before it is loaded: tunables, the control's name in the kernel,
+//! and flags.
 
 use libbpf_rs::{MapType, ObjectBuilder, OpenObject};
 
@@ -16,11 +17,11 @@ const OPS: &str = "tcp_congestion_ops";
 const NON_RESTRICTED: u32 = 1;
 const NEEDS_ECN: u32 = 2;
 
-/// Values of all tunables in declared order: the control's, the startup's.
+/// Names and values of all tunables in declared order: first the control's, then the startup's.
 pub type Tunables = [Vec<(&'static str, u32)>; 2];
 
-/// Links a pair with a binding and opens the object. Fills in its constants and the kernel's name
-/// for it.
+/// Links a control and its startup with a binding, and opens the object. Fills in the object's
+/// constants, including the control's name in the kernel.
 ///
 /// # Errors
 /// The objects are not of the same build.
@@ -81,8 +82,8 @@ pub fn open(
                     Failure::failed(format!("{} has no variable {variable}", object.name))
                 })?;
             }
-            // only the binding to sockets has the first variable, only pairs that send a header
-            // have the second
+            // ignore missing variables: only the binding to sockets has hw_kernel_hz, and only
+            // controls with a header have hw_attached_name
             for (variable, bytes) in &optional {
                 let _ = write(value, variables.get(*variable), bytes);
             }
@@ -102,7 +103,7 @@ pub fn name_and_value(setting: &str) -> Result<(&str, &str), Failure> {
         .ok_or_else(|| Failure::bad_input(format!("setting \"{setting}\": must be name=value")))
 }
 
-/// All tunables of a pair, from settings `name=value`.
+/// All tunables of a control and its startup, with the values of settings `name=value`.
 ///
 /// # Errors
 /// Unknown names, values out of range, a tunable given twice.
@@ -142,7 +143,7 @@ fn rename(value: &mut [u8], name_at: Option<usize>, name: &str) -> Result<(), Fa
     Ok(())
 }
 
-/// Writes the flags of the control.
+/// Writes the control's flags for the kernel.
 fn declare(value: &mut [u8], flags_at: Option<usize>, flags: u32) -> Option<()> {
     let at = flags_at?;
     let place = value.get_mut(at..at + 4)?;

@@ -1,5 +1,6 @@
-//! The eBPF binding of a pair, one call at a time. Tests compare it with the native binding. The
-//! kernel runs the program (`BPF_PROG_TEST_RUN`) without a socket.
+//! Makes single calls of a control and its startup in eBPF, so that tests can compare the eBPF
+//! binding with the native binding. The kernel runs the program (`BPF_PROG_TEST_RUN`) without a
+//! socket.
 
 use std::io;
 use std::os::fd::{AsFd as _, AsRawFd as _};
@@ -24,35 +25,36 @@ pub enum Call {
     PktsAcked(Ack),
     /// cwnd grows by this many packets (or ACKs).
     Grow(u32),
-    /// The new ssthresh on congestion.
+    /// Asks for the new ssthresh on congestion.
     Ssthresh,
-    /// The sender's state is about to change.
+    /// The sender's congestion state is about to change.
     SetState(CaState),
     /// Something else happened.
     Event(Event),
-    /// cwnd to return to, given the one before the reduction.
+    /// Asks for the cwnd to restore after an unnecessary reduction; has cwnd before the reduction.
     UndoCwnd(u32),
-    /// The floor of rate halving.
+    /// Asks for the floor of rate halving.
     MinCwnd,
     /// A SYN is about to be sent.
     Open,
     /// A rate sample arrived, for a control that uses rate samples.
     Control(RateSample),
-    /// The state of the link's monitor, before `Control`.
+    /// The link's monitor has published data; precedes `Control`.
     Monitor(Monitor),
 }
 
-/// A pair in the kernel, with the state of one connection.
+/// A control with its startup in the kernel, with the state of one connection.
 #[derive(Debug)]
 pub struct Contract {
     object: Object,
-    /// The situation, in memory that is shared with the program while the object lives.
+    /// The program's `struct hw_situation`, in memory that is shared with the program while the
+    /// object lives.
     situation: NonNull<Situation>,
 }
 
 impl Contract {
-    /// Loads a pair with the binding of tests (algorithms/port/bpf/contract.h), which is not part
-    /// of the product. Tunables that are not set have their defaults.
+    /// Loads a control and its startup with the binding of tests (algorithms/port/bpf/contract.h),
+    /// which is not part of the product. Tunables that are not set have their defaults.
     ///
     /// # Errors
     /// Invalid settings, or the kernel refuses the program.
@@ -148,7 +150,7 @@ impl Contract {
             *conn = situation.conn;
             situation.result
         };
-        // the stack's part; the native binding does it as well
+        // after set_state, a stack changes ca_state; the native binding does the same
         if let Call::SetState(state) = call {
             conn.ca_state = state as u8;
         }

@@ -21,7 +21,7 @@ pub struct Device {
     pub name: String,
     /// The device's number in the namespace.
     number: i32,
-    /// Bytes before the IP header.
+    /// Size of the link-layer header before the IP header.
     link_header_bytes: u32,
 }
 
@@ -62,20 +62,22 @@ impl Device {
         })
     }
 
-    /// Whether one program works at both devices.
+    /// Whether a program for this device also works at the other: their link-layer headers have the
+    /// same size.
     #[must_use]
     pub fn is_like(&self, other: &Self) -> bool {
         self.link_header_bytes == other.link_header_bytes
     }
 
-    /// The device's name in the programs attached to it, unique among all devices.
+    /// `namespace:device`, which is unique among all devices. Programs at the device contain this
+    /// text.
     #[must_use]
     pub fn place(&self) -> String {
         format!("{}:{}", self.netns.place_label(), self.name)
     }
 
-    /// The inode of the device's namespace and the device's number. Programs identify the device by
-    /// these.
+    /// The inode of the device's namespace, and the device's number. eBPF programs identify the
+    /// device by these two.
     ///
     /// # Errors
     /// The inode does not fit the kernel's 32 bits.
@@ -83,7 +85,8 @@ impl Device {
         Ok([inode(&self.netns)?, self.number as u32])
     }
 
-    /// Writes to an object's constants where it will be attached.
+    /// Writes the device's `namespace:device` and the size of its link-layer header into an
+    /// object's constants.
     ///
     /// # Errors
     /// The object has no such constants.
@@ -108,7 +111,7 @@ impl Device {
         hooks::pin_new(self.hold(object, program, point), &self.place(), &pin, lock)
     }
 
-    /// Attaches a loaded object's program while the link is held.
+    /// Attaches a loaded object's program; it stays attached while the returned BPF link is held.
     ///
     /// # Errors
     /// The object has no such program, or the kernel refuses.
@@ -120,7 +123,7 @@ impl Device {
     }
 }
 
-/// Number and kind of a device of this thread's namespace.
+/// The number and hardware type of a device of this thread's namespace.
 fn examine(name: &str) -> io::Result<(i32, u16)> {
     let c_name = CString::new(name)?;
     let bytes = c_name.as_bytes_with_nul();
@@ -151,7 +154,7 @@ fn examine(name: &str) -> io::Result<(i32, u16)> {
     }
 }
 
-/// The namespace's inode, by which programs identify it.
+/// The namespace's inode, by which eBPF programs identify the namespace.
 ///
 /// # Errors
 /// The inode does not fit the kernel's 32 bits.

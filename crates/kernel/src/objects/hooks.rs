@@ -1,5 +1,6 @@
-//! Programs attached by a link to a cgroup or a device. They are found by walking the kernel's
-//! links, not from records in files. Each program's constants hold who attached it, and where.
+//! Hooks: programs that are attached by a link to a cgroup or a device. They are found by walking
+//! the kernel's links, not from records in files. Each program's constants record the HEADWAY_SCOPE
+//! of the command that attached it, and the place: the cgroup's folder, or `namespace:device`.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -16,7 +17,7 @@ use crate::objects::btf::{self, Btf};
 use crate::system::netns::{self, Netns};
 use crate::system::rundir::{self, Lock};
 
-/// Longest place that algorithms/port/bpf/hook.h has room for. A scope is always stored whole.
+/// Longest place that algorithms/port/bpf/hook.h has room for. The scope always fits.
 const PLACE_BYTES: usize = 512;
 
 const KINDS: [u32; 3] = [
@@ -30,25 +31,25 @@ const KINDS: [u32; 3] = [
 pub struct Hook {
     /// The program's name.
     pub program: String,
-    /// The cgroup's folder, or namespace and device by their present names.
+    /// The cgroup's folder, or `namespace:device` with their present names.
     pub place: String,
-    /// The place, by its names when the program was attached.
+    /// The place as recorded when the program was attached.
     #[serde(skip)]
     pub noted_place: String,
     /// The device's namespace; unknown for a device that no longer exists.
     #[serde(skip)]
     pub netns: Option<Identity>,
-    /// Id of the link that keeps it attached.
+    /// Id of the link that keeps the program attached.
     pub link_id: u32,
-    /// Whether the device it was attached to no longer exists.
+    /// Whether the program's device no longer exists.
     pub gone: bool,
-    /// Whether headwayctl's pin keeps it, rather than a process.
+    /// Whether headwayctl's pin keeps the program attached; false: a process does.
     pub pinned: bool,
-    /// Runs while statistics were on.
+    /// Number of runs while the kernel's statistics were on.
     pub runs: u64,
-    /// Time spent in the program while statistics were on.
+    /// Time spent in the program while the kernel's statistics were on.
     pub run_time_ns: u64,
-    /// The maps it uses.
+    /// Ids of the maps that the program uses.
     #[serde(skip)]
     pub map_ids: Vec<u32>,
 }
@@ -83,13 +84,13 @@ pub fn set_constants(open: &mut OpenObject, constants: &[(&str, &[u8])]) -> Resu
     Ok(())
 }
 
-/// Writes to an object's constants who attaches it, and where.
+/// Writes HEADWAY_SCOPE and the place into an object's constants.
 ///
 /// # Errors
 /// As [`set_constants`].
 pub fn set_place(open: &mut OpenObject, place: &str) -> Result<(), Failure> {
     let scope = rundir::scope()?.into_bytes();
-    // the end of a long path is more distinctive than its beginning
+    // a place that is too long loses its beginning, because the end is more distinctive
     let mut from = place.len().saturating_sub(PLACE_BYTES - 1);
     while !place.is_char_boundary(from) {
         from += 1;
@@ -113,7 +114,7 @@ pub fn find() -> Result<Vec<Hook>, Failure> {
     let mut places = Places::default();
     let mut found = Vec::new();
     for id in bpf::link_ids().attempt(what)? {
-        // the link may disappear meanwhile
+        // skip a link that was removed meanwhile
         let Ok(link) = bpf::link_by_id(id).and_then(|fd| bpf::link_info(fd.as_fd())) else {
             continue;
         };
@@ -152,8 +153,8 @@ pub fn find() -> Result<Vec<Hook>, Failure> {
     Ok(found)
 }
 
-/// Finds where devices are now. A link gives the number of its device, but not the namespace. The
-/// device may have been renamed since the program was attached.
+/// Finds the present namespaces and names of devices. A link gives its device's number but not its
+/// namespace, and the device may have been renamed since the program was attached.
 #[derive(Default)]
 struct Places {
     /// Every namespace with its label; empty until the first search.
@@ -161,7 +162,7 @@ struct Places {
 }
 
 impl Places {
-    /// Namespace and place of the device with that number and that link.
+    /// The namespace and `namespace:device` of the device that has this number and this link.
     fn find(&mut self, link_id: u32, device: u32, noted: &str) -> Option<(Identity, String)> {
         if self.namespaces.is_empty() {
             self.namespaces = netns::all()
@@ -173,7 +174,7 @@ impl Places {
                 .collect();
         }
         let (noted, _) = noted.rsplit_once(':')?;
-        // first the namespace noted when the program was attached: most devices stay there
+        // search the recorded namespace first, because most devices stay there
         self.namespaces.sort_by_key(|(_, label)| label != noted);
         let number = i32::try_from(device).ok()?;
         self.namespaces.iter().find_map(|(netns, label)| {
@@ -186,7 +187,7 @@ impl Places {
     }
 }
 
-/// Scope and place from a program's constants.
+/// Reads scope and place from a program's constants.
 fn place_of(map_ids: &[u32]) -> Option<(String, String)> {
     map_ids.iter().find_map(|&id| {
         let said = |name: &str| constant(id, name).map(|raw| text(&raw));
@@ -200,7 +201,7 @@ fn text(raw: &[u8]) -> String {
     String::from_utf8_lossy(&raw[..end]).into_owned()
 }
 
-/// The value of a constant, if the map is the section that holds it.
+/// The value of a constant, if the map is the data section that has it.
 fn constant(map_id: u32, name: &str) -> Option<Vec<u8>> {
     let map = bpf::map_by_id(map_id).ok()?;
     let info = bpf::map_info(map.as_fd()).ok()?;
@@ -226,7 +227,7 @@ impl Hook {
         text(&self.constant(name).unwrap_or_default())
     }
 
-    /// A map of the program.
+    /// The program's map of this name.
     #[must_use]
     pub fn map(&self, name: &str) -> Option<(OwnedFd, bpf::MapInfo)> {
         self.map_ids.iter().find_map(|&id| {
@@ -244,7 +245,7 @@ impl Hook {
             .unwrap_or_default()
     }
 
-    /// The program's counters by name, as the map's structure names them.
+    /// The program's counters, with the names from the map's structure.
     #[must_use]
     pub fn named_counters(&self, map: &str) -> BTreeMap<String, u64> {
         self.map(map)
@@ -252,7 +253,7 @@ impl Hook {
             .unwrap_or_default()
     }
 
-    /// The program's title in messages: the place and what is attached there.
+    /// The program's description in messages: what is attached, and where.
     #[must_use]
     pub fn title(&self) -> String {
         format!("{} at {}", self.program, self.place)
@@ -265,7 +266,7 @@ impl Hook {
     pub fn detach(&self, _lock: &Lock) -> Result<(), Failure> {
         let what = format!("detach {}", self.title());
         let Ok(link) = bpf::link_by_id(self.link_id) else {
-            return Ok(()); // its last holder released it meanwhile
+            return Ok(()); // the link was detached meanwhile: its last holder released it
         };
         match bpf::link_detach(link.as_fd()) {
             Ok(()) => {}
@@ -349,8 +350,8 @@ fn refused(what: &str, error: &io::Error) -> Failure {
     }
 }
 
-/// Pins a link under a name that includes the link's number. A device may have moved to another
-/// namespace, and a new device may have its old number.
+/// Pins a link under a name that includes the link's id. Without the id, names could collide: a
+/// device may have moved to another namespace, and a new device may have its old number.
 fn pin_link(link: BorrowedFd<'_>, name: &str) -> io::Result<()> {
     let id = bpf::link_info(link)?.id;
     bpf::pin(

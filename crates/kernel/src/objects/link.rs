@@ -11,7 +11,7 @@ use libbpf_sys as sys;
 use crate::error::{Attempt as _, Failure};
 use crate::objects::load;
 
-/// libbpf's linker; it writes to a file that it does not own.
+/// libbpf's linker. It writes to a file whose descriptor it does not own.
 struct Linker(*mut sys::bpf_linker);
 
 impl Drop for Linker {

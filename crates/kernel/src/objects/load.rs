@@ -9,7 +9,7 @@ use libbpf_rs::{ErrorKind, Object, ObjectBuilder, OpenObject, PrintLevel};
 use crate::error::Failure;
 use crate::objects::{built, user_file};
 
-/// What this machine lacks to load an object, in one line; `None` if nothing is missing.
+/// The reason why this process cannot load objects on this machine, in one line; `None` if it can.
 #[must_use]
 pub fn missing() -> Option<String> {
     if !Path::new("/sys/kernel/btf/vmlinux").exists() {
@@ -34,7 +34,7 @@ pub fn missing_privilege() -> Option<String> {
     }
 }
 
-/// Whether a set of effective capabilities suffices (linux/capability.h).
+/// Whether a set of effective capabilities (linux/capability.h) suffices to load eBPF objects.
 fn may_load(capabilities: u64) -> bool {
     const NET_ADMIN: u64 = 1 << 12;
     const SYS_ADMIN: u64 = 1 << 21;
@@ -45,8 +45,8 @@ fn may_load(capabilities: u64) -> bool {
 }
 
 thread_local! {
-    /// libbpf's messages about this thread's objects since the last call. libbpf passes messages
-    /// only to a callback.
+    /// libbpf's messages on this thread since they were last taken. libbpf passes messages only to
+    /// a callback.
     static LOG: RefCell<String> = const { RefCell::new(String::new()) };
 }
 
@@ -64,13 +64,13 @@ fn take_log() -> String {
     LOG.take()
 }
 
-/// From now on, libbpf's messages are kept instead of printed.
+/// From now on, keeps libbpf's messages instead of printing them.
 pub fn keep_log() {
     libbpf_rs::set_print(Some((PrintLevel::Info, log)));
     take_log();
 }
 
-/// The most informative line of the log: the verifier's last line before its statistics, or
+/// The most informative line of libbpf's log: the verifier's last line before its statistics, or
 /// libbpf's last line.
 fn reason_in(log: &str) -> String {
     let noise = [
@@ -145,7 +145,8 @@ pub fn name_taken(name: &str) -> Failure {
     ))
 }
 
-/// Jiffies per second. The resolution of the kernel's coarse clock is one jiffy.
+/// The kernel's jiffies per second, computed from the resolution of its coarse clock, which is one
+/// jiffy.
 #[must_use]
 pub fn kernel_hz() -> u32 {
     // SAFETY: plain data for the result.
@@ -175,7 +176,7 @@ pub fn verify(name: &str, bytes: &[u8]) -> Result<(), String> {
         .and_then(|open| verify_open(name, open))
 }
 
-/// As [`verify`], for an object that is open already.
+/// Like [`verify`], for an object that is open already.
 ///
 /// # Errors
 /// As [`verify`].

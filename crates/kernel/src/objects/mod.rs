@@ -64,7 +64,7 @@ pub fn choose(choice: &str) -> Result<&'static ControlObject, Failure> {
 }
 
 impl ControlObject {
-    /// Opens the object under a name, with its tunables at their defaults.
+    /// Opens the object under a kernel name, with its tunables at their defaults.
     ///
     /// # Errors
     /// The objects are not of the same build.

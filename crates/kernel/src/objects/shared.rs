@@ -1,5 +1,5 @@
-//! Maps that several objects share. They are pinned by name, so that every object uses the same
-//! maps, whichever command loads it.
+//! Maps that several objects share. They are pinned under their names, so that objects use the same
+//! maps even if different commands load the objects.
 
 use std::path::PathBuf;
 
@@ -25,7 +25,8 @@ fn path(name: &str) -> PathBuf {
     rundir::other_pin_path("map", name)
 }
 
-/// Makes an object use the pinned maps, or pin its own when it is loaded.
+/// Makes an object use the shared maps that are pinned. Shared maps that are not pinned yet are
+/// created and pinned when the object is loaded.
 ///
 /// # Errors
 /// The pinned maps are of another version of headwayctl; libbpf refuses the path.

@@ -1,6 +1,6 @@
 //! A control or a router in a user's file: compiled to eBPF by this machine's clang, with the same
 //! flags and binding as the algorithms of the build. If the kernel refuses the program, the error
-//! names the line of the file.
+//! names the line of the user's file.
 
 use std::env::consts::ARCH;
 use std::fs;
@@ -20,10 +20,12 @@ use crate::objects::{built, compile, ControlObject, RouterObject};
 
 include!(concat!(env!("OUT_DIR"), "/port.rs"));
 
-/// The part of the port that the simulator compiles as well is in this folder of the work folder.
+/// The folder in the work folder into which the headers that the simulator's compilation needs,
+/// too, are written.
 const ALGORITHMS: &str = "algorithms";
 
-/// The files compiled by this process, to find the lines that the kernel's messages refer to.
+/// The users' files that this process has compiled, to find the lines that the kernel's messages
+/// refer to.
 static SOURCES: Mutex<Vec<Source>> = Mutex::new(Vec::new());
 
 fn bad_input(error: AlgorithmError) -> Failure {
@@ -82,7 +84,7 @@ impl CompileDir {
         Ok(Box::leak(bytes.into_boxed_slice()))
     }
 
-    /// From now on, the kernel's refusals are looked up in the file.
+    /// Registers the user's file, so that the kernel's refusals are looked up in it.
     fn remember(self) {
         let mut all = SOURCES.lock().unwrap_or_else(PoisonError::into_inner);
         all.push(self.source);
@@ -142,8 +144,8 @@ pub(crate) fn router(info: &'static RouterInfo) -> Result<&'static RouterObject,
     })))
 }
 
-/// What an algorithm declares. For a user's file, no build of headwayctl knows these declarations,
-/// so the attached object carries them in a variable.
+/// The declarations of an algorithm. No build of headwayctl knows those of a user's file, so the
+/// attached object contains them in a variable.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Declared {
     pub(crate) tunables: Vec<TunableInfo>,
@@ -158,12 +160,12 @@ pub(crate) struct Declared {
 pub(crate) struct Sent {
     pub(crate) name: &'static str,
     pub(crate) in_ecn_bits: bool,
-    /// Fields of the answer.
+    /// Fields of the header in which receivers answer.
     pub(crate) answer: Vec<FieldInfo>,
 }
 
 impl Sent {
-    /// The header of a control that this process knows.
+    /// The header of a control, if this process knows the control.
     pub(crate) fn by(control: &str) -> Option<Self> {
         let control = headway_algorithms::control(control).ok()?;
         let own = control.header_at_sockets()?;
@@ -176,7 +178,7 @@ impl Sent {
     }
 }
 
-/// Name of the variable that carries the declarations.
+/// Name of the variable that contains the declarations.
 pub(crate) const DECLARED: &str = "hw_declared";
 
 impl Declared {
@@ -223,7 +225,7 @@ impl Declared {
     pub(crate) fn read(bytes: &[u8]) -> Option<Self> {
         let end = bytes.iter().position(|&b| b == 0).unwrap_or(bytes.len());
         let text: Value = serde_json::from_slice(&bytes[..end]).ok()?;
-        // leaked: the strings are few and live as long as this process
+        // leaked on purpose: the strings are few, and used as long as this process runs
         let word =
             |value: &Value| -> Option<&'static str> { Some(value.as_str()?.to_owned().leak()) };
         let number = |value: &Value| u32::try_from(value.as_u64()?).ok();
@@ -270,11 +272,11 @@ impl Declared {
     }
 }
 
-/// Finds the line of a user's file that the kernel's verifier refused; None: the refusal is not in
-/// such a file.
+/// Finds the line of a user's file that the kernel's verifier refused; None: the refusal is not
+/// about a user's file.
 pub(crate) fn place_in(log: &str) -> Option<String> {
     let all = SOURCES.lock().unwrap_or_else(PoisonError::into_inner);
-    // "; text of the line @ mine.c:12"; before Linux 6.9 without file and line
+    // an annotation is "; text of the line @ mine.c:12"; before Linux 6.9 it has no file and line
     let annotations = log.lines().filter_map(|line| line.strip_prefix("; "));
     let mut places = annotations.filter_map(|text| {
         let place = match text.rsplit_once(" @ ") {
@@ -312,7 +314,7 @@ mod tests {
         };
         let unit = declared.definition();
         let text = unit.split_once('"').unwrap().1.rsplit_once('"').unwrap().0;
-        // unescape as the compiler does
+        // unescape the string as the C compiler does
         let bytes = text.replace("\\\"", "\"").replace("\\\\", "\\") + "\0";
         let read = Declared::read(bytes.as_bytes()).unwrap();
         assert_eq!(read.tunables, router.tunables);

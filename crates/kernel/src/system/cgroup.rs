@@ -19,7 +19,7 @@ pub fn mounted() -> io::Result<Option<PathBuf>> {
     }))
 }
 
-/// As [`mounted`], for an action `what` that needs it.
+/// Like [`mounted`], but fails if cgroup2 is not mounted. `what` is the action that needs it.
 ///
 /// # Errors
 /// cgroup2 is not mounted.

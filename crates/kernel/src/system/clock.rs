@@ -17,7 +17,7 @@ pub fn now_ns() -> i64 {
     time.tv_sec * 1_000_000_000 + time.tv_nsec
 }
 
-/// Time between two ticks of the kernel's clock.
+/// Time between two ticks (jiffies) of the kernel.
 ///
 /// # Errors
 /// The kernel does not report it.
@@ -51,7 +51,8 @@ pub fn sleep_until(time_ns: i64) {
     {}
 }
 
-/// Makes wake-ups as exact as possible. By default the kernel may delay each by 50 µs.
+/// Makes this thread's wake-ups as exact as possible. By default the kernel may delay each wake-up
+/// by 50 µs.
 pub fn exact_timers() {
     // SAFETY: an option with one integer.
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) };
@@ -72,7 +73,7 @@ mod tests {
         let due_ns = now_ns() + 3_000_000;
         sleep_until(due_ns);
         assert!(now_ns() >= due_ns);
-        sleep_until(0); // would not return if it waited for the clock
+        sleep_until(0); // returns at once, because the time has passed
         assert_eq!(until(0), Duration::ZERO);
     }
 }

@@ -1,4 +1,4 @@
-//! The lock of a folder. Every command takes it before it changes anything in the folder.
+//! The lock of a folder. A command takes the lock before it changes anything in the folder.
 
 use std::fs::{self, File};
 use std::io::{self, Write as _};
@@ -12,16 +12,17 @@ use headway_system::lock::try_take;
 use super::processes;
 use crate::error::{Attempt as _, Failure};
 
-/// The file's name.
+/// The name of the lock's file in the folder.
 const FILE: &str = "lock";
-/// The folder inside another with a separate lock.
+/// The name of a subfolder that has a separate lock.
 pub const TESTBEDS: &str = "testbed";
-/// How long to wait before naming the lock's holder. Most commands hold it for less.
+/// How long to wait before naming the lock's holder. Most commands hold the lock for a shorter
+/// time.
 const SILENCE: Duration = Duration::from_secs(1);
 const PAUSE: Duration = Duration::from_millis(5);
 
 /// Held while anything in a folder is changed. The kernel releases it if its holder dies. Processes
-/// that inherit it hold it as well, so that the next command waits for everything that a killed
+/// that inherit the lock hold it, too, so that the next command waits for everything that a killed
 /// command started.
 #[derive(Debug)]
 pub struct Lock {
@@ -34,7 +35,7 @@ impl Lock {
     /// When the lock is released, the folder is removed if it has no other content.
     ///
     /// # Errors
-    /// Lack of privilege; something other than a file is in its place.
+    /// Lack of privilege; the lock's path is not a regular file.
     pub fn take(folder: &Path) -> Result<Lock, Failure> {
         let path = folder.join(FILE);
         let what = format!("lock {}", path.display());
@@ -50,7 +51,7 @@ impl Lock {
         }
     }
 
-    /// The lock's descriptor, for a process that is to hold the lock as well.
+    /// The lock's descriptor, for a child process that is to hold the lock, too.
     #[must_use]
     pub fn fd(&self) -> i32 {
         self.file.as_raw_fd()
@@ -58,20 +59,20 @@ impl Lock {
 }
 
 impl Drop for Lock {
-    /// Removes the file, so that a command that only needed the lock leaves nothing. A waiting
-    /// process notices that the file was replaced.
+    /// Removes the lock's file, so that a command that only needed the lock leaves nothing. A
+    /// process that waits for the lock notices that the file was removed or replaced.
     fn drop(&mut self) {
         let others = fs::read_dir(&self.folder).map(|list| {
             list.flatten()
                 .any(|e| e.file_name() != FILE && e.file_name() != TESTBEDS)
         });
-        // leaves a file that another process made
+        // do not remove a file that another process made
         let path = self.folder.join(FILE);
         if !identity::is_named(&path, &self.file) || others.unwrap_or(true) {
             return;
         }
         let _ = fs::remove_file(&path);
-        // fails if the folder is not empty
+        // ignore errors: the folder may not be empty
         let _ = fs::remove_dir(&self.folder);
         if self.folder.ends_with(TESTBEDS) {
             let _ = self.folder.parent().map(fs::remove_dir);
@@ -79,7 +80,7 @@ impl Drop for Lock {
     }
 }
 
-/// Waits for other processes and names them.
+/// A wait for the lock that names its holders on stderr.
 struct Waiting {
     path: PathBuf,
     /// When to name the holder next.
@@ -96,8 +97,8 @@ impl Waiting {
         }
     }
 
-    /// Sleeps a little. Names the lock's holder once the time has come, and again if the holder
-    /// changes.
+    /// Sleeps for a moment. Names the lock's holders if `tell` has passed, and later again if the
+    /// holders have changed.
     fn pause(&mut self) {
         std::thread::sleep(PAUSE);
         if Instant::now() < self.tell {
@@ -106,7 +107,7 @@ impl Waiting {
         self.tell = Instant::now() + SILENCE;
         let holders = holders(&self.path);
         if holders == self.told || holders.is_empty() {
-            return; // named already, or released just now
+            return; // these holders were named already, or the lock was just released
         }
         let list: Vec<String> = holders
             .iter()
@@ -167,7 +168,7 @@ mod tests {
             })
         };
         assert!(told.recv_timeout(Duration::from_millis(200)).is_err());
-        drop(first); // removes the file that the other thread waits for
+        drop(first); // dropping the lock removes the file that the other thread waits for
         told.recv_timeout(Duration::from_secs(60)).unwrap();
         drop(waiting.join().unwrap());
         assert!(!folder.exists(), "a folder with only a lock is left");
@@ -184,7 +185,7 @@ mod tests {
         assert_eq!(fs::read_to_string(&target).unwrap(), "kept");
         fs::remove_file(&path).unwrap();
 
-        // left by a headwayctl that made it readable for everyone
+        // a file that an older headwayctl left, which made it readable for everyone
         fs::write(&path, "").unwrap();
         fs::set_permissions(&path, Permissions::from_mode(0o644)).unwrap();
         for _ in 0..2 {

@@ -9,10 +9,10 @@ use std::process::Command;
 use crate::error::{Attempt as _, Failure};
 use crate::system::netns::Netns;
 
-/// Checks that this process may make one.
+/// Checks that this process may make a network namespace.
 ///
 /// # Errors
-/// The process may not.
+/// It may not.
 pub fn check() -> Result<(), Failure> {
     // SAFETY: no arguments; cannot fail.
     if unsafe { libc::geteuid() } != 0 {
@@ -21,10 +21,10 @@ pub fn check() -> Result<(), Failure> {
     Ok(())
 }
 
-/// A namespace that exists as long as this value.
+/// An unnamed network namespace that exists as long as this value.
 #[derive(Debug)]
 pub struct Namespace {
-    /// The namespace, to run work in it.
+    /// The namespace as a [`Netns`], to run work in it.
     pub netns: Netns,
     _file: File,
 }
@@ -52,7 +52,7 @@ impl Namespace {
         })
     }
 
-    /// A file to enter it by, while this process runs.
+    /// A path by which processes can enter the namespace while this process runs.
     #[must_use]
     pub fn path(&self) -> String {
         self.netns.path.display().to_string()

@@ -13,10 +13,11 @@ use crate::error::{Attempt as _, Failure};
 
 /// Where `ip netns` keeps namespaces by name.
 pub const NAMED_FOLDER: &str = "/run/netns";
-/// Refers to the namespace of the process that reads or writes it.
+/// The file with the default congestion control of the namespace of the process that reads or
+/// writes it.
 const DEFAULT_CONTROL: &str = "/proc/sys/net/ipv4/tcp_congestion_control";
 
-/// The namespace of the first process, and its label.
+/// The path and the label of the namespace of the first process.
 const FIRST: &str = "/proc/1/ns/net";
 const FIRST_LABEL: &str = "init";
 
@@ -25,10 +26,10 @@ const FIRST_LABEL: &str = "init";
 pub struct Netns {
     /// Its identity.
     pub identity: Identity,
-    /// A name for users: that of `ip netns`, "init", or a process in it. [`Netns::place_label`] is
-    /// unique; this name is not.
+    /// A name for users: the namespace's name in `ip netns`, "init", or a process in the namespace.
+    /// Unlike [`Netns::place_label`], it is not unique.
     pub label: String,
-    /// A file to enter it by.
+    /// A path by which the namespace can be entered.
     pub path: PathBuf,
 }
 
@@ -53,7 +54,7 @@ impl Netns {
             Path::new(NAMED_FOLDER).join(name)
         };
         let netns = Self::at(path, name.to_owned()).ok();
-        // only files of namespaces are on the same device as our own namespace's file
+        // a path is a namespace if it is on the same device as the file of this process's namespace
         let own = identity::at(Path::new("/proc/self/ns/net"))
             .map(|id| id.0)
             .ok();
@@ -85,8 +86,8 @@ impl Netns {
             .ok_or_else(|| Failure::failed("cannot find the network namespace of this process"))
     }
 
-    /// Its label in places. The label is unique and does not depend on how, or by which command,
-    /// the namespace was found.
+    /// The namespace's label in texts such as `namespace:device`. The label is unique, and is the
+    /// same however the namespace was found.
     #[must_use]
     pub fn place_label(&self) -> String {
         if identity::at(Path::new(FIRST)).ok() == Some(self.identity) {
@@ -94,7 +95,7 @@ impl Netns {
         }
         named()
             .into_iter()
-            // ignores a name that looks like another namespace's label
+            // skip a name that could be another namespace's label
             .filter(|name| name != FIRST_LABEL && !name.starts_with("net:["))
             .find(|name| {
                 identity::at(&Path::new(NAMED_FOLDER).join(name)).ok() == Some(self.identity)
@@ -102,7 +103,7 @@ impl Netns {
             .unwrap_or_else(|| self.inode_label())
     }
 
-    /// As the links in /proc/PID/ns show it.
+    /// The namespace's inode in the form of the links in /proc/PID/ns.
     fn inode_label(&self) -> String {
         format!("net:[{}]", self.identity.1)
     }
@@ -197,8 +198,9 @@ pub fn device_name(number: u32) -> Option<String> {
     Some(String::from_utf8_lossy(&name[..end]).into_owned())
 }
 
-/// Enters the mount namespace of the first ancestor that this process may inspect. Pins must be
-/// there to outlive `ip netns exec`, which runs its command in a new mount namespace.
+/// Enters the mount namespace of the first ancestor process that this process may inspect. Pins
+/// have to be in that mount namespace, because `ip netns exec` runs its command in a new one, which
+/// ends with the command.
 ///
 /// # Errors
 /// Lack of privilege.

@@ -39,13 +39,13 @@ pub fn name_of(pid: i32) -> String {
     name.trim().to_owned()
 }
 
-/// Raises the priority of this process and its children, if allowed. With `real_time` they also
-/// keep running when the testbed's emulator, which is real-time, wakes up on their core. Otherwise
-/// packets would wait for the processor, and the program would answer them in one burst.
+/// Raises the priority of this process and its children, if allowed. With `real_time` the emulator
+/// of the testbed, which has real-time priority, does not interrupt them when it wakes up on their
+/// core. If interrupted, a program would let packets wait and answer them in one burst.
 pub fn be_prompt(real_time: bool) {
     const URGENT: libc::c_int = -19;
     let parameters = libc::sched_param { sched_priority: 1 };
-    // SAFETY: plain numbers; if it is not allowed, the priority stays as it is.
+    // SAFETY: plain numbers; if the call is not allowed, the priority does not change.
     unsafe {
         libc::setpriority(libc::PRIO_PROCESS, 0, URGENT);
         if real_time {

@@ -14,19 +14,21 @@ use crate::error::{Attempt as _, Failure};
 pub use crate::system::lock::Lock;
 use crate::system::netns::{self, Netns};
 
-/// Restricts headwayctl to controls whose name begins with this word, and to a separate folder, so
-/// that tests do not detach controls that are in use.
+/// The environment variable with the scope: a word that restricts headwayctl to controls whose name
+/// begins with it, and to a separate folder. Tests use a scope so that they do not detach controls
+/// that are in use.
 pub const SCOPE: &str = "HEADWAY_SCOPE";
 /// The folder without a scope.
 const MACHINE: &str = "/run/headway";
-/// Leaves room for more characters in a control's name, which has at most 15.
+/// The longest scope. A control's name has at most 15 characters, so two remain after the scope.
 const SCOPE_LONGEST: usize = 13;
 const BPF_FS_MAGIC: libc::c_long = 0xcafe_4a11;
 
-/// The word with which the names begin that this process may change; empty for all.
+/// The scope: the word with which the names of the controls begin that this process may change. If
+/// it is empty, the process may change all controls.
 ///
 /// # Errors
-/// The word is not letters and digits only, or too long for a control's name.
+/// HEADWAY_SCOPE has characters other than letters and digits, or is too long.
 pub fn scope() -> Result<String, Failure> {
     let scope = std::env::var_os(SCOPE).unwrap_or_default();
     let scope = scope.to_string_lossy().into_owned();
@@ -39,8 +41,8 @@ pub fn scope() -> Result<String, Failure> {
     }
 }
 
-/// Whether a control's name is in a scope: its first word must be the scope. Only its first letters
-/// are not enough, as they may begin another scope.
+/// Whether a control's name is in a scope: the name's first word must be the scope. A first word
+/// that only begins with the scope belongs to another scope.
 #[must_use]
 pub fn is_in_scope(name: &str, scope: &str) -> bool {
     scope.is_empty()
@@ -49,7 +51,7 @@ pub fn is_in_scope(name: &str, scope: &str) -> bool {
             .is_some_and(|rest| !rest.starts_with(|c: char| c.is_ascii_alphanumeric()))
 }
 
-/// The folder with the state of this process's scope. Only root may write there.
+/// The folder with the state of this process's scope. Only root can write to the folder.
 #[must_use]
 pub fn root() -> PathBuf {
     match scope() {
@@ -58,7 +60,8 @@ pub fn root() -> PathBuf {
     }
 }
 
-/// Outside /sys, which `ip netns exec` mounts anew. Names in it contain no dots.
+/// The bpffs. It is outside /sys, because `ip netns exec` mounts a new /sys. Names in a bpffs
+/// contain no dots.
 fn bpffs() -> PathBuf {
     root().join("bpf")
 }
@@ -92,7 +95,7 @@ pub fn lock() -> Result<Lock, Failure> {
     Lock::take(&root())
 }
 
-/// As [`lock`], and also locks out other scopes from changes to the whole machine.
+/// Like [`lock`], but also takes the lock for changes to the whole machine, which all scopes share.
 ///
 /// # Errors
 /// Lack of privilege.
@@ -116,7 +119,7 @@ pub fn has_bpffs() -> bool {
     }
 }
 
-/// Enters the mount namespace where the pins are, or would be.
+/// Enters the mount namespace that has the bpffs with the pins, or in which it would be mounted.
 ///
 /// # Errors
 /// Lack of privilege.
@@ -127,7 +130,7 @@ pub fn enter() -> Result<(), Failure> {
     netns::enter_first_mount_namespace()
 }
 
-/// Mounts the bpffs unless it is mounted.
+/// Mounts the bpffs if it is not mounted.
 ///
 /// # Errors
 /// Lack of privilege.
@@ -161,7 +164,8 @@ pub fn pin_path(name: &str) -> PathBuf {
     bpffs().join(name)
 }
 
-/// Path of the pin of anything else. The name is longer than any control's name.
+/// Path of the pin of a link or map that is not a control. The file's name is longer than any
+/// control's name, so they cannot collide.
 #[must_use]
 pub fn other_pin_path(kind: &str, name: &str) -> PathBuf {
     bpffs().join(format!("headway_{kind}_{name}"))
@@ -188,8 +192,8 @@ fn record_path((device, inode): Identity) -> PathBuf {
     defaults().join(format!("{device}-{inode}.json"))
 }
 
-/// The namespaces whose default was changed. An unreadable record is skipped: it was never
-/// completed, so the change was not made.
+/// The records of namespaces whose default was changed. An unreadable record is skipped: writing it
+/// was not completed, so the default was not changed.
 #[must_use]
 pub fn default_records() -> Vec<DefaultRecord> {
     let mut records: Vec<DefaultRecord> = fs::read_dir(defaults())
@@ -251,7 +255,7 @@ pub fn remove(lock: Lock) -> Result<(), Failure> {
     }
     for pin in pins() {
         let removed = if pin.is_dir() {
-            fs::remove_dir_all(&pin) // a folder that a user made
+            fs::remove_dir_all(&pin) // a user may have made folders in the bpffs
         } else {
             fs::remove_file(&pin)
         };

@@ -12,7 +12,7 @@ use headway_system::netlink::{self, message, text, Netlink};
 use crate::mirror::Plain as _;
 use crate::uapi::{InetDiagMsg, InetDiagReqV2, SOCK_DIAG_BY_FAMILY};
 
-/// Attribute of an answer: the control's name (linux/inet_diag.h).
+/// The attribute of the kernel's answer that has the control's name (linux/inet_diag.h).
 const INET_DIAG_CONG: u16 = 4;
 /// States in which a socket's control is not active (net/tcp_states.h).
 const WITHOUT_CONTROL: [u32; 3] = [BPF_TCP_TIME_WAIT, BPF_TCP_SYN_RECV, BPF_TCP_LISTEN];
@@ -20,7 +20,7 @@ const WITHOUT_CONTROL: [u32; 3] = [BPF_TCP_TIME_WAIT, BPF_TCP_SYN_RECV, BPF_TCP_
 /// kernel.
 const STATES: std::ops::RangeInclusive<u32> = BPF_TCP_ESTABLISHED..=BPF_TCP_CLOSING;
 
-/// Counts the sockets in the calling thread's namespace.
+/// Counts the TCP sockets in the calling thread's namespace by congestion control.
 ///
 /// # Errors
 /// The kernel has no `inet_diag`.
@@ -48,7 +48,7 @@ fn request(family: u8) -> Vec<u8> {
     message(SOCK_DIAG_BY_FAMILY as u16, flags, request.bytes())
 }
 
-/// Parses one datagram of the answer; true for the last one.
+/// Parses one datagram of the kernel's answer. Returns whether it is the last one.
 fn take(mut bytes: &[u8], counts: &mut BTreeMap<String, u64>) -> io::Result<bool> {
     while let Some(answer) = netlink::take(&mut bytes)? {
         if i32::from(answer.kind) == libc::NLMSG_DONE {

@@ -8,7 +8,7 @@ use crate::attach::Request;
 use crate::error::Failure;
 use crate::objects;
 
-/// Prefix of the name of one of the kernel's own controls.
+/// The prefix in --control that selects one of the kernel's own controls.
 const KERNEL_OWN: &str = "kernel:";
 
 /// The control that `--control` selects on this machine at present.
@@ -16,7 +16,7 @@ const KERNEL_OWN: &str = "kernel:";
 pub struct Chosen {
     /// The control's name in the kernel.
     pub name: String,
-    /// The control that `up` has to attach first; `None`: it is available.
+    /// The control that `up` has to attach first; `None`: the control is already available.
     pub attach: Option<Request>,
 }
 
@@ -87,7 +87,7 @@ pub fn give_up(state: &State, dry_run: bool) -> Result<[Option<String>; 2], Fail
     ])
 }
 
-/// Returns whether the control is detached.
+/// Detaches the control unless another testbed's hosts use it. Returns whether it is detached.
 fn give_up_one(state: &State, name: &String, dry_run: bool) -> Result<bool, Failure> {
     let successor = state::names()
         .into_iter()
@@ -108,7 +108,7 @@ fn give_up_one(state: &State, name: &String, dry_run: bool) -> Result<bool, Fail
         return Ok(false);
     }
     if names::find_name(name)?.as_ref() != Some(name) {
-        return Ok(false); // another process detached it first
+        return Ok(false); // another process has already detached it
     }
     if !dry_run {
         detach::detach(Target::Control(name))?;

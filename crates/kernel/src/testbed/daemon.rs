@@ -1,7 +1,8 @@
 //! The emulator's process.
 //!
-//! It outlives `up` only if `up` completes. Until `up` reports this through a pipe, the emulator
-//! ends when `up` ends, and it holds the lock, so that `down` waits for it.
+//! It outlives `up` only if `up` completes. Until `up` reports through a pipe that it has
+//! completed, the emulator exits when `up` exits. Until then the emulator also holds the lock, so
+//! that `down` waits for it.
 
 use std::fs;
 use std::io::{self, Read as _, Write as _};
@@ -17,11 +18,11 @@ use super::state::{self, HostState, State};
 use crate::error::{Attempt as _, Failure};
 use crate::system::netns::Netns;
 
-/// The emulator's message to `up` when the devices exist.
+/// The emulator's message to `up` that the devices exist.
 pub const READY: &str = "ready";
-/// The message of `up` to the emulator when `up` completes.
+/// The message of `up` to the emulator that `up` has completed.
 pub const COMMIT: u8 = b'c';
-/// The signal that starts schedules and traces; its value is the time.
+/// The signal that starts schedules and traces; the signal's value is the start time.
 const BEGIN: i32 = libc::SIGUSR1;
 
 fn failed(error: EmulatorError) -> Failure {
@@ -85,7 +86,8 @@ pub fn run_emulator(name: &str, lock_fd: i32) -> Result<(), Failure> {
                 of_ground.as_ref().map(|(live, _)| live.summary()),
                 &state.hosts,
             );
-            // a full disk must not end the emulator; only the last summary must be complete
+            // ignore errors: a full disk must not end the emulator; only the last summary must be
+            // complete
             let _ = state::save_summary(name, &summary);
         }
         stop.store(true, Ordering::Relaxed);
@@ -102,7 +104,7 @@ pub fn run_emulator(name: &str, lock_fd: i32) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The result of an emulator's thread.
+/// The result of one of the emulator's threads.
 fn joined(
     thread: ScopedJoinHandle<'_, Result<Summary, EmulatorError>>,
 ) -> Result<Summary, EmulatorError> {
@@ -126,7 +128,7 @@ fn devices(hosts: &[&HostState]) -> Result<Vec<OwnedFd>, Failure> {
         .collect()
 }
 
-/// Both legs over new devices, the satellite leg first.
+/// Starts both legs of a path with a gateway, over new devices; the satellite leg is first.
 fn emulators(state: &State) -> Result<(Emulator, Option<Emulator>), Failure> {
     let side = |side: &str| -> Vec<&HostState> {
         let hosts = state.hosts.iter();
@@ -149,7 +151,7 @@ fn emulators(state: &State) -> Result<(Emulator, Option<Emulator>), Failure> {
     Ok((satellite, Some(ground)))
 }
 
-/// Leaves the terminal and the working folder of `up`, and holds neither open.
+/// Detaches this process from the terminal and the working folder of `up`.
 fn leave() -> Result<(), Failure> {
     let what = "leave the terminal";
     let null = fs::OpenOptions::new()
@@ -179,7 +181,8 @@ fn judged(mut summary: Summary, ground: Option<Summary>, hosts: &[HostState]) ->
     summary
 }
 
-/// Adds the packets that the hosts' devices dropped before the emulator could read them.
+/// Adds to a summary the packets that the hosts' devices dropped before the emulator could read
+/// them.
 fn add_device_drops(summary: &mut Summary, hosts: &[HostState]) {
     let drops = hosts.iter().map(|host| {
         let table = Netns::find(&host.namespace)
@@ -198,7 +201,8 @@ fn transmit_drops(table: &str, device: &str) -> Option<u64> {
     let counters = table
         .lines()
         .find_map(|line| line.trim().strip_prefix(device)?.strip_prefix(':'))?;
-    // eight columns of receive counters, then bytes, packets, errors, drops
+    // the line has eight columns of receive counters, then transmitted bytes, packets, errors,
+    // drops
     counters.split_whitespace().nth(11)?.parse().ok()
 }
 
@@ -219,7 +223,7 @@ fn block_signals() -> libc::sigset_t {
 /// A request of another process to the emulator.
 enum SignalRequest {
     Nothing,
-    /// Start schedules and traces at this time.
+    /// Start schedules and traces at this time of CLOCK_MONOTONIC.
     Begin(u64),
     End,
 }

@@ -1,4 +1,4 @@
-//! Removes a testbed, also one whose `up` did not complete.
+//! Removes a testbed, even if its `up` did not complete.
 
 use std::ffi::CString;
 use std::fs::{self, File};
@@ -34,9 +34,9 @@ pub struct Removed {
     pub ended_processes: Vec<i32>,
     /// The emulator's last summary; null if it wrote none.
     pub summary: Option<Summary>,
-    /// The control that `up` had attached, if it was detached as well; null: none.
+    /// The control that `up` had attached, if `down` detached it; null: none.
     pub detached: Option<String>,
-    /// The gateway's control, if it was detached as well.
+    /// The gateway's control, if `down` detached it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub detached_of_gateway: Option<String>,
 }
@@ -60,7 +60,7 @@ pub fn down(name: Option<&str>, dry_run: bool) -> Result<Vec<Removed>, Failure> 
     };
     let (mut removed, mut errors) = (vec![], vec![]);
     for name in &chosen {
-        // a testbed that cannot be removed does not keep the others from being removed
+        // if a testbed cannot be removed, continue with the others
         match remove(&lock, name, dry_run) {
             Ok(testbed) => removed.push(testbed),
             Err(error) => errors.push(error),
@@ -89,7 +89,7 @@ pub fn remove(_lock: &Lock, name: &str, dry_run: bool) -> Result<Removed, Failur
         detached: None,
         detached_of_gateway: None,
     };
-    // Held open, so that no other namespace gets the same device and inode numbers.
+    // Keep the namespaces open, so that no new namespace gets the same device and inode numbers.
     let held: Vec<(File, Identity, String)> = removed
         .namespaces
         .iter()
@@ -117,12 +117,13 @@ pub fn remove(_lock: &Lock, name: &str, dry_run: bool) -> Result<Removed, Failur
         drop(controls);
     }
     gateway::end_proxies(&inside());
-    // Programs first, while their network still exists.
+    // End the programs first, while their network still exists.
     let programs = process::end(inside, Duration::from_secs(2));
     removed.ended_processes = programs.asked;
     all_ended(name, &programs.left)?;
     gateway::forget_killed_proxies(&identities)?;
-    // Then the emulator, whose devices disappear with it. Its state file may be lost.
+    // Then end the emulator, whose devices disappear with it. The state file may be lost, so search
+    // for emulators, too.
     let noted = state.as_ref().and_then(|s| s.emulator);
     let emulators = || -> Vec<Process> {
         let found = process::emulators().into_iter();
@@ -140,7 +141,7 @@ pub fn remove(_lock: &Lock, name: &str, dry_run: bool) -> Result<Removed, Failur
         let path = Path::new(NAMED_FOLDER).join(namespace);
         unmount(&path).attempt(format!("remove namespace {namespace}"))?;
     }
-    // Ends processes that entered by a name just before it was removed.
+    // End processes that entered a namespace by its name just before the name was removed.
     let late = process::end(inside, Duration::from_secs(1));
     removed.ended_processes.extend(late.asked);
     all_ended(name, &late.left)?;
@@ -154,7 +155,7 @@ pub fn remove(_lock: &Lock, name: &str, dry_run: bool) -> Result<Removed, Failur
     Ok(removed)
 }
 
-/// Fails if processes are left, and names them and the next step.
+/// Fails if processes are left. The error names them and says what to do.
 fn all_ended(name: &str, left: &[Process]) -> Result<(), Failure> {
     if left.is_empty() {
         return Ok(());
@@ -175,7 +176,8 @@ fn all_ended(name: &str, left: &[Process]) -> Result<(), Failure> {
     )))
 }
 
-/// As `ip netns del`, also for a name whose namespace was never mounted.
+/// Removes a namespace's name like `ip netns del`, but also if no namespace was ever mounted on the
+/// name's file.
 fn unmount(path: &Path) -> io::Result<()> {
     let target = CString::new(path.as_os_str().as_encoded_bytes())?;
     // SAFETY: a terminated string.
@@ -194,8 +196,9 @@ fn allowed() -> io::Result<Vec<String>> {
     Ok(text.split_whitespace().map(str::to_owned).collect())
 }
 
-/// Allows a control in all namespaces. The list belongs to the whole machine and can only be
-/// written as a whole, so no control of Headway may be attached or detached meanwhile.
+/// Allows a control in all namespaces, by adding it to the kernel's list of allowed controls. The
+/// list is the same for the whole machine and can only be written as a whole, so no control of
+/// Headway may be attached or detached meanwhile.
 pub fn allow(control: &str) -> Result<(), Failure> {
     let what = format!("allow {control} in namespaces");
     let mut controls = allowed().attempt(&what)?;
@@ -203,7 +206,8 @@ pub fn allow(control: &str) -> Result<(), Failure> {
     fs::write(ALLOWED, controls.join(" ")).attempt(&what)
 }
 
-/// Withdraws this permission. Controls that other processes allowed meanwhile stay allowed.
+/// Removes a control from the list of allowed controls. Controls that other processes allowed
+/// meanwhile stay allowed.
 pub fn forbid(control: &str) -> Result<(), Failure> {
     let what = format!("withdraw the permission of {control} in namespaces");
     let mut controls = allowed().attempt(&what)?;

@@ -13,8 +13,8 @@ use super::state;
 use crate::error::{Attempt as _, Failure};
 use crate::system::netns::NAMED_FOLDER;
 
-/// Becomes the program `command`, in the network of `host`. Only the network changes: the program
-/// sees the same files and pinned objects as outside.
+/// Replaces this process by the program `command`, in the network namespace of `host`. Only the
+/// network changes: the program sees the same files and pinned objects as outside.
 ///
 /// # Errors
 /// The testbed, host or program does not exist, or lack of privilege.

@@ -1,4 +1,5 @@
-//! The path of an experiment's file, with the same numbers as in a simulation of it.
+//! Reads the path from an experiment's file. The testbed gets the same numbers as a simulation of
+//! the experiment.
 
 use std::fs;
 use std::path::Path;
@@ -14,7 +15,7 @@ pub(super) struct Asked {
     pub(super) links: [LinkSpec; 2],
     /// Seed of the random streams.
     pub(super) seed: u64,
-    /// Delay of both access links together, in each direction.
+    /// Sum of the delays of both access links, in each direction.
     pub(super) access_ns: u64,
     /// Rate of each access link.
     pub(super) access_rate_bps: u64,

@@ -36,13 +36,13 @@ pub(super) fn between(config: &mut Config, forward: Path, reverse: Path) -> Conf
     let mut ground = Config::new(forward.link, reverse.link, hosts, right);
     ground.forward.vary = forward.vary;
     ground.reverse.vary = reverse.vary;
-    // random streams that differ from the satellite leg's
+    // gives this leg other random numbers than the satellite leg
     ground.seed = config.seed.wrapping_add(1);
     ground.late_threshold_ns = config.late_threshold_ns;
     ground
 }
 
-/// The gateway as a host.
+/// The gateway as one of the testbed's hosts.
 pub(super) fn host(testbed: &str) -> HostState {
     HostState {
         name: GATEWAY.into(),
@@ -67,7 +67,8 @@ pub(super) fn configuration(mtu_bytes: u32, queue_pkts: u32) -> Vec<String> {
     lines
 }
 
-/// A host's route to the gateway itself, besides the route to the other side.
+/// A host's route to the gateway's own address, in addition to its route to the hosts on the other
+/// side.
 pub(super) fn route(host: &HostState) -> String {
     let HostState {
         address, device, ..
@@ -92,7 +93,7 @@ pub(super) fn judge(summary: &mut Summary, mut ground: Summary) {
     summary.on_time = summary.warnings.is_empty();
 }
 
-/// Longest time for a proxy to remove its rules.
+/// The longest time to wait until a proxy has removed its rules.
 const MOST_S: u64 = 5;
 
 /// Makes the proxies among a testbed's processes drop their connections and end, and waits for
@@ -107,7 +108,7 @@ pub(super) fn end_proxies(processes: &[Process]) {
     for name in control::names(&folder) {
         let status = Request::Status { connections: false };
         let answer = control::ask::<Status>(&folder, &name, status);
-        // a proxy that does not answer is ended like any other process
+        // ignore a proxy that does not answer; it is ended later like any other process
         let Some(proxy) = answer.ok().flatten().as_ref().and_then(ours) else {
             continue;
         };

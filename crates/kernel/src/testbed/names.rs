@@ -5,7 +5,7 @@ pub const DEVICE: &str = "hw0";
 
 /// Prefix of all testbeds' namespaces.
 const PREFIX: &str = "headway-";
-/// Name of a testbed without a given name.
+/// Name of a testbed if the user gives none.
 pub const DEFAULT_NAME: &str = "default";
 /// Most hosts per side.
 pub const MAX_HOSTS: u32 = 100;

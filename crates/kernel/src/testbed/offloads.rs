@@ -1,4 +1,4 @@
-//! Offloads of a device, as `ethtool -k` shows them.
+//! Reads the offload settings of a device, as `ethtool -k` shows them.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -19,8 +19,8 @@ const SETTINGS: [(&str, u32); 6] = [
     ("generic-receive-offload", ETHTOOL_GGRO),
 ];
 
-/// The settings of a device in the calling thread's network namespace. Settings that the device
-/// does not have are left out.
+/// The offload settings of a device in the calling thread's network namespace. Settings that the
+/// device does not have are left out.
 ///
 /// # Errors
 /// The device does not exist.

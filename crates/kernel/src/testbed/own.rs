@@ -1,6 +1,6 @@
-//! The owner of a namespace. An alias of its loopback device names it, which is set before the
-//! namespace gets a name. A namespace that only has a name like a testbed's has no alias. A
-//! namespace whose state file is lost still has its alias.
+//! Marks a namespace as belonging to a testbed. The mark is an alias of the namespace's loopback
+//! device, which is set before the namespace gets a name. A namespace that only has a name like a
+//! testbed's has no alias. A namespace whose state file is lost still has its alias.
 
 use std::ffi::CString;
 use std::fs::{self, DirBuilder, OpenOptions};
@@ -17,10 +17,10 @@ use crate::system::namespace::Namespace;
 use crate::system::netns::{Netns, NAMED_FOLDER};
 use crate::system::rundir;
 
-/// The first device of every namespace is its loopback device.
+/// The number of the loopback device, which is the first device of every namespace.
 const LOOPBACK: i32 = 1;
 
-/// The alias in namespaces of a testbed of this scope.
+/// The alias of namespaces that belong to this scope's testbed of this name.
 fn mark(testbed: &str) -> Result<String, Failure> {
     Ok(format!("headway testbed {testbed} {}", rundir::scope()?))
 }
@@ -52,13 +52,14 @@ pub fn is_ours(testbed: &str, namespace: &str) -> bool {
     let Ok(mark) = mark(testbed) else {
         return false;
     };
-    // a name that is a link would lead to another namespace, which is found under its own name
+    // skip a name that is a symbolic link: it leads to another namespace, which is found under its
+    // own name
     Netns::find(namespace)
         .and_then(|netns| netns.inside(alias).attempt("read an alias"))
         .is_ok_and(|alias| alias == Some(mark))
 }
 
-/// Makes mounts in the folder of names visible in every mount namespace.
+/// Makes mounts in the folder of namespaces' names visible in every mount namespace.
 fn share_names() -> io::Result<()> {
     let folder = Path::new(NAMED_FOLDER);
     DirBuilder::new()
@@ -67,7 +68,7 @@ fn share_names() -> io::Result<()> {
         .create(folder)?;
     let share = || mount(Path::new(""), folder, libc::MS_SHARED | libc::MS_REC);
     match share() {
-        // the folder is not a mount yet
+        // EINVAL: the folder is not a mount point yet
         Err(e) if e.raw_os_error() == Some(libc::EINVAL) => {
             mount(folder, folder, libc::MS_BIND | libc::MS_REC)?;
             share()
@@ -87,7 +88,7 @@ fn mount(from: &Path, to: &Path, flags: libc::c_ulong) -> io::Result<()> {
     Ok(())
 }
 
-/// A message about the loopback device of this thread's namespace.
+/// A netlink message about the loopback device of this thread's namespace.
 fn loopback() -> ifinfomsg {
     // SAFETY: integers only.
     let mut device: ifinfomsg = unsafe { std::mem::zeroed() };
@@ -110,7 +111,7 @@ fn alias() -> io::Result<Option<String>> {
     })
 }
 
-/// Sends a request and reads its answer.
+/// Sends a netlink request and reads the kernel's answer.
 fn ask<T>(request: &[u8], read: impl FnOnce(&[u8]) -> T) -> io::Result<T> {
     let mut buffer = vec![0u8; 1 << 15];
     let answer = Netlink::open(libc::NETLINK_ROUTE)?.ask(request, &mut buffer)?;

@@ -13,7 +13,7 @@ pub struct Preset {
     pub down_bps: u64,
     /// Rate from right to left.
     pub up_bps: u64,
-    /// Round-trip propagation delay, half of it each way.
+    /// Round-trip propagation delay; each direction has half of it.
     pub rtt_ns: u64,
     /// Size of the queue towards the user.
     pub down_buffer: Buffer,
@@ -37,8 +37,8 @@ const MS: u64 = 1_000_000;
 /// All presets.
 pub const PRESETS: [Preset; 5] = [
     // Rates: within ITU-T G.992.5 (ADSL2+: 24 Mbit/s down, 1.4 up) at the distance of
-    // an ordinary line; our choice. Round trip: our choice, of the order of the idle
-    // latency of DSL in the FCC's "Measuring Broadband America" reports. Buffers:
+    // an ordinary line; our choice. Round trip: our choice, similar to the idle latency of DSL in
+    // the FCC's "Measuring Broadband America" reports. Buffers:
     // Kreibich et al., "Netalyzr", IMC 2010, found modems with hundreds of
     // kilobytes, often a power of two.
     Preset {
@@ -77,8 +77,9 @@ pub const PRESETS: [Preset; 5] = [
         up_buffer: Buffer::bdp(1),
         ground: None,
     },
-    // Round trip of the satellite leg: as in the preset above. Its rates: our choice, of the order
-    // of offers in 2026. A metropolitan network on the left of the gateway: our choice.
+    // Round trip of the satellite leg: as in the preset above. Its rates: our choice, similar to
+    // what operators offer in 2026. The metropolitan network on the left of the gateway: our
+    // choice.
     Preset {
         name: "geo-gateway",
         title: "a gateway between a network on the ground and a geostationary satellite",

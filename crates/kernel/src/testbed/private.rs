@@ -1,5 +1,5 @@
 //! A testbed inside one process. The hosts' namespaces have no names and the emulator is a thread,
-//! so all of it ends with the process.
+//! so the whole testbed ends with the process.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
@@ -84,7 +84,7 @@ impl Private {
 
 impl Drop for Private {
     fn drop(&mut self) {
-        let _ = self.end(); // finish() returns the errors
+        let _ = self.end(); // errors are ignored here; finish() returns them
     }
 }
 

@@ -10,9 +10,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::system::{processes, rundir};
 
-/// Time between two checks.
+/// Time between two checks whether processes have ended.
 const PAUSE: Duration = Duration::from_millis(5);
-/// How long to kill processes before giving up.
+/// How long to try to kill processes before giving up.
 const FORCE: Duration = Duration::from_secs(if cfg!(test) { 1 } else { 5 });
 
 /// A process that was seen running.
@@ -29,7 +29,8 @@ impl Process {
     #[must_use]
     pub fn find(pid: i32) -> Option<Process> {
         let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-        // the name in parentheses may contain any character
+        // the program's name in parentheses may contain any character, so split at the last
+        // parenthesis
         let mut fields = stat[stat.rfind(')')? + 1..].split_ascii_whitespace();
         if matches!(fields.next()?, "Z" | "X") {
             return None;
@@ -89,7 +90,8 @@ pub fn emulators() -> Vec<(String, Process)> {
         .collect()
 }
 
-/// The name of a process's program, which may have been reinstalled since.
+/// The name of a process's program. The program's file may have been replaced since the process
+/// started.
 fn program_of(process: &str) -> Option<String> {
     let path = fs::read_link(format!("/proc/{process}/exe")).ok()?;
     let name = path.file_name()?.to_str()?;
@@ -118,15 +120,15 @@ fn scope_in(environment: &[u8]) -> String {
 /// The outcome of ending processes.
 #[derive(Debug, Default)]
 pub struct Ended {
-    /// Numbers of the processes that were asked to end.
+    /// Numbers of the processes that got SIGTERM.
     pub asked: Vec<i32>,
     /// Processes that still run.
     pub left: Vec<Process>,
 }
 
 /// Ends all processes that `find` finds. Calls `find` repeatedly, because running processes may
-/// start others meanwhile. Sends SIGTERM first, then kills the processes that still run after
-/// `patience`. Gives up after `FORCE` more.
+/// start others meanwhile. Sends SIGTERM first, and after `patience` kills the processes that still
+/// run. Gives up after a further `FORCE`.
 pub fn end(find: impl Fn() -> Vec<Process>, patience: Duration) -> Ended {
     let mut ended = Ended::default();
     let until = Instant::now() + patience;
@@ -146,7 +148,7 @@ pub fn end(find: impl Fn() -> Vec<Process>, patience: Duration) -> Ended {
     }
     let until = Instant::now() + FORCE;
     while !ended.left.is_empty() && Instant::now() < until {
-        // a stopped process cannot start others before it is killed
+        // stop processes before killing them, so that they cannot start others
         for signal in [libc::SIGSTOP, libc::SIGKILL] {
             ended.left.iter().for_each(|p| p.signal(signal));
         }
@@ -192,7 +194,7 @@ mod tests {
 
     #[test]
     fn a_process_that_does_not_end_is_reported() {
-        // no process has this number: it is never signalled, and `find` always returns it
+        // no process has this number, so it is never signalled; the test's `find` always returns it
         let gone = Process {
             pid: i32::MAX,
             start_ticks: 1,

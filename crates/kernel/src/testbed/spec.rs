@@ -18,14 +18,14 @@ use super::names::{namespace, DEVICE, MAX_HOSTS};
 use super::{experiment, gateway, preset, HostState};
 use crate::error::{Attempt as _, Failure};
 
-/// The options for links on the command line; all are optional.
+/// The command-line options for a testbed's links; all are optional.
 #[derive(Clone, Debug, Default)]
 pub struct LinkOptions {
     /// Name of a preset.
     pub preset: Option<String>,
-    /// A file with both directions, which replaces all other options here.
+    /// A file with both directions; it excludes all other options of this structure.
     pub config: Option<PathBuf>,
-    /// An experiment's file, which replaces all other options here except `capture`.
+    /// An experiment's file; it excludes all other options of this structure except `capture`.
     pub experiment: Option<PathBuf>,
     /// Rate of both directions.
     pub rate: Option<String>,
@@ -39,9 +39,9 @@ pub struct LinkOptions {
     pub loss: Option<String>,
     /// AQM of both directions: a name and tunables, "red:ecn=on".
     pub aqm: Option<String>,
-    /// Rate over time: "schedule:FILE" or "mahimahi:FILE".
+    /// Rate over time from left to right: "schedule:FILE" or "mahimahi:FILE".
     pub vary: Option<String>,
-    /// As `vary`, for the direction from right to left.
+    /// Rate over time from right to left, like `vary`.
     pub reverse_vary: Option<String>,
     /// Seed of the random streams.
     pub seed: Option<u64>,
@@ -78,10 +78,10 @@ struct ConfigFile {
     seed: Option<u64>,
     forward: Path,
     reverse: Path,
-    /// Both directions of a leg on the left of a gateway; none: no gateway.
+    /// Both directions of the terrestrial leg, on the left of a gateway; none: no gateway.
     #[serde(default)]
     ground: Option<Leg>,
-    /// Extra delays of the hosts on the left, in order; missing values are 0.
+    /// Extra delays of the hosts on the left, in the hosts' order; missing values are 0.
     #[serde(default)]
     extra_delay_ns: Vec<u64>,
     /// Rate of each host's access link; without it packets reach the emulated link at once.
@@ -107,7 +107,7 @@ struct Leg {
     reverse: Path,
 }
 
-/// Defaults without preset and options.
+/// Values of the options if neither preset nor option is given.
 const RATE_BPS: u64 = 10_000_000;
 const RTT_NS: u64 = 50_000_000;
 
@@ -118,16 +118,16 @@ const SYSCTLS: [(&str, &str); 13] = [
     ("net.ipv4.tcp_ecn", "2"),
     ("net.ipv4.tcp_moderate_rcvbuf", "1"),
     ("net.ipv4.tcp_mtu_probing", "0"),
-    // a connection must not use metrics of an earlier one
+    // a connection must not use the saved metrics of an earlier connection
     ("net.ipv4.tcp_no_metrics_save", "1"),
-    // enough for several bandwidth-delay products of 1 Gbit/s and 200 ms
+    // buffers for several bandwidth-delay products of 1 Gbit/s and 200 ms
     ("net.ipv4.tcp_rmem", "4096 131072 268435456"),
     ("net.ipv4.tcp_sack", "1"),
     ("net.ipv4.tcp_slow_start_after_idle", "1"),
     ("net.ipv4.tcp_timestamps", "1"),
     ("net.ipv4.tcp_window_scaling", "1"),
     ("net.ipv4.tcp_wmem", "4096 16384 268435456"),
-    // IPv6 would send neighbour discovery on these links
+    // IPv6 is off, because it would send neighbour discovery on these links
     ("net.ipv6.conf.all.disable_ipv6", "1"),
     ("net.ipv6.conf.default.disable_ipv6", "1"),
 ];
@@ -213,7 +213,7 @@ impl Spec {
     pub fn set_gateway_control(&mut self, control: &str) -> Result<(), Failure> {
         if self.ground.is_none() {
             return Err(bad(format!(
-                "--gateway-control {control}: no gateway here; --preset geo-gateway has one"
+                "--gateway-control {control}: the path has no gateway; --preset geo-gateway has one"
             )));
         }
         self.gateway_control = Some(control.to_owned());
@@ -292,7 +292,7 @@ fn config(links: &LinkOptions, hosts: u32) -> Result<(Config, Option<Config>), F
     let paths = both.flat_map(|config| [&mut config.forward, &mut config.reverse]);
     for vary in paths.map(|path| &mut path.vary) {
         if let Some(VaryFile::Schedule { file } | VaryFile::Mahimahi { file }) = vary {
-            // the emulator runs in another working folder
+            // make the path absolute, because the emulator has another working folder
             *file = std::path::absolute(&*file).attempt(format!("find {}", file.display()))?;
         }
     }
@@ -423,13 +423,13 @@ fn from_options(links: &LinkOptions) -> Result<ConfigFile, Failure> {
     })
 }
 
-/// Parses a round-trip time, as long as an experiment's may be. The emulator's delays are half of
-/// it.
+/// Parses a round-trip time, with the limits of an experiment's round-trip time. The emulator's
+/// delays are half of it.
 fn parse_rtt(text: &str) -> Result<u64, Refused> {
     parse_time(text).and_then(any_time)
 }
 
-/// "red:ecn=on:max_th_pkts=50"
+/// Parses an AQM with tunables, such as "red:ecn=on:max_th_pkts=50".
 fn parse_aqm(text: &str) -> Result<Aqm, Refused> {
     let named = headway_algorithms::known().queue(text)?;
     Ok(Aqm {
@@ -448,7 +448,7 @@ fn parse_vary(text: &str) -> Result<VaryFile, Refused> {
     }
 }
 
-/// Makes the emulator's own checks before anything is changed.
+/// Makes the checks that the emulator makes when it starts, before anything is changed.
 fn check(config: &Config) -> Result<(), Failure> {
     config.check().map_err(|e| bad(e.to_string()))?;
     for path in [&config.forward, &config.reverse] {

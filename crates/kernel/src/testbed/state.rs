@@ -1,4 +1,4 @@
-//! The state of testbeds, which is kept after the command that made them has ended.
+//! The state of testbeds in files, which remain after the command that made a testbed has ended.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -75,8 +75,8 @@ pub struct State {
     pub sysctls: BTreeMap<String, String>,
     /// Folder of the log; null: no log.
     pub log: Option<PathBuf>,
-    /// A control that all namespaces are temporarily allowed to use. Not null after `up` means that
-    /// `up` was killed meanwhile; `down` then withdraws the permission.
+    /// A control that `up` has temporarily allowed in all namespaces. If it is not null later, `up`
+    /// was killed meanwhile, and `down` withdraws the permission.
     pub allowed_control: Option<String>,
     /// A control that `up` attached, and that `down` detaches.
     #[serde(default)]
@@ -107,7 +107,7 @@ fn file(name: &str, extension: &str) -> PathBuf {
     folder().join(format!("{name}.{extension}"))
 }
 
-/// The file for the emulator's errors.
+/// The path of the file for the emulator's errors.
 pub fn errors_file(name: &str) -> PathBuf {
     file(name, "stderr")
 }
@@ -130,8 +130,8 @@ impl State {
         write_whole(&path, self).attempt(format!("write {}", path.display()))
     }
 
-    /// The state of a testbed. `None`: no testbed, or its first state file was not completed, so
-    /// nothing had been changed yet.
+    /// Reads the state of a testbed. `None`: the testbed does not exist, or its first state file
+    /// was not completed, so nothing had been changed yet.
     #[must_use]
     pub fn load(name: &str) -> Option<State> {
         serde_json::from_slice(&fs::read(file(name, "json")).ok()?).ok()
@@ -168,17 +168,17 @@ impl State {
     }
 }
 
-/// Writes the emulator's summary so far.
+/// Writes the emulator's present summary to its file.
 pub fn save_summary(name: &str, summary: &Summary) -> io::Result<()> {
     write_whole(&file(name, "summary.json"), summary)
 }
 
-/// The emulator's last summary.
+/// Reads the emulator's last summary.
 pub fn load_summary(name: &str) -> Option<Summary> {
     serde_json::from_slice(&fs::read(file(name, "summary.json")).ok()?).ok()
 }
 
-/// Removes all files of a testbed, the state last.
+/// Removes all files of a testbed, the state file last.
 pub fn forget(name: &str) -> Result<(), Failure> {
     for extension in [
         "summary.json.partial",
@@ -230,8 +230,8 @@ fn list(folder: &Path) -> Vec<String> {
         .collect()
 }
 
-/// The namespaces of this scope's testbeds, with their testbed. Namespaces that only have a similar
-/// name are left out.
+/// The namespaces of this scope's testbeds, each with the testbed's name. Namespaces that only have
+/// a similar name but no mark are left out.
 fn own_namespaces() -> Vec<(String, String)> {
     list(Path::new(NAMED_FOLDER))
         .into_iter()
@@ -254,7 +254,8 @@ pub fn namespaces(testbed: &str) -> Vec<String> {
     found
 }
 
-/// Files of namespaces' names to which no namespace was mounted, because `up` was killed before.
+/// Files of namespaces' names on which no namespace is mounted, because `up` was killed before the
+/// mount.
 #[must_use]
 pub fn unmounted_names(state: &State) -> Vec<PathBuf> {
     let paths = state
@@ -288,7 +289,7 @@ pub fn find(name: Option<&str>) -> Result<State, Failure> {
         }
         (None, many) => {
             return Err(Failure::bad_input(format!(
-                "which testbed? --name one of {}",
+                "several testbeds exist; choose one with --name: {}",
                 many.join(", ")
             )))
         }
@@ -301,7 +302,7 @@ pub fn find(name: Option<&str>) -> Result<State, Failure> {
     })
 }
 
-/// The name of the only testbed, in any state.
+/// The name of the only testbed, even if its state is incomplete.
 ///
 /// # Errors
 /// No testbed exists, or several do.
@@ -311,13 +312,13 @@ pub fn only_name() -> Result<String, Failure> {
         0 => Err(Failure::bad_input("there is no testbed to take down")),
         1 => Ok(names.remove(0)),
         _ => Err(Failure::bad_input(format!(
-            "which testbed? give NAME, one of {}, or --all",
+            "several testbeds exist; give one as NAME, or --all: {}",
             names.join(", ")
         ))),
     }
 }
 
-/// All testbeds, and the remains of those without a state file.
+/// All testbeds, including the remains of testbeds without a state file.
 #[must_use]
 pub fn status() -> (Vec<Status>, Vec<String>) {
     let mut known = vec![];

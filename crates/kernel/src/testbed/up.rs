@@ -19,12 +19,12 @@ use crate::system::lock::Lock;
 use crate::system::netns::{self, Netns};
 use crate::system::rundir;
 
-/// Queue of a device for bursts on their way to the emulator, in packets. Losses there are not part
-/// of the emulated path.
+/// Size in packets of a host device's queue to the emulator. It is large enough for bursts, because
+/// losses there are not part of the emulated path.
 const DEVICE_QUEUE_PKTS: u32 = 20_000;
 const CONTROL: &str = "net.ipv4.tcp_congestion_control";
 
-/// The steps of `up`, in words.
+/// Describes the steps of `up` for a dry run.
 ///
 /// # Errors
 /// The control cannot be attached.
@@ -117,7 +117,7 @@ impl Choices {
     }
 }
 
-/// Creates a testbed. After a failure nothing of it is left.
+/// Creates a testbed. If it fails, it removes whatever it has created.
 ///
 /// # Errors
 /// The name is taken, a privilege or program is missing, or the control is unknown.
@@ -163,7 +163,7 @@ pub fn up(spec: &Spec) -> Result<State, Failure> {
     match make(&lock, spec, &chosen, &mut state) {
         Ok(()) => Ok(state),
         Err(error) => {
-            // the first error is more informative than one of cleaning up
+            // an error of the removal is ignored; the first error is more informative
             let _ = down::remove(&lock, name, false);
             Err(error)
         }
@@ -222,7 +222,7 @@ fn make(lock: &Lock, spec: &Spec, chosen: &Choices, state: &mut State) -> Result
     }
     state.phase = Phase::Up;
     state.save()?;
-    // From here on the emulator outlives this process.
+    // Tells the emulator that `up` has completed: from now on it outlives this process.
     let commit = emulator
         .stdin
         .take()
@@ -280,13 +280,17 @@ pub(super) fn set_sysctls(spec: &Spec, netns: &Netns) -> Result<(), Failure> {
     for (name, value) in &spec.sysctls {
         let path = sysctl_path(name);
         match netns.inside(|| fs::write(&path, value)) {
-            // a kernel without IPv6 does not need it disabled
+            // a kernel without IPv6 has no setting to disable it
             Err(e) if e.kind() == io::ErrorKind::NotFound && name.starts_with("net.ipv6.") => {}
             Err(e) if e.kind() == io::ErrorKind::NotFound => {
-                return Err(Failure::bad_input(format!("this kernel has no {name}")));
+                return Err(Failure::bad_input(format!(
+                    "this kernel has no sysctl {name}"
+                )));
             }
             Err(e) if e.kind() == io::ErrorKind::InvalidInput => {
-                return Err(Failure::bad_input(format!("{name} cannot be \"{value}\"")));
+                return Err(Failure::bad_input(format!(
+                    "sysctl {name} cannot be \"{value}\""
+                )));
             }
             result => result.attempt(format!("set {name} in {}", netns.label))?,
         }
@@ -294,7 +298,7 @@ pub(super) fn set_sysctls(spec: &Spec, netns: &Netns) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Attaches the control if needed. The state file records it first.
+/// Attaches the control if needed. Before that, records it in the state file.
 fn attach(
     chosen: &Chosen,
     state: &mut State,
@@ -307,15 +311,15 @@ fn attach(
     state.save()?;
     let attached = request.run();
     if attached.is_err() {
-        // the name may belong to another process's control
+        // forget the record: the name may belong to another process's control
         *noted(state) = None;
         state.save()?;
     }
     attached.map(drop)
 }
 
-/// Sets the default control of each host. If only the first namespace may use the control, all
-/// namespaces are temporarily allowed to; the state file records this first.
+/// Sets the default control of each host. If the control is not allowed in other namespaces, it is
+/// temporarily allowed in all; the state file records this first.
 fn set_control(state: &mut State) -> Result<(), Failure> {
     let mut groups: BTreeMap<String, Vec<HostState>> = BTreeMap::new();
     for host in &state.hosts {

@@ -17,7 +17,7 @@ use super::{write_at_once, CHUNK_BYTES};
 use crate::error::{Attempt, Failure};
 use crate::system::clock::{now_ns, sleep_until};
 
-/// Rows of the receiver's file are at least this far apart.
+/// Minimum time between two rows of the receiver's file.
 const RECORD_GAP_NS: i64 = 500_000;
 /// Size of one read call: more than any receive buffer holds.
 const LARGEST_CALL_BYTES: usize = 16 << 20;
@@ -43,10 +43,10 @@ pub struct BulkSend {
     pub end_ns: i64,
 }
 
-/// What a bulk sender did.
+/// The results of a bulk sender.
 #[derive(Clone, Debug, Serialize)]
 pub struct BulkSent {
-    /// When connect was called; None if that was too late.
+    /// When connect() was called; None if `end_ns` had passed before.
     pub started_ns: Option<i64>,
     /// When the connection was established; None: never.
     pub connected_ns: Option<i64>,
@@ -56,7 +56,7 @@ pub struct BulkSent {
     pub written_bytes: u64,
     /// Whether all written bytes were acknowledged.
     pub complete: bool,
-    /// Whether the sender closed with a FIN (with a reset at `end_ns` otherwise).
+    /// Whether the sender closed with a FIN; otherwise it closed with a reset at `end_ns`.
     pub closed: bool,
     /// TCP_INFO before the connection was closed.
     pub tcp_info: Option<TcpInfo>,
@@ -134,20 +134,20 @@ pub struct BulkReceive {
     pub end_ns: i64,
 }
 
-/// What a bulk receiver got.
+/// The results of a bulk receiver.
 #[derive(Clone, Debug, Serialize)]
 pub struct BulkReceived {
-    /// When the connection was accepted; None if there was none.
+    /// When the connection was accepted; None if no connection arrived.
     pub accepted_ns: Option<i64>,
     /// When the last data were read.
     pub last_ns: Option<i64>,
     /// Bytes received.
     pub received_bytes: u64,
-    /// Whether the sender closed the connection; a reset or `end_ns` ends it otherwise.
+    /// Whether the sender closed the connection with a FIN; otherwise a reset or `end_ns` ended it.
     pub closed: bool,
 }
 
-/// Receives one connection. Prints nothing; `ready` is called when it listens.
+/// Receives one connection. Calls `ready` when it listens, and prints nothing.
 ///
 /// # Errors
 /// An address in use; a file that cannot be written.
@@ -182,8 +182,8 @@ fn read_until(
     got: &mut BulkReceived,
     records: &mut Option<Records<2>>,
 ) -> Result<(), Failure> {
-    // allocated now and as large as any call: a large buffer takes tens of ms to prepare, and reads
-    // are due in time
+    // allocate a buffer for the largest read now: a large buffer takes tens of ms to prepare, which
+    // would delay reads that are due
     let largest = usize::try_from(task.reading.largest_call_bytes()).unwrap_or(usize::MAX);
     let mut chunk = vec![0u8; largest.clamp(CHUNK_BYTES, LARGEST_CALL_BYTES)];
     let (mut recorded_ns, mut recorded_bytes) = (i64::MIN, 0);
@@ -203,7 +203,7 @@ fn read_until(
             }
             Ok(bytes) => {
                 let time_ns = now_ns();
-                // the previous total held until now
+                // a row has the total after this read; rows are at least RECORD_GAP_NS apart
                 if time_ns.saturating_sub(recorded_ns) >= RECORD_GAP_NS {
                     record(records, time_ns, got.received_bytes + bytes as u64)?;
                     (recorded_ns, recorded_bytes) = (time_ns, got.received_bytes + bytes as u64);
@@ -222,7 +222,7 @@ fn read_until(
     Ok(())
 }
 
-/// Waits until a read is due and returns how much it may read; None: the time is over.
+/// Waits until a read is due, and returns how many bytes to read; None: `end_ns` has passed.
 fn next_call(
     socket: &TcpStream,
     task: &BulkReceive,

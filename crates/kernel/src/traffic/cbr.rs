@@ -1,4 +1,5 @@
-//! Datagrams at a constant rate, each with its number and the time of sending.
+//! Sends datagrams at a constant rate, each with its number and the time of sending, and receives
+//! them.
 
 use std::io::ErrorKind;
 use std::net::{SocketAddrV4, UdpSocket};
@@ -13,9 +14,9 @@ use super::socket::readable_until;
 use crate::error::{Attempt, Failure};
 use crate::system::clock::{exact_timers, now_ns, sleep_until};
 
-/// Headers of IPv4 and UDP.
+/// Size of the headers of IPv4 and UDP.
 const HEADER_BYTES: usize = 28;
-/// The number and the time.
+/// Size of a datagram's number and time.
 const STAMP_BYTES: usize = 16;
 /// ECT(0) in the type of service field (RFC 3168 section 5).
 const ECT_0: i32 = 2;
@@ -37,11 +38,12 @@ pub struct CbrSend {
     pub stop_ns: i64,
     /// Datagrams carry ECT(0), so that routers can mark them.
     pub ecn: bool,
-    /// File of rows (number, time sent in ns); only the sender knows what was lost.
+    /// File of rows (number, time sent in ns) for all datagrams, including those that are lost
+    /// later.
     pub out: Option<PathBuf>,
 }
 
-/// What a sender did.
+/// The results of a sender.
 #[derive(Clone, Debug, Serialize)]
 pub struct CbrSent {
     /// Datagrams passed to the kernel.
@@ -98,7 +100,7 @@ pub fn send(task: &CbrSend) -> Result<CbrSent, Failure> {
                     records.push([number, time_ns])?;
                 }
             }
-            // the receiver is not listening yet, or the device's queue is full
+            // count as refused: the receiver does not listen yet, or the device's queue is full
             Err(error)
                 if matches!(error.kind(), ErrorKind::ConnectionRefused)
                     || error.raw_os_error() == Some(libc::ENOBUFS) =>
@@ -126,7 +128,7 @@ pub struct CbrReceive {
     pub end_ns: i64,
 }
 
-/// What a receiver got.
+/// The results of a receiver.
 #[derive(Clone, Debug, Serialize)]
 pub struct CbrReceived {
     /// Datagrams received.
@@ -135,7 +137,7 @@ pub struct CbrReceived {
     pub foreign_pkts: u64,
 }
 
-/// Receives until `end_ns`; `ready` is called when it listens.
+/// Receives until `end_ns`. Calls `ready` when it listens.
 ///
 /// # Errors
 /// An address in use; a file that cannot be written.
@@ -197,8 +199,8 @@ mod tests {
             let task = CbrReceive {
                 listen: sender(186).to,
                 out: Some(out.clone()),
-                // datagrams that arrive late wait in the socket: two seconds are enough to read
-                // them
+                // the test's receiver has two seconds, which is enough to read datagrams that
+                // arrive late
                 end_ns: now_ns() + 2_000_000_000,
             };
             std::thread::spawn(move || receive(&task, || tell.send(()).unwrap()))

@@ -2,7 +2,7 @@
 //! datagrams at a constant rate, requests and responses, echoes.
 //!
 //! All times are of CLOCK_MONOTONIC, which is the same in all network namespaces of a machine. So
-//! the time of sending can be compared with the time of arrival in another namespace.
+//! the time at which one namespace sends can be compared with the time of arrival in another.
 
 use std::io::{IoSlice, Write};
 use std::net::TcpStream;
@@ -24,15 +24,15 @@ pub use pingpong::{client as pingpong_client, server as pingpong_server, Pingpon
 pub use reader::Reading;
 pub use socket::Hints;
 
-/// Bytes of a read or a write.
+/// Bytes of one chunk, which is read or written at a time.
 const CHUNK_BYTES: usize = 64 * 1024;
-/// Most chunks that one call writes.
+/// Most chunks that one call of writev() writes.
 const MOST_CHUNKS: usize = 256;
 
-/// Writes as much of `bytes` as the socket has room for, in one call as applications do. A startup
-/// may look at how much is being written (algorithms/kernel/writes.bpf.c). With two calls, the
-/// first would end in a small packet, and Nagle's algorithm would hold back the last packet until
-/// its ACK.
+/// Writes as much of `bytes` as the socket has room for, in one call, as applications do. A startup
+/// may use the size of a write (algorithms/kernel/writes.bpf.c). With two calls, the first call
+/// would end with a small packet, and Nagle's algorithm would hold back the second call's last
+/// packet until that small packet is acknowledged.
 fn write_at_once(mut socket: &TcpStream, bytes: u64) -> std::io::Result<usize> {
     static CHUNK: [u8; CHUNK_BYTES] = [0x5a; CHUNK_BYTES];
     let mut left = usize::try_from(bytes).unwrap_or(usize::MAX);

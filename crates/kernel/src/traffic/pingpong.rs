@@ -1,5 +1,5 @@
-//! Messages at exponential intervals on one connection, which the other end echoes. It matches the
-//! simulator's application, with the same intervals for the same seed and flow.
+//! Sends messages at exponential intervals on one connection; the other end echoes them. It matches
+//! the simulator's application, with the same intervals for the same seed and flow.
 
 use std::collections::VecDeque;
 use std::io::{ErrorKind, Read, Write};
@@ -22,7 +22,7 @@ use crate::system::clock::{now_ns, sleep_until};
 /// One end of a ping-pong connection.
 #[derive(Clone, Debug)]
 pub struct Pingpong {
-    /// The client: where to connect; the server: where to listen.
+    /// The address to connect to (client), or to listen at (server).
     pub address: SocketAddrV4,
     /// The kernel's name of the congestion control; None leaves the namespace's.
     pub control: Option<String>,
@@ -95,7 +95,8 @@ impl<'a> End<'a> {
         Ok(self.received_bytes - before_bytes)
     }
 
-    /// Whether an error is harmless, or the other end closed the connection.
+    /// Returns whether an error of a read or write is harmless: it only means to try again, or that
+    /// the other end closed the connection.
     fn goes_on(&mut self, error: &std::io::Error) -> bool {
         match error.kind() {
             ErrorKind::WouldBlock | ErrorKind::Interrupted => true,
@@ -184,7 +185,7 @@ pub fn client(task: &Pingpong) -> Result<ExchangeResults, Failure> {
     Ok(done)
 }
 
-/// Echoes the messages of one connection. `ready` is called once it listens.
+/// Echoes the messages of one connection. Calls `ready` when it listens.
 ///
 /// # Errors
 /// An unknown control; an address in use; a file that cannot be written.
@@ -226,9 +227,9 @@ mod tests {
     use super::*;
     use std::net::Ipv4Addr;
 
-    /// Runs over the loopback device. The test does not check how late a message is sent, which
-    /// depends on the machine. If the machine connects half a second late, no message is left to
-    /// check.
+    /// The test runs over the loopback device. The test does not check how late a message is sent,
+    /// which depends on the machine. If the machine connects half a second late, no message is left
+    /// to check.
     #[test]
     fn every_message_is_echoed_and_the_seed_sets_the_intervals() {
         let begin_ns = now_ns();

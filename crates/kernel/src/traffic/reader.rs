@@ -1,20 +1,21 @@
-//! How a receiver reads: everything as it arrives, at a rate, or in portions. It matches the
-//! simulator's readers.
+//! How a receiving application reads: all data as it arrives, at a rate, or in portions. It matches
+//! the simulator's readers.
 
-/// Interval between the reads of a reader at a rate.
+/// Interval between the reads of an application that reads at a rate.
 const RATE_INTERVAL_NS: i64 = 10_000_000;
 
 /// How an application reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reading {
-    /// Everything, as it arrives.
+    /// All data, as it arrives.
     Eager,
     /// Every 10 ms, as much as the rate allows.
     Rate {
         /// Bits per second of application data.
         bps: u64,
     },
-    /// At most `bytes` every `interval_ns`, first one interval after the connection was accepted.
+    /// At most `bytes` every `interval_ns`. The first read is one interval after the connection was
+    /// accepted.
     Portions {
         /// Bytes in one call.
         bytes: u64,
@@ -27,7 +28,7 @@ impl Reading {
     /// Most bytes that one call reads.
     pub(super) fn largest_call_bytes(self) -> u64 {
         match self {
-            Reading::Eager => 0, // an eager reader reads as much as its buffer holds
+            Reading::Eager => 0, // an eager reader has no such bound; its own buffer limits a read
             Reading::Portions { bytes, .. } => bytes,
             Reading::Rate { bps } => {
                 let bytes = u128::from(bps) * RATE_INTERVAL_NS as u128 / 8_000_000_000;
@@ -46,7 +47,7 @@ pub(super) struct Calls {
 }
 
 impl Calls {
-    /// The calls of a reader with pauses; None: an eager reader.
+    /// The read calls of a reader with pauses; None for an eager reader.
     pub fn of(reading: Reading, accepted_ns: i64) -> Option<Calls> {
         (reading != Reading::Eager).then_some(Calls {
             reading,
@@ -55,7 +56,7 @@ impl Calls {
         })
     }
 
-    /// When the next call is due, and how much it reads.
+    /// When the next read call is due, and how many bytes it reads.
     pub fn next(&mut self) -> (i64, u64) {
         self.made += 1;
         let (interval_ns, bytes) = match self.reading {

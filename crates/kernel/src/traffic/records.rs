@@ -1,4 +1,4 @@
-//! Rows of little-endian 64-bit integers in a file.
+//! Writes rows of little-endian 64-bit integers to a file.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};

@@ -1,4 +1,4 @@
-//! TCP sockets with options set before they connect, which the standard library cannot do.
+//! TCP sockets whose options are set before they connect, which the standard library cannot do.
 
 use std::io;
 use std::mem::{offset_of, size_of, size_of_val, zeroed};
@@ -19,7 +19,7 @@ use crate::system::clock::{now_ns, until};
 pub struct Hints {
     /// The initial rate, bit/s with headers.
     pub initial_rate_bps: Option<u64>,
-    /// How much this end will send.
+    /// Bytes that this end will send.
     pub data_volume_bytes: Option<u64>,
     /// Time from now until the last byte should have arrived; passed to the kernel in milliseconds.
     pub deadline_ns: Option<u64>,
@@ -82,7 +82,8 @@ pub(super) fn set_hints(socket: RawFd, hints: Hints) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Makes a TCP socket with its options. The window of the first flight depends on them.
+/// Makes a TCP socket and sets its options before it connects, because the first flight depends on
+/// them.
 fn new_socket(options: TcpOptions) -> Result<RawFd, Failure> {
     // SAFETY: no pointers.
     let socket = unsafe { libc::socket(libc::AF_INET, libc::SOCK_STREAM | libc::SOCK_CLOEXEC, 0) };
@@ -124,7 +125,7 @@ fn address_of(address: SocketAddrV4) -> libc::sockaddr_in {
 
 const ADDRESS_BYTES: libc::socklen_t = size_of::<libc::sockaddr_in>() as libc::socklen_t;
 
-/// Starts to connect; the socket never blocks. It uses the port `from` if given.
+/// Starts to connect a non-blocking socket, from the local port `from` if given.
 ///
 /// # Errors
 /// An unknown control; a port in use; no route to the peer.
@@ -158,8 +159,8 @@ pub(super) fn begin_connect(
     Ok(stream)
 }
 
-/// Connects; the socket does not block. None: the peer had not answered by `end_ns`, which is not
-/// an error.
+/// Connects a non-blocking socket and waits until it is connected. None: the peer had not answered
+/// by `end_ns`, which is not an error.
 ///
 /// # Errors
 /// An unknown control; a peer that refuses, or does not answer until TCP gives up.
@@ -183,7 +184,7 @@ pub fn connect_until(
     }
 }
 
-/// Backlog of connections to be accepted; the system allows 4096 (net.core.somaxconn).
+/// Length of the queue of connections to be accepted; the system allows 4096 (net.core.somaxconn).
 const WAITING: libc::c_int = 4096;
 
 /// Listens; accepted connections inherit the options.
@@ -205,7 +206,7 @@ pub fn listen(address: SocketAddrV4, options: TcpOptions) -> Result<TcpListener,
     }
 }
 
-/// The first connection before `end_ns`, or None.
+/// Accepts the first connection; None if none arrives before `end_ns`.
 ///
 /// # Errors
 /// The system's.
@@ -266,7 +267,7 @@ pub fn ready_until(socket: RawFd, events: i16, end_ns: i64) -> Result<bool, Fail
     }
 }
 
-/// Waits until the peer has acknowledged everything; false at `end_ns`.
+/// Waits until the peer has acknowledged all written bytes; false at `end_ns`.
 pub fn drained_until(socket: &TcpStream, end_ns: i64) -> bool {
     loop {
         let mut queued: libc::c_int = 0;
@@ -282,8 +283,8 @@ pub fn drained_until(socket: &TcpStream, end_ns: i64) -> bool {
     }
 }
 
-/// From now on, closing the socket resets the connection, also when the program ends. So no
-/// orphaned connection remains in a namespace that is about to be removed.
+/// Makes closing the socket reset the connection, also when the program ends. Otherwise an orphaned
+/// connection could remain in a namespace that is about to be removed.
 pub fn reset_on_close(socket: &TcpStream, reset: bool) {
     let linger = libc::linger {
         l_onoff: i32::from(reset),
@@ -293,7 +294,8 @@ pub fn reset_on_close(socket: &TcpStream, reset: bool) {
     let _ = set(socket, libc::SOL_SOCKET, libc::SO_LINGER, &linger);
 }
 
-/// The kernel's information about a connection (TCP_INFO), as far as its structure includes it.
+/// The kernel's information about a connection (TCP_INFO). Fields that this kernel does not have
+/// are None.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TcpInfo {
     /// Largest segment sent, bytes of data.
@@ -324,11 +326,11 @@ pub struct TcpInfo {
     pub srtt_us: u32,
     /// Shortest round-trip time of the last minutes (tcp_min_rtt_wlen).
     pub min_rtt_us: Option<u32>,
-    /// Both ends negotiated ECN (TCPI_OPT_ECN).
+    /// Whether ECN was negotiated (TCPI_OPT_ECN).
     pub ecn: bool,
 }
 
-/// Combines two numbers if both are known.
+/// Combines two values with `of`; None if either is unknown.
 fn both<T>(one: Option<T>, other: Option<T>, of: impl Fn(T, T) -> T) -> Option<T> {
     one.zip(other).map(|(one, other)| of(one, other))
 }
@@ -343,7 +345,7 @@ pub fn tcp_info(socket: &TcpStream) -> Result<TcpInfo, Failure> {
     Ok(TcpInfo::of(&raw, known_bytes))
 }
 
-/// A field, if the kernel filled it in.
+/// The value of a field; None if the kernel did not fill it in.
 macro_rules! known {
     ($raw:ident, $bytes:ident, $field:ident) => {
         (offset_of!(tcp_info, $field) + size_of_val(&$raw.$field) <= $bytes).then_some($raw.$field)
@@ -351,8 +353,8 @@ macro_rules! known {
 }
 
 impl TcpInfo {
-    /// Combines two connections: counters are added, and momentary values are the other
-    /// connection's.
+    /// Combines the values of two connections: adds counters, and takes momentary values from the
+    /// other connection.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         Self {
@@ -375,7 +377,7 @@ impl TcpInfo {
         }
     }
 
-    /// Fields from the first `bytes` of the structure.
+    /// Reads the fields from the first `bytes` of the kernel's structure.
     fn of(raw: &tcp_info, bytes: usize) -> Self {
         Self {
             mss_bytes: raw.tcpi_snd_mss,

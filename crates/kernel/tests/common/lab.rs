@@ -1,4 +1,5 @@
-//! headwayctl as a command, a network namespace for a test, and TCP connections in it.
+//! Helpers of tests: headwayctl as a command, a network namespace for a test, and TCP connections
+//! in the namespace.
 #![allow(dead_code, unused_imports)]
 
 #[path = "lab/connection.rs"]
@@ -43,7 +44,7 @@ pub fn succeeds(arguments: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// As [`succeeds`], with --json.
+/// Like [`succeeds`], with --json. Returns the JSON.
 pub fn json(arguments: &[&str]) -> Value {
     let arguments = [arguments, &["--json"]].concat();
     serde_json::from_str(&succeeds(&arguments)).unwrap()
@@ -71,7 +72,8 @@ pub fn attached(name: &str) -> Option<Value> {
 /// Ids of maps of controls that sockets of earlier tests still held when this suite began.
 static LINGERED: Mutex<Vec<Value>> = Mutex::new(Vec::new());
 
-/// Everything that `detach --all` must not leave, in words.
+/// Describes everything of this scope that is still attached or in files; after `detach --all` the
+/// list must be empty.
 pub fn left_over() -> Vec<String> {
     let mut found = Vec::new();
     let status = json(&["status"]);
@@ -106,14 +108,15 @@ pub fn left_over() -> Vec<String> {
     found
 }
 
-/// As [`left_over`], without controls that only closed sockets still hold, perhaps of another test.
+/// Like [`left_over`], without detached controls that sockets still hold, which may be another
+/// test's.
 pub fn left_attached() -> Vec<String> {
     let mut left = left_over();
     left.retain(|entry| !entry.starts_with("lingering"));
     left
 }
 
-/// The number of lines in the kernel's log that no test may cause.
+/// The number of warnings and errors in the kernel's log. No test may increase it.
 pub fn complaints() -> usize {
     let output = Command::new("dmesg").output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout);
@@ -129,12 +132,12 @@ pub fn complaints() -> usize {
     text.lines().filter(is_bad).count()
 }
 
-/// Takes the machine for one suite at a time, because names of congestion controls are shared by
-/// the whole machine. The suite uses names in a scope, and so does not touch controls that are in
-/// use.
+/// Takes a lock, so that only one suite runs at a time on this machine: all programs share the
+/// names of congestion controls. The suite sets HEADWAY_SCOPE, so it does not change controls that
+/// are in use.
 pub fn lock_machine() -> Option<File> {
     if crate::common::reason_to_skip().is_some() {
-        return None; // `run` reports the reason
+        return None; // nothing to lock: `run` reports why the tests are skipped
     }
     std::env::set_var("HEADWAY_SCOPE", "hwt");
     let path = "/run/lock/headway-tests";
@@ -142,7 +145,7 @@ pub fn lock_machine() -> Option<File> {
     // SAFETY: a valid descriptor.
     let result = unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX) };
     assert_eq!(result, 0, "flock {path}");
-    crate::common::take_down(); // left by a killed or incomplete run
+    crate::common::take_down(); // removes the remains of a killed or incomplete run
     succeeds(&["detach", "--all"]);
     let status = json(&["status"]);
     let lingering = status["lingering"].as_array().unwrap().iter();
@@ -150,9 +153,9 @@ pub fn lock_machine() -> Option<File> {
     Some(file)
 }
 
-/// As [`lock_machine`], for suites of Quick-Start, which use another scope. Sockets whose
-/// path was removed keep their control for a while, and other suites must not find it in their
-/// scope.
+/// Like [`lock_machine`], but with another scope, for suites of Quick-Start. Their sockets keep a
+/// control for a while after the path was removed, and other suites must not find that control in
+/// their scope.
 pub fn lock_machine_for_quick_start() -> Option<File> {
     let lock = lock_machine();
     if lock.is_some() {
@@ -167,10 +170,10 @@ pub fn no_scope() -> Option<File> {
     None
 }
 
-/// Waits until no connection of these namespaces is open. TCP retransmits a lost FIN. A socket
-/// whose path is removed before that keeps its control for minutes.
+/// Waits until these namespaces have no open connection. Without this wait, a path could be removed
+/// before TCP has retransmitted a lost FIN, and the socket would keep its control for minutes.
 pub fn until_closed(namespaces: &[impl AsRef<str>]) {
-    // states of /proc/net/tcp: TIME_WAIT, which no longer has a control, and LISTEN
+    // ignore these states of /proc/net/tcp: TIME_WAIT, which has no control any more, and LISTEN
     const CLOSED: [&str; 2] = ["06", "0A"];
     let end = Instant::now() + Duration::from_secs(10);
     for name in namespaces {
@@ -194,7 +197,7 @@ pub fn ip(arguments: &[&str]) {
     assert!(output.status.success(), "ip {arguments:?}: {output:?}");
 }
 
-/// A network namespace with loopback, removed with the value.
+/// A network namespace with a loopback device, removed when the value is dropped.
 pub struct Lab {
     pub name: String,
     pub netns: Netns,
@@ -228,7 +231,8 @@ impl Lab {
                 let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
                 let out =
                     TcpStream::connect_timeout(&listener.local_addr()?, Duration::from_secs(5));
-                // most tests do not need it set before connect(); init is called here as well
+                // the control is set after connect(), which is early enough for these tests; the
+                // kernel then calls init
                 let out = out?;
                 if let Some(control) = control {
                     choose(&out, control)?;
@@ -240,8 +244,8 @@ impl Lab {
     }
 }
 
-/// A cgroup for a test, removed with the value. Meanwhile the whole test program and the programs
-/// that it starts are in it.
+/// A cgroup for a test, removed when the value is dropped. Until then, the whole test program and
+/// the programs that it starts are in the cgroup.
 pub struct Cgroup {
     pub path: std::path::PathBuf,
     root: std::path::PathBuf,
@@ -257,7 +261,7 @@ impl Cgroup {
             .expect("doctor wants a cgroup2");
         let root = std::path::PathBuf::from(root[1]);
         let path = root.join(format!("hwtest-{}", std::process::id()));
-        remove_cgroup(&path); // left by a killed test with this process number
+        remove_cgroup(&path); // a killed test with the same process number may have left it
         std::fs::create_dir_all(&path).unwrap();
         let cgroup = Self { path, root };
         cgroup.move_to(&cgroup.path);
@@ -285,7 +289,7 @@ impl Drop for Cgroup {
     }
 }
 
-/// Removes a cgroup and those inside it, which a failed test may have left.
+/// Removes a cgroup and the cgroups inside it, which a failed test may have left.
 fn remove_cgroup(path: &std::path::Path) {
     for within in std::fs::read_dir(path).into_iter().flatten().flatten() {
         if within.file_type().is_ok_and(|kind| kind.is_dir()) {

@@ -1,5 +1,5 @@
-//! Runs tests that a machine may not be able to run, and prints the reason, which libtest would
-//! hide.
+//! A test harness for tests that some machines cannot run. Unlike libtest, it prints why tests were
+//! skipped.
 #![allow(dead_code)]
 
 #[path = "../../../../tests/skipped.rs"]
@@ -15,7 +15,7 @@ use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
-/// Why the eBPF tests cannot run here.
+/// The reason why the eBPF tests cannot run on this machine; None: they can.
 pub fn reason_to_skip() -> Option<String> {
     match headway_kernel::objects() {
         Err(reason) => Some(reason.to_owned()),
@@ -23,7 +23,7 @@ pub fn reason_to_skip() -> Option<String> {
     }
 }
 
-/// Calls with each element, on all cores. Panics if a call does.
+/// Calls a function for each element, on all cores. Panics if a call panics.
 pub fn each<T: Sync>(all: &[T], call: impl Fn(&T) + Sync) {
     let next = AtomicUsize::new(0);
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
@@ -44,7 +44,8 @@ pub fn holds<T: Debug>(what: &str, measure: impl FnMut() -> T, is_right: impl Fn
     machine::measured(what, measure, is_right).unwrap_or_else(|busy| resume_unwind(Box::new(busy)))
 }
 
-/// Removes what a failed test left in its scope, so that it does not affect the next test.
+/// Removes everything that a failed test has left in its scope, so that it does not affect the next
+/// test.
 pub fn take_down() {
     if std::env::var_os("HEADWAY_SCOPE").is_some() {
         for command in [
@@ -70,8 +71,8 @@ pub struct Suite<'a> {
     pub tests: &'a [Test<'a>],
 }
 
-/// Runs the tests `SUITE::TEST` in order: all, those whose name contains the argument, or with
-/// `--exact` only the one with that name.
+/// Runs the tests `SUITE::TEST` in order. With an argument, runs only the tests whose name contains
+/// it, or with `--exact` only the test of that name.
 pub fn run(suites: &[Suite<'_>]) {
     let (flags, words): (Vec<_>, Vec<_>) =
         std::env::args().skip(1).partition(|a| a.starts_with('-'));

@@ -36,7 +36,7 @@ impl Transfer {
         let sender = thread::spawn(move || {
             let block = [0x48; 50_000];
             while !stop.load(Ordering::Relaxed) {
-                let _ = out.write(&block); // a full buffer is not an error
+                let _ = out.write(&block); // ignore errors: a full send buffer is not an error
             }
         });
         let receiver = thread::spawn(move || {
@@ -53,7 +53,7 @@ impl Transfer {
         }
     }
 
-    /// Bytes of data per second that arrive during this time.
+    /// Measures for this time how many bytes of data arrive per second.
     pub fn bytes_per_s(&self, meanwhile: Duration) -> f64 {
         let received = || self.received_bytes.load(Ordering::Relaxed) as f64;
         let (before, from) = (received(), Instant::now());

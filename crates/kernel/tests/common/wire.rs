@@ -4,7 +4,7 @@
 pub const IP_BYTES: usize = 20;
 pub const OPTION: u8 = 25;
 
-/// Random numbers that differ between runs; a failure prints the seed.
+/// Random numbers, with a seed that differs between runs. A failing test prints the seed.
 pub struct Random(pub u64);
 
 impl Random {
@@ -41,7 +41,7 @@ pub fn sum_up(packet: &mut [u8], header_bytes: usize) {
     packet[10..12].copy_from_slice(&sum.to_be_bytes());
 }
 
-/// An IPv4 packet with options (padded to words) and the TCP SYN of a flow.
+/// An IPv4 packet with a TCP SYN; its IP options are padded to words. `flow` selects the ports.
 pub fn packet(options: &[u8], ttl: u8, flow: u16) -> Vec<u8> {
     let mut options = options.to_vec();
     options.resize(options.len().next_multiple_of(4), 0);
@@ -70,8 +70,8 @@ pub fn option(code: u8, ttl: u8, nonce: u32) -> [u8; 8] {
     bytes
 }
 
-/// Options as an attacker may send them: random bytes, valid ones with wrong lengths, truncated, or
-/// several.
+/// IP options as an attacker may send them: random bytes, Quick-Start options with wrong lengths,
+/// truncated options, or several options.
 pub fn hostile(random: &mut Random) -> Vec<u8> {
     let mut options = Vec::new();
     while options.len() < 40 && random.below(5) > 0 {
@@ -79,7 +79,7 @@ pub fn hostile(random: &mut Random) -> Vec<u8> {
             0 => options.extend(vec![1u8; random.below(5)]),
             1 => options.extend(random.next().to_be_bytes()),
             2 => {
-                // three in four are requests by their function field
+                // in three of four options the function field is that of a request
                 let function = random.next() as u8 & [0, 0, 0, 0xf0][random.below(4)];
                 let code = function | random.next() as u8 & 15;
                 let mut bytes = option(code, random.next() as u8, random.next() as u32 >> 2);
@@ -101,8 +101,8 @@ pub fn hostile(random: &mut Random) -> Vec<u8> {
     options
 }
 
-/// Calls with the begin and end of each option of a complete header, while the list is consistent.
-/// Returns the end of the list.
+/// Calls a function with the begin and end of each option of a complete IP header, until the list
+/// ends or is inconsistent. Returns where the list ends.
 pub fn each_option(packet: &[u8], mut call: impl FnMut(usize, usize)) -> usize {
     let end = usize::from(packet[0] & 15) * 4;
     let mut at = IP_BYTES;

@@ -1,20 +1,20 @@
-//! The situations over which both bindings are compared: growth, losses, timeouts, idle times,
-//! first flights, windows and clocks at the ends of their range, and random walks.
+//! The situations in which both bindings are compared: growth, losses, timeouts, idle times, first
+//! flights, windows and clocks at the ends of their ranges, and random walks.
 
 use headway_algorithms::{CaState, Conn, SSTHRESH_INFINITE};
 
 const RTT_US: u32 = 50_000;
 
-/// What the stack does next.
+/// The next event at the stack.
 #[derive(Clone, Copy, Debug)]
 pub enum Step {
-    /// An ACK of this many packets, this long after the previous one, with a sample.
+    /// An ACK of `pkts` packets, `gap_us` after the previous ACK, with an RTT sample.
     Ack {
         pkts: u32,
         rtt_us: i32,
         gap_us: u64,
     },
-    /// cwnd is reduced after a loss (Recovery) or a mark (CWR), and recovery completes.
+    /// A reduction of cwnd after a loss (Recovery) or an ECN mark (CWR), and the end of recovery.
     Cut(CaState),
     Timeout,
     Undo,
@@ -27,7 +27,7 @@ pub enum Step {
     Window(u32),
 }
 
-/// A situation: an initial connection and what happens to it.
+/// A situation: the initial state of a connection, and the events that follow.
 pub struct Situation {
     pub name: &'static str,
     pub conn: Conn,
@@ -45,7 +45,7 @@ fn acks(n: usize, pkts: u32, rtt_us: i32, gap_us: u64) -> Vec<Step> {
     ]
 }
 
-/// ACKs with a round-trip time that a growing queue increases.
+/// ACKs whose round-trip times grow as if a queue were growing.
 fn acks_with_growing_delay(n: u32) -> Vec<Step> {
     (0..n)
         .map(|i| Step::Ack {
@@ -185,7 +185,8 @@ pub fn situations() -> Vec<Situation> {
     list
 }
 
-/// First flights of a startup that paces the first window: its inputs, and the fate of that window.
+/// First flights of startups that pace the first window: with various hints and grants, and with
+/// losses in that window.
 fn first_flights() -> Vec<Situation> {
     let knows = || Conn {
         now_us: 5_000_000,
@@ -282,7 +283,7 @@ impl Random {
         (self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 11) % n
     }
 
-    /// A number of at most this many bits; every number of bits is equally likely.
+    /// A random number of at most this many bits. Each number of bits is equally likely.
     fn of_any_size(&mut self, bits: u64) -> u64 {
         let size = 1 + self.below(bits);
         self.below(1 << size)

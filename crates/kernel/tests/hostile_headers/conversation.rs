@@ -15,7 +15,7 @@ use super::forged::{options, packet, Segment};
 use crate::lab::{choose_for, json, packets_of, succeeds};
 use crate::wire::{Random, IP_BYTES};
 
-/// A peer that builds its own segments, from an address that no host has.
+/// A peer without a TCP stack, which builds its own segments. Its address belongs to no host.
 struct Peer {
     raw: OwnedFd,
     segment: Segment,
@@ -33,7 +33,7 @@ impl Peer {
         assert!(sent > 0, "{}", io::Error::last_os_error());
     }
 
-    /// The TCP part of the next received segment.
+    /// The TCP header and data of the next received segment.
     fn receive(&self) -> Option<Vec<u8>> {
         let mut frame = [0u8; 4096];
         for _ in 0..10_000 {
@@ -76,7 +76,7 @@ impl Peer {
         peer
     }
 
-    /// Receives the sink's packets until it has acknowledged `sequence`.
+    /// Receives and checks the sink's packets until the sink has acknowledged `sequence`.
     fn settle(&mut self, sequence: u32, came: &mut u64) {
         let until = Instant::now() + Duration::from_secs(5);
         let mut acked = false;
@@ -96,7 +96,8 @@ impl Peer {
                 }
                 *came += u64::from(new);
                 self.segment.ack = self.segment.ack.wrapping_add(new);
-                // the hostile answers may have reduced the sink's window to one or two packets
+                // acknowledge each packet, because the hostile answers may have reduced the sink's
+                // window to one or two packets
                 self.send(0, &[], &[]);
             }
         }
@@ -107,11 +108,12 @@ fn byte_at(position: u64) -> u8 {
     (position.wrapping_mul(0x9e37_79b9) >> 11) as u8
 }
 
-/// Segments of a batch: hostile ones of one byte each, then one with all of their bytes.
+/// Number of segments in a batch: hostile segments of one byte each, then one segment with all of
+/// their bytes.
 const BATCH: usize = 50;
 
-/// A peer sends hostile headers and answers to a socket whose control uses the header. The socket
-/// returns every byte.
+/// Tests that a socket survives a peer that sends hostile headers and answers: the socket's control
+/// uses the header, and the server returns every byte.
 pub fn converse(
     path: &RoutedPath,
     control: &ControlInfo,
@@ -165,7 +167,9 @@ pub fn converse(
         }
         let next = peer.segment.sequence;
         peer.segment.sequence = first;
-        peer.send(0, &[], &data); // TCP drops segments with some of the options
+        // repeats the batch's bytes without hostile options, because TCP drops segments with some
+        // of the options
+        peer.send(0, &[], &data);
         peer.segment.sequence = next;
         sent += BATCH as u64;
         peer.settle(next, &mut came);
@@ -174,8 +178,8 @@ pub fn converse(
     peer.send(0, &[], &[]);
     assert_eq!(server.join().unwrap(), sent, "{}", control.name);
     assert_eq!(came, sent);
-    // the peer does not acknowledge the sink's FIN, so a RST closes its socket, which would keep
-    // the control for minutes
+    // send a RST: the peer does not acknowledge the sink's FIN, and without the RST the sink's
+    // socket would keep the control for minutes
     peer.segment.sequence += 1;
     peer.segment.flags = 4;
     peer.send(0, &[], &[]);

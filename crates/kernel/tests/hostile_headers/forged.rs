@@ -1,4 +1,5 @@
-//! Packets with headers as an attacker may build them, and checks that they pass unharmed.
+//! Builds packets with headers as an attacker may build them, and checks that routers change
+//! nothing else in them.
 
 use std::net::Ipv4Addr;
 
@@ -28,7 +29,7 @@ fn forged(random: &mut Random, info: &HeaderInfo) -> Vec<u8> {
     bytes
 }
 
-/// Options of whole words: valid headers, wrong ones, several, truncated.
+/// Random TCP options, padded to words: valid headers, wrong headers, several, or truncated ones.
 pub fn options(random: &mut Random, info: &HeaderInfo) -> Vec<u8> {
     let mut list = vec![1u8; random.below(4)];
     while list.len() < 40 && random.below(4) > 0 {
@@ -51,7 +52,7 @@ fn tcp_sum(packet: &[u8]) -> u16 {
     wire::checksum(&[&pseudo, &packet[at..]].concat())
 }
 
-/// The fields of a segment that matter to its receiver.
+/// The fields of a TCP segment to build.
 pub struct Segment {
     pub from: (Ipv4Addr, u16),
     pub to: (Ipv4Addr, u16),
@@ -88,7 +89,7 @@ pub fn packet(segment: &Segment, ecn: u8, options: &[u8], data: &[u8]) -> Vec<u8
     packet
 }
 
-/// The begin and end of the first option of a kind, if the list is consistent.
+/// The begin and end of the first TCP option of a kind, if the list of options is consistent.
 fn option_at(packet: &[u8], kind: u8) -> Option<(usize, usize)> {
     let tcp = usize::from(packet[0] & 15) * 4;
     let end = (tcp + usize::from(packet.get(tcp + 12)? >> 4) * 4).min(packet.len());
@@ -110,8 +111,9 @@ fn option_at(packet: &[u8], kind: u8) -> Option<(usize, usize)> {
     None
 }
 
-/// Checks that only a header of the right length, or two bits, and the checksum of the changed data
-/// have changed. The checksum must be as right or as wrong as before.
+/// Checks that a router has changed nothing but an option with the header's kind and length, or the
+/// two ECN bits, and the checksum that covers them. The checksum must be right if it was right
+/// before, and wrong by the same amount if it was wrong.
 pub fn unharmed(info: &HeaderInfo, sent: &[u8], came: &[u8]) {
     assert_eq!(sent.len(), came.len());
     let tcp = usize::from(sent[0] & 15) * 4;

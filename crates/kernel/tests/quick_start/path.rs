@@ -1,5 +1,6 @@
-//! The path: a server, a router's namespace, and a client behind 100 Mbit/s and 100 ms of the
-//! emulator; downloads over it, and what headwayctl reports about it.
+//! The path of these tests: a server, a router's namespace, and a client behind an emulated link of
+//! 100 Mbit/s and 100 ms. Also downloads over the path, and the parts of headwayctl's status about
+//! it.
 
 use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, Shutdown, SocketAddrV4, TcpListener, TcpStream};
@@ -27,7 +28,7 @@ pub fn run(line: &str) {
     assert!(output.status.success(), "{line}: {output:?}");
 }
 
-/// The path, removed with the value.
+/// The path; it is removed when the value is dropped.
 pub struct Path;
 
 impl Path {
@@ -57,7 +58,8 @@ impl Path {
             "net.ipv4.tcp_no_metrics_save=1",
         ]);
         let path = Self;
-        // the testbed's left host becomes the router, and its address moves to the server
+        // the testbed's left host becomes the router; its address moves to the server, a new
+        // namespace
         for line in [
             format!("ip netns add {SERVER}"),
             format!("ip link add vs netns {SERVER} type veth peer name vr netns {ROUTER}"),
@@ -69,7 +71,7 @@ impl Path {
             format!("ip -n {SERVER} addr add {SERVER_ADDRESS}/32 dev vs"),
             format!("ip -n {SERVER} link set vs up"),
             format!("ip -n {SERVER} route add 10.250.0.1 dev vs"),
-            // leaves room for the option in packets that would be full otherwise
+            // the smaller MTU leaves room for the Quick-Start option in full packets
             format!("ip -n {SERVER} route add default via 10.250.0.1 dev vs mtu lock 1492"),
         ] {
             run(&line);
@@ -85,7 +87,8 @@ impl Path {
         path
     }
 
-    /// Both hosts take part, and connections to the client request rates.
+    /// Makes a path whose two hosts take part in Quick-Start, and whose connections to the client
+    /// request rates.
     pub fn with_hosts(volume: bool) -> Self {
         let path = Self::new();
         succeeds(&["attach", "reno+quick-start", "--name", "hwq_qs"]);
@@ -100,7 +103,7 @@ impl Path {
         path
     }
 
-    /// Makes every connection of the client use the same ports.
+    /// Makes all connections of the client use the same port.
     pub fn keep_ports(&self) {
         let range = "/proc/sys/net/ipv4/ip_local_port_range";
         let client = Netns::find(CLIENT).unwrap();
@@ -108,7 +111,7 @@ impl Path {
         client.inside(write).unwrap();
     }
 
-    /// Connections that start from now on do not request rates.
+    /// Makes connections that start from now on send no requests.
     pub fn ask_no_more(&self) {
         succeeds(&["hints", "unset", PREFIX]);
         succeeds(&[
@@ -139,8 +142,8 @@ impl Path {
         self.announced_download(control, false).0
     }
 
-    /// As `download`. The server may announce the volume of its response first, and reads
-    /// TCP_STARTUP_INFO.
+    /// Like `download`, but the server announces the volume of its response first if `announces` is
+    /// set. Also returns the server's TCP_STARTUP_INFO.
     pub fn announced_download(&self, control: &str, announced: bool) -> (Duration, Option<Info>) {
         let listener = Netns::find(SERVER).unwrap().inside(|| {
             let listener = TcpListener::bind((SERVER_ADDRESS, SERVER_PORT))?;
@@ -157,7 +160,8 @@ impl Path {
             }
             stream.write_all(&vec![7u8; BYTES]).unwrap();
             stream.shutdown(Shutdown::Write).unwrap();
-            assert_eq!(stream.read(&mut request).unwrap(), 0); // the client has everything
+            // the client has received all bytes and closed
+            assert_eq!(stream.read(&mut request).unwrap(), 0);
             announced.then(|| lab::get::<Info>(&stream, lab::INFO).unwrap())
         });
         let to = SocketAddrV4::new(SERVER_ADDRESS, SERVER_PORT);
@@ -192,7 +196,7 @@ impl Path {
         json(&["status"])["routers"][0].clone()
     }
 
-    /// Packets that the client's kernel found corrupt.
+    /// The number of packets that the client's kernel found corrupt.
     pub fn damaged(&self) -> u64 {
         let text = Netns::find(CLIENT)
             .unwrap()
@@ -219,7 +223,7 @@ impl Drop for Path {
         remove();
         succeeds(&["detach", "--all"]);
         if !std::thread::panicking() {
-            // a socket whose path was removed keeps its control until TCP gives up
+            // wait: a socket whose path is removed too early keeps its control until TCP gives up
             assert_eq!(left_attached(), Vec::<String>::new());
         }
     }

@@ -1,4 +1,5 @@
-//! The handover to a successor: it asks, receives everything, and takes over or gives up.
+//! The predecessor's part of a handover. The successor asks, receives the proxy's resources, and
+//! then takes over or gives up.
 
 use std::os::fd::{AsFd as _, BorrowedFd};
 use std::os::unix::net::UnixStream;
@@ -13,8 +14,8 @@ use crate::handover::{self, Offer, Predecessor};
 use crate::pending::Waiting;
 
 impl Proxy {
-    /// Handles a request for a handover. Until the successor takes over everything continues, but
-    /// the rules are not changed.
+    /// Handles a request for a handover. Until the successor takes over, this process continues as
+    /// before, but does not change the rules.
     pub(super) fn offer(&mut self, version: u32, stream: UnixStream) {
         let why = if version < handover::VERSION {
             Some("it requires a newer version of the handover protocol")
@@ -27,7 +28,7 @@ impl Proxy {
         };
         match why {
             Some(why) => handover::refuse(&stream, why),
-            // a successor that has ended is ignored
+            // ignore errors: the successor may have ended
             None => {
                 if self.send_offer(&stream).is_ok() {
                     self.successor = Some(Successor::new(stream));
@@ -40,7 +41,7 @@ impl Proxy {
         let what = "hand over";
         let resources = &self.resources;
         let Some(control) = &resources.control else {
-            return Err(Failure::failed("it has handed over already"));
+            return Err(Failure::failed("this proxy has handed over already"));
         };
         let others = match self.predecessors[..] {
             [] => &[][..],
@@ -68,8 +69,8 @@ impl Proxy {
         handover::offer(stream, offer, &all).attempt(what)
     }
 
-    /// Handles a message of the successor: it takes over, it confirms, it sends a request, or it
-    /// has ended.
+    /// Handles a message of the successor, which takes over, confirms that it has taken over, or
+    /// sends a request. The stream's end means that the successor has ended.
     pub(super) fn handle_successor(&mut self) {
         let Some(mut successor) = self.successor.take() else {
             return;
@@ -87,13 +88,13 @@ impl Proxy {
                 }
             }
             Ok(Some(request)) => self.carry_out(request, &successor.stream),
-            // if the successor had taken over, the name was its own
+            // the successor has ended: this process continues alone
             Ok(None) | Err(_) => return self.abort_handover(successor),
         }
         self.successor = Some(successor);
     }
 
-    /// Stops taking connections. Returns the held clients.
+    /// Makes the workers stop taking connections. Returns the held clients.
     fn pause(&self) -> Vec<Waiting> {
         for (shared, _) in &self.workers {
             shared.clear(&shared.accepts);
@@ -111,7 +112,7 @@ impl Proxy {
         )
     }
 
-    /// Continues because the successor did not take over. Or the successor did, and has ended.
+    /// Continues after a successor that did not take over, or that took over and has ended since.
     pub(super) fn abort_handover(&mut self, successor: Successor) {
         if let Some(waiting) = successor.passed {
             if let Some(held) = &self.resources.held {
@@ -121,7 +122,7 @@ impl Proxy {
                 shared.raise(&shared.accepts);
             }
         }
-        // the successor may have changed the rules. If restoring fails, they stay as they are
+        // the successor may have changed the rules; if restoring them fails, they stay changed
         let _ = match self.taking {
             Taking::HandsOver => Ok(()),
             Taking::Yes => self.resources.rules.restore(true),
@@ -138,7 +139,7 @@ impl Proxy {
         self.resources.scrapes = None;
         self.resources.manager = None;
         self.predecessors.clear();
-        // its connections may last as long as they like: only new ones belong to the successor
+        // no time limit: the connections of this process may last as long as they like
         self.stopping = Some((Instant::now(), None));
         self.taking = Taking::HandsOver;
     }

@@ -1,5 +1,5 @@
-//! The main thread of a running proxy: limits, requests (`status`), the end, and the handover to a
-//! successor (`successor`).
+//! The main thread of a running proxy. It checks limits, answers requests (`status`), ends the
+//! proxy, and hands over to a successor (`successor`).
 
 mod hand_over;
 mod status;
@@ -31,15 +31,15 @@ use crate::worker::{Ready, Shared};
 use crate::Config;
 use successor::Successor;
 
-/// Interval of checks of limits, signals and workers.
+/// Interval at which limits, signals and workers are checked.
 const CHECK_INTERVAL: Duration = Duration::from_millis(20);
-/// Handshakes that were started before the proxy stopped taking connections are still completed
-/// within this time.
+/// Time in which handshakes can still complete that began before the proxy stopped taking
+/// connections.
 const HANDSHAKE: Duration = Duration::from_secs(1);
-/// Pause before a failed change of the rules is repeated.
+/// Pause before a failed change of the rules is tried again.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// A thread to start: its name, its shared state, its work.
+/// A thread to start: its name, the state that it shares with the main thread, and its function.
 pub(crate) type Loop = (
     String,
     Arc<Shared>,
@@ -53,26 +53,26 @@ pub(crate) struct Resources {
     pub rules: RulesClient,
     pub gauges: Gauges,
     pub share: Share,
-    /// Clients that wait for their servers' answers.
+    /// The table of held clients; None without --confirm.
     pub held: Option<Arc<Held>>,
     pub listeners: Listeners,
     pub counters: Arc<Counters>,
-    /// None: it belongs to another process, and so do rules and listeners.
+    /// The control socket; None: it belongs to another process now, like rules and listeners.
     pub control: Option<Control>,
     pub scrapes: Option<Scrapes>,
-    /// The manager that is notified at the end, unless a successor has taken over.
+    /// The service manager to notify at the end; None if a successor has taken over.
     pub manager: Option<Arc<Manager>>,
 }
 
-/// A proxy that takes connections, or still has some.
+/// A running proxy, which takes connections or still has some.
 pub(crate) struct Proxy {
     resources: Resources,
     workers: Vec<(Arc<Shared>, JoinHandle<std::io::Result<()>>)>,
     started: Instant,
     taking: Taking,
-    /// When a failed change of the rules is repeated.
+    /// When to try a failed change of the rules again.
     again: Instant,
-    /// When the proxy stopped taking connections, and until when connections may last, if limited.
+    /// When the proxy stopped taking connections, and the time limit of its connections, if any.
     stopping: Option<(Instant, Option<Instant>)>,
     successor: Option<Successor>,
     predecessors: Vec<Predecessor>,
@@ -112,7 +112,8 @@ impl Proxy {
             let thread = thread.spawn(move || work(&Ready(begun)));
             let thread = thread.attempt("start a thread")?;
             self.workers.push((shared, thread));
-            // the thread opens what it needs before system calls are filtered
+            // wait until the thread has opened its resources, because system calls are filtered
+            // afterwards
             if has_begun.recv().is_err() {
                 return Err(Failure::failed("a worker ended"));
             }
@@ -143,7 +144,7 @@ impl Proxy {
             if let Some((since, until)) = self.stopping {
                 let now = Instant::now();
                 let over = |grace| until.is_some_and(|until| now >= until + grace);
-                // the predecessors' connections need the rules
+                // do not end before the predecessors, because their connections need the rules
                 let alone = self.predecessors.is_empty() || over(HANDSHAKE);
                 let all_ended = used.connections == 0 && now >= since + HANDSHAKE;
                 if alone && (all_ended || over(Duration::ZERO)) {
@@ -156,7 +157,7 @@ impl Proxy {
         }
     }
 
-    /// Takes over from another process. If this fails, that process continues.
+    /// Takes over from the process that this one replaces. If this fails, that process continues.
     fn take_over(&mut self, inherited: Inherited) -> Result<(), Failure> {
         self.others = inherited.offer.devices.clone();
         self.resources.rules.install()?;
@@ -182,7 +183,8 @@ impl Proxy {
         Use::now(&self.resources.gauges, &self.resources.counters, of_loops)
     }
 
-    /// Lets new connections bypass the proxy at a limit, and takes them again below it.
+    /// Lets new connections bypass the proxy if a limit is reached, and takes them again below the
+    /// limit.
     fn update_admission(&mut self, used: Use) {
         let taken = self.taking == Taking::Yes;
         let room = used.has_room(&self.resources.config, self.resources.share, taken);
@@ -196,16 +198,17 @@ impl Proxy {
         };
         match changed {
             Ok(()) => self.taking = taking,
-            // existing connections continue, and the change is repeated later
+            // existing connections continue; the change is tried again later
             Err(_) => self.again = Instant::now() + PAUSE,
         }
     }
 
-    /// From now on new connections bypass the proxy, unless a successor takes them.
+    /// Stops taking new connections, which then bypass the proxy. Connections that are still open
+    /// after `within` will be reset.
     fn stop(&mut self, within: Duration) {
         if self.stopping.is_none() {
             if self.resources.rules.close().is_err() {
-                self.close_listeners(); // without a listener they bypass it as well
+                self.close_listeners(); // without listeners, new connections bypass the proxy, too
             }
             self.taking = Taking::Stopping;
         }
@@ -219,11 +222,11 @@ impl Proxy {
             within_ms: Some(within.as_millis() as u64),
         };
         for predecessor in &mut self.predecessors {
-            let _ = predecessor.ask(request); // fails if the predecessor has ended
+            let _ = predecessor.ask(request); // ignore errors: the predecessor may have ended
         }
     }
 
-    /// Waits a moment for requests and handles them.
+    /// Waits for requests, for CHECK_INTERVAL at most, and handles them.
     fn answer(&mut self) -> Result<(), Failure> {
         let wait = Timespec::try_from(CHECK_INTERVAL).map_err(std::io::Error::other);
         let wait = wait.attempt("wait")?;
@@ -237,7 +240,8 @@ impl Proxy {
             .chain(successor)
             .map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN))
             .collect();
-        let _ = poll(&mut fds, Some(&wait)); // the caller checks for signals anyway
+        // ignore errors: a signal may interrupt poll(), and the caller checks for signals
+        let _ = poll(&mut fds, Some(&wait));
         let speaks = fds.len() > self.resources.control.iter().len()
             && fds.last().is_some_and(|fd| !fd.revents().is_empty());
         self.predecessors.retain(|other| !other.has_ended());
@@ -271,7 +275,7 @@ impl Proxy {
             let within = within_ms.map(Duration::from_millis);
             self.stop(within.unwrap_or(self.resources.config.drain_timeout));
         }
-        // a client that has gone is ignored
+        // ignore errors: the client may have gone
         let _ = control::write_line(stream, &self.status(connections));
     }
 
@@ -279,12 +283,12 @@ impl Proxy {
         for (shared, _) in &self.workers {
             shared.raise(&shared.stops_listening);
         }
-        // the next connection is the successor's
+        // drop this process's copies of the listeners
         self.resources.listeners = Listeners::default();
         self.wait_for_pause();
     }
 
-    /// Waits until no worker accepts connections. Workers that were told to stop do so soon.
+    /// Waits until no worker accepts connections any more; the workers were told to stop before.
     fn wait_for_pause(&self) {
         let end = Instant::now() + HANDSHAKE;
         let is_accepting = |(shared, _): &(Arc<Shared>, _)| shared.is_accepting.load(Relaxed);
@@ -293,8 +297,8 @@ impl Proxy {
         }
     }
 
-    /// Ends the workers, which cut off their connections, and removes the rules, unless these
-    /// belong to another process.
+    /// Ends the workers, which reset their connections, and removes the rules if they belong to
+    /// this process.
     pub fn end(&mut self) -> Result<(), Failure> {
         let mut result = Ok(());
         for (shared, _) in &self.workers {
@@ -312,7 +316,8 @@ impl Proxy {
         match &mut self.resources.control {
             Some(control) if !control.is_foreign => {
                 let removed = self.resources.rules.remove();
-                control.is_foreign = true; // its files were removed with the rules, or stay with them
+                // the rules' process has removed the files, or keeps them together with the rules
+                control.is_foreign = true;
                 result.and(removed)
             }
             _ => result,

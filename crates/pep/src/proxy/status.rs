@@ -1,4 +1,4 @@
-//! A proxy's status, as [`crate::control`] reports it.
+//! Collects a proxy's status, which [`crate::control`] reports.
 
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::channel;
@@ -8,7 +8,7 @@ use super::Proxy;
 use crate::connection::ConnectionStatus;
 use crate::control::{Request, Status, Taking};
 
-/// How long to wait for workers, which answer between two events.
+/// How long to wait for the workers' lists of connections; workers answer between two events.
 const ANSWER: Duration = Duration::from_secs(2);
 
 impl Proxy {

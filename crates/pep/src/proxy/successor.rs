@@ -1,18 +1,18 @@
-//! A process that is replacing this proxy.
+//! A successor: the process that is replacing this proxy.
 
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
 use crate::pending::Waiting;
 
-/// Time for a successor to take over.
+/// How long a successor may take to take over.
 const TAKEOVER_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The successor.
 pub(super) struct Successor {
     pub stream: UnixStream,
     since: Instant,
-    /// Held clients that were sent to the successor, and whose arrival it has not confirmed.
+    /// Held clients that were sent to the successor, until it confirms that it has received them.
     pub passed: Option<Vec<Waiting>>,
 }
 

@@ -1,5 +1,5 @@
-//! Connections that bypass a proxy: those that it must not take, those beyond its limit, and those
-//! after its end or after it was killed.
+//! Tests connections that bypass a proxy: those that it must not take, those beyond its limit, and
+//! those after its end or after it was killed.
 
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -29,7 +29,7 @@ pub const TESTS: &[Test] = tests![
 
 fn connections_that_must_not_be_taken_bypass_the_proxy(lab: &Lab) {
     let proxy = Proxy::start(lab, &Wanted::default());
-    // connections to the gateway itself, from outside and from the gateway
+    // connections to the gateway itself, and connections that the gateway opens
     let own = lab.listen(GATEWAY);
     let port = own.local_addr().unwrap().port();
     let near = lab.connect(GATEWAY_V4, port).unwrap();
@@ -38,12 +38,12 @@ fn connections_that_must_not_be_taken_bypass_the_proxy(lab: &Lab) {
     let port = far.local_addr().unwrap().port();
     let near = lab.inside(GATEWAY, || TcpStream::connect((SERVER_V4, port)));
     drop((near, far.accept().unwrap()));
-    // connections that the servers' side opens bypass the proxy
+    // connections that a host on the servers' side opens
     let inner = lab.listen(CLIENT);
     let port = inner.local_addr().unwrap().port();
     let outer = lab.inside(SERVER, || TcpStream::connect((CLIENT_V4, port)));
     drop((outer, inner.accept().unwrap()));
-    // connections to the listener itself, from the gateway
+    // a connection to the proxy's listener, from the gateway: the proxy resets it
     let text = lab.on(GATEWAY, "nft", "list table inet headway_pep");
     let (_, rest) = text.split_once("tproxy ip to 127.0.0.1:").unwrap();
     let port = rest.split(' ').next().unwrap().parse::<u16>().unwrap();
@@ -51,7 +51,7 @@ fn connections_that_must_not_be_taken_bypass_the_proxy(lab: &Lab) {
     if let Ok(mut stream) = straight {
         assert!(is_reset(&mut stream));
     }
-    // a server's port with the same number belongs to the server
+    // a server may use the same port number as the proxy's listener
     let same = lab.inside(SERVER, || TcpListener::bind((SERVER_V4, port)));
     let (mut near, mut far) = pair(lab, &same);
     exchange(&mut near, &mut far);
@@ -75,7 +75,8 @@ fn connections_that_must_not_be_taken_bypass_the_proxy(lab: &Lab) {
     proxy.stop();
 }
 
-/// The proxy's socket to the server cannot use that port.
+/// Tests a client whose port number a program on the gateway listens at: the proxy's socket to the
+/// server could not use this port.
 fn a_client_with_a_listeners_port_bypasses_the_proxy(lab: &Lab) {
     let listener = lab.listen(SERVER);
     let to = |address: &str| {
@@ -151,7 +152,7 @@ fn it_ends_when_its_connections_have_ended_and_leaves_nothing(lab: &Lab) {
     wait_until("the end to begin", || {
         proxy.status().taking == Taking::Stopping
     });
-    // the old connection works, and a new one bypasses the proxy
+    // the open connection works, and a new connection bypasses the proxy
     exchange(&mut near, &mut far);
     let (mut near2, mut far2) = pair(lab, &listener);
     exchange(&mut near2, &mut far2);
@@ -173,8 +174,8 @@ fn connections_bypass_a_killed_proxy_and_its_rules_are_replaced(lab: &Lab) {
     let proxy = Proxy::start(lab, &Wanted::default());
     let listener = lab.listen(SERVER);
     let port = listener.local_addr().unwrap().port();
-    // connections of which one end writes and the other reads: a socket is told only once that it
-    // was reset
+    // in each connection one end only writes and the other only reads, because a socket reports
+    // only once that it was reset
     let mut readers = Vec::new();
     for n in 0..8 {
         let (near, far) = pair(lab, &listener);
@@ -249,7 +250,7 @@ fn rules_that_are_elsewhere_or_cannot_be_removed_are_not_forgotten(lab: &Lab) {
     assert_eq!(lab.rules(), Vec::<String>::new());
     Proxy::start(&elsewhere, &Wanted::default()).stop();
 
-    // a program that fails from a certain time on
+    // a wrapper of nft that fails as soon as the file `fails` exists
     let programs = std::env::temp_dir().join(format!("headway-pep-nft-{}", std::process::id()));
     fs::create_dir_all(&programs).unwrap();
     let (nft, fails) = (programs.join("nft"), programs.join("fails"));

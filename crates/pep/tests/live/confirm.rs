@@ -1,4 +1,4 @@
-//! Clients that get an answer only after their servers have answered.
+//! Tests --confirm: clients get an answer only after their servers have answered.
 
 use std::io::{self, ErrorKind};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream};
@@ -39,7 +39,7 @@ fn confirming() -> Wanted {
     }
 }
 
-/// Both ends of a connection that has carried data.
+/// Opens a connection through the proxy and exchanges data. Returns both ends.
 fn pair(lab: &Lab, listener: &TcpListener) -> (TcpStream, TcpStream) {
     let (mut near, mut far) = ends::pair(lab, listener);
     exchange(&mut near, &mut far);
@@ -87,7 +87,8 @@ fn unreachable_servers_give_the_same_error_as_without_a_proxy(lab: &Lab) {
     let totals = proxy.status().totals;
     assert_eq!((totals.refused, totals.accepted), (2, 0), "{totals:?}");
     proxy.stop();
-    // routers' errors for a connection of the proxy reach it without --confirm as well
+    // without --confirm, too, the proxy receives routers' ICMP errors for its connections to
+    // servers
     let proxy = Proxy::start(lab, &Wanted::default());
     let early = ["10.91.9.1", "fd91:9::1"].map(|to| lab.connect(to, 80));
     wait_until("the router's error", || {
@@ -125,7 +126,7 @@ fn a_client_is_connected_only_after_the_server(lab: &Lab) {
         assert_eq!(peer.port(), own.port());
     }
     let status = proxy.status();
-    // the client and the proxy have both sent their SYN twice
+    // the connections count once although client and proxy have each sent their SYN twice
     let counted = (status.totals.accepted, status.totals.connected, status.held);
     assert_eq!(counted, (2, 2, 0), "{status:?}");
     proxy.stop();
@@ -153,7 +154,7 @@ fn a_client_of_a_silent_server_gets_no_answer(lab: &Lab) {
     };
     let proxy = Proxy::start(lab, &wanted);
     lab.deafen(DEAF_PORT);
-    // the proxy retransmits the SYN after 1 and 3 s
+    // the client's timeout is 5 s; the proxy retransmits its SYN after 1 and 3 s
     let connected = lab.connect_within(Duration::from_secs(5), SERVER_V4, DEAF_PORT);
     let error = connected.expect_err("the server drops the SYNs");
     assert_eq!(error.kind(), ErrorKind::TimedOut, "{error}");
@@ -164,7 +165,7 @@ fn a_client_of_a_silent_server_gets_no_answer(lab: &Lab) {
     proxy.stop();
 }
 
-/// SYNs of many connections that no server accepts.
+/// Sends the SYNs of `number` connections that no server accepts.
 fn flood(lab: &Lab, number: u16) {
     let client: Ipv4Addr = CLIENT_V4.parse().unwrap();
     let server: Ipv4Addr = SERVER_V4.parse().unwrap();
@@ -225,8 +226,8 @@ fn a_flood_of_syns_is_bounded_and_does_not_stop_others(lab: &Lab) {
         },
         |took| *took < Duration::from_secs(2),
     );
-    // a new connection bypasses the proxy; once the oldest are old enough, a new one replaces one
-    // of them
+    // while the table of waiting clients is full, a new connection bypasses the proxy; when the
+    // oldest clients have waited long enough, a new client replaces the oldest
     let (mut around, mut end) = pair(lab, &listener);
     let before = proxy.status().totals.connected;
     wait_until("another to be taken", || {

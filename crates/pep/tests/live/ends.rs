@@ -1,4 +1,4 @@
-//! Both ends of connections through the gateway.
+//! Helpers of tests: both ends of connections through the gateway.
 
 use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
@@ -10,7 +10,7 @@ use rustix::net::{self, AddressFamily, SocketFlags, SocketType};
 
 use crate::lab::{Lab, SERVER_V4};
 
-/// Both ends of a connection through the gateway.
+/// Opens a connection through the gateway. Returns both ends.
 pub fn pair(lab: &Lab, listener: &TcpListener) -> (TcpStream, TcpStream) {
     let port = listener.local_addr().unwrap().port();
     let near = lab.connect(SERVER_V4, port).expect("a connection");
@@ -26,7 +26,7 @@ pub fn accept(listener: &TcpListener) -> TcpStream {
     far
 }
 
-/// A request and its answer.
+/// Exchanges a request and an answer over a connection.
 pub fn exchange(near: &mut TcpStream, far: &mut TcpStream) {
     near.write_all(b"ask").unwrap();
     let mut text = [0; 3];
@@ -36,7 +36,7 @@ pub fn exchange(near: &mut TcpStream, far: &mut TcpStream) {
     assert_eq!(&text, b"ask");
 }
 
-/// Connects from a port that may have been used a moment ago.
+/// Connects from a given local port, even if it was used a moment ago.
 pub fn connect_from(port: u16, to: SocketAddr) -> io::Result<TcpStream> {
     let (domain, any) = match to {
         SocketAddr::V4(_) => (AddressFamily::INET, Ipv4Addr::UNSPECIFIED.into()),
@@ -54,7 +54,7 @@ pub fn is_reset(stream: &mut TcpStream) -> bool {
     matches!(&end, Err(e) if e.kind() == ErrorKind::ConnectionReset)
 }
 
-/// Ends a connection with a reset.
+/// Closes a socket so that the connection is reset.
 pub fn reset(stream: TcpStream) {
     let linger = libc::linger {
         l_onoff: 1,
@@ -63,7 +63,7 @@ pub fn reset(stream: TcpStream) {
     set(&stream, libc::SOL_SOCKET, libc::SO_LINGER, &linger).unwrap();
 }
 
-/// Bytes that were written and are not acknowledged.
+/// The number of written bytes that the peer has not acknowledged.
 pub fn unacknowledged(stream: &TcpStream) -> i32 {
     let mut value = 0;
     // SAFETY: the request writes an int.

@@ -1,5 +1,4 @@
-//! Attacks, and hosts that are slow: tests whether they delay a flow that takes no part. Prints
-//! times.
+//! Tests whether attacks and slow hosts delay other connections through the proxy. Prints times.
 
 use std::io::{self, Read as _, Write as _};
 use std::net::{IpAddr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
@@ -23,11 +22,11 @@ pub const TESTS: &[Test] = tests![
     slow_and_flooding_hosts_do_not_delay_others,
 ];
 
-/// SYNs per second: more than the kernel can keep handshakes for.
+/// Rate of the flood in SYNs per second: more handshakes than the kernel can store.
 const FLOOD_PER_S: u32 = 4000;
 const SYN: u8 = 2;
 
-/// The ones' complement sum of IP's checksums (RFC 1071).
+/// The ones' complement sum of 16-bit words, as in IP's checksums (RFC 1071).
 fn checksum(parts: &[&[u8]]) -> u16 {
     let words = parts.iter().flat_map(|part| part.chunks(2));
     let mut sum: u32 = words
@@ -39,7 +38,7 @@ fn checksum(parts: &[&[u8]]) -> u16 {
     !(sum as u16)
 }
 
-/// A SYN from an address that no host has. Numbers differ by `n`.
+/// A SYN from an address that no host has. Address, port and sequence number depend on `n`.
 fn syn(to: IpAddr, port: u16, n: u32) -> Vec<u8> {
     let [.., a, b] = n.to_be_bytes();
     let mut tcp = Vec::new();
@@ -84,7 +83,7 @@ fn syn(to: IpAddr, port: u16, n: u32) -> Vec<u8> {
     head
 }
 
-/// Sends SYNs to both of the server's addresses, until told to end.
+/// Sends SYNs to the server's IPv4 and IPv6 addresses until `end` is set.
 fn flood(port: u16, end: &AtomicBool) -> io::Result<()> {
     let open = |family| net::socket_with(family, SocketType::RAW, SocketFlags::CLOEXEC, Some(RAW));
     let sockets = [open(AddressFamily::INET)?, open(AddressFamily::INET6)?];
@@ -95,7 +94,7 @@ fn flood(port: u16, end: &AtomicBool) -> io::Result<()> {
         for n in n..due {
             let at = n as usize % 2;
             let to = SocketAddr::new(to[at], 0);
-            // a full device queue drops the packet
+            // ignore errors: a full device queue drops the packet
             let _ = net::sendto(
                 &sockets[at],
                 &syn(to.ip(), port, n),
@@ -109,13 +108,15 @@ fn flood(port: u16, end: &AtomicBool) -> io::Result<()> {
     Ok(())
 }
 
-/// Adds routes to the addresses that no host has; without routes they would not be answered.
+/// Adds routes to the flood's source addresses; without routes, the gateway would not answer the
+/// SYNs.
 fn route_to_nobody(lab: &Lab) {
     lab.ip(GATEWAY, "route add 10.200.0.0/16 via 10.91.1.2");
     lab.ip(GATEWAY, "route add fd92::/64 via fd91:1::2");
 }
 
-/// SYN cookies that the gateway's kernel has sent, and valid ones that came back.
+/// The number of SYN cookies that the gateway's kernel has sent, and the number of valid ones that
+/// came back.
 fn cookies(lab: &Lab) -> (u64, u64) {
     let text = lab.inside(GATEWAY, || {
         fs::read_to_string("/proc/thread-self/net/netstat")
@@ -143,7 +144,8 @@ fn serves_beside_a_flood(lab: &Lab, confirm: bool, flooded: u16, listener: &TcpL
         let flood = scope.spawn(|| lab.try_inside(CLIENT, || flood(flooded, &end)));
         let all = catch_unwind(AssertUnwindSafe(|| {
             let sent = || cookies(lab).0 - before.0;
-            // each listener has its own queue, and the queues fill up at different times
+            // wait for many cookies, because each listener has its own queue, and the queues fill
+            // up at different times
             wait_until(
                 "cookies, or the limit of waiting clients",
                 || match confirm {
@@ -171,7 +173,8 @@ fn serves_beside_a_flood(lab: &Lab, confirm: bool, flooded: u16, listener: &TcpL
         }
     });
     let status = proxy.status();
-    // some connections may have found room in the kernel; without --confirm none bypassed the proxy
+    // without --confirm no connection bypassed the proxy; some may have needed no cookie, because
+    // the kernel had room
     if !confirm {
         let came = cookies(lab).1 - before.1;
         assert!(came >= MANY as u64 / 2, "{came} cookies came back");
@@ -184,7 +187,8 @@ fn a_flood_of_syns_does_not_lock_others_out(lab: &Lab) {
     route_to_nobody(lab);
     let listener = lab.listen(SERVER);
     let port = listener.local_addr().unwrap().port();
-    // with --confirm, only the SYNs of clients whose servers answer reach the kernel's queue
+    // with --confirm the flood goes to a port at which the server listens, because only SYNs that
+    // servers answer reach the kernel's queue
     for (confirm, flooded) in [
         (false, 9),
         (true, lab.listen(SERVER).local_addr().unwrap().port()),
@@ -192,7 +196,8 @@ fn a_flood_of_syns_does_not_lock_others_out(lab: &Lab) {
         serves_beside_a_flood(lab, confirm, flooded, &listener);
     }
 
-    // a connection that bypasses the proxy is not mistaken for one that started with it
+    // a connection that bypasses the proxy is not mistaken for an earlier one that started a
+    // handshake with the proxy
     let wanted = Wanted {
         most: Some(1),
         ..Wanted::default()
@@ -223,7 +228,7 @@ fn a_flood_of_syns_does_not_lock_others_out(lab: &Lab) {
     proxy.stop();
 }
 
-/// The far end of the connection that sent these bytes.
+/// Accepts a connection and checks that it begins with these bytes. Returns the far end.
 fn accept_after(listener: &TcpListener, said: &[u8]) -> TcpStream {
     let mut far = accept(listener);
     let mut text = vec![0; said.len()];
@@ -232,10 +237,10 @@ fn accept_after(listener: &TcpListener, said: &[u8]) -> TcpStream {
     far
 }
 
-/// Exchanges of the probe in one measurement.
+/// Number of exchanges of the measured connection in one measurement.
 const PROBES: usize = 400;
 
-/// The median and the 99th percentile.
+/// The median and the 99th percentile of the exchanges' durations.
 #[derive(Clone, Copy, Debug)]
 struct Times {
     p50: Duration,
@@ -257,7 +262,7 @@ fn probe(near: &mut TcpStream, far: &mut TcpStream) -> Times {
     }
 }
 
-/// An attack that runs until the flag is set.
+/// The function of an attack, which runs until the flag is set.
 type Deed = fn(&Lab, &TcpListener, &AtomicBool);
 
 const CONNECTIONS: usize = 30;
@@ -270,7 +275,8 @@ const DEEDS: [(&str, Deed); 4] = [
     }),
 ];
 
-/// Connections whose near ends have written as much as is accepted.
+/// Opens connections and writes at the near ends until no more data is accepted, because the far
+/// ends do not read.
 fn stuck(lab: &Lab, listener: &TcpListener) -> Vec<(TcpStream, TcpStream)> {
     let all: Vec<_> = (0..CONNECTIONS).map(|_| pair(lab, listener)).collect();
     for (near, _) in &all {
@@ -297,7 +303,7 @@ fn read_slowly(lab: &Lab, listener: &TcpListener, end: &AtomicBool) {
     while !end.load(Relaxed) {
         for (near, far) in &mut all {
             far.read_exact(&mut [0; 1000]).unwrap();
-            let _ = near.write(&[5; 1000]); // as much as fits
+            let _ = near.write(&[5; 1000]); // writes as much as the socket has room for
         }
         thread::sleep(Duration::from_millis(10));
     }
@@ -316,7 +322,7 @@ fn write_bytes(lab: &Lab, listener: &TcpListener, end: &AtomicBool) {
 }
 
 fn slow_and_flooding_hosts_do_not_delay_others(lab: &Lab) {
-    // each with a separate listener, so that they do not accept each other's connections
+    // each attack has its own listener, so that it does not accept the connections of others
     let wanted = Wanted {
         buffer: Some(200_000),
         ..Wanted::default()

@@ -1,4 +1,4 @@
-//! A client, a gateway and a server in network namespaces.
+//! The hosts of the tests: a client, a gateway and a server in network namespaces.
 
 use std::fs::{self, File};
 use std::io;
@@ -19,16 +19,16 @@ pub const SERVER_V4: &str = "10.91.2.2";
 pub const SERVER_V6: &str = "fd91:2::2";
 pub const CLIENT_V4: &str = "10.91.1.2";
 pub const GATEWAY_V4: &str = "10.91.1.1";
-/// Long enough for a busy machine to prepare the data.
+/// Timeout of reads and writes. It is long enough for a busy machine to prepare the data.
 pub const PATIENCE: Duration = Duration::from_secs(120);
-/// The mark and the routing table.
+/// The firewall mark of the tests' proxy, which is also its routing table's number.
 pub const MARK: u32 = 18_519;
 
 /// A test and its name.
 pub type Test = (&'static str, fn(&Lab));
 
-/// The measured value. On a machine that was too busy for the measurement the test ends here, so
-/// this comes last.
+/// Returns the measured value. If the machine was too busy for the measurement, ends the test as
+/// skipped, so tests call this last.
 pub fn judged<T>(measured: Result<T, TooBusy>) -> T {
     measured.unwrap_or_else(|busy| resume_unwind(Box::new(busy)))
 }
@@ -40,7 +40,7 @@ pub fn run(program: &str, words: &str) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// Removes the namespaces when dropped.
+/// The hosts' namespaces, which are removed when the value is dropped.
 pub struct Lab {
     prefix: String,
 }
@@ -59,7 +59,8 @@ impl Lab {
                 format!("link add {near} netns {name} type veth peer name {far} netns {gateway}");
             run("ip", &words);
             for (at, device, end) in [(host, near, 2), (GATEWAY, far, 1)] {
-                // without this setting, neighbours are not resolved during the first second
+                // switches off duplicate address detection; with it, IPv6 neighbours could not be
+                // resolved in the first second
                 let at_once =
                     || fs::write(format!("/proc/sys/net/ipv6/conf/{device}/accept_dad"), "0");
                 lab.inside(at, at_once);
@@ -88,12 +89,12 @@ impl Lab {
         run("ip", &format!("-n {} {words}", self.name(host)));
     }
 
-    /// The output of a program on a host.
+    /// Runs a program on a host. Returns its output.
     pub fn on(&self, host: &str, program: &str, words: &str) -> String {
         self.inside(host, || Ok(run(program, words)))
     }
 
-    /// Runs `work` on a host; sockets that it makes stay there.
+    /// Runs `work` in a host's namespace; sockets that it makes stay in that namespace.
     pub fn inside<T: Send>(&self, host: &str, work: impl FnOnce() -> io::Result<T> + Send) -> T {
         self.try_inside(host, work)
             .unwrap_or_else(|e| panic!("on host {host}: {e}"))
@@ -121,8 +122,8 @@ impl Lab {
 
     pub fn listen(&self, host: &str) -> TcpListener {
         let listener = self.inside(host, || TcpListener::bind("[::]:0"));
-        // a test that accepts slowly must not look like a failing server. SAFETY: a valid
-        // descriptor.
+        // the long queue keeps a test that accepts slowly from looking like a failing server.
+        // SAFETY: a valid descriptor.
         assert_eq!(unsafe { libc::listen(listener.as_raw_fd(), 4096) }, 0);
         listener
     }
@@ -137,7 +138,7 @@ impl Lab {
         self.on(SERVER, "nft", &rules);
     }
 
-    /// Connects from the client, patiently, because SYNs may be lost.
+    /// Connects from the client with a long timeout, because SYNs may be lost.
     pub fn connect(&self, to: &str, port: u16) -> io::Result<TcpStream> {
         self.connect_within(Duration::from_secs(30), to, port)
     }
@@ -152,7 +153,7 @@ impl Lab {
         Ok(stream)
     }
 
-    /// The proxy's rules on the gateway.
+    /// The proxy's nftables tables, policy rules and routes on the gateway, one line each.
     pub fn rules(&self) -> Vec<String> {
         let mut found = Vec::new();
         for (program, words) in [("nft", "list tables"), ("ip", "-4 rule"), ("ip", "-6 rule")] {
@@ -182,14 +183,15 @@ impl Drop for Lab {
     }
 }
 
-/// A host behind the server's host, which then is a gateway as well.
+/// A host behind the server's host, which then is a second gateway.
 pub struct Behind<'a> {
     lab: &'a Lab,
     name: &'static str,
 }
 
 impl<'a> Behind<'a> {
-    /// The network is a /24, and its first address is the gateway's.
+    /// Adds the host with this address. Its network is a /24, in which the server's host has the
+    /// first address.
     pub fn new(lab: &'a Lab, address: &str) -> Self {
         let name = "w";
         let net = address.rsplit_once('.').unwrap().0;
@@ -221,7 +223,7 @@ impl Drop for Behind<'_> {
     }
 }
 
-/// Waits until a condition is true, however busy the machine is.
+/// Waits until a condition is true, with a time limit that is long enough for a busy machine.
 pub fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
     let end = Instant::now() + Duration::from_secs(20);
     while !is_so() {
@@ -230,7 +232,7 @@ pub fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
-/// Makes test programs that change the whole machine take turns.
+/// Takes a lock, so that test programs that change the whole machine run one after the other.
 pub fn lock_machine() -> File {
     let file = File::create("/run/lock/headway-tests").expect("root may write to /run/lock");
     // SAFETY: a valid descriptor.
@@ -239,7 +241,7 @@ pub fn lock_machine() -> File {
     file
 }
 
-/// A number that differs each time.
+/// A number that differs at each call.
 pub fn next() -> u32 {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     NEXT.fetch_add(1, Relaxed)

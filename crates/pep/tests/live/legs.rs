@@ -1,4 +1,4 @@
-//! What one end does, as the other end sees it: refusals, urgent bytes, a pause, silence.
+//! Tests that the actions of one end reach the other end: refusals, urgent bytes, pauses, silence.
 
 use std::fs;
 use std::io::{ErrorKind, Read as _, Write as _};
@@ -48,7 +48,7 @@ fn a_refusal_is_a_reset_and_does_not_affect_others(lab: &Lab) {
     assert!(is_reset(&mut near) && is_reset(&mut far), "cut off unseen");
 }
 
-/// A satellite link between two proxies: everything passes both.
+/// Tests two proxies, one at each end of a satellite link: all data passes both.
 fn two_proxies_at_both_ends_carry_what_one_does(lab: &Lab) {
     const FAR_V4: &str = "10.91.3.2";
     let far_host = Behind::new(lab, FAR_V4);
@@ -82,7 +82,7 @@ fn two_proxies_at_both_ends_carry_what_one_does(lab: &Lab) {
             near.read_to_end(&mut text).unwrap();
             assert!(text == data);
         });
-        // the other direction continues
+        // after the server's FIN, the direction from the client continues
         near.write_all(&data[..1000]).unwrap();
         if n % 2 == 0 {
             near.shutdown(Shutdown::Write).unwrap();
@@ -197,7 +197,8 @@ fn connections_that_exceed_a_timeout_are_reset(lab: &Lab) {
     proxy.stop();
 }
 
-/// All of the data is in the kernel's buffer, whose reader reads some each second.
+/// Tests the idle timeout while the data waits in the kernel's send buffer and the receiver reads
+/// slowly.
 fn a_connection_with_slow_acknowledgements_is_not_idle(lab: &Lab) {
     const ALL: usize = 1_500_000;
     let wanted = Wanted {
@@ -235,7 +236,7 @@ fn an_end_that_resets_before_it_has_everything_is_counted_as_reset(lab: &Lab) {
     far.read_exact(&mut [0]).unwrap_err();
     far.write_all(&vec![5; 1_000_000]).unwrap();
     far.shutdown(Shutdown::Write).unwrap();
-    // both FINs have been passed on
+    // wait until both FINs have been passed on and all data is in the kernel's buffers
     wait_until("everything to be in the kernel", || {
         let connection = &proxy.status().connections.unwrap()[0];
         let leg = connection.client_leg.expect("an established leg");
@@ -250,8 +251,8 @@ fn an_end_that_resets_before_it_has_everything_is_counted_as_reset(lab: &Lab) {
     proxy.stop();
 }
 
-/// With these settings the kernel gives a connection the mark of its SYN, which routes packets to
-/// this machine.
+/// Tests settings with which the kernel gives an accepted socket the mark of its SYN. Packets with
+/// that mark are routed to this machine.
 fn legs_have_the_proxys_mark_even_if_the_kernel_marks_accepted_sockets(lab: &Lab) {
     lab.inside(GATEWAY, || {
         fs::write("/proc/sys/net/ipv4/tcp_fwmark_accept", "1")?;
@@ -276,8 +277,9 @@ fn legs_have_the_proxys_mark_even_if_the_kernel_marks_accepted_sockets(lab: &Lab
     }
 }
 
-/// The leg to the server is closed first, as its client closed first, and then is in TIME_WAIT. If
-/// the server uses timestamps, late packets can be detected, so the kernel reuses the port at once.
+/// Tests a client that reuses its port at once. As the client closed first, the proxy closes its
+/// leg to the server first, and that leg is then in TIME_WAIT. If the server uses timestamps, the
+/// kernel reuses the port at once, because late packets can be detected.
 fn a_port_is_reused_at_once_if_servers_use_timestamps(lab: &Lab) {
     let listener = lab.listen(SERVER);
     let port = listener.local_addr().unwrap().port();

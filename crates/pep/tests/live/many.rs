@@ -1,4 +1,5 @@
-//! Very many simultaneous connections: the cost of an idle one, and resets all the time.
+//! Tests very many simultaneous connections: the cost of an idle connection, and connections that
+//! are reset all the time.
 
 use std::collections::HashMap;
 use std::fs;
@@ -22,12 +23,12 @@ pub const TESTS: &[Test] = tests![
     many_connections_with_some_resets_leave_nothing,
 ];
 
-/// Asks the far end to reset the connection.
+/// A byte by which the client asks the far end to reset the connection.
 const BREAK: u8 = b'R';
 const SAID: usize = 64;
-/// Percentage of connections reset in each round, by either end.
+/// Percentage of the connections that are reset in each round, by either end.
 const BROKEN_PERCENT: usize = 2;
-/// Percentage of connections used in each round.
+/// Percentage of the connections that carry data in each round.
 const USED_PERCENT: usize = 5;
 const ROUND: Duration = Duration::from_secs(1);
 
@@ -44,7 +45,8 @@ fn most_descriptors() -> usize {
     usize::try_from(most).unwrap_or(usize::MAX)
 }
 
-/// The far end of all connections, a separate process: it echoes bytes, or resets.
+/// The far end of all connections, a separate process. It echoes bytes, and resets a connection on
+/// request.
 pub fn echo() {
     most_descriptors();
     // SAFETY: plain numbers; this process ends with the one that started it.
@@ -121,7 +123,7 @@ impl Drop for Far {
     }
 }
 
-/// Opens this many connections and checks that each works.
+/// Opens this many connections and checks that each carries data.
 fn open(lab: &Lab, far: &Far, number: usize, all: &mut Vec<TcpStream>) {
     let opened = lab.inside(CLIENT, || {
         (0..number)
@@ -155,8 +157,8 @@ fn break_off(mut stream: TcpStream, by_far_end: bool) {
 fn many_connections_with_some_resets_leave_nothing(lab: &Lab) {
     let long = std::env::var_os("HEADWAY_LONG").is_some();
     let (number, rounds) = if long { (10_000, 600) } else { (1000, 5) };
-    // Leaves room above `number` for the limit. Each of two event loops may open fewer
-    // descriptors than all connections need.
+    // The limit `most` is above `number`. Each of the two event loops may open `table` descriptors,
+    // fewer than all connections need.
     let most = number * 108 / 100;
     let table = 2 * most * 65 / 100 + 1200;
     assert!(
@@ -215,7 +217,7 @@ fn many_connections_with_some_resets_leave_nothing(lab: &Lab) {
     );
     assert!(largest < 2 * number * 3 / 4, "{largest}");
 
-    // up to the limit, and beyond it
+    // open connections up to the limit, and more
     let room = most - all.len();
     open(lab, &far, room, &mut all);
     wait_until("the limit", || proxy.status().taking == Taking::Full);
@@ -244,7 +246,7 @@ fn an_idle_connection_costs_two_descriptors_and_no_pipe(lab: &Lab) {
         let mut all: Vec<_> = (0..n).map(|_| pair(lab, &listener)).collect();
         for (near, far) in &mut all {
             exchange(near, far);
-            // more than what is copied
+            // more than the buffer for copies, so that a pipe is used
             near.write_all(&[1; 100_000]).unwrap();
             far.read_exact(&mut [0; 100_000]).unwrap();
         }

@@ -1,5 +1,5 @@
-//! A gateway that rewrites addresses, as in an office. Both legs of a connection have the same
-//! addresses and ports, and connection tracking must see only the server's leg.
+//! Tests a proxy on a gateway with masquerading, as in an office. Both legs of a connection have
+//! the same addresses and ports, so connection tracking must see only the server's leg.
 
 use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -20,7 +20,7 @@ pub const TESTS: &[Test] = tests![
     connections_that_other_rules_redirect_arrive_there,
 ];
 
-/// The rules of an office: one address for all hosts, and a stateful firewall.
+/// The other rules on the office's gateway: masquerading, and a stateful firewall.
 const OFFICE: &str = "
 table inet office {
     counter invalid { }
@@ -45,7 +45,7 @@ table inet office {
 
 fn masquerade(lab: &Lab) {
     lab.on(GATEWAY, "nft", OFFICE);
-    // the server can answer only the gateway
+    // without routes, the server can answer only the gateway's own address
     lab.ip(SERVER, "-4 route del default");
     lab.ip(SERVER, "-6 route del default");
 }
@@ -54,9 +54,9 @@ fn invalid(lab: &Lab) -> String {
     lab.on(GATEWAY, "nft", "list counter inet office invalid")
 }
 
-/// Connects from the client, with an initial sequence number in a certain range. All namespaces of
-/// one kernel share the secret of initial sequence numbers, so the gateway's number for the same
-/// addresses and ports would be close to the client's.
+/// Connects from the client with a chosen initial sequence number. All namespaces of a kernel
+/// compute initial sequence numbers with the same secret, so without this the gateway's number for
+/// the same addresses and ports would be close to the client's.
 fn connect(lab: &Lab, to: &str, port: u16, n: u32) -> TcpStream {
     const TCP_REPAIR: i32 = 19;
     const TCP_REPAIR_QUEUE: i32 = 20;
@@ -82,7 +82,7 @@ fn connect(lab: &Lab, to: &str, port: u16, n: u32) -> TcpStream {
     })
 }
 
-/// Transfers in both directions, each in a separate thread.
+/// Transfers data in both directions at the same time.
 fn transfer(near: TcpStream, far: TcpStream) {
     const BYTES: usize = 4 << 20;
     thread::scope(|scope| {
@@ -132,7 +132,8 @@ fn through_a_masquerading_gateway_everything_arrives_and_no_packet_is_invalid(la
     assert!(counted.contains("packets 0"), "{counted}");
 }
 
-/// If the queue of handshakes is full, the packet that completes a handshake belongs to no socket.
+/// Tests SYN cookies, which the kernel sends if its queue of handshakes is full. The client's ACK
+/// of a cookie belongs to no socket.
 fn handshakes_with_syn_cookies_are_masqueraded_like_others(lab: &Lab) {
     masquerade(lab);
     lab.inside(GATEWAY, || {
@@ -153,8 +154,8 @@ fn handshakes_with_syn_cookies_are_masqueraded_like_others(lab: &Lab) {
     proxy.stop();
 }
 
-/// The client retransmits its SYN while the server is awaited. The SYNs look like those of the leg
-/// to the server.
+/// Tests a client that retransmits its SYN while the proxy waits for the server. The client's SYNs
+/// have the same addresses and ports as the SYNs of the leg to the server.
 fn a_retransmitted_syn_is_not_mistaken_for_the_leg_to_the_server(lab: &Lab) {
     masquerade(lab);
     let listener = lab.listen(SERVER);
@@ -169,7 +170,8 @@ fn a_retransmitted_syn_is_not_mistaken_for_the_leg_to_the_server(lab: &Lab) {
         let clients: Vec<_> = (0..8)
             .map(|n| scope.spawn(move || connect(lab, SERVER_V4, port, n)))
             .collect();
-        thread::sleep(Duration::from_millis(1500)); // once more after 1 s, and after 3
+        // clients retransmit their SYNs after 1 s and 3 s
+        thread::sleep(Duration::from_millis(1500));
         lab.on(SERVER, "nft", "delete table inet deaf");
         let mut nears: Vec<_> = clients
             .into_iter()

@@ -1,4 +1,4 @@
-//! What a proxy reports: metrics, and a line for each connection.
+//! Tests the reports of a proxy: metrics, and a log with a line for each connection.
 
 use std::collections::HashMap;
 use std::fs;
@@ -14,7 +14,7 @@ use crate::proxy::{Proxy, Wanted};
 
 pub const TESTS: &[Test] = tests![metrics_agree_with_status, each_ended_connection_is_a_line,];
 
-/// The answer to a request: its first line and its body.
+/// Sends an HTTP request. Returns the answer's first line and body.
 fn ask(lab: &Lab, at: SocketAddr, request: &str) -> (String, String) {
     let text = lab.inside(GATEWAY, || {
         let mut stream = TcpStream::connect(at)?;
@@ -96,8 +96,8 @@ fn metrics_agree_with_status(lab: &Lab) {
     let (first, _) = ask(lab, at, "GET / HTTP/1.1\r\n\r\n");
     assert_eq!(first, "HTTP/1.1 404 Not Found");
 
-    // a client that sends nothing blocks other readers of the metrics for a moment, and nothing
-    // else
+    // a client that sends no request blocks other readers of the metrics for a moment, but not
+    // connections
     let silent = lab.inside(GATEWAY, || TcpStream::connect(at));
     exchange(&mut near, &mut far);
     let start = Instant::now();
@@ -180,7 +180,7 @@ fn each_ended_connection_is_a_line(lab: &Lab) {
         let _both = pair(lab, &listener);
         wait_until("the fourth to be taken", || proxy.status().open == 1);
         proxy.stop();
-        // written before the end
+        // the last line was written before the proxy ended
         assert_eq!(lines()[2]["end"], "cut-off", "{:?}", lines());
         fs::remove_file(&path).unwrap();
     }

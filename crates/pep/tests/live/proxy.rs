@@ -1,4 +1,5 @@
-//! A proxy on the gateway. It is this program again.
+//! Starts and stops a proxy on the gateway. The proxy is a child process that runs this test
+//! program.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,17 +16,17 @@ use headway_pep::{Config, Journal, Side};
 
 use crate::lab::{Lab, GATEWAY, MARK, SERVER};
 
-/// Name of another proxy, on the gateway or at the other end.
+/// Name of a second proxy, on the gateway or at the other end.
 const OTHER: &str = "other";
 
 /// The folder of control sockets.
 pub fn folder() -> PathBuf {
-    // the proxy is a child of the test
+    // the proxy, a child process, gets the test's process id in the environment
     let id = std::env::var("HEADWAY_PEP_TEST").unwrap_or_else(|_| std::process::id().to_string());
     PathBuf::from(format!("/run/headway-peptest{id}/pep"))
 }
 
-/// Settings of a proxy, as command-line words.
+/// Settings of a test's proxy, which are passed as command-line words.
 #[derive(Clone, Default)]
 pub struct Wanted {
     pub most: Option<usize>,
@@ -41,15 +42,16 @@ pub struct Wanted {
     pub workers: Option<usize>,
     /// Most descriptors that the proxy may open.
     pub descriptors: Option<usize>,
-    /// An additional client device without traffic.
+    /// Whether to add a client device without traffic.
     pub extra_device: bool,
-    /// Starts the proxy on the server's host, between the gateway and a host behind it.
+    /// Whether to start the proxy on the server's host, between the gateway and a host behind the
+    /// server's host.
     pub other_end: bool,
-    /// A different name, with this mark.
+    /// A second proxy with another name and this mark.
     pub other: Option<u32>,
-    /// Started by the user nobody, with the capabilities of the systemd unit.
+    /// Whether the user nobody starts the proxy, with the capabilities of the systemd unit.
     pub by_nobody: bool,
-    /// A folder in which programs are looked for first.
+    /// A folder that is first in PATH.
     pub programs: Option<PathBuf>,
 }
 
@@ -80,7 +82,7 @@ impl Wanted {
     }
 }
 
-/// The words of the systemd unit.
+/// The command that starts a program with the user and the capabilities of the systemd unit.
 const UNIT: &[&str] = &[
     "setpriv",
     "--reuid=nobody",
@@ -96,7 +98,7 @@ extern "C" fn stop(_: libc::c_int) {
     STOP.store(true, Relaxed);
 }
 
-/// The child process: the proxy.
+/// Runs the proxy in the child process.
 pub fn run(words: &[String]) {
     let number = |at: usize, default: u64| words[at].parse().unwrap_or(default);
     let control = |at: usize| Some(words[at].clone()).filter(|word| word != "-");
@@ -213,7 +215,7 @@ impl Proxy {
     }
 
     pub fn pid(&self) -> u32 {
-        self.child.id() // `ip` becomes the program that it starts
+        self.child.id() // the number of `ip`, which becomes the program that it starts
     }
 
     pub fn status(&self) -> Status {
@@ -223,12 +225,13 @@ impl Proxy {
             .expect("it runs")
     }
 
-    /// Descriptors in all of its tables.
+    /// The number of descriptors in all of the proxy's descriptor tables.
     pub fn descriptors(&self) -> usize {
         self.descriptors_by_thread().values().sum()
     }
 
-    /// Descriptors of each thread with its own table, by the thread's number.
+    /// The number of descriptors of each thread that has its own descriptor table, by the thread's
+    /// number.
     pub fn descriptors_by_thread(&self) -> BTreeMap<u32, usize> {
         let threads = fs::read_dir(format!("/proc/{}/task", self.pid())).unwrap();
         let of = |thread: io::Result<fs::DirEntry>| {
@@ -262,13 +265,13 @@ impl Proxy {
         self.child.wait().unwrap();
     }
 
-    /// The proxy must end without help, successfully.
+    /// Waits until the proxy ends by itself, and checks that it succeeded.
     pub fn ends(mut self) {
         let status = self.child.wait().unwrap();
         assert!(status.success(), "{status}");
     }
 
-    /// The proxy must end without help and with an error, which is returned.
+    /// Waits until the proxy ends by itself, and checks that it failed. Returns its error.
     pub fn fails(mut self) -> String {
         let mut text = String::new();
         let errors = self.child.stderr.take().unwrap();
@@ -277,12 +280,12 @@ impl Proxy {
         text
     }
 
-    /// Terminates the proxy as systemd does.
+    /// Sends SIGTERM to the proxy, as systemd does.
     pub fn terminate(&self) {
         self.signal(libc::SIGTERM);
     }
 
-    /// Stops the proxy through the control socket, at once.
+    /// Stops the proxy through the control socket, without time for its connections.
     pub fn stop(self) {
         let stop = Request::Stop { within_ms: Some(0) };
         let _: Option<Status> = ask(&folder(), self.name, stop).expect("it answers");

@@ -1,4 +1,4 @@
-//! One process replaces another under load.
+//! Tests that a proxy process replaces another one under load.
 
 use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -21,7 +21,7 @@ pub const TESTS: &[Test] = tests![
     connections_bypass_a_killed_successor_and_its_rules_are_replaced,
 ];
 
-/// The lasting streams repeat a block of this length, of which no buffer's size is a multiple.
+/// The lasting streams repeat a block of this length, which divides no buffer's size.
 const BLOCK_BYTES: usize = 65_521;
 
 /// A byte that depends on its position in a stream.
@@ -35,7 +35,7 @@ fn block(at: usize, bytes: usize) -> Vec<u8> {
     (at..at + bytes).map(byte_at).collect()
 }
 
-/// Reads blocks to the end and checks every byte.
+/// Reads a stream of blocks to its end and checks every byte.
 fn all_is_right(mut from: TcpStream) -> Result<(), String> {
     let right = block(0, BLOCK_BYTES);
     let (mut at, mut part) = (0, vec![0; 1 << 16]);
@@ -56,7 +56,7 @@ struct Load<'a> {
     listener: TcpListener,
     stop: AtomicBool,
     opened: AtomicUsize,
-    /// Exchanges in progress, and the thread that starts them.
+    /// Number of exchanges in progress, plus 1 for the thread that starts them.
     under_way: AtomicUsize,
     moved: AtomicUsize,
     wrong: Mutex<Vec<String>>,
@@ -75,7 +75,7 @@ impl<'a> Load<'a> {
         }
     }
 
-    /// Starts some lasting streams in each direction, and new connections all the time.
+    /// Starts lasting streams in each direction, and opens new connections all the time.
     fn start<'scope>(&'scope self, scope: &'scope Scope<'scope, '_>) {
         for n in 0..4 {
             let (near, far) = pair(self.lab, &self.listener);
@@ -84,7 +84,7 @@ impl<'a> Load<'a> {
             scope.spawn(move || {
                 let (mut at, data) = (0, block(0, BLOCK_BYTES));
                 while !self.stop.load(Relaxed) {
-                    // leaves time for other work on this machine
+                    // leaves processor time for other work on this machine
                     thread::sleep(Duration::from_millis(1));
                     if let Err(error) = out.write_all(&data) {
                         return self.note(format!("lasting, after {at} bytes: {error}"));
@@ -93,7 +93,7 @@ impl<'a> Load<'a> {
                 }
                 let _ = out.shutdown(Shutdown::Write);
                 self.moved.fetch_add(at, Relaxed);
-                // keeps the connection until the other end has everything
+                // keeps the connection open until the other end has read all bytes
                 let _ = out.read(&mut [0]);
             });
             scope.spawn(move || {
@@ -178,11 +178,11 @@ fn replaced_under_load(lab: &Lab, confirm: bool) {
     let wanted = |n: usize| Wanted {
         replace: n > 0,
         workers: Some([2, 3, 1][n % 3]),
-        // with another table, and with the same
+        // some replacements have another nftables table, some have the same
         extra_device: n % 4 > 1,
-        // with other options of the listeners
+        // some replacements have other options of the listening sockets
         buffer: (n % 2 == 1).then_some(500_000),
-        // the drain time applies only to proxies that are told to stop, which these are not
+        // short, to test that it does not apply: these proxies are replaced, not told to stop
         drain_ms: Some(10),
         confirm,
         metrics: Some(([127, 0, 0, 1], 9469).into()),
@@ -208,7 +208,7 @@ fn replaced_under_load(lab: &Lab, confirm: bool) {
             (status.taking, first.taking),
             (Taking::Yes, Taking::HandsOver)
         );
-        // the lasting streams still belong to the first proxy
+        // the first proxy process still has the lasting streams
         assert!(first.open >= 4 && pids.len() <= 5, "{status:?}");
         thread::sleep(Duration::from_millis(300));
         load.stop.store(true, Relaxed);
@@ -253,7 +253,7 @@ fn a_held_client_is_handed_over(lab: &Lab) {
         let line = Proxy::try_start(lab, &refused).err().unwrap();
         assert!(line.starts_with("confirm: "), "{line}");
         assert_eq!(proxy.status().held, 1);
-        // nor can one that ends halfway
+        // a successor that ends halfway does not take over either
         let mut successor = half_taken();
         successor.write_all(b"\"let-go\"\n").unwrap();
         wait_until("the client to be given away", || proxy.status().held == 0);
@@ -302,7 +302,7 @@ fn a_failed_replacement_leaves_the_proxy_as_it_was(lab: &Lab) {
         ),
         (
             Wanted {
-                extra_device: true, // which does not exist
+                extra_device: true, // a device that does not exist
                 ..replacing.clone()
             },
             "extra0",
@@ -311,7 +311,7 @@ fn a_failed_replacement_leaves_the_proxy_as_it_was(lab: &Lab) {
         let line = Proxy::try_start(lab, &wanted).err().unwrap();
         assert!(line.contains(why) && line.lines().count() == 1, "{line}");
     }
-    // a successor that is killed between the two steps, after it has changed the rules
+    // a successor is killed after it has changed the rules, but before `let-go`
     let stream = half_taken();
     lab.on(GATEWAY, "nft", "flush chain inet headway_pep take");
     assert_ne!(before, (lab.rules(), chain()));
@@ -322,10 +322,10 @@ fn a_failed_replacement_leaves_the_proxy_as_it_was(lab: &Lab) {
     });
     let (mut near2, mut far2) = pair(lab, &listener);
     exchange(&mut near2, &mut far2);
-    // a successor ends after this proxy has stopped accepting connections in its favour
+    // a successor ends after `let-go`, when the proxy has stopped accepting connections
     let mut stream = half_taken();
     stream.write_all(b"\"let-go\"\n").unwrap();
-    thread::sleep(Duration::from_millis(200)); // the proxy reads the line within 20 ms
+    thread::sleep(Duration::from_millis(200)); // long enough: the proxy reads the line within 20 ms
     let (mut near3, mut far3) = thread::scope(|scope| {
         let waits = scope.spawn(|| pair(lab, &listener));
         thread::sleep(Duration::from_millis(100));
@@ -339,7 +339,7 @@ fn a_failed_replacement_leaves_the_proxy_as_it_was(lab: &Lab) {
     let status = proxy.status();
     assert_eq!((status.taking, status.totals.accepted), (Taking::Yes, 3));
 
-    // both proxies are told to end, and reset their connections
+    // stopping the successor also stops its predecessor; both reset their connections
     let next = Proxy::start(lab, &replacing);
     let (mut near3, mut far3) = pair(lab, &listener);
     exchange(&mut near3, &mut far3);
@@ -366,7 +366,7 @@ fn connections_bypass_a_killed_successor_and_its_rules_are_replaced(lab: &Lab) {
     let (mut cut, _far) = pair(lab, &listener);
     next.kill();
     assert!(is_reset(&mut cut));
-    // a new connection bypasses the proxy, and an old one continues
+    // a new connection bypasses the killed proxy, and the predecessor's old connection continues
     let (mut near2, mut far2) = pair(lab, &listener);
     exchange(&mut near2, &mut far2);
     exchange(&mut near, &mut far);

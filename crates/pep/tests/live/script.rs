@@ -1,5 +1,5 @@
-//! The course of a transfer: random sizes, pauses, half-closes in either order, a slow reader, a
-//! reset, or an end that is killed. A seed determines it, and both ends know the seed.
+//! The scripts of transfers: random sizes, pauses, half-closes in either order, a slow reader, a
+//! reset, or an end that is killed. A seed determines the script, and both ends know the seed.
 
 use std::io::{self, BufRead as _, BufReader, ErrorKind, Read as _, Write as _};
 use std::net::{Shutdown, TcpStream};
@@ -11,26 +11,29 @@ use std::time::Duration;
 use crate::ends::{reset, unacknowledged};
 use crate::lab::wait_until;
 
-/// The course of a transfer.
+/// The order in which the two ends of a transfer send and close.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Course {
-    /// The client sends everything and its FIN; then the server does.
+    /// The client sends all its data and a FIN; then the server does the same.
     ClientFirst,
-    /// The server sends everything and its FIN; then the client does.
+    /// The server sends all its data and a FIN; then the client does the same.
     ServerFirst,
-    /// Both at the same time.
+    /// Client and server send their data and a FIN at the same time.
     Both,
-    /// The client sends everything, waits for its ACK, and resets.
+    /// The client sends all its data, waits until it is acknowledged, and resets the connection.
     ClientResets,
-    /// The server sends everything, waits for its ACK, and resets.
+    /// The server sends all its data, waits until it is acknowledged, and resets the connection.
     ServerResets,
-    /// The client resets halfway.
+    /// The client resets the connection when it has sent half of its data.
     ClientBreaks,
-    /// The client's process sends everything and is killed. Its kernel delivers the data and a FIN.
+    /// The client's process sends all its data and is killed. Its kernel delivers the data and a
+    /// FIN.
     ClientKilled,
-    /// The server's process sends everything and is killed, as in `ClientKilled`.
+    /// The server's process sends all its data and is killed. Its kernel delivers the data and a
+    /// FIN.
     ServerKilled,
-    /// The client's process is killed before it has read an answer that has arrived: a reset.
+    /// The client's process is killed before it reads an answer that has arrived, so its kernel
+    /// resets the connection.
     ClientKilledDeaf,
 }
 
@@ -51,17 +54,17 @@ pub struct Script {
     course: Course,
     client_bytes: usize,
     server_bytes: usize,
-    /// Size of a write.
+    /// Bytes of one write.
     chunk: usize,
     /// Number of writes between pauses.
     pause_each: usize,
-    /// The reader sleeps now and then.
+    /// Whether the reader pauses now and then.
     slow: bool,
     seed: u64,
     largest: usize,
 }
 
-/// Draws a size from a byte to ten megabytes; every order of magnitude is equally likely.
+/// Draws a number of bytes from 1 to 10 million. Every order of magnitude is equally likely.
 fn size(state: &mut u64, largest: usize) -> usize {
     let order = random(state) % 8;
     let most = 10usize.pow(order as u32).min(largest);
@@ -113,7 +116,7 @@ impl Script {
     }
 
     fn send(&self, stream: &mut TcpStream, data: &[u8]) -> io::Result<()> {
-        // small writes of much data would take too long
+        // large data is not sent by small writes, which would take too long
         let chunk = self.chunk.max(data.len() / 200);
         for (n, part) in data.chunks(chunk).enumerate() {
             if n % self.pause_each == self.pause_each - 1 && n < 400 {
@@ -124,7 +127,7 @@ impl Script {
         Ok(())
     }
 
-    /// Reads to the end, whether FIN or error.
+    /// Reads until the stream ends with a FIN or an error. Returns the data and the error.
     fn receive(&self, stream: &mut TcpStream) -> (Vec<u8>, io::Result<()>) {
         let mut data = Vec::new();
         let mut part = vec![0; if self.slow { 1 << 14 } else { 1 << 18 }];
@@ -141,14 +144,14 @@ impl Script {
         }
     }
 
-    /// Reads everything that the other end sends, and its FIN.
+    /// Reads and checks all data of the other end, and its FIN.
     fn receive_all(&self, stream: &mut TcpStream, client_sends: bool) -> Result<(), String> {
         let (data, end) = self.receive(stream);
         end.map_err(|e| format!("after {} bytes: {e}", data.len()))?;
         same(&data, &self.data(client_sends), true)
     }
 
-    /// Reads the data before a reset, and the reset.
+    /// Reads and checks the data before a reset, and the reset.
     fn receive_reset(
         &self,
         stream: &mut TcpStream,
@@ -163,7 +166,7 @@ impl Script {
         same(&data, &self.data(client_sends), all)
     }
 
-    /// Sends everything, waits for its ACK, and resets.
+    /// Sends all data, waits until it is acknowledged, and resets the connection.
     fn send_and_reset(&self, mut stream: TcpStream, data: &[u8]) -> Result<(), String> {
         self.send(&mut stream, data).map_err(|e| e.to_string())?;
         wait_until("acknowledgements", || unacknowledged(&stream) == 0);
@@ -199,8 +202,8 @@ impl Script {
             .map_err(|e| e.to_string())
     }
 
-    /// A separate process sends everything, waits for an answer if it is to stay unread, and is
-    /// killed.
+    /// Lets a separate process send all data, and kills it. If `deaf`, the process is killed when
+    /// an answer has arrived that it has not read.
     fn say_and_be_killed(&self, stream: TcpStream, client: bool, deaf: bool) -> io::Result<()> {
         let mut child = Command::new(std::env::current_exe()?)
             .args(["writer".to_owned(), self.seed.to_string()])
@@ -225,7 +228,7 @@ impl Script {
     }
 
     pub fn client(&self, mut stream: TcpStream) -> Result<(), String> {
-        // the seed, and this end's port for comparison
+        // send the seed, and this end's port, which the other end compares
         let port = stream.local_addr().map_err(|e| e.to_string())?.port();
         let head = [&self.seed.to_le_bytes()[..], &port.to_le_bytes()].concat();
         stream.write_all(&head).map_err(|e| e.to_string())?;
@@ -271,7 +274,7 @@ impl Script {
     }
 }
 
-/// The process to be killed: its standard input is the connection.
+/// The function of the process that is to be killed. Its standard input is the connection.
 pub fn writer(words: &[String]) {
     let number = |at: usize| words[at].parse::<u64>().unwrap();
     let script = Script::of(number(0), number(1) as usize);
@@ -291,7 +294,8 @@ pub fn writer(words: &[String]) {
     }
 }
 
-/// Compares data: equal, or one a prefix of the other if not everything is expected.
+/// Compares received data with the expected data. They must be equal, or if the transfer was cut
+/// off, the received data must be the beginning of the expected data.
 fn same(got: &[u8], sent: &[u8], all: bool) -> Result<(), String> {
     let differs = got.iter().zip(sent).position(|(a, b)| a != b);
     match differs {

@@ -1,4 +1,5 @@
-//! How a proxy starts: with the configured controls, and without privileges that it does not need.
+//! Tests how a proxy starts: with the configured controls, and without privileges that it does not
+//! need.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,7 +14,7 @@ pub const TESTS: &[Test] = tests![
     a_mark_in_use_is_refused_and_its_user_continues,
 ];
 
-/// Values of a thread in /proc.
+/// Values with this name in a thread's /proc status file.
 fn said(task: &Path, name: &str) -> Vec<String> {
     let text = fs::read_to_string(task.join("status")).unwrap();
     let line = text.lines().find_map(|line| line.strip_prefix(name));
@@ -21,7 +22,7 @@ fn said(task: &Path, name: &str) -> Vec<String> {
     words.map(str::to_owned).collect()
 }
 
-/// Checks that every thread has exactly these capabilities, or none.
+/// Checks that threads that need capabilities have exactly these, and that all others have none.
 fn has_only(proxy: &Proxy, kept: u64, bounding: u64) {
     let nobody = run("id", "-u nobody").trim().to_owned();
     let mut names = Vec::new();
@@ -53,7 +54,7 @@ fn has_only(proxy: &Proxy, kept: u64, bounding: u64) {
     }
 }
 
-/// Capabilities of this process.
+/// A set of capabilities of this process.
 fn capabilities(set: &str) -> u64 {
     u64::from_str_radix(&said(Path::new("/proc/self"), set)[0], 16).unwrap()
 }
@@ -85,7 +86,7 @@ fn it_has_given_up_privileges_that_it_does_not_need(lab: &Lab) {
     assert!(!keeper.exists());
     fs::remove_file(&journal).unwrap();
 
-    // a proxy that does not run as root cannot reduce its bounding set; systemd does
+    // a proxy that root does not start cannot reduce its bounding set; systemd reduces it
     fs::create_dir_all(folder()).unwrap();
     std::os::unix::fs::chown(folder(), Some(65_534), None).unwrap();
     let proxy = Proxy::start(lab, &wanted(true));
@@ -114,7 +115,7 @@ fn each_side_has_its_configured_control(lab: &Lab) {
     let listener = lab.listen(SERVER);
     let _pair = pair(lab, &listener);
     let text = lab.on(GATEWAY, "ss", "-tinH state established");
-    // two lines each: addresses, then details
+    // ss prints two lines for each socket: addresses, then details
     let lines: Vec<&str> = text.lines().collect();
     let control_of = |peer: &str| {
         let at = lines.iter().position(|l| {
@@ -137,7 +138,7 @@ fn each_side_has_its_configured_control(lab: &Lab) {
 fn a_mark_in_use_is_refused_and_its_user_continues(lab: &Lab) {
     let proxy = Proxy::start(lab, &Wanted::default());
     let before = lab.rules();
-    // the proxy's own packets have the next number
+    // each of these marks clashes: the running proxy uses MARK, and MARK + 1 for its own packets
     for mark in [MARK - 1, MARK, MARK + 1] {
         let wanted = Wanted {
             other: Some(mark),

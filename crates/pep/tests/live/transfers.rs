@@ -1,4 +1,4 @@
-//! Transfers in which both ends check every byte, many at a time.
+//! Tests transfers in which both ends check every byte, with many transfers at a time.
 
 use std::io::{self, ErrorKind, Read as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -18,8 +18,8 @@ pub const TESTS: &[Test] = tests![
     every_byte_arrives_despite_packet_loss,
 ];
 
-/// Both ends lose one in a hundred of the received packets, but no resets: TCP sends a reset only
-/// once, and an end that loses it would miss it without a proxy as well.
+/// Makes both ends lose one in a hundred of the received packets, but no resets: TCP sends a reset
+/// only once, so an end could miss a lost one even without a proxy.
 pub fn lose(lab: &Lab) {
     let rules = "add table inet loss; \
                  add chain inet loss in { type filter hook prerouting priority raw ; }; \
@@ -42,7 +42,7 @@ fn serve(stream: io::Result<(TcpStream, SocketAddr)>, largest: usize) -> Result<
     let mut head = [0; 10];
     match stream.read_exact(&mut head) {
         Ok(()) => {}
-        // the transfer was reset before its head arrived
+        // the client reset the connection before its first bytes arrived
         Err(e) if e.kind() == ErrorKind::ConnectionReset => return Ok(()),
         Err(e) => return Err(format!("its head: {e}")),
     }
@@ -57,7 +57,8 @@ fn serve(stream: io::Result<(TcpStream, SocketAddr)>, largest: usize) -> Result<
         .map_err(|e| format!("server, {script:?}: {e}"))
 }
 
-/// Makes this many transfers, several at a time, each with its own seed. Returns the failures.
+/// Makes this many transfers, several at a time, each with its own seed. Returns the descriptions
+/// of failed ones.
 pub fn transfers(lab: &Lab, number: usize, first_seed: u64, largest: usize) -> Vec<String> {
     const AT_ONCE: usize = 16;
     let listener: TcpListener = lab.listen(SERVER);
@@ -73,7 +74,7 @@ pub fn transfers(lab: &Lab, number: usize, first_seed: u64, largest: usize) -> V
                 }
                 let script = Script::of(first_seed + n as u64, largest);
                 let to = if n % 4 == 3 { SERVER_V6 } else { SERVER_V4 };
-                // one thread runs both ends, so that a failure belongs to one transfer
+                // one thread opens both ends, so that a failure can be assigned to a transfer
                 let stream = match lab.connect(to, port) {
                     Ok(stream) => stream,
                     Err(e) => {
@@ -97,7 +98,8 @@ pub fn transfers(lab: &Lab, number: usize, first_seed: u64, largest: usize) -> V
     wrong.into_inner().unwrap()
 }
 
-/// The number of transfers without losses, the number with losses, and the largest size in bytes.
+/// The number of transfers without packet loss, the number with packet loss, and the largest size
+/// in bytes.
 fn transfers_wanted() -> (usize, usize, usize) {
     let long = std::env::var("HEADWAY_TRANSFERS").ok();
     let long: Option<usize> = long.map(|n| n.parse().expect("HEADWAY_TRANSFERS is a number"));
@@ -120,7 +122,7 @@ fn every_byte_arrives_despite_packet_loss(lab: &Lab) {
 fn transfer_all(lab: &Lab, number: usize, largest: usize) {
     let proxy = Proxy::start(lab, &Wanted::default());
     let descriptors = proxy.descriptors();
-    // an unrelated connection that continues all the time
+    // a further connection must work all the time
     let (mut near, mut far) = pair(lab, &lab.listen(SERVER));
     let end = AtomicBool::new(false);
     let wrong = thread::scope(|scope| {

@@ -1,13 +1,10 @@
-//! Measures what a router's algorithm costs. Packets pass a router in a network namespace, in turns
-//! with and without the algorithm's program, and packets without its header pass a router without
-//! the program. The header of Quick-Start is a rate request.
-//!
-//! Any attached program has a cost, even if it does nothing. So packets without the header also
-//! pass a router with an empty program.
-//!
-//! A packet crosses both pairs of devices within the system call that sends it, on one processor.
-//! The benchmark measures that processor's time. Unlike a rate by the clock, it stays the same if
-//! other processes use the processor for a while.
+//! Measures what a router's algorithm costs. Packets pass a router in a network namespace in four
+//! cases, one after the other: packets with the algorithm's header, with and without its program;
+//! and packets without the header, without a program and with an empty program. The header of
+//! Quick-Start is a rate request. The empty program shows the cost of any attached program. A
+//! packet crosses both pairs of devices within the system call that sends it, on one processor. The
+//! benchmark measures that processor's time. Unlike the rate in wall-clock time, this time does not
+//! change if other processes use the processor.
 
 pub mod packets;
 pub mod path;
@@ -47,15 +44,15 @@ pub struct Bench {
     pub router: String,
     /// Size of an IP packet.
     pub packet_bytes: usize,
-    /// Percentage of packets with a request, or with the header of another algorithm.
+    /// Percentage of packets with the algorithm's header, which for Quick-Start is a request.
     pub requests_percent: usize,
-    /// Number of turns.
+    /// Number of rounds.
     pub rounds: u32,
-    /// Duration of each part of a turn.
+    /// Duration of each of the four cases in a round.
     pub time: Duration,
     /// The router's tunables, by name.
     pub settings: Vec<(String, String)>,
-    /// Packets per second at which delays are measured too; None: delays are not measured.
+    /// Packets per second at which delays are also measured; None: delays are not measured.
     pub delay_pps: Option<u32>,
 }
 
@@ -64,24 +61,24 @@ pub struct Bench {
 pub struct Forwarded {
     /// Packets.
     pub packets: u64,
-    /// Packets per second of the processor's time, which includes sending and dropping them.
+    /// Packets per second of processor time, which includes the time to send and drop them.
     pub rate_pps: f64,
-    /// Packets per second by the clock.
+    /// Packets per second of wall-clock time.
     pub clock_pps: f64,
     /// Processor time per packet.
     pub cpu_ns: f64,
 }
 
-/// A result for each of four routers.
+/// A result for each of the four cases.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Sides<T> {
-    /// Side without a program; no packet carries a request.
+    /// Without a program; no packet carries the header.
     pub plain: T,
-    /// An empty program; no packet carries a request.
+    /// With an empty program; no packet carries the header.
     pub empty: T,
-    /// Side without a program, but with the same packets as with it.
+    /// Without a program, but with the same packets as in `with`.
     pub without: T,
-    /// Side with the algorithm's program.
+    /// With the algorithm's program; some packets carry the header.
     pub with: T,
 }
 
@@ -109,19 +106,20 @@ pub struct Outcome {
     pub requests_percent: usize,
     /// The turns.
     pub rounds: Vec<Sides<Forwarded>>,
-    /// Processor time per packet for sending to a router that drops the packet at once. This part
-    /// of a forwarded packet's time is not forwarding.
+    /// Processor time per packet for sending alone, measured with a router that drops the packet at
+    /// once. It is part of a forwarded packet's time.
     pub sending_cpu_ns: f64,
     /// Rate with the program divided by the rate of the same packets without it, median of the
     /// rounds.
     pub rate_ratio: f64,
-    /// Time in the program by the kernel's statistics, which add to it themselves.
+    /// Time in the program by the kernel's statistics. The statistics themselves lengthen this
+    /// time.
     pub program_ns: Option<f64>,
-    /// Delays, if requested: for each side, the turn with the median of the means.
+    /// Delays, if requested. For each case, those of the round with the median of the mean delays.
     pub delays: Option<Sides<Delays>>,
-    /// The mean of every turn, in us; empty if delays were not requested.
+    /// The mean delays of every round, in us; empty if delays were not requested.
     pub delay_rounds_us: Vec<Sides<f64>>,
-    /// Requests that the router counted in the turns.
+    /// Requests that the router counted in all rounds.
     pub requests: u64,
     /// Grants among them.
     pub grants: u64,
@@ -137,7 +135,7 @@ struct Lab {
 }
 
 impl Lab {
-    /// Attaches a turn's program to the router while the result is held.
+    /// Attaches the program of a case to the router until the result is dropped.
     fn program_of(&self, side: Side) -> Result<Option<OwnedFd>, Failure> {
         match side {
             Side::Plain | Side::Without => Ok(None),
@@ -303,7 +301,7 @@ enum Side {
 }
 
 impl Side {
-    /// The percentage of packets with a request on this side.
+    /// The percentage of packets with the header in this case.
     fn percent(self, asked: usize) -> usize {
         match self {
             Self::Plain | Self::Empty => 0,
@@ -312,8 +310,8 @@ impl Side {
     }
 }
 
-/// Runs one turn. Each turn begins with a different side, so that no side has the advantage of the
-/// first position.
+/// Runs one round of all four cases. Each round begins with a different case, so that no case has
+/// the advantage of the first position.
 fn in_turn<T>(
     number: u32,
     mut measure: impl FnMut(Side) -> Result<T, Failure>,
@@ -346,7 +344,7 @@ fn delays_in_turn(lab: &Lab, rate_pps: u32) -> Result<Vec<Sides<Delays>>, Failur
         .collect()
 }
 
-/// For each side, the turn with the median of the means; none without turns.
+/// For each case, the delays of the round with the median of the mean delays; none without rounds.
 fn middle(turns: &mut [Sides<Delays>]) -> Option<Sides<Delays>> {
     let mut of = |side: fn(&Sides<Delays>) -> &Delays| {
         turns.sort_by(|a, b| side(a).mean_us.total_cmp(&side(b).mean_us));
@@ -360,7 +358,7 @@ fn middle(turns: &mut [Sides<Delays>]) -> Option<Sides<Delays>> {
     })
 }
 
-/// Mean time in the program, with the kernel's statistics on.
+/// The mean time in the algorithm's program, measured by the kernel's statistics.
 fn program_ns(lab: &Lab) -> Result<Option<f64>, Failure> {
     let _held = lab.router.hold()?;
     let counting = bpf::enable_statistics().attempt("let the kernel count programs' runs")?;

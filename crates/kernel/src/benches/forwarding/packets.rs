@@ -19,15 +19,16 @@ use super::path::{HOST_DEVICE, SINK, SOURCE, SOURCE_MAC};
 use crate::error::Failure;
 use crate::system::processes;
 
-/// Packets of one system call. The share of requests is kept within each burst.
+/// Packets that one system call sends. Each such burst has the configured share of packets with the
+/// header.
 pub const BURST_PKTS: usize = 100;
-/// Wait for the packets sent last to arrive.
+/// How long to wait for the last packets to arrive.
 const SETTLE: Duration = Duration::from_millis(20);
 const ETHERNET_BYTES: usize = 14;
 const IPV4_ETHERTYPE: u16 = 0x0800;
 const UDP_BYTES: usize = 8;
 const OPTION_BYTES: usize = 8;
-/// The smallest packet that has room for a request and a number.
+/// The smallest packet that has room for a rate request and a packet number.
 pub const LEAST_BYTES: usize = 20 + OPTION_BYTES + UDP_BYTES + NUMBER_BYTES;
 const NUMBER_BYTES: usize = 8;
 
@@ -56,8 +57,8 @@ impl Frames {
         }
     }
 
-    /// Packets with the header that a router's algorithm reads. None: datagrams with requests,
-    /// which the algorithm ignores.
+    /// Packets with the header that a router's algorithm reads. If the algorithm reads none:
+    /// datagrams with rate requests, which it ignores.
     ///
     /// # Errors
     /// The packet is too short for the header.
@@ -72,7 +73,7 @@ impl Frames {
                 header.name
             )));
         }
-        // every field gets an ordinary value: a thousand, or one if the field is one byte
+        // each field of the header gets the value 1000, or 1 if the field is one byte
         let mut fields = [0u8; size_of::<Fields>()];
         for field in &header.fields {
             let (at, bytes) = (field.offset as usize, field.bytes as usize);
@@ -175,8 +176,8 @@ fn pin_to_last_cpu() -> usize {
     }
 }
 
-/// The schedstat file of ksoftirqd, the kernel's thread that continues with packets when a
-/// processor has too many.
+/// The schedstat file of ksoftirqd, the kernel's thread that processes packets when a processor has
+/// too many.
 fn softirq_thread(cpu: usize) -> Option<PathBuf> {
     let name = format!("ksoftirqd/{cpu}");
     let thread = processes::all()
@@ -185,7 +186,7 @@ fn softirq_thread(cpu: usize) -> Option<PathBuf> {
     Some(processes::file(thread, "schedstat"))
 }
 
-/// Time that a thread has run.
+/// The processor time that a thread has used, from its schedstat file; 0 without a file.
 fn run_ns(schedstat: Option<&PathBuf>) -> u64 {
     schedstat
         .and_then(|path| fs::read_to_string(path).ok())
@@ -202,13 +203,13 @@ fn thread_cpu_ns() -> u64 {
     }
 }
 
-/// The time it took to send packets. A veth passes a packet on within the system call that sends
+/// The time for sending packets. A veth device forwards a packet within the system call that sends
 /// it, so the time includes forwarding.
 #[derive(Clone, Copy, Debug)]
 pub struct Flood {
     /// Packets.
     pub packets: u64,
-    /// Time by the clock.
+    /// Wall-clock time.
     pub seconds: f64,
     /// Processor time.
     pub cpu_ns: u64,
@@ -290,7 +291,7 @@ pub fn trickle(
     let checksum_at = frames.checksum_at;
     let mut frames = frames.to(to);
     for (frame, at) in frames.iter_mut().zip(checksum_at) {
-        // no checksum, because the number in the packet changes
+        // UDP checksum 0, because the number in the packet changes
         frame[ETHERNET_BYTES + at..ETHERNET_BYTES + at + 2].fill(0);
     }
     let gap = Duration::from_secs(1) / rate_pps;

@@ -10,7 +10,7 @@ use crate::system::namespace::{self, Namespace};
 
 /// The device of the source, and that of the sink.
 pub const HOST_DEVICE: &str = "hw0";
-/// The router's device towards the sink.
+/// The router's device that leads to the sink.
 pub const ROUTER_OUT: &str = "out";
 const ROUTER_IN: &str = "in";
 /// Address of the source.
@@ -24,7 +24,7 @@ pub const ROUTER_MAC: [u8; 6] = [2, 0, 0, 0, 0, 2];
 /// An Ethernet address that no device has.
 pub const NOBODY_MAC: [u8; 6] = [2, 0, 0, 0, 0, 9];
 
-/// The three in a row.
+/// The namespaces of source, router and sink.
 #[derive(Debug)]
 pub struct RoutedPath {
     /// Sends packets.
@@ -37,8 +37,8 @@ pub struct RoutedPath {
 
 impl RoutedPath {
     /// Makes the path with addresses and routes. The router has a fixed neighbour entry for the
-    /// sink. With `sink_listens` it is the sink's Ethernet address. Otherwise no device has the
-    /// address, and the sink drops packets at once.
+    /// sink. With `sink_listens` the entry has the sink's Ethernet address. Otherwise it has an
+    /// address that no device has, so that the sink drops packets at once.
     ///
     /// # Errors
     /// Lack of privilege; no `ip`.

@@ -1,6 +1,7 @@
 //! Measures how a receiver's window affects a connection's start. Transfers run over an emulated
-//! path between two unnamed network namespaces. The benchmark records both windows as the sender
-//! knows them, and the data that arrives (the thesis' section 5.2, figures 5.11 and 5.12).
+//! path between two unnamed network namespaces. The benchmark records the congestion window and the
+//! receive window at the sender, and the data that arrives (the thesis' section 5.2, figures 5.11
+//! and 5.12).
 //!
 //! Linux 2.6.24 announced a window of a few packets at first. Today's Linux announces 64 kB or the
 //! size of its buffer. A route with `initrwnd` restores the old behaviour.
@@ -27,7 +28,7 @@ use crate::testbed::{LinkOptions, Private, Spec, DEVICE};
 /// The path and the hosts.
 #[derive(Clone, Debug)]
 pub struct Setting {
-    /// Rate of both directions, like 10mbit.
+    /// Rate of each direction, like 10mbit.
     pub rate: String,
     /// Round-trip time, like 200ms.
     pub rtt: String,
@@ -37,7 +38,7 @@ pub struct Setting {
     pub buffers: [u64; 3],
     /// The sender's first congestion window; None: the kernel's.
     pub initial_window_pkts: Option<u32>,
-    /// The receiver's first window; None: as its buffer allows.
+    /// The receiver's first window in packets; None: as its buffer allows.
     pub first_window_pkts: Option<u32>,
 }
 
@@ -126,7 +127,7 @@ pub struct Bench {
     pub setting: Setting,
     /// Payload of a transfer.
     pub bytes: usize,
-    /// Transfers, one after the other.
+    /// Number of transfers, one after the other.
     pub rounds: u32,
     /// The sender opens the connection; else the receiver does.
     pub sender_connects: bool,
@@ -145,15 +146,15 @@ pub struct Outcome {
     pub bytes: usize,
     /// The transfers.
     pub rounds: Vec<Transferred>,
-    /// Counters of the programs of first windows: extra ACKs, raised windows.
+    /// Counters of the programs that enlarge first windows: extra ACKs, raised windows.
     pub counters: BTreeMap<String, u64>,
-    /// Whether the emulated link kept time.
+    /// Whether the emulated link sent all packets on time.
     pub on_time: bool,
-    /// What delayed the emulated link.
+    /// Reasons why the emulated link was late.
     pub warnings: Vec<String>,
 }
 
-/// Lets packets in flight arrive: the last ACKs of a connection that has ended.
+/// How long to wait for packets in flight: the last ACKs of a connection that has ended.
 const BETWEEN: Duration = Duration::from_millis(300);
 
 /// Runs the measurement.
@@ -162,7 +163,8 @@ const BETWEEN: Duration = Duration::from_millis(300);
 /// An unknown control; lack of privilege; a kernel that refuses.
 pub fn measure(bench: &Bench) -> Result<Outcome, Failure> {
     load::required("measure first windows")?;
-    // names of controls are shared by the whole machine
+    // a control's name exists once on the whole machine, so it must differ from other processes'
+    // names
     let mut name = format!("{}_wb{:x}", rundir::scope()?, std::process::id());
     name.truncate(15);
     let name = name.trim_start_matches('_').to_owned();

@@ -17,7 +17,7 @@ use crate::traffic::socket::{self, reset_on_close, Hints, TcpInfo, TcpOptions};
 const SAMPLE: Duration = Duration::from_millis(5);
 /// A transfer that takes longer has failed.
 const LONGEST_NS: i64 = 60_000_000_000;
-/// Request of a receiver that connects; the sender then starts.
+/// The request that a receiver sends when it has connected; the sender then starts.
 const REQUEST: &[u8; 3] = b"get";
 const CHUNK_BYTES: usize = 64 * 1024;
 
@@ -26,7 +26,7 @@ const CHUNK_BYTES: usize = 64 * 1024;
 pub struct End<'a> {
     /// The host's namespace.
     pub netns: &'a Netns,
-    /// The address at which the end listens, if it listens.
+    /// The address at which this host listens, if it listens.
     pub address: Ipv4Addr,
 }
 
@@ -41,7 +41,8 @@ pub struct Transfer<'a> {
     pub control: &'a str,
     /// Payload.
     pub bytes: usize,
-    /// The sender opens the connection; otherwise the receiver does, and sends a request.
+    /// Whether the sender opens the connection. Otherwise the receiver opens it and sends a
+    /// request.
     pub sender_connects: bool,
 }
 
@@ -56,14 +57,15 @@ pub struct Windows {
     pub window_bytes: u64,
 }
 
-/// The results of a transfer. It begins with the request, or with connect() if the sender connects.
+/// The results of a transfer. A transfer begins with the receiver's request, or with connect() if
+/// the sender connects.
 #[derive(Clone, Debug, Serialize)]
 pub struct Transferred {
     /// Time until the last byte reached the receiver.
     pub took_us: u64,
     /// Samples every few milliseconds from the first byte on.
     pub windows: Vec<Windows>,
-    /// Time and bytes so far, for every read of the receiver.
+    /// For every read of the receiver: the time, and the bytes received so far.
     pub arrived: Vec<(u64, u64)>,
     /// How long the receiver's window limited the sender; null: unknown.
     pub window_limited_us: Option<u64>,
@@ -71,7 +73,7 @@ pub struct Transferred {
     pub retransmits_pkts: u32,
 }
 
-/// What each end recorded, in times of CLOCK_MONOTONIC.
+/// What sender and receiver recorded, with times of CLOCK_MONOTONIC.
 #[derive(Debug, Default)]
 struct Recorded {
     began_ns: Option<i64>,

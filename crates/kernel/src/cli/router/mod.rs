@@ -56,8 +56,8 @@ struct AttachCommand {
     /// Device that packets to the link leave through
     #[arg(long, value_name = "DEVICE")]
     dev: String,
-    /// Network namespace of the device: a name of `ip netns`, or a path [the current one]; can be
-    /// repeated if the devices of this name in several namespaces send into the same link
+    /// Network namespace of the device: a name of `ip netns`, or a path [the current one]. Can be
+    /// repeated if several namespaces have a device of this name that sends into the same link
     #[arg(long)]
     netns: Vec<String>,
     /// Rate of the link, like 10mbit
@@ -66,8 +66,8 @@ struct AttachCommand {
     /// Limit of the link's queue in bytes, like 64kB [no limit]
     #[arg(long, value_name = "BYTES")]
     queue: Option<String>,
-    /// Use the backlog of the device's queueing discipline as the link's queue [a virtual queue,
-    /// drained at the link's rate]
+    /// Use the backlog of the device's queueing discipline as the link's queue [compute a virtual
+    /// queue that drains at the link's rate]
     #[arg(long)]
     backlog: bool,
     /// Set a tunable (`headway describe NAME` lists them); can be repeated
@@ -77,9 +77,9 @@ struct AttachCommand {
     change: Change,
 }
 
-/// Measure the cost of a router's program. Packets pass a router in network namespaces with the
-/// program and without it, and packets without headers pass with an empty program and without it;
-/// the four take turns
+/// Measure the cost of a router's program. Packets pass a router in a network namespace in four
+/// cases, one after the other: packets with the algorithm's header, with and without its program;
+/// and packets without the header, with an empty program and without a program
 #[derive(Debug, Args)]
 struct BenchCommand {
     /// Algorithm to measure
@@ -88,13 +88,14 @@ struct BenchCommand {
     /// Size of an IP packet in bytes
     #[arg(long, default_value_t = 50, value_parser = in_range(LEAST_BYTES..=1500))]
     packet_bytes: usize,
-    /// Share of packets that carry a request or the algorithm's header, in percent
+    /// Share of packets that carry the algorithm's header, in percent; for quick-start the header
+    /// is a request
     #[arg(long, value_name = "PERCENT", default_value_t = 1, value_parser = in_range(0..=100))]
     requests: usize,
     /// Number of turns
     #[arg(long, default_value_t = 9, value_parser = clap::value_parser!(u32).range(1..=1000))]
     rounds: u32,
-    /// Length of each part of a turn
+    /// Duration of each of the four cases in a round
     #[arg(long, default_value = "500ms")]
     time: String,
     /// Also measure delays, at this many packets per second
@@ -127,7 +128,7 @@ pub(super) fn run(command: &RouterCommand) -> Result<(), Failure> {
     }
 }
 
-/// Parses the link's rate; errors name both forms of the option.
+/// Parses the link's rate.
 fn rate_bps(text: &str) -> Result<u64, Failure> {
     let bad = |why: String| Failure::bad_input(format!("--rate or --capacity {why}"));
     match headway_experiment::parse_rate(text) {
@@ -249,7 +250,7 @@ fn print_outcome(outcome: &Outcome) {
     }
 }
 
-/// As `status` shows it.
+/// Prints routers as `status` does.
 pub(super) fn print(routers: &[Router]) {
     for router in routers {
         say!(
@@ -287,7 +288,7 @@ pub(super) fn print(routers: &[Router]) {
     }
 }
 
-/// Prints an event, which the algorithm reported for one packet.
+/// Prints an event that a router's algorithm reported for one packet.
 fn print_event(event: &Event) {
     let mut title = format!("{:.1} s ago", event.age_ms as f64 / 1e3);
     if let (Some(sender), Some(peer)) = (&event.sender, &event.peer) {

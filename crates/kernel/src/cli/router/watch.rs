@@ -15,10 +15,10 @@ use crate::mechanisms::routers::{watched, Reading};
 use crate::out::{self, say};
 use crate::system::clock::now_ns;
 
-/// Print routers' counters and state (prices, feedback, load) repeatedly until Ctrl-C
+/// Print routers' counters and values (such as prices, feedback and load) repeatedly until Ctrl-C
 #[derive(Debug, Args)]
 pub(super) struct WatchCommand {
-    /// Device of the router [all routers]
+    /// Device of the router [the devices of all routers]
     #[arg(long, value_name = "DEVICE")]
     dev: Option<String>,
     /// Network namespace of the device: a name of `ip netns`, or a path [the current one]; can be
@@ -28,13 +28,13 @@ pub(super) struct WatchCommand {
     /// Time between two readings, like 100ms
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = interval_ns)]
     every: i64,
-    /// End after this many readings of each router
+    /// End after each router was read this many times
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,
     /// Print JSON, one line per reading, with times of CLOCK_MONOTONIC
     #[arg(long)]
     json: bool,
-    /// File with the times of the readings, one per line, instead of --every; JSON goes to --out
+    /// Read at the times in this file, one per line, instead of --every; JSON is written to --out
     #[arg(long, hide = true, requires = "out", conflicts_with_all = ["every", "count"])]
     at: Option<PathBuf>,
     /// File to write the readings to
@@ -45,7 +45,8 @@ pub(super) struct WatchCommand {
     die_with_parent: bool,
 }
 
-/// A reading takes much less than 1 ms; an interval of more than an hour is a typing error.
+/// Bounds of --every. A reading takes much less than 1 ms; an interval of more than an hour is
+/// probably a typing error.
 fn interval_ns(text: &str) -> Result<i64, String> {
     match headway_experiment::parse_time(text).map_err(|e| e.to_string())? {
         ns @ 1_000_000..=3_600_000_000_000 => Ok(ns as i64),

@@ -1,4 +1,4 @@
-//! The attached routers, as found in the kernel.
+//! Finds the attached routers in the kernel, and reads their counters and events.
 
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddrV4};
@@ -16,7 +16,7 @@ use crate::objects::hooks::{self, Hook};
 use crate::objects::user_file::{Declared, DECLARED};
 use crate::system::clock::now_ns;
 
-/// Counters that only the binding needs; not shown.
+/// Counters that are not shown, because only the binding needs them.
 const BEHIND_THE_SCENES: [&str; 2] = ["gathered_bytes", "gather_until_ticks"];
 
 /// A router's algorithm at its device.
@@ -24,7 +24,7 @@ const BEHIND_THE_SCENES: [&str; 2] = ["gathered_bytes", "gather_until_ticks"];
 pub struct Router {
     /// The algorithm.
     pub name: String,
-    /// Namespace and device.
+    /// The router's device as `namespace:device`.
     pub place: String,
     /// Further devices that send to the same link.
     pub also_at: Vec<String>,
@@ -32,7 +32,7 @@ pub struct Router {
     pub gone: bool,
     /// The link's rate as configured, bit/s.
     pub rate_bps: u64,
-    /// The queue that the algorithm takes for the link's.
+    /// The queue that the algorithm uses as the link's queue.
     pub queue: Queue,
     /// Size of that queue as configured; null: no limit.
     pub limit_bytes: Option<u64>,
@@ -44,13 +44,13 @@ pub struct Router {
     pub traffic: BTreeMap<String, u64>,
     /// The algorithm's last events, latest first.
     pub events: Vec<Event>,
-    /// Runs of the program while statistics were on, and the mean time of one.
+    /// Number of runs of the program while the kernel's statistics were on.
     pub runs: u64,
-    /// Null: statistics were off.
+    /// Mean time of a run; null: the kernel's statistics were off.
     pub ns_per_run: Option<u64>,
 }
 
-/// An event that one call of an algorithm reported.
+/// The events that an algorithm recorded for one packet.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Event {
     /// Age of the event, ms.
@@ -61,8 +61,8 @@ pub struct Event {
     pub sender: Option<String>,
     /// The packet's receiver.
     pub peer: Option<String>,
-    /// Why a request was granted less than it asked for, if the algorithm handles requests; null:
-    /// it was granted in full, or another router reduced it.
+    /// For an algorithm that handles Quick-Start requests: why less than the requested rate was
+    /// granted. Null: the request was granted in full, or another router reduced it.
     pub reason: Option<String>,
     /// Values, by the names that the algorithm declares.
     pub values: BTreeMap<String, u64>,
@@ -91,8 +91,8 @@ pub fn attached_routers() -> Result<Vec<Router>, Failure> {
     Ok(routers.collect())
 }
 
-/// Groups hooks by router: one program at several devices is one router, listed with its first
-/// place and the others.
+/// Groups attached programs by router. A program at several devices is one router: `place` is the
+/// first device, `also_at` has the others.
 pub(super) fn by_program(hooks: Vec<Hook>) -> Vec<(Hook, Vec<Hook>)> {
     let mut found: Vec<(Hook, Vec<Hook>)> = Vec::new();
     for hook in hooks {
@@ -107,7 +107,8 @@ pub(super) fn by_program(hooks: Vec<Hook>) -> Vec<(Hook, Vec<Hook>)> {
     found
 }
 
-/// The declarations of an algorithm: from its program, or else from this build.
+/// The declarations of an algorithm's tunables, counters and events: from the attached object, or
+/// if it has none, from this build.
 pub(super) fn declared(hook: &Hook, name: &str) -> Option<Declared> {
     let said = hook.constant(DECLARED);
     let declared = said.and_then(|bytes| Declared::read(&bytes));
@@ -164,7 +165,7 @@ fn router(hook: Hook) -> Router {
     }
 }
 
-/// Counters and events of a link's state, at the offsets in the object's type information.
+/// Reads counters and events from a link's state, at the offsets in the object's type information.
 fn link_of(hook: &Hook, info: Option<&Declared>) -> Option<(BTreeMap<String, u64>, Vec<Event>)> {
     let (map, map_info) = hook.map(LINKS)?;
     let btf = Btf::by_id(map_info.btf_id)?;
@@ -185,7 +186,7 @@ fn link_of(hook: &Hook, info: Option<&Declared>) -> Option<(BTreeMap<String, u64
     Some((counters, events))
 }
 
-/// The counters of an algorithm whose state begins at byte `state` of its map's value.
+/// Reads the counters of an algorithm whose state begins at byte `state` of its map's value.
 pub(super) fn counters_of(value: &[u8], state: usize, info: &Declared) -> BTreeMap<String, u64> {
     let counters = info.counters.iter().enumerate().filter_map(|(i, counter)| {
         let at = u64_at(value, state + 8 * i)?;
@@ -194,7 +195,7 @@ pub(super) fn counters_of(value: &[u8], state: usize, info: &Declared) -> BTreeM
     counters.collect()
 }
 
-/// An event with its number; none for an entry that is still empty.
+/// Reads an event and its number; None for an entry that is still empty.
 fn event(
     raw: &[u8],
     layout: &BTreeMap<String, Member>,

@@ -1,6 +1,6 @@
-//! A router's algorithm at the device of a link. All algorithms of algorithms/router use one
-//! binding (algorithms/port/bpf/router.h). Counters and events have the names that the algorithm
-//! declares.
+//! Attaches a router's algorithm to the device of a link. All algorithms in algorithms/router use
+//! the same binding (algorithms/port/bpf/router.h). Counters and events have the names that the
+//! algorithm declares.
 
 mod binding;
 mod found;
@@ -39,7 +39,7 @@ pub struct Link {
     pub rate_bps: u64,
     /// Limit of the link's queue; none: no limit.
     pub limit_bytes: Option<u64>,
-    /// The queue that is read.
+    /// The queue that the router uses as the link's queue.
     pub queue: Queue,
 }
 
@@ -54,10 +54,11 @@ pub struct Request {
 }
 
 impl Request {
-    /// Checks a name, the devices that send to a link, and settings such as `("threshold", "10")`.
+    /// Checks an algorithm's name, the devices that send to a link, and settings such as
+    /// `("threshold", "10")`.
     ///
     /// # Errors
-    /// What is wrong with them, with the known names; devices of several kinds.
+    /// What is wrong with a name or setting, with the known names; devices of different kinds.
     ///
     /// # Panics
     /// Without a device.
@@ -89,14 +90,14 @@ impl Request {
         })
     }
 
-    /// The place where the router will be attached.
+    /// The first device at which the router will be attached, as `namespace:device`.
     fn place(&self) -> String {
         let places: Vec<String> = self.devices.iter().map(Device::place).collect();
         places.join(", ")
     }
 
-    /// Attaches the router. An earlier router of the same algorithm is detached, and its state is
-    /// lost. `dry_run`: only checks that it could.
+    /// Attaches the router. If a router with the same algorithm is already attached there, it is
+    /// detached and its state is lost. `dry_run`: only checks that it could.
     ///
     /// # Errors
     /// The kernel refuses; programs at devices need Linux 6.6.
@@ -152,8 +153,8 @@ impl Request {
         Ok(hooks)
     }
 
-    /// Checks that the router may share its devices with those attached there. A router from a file
-    /// that this process has not read is known by its name only, and is not checked.
+    /// Checks that the router may share its devices with the routers already attached there. An
+    /// attached router from a user's file is not checked, because this process knows only its name.
     fn check_sharing(&self) -> Result<(), Failure> {
         for hook in self.attached_here()? {
             let Ok(other) = headway_algorithms::router(&name_of(&hook)) else {
@@ -217,7 +218,7 @@ pub(crate) fn find(name: &str) -> Result<(&'static RouterInfo, &'static RouterOb
 }
 
 /// Writes the constants of a router's object: tunables in declared order, the link's rate, and the
-/// properties of the machine that gathering needs.
+/// machine's processors and tick, which gathering needs.
 pub(crate) fn set_constants(
     open: &mut OpenObject,
     tunables: &[u32],
@@ -235,7 +236,7 @@ pub(crate) fn set_constants(
     )
 }
 
-/// A router whose program is in the kernel until this value is dropped.
+/// A router whose program stays loaded in the kernel until this value is dropped.
 pub(crate) struct Loaded {
     object: Object,
     device: Device,
@@ -243,7 +244,7 @@ pub(crate) struct Loaded {
 }
 
 impl Loaded {
-    /// Attaches the router while the result is held.
+    /// Attaches the router until the result is dropped.
     pub(crate) fn hold(&self) -> Result<OwnedFd, Failure> {
         self.device
             .hold(&self.object, PROGRAM, Point::Egress)
@@ -262,7 +263,8 @@ impl Loaded {
         Ok(at.and_then(|at| state.get(at).copied()).unwrap_or(0))
     }
 
-    /// Runs of the program, and ns spent in them, while the kernel counted them.
+    /// Number of runs of the program, and the ns spent in them, while the kernel's statistics were
+    /// on.
     pub(crate) fn runs(&self) -> io::Result<(u64, u64)> {
         let program = hooks::program(&self.object, PROGRAM).map_err(io::Error::other)?;
         let info = bpf::program_info(program.as_fd())?;
@@ -270,7 +272,7 @@ impl Loaded {
     }
 }
 
-/// The state of a loaded object's algorithm, as 64-bit words that begin with its counters.
+/// The algorithm's state in a loaded object, as 64-bit words. The first words are the counters.
 pub(crate) fn state_of(object: &Object) -> io::Result<Vec<u64>> {
     let links = object.maps().find(|map| map.name() == LINKS);
     let map = links.ok_or_else(|| io::Error::other("no router"))?;

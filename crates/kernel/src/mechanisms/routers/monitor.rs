@@ -21,7 +21,7 @@ const MONITORS: &str = "hw_monitors";
 const NETNS: &str = "hw_monitor_netns";
 const NUMBER: &str = "hw_monitor_device";
 
-/// Checks that the link is specified well enough for a monitor.
+/// Checks that a monitor's link has the required settings.
 pub(super) fn check(
     info: &RouterInfo,
     devices: &[Device],
@@ -47,7 +47,8 @@ pub(super) fn check(
     Ok(())
 }
 
-/// Writes to an object's constants which device's entry it writes.
+/// Writes the device's namespace and number into an object's constants; they select the entry that
+/// the monitor writes.
 pub(super) fn describe(open: &mut OpenObject, device: &Device) -> Result<(), Failure> {
     let [netns, number] = device.key()?;
     hooks::set_constants(
@@ -59,7 +60,7 @@ pub(super) fn describe(open: &mut OpenObject, device: &Device) -> Result<(), Fai
     )
 }
 
-/// Makes the device's entry, without values.
+/// Adds an empty entry for the device to the map of monitors.
 pub(super) fn enter(device: &Device) -> Result<(), Failure> {
     let Some(map) = shared::map(MONITORS) else {
         return Err(Failure::failed(
@@ -75,7 +76,7 @@ fn bytes(key: [u32; 2]) -> Vec<u8> {
     key.iter().flat_map(|word| word.to_ne_bytes()).collect()
 }
 
-/// Attaches the program with which a loaded monitor sees packets leave.
+/// Attaches the second program of a loaded monitor, which sees packets leave the device.
 pub(super) fn watch_departures(
     object: &Object,
     device: &Device,
@@ -96,13 +97,15 @@ pub(super) fn departures() -> Result<Vec<Hook>, Failure> {
     Ok(hooks)
 }
 
-/// Whether this is such a program. It serves a device but is attached to a tracepoint.
+/// Whether this is a program that sees packets leave a device. It is attached to a tracepoint, not
+/// to the device.
 #[must_use]
 pub fn watches_departures(hook: &Hook) -> bool {
     hook.program == DEPARTURES
 }
 
-/// Removes the entries of devices without a monitor. Controls then have no monitor there.
+/// Removes the entries of devices whose monitor was detached. Controls then know that the device
+/// has no monitor.
 ///
 /// # Errors
 /// Lack of privilege.
@@ -113,7 +116,7 @@ pub fn forget_gone(_lock: &Lock) -> Result<(), Failure> {
     let is_of = |hook: Hook| Some([hook.constant(NETNS)?, hook.constant(NUMBER)?].concat());
     let there: Vec<Vec<u8>> = attached()?.into_iter().filter_map(is_of).collect();
     for key in map.keys().filter(|key| !there.contains(key)) {
-        let _ = map.delete(&key); // another command may have removed it
+        let _ = map.delete(&key); // ignore errors: another command may have removed the entry
     }
     Ok(())
 }

@@ -16,11 +16,11 @@ use crate::objects::hooks::Hook;
 use crate::objects::user_file::Declared;
 use crate::system::clock::now_ns;
 
-/// A router at its device, open for reading.
+/// A router whose map is open for reading.
 pub struct Watched {
     /// The algorithm.
     pub name: String,
-    /// Namespace and device; the first if several devices send to the link.
+    /// The router's device as `namespace:device`; the first if several devices send to the link.
     pub place: String,
     declared: Declared,
     map: OwnedFd,
@@ -42,7 +42,7 @@ pub struct Reading {
     pub counters: BTreeMap<String, u64>,
 }
 
-/// The routers at these devices; without devices, all routers.
+/// Opens the routers at these devices; without devices, all routers.
 ///
 /// # Errors
 /// Lack of privilege; a device without a router, or no router.
@@ -86,7 +86,7 @@ impl Watched {
         })
     }
 
-    /// Reads the counters now.
+    /// Reads the router's counters and state.
     ///
     /// # Errors
     /// The kernel refuses.

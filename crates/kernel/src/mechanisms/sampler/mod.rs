@@ -1,5 +1,5 @@
 //! Records the state of TCP senders with `algorithms/kernel/sampler.bpf.c`. Each record is written
-//! to a file as it arrives, in the kernel's layout (little-endian).
+//! to a file as it arrives from the kernel, in the layout of `struct hw_sample` (little-endian).
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -16,7 +16,7 @@ use crate::mirror::{self, Plain as _};
 
 /// Bytes of a record, `struct hw_sample`.
 pub const RECORD_BYTES: usize = size_of::<mirror::Sample>();
-/// Most namespaces that the program can compare with.
+/// Most network namespaces that one recording can select.
 pub const NETNS_MAX: usize = 8;
 
 /// The connections to record, and how often.
@@ -26,11 +26,11 @@ pub struct Choice {
     pub first_port: u16,
     /// Last port of the servers.
     pub last_port: u16,
-    /// Record the servers' sockets as well as those that connected to them.
+    /// Whether to record the servers' sockets in addition to the clients'.
     pub both_ends: bool,
     /// ACKs that change neither window nor ssthresh are recorded at most this often.
     pub gap_ns: u32,
-    /// Inodes of the network namespaces; none means all.
+    /// Inodes of the network namespaces to record; empty: all.
     pub netns: Vec<u32>,
 }
 
@@ -57,7 +57,8 @@ impl Choice {
 pub struct Sampled {
     /// Records written.
     pub records: u64,
-    /// Records dropped because the buffer between kernel and file was full; more than 0 is a gap.
+    /// Records dropped because the buffer between kernel and file was full. If this is more than 0,
+    /// the file has gaps.
     pub lost: u64,
 }
 
@@ -70,7 +71,8 @@ fn refused(what: &str, error: &libbpf_rs::Error) -> Failure {
     }
 }
 
-/// Records until `stop` is set. `ready` is called once recording is complete from then on.
+/// Records until `stop` is set. Calls `ready` when the programs are attached: all later events are
+/// recorded.
 ///
 /// # Errors
 /// The kernel refuses the programs, or the file cannot be written.
@@ -110,7 +112,7 @@ pub fn sample(
     let ring = object
         .maps()
         .find(|map| map.name() == OsStr::new("hw_samples"))
-        .ok_or_else(|| Failure::failed("the sampler has no ring"))?;
+        .ok_or_else(|| Failure::failed("the sampler's object has no ring buffer"))?;
     let mut records = 0u64;
     let mut failure: Option<std::io::Error> = None;
     {
@@ -126,16 +128,17 @@ pub fn sample(
                     -libc::EIO
                 }
             })
-            .map_err(|error| refused("read the sampler's ring", &error))?;
+            .map_err(|error| refused("read the sampler's ring buffer", &error))?;
         let ring = builder
             .build()
-            .map_err(|error| refused("read the sampler's ring", &error))?;
+            .map_err(|error| refused("read the sampler's ring buffer", &error))?;
         ready();
         let mut running = true;
         while running {
-            // records from before the stop are still read
+            // read the records that the kernel wrote before the stop
             running = !stop.load(Ordering::Relaxed);
-            // many records at a time: a wake-up per ACK would take CPU from the measured traffic
+            // read many records at a time: a wake-up per ACK would take processor time from the
+            // measured traffic
             std::thread::sleep(Duration::from_millis(if running { 20 } else { 0 }));
             if ring.consume().is_err() {
                 break;
@@ -161,7 +164,8 @@ pub fn sample(
     Ok(Sampled { records, lost })
 }
 
-/// Whether a map holds a section: the kernel cuts the object's name before it.
+/// Whether a map is the given data section. Its name ends with the section's name; the object's
+/// name before it may be cut.
 fn is_section(map: &OsStr, section: &str) -> bool {
     map.to_str().is_some_and(|name| name.ends_with(section))
 }

@@ -1,4 +1,4 @@
-//! The client: it opens connections and sends requests.
+//! The client of a file of exchanges, which opens connections and sends requests.
 
 use std::collections::HashMap;
 use std::net::TcpStream;
@@ -16,20 +16,20 @@ use crate::system::clock::now_ns;
 use crate::traffic::records::Records;
 use crate::traffic::socket::{begin_connect, reset_on_close};
 
-/// What a connection waits for.
+/// The event that a client's connection waits for.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Phase {
     /// The handshake.
     Connecting,
-    /// Room to write the request.
+    /// Room in the send buffer to write the request.
     Asking,
     /// The response.
     Answered,
-    /// The ACK of all of a request without a response.
+    /// The ACK of a whole request to which no response follows.
     Delivered,
-    /// The end of its think time.
+    /// The end of the exchange's think time.
     Thinking { until_ns: i64 },
-    /// An exchange on another connection.
+    /// The end of an exchange on another connection.
     Blocked,
 }
 
@@ -37,17 +37,18 @@ enum Phase {
 struct OpenConnection {
     socket: TcpStream,
     exchange: u32,
-    /// The number after the connection's last exchange.
+    /// The number of the connection's last exchange, plus 1.
     end: u32,
     phase: Phase,
-    /// Bytes left of the request or response.
+    /// Bytes of the present request or response that remain to be sent or received.
     left_bytes: u64,
     asked_ns: i64,
 }
 
 struct Client<'a> {
     task: &'a ExchangeTask,
-    /// The first exchange of each connection, and at the end the number of all exchanges.
+    /// The number of each connection's first exchange; then, as the last value, the number of all
+    /// exchanges.
     firsts: Vec<u32>,
     order: Order,
     waits: Waits,
@@ -58,9 +59,9 @@ struct Client<'a> {
     done: ExchangeResults,
 }
 
-/// Runs the client. The row of an exchange covers the time from its request's first byte to its
-/// response's last byte, or to the arrival of a request without response. A connection's first
-/// request exists when connect() is called, so its row includes the handshake.
+/// Runs the client. The row of an exchange has the times of its request's first byte and of its
+/// response's last byte. Without a response, the second time is the arrival of the request. A
+/// connection's first request exists when connect() is called, so its row includes the handshake.
 ///
 /// # Errors
 /// An unknown control; a server that refuses; a file that cannot be written.
@@ -197,7 +198,7 @@ impl Client<'_> {
         Ok(())
     }
 
-    /// Handles a complete response.
+    /// Handles the complete response of an exchange.
     fn complete(&mut self, connection: u32, time_ns: i64) -> Result<(), Failure> {
         let Some(conn) = self.connections.get_mut(&connection) else {
             return Ok(());
@@ -231,7 +232,7 @@ impl Client<'_> {
         for nth in 0..waiting {
             let next = self.order.waiting(exchange, nth);
             let whose = self.firsts.partition_point(|&first| first <= next) as u32 - 1;
-            // the next exchange begins at once, unless its connection has a start time
+            // the exchange begins at once; a connection with a start time waits for that time
             self.waits.at(self.start_ns(whose).max(now_ns()), whose);
         }
         Ok(())

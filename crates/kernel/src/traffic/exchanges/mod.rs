@@ -1,10 +1,10 @@
 //! Requests and responses on the connections of a file (docs/exchanges.md): request bytes, the
-//! server's time, response bytes, think time, and dependencies between exchanges. Both ends know
-//! the file; the bytes carry no information. With several connections, the server identifies each
-//! by the client's port.
+//! server's time, response bytes, think time, and dependencies between exchanges. Client and server
+//! both read the file; the bytes that they exchange carry no information. With several connections,
+//! the server identifies each by the client's port.
 //!
-//! Each end runs all connections in one thread. Memory grows with the file and the open
-//! connections.
+//! Client and server each run all connections in one thread. Memory grows with the file and the
+//! open connections.
 
 mod client;
 mod server;
@@ -32,20 +32,21 @@ pub type Epoch = (u64, u64, u64);
 
 /// The client's port of the first of several connections; the others use the following ports.
 const FIRST_PORT: u16 = (u16::MAX as usize + 1 - MAX_CONNECTIONS_LIVE) as u16;
-/// How often the sender checks whether everything was acknowledged: the kernel does not report it.
+/// How often the sender checks whether all bytes were acknowledged, because the kernel does not
+/// report that event.
 const CHECK_NS: i64 = 1_000_000;
 
-/// One end of the connections.
+/// The task of one end, client or server.
 #[derive(Clone, Debug)]
 pub struct ExchangeTask {
-    /// The client: where to connect; the server: where to listen.
+    /// The address to connect to (client), or to listen at (server).
     pub address: SocketAddrV4,
     /// The kernel's name of the congestion control; None leaves the namespace's.
     pub control: Option<String>,
     /// TCP_NODELAY.
     pub nodelay: bool,
-    /// Hints of this end's connections, set before they open. The deadline is the server's, for
-    /// every response without its own.
+    /// Hints of this end's connections, set before they open. The deadline is used by the server,
+    /// for every response without a deadline of its own.
     pub hints: Hints,
     /// The exchanges.
     pub exchanges: Exchanges,
@@ -57,7 +58,7 @@ pub struct ExchangeTask {
     pub end_ns: i64,
     /// The client's file of rows (exchange, start ns, end ns).
     pub out: Option<PathBuf>,
-    /// A file of rows (time ns, bytes received since the start), for either end.
+    /// This end's file of rows (time ns, bytes received since the start).
     pub received: Option<PathBuf>,
 }
 
@@ -74,21 +75,21 @@ pub fn of_epochs(epochs: &[Epoch]) -> Exchanges {
     }
 }
 
-/// Results of one end.
+/// The results of one end, client or server.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct ExchangeResults {
-    /// When the client first called connect; None for a server, or if that was too late.
+    /// When the client first called connect(); None for a server, or if `end_ns` had passed before.
     pub started_ns: Option<i64>,
     /// When the first connection was established; None: never.
     pub connected_ns: Option<i64>,
-    /// Exchanges whose last byte arrived in time.
+    /// Number of exchanges whose last byte arrived before `end_ns`.
     pub complete_epochs: u64,
     /// When the last complete exchange ended.
     pub finished_ns: Option<i64>,
     /// The sum of TCP_INFO over the connections, each read before it was closed. The server's
     /// acknowledged bytes include one SYN per connection.
     pub tcp_info: Option<TcpInfo>,
-    /// Longest delay of a timed action; None: not measured.
+    /// Longest delay between the due time of an action and the action; None: not measured.
     pub late_max_ns: Option<i64>,
 }
 
@@ -106,8 +107,8 @@ impl ExchangeResults {
         self.finished_ns = self.finished_ns.max(Some(time_ns));
     }
 
-    /// Adds a connection that ended or ran out of time. `has_syn`: this end sent the SYN that
-    /// counts as a byte.
+    /// Adds the counters of a connection that ended or ran out of time. `has_syn`: this end sent
+    /// the SYN, which TCP_INFO counts as an acknowledged byte.
     fn add(&mut self, socket: &TcpStream, has_syn: bool) -> Result<(), Failure> {
         let mut info = tcp_info(socket)?;
         self.tcp_info = Some(match self.tcp_info {
@@ -122,14 +123,15 @@ impl ExchangeResults {
     }
 }
 
-/// The bytes that one end received, for its file of rows (time ns, bytes since the start).
+/// Counts the bytes that one end received, and writes its file of rows (time ns, bytes since the
+/// start).
 struct Received {
     bytes: u64,
     records: Option<Records<2>>,
     chunk: Vec<u8>,
 }
 
-/// How far a read or a write got.
+/// The result of a read or a write.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Progress {
     /// All of it.
@@ -150,7 +152,7 @@ impl Received {
         })
     }
 
-    /// Reads the remaining bytes, as far as they have arrived.
+    /// Reads those of the remaining bytes that have arrived.
     fn read_remaining(
         &mut self,
         mut socket: &TcpStream,
@@ -181,7 +183,7 @@ impl Received {
     }
 }
 
-/// Writes the remaining bytes, as far as there is room.
+/// Writes as many of the remaining bytes as the send buffer has room for.
 fn write_remaining(socket: &TcpStream, left: &mut u64) -> Result<Progress, Failure> {
     while *left > 0 {
         match write_at_once(socket, *left) {
@@ -198,14 +200,15 @@ fn write_remaining(socket: &TcpStream, left: &mut u64) -> Result<Progress, Failu
 /// Maps an error that only ends a read or write early.
 fn stopped_by(error: &std::io::Error) -> Option<Progress> {
     match error.kind() {
-        // Interrupted is tried again at the next event; non-blocking sockets are not interrupted.
+        // after Interrupted, the next event tries again; it does not occur with non-blocking
+        // sockets
         ErrorKind::WouldBlock | ErrorKind::Interrupted => Some(Progress::Part),
         ErrorKind::ConnectionReset | ErrorKind::BrokenPipe => Some(Progress::Ended),
         _ => None,
     }
 }
 
-/// Whether the peer has acknowledged everything.
+/// Whether the peer has acknowledged all written bytes.
 fn is_drained(socket: &TcpStream) -> bool {
     let mut queued: libc::c_int = 0;
     // SAFETY: TIOCOUTQ stores one int, in `queued`.
@@ -213,18 +216,18 @@ fn is_drained(socket: &TcpStream) -> bool {
     !known || queued == 0
 }
 
-/// One-way delay to the other end: half of the shortest round trip.
+/// The one-way delay to the other end, taken as half of the shortest round trip.
 fn one_way_ns(socket: &TcpStream) -> Result<i64, Failure> {
     Ok(i64::from(tcp_info(socket)?.min_rtt_us.unwrap_or(0)) * 500)
 }
 
-/// The value of an exchange, from a column that may be empty.
+/// The value of an exchange in a column of the file, 0 if the file does not have the column.
 fn value_at(column: &[u64], exchange: u32) -> u64 {
     column.get(exchange as usize).copied().unwrap_or(0)
 }
 
 impl ExchangeTask {
-    /// The options without the deadline, which is set per response.
+    /// The socket options without the deadline, which is set for each response.
     fn options(&self) -> TcpOptions<'_> {
         TcpOptions {
             control: self.control.as_deref(),

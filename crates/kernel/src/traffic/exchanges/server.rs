@@ -1,4 +1,4 @@
-//! The server: it answers requests.
+//! The server of a file of exchanges, which answers requests.
 
 use std::collections::HashMap;
 use std::io::ErrorKind;
@@ -14,21 +14,21 @@ use crate::error::{Attempt, Failure};
 use crate::system::clock::now_ns;
 use crate::traffic::socket::{listen, reset_on_close, set_hints, Hints};
 
-/// The listener's number in `Waits`; no connection has it.
+/// The listening socket's number in `Waits`; no connection has this number.
 const LISTENER: u32 = u32::MAX;
 
-/// What a connection waits for.
+/// The event that a server's connection waits for.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Phase {
-    /// Without a request: the ACK of the previous response.
+    /// For an exchange without a request: the ACK of the previous response.
     Unasked,
-    /// Without a request: the end of the client's think time.
+    /// For an exchange without a request: the end of the client's think time.
     Thinking { until_ns: i64 },
     /// The request.
     Asked,
-    /// The end of the server's own time.
+    /// The end of the time that the server takes before it responds.
     Serving { until_ns: i64 },
-    /// Room to write the response.
+    /// Room in the send buffer to write the response.
     Answering,
     /// The client's FIN.
     Closing,
@@ -38,10 +38,10 @@ enum Phase {
 struct OpenConnection {
     socket: TcpStream,
     exchange: u32,
-    /// The number after the connection's last exchange.
+    /// The number of the connection's last exchange, plus 1.
     end: u32,
     phase: Phase,
-    /// Bytes left of the request or response.
+    /// Bytes of the present request or response that remain to be received or sent.
     left_bytes: u64,
     /// When the client sent the request; None: the request has not arrived.
     left_ns: Option<i64>,
@@ -52,7 +52,7 @@ struct Server<'a> {
     listener: TcpListener,
     firsts: Vec<u32>,
     accepted: Vec<bool>,
-    /// Connections that were accepted and have ended.
+    /// Number of connections that were accepted and have ended.
     closed: usize,
     waits: Waits,
     connections: HashMap<u32, OpenConnection>,
@@ -60,7 +60,7 @@ struct Server<'a> {
     done: ExchangeResults,
 }
 
-/// Answers all connections. `ready` is called once it listens.
+/// Answers the requests of all connections. Calls `ready` when it listens.
 ///
 /// # Errors
 /// An unknown control; an address in use; a deadline if hints are not accepted.
@@ -130,7 +130,8 @@ impl Server<'_> {
                 left_ns: None,
             };
             if conn.left_bytes == 0 {
-                // the client could send once it had received the SYN-ACK
+                // the client could send the first request when it had received the SYN-ACK, half a
+                // round trip ago
                 conn.left_ns = Some(now_ns() - one_way_ns(&conn.socket)?);
             }
             self.connections.insert(connection, conn);
@@ -138,8 +139,8 @@ impl Server<'_> {
         }
     }
 
-    /// The number of the connection from this address; None: not from our client, or connected
-    /// already.
+    /// The number of the connection from this address. None: the address is not the client's, or
+    /// its connection already exists.
     fn number_of(&self, peer: SocketAddr) -> Option<u32> {
         let number = match self.accepted.len() {
             1 => 0,
@@ -218,7 +219,7 @@ impl Server<'_> {
                     }
                     progress
                 }
-                // the server did not ask for any bytes that arrive now
+                // bytes that arrive now are unexpected
                 Phase::Closing => match self
                     .received
                     .read_remaining(&conn.socket, &mut u64::MAX.clone())?
@@ -246,7 +247,7 @@ impl Server<'_> {
     }
 }
 
-/// Sets the response's deadline, which its startup may use.
+/// Sets the response's deadline with TCP_DEADLINE; the socket's startup may use it.
 fn set_deadline(task: &ExchangeTask, conn: &OpenConnection) -> Result<(), Failure> {
     let own_ns = value_at(&task.exchanges.deadline_ns, conn.exchange);
     let within_ns = match own_ns {
@@ -263,8 +264,8 @@ fn set_deadline(task: &ExchangeTask, conn: &OpenConnection) -> Result<(), Failur
         .saturating_add_unsigned(within_ns);
     let hints = Hints {
         deadline_ns: Some(u64::try_from(due_ns - now_ns).unwrap_or(0)),
-        // the first segment is sent before the rest is written; without the volume, a startup would
-        // take the first write for the whole response
+        // the kernel sends the first segment before the rest of the response is written; without
+        // the volume, a startup would assume that the first write is the whole response
         data_volume_bytes: Some(value_at(&task.exchanges.response_bytes, conn.exchange)),
         ..Hints::default()
     };

@@ -26,8 +26,8 @@ type Played = (ExchangeResults, ExchangeResults, Vec<[i64; 3]>);
 /// The results of client and server, and the client's rows (exchange, start, end) in the file's
 /// order.
 ///
-/// The client's ports depend on the connections' numbers, so another program may be using them. If
-/// possible, both ends run in a new network namespace.
+/// The client's ports depend on the connections' numbers, so another program may be using them.
+/// Both ends therefore run in a new network namespace, if this process may make one.
 fn played(task: &ExchangeTask) -> Played {
     if namespace::check().is_err() {
         return both_ends(task);
@@ -78,7 +78,7 @@ fn every_request_gets_its_response_and_think_times_are_kept() {
     assert!(asked.started_ns.unwrap() <= asked.connected_ns.unwrap());
     let length_ns = asked.finished_ns.unwrap() - asked.connected_ns.unwrap();
     assert!(length_ns >= 50_000_000, "{length_ns}");
-    // the SYN's byte counts as well
+    // the SYN counts as one acknowledged byte
     let acked = asked.tcp_info.unwrap().acked_bytes.unwrap();
     assert!((200_001..=200_102).contains(&acked), "{acked}");
 }
@@ -86,8 +86,8 @@ fn every_request_gets_its_response_and_think_times_are_kept() {
 #[test]
 fn connections_wait_for_one_another_and_for_their_starts() {
     const MS: i64 = 1_000_000;
-    // connection 0: exchanges 0 and 1, 1 waits for 4; connection 1: 2 after 0, 3 after 1;
-    // connection 2: 4, which starts late
+    // connection 0 has exchanges 0 and 1, and 1 waits for exchange 4; connection 1 has exchange 2,
+    // which waits for 0, and 3, which waits for 1; connection 2 has exchange 4, and starts later
     let text = "connection,start_ns,request_bytes,response_bytes,serve_ns,think_ns,after\n\
                 0,,100,200000,,30000000,\n0,,300,1,,,4\n1,,100,1000,,,0\n1,,100,1000,,,1\n\
                 2,80000000,0,70000,20000000,5000000,\n";

@@ -17,7 +17,7 @@ pub(super) struct Waits {
     epoll: OwnedFd,
     times: BinaryHeap<Reverse<(i64, u32)>>,
     news: Vec<u32>,
-    /// Longest delay between a time and its return.
+    /// Longest delay between a time and the moment at which `next` returned it.
     pub late_max_ns: i64,
 }
 
@@ -38,7 +38,8 @@ impl Waits {
         })
     }
 
-    /// Reports a socket whenever it becomes readable or writable, until it is closed.
+    /// From now on, reports `owner` whenever the socket becomes readable or writable, until the
+    /// socket is closed.
     pub fn watch(&self, socket: RawFd, owner: u32) -> Result<(), Failure> {
         let wanted = libc::EPOLLIN | libc::EPOLLOUT | libc::EPOLLRDHUP | libc::EPOLLET;
         let mut event = libc::epoll_event {
@@ -53,7 +54,7 @@ impl Waits {
         Ok(())
     }
 
-    /// Reports `owner` at a time.
+    /// Reports `owner` at this time.
     pub fn at(&mut self, time_ns: i64, owner: u32) {
         self.times.push(Reverse((time_ns, owner)));
     }
@@ -63,7 +64,7 @@ impl Waits {
         self.times.is_empty()
     }
 
-    /// The owner of the next event or time; None at `end_ns`.
+    /// Waits for the next event or time and returns its owner; None at `end_ns`.
     pub fn next(&mut self, end_ns: i64) -> Result<Option<u32>, Failure> {
         loop {
             let time_ns = now_ns();
@@ -82,7 +83,7 @@ impl Waits {
             if let Some(owner) = self.news.pop() {
                 return Ok(Some(owner));
             }
-            // exact to the nanosecond, unlike epoll_wait
+            // unlike epoll_wait, ppoll is exact to the nanosecond
             if readable_until(self.epoll.as_raw_fd(), until_ns)? {
                 self.fetch()?;
             }
@@ -102,14 +103,14 @@ impl Waits {
                 _ => Err(error).attempt("wait for a socket"),
             };
         };
-        // reversed, because events are taken from the end
+        // reversed, because events are popped from the end
         self.news
             .extend(events[..got].iter().rev().map(|event| event.u64 as u32));
         Ok(())
     }
 }
 
-/// Raises the limit of open sockets to the most that this process may have.
+/// Raises the limit of open files to the maximum that this process may set.
 pub(super) fn many_sockets() {
     let mut most = libc::rlimit {
         rlim_cur: 0,

@@ -30,7 +30,8 @@ fn byte(position: u64) -> u8 {
 }
 
 impl Connection {
-    /// Carries this many bytes, which must all arrive unchanged. Returns the connection.
+    /// Sends this many bytes through the connection, and checks that all arrive unchanged. Returns
+    /// the connection.
     pub fn carry(self, bytes: u64) -> Self {
         let blocks = AtomicU64::new(bytes.div_ceil(BLOCK_BYTES as u64));
         let is_left = move || {
@@ -41,7 +42,8 @@ impl Connection {
         self.carry_while(is_left).join().unwrap().1
     }
 
-    /// Carries bytes while `goes_on` is true. Returns their number and the connection.
+    /// Sends bytes while `goes_on` returns true, and checks that all arrive unchanged. Returns
+    /// their number and the connection.
     pub fn carry_while(
         self,
         goes_on: impl Fn() -> bool + Send + 'static,
@@ -57,7 +59,7 @@ impl Connection {
                     }
                     out.write_all(&block).unwrap();
                     sent += block.len() as u64;
-                    // enough to be busy all the time without using the whole machine
+                    // sends all the time, but leaves processor time for other work
                     thread::sleep(Duration::from_millis(1));
                 }
                 (sent, out)
@@ -69,7 +71,7 @@ impl Connection {
             let mut sender = Some(sender);
             let mut ended = None;
             let mut silent = Instant::now();
-            // everything has arrived once its sender has ended
+            // loop until the sender has ended and all its bytes have arrived
             while ended.as_ref().is_none_or(|(sent, _)| *sent != received) {
                 if let Some(sender) = sender.take_if(|sender| sender.is_finished()) {
                     ended = Some(sender.join().unwrap());

@@ -1,4 +1,4 @@
-//! Whole frames of a device, as a program reads and sends them.
+//! Reads and sends whole frames at a device.
 
 use std::ffi::CString;
 use std::io;
@@ -7,7 +7,8 @@ use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
 use headway_kernel::system::namespace::Namespace;
 use headway_system::socket::set;
 
-/// From now on, a device of this thread's namespace gets packets with complete checksums.
+/// Switches off checksum offload at a device of this thread's namespace, so that packets have
+/// complete checksums.
 pub fn sums_up_itself(device: &str) -> io::Result<()> {
     const SET_TX_CHECKSUMS: u32 = 0x17; // ETHTOOL_STXCSUM
     let mut off = [SET_TX_CHECKSUMS, 0];
@@ -69,7 +70,8 @@ pub fn packets_of(device: &str, protocol: libc::c_int) -> io::Result<OwnedFd> {
             tv_sec: 1,
             tv_usec: 0,
         };
-        let room = 256i32 << 20; // only as much as there are frames
+        // the kernel uses only as much of this buffer as the waiting frames need
+        let room = 256i32 << 20;
         let _ = set(&raw, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, &room);
         if libc::bind(raw.as_raw_fd(), (&raw const at).cast(), bytes) != 0 {
             return Err(io::Error::last_os_error());
@@ -79,9 +81,9 @@ pub fn packets_of(device: &str, protocol: libc::c_int) -> io::Result<OwnedFd> {
     }
 }
 
-/// From now on, the router of a [`RoutedPath`] forwards packets with sources in 10.80.0.0/16, which
-/// no host has, and sends the answers to the path's source. So the source can use any of these
-/// addresses.
+/// Lets the source of a [`RoutedPath`] use any address in 10.80.0.0/16, none of which a host has:
+/// from now on the router forwards packets with these addresses, and sends the answers to the
+/// source.
 ///
 /// [`RoutedPath`]: headway_kernel::benches::forwarding::path::RoutedPath
 pub fn let_anybody_send(router: &Namespace) {

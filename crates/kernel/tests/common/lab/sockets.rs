@@ -10,7 +10,7 @@ pub fn choose(socket: &TcpStream, control: &str) -> io::Result<()> {
     choose_for(socket, control)
 }
 
-/// As [`choose`], for a listening socket and the sockets that it accepts.
+/// Like [`choose`], for a listening socket, whose accepted sockets inherit the control.
 pub fn choose_for(socket: &impl AsRawFd, control: &str) -> io::Result<()> {
     // SAFETY: a valid descriptor, a buffer and its length.
     let result = unsafe {
@@ -49,7 +49,7 @@ pub fn chosen(socket: &TcpStream) -> String {
 }
 
 pub type Info = options::TcpStartupInfo;
-// the options' numbers, in the type that setsockopt() takes
+// the numbers of Headway's options, in the type that setsockopt() has
 pub const TYPE: i32 = options::TCP_APPLICATION_TYPE as i32;
 pub const RATE: i32 = options::TCP_INITIAL_RATE as i32;
 pub const STABILIZE: i32 = options::TCP_STABILIZE_THROUGHPUT as i32;
@@ -57,12 +57,12 @@ pub const VOLUME: i32 = options::TCP_DATA_VOLUME as i32;
 pub const DEADLINE: i32 = options::TCP_DEADLINE as i32;
 pub const INFO: i32 = options::TCP_STARTUP_INFO as i32;
 
-/// Sets one of these options.
+/// Sets one of Headway's socket options.
 pub fn set<T: Copy>(socket: &impl AsRawFd, option: i32, value: T) -> io::Result<()> {
     headway_system::socket::set(socket, libc::IPPROTO_TCP, option, &value)
 }
 
-/// Reads one of these options.
+/// Reads one of Headway's socket options.
 pub fn get<T: Default>(socket: &impl AsRawFd, option: i32) -> io::Result<T> {
     let mut value = T::default();
     let mut length = size_of::<T>() as libc::socklen_t;

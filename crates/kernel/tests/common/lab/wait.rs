@@ -3,7 +3,7 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Waits until a condition is true, however busy the machine is.
+/// Waits until a condition is true, with a time limit that is long enough for a busy machine.
 pub fn wait_until(what: &str, is_so: impl Fn() -> bool) {
     let end = Instant::now() + Duration::from_secs(20);
     while !is_so() {
