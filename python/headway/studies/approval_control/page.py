@@ -143,7 +143,7 @@ def _style(algorithm: str, interval_ms: int) -> Style:
 
 
 def _over_requests(found: Found, what: str, scale: float = 1.0) -> list[Curve]:
-    """A number of all loads by algorithm and slot length."""
+    """One number of each load's trial, by algorithm and slot length."""
     others = [("fair", INTERVAL_MS), ("optimistic", INTERVAL_MS)]
     return [
         curve(

@@ -34,12 +34,12 @@ def _tries(keys: str | tuple[str, ...], *changes: str) -> list[Change]:
 
 
 def _losses(found: Found, scheme: str, buffers: tuple[int, ...] = BUFFERS_PKTS) -> dict[int, float]:
-    """Loss in % by buffer."""
+    """Packet loss of a scheme in %, by buffer size."""
     return {buffer: 100 * found[key(scheme, buffer)].loss for buffer in buffers}
 
 
 def _ratios(found: Found, scheme: str, buffers: tuple[int, ...] = BUFFERS_PKTS) -> dict[int, float]:
-    """Loss in units of Slow-Start's by buffer."""
+    """Packet loss of a scheme divided by Slow-Start's, by buffer size."""
     own, slow = (_losses(found, name, buffers) for name in (scheme, "slow-start"))
     return {at: own[at] / slow[at] if slow[at] else math.nan for at in buffers}
 

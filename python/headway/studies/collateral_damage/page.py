@@ -49,7 +49,7 @@ _Value = TypeVar("_Value")
 _Row = tuple[int, str]
 _Number = Callable[[CellKey], float]
 _NAMES = {**LABELS, "cubic26": label_of("cubic26")}
-"""In legends; the CUBIC of today has another colour."""
+"""Styles of the controls in legends; the study's CUBIC has another colour than today's CUBIC."""
 _BESIDE = [name for n in FLOW_COUNTS for name in (f"{n}: paper", f"{n}: ours")]
 """Columns of tables with published and measured numbers."""
 _FIVE_FLOWS = (
@@ -81,7 +81,7 @@ def page(_ctx: StudyContext, found: Found) -> Page:
 
 
 def errors(found: Found) -> list[Error]:
-    """How far each statistic of table 2 is off."""
+    """How far each statistic of table 2 differs from the published value."""
     return delay_errors(lambda cell, name: found[cell].mean(name))
 
 
@@ -155,7 +155,7 @@ def _head(row: _Row) -> list[str]:
 
 
 def _of_row(row: _Row, of_cell: Callable[[CellKey], Sequence[_Value]]) -> list[_Value]:
-    """What a row of a table has for one, two and five flows."""
+    """Cells of a table's row for one, two and five flows."""
     return [value for flows in FLOW_COUNTS for value in of_cell((*row, flows))]
 
 
@@ -214,7 +214,7 @@ def _checked(found: Found, cell: CellKey, name: str) -> list[ReportCell]:
 
 
 def _marked(found: Found) -> list[ReportTable]:
-    """The same tables for the report, every measured value marked by its tolerance."""
+    """Tables 1 and 2 for the report; measured values out of tolerance are marked."""
 
     def goodputs(cell: CellKey) -> list[ReportCell]:
         spreads = _texts(f"{PUBLISHED[GOODPUT_SD][cell]:.2f}", f"{found[cell].sd(GOODPUT):.2f}")
@@ -449,7 +449,7 @@ def _measured(claims: Sequence[Claim]) -> Callable[[CellKey, str], float]:
 
 
 def _errors(claims: Sequence[Claim]) -> str:
-    """How far table 2 is off, and which numbers of both tables are outside of their tolerance."""
+    """How far table 2 differs from the paper's, and which numbers are out of tolerance."""
 
     def off(error: Error) -> str:
         return (
@@ -476,7 +476,7 @@ def _errors(claims: Sequence[Claim]) -> str:
 
 
 def _verdicts(claims: Sequence[Claim]) -> str:
-    """How many claims hold, and which others do not."""
+    """How many claims hold, and which claims do not."""
     lines = [f"{told(claims)}. The others fail or hold in part:", ""]
     lines += [
         _spread(claim)

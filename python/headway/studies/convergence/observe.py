@@ -54,14 +54,14 @@ class Outcome:
     jain: float
     """Fairness of the three goodputs while all flows are active."""
     together_s: float
-    """How long all three are active, at most SHARING_S."""
+    """Time for which all three flows are active, at most SHARING_S."""
     jain_two: float
     """Fairness of the first two from the second start to the first end, at most SHARING_S."""
     change_mbps: float
     """Mean change of a flow's goodput from slot to slot while others are active."""
     new_mbps: float
     old_mbps: float
-    """Goodputs of the second and the first flow after the second's start."""
+    """Goodputs of the second and the first flow during the time after the second flow's start."""
     queue_share: float
     """Mean part of the queue that was used until the last response ended; NaN for an unlimited
     queue."""
@@ -73,10 +73,11 @@ class Outcome:
     asked_later: float
     """Granted and all Quick-Start requests of the second and third flow; NaN: not counted."""
     second_equal_s: float
-    """From the second flow's first data until the first two share equally; infinite if they do not
-    do so before the third flow's first data."""
+    """Time from the second flow's first data until the first two flows share equally; infinite if
+    they do not before the third flow's first data."""
     third_equal_s: float
-    """The same for all three flows, before the first of them ends."""
+    """Time from the third flow's first data until all three flows share equally; infinite if they
+    do not before a flow ends."""
     peak_pkts: float
     """The longest queue from the second start on; NaN where it was not recorded."""
     together_mbps: Array
@@ -84,15 +85,15 @@ class Outcome:
     queue_slots: Array
     """Mean part of the queue that was used, by slot until the last end, shape (slots,)."""
     course: Course | None = None
-    """Of the first run only."""
+    """The run over time; only for the first run."""
 
 
 @dataclass(frozen=True)
 class Return:
-    """A long flow that another one's start disturbed."""
+    """A long flow that the start of another flow disturbed."""
 
     least_share: float
-    """The part of its earlier rate in the slot with the lowest rate."""
+    """The long flow's lowest rate in a slot, as a part of its earlier rate."""
     return_s: float
     """From the other flow's start until the flow has recovered; 0 if its rate never fell below
     RECOVERED_SHARE, NaN if it did not recover."""

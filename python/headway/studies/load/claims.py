@@ -47,7 +47,7 @@ def _keys(*schemes: str, loads: Collection[float] = LOWEST) -> tuple[str, ...]:
 
 
 def _hosts(says: str, keys: str | tuple[str, ...], **tunables: int) -> Change:
-    """Other tunables of the hosts' control."""
+    """Change tunables of the hosts' control."""
     fields = {f"flows.*.control.tunables.{name}": number for name, number in tunables.items()}
     return Change(says, edited(fields), keys)
 
@@ -57,7 +57,7 @@ def _request(mbps: float, *keys: str) -> Change:
 
 
 def _rcp(says: str, **tunables: int) -> Change:
-    """Other tunables of RCP's routers."""
+    """Change tunables of RCP's routers."""
     fields = {f"routers.0.tunables.{name}": number for name, number in tunables.items()}
     return Change(says, both_ways(fields), "rcp-*")
 
@@ -232,7 +232,7 @@ def _ran(found: Found, scheme: str) -> dict[float, float]:
 
 
 def _xcp_over_slow_start(found: Found) -> tuple[str, words.Check]:
-    """XCP's additional time, and that it has some, at a load at which several flows compete."""
+    """XCP's additional time compared with Slow-Start, and the check that it is above 0."""
     xcp = {load: mean for load, mean in _ran(found, "xcp").items() if load >= MODERATE}
     slow = means(found, "slow-start", xcp)
     longer = words.some([words.more(mean, slow[load]) for load, mean in xcp.items()])

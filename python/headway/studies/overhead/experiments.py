@@ -58,11 +58,12 @@ class Router:
 
     turns: Sequence[Mapping[str, float]]
     sending_ns: float
-    """The part of a packet's processor time that is not forwarding."""
+    """Processor time of a packet that is not spent on forwarding."""
     delays_us: Sequence[float]
     """Mean delay, by turn."""
     quantiles_us: Sequence[tuple[int, float]]
-    """Part of the packets, in 1/10^6, and the delay that they do not exceed."""
+    """Quantiles of the delay: the part of the packets in 1/10^6, and the delay that they do not
+    exceed."""
 
     @property
     def rates_pps(self) -> list[float]:

@@ -96,8 +96,8 @@ def trial(
             "name": f"file {number + 1}",
             "start": f"{starts[number]:g} s",
             "delay": f"{sides_ms[number] if delays else 0:g} ms",
-            # the paper tunes it for the path (section IV, references 21 and 22), so no window
-            # limits
+            # the paper tunes the receive buffer for the path (section IV, references 21 and 22), so
+            # no receive window limits a flow
             "receive_window": "4 MB",
         }
         for number in range(FLOWS)

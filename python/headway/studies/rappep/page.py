@@ -171,7 +171,7 @@ def _used(found: Found, title: str, path: str, schemes: Sequence[str]) -> Figure
 
 
 def _shares(found: Found, by_figure: dict[int, str]) -> Figures:
-    """Figures 6 to 8, of the trials that there are."""
+    """Figures 6 to 8, with the trials that were run."""
     figures = {}
     for number, scheme in by_figure.items():
         if (key := f"{scheme}-{experiments.SIDES}-r1") in found:
@@ -291,7 +291,7 @@ PACKET_BYTES = 1500
 
 
 class Candidate(NamedTuple):
-    """A scheme over one path."""
+    """Results of a scheme over one path."""
 
     name: str
     mean_s: float

@@ -50,16 +50,16 @@ class Transfer:
 
     took_s: float
     times_s: Array
-    """When the sender was sampled."""
+    """Times at which the sender's windows were sampled."""
     cwnd_bytes: Array
     window_bytes: Array
-    """The receiver's last announced window that the sender had received by then."""
+    """The last window that the sender had received from the receiver at each sample."""
     arrived_s: Array
-    """When the receiver read some data."""
+    """Times at which the receiver read data."""
     arrived_bytes: Array
-    """Bytes that it had read by then."""
+    """Bytes that the receiver had read at each of these times."""
     window_limited_s: float
-    """How long the window limited the sender; NaN where the kernel does not report it."""
+    """How long the receive window limited the sender; NaN if the kernel does not report it."""
     retransmits_pkts: float
 
     @classmethod

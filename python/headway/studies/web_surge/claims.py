@@ -50,12 +50,12 @@ def at_most_half_a_second(pairs: Pairs) -> list[Check]:
 
 
 def over_a_second(pairs: Pairs) -> list[Check]:
-    """More than a second is saved."""
+    """Check that the faster start saves more than a second."""
     return [words.within(own, 1, math.inf, "> 1 s") for own in saved(pairs).values()]
 
 
 def significantly(pairs: Pairs) -> Check:
-    """The faster start takes significantly less time everywhere."""
+    """Check that the faster start takes significantly less time in every comparison."""
     return words.every([words.significantly_less(*pair) for pair in pairs.values()])
 
 
@@ -66,7 +66,7 @@ def _difference(slow: Loads, fast: Loads, pages: Pages = "") -> Estimate | None:
 
 
 def _pair(slow: Loads, fast: Loads, pages: Pages = "") -> tuple[Estimate, float]:
-    """A pair whose interval is that of the difference of the two."""
+    """Mean times of both schemes; the first has the interval of their difference."""
     own = _difference(slow, fast, pages)
     fast_s, slow_s = (getattr(one, f"{pages or 'mean_'}s") for one in (fast, slow))
     return Estimate(fast_s, None, own.half_width if own else None, fast.count), slow_s
