@@ -57,7 +57,7 @@ def _disturbed(run: int, seed: int) -> Experiment:
         [500e3],
         control=f"{lab.CONTROL}+mega-start",
         name="short",
-        # at random, so that it meets the long flow's window at any phase
+        # the short flow starts at random, so that it meets the long flow's window at any phase
         start_s=round(chance.uniform(20.0, 25.0), 6),
         receive_window=lab.RECEIVE_WINDOW,
     )

@@ -511,7 +511,8 @@ def _price_errors_ms(found: Found) -> list[Array]:
 
 @_judge("C-MN-038", "*-maxnet-small", "price_errors_ms", fails=20.0, holds=0.0)
 def _price_steps(found: Found) -> Seen:
-    # X is read at every second, and counted up to the computation before it: an interval of 10 ms
+    # The counter of X is read every second; the price includes X only up to its last computation,
+    # at most 10 ms earlier.
     most = float(np.abs(np.concatenate(_price_errors_ms(found))).max())
     return between(most, 0, 12, unit="ms")
 

@@ -339,7 +339,7 @@ def _file_on_kernel(whole: Experiment, length_s: int) -> Experiment:
 
 
 def _clients_on_kernel(whole: Experiment, load: str, *, is_quick: bool) -> Experiment:
-    """Drop monitors of links that vary; no window is announced twice, and no server names a rate.
+    """Remove what the kernel lacks: monitors of varying links, extra ACKs, and servers' rates.
 
     The quick form has the clients that begin within the first fifth of the time.
     """

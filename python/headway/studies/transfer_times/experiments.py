@@ -164,7 +164,8 @@ def experiments(ctx: StudyContext) -> dict[str, Experiment]:
     for scheme, rtt_ms, pkts in product(LABELS, RTTS_MS, BUFFERS_PKTS):
         path = lab.path(rtt_ms=rtt_ms, buffer_pkts=pkts)
         trials[key(scheme, rtt_ms, pkts)] = trial(path, all_sizes, partial(download, scheme))
-    # The initial window of Linux 2.6.24 is 3; that of 2.6.18, and so of the stack, is 2.
+    # Initial windows: 3 packets with Linux 2.6.24; 2 packets with Linux 2.6.18 and with the stack
+    # linux-2.6.
     older = partial(_request, f"{lab.CONTROL}+initial-start:is_window_pkts=3")
     trials["window3"] = trial(lab.path(), all_sizes, older)
     for scheme in network.SCHEMES:  # figure 6.37

@@ -270,7 +270,7 @@ def _spreads(found: Found, model: str, https: Iterable[str] = web.HTTP) -> str:
     mend=[scaled(f"thesis-*-{scheme}-n1", 0.5, "mean_s") for scheme in FAST],
 )
 def all_gain(found: Found) -> Seen:
-    """Both schemes are faster with each model and each HTTP."""
+    """Check that Jump- and Quick-Start are faster with each model and each version of HTTP."""
     pairs = [_thesis(found, model, schemes=[s]) for s, model in product(FAST, MODELS)]
     checks = {name: words.less(*pair) for own in pairs for name, pair in own.items()}
     slower = [name for name, check in checks.items() if not check.holds]
