@@ -62,7 +62,8 @@ PATTERN_ROUTERS: Mapping[str, Router] = {
     "optimistic": {**TARGET, "algorithm": "optimistic"},
 }
 LATER_MS = tuple(range(25, INTERVAL_MS, 25))
-"""How much later the pattern begins within the fair algorithm's slots in further trials."""
+"""Delays of the pattern in further trials of the fair algorithm, so that it begins later in a
+slot."""
 
 LOAD_BPS = 100 * MBIT
 LOAD_CODES = (4, 5, 6, 7, 8)
@@ -342,7 +343,8 @@ class Headers:
     """Header bytes of an upload."""
 
     bytes_per_pkt: float
-    """Mean over its packets. The few without data change it by less than half a byte."""
+    """Mean over the upload's packets. The few packets without data change it by less than half a
+    byte."""
 
 
 Row = Lot | Pattern | Load | Answers | Handshake | Headers

@@ -135,7 +135,7 @@ def _pattern(pattern: setup.Pattern) -> list[Curve]:
 
 
 def _style(algorithm: str, interval_ms: int) -> Style:
-    """The colour of the algorithm's Quick-Start; other slot lengths have its shades."""
+    """Style of Quick-Start with this algorithm; other slot lengths have shades of its colour."""
     if algorithm != "target":
         return style_of(f"quick-start-{algorithm}")
     number = [INTERVAL_MS, *(ms for ms in INTERVALS_MS if ms != INTERVAL_MS)].index(interval_ms)

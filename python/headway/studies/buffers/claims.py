@@ -16,8 +16,7 @@ CLAIMS: Claims[Found] = Claims(__name__)
 SMALL = tuple(buffer for buffer in BUFFERS_PKTS if buffer < 100)
 LARGE = tuple(buffer for buffer in BUFFERS_PKTS if buffer > 100)
 CAREFUL = "quick-start"
-"""The target algorithm without a threshold. The other variants of Quick-Start are more
-aggressive."""
+"""Quick-Start's least aggressive variant: the target algorithm without an activation threshold."""
 _EACH = "Each buffer is judged."
 _SLOW, _JUMP, _QUICK = "slow-start-b*", "jump-start-b*", "quick-start*"
 _CHANGES = {

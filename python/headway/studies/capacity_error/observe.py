@@ -37,7 +37,8 @@ class Transfer:
     timeouts: float
     """Retransmission timeouts by the time at which the link was full."""
     repaired_after_s: float
-    """From the first timeout until all data sent before it is acknowledged; NaN: no timeout."""
+    """Time from the first timeout until all data sent before the timeout is acknowledged; NaN:
+    none."""
 
     def early_drops(self, rounds: int) -> int:
         """Packets that were dropped in the first round trips."""
@@ -50,14 +51,14 @@ class LongTransfer:
 
     granted_bps: float
     took_s: float
-    """From the connection's opening until the response arrived; NaN: it did not."""
+    """Time from the connection's opening until the response arrived; NaN: it did not arrive."""
     drops: float
     timeouts: float
 
 
 @dataclass(frozen=True)
 class Growth:
-    """How a queue grew."""
+    """The straight line that is fitted to a queue's growth."""
 
     pkts_per_s: float
     r_squared: float

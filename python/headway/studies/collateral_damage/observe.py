@@ -129,7 +129,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Course:
-    """What a figure shows of some time of a trial."""
+    """Curves of a figure over a part of a trial."""
 
     cwnds_pkts: Mapping[int, Line]
     """Lines by number of the flow, counted from 1."""
@@ -139,7 +139,10 @@ class Course:
 
 @dataclass(frozen=True)
 class Trial:
-    """One trial. What only some trials record is None in the others."""
+    """Observations of one trial.
+
+    Fields that only some trials record are None in the other trials.
+    """
 
     numbers: TrialNumbers
     lifetimes: tuple[Lifetime, ...]
@@ -170,7 +173,7 @@ class Cell:
         return metrics.trimmed_mean(self.values(name))
 
     def sd(self, name: str) -> float:
-        """Standard deviation over the same trials; 0 for a single one."""
+        """Standard deviation over the trials without highest and lowest; 0 for a single trial."""
         values = self.values(name)
         kept = [values[index] for index in metrics.without_extremes(values)]
         return float(np.std(kept, ddof=1)) if len(kept) > 1 else 0.0
@@ -182,7 +185,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Found:
-    """What the statements and the page look at."""
+    """The observations of all trials by cell, as statements and page use them."""
 
     rows: Evidence[Trial]
     trials: int
@@ -409,7 +412,7 @@ def _cubic_law(epoch: GrowthEpoch) -> Law:
 
 
 def _newreno_pkts(epoch: GrowthEpoch) -> Array:
-    """A NewReno flow's window: half of that before, or what recovery left, and one per round."""
+    """A NewReno window: half of that before the loss, or what recovery left; then +1 per round."""
     rounds = np.cumsum(np.diff(epoch.time_s, prepend=epoch.time_s[0]) / epoch.srtt_s)
     left = min(epoch.cwnd_before_pkts / 2, epoch.cwnd_pkts[0])
     return np.asarray(left + rounds, dtype=np.float64)

@@ -407,7 +407,10 @@ def _pairs(found: Found, title: str, unit: str, name: str) -> Pairs:
 
 
 def _panels(course: Course, cell: CellKey, *, figure_2: bool = False) -> list[Panel]:
-    """Windows above; below the delays beside the queue. Figure 2 has the queue in both panels."""
+    """Upper panel: windows.
+
+    Lower panel: delays and queue. Figure 2 has the queue in both panels.
+    """
     _, control, flows = cell
     windows = [
         Series(

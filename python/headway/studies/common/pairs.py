@@ -151,7 +151,7 @@ def present(schemes: Sequence[Scheme]) -> list[Scheme]:
 
 
 def with_router(scheme: Scheme) -> bool:
-    """Whether the figures on routers show a scheme: those that need one, and slow start."""
+    """Whether figures about routers show a scheme: one with routers, or slow start."""
     return scheme.router is not None or scheme.startup == "slow-start"
 
 

@@ -104,7 +104,7 @@ def _router(trace: Trace) -> Router | None:
 
 Row = TypeVar("Row")
 Key = Callable[[str, float], str]
-"""A trial's name from a scheme's name and a place on the other axis."""
+"""A trial's name: the scheme's name and the value on the other axis, such as the load."""
 
 
 def percent(part: float) -> str:

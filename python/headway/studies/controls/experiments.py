@@ -87,7 +87,7 @@ def scalable_26_pkts(loss: float) -> float:
 
 
 def bic_pkts(loss: float) -> float:
-    """BIC's mean window by its constants with a round trip of recovery."""
+    """BIC's mean window by BIC's constants, with one round trip of recovery per loss."""
     return models.cycle(loss, models.bic_growth, kept=819 / 1024, pause_rounds=1).mean_pkts
 
 

@@ -24,7 +24,7 @@ EQUAL, HELD_S = 0.99, 1.0
 slots of the following HELD_S, or until a flow starts or ends. Two rates then differ from their mean
 by at most a tenth."""
 ARRIVAL_S = 3.0
-"""A flow is new for this time after its start."""
+"""For this time after its start a flow counts as new."""
 RECOVERED_SHARE = 0.9
 """A flow has recovered when it has this part of its earlier rate."""
 BEFORE_S = 5.0
@@ -44,7 +44,7 @@ class Course:
     queue_s: Array
     """When the queue towards the clients changed, shape (changes,)."""
     queue_pkts: Array
-    """Its length after each change."""
+    """Length of the queue towards the clients after each change."""
 
 
 @dataclass(frozen=True)
@@ -121,7 +121,7 @@ def mean_of(found: Found, name: str, field: str) -> float:
 
 
 def observe(key: str, trace: Trace) -> Row:
-    """What is kept of a trial, by its kind."""
+    """Reduce a trial to the values that claims need, by the kind of the trial."""
     if key.startswith(DISTURBED):
         return disturbed(trace)
     row = outcome(trace)
@@ -219,7 +219,7 @@ def _jain(trace: Trace, flows: int, between_s: tuple[float, float]) -> float:
 
 
 def _ends_s(trace: Trace) -> Array:
-    """When each flow's response ended, or the run's length if it did not; shape (flows,)."""
+    """Time at which each flow's response ended, else the run's length; shape (flows,)."""
     ends_s = np.full(len(trace.flows), LENGTH_S)
     rows = trace["responses"]
     ends_s[rows["flow"].to_numpy()] = rows["end_ns"].to_numpy() / NS_PER_S

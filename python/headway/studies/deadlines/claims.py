@@ -217,7 +217,7 @@ TODAY = "initial-start"
 
 
 def _undelayed(*schemes: str) -> list[Change]:
-    """Shows that other work of the machine delays downloads of these startups."""
+    """Evidence that other work of the machine delays downloads of these startups."""
     keys = [f"{scheme}-t*" for scheme in schemes]
     return [Change("the fastest of a target's three downloads", keys=keys, observe=_FASTEST)]
 

@@ -25,8 +25,8 @@ TARGETS_S = (0.1, 0.15, 0.21, 0.25, 0.27, 0.29, 0.3, 0.35, 0.4, 0.5, 0.6, 0.7, 1
 """Response time targets. The smallest are below the RTT. For 0.21 s eq. 7.1 gives 83 Mbit/s on a
 link of ten."""
 FILES = Path(__file__).parent
-"""once.csv is the object, smaller.csv one of 99 kB. thrice.csv has the object three times, each on
-its own connection, with 0.6 s between them."""
+"""Files of pages: once.csv has the object of 100 kB, smaller.csv an object of 99 kB. thrice.csv has
+the object three times, each on its own connection, with 0.6 s between them."""
 SPACING_S = 40.0
 """Time between transfers, so that each begins on an idle link."""
 

@@ -33,7 +33,7 @@ LOWEST, HIGHEST = LOADS[:2], LOADS[-2:]
 LOADED = tuple(load for load in LOADS if load >= words.CLEAR * 0.1)
 """Loads far above 10 %, as the table of words defines "far"."""
 FAR_ABOVE_B = tuple(chi for chi in CHIS if chi >= words.CLEAR * 100e3)
-"""Thresholds far above 100 kB, in the same sense."""
+"""Activation thresholds far above 100 kB, as the table of words defines "far"."""
 INTERVALS_S = {"quick-start": 0.2, "quick-start-1000ms": 1.0}
 ENDS = {
     "initial-start": partial(slow_start_response_s, window_pkts=10),

@@ -143,7 +143,7 @@ def _volume(found: Found) -> Seen:
 
 
 def _cut(found: Found, names: Sequence[str]) -> Seen:
-    """The least part of today's loading time that these startups save."""
+    """The smallest part of today's loading time that one of these startups saves."""
     base_s = found[BASE].median_s
     saved = {LABELS[name]: (base_s - found[name].median_s, base_s) for name in names}
     least = 100 * min(1 - found[name].median_s / base_s for name in names)

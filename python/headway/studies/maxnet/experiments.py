@@ -48,7 +48,7 @@ QUEUE = "queue-mu1024"
 WIRE = "wire"
 """The trial whose packets are captured."""
 MU = 983
-"""0.96 in 1/1024, as the paper keeps it."""
+"""mu = 0.96 in units of 1/1024, as the paper stores it."""
 HIGHER_MU = (1003, 1014, 1024)
 """0.98, 0.99 and 1."""
 FRAMED_BPS = RATE_BPS * 1500 / 1514
@@ -163,7 +163,7 @@ class Sharing:
     raw_mbps: tuple[Array, ...]
     """Packets in flight by RTT of each flow, in slots of a second."""
     rate_after_s: Array
-    """When each flow's raw throughput first reached its rate; NaN: never."""
+    """Time at which each flow's raw throughput first reached its steady rate; NaN: never."""
     rtts_ms: Array
     """Mean RTT of each flow's packets: the path's, and their time at the bottleneck."""
     rtt_courses_ms: tuple[Array, ...]
@@ -194,10 +194,11 @@ class Lossy:
 
     goodput_mbps: float
     kept: Array
-    """cwnd after each fast recovery began, as a part of that before it, if it was not undone."""
+    """cwnd after each fast recovery began, as a part of cwnd before; recoveries that were undone
+    are left out."""
     timeouts_kept: Array
-    """ssthresh after each timeout outside of recoveries, if it was not undone, as a part of cwnd
-    before."""
+    """ssthresh after each timeout outside of recoveries, as a part of cwnd before; timeouts that
+    were undone are left out."""
     timeouts_cwnd_pkts: Array
     """cwnd after each retransmission timeout."""
 

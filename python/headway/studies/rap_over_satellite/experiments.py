@@ -13,8 +13,8 @@ FLOWS, SIZE_BYTES = 5, 5_000_000
 BUFFER_PKTS = 1000
 """Linux's queue at a device (txqueuelen), which the testbed's routers had by default."""
 STARTS_S = 2.5
-"""Files start within this time, drawn uniformly. The paper does not print it. It is fitted to TCP
-PEP's completion times, together with TCP PEP's start (rappep's observe.py)."""
+"""Files start within this time, drawn uniformly. The paper does not print this time. It is fitted
+to TCP PEP's completion times, together with TCP PEP's start (rappep's observe.py)."""
 SIDE_DELAY_MS = 800
 """The largest delay that a side link adds, one way, drawn uniformly (section IV, figures 6 to
 8)."""

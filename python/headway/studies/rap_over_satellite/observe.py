@@ -22,9 +22,10 @@ class Files:
     """One trial."""
 
     times_s: Array
-    """From a file's first packet to its last byte in order, by flow; NaN where it did not end."""
+    """Time from a file's first packet to its last byte in order, by flow; NaN if the file did not
+    end."""
     all_s: float
-    """From the first start to the last end; NaN if a file did not end."""
+    """Time from the first file's start to the last file's end; NaN if a file did not end."""
     used: float
     """Part of the link's capacity that was used from the first start to the last end."""
     jain: float

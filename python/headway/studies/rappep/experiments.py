@@ -318,7 +318,7 @@ def on_kernel(ctx: StudyContext) -> dict[str, Experiment]:
 
 
 def _length_s(scheme: str, path: str) -> int:
-    """The longest that a run may take. A run ends when its files end."""
+    """Upper limit of a run's length. A run ends when its files end."""
     if path == SIDES:
         return 75
     if (scheme, path) == ("cubic26", LOSSY):

@@ -67,13 +67,14 @@ class Clients:
     times_s: Array
     """Time from a client's start to the last byte of its responses; NaN if it did not arrive."""
     all_s: float
-    """From the first start to the last end; to the run's end where one did not end."""
+    """Time from the first client's start to the last client's end, or to the run's end if one did
+    not end."""
     used: float
     """Used part of the downlink from the first start to the last end."""
     queue_bytes: float
     """The 95 % quantile of the downlink's queue over its changes."""
     full_pkts: float
-    """Packets that this queue dropped because it was full."""
+    """Packets that the downlink's queue dropped because it was full."""
 
     @property
     def jain(self) -> float:

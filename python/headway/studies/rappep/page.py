@@ -28,7 +28,7 @@ from headway.table import Cell, Table
 CASES = dict(zip(RAW_CASES, experiments.PATHS, strict=True))
 """The paper's paths by their names in tables."""
 SHORT = {CLEAN: "no loss", LOSSY: "1 % loss", experiments.SIDES: "0.1 %, side links"}
-"""Their names in captions, and in tables of the kernel."""
+"""Names of the paper's paths in captions, and in tables of the kernel."""
 LATE, EARLY = observe.LATE_PERCENT, 100 - observe.LATE_PERCENT
 CURVES_S = 60.0
 _STYLES = {

@@ -23,7 +23,8 @@ from headway.studies.response_functions.experiments import (
 
 CLAIMS: Claims[Goodputs] = Claims(__name__)
 FREE_SHARE = 0.75
-"""Loss, not the link, limits a flow whose equation is below this part of the link's rate."""
+"""Loss counts as a flow's limit, and the link does not, if its equation gives less than this part
+of the link's rate."""
 _FASTER = {name: label for name, label in CONTROLS.items() if name != "reno"}
 ETHERNET_BYTES = 38
 """Bytes that Ethernet adds to an IP packet: header, checksum, preamble and gap of a frame."""

@@ -57,7 +57,7 @@ _EQUATIONS = {"reno": reno_bps, "cubic26": cubic_bps, "compound": compound_bps}
 
 
 def expected_bps(control: str, loss: float | Array) -> Floats:
-    """A control's equation, or Reno's where that gives more; at most the link's rate."""
+    """Throughput by a control's equation, or Reno's if larger; at most the link's rate."""
     bps: Floats = np.maximum(_EQUATIONS[control](loss), reno_bps(loss))
     return np.minimum(bps, CAPACITY_BPS)
 

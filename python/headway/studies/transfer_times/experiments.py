@@ -278,7 +278,7 @@ HEADER_BYTES = lab.MTU_BYTES - lab.MSS_BYTES
 
 @dataclass(frozen=True)
 class Transfers:
-    """One transfer after the other."""
+    """Observations of transfers that follow one after the other."""
 
     response_s: Array
     """The first response time of each flow; NaN where it did not complete."""
@@ -426,6 +426,7 @@ def recovery(trace: Trace) -> Recovery:
     return Recovery(
         paced_pkts=float(rows["cwnd_pkts"].to_numpy()[first].max()),
         lost_pkts=float(trace["drops"].filter(pl.col("time_ns") < until_ns).height),
-        # Recovery sets both cwnd and ssthresh to the window, and ssthresh keeps it.
+        # At the end of recovery both cwnd and ssthresh equal the window, and ssthresh keeps this
+        # value.
         window_pkts=float(rows["ssthresh_pkts"].to_numpy()[ends[0]]),
     )

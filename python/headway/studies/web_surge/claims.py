@@ -367,7 +367,7 @@ def _loaded(found: Found, model: surge.Model, scheme: str) -> dict[int, tuple[Lo
 
 
 def _equal_or_worse(slow: Loads, quick: Loads) -> Check:
-    """Not faster: at most 2 % less time, or the 95 % interval of the difference includes 0.
+    """Check that a scheme is not faster: at most 2 % less time, or a 95 % interval around 0.
 
     These are the bounds of "identical". More time is allowed.
     """

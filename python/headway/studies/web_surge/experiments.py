@@ -60,7 +60,8 @@ KEEP_ALIVE_REQUESTS, KEEP_ALIVE_US = 16, 5_000_000
 NGINX = {"keepalive_requests": 1000, "keepalive_timeout": "75 s"}
 """The limits of nginx 1.22."""
 HANDSHAKE_BYTES = 3 * lab.MSS_BYTES
-"""Announced so that a host requests a rate in the handshake, before it knows what it will send."""
+"""Volume that a host announces, so that it requests a rate in the handshake, before it knows what
+it will send."""
 
 
 @dataclass(frozen=True)
@@ -332,7 +333,7 @@ def page_times(trace: Trace) -> tuple[Array, Array]:
         assert isinstance(flow.app, Vectors)
         complete = flow.app.epochs[: stop - begin]
         given = np.fromiter((epoch[1] for epoch in complete), dtype=np.int64)
-        # A page ends with the epoch after which its user thinks.
+        # The last exchange of a page is the one after which its user thinks.
         last = np.flatnonzero(np.fromiter((epoch[2] for epoch in complete), dtype=np.int64))
         first = np.concatenate([[0], last[:-1] + 1])[: last.size]
         ends.append(end_ns[begin + last])
