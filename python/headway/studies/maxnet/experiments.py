@@ -58,7 +58,7 @@ RAW_SLOT_S, RTT_SLOT_S = 1.0, 0.025
 
 
 def experiments(ctx: StudyContext) -> dict[str, Experiment]:
-    """Figures 5 to 8 with either buffer, table I, and higher values of mu."""
+    """Trials of figures 5 to 8 with both queue sizes, of table I, and with higher values of mu."""
     trials = {}
     for layout in LAYOUTS:
         for control in CONTROLS:

@@ -75,7 +75,7 @@ def experiments(ctx: StudyContext) -> dict[str, Experiment]:
         for loss in losses(ctx)
         for run in range(1, (QUICK_RUNS if ctx.quick else RUNS) + 1)
     }
-    # Figures 4.8 and 4.9: only the queue drops.
+    # In the trials of figures 4.8 and 4.9 only the queue drops packets.
     path = lab.path(buffer_pkts=lab.SMALL_BUFFER_PKTS)
     return trials | {
         f"queue-{one}": _greedy(path, one, QUEUED_S, seed=ctx.seed, record=("flows", "queue"))

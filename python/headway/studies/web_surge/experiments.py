@@ -218,7 +218,8 @@ def requests(visits: Sequence[WebPage], http: str) -> Vectors:
     most = 1 if http == "1.0" else KEEP_ALIVE_REQUESTS
     epochs: list[tuple[int, int, int]] = []
     connections: list[int] = []
-    # The open connection: the number of its first epoch, and its requests.
+    # The open connection: the number of its first exchange (epoch), and how many requests it has
+    # carried.
     first = served = 0
 
     def close() -> None:
