@@ -30,7 +30,8 @@ HALVE, KEEP = 0, 1
 """Values of XCP's ``on_loss``."""
 _WINDOWS: Mapping[str, Mapping[str, int]] = {"xcp": {"initial_pkts": 1, "on_loss": KEEP}, "rcp": {}}
 _ROUTERS: Mapping[str, Mapping[str, int]] = {
-    # The interval is the mean round-trip time (4.6.2), however long. The draft limits it to 1 s.
+    # The control interval of XCP's routers is the mean round-trip time (4.6.2), however long. The
+    # draft limits it to 1 s.
     "xcp": {"most_interval_ms": 10_000},
     "rcp": {
         "alpha": round(1000 * ALPHA),
