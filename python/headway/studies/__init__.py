@@ -1,4 +1,4 @@
 """Published studies as code: a package per study, found by listing this folder.
 
-What several studies share is in ``common``, which is none.
+Code that several studies share is in the package ``common``, which is not a study.
 """

@@ -220,7 +220,7 @@ def _overbooked(found: Found) -> Seen:
 
 
 def _granted_mbps(found: Found, algorithm: str, ms: int = INTERVAL_MS) -> list[float]:
-    """Granted Mbit/s per second at every load."""
+    """The bandwidth that requests are granted per second, in Mbit/s, at every load."""
     return [load.granted_bps_per_s / 1e6 for load in loads(found, algorithm, ms)]
 
 
@@ -232,7 +232,7 @@ def _most_bps_per_s(interval_ms: int) -> float:
 
 
 def _scarce(interval_ms: int) -> list[float]:
-    """The loads of which less than half can be granted."""
+    """The loads at which less than half of the requested bandwidth can be granted."""
     return [at for at in setup.REQUESTED if at > 2 * _most_bps_per_s(interval_ms)]
 
 

@@ -23,7 +23,7 @@ ALPHA, N_PEAK = 1 / 8, 5
 
 
 def exact(measured: float | str, is_exact: bool, unit: str | None = None, note: str = "") -> Seen:
-    """A finding that is judged as exactly what is published."""
+    """A finding that must agree exactly with the published value."""
     return Seen.by(measured, words.is_so(is_exact, "exact"), unit=unit, note=note)
 
 
@@ -31,7 +31,7 @@ def exact(measured: float | str, is_exact: bool, unit: str | None = None, note: 
 
 
 def _default(name: str, owner: str = "quick-start") -> int:
-    """A tunable's default, of the router or the startup."""
+    """Default of a tunable of the Quick-Start router or of the Quick-Start startup."""
     known = registry()
     return next(
         int(tunable.default)
@@ -101,18 +101,18 @@ def _rounding(_: Found) -> Seen:
 
 
 def _rounded_bps(rate_bps: float) -> float:
-    """The largest rate with a code that is not above this one."""
+    """The largest Quick-Start rate that is not above this rate."""
     return float(RATES_BPS[quick_start.rate_code(rate_bps)])
 
 
 def _average(samples: Array) -> Array:
-    """Eq. 4.14 after each sample, from 0."""
+    """The estimate of eq. 4.14 after each sample of the load; it starts at 0."""
     after = accumulate([0.0, *samples], lambda u, x: ALPHA * x + (1 - ALPHA) * u)
     return np.array([*after])[1:]
 
 
 def _peak(samples: Array) -> Array:
-    """Eq. 4.15 after each sample, of the last N_peak."""
+    """The estimate of eq. 4.15 after each sample: the largest of the last N_peak samples."""
     ends = range(1, samples.size + 1)
     return np.array([samples[max(0, end - N_PEAK) : end].max() for end in ends])
 
@@ -214,7 +214,8 @@ def _as_by_equation(answers: Answers, capacity_bps: float, algorithm: str) -> in
                 asked, spare_bps=spare, granted_now_bps=now, outstanding_bps=held, elapsed=elapsed
             )
             now += granted
-            # The router opens the share in steps of 2^-20 of it, and reads time in microseconds.
+            # The router increases the usable part of a slot's share in steps of 2^-20 of the share,
+            # and reads time in microseconds.
             step = spare * 2.0**-17
         same += granted in {_rounded_bps(max(rate + off, 0.0)) for off in (-step, 0.0, step)}
     return same

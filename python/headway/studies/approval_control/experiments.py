@@ -54,7 +54,7 @@ PATTERN = (
 BURST = range(8, 28)
 """The twenty small transfers from 10 s on."""
 PATTERN_KBPS = 10_000
-"""The rate that they ask for: the default of appendix B.3.4."""
+"""The rate that the pattern's transfers request: the default of appendix B.3.4."""
 PATTERN_ROUTERS: Mapping[str, Router] = {
     "target": TARGET,
     "ewma": {**TARGET, "estimator": "ewma"},
@@ -62,11 +62,13 @@ PATTERN_ROUTERS: Mapping[str, Router] = {
     "optimistic": {**TARGET, "algorithm": "optimistic"},
 }
 LATER_MS = tuple(range(25, INTERVAL_MS, 25))
-"""How much later the pattern begins within the fair algorithm's slots in further trials."""
+"""Delays of the pattern in further trials of the fair algorithm, so that it begins later in a
+slot."""
 
 LOAD_BPS = 100 * MBIT
 LOAD_CODES = (4, 5, 6, 7, 8)
-"""0.64 to 10.24 Mbit/s, equally often. The mix of figure 6.29 is not printed."""
+"""Rates that requests ask for, equally often: 0.64 to 10.24 Mbit/s. The thesis does not print the
+mix of figure 6.29."""
 LOAD_MEAN_BPS = sum(40_000 * 2**code for code in LOAD_CODES) / len(LOAD_CODES)
 REQUESTED = tuple(LOAD_BPS * factor for factor in (0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0))
 """Requested bandwidth per second."""
@@ -105,7 +107,8 @@ def experiments(ctx: StudyContext) -> dict[str, Experiment]:
     syn = {
         # A responder sends its scaled window in an ACK after the SYN-ACK.
         "extra-ack": _response(1000, 0.0, "one", f"{lab.CONTROL}+{lab.SLOW_START}"),
-        # The same SYN with a request. Here the opener sends the data.
+        # The same SYN, but with a Quick-Start request. In this trial the host that opens the
+        # connection sends the data.
         "request-in-syn": _flow("1 MB", lab.asking(LOT_KBPS), data_volume="1 MB"),
     }
     for name, flow in syn.items():
@@ -117,7 +120,7 @@ def experiments(ctx: StudyContext) -> dict[str, Experiment]:
 
 
 def late_key(later_ms: int) -> str:
-    """A fair algorithm's trial with the pattern later within a slot: "pattern-fair-25ms"."""
+    """Name of a trial of the fair algorithm with a later pattern: "pattern-fair-25ms"."""
     return f"pattern-fair-{later_ms}ms"
 
 
@@ -238,10 +241,10 @@ class Answers:
     loads_bps: Array
     """The load as the router estimated it."""
     outstanding_bps: Array
-    """H: rates granted before and still remembered."""
+    """H: sum of the rates that the router granted earlier and still remembers."""
 
     def each(self) -> Iterator[tuple[float, ...]]:
-        """Time, asked and granted rate, load, and H of every answer."""
+        """Time, requested and granted rate, load, and H of every answer."""
         columns = (
             self.times_ns, self.asked_bps, self.granted_bps, self.loads_bps, self.outstanding_bps
         )  # fmt: skip
@@ -264,11 +267,11 @@ class Start:
     before_pkts: float
     """The window when the request was sent."""
     used_after_s: float
-    """Time until the window was nearly that of the granted rate; infinite: never."""
+    """Time until the window was nearly as large as the granted rate allows; infinite: never."""
     used_pkts: float
-    """The window at that time."""
+    """The window when it had nearly reached the size that the granted rate allows."""
     rtt_s: float
-    """The round-trip time that the sender had measured by then."""
+    """The round-trip time that the sender had measured when it used the grant."""
     largest_pkts: float
     """The largest window in the two round trips after the request."""
 
@@ -340,7 +343,8 @@ class Headers:
     """Header bytes of an upload."""
 
     bytes_per_pkt: float
-    """Mean over its packets. The few without data change it by less than half a byte."""
+    """Mean over the upload's packets. The few packets without data change it by less than half a
+    byte."""
 
 
 Row = Lot | Pattern | Load | Answers | Handshake | Headers
@@ -477,7 +481,7 @@ def _jain(rates_bps: Array) -> float:
 
 
 def _handshake(trace: Trace) -> Handshake:
-    """Count over the first three quarters of a round trip."""
+    """Count the packets of the first three quarters of a round trip."""
     rows = trace["link_counters"].filter(pl.col("time_ns") == round(lab.RTT_MS * 0.75e6))
     sent, answered = (rows.filter(pl.col("link") == link) for link in (0, lab.DOWNLINK))
     return Handshake(

@@ -135,7 +135,7 @@ def _pattern(pattern: setup.Pattern) -> list[Curve]:
 
 
 def _style(algorithm: str, interval_ms: int) -> Style:
-    """The colour of the algorithm's Quick-Start; other slot lengths have its shades."""
+    """Style of Quick-Start with this algorithm; other slot lengths have shades of its colour."""
     if algorithm != "target":
         return style_of(f"quick-start-{algorithm}")
     number = [INTERVAL_MS, *(ms for ms in INTERVALS_MS if ms != INTERVAL_MS)].index(interval_ms)
@@ -143,7 +143,7 @@ def _style(algorithm: str, interval_ms: int) -> Style:
 
 
 def _over_requests(found: Found, what: str, scale: float = 1.0) -> list[Curve]:
-    """A number of all loads by algorithm and slot length."""
+    """One number of each load's trial, by algorithm and slot length."""
     others = [("fair", INTERVAL_MS), ("optimistic", INTERVAL_MS)]
     return [
         curve(

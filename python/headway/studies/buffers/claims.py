@@ -16,8 +16,7 @@ CLAIMS: Claims[Found] = Claims(__name__)
 SMALL = tuple(buffer for buffer in BUFFERS_PKTS if buffer < 100)
 LARGE = tuple(buffer for buffer in BUFFERS_PKTS if buffer > 100)
 CAREFUL = "quick-start"
-"""The target algorithm without a threshold. The other variants of Quick-Start are more
-aggressive."""
+"""Quick-Start's least aggressive variant: the target algorithm without an activation threshold."""
 _EACH = "Each buffer is judged."
 _SLOW, _JUMP, _QUICK = "slow-start-b*", "jump-start-b*", "quick-start*"
 _CHANGES = {
@@ -34,12 +33,12 @@ def _tries(keys: str | tuple[str, ...], *changes: str) -> list[Change]:
 
 
 def _losses(found: Found, scheme: str, buffers: tuple[int, ...] = BUFFERS_PKTS) -> dict[int, float]:
-    """Loss in % by buffer."""
+    """Packet loss of a scheme in %, by buffer size."""
     return {buffer: 100 * found[key(scheme, buffer)].loss for buffer in buffers}
 
 
 def _ratios(found: Found, scheme: str, buffers: tuple[int, ...] = BUFFERS_PKTS) -> dict[int, float]:
-    """Loss in units of Slow-Start's by buffer."""
+    """Packet loss of a scheme divided by Slow-Start's, by buffer size."""
     own, slow = (_losses(found, name, buffers) for name in (scheme, "slow-start"))
     return {at: own[at] / slow[at] if slow[at] else math.nan for at in buffers}
 

@@ -31,7 +31,8 @@ def page(ctx: StudyContext, found: Found) -> Page:
     def lines(shown: Callable[[pairs.Scheme], bool]) -> list[Curve]:
         return [traffic.over(found, s, BUFFERS_PKTS, key, _loss) for s in filter(shown, schemes)]
 
-    # The default stack: "between 1 and 2 %" (C-TH-195), with the other studies' buffer.
+    # The published loss of the default stack, "between 1 and 2 %" (C-TH-195), at the buffer of 50
+    # packets that the other studies use.
     published = curve(
         "Slow-Start, published",
         [pairs.BUFFER_PKTS],

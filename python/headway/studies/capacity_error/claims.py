@@ -159,7 +159,7 @@ CLAIMS.add(
 
 
 def _of_both(found: Found, name: str) -> dict[str, Guided]:
-    """A trial of both protocols, by their labels."""
+    """The trials of XCP and RCP with this name, by the protocols' labels."""
     return {label: found.guided[f"{s}-{name}"] for s, label in network.SCHEMES.items()}
 
 
@@ -203,7 +203,7 @@ _OVER = ("standing", "within-two", "double")
 
 
 def _equation_pkts(ratio: float) -> float:
-    """Eq. 6.14, in full packets."""
+    """RCP's standing queue by eq. 6.14, in packets of full size."""
     queue_bits = models.rcp.standing_queue_bits(
         assumed_bps=ratio * lab.LINK_BPS, rate_bps=lab.LINK_BPS, rtt_s=RTT_S, alpha=ALPHA, beta=BETA
     )

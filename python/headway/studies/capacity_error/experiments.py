@@ -13,7 +13,8 @@ LARGE_KBPS, SMALL_KBPS = 81_920, 5_120
 RTT_S = lab.RTT_MS / 1e3
 
 CASES: Mapping[str, tuple[float, int, float]] = {
-    # name: (the router's capacity over the link's, the requested rate in kbit/s, theta)
+    # name: (the capacity that the router assumes, divided by the link's; the requested rate in
+    # kbit/s; theta)
     "right": (1.0, LARGE_KBPS, 1.0),
     "under": (0.1, LARGE_KBPS, 1.0),
     "over": (10.0, LARGE_KBPS, 1.0),
@@ -21,7 +22,7 @@ CASES: Mapping[str, tuple[float, int, float]] = {
     "half": (1.0, LARGE_KBPS, 0.5),
 }
 TODAY = "over-today"
-"""The router that overestimates its link ten times, with hosts of today's Linux."""
+"""Trial in which the router assumes ten times its link's capacity, with hosts of today's Linux."""
 TODAYS_STACK = "linux-6"
 
 
@@ -30,7 +31,7 @@ class Guided:
     """A trial of XCP and RCP: the capacity that routers assume, and the run's length."""
 
     ratio: float
-    """The router's capacity over the link's."""
+    """The capacity that the router assumes, divided by the link's."""
     length_s: float = 30.0
     buffer_pkts: int = network.UNLIMITED_PKTS
 
@@ -46,13 +47,14 @@ GUIDED: Mapping[str, Guided] = {
 }
 """Trials of both protocols. Eq. 6.15 allows a ratio of 1.565."""
 RATIOS, QUICK_RATIOS = (1.1, 1.2, 1.4, 1.5), (1.1, 1.2, 1.4)
-"""RCP compared with eq. 6.14. The closer to the bound, the later the queue converges."""
+"""Ratios c/r at which RCP is compared with eq. 6.14. The closer to the bound, the later the queue
+converges."""
 
 LONG_KBPS = 1_310_720
-"""The next code above the long path's rate."""
+"""Requested rate: the next Quick-Start rate above the long path's rate."""
 LONG_ROUTER = {"capacity_kbps": 2 * lab.LONG_BPS // 1000, "interval_ms": lab.LONG_RTT_MS}
 SIZES = (100_000, 200_000, 300_000, 500_000, 1_000_000, 2_000_000, 3_000_000, 5_000_000, 8_000_000)
-"""None needs more than the largest window."""
+"""Transfer sizes on the long path. No transfer needs more than the largest window."""
 SLOW = f"{lab.CONTROL}+{lab.SLOW_START}"
 LONG_SCHEMES: Mapping[str, Any] = {"slow-start": SLOW, "quick-start": lab.asking(LONG_KBPS)}
 

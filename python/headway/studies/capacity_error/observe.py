@@ -27,7 +27,7 @@ class Transfer:
     times_s: Array
     """Ends of slots of 200 ms."""
     rates_bps: Array
-    """IP rate of the link in each slot."""
+    """IP rate on the link in each slot of 200 ms."""
     megabyte_after_s: float
     """When 1 MB was acknowledged; NaN: never."""
     full_after_s: float
@@ -37,7 +37,8 @@ class Transfer:
     timeouts: float
     """Retransmission timeouts by the time at which the link was full."""
     repaired_after_s: float
-    """From the first timeout until all data sent before it is acknowledged; NaN: no timeout."""
+    """Time from the first timeout until all data sent before the timeout is acknowledged; NaN:
+    none."""
 
     def early_drops(self, rounds: int) -> int:
         """Packets that were dropped in the first round trips."""
@@ -50,39 +51,39 @@ class LongTransfer:
 
     granted_bps: float
     took_s: float
-    """From the connection's opening until the response arrived; NaN: it did not."""
+    """Time from the connection's opening until the response arrived; NaN: it did not arrive."""
     drops: float
     timeouts: float
 
 
 @dataclass(frozen=True)
 class Growth:
-    """How a queue grew."""
+    """The straight line that is fitted to a queue's growth."""
 
     pkts_per_s: float
     r_squared: float
     """R² of the line: 1 where the queue grew evenly."""
     later_pkts_per_s: float
-    """In the second half."""
+    """Slope of the line, in the second half of the run."""
 
 
 @dataclass(frozen=True)
 class Guided:
-    """The link with a flow of XCP or RCP, in slots of 200 ms."""
+    """Measurements of the link with flows of XCP or RCP, in slots of 200 ms."""
 
     times_s: Array
     """Ends of slots."""
     rates_bps: Array
     """IP rate of the link."""
     queue_pkts: Array
-    """Mean length of its queue, in full packets."""
+    """Mean length of the link's queue, in packets of full size."""
     arrived_bytes: Array
-    """Offered to the queue."""
+    """IP rate of the packets offered to the queue."""
     dropped_bytes: Array
     """Dropped of these."""
 
     def late(self, name: str, part: float = 0.5) -> Array:
-        """An array's last part."""
+        """The last part of an array."""
         values: Array = getattr(self, name)
         return values[-round(part * values.size) :]
 
@@ -116,7 +117,7 @@ class Guided:
 
 
 def _in_seconds(values: Array) -> Array:
-    """Sums over whole seconds, from the last one backwards."""
+    """Sums over whole seconds, counted backwards from the end of the run."""
     slots = round(1 / RTT_S)
     whole = values[values.size % slots :]
     return np.asarray(whole.reshape(-1, slots).sum(axis=1))
@@ -204,7 +205,7 @@ def _guided(trace: Trace) -> Guided:
     slots_s = np.diff(times_s, prepend=0.0)
 
     def more(name: str) -> Array:
-        """The growth of a counter in each slot."""
+        """How much a counter grows in each slot of 200 ms."""
         return np.diff(rows[name].to_numpy().astype(np.float64), prepend=0.0)
 
     return Guided(

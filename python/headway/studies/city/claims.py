@@ -1,4 +1,4 @@
-"""Check: orderings and differences of response times, by means of the runs."""
+"""Check: orders and differences of response times, judged by means over the runs."""
 
 import itertools
 import math
@@ -123,7 +123,7 @@ def _between(found: Found) -> Seen:
     mend=[_put(walks, 1.0) for walks in (*SHORT.values(), JUMP, QUICK)] + [_put(BASE, 5.0)],
 )
 def _short_path(found: Found) -> Seen:
-    """The most that a startup saves in a part, over 50 ms and over 200 ms."""
+    """The largest time saved in a quarter of the city, over 50 ms and over 200 ms."""
     fast = (JUMP, QUICK)
     saved = {name: _saved_s(found, SHORT[name], SHORT[BASE]) for name in fast}
     most = max(saved.values(), key=lambda one: one.mean)
@@ -156,7 +156,7 @@ def _largest(found: Found) -> Seen:
 
 @CLAIMS.judge("city-times", spoil=_put(BASE, 0.01), mend=_put("*", 100.0))
 def _times(found: Found) -> Seen:
-    """Response times of each walk's quarters; none is below the least possible time."""
+    """Response times of the city's quarters in each walk; none is below the least possible time."""
     rows, spare = {}, [found[BASE].response_s[:0]]
     for key, (name, rtt_ms) in experiments.WALKS.items():
         if key in found:

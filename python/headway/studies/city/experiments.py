@@ -26,11 +26,11 @@ LABELS = {name: label for name, (label, _) in CONTROLS.items()}
 SHORT = {name: f"{name}-50ms" for name in (BASE, JUMP, QUICK)}
 """The walks over 50 ms, by startup."""
 WALKS = {name: (name, RTT_MS) for name in CONTROLS} | {SHORT[name]: (name, 50) for name in SHORT}
-"""Startup and RTT in ms of all walks. A trial's key has its run: "jump-start-50ms-r2"."""
+"""Startup and RTT in ms of all walks. A trial's key ends with the run: "jump-start-50ms-r2"."""
 
 
 def experiments(ctx: StudyContext) -> dict[str, Experiment]:
-    """Walks in turn, so that the machine's other load affects all; quick: one shorter run."""
+    """Walks with startups in turn, so that machine load affects each; quick: one short run."""
     if ctx.quick:
         return {f"{name}-r1": _trial(ctx, name, RTT_MS, "short") for name in (BASE, QUICK)}
     return {
@@ -47,16 +47,21 @@ def _trial(ctx: StudyContext, name: str, rtt_ms: int, walk: str) -> Experiment:
         CONTROLS[name][1],
         seed=ctx.seed,
         rtt_ms=rtt_ms,
-        threshold_permille=10 if name == LITTLE else 1000,  # of the capacity, granted at most
+        # largest grant, as a part of the capacity
+        threshold_permille=10 if name == LITTLE else 1000,
         sample="200 ms",
-        data_volume="118 MB",  # of all quarters, which the server names for its connection
+        # the volume of all quarters of the city, which the server names for its connection
+        data_volume="118 MB",
         initial_rate=f"{ASKED_BPS} bit/s" if name in (QUICK, LITTLE) else None,
     )
 
 
 @dataclass(frozen=True)
 class Walk:
-    """Quarters in the order in which the page needed them; times in s since the walk began."""
+    """The city's quarters in the order in which the page needed them.
+
+    Times are in s since the walk began.
+    """
 
     names: tuple[str, ...]
     volumes_bytes: Array
@@ -69,7 +74,10 @@ class Walk:
 
 @dataclass(frozen=True)
 class Walks:
-    """The runs of a walk with one startup over one path; quarters are in the first run's order."""
+    """The runs of a walk with one startup over one path.
+
+    The city's quarters are in the order of the first run.
+    """
 
     runs: tuple[Walk, ...]
 

@@ -19,7 +19,7 @@ CAPTION = (
 
 
 def page(_ctx: StudyContext, found: Found) -> Page:
-    """Response times by quarter, both figures, and a picture of the page."""
+    """Response times by quarter of the city, both figures, and a picture of the page."""
     figures = {
         f"figure-7-{number}": (
             f"Figure 7.{number}: Slow-Start and {startup}",

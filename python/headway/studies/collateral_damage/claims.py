@@ -95,7 +95,7 @@ _TEXTS = {
 
 
 def _of_table(cell: CellKey, name: str, claim: str) -> Statement[Found]:
-    """A number of a table, shown as the paper's are."""
+    """A measured number of a table, with as many digits as the paper prints."""
     text, published = _TEXTS[name].format(cell_name(cell)), PUBLISHED[name][cell]
     why = _WHYS.get((cell, name))
     if name == GOODPUT_SD:
@@ -106,7 +106,7 @@ def _of_table(cell: CellKey, name: str, claim: str) -> Statement[Found]:
             partial(_sds_as_a_group, shown=cell),
             same_as="" if claim == SPREAD else SPREAD,
             why=why,
-            spoil=replaced("*", 112.0, f"numbers.{GOODPUT}"),  # trials that are all alike
+            spoil=replaced("*", 112.0, f"numbers.{GOODPUT}"),  # all trials have the same goodput
             mend=_spread_as_published,
         )
     tolerance = TOLERANCES[name]
@@ -122,8 +122,8 @@ def _of_table(cell: CellKey, name: str, claim: str) -> Statement[Found]:
 
 
 def _sds_as_a_group(found: Found, shown: CellKey) -> Seen:
-    """At least so many cells hold; the margin is that of the last one needed."""
-    # a standard deviation of three values; two thirds of the cells
+    """At least this many cells hold; the margin is that of the last cell that is needed."""
+    # each is a standard deviation of only three values, so two thirds of the cells suffice
     factor, least = 3.0, 12
     sds, published = {cell: found[cell].sd(GOODPUT) for cell in CELLS}, PUBLISHED[GOODPUT_SD]
     checks = [words.within(sd / published[cell], 1 / factor, factor) for cell, sd in sds.items()]
@@ -138,7 +138,7 @@ def _sds_as_a_group(found: Found, shown: CellKey) -> Seen:
 
 
 def _spread_as_published(rows: Rows) -> Rows:
-    """Trials whose goodputs lie about the published mean, one published deviation apart."""
+    """Replace the trials' goodputs by values with the published mean and standard deviation."""
     changed = {}
     for cell, number in product(CELLS, range(1, TRIALS + 1)):
         row = rows.get(trial_key(cell, number))
@@ -159,7 +159,7 @@ def _in_all(checks: Sequence[words.Check], what: str, more: str = "") -> Seen:
 
 
 def _means(found: Found, cells: Iterable[tuple[int, int]], name: str) -> list[list[float]]:
-    """A number's mean with each control, by cell of round-trip time and number of flows."""
+    """Mean of a number with each control, by round-trip time and number of flows."""
     return [[found[rtt, c, n].mean(name) for c in CONTROLS] for rtt, n in cells]
 
 
@@ -277,7 +277,7 @@ def _cubic_varies_least(found: Found) -> Seen:
 
 
 def _as_at_50_ms(key: str, rows: Rows) -> object:
-    """Delays at 100 ms that are those at 50 ms, 25 ms later."""
+    """Replace the delays at 100 ms RTT by those at 50 ms plus 25 ms."""
     twin = rows[key.replace("rtt100", "rtt50")].numbers
     later = {"owd_median_ms": twin.owd_median_ms + 25, "owd_sd_ms": twin.owd_sd_ms}
     return replace(rows[key], numbers=replace(rows[key].numbers, **later))
@@ -294,7 +294,7 @@ def _as_at_50_ms(key: str, rows: Rows) -> object:
     ],
 )
 def _same_shape_at_100_ms(found: Found) -> Seen:
-    """How the distributions at 100 ms differ from those at 50 ms, beyond the base delay."""
+    """Distance of the delay distributions at 100 and 50 ms RTT, beyond the base delay."""
     medians, deviations, gaps = [], [], {}
     for control, flows in product(CONTROLS, FLOW_COUNTS):
         near, far = (found[rtt, control, flows] for rtt in RTTS_MS)
@@ -320,7 +320,7 @@ def _largest_gap(one: Array, other: Array) -> float:
 
 
 def _lingers_at_460_ms(key: str, rows: Rows) -> object:
-    """CUBIC's delays from 440 to 495 ms, half as far from 460 ms."""
+    """Move CUBIC's delays between 440 and 495 ms half of the way to 460 ms."""
     delays = rows[key].owd_ms
     near_460 = np.where((delays > 440) & (delays < 495), (delays + 460) / 2, delays)
     return replace(rows[key], owd_ms=near_460)
@@ -339,7 +339,7 @@ def _lingers_at_460_ms(key: str, rows: Rows) -> object:
     ],
 )
 def _cubic_step_and_plateau(found: Found) -> Seen:
-    """Where the delays beside one CUBIC flow begin, linger and end."""
+    """Where the delays of a call beside one CUBIC flow begin, grow slowest and end."""
     cell = found[50, "cubic26", 1]
     delays = cell.owd_ms()
     onset, top = (float(value) for value in np.percentile(delays, [5, 99]))
@@ -356,7 +356,7 @@ def _cubic_step_and_plateau(found: Found) -> Seen:
 
 
 def _slowest_ms(delays_ms: Array) -> float:
-    """Where a delay lingers: the middle of the 10 ms with most datagrams."""
+    """The delay at which growth is slowest: the middle of the 10 ms with most datagrams."""
     counts, edges = np.histogram(delays_ms, bins=np.arange(25.0, 540.0, 10.0))
     return float(edges[int(np.argmax(counts))]) + 5
 
@@ -388,7 +388,7 @@ def _htcp_falls_back_at_five(found: Found) -> Seen:
 
 @CLAIMS.judge("C-CD-105", spoil=swapped("reno", "htcp"))
 def _more_retransmissions(found: Found) -> Seen:
-    """Retransmissions over NewReno's, the least of the cells."""
+    """Retransmissions divided by NewReno's; the smallest ratio of all cells."""
     per_trial, per_minute = (
         _means(found, ALL_SIX, name) for name in ("retransmits_pkts", "retransmits_per_minute")
     )
@@ -405,7 +405,7 @@ def _more_retransmissions(found: Found) -> Seen:
     )
 
 
-# five flows that lose nothing
+# as if five flows lost nothing
 @CLAIMS.judge("C-CD-106", spoil=replaced("*-n5-*", 1.0, "numbers.retransmits_pkts"))
 def _events_follow_retransmissions(found: Found) -> Seen:
     names = ("queue_full_per_minute", "retransmits_pkts", "retransmits_per_minute")

@@ -47,13 +47,13 @@ CLAIM_IDS = {
         (*product(CELLS, (GOODPUT, GOODPUT_SD)), *product(CELLS, DELAYS.values())), start=1
     )
 }
-"""The claims of both tables' numbers."""
+"""The claim id of each number of tables 1 and 2."""
 SPREAD = CLAIM_IDS[CELLS[0], GOODPUT_SD]
 """The claim that carries the one check of all 18 standard deviations of goodput."""
 
 
 class Tolerance(NamedTuple):
-    """How far a measured value may be from the published one: the larger of the two margins."""
+    """How far a measured value may be from the published value: the larger of the two margins."""
 
     relative: float
     unit: str
@@ -62,7 +62,7 @@ class Tolerance(NamedTuple):
     absolute: float = 0.0
 
     def check(self, published: float, measured: float) -> words.Check:
-        """Whether ``measured`` is near enough."""
+        """Whether ``measured`` is within the tolerance of the published value."""
         margin = max(self.relative * abs(published), self.absolute)
         return words.within(measured, published - margin, published + margin, str(self))
 
@@ -106,11 +106,12 @@ LENGTH_S, QUICK_LENGTH_S = 180.0, 85.0
 EPOCHS = 20
 """Section 3: five trials, each three minutes or twenty congestion epochs, whichever is longer."""
 MARGIN = 1.1
-"""A trial planned from the closed form, or run again because it was short, gets this much more."""
+"""Factor on the length of a trial that the closed form plans, or that runs again because it was
+short."""
 START_SPREAD_RTTS = 1.0
 """Flows start at random within this many round trips (choices in study.toml)."""
 VOIP_LEAD_S = 1.0
-"""The datagrams are there before the flows, by this much."""
+"""The call's datagrams begin this much before the flows."""
 SETTINGS: dict[str, dict[str, int]] = {
     "reno": {},
     # Adaptive reset is the paper's name for the bandwidth switch of Linux.
@@ -124,9 +125,9 @@ BOTTLENECK = 0
 _RATE_BPS, _BUFFER_BYTES = parse_rate(RATE), parse_size(BUFFER)
 DATAGRAMS_BPS = Voip.packet * BITS_PER_BYTE * NS_PER_S / Voip.interval
 PAYLOAD_SHARE = 1448 / 1500
-"""What a full-sized packet carries."""
+"""Payload of a packet of full size."""
 LINK_GOODPUT_KBYTES_S = (_RATE_BPS - DATAGRAMS_BPS) / BITS_PER_BYTE * PAYLOAD_SHARE / 1e3
-"""What full-sized packets carry beside all datagrams."""
+"""Payload that packets of full size carry while the call sends all of its datagrams."""
 FULL_QUEUE_MS = _BUFFER_BYTES * BITS_PER_BYTE * 1e3 / _RATE_BPS
 DATAGRAM_MS = Voip.packet * BITS_PER_BYTE * 1e3 / _RATE_BPS
 """Times to send a full queue and one datagram over the bottleneck."""
@@ -141,7 +142,8 @@ ZOOMED: tuple[CellKey, ...] = (
 )
 """Cells whose first trial is recorded in full."""
 LENGTHENED = "lengthened.json"
-"""In the study's folder: by how much trials were lengthened, by key and in order."""
+"""File in the study's folder: the factors by which each trial was lengthened, by key and in
+order."""
 
 
 def cell_name(cell: CellKey) -> str:
@@ -166,7 +168,7 @@ RECORDED = {trial_key(cell, 1): cell for cell in ZOOMED}
 
 
 def trials_per_cell(ctx: StudyContext) -> int:
-    """How many trials a cell has."""
+    """Number of trials per cell in this form."""
     return QUICK_TRIALS if ctx.quick else TRIALS
 
 
@@ -234,7 +236,7 @@ def planned_length_s(cell: CellKey) -> float:
 
 
 def trial(cell: CellKey, number: int, *, seed: int, length_s: float) -> Experiment:
-    """One trial: flows start at random times; the datagrams are there until the first stops."""
+    """One trial: flows start at random times; the call stops with the first flow."""
     rtt_ms, control, flows = cell
     # random() of a text seed is the one generator Python promises never to change.
     chance = random.Random(f"{seed}/{trial_key(cell, number)}").random
@@ -282,7 +284,7 @@ def _longest_ns(experiment: Experiment) -> int:
 
 
 def lengthened(experiment: Experiment, factor: float) -> Experiment:
-    """The same trial with every flow living ``factor`` times as long."""
+    """The same trial, in which every flow lasts ``factor`` times as long."""
     return _stopping_later(experiment, int(_longest_ns(experiment) * (factor - 1)))
 
 
@@ -294,7 +296,7 @@ def three_minutes(experiment: Experiment) -> Experiment:
 
 
 def starting_within(experiment: Experiment, spread_ns: int) -> Experiment:
-    """The same draws of starts over another time than a round trip."""
+    """The same random draws of start times, scaled to another time than a round trip."""
     lead_ns = int(VOIP_LEAD_S * NS_PER_S)
 
     def move(flow: Flow) -> Flow:
@@ -315,7 +317,7 @@ def _chance(experiment: Experiment) -> Callable[[], float]:
 
 
 def own_times(experiment: Experiment, most_ns: int) -> Experiment:
-    """Every program begins on its own; the datagrams end before or after the first flow."""
+    """Each program begins at its own random time; the call ends before or after the first flow."""
     moved, chance = starting_within(experiment, most_ns), _chance(experiment)
     *tcp, call = moved.flows
     start_ns = int(chance() * most_ns)
@@ -325,12 +327,12 @@ def own_times(experiment: Experiment, most_ns: int) -> Experiment:
 
 
 def longer(experiment: Experiment, most_ns: int) -> Experiment:
-    """A trial whose programs all end later."""
+    """The same trial, in which all programs end later."""
     return _stopping_later(experiment, int(most_ns * _chance(experiment)()))
 
 
 def noisy_delays(experiment: Experiment, noise_ns: int, step_ns: int) -> Experiment:
-    """Another delay of the forward link every so often, longer by an exponential draw."""
+    """The forward link changes its delay at intervals, and is longer by an exponential draw."""
     path, chance = experiment.topology, _chance(experiment)
     assert isinstance(path, Dumbbell)
     steps = []

@@ -30,11 +30,12 @@ EPOCHS_SHOWN = 3
 LOW_SPEED_S = 1.0
 """How long after a congestion event H-TCP grows like NewReno."""
 LATE_S = 0.5
-"""From so long after that its growth is fitted: before, it is a packet or two."""
+"""From this long after a congestion event H-TCP's growth is fitted; before, it is a packet or
+two."""
 LONG_S = 3.0
-"""CUBIC's epochs that end earlier do not pass the old maximum: they show no cubic."""
+"""Epochs of CUBIC that are shorter do not exceed W_max, so their growth does not show a cubic."""
 FEW = 8
-"""Too few points for a fit."""
+"""Epochs with fewer points than this are not fitted."""
 
 
 @dataclass(frozen=True)
@@ -45,20 +46,21 @@ class TrialNumbers:
     owd_mean_ms: float
     owd_sd_ms: float
     owd_min_ms: float
-    """Smallest and largest of the whole trial, also before the first congestion event."""
+    """Smallest and largest delay of the whole trial, also before the first congestion event."""
     owd_max_ms: float
     voip_loss: float
     goodput_kbytes_s: float
-    """Sum over the flows, each over its own lifetime: what tcptrace's numbers add up to."""
+    """Sum of the flows' goodputs, each over its own lifetime, as tcptrace reports them."""
     span_goodput_kbytes_s: float
-    """The same bytes over the time from the first flow's first to the last one's last packet."""
+    """The bytes of all flows divided by the time from the first packet of the first flow to the
+    last packet of the last flow."""
     queue_full_per_minute: float
     retransmits_pkts: float
     retransmits_per_minute: float
     epochs: float
-    """Congestion epochs, mean over the flows."""
+    """Number of congestion epochs, mean over the flows."""
     length_s: float
-    """From the first flow's start to the last flow's stop."""
+    """Time from the first flow's start to the last flow's stop."""
 
 
 NUMBERS = tuple(field.name for field in fields(TrialNumbers))
@@ -96,10 +98,11 @@ class HtcpGrowth:
     first_pkts_per_rtt: float
     """Packets per round trip in the first second, median of the epochs."""
     exponent: float
-    """Power of the time beyond the first second with which it outgrows NewReno."""
+    """Exponent: H-TCP's growth beyond NewReno's grows like this power of the time after the first
+    second."""
     epochs: int
     parabola: Law
-    """x² and what exceeds NewReno's growth."""
+    """x², and H-TCP's growth beyond NewReno's."""
 
 
 @dataclass(frozen=True)
@@ -107,13 +110,13 @@ class CubicGrowth:
     """CUBIC's growth as fitted over many epochs."""
 
     constant: float
-    """C, packets/s^3, median over the epochs."""
+    """CUBIC's constant C in packets/s^3, median over the epochs."""
     least_lead_pkts: float
-    """Least that its window is ahead of one that grows by a packet per round trip."""
+    """Smallest lead of CUBIC's window over a window that grows by a packet per round trip."""
     epochs: int
     cubic: Law
-    """x³, which counts from the inflection, and how far what the window follows is from W_max, in
-    the epoch with the median R²."""
+    """x³, where x is the time from the inflection, and the distance of CUBIC's target from W_max,
+    in the epoch with the median R²."""
 
 
 @dataclass(frozen=True)
@@ -126,29 +129,33 @@ class Line:
 
 @dataclass(frozen=True)
 class Course:
-    """What a figure shows of some time of a trial."""
+    """Curves of a figure over a part of a trial."""
 
     cwnds_pkts: Mapping[int, Line]
-    """By flow, counted from 1."""
+    """Lines by number of the flow, counted from 1."""
     owd_ms: Line
     queue_kb: Line
 
 
 @dataclass(frozen=True)
 class Trial:
-    """One trial. What only some trials record is None in the others."""
+    """Observations of one trial.
+
+    Fields that only some trials record are None in the other trials.
+    """
 
     numbers: TrialNumbers
     lifetimes: tuple[Lifetime, ...]
     owd_ms: Array
-    """All delays from the moment when every flow has had a congestion event, shape (n,), ms."""
+    """The call's delays from the moment when every flow has had a congestion event, shape (n,),
+    ms."""
     hosts: str
-    """Whose TCP it was."""
+    """Which TCP the trial ran on: the simulator's or the kernel's."""
     htcp_growth: HtcpGrowth | None = None
     cubic_growth: CubicGrowth | None = None
     figure_2: Course | None = None
     course: Course | None = None
-    """The whole trial, thinned to what a screen shows."""
+    """Curves over the whole trial, with only as many points as a screen shows."""
 
 
 @dataclass(frozen=True)
@@ -166,7 +173,7 @@ class Cell:
         return metrics.trimmed_mean(self.values(name))
 
     def sd(self, name: str) -> float:
-        """Standard deviation over the same trials; 0 for a single one."""
+        """Standard deviation over the trials without highest and lowest; 0 for a single trial."""
         values = self.values(name)
         kept = [values[index] for index in metrics.without_extremes(values)]
         return float(np.std(kept, ddof=1)) if len(kept) > 1 else 0.0
@@ -178,7 +185,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Found:
-    """What the statements and the page look at."""
+    """The observations of all trials by cell, as statements and page use them."""
 
     rows: Evidence[Trial]
     trials: int
@@ -305,7 +312,7 @@ def _figure_2(trace: Trace, backoffs_ns: Sequence[int]) -> Course | None:
 
 
 def _course(trace: Trace, window: metrics.Window, most_points: int | None = None) -> Course:
-    """Lines over a window, thinned to so many points each."""
+    """Lines over a part of the trial, each reduced to this number of points."""
 
     def between(table: str, time: str) -> pl.DataFrame:
         return trace[table].filter(pl.col(time) >= window[0], pl.col(time) < window[1])
@@ -358,13 +365,13 @@ def htcp_growth(epochs: Sequence[GrowthEpoch]) -> HtcpGrowth | None:
 
 
 def cubic_growth(epochs: Sequence[GrowthEpoch]) -> CubicGrowth | None:
-    """Fit a cubic to each long epoch; None without any."""
+    """Fit a cubic to each long epoch; None if no epoch is long enough."""
     long = [one for one in epochs if one.time_s.size >= FEW and np.ptp(one.time_s) >= LONG_S]
     if not long:
         return None
     constant = float(np.median([_cubic_constant(epoch) for epoch in long]))
     laws = sorted((_cubic_law(epoch) for epoch in long), key=Law.r_squared)
-    # Both start with the same window: only what follows tells them apart.
+    # Both windows start equal, so only their later values show which control grows faster.
     leads = [(epoch.cwnd_pkts - _newreno_pkts(epoch))[1:] for epoch in epochs]
     lead = float(np.concatenate(leads).min())
     return CubicGrowth(constant, lead, len(long), laws[(len(laws) - 1) // 2])
@@ -382,14 +389,14 @@ def _cubic_constant(epoch: GrowthEpoch) -> float:
 
 
 def _integral(epoch: GrowthEpoch) -> tuple[Array, Array]:
-    """Times since the epoch's first state, and the integral of T until then."""
+    """Times since the epoch's first state, and the integral of CUBIC's target T up to each time."""
     t = epoch.time_s - epoch.time_s[0]
     held = np.cumsum(epoch.cwnd_pkts[:-1] * np.diff(t))
     return t, np.asarray(epoch.increase_s + np.concatenate([[0.0], held]), dtype=np.float64)
 
 
 def _cubic_law(epoch: GrowthEpoch) -> Law:
-    """(t - K)³ and T - W_max between the epoch's states, by the K and W_max that fit best."""
+    """(t - K)³ and T - W_max between the epoch's states, with the K and W_max that fit best."""
     t, integral = _integral(epoch)
     aimed_at = np.diff(integral) / np.diff(t)
     middle = (t[:-1] + t[1:]) / 2
@@ -405,7 +412,7 @@ def _cubic_law(epoch: GrowthEpoch) -> Law:
 
 
 def _newreno_pkts(epoch: GrowthEpoch) -> Array:
-    """A NewReno flow's window: half of that before, or what recovery left, and one per round."""
+    """A NewReno window: half of that before the loss, or what recovery left; then +1 per round."""
     rounds = np.cumsum(np.diff(epoch.time_s, prepend=epoch.time_s[0]) / epoch.srtt_s)
     left = min(epoch.cwnd_before_pkts / 2, epoch.cwnd_pkts[0])
     return np.asarray(left + rounds, dtype=np.float64)

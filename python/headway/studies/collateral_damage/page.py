@@ -49,7 +49,7 @@ _Value = TypeVar("_Value")
 _Row = tuple[int, str]
 _Number = Callable[[CellKey], float]
 _NAMES = {**LABELS, "cubic26": label_of("cubic26")}
-"""In legends; the CUBIC of today has another colour."""
+"""Styles of the controls in legends; the study's CUBIC has another colour than today's CUBIC."""
 _BESIDE = [name for n in FLOW_COUNTS for name in (f"{n}: paper", f"{n}: ours")]
 """Columns of tables with published and measured numbers."""
 _FIVE_FLOWS = (
@@ -81,7 +81,7 @@ def page(_ctx: StudyContext, found: Found) -> Page:
 
 
 def errors(found: Found) -> list[Error]:
-    """How far each statistic of table 2 is off."""
+    """How far each statistic of table 2 differs from the published value."""
     return delay_errors(lambda cell, name: found[cell].mean(name))
 
 
@@ -155,7 +155,7 @@ def _head(row: _Row) -> list[str]:
 
 
 def _of_row(row: _Row, of_cell: Callable[[CellKey], Sequence[_Value]]) -> list[_Value]:
-    """What a row of a table has for one, two and five flows."""
+    """Cells of a table's row for one, two and five flows."""
     return [value for flows in FLOW_COUNTS for value in of_cell((*row, flows))]
 
 
@@ -214,7 +214,7 @@ def _checked(found: Found, cell: CellKey, name: str) -> list[ReportCell]:
 
 
 def _marked(found: Found) -> list[ReportTable]:
-    """The same tables for the report, every measured value marked by its tolerance."""
+    """Tables 1 and 2 for the report; measured values out of tolerance are marked."""
 
     def goodputs(cell: CellKey) -> list[ReportCell]:
         spreads = _texts(f"{PUBLISHED[GOODPUT_SD][cell]:.2f}", f"{found[cell].sd(GOODPUT):.2f}")
@@ -292,7 +292,7 @@ def _lifetimes(found: Found) -> list[ReportTable]:
 
 
 def _excess(found: Found, key: CellKey) -> list[str]:
-    """The parts of a cell's goodput."""
+    """The parts into which the report splits a cell's goodput."""
     cell, link = found[key], setup.LINK_GOODPUT_KBYTES_S
     summed = cell.mean(GOODPUT)
     room = cell.mean("voip_loss") * setup.DATAGRAMS_BPS / 8 * setup.PAYLOAD_SHARE / 1e3
@@ -407,7 +407,10 @@ def _pairs(found: Found, title: str, unit: str, name: str) -> Pairs:
 
 
 def _panels(course: Course, cell: CellKey, *, figure_2: bool = False) -> list[Panel]:
-    """Windows above; below the delays beside the queue. Figure 2 has the queue in both panels."""
+    """Upper panel: windows.
+
+    Lower panel: delays and queue. Figure 2 has the queue in both panels.
+    """
     _, control, flows = cell
     windows = [
         Series(
@@ -449,7 +452,7 @@ def _measured(claims: Sequence[Claim]) -> Callable[[CellKey, str], float]:
 
 
 def _errors(claims: Sequence[Claim]) -> str:
-    """How far table 2 is off, and which numbers of both tables are outside of their tolerance."""
+    """How far table 2 differs from the paper's, and which numbers are out of tolerance."""
 
     def off(error: Error) -> str:
         return (
@@ -476,7 +479,7 @@ def _errors(claims: Sequence[Claim]) -> str:
 
 
 def _verdicts(claims: Sequence[Claim]) -> str:
-    """How many claims hold, and which others do not."""
+    """How many claims hold, and which claims do not."""
     lines = [f"{told(claims)}. The others fail or hold in part:", ""]
     lines += [
         _spread(claim)

@@ -1,1 +1,1 @@
-"""Code that several studies share: the thesis' paths, flows and workloads, tables, changes."""
+"""Code that several studies share: the thesis' paths, flows and workloads, tables, and edits."""

@@ -1,7 +1,7 @@
 """Studies on the kernel that also run every trial in the simulator.
 
-The simulated trial is called the twin. Its row has the key "simulated-KEY" among the kernel's rows.
-Statements and figures can therefore use both, and tests can spoil the evidence of either.
+The simulated trial is called the twin. The twin's row has the key "simulated-KEY" among the
+kernel's rows. Statements and figures can therefore use both rows, and tests can spoil either row.
 """
 
 import fnmatch
@@ -19,7 +19,10 @@ SIMULATED = "simulated-"
 
 
 class BesideSimulator(Study[Row, Found]):
-    """Runs on the kernel, then the twins. These take seconds, and their traces are not saved."""
+    """Runs the trials on the kernel, then their simulated twins.
+
+    The twins take seconds, and their traces are not saved.
+    """
 
     def collect(self, ctx: StudyContext) -> Observed[Row]:
         """Run all trials and their twins."""

@@ -22,10 +22,10 @@ def both_ways(fields: Mapping[str, Any]) -> Edit:
 
 
 def queues_of(pkts: int) -> Edit:
-    """Queues of ``pkts`` packets in both directions."""
+    """Set the queues in both directions to ``pkts`` packets."""
     return both_ways({"buffer": f"{pkts} pkts"})
 
 
 def round_trip_of(ms: float) -> Edit:
-    """A base round-trip time, half of it in each direction."""
+    """Set the base round-trip time, half of it in each direction."""
     return edited({"topology.rtt": f"{ms:g} ms", "topology.reverse.delay": f"{ms / 2:g} ms"})

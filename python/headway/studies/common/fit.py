@@ -23,9 +23,9 @@ Point = TypeVar("Point")
 class Fit(Generic[Point]):
     """A fit: runs every point of the grid and takes the one with the least objective.
 
-    ``trials`` makes the experiments of a point by key. ``number`` extracts one number from each.
-    ``objective`` takes a point's numbers by key; an infinite objective excludes the point. Of
-    points with the same objective the first is taken.
+    ``trials`` makes the experiments of a point, by key. ``number`` extracts one number from each
+    trial. ``objective`` takes a point's numbers by key; an infinite objective excludes the point.
+    Of points with the same objective the first is taken.
     """
 
     setting: str
@@ -50,10 +50,10 @@ class Fit(Generic[Point]):
         return found
 
     def objectives(self, ctx: StudyContext) -> dict[Point, float]:
-        """The objective at each point."""
+        """The objective's value at each point of the grid."""
         return {point: self.objective(own) for point, own in self.numbers(ctx).items()}
 
     def best(self, ctx: StudyContext) -> Point:
-        """The point with the least objective."""
+        """The point of the grid with the smallest objective."""
         found = self.objectives(ctx)
         return min(found, key=found.__getitem__)

@@ -23,13 +23,15 @@ RTT_MS = 200
 MSS_BYTES, MTU_BYTES = 1448, 1500
 REQUEST_BYTES = 100
 RECEIVE_BUFFER = "8388608 B"
-"""Appendix B.2 and paper 000: receive windows are no limit, and keep quick ACKs active."""
+"""Receive buffers of appendix B.2 and paper 000: windows that limit no flow and keep quick ACKs
+active."""
 SMALL_BUFFER_PKTS = 50
 """The bottleneck's queue wherever the thesis does not compare with its testbed (6.1.1.1)."""
 ROUTER = "algorithm=target:interval_ms=200"
 """The Quick-Start router of sections 6.3.1 and 6.4.2: the whole link, slots of a round trip."""
 RECEIVE_WINDOW = "625000 B"
-"""Hosts with a fast startup announce this from the start: 10 Mbit/s over 500 ms (5.2.3)."""
+"""Receive window that hosts with a fast startup announce at first: 10 Mbit/s over 500 ms
+(5.2.3)."""
 STACK = "linux-2.6"
 CONTROL = "cubic26"
 EARLY, LATE, EARLY_OR_LATE = 2, 3, 4
@@ -42,7 +44,7 @@ DOWNLINK = 1
 SLOW_START = "slow-start"
 
 HOSTS = {
-    # The thesis' transfers request a rate, however little of it they need.
+    # The thesis' transfers request the full rate, even if their data needs only a part of it.
     "qs_fit_data": 0,
     # RFC 4782 limits slow start after a grant, the thesis does not.
     "qs_max_ssthresh_pkts": 0,
@@ -50,7 +52,7 @@ HOSTS = {
     # is as before the request (4.5.3.1), so that Quick-Start can be slower than slow start.
     "qs_rules": 1,
 }
-"""How the hosts of the thesis and of paper 000 differ from RFC 4782, in every study of theirs."""
+"""How the hosts of the thesis and of paper 000 differ from RFC 4782; all their studies use this."""
 
 
 def path(
@@ -92,7 +94,7 @@ def long_path(
 
 
 def model_path(*, rate_bps: float = LINK_BPS, rtt_ms: float = RTT_MS) -> StartupPath:
-    """The same path for the equations of table 6.1."""
+    """The thesis' path as parameters of the equations of table 6.1."""
     return StartupPath(
         rate_bps=rate_bps, rtt_s=rtt_ms / 1e3, mss_bytes=MSS_BYTES, mtu_bytes=MTU_BYTES
     )
@@ -232,11 +234,11 @@ def _slopes(time_ns: Array, total_bytes: Array) -> tuple[Array, Array]:
 
 
 def first_above(times_s: Array, values: Array, level: float, *, after_s: float = 0.0) -> float:
-    """The first time after ``after_s`` at which a slot reaches ``level``; NaN if none does."""
+    """The first time after ``after_s`` at which a slot's rate reaches ``level``; else NaN."""
     hits = np.flatnonzero((values >= level) & (times_s > after_s))
     return float(times_s[hits[0]]) if hits.size else float("nan")
 
 
 def first_below(times_s: Array, values: Array, level: float, *, after_s: float = 0.0) -> float:
-    """The first time after ``after_s`` at which a slot falls below ``level``; NaN if none does."""
+    """The first time after ``after_s`` at which a slot's rate is below ``level``; else NaN."""
     return first_above(times_s, -values, -level, after_s=after_s)

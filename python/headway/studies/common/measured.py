@@ -49,7 +49,7 @@ class MeasuredStudy(Study[Measurement, Found]):
         return {}
 
     def observe(self, _key: str, _trace: Trace) -> Measurement:
-        """There is no trace."""
+        """Unused: a measurement has no trace."""
         raise NotImplementedError
 
     def saved(self, ctx: StudyContext) -> Observed[Measurement]:
@@ -100,7 +100,8 @@ _MADE_BY = {
     "kernel": "another kernel",
     "processor": "another processor",
 }
-"""Parts of a record that identify its origin, and how a notice names one that differs."""
+"""Fields of a record that identify its origin, with the words that a notice uses if a field
+differs."""
 
 
 def _made_by(command: Sequence[str], headwayctl: Headwayctl) -> dict[str, Any]:

@@ -25,18 +25,20 @@ UNLIMITED_PKTS = 1_000_000
 WINDOW = "8388480 B"
 """The largest window that can be announced with the hosts' window scale."""
 ALPHA, BETA = 0.4, 0.226
-"""Parameters of both protocols in these studies."""
+"""Parameters of XCP and RCP in the thesis' studies."""
 HALVE, KEEP = 0, 1
 """Values of XCP's ``on_loss``."""
 _WINDOWS: Mapping[str, Mapping[str, int]] = {"xcp": {"initial_pkts": 1, "on_loss": KEEP}, "rcp": {}}
 _ROUTERS: Mapping[str, Mapping[str, int]] = {
-    # The interval is the mean round-trip time (4.6.2), however long. The draft limits it to 1 s.
+    # The control interval of XCP's routers is the mean round-trip time (4.6.2), however long. The
+    # draft limits it to 1 s.
     "xcp": {"most_interval_ms": 10_000},
     "rcp": {
         "alpha": round(1000 * ALPHA),
         "beta": round(1000 * BETA),
         "gamma": 1000,
-        # Eq. 4.21 converges to this on an idle link. RCP's authors start with 5 %.
+        # RCP's first rate is the whole link, because eq. 4.21 converges to it on an idle link.
+        # RCP's authors start with 5 %.
         "first_rate": 1000,
     },
 }

@@ -18,10 +18,11 @@ from headway.workloads.workload import NAMED
 Vectors = Campus | Pareto | Recorded | Tmix
 
 RTTS_MS = (4, 28, 54, 74, 98, 124, 150, 174, 200)
-"""The values of the common TCP evaluation suite. The thesis says "nine between 4 and 200 ms"."""
+"""Round-trip times of the common TCP evaluation suite. The thesis says "nine between 4 and 200
+ms"."""
 
 PAIRS = 450
-"""Section 6.4.5.1: 50 for each RTT."""
+"""Number of host pairs (section 6.4.5.1): 50 for each RTT."""
 
 BUFFER_PKTS = 50
 
@@ -52,12 +53,12 @@ class Scheme:
 
     @property
     def style(self) -> Style:
-        """Its style in figures."""
+        """The scheme's style in figures."""
         return style_of(self.key)
 
     @property
     def control(self) -> Control:
-        """The control of a flow."""
+        """The control of this scheme's flows."""
         if self.guide is not None:
             return Control.model_validate(network.control(self.guide))
         return Control.model_validate(
@@ -150,7 +151,7 @@ def present(schemes: Sequence[Scheme]) -> list[Scheme]:
 
 
 def with_router(scheme: Scheme) -> bool:
-    """Whether the figures on routers show a scheme: those that need one, and slow start."""
+    """Whether figures about routers show a scheme: one with routers, or slow start."""
     return scheme.router is not None or scheme.startup == "slow-start"
 
 
@@ -159,7 +160,8 @@ def workload(
 ) -> Workload:
     """The workload of all schemes of a study at a load, for ``hours`` of virtual time.
 
-    Each vector has its own connection. If ``persistent``, a host pair's vectors use one in turn.
+    Each vector has its own connection. If ``persistent``, a host pair's vectors use one connection
+    in turn.
     """
     return Workload.model_validate(
         {
@@ -271,5 +273,5 @@ def bottleneck(rtt_ms: float, buffer_pkts: int, schemes: Sequence[Scheme]) -> Du
 
 
 def scheme_number(pair: int, rtts: int, schemes: int) -> int:
-    """The number of a pair's scheme. Each scheme gets all RTTs."""
+    """The scheme's number for a host pair. Each scheme has pairs with every RTT."""
     return pair // rtts % schemes

@@ -1,4 +1,4 @@
-"""Values of trials that differ in their run only: means, intervals, and comparisons by run."""
+"""Values of the runs of a scheme: means, intervals, and comparisons run by run."""
 
 import fnmatch
 from collections.abc import Iterable, Mapping, Sequence
@@ -33,7 +33,7 @@ def values(rows: Iterable[Any], path: str) -> list[float]:
 
 
 def mean(rows: Iterable[Any], path: str) -> float:
-    """The mean of a number over rows; NaN where one is."""
+    """The mean of a number over rows; NaN if one of the values is NaN."""
     return float(np.mean(values(rows, path)))
 
 
@@ -53,9 +53,10 @@ def paired(
 ) -> tuple[Estimate, float]:
     """Both means, the first with the interval of the difference within each run.
 
-    For ``words.more(*paired(a, b))``, where runs have the same seed in both. Runs that one of the
-    two misses are left out, with ``skip_nan`` also those in which one is NaN. Without it a NaN, for
-    example the time of a file that never ended, makes the means NaN, and no comparison holds.
+    For ``words.more(*paired(a, b))``, where runs have the same seed in both. Runs that only one of
+    the two schemes has are left out. With ``skip_nan``, runs in which a value is NaN are left out,
+    too. Without ``skip_nan`` a NaN, for example the time of a file that never ended, makes the
+    means NaN, and no comparison holds.
     """
     pairs = np.array(list(zip(mine, other, strict=False)), dtype=np.float64).reshape(-1, 2)
     if skip_nan:

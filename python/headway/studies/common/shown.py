@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 One = TypeVar("One")
 Column = Callable[[One], Cell] | tuple[Callable[[One], float | None], int | None]
-"""A cell of a row, or a number and its decimals (None: a whole number)."""
+"""A column of a table: a function that makes a cell of an item, or one that makes a number, with
+its decimals (None: whole)."""
 
 
 def table(
@@ -49,7 +50,7 @@ def figures(*drawn: Drawn | None) -> Figures:
 
     The title makes the name: "Figures 6.42 and 6.43" is saved as figures-6-42-43.
     """
-    apart = r"( and( \d+(?=\.))?)?[ .,]+"  # without the chapter of the second figure
+    apart = r"( and( \d+(?=\.))?)?[ .,]+"  # the second figure's number without its chapter
     return {re.sub(apart, "-", one[0]).lower(): one for one in drawn if one is not None}
 
 

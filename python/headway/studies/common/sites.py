@@ -20,10 +20,11 @@ ASKED_BPS = 82_000_000
 """The rate of a server that requests a fixed one; section 7.2 of the thesis."""
 RTT_MS = 200
 DURATION = "240 s"
-"""Upper limit; a run ends with its last visit."""
+"""Upper limit of a run's length; a run ends with its last visit."""
 DOWNLINK = 1
 RECEIVE_BUFFER_BYTES, SEND_BUFFER_BYTES = 8_388_608, 16_777_216
-"""Appendix B.2: 8 MB initially. Senders have Linux's maximum of that appendix from the start."""
+"""Buffers of appendix B.2: receivers have 8 MB at first. Senders have that appendix's maximum from
+the start."""
 
 
 def trial(

@@ -28,7 +28,7 @@ class Router:
     requests: float
     grants: float
     granted_bps: float
-    """Sum of all grants."""
+    """Sum of all granted rates."""
 
     @property
     def approved_part(self) -> float:
@@ -43,7 +43,8 @@ class Traffic:
     count: int
     """Responses, or epochs."""
     seconds: Estimate
-    """Their mean time, by ten batches in the order of their starts."""
+    """Mean response time, with an interval from ten batches in the order of the responses'
+    starts."""
     p95_s: float
     loss: float
     """Part of the responses' packets that the bottleneck dropped."""
@@ -53,7 +54,7 @@ class Traffic:
 
     @property
     def mean_s(self) -> float:
-        """Mean response time, or epoch duration."""
+        """The trial's mean response time, or its mean epoch duration."""
         return self.seconds.mean
 
 
@@ -103,11 +104,11 @@ def _router(trace: Trace) -> Router | None:
 
 Row = TypeVar("Row")
 Key = Callable[[str, float], str]
-"""A trial's name from a scheme's name and a place on the other axis."""
+"""A trial's name: the scheme's name and the value on the other axis, such as the load."""
 
 
 def percent(part: float) -> str:
-    """A part as a heading: "35 %"."""
+    """A part as text for a heading: "35 %"."""
     return f"{100 * part:g} %"
 
 

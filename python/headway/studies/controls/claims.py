@@ -68,16 +68,17 @@ class Row:
     spoiled: float = 2.0
     mended: float | None = None
     tries: Sequence[Change] = ()
-    """Changes with which the row holds, if it fails; its cause is in study.toml."""
+    """Changes of the trials with which a failing row holds; the failure's cause is in
+    study.toml."""
 
     @property
     def text(self) -> Text:
-        """Its text; line breaks are spaces."""
+        """The row's text of study.toml; line breaks in ``why`` become spaces."""
         fields = FILE.published[self.id]
         return Text(**{**fields, "why": " ".join(fields.get("why", "").split())})
 
     def statement(self) -> Statement[Found]:
-        """The row as a statement."""
+        """The row as a statement that a judge can check."""
         text, cause = self.text, FILE.why.get(self.id)
         return Statement(
             self.id,
@@ -123,7 +124,7 @@ The packet in transmission does not wait: its time is part of the base RTT of a 
 exists for the part of the time that the link is used.
 """
 _share = partial(_trial, "first_share", "")
-"""A row about the part of the goodput that the first flow has."""
+"""A row about the first flow's share of the total goodput."""
 
 
 def _slope(id: str, small: str, large: str, expected: float, **more: Any) -> Row:

@@ -22,7 +22,8 @@ from headway.units import NS_PER_S
 
 LOSER = "periodic-loss"
 WIDE = "10 Gbit/s"
-"""A link that never limits: the RTT is the propagation delay, and loss decides the window."""
+"""Rate of a link that never limits a flow: the RTT is the propagation delay, and loss limits the
+window."""
 SEND_BUFFER_PER_PKT, RECEIVE_BUFFER_PER_PKT = 4608, 2 * 1448
 """Bytes of buffer for each packet of window. Stacks reserve a part of a buffer."""
 ROOM = 1.6
@@ -34,14 +35,15 @@ LEFT_OVER = 0.01
 RTT_MS = 100.0
 SCALABLE_LOSSES = (3e-4, 3e-5)
 HIGHSPEED_PKTS = {1e-4: 263.0, 1e-5: 1795.0}
-"""RFC 3649, section 5: the average window at a loss ratio."""
+"""HighSpeed's average window at a loss ratio (RFC 3649, section 5)."""
 BIC_LOSSES = (1e-4, 3e-5)
 RTT0_MS = 25.0
 HYBLA: dict[float, tuple[str, tuple[float, ...]]] = {
     1e-4: ("hybla", (200,)),
     3e-5: ("hybla:growth_bits=16", (50, 200, 400)),
 }
-"""Control and round trips in ms by loss ratio; Reno has RTT0 and as much loss."""
+"""Hybla's tunables and round-trip times in ms by loss ratio; Reno runs with RTT0 and the same
+loss."""
 WESTWOOD = {
     "westwood-10": ("10 Mbit/s", "1 BDP", "linux-6"),
     "westwood-20": ("20 Mbit/s", "0.5 BDP", "linux-6"),
@@ -85,7 +87,7 @@ def scalable_26_pkts(loss: float) -> float:
 
 
 def bic_pkts(loss: float) -> float:
-    """BIC's mean window by its constants with a round trip of recovery."""
+    """BIC's mean window by BIC's constants, with one round trip of recovery per loss."""
     return models.cycle(loss, models.bic_growth, kept=819 / 1024, pause_rounds=1).mean_pkts
 
 
@@ -270,7 +272,7 @@ class Run:
     ssthresh_pkts: float
     """The first flow's ssthresh, median over time."""
     first_share: float
-    """The first flow's part of the goodput."""
+    """The first flow's share of the total goodput."""
     window_pkts: float
     """The first flow's mean window with periodic loss: packets per round trip, from the time
     between reductions over whole cycles."""

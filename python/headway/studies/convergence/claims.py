@@ -44,7 +44,7 @@ def _other_red(keys: str) -> list[Change]:
 
 
 def _equal_s(found: Found, name: str) -> list[float]:
-    """Times to an equal share, of both later flows of every run."""
+    """Times until flows have equal shares, for both later flows of every run."""
     own = outcomes(found, name)
     return [one.second_equal_s for one in own] + [one.third_equal_s for one in own]
 
@@ -163,7 +163,7 @@ def _aimd(_found: Found) -> Seen:
 
 
 def _spread_s(found: Found, suffix: str = "") -> float:
-    """The spread of the last end over the controls."""
+    """Range of the times at which the last response ends, over the controls."""
     return float(np.ptp([mean_of(found, f"{name}{suffix}", "last_end_s") for name in _ALL]))
 
 

@@ -14,9 +14,10 @@ LENGTH_S, SAMPLE_S = 70.0, 1.0
 """Goodputs are measured in slots of five round trips. In shorter slots, bursts look like changes of
 a flow's rate."""
 FINE_SAMPLE_S = 0.02
-"""For XCP and RCP, which are measured in round trips from a flow's first data on."""
+"""Slot length for XCP and RCP: a round trip, counted from a flow's first data."""
 CONTROLS = ("reno", "htcp")
-"""Compared with CUBIC, to measure the control's influence with and without RED."""
+"""Controls that are compared with CUBIC, to measure the control's influence with and without
+RED."""
 SCHEMES = {
     "slow-start": "Slow-Start",
     "slow-start-red": "Slow-Start, RED",
@@ -28,7 +29,8 @@ LABELS = {**SCHEMES, **network.SCHEMES}
 DISTURBED = "disturbed"
 _PATH = lab.path(buffer_pkts=lab.SMALL_BUFFER_PKTS)
 _RED = edited({"topology.reverse.aqm": "red"})
-"""The thesis gives no parameters. Its thresholds are the author's recommended 5 and 15 packets."""
+"""RED. The thesis prints no parameters, so the thresholds are the 5 and 15 packets that RED's
+author recommends."""
 
 
 def runs(ctx: StudyContext) -> range:
@@ -55,7 +57,7 @@ def _disturbed(run: int, seed: int) -> Experiment:
         [500e3],
         control=f"{lab.CONTROL}+mega-start",
         name="short",
-        # at random, so that it meets the long flow's window at any phase
+        # the short flow starts at random, so that it meets the long flow's window at any phase
         start_s=round(chance.uniform(20.0, 25.0), 6),
         receive_window=lab.RECEIVE_WINDOW,
     )

@@ -24,7 +24,7 @@ EQUAL, HELD_S = 0.99, 1.0
 slots of the following HELD_S, or until a flow starts or ends. Two rates then differ from their mean
 by at most a tenth."""
 ARRIVAL_S = 3.0
-"""A flow is new for this time after its start."""
+"""For this time after its start a flow counts as new."""
 RECOVERED_SHARE = 0.9
 """A flow has recovered when it has this part of its earlier rate."""
 BEFORE_S = 5.0
@@ -44,7 +44,7 @@ class Course:
     queue_s: Array
     """When the queue towards the clients changed, shape (changes,)."""
     queue_pkts: Array
-    """Its length after each change."""
+    """Length of the queue towards the clients after each change."""
 
 
 @dataclass(frozen=True)
@@ -54,14 +54,14 @@ class Outcome:
     jain: float
     """Fairness of the three goodputs while all flows are active."""
     together_s: float
-    """How long all three are active, at most SHARING_S."""
+    """Time for which all three flows are active, at most SHARING_S."""
     jain_two: float
     """Fairness of the first two from the second start to the first end, at most SHARING_S."""
     change_mbps: float
     """Mean change of a flow's goodput from slot to slot while others are active."""
     new_mbps: float
     old_mbps: float
-    """Goodputs of the second and the first flow after the second's start."""
+    """Goodputs of the second and the first flow during the time after the second flow's start."""
     queue_share: float
     """Mean part of the queue that was used until the last response ended; NaN for an unlimited
     queue."""
@@ -73,10 +73,11 @@ class Outcome:
     asked_later: float
     """Granted and all Quick-Start requests of the second and third flow; NaN: not counted."""
     second_equal_s: float
-    """From the second flow's first data until the first two share equally; infinite if they do not
-    do so before the third flow's first data."""
+    """Time from the second flow's first data until the first two flows share equally; infinite if
+    they do not before the third flow's first data."""
     third_equal_s: float
-    """The same for all three flows, before the first of them ends."""
+    """Time from the third flow's first data until all three flows share equally; infinite if they
+    do not before a flow ends."""
     peak_pkts: float
     """The longest queue from the second start on; NaN where it was not recorded."""
     together_mbps: Array
@@ -84,15 +85,15 @@ class Outcome:
     queue_slots: Array
     """Mean part of the queue that was used, by slot until the last end, shape (slots,)."""
     course: Course | None = None
-    """Of the first run only."""
+    """The run over time; only for the first run."""
 
 
 @dataclass(frozen=True)
 class Return:
-    """A long flow that another one's start disturbed."""
+    """A long flow that the start of another flow disturbed."""
 
     least_share: float
-    """The part of its earlier rate in the slot with the lowest rate."""
+    """The long flow's lowest rate in a slot, as a part of its earlier rate."""
     return_s: float
     """From the other flow's start until the flow has recovered; 0 if its rate never fell below
     RECOVERED_SHARE, NaN if it did not recover."""
@@ -120,7 +121,7 @@ def mean_of(found: Found, name: str, field: str) -> float:
 
 
 def observe(key: str, trace: Trace) -> Row:
-    """What is kept of a trial, by its kind."""
+    """Reduce a trial to the values that claims need, by the kind of the trial."""
     if key.startswith(DISTURBED):
         return disturbed(trace)
     row = outcome(trace)
@@ -218,7 +219,7 @@ def _jain(trace: Trace, flows: int, between_s: tuple[float, float]) -> float:
 
 
 def _ends_s(trace: Trace) -> Array:
-    """When each flow's response ended, or the run's length if it did not; shape (flows,)."""
+    """Time at which each flow's response ended, else the run's length; shape (flows,)."""
     ends_s = np.full(len(trace.flows), LENGTH_S)
     rows = trace["responses"]
     ends_s[rows["flow"].to_numpy()] = rows["end_ns"].to_numpy() / NS_PER_S

@@ -32,7 +32,8 @@ RTT_S = lab.RTT_MS / 1e3
 LEAST_S = 0.29
 """The smallest target that the link allows: 200 ms, and 100 kB at 9.76 Mbit/s."""
 LEAST_ASKING_S = 0.56
-"""The same with a round trip more and 5.12 Mbit/s, the highest rate that the routers grant."""
+"""The smallest response time target for late Quick-Start: a round trip more, and 5.12 Mbit/s, the
+highest granted rate."""
 
 
 def rate_bps(target_s: float) -> float | None:
@@ -172,7 +173,7 @@ def _constant(found: Found) -> Seen:
 
 
 def _refused(found: Found, same: Callable[[float, float], Check], base: str) -> Seen:
-    """Times of targets that no rate can meet, against those of a startup that reads no target."""
+    """Times for targets that no rate can meet, compared with a startup that ignores targets."""
     slow = float(np.median(found[base].times_s))
     below = {LABELS[scheme]: found[scheme].between(0, RTT_S).times_s for scheme in (MEGA, LATE)}
     shown = {name: _joined(own, ".3f") for name, own in below.items()}
@@ -212,11 +213,11 @@ def _penalty(found: Found) -> Seen:
 # ---- On the kernel ----
 
 TODAY = "initial-start"
-"""What today's Linux does: ten packets."""
+"""Initial window of today's Linux: ten packets."""
 
 
 def _undelayed(*schemes: str) -> list[Change]:
-    """Shows that other work of the machine delays downloads of these startups."""
+    """Evidence that other work of the machine delays downloads of these startups."""
     keys = [f"{scheme}-t*" for scheme in schemes]
     return [Change("the fastest of a target's three downloads", keys=keys, observe=_FASTEST)]
 

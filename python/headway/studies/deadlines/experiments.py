@@ -22,10 +22,11 @@ from headway.units import NS_PER_S
 
 SIZE_BYTES = 100e3
 TARGETS_S = (0.1, 0.15, 0.21, 0.25, 0.27, 0.29, 0.3, 0.35, 0.4, 0.5, 0.6, 0.7, 1.0, 1.5, 2.0)
-"""The smallest are below the RTT. At 0.21 s eq. 7.1 asks for 83 Mbit/s on a link of ten."""
+"""Response time targets. The smallest are below the RTT. For 0.21 s eq. 7.1 gives 83 Mbit/s on a
+link of ten."""
 FILES = Path(__file__).parent
-"""once.csv is the object, smaller.csv one of 99 kB. thrice.csv has the object three times, each on
-its own connection, with 0.6 s between them."""
+"""Files of pages: once.csv has the object of 100 kB, smaller.csv an object of 99 kB. thrice.csv has
+the object three times, each on its own connection, with 0.6 s between them."""
 SPACING_S = 40.0
 """Time between transfers, so that each begins on an idle link."""
 
@@ -79,7 +80,8 @@ class Responses:
     """Response times of a trial: of every flow, or of every download of its only flow."""
 
     response_s: Array
-    """From the request to the last byte, without the handshake; NaN if it did not arrive."""
+    """Time from the request to the response's last byte, without the handshake; NaN if it did not
+    arrive."""
     asked: float = math.nan
     """Requests for a rate that the link's router counted; NaN without such a router."""
 
@@ -114,7 +116,7 @@ class Answers:
     """Requests for a rate; NaN if they were not counted by target."""
 
     def between(self, least_s: float, below_s: float = math.inf) -> "Answers":
-        """The part with targets from ``least_s`` to below ``below_s``."""
+        """The entries whose targets are at least ``least_s`` and below ``below_s``."""
         at = (self.targets_s >= least_s) & (self.targets_s < below_s)
         return Answers(self.targets_s[at], self.times_s[at], self.asked[at])
 

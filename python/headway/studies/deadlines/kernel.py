@@ -20,11 +20,14 @@ from headway.study import StudyContext, declared
 
 START_S, RUNS, LONGEST_S, THINK_S = 0.2, 3, 1.7, 0.6
 SEND_BUFFER = f"{4 << 20} B"
-"""The largest of Linux. The initial one would limit every fast startup."""
+"""Linux's largest send buffer. Its initial send buffer would limit every fast startup."""
 
 
 def _targets_s(scheme: str, ctx: StudyContext) -> tuple[float, ...]:
-    """Few for startups that ignore targets, because a trial runs in real time."""
+    """Response time targets.
+
+    Startups that ignore targets get only a few, because a trial runs in real time.
+    """
     if ctx.quick:
         return (0.3, 2.0) if scheme in BLIND else (0.1, 0.3, 0.7)
     return (0.1, 0.3, 1.0, 2.0) if scheme in BLIND else TARGETS_S

@@ -9,12 +9,16 @@ CLAIMS: Claims[Found] = Claims(__name__)
 
 
 def _near_least(found: Found, name: str) -> Seen:
-    """At most 15 % more than possible. A time that is 1 % shorter is an error of measurement."""
+    """Bounds on a download's time: at most 15 % above the least possible time.
+
+    A time of up to 1 % below it is an error of measurement.
+    """
     least_ms = 1e3 * SCHEMES[name].least_s
     return between(median_ms(found[name]), 0.99 * least_ms, 1.15 * least_ms, unit="ms")
 
 
-# Spoils: no paced first flight at that rate; a request that costs a round trip.
+# Each value refutes a claim: a start without a paced first flight, or with a round trip for the
+# request.
 for name, worse in {"mega-start": "jump-start-original", "quick-start": "quick-start-late"}.items():
     CLAIMS.add(
         f"first-megabyte-{name}", partial(_near_least, name=name), spoil=swapped(name, worse)

@@ -14,7 +14,8 @@ from headway.trace import Trace
 SIZE_BYTES = 1e6
 RATE_BPS = 100e6
 SEND_BUFFER_BYTES = 4 << 20
-"""Linux's largest. Its first one, 46,080 bytes, would hold back every fast startup."""
+"""Linux's largest send buffer. Its initial send buffer, 46,080 bytes, would limit every fast
+startup."""
 FIRST_S, SPACING_S = 0.5, 4.0
 """A download, and then an idle link for longer than routers remember grants."""
 
@@ -29,7 +30,8 @@ class Scheme:
     announces: bool = False
     """The application announces the volume."""
     round_trips: int = 2
-    """The handshake, and the request with its response."""
+    """Round trips that every startup needs: one for the handshake, and one for the request and its
+    response."""
 
     @property
     def least_s(self) -> float:

@@ -20,12 +20,14 @@ from headway.units import NS_PER_S
 CONTROLS = {"reno": "Reno", "cubic26": "CUBIC"}
 LOSSES = (0.0, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 2e-2, 3e-2, 5e-2)
 RTT_MS = 50
-"""Our choice. The window stays above the five messages in flight, as eq. A.7 assumes."""
+"""Round-trip time: our choice. With it the window stays above the five messages in flight, as eq.
+A.7 assumes."""
 INTERVAL_S = 0.01
 PROCESSING_S = 0.5e-3
 """Epsilon of eq. A.7 by section 6.2.3.2. Simulated hosts take no processing time."""
 OTHER_STACK = "linux-6"
-"""Its window limits less than that of the thesis' Linux. Eq. A.7 thus holds up to more loss."""
+"""Today's Linux. Its window limits messages less than that of the thesis' Linux, so eq. A.7 holds
+up to a larger loss."""
 
 
 def key(control: str, loss: float, stack: str = lab.STACK) -> str:
@@ -62,7 +64,7 @@ class Times:
 
     mean_s: float
     half_width_s: float
-    """Of the 95 % interval of the mean, by ten batches; NaN: too few messages."""
+    """Half width of the mean's 95 % interval, from ten batches; NaN: too few messages."""
     tail_s: Array
     """Some of the times in rising order, dense towards the longest; shape (n,)."""
     tail_share: Array

@@ -23,13 +23,16 @@ from headway.units import BITS_PER_BYTE, NS_PER_S
 RTT_MS = 50
 PACKET_BYTES = 1500
 PLAIN = "drop-tail"
-"""The queue that papers on controls assume."""
+"""The queue discipline that papers on controls assume."""
 BULK = 0
 """Number of the bulk flow, and of the forward link."""
 
 
 def ends() -> tuple[Algorithm, ...]:
-    """Every control of an end host. A proxy's controls read the monitor of its own link."""
+    """Every control that end hosts can run.
+
+    The controls of a proxy need a monitor and are left out.
+    """
     return tuple(one for one in registry().controls if not one.reads_monitor)
 
 

@@ -33,7 +33,7 @@ LOWEST, HIGHEST = LOADS[:2], LOADS[-2:]
 LOADED = tuple(load for load in LOADS if load >= words.CLEAR * 0.1)
 """Loads far above 10 %, as the table of words defines "far"."""
 FAR_ABOVE_B = tuple(chi for chi in CHIS if chi >= words.CLEAR * 100e3)
-"""Thresholds far above 100 kB, in the same sense."""
+"""Activation thresholds far above 100 kB, as the table of words defines "far"."""
 INTERVALS_S = {"quick-start": 0.2, "quick-start-1000ms": 1.0}
 ENDS = {
     "initial-start": partial(slow_start_response_s, window_pkts=10),
@@ -47,7 +47,7 @@ def _keys(*schemes: str, loads: Collection[float] = LOWEST) -> tuple[str, ...]:
 
 
 def _hosts(says: str, keys: str | tuple[str, ...], **tunables: int) -> Change:
-    """Other tunables of the hosts' control."""
+    """Change tunables of the hosts' control."""
     fields = {f"flows.*.control.tunables.{name}": number for name, number in tunables.items()}
     return Change(says, edited(fields), keys)
 
@@ -57,7 +57,7 @@ def _request(mbps: float, *keys: str) -> Change:
 
 
 def _rcp(says: str, **tunables: int) -> Change:
-    """Other tunables of RCP's routers."""
+    """Change tunables of RCP's routers."""
     fields = {f"routers.0.tunables.{name}": number for name, number in tunables.items()}
     return Change(says, both_ways(fields), "rcp-*")
 
@@ -232,7 +232,7 @@ def _ran(found: Found, scheme: str) -> dict[float, float]:
 
 
 def _xcp_over_slow_start(found: Found) -> tuple[str, words.Check]:
-    """XCP's additional time, and that it has some, at a load at which several flows compete."""
+    """XCP's additional time compared with Slow-Start, and the check that it is above 0."""
     xcp = {load: mean for load, mean in _ran(found, "xcp").items() if load >= MODERATE}
     slow = means(found, "slow-start", xcp)
     longer = words.some([words.more(mean, slow[load]) for load, mean in xcp.items()])

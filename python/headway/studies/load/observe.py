@@ -26,13 +26,13 @@ def observe(_key: str, trace: Trace) -> Traffic:
 
 
 def processor_sharing_s(load: float) -> float:
-    """Eq. 6.12 for the study's workload."""
+    """Mean response time by eq. 6.12 for the study's workload."""
     return models.sharing.processor_sharing_response_s(MEAN_BYTES, path=lab.model_path(), load=load)
 
 
 @functools.cache
 def idle_s() -> float:
-    """Eq. 6.11: slow start after idle times, without other traffic."""
+    """Mean response time by eq. 6.11: slow start after idle times, without other traffic."""
     return lossless_s(functools.partial(models.startup.slow_start_response_s, window_pkts=3))
 
 

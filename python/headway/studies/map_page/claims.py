@@ -17,9 +17,10 @@ from headway.studies.map_page.experiments import BASE, LABELS, OLD, TARGETED, TA
 CLAIMS: Claims[Found] = Claims(__name__)
 PUBLISHED_S = 9.6
 LONG_MS = (500, 1000)
-"""Targets of the order of a second: half a second to two."""
+"""Response time targets that count as "of the order of a second": half a second to two."""
 IN_ORDER = (OLD, BASE, "jump-start", "quick-start", experiments.EARLY)
-"""From the slowest on. Initial-Start equals Slow-Start, and Mega-Start is close to the last."""
+"""Startups in the order of their loading times, from the slowest. Initial-Start is left out because
+it equals Slow-Start, and Mega-Start because it is close to the last."""
 COLUMNS = ("median", "interval", "less than Slow-Start")
 
 
@@ -142,7 +143,7 @@ def _volume(found: Found) -> Seen:
 
 
 def _cut(found: Found, names: Sequence[str]) -> Seen:
-    """The least part of today's loading time that these startups save."""
+    """The smallest part of today's loading time that one of these startups saves."""
     base_s = found[BASE].median_s
     saved = {LABELS[name]: (base_s - found[name].median_s, base_s) for name in names}
     least = 100 * min(1 - found[name].median_s / base_s for name in names)

@@ -14,7 +14,7 @@ from headway.trace import Trace
 
 VISITS, TARGET_VISITS = 10, 5
 TARGET_MS = 250
-"""The target with which startups are compared."""
+"""The response time target with which startups are compared."""
 TARGETS_MS = (205, 225, TARGET_MS, 300, 350, 500, 1000)
 OLD, BASE, EARLY = "slow-start-3", "slow-start", "quick-start-early"
 CONTROLS = {

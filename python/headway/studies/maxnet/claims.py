@@ -164,7 +164,7 @@ def _rtt_of_four(found: Found) -> Seen:
 
 
 def _smoothed_rtts(_key: str, trace: Trace) -> Sharing:
-    """A trial without random loss, its RTTs the senders' smoothed ones, over ACKs."""
+    """A trial without random loss, with the senders' smoothed RTTs, averaged over ACKs."""
     row = sharing(trace)
     flows = (trace.rows_of("flow_state", "flow", flow) for flow in range(row.rtts_ms.size))
     known = [rows["srtt_us"].to_numpy() for rows in flows]
@@ -334,7 +334,8 @@ def _two(found: Found) -> Seen:
     low, high = sorted((far, close))
     return Seen.by(
         f"{far:.2f} of 57 ms, {close:.2f} of 29 ms",
-        # the paper does not say which is whose; tolerance of the claims list
+        # the paper does not say which flow has which throughput; the tolerance is that of the
+        # claims list
         words.quantity(low, 4.40, 0.07),
         words.quantity(high, 4.68, 0.07),
         words.within(high / low, 1.0, ALIKE, f"ratio ≤ {ALIKE:g}"),
@@ -456,7 +457,7 @@ def _utilization(found: Found) -> Seen:
 
 
 def _unsteady(row: Sharing) -> Check:
-    """Losses go on, or the queue's standard deviation is above a sixth of the RTT."""
+    """Whether losses continue, or the queue's standard deviation is above a sixth of the RTT."""
     losses = row.later_dropped_share / 0.001 - 1
     queue = row.later_queue_sd_ms / (RTT_MS / 6) - 1
     return words.within(max(losses, queue), 0, math.inf, "later losses > 0.1 % or queue ± > 4.7 ms")
@@ -510,7 +511,8 @@ def _price_errors_ms(found: Found) -> list[Array]:
 
 @_judge("C-MN-038", "*-maxnet-small", "price_errors_ms", fails=20.0, holds=0.0)
 def _price_steps(found: Found) -> Seen:
-    # X is read at every second, and counted up to the computation before it: an interval of 10 ms
+    # The counter of X is read every second; the price includes X only up to its last computation,
+    # at most 10 ms earlier.
     most = float(np.abs(np.concatenate(_price_errors_ms(found))).max())
     return between(most, 0, 12, unit="ms")
 

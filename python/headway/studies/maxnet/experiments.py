@@ -28,13 +28,16 @@ from headway.units import BITS_PER_BYTE, NS_PER_S
 RATE_BPS = 10e6
 RTT_MS = 28
 FAR_DELAY_MS = 14
-"""What host A's path has more than host C's, one way."""
+"""Additional one-way delay of host A's path compared with host C's."""
 BUFFERS_BYTES = {"small": 30_000, "large": 400_000}
-"""As printed; and one that no flow of these hosts fills, which the printed RTTs ask for."""
+"""Queue sizes: the printed one, and one that no flow of these hosts fills, as the printed RTTs
+require."""
 SEND_BUFFERS = {"small": None, "large": "131072 B"}
-"""Of the hosts: no limit; and the most that tcp_wmem gave until Linux 2.6.17, about 70 packets."""
+"""Send buffers of the hosts: unlimited, and the maximum of tcp_wmem until Linux 2.6.17, about 70
+packets."""
 FAST_ALPHA_PKTS = 38
-"""Fitted to the RTT of four flows (fit.py): the paper does not print it."""
+"""FAST's alpha in packets, fitted to the RTT of four flows (fit.py), because the paper does not
+print it."""
 CONTROLS = ("maxnet", "fast", "bic")
 LAYOUTS = {"one": 1, "four": 4, "two": 2}
 """Figures 5 and 6, the first and the second half of section IV.B."""
@@ -45,17 +48,17 @@ QUEUE = "queue-mu1024"
 WIRE = "wire"
 """The trial whose packets are captured."""
 MU = 983
-"""0.96 in 1/1024, as the paper keeps it."""
+"""mu = 0.96 in units of 1/1024, as the paper stores it."""
 HIGHER_MU = (1003, 1014, 1024)
 """0.98, 0.99 and 1."""
 FRAMED_BPS = RATE_BPS * 1500 / 1514
 """IP rate of a token bucket of 10 Mbit/s that counts Ethernet's headers, as Linux's does."""
 RAW_SLOT_S, RTT_SLOT_S = 1.0, 0.025
-"""Raw throughput and RTT are averaged over these, as in figures 5 to 8."""
+"""Slots over which raw throughput and RTT are averaged, as in figures 5 to 8."""
 
 
 def experiments(ctx: StudyContext) -> dict[str, Experiment]:
-    """Figures 5 to 8 with either buffer, table I, and higher values of mu."""
+    """Trials of figures 5 to 8 with both queue sizes, of table I, and with higher values of mu."""
     trials = {}
     for layout in LAYOUTS:
         for control in CONTROLS:
@@ -150,24 +153,27 @@ def _trial(
 
 @dataclass(frozen=True)
 class Sharing:
-    """One, two or four flows without random loss; all of the run, unless it says otherwise."""
+    """One, two or four flows without random loss.
+
+    Values are over the whole run unless stated otherwise.
+    """
 
     goodputs_mbps: Array
     """Of each flow."""
     raw_mbps: tuple[Array, ...]
     """Packets in flight by RTT of each flow, in slots of a second."""
     rate_after_s: Array
-    """When each flow's raw throughput first reached its rate; NaN: never."""
+    """Time at which each flow's raw throughput first reached its steady rate; NaN: never."""
     rtts_ms: Array
     """Mean RTT of each flow's packets: the path's, and their time at the bottleneck."""
     rtt_courses_ms: tuple[Array, ...]
-    """The same in slots of 25 ms."""
+    """Mean RTT of each flow's packets, in slots of 25 ms."""
     queue_ms: float
     """Mean length of the bottleneck's queue, what is being sent included, as time."""
     dropped_share: float
-    """Of the packets offered to the bottleneck."""
+    """Part of the packets offered to the bottleneck that the queue dropped."""
     later_dropped_share: float
-    """The same in the second half."""
+    """The part of packets that the queue dropped in the run's second half."""
     offered_mbps: float
     """IP rate offered to the bottleneck in the second half."""
     later_queue_sd_ms: float
@@ -177,7 +183,7 @@ class Sharing:
     price_errors_ms: Array
     """By how much each second's change of the price differs from equation 2."""
     price_queue_ms: Array
-    """The price less the queueing delay at every second."""
+    """The price minus the queueing delay, at every second."""
     window_rate_pps: Array
     """Mean of each flow's window over its smallest smoothed RTT, in the second half."""
 
@@ -188,12 +194,13 @@ class Lossy:
 
     goodput_mbps: float
     kept: Array
-    """cwnd after each fast recovery began, as a part of that before it, if it was not undone."""
+    """cwnd after each fast recovery began, as a part of cwnd before; recoveries that were undone
+    are left out."""
     timeouts_kept: Array
-    """ssthresh after each timeout outside of recoveries, if it was not undone, as a part of cwnd
-    before."""
+    """ssthresh after each timeout outside of recoveries, as a part of cwnd before; timeouts that
+    were undone are left out."""
     timeouts_cwnd_pkts: Array
-    """cwnd after each timeout."""
+    """cwnd after each retransmission timeout."""
 
 
 @dataclass(frozen=True)
@@ -201,12 +208,12 @@ class Wire:
     """Options of all packets of a connection."""
 
     lengths_bytes: Array
-    """Of MaxNet's, each with its first two bytes."""
+    """Lengths of MaxNet's options, each including its first two bytes."""
     echoes: Array
     prices: Array
-    """The two fields of each, three bytes in network order."""
+    """Values of the two fields of each MaxNet option, three bytes each in network order."""
     sack_blocks: Array
-    """In each SACK option."""
+    """Number of blocks in each SACK option."""
 
 
 Row = Sharing | Lossy | Wire
@@ -219,7 +226,7 @@ def of_trial(found: Found, layout: str, control: str = "maxnet", buffer: str = "
 
 
 def sharing_of(found: Found, name: str) -> Sharing:
-    """The trial of this key, which is one without random loss."""
+    """The trial with this key. It must be one without random loss."""
     row = found[name]
     assert isinstance(row, Sharing)
     return row
@@ -260,7 +267,7 @@ def _lossy(trace: Trace) -> Lossy:
         if kind == RECOVERY:
             kept.append(windows[row] / windows[row - 1])
         elif kind == RTO and before >= 4:
-            # smaller windows have no half of their own, as those of timeouts in a row
+            # smaller windows cannot be halved, as after several timeouts in a row
             after.append(float(windows[row]))
             if phases[row - 1] < 3:  # in Recovery, ssthresh is that of a loss already
                 timeouts.append(ssthresh / before)
@@ -348,7 +355,7 @@ def _window_rate(trace: Trace, flow: int, window: Window) -> float:
 
 
 def _prices(trace: Trace) -> tuple[float, Array, Array]:
-    """The last price, what it departs from equation 2, and what from the queue, in ms."""
+    """The last price, and in ms its differences from equation 2 and from the queueing delay."""
     forward = trace.experiment.topology.links()[0][0]
     routers = [router for router in forward.routers if router.name == "maxnet"]
     if not routers:

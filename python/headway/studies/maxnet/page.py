@@ -70,7 +70,7 @@ _PER_CONTROL = zip(
     strict=True,
 )  # fmt: skip
 AGREEMENTS = tuple(one for both in _PER_CONTROL for one in both)
-"""How closely the kernel must match the simulator with every control."""
+"""Tolerances within which kernel and simulator must agree, for every control."""
 
 
 def page(_ctx: StudyContext, found: Found) -> Page:

@@ -11,13 +11,17 @@ from headway.studies.mixed_use.experiments import LOADS, Half, Halves, key
 Found = Evidence[Halves]
 CLAIMS: Claims[Found] = Claims(__name__)
 Change = tuple[float, float]
-"""A half's additional time compared with slow start everywhere: a part, and its uncertainty."""
+"""Additional response time of one half of the hosts, as a part of its time if all use slow start,
+with uncertainty."""
 END_TO_END = ("jump-start", "initial-start")
 _AT = "At 15, 30, 45, 60, 75 % load."
 
 
 def change(found: Found, scheme: str, which: str, load: float) -> Change:
-    """A half's change. Both trials have the same sessions, so responses are compared one by one."""
+    """How the response times of one half of the hosts change.
+
+    Both trials have the same sessions, so responses are compared one by one.
+    """
     halves: list[Half] = [getattr(found[key(s, load)], which) for s in ("slow-start", scheme)]
     alone, mixed = (half.seconds.astype(np.float64) for half in halves)
     both = np.isfinite(alone) & np.isfinite(mixed)
@@ -49,7 +53,7 @@ def _changes(found: Found, scheme: str, which: str) -> list[Change]:
 
 
 def _times(found: Found, scheme: str, which: str) -> list[Estimate]:
-    """A half's mean time by load, divided by its time if all use slow start."""
+    """Mean response time of half of the hosts by load, divided by that if all use slow start."""
     return [Estimate(1 + off, None, width, 0) for off, width in _changes(found, scheme, which)]
 
 

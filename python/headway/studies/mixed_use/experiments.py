@@ -62,7 +62,7 @@ class Halves:
 
 
 def observe(_key: str, trace: Trace) -> Halves:
-    """Response times of both halves, and loss."""
+    """Response times of both halves of the hosts, and packet loss."""
     rows = traffic.responses(trace)
     app = trace.experiment.flows[0].app
     assert isinstance(app, Sessions)

@@ -44,7 +44,7 @@ ROUTERS: Mapping[Side, str] = {
 
 
 def _as_if(than: Side, key: str, metric: Metric, ratio: float) -> Spoil:
-    """Make the program's delay, or its effort and rate, this multiple of another router's."""
+    """Set the delay, or effort and rate, of the router with the program to another's multiple."""
 
     def spoil(rows: Rows) -> Rows:
         measured = dict(rows[key])
@@ -123,7 +123,7 @@ def _ratio(
 
 
 def _scatter(found: Found, metric: Metric) -> str:
-    """The measured ratio of two routers that are the same."""
+    """The measured ratio of two unmodified routers, which shows the measurement's error."""
     ratio = found[NONE].ratio(metric, found[NONE].without).mean
     return f"Two measurements of the unmodified router have a ratio of {ratio:.3f}."
 
@@ -147,7 +147,7 @@ def _many(than: Side, found: Found) -> Seen:
 
 
 def _if_many(many: float) -> Callable[[Side], Spoil]:
-    """The effort with 50 % requests, where 1 % cost hardly anything."""
+    """The effort with 50 % requests, if 1 % requests cost hardly anything."""
     efforts = {FEW: 1.05, MANY: many}
     return lambda than: all_of(*(_as_if(than, k, "efforts_ns", e) for k, e in efforts.items()))
 

@@ -15,7 +15,7 @@ from headway.studies.common.measured import Commands, Measurement
 from headway.study import StudyContext
 
 PACKET_BYTES = 50
-"""The packets of table 6.4, so small that the processor limits the rate, not the link."""
+"""Packet size of table 6.4, so small that the processor limits the rate, not the link."""
 SHARES = (0, 1, 50)
 """Packets with a request in a hundred packets."""
 DELAY_PPS = 100_000
@@ -23,7 +23,7 @@ DELAY_PPS = 100_000
 SLOTS_MS = (100, 2000)
 """Lengths of the metering's slots. Figure 6.65 has lengths below and above one second."""
 Side = Literal["plain", "empty"]
-"""What a router is compared with: an unmodified one, or one with an empty program."""
+"""Routers with which the router is compared: an unmodified one, or one with an empty program."""
 Metric = Literal["rates_pps", "delays_us", "efforts_ns"]
 
 
@@ -58,11 +58,12 @@ class Router:
 
     turns: Sequence[Mapping[str, float]]
     sending_ns: float
-    """The part of a packet's processor time that is not forwarding."""
+    """Processor time of a packet that is not spent on forwarding."""
     delays_us: Sequence[float]
     """Mean delay, by turn."""
     quantiles_us: Sequence[tuple[int, float]]
-    """Part of the packets, in 1/10^6, and the delay that they do not exceed."""
+    """Quantiles of the delay: the part of the packets in 1/10^6, and the delay that they do not
+    exceed."""
 
     @property
     def rates_pps(self) -> list[float]:
@@ -89,7 +90,8 @@ class Load:
     without: Router
     with_: Router
     program_ns: float | None
-    """Time in the program per packet as the kernel counts it, which includes the counting."""
+    """Processor time in the program per packet, as the kernel measures it, including the
+    measurement."""
 
     def ratio(self, metric: Metric, router: Router, than: Side = "plain") -> Estimate:
         """A router's rate, delay or effort over that of another in the same turn."""

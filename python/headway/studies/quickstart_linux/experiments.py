@@ -104,7 +104,7 @@ class Downloads:
 
 
 def observe(key: str, trace: Trace) -> Start | Downloads:
-    """A start, or downloads."""
+    """Observe a flow's start, or a trial with downloads."""
     if key.startswith("sizes-"):
         numbers = range(len(SIZES_BYTES))
         return Downloads(np.array([lab.response_times_s(trace, n)[0] for n in numbers]))

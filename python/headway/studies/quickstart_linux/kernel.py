@@ -29,7 +29,7 @@ NAMES = {
 
 @dataclass(frozen=True)
 class Responses:
-    """How long each download of a trial took, ms; None: it did not end in the run."""
+    """Duration of each download of a trial in ms; None: the download did not end in the run."""
 
     ms: tuple[float | None, ...]
 

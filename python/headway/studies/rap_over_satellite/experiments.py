@@ -13,8 +13,8 @@ FLOWS, SIZE_BYTES = 5, 5_000_000
 BUFFER_PKTS = 1000
 """Linux's queue at a device (txqueuelen), which the testbed's routers had by default."""
 STARTS_S = 2.5
-"""Files start within this time, drawn uniformly. The paper does not print it. It is fitted to TCP
-PEP's completion times, together with TCP PEP's start (rappep's observe.py)."""
+"""Files start within this time, drawn uniformly. The paper does not print this time. It is fitted
+to TCP PEP's completion times, together with TCP PEP's start (rappep's observe.py)."""
 SIDE_DELAY_MS = 800
 """The largest delay that a side link adds, one way, drawn uniformly (section IV, figures 6 to
 8)."""
@@ -96,8 +96,8 @@ def trial(
             "name": f"file {number + 1}",
             "start": f"{starts[number]:g} s",
             "delay": f"{sides_ms[number] if delays else 0:g} ms",
-            # the paper tunes it for the path (section IV, references 21 and 22), so no window
-            # limits
+            # the paper tunes the receive buffer for the path (section IV, references 21 and 22), so
+            # no receive window limits a flow
             "receive_window": "4 MB",
         }
         for number in range(FLOWS)

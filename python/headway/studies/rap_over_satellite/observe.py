@@ -22,11 +22,12 @@ class Files:
     """One trial."""
 
     times_s: Array
-    """From a file's first packet to its last byte in order, by flow; NaN where it did not end."""
+    """Time from a file's first packet to its last byte in order, by flow; NaN if the file did not
+    end."""
     all_s: float
-    """From the first start to the last end; NaN if a file did not end."""
+    """Time from the first file's start to the last file's end; NaN if a file did not end."""
     used: float
-    """Part of the link's capacity that was used in this time."""
+    """Part of the link's capacity that was used from the first start to the last end."""
     jain: float
     """Jain's index of goodputs while all files are being sent; NaN if that is less than a slot."""
     drops_pkts: float
@@ -73,7 +74,7 @@ def _jain(rates: Array) -> float:
 
 
 def numbers(found: Iterable[str]) -> list[int]:
-    """The runs that there are."""
+    """The numbers of the runs that were executed."""
     return sorted({int(name.rpartition("-r")[2]) for name in found})
 
 

@@ -23,7 +23,7 @@ AGREEMENTS = Agreement.per_row(
     "{}: mean completion times on the kernel match the simulator's to 5 %.",
     table=_TITLE, columns=(_MEAN,), most=0.1, relative=0.05, unit="s",
 )  # fmt: skip
-"""How closely the kernel must match the simulator with every router protocol."""
+"""Tolerances within which kernel and simulator must agree, for every router protocol."""
 _AXES = ("time (s)", "use of the link")
 _Cell = tuple[str, str]
 

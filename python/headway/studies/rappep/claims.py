@@ -20,7 +20,7 @@ from headway.trace import Trace
 
 CLAIMS: Claims[Found] = Claims(__name__)
 OF_FIGURE_4 = ("cubic26", "vcp", "xcp", "mpcp", "tcp_pep")
-"""Figures 3 and 4 compare these; figure 5 the proxies."""
+"""Schemes that figures 3 and 4 compare; figure 5 compares the proxies."""
 ASSISTED = {"xcp_pep": "xcp", "mpcp_pep": "mpcp"}
 BOTH = (*ASSISTED, *ASSISTED.values())
 OPEN_PKTS = observe.OPEN_PKTS
@@ -48,7 +48,7 @@ def _put(name: str, by_keys: Mapping[str, float]) -> list[Spoil]:
 
 
 def _all(path: str, *schemes: str) -> list[str]:
-    """Keys of all runs of schemes on a path."""
+    """Keys of the trials of all runs of these schemes on a path."""
     return [f"{scheme}-{path}-*" for scheme in schemes]
 
 

@@ -2,7 +2,8 @@
 
 Clients of a GEO and of a LEO satellite load Web pages and files. They are behind the satellite.
 Servers are on the Internet side of the gateway with the proxy, 5 ms further (10 ms with the GEO).
-Responses come down over the gateway's link. Both also have trials on the kernel.
+Responses come down over the gateway's link. The paper's files and the satellites' clients also have
+trials on the kernel.
 """
 
 import random
@@ -253,7 +254,7 @@ def _handovers(over: Orbit) -> Iterator[dict[str, str]]:
 # ---- On the kernel ----
 
 PAPERS = ("tcp_pep", "xcp_pep", "mpcp_pep")
-"""The paper's proxies; two of them also have its start."""
+"""Schemes with the paper's proxies; two of them also run with the paper's start."""
 ON_KERNEL = ("cubic26", "tcp_pep", "xcp_plain", "mpcp_plain", "xcp_pep", "mpcp_pep", "vcp_pep")
 """CUBIC from end to end, and proxies. ``rap-over-satellite`` on the kernel has the schemes with
 routers from end to end, and figure 6."""
@@ -291,7 +292,7 @@ AGREEMENTS = (
 
 
 def on_kernel(ctx: StudyContext) -> dict[str, Experiment]:
-    """A trial per path, scheme and run; and per satellite, load and scheme.
+    """A trial per path, scheme and run of the files; one per satellite, load and scheme of clients.
 
     Runs take real time, one after the other on two cores. So CUBIC's trial at 1 % loss, of two
     minutes, and the trials with side links, of one minute, run once. The quick form leaves out the
@@ -317,7 +318,7 @@ def on_kernel(ctx: StudyContext) -> dict[str, Experiment]:
 
 
 def _length_s(scheme: str, path: str) -> int:
-    """The longest that a run may take. A run ends when its files end."""
+    """Upper limit of a run's length. A run ends when its files end."""
     if path == SIDES:
         return 75
     if (scheme, path) == ("cubic26", LOSSY):
@@ -338,7 +339,7 @@ def _file_on_kernel(whole: Experiment, length_s: int) -> Experiment:
 
 
 def _clients_on_kernel(whole: Experiment, load: str, *, is_quick: bool) -> Experiment:
-    """Drop monitors of links that vary; no window is announced twice, and no server names a rate.
+    """Remove what the kernel lacks: monitors of varying links, extra ACKs, and servers' rates.
 
     The quick form has the clients that begin within the first fifth of the time.
     """

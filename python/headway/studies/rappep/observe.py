@@ -44,7 +44,7 @@ class Row:
     steady_s: float
     """From the first start until the mean use of the link over 5 s is 0.8; infinite: never."""
     converges_per_s: float
-    """One over ``steady_s``; 0: never."""
+    """1 / ``steady_s``; 0 if the use never reached 0.8."""
     most_used: float
     """The largest mean use over 5 s."""
     full_pkts: float
@@ -65,15 +65,16 @@ class Clients:
     """One trial of a satellite's clients."""
 
     times_s: Array
-    """From a client's start to the last byte that it asked for; NaN where that did not arrive."""
+    """Time from a client's start to the last byte of its responses; NaN if it did not arrive."""
     all_s: float
-    """From the first start to the last end; to the run's end where one did not end."""
+    """Time from the first client's start to the last client's end, or to the run's end if one did
+    not end."""
     used: float
-    """Used part of the downlink in this time."""
+    """Used part of the downlink from the first start to the last end."""
     queue_bytes: float
     """The 95 % quantile of the downlink's queue over its changes."""
     full_pkts: float
-    """Packets that this queue dropped because it was full."""
+    """Packets that the downlink's queue dropped because it was full."""
 
     @property
     def jain(self) -> float:
@@ -99,7 +100,7 @@ class Found(Evidence[Row]):
         return runs.estimate(all_runs(self, f"{scheme}-{path}"), TIME)
 
     def mean(self, scheme: str, path: str, name: str) -> float:
-        """The mean of a number over runs, "swing" or "files.used"; NaN where one is.
+        """The mean of a number, such as "swing" or "files.used", over runs; NaN if one is NaN.
 
         Of Jain's index, the mean over the runs in which all files are sent at once.
         """
@@ -185,7 +186,7 @@ def _steady_s(means: Array) -> float:
 
 
 def _at_the_servers(trace: Trace, begins_s: Array) -> dict[str, Any]:
-    """The fields of Row that are about the servers."""
+    """The fields of Row that are measured at the servers."""
     window_s = np.linspace(0.0, 0.1, 101)
     sent_s, open_s, windows = [], [], []
     for number, begin_s in enumerate(begins_s):

@@ -28,7 +28,7 @@ from headway.table import Cell, Table
 CASES = dict(zip(RAW_CASES, experiments.PATHS, strict=True))
 """The paper's paths by their names in tables."""
 SHORT = {CLEAN: "no loss", LOSSY: "1 % loss", experiments.SIDES: "0.1 %, side links"}
-"""Their names in captions, and in tables of the kernel."""
+"""Names of the paper's paths in captions, and in tables of the kernel."""
 LATE, EARLY = observe.LATE_PERCENT, 100 - observe.LATE_PERCENT
 CURVES_S = 60.0
 _STYLES = {
@@ -171,7 +171,7 @@ def _used(found: Found, title: str, path: str, schemes: Sequence[str]) -> Figure
 
 
 def _shares(found: Found, by_figure: dict[int, str]) -> Figures:
-    """Figures 6 to 8, of the trials that there are."""
+    """Figures 6 to 8, with the trials that were run."""
     figures = {}
     for number, scheme in by_figure.items():
         if (key := f"{scheme}-{experiments.SIDES}-r1") in found:
@@ -291,7 +291,7 @@ PACKET_BYTES = 1500
 
 
 class Candidate(NamedTuple):
-    """A scheme over one path."""
+    """Results of a scheme over one path."""
 
     name: str
     mean_s: float

@@ -50,16 +50,16 @@ class Transfer:
 
     took_s: float
     times_s: Array
-    """When the sender was sampled."""
+    """Times at which the sender's windows were sampled."""
     cwnd_bytes: Array
     window_bytes: Array
-    """The receiver's last announced window that the sender had received by then."""
+    """The last window that the sender had received from the receiver at each sample."""
     arrived_s: Array
-    """When the receiver read some data."""
+    """Times at which the receiver read data."""
     arrived_bytes: Array
-    """Bytes that it had read by then."""
+    """Bytes that the receiver had read at each of these times."""
     window_limited_s: float
-    """How long the window limited the sender; NaN where the kernel does not report it."""
+    """How long the receive window limited the sender; NaN if the kernel does not report it."""
     retransmits_pkts: float
 
     @classmethod
@@ -86,9 +86,9 @@ class Transfer:
         return float(np.interp(share * self.arrived_bytes[-1], self.arrived_bytes, self.arrived_s))
 
     def window_by_cwnd(self, before_s: float = 0.0) -> Array:
-        """The window over cwnd, at the same moment or ``before_s`` earlier, while both grow.
+        """Announced window divided by the cwnd of the same moment or of ``before_s`` earlier.
 
-        Both grow until cwnd is what a round trip of the path carries.
+        Only times while both grow, that is, until cwnd is what a round trip of the path carries.
         """
         then_s = self.times_s - before_s + US / 2  # times are whole microseconds
         at = np.searchsorted(self.times_s, then_s, side="right") - 1
@@ -115,7 +115,7 @@ class Case:
         return float(np.median([one.reached_s(share) for one in self.transfers]))
 
     def window_by_cwnd(self, *, as_announced: bool = False) -> Array:
-        """The window over cwnd while both grow, of all transfers.
+        """Announced window divided by cwnd while both grow, of all transfers.
 
         ``as_announced``: over the cwnd of half a round trip before.
         """

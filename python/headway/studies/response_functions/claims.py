@@ -23,16 +23,17 @@ from headway.studies.response_functions.experiments import (
 
 CLAIMS: Claims[Goodputs] = Claims(__name__)
 FREE_SHARE = 0.75
-"""Loss, not the link, limits a flow whose equation is below this part of the link's rate."""
+"""Loss counts as a flow's limit, and the link does not, if its equation gives less than this part
+of the link's rate."""
 _FASTER = {name: label for name, label in CONTROLS.items() if name != "reno"}
 ETHERNET_BYTES = 38
-"""Header, checksum, preamble and gap of a frame."""
+"""Bytes that Ethernet adds to an IP packet: header, checksum, preamble and gap of a frame."""
 RENO_LOSSES = (1e-4, 5e-2)
 """Between these losses simulated Reno is compared with eq. 4.7."""
 CUBIC_LOSSES = (3e-4, 1e-3, 3e-3)
 """Losses at which CUBIC is compared with eq. 4.9, if the link does not limit it."""
 CUBIC_TRIALS = ("cubic26-p3e-4-*", "cubic26-p1e-3-*", "cubic26-p3e-3-*")
-"""Keys of their trials."""
+"""Keys of the trials with which CUBIC is compared with eq. 4.9."""
 LARGEST_LOSS = 0.1
 _NO_DELAYED_ACKS = edited({"flows.0.delayed_ack": False})
 

@@ -30,7 +30,8 @@ WARMUP_S = 40.0
 QUEUED = ("cubic26", "compound")
 """The controls whose queues are measured."""
 QUEUED_S = 400.0
-"""A sawtooth of figure 4.9 takes less than a minute."""
+"""Length of a trial of the queues, in which several sawtooths of figure 4.9 occur; one takes less
+than a minute."""
 LOSSES_PER_RUN, MOST_PKTS, QUICK_MOST_PKTS = 2000, 10e6, 4e6
 """Expected losses in each run, if this does not take too many packets."""
 FULL_LINK_S = 2000.0
@@ -56,7 +57,7 @@ _EQUATIONS = {"reno": reno_bps, "cubic26": cubic_bps, "compound": compound_bps}
 
 
 def expected_bps(control: str, loss: float | Array) -> Floats:
-    """A control's equation, or Reno's where that gives more; at most the link's rate."""
+    """Throughput by a control's equation, or Reno's if larger; at most the link's rate."""
     bps: Floats = np.maximum(_EQUATIONS[control](loss), reno_bps(loss))
     return np.minimum(bps, CAPACITY_BPS)
 
@@ -74,7 +75,7 @@ def experiments(ctx: StudyContext) -> dict[str, Experiment]:
         for loss in losses(ctx)
         for run in range(1, (QUICK_RUNS if ctx.quick else RUNS) + 1)
     }
-    # Figures 4.8 and 4.9: only the queue drops.
+    # In the trials of figures 4.8 and 4.9 only the queue drops packets.
     path = lab.path(buffer_pkts=lab.SMALL_BUFFER_PKTS)
     return trials | {
         f"queue-{one}": _greedy(path, one, QUEUED_S, seed=ctx.seed, record=("flows", "queue"))
@@ -120,7 +121,7 @@ class Queue:
 
     mean_pkts: float
     governed_pkts: float
-    """Mean while delay governed the window; NaN: it never did."""
+    """Mean queue length while delay governed the window; NaN: delay never governed it."""
     governed_part: float
     """The part of the time in which delay governed the window."""
 
@@ -132,7 +133,7 @@ class Goodputs:
     runs: Evidence[Run]
     queues: Evidence[Queue]
     losses: Sequence[float]
-    """Those of this form, in rising order."""
+    """The probabilities of loss of this form, in rising order."""
 
     def mean_bps(self, control: str, loss: float) -> float:
         """Mean goodput over all runs. Raises MissingTrialError."""

@@ -25,7 +25,7 @@ APPROVED_MBPS = {"10": ("5.12",), "100": ("5.12", "20.48", "81.92")}
 SSTHRESH = {"a": 0, "b": 1}
 """By strategy: ssthresh is kept (QS-a), or set to the Quick-Start window (QS-b)."""
 RECEIVE_WINDOW = "4000000 B"
-"""Announced from the start: more than 100 Mbit/s over a round trip."""
+"""Receive window that hosts announce at first: more than 100 Mbit/s over a round trip."""
 
 
 def experiments(ctx: StudyContext) -> dict[str, Experiment]:

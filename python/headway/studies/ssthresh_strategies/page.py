@@ -15,7 +15,7 @@ from headway.studies.ssthresh_strategies.experiments import (
 from headway.study import StudyContext
 
 _STYLES = {"a": style_of("quick-start"), "b": style_of("quick-start-b")}
-"""Of the strategies, as in figure 6.40, which compares the same two."""
+"""Styles of the strategies QS-a and QS-b, as in figure 6.40, which compares them, too."""
 
 
 def page(_ctx: StudyContext, found: Found) -> Page:

@@ -27,15 +27,16 @@ class Download:
 
     response_s: float
     first_round_bytes: float
-    """Sent within one round trip from its first packet on."""
+    """Data sent within one round trip after the response's first packet."""
     full_after_s: float
-    """From its first packet to the end of the first full slot."""
+    """Time from the response's first packet to the end of the first full slot."""
     full_after_request_s: float
-    """From the request to the end of the first full slot."""
+    """Time from the request to the end of the first full slot."""
     fast_after_request_s: float
-    """From the request until more than a restart window has been sent."""
+    """Time from the request until more than a restart window has been sent."""
     paced_bps: float
-    """IP rate in the half round trip from then on, before ACKs of this data can arrive."""
+    """IP rate in the half round trip after a restart window has been sent, before ACKs of this data
+    can arrive."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +80,7 @@ class Found:
 
     schemes: Evidence[Scheme]
     small: Evidence[Response]
-    """With the smaller queue: slow start, and windows in packets."""
+    """Responses over the smaller queue, with slow start and with each initial window in packets."""
     uploads: Evidence[Upload]
 
 

@@ -13,8 +13,9 @@ from headway.study import StudyContext
 
 TIMES = "Response times in ms"
 _PUBLISHED_FULL_S = {"slow-start": RTT_S + 2.0, "quick-start": 2 * RTT_S + 0.3}
-"""At the client: 2 s from the request, which follows the handshake (C-TH-070); 300 ms from the
-first data, a round trip after the request (C-TH-079)."""
+"""Published times until the path is full, as seen at the client: 2 s from the request, which
+follows the handshake (C-TH-070); 300 ms from the first data, a round trip after the request
+(C-TH-079)."""
 
 
 def page(_ctx: StudyContext, found: Found) -> Page:

@@ -44,7 +44,7 @@ PACED_ALIKE = all_of(replaced("*-35", 0.5, "p95_s"), replaced("*-35", 0.02, "los
 
 
 def load(part: float) -> Edit:
-    """Load of the downlink."""
+    """Load of the downlink in a trial."""
     return edited({"flows.*.app.workload.load": part})
 
 
@@ -89,7 +89,7 @@ def _gain_large_s(found: Mix, scheme: str, load: float) -> float:
 
 
 def _more_loss(found: Mix, scheme: str, load: float = MODERATE) -> float:
-    """Percentage points more than slow start."""
+    """Packet loss of a scheme minus slow start's, in percentage points."""
     return 100 * (_at(found, scheme, load).loss - _at(found, "slow-start", load).loss)
 
 

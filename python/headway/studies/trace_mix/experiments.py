@@ -18,7 +18,8 @@ from headway.workloads.draws import Floats, Ints
 
 HOURS = 3.0
 QUICK_HOURS = {0.06: 1.0, 0.15: 0.4, 0.35: 0.4, 0.5: 0.2, 0.65: 0.2}
-"""By load. Loads that most statements judge, or with little traffic, run longer."""
+"""Hours of virtual time by load. Loads that most statements judge, and loads with little traffic,
+run longer."""
 LOADS = (0.06, 0.15, 0.35, 0.5, 0.65)
 SMALL, MODERATE = 0.06, 0.35
 UNLIMITED = "unlimited"
@@ -32,13 +33,14 @@ SCHEMES = (
     *pairs.QUICK_STARTS,
 )
 LARGE_BYTES = 10_000
-"""Larger responses are those that a fast startup can help (section 6.4.5.2)."""
+"""Response size from which a fast startup can help (section 6.4.5.2)."""
 SIZES_BYTES = np.geomspace(100, 1e7, 21)
 """Ends of the size bins of figures 6.52 and 6.53."""
 ENOUGH = 30
 """The least number of exchanges for a size bin to be plotted."""
 ABOVE_MS = (200, 300, 500, 700, 900, 1500, 6000)
-"""From several hundred milliseconds to the ends of "of the order of 3 s"."""
+"""Epoch durations for which the part of longer epochs is kept: several hundred milliseconds, up to
+the bounds of "of the order of 3 s"."""
 
 
 def experiments(ctx: StudyContext) -> dict[str, Experiment]:
@@ -93,7 +95,7 @@ class BySize:
     """Epoch durations by response size; one entry per bin with enough exchanges."""
 
     bytes: Floats
-    """The bin's middle."""
+    """Response size in the middle of the bin."""
     mean_s: Floats
     lower_s: Floats
     """The quartile."""
@@ -105,13 +107,13 @@ class Epochs(Traffic):
     """Epoch durations of one trial."""
 
     large: Estimate
-    """Mean duration, seconds, of those with a response of 10 kB or more."""
+    """Mean duration in seconds of epochs with a response of 10 kB or more."""
     timeouts: int
     """Retransmission timeouts of all servers, in the whole run."""
     above_ms: Mapping[int, float]
     """Part of the epochs that last longer than each of ABOVE_MS."""
     tail_s: Floats
-    """Durations at some 300 ranks, in rising order."""
+    """Epoch durations at some 300 ranks, in rising order."""
     tail_part: Floats
     """Part of the epochs that last at least as long as each of ``tail_s``."""
     by_size: BySize

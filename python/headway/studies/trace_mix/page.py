@@ -161,14 +161,14 @@ def _workload(table: SessionTable) -> Figures:
 
 
 def _exceeded(values: Floats | Ints, label: str, style: Style) -> Curve:
-    """P(Z > z) of positive values."""
+    """The complementary distribution P(Z > z) of positive values."""
     ordered = np.sort(values[values > 0].astype(np.float64))
     at = ranks(ordered.size)
     return Curve(label, ordered[-at], at / values.size, style)
 
 
 def _sizes(table: SessionTable) -> list[Curve]:
-    """Responses, requests, and what is fitted to the responses."""
+    """Distributions of response and request sizes, and the fit to the responses."""
     sizes = table.response_bytes[table.response_bytes > 0].astype(np.float64)
     logs = np.log(sizes)
     body, tail = LogNormal(float(logs.mean()), float(logs.std())), tail_fit(table)

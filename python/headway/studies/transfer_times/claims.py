@@ -71,12 +71,12 @@ def _off(found: Results, scheme: str) -> Array:
 def _each(
     judge: Callable[[float, float], words.Check], mine: Array, than: Array
 ) -> list[words.Check]:
-    """Both arrays compared element by element."""
+    """Compare two arrays of response times element by element."""
     return [judge(*pair) for pair in zip(mine.tolist(), than.tolist(), strict=True)]
 
 
 def _hosts(says: str, keys: str, **tunables: int) -> Change:
-    """Other tunables of the hosts' control."""
+    """Change tunables of the hosts' control."""
     fields = {f"flows.*.control.tunables.{name}": value for name, value in tunables.items()}
     return Change(says, edited(fields), keys)
 
@@ -110,7 +110,7 @@ def _highest_rate(found: Results) -> Seen:
     )
 
 
-# spoil: as without K_data
+# refuting observation: the rate of a Jump-Start without K_data
 @CLAIMS.judge("C-TH-015", spoil=scaled(_HIGHEST, 3.0, "payload_bytes"))
 def _rate(found: Results) -> Seen:
     shown, checks = [], []
@@ -129,7 +129,7 @@ def _rate(found: Results) -> Seen:
     )
 
 
-# spoil: half of what was sent, not of what arrived
+# refuting observation: the window is half of the packets that were sent, not of those that arrived
 @CLAIMS.judge("C-TH-018", spoil=replaced("recovery-b20", 22.0, "window_pkts"))
 def _recovered(found: Results) -> Seen:
     shown, checks, exact = [], [], "exact, whole packets"
@@ -150,7 +150,7 @@ def _recovered(found: Results) -> Seen:
     )
 
 
-# spoil: a timer per packet
+# refuting observation: one timer per packet
 @CLAIMS.judge("C-TH-042", spoil=replaced(_HIGHEST, 45.0, "bursts"))
 def _timers(found: Results) -> Seen:
     shown, checks = [], []
@@ -173,7 +173,7 @@ def _chunks(_found: Results) -> Seen:
     return Seen.by(listed(chunks, "{:.0f}"), words.is_so(set(chunks.values()) == {3.0}, "exact"))
 
 
-# spoil: as if it had all been written at once
+# refuting observation: as if the application had written all data at once
 @CLAIMS.judge("C-TH-276", spoil=scaled("pieces-jump-start-4000", 0.3, "delivered_s"))
 def _pieces(found: Results) -> Seen:
     gains = [float(gain) for gain in found.by_piece(BASE) / found.by_piece(JUMP)]
@@ -317,7 +317,7 @@ def _slow_start(found: Results) -> Seen:
 
 
 def _alike_above_10_kb(rows: Rows) -> Rows:
-    """Make both initial windows equally fast above 10 kB, three round trips of slow start."""
+    """Give both initial windows the same times for transfers of more than three round trips."""
     older, newer = rows[key(BASE)].response_s, rows["window3"].response_s
     alike = np.where(older > 3.5 * RTT_S, older, newer)
     return {**rows, "window3": replace(rows["window3"], response_s=alike)}
@@ -405,7 +405,7 @@ def _quick_start(found: Results) -> Seen:
 
 @CLAIMS.judge("C-TH-128", spoil=swapped(EARLY, "initial-start"))
 def _kink(found: Results) -> Seen:
-    """Where the lines before and after the paced round trip meet."""
+    """The size at which the lines of response times before and after the paced round trip meet."""
     x = np.array([100 * KB, 115 * KB, 135 * KB, 150 * KB])
     y = np.array([found.at(EARLY, size) for size in x])
     before, after = (y[1] - y[0]) / (x[1] - x[0]), (y[3] - y[2]) / (x[3] - x[2])

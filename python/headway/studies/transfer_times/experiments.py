@@ -26,7 +26,7 @@ QS_RATE_BPS = 5.12e6
 BASE, JUMP = lab.SLOW_START, "jump-start"
 EARLY, LATE = "quick-start", "quick-start-late"
 RTTS_MS = (50, 100, 200)
-"""Of the simulations; figures 6.38 and 6.39 have more lines from the equations."""
+"""RTTs of the simulations; figures 6.38 and 6.39 have more lines, from the equations."""
 SIZES_BYTES = (
     *(1e3, 1.5e3, 2e3, 3e3, 5e3, 7e3, 10e3, 14e3, 20e3, 30e3, 40e3, 50e3, 65e3, 80e3),
     *(100e3, 115e3, 135e3, 150e3, 200e3, 300e3, 500e3, 700e3),
@@ -34,12 +34,14 @@ SIZES_BYTES = (
 )
 QUICK_SIZES_BYTES = (1e3, 5e3, 10e3, 30e3, 50e3, 100e3, 115e3, 135e3, 150e3, 300e3, 1e6, 5e6, 10e6)
 BUFFERS_PKTS = (1000, 10_000)
-"""The thesis' queue, and one that never overflows. The equations assume no loss, but with the
-thesis' queue slow start overshoots at the end of some of the largest transfers."""
+"""Queue sizes: the thesis', and one that never overflows. The equations assume no loss, but with
+the thesis' queue slow start overshoots at the end of some of the largest transfers."""
 CAPACITY_SIZE_BYTES = 1e6
-"""Of figure 6.40; the thesis does not print its own. Slow start takes "of the order of 2 s"."""
+"""Transfer size of figure 6.40. The thesis does not print it, but says that slow start takes "of
+the order of 2 s"."""
 AROUND_CODES_MBPS = ((39.0, 43.0, 47.0), (79.0, 83.0, 87.0))
-"""Below a rate that can be requested, above it, and further above by the same distance."""
+"""Factors on a rate that can be requested: capacities below it, above it, and further above by the
+same distance."""
 CAPACITIES_BPS = (
     *(2e6, 5e6, 10e6, 20e6),
     *(1e6 * mbps for around in AROUND_CODES_MBPS for mbps in around),
@@ -70,7 +72,7 @@ _MODELS: Mapping[str, Callable[..., Floats]] = {
 
 
 def model_s(scheme: str, sizes_bytes: Floats, rtt_ms: float = lab.RTT_MS) -> Floats:
-    """Table 6.1 for a scheme on the lab's path."""
+    """Response times by table 6.1 for a scheme on the lab's path."""
     return _MODELS[scheme](sizes_bytes, path=lab.model_path(rtt_ms=rtt_ms))
 
 
@@ -85,21 +87,21 @@ class Flight:
 
 _JUMP, _MEGA = f"{lab.CONTROL}+jump-start", f"{lab.CONTROL}+mega-start"
 JUMPS = {
-    # s, K_data and K_rate decide in turn
+    # in these flights s, K_data and K_rate in turn limit the rate
     "flight-jump-20kB-rtt200": Flight(_JUMP, 20e3, 200),
     "flight-jump-50kB-rtt200": Flight(_JUMP, 50e3, 200),
     "flight-jump-1MB-rtt200": Flight(_JUMP, 1e6, 200),
     "flight-jump-1MB-rtt50": Flight(_JUMP, 1e6, 50),
     "flight-jump-20kB-rtt10": Flight(_JUMP, 20e3, 10),
 }
-"""First flights of eq. 4.12."""
+"""Uploads whose first flights are compared with eq. 4.12."""
 TIMED = {
     **JUMPS,
-    # one timer, and as many as there are ticks
+    # windows that need one timer, and as many timers as there are ticks
     "flight-jump-4kB-rtt200": Flight(_JUMP, 3.0 * lab.MSS_BYTES, 200),
     "flight-jump-65kB-rtt10": Flight(f"{_JUMP}:js_max_rate_kbps=0", 45.0 * lab.MSS_BYTES, 10),
 }
-"""First flights of eq. 5.1."""
+"""Uploads whose first flights are compared with eq. 5.1."""
 SPACED_MBPS = (10, 12, 15, 24, 96)
 """Rates of first flights whose packets should leave one by one."""
 FLIGHTS = TIMED | {
@@ -162,7 +164,8 @@ def experiments(ctx: StudyContext) -> dict[str, Experiment]:
     for scheme, rtt_ms, pkts in product(LABELS, RTTS_MS, BUFFERS_PKTS):
         path = lab.path(rtt_ms=rtt_ms, buffer_pkts=pkts)
         trials[key(scheme, rtt_ms, pkts)] = trial(path, all_sizes, partial(download, scheme))
-    # The initial window of Linux 2.6.24 is 3; that of 2.6.18, and so of the stack, is 2.
+    # Initial windows: 3 packets with Linux 2.6.24; 2 packets with Linux 2.6.18 and with the stack
+    # linux-2.6.
     older = partial(_request, f"{lab.CONTROL}+initial-start:is_window_pkts=3")
     trials["window3"] = trial(lab.path(), all_sizes, older)
     for scheme in network.SCHEMES:  # figure 6.37
@@ -249,7 +252,7 @@ def _uploads(ctx: StudyContext) -> dict[str, Experiment]:
 
     trials = {}
     for scheme, piece in product((BASE, JUMP), PIECES_BYTES):
-        # the application's rate is 320 Mbit/s, for all sizes of its writes
+        # the application writes 320 Mbit/s with each size of its writes
         app = {"kind": "pingpong", "request": f"{piece} B", "mean_interval": f"{piece / 40:g} us"}
         # long enough for the echo of the first write to return through the full queue
         more: dict[str, Any] = {"duration_s": 6, "sample_s": 0.001}
@@ -275,7 +278,7 @@ HEADER_BYTES = lab.MTU_BYTES - lab.MSS_BYTES
 
 @dataclass(frozen=True)
 class Transfers:
-    """One transfer after the other."""
+    """Observations of transfers that follow one after the other."""
 
     response_s: Array
     """The first response time of each flow; NaN where it did not complete."""
@@ -325,29 +328,29 @@ class Results:
     recoveries: Evidence[Recovery]
 
     def times(self, scheme: str, rtt_ms: int = 200, buffer_pkts: int = BUFFERS_PKTS[0]) -> Array:
-        """Times over the sizes."""
+        """Response times over the transfer sizes."""
         return self.transfers[key(scheme, rtt_ms, buffer_pkts)].response_s
 
     def at(self, scheme: str, size_bytes: float) -> float:
-        """The time of one size at 200 ms."""
+        """The response time of one size at 200 ms."""
         (index,) = np.flatnonzero(self.sizes_bytes == size_bytes)
         return float(self.times(scheme)[index])
 
     def speedup(self, scheme: str, rtt_ms: int = 200) -> Array:
-        """Slow start's times over this scheme's."""
+        """Slow start's response times divided by this scheme's."""
         return self.times(BASE, rtt_ms) / self.times(scheme, rtt_ms)
 
     def by_capacity(self, scheme: str) -> Array:
-        """Times over CAPACITIES_BPS."""
+        """Response times over CAPACITIES_BPS."""
         keys = (capacity_key(scheme, rate) for rate in CAPACITIES_BPS)
         return np.array([self.transfers[key].response_s[0] for key in keys])
 
     def long_slow_start(self) -> Array:
-        """Slow start's times on the long path, over LONG_SIZES_BYTES."""
+        """Slow start's response times on the long path, over LONG_SIZES_BYTES."""
         return self.transfers[long_key(None)].response_s
 
     def long_quick_start(self) -> Array:
-        """Times over (LONG_RATES_BPS, LONG_SIZES_BYTES)."""
+        """Quick-Start's response times over (LONG_RATES_BPS, LONG_SIZES_BYTES)."""
         return np.array([self.transfers[long_key(rate)].response_s for rate in LONG_RATES_BPS])
 
     def by_piece(self, scheme: str) -> Array:
@@ -423,6 +426,7 @@ def recovery(trace: Trace) -> Recovery:
     return Recovery(
         paced_pkts=float(rows["cwnd_pkts"].to_numpy()[first].max()),
         lost_pkts=float(trace["drops"].filter(pl.col("time_ns") < until_ns).height),
-        # Recovery sets both cwnd and ssthresh to the window, and ssthresh keeps it.
+        # At the end of recovery both cwnd and ssthresh equal the window, and ssthresh keeps this
+        # value.
         window_pkts=float(rows["ssthresh_pkts"].to_numpy()[ends[0]]),
     )

@@ -151,7 +151,7 @@ def _reduced(found: Results) -> Seen:
     )
 
 
-# spoil: slow start, which requests no rate
+# refuting observation: slow start, which requests no rate
 @CLAIMS.judge("C-TH-141", spoil=swapped("quick-start", BASE))
 def _steps(found: Results) -> Seen:
     times = found.by_capacity("quick-start")

@@ -51,7 +51,7 @@ _PUBLISHED = {
     "mega-start": (100e3, 0.285),
     "quick-start": (100e3, 0.362),
 }
-"""Size and response time at 200 ms that the thesis prints: C-TH-120, 126 and 118."""
+"""Transfer sizes and response times at 200 ms that the thesis prints (C-TH-120, 126 and 118)."""
 
 
 def page(_ctx: StudyContext, found: Results) -> Page:

@@ -50,12 +50,12 @@ def at_most_half_a_second(pairs: Pairs) -> list[Check]:
 
 
 def over_a_second(pairs: Pairs) -> list[Check]:
-    """More than a second is saved."""
+    """Check that the faster start saves more than a second."""
     return [words.within(own, 1, math.inf, "> 1 s") for own in saved(pairs).values()]
 
 
 def significantly(pairs: Pairs) -> Check:
-    """The faster start takes significantly less time everywhere."""
+    """Check that the faster start takes significantly less time in every comparison."""
     return words.every([words.significantly_less(*pair) for pair in pairs.values()])
 
 
@@ -66,7 +66,7 @@ def _difference(slow: Loads, fast: Loads, pages: Pages = "") -> Estimate | None:
 
 
 def _pair(slow: Loads, fast: Loads, pages: Pages = "") -> tuple[Estimate, float]:
-    """A pair whose interval is that of the difference of the two."""
+    """Mean times of both schemes; the first has the interval of their difference."""
     own = _difference(slow, fast, pages)
     fast_s, slow_s = (getattr(one, f"{pages or 'mean_'}s") for one in (fast, slow))
     return Estimate(fast_s, None, own.half_width if own else None, fast.count), slow_s
@@ -270,7 +270,7 @@ def _spreads(found: Found, model: str, https: Iterable[str] = web.HTTP) -> str:
     mend=[scaled(f"thesis-*-{scheme}-n1", 0.5, "mean_s") for scheme in FAST],
 )
 def all_gain(found: Found) -> Seen:
-    """Both schemes are faster with each model and each HTTP."""
+    """Check that Jump- and Quick-Start are faster with each model and each version of HTTP."""
     pairs = [_thesis(found, model, schemes=[s]) for s, model in product(FAST, MODELS)]
     checks = {name: words.less(*pair) for own in pairs for name, pair in own.items()}
     slower = [name for name, check in checks.items() if not check.holds]
@@ -367,7 +367,7 @@ def _loaded(found: Found, model: surge.Model, scheme: str) -> dict[int, tuple[Lo
 
 
 def _equal_or_worse(slow: Loads, quick: Loads) -> Check:
-    """Not faster: at most 2 % less time, or the 95 % interval of the difference includes 0.
+    """Check that a scheme is not faster: at most 2 % less time, or a 95 % interval around 0.
 
     These are the bounds of "identical". More time is allowed.
     """

@@ -41,7 +41,8 @@ PAPER_SCHEMES = (SLOW, QUICK)
 THESIS_SCHEMES = (SLOW, QUICK, JUMP)
 LOAD_SCHEMES = (SLOW, QUICK, LATE, JUMP)
 SHARES = (0.25, 0.5, 0.75)
-"""Parts of the capacity for Quick-Start. The other trials have all of it."""
+"""Parts of the capacity that the router grants to Quick-Start. In all other trials it grants the
+whole capacity."""
 
 SAMPLE_S = 3600.0
 """The length of a trial."""
@@ -49,8 +50,8 @@ QUICK_PAPER_S = 180.0
 """The quick form's length with many users of the paper, whose differences are large. All other
 differences need the hour."""
 USERS: dict[surge.Model, tuple[int, ...]] = {"default": (100, 250), "large": (5, 10, 20)}
-"""Numbers of users besides one. With the largest number both models use most of the link. The
-papers do not print their numbers."""
+"""Numbers of users in trials with several users. With the largest number both models use most of
+the link. The papers do not print their numbers."""
 STAGGER_S = 7.0
 """Users start evenly within one mean think time."""
 
@@ -59,7 +60,8 @@ KEEP_ALIVE_REQUESTS, KEEP_ALIVE_US = 16, 5_000_000
 NGINX = {"keepalive_requests": 1000, "keepalive_timeout": "75 s"}
 """The limits of nginx 1.22."""
 HANDSHAKE_BYTES = 3 * lab.MSS_BYTES
-"""Announced so that a host requests a rate in the handshake, before it knows what it will send."""
+"""Volume that a host announces, so that it requests a rate in the handshake, before it knows what
+it will send."""
 
 
 @dataclass(frozen=True)
@@ -216,7 +218,8 @@ def requests(visits: Sequence[WebPage], http: str) -> Vectors:
     most = 1 if http == "1.0" else KEEP_ALIVE_REQUESTS
     epochs: list[tuple[int, int, int]] = []
     connections: list[int] = []
-    # The open connection: the number of its first epoch, and its requests.
+    # The open connection: the number of its first exchange (epoch), and how many requests it has
+    # carried.
     first = served = 0
 
     def close() -> None:
@@ -266,7 +269,7 @@ class Loads:
     count: int
     mean_s: float
     half_width_s: float
-    """Of the 95 % interval of the mean, by ten batches."""
+    """Half width of the mean's 95 % interval, from ten batches."""
     small_s: float
     large_s: float
     utilization: float
@@ -331,7 +334,7 @@ def page_times(trace: Trace) -> tuple[Array, Array]:
         assert isinstance(flow.app, Vectors)
         complete = flow.app.epochs[: stop - begin]
         given = np.fromiter((epoch[1] for epoch in complete), dtype=np.int64)
-        # A page ends with the epoch after which its user thinks.
+        # The last exchange of a page is the one after which its user thinks.
         last = np.flatnonzero(np.fromiter((epoch[2] for epoch in complete), dtype=np.int64))
         first = np.concatenate([[0], last[:-1] + 1])[: last.size]
         ends.append(end_ns[begin + last])
@@ -369,7 +372,10 @@ class Found:
         ]
 
     def mean_of_six(self, scheme: str, users: int = 1, share: float = 1.0) -> Estimate:
-        """Their mean page time; the interval is that of a mean of independent trials."""
+        """Mean page time of the six combinations.
+
+        The interval is that of a mean of independent trials.
+        """
         six = self.six(scheme, users, share)
         half_width_s = math.hypot(*(one.half_width_s for one in six)) / len(six)
         return Estimate(float(np.mean([one.mean_s for one in six])), None, half_width_s, len(six))

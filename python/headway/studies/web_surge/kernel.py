@@ -55,7 +55,7 @@ FEWEST_FILES, MOST_FILES, MOST_BYTES = 3, 12, 1e6
 long over HTTP/1.0."""
 THINK_US = 1_000_000
 SEND_BUFFER = f"{4 << 20} B"
-"""The largest of Linux."""
+"""Linux's largest send buffer."""
 
 
 def experiments(ctx: StudyContext) -> dict[str, Experiment]:
@@ -139,7 +139,7 @@ class Found:
 
     pages: Evidence[Array]
     ways: Sequence[str]
-    """The ways that the form has."""
+    """The ways of fetching pages that this form of the study runs."""
 
     def mean(self, model: str, way: str, scheme: str) -> Estimate:
         """The mean over a user's pages; NaN if not all were loaded. Raises MissingTrialError."""
@@ -155,7 +155,7 @@ class Found:
 
 
 def gather(ctx: StudyContext, rows: Mapping[str, Times]) -> Found:
-    """The users of every trial."""
+    """Page times of the users of every trial."""
     ways = QUICK_WAYS if ctx.quick else tuple(WAYS)
     none = np.full(QUICK_PAGES if ctx.quick else PAGES, np.nan)
     pages = {
@@ -194,7 +194,7 @@ _GAIN, _LOSS = _taking(3.0, 1.0), _taking(1.0, 3.0)
 
 
 def _pipelined(experiment: Experiment) -> Experiment:
-    """Pipelining instead of HTTP/2."""
+    """Change: users fetch pages with pipelining instead of HTTP/2."""
     data = experiment.model_dump(mode="json")
     for flow in data["flows"]:
         if flow["app"]["http"] == "2":
