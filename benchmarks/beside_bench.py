@@ -38,7 +38,7 @@ from run_bench import (
 STACKS = ("linux-6", "linux-2.6")
 KEPT = ROOT / "build" / "beside"
 TARGET_RATIO = 1.03
-"""The largest allowed ratio of the time per packet to the other commit's."""
+"""Largest allowed ratio of this commit's processor time per packet to the other commit's."""
 
 
 @dataclass(frozen=True)
@@ -52,12 +52,12 @@ class Cost:
 
 @dataclass(frozen=True)
 class Pairs:
-    """Pairs of runs of one scenario: medians of each side, and of the ratios.
+    """Pairs of runs of one scenario: medians of both commits' times, and of the ratios.
 
     Attributes:
-        ratio: median of here / there.
+        ratio: median of (time per packet of this commit) / (that of the other commit).
         low: the smallest ratio.
-        high: the largest.
+        high: the largest ratio.
     """
 
     stack: str
@@ -73,11 +73,10 @@ class Pairs:
 def run_once(
     engine: Path, flows: int, stack: str, duration_s: float, rate_bps: int | None = None
 ) -> Cost:
-    """Run an engine once and read its processor time. Passes a rate only if the engine has the
-    option.
+    """Run an engine once and read its processor time.
 
     Raises:
-        BenchError: it fails or prints no result.
+        BenchError: the engine fails or prints no result.
     """
     command = [str(engine), "--flows", str(flows), "--stack", stack]
     command += ["--duration-s", f"{duration_s:g}", "--json"]
@@ -114,7 +113,7 @@ def in_pairs(
 
 
 def of_pairs(stack: str, flows: int, costs: Sequence[tuple[float, float]]) -> Pairs:
-    """Medians of pairs (here, there) of times per packet."""
+    """Medians of the times per packet of this commit (here) and the other one (there)."""
     ratios = [here / there for here, there in costs]
     return Pairs(
         stack=stack,
@@ -159,7 +158,7 @@ def engine_of(commit: str) -> tuple[str, Path]:
         The commit's whole name and the program.
 
     Raises:
-        BenchError: there is no such commit or it cannot be built.
+        BenchError: the commit does not exist or cannot be built.
     """
     asked = subprocess.run(
         ["git", "rev-parse", "--verify", "--quiet", f"{commit}^{{commit}}"],
@@ -222,11 +221,12 @@ MANY = (
     Many(10_000, 10**10, 5.0, 1),
     Many(100_000, 10**11, 1.0, 1),
 )
-"""From ten thousand flows on, each has 1 Mbit/s: with less, none would send."""
+"""With ten thousand flows and more, the link has 1 Mbit/s per flow: the flows could hardly send at
+less."""
 
 
 def many(engine: Path) -> dict[int, Cost]:
-    """The time per packet by number of flows: medians of alternating runs."""
+    """The engine's cost by number of flows: medians over runs in which the numbers alternate."""
     runs: dict[int, list[Cost]] = {case.flows: [] for case in MANY}
     for rep in range(max(case.reps for case in MANY)):
         for case in (case for case in MANY if rep < case.reps):
@@ -236,7 +236,7 @@ def many(engine: Path) -> dict[int, Cost]:
 
 
 def median(costs: Sequence[Cost]) -> Cost:
-    """Each number's median."""
+    """The median of each number over the runs."""
     return Cost(
         ns_per_pkt=statistics.median(cost.ns_per_pkt for cost in costs),
         peak_rss_bytes=statistics.median(cost.peak_rss_bytes for cost in costs),
@@ -245,7 +245,7 @@ def median(costs: Sequence[Cost]) -> Cost:
 
 
 def report(pairs: Sequence[Pairs], costs: dict[int, Cost], there: str) -> tuple[str, bool]:
-    """The tables, and whether every target is met."""
+    """The tables as text, and whether every target is met."""
     met = True
     lines = [f"Here beside {there}: processor time per packet, {pairs[0].reps} pairs", ""]
     lines.append(f"{'stack':10}{'flows':>7}{'there ns':>10}{'here ns':>9}{'ratio':>8}{'range':>15}")

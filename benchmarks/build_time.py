@@ -29,7 +29,8 @@ NAME_LETTERS = 12
 
 
 def copies(control: Path, times: int) -> list[Path]:
-    """Copies a control under new names, so that there are `times` of it."""
+    """Copies a control's C file under new names until it exists `times` times; returns the
+    copies."""
     made = []
     old = control.stem
     for letter in "bcdefghij"[: times - 1]:
@@ -38,7 +39,9 @@ def copies(control: Path, times: int) -> list[Path]:
         text, tables = re.subn(rf"\bhw_cc_{old}\b", f"hw_cc_{new}", text)
         text, names = re.subn(rf'(\.name = )"{old}"', rf'\1"{new}"', text)
         if (tables, names) != (1, 1):
-            raise SystemExit(f"{control}: no table hw_cc_{old} with its name to copy")
+            raise SystemExit(
+                f"{control}: cannot be copied: needs one table hw_cc_{old} with .name = {old}"
+            )
         path = control.with_stem(new)
         path.write_text(text)
         made.append(path)
@@ -46,7 +49,7 @@ def copies(control: Path, times: int) -> list[Path]:
 
 
 def work_tree(folder: Path, commit: str, times: int) -> Path:
-    """A commit's files in a folder, with `times` as many controls."""
+    """Check a commit out into a folder, and multiply the number of its controls by `times`."""
     subprocess.run(
         ["git", "-C", ROOT, "worktree", "add", "--quiet", "--detach", folder, commit], check=True
     )
@@ -71,7 +74,7 @@ def build(tree: Path) -> tuple[float, float]:
 
 
 def built_controls(tree: Path) -> int:
-    """How many controls a build's headwayctl has."""
+    """The number of controls in the headwayctl that is built from this tree."""
     return len(list((tree / "algorithms/cc").glob("*.c")))
 
 

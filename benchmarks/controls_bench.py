@@ -24,17 +24,17 @@ TARGET_WITH_ROUTER_PKTS_PER_S = 1_500_000
 
 
 def routed() -> set[str]:
-    """Names of both a control and a router: one protocol."""
+    """Names of the router algorithms; a control of the same name needs that router."""
     return {router.name for router in registry().routers}
 
 
 def target_of(control: str, routers: set[str]) -> int:
-    """Packets per second that a control must reach."""
+    """Packets per second of wall time that the simulator must reach with a control."""
     return TARGET_WITH_ROUTER_PKTS_PER_S if control in routers else TARGET_PKTS_PER_S
 
 
 def command(engine: Path, control: str, routers: set[str], duration_s: float) -> list[str]:
-    """One run of the engine's program."""
+    """The command line of one run of the engine's program."""
     router = ["--router", control] if control in routers else []
     return [
         str(engine),
@@ -47,7 +47,7 @@ def command(engine: Path, control: str, routers: set[str], duration_s: float) ->
 def measure(
     engine: Path, controls: Sequence[str], reps: int, duration_s: float
 ) -> dict[str, Result]:
-    """Medians by control, from alternating runs."""
+    """Each control's medians over runs in which the controls alternate."""
     routers = routed()
     samples: dict[str, list[Sample]] = {control: [] for control in controls}
     for _ in range(reps):
@@ -58,7 +58,7 @@ def measure(
 
 
 def table(found: Mapping[str, Result]) -> str:
-    """One line per control."""
+    """The table of results, with one line per control."""
     routers = routed()
     lines = [f"{'control':<12} {'packets/s':>11} {'ns/packet':>10} {'spread':>7}  target"]
     for control, result in found.items():

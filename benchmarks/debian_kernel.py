@@ -47,7 +47,7 @@ CONTROLS = {
     "vegas": "vegas",
     "illinois": "illinois",
 }
-"""Names in the kernel, and our names."""
+"""The kernel's name of each control, and Headway's."""
 MODULES = (
     "veth",
     "sch_netem",
@@ -61,14 +61,14 @@ MODULES = (
     "tcp_illinois",
 )
 RATE_MBIT, RTT_MS, QUEUE_PKTS = 20, 100, 167
-"""A queue of one bandwidth-delay product."""
+"""The path; its queue holds one bandwidth-delay product."""
 WARMUP_S, LENGTH_S = 20, 60
 SAMPLE_S = 0.1
 MSS_BYTES = 1448
 TIMEOUT_S = 1500
-"""Longest time of a guest; on an idle core a run takes a third of it."""
+"""Time limit of a guest's run; on an idle core a run takes a third of this time."""
 EVERY_PACKET = 0.9
-"""ACKs per packet from which none counts as delayed."""
+"""Above this number of ACKs per packet, the receiver counts as one without delayed ACKs."""
 
 
 class BenchError(Exception):
@@ -77,13 +77,14 @@ class BenchError(Exception):
 
 @dataclass(frozen=True)
 class Seen:
-    """One control on one side, after the warm-up."""
+    """Results of one control in Debian's kernel or in the simulator, after the warm-up."""
 
     goodput_mbps: float
     cwnd_pkts: float
-    """Mean over samples of 0.1 s."""
+    """Mean over samples taken every 0.1 s."""
     reductions: float
-    """How often cwnd began to fall by 5 % or more from one sample to the next."""
+    """Number of reductions: cwnd falls by 5 % or more between samples; successive falls count
+    once."""
     srtt_ms: float
 
 
@@ -97,7 +98,7 @@ def tool(*command: str, cwd: Path | None = None) -> str:
 
 
 def install() -> None:
-    """What is missing of PACKAGES. Raises BenchError where that is not possible."""
+    """Install the missing ones of PACKAGES. Raises BenchError without root or apt-get."""
     missing = [package for program, package in PACKAGES.items() if not shutil.which(program)]
     if not missing:
         return
@@ -224,7 +225,7 @@ def boot(image: Path, initrd: Path) -> str:
 
 
 def reports(console: str) -> dict[str, Seen]:
-    """iperf3's results of each control."""
+    """iperf3's results of each control, read from the guest's console."""
     found = {}
     for control, text in re.findall(r"^BEGIN (\S+)\n(.*?)^END \1$", console, re.M | re.S):
         written = gzip.decompress(base64.b64decode(text)).decode()
@@ -256,7 +257,8 @@ def acks_per_packet(console: str) -> dict[str, float]:
 
 
 def reductions(cwnd_pkts: np.ndarray) -> float:
-    """How often cwnd began to fall by 5 % or more."""
+    """Number of reductions: cwnd falls by 5 % or more between samples; successive falls count
+    once."""
     falls = np.diff(cwnd_pkts) < -0.05 * cwnd_pkts[:-1]
     return float(np.sum(falls & ~np.concatenate([[False], falls[:-1]])))
 
@@ -287,7 +289,7 @@ def simulated(control: str, *, delayed_ack: bool) -> Seen:
 
 
 def table(theirs: dict[str, Seen], ours: dict[str, Seen]) -> str:
-    """Both results, and the differences of mean window and goodput."""
+    """A table: Debian's and the simulator's results, with the differences of cwnd and goodput."""
     lines = [
         f"{'control':<10} {'goodput Mbit/s':>20} {'mean cwnd pkts':>20} {'cwnd':>8} "
         f"{'reductions':>12} {'mean srtt ms':>16}",

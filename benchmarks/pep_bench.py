@@ -46,16 +46,16 @@ PEPSAL = {
     "rr_bulk_p50_ms": "195", "rr_bulk_p99_ms": "2341", "connections_per_s": "85",
     "idle_1000_descriptors": "6",
 }  # fmt: skip
-"""PEPsal 2.0.2, measured on another day on a machine of this kind and not run again; exchanges
-during a bulk flow without its corking."""
+"""Results of PEPsal 2.0.2, measured once, on another day and a similar machine. For the exchanges
+during a bulk flow, PEPsal's corking was turned off."""
 
 Found = dict[str, float]
-"""The results of one way in one round, by the row's name."""
+"""The results of one way (direct, pep or haproxy) in one round, by the name of the table's row."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """One line of the table."""
+    """One line of the table of results."""
 
     name: str
     title: str
@@ -82,7 +82,7 @@ ROWS = (
 
 
 def measure(lab: Lab, way: str, duration_s: float, idle: Sequence[int]) -> Found:
-    """Measure one way once, over all loads."""
+    """Measure one way (direct, pep or haproxy) once, with each kind of load."""
     found: Found = {}
     with lab.ways[way]() as (pid, to):
         for name, connections, reverse in BULK:
@@ -102,7 +102,7 @@ def measure(lab: Lab, way: str, duration_s: float, idle: Sequence[int]) -> Found
     for connections in idle if way != "direct" else ():
         if way == "haproxy" and connections > OF_ONE_TABLE:
             continue
-        # of a new proxy, because an old one would reuse its memory
+        # start a new proxy, because a running proxy would reuse memory of earlier connections
         with lab.ways[way]() as (pid, to):
             assert pid is not None
             with lab.idle(to, 50):
@@ -118,7 +118,7 @@ def measure(lab: Lab, way: str, duration_s: float, idle: Sequence[int]) -> Found
 def in_turns(
     turn: Callable[[str, int], Found], rounds: int, told: Callable[[str], None]
 ) -> dict[str, list[Found]]:
-    """Run every way once in each round, starting with another one each time."""
+    """Run every way once in each round; each round starts with a different way."""
     found: dict[str, list[Found]] = {way: [] for way in WAYS}
     for number in range(rounds):
         for at in range(len(WAYS)):
@@ -129,13 +129,13 @@ def in_turns(
 
 
 def median(rounds: Sequence[Found], name: str) -> float | None:
-    """The median of a number over the rounds in which it was measured."""
+    """The median of the result ``name`` over the rounds in which it was measured."""
     values = [found[name] for found in rounds if name in found]
     return statistics.median(values) if values else None
 
 
 def ratio(found: dict[str, list[Found]], name: str, other: str) -> float | None:
-    """The ratio of the proxy to another way, in the same rounds."""
+    """The median over the rounds of (result of our proxy) / (result of the way ``other``)."""
     pairs = zip(found["pep"], found[other], strict=True)
     ratios = [here[name] / there[name] for here, there in pairs if name in here and name in there]
     return statistics.median(ratios) if ratios else None
@@ -152,7 +152,7 @@ class Target:
 
     @property
     def met(self) -> bool:
-        """A target that was not measured is not met."""
+        """Whether the value meets the target; a value that was not measured does not."""
         if self.value is None:
             return False
         return self.value >= self.limit if self.at_least else self.value <= self.limit
@@ -203,7 +203,7 @@ def arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     """Read the command line."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
     parser.add_argument(
-        "--rounds", type=int, default=5, help="rounds; each runs every way once [5]"
+        "--rounds", type=int, default=5, help="number of rounds; a round measures each way once [5]"
     )
     parser.add_argument(
         "--duration-s", type=positive, default=2.0, help="duration of each load [2]"

@@ -30,15 +30,16 @@ GATEWAY = f"{CLIENT_NET}.1"
 """The address that HAProxy's clients connect to, because HAProxy is not transparent."""
 BULK, EXCHANGES, IDLE = 5201, 7001, 7002
 PAGES = {"direct": 8080, "pep": 8081, "haproxy": 8082}
-"""A separate port for each way. The server remembers its peers for a minute, and timestamps from
-another host's clock would look old to it."""
+"""A separate server port for each way (direct, pep or haproxy). The server keeps the timestamps of
+closed connections for a minute, and timestamps from another host's clock would look old to it."""
 PATIENCE_S = 20.0
 MESSAGE_BYTES = 64
 MOST_DESCRIPTORS = min(resource.getrlimit(resource.RLIMIT_NOFILE)[1], 60_000)
 MOST_CONNECTIONS = min(10_000, MOST_DESCRIPTORS - 600)
-"""Connections that are open at a time: ten thousand, if a program may have enough descriptors."""
+"""The most idle connections that are open at a time: ten thousand, or fewer if a program may not
+have enough descriptors."""
 OF_ONE_TABLE = min(MOST_CONNECTIONS, (MOST_DESCRIPTORS - 1200) // 2)
-"""The number that HAProxy can have; its threads share a table of descriptors."""
+"""The most idle connections that HAProxy can have: its threads share one table of descriptors."""
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
@@ -62,8 +63,8 @@ ANSWERS = f"""listen pages
     http-request return status 200 content-type text/plain string ok
 """
 
-# Holds connections open that were used once. Arguments: serve ADDRESS PORT MOST, or
-# open ADDRESS PORT COUNT MOST; MOST is the number of descriptors that it may open.
+# A program that keeps idle connections open, each after one request and response. Arguments:
+# serve ADDRESS PORT MOST, or open ADDRESS PORT COUNT MOST. The program may open MOST descriptors.
 HOLD = """
 import resource, socket, sys
 most = int(sys.argv[-1])
@@ -122,14 +123,14 @@ def run(*words: str) -> str:
 
 @dataclass(frozen=True)
 class Exchanged:
-    """Times of requests until their responses, in ms."""
+    """Quantiles of the times from a request to its response, in ms."""
 
     p50_ms: float
     p99_ms: float
 
 
 class Lab:
-    """The three hosts; `ways` are the alternatives on the gateway."""
+    """Client, gateway and server; `ways` are the alternatives to compare on the gateway."""
 
     def __init__(self, headwayctl: Path, cpus: Sequence[int]) -> None:
         self.headwayctl = headwayctl
@@ -179,14 +180,14 @@ class Lab:
         self.folder.rmdir()
 
     def on(self, host: str) -> list[str]:
-        """The words that run a program on a host, at its core if it has one."""
+        """The command line that runs a program on a host, on the host's core if it has one."""
         cpu = {"c": self.client_cpu, "s": self.server_cpu}.get(host)
         pinned = [] if cpu is None else ["taskset", "-c", str(cpu)]
         return [*pinned, "ip", "netns", "exec", self.name(host)]
 
     @contextmanager
     def running(self, host: str, *words: str) -> Iterator[subprocess.Popen[str]]:
-        """A program that runs during the block; `ip netns exec` becomes it."""
+        """Run a program during the block; the process of `ip netns exec` becomes the program."""
         told = (self.folder / f"{Path(words[0]).name}.err").open("w")
         try:
             process = subprocess.Popen(
@@ -207,28 +208,28 @@ class Lab:
                 process.communicate()
 
     def listens(self, host: str, port: int) -> None:
-        """Wait for a listener.
+        """Wait until a program listens at the port.
 
         Raises:
-            BenchError: none comes.
+            BenchError: no program listens within PATIENCE_S.
         """
         end = time.monotonic() + PATIENCE_S
         while not run(*self.on(host), "ss", "-Hltn", f"sport = :{port}").strip():
             if time.monotonic() > end:
-                raise BenchError(f"nobody listens at port {port}")
+                raise BenchError(f"no program listens at port {port} after {PATIENCE_S:g} s")
             time.sleep(0.02)
 
-    # The alternatives on the gateway: each yields the process, or None, and the address to connect
-    # to.
+    # The alternatives on the gateway. Each yields the proxy's process ID (None without a proxy) and
+    # the address that clients connect to.
 
     @contextmanager
     def direct(self) -> Iterator[tuple[int | None, str]]:
-        """Nothing: packets are forwarded."""
+        """No proxy: the gateway forwards packets."""
         yield None, SERVER
 
     @contextmanager
     def pep(self) -> Iterator[tuple[int | None, str]]:
-        """This project's."""
+        """This project's proxy, `headwayctl pep`."""
         words = ["pep", "run", "--name", self.prefix]
         words += ["--max-connections", str(MOST_CONNECTIONS + 20)]
         words += ["--client-dev", "inside", "--server-dev", "outside"]
@@ -242,7 +243,7 @@ class Lab:
 
     @contextmanager
     def haproxy(self) -> Iterator[tuple[int | None, str]]:
-        """Debian's, which splices; clients have to name it."""
+        """Debian's HAProxy, which splices; clients connect to the gateway's address."""
         text = HAPROXY_COMMON.format(threads=len(os.sched_getaffinity(0)))
         for port in (BULK, EXCHANGES, PAGES["haproxy"], IDLE):
             text += f"listen port{port}\n    bind {GATEWAY}:{port}\n    server s {SERVER}:{port}\n"
@@ -259,14 +260,12 @@ class Lab:
             self.listens(host, port)
             yield process.pid
 
-    # Load, and its results.
-
     def bulk(
         self, to: str, connections: int, reverse: bool, duration_s: float
     ) -> tuple[float, float]:
-        """Bits per second that all connections together got, at the receiver.
+        """Send bulk data; returns the goodput of all connections together in bit/s, and seconds.
 
-        And processor time of the load programs at both ends and of ksoftirqd.
+        The seconds are the processor time of the load programs at both ends and of ksoftirqd.
         """
         words = ["-P", str(connections), "-t", f"{duration_s:g}", "-O", "0.3", "--json"]
         with self.bulk_server():
@@ -279,13 +278,13 @@ class Lab:
 
     @contextmanager
     def bulk_server(self) -> Iterator[None]:
-        """An iperf3 server for one client after the other."""
+        """An iperf3 server, which serves one client at a time."""
         with self.running("s", "iperf3", "-s"):
             self.listens("s", BULK)
             yield
 
     def exchanges(self, to: str, duration_s: float, beside_bulk: bool) -> Exchanged:
-        """Small requests at random moments, a thousand per second, on one connection."""
+        """Send small requests at random times, a thousand per second, on one connection."""
         end_ns = time.monotonic_ns() + int((duration_s + 1.5) * 1e9)
         out = self.folder / "exchanges"
         common = ["--bytes", str(MESSAGE_BYTES), "--mean-interval-ns", "1000000", "--nodelay"]
@@ -306,11 +305,11 @@ class Lab:
             (end - start) / 1e6 for _, start, end in struct.iter_unpack("<3q", out.read_bytes())
         )
         if len(times_ms) < 100:
-            raise BenchError(f"only {len(times_ms)} exchanges were answered")
+            raise BenchError(f"only {len(times_ms)} requests got a response; at least 100 must")
         return Exchanged(statistics.median(times_ms), times_ms[int(len(times_ms) * 0.99)])
 
     def new_connections(self, to: str, port: int, duration_s: float) -> float:
-        """Connections per second with one request each, 64 at a time."""
+        """Completed connections per second, each with one request; 64 are open at a time."""
         text = HAPROXY_COMMON.format(threads=1) + ANSWERS.format(port=port)
         with self._haproxy("s", "answers", text, port):
             words = ["wrk", "-t", "1", "-c", "64", "-d", f"{math.ceil(duration_s)}s"]
@@ -323,14 +322,14 @@ class Lab:
 
     @contextmanager
     def idle(self, to: str, connections: int) -> Iterator[None]:
-        """Open so many connections, answer one request on each, and keep them open."""
+        """Open this many connections, answer one request on each, and keep them open."""
         hold = [sys.executable, "-c", HOLD]
         with self.running("s", *hold, "serve", SERVER, str(IDLE), str(MOST_DESCRIPTORS)):
             self.listens("s", IDLE)
             words = ["open", to, str(IDLE), str(connections), str(MOST_DESCRIPTORS)]
             with self.running("c", *hold, *words) as client:
                 if not client.stdout or client.stdout.readline() != "open\n":
-                    raise BenchError(f"{connections} connections cannot be opened")
+                    raise BenchError(f"idle connections: could not open all {connections}")
                 yield
 
 
@@ -341,7 +340,7 @@ def processor_s(pid: int) -> float:
 
 
 def ended_s() -> float:
-    """Processor time of all programs that were started here and have ended."""
+    """Processor time of all child processes of this benchmark that have ended."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 
@@ -353,7 +352,7 @@ def soft_interrupts_s() -> float:
 
 
 def is_ksoftirqd(comm: Path) -> bool:
-    """Whether a process has one of these names; it may have ended meanwhile."""
+    """Whether the process with this comm file is ksoftirqd; False if it has ended."""
     try:
         return comm.read_text().startswith("ksoftirqd/")
     except OSError:
@@ -361,10 +360,10 @@ def is_ksoftirqd(comm: Path) -> bool:
 
 
 def descriptors(pid: int) -> int:
-    """The number of open descriptors, in all tables of its threads; they must not change
-    meanwhile."""
+    """The number of a process's open descriptors, in all descriptor tables of its threads. The
+    descriptors must not change while they are counted."""
     tables = {
-        # threads that share a descriptor table yield equal sets
+        # threads that share a descriptor table give equal sets, so the table counts once
         frozenset((descriptor.name, str(descriptor.readlink())) for descriptor in folder.iterdir())
         for folder in Path(f"/proc/{pid}/task").glob("*/fd")
     }

@@ -71,7 +71,7 @@ class Result:
 
 
 Runner = Callable[[int], Sample]
-"""Runs one simulator once with so many flows."""
+"""A function that runs one simulator once with the given number of flows."""
 
 
 def parse_sample(line: str, program: str) -> Sample:
@@ -204,7 +204,7 @@ def pin(cpu: int | None) -> int:
     allowed = sorted(os.sched_getaffinity(0))
     chosen = allowed[-1] if cpu is None else cpu
     if chosen not in allowed:
-        raise BenchError(f"CPU {chosen} cannot be used; there are {allowed}")
+        raise BenchError(f"CPU {chosen} cannot be used; allowed: {allowed}")
     os.sched_setaffinity(0, {chosen})
     return chosen
 
@@ -341,9 +341,13 @@ def positive(text: str) -> float:
 def arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     """Read the command line."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
-    parser.add_argument("--quick", action="store_true", help="run one repetition, and ns-3 for 2 s")
     parser.add_argument(
-        "--peers", action="store_true", help="build the ns-3 program first; installs it as root"
+        "--quick", action="store_true", help="one repetition; simulate 2 s with ns-3"
+    )
+    parser.add_argument(
+        "--peers",
+        action="store_true",
+        help="build the ns-3 program first; as root, also install ns-3",
     )
     parser.add_argument(
         "--full", action="store_true", help="also run ns-3 with more than 100 flows"

@@ -30,14 +30,14 @@ RUNS = 10
 
 @dataclass(frozen=True)
 class Timed:
-    """Medians of one command's runs."""
+    """Times of one run of a command, or the medians over its runs."""
 
     wall_s: float
     processor_s: float
 
 
 def timed(command: list[str]) -> Timed:
-    """One run. Raises CalledProcessError if it fails."""
+    """Run a command once and time it. Raises CalledProcessError if it fails."""
     before = os.times()
     start = time.perf_counter()
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
@@ -48,12 +48,12 @@ def timed(command: list[str]) -> Timed:
 
 
 def measure(runs: int) -> dict[str, Timed]:
-    """Every command's medians."""
+    """The medians of each command's times."""
     all_runs: dict[str, list[Timed]] = {name: [] for name in COMMANDS}
     for number in range(runs + 1):
         for name, (command, _) in COMMANDS.items():
             one = timed(command)
-            if number:  # the first warms the files
+            if number:  # run 0 only brings files into the cache
                 all_runs[name].append(one)
     return {
         name: Timed(
@@ -65,7 +65,7 @@ def measure(runs: int) -> dict[str, Timed]:
 
 
 def main() -> int:
-    """Print the table; 1 with --check if a target is missed."""
+    """Print the table; returns exit status 1 if a target is missed and --check is given."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--runs", type=int, default=RUNS, help="runs of each command [10]")
     parser.add_argument("--json", action="store_true", help="print one object for scripts")

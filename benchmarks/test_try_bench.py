@@ -9,7 +9,7 @@ from try_bench import Case, Measured
 
 def test_a_process_is_measured_from_its_start_to_its_end():
     found = try_bench.run(Case("1 s", 2, "10Mbit/s", "2s"))
-    # 10 Mbit/s in packets of 1500 bytes; no Python with the engine in it is smaller than 10 MB
+    # the link carries 10 Mbit/s in packets of 1500 bytes; Python with the engine uses over 10 MB
     assert found.pkts_per_s * found.wall_s == pytest.approx(10e6 * 2 / 8 / 1500, rel=0.25)
     assert 10 < found.peak_mb < 500
 

@@ -33,7 +33,7 @@ main()
 
 @dataclass(frozen=True)
 class Case:
-    """The cases and their targets; None is printed and not judged."""
+    """A case and its targets; a value whose target is None is printed but not judged."""
 
     name: str
     flows: int
@@ -66,7 +66,7 @@ class Measured:
 
 
 def run(case: Case) -> Measured:
-    """Run one process on the core that this one is bound to. Raises RuntimeError if it fails."""
+    """Run ``headway try`` once, on the core of this process. Raises RuntimeError if it fails."""
     command = [
         sys.executable, "-c", _TRY, "try", "--json", "--flows", f"{case.flows}xcubic",
         "--rate", case.rate, "--rtt", "50ms", "--buffer", "1BDP", "--duration", case.duration,
@@ -86,7 +86,7 @@ def run(case: Case) -> Measured:
 
 
 def median(runs: list[Measured]) -> Measured:
-    """Each number's median."""
+    """The median of each number over the runs."""
     return Measured(
         *(statistics.median(column) for column in zip(*map(_numbers, runs), strict=True))
     )
@@ -97,7 +97,7 @@ def _numbers(one: Measured) -> tuple[float, ...]:
 
 
 def misses(case: Case, found: Measured) -> list[str]:
-    """The targets that were missed, as words."""
+    """The missed targets as text."""
     missed = []
     if case.pkts_per_s is not None and found.pkts_per_s < case.pkts_per_s:
         missed.append(f"packets per second below {case.pkts_per_s:,.0f}")
@@ -109,7 +109,7 @@ def misses(case: Case, found: Measured) -> list[str]:
 
 
 def main() -> int:
-    """Print the table; 1 with --check if a target is missed."""
+    """Print the table; returns exit status 1 if a target is missed and --check is given."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--runs", type=int, default=3, help="runs of each case [3]")
     parser.add_argument("--json", action="store_true", help="print one list for scripts")

@@ -29,7 +29,7 @@ CLOCKS = {
     *("settimeout", "wait_for", "setitimer", "alarm", "timeit"),
 }
 OF_MODULES = {
-    # packets have a field time_ns, so the name alone is not enough
+    # the name alone is not enough: packets have a field time_ns, too
     *(("time", "time"), ("time", "time_ns"), ("datetime", "now"), ("date", "today")),
     *(("shutil", "which"), ("os", "system"), ("os", "popen")),
 }
@@ -44,14 +44,17 @@ RUST_CLOCKS = re.compile(
 
 @dataclass(frozen=True)
 class Use:
-    """Something outside the program that a function uses."""
+    """A clock, a time limit or a program that a function uses, with the line of the use."""
 
     name: str
     line: int
 
 
 def uses(tree: ast.AST) -> Iterator[Use]:
-    """The uses: clocks, time limits, and programs other than Python and compilers."""
+    """All uses in a syntax tree: clocks, time limits, and programs that are not ours.
+
+    Python, headway, cargo and C compilers count as ours.
+    """
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.module in ("time", "timeit"):
             yield Use(f"from {node.module} import", node.lineno)
@@ -69,7 +72,7 @@ def uses(tree: ast.AST) -> Iterator[Use]:
 
 
 def _is_ours(call: ast.Call) -> bool:
-    """Whether a call starts Python, headway by HEADWAY, cargo or a C compiler."""
+    """Whether a call starts Python, headway (as HEADWAY), cargo or a C compiler."""
     command = call.args[0] if call.args else None
     if isinstance(command, ast.List) and command.elts:
         first = command.elts[0]
@@ -90,7 +93,7 @@ class Found:
 
 
 def of_python(path: Path) -> Iterator[Found]:
-    """The tests of a file; what its helpers use counts for each test that calls them."""
+    """The tests of a Python file that read a clock, directly or in helpers that they call."""
     for test, node in _functions(path).items():
         if not (isinstance(node, ast.FunctionDef) and test.startswith("test")):
             continue
@@ -113,7 +116,7 @@ def of_python(path: Path) -> Iterator[Found]:
 
 @functools.cache
 def _functions(path: Path) -> dict[str, ast.AST]:
-    """Functions and classes by name, those of classes included."""
+    """All functions, methods and classes of a file by name."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     of = ast.FunctionDef | ast.ClassDef
     return {node.name: node for node in ast.walk(tree) if isinstance(node, of)}
@@ -121,7 +124,7 @@ def _functions(path: Path) -> dict[str, ast.AST]:
 
 @functools.cache
 def _imported(path: Path) -> dict[str, Path]:
-    """The source module of each name that a file imports from modules of the tests."""
+    """The file of the test module from which each name is imported."""
     found = {}
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.ImportFrom):
@@ -136,7 +139,7 @@ FUNCTION = re.compile(r"^[ \t]*(?:pub(?:\([^)]*\))? )?(?:const |unsafe |async )*
 
 
 def of_rust(path: Path) -> Iterator[Found]:
-    """The tests of a file, by its functions' text."""
+    """The tests of a Rust file that read a clock, found in the text of its functions."""
     own, tests, ignored = _rust_functions(path)
     bodies = {**_rust_helpers(path), **own}
     for name in (*tests, *ignored):
@@ -155,7 +158,7 @@ def of_rust(path: Path) -> Iterator[Found]:
 
 @functools.cache
 def _rust_functions(path: Path) -> tuple[dict[str, str], tuple[str, ...], tuple[str, ...]]:
-    """The functions of a file with their text, its tests, and those that are ignored by default."""
+    """The text of a Rust file's functions, its tests, and its tests that are ignored by default."""
     text = path.read_text(encoding="utf-8")
     starts = list(FUNCTION.finditer(text))
     bodies: dict[str, str] = {}
@@ -173,7 +176,7 @@ def _rust_functions(path: Path) -> tuple[dict[str, str], tuple[str, ...], tuple[
 
 
 def _rust_helpers(path: Path) -> dict[str, str]:
-    """Code that the tests of a crate share: tests/common of the crate, and tests/*.rs of all."""
+    """The text of functions that a crate's tests share, of its tests/common and of tests/*.rs."""
     crate = next(one for one in path.parents if one.parent.name == "crates")
     shared = [*(ROOT / "tests").glob("*.rs"), *crate.glob("tests/**/common/**/*.rs")]
     if path.is_relative_to(crate / "src"):
@@ -188,7 +191,8 @@ def _code(text: str) -> str:
 def _is_live(path: Path) -> bool:
     """Whether `cargo test` skips a file's tests.
 
-    It runs the default members of the workspace, without test programs that say `test = false`.
+    `cargo test` runs the default members of the workspace, without test programs that have
+    `test = false`.
     """
     crate = next(one for one in path.parents if one.parent == ROOT / "crates")
     if crate.relative_to(ROOT).as_posix() not in _toml(ROOT / "Cargo.toml")["workspace"].get(

@@ -12,8 +12,8 @@ import pytest
 
 LIVE = Path(__file__).parent / "live"
 
-# Every run uses the same examples, even on a slow machine: no result depends on a clock, on chance,
-# or on an earlier run.
+# Hypothesis uses the same examples in every run, even on a slow machine: no result depends on a
+# clock, on chance, or on an earlier run.
 hypothesis.settings.register_profile(
     "headway",
     database=None,
@@ -36,21 +36,21 @@ LONGEST = (
         "cli", "collateral-damage", "tutorial",
     )),
 )  # fmt: skip
-"""Worker processes begin with these, in turn, so that no long test is left for the end."""
+"""The longest tests. Worker processes begin with them, so that no long test is left for the end."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
     # A shell that starts tests in the background makes them ignore Ctrl-C, and programs that tests
     # start would inherit that.
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    # pytest-xdist distributes tests one by one, so that the first ones do not all go to one
-    # process.
+    # Let pytest-xdist distribute tests one by one, so that the longest tests, which come first, do
+    # not all go to one process.
     if getattr(config.option, "maxschedchunk", 1) is None:
         config.option.maxschedchunk = 1
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put the longest first."""
+    """Sort the tests: the longest ones come first."""
     order = {name: at for at, name in enumerate(LONGEST)}
     items.sort(key=lambda item: order.get(item.name, len(order)))
 

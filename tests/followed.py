@@ -46,7 +46,7 @@ from shown import LIVE, ROOT, Step, all_pages, printed_lines, steps
 
 TIMEOUT_S = {"quick": 1500, "others": 300, "live": 1800, "make": 3 * 3600, "long": 6 * 3600}
 SOON_S = 10
-"""A started program is ready within this time, even on a busy machine."""
+"""Time limit for a program that a page starts to become ready, also on a busy machine."""
 TAKES_DOWN = re.compile(
     r"^\s*(?:\.venv/bin/)?"
     r"(headwayctl (?:testbed down|detach|pep stop|hints (?:detach|unset))\b.*)$",
@@ -93,7 +93,7 @@ class Reader:
         command = self._command(step)
         if step.devices:
             command = ["nsenter", f"--net=/run/netns/{_NAMESPACE}", *command]
-        # A file, because a pipe would wait for background processes.
+        # Use files, because reading a pipe to its end would wait for background processes.
         with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
             process = subprocess.Popen(
                 command, cwd=self.folder, env=self.environment, stdin=subprocess.DEVNULL,
@@ -108,7 +108,7 @@ class Reader:
         if process.returncode != 0:
             raise FailedError(f"exit status {process.returncode}\n{_last_lines(printed + said)}")
         if not re.search(step.says, printed):
-            raise FailedError(f"does not say {step.says!r}:\n{_last_lines(printed)}")
+            raise FailedError(f"output lacks {step.says!r}:\n{_last_lines(printed)}")
         there = printed_lines(printed.splitlines())[: len(step.shows)]
         if step.shows and tuple(there) != step.shows:
             raise FailedError("does not print what the page shows:\n" + _difference(step, there))
@@ -117,14 +117,14 @@ class Reader:
         return printed
 
     def take_down(self, rest: Iterable[Step]) -> None:
-        """Run the other commands that take something down, so that a failed page leaves nothing."""
+        """Run the page's later commands that detach or remove something, after a failed step."""
         for step in rest:
             for text in TAKES_DOWN.findall(step.text):
-                with suppress(FailedError):  # what the command removes may not exist
+                with suppress(FailedError):  # the command may remove something that does not exist
                     self.do(replace(step, form="command", text=text, shows=(), says=""))
 
     def _wait_for_server(self, step: Step) -> None:
-        """Wait until a daemon listens; it exists before that."""
+        """Wait until the daemon that a step has started listens."""
         listens = replace(step, text=step.text.replace(SERVER, "ss -Hltn sport = :5201"))
         until = time.monotonic() + SOON_S
         while not self.do(listens):
@@ -147,7 +147,7 @@ class Reader:
     def _command(self, step: Step) -> list[str]:
         venv = ROOT / ".venv" / "bin"
         text = step.text.removesuffix("&")
-        if self.folder != ROOT or not venv.exists():  # the commands are found through PATH
+        if self.folder != ROOT or not venv.exists():  # find the commands through PATH
             text = text.replace(".venv/bin/", "")
         if step.form == "program":
             python = venv / "python" if venv.exists() else Path(sys.executable)
@@ -164,7 +164,8 @@ class Reader:
         for path in self.written:
             path.unlink(missing_ok=True)
             if path.suffix in (".c", ".rs") and path.parent != self.folder:
-                (ROOT / ".venv" / ".engine").unlink(missing_ok=True)  # the engine was built with it
+                # rebuild the engine, which contains the removed file
+                (ROOT / ".venv" / ".engine").unlink(missing_ok=True)
         for folder in self.made:
             shutil.rmtree(folder, ignore_errors=True)
 
@@ -187,7 +188,7 @@ ATTACHED = ("htcp", "xcp_pep")
 
 
 def carries_connections(reader: Reader, client: subprocess.Popen[bytes]) -> None:
-    """While iperf3 runs, status shows that the attached control carries connections."""
+    """Check that, while iperf3 runs, headwayctl status shows connections of the page's controls."""
     until = time.monotonic() + SOON_S
     while True:
         done = subprocess.run(
@@ -202,7 +203,7 @@ def carries_connections(reader: Reader, client: subprocess.Popen[bytes]) -> None
             break
         if client.poll() is not None or time.monotonic() > until:
             raise FailedError(
-                f"headwayctl status while it runs: connections {carried}, sockets {used}"
+                f"headwayctl status while iperf3 runs: connections {carried}, sockets {used}"
             )
         time.sleep(0.2)
     print(f"    while it runs, headwayctl status: connections={max(carried)}")
@@ -211,14 +212,15 @@ def carries_connections(reader: Reader, client: subprocess.Popen[bytes]) -> None
 DURING: dict[tuple[str, bool], Callable[[Reader, subprocess.Popen[bytes]], None]] = {
     ("docs/live-kernel.md", True): carries_connections,
 }
-"""A check to run meanwhile, by page and whether the command is iperf3's client."""
+"""Checks to run while a command of a page runs. The key has the page, and whether the command is
+iperf3's client."""
 LOCK = Path("/run/lock/headway-tests")
-"""Tests that use machine-wide names, of sockets or cgroups, hold this lock (tests/)."""
+"""Tests that use machine-wide names, such as sockets or cgroups, hold this lock."""
 _NAMESPACE = "headway-followed"
 
 
 class Devices:
-    """A network namespace with devices of the names that a page uses."""
+    """A network namespace that has devices with the names that a page uses."""
 
     def __init__(self, names: Sequence[str]) -> None:
         self.names = names
@@ -243,7 +245,7 @@ class Devices:
 
 
 def left_out(step: Step, wanted: Set[str], live: str | None) -> str:
-    """Why a step is skipped now; empty if it is not."""
+    """The reason why a step is skipped in this run; empty if the step is not skipped."""
     if step.mark == "not":
         return step.reason
     if step.kind not in wanted and step.kind != "file":
@@ -262,7 +264,7 @@ NOT_WANTED = {
 
 
 def no_live_kernel() -> str | None:
-    """Why the live kernel's part cannot run, in one line; None if it can."""
+    """The reason why steps on the live kernel cannot run, in one line; None if they can."""
     if os.geteuid() != 0:
         return "the live kernel's part needs root"
     reader = Reader()
@@ -276,7 +278,10 @@ def no_live_kernel() -> str | None:
 def follow(
     page: Path, wanted: Set[str], live: str | None = None, folder: Path = ROOT
 ) -> tuple[int, int, str | None]:
-    """(followed, left out, failure) of a page, for the wanted kinds."""
+    """Follow the steps of a page that are of the wanted kinds.
+
+    Returns the numbers of steps followed and left out, and the failure (None without one).
+    """
     reader, followed, out = Reader(folder), 0, 0
     todo = [(step, left_out(step, wanted, live)) for step in steps(page)]
     alive = any(step.kind == "live" and not why for step, why in todo)
@@ -305,7 +310,7 @@ def follow(
 
 @contextmanager
 def alone() -> Iterator[None]:
-    """Waits for other tests that use machine-wide names."""
+    """Hold the lock of tests that use machine-wide names; waits for other holders."""
     with LOCK.open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
@@ -319,7 +324,7 @@ def _told(step: Step) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the pages; returns the exit status."""
+    """Follow the pages that the command line names; returns the exit status."""
     parser = argparse.ArgumentParser(
         description=__doc__.splitlines()[0] if __doc__ else None,
         epilog="Without PAGE all are followed.",

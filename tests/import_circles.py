@@ -37,13 +37,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-# files with build products, or of other projects
+# names of folders with build products or with files of other projects
 SKIPPED = {"target", ".venv", ".git", "node_modules", "build", "results"}
 
 
 @dataclass
 class Graph:
-    """References between files, each with the first line and the text that makes it."""
+    """References between files, each with the first line that refers and the text there."""
 
     edges: dict[Path, dict[Path, tuple[int, str]]] = field(default_factory=dict)
 
@@ -151,7 +151,7 @@ def rust_tokens(text: str) -> list[Token]:
 
 @dataclass
 class Use:
-    """One name of a `use` declaration; a name `*` is a glob."""
+    """One name that a `use` declaration imports; `*` stands for all names."""
 
     path: list[str]
     name: str
@@ -165,12 +165,12 @@ class Module:
 
     file: Path
     parent: Module | None
-    folder: Path  # where files of child modules are
+    folder: Path  # the folder with the files of child modules
     children: dict[str, Module] = field(default_factory=dict)
     items: set[str] = field(default_factory=set)
     uses: list[Use] = field(default_factory=list)
     paths: list[tuple[list[str], int]] = field(default_factory=list)
-    names: dict[str, int] = field(default_factory=dict)  # identifiers in code, with a line
+    names: dict[str, int] = field(default_factory=dict)  # identifiers in code, each with a line
 
     def root(self) -> Module:
         module = self
@@ -191,7 +191,7 @@ class Crate:
         self.modules.append(module)
         RustFile(self, module, rust_tokens(path.read_text(encoding="utf-8"))).read()
         if parent is not None and path.name == "mod.rs":
-            # modules that a build script declares
+            # a build script declares the other files of such a folder as modules
             for child in sorted(folder.glob("*.rs")):
                 if child != path and child.stem not in module.children:
                     module.children[child.stem] = self.read_file(child, module, folder / child.stem)
@@ -230,7 +230,7 @@ class Crate:
     def resolve(
         self, module: Module, path: list[str], seen: set[tuple[int, str]] | None = None
     ) -> Module | Path | None:
-        """The module that a path names, or the file that defines the item."""
+        """The module that a path names, or the file that defines the item that it names."""
         seen = set() if seen is None else seen
         first, rest = path[0], path[1:]
         if first == "crate":
@@ -254,7 +254,7 @@ class Crate:
     def find(
         self, module: Module, name: str, rest: list[str], seen: set[tuple[int, str]]
     ) -> Module | Path | None:
-        """What a name means in a module: a child, an item or an imported name."""
+        """Resolve a name in a module: a child module, an item or an imported name."""
         if (id(module), name) in seen:
             return None
         seen = seen | {(id(module), name)}
@@ -286,7 +286,7 @@ class RustFile:
         self.tokens = tokens
         self.module = module
         self.at = 0
-        # The module of each open brace, and whether items can stand in it.
+        # For each open brace, the module around it and whether that place may contain items.
         self.scopes: list[tuple[Module, bool]] = []
         self.has_items = True
         self.path_attribute: str | None = None
@@ -314,7 +314,8 @@ class RustFile:
             if token.text == "#" and self.text(1) in ("[", "!"):
                 self.read_attribute()
             elif token.text == "{":
-                # braces of `extern "C" {` and of a macro's call have items as outside
+                # the braces of `extern "C" {` and of a macro's call may contain items if the place
+                # around them may
                 before = self.tokens[self.at - 1] if self.at else token
                 items = self.has_items and (before.kind == "string" or before.text == "!")
                 self.open(self.module, items)
@@ -362,7 +363,8 @@ class RustFile:
             return
         self.at += 3
         if path is not None:
-            # relative to the file's folder; its own children are beside it
+            # `#[path]` is relative to the folder of the declaring file; children of the module are
+            # in the folder of the module's file
             file = Path(os.path.normpath(parent.file.parent / path))
             candidates = [(file, file.parent)]
         else:
@@ -470,7 +472,7 @@ def python_graph(folder: Path, package: str) -> Graph:
         if not SKIPPED & set(parts) and name:
             modules[name] = path
             if not package:
-                # pytest puts each test's folder on the path
+                # pytest puts each test's folder on sys.path, so the file's name alone is a module
                 modules.setdefault(parts[-1], path)
     graph = Graph()
     for name, path in modules.items():

@@ -27,7 +27,7 @@ from headway.study import Study, StudyContext, discover
 PARTS = (0, 500_000, 900_000, 990_000, 999_000, 1_000_000)
 
 TURNS = (1.0, 1.1, 0.99)
-"""The machine's speed in the turns, which varies."""
+"""How much slower the machine is in each turn of a measurement."""
 
 
 def option(command: Sequence[str], name: str, default: str = "") -> str:
@@ -36,8 +36,11 @@ def option(command: Sequence[str], name: str, default: str = "") -> str:
 
 
 def router_bench(command: Sequence[str], *, more_ns: float = 20.0) -> Measurement:
-    """`headwayctl router bench`: the program takes ``more_ns`` of 2 us, and 300 more of every
-    packet with a request, an empty one 10; 1 us is sending."""
+    """Results of `headwayctl router bench`, made up.
+
+    A packet takes 2 us without a program, 1 us of them for sending. The program takes ``more_ns``
+    more, and a further 300 ns for a packet with a request; an empty program takes 10 ns more.
+    """
     share = int(option(command, "--requests"))
     program_ns = more_ns + 3.0 * share
     sides = {"plain": 2000.0, "empty": 2010.0, "without": 2000.0, "with": 2000.0 + program_ns}
@@ -76,13 +79,14 @@ def router_bench(command: Sequence[str], *, more_ns: float = 20.0) -> Measuremen
 MSS_BYTES = 1448
 RTT_US = 200_000
 LINK_PKTS = 166
-"""The bytes in a round trip of 10 Mbit/s and 200 ms."""
+"""The packets that 10 Mbit/s and 200 ms hold in a round trip."""
 
 
 def window_bench(command: Sequence[str]) -> Measurement:
-    """`headwayctl host window-bench`: the window doubles with every round trip.
+    """Results of `headwayctl host window-bench`, made up.
 
-    It begins with what the receiver's first window and the startup allow, until the link is full.
+    The sender's window begins with what the receiver's first window and the startup allow. It
+    doubles with every round trip until the link is full.
     """
     small = int(option(command, "--first-window", "10000"))
     size_bytes = int(option(command, "--bytes").removesuffix("B"))
@@ -130,11 +134,11 @@ MEASURE: Mapping[str, Callable[[Sequence[str]], Measurement]] = {
     "overhead": router_bench,
     "receive-window": window_bench,
 }
-"""The output of each live study's commands."""
+"""For each live study with commands of headwayctl, a function that makes up their output."""
 
 
 def context(out_dir: Any) -> StudyContext:
-    """The measurements of a live study's quick form."""
+    """A context for a live study's quick form with made-up measurements."""
     return StudyContext(out_dir, Recorded("kernel"), quick=True)
 
 
@@ -144,7 +148,7 @@ def whole(study: Study[Any, Any], ctx: StudyContext) -> StudyContext:
 
 
 def map_loads(key: str) -> map_page.Loads:
-    """Ten visits as in the thesis: a short target saves two seconds, a second none."""
+    """Ten visits as in the thesis: a target of 250 ms saves two seconds, one of 1 s saves none."""
     load_s = {"slow-start-3": 9.6, "slow-start": 8.0, "initial-start": 8.1, "jump-start": 7.0}
     target_ms = int(key.rpartition("-")[2]) if key[-1].isdigit() and key not in load_s else 250
     target_s = 6.0 + 2.0 * min(abs(target_ms - 250) / 750, 1.0)
@@ -153,7 +157,8 @@ def map_loads(key: str) -> map_page.Loads:
 
 
 def walk(key: str) -> city.Walk:
-    """Two quarters; startups that know more are faster, and later runs are slower by a percent."""
+    """A walk through two quarters of the city. Startups that know more about the path are faster;
+    each further run is one percent slower."""
     order = ("quick-start", "quick-start-chi", "jump-start", "slow-start")
     walks, _, run = key.rpartition("-r")
     scheme = walks.removesuffix("-50ms")
@@ -169,7 +174,7 @@ def walk(key: str) -> city.Walk:
 
 
 def responses(key: str) -> Responses:
-    """Three downloads: Mega-Start meets its targets, startups that ask are a round trip late."""
+    """Three downloads: Mega-Start meets its target times, Quick-Start is a round trip late."""
     scheme, _, target_ms = key.removeprefix(SIMULATED).rpartition("-t")
     target_s = int(target_ms) / 1e3
     slow_s = {"slow-start": 1.04, "jump-start": 0.43}.get(scheme, 0.65)
@@ -181,7 +186,8 @@ def responses(key: str) -> Responses:
 
 
 def pages(key: str) -> Times:
-    """Pages of both models: small ones gain little, large ones more, over HTTP/1.0 most."""
+    """Load times of the pages of both Web models: small pages gain little from fast startups, large
+    pages more, and pages over HTTP/1.0 most."""
     saved = 0.0 if key.endswith("slow-start") else 1.0
     first = [(1.0 - 0.1 * saved, 2.0 - 0.4 * saved)] * len(WAYS)
     first[0] = (2.0 - 0.1 * saved, 5.0 - 1.2 * saved)
@@ -196,12 +202,16 @@ SEEN: Mapping[str, Callable[[str], Any]] = {
     "deadlines": responses,
     "web-surge": pages,
 }
-"""The observation of a trace, by key, for each study that a live kernel judges with traces."""
+"""For each study that a live kernel judges by traces, a function that makes up the observation of
+the trial with a key."""
 
 
 def rows(name: str, ctx: StudyContext) -> dict[str, Any]:
-    """A live study's measurements by key; of one with traces what its full form observes, and its
-    twins where it has some."""
+    """Made-up observations of a live study by the trial's key.
+
+    For a study with traces, they are those of its full form and, if it compares itself with the
+    simulator, also of the simulated trials.
+    """
     study = discover()[name].live()
     assert study is not None
     if not isinstance(study, MeasuredStudy):
@@ -212,4 +222,4 @@ def rows(name: str, ctx: StudyContext) -> dict[str, Any]:
             keys += [f"{SIMULATED}{key}" for key in keys]
         return {key: SEEN[name](key) for key in keys}
     made = {key: MEASURE[name](command) for key, command in study.commands(ctx).items()}
-    return dict(json.loads(json.dumps(made)))  # as read from a file
+    return dict(json.loads(json.dumps(made)))  # types as after reading a file

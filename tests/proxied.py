@@ -22,7 +22,7 @@ MB = 1_000_000
 
 @dataclass
 class Upstream:
-    """A small server, which sends given bytes and records what it received."""
+    """A small upstream server that sends given bytes and records the requests it received."""
 
     answer: Answers
     address: tuple[str, int] = ("", 0)
@@ -66,7 +66,7 @@ def whole(body: bytes, *headers: str, status: str = "200 OK") -> bytes:
 
 @contextmanager
 def proxied(answer: Answers, **settings: Any) -> Iterator[tuple[Upstream, tuple[str, int]]]:
-    """An upstream server, and the proxy before it."""
+    """Run an upstream server and the proxy before it; yields the server and the proxy's address."""
     behind = Upstream(answer)
     with socket.create_server(("127.0.0.1", 0)) as at:
         behind.address = at.getsockname()
@@ -101,7 +101,7 @@ def headers_of(head: bytes) -> list[tuple[bytes, bytes]]:
 
 
 def pours(connection: socket.socket, status: str, ended: threading.Event) -> None:
-    """A response that lasts until the connection ends."""
+    """Send a response that does not end until the connection is closed."""
     connection.sendall(f"HTTP/1.1 {status}\r\nTransfer-Encoding: chunked\r\n\r\n".encode())
     try:
         while True:

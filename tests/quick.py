@@ -31,7 +31,7 @@ SIMULATED = [name for name, study in discover().items() if study.only_backend !=
 
 @dataclass(frozen=True)
 class Quick:
-    """A study's quick form, seed 1, on the simulator."""
+    """The results of a study's quick form with seed 1 in the simulator."""
 
     study: Study[Any, Any]
     ctx: StudyContext
@@ -43,7 +43,7 @@ class Quick:
 
 @functools.cache
 def quick(name: str) -> Quick:
-    """Run a study's quick form, or read what another process or an earlier run kept."""
+    """Run a study's quick form, or read the results that another process or earlier run kept."""
     study, folder = discover()[name], _kept() / name
     ctx = StudyContext(folder, backend_named("sim"), quick=True)
     done = folder / "done.pickle"
@@ -51,7 +51,7 @@ def quick(name: str) -> Quick:
         if done.exists():
             seen, result, sums = pickle.loads(done.read_bytes())
         else:
-            shutil.rmtree(folder, ignore_errors=True)  # left by a killed run
+            shutil.rmtree(folder, ignore_errors=True)  # a killed run may have left this folder
             folder.mkdir()
             study.describe(ctx)
             seen = study.collect(ctx)
@@ -77,7 +77,7 @@ def alone(name: str) -> AbstractContextManager[None]:
 
 @functools.cache
 def _kept() -> Path:
-    """The folder for these sources. Folders of other sources are removed."""
+    """The folder for results of the present sources. Folders for other sources are removed."""
     package = Path(headway.__file__).parent
     files = sorted(
         path

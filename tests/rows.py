@@ -19,7 +19,7 @@ _ROUTERS: dict[str, dict[str, Any]] = {
 
 @dataclass(frozen=True)
 class Row:
-    """A transfer, and its completion time from its SYN, in ms."""
+    """A transfer, and its completion times from the SYN in the simulator and on the kernel."""
 
     rate: str
     rtt: str
@@ -27,7 +27,7 @@ class Row:
     sim_ms: int
     kernel_ms: int
     buffer: str = "1 BDP"
-    # tolerance for the kernel's time, if a packet's time or a process's wake-up affects it
+    # relative tolerance of the kernel's time, since late packets and late wake-ups affect it
     spread: float = 0.05
     # number of runs on the kernel; their median is checked
     runs: int = 1
@@ -60,7 +60,7 @@ ROWS = [
     Row("20Mbit/s", "60ms", "cubic:size=10MB:send_buffer=64KiB", 7931, 7540, spread=0.08),
     Row("20Mbit/s", "60ms", "cubic:size=10MB:send_buffer=200kB", 5779, 5811),
     Row("20Mbit/s", "60ms", "cubic:size=10MB:timestamps=off", 4353, 4353),
-    # 4022 to 4685 in 19 quiet runs, 3517 to 5166 beside other programs
+    # kernel: 4022 to 4685 ms in 19 quiet runs, 3517 to 5166 ms beside other programs
     Row(
         "33Mbit/s", "20ms", "westwood:size=10.8MB:receive_buffer=16KiB", 4477, 4500, "0.25 BDP",
         0.1, runs=5,
@@ -103,15 +103,15 @@ ROWS = [
         "10Mbit/s", "1.9s", "bic+mega-start:size=32kB:initial_rate=3.2Mbit/s:sack=off",
         4766, 4766, "40 pkts",
     ),
-    # BBR chooses its first phase at random
+    # BBR chooses the first phase of its gain cycle at random
     Row("0.8Mbit/s", "69ms", "bbr:size=105444B", 1198, 1235, "8 pkts", 0.08),
-    # 3958 to 6104 in 22 runs: which packets the queue drops depends on when programs run
+    # kernel: 3958 to 6104 ms in 22 runs, since the drops depend on when programs run
     Row("20Mbit/s", "60ms", "reno:size=3MB", 3959, 5000, "3 pkts", 0.25, runs=5),
 ]  # fmt: skip
 
 
 def done_ms(trace: Trace) -> float:
-    """When the only flow ended."""
+    """The completion time of the trace's only flow, in ms."""
     [flow] = digest_of(trace)["flows"]
     assert flow["fct_us"] is not None, "not done"
     return flow["fct_us"] / 1000

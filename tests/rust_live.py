@@ -26,7 +26,7 @@ ENDED = re.compile(r"^test (.+) \.\.\. (ok|FAILED)\b")
 
 
 def binaries(cargo: list[str], targets: list[str]) -> dict[str, tuple[Path, Path]]:
-    """Program and package folder of each target, once they are built."""
+    """Build the targets; returns the program and the package's folder of each."""
     tests = [f"--test={t}" for t in targets if not t.startswith("headway-")]
     command = ["cargo", "test", "--quiet", "--no-run", "--message-format=json", *cargo]
     if len(tests) < len(targets):
@@ -50,7 +50,7 @@ def binaries(cargo: list[str], targets: list[str]) -> dict[str, tuple[Path, Path
 
 
 def run(program: Path, folder: Path, arguments: list[str]) -> tuple[bool, dict[str, str]]:
-    """Whether the program succeeded, and how each of its tests ended: ok or FAILED."""
+    """Run a test program; returns whether it succeeded, and each test's outcome: ok or FAILED."""
     environment = os.environ | {"CARGO_MANIFEST_DIR": str(folder)}
     ended = {}
     with subprocess.Popen(
@@ -65,7 +65,10 @@ def run(program: Path, folder: Path, arguments: list[str]) -> tuple[bool, dict[s
 
 
 def first(file: Path, cargo: list[str], targets: list[str]) -> None:
-    """Writes failed targets and tests; a target without a failed test failed as a whole."""
+    """Run the targets' tests and write the failed tests to a file.
+
+    For a target that failed without a failed test, the line names no test.
+    """
     programs = binaries(cargo, targets)
     with file.open("a") as notes:
         for target in targets:
@@ -79,7 +82,7 @@ def first(file: Path, cargo: list[str], targets: list[str]) -> None:
 
 
 def again(file: Path, cargo: list[str]) -> int:
-    """Runs the tests in the file, and prints both outcomes of each."""
+    """Run each test that the file names a second time, and print both outcomes of each."""
     lines = file.read_text().splitlines() if file.exists() else []
     noted = [line.split("\t") for line in lines]
     if not noted:

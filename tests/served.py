@@ -12,12 +12,12 @@ from typing import Any
 import uvicorn
 
 ANSWER_S = 300.0
-"""A server that takes longer to answer hangs. No result depends on this limit."""
+"""If a server takes longer than this to answer, it hangs. No result depends on this limit."""
 
 
 @contextmanager
 def server(config: uvicorn.Config) -> Iterator[tuple[str, int]]:
-    """The application of a configuration in a thread; its address."""
+    """Run the application of a configuration in a thread; yields its address."""
     config.log_config = None
     runs = uvicorn.Server(config)
     with socket.create_server(("127.0.0.1", 0)) as listening:
@@ -44,7 +44,7 @@ def client(address: tuple[str, int], **options: Any) -> Iterator[socket.socket]:
 
 
 def exchange(address: tuple[str, int], request: bytes) -> bytes:
-    """Everything received until the server closes the connection."""
+    """Send a request; returns everything received until the server closes the connection."""
     with client(address) as connection:
         connection.sendall(request)
         return until_closed(connection)

@@ -18,7 +18,7 @@ COMMANDS = (
 )  # fmt: skip
 LIVE = re.compile(r"headwayctl|--backend kernel|headway validate|iperf3|ip route")
 OTHERS = re.compile(r"^\s*(?:tshark|tcptrace|wireshark|curl|nginx|uvicorn)\b|-m uvicorn\b|&$", re.M)
-"""Other programs, and background commands."""
+"""A pattern for commands that start other projects' programs, or run in the background."""
 SAYS = {
     ("docs/live-kernel.md", "headwayctl status"): r"connections=[1-9]",
     ("docs/quick-start.md", "headwayctl status"): (
@@ -26,7 +26,8 @@ SAYS = {
     ),
     ("docs/testbed.md", "headwayctl status"): r"connections=[1-9]",
 }
-"""The output that a page's last such command must contain, to show that it measured something."""
+"""By page and command, a pattern for the output of the page's last such command. The output must
+show that the command measured something."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ class Step:
     page: str
     line: int
     form: str
-    """command, script, program, or file: to be written."""
+    """What the step is: command, script, program, or a file to be written."""
     text: str
     reason: str = ""
     """Why the step is not run, or another note."""
@@ -44,9 +45,9 @@ class Step:
     path: str = ""
     devices: tuple[str, ...] = ()
     shows: tuple[str, ...] = ()
-    """The lines below the command, up to a line of dots: the beginning of its output."""
+    """The output that the page shows below the command, up to a line of dots."""
     says: str = ""
-    """A pattern that its output must match."""
+    """A pattern that the command's output must match."""
 
     @property
     def kind(self) -> str:
@@ -54,7 +55,7 @@ class Step:
         if self.mark == "long":
             return "long"
         if self.form == "file":
-            return "make" if "/" in self.path else "file"  # in the source tree
+            return "make" if "/" in self.path else "file"  # a file in the source tree
         if self.text.startswith(("make ", "cargo ")):
             return "make"
         if self.mark == "log" or (self.form != "program" and LIVE.search(self.text)):
@@ -109,7 +110,7 @@ def steps(page: Path) -> list[Step]:
 
 
 def _blocks(text: str) -> Iterator[tuple[int, str, str, str]]:
-    """(line, form, info string, text) of fences, indented blocks and comments about following."""
+    """(line, form, info string, text) of fenced and indented blocks, and of comments about them."""
     lines = text.split("\n")
     at = 0
     while at < len(lines):
@@ -150,7 +151,7 @@ def _of_block(page: str, line: int, form: str, info: str, text: str) -> Iterator
 
 
 def _commands(page: str, first: int, text: str, prompt: str) -> Iterator[Step]:
-    """Commands of a block, joined where a backslash continues them."""
+    """The commands of a block; lines that end in a backslash are joined with the next line."""
     lines = text.split("\n")
     at = 0
     while at < len(lines):
@@ -168,5 +169,5 @@ def _commands(page: str, first: int, text: str, prompt: str) -> Iterator[Step]:
 
 
 def printed_lines(lines: Iterable[str]) -> list[str]:
-    """Lines with text, without trailing spaces."""
+    """The lines that are not empty, without trailing spaces."""
     return [line.rstrip() for line in lines if line.strip()]

@@ -19,7 +19,7 @@ from headway.trace import SCHEMA, FlowSummary, Trace
 S = 1_000_000_000
 ROOT = Path(__file__).resolve().parent.parent
 HANGS_S = 1500
-"""A command that takes longer hangs. No result depends on this limit."""
+"""If a command takes longer than this, it hangs. No result depends on this limit."""
 
 
 def experiment(**changes: Any) -> Experiment:
@@ -41,7 +41,7 @@ def experiment(**changes: Any) -> Experiment:
 
 
 def frame(name: str, rows: Sequence[Sequence[Any]] = ()) -> pl.DataFrame:
-    """A table of the schema from rows."""
+    """Make the table ``name`` of a trace's schema from rows."""
     return pl.DataFrame(list(rows), schema=SCHEMA[name], orient="row")
 
 
@@ -52,7 +52,7 @@ def trace(
     flows: Sequence[FlowSummary] | None = None,
     capture: bytes | None = None,
 ) -> Trace:
-    """A trace with the rows given and all other tables empty."""
+    """Make a trace with these rows in these tables; all other tables are empty."""
     of = of or experiment()
     if flows is None:
         flows = [
@@ -97,7 +97,7 @@ def headway(*arguments: str, **options: Any) -> subprocess.CompletedProcess[str]
 
 
 def beside(one: Any, other: Any, path: str = "") -> Iterator[tuple[str, Any, Any]]:
-    """Pairs of values at the same place of two JSON values of equal structure, with the place."""
+    """The values of two JSON documents of equal structure at each place, with the place."""
     if isinstance(one, dict):
         assert one.keys() == other.keys()
         for key in one:
@@ -112,7 +112,7 @@ def beside(one: Any, other: Any, path: str = "") -> Iterator[tuple[str, Any, Any
 
 BUILT = [ROOT / "target" / profile / "headwayctl" for profile in ("release", "debug")]
 for built in BUILT:
-    if built.exists():  # `make test` builds it before it runs this
+    if built.exists():  # `make test` builds headwayctl before it runs tests
         os.environ.setdefault(headwayctl.VARIABLE, str(built))
 REASON = headwayctl.unusable()
 

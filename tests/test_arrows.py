@@ -9,7 +9,7 @@ import headway
 
 PACKAGE = Path(headway.__file__).parent
 KERNEL = "headway.backends.kernel"
-# from the lowest layer up; modules of one line do not import each other
+# modules of the kernel backend, the lowest layer first; modules of a layer do not import each other
 LAYERS = (
     ("folders", "headwayctl", "records", "room", "sites", "web"),
     ("hints", "traffic_files"),
@@ -19,7 +19,7 @@ LAYERS = (
     ("supported",),
     ("backend",),
 )
-# what others may import besides the package's own names: the client of headwayctl
+# the only module that other packages may import directly: the client of headwayctl
 OPEN = {f"{KERNEL}.headwayctl"}
 
 
@@ -36,7 +36,7 @@ def imported(path: Path) -> set[str]:
 
 
 def module_of(module: str) -> str | None:
-    """The module of the kernel backend that a name refers to or is in."""
+    """The module of the kernel backend that a dotted name is, or is in; None for other names."""
     inside = module.removeprefix(f"{KERNEL}.")
     return None if inside == module else inside.split(".")[0]
 

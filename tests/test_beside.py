@@ -34,7 +34,7 @@ def table(time_s: float | None) -> Table:
     [
         (1.05, 1.0, "holds"),
         (1.15, 1.0, "fails"),
-        (2.15, 2.0, "holds"),  # differs by less than a tenth
+        (2.15, 2.0, "holds"),  # within a tenth of the simulator's value
         (None, 1.0, "fails"),
         (None, None, "not checked"),
     ],
@@ -67,7 +67,7 @@ def test_a_form_on_the_kernel_has_each_trials_twin_among_its_rows(tmp_path: Path
     keys = list(study.experiments(ctx))
     assert list(seen) == [*keys, *(f"{SIMULATED}{key}" for key in keys)]
     twins = simulated(seen)
-    for key in keys:  # here the twins are the same
+    for key in keys:  # StandIn simulates both trials, so they are equal
         assert twins[key].response_s.tolist() == seen[key].response_s.tolist(), key
     again = study.saved(ctx).rows
     assert list(again) == list(seen)

@@ -16,7 +16,7 @@ def test_the_same_seed_gives_the_same_trace_and_another_gives_another() -> None:
     made = Cellular(seed=1)
     assert made.opportunities_ms() == Cellular(seed=1).opportunities_ms()
     assert made.opportunities_ms() != Cellular(seed=2).opportunities_ms()
-    # recorded numbers, which a change of the generator would alter
+    # numbers of an earlier version: a change of the generator would change them
     assert len(made.opportunities_ms()) == 56_825
     assert sum(made.opportunities_ms()) == 1_753_653_367
 
@@ -27,7 +27,7 @@ def test_rates_have_the_models_mean_spread_and_correlation() -> None:
     assert rates.mean() == pytest.approx(12e6, rel=0.05)
     logs = np.log(rates)
     assert logs.std() == pytest.approx(0.6, rel=0.05)
-    # 50 ticks of 20 ms are the correlation time
+    # the correlation time is 1 s: 50 ticks of 20 ms
     correlation = np.corrcoef(logs[:-50], logs[50:])[0, 1]
     assert correlation == pytest.approx(np.exp(-1), abs=0.05)
 
@@ -53,7 +53,7 @@ def test_deliveries_are_a_poisson_process_of_the_rate() -> None:
     ("changes", "said"),
     [
         ({"mean": "12"}, "mean: "),
-        ({"spread": -1.0}, "spread: -1.0 is not allowed; 0 to 3"),
+        ({"spread": -1.0}, "spread: -1.0 is not allowed; must be 0 to 3"),
         ({"outage": "0 s"}, "outage: "),
         ({"duration": "100 h", "mean": "1 Gbit/s"}, "duration: 100 h at 1 Gbit/s is not allowed"),
     ],

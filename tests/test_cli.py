@@ -232,7 +232,7 @@ def test_a_full_disk_keeps_the_earlier_trials(tmp_path: Path) -> None:
 
     short = headway("try", *SHORT, "--out", str(tmp_path), preexec_fn=limit)
     assert short.returncode == 0, short.stderr
-    # Another rate and ten thousand packets: its queue table has no room.
+    # With a higher rate and ten thousand packets, the queue table exceeds the limit on file sizes.
     long = ["--seed", "2", "--rate", "20Mbit/s", "--duration", "30 s", "--buffer", "1BDP"]
     done = headway("try", *long, "--out", str(tmp_path), preexec_fn=limit)
     assert done.returncode == 2
@@ -363,7 +363,7 @@ def test_claims_that_cannot_be_counted_are_refused(capfd, tmp_path: Path) -> Non
         ([one, again], f"A-1 is in {one} and in {again}; leave one out"),
         ([str(tmp_path)], f"{tmp_path}: has no study's claims (claims.json is missing)"),
         ([str(tmp_path / "broken")], "claims.json: unreadable"),
-        ([one, "--only", str(tmp_path / "empty.txt")], "names no claim; it needs ids"),
+        ([one, "--only", str(tmp_path / "empty.txt")], "names no claim; it must have claims' ids"),
         ([one, "--only", str(tmp_path / "none.txt")], "No such file"),
     ):
         status, out, err = run(capfd, "claims", *arguments)

@@ -90,9 +90,9 @@ def test_a_cause_is_the_claims_own_or_shared(write: Write) -> None:
         (HEAD + CLAIM + 'carrier = "tea"', "claim X-1: carrier: 'tea' is not allowed; one of"),
         (HEAD + '[[claim]]\ntext = ""\npublished = 1', "claim number 1: id: is missing"),
         (HEAD + "[kernel]" + CLAIM.replace("[[", "[[kernel.") + "x = 1", "claim X-1: x: no such"),
-        (HEAD + CLAIM + CLAIM, "made/study.toml: claim X-1 is there twice"),
-        (HEAD + CLAIM + 'why = "rain"', r"claim X-1: why: no \[why.rain\]"),
-        (HEAD + CLAIM, "claim X-1: has no judge and no why_not"),
+        (HEAD + CLAIM + CLAIM, "made/study.toml: claim X-1 is defined twice"),
+        (HEAD + CLAIM + 'why = "rain"', r"claim X-1: why: 'rain': this file has no \[why.rain\]"),
+        (HEAD + CLAIM, "claim X-1: needs a judge, or why_not"),
     ],
 )
 def test_a_wrong_file_is_refused_in_one_line(write: Write, text: str, message: str) -> None:
@@ -105,9 +105,12 @@ def test_a_wrong_judge_is_refused(write: Write) -> None:
     claims.add("X-1", two)
     for call, message in (
         (lambda: claims.add("X-1", two), "made_study: claim X-1: has two judges"),
-        (lambda: claims.add("X-2", two), "claim X-2: has a judge and why_not"),
+        (lambda: claims.add("X-2", two), "claim X-2: has both a judge and why_not"),
         (lambda: claims.add("X-3", two), "claim X-3: not in study.toml"),
-        (lambda: Claims("made_study").add("X-1", two, tries=[Change("")]), "has tries, but no why"),
+        (
+            lambda: Claims("made_study").add("X-1", two, tries=[Change("")]),
+            "its judge has tries, but study.toml has no why",
+        ),
     ):
         with pytest.raises(HeadwayError, match=message):
             call()
@@ -147,12 +150,13 @@ def test_a_study_takes_the_functions_that_its_modules_define(write: Write) -> No
     module.CLAIMS = Claims(name)  # type: ignore[attr-defined]
     study = declared(name, module, experiments=lambda _ctx: {}, page=lambda _ctx, _found: Page())
     assert study.observe("key", None) == 1
-    assert study.statements == ()  # the claims are of another module
+    assert study.statements == ()  # the claims belong to another module
     module.CLAIMS.module = "made_module"
     module.CLAIMS.add("X-1", two)
     study = declared(name, module, experiments=lambda _ctx: {}, page=lambda _ctx, _found: Page())
     assert [one.id for one in study.statements] == ["X-1"]
-    with pytest.raises(TypeError, match="abstract"):  # an imported function does not count
+    # functions that the module imports do not count
+    with pytest.raises(TypeError, match="abstract"):
         declared(name, module, page=lambda _ctx, _found: Page())
 
 

@@ -83,7 +83,7 @@ def test_completion_is_from_the_syn_to_the_last_byte_in_order(trace: Trace) -> N
     assert end.last_packet_ns is not None
     assert 2e9 == end.first_packet_ns < end.done_ns < end.last_packet_ns
     assert finite["fct_us"] == (end.done_ns - end.first_packet_ns) / 1000
-    # 1 RTT of handshake, then 300 kB at less than the link's rate.
+    # the handshake takes 1 RTT, and 300 kB take longer than at the link's rate
     assert finite["fct_us"] > 60_000 + 300_000 * 8 / 5
 
 
@@ -170,14 +170,14 @@ def test_the_engine_sums_up_what_a_trace_would_say(name: str) -> None:
             assert of_engine == pytest.approx(of_trace, rel=1e-12), path
         else:
             assert of_engine == of_trace, path
-    # the comparison is not of empty values
+    # check that the compared values are not empty
     assert traced["link"]["throughput_bps"] > 0 or "without" in name
 
 
 def test_links_that_a_backend_does_not_know_are_left_out(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """With a gateway the kernel's counters are those of the second hop."""
+    """With a gateway the kernel backend has counters of the second hop only."""
     fast = {"forward": {**_HOP["forward"], "rate": "30Mbit/s"}}
     chain = Experiment.model_validate(
         {
@@ -198,7 +198,7 @@ def test_links_that_a_backend_does_not_know_are_left_out(
 
 
 class Unasked:
-    """A headwayctl that is never called."""
+    """Replaces headwayctl where it must not be called."""
 
     def run(self, *arguments: str) -> Any:
         raise AssertionError(arguments)

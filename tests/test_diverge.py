@@ -20,14 +20,14 @@ from headway.validation.diverge import FIELDS, Compared, CompareOptions, capture
 
 MS = 1_000_000
 OPENER, RESPONDER = (0x0A000001, 40_000), (0x0A000002, 5001)
-ISN = {True: 4_000_000_000, False: 77}  # the opener's numbers wrap within the flow
+ISN = {True: 4_000_000_000, False: 77}  # the opener's sequence numbers wrap around
 TSVAL = {True: 5_000, False: 900_000}
 FLAGS = {"F": 1, "S": 2, "R": 4, "P": 8, "A": 16, "E": 64, "C": 128}
 
 
 @dataclass(frozen=True)
 class Made:
-    """A TCP packet to be captured; numbers count from the SYN."""
+    """A TCP packet for made-up captures; sequence and ACK numbers count from the SYN."""
 
     at_ns: int
     outbound: bool
@@ -177,7 +177,7 @@ def test_a_planted_difference_is_located(
     text = "\n".join(compared.lines())
     assert text.startswith(f"first divergence: cubic-0, packet {first.number} sent by the ")
     assert max(map(len, compared.lines())) <= 100
-    # with the arguments exchanged, the same packet is found
+    # comparing the two traces in the other order finds the same packet
     again = compare(planted(index, **changes), made()).first
     assert again is not None
     assert (again.host, again.number) == (first.host, first.number)
@@ -202,7 +202,7 @@ def test_fields_that_are_ignored_and_what_came_too_early_are_passed_over() -> No
         return first.number, first.sent
 
     assert number(CompareOptions()) == (1, True)
-    # the same packet at the other host
+    # now the first difference is the arrival of the same packet at the other host
     assert number(CompareOptions(after_ns=15 * MS)) == (1, False)
     assert number(CompareOptions(after_ns=25 * MS)) == (2, True)
     assert number(CompareOptions(fields=("sequence", "length", "time"))) == (6, True)
@@ -222,7 +222,7 @@ def test_what_the_network_lost_differs_where_it_is_missing() -> None:
 
 def test_a_packet_that_one_run_does_not_have_differs_unless_that_run_was_over() -> None:
     compared = compare(made(), made(MADE[:-2]))
-    assert compared.first is None  # the second run was over, so its capture ends earlier
+    assert compared.first is None  # the second run had ended, so packets after its end do not count
     unfinished = made(MADE[:-2])
     flow = unfinished.flows[0].model_copy(update={"done_ns": None})
     unfinished = replace(unfinished, flows=(flow,))
@@ -262,7 +262,7 @@ def test_runs_that_start_at_other_times_are_aligned() -> None:
 
 
 def test_when_hosts_close_is_not_compared() -> None:
-    """One run closes with the last segment still lost, the other when all is acknowledged."""
+    """One run sends its FIN before the last segment is repaired, the other after all ACKs."""
     fin = Made(20 * MS + 3, True, 4345, flags="FA", value_ms=20)
     early = [*MADE[:6], fin, *MADE[6:8]]
     early += [
@@ -314,7 +314,7 @@ def simulated(of: Experiment) -> Trace:
 
 
 def test_the_simulators_hosts_see_what_its_link_carries() -> None:
-    """The same run captured at the first link: the same packets, and times of the same instants."""
+    """A capture at the first link has the same packets as one at the hosts, at nearby times."""
     at_link = simulated(experiment(capture=Capture()))
     at_hosts = streams(simulated(captured(experiment())))
     of_link = streams(at_link)
@@ -323,7 +323,7 @@ def test_the_simulators_hosts_see_what_its_link_carries() -> None:
         assert len(packets) > 100
         for there, here in zip(at_hosts[key], packets, strict=True):
             apart_ns = here.time_ns - there.time_ns if key.sent else there.time_ns - here.time_ns
-            # the time on the access link of 1 Gbit/s, including a burst before the packet
+            # the times differ by the time on the access link (1 Gbit/s), with its queue
             assert 0 < apart_ns < 2 * MS
             assert replace(there, time_ns=0) == replace(here, time_ns=0)
     lost = at_link.tables["drops"].height
@@ -352,7 +352,7 @@ def test_a_run_of_several_flows_and_datagrams_has_a_stream_for_each() -> None:
 
 
 class Changed:
-    """A simulator that runs another experiment than requested."""
+    """A simulator that changes each experiment before it runs it."""
 
     name = "changed"
 

@@ -26,14 +26,14 @@ CWR = 2
 
 
 def on(flows: Any, topology: dict[str, Any] | None = None, **fields: Any) -> Experiment:
-    """An experiment on 10 Mbit/s and 40 ms."""
+    """An experiment on a path of 10 Mbit/s and 40 ms."""
     path = {"kind": "dumbbell", "rate": "10Mbit/s", "rtt": "40 ms", "buffer": "1000 pkts"}
     asked = {"topology": {**path, **(topology or {})}, "flows": flows, "duration": "3 s", **fields}
     return Experiment.model_validate(asked)
 
 
 def of_all_sides(path: str) -> Experiment:
-    """Nine short transfers, one after the other: every combination of sides."""
+    """Nine short transfers with every combination of the two ends' ECN settings."""
     flows = [
         {
             "control": "reno",
@@ -47,13 +47,17 @@ def of_all_sides(path: str) -> Experiment:
 
 
 def agreed(trace: Trace) -> list[bool | None]:
-    """Whether ECN was agreed on; every transfer has ended."""
+    """For each flow, whether ECN was negotiated; also checks that every transfer has ended."""
     assert all(flow.done_ns is not None for flow in trace.flows)
     return [flow.ecn for flow in trace.flows]
 
 
 def expected(path: str) -> list[bool | None]:
-    """RFC 3168 section 6.1.1: who asks gets ECN, unless the other is off or the SYN is dropped."""
+    """What RFC 3168 section 6.1.1 requires of the negotiation, for each flow.
+
+    An opener that requests ECN gets it if the responder supports ECN and the path does not drop the
+    SYN.
+    """
     return [
         (responder != "off" and path != "drop-syn") if opener == "on" else None
         for opener, responder in SIDES
@@ -66,7 +70,7 @@ def test_ecn_is_agreed_on_as_both_sides_and_the_path_have_it(path: str) -> None:
 
 
 def halves_once_per_round_trip(trace: Trace) -> None:
-    """A marked Reno flow: no drop, nothing sent again, one halving per window."""
+    """Check a marked Reno flow: no drop, no retransmission, at most one halving per round trip."""
     [flow] = trace.flows
     rows = trace["backoffs"].sort("time_ns").to_dicts()
     assert flow.ecn
@@ -81,7 +85,7 @@ def halves_once_per_round_trip(trace: Trace) -> None:
 
 
 def marked(sides: str = "on/passive", **topology: Any) -> Experiment:
-    """A Reno flow through a queue that marks."""
+    """A Reno flow through a queue that marks packets with CE."""
     flows = [{"control": "reno", "ecn": sides}]
     return on(flows, {"aqm": RED, **topology}, duration="12 s", warmup="2 s")
 
@@ -124,13 +128,16 @@ def test_what_is_no_word_for_ecn_is_refused(flow: Any, told: str) -> None:
 
 
 def datagrams(ecn: bool) -> Experiment:
-    """Twice the link's rate in datagrams through a queue that marks."""
+    """Datagrams at twice the link's rate through a queue that marks packets with CE."""
     cbr = {"kind": "cbr", "packet": "1250 B", "interval": "500 us", "ecn": ecn}
     return on([{"app": cbr}], {"aqm": CODEL, "buffer": "200 pkts"}, duration="2 s")
 
 
 def are_marked_where_they_can_be(marked: Trace, dropped: Trace) -> None:
-    """When the queue overflows, both lose half; the AQM marks one and drops the other."""
+    """Check two flows of datagrams, with ECN and without, that lose half of their packets.
+
+    The AQM must mark the packets with ECN and drop those without; the full queue drops both.
+    """
     marks = [trace.flows[0].ce_marks for trace in (marked, dropped)]
     early = [int((trace["drops"]["reason"] == 2).sum()) for trace in (marked, dropped)]
     assert marks[0] is not None

@@ -63,7 +63,7 @@ def test_what_is_written_is_read_again(page, tmp_path):
 
 
 def test_what_is_wrong_in_a_file_is_one_line_with_its_line_and_column(page, monkeypatch):
-    monkeypatch.chdir(page.parent)  # a long path would be shortened
+    monkeypatch.chdir(page.parent)  # the error would shorten a long path
     page.write_text(PAGE.replace("10000,,,\n2", "ten,,,\n2"))
     with pytest.raises(
         ExperimentError, match=r"page.csv: line 6, response_bytes: 'ten' is not"
@@ -126,7 +126,7 @@ def seconds(trace) -> np.ndarray:
 
 def test_deadlines_are_met_or_missed_from_when_the_request_leaves(tmp_path):
     file = tmp_path / "three.csv"
-    # exchange 3 begins a connection: 617 ms with its handshake of 100
+    # exchange 3 opens a connection; it takes 617 ms, 100 ms of them for the handshake
     file.write_text(THREE.replace("700000000,0", "600000000,0"))
     flow = Flow(app=Exchanges(file=file), control="reno+mega-start", start="500 ms")
     trace = run(experiment(Exchanges(file=file)).model_copy(update={"flows": (flow,)}))
@@ -180,7 +180,7 @@ def test_what_of_a_tmix_file_no_file_of_exchanges_can_say_is_one_line(tmp_path):
     file = tmp_path / "bad.tmix"
     for text, said in [
         ("CONC 7 1\n", "no sequential connection"),
-        ("SEQ 0 1\n> 5\nt 6\n> 0\n", "exchange 1: without a request and a response is not all"),
+        ("SEQ 0 1\n> 5\nt 6\n> 0\n", "exchange 1: request and response have 0 bytes; one"),
         (f"SEQ 0 1\n> 5\nt {2**53}\n", f"think_us: {2**53} is not allowed; at most "),
         (f"SEQ 0 1\n> 5\nt {2**53}\nt 1\n", "4: waits of more than"),
         ("SEQ 0 1\n! 5\n", "2: '!' is not a line"),

@@ -171,7 +171,7 @@ def test_a_bdp_buffer_is_lowered_to_bytes_of_the_base_rtt() -> None:
             }
         )
     )
-    # 1 Mbit/s x (40 + 4 x 2.5) ms = 6250 B.
+    # 1 BDP is the rate times the base RTT: 1 Mbit/s x (40 + 4 x 2.5) ms = 6250 B
     assert lowered["topology"]["forward"]["limit_bytes"] == 12_500
     assert "limit_pkts" not in lowered["topology"]["forward"]
     assert lowered["topology"]["forward"]["delay_ns"] == 20_000_000

@@ -76,7 +76,8 @@ def test_every_algorithm_has_its_own_colour_and_marker() -> None:
 
 @pytest.mark.parametrize("family", ["controls", "startups"])
 def test_all_of_a_family_are_told_apart_in_one_figure(family: str) -> None:
-    """As lines, as points and as bars, and as lines with points in a print without colour."""
+    """Algorithms differ as lines, as points and as bars, and in a print without colour as lines
+    with points."""
     names = [one.name for one in getattr(registry(), family)]
     assert len(names) > 8
     for how in (("colour", "dash"), ("colour", "marker"), ("colour", "hatch"), ("dash", "marker")):

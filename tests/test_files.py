@@ -62,7 +62,7 @@ def test_what_cannot_be_saved_is_one_line(tmp_path: Path) -> None:
 def test_a_trace_replaces_a_trace_and_nothing_else(tmp_path: Path) -> None:
     made, place = trace(), tmp_path / "trace"
     save_trace(made, place)
-    (place / "trace.json").unlink()  # damaged, but still our file
+    (place / "trace.json").unlink()  # the trace is damaged, but has only files of a trace
     save_trace(made, place)
     link = tmp_path / "link"
     link.symlink_to(place)

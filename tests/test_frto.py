@@ -12,7 +12,7 @@ from headway.experiment import Flow, parse_flows
 
 
 def longer_way(flow: str) -> Experiment:
-    """A path that gets 1 s longer for a while: the sender times out, and nothing is lost."""
+    """A flow on a path whose delay is 1 s longer for a while: a timeout occurs without a loss."""
     steps = [("0 s", "20 ms"), ("2 s", "1 s"), ("2500 ms", "20 ms")]
     return Experiment.model_validate(
         {
@@ -36,7 +36,7 @@ def longer_way(flow: str) -> Experiment:
 
 
 def test_without_f_rto_a_spurious_timeout_sends_again_what_had_arrived() -> None:
-    # Vegas does not fill the queue, so that no packet is dropped
+    # use Vegas, which does not fill the queue, so that no packet is dropped
     with_it, without = (
         run(longer_way(f"vegas:sack=off:timestamps=off{option}")).tables["flow_counters"].tail(1)
         for option in ("", ":frto=off")

@@ -44,10 +44,13 @@ def experiment(control: str = "xcp_pep", **fields: Any) -> Experiment:
 @pytest.mark.parametrize(
     ("fields", "said"),
     [
-        ({"flows": ["cubic:relay=1", "cubic:relay=1:relay_control=reno"]}, "cubic-1 has another"),
-        ({"flows": ["cubic", "cubic:relay=1"]}, "cubic-1 has another one or none"),
+        (
+            {"flows": ["cubic:relay=1", "cubic:relay=1:relay_control=reno"]},
+            "cubic-1 has a different",
+        ),
+        ({"flows": ["cubic", "cubic:relay=1"]}, "cubic-1 has a different relay or none"),
         ({"flows": "2xcubic:to_hop=1"}, "cubic-0: with a gateway, flows must cross both hops"),
-        ({"flows": ["cubic:relay=1", "voip"]}, "has another one or none"),
+        ({"flows": ["cubic:relay=1", "voip"]}, "has a different relay or none"),
         (
             {"topology": {"kind": "chain", "hops": [{"forward": link("1 Mbit/s", "1 ms")}] * 3}},
             "must have two hops",

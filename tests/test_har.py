@@ -50,7 +50,8 @@ def entry(url: str, at_ms: float, took_ms: float, **more: Any) -> dict[str, Any]
 
 
 def recorded() -> dict[str, Any]:
-    """A page: document, a style and a script, a picture of the style; one from a cache."""
+    """A recorded page: a document, its style and its script, a picture that the style names, and an
+    object from a cache."""
     document = entry("a.example/", 0, 200)
     document["timings"] |= {"connect": 100, "ssl": 60}
     packed = entry(
@@ -90,7 +91,7 @@ def test_a_browsers_page_is_taken_with_what_revealed_each_object(har):
     assert table.after.tolist() == [AFTER_NONE, 0, 0, 2, 3]
     assert table.request_bytes.tolist() == [420] * 5
     assert table.response_bytes.tolist() == [2180, 2180, 1234, 2180, 2180]
-    # 100 ms, of which TLS took 60
+    # connecting took 100 ms, 60 of them for TLS; so the RTT is 40 ms
     assert table.serve_ns.tolist() == [20 * MS] * 5
     assert table.start_ns.tolist() == [10 * MS, 10 * MS, 15 * MS, 95 * MS, 20 * MS]
 
@@ -182,11 +183,11 @@ def loaded(site: Path, http: str):
 
 
 PARTS = (("/index.html", 1000, None), ("/a.js", 30_000, 0), ("/b.png", 5000, 1))
-"""A site's objects, their sizes, and which object names them."""
+"""A site's objects: path, size, and the number of the object that reveals it."""
 
 
 def visited(site: str = "map", **told: Any) -> Trace:
-    """Two visits by a browser, the second of which lost an object."""
+    """A trace of two visits by a browser; in the second visit an object did not arrive."""
     page = {"kind": "site", "site": site, "visits": 2}
     of = experiment(flows=[{"app": page, "control": "cubic"}])
     rows = [(0, number, number * 200 * MS, (number + 1) * 200 * MS) for number in range(5)]
@@ -251,7 +252,9 @@ def test_what_is_wrong_is_one_line_with_its_place(tmp_path):
     assert refused(b"{\xff}") == "byte 1: not UTF-8"
     assert refused("[]") == "not a HAR file; it has no object named log"
     assert refused("[" * 200_000).startswith("not a HAR file; its values are nested too deeply")
-    assert refused('{"log": {"entries": []}}') == ("log.entries: no response that used a network")
+    assert refused('{"log": {"entries": []}}') == (
+        "log.entries: no entry has a response that used a network"
+    )
     for place, value, said in [
         (("time",), "ten", '.time: "ten" is not allowed; a number'),
         (("startedDateTime",), "yesterday", '.startedDateTime: "yesterday" is not allowed; a date'),
@@ -284,7 +287,10 @@ def test_what_is_wrong_is_one_line_with_its_place(tmp_path):
     late["log"]["entries"][5]["startedDateTime"] = "9999-01-31T23:00:00.000Z"
     assert refused(json.dumps(late)) == "log.entries: page 'page_1' lasts more than 10 years"
     late["log"]["entries"][5]["pageref"] = "another"
-    assert refused(json.dumps(late)) == "log.entries: more than 10 years after page 'page_1'"
+    assert (
+        refused(json.dumps(late))
+        == "log.entries: the next page starts more than 10 years after 'page_1'"
+    )
     with pytest.raises(HeadwayError, match="cannot read: No such file"):
         read_har(tmp_path / "none.har")
 

@@ -47,22 +47,24 @@ def test_a_generic_part_names_no_protocol(part: str) -> None:
     assert named == []
 
 
-# File names in comments, docstrings and pages must exist, unless they are other projects'.
+# Pattern of file names in comments, docstrings and pages. The files must exist, unless they belong
+# to
+# other projects.
 FILE = re.compile(
     r"(?<![\w./*{}<>$-])((?:\.{0,2}/)?(?:[\w-]+/)*[\w.-]*\w\.(?:rs|c|h|py|sh|md|toml))"
     r"(?![\w/(*{}-]|\.\w)"
 )
-ADDRESS = re.compile(r"https?://\S+")  # a server's path
+ADDRESS = re.compile(r"https?://\S+")  # addresses contain paths of servers
 OTHERS = re.compile(
     r"(linux|net|include/net|kernel/bpf)/|(tcp(_\w+)?|ip_dummynet|vmlinux)\.[ch]$"  # of kernels
     r"|(.*/)?(NAME|mine|too_far|my_law|my_header)\.\w+$"  # placeholders for a reader's own file
 )
-# Files that a page writes: ```rust PATH, ```file PATH.
+# Files that readers of a page write: ```rust PATH, ```file PATH.
 WRITTEN = re.compile(r"^```\w+ (\S+)$", re.MULTILINE)
 
 
 def comments(path: str, text: str) -> str:
-    """The comments of a source; the whole text of a page."""
+    """The comments and docstrings of a source file, or the whole text of a page."""
     suffix = Path(path).suffix
     if suffix == ".py":
         tokens = tokenize.generate_tokens(io.StringIO(text).readline)
@@ -83,7 +85,7 @@ def test_every_file_that_is_named_is_there() -> None:
         ["git", "ls-files"], cwd=ROOT, check=True, capture_output=True, text=True
     )
     files = listed.stdout.splitlines()
-    # any of a path's ends names it: trace/record.rs, record.rs
+    # a file may be named by any end of its path, for example trace/record.rs or record.rs
     known = {
         "/".join(Path(file).parts[i:])
         for file in [*files, *generated()]
@@ -93,7 +95,7 @@ def test_every_file_that_is_named_is_there() -> None:
         file
         for file in files
         if (ROOT / file).suffix in (".py", ".rs", ".c", ".h", ".md", ".sh") or file == "Makefile"
-        # history; generated from other files
+        # leave out CHANGELOG.md, which names old files, and docs/claims.md, which is generated
         if not file.startswith(("CHANGELOG.md", "docs/claims.md"))
     ]
     assert len(told) > 300
@@ -126,7 +128,7 @@ def test_nothing_is_compiled_twice_for_headwayctl_and_its_build_script(profile: 
         text=True,
         env={
             **os.environ,
-            # cargo only prints its plan with unstable options
+            # lets a stable cargo accept unstable options, which print the plan of a build
             "RUSTC_BOOTSTRAP": "1",
             # use the manifest's values, not this machine's settings
             "CARGO_PROFILE_RELEASE_LTO": release["lto"],

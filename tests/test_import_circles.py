@@ -23,7 +23,7 @@ def circles(root: Path, capsys: pytest.CaptureFixture[str]) -> list[str]:
 
 
 def rust(root: Path, **files: str) -> None:
-    """A crate with these modules; `lib` is its root, and `__` stands for `/`."""
+    """Write a crate with these modules; `lib` is its root, and `__` in a name stands for `/`."""
     named = {f"crates/made/src/{name.replace('__', '/')}.rs": text for name, text in files.items()}
     write(root, {"crates/made/Cargo.toml": "", **named})
 
@@ -66,7 +66,8 @@ def test_a_re_export_of_a_parent_leads_to_the_file_that_defines_the_item(tmp_pat
     }
     rust(tmp_path, **files)
     assert circles(tmp_path, capsys) == []
-    # the parent's own item, and a re-exported name that the parent itself uses
+    # the parent module uses a name that it re-exports; a circle needs a child that uses the
+    # parent's own item
     rust(tmp_path, room__mod=files["room__mod"] + "pub const MINE: One = One;\n")
     assert circles(tmp_path, capsys) == []
     rust(tmp_path, room__one="pub struct One;\nuse super::MINE as _;\n")

@@ -48,7 +48,7 @@ def loaded_by(*arguments: str) -> set[str]:
     [
         ("--help", NUMBERS | PICTURES | STUDIES | {"pydantic", "rich", "headway._engine"}),
         ("--version", NUMBERS | PICTURES | STUDIES | {"pydantic", "rich", "headway._engine"}),
-        # typer itself reads options with pydantic
+        # typer reads options with pydantic, so these commands load pydantic
         ("list", NUMBERS | PICTURES | STUDIES),
         ("list --json", NUMBERS | PICTURES | STUDIES | {"rich"}),
         ("describe cubic", NUMBERS | PICTURES | STUDIES),

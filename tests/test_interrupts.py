@@ -19,7 +19,7 @@ def test_ctrl_c_waits_until_what_is_held_is_done(tmp_path: Path) -> None:
             signal.raise_signal(signal.SIGINT)
             steps.append("signalled")
             pl.DataFrame({"at_ns": [1, 2]}).write_parquet(tmp_path / "kept.parquet")
-            signal.raise_signal(signal.SIGINT)  # an impatient user: still one interrupt
+            signal.raise_signal(signal.SIGINT)  # a second Ctrl-C: still one interrupt
             steps.append("kept")
         steps.append("not reached")
 

@@ -52,7 +52,7 @@ def download(control: str, start_s: float = 0, **fields: object) -> dict[str, ob
         (
             {**LAB, "reverse": {"rate": "1Mbit/s", "delay": "9 ms", "buffer": "1 MB"}},
             [download("reno+quick-start")],
-            "both links or none must have it",
+            "must be set on both links or on none",
         ),
         (
             {},

@@ -32,7 +32,7 @@ def log_of(tmp_path: Path, *rows: np.ndarray) -> records.PacketLog:
 def log(tmp_path: Path) -> records.PacketLog:
     return log_of(
         tmp_path,
-        # in the order in which packets left the emulator: drops at once
+        # in the order of the log: dropped packets leave the emulator when they arrive
         packet(arrived_ns=20 * MS, outcome=1),
         packet(arrived_ns=21 * MS, outcome=1),
         packet(arrived_ns=22 * MS, outcome=2, ip_bytes=52),
@@ -98,7 +98,7 @@ def test_stalls_are_when_packets_waited_for_the_emulator(tmp_path: Path) -> None
     log = log_of(
         tmp_path,
         due(-3, -1),  # before the run
-        due(10, 10.04),  # only as late as a wake-up usually is
+        due(10, 10.04),  # late, but less than the least delay that counts as a stall
         due(20, 25),
         due(21.2, 25.01),
         due(26, 26.1),
@@ -114,7 +114,8 @@ def test_link_counters_count_until_each_checkpoint(log: records.PacketLog) -> No
     assert counters["arrived_pkts"].to_list() == [0, 3, 6]
     assert counters["sent_pkts"].to_list() == [0, 0, 3]
     assert counters["dropped_bytes"].to_list() == [0, 1500, 3052]
-    # 1500 B x 2 ms + 3000 x 8; then 10 more ms of 3000, 5 of 1500, 15 of 3000, 10 of 1500
+    # until 20 ms: 1500 B for 2 ms and 3000 B for 8 ms; later 3000 B for 10 ms, 1500 B for 5 ms,
+    # 3000 B for 15 ms and 1500 B for 10 ms
     assert counters["queue_byte_us"].to_list()[1] == 1500 * 2000 + 3000 * 8000
     assert counters["queue_byte_us"].to_list()[2] == 1500 * 2000 + 3000 * 18_000 + (
         1500 * 5000 + 3000 * 15_000 + 1500 * 10_000
@@ -180,7 +181,7 @@ def test_backoffs_are_recoveries_timeouts_and_undos() -> None:
 
 
 def test_an_ssthresh_that_no_control_gives_is_known() -> None:
-    # Seen on a live kernel: ssthresh came from a timer that skipped the control's program.
+    # This value occurred on a live kernel, where a timer's call skipped the control's program.
     assert not records.has_unknown_ssthresh(SAMPLES)
     wild = sample(kind=records.CA_STATE, ca_state=3, cwnd_pkts=2, ssthresh_pkts=667_073_216)
     assert records.has_unknown_ssthresh(np.concatenate([SAMPLES, wild]))
@@ -227,8 +228,8 @@ def test_the_connections_of_a_flow_are_told_apart() -> None:
     final = {"acked_bytes": 3801}
     table = records.tcp_counters(rows, received, final, 0, START_NS, at)
     assert table["acked_bytes"].to_list() == [999, 3800]
-    # a higher ssthresh of connection 2 is not an undo of connection 1
+    # connection 2 has a higher ssthresh; this is not an undo of connection 1's reduction
     assert records.backoffs(rows, 0, START_NS)["kind"].to_list() == [0]
     times_ms = (records.flow_state(rows, 0, START_NS)["time_ns"] // MS).to_list()
-    # flow 1's change takes effect at 20 ms; flow 2's does not concern flow 1
+    # connection 1's change of state is at 20 ms; connection 2's does not concern connection 1
     assert times_ms == [5, 15, 20, 45]

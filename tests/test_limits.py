@@ -44,8 +44,9 @@ def _has(monkeypatch: pytest.MonkeyPatch, megabytes: float) -> None:
 
 @pytest.mark.slow
 def test_a_long_try_takes_no_more_memory_than_a_short_one() -> None:
-    # Its trace is half a gigabyte. The send buffer (tcp_wmem, 4 MiB) holds less than the path, so
-    # the flow does not fill it.
+    # The run's trace would be half a gigabyte. The send buffer (tcp_wmem, 4 MiB) is smaller than
+    # the
+    # BDP, so the flow does not fill the path.
     done = _limited(400, "try", "--rate", "1Gbit/s", "--duration", "60s", "--json")
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["link"]["throughput_bps"] > 4.5e8
@@ -53,14 +54,15 @@ def test_a_long_try_takes_no_more_memory_than_a_short_one() -> None:
 
 @pytest.mark.slow
 def test_a_hundred_thousand_flows_end() -> None:
-    # An algorithm that needs flows times rows did not end in fifteen minutes; this may take two.
+    # An algorithm whose time grows with flows × rows did not end in fifteen minutes; the present
+    # one takes less than two.
     done = headway(
         *("try", "--flows", "100000xreno:start=0s", "--duration", "80ms"),
         *("--rate", "100Gbit/s", "--rtt", "20ms", "--buffer", "1BDP"),
     )
     assert done.returncode == 0, done.stderr
     assert "and 99,900 more flows" in done.stdout
-    assert "drops 0," not in done.stdout  # a million packets at once are more than the queue holds
+    assert "drops 0," not in done.stdout  # the queue cannot hold the million packets sent at once
 
 
 @pytest.mark.slow
@@ -175,7 +177,7 @@ def test_a_trace_that_is_saved_is_written_out_while_it_grows(
     saved = save_trace(in_memory, tmp_path / "in-memory")
 
     told: list[tuple[float, float]] = []
-    _has(monkeypatch, 16)  # and the trace may use a third of it
+    _has(monkeypatch, 16)  # a trace may use a third of this memory
     with pytest.raises(HeadwayError, match="the trace needs more"):
         SimBackend().run(long)
     backend = SimBackend(lambda done_s, total_s: told.append((done_s, total_s)))

@@ -31,7 +31,7 @@ def dead(page: str, text: str, pages: Mapping[str, str]) -> list[str]:
 
 @cache
 def anchors(text: str) -> set[str]:
-    """The anchors of a page's headings, and of the names that it takes from the docstrings."""
+    """The anchors of a page's headings, and of the Python names whose docstrings it shows."""
     found: set[str] = set()
     text = re.sub(r"^```.*?^```", "", text, flags=re.M | re.S)
     for heading in re.findall(r"^#+ +(.*?) *$", text, re.M):

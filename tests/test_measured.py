@@ -87,7 +87,7 @@ def test_an_interrupted_run_keeps_what_is_finished_and_says_so(
         STUDY.saved(ctx)
     ctx.resume = True
     STUDY.collect(ctx)
-    assert Fake.calls == 6  # the third measurement began twice
+    assert Fake.calls == 6  # the third measurement was interrupted and ran again
     assert notices == [f"2 of 5 measurements in {ctx.trials_dir} are kept"]
 
 

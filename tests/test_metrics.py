@@ -102,7 +102,7 @@ def test_nobody_arriving_has_no_drop_rate() -> None:
 
 
 def test_the_queue_is_weighted_by_time() -> None:
-    # 0 until 4 s, 3000 B until 8 s, 1500 B to the end: in [2, 10] s for 2, 4 and 2 s.
+    # The queue is 0 until 4 s, 3000 B until 8 s, and then 1500 B: in [2, 10] s for 2, 4 and 2 s.
     t = trace({"queue": [(0, 0, 0, 0), (0, 4 * S, 3000, 2), (0, 8 * S, 1500, 1), (1, 9 * S, 9, 9)]})
     d = metrics.queue_bytes(t)
     assert d.mean == 1875

@@ -34,8 +34,8 @@ def test_pftk_tends_to_the_sqrt_model_when_loss_vanishes() -> None:
 
 
 def test_pftk_adds_the_timeout_term_outside_the_root() -> None:
-    # By hand for p = 0.1, b = 1: root sqrt(0.2/3) = 0.258199, min(1, 3 sqrt(0.0375)) = 0.580948,
-    # f = 0.4 * 0.580948 * 0.1 * 1.32 = 0.030674 s.
+    # Eq. 4.7 by hand for p = 0.1, b = 1: the square root is sqrt(0.2/3) = 0.258199, the factor
+    # min(1, 3 sqrt(0.0375)) is 0.580948, and f = 0.4 * 0.580948 * 0.1 * 1.32 = 0.030674 s.
     bps = models.reno_pftk_bps(0.1, rto_s=0.4, **PATH)
     assert float(bps) == pytest.approx(1448 * 8 / (0.2 * 0.2581989 + 0.0306741), rel=1e-5)
 
@@ -46,7 +46,8 @@ def test_pftk_is_capped_by_the_window() -> None:
 
 
 def test_cubic_constant_is_the_1_17_of_the_equation() -> None:
-    # Windows of draft-rhee-tcpm-cubic at 100 ms: 209 packets at 1e-4, 6602 at 1e-6.
+    # draft-rhee-tcpm-cubic prints these windows at 100 ms: 209 packets at a loss of 1e-4, 6602 at
+    # 1e-6.
     bps = models.cubic_response_bps(np.array([1e-4, 1e-6]), mss_bytes=1448, rtt_s=0.1)
     assert bps * 0.1 / (1448 * 8) == pytest.approx([209, 6602], rel=2e-3)
 
@@ -69,7 +70,10 @@ def test_a_cycle_has_the_closed_forms_of_reno_scalable_and_compound() -> None:
 
 
 def test_a_pause_after_a_loss_lowers_the_mean_by_its_round_trip() -> None:
-    """Scalable by hand: before (b/a + pause kept) = 1/p, in ln(8/7)/a + pause round trips."""
+    """Scalable TCP by hand, with window W at the loss, W (b/a + pause kept) = 1/p.
+
+    The packets are sent in ln(8/7)/a + pause round trips; kept = 7/8, b = 1 - kept and a = 0.01.
+    """
     paused = models.cycle(1e-4, lambda w, _: 0.01 * w, kept=7 / 8, pause_rounds=1)
     assert paused.before_pkts == pytest.approx(1e4 / (12.5 + 7 / 8), rel=1e-3)
     assert paused.mean_pkts == pytest.approx(1e4 / (math.log(8 / 7) / 0.01 + 1), rel=1e-3)
@@ -84,7 +88,11 @@ def test_a_cycle_may_keep_a_part_that_depends_on_the_window() -> None:
 
 
 def test_bic_is_back_at_the_window_of_the_loss_in_53_round_trips() -> None:
-    """From 800 of 1000: (200 - 63)/16, 4 (1/15 + ... + 1/2), and five for each of seven packets."""
+    """BIC from 800 to 1000 packets by hand, in three phases.
+
+    (200 - 63)/16 round trips with the largest increment, 4 (1/15 + ... + 1/2) round trips with a
+    quarter of the gap, and five round trips for each of the last seven packets.
+    """
     windows = np.linspace(800, 1000, 200_001)
     middle = (windows[1:] + windows[:-1]) / 2
     rounds = float((np.diff(windows) / models.bic_growth(middle, 1000)).sum())
@@ -96,7 +104,7 @@ def test_bic_is_back_at_the_window_of_the_loss_in_53_round_trips() -> None:
 
 
 def test_compound_function_is_the_mean_of_its_sawtooth() -> None:
-    """Steps through a window that grows by W^0.75 / 8 per round trip and is halved."""
+    """Simulates a window W that grows by W^0.75 / 8 per round trip and is halved at a loss."""
     loss, window, sent, rounds = 1e-3, 40.0, [], 0
     for _ in range(50):
         since = 0.0
@@ -112,13 +120,13 @@ def test_compound_function_is_the_mean_of_its_sawtooth() -> None:
 
 
 def test_random_losses_leave_cubic_more_than_its_equation_has() -> None:
-    """Eq. 4.9 has 1/p packets between any two losses; random intervals leave a quarter more."""
+    """Eq. 4.9 assumes 1/p packets between losses; with random losses throughput is 26 % higher."""
     shares = {fast: _random_cubic_share(1e-3, fast_convergence=fast) for fast in (False, True)}
     assert shares == {False: pytest.approx(1.26, abs=0.02), True: pytest.approx(1.17, abs=0.02)}
 
 
 def _random_cubic_share(loss: float, *, fast_convergence: bool) -> float:
-    """Throughput of the curve over eq. 4.9; each packet is lost with the same probability."""
+    """Throughput of CUBIC's curve with random loss, divided by the throughput of eq. 4.9."""
     rtt_s, c, b, flows = 0.2, 0.4, 0.2, 500
     chance = np.random.default_rng(1)
     step_s = rtt_s / 2
@@ -211,7 +219,7 @@ def test_reno_friendly_line_is_renos_own_at_one_half() -> None:
 
 @pytest.mark.parametrize("kept", [0.5, 0.8, 0.05])
 def test_sawtooth_agrees_with_stepping_through_round_trips(kept: float) -> None:
-    """Computes the cycle by brute force: one round trip at a time, many packets small."""
+    """Simulates the cycle one round trip at a time, with very small packets."""
     cycle = models.sawtooth(**{**HOME_LINK, "packet_bytes": 1.5}, kept=kept)
     share = 1e6 - 74_400
     packet_s = 1.5 * 8 / share
@@ -235,7 +243,7 @@ def test_sawtooth_agrees_with_stepping_through_round_trips(kept: float) -> None:
 
 
 def test_sawtooth_of_the_home_link_is_what_the_paper_saw() -> None:
-    """Paper 001, table 2, one NewReno flow at 50 ms: median 393, mean 388, sd 74 ms."""
+    """Paper 001, table 2, prints for one NewReno flow at 50 ms: median 393, mean 388, sd 74 ms."""
     cycle = models.sawtooth(**HOME_LINK)
     base_owd_ms = 25
     assert cycle.median_queueing_delay_s * 1e3 + base_owd_ms == pytest.approx(393.2, abs=12)
@@ -251,9 +259,9 @@ def test_sawtooth_cycle_carries_what_the_link_carries() -> None:
 @pytest.mark.parametrize(
     ("call", "says"),
     [
-        (lambda: models.reno_sqrt_bps(0.0, **PATH), "loss must lie in"),
-        (lambda: models.reno_sqrt_bps(1.5, **PATH), "loss must lie in"),
-        (lambda: models.reno_sqrt_bps(float("nan"), **PATH), "loss must lie in"),
+        (lambda: models.reno_sqrt_bps(0.0, **PATH), "loss must be in"),
+        (lambda: models.reno_sqrt_bps(1.5, **PATH), "loss must be in"),
+        (lambda: models.reno_sqrt_bps(float("nan"), **PATH), "loss must be in"),
         (lambda: models.reno_sqrt_bps(0.1, mss_bytes=0, rtt_s=0.1), "mss_bytes"),
         (lambda: models.reno_pftk_bps(0.1, rto_s=-1, **PATH), "rto_s"),
         (lambda: models.reno_pftk_bps(0.1, rto_s=1, segments_per_ack=0.5, **PATH), ">= 1"),

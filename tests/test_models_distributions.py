@@ -46,7 +46,7 @@ def test_densities_integrate_to_one_and_to_the_mean(
     low = max(low, 1e-3)
 
     def moment(power: int) -> float:
-        # Integrates over ln z, over which both densities are smooth.
+        # Integrates over ln z, because both densities are smooth functions of ln z.
         value, _ = integrate.quad(
             lambda x: float(distribution.density(math.exp(x))) * math.exp(x * (power + 1)),
             math.log(low),

@@ -18,9 +18,10 @@ KB, MB = 1e3, 1e6
 
 
 def ack_clocked_s(size_bytes: float, path: StartupPath, window_pkts: int) -> float:
-    """Slow start packet by packet, every ACK releasing two: Gamma, without a formula.
+    """Duration of a transfer in slow start, simulated packet by packet instead of by a formula.
 
-    A packet takes its time on the link; its ACK is back a round-trip time after it left.
+    Every ACK releases two packets. The ACK of a packet arrives a round-trip time after the packet
+    has left the link.
     """
     packets = math.ceil(size_bytes / path.mss_bytes)
     packet_s = path.mss_bytes / path.capacity
@@ -33,7 +34,10 @@ def ack_clocked_s(size_bytes: float, path: StartupPath, window_pkts: int) -> flo
 
 
 def rate_doubled_s(size_bytes: float, path: StartupPath, rate: float, step_s: float) -> float:
-    """A paced start in small steps of time, its rate doubling every round: Gamma again."""
+    """Duration of a transfer with a paced start, simulated in small steps of time.
+
+    The rate doubles in every round, up to the path's rate.
+    """
     sent, now_s = 0.0, 0.0
     while sent < size_bytes:
         sent += min(rate * path.growth ** (now_s // path.round_s), path.capacity) * step_s
@@ -49,7 +53,8 @@ def test_slow_start_takes_as_long_as_packet_by_packet(rtt_s: float, window_pkts:
         counted_s = ack_clocked_s(size, path, window_pkts)
         whole = math.ceil(size / path.mss_bytes) * path.mss_bytes
         model_s = startup.slow_start_transfer_s(whole, path=path, window_pkts=window_pkts)
-        # The equation counts the last round before the link is full as a whole round.
+        # The tolerance is needed because the equation counts the last round before the link is
+        # full as a whole round.
         assert float(model_s) == pytest.approx(counted_s, rel=0.02, abs=0.004)
 
 
@@ -101,7 +106,7 @@ def test_jump_start_takes_two_round_trips_whatever_fits() -> None:
 
 
 def test_timers_let_a_small_jump_start_end_early() -> None:
-    # 7 packets are two bursts: one at once, one after half a round trip.
+    # 7 packets are sent in two bursts, the second half a round trip after the first
     timed_s = startup.timed_jump_start_response_s([3e3, 10e3, 1e6], path=ETHERNET)
     burst_s = 3.5 * 1448 / ETHERNET.capacity
     assert float(timed_s[1]) == pytest.approx(0.3 + burst_s)
@@ -191,7 +196,7 @@ def test_unloaded_mean_agrees_with_drawing_sizes() -> None:
     drawn = sizes.quantile(np.random.default_rng(7).random(2_000_000))
     model_s = sharing.unloaded_response_s(sizes, response_s)
     assert model_s == pytest.approx(float(response_s(drawn).mean()), rel=3e-3)
-    # The same mean by the integral of eq. 6.11 as printed, on a fine logarithmic grid.
+    # Compute the mean also by the integral of eq. 6.11 as printed, on a fine logarithmic grid.
     z = np.geomspace(sizes.smallest, sizes.largest, 400_001)
     steps, middle = np.diff(z), np.sqrt(z[1:] * z[:-1])
     integral_s = float(np.sum(sizes.density(middle) * response_s(middle) * steps))
@@ -199,7 +204,7 @@ def test_unloaded_mean_agrees_with_drawing_sizes() -> None:
 
 
 def test_processor_sharing_is_a_busy_link_simulated() -> None:
-    """Eq. 6.12 beside a fluid simulation of transfers that share the rate evenly."""
+    """Compares eq. 6.12 with a fluid simulation of transfers that share the rate equally."""
     rng = np.random.default_rng(3)
     path = StartupPath(rate_bps=9.76e6, rtt_s=0.2)
     load, mean = 0.5, 20e3
@@ -207,7 +212,8 @@ def test_processor_sharing_is_a_busy_link_simulated() -> None:
     interval_s = sharing.mean_interval_s(mean, path=path, load=load)
     arrivals = np.cumsum(rng.exponential(interval_s, count))
     sizes = rng.uniform(0.5 * mean, 1.5 * mean, count)
-    # Virtual time is the service that each transfer has received; transfers end in its order.
+    # Virtual time is the amount of data that a transfer would have received since the start of the
+    # simulation. Transfers end in the order of the virtual time at which their data is complete.
     import heapq
 
     present: list[tuple[float, float]] = []
@@ -264,7 +270,7 @@ def test_quick_starts_window_is_85_packets_at_5_mbit_and_200_ms() -> None:
 
 
 def test_target_never_grants_more_than_xi() -> None:
-    """Dense requests, slot by slot: the long-run rate of grants is eq. 6.1."""
+    """Simulates dense requests slot by slot: the long-run rate of grants is that of eq. 6.1."""
     spare, interval_s, slots = 100e6, 0.2, 2
     history = [0.0] * slots
     total, count = 0.0, 400
@@ -293,7 +299,8 @@ def test_approval_goes_with_the_load_and_the_time_that_grants_are_remembered(loa
             mean_arrival_s=0.1 / at,
         )
 
-    # the router remembers two seconds, in which ten requests arrive; 0.98 fit into spare capacity
+    # the router remembers grants for two seconds, in which ten requests arrive; 0.98 requests fit
+    # into the spare capacity
     assert probability(0.5, 1.0) == pytest.approx(5e6 / 5.12e6 / (2 / 0.2))
     trend = (1 / load - 1) / (1 / 0.5 - 1)
     assert probability(load, 1.0) == pytest.approx(probability(0.5, 1.0) * trend)

@@ -67,7 +67,7 @@ def test_a_quantity_is_the_nearest_whole_number(number: str, unit: str) -> None:
         with pytest.raises(ValueError, match="unknown unit"):
             units.parse_time(f"{number} {unit}")
     else:
-        # Fraction rounds half to even, too
+        # round() of a Fraction rounds halves to even, as the parser does
         value = round(Fraction(number) * factors[unit])
         assert units.parse_time(f"{number} {unit}") == value
 
@@ -82,18 +82,19 @@ FLOWS = st.builds(
     st.sampled_from(["cubic", "reno+hystart", "htcp", "cubik", "kernel:bbr", "voip"]),
     st.lists(st.tuples(OPTIONS, VALUES), max_size=2),
 )
-"""At most two options: the typed models report conflicts between options."""
+"""Texts of flows with at most two options, since only the typed models report conflicts."""
 
 
 TOGETHER = (
     *("stop:", "deadline:", "announces", "from_hop:", "read_rate", "read_size", "read_interval"),
     *("exchanges", "pages", "http", "connections", "relay", "relay_control"),
 )
-"""Options that typed models check with other options, or with what only Python reads: files."""
+"""Options for which the typed models check more than the parser: conflicts with other options, and
+files that only Python reads."""
 
 
 def refusal(read, text: str) -> str:
-    """The error line for a text; empty if it is accepted."""
+    """The error line with which ``read`` rejects a text; empty if it accepts the text."""
     try:
         read(text)
     except ValueError as error:
@@ -113,9 +114,9 @@ def test_python_takes_the_flows_that_others_take_and_as_the_same_values(text: st
     else:
         [values], flow = engine.flow_values(text), parse_flows(text)[0]
         assert getattr(flow.app, "size", None) == values.pop("size", None)
-        if flow.relay is not None:  # in text, the option relay is the hop
+        if flow.relay is not None:  # in text, ``relay`` is the hop's number
             assert flow.relay.at_hop == values.pop("relay")
-            values.pop("relay_control", None)  # only a valid control gets this far
+            values.pop("relay_control", None)  # a wrong control was rejected above
         assert {name: getattr(flow, name) for name in values} == values
 
 

@@ -70,7 +70,7 @@ def workload(path: Path, load: float = 0.5) -> Workload:
 def test_responses_too_small_for_a_load_are_refused_before_they_are_drawn(tmp_path: Path) -> None:
     small = tmp_path / "small.tmix"
     small.write_text("SEQ 0 1 1 2\n> 100\n< 1\n")
-    with pytest.raises(HeadwayError, match=r"responses of 1 on average, .* at most 20,000,000"):
+    with pytest.raises(HeadwayError, match=r"responses of 1 bytes on average; at most 20,000,000"):
         sessions(workload(small))
     with pytest.raises(HeadwayError, match="at most 20,000,000"):
         Workload.model_validate(

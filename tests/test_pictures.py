@@ -68,7 +68,7 @@ def page(name: str) -> Page:
 
 
 def figures(name: str) -> Figures:
-    """What a study draws."""
+    """The figures of a study's page."""
     return page(name).figures
 
 
@@ -84,7 +84,7 @@ def test_every_figure_of_a_study_is_without_a_fault(name: str) -> None:
 
 @EVERY_STUDY
 def test_a_scheme_has_one_colour_in_every_figure(name: str) -> None:
-    """Schemes are compared by their names in legends, over all studies, without shades."""
+    """A scheme is recognized by its name in the legend. Variants of schemes are not compared."""
     named = {label: style_of(scheme) for scheme, label in LABELS.items()}
     for file, (_, _, figure) in figures(name).items():
         for label, look in (one for ax in figure.axes for one in series_of(ax)):

@@ -1,4 +1,4 @@
-"""Output that is not read, or not completely, and Ctrl-C before any output."""
+"""Commands whose output is not read, or only in part, and Ctrl-C before any output."""
 
 import fcntl
 import json

@@ -57,7 +57,7 @@ def test_a_router_is_written_as_fields_text_or_true(given: object, stored: objec
         ({"slots": 17}, "tunable slots=17 out of range; allowed: 0 to 16 slots"),
         ({"omega": 2}, "unknown tunable of quick-start 'omega'"),
         ("fair", "'fair': write OPTION=VALUE"),
-        (7, "7 is not allowed; tunables of quick-start, on or off"),
+        (7, "7 is not allowed; must be on, off or tunables of quick-start"),
     ],
 )
 def test_a_wrong_router_is_refused_in_one_line(given: object, said: str) -> None:
@@ -99,7 +99,7 @@ def test_a_trace_keeps_every_answer_and_the_totals(tmp_path) -> None:
     assert last["time_ns"] == trace.duration_ns
     assert last["requests"] == answers.height
     assert last["granted_bps"] == granted
-    # equation 6.1: 100 Mbit/s minus the requests themselves, every second
+    # by eq. 6.1 the router grants 100 Mbit/s per second, minus the rate of the requests themselves
     assert granted / 20 == pytest.approx(100e6, rel=0.05)
     assert totals["time_ns"].diff().drop_nulls().max() == 100_000_000
     assert (answers["granted_code"] <= answers["requested_code"]).all()
@@ -153,7 +153,7 @@ def test_routers_grant_what_the_equations_say(algorithm: str, estimator: str) ->
             )
         else:
             rate = target_grant_bps(request, spare_bps=spare, outstanding_bps=outstanding)
-        # u is known to 8 bit/s, the open part to the microsecond
+        # rounding: the trace has the link's usage to 8 bit/s, and the slot's time to 1 us
         near = {rate_code(max(rate + error, 0.0)) for error in (-500.0, 500.0)}
         assert row["granted_code"] in near, row
         granted_now += RATES_BPS[row["granted_code"]]

@@ -68,7 +68,7 @@ def test_every_option_has_its_settings_beside_every_other_one(drawn: list[Case])
         for one, other in itertools.combinations(sorted(OPTIONS), 2)
         if frozenset((one, other)) not in met
     }
-    # all settings of one exclude all settings of the other
+    # pairs of options that never meet: every setting of one must exclude every setting of the other
     for one, other in map(sorted, apart):
         assert all(conflict((one, a), (other, b)) for a in OPTIONS[one] for b in OPTIONS[other]), (
             one,
@@ -86,7 +86,8 @@ def test_every_option_of_a_flow_is_drawn(drawn: list[Case]) -> None:
         for name in Flow.model_fields
         if getattr(flow, name) != getattr(plain, name)
     }
-    # names and profiles change no packet, hops are set by a relay, files belong to users
+    # options that are never drawn: a name and a stack profile say nothing about packets, a relay
+    # sets the hops, and users provide files
     assert {*FLOW_OPTIONS} - differ == {
         *("name", "stack", "from_hop", "to_hop", "relay_control"),
         *("size", "exchanges", "pages", "http", "connections"),
@@ -185,7 +186,7 @@ def value(sim, *kernels, name: str = "completion time of cubic-0", **more) -> Va
         (value(1.3, 1.0, 1.15, 1.1), True),
         (value(0.011, 0.010), False),  # a millisecond
         (value(None, 1.0, 1.1), True),
-        (value(None, 1.0, None), False),  # the kernel does not always end either
+        (value(None, 1.0, None), False),  # one of the kernel's runs did not end either
         (value(1.0, None, None), True),
         (value(30.0, 20.0, name="retransmits"), False),
         (value(31.0, 20.0, name="retransmits"), True),
@@ -194,7 +195,8 @@ def value(sim, *kernels, name: str = "completion time of cubic-0", **more) -> Va
         (value(6e6, 5e6, name="goodput of cubic-0"), True),
         (value(6e6, 5e6, name="goodput of cubic-0", scale=34e6, share=0.03), False),  # of the link
         (value(6e6, 5e6, name="goodput of cubic-0", scale=33e6, share=0.03), True),
-        (value(0.030, 0.020, name="median delay", least=0.012), False),  # below a packet's time
+        # less than a packet's transmission time
+        (value(0.030, 0.020, name="median delay", least=0.012), False),
     ],
 )
 def test_a_value_differs_outside_of_the_kernels_spread(found: Value, differs: bool) -> None:
@@ -222,7 +224,7 @@ def test_a_case_is_judged_by_the_main_value_that_differs_most() -> None:
     [
         (value(1.3, 1.0), True),
         (value(1.11, 1.0), True),
-        (value(1.09, 1.0), False),  # less than half of the whole case's difference
+        (value(1.09, 1.0), False),  # less than half of the original case's difference
         (value(0.8, 1.0), False),  # in the other direction
         (value(None, 1.0), False),
         (value(1.0, 1.0), False),
@@ -256,7 +258,7 @@ def test_what_is_observed_is_what_the_trace_says() -> None:
     assert goodput is not None
     assert 3e6 < goodput < 8e6
     assert "goodput of cubic-0" not in seen
-    # 10 ms of propagation and at most 30 ms of queue
+    # delays consist of 10 ms of propagation and at most 30 ms in the queue
     assert 0.010 < seen["median delay"] <= seen["p95 delay"] <= 0.0401
     assert seen["retransmits"] > 0
     assert 0.010 < seen["delay of the call"] < 0.045
@@ -278,7 +280,7 @@ class Instead(SimBackend):
         self.ran: list[Experiment] = []
         self._slow = slow
         self.shares = itertools.repeat(80)
-        """The slow link's fraction of the rate in each run."""
+        """For each run of a slow case, the rate of its link in percent of the requested rate."""
 
     def _run(self, experiment, watched):
         self.ran.append(experiment)
@@ -295,7 +297,7 @@ class Instead(SimBackend):
 
 @pytest.fixture(scope="module")
 def few() -> list[Case]:
-    """Short cases without losses: two runs of one are the same."""
+    """Short cases without losses: two runs of a case give the same values."""
     return list(itertools.islice(cases("default", 1), 4))
 
 
@@ -309,7 +311,7 @@ def test_what_the_kernel_said_is_kept_and_not_run_again(few: list[Case], tmp_pat
     kernel = Instead(few[1].experiment)
     first = runner(few, file, kernel)
     first.run()
-    # each case runs once; a case that differs runs KERNEL_RUNS times, to show its spread
+    # a case runs once, but a case that differs runs KERNEL_RUNS times to show the kernel's spread
     assert sorted(kernel.ran.count(case.experiment) for case in few) == [1, 1, 1, KERNEL_RUNS]
     assert [result.case.index for result in first.outcome.results if result.differs] == [1]
     again = Instead()
@@ -498,7 +500,7 @@ def test_the_summary_fits_a_terminal_and_the_page_has_the_commands(
     kernel = Instead(few[1].experiment)
     found = runner(few, tmp_path / "kernel.jsonl", kernel)
     found.run()
-    # give the results options, so that they count as cases with options
+    # add options to the cases, so that the tables by option have rows
     results = [
         replace(
             r, case=replace(r.case, settings=(*r.case.settings, ("sack", "off"), ("frto", "off")))
@@ -617,12 +619,13 @@ def test_a_machine_without_the_kernel_backend_says_so(
     ("flow", "rwnd_s", "sndbuf_s"),
     [
         ("cubic:size=3MB", 0, 0),
-        # the window is closed whenever the reader has fallen behind
+        # the peer's window is closed whenever the receiving application has fallen behind
         ("cubic:size=5MB:read_rate=8Mbit/s", (4, 5.1), 0),
-        # a writer that is always woken before the last ACK does not count as limited
+        # the send buffer does not count as a limit if its writer is always woken before the last
+        # ACK
         ("cubic:size=3MB:send_buffer=64kB", 0, 0),
         ("bbr:size=3MB:send_buffer=100kB", 0, (1.5, 3.5)),
-        # 0.55 and 0.56 s on Linux 6.18: the time ends whenever the writer is woken
+        # Linux 6.18 counts 0.55 and 0.56 s: its time ends whenever the writer is woken
         ("bbr:size=1MB:send_buffer=100kB", 0, (0.53, 0.57)),
     ],
 )

@@ -42,7 +42,7 @@ def test_the_text_of_a_flow_names_the_router():
 
 
 def relayed(hops: Sequence[Mapping[str, object]], flow: Mapping[str, object]) -> Experiment:
-    """One transfer through a relay between two hops, the same both ways."""
+    """A transfer through a relay between two hops, whose reverse links mirror the forward links."""
     chain = Chain(hops=[Hop.model_validate({"forward": link}) for link in hops])
     fields = {"control": "reno+slow-start", "relay": 1, "start": "0 s", **flow}
     return Experiment(topology=chain, flows=[Flow.model_validate(fields)], duration="12 s")
@@ -57,7 +57,7 @@ FARTHER = {
     ],
 }
 BESIDE_THE_KERNEL = {
-    # The relay holds what its socket does not accept, and writes 16 packets at a time.
+    # The relay keeps data that its socket does not accept, and writes up to 16 packets at a time.
     "a small send buffer": (
         relayed(
             [
@@ -69,8 +69,8 @@ BESIDE_THE_KERNEL = {
         346,
         340,
     ),
-    # The relay's FIN is in the last packet. Alone it would cause one more SACK, for which a packet
-    # would be retransmitted 0.2 s earlier.
+    # The relay's FIN is in the last data packet. A FIN in a packet of its own would cause one more
+    # SACK, and a packet would be retransmitted 0.2 s earlier.
     "an end with the data": (
         relayed(
             [
@@ -82,7 +82,7 @@ BESIDE_THE_KERNEL = {
         1634,
         1635,
     ),
-    # The startup of the relay's connection sees the first write of 16 KiB.
+    # The startup of the relay's connection sees only the first write, of 16 KiB.
     "a startup": (
         relayed(
             [
@@ -99,7 +99,7 @@ BESIDE_THE_KERNEL = {
         4147,
     ),
 }
-"""An experiment, and completion times in ms: in the simulator, and with `headwayctl pep` on Linux.
+"""Experiments with their completion times in ms: in the simulator, and with `headwayctl pep`.
 
 The kernel was Linux 6.18 (tests/live/test_gateway_kernel_live.py).
 """

@@ -179,7 +179,7 @@ def test_the_library_is_embedded_once_however_many_charts(html: str) -> None:
 
 
 def test_long_series_are_thinned(html: str) -> None:
-    # 3 panels of 200 000 points would be 12 MB of base64 in single precision.
+    # Without thinning, 3 panels of 200 000 points would be 12 MB of base64 in single precision.
     assert len(html) - 1_400_000 < 1_500_000
 
 
@@ -339,7 +339,7 @@ def test_a_chain_s_sketch_says_what_the_way_back_is_where_it_is_another() -> Non
 
 
 def _inside(sketch: Sketch) -> bool:
-    """Whether all text is inside the picture, for the width it was laid out for."""
+    """Whether all texts are inside the picture, if letters have the assumed width."""
     found = re.search(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', sketch.svg)
     assert found is not None
     width, height = map(float, found.groups())

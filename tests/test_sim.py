@@ -48,8 +48,8 @@ def test_every_control_fills_the_link_on_every_stack(control: str, stack: str) -
     trace = run(experiment(flows=f"2x{control}", stack=stack, duration="20 s", warmup="5 s"))
     assert metrics.utilization(trace) > 0.95
     delivered = sum(metrics.goodput_bps(trace, flow) for flow in trace.tcp_flows())
-    # 1448 of 1500 bytes are payload with timestamps. A hole that closes in the window may also
-    # deliver what came before it: at most a queue of each flow.
+    # 1448 of 1500 bytes are payload with timestamps. When a hole is filled, the receiver may also
+    # deliver data that arrived before the measured time: at most a full queue per flow.
     assert 0.9e6 < delivered <= 1e6 * 1448 / 1500 + 2 * 60_000 * 8 / 15
     assert metrics.queue_bytes(trace).max <= 60_000 + 1500
 
@@ -71,7 +71,7 @@ def test_the_call_sees_propagation_and_the_full_queue_as_bounds() -> None:
     trace = run(experiment(flows="1xreno,1xvoip", duration="60 s", warmup="0 s"))
     owd = metrics.owd_distribution_us(trace)
     assert owd.min >= 25_000
-    # 25 ms, 480 ms of full queue, and one packet more; see paper 001, section 4.2.
+    # 25 ms of propagation, 480 ms in a full queue, and one packet more; see paper 001, section 4.2.
     assert owd.max <= 25_000 + 480_000 + 13_000 + 2_000
 
 
@@ -153,7 +153,7 @@ def test_epochs_on_connections_of_their_own_each_pay_a_handshake() -> None:
     ],
 )
 def test_a_flow_may_have_a_stack_of_its_own(app: dict) -> None:
-    """A flow behaves as in an experiment with its stack, and other flows keep theirs."""
+    """A flow with ``stack`` behaves as in an experiment with this stack; others do not change."""
 
     def alone(stack: str, of_flow: str | None) -> Trace:
         flow = {"app": app, "control": "reno", "start": "0 s", "stack": of_flow}
@@ -181,7 +181,7 @@ def test_a_router_leaves_random_losses_as_they_are() -> None:
         drops: list[int] = run(experiment)["drops"]["time_ns"].to_list()
         return drops
 
-    # at low load a VCP router changes nothing: it signals what VCP assumes without a router
+    # at low load a VCP router changes nothing: it signals the load that VCP assumes without routers
     assert lost_ns(["vcp"]) == lost_ns([]) != []
 
 

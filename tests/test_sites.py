@@ -46,7 +46,7 @@ def test_a_map_is_one_and_a_half_megabytes_with_its_large_scripts_first(
     assert kinds == [*["index", "site"], *["scripts"] * 5, *["tiles"] * 35]
     assert all((folder / one.path[1:]).stat().st_size == one.size_bytes for one in objects)
     for before, after in itertools.pairwise(objects[2:7]):
-        # a script's last line loads the next script
+        # the last line of each script loads the next script
         last = (folder / before.path[1:]).read_text(encoding="utf-8").splitlines()[-1]
         assert after.path[1:] in last
     assert sites.site("map") == folder, "it is made once"
@@ -77,7 +77,7 @@ def test_near_and_far_tiles_have_the_same_houses() -> None:
 
 
 class Made:
-    """A maker of sites of one file, which counts them."""
+    """Replaces a site's generator: makes a site of two files, and counts its calls."""
 
     count = 0
 

@@ -13,7 +13,7 @@ from support import ROOT
 
 
 def test_no_rust_test_returns_for_lack_of_something_without_saying_so() -> None:
-    """A test that prints "skipped" itself is not counted."""
+    """Rust tests report skips through skipped::skipped; a printed "skipped" is not counted."""
     sources = [
         path
         for pattern in ("crates/*/tests/**/*.rs", "crates/*/src/**/*.rs")
@@ -28,7 +28,7 @@ def test_no_rust_test_returns_for_lack_of_something_without_saying_so() -> None:
 def with_conftest_of(
     suite: str, folder: Path, *arguments: object, **environment: str
 ) -> subprocess.CompletedProcess[str]:
-    """pytest on separate tests, with the conftest.py of a suite."""
+    """Run pytest on the tests of a folder with the conftest.py of one of our suites."""
     return subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "conftest", "--rootdir", folder, *arguments],
         env={

@@ -14,9 +14,9 @@ samples = st.lists(finite, min_size=1, max_size=50)
 def test_a_distribution_of_five_by_hand() -> None:
     d = metrics.distribution([4.0, 1.0, 3.0, 2.0, 10.0])
     assert (d.count, d.median, d.mean, d.min, d.max) == (5, 3.0, 4.0, 1.0, 10.0)
-    # Squared deviations 0, 9, 1, 4, 36 over n - 1 = 4.
+    # The squared deviations 0, 9, 1, 4 and 36 add up to 50; n - 1 is 4.
     assert d.sd == pytest.approx(math.sqrt(12.5))
-    # Rank 0.95 x 4 = 3.8: 0.8 of the way from 4 to 10.
+    # The rank is 0.95 x 4 = 3.8, so p95 is 0.8 of the way from 4 to 10.
     assert d.p95 == pytest.approx(8.8)
 
 
@@ -80,7 +80,7 @@ def test_the_interval_covers_the_mean_as_often_as_it_says() -> None:
     for _ in range(2000):
         e = metrics.confidence_interval(list(rng.normal(10, 3, 6)))
         covered += abs(e.mean - 10) <= e.half_width
-    # Binomial: 0.95 +- 3 standard errors of 0.0049.
+    # The share has a binomial distribution: 0.95 ± 3 standard errors of 0.0049.
     assert 0.935 < covered / 2000 < 0.965
 
 

@@ -55,18 +55,18 @@ from headway.verdicts.locked import as_claims, read
 
 TRIALS = 5
 LAW = Law(np.array([1.0, 4.0, 9.0]), np.array([0.5, 2.0, 4.5]))
-"""Growth that is proportional to a power of the time."""
+"""A law of growth that is proportional to a power of the time."""
 LINE = Law(np.array([1.0, 4.0, 9.0]), np.array([9.0, 10.0, 11.0]))
 
 
 def as_published(key: CellKey, number: int = 3, **changes: float) -> Trial:
-    """A trial that measured what the paper prints for its cell, in the paper's order.
+    """A made-up trial whose values are those that the paper prints for its cell.
 
-    The goodputs of five such trials spread as the paper says.
+    The goodputs of five such trials have the standard deviation that the paper prints.
     """
     _, control, flows = key
     events = {"reno": 3.0, "htcp": 20.0, "cubic26": 15.0}[control]
-    # From two to five flows H-TCP's events grow little, and CUBIC's much.
+    # Between two and five flows, H-TCP's number of queue-full events grows little, CUBIC's much.
     growth = {"reno": 2.0, "htcp": 1.0, "cubic26": 4.0}[control]
     per_minute = events + growth * (flows - 1)
     numbers = TrialNumbers(
@@ -82,7 +82,8 @@ def as_published(key: CellKey, number: int = 3, **changes: float) -> Trial:
         epochs=20,
         length_s=180,
     )
-    # Made-up delays at 50 ms: CUBIC's rise steeply at 400 ms and stay below 480 ms for long.
+    # Made-up delays at 50 ms: CUBIC's distribution rises steeply at 400 ms and stays below 480 ms
+    # for most of the time.
     steps = {"cubic26": [(398, 440, 200), (440, 480, 700), (480, 503, 100)]}
     parts = [np.linspace(*step) for step in steps.get(control, [(265, 503, 1000)])]
     owd_ms = np.concatenate(parts) + (key[0] - 50) / 2
@@ -114,7 +115,7 @@ def found(rows: Mapping[str, Trial] | None = None) -> Found:
 
 
 def changed(key: CellKey, **changes: float) -> Found:
-    """The published numbers with those of one cell changed."""
+    """Trials with the published numbers, except for changed numbers of one cell."""
     trials = {
         trial_key(key, number): as_published(key, number, **changes)
         for number in range(1, TRIALS + 1)
@@ -130,12 +131,16 @@ def test_there_are_109_claims_in_order_and_the_papers_own_numbers_satisfy_them()
     assert [one.id for one in STUDY.statements] == [f"C-CD-{n:03}" for n in range(1, 110)]
     claims = [one.judge(found()) for one in STUDY.statements]
     others = {claim.id: claim.verdict for claim in claims if claim.verdict != "holds"}
-    # The medians that table 2 prints are up to 6 % apart beyond the base delay, not identical.
+    # C-CD-101 fails: the medians in table 2 (without the base delay) differ by up to 6 %, so they
+    # are not identical.
     assert others == {"C-CD-101": "fails", "C-CD-109": "not checked"}
 
 
 def test_the_spread_of_goodput_is_judged_as_a_group_and_counted_once() -> None:
-    """Twelve cells within a factor of three are enough, eleven are not; each shows its own."""
+    """The claims hold if 12 of 18 cells are within a factor of three, and fail with 11.
+
+    Each claim shows the value of its own cell.
+    """
     names = [f"C-CD-{number:03}" for number in range(2, 37, 2)]
     group = [one for one in STUDY.statements if one.id in names]
     assert [one.same_as for one in group] == ["", *["C-CD-002"] * 17]
@@ -218,7 +223,10 @@ def test_laws_without_recorded_epochs_are_not_checked() -> None:
 def test_step_plateau_and_growth_of_cubics_delay_are_judged_apart(
     low: float, high: float, at: float
 ) -> None:
-    """Moves all delays in a range to one value: another plateau, nothing beyond it, or no step."""
+    """Moving all delays in a range to one value fails the claim.
+
+    The change moves the plateau, removes the delays above it, or removes the step.
+    """
     rows = {
         key: dataclasses.replace(
             row, owd_ms=np.where((row.owd_ms > low) & (row.owd_ms < high), at, row.owd_ms)
@@ -278,7 +286,7 @@ def test_parts_of_pages_say_what_the_claims_say() -> None:
 
 
 def test_the_readmes_picture_is_the_demos() -> None:
-    """`make picture` copies the full form's figure, and verdicts.json has its medians."""
+    """The README's picture shows the medians in verdicts.json; `make picture` makes it."""
     measured = {claim.id: claim.measured for claim in as_claims(read(STUDY))}
     svg = svg_text(delay({cell: measured[CLAIM_IDS[cell, "owd_median_ms"]] for cell in CELLS}))
     pictures = ROOT / "docs" / "pictures"
@@ -386,7 +394,8 @@ def test_a_trials_numbers_are_those_counted_by_hand() -> None:
     made = hand_made_trial()
     numbers = observe("rtt50-reno-n2-t2", made).numbers
     experiment = made.experiment
-    # The median counts delays after both flows' first backoff, at 3 s; extremes count always.
+    # The median is over delays after both flows' first backoff, at 3 s; the minimum and the maximum
+    # are over all delays.
     stop_ns = min(flow.stop or 0 for flow in experiment.flows[:2])
     inside = [at for at in range(int(experiment.duration / S)) if at >= 3 and at * S < stop_ns]
     assert numbers.owd_median_ms == pytest.approx(np.median([100 + at for at in inside]))
@@ -395,7 +404,8 @@ def test_a_trials_numbers_are_those_counted_by_hand() -> None:
     assert numbers.span_goodput_kbytes_s < 120
     assert numbers.retransmits_pkts == 4 + 5
     assert numbers.epochs == (5 + 1) / 2
-    # The trial is shorter than the middle minute, so every event counts.
+    # The trial is shorter than a minute, so all its events count, not only those of the middle
+    # minute.
     minutes = numbers.length_s / 60
     assert numbers.queue_full_per_minute == pytest.approx(8 / minutes, rel=0.01)
 
@@ -426,15 +436,16 @@ def test_a_recorded_trial_keeps_its_course_and_others_do_not() -> None:
 
 
 def epoch(cwnd_pkts: list[tuple[float, int]], before_pkts: int) -> GrowthEpoch:
-    """A window that grows behind a queue of 12 ms per packet."""
+    """A congestion epoch with this window over time, on a link that takes 12 ms per packet."""
     time_s, window = np.array(cwnd_pkts).T
     return GrowthEpoch(before_pkts, time_s + 0.5, window, window * 0.012)
 
 
 def follow(target: Callable[[float, int], float], start_pkts: int, until_s: float) -> GrowthEpoch:
-    """The window of a flow that aims at a target in a round trip, as Linux does it.
+    """The window of a flow that grows towards a target window within a round trip, as in Linux.
 
-    ``target`` is that window, of the time and the present one; every ACK is for two packets.
+    ``target`` gives the target window for a time and the present window. Every ACK is for two
+    packets.
     """
     time_s, window, credit = 0.0, start_pkts, 0.0
     points = [(0.0, window)]
@@ -507,7 +518,7 @@ def test_trials_that_are_short_of_epochs_are_run_again(
     numbers = seen.rows[key].numbers
     assert numbers.epochs >= experiments.EPOCHS
     assert numbers.length_s > 300
-    # A later rebuild of the report uses the duration that was run.
+    # A later rebuild of the report uses the duration that the trial had.
     assert STUDY.experiments(ctx)[key].duration > planned.duration + 200 * S
     # A new run starts with the planned duration.
     again = "headway.studies.collateral_damage.observe.run_until_enough"

@@ -26,7 +26,7 @@ def claim(number: str, measured: float | str, verdict: str = "holds") -> Claim:
 def test_every_row_is_of_a_control_that_there_is() -> None:
     assert {row.text.control for row in ROWS} <= {control.name for control in registry().controls}
     assert len({row.id for row in ROWS}) == len(ROWS)
-    # Vegas' law gives a range, so its tolerance is larger
+    # Vegas' law gives a range of windows, so the tolerance of its row is larger
     most = {"vegas": 1 / 3}
     assert all(0 < row.text.within <= most.get(row.text.control, 0.2) for row in ROWS)
     assert all(math.isfinite(row.expected) for row in ROWS)

@@ -22,7 +22,7 @@ ROOM_BYTES = lab.SMALL_BUFFER_PKTS * lab.MTU_BYTES
 
 
 def counters(flow: int, rates_mbps: list[float]) -> list[tuple]:
-    """A flow's counters every half second, from its goodput in each slot."""
+    """Rows of a flow's counters every half second, made from its goodput in each slot."""
     total = np.cumsum(np.array(rates_mbps) * 1e6 * SLOT_S / 8)
     return [
         (int((n + 1) * SLOT_S * S), flow, int(sent), 0, 0, 0, 0) for n, sent in enumerate(total)
@@ -30,7 +30,7 @@ def counters(flow: int, rates_mbps: list[float]) -> list[tuple]:
 
 
 def in_slots(*parts: tuple[float, list[float]]) -> list[float]:
-    """(until when in s, rates that take turns) as rates of slots."""
+    """The rate of each slot, from parts of (end of the part in s, rates that alternate)."""
     made: list[float] = []
     for until_s, rates in parts:
         while len(made) * SLOT_S < until_s:
@@ -39,7 +39,10 @@ def in_slots(*parts: tuple[float, list[float]]) -> list[float]:
 
 
 def three_flows(ends_s: list[float]) -> Trace:
-    """9 Mbit/s alone, 6:3 of two, then 4:4 that swing and 1; the queue half full."""
+    """Three flows: one with 9 Mbit/s, then two with 6 and 3, then three with 4, 4 and 1 on average.
+
+    The first two flows then alternate between 5 and 3 Mbit/s. The queue is half full.
+    """
     flows = [
         in_slots((5, [9.0]), (10, [6.0]), (ends_s[0], [5.0, 3.0])),
         in_slots((5, [0.0]), (10, [3.0]), (ends_s[1], [3.0, 5.0])),
@@ -73,14 +76,14 @@ def test_shares_are_compared_until_the_first_flow_ends() -> None:
 def test_rates_are_compared_for_ten_seconds_at_most_and_changes_while_there_are_others() -> None:
     seen = outcome(three_flows([25.0, 30.0, 40.0]))
     assert seen.together_s == 10
-    # until 30 s two flows change by 2 Mbit/s in every slot, and the third does not
+    # while other flows run, two flows change by 2 Mbit/s in every slot, and the third not at all
     swings = [(0.0, 9), (1.0, 1), (2.0, 29)], [(0.0, 9), (0.0, 1), (2.0, 39)], [(0.0, 39)]
     changes = [change for flow in swings for change, times in flow for _ in range(times)]
     assert seen.change_mbps == pytest.approx(np.mean(changes))
 
 
 def in_round_trips(*parts: tuple[float, float]) -> list[tuple[float, float]]:
-    """(until when in s, rate in Mbit/s) as readings every 20 ms: (s, bytes delivered)."""
+    """Readings every 20 ms, (s, bytes delivered), from parts of (end in s, rate in Mbit/s)."""
     readings, sum_bytes = [], 0.0
     for step in range(1, 1500):
         time_s = step * 0.02
@@ -91,7 +94,7 @@ def in_round_trips(*parts: tuple[float, float]) -> list[tuple[float, float]]:
 
 
 def arrivals(second: list[tuple[float, float]], third: list[tuple[float, float]]) -> Trace:
-    """A first flow of 9, then 4.5, then 3 Mbit/s, and how the others come."""
+    """Three flows: the first has 9, then 4.5, then 3 Mbit/s; the arguments describe the others."""
     flows = [in_round_trips(*parts) for parts in ([(5, 9.0), (10, 4.5), (20, 3.0)], second, third)]
     of = experiment(
         flows=[{"control": "reno", "start": f"{start_s} s"} for start_s in (0, 5, 10)],
@@ -129,7 +132,7 @@ def test_a_new_flow_shares_equally_from_the_first_slot_on_or_when_it_has_grown()
 def test_a_share_that_is_equal_by_chance_or_too_late_does_not_count() -> None:
     seen = outcome(
         arrivals(
-            # an equal share for half a second only, or only after the third flow started
+            # the second flow has an equal share for only half a second, or after the third started
             [(5.4, 0.0), (6.0, 1.0), (6.5, 4.5), (10.4, 1.0), (25, 3.0)],
             [(10.4, 0.0), (19.9, 1.0), (30, 3.0)],
         )

@@ -18,7 +18,7 @@ from headway.study import StudyContext
 
 
 def states(*rows: tuple[float, int, int]) -> pl.DataFrame:
-    """(time in s, packets in flight, smoothed RTT in ms); 0 ms: no sample yet."""
+    """A table of (time in s, packets in flight, smoothed RTT in ms); RTT 0 means no sample yet."""
     return pl.DataFrame(
         [(int(at * S), flight, rtt * 1000 or None) for at, flight, rtt in rows],
         schema={"time_ns": pl.Int64, "inflight_pkts": pl.UInt32, "srtt_us": pl.UInt32},
@@ -51,7 +51,7 @@ def test_what_losses_left_of_windows() -> None:
             (0, 3 * S, 1, 24, 12),
             (0, 4 * S, 0, 2, 2),  # undone
             (0, 4 * S, 3, 2, 2),
-            (0, 5 * S, 1, 2, 2),  # too small to be halved
+            (0, 5 * S, 1, 2, 2),  # a window of 2 packets cannot be halved
         ],
         "flow_counters": [(10 * S, 0, 10_000_000, 0, 0, 0, 0)],
     }

@@ -56,12 +56,12 @@ def test_responses_know_their_sizes() -> None:
         assert own["response_bytes"].to_list() == share.response_bytes[own["epoch"]].tolist()
         assert own["request_bytes"].to_list() == share.request_bytes[own["epoch"]].tolist()
     rtt_s = 0.004 + 2 * np.array([f.delay for f in experiment.flows])[rows["flow"]] / 1e9
-    # No response comes before a round trip, the server's delay and its transmission are over.
+    # A response takes at least a round trip, the server's delay and the transmission time.
     delays = [share.serve_us for share in shares(workload, 30)]
     served_s = np.array(
         [delays[flow][epoch] / 1e6 for flow, epoch in rows.select("flow", "epoch").iter_rows()]
     )
-    # An exchange without a request, or without a response, takes half a round trip.
+    # An exchange that has only a request or only a response takes half a round trip.
     both = (rows["request_bytes"] > 0) & (rows["response_bytes"] > 0)
     rtt_s = np.where(both, rtt_s, rtt_s / 2)
     least = rtt_s + served_s + rows["response_bytes"].to_numpy() * 8 / 9.76e6
@@ -95,7 +95,7 @@ def test_what_is_kept_of_epochs_is_what_the_table_of_them_says() -> None:
     assert kept.p95_s == pytest.approx(np.quantile(seconds, 0.95))
     assert kept.above_ms == {ms: float((1e3 * seconds > ms).mean()) for ms in kept.above_ms}
     for at_s, part in zip(kept.tail_s, kept.tail_part, strict=True):
-        # equal durations may count on either side
+        # responses that take exactly ``at_s`` may count as above or not
         assert (seconds > at_s).mean() - 1e-9 <= part <= (seconds >= at_s).mean() + 1e-9
     by_size, ends = kept.by_size, trace_mix.experiments.SIZES_BYTES
     for middle, mean_s, lower_s, upper_s in zip(
@@ -130,7 +130,7 @@ def test_halves_of_a_mixed_trial_are_compared_request_by_request() -> None:
     there = np.isfinite(both[0] + both[1])
     assert change == pytest.approx(both[1][there].mean() / both[0][there].mean() - 1, abs=0.01)
     assert change < -0.1 < -interval
-    # both have the same sessions in the same order, so constant values have no spread
+    # both schemes have the same sessions in the same order, so equal values give no interval
     assert mixed_use.claims.change(found, "slow-start", "fast", 0.3) == (0, 0)
 
 

@@ -48,7 +48,7 @@ def test_the_kernel_backend_takes_all_its_experiments(
     experiments = study.experiments(StudyContext(tmp_path, StandIn()))
     for experiment in experiments.values():
         supported.check(experiment)
-    # an hour is longer than anybody waits
+    # a run of all experiments must take less than an hour
     assert sum(each.duration for each in experiments.values()) < 3600e9
 
 

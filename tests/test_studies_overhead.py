@@ -24,13 +24,13 @@ def judged(tmp_path: Path, **changes: float) -> dict[str, Claim]:
 
 def test_ratios_are_to_the_plain_router_of_the_same_turn(tmp_path: Path) -> None:
     claims = judged(tmp_path)
-    # made up: metering adds 2 % to an effort of 1000 ns, requests in half of the packets 17 %;
-    # the 10 % between turns cancel out
+    # in the made-up results, metering adds 2 % to an effort of 1000 ns, and requests in half of the
+    # packets add 17 %; the 10 % by which turns differ cancel out
     assert claims["C-QSL-027"].measured == pytest.approx(1.02, rel=1e-4)
     assert claims["C-TH-223"].measured == pytest.approx(2000 / 2020, rel=1e-4)
     assert claims["C-TH-233"].measured == pytest.approx(2000 / 2170, rel=1e-4)
     assert claims["C-TH-235"].measured == pytest.approx(1.17, rel=0.05)
-    assert claims["C-TH-235"].verdict == "fails"  # the claim asks for twice to four times
+    assert claims["C-TH-235"].verdict == "fails"  # the claim states two to four times
     assert {claim.basis for claim in claims.values()} == {"live", "setting"}
 
 
@@ -49,11 +49,11 @@ def test_each_comparison_has_a_twin_with_the_empty_program(tmp_path: Path) -> No
     compared = [one for one in claims.values() if "an unmodified router" in one.statement]
     assert len(compared) == 14
     for one in compared:
-        if one.id != "C-TH-218":  # this claim is about the router's own rate
+        if one.id != "C-TH-218":  # this claim compares no overhead but a rate
             twin = claims[f"overhead-empty-{one.id.removeprefix('C-').lower()}"]
             text = one.statement.replace("an unmodified router", "a router with an empty program")
             assert (twin.statement, twin.published) == (text, one.published)
-    # of 1000 ns, the program adds 20 to no program, and 10 to an empty program
+    # without a program a packet takes 1000 ns, with an empty program 1010, with the program 1020
     assert claims["overhead-empty-qsl-027"].measured == pytest.approx(1020 / 1010, rel=1e-4)
     assert claims["overhead-empty-price"].measured == pytest.approx(10.0, rel=0.01)
 

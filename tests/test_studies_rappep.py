@@ -33,7 +33,7 @@ from headway.trace import Trace
 
 
 def told(bare: list[Candidate], proxied: list[Candidate]) -> list[list[object]]:
-    """The table's rows for these candidates: without a proxy, with one, gain and verdict."""
+    """The table's rows for these candidates: best without proxy, best with, gain, verdict."""
     known = {one.name: one for one in [*bare, *proxied]}
     names = ([x.name for x in bare], [x.name for x in proxied])
     rows = worth_rows("a path", known.__getitem__, *names)
@@ -69,13 +69,13 @@ def test_an_unfinished_scheme_is_no_candidate() -> None:
 
 
 def experiments(*, quick: bool) -> dict[str, Experiment]:
-    """The files' trials on the kernel."""
+    """The trials of the study's kernel form in which servers send files."""
     trials = on_kernel(StudyContext(Path(), SimBackend(), quick=quick))
     return {key: one for key, one in trials.items() if isinstance(one.flows[0].app, Bulk)}
 
 
 def observe_live(key: str, trace: Trace) -> Row:
-    """The files of a trial."""
+    """The kernel form's observation of a trial in which servers send files."""
     row = observe.observe_live(key, trace)
     assert isinstance(row, Row)
     return row
@@ -83,14 +83,14 @@ def observe_live(key: str, trace: Trace) -> Row:
 
 @pytest.fixture(scope="module")
 def found() -> Found:
-    """First runs of the full form."""
+    """Simulated observations of the first run of each trial of the kernel's full form."""
     first = {key: one for key, one in experiments(quick=False).items() if key.endswith("-r1")}
     return Found({key: observe_live(key, SimBackend().run(one)) for key, one in first.items()})
 
 
 @pytest.fixture(scope="module")
 def through_sides() -> Trace:
-    """XCP PEP, with a side link of its own for each server."""
+    """A simulated trial of XCP PEP in which each server has a side link of its own."""
     return SimBackend().run(experiments(quick=True)["xcp_pep-delays-p1e-3-r1"])
 
 
@@ -116,7 +116,7 @@ def test_a_file_begins_when_it_is_asked_for_whichever_packet_is_seen_first(
     late = replace(
         through_sides,
         flows=tuple(
-            # the kernel backend logs only the satellite leg's packets
+            # the kernel backend logs only packets on the satellite leg, so first packets seem late
             flow.model_copy(update={"first_packet_ns": None if number == 0 else 10**9 * number})
             for number, flow in enumerate(through_sides.flows)
         ),
@@ -127,7 +127,7 @@ def test_a_file_begins_when_it_is_asked_for_whichever_packet_is_seen_first(
         row = observe_live(key, trace)
         assert row.files.times_s == pytest.approx(ends_s - starts_s)
         assert row.files.all_s == pytest.approx(ends_s.max() - starts_s.min())
-        # the connection exists, so no handshake delays the window
+        # the window exists from the start: the relay's connection needs no handshake
         assert row.window_pkts[:, 0] == pytest.approx(10)
 
 

@@ -15,7 +15,8 @@ from headway.studies.receive_window.experiments import Transfer
 
 
 def transfer(**changes: Any) -> Transfer:
-    """cwnd of 10 kB doubles every 100 ms, and the window is twice as large."""
+    """A made-up trial: cwnd begins at 10 kB and doubles every 100 ms; the receive window is twice
+    cwnd."""
     windows = [
         {"time_us": 100_000 * n, "cwnd_bytes": 10_000 * 2**n, "window_bytes": 20_000 * 2**n}
         for n in range(8)
@@ -39,7 +40,9 @@ def judged(tmp_path: Path, rows: dict[str, Any]) -> dict[str, Claim]:
 
 
 def test_the_window_counts_beside_the_cwnd_of_the_same_moment_while_it_grows() -> None:
-    # 10, 20, 40, 80 and 160 kB are less than the 250 kB of a round trip; 320 kB are not
+    # windows of 10 to 160 kB are less than the 250 kB that the link carries in a round trip; a
+    # window
+    # of 320 kB is not
     assert transfer().window_by_cwnd().tolist() == [2.0] * 5
     # half a round trip earlier cwnd was half as large, and before the first round there was none
     assert transfer().window_by_cwnd(0.1).tolist() == [4.0] * 5

@@ -64,7 +64,7 @@ def test_the_burst_comes_at_several_times_within_a_slot(tmp_path: Path) -> None:
 
 
 def guided(queue_pkts: list[float], lost_part: float = 0.0) -> Guided:
-    """Readings of a link at 9.6 Mbit/s with these mean queue lengths in slots."""
+    """Readings of a link's counters at 9.6 Mbit/s, with these mean queue lengths in the slots."""
     slot_us, sent_bytes = 200_000, 240_000
     rows, waited = [], 0.0
     for slot, queue in enumerate(queue_pkts, start=1):

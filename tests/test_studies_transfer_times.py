@@ -18,7 +18,7 @@ def test_a_first_flight_is_what_comes_within_a_round_trip_burst_by_burst() -> No
     arrivals = [
         # a SYN, and an ACK without data
         *((0, 60), (200 * MS, 52)),
-        # two packets together and one apart; the last one is of the next round trip
+        # two packets together and one apart; the fourth packet belongs to the next round trip
         *((201 * MS, 1500), (201 * MS + 12_000, 1500), (251 * MS, 1048), (402 * MS, 1500)),
     ]
     rows, waiting = [], 0

@@ -110,7 +110,10 @@ def of_thesis(slow: Loads, fast: Loads) -> Found:
 
 
 def test_what_is_saved_has_an_interval_by_batches_of_the_same_pages() -> None:
-    """Means that vary by a third from batch to batch may still differ by a tenth."""
+    """Times vary from batch to batch, but the difference is judged batch by batch.
+
+    A difference of a tenth counts if it is alike in all batches, and not if it varies.
+    """
     batches = tuple(np.linspace(1.0, 3.0, 10))
     slow = loads(2.0, batches)
     sure = of_thesis(slow, loads(1.8, tuple(one - 0.2 for one in batches)))
@@ -125,7 +128,10 @@ def test_what_is_saved_has_an_interval_by_batches_of_the_same_pages() -> None:
 
 
 def test_equal_times_are_within_two_percent_or_within_the_interval() -> None:
-    """A Quick-Start that is faster by 4 % is not equal, unless its interval is wider."""
+    """Quick-Start counts as equal if it is faster by 1.5 %, and not if by 4 %.
+
+    With 4 % it counts as equal only if the interval of the difference includes 0.
+    """
     batches = tuple(np.linspace(1.0, 3.0, 10))
     slow = loads(2.0, batches)
     assert denied(of_thesis(slow, loads(1.97, tuple(one - 0.03 for one in batches)))).holds

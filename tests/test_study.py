@@ -92,7 +92,7 @@ def test_a_trial_of_another_engine_is_run_again_and_said_so(ctx: StudyContext) -
     )
     said: list[str] = []
     ctx.resume, ctx.notice = True, said.append
-    # a report is created, and names the trials that it shows
+    # the rebuild makes a report, and a notice tells that another engine made one of the trials
     Small().rebuild(ctx)
     assert said == [
         "1 of 2 trials were made by another build of the engine; the report shows them as they are"
@@ -120,7 +120,7 @@ def test_observing_lets_go_of_every_trace(ctx: StudyContext) -> None:
     many = {f"t{k}": experiment(seed=k, start_spread="1 s") for k in range(12)}
     ctx.keeps_traces, ctx.threads = False, 2
     assert list(ctx.run_trials(many, observe).rows.values()) == list(many)
-    assert most <= 4  # two runs are active, and two results wait
+    assert most <= 4  # two runs may be active while two results wait
     assert not ctx.trials_dir.exists()
 
 

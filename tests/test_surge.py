@@ -16,7 +16,7 @@ MODELS: tuple[surge.Model, ...] = ("default", "large")
 
 
 def files(server: surge.Server) -> np.ndarray:
-    """Sizes of all files that stand first: bases, and pages by themselves."""
+    """The size of each page's first file: of bases, and of files that are pages by themselves."""
     return np.array([page[0] for page in server.pages])
 
 
@@ -51,7 +51,7 @@ def test_93_percent_of_surges_files_are_the_body_and_the_tail_has_no_end() -> No
     first = np.concatenate([files(one) for one in servers])
     in_body = first[first < 133e3]
     assert in_body.size / first.size == pytest.approx(0.93, abs=0.01)
-    # The body without sizes above 133 kB.
+    # The body is cut off at 133 kB: its median is a lower quantile of the whole distribution.
     assert np.median(in_body) == pytest.approx(surge.BODY.quantile(0.968 / 2), rel=0.03)
     tail = first[first >= 133e3]
     assert np.median(tail) == pytest.approx(133e3 * 2 ** (1 / 1.1), rel=0.05)
@@ -59,7 +59,7 @@ def test_93_percent_of_surges_files_are_the_body_and_the_tail_has_no_end() -> No
 
 
 def test_popularity_is_zipfs() -> None:
-    """Pages have the popularity of 1240 of the 2000 files, in parts of the most popular one's."""
+    """The popularities of the 1240 pages are 1/rank, with ranks among the 2000 files."""
     ranks = 1 / surge.server("default", "1").shares
     ranks /= ranks.min()
     [first, *_] = [top for top in range(1, 20) if np.allclose(ranks * top, np.rint(ranks * top))]
@@ -75,7 +75,8 @@ def test_sizes_are_matched_to_popularity_so_that_requests_are_pareto(seed: int) 
     assert np.allclose(np.sort(given), np.sort(1 / np.arange(1.0, 2001)) / _HARMONIC)
     asked = np.cumsum(given)
     wanted = 1 - Pareto(1000, 1.0).cdf(sizes)
-    # One file gets an eighth of all requests, so the distance is at least half of that somewhere.
+    # The most popular file gets an eighth of all requests, so the distance between the
+    # distributions is at least a sixteenth somewhere.
     apart = np.abs(asked - wanted)
     assert apart.max() < 0.1
     assert np.median(apart) < 0.02
@@ -119,11 +120,11 @@ def test_users_think_two_seconds_or_more_until_they_have_thought_enough() -> Non
 # ---- The requests, and their connections ----
 
 SHORT, LONG = 3_000_000, 6_000_000
-"""Think times in us, on either side of how long a server keeps an idle connection."""
+"""Think times in us: shorter and longer than the time for which servers keep idle connections."""
 
 
 def asked(visits: list[WebPage], http: str) -> list[list[tuple[int, int]]]:
-    """By connection, (bytes, think time in us) of its epochs."""
+    """For each connection of a user, (response bytes, think time in us) of its epochs."""
     app = web.requests(visits, http)
     ends = list(itertools.accumulate(app.connections or (), initial=0))
     assert ends[-1] == len(app.epochs)

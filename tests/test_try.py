@@ -67,7 +67,10 @@ def tried(capfd, *arguments: str) -> dict:
         (["--control", "dctcp"], "the kernel's own controls need --backend kernel"),
         (["--flows", "kernel:bbr"], "the simulator does not have the kernel's own controls"),
         (["--flows", "kernel:bbr+hystart"], "kernel:bbr is the kernel's own: no startup"),
-        (["--seed", str(2**63 - 1), "--trials", "2"], f"trials has {2**63}; allowed: below 2**63"),
+        (
+            ["--seed", str(2**63 - 1), "--trials", "2"],
+            f"trials would have seed {2**63}; must be below 2**63",
+        ),
         (["--apart", "5"], "apart: '5' has no unit"),
         (["/no/such.json"], "cannot read: No such file"),
         (["/dev/null"], "name an experiment's file that ends in .json or .toml"),

@@ -24,12 +24,13 @@ DOWNLOADS = [
 
 
 def test_a_download_is_told_by_when_it_is_done(capfd) -> None:
-    """The bounds: a handshake and a megabyte at the link's rate take 244 ms, slow start 560 ms."""
+    """By hand, handshake and 1 MB at the link's rate take 244 ms, and 560 ms with slow start."""
     result = tried(capfd, *DOWNLOADS)
     done_ms = [flow["fct_us"] / 1e3 for flow in result["flows"]]
     assert done_ms == pytest.approx([618.0, 479.7, 478.5, 539.4], abs=0.5)
     assert all(244 < time_ms < 700 for time_ms in done_ms)
-    # Jump-Start limits itself to 64 kB; the other two are limited by the peer's first window
+    # Jump-Start limits its first flight to 64 kB and causes no warning; the peer's first window
+    # limits mega-start and quick-start
     assert [line.partition(":")[0] for line in result["warnings"]] == ["cubic-2", "cubic-3"]
     assert [flow["startup"] for flow in result["flows"]] == [
         "hystart", "jump-start", "mega-start", "quick-start",
@@ -53,7 +54,7 @@ HELD_BACK = "could have sent"
 
 
 def digested(topology: dict[str, Any], flow: str, **more: Any) -> tuple[Any, list[str]]:
-    """The digest of the only flow, which Quick-Start routers answer, and the warnings."""
+    """The digest of a flow over Quick-Start routers, and the warnings about it."""
     only = Experiment.model_validate(
         {"topology": {**topology, "quick_start": "on"}, "flows": flow, "duration": "40 s", **more}
     )
@@ -62,7 +63,7 @@ def digested(topology: dict[str, Any], flow: str, **more: Any) -> tuple[Any, lis
 
 
 def advised(flow: str, line: str) -> str:
-    """The flow with the options that the warning names."""
+    """A flow's text with the options that a warning recommends."""
     advice = re.search(r"; give ([^;]*)", line)
     assert advice is not None, line
     for option in advice[1].split(":"):
@@ -71,7 +72,7 @@ def advised(flow: str, line: str) -> str:
 
 
 def test_a_grant_that_the_first_windows_cut_short_is_warned_of(capfd) -> None:
-    """The engineer's command: 10 MB on a geostationary link whose router grants 40.96 Mbit/s."""
+    """A download of 10 MB over a geostationary link whose router grants 40.96 Mbit/s."""
     status, out, err = run(
         capfd, "try", "--rate", "50Mbit/s", "--rtt", "600ms", "--buffer", "1BDP", "--quick-start",
         "--flows", "cubic+quick-start:size=10MB:initial_rate=50Mbit/s:announces=on", "--json",
@@ -85,7 +86,8 @@ def test_a_grant_that_the_first_windows_cut_short_is_warned_of(capfd) -> None:
     )
     [flow] = json.loads(out)["flows"]
     assert flow["fct_us"] / 1e6 == pytest.approx(10.64, abs=0.01)
-    # RFC 3742 limits growth to 50 packets per round trip; slow start adds all that arrived
+    # limited slow start (RFC 3742) adds at most 50 packets per round trip; standard slow start adds
+    # one for each packet that was acknowledged
     flight = flow["first_flight"]
     assert flight.pop("growth_limited_pkts") > 2059
     assert flight == {
@@ -97,8 +99,8 @@ def test_a_grant_that_the_first_windows_cut_short_is_warned_of(capfd) -> None:
 @pytest.mark.parametrize(
     ("flow", "seconds", "advised_seconds"),
     [
-        # by hand: two round trips of 0.6 s, or three if the request or jump comes late, then 6907
-        # packets at W per round trip, where W is the first flight and may grow afterwards
+        # times by hand: two round trips of 0.6 s (three if the Quick-Start request or the jump is
+        # sent late), then 6907 packets at W per round trip; W is the first flight, and may grow
         ("cubic+quick-start:initial_rate=10Mbit/s:announces=on", 10.64, 6.68),
         ("cubic+quick-start:initial_rate=20Mbit/s:announces=on", 10.64, 4.57),
         ("cubic+quick-start:initial_rate=41Mbit/s:announces=on", 10.64, 3.19),
@@ -138,10 +140,10 @@ def test_each_limit_is_named_alone() -> None:
     assert "the send buffer had room for 54; give send_buffer=1.3MB" in buffer
     _, [no_extra_ack] = digested(LAN, f"{flow}:receive_window=1MB:send_buffer=64MiB")
     assert "; give extra_ack=on;" in no_extra_ack
-    # careful-resume jumps a round trip later, when windows are scaled
+    # careful-resume jumps a round trip later than the others; then windows are scaled
     _, [jump] = digested(GEO, "cubic+careful-resume:size=3MB:cr_saved_cwnd_pkts=1000")
     assert jump.endswith("the peer's window had room for 55; give receive_window=1.5MB")
-    # 500 Mbit/s for 600 ms are 30 MB; a window announces at most 8 MiB
+    # 500 Mbit/s for 600 ms are 30 MB; a receive window is at most 8 MiB
     fast = {**GEO, "rate": "1 Gbit/s"}
     _, [largest] = digested(fast, f"cubic+mega-start:size=30MB:initial_rate=500Mbit/s{AMPLE}")
     assert largest.endswith("had room for 5793, the largest window that TCP can announce")
@@ -161,7 +163,8 @@ def test_each_limit_is_named_alone() -> None:
 def test_a_start_that_no_window_cuts_short_is_not_warned_of(
     rtt: str, loss: str, start: str
 ) -> None:
-    """With large windows no start is limited; with the stack's own first windows, some are."""
+    """With large windows no first flight is limited. With the stack's default first windows, those
+    above 60 packets are."""
     path = {**GEO, "rtt": rtt, "loss": loss}
     for size in ("40kB", "2MB"):
         flow = f"cubic+{start}:size={size}"
@@ -174,7 +177,7 @@ def test_a_start_that_no_window_cuts_short_is_not_warned_of(
 
 
 def test_uncounted_first_flights_give_no_warning() -> None:
-    """The kernel backend does not know these values: null, not 0."""
+    """The kernel backend does not know the first flight's values: they are null, not 0."""
     held = Experiment.model_validate(
         {
             "topology": GEO,
@@ -290,7 +293,8 @@ def test_routers_of_two_protocols_at_one_link_lead_their_flows_and_are_warned_of
 
 
 def test_what_the_kernel_counts_only_together_is_not_warned_of() -> None:
-    """If several flows ask routers, the kernel does not count each flow's requests."""
+    """If several flows send Quick-Start requests, the kernel only has their sum, and no flow gets a
+    warning."""
     topology = {"kind": "dumbbell", "rate": "9 Mbit/s", "rtt": "40 ms", "buffer": "9 pkts"}
     asked = Experiment.model_validate(
         {
@@ -305,7 +309,7 @@ def test_what_the_kernel_counts_only_together_is_not_warned_of() -> None:
 
 
 def test_another_backend_is_compared(capfd, monkeypatch) -> None:
-    """The simulator again, under the other's name: both results are equal."""
+    """The simulator replaces the kernel as the second backend, so both results are equal."""
     from headway.backends import BACKENDS
 
     monkeypatch.setitem(BACKENDS, "kernel", BACKENDS["sim"])

@@ -64,7 +64,7 @@ def test_an_agreement_about_nothing_that_was_measured_is_not_checked() -> None:
 
 
 class Other(SimBackend):
-    """Replaces the kernel: the simulator with another stack, and warnings."""
+    """Replaces the kernel: the simulator with a different stack, which adds warnings."""
 
     name = "kernel"
 

@@ -37,7 +37,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def run(*arguments: str) -> Any:
-    """What a command prints as JSON."""
+    """Run a headway command that must succeed; returns the JSON that it prints."""
     out, error = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(error):
         status = execute([*arguments, "--json"])
@@ -46,7 +46,7 @@ def run(*arguments: str) -> Any:
 
 
 def refused(*arguments: str) -> str:
-    """The one line of a command that ends with status 2."""
+    """Run a headway command that must end with status 2; returns its only error line."""
     error = io.StringIO()
     with contextlib.redirect_stderr(error):
         assert execute(arguments) == 2
@@ -54,7 +54,8 @@ def refused(*arguments: str) -> str:
 
 
 def refused_anew(*arguments: str) -> str:
-    """The error in a new process, which has loaded nothing yet."""
+    """Run a command that must fail in a new process, which has no C file loaded yet; returns the
+    error line."""
     done = headway(*arguments)
     assert done.returncode == 2, (done.returncode, done.stdout, done.stderr)
     return one_line(done.stderr)
@@ -143,7 +144,7 @@ def test_a_sweep_goes_on_until_the_file_changes(folder: Path) -> None:
         return {f"s{n}": Experiment.model_validate({**fields, "seed": n}) for n in seeds}
 
     one = run_trials(experiments(), folder / "sweep", threads=4)
-    # the traces are the same in another order: in one thread, and from a saved file
+    # runs in one thread, and runs of saved experiments, give the same traces
     alone = run_trials(experiments(), folder / "alone", threads=1)
     for key, trace in one.items():
         assert trace.meta["key"] == alone[key].meta["key"]

@@ -67,7 +67,7 @@ def test_the_matrix_has_what_paths_alone_lack_and_trials_enough() -> None:
     assert sum(s.control == "bbr" for s in rows) >= 6
     assert sum(":read_" in s.control for s in rows) >= 3
     assert len(rows) >= 70
-    # the plan's time: runs one after the other, slow links side by side
+    # all trials on the kernel together take at most an hour
     assert Plan(rows).kernel_s() <= 60 * 60
 
 
@@ -108,7 +108,7 @@ def test_the_parts_have_the_other_controls_and_the_matrix_has_none_of_them() -> 
         assert all(s.trials >= 3 and 8 <= s.duration_s <= 20 for s in own)
     for scenario in further:
         experiment = scenario.experiment()
-        check(experiment)  # raises if the kernel cannot run it
+        check(experiment)  # raises if the kernel backend does not support it
         assert experiment.stack == "linux-6"
         routers = [[r.name for r in link.routers] for link in experiment.topology.links()[0]]
         assert routers == [[scenario.router] * bool(scenario.router)] * 2
@@ -121,12 +121,12 @@ def test_what_is_asked_for_is_a_part_a_control_or_what_names_have() -> None:
         assert parts.choose(part.name) == (part, part.scenarios)
         assert all(parts.part_of(s) == part for s in part.scenarios)
     assert not any(parts.part_of(s) for s in matrix())
-    _, chosen = parts.choose("bic")  # names of cubic's rows contain "bic", too
+    _, chosen = parts.choose("bic")  # "cubic" contains "bic", too
     assert {s.control for s in chosen} == {"bic"}
     _, several = parts.choose("rcp,maxnet")
     assert {s.control for s in several} == {"rcp", "maxnet"}
     assert len(several) == 10
-    for none in ("rcp,nothing", "rcp,bic"):  # only one of the two names is a part
+    for none in ("rcp,nothing", "rcp,bic"):  # the names must be controls of one part
         assert list(parts.choose(none)[1]) == []
     assert all("loss" in s.key and not parts.part_of(s) for s in parts.choose("loss")[1])
     [one] = parts.choose("vegas-4x-50mbps")[1]
@@ -141,7 +141,7 @@ def test_a_part_has_a_section_of_its_own_that_a_new_matrix_keeps() -> None:
     section = part_section(parts.CONTROLS, rows, ABOUT)
     both = with_parts(whole, [section])
     assert both.index(parts.CONTROLS.title) < both.index(KNOWN)
-    # the matrix's numbers are unchanged, and the targets are the same
+    # the new section leaves the matrix's numbers unchanged, and has the matrix's targets
     assert both.startswith(whole[: whole.index(KNOWN)])
     assert section.count("| ≤ 0.5%, ≤ 4.0% | yes |") == 1
     assert "not measured" not in section
@@ -165,7 +165,7 @@ def test_an_interval_has_what_chance_makes_of_a_difference() -> None:
     assert interval([1.0], [1.0, 2.0]) is None
     assert interval([2.0, 2.0], [1.0, 1.0]) == (1.0, 1.0)
     low, high = interval([11.0, 13.0, 12.0], [10.0, 12.0, 11.0])
-    # Student's t of four degrees of freedom, 2.776, times sqrt(2/3), around 1, over 11
+    # by hand: (1 ± 2.776 sqrt(2/3)) / 11, with Student's t of four degrees of freedom, 2.776
     assert (low, high) == pytest.approx(((1 - 2.2667) / 11, (1 + 2.2667) / 11), abs=1e-4)
 
 
@@ -180,7 +180,7 @@ def test_with_random_loss_trials_of_one_seed_are_compared() -> None:
 
 
 class Ran:
-    """A simulator that counts, and at first may be late or leave a control out."""
+    """Replaces the kernel: a simulator that counts its runs; its first runs may be disturbed."""
 
     name = "kernel"
 
@@ -224,12 +224,12 @@ def test_trials_that_were_late_run_again_and_those_that_are_there_do_not(tmp_pat
     again.run(SimBackend(), nothing)
     assert nothing.runs == 1
     file.write_text("{}")
-    with pytest.raises(HeadwayError, match="delete it"):
+    with pytest.raises(HeadwayError, match="delete the file"):
         again.run(SimBackend(), nothing)
 
 
 class Failing(SimBackend):
-    """Another backend, whose sampler ends in every run with one of some seeds."""
+    """Replaces the kernel: a simulator whose runs with certain seeds fail."""
 
     name = "kernel"
     error: type[HeadwayError] = HeadwayError
@@ -283,7 +283,7 @@ def test_an_error_of_every_run_ends_the_command(tmp_path) -> None:
 
 @pytest.fixture
 def failing(monkeypatch: pytest.MonkeyPatch) -> Failing:
-    """Replaces the kernel for the command; seed 1 fails."""
+    """Let the command use a replacement for the kernel, which fails for seed 1."""
     made = {"sim": SimBackend(), "kernel": Failing(1)}
     monkeypatch.setattr(validate, "backend_named", made.__getitem__)
     return made["kernel"]
@@ -297,7 +297,7 @@ def test_the_command_ends_with_what_failed_after_all_others(
     assert execute([*asked, str(tmp_path), "--repeats", "0", "--json"]) == EXIT_ERROR
     out, error = capfd.readouterr()
     [line] = error.splitlines()
-    assert line.startswith("headway: failed runs: 1 (results of the others are in")
+    assert line.startswith("headway: failed runs: 1 (results of the other runs are in")
     assert f"{chosen}, kernel, seed 1: sampler: ended with status 1" in line
     told = json.loads(out)
     assert told["failed"] == [
@@ -323,7 +323,7 @@ def test_the_command_writes_the_section_of_a_whole_part(
     assert [s["scenario"]["control"] for s in json.loads(capfd.readouterr().out)["scenarios"]] == [
         "bic"
     ]
-    assert not file.exists()  # a single row is not written to the page
+    assert not file.exists()  # results of only some scenarios do not replace the page
     assert execute([*asked, "controls", "--resume"]) == 0
     text = file.read_text()
     assert text.count(few.title) == 1
@@ -392,7 +392,7 @@ def test_a_trace_compared_with_itself_differs_in_nothing() -> None:
     assert comparison.goodput == comparison.owd_median == comparison.owd_p95 == 0
     assert comparison.shares == 0
     assert comparison.kernel.goodput_bps > 0.8 * scenario.rate_mbps * 1e6
-    # the delay exceeds the propagation delay by that of the queue
+    # the one-way delay is the propagation delay plus the queueing delay
     assert comparison.kernel.owd_p95_us > scenario.rtt_ms * 500
 
 
@@ -427,7 +427,7 @@ def test_bbr_is_compared_on_eight_paths_and_the_simulator_with_it() -> None:
 def test_the_simulators_link_stalls_as_the_kernels_did() -> None:
     experiment = replace(builtin.BBR, paths=builtin.BBR.paths[2:3]).experiments(5)[0]
     trace = run(experiment)
-    assert with_stalls(experiment, trace) == experiment  # it knows of none
+    assert with_stalls(experiment, trace) == experiment  # a simulated trace has no stalls
     link = experiment.topology.links()[0][0]
     assert link.delay == 10_000_000
     # the second stall delays packets; the first ends before any packet arrives
@@ -444,7 +444,7 @@ def test_the_simulators_link_stalls_as_the_kernels_did() -> None:
     assert steps[-1] == [1_997_000_000, 10_000_000, 10_000_000]
     assert len(steps) == 2 + 7_000_000 // STEP_NS
     assert reverse.vary.fields()["steps"] == [steps[0]]
-    # the late link carries as much, but nothing during the stall
+    # the stall does not reduce the data that the late link carries in total
     same, ideal = run(late), run(experiment)
     assert metrics.goodput_bps(same, 0) == pytest.approx(metrics.goodput_bps(ideal, 0), rel=0.01)
     with pytest.raises(ValueError, match="dumbbell with a constant rate"):
@@ -452,7 +452,7 @@ def test_the_simulators_link_stalls_as_the_kernels_did() -> None:
 
 
 class Late(SimBackend):
-    """Whether each run is on time, and its average lateness in the later direction."""
+    """A simulator whose runs have, one by one, the given punctuality and mean lateness."""
 
     def __init__(self, *runs: tuple[bool, float]) -> None:
         self.told = runs
@@ -507,7 +507,7 @@ def test_trials_say_how_far_they_are_apart_and_late_ones_are_repeated() -> None:
 
 @pytest.mark.slow
 def test_noise_in_the_times_of_acks_is_a_queue_for_bbr_alone() -> None:
-    """Properties of the kernel's hosts and link that the simulator lacks (docs/stack.md)."""
+    """The kernel's hosts add noise to the times of ACKs; the simulator lacks it (docs/stack.md)."""
 
     def queue_bytes(control: str, noise_us: int) -> float:
         rng = random.Random(1)
@@ -553,7 +553,7 @@ def test_a_section_replaces_its_old_one_and_the_others_stay() -> None:
     assert "111" not in again
     assert same in again
     assert again.count(cost.TITLE) == 1
-    # writing the page anew keeps the results that this run did not measure
+    # when the page is written again, it keeps the results that the new run did not measure
     assert page([comparison], ABOUT, again) == again
 
 

@@ -88,7 +88,7 @@ def test_invalid_input_is_one_line(vary: object, said: str) -> None:
 
 
 def test_a_bad_line_of_a_file_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)  # a long name would be shortened
+    monkeypatch.chdir(tmp_path)  # the error would shorten a long path
     Path("rates.csv").write_text("time_ns,rate_bps,delay_ns\n0,20000000,20000000\n5,x,1\n")
     with pytest.raises(ExperimentError, match=r"rates.csv: line 3: expected three whole numbers"):
         _path("schedule:rates.csv")
@@ -110,7 +110,7 @@ def test_capacity_is_the_mean_over_the_window() -> None:
     assert link.capacity_bps(12 * 10**9, 30 * 10**9) == pytest.approx(20e6)
     trace = Mahimahi(opportunities_ms=(2, 5, 5, 10))
     each = Link(rate="1 Mbit/s", delay="0 s", buffer="10 pkts", vary=trace)
-    # four times 1500 bytes in 10 ms
+    # the trace delivers four times 1500 bytes in 10 ms: 4.8 Mbit/s
     assert each.capacity_bps(0, 10**9) == pytest.approx(4.8e6, rel=0.01)
     assert each.capacity_bps(3 * 10**6, 13 * 10**6) == pytest.approx(4.8e6)
     assert trace.capacity_bytes(0, 6 * 10**6) == 3 * 1500

@@ -27,7 +27,7 @@ class Seen:
 
 
 def pages(*of: tuple[int, int | None], start_ms: Sequence[int] = (), think: int = 0) -> PageTable:
-    """A page: each object's response, and the object that reveals it."""
+    """A file with one page; an object is (response bytes, number of the object that reveals it)."""
     waits = [*start_ms, *[0] * (len(of) - len(start_ms))]
     objects = [
         WebObject(300, size, after, start_ns=wait * MS)
@@ -37,7 +37,7 @@ def pages(*of: tuple[int, int | None], start_ms: Sequence[int] = (), think: int 
 
 
 def known(visit: Visit, now_ns: int) -> list[int]:
-    """The requests sent now."""
+    """The numbers of the objects that a user requests at this time."""
     visit.advance(now_ns)
     found = [wanted.object for wanted in visit.known]
     visit.known.clear()

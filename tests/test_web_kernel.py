@@ -13,7 +13,8 @@ RTT_MS = 40
 
 
 def loads(tmp_path: Path, *, deadline: str | None = None, **fields: object) -> Experiment:
-    """Two objects, the second after the first, and a second page with one."""
+    """An experiment with two pages: one of two objects, the first of which reveals the second, and
+    one of a single object."""
     file = tmp_path / "pages.csv"
     file.write_text(
         "page,request_bytes,response_bytes,think_ns,after,start_ns\n"
@@ -33,7 +34,7 @@ def test_what_the_kernel_backend_cannot_load_is_one_line(tmp_path: Path) -> None
     for fields, says in (
         ({"http": "2", "deadline": "1 s"}, "http 2, keepalive_requests"),
         ({"keepalive_requests": 5, "deadline": "1 s"}, "not possible with a deadline"),
-        ({"keepalive_timeout": "1 us"}, "keepalive_timeout: at least 1 ms"),
+        ({"keepalive_timeout": "1 us"}, "keepalive_timeout: must be at least 1 ms"),
         ({"deadline": "500 us"}, "whole ms"),
     ):
         with pytest.raises(HeadwayError, match=f"^kernel backend: .*{says}"):

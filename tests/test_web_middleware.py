@@ -17,7 +17,8 @@ BODY = b"x" * 100_000
 
 
 async def application(scope: Any, receive: Any, send: Any) -> None:
-    """Answers with a Content-Length, except for /chunked; answers /empty with 304."""
+    """An ASGI application. It answers /empty with 304, /chunked without Content-Length, and all
+    other paths with Content-Length."""
     status = 304 if scope["path"] == "/empty" else 200
     headers = [(b"content-length", b"%d" % len(BODY))] if scope["path"] != "/chunked" else []
     await send({"type": "http.response.start", "status": status, "headers": headers})
@@ -38,7 +39,7 @@ def outside(app: Any) -> Any:
 
 @pytest.fixture
 def said(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, int]]:
-    """Records what is set on sockets, for a connection with a round trip of 60 ms."""
+    """Records the hints that are set on sockets; the connection has an RTT of 60 ms."""
     told: list[dict[str, int]] = []
 
     def hint(_connection: object, **values: int) -> bool:
@@ -141,6 +142,6 @@ def test_what_is_left_is_never_nothing_nor_more_than_the_target(
 
 
 def test_below_the_round_trip_less_is_left_than_the_last_byte_needs() -> None:
-    # at most half a round trip is left, for which eq. 7.1 gives no rate
+    # less than half a round trip is left; for so short a time eq. 7.1 gives no rate
     assert Target(199.0, 0.0).left_ms(200.0, 0.0) < 100
     assert Target(300.0, 0.0).left_ms(200.0, 0.0) == 200

@@ -109,7 +109,7 @@ def test_what_is_written_is_read_again(site, tmp_path):
 
 
 def test_what_is_wrong_in_a_file_is_one_line_with_its_line_and_column(site, monkeypatch):
-    monkeypatch.chdir(site.parent)  # a long path would be shortened
+    monkeypatch.chdir(site.parent)  # the error would shorten a long path
     site.write_text(SITE.replace("0,350,10000,,,0,", "0,350,10000,,,3,"))
     with pytest.raises(ExperimentError, match=r"site.csv: line 6, after: 3 is not") as e:
         Pages(file=Path(site.name))
@@ -144,7 +144,7 @@ def test_the_text_of_a_flow_names_a_file_and_how_it_is_fetched(site):
     for text, said in [
         (f"cubic:pages={site}:size=1MB", "cannot be used with pages; leave one"),
         (f"cubic:pages={site}:exchanges={site}", "cannot be used with pages; leave one"),
-        ("cubic:http=2", "http: is only for Web pages; name their file"),
+        ("cubic:http=2", "http: is only for Web pages; set pages=FILE"),
         (f"cubic:pages={site}:http=3", "app.http: '3' is not allowed; one of '1.0', '1.1'"),
         (f"voip:pages={site}", "voip has no option 'pages'"),
     ]:

@@ -46,14 +46,14 @@ def test_a_response_passes_as_it_is() -> None:
     assert (b"server", b"them") in there
     assert (b"content-length", b"%d" % len(body)) in there
     assert (b"via", b"1.1 headway") in there
-    # target and host are passed on as the client wrote them
+    # the proxy passes the request target and Host on exactly as the client wrote them
     (asked,) = behind.heads
     assert asked.startswith(b"GET /a%2Fb/../c?q=%20&r=%C3%A4 HTTP/1.1\r\n")
     assert (b"host", b"site.example") in headers_of(asked)
 
 
 class _Wire:
-    """A transport that notes what is written to it."""
+    """A transport that records the data written to it."""
 
     def __init__(self) -> None:
         self.written: list[bytes] = []
@@ -84,7 +84,7 @@ def test_a_head_leaves_together_with_what_follows_it_in_the_same_turn() -> None:
         ours.write(b"body")
         ours.write(b"")
         seen.append(list(wire.written))
-        ours.write(b"alone")  # written at the end of the event loop's turn
+        ours.write(b"alone")  # this short write is delayed until the event loop runs again
         seen.append(list(wire.written))
         over = loop.create_future()
         loop.call_soon(over.set_result, None)
@@ -210,7 +210,8 @@ def test_an_early_hint_is_not_taken_for_the_response() -> None:
     "answer",
     [
         b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n",
-        # with two lengths, the chunks count and Content-Length is not passed on
+        # if a response has both framings, chunks determine its length, and the proxy does not pass
+        # Content-Length on
         b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n"
         b"5\r\nabcde\r\n0\r\n\r\n",
     ],
@@ -289,7 +290,8 @@ def test_what_could_be_read_in_two_ways_is_refused(bad: bytes) -> None:
     with proxied(fixed(whole(b"never"))) as (behind, address):
         answer = exchange(address, bad)
         assert answer[:10] in (b"HTTP/1.1 4", b"HTTP/1.1 5")
-        assert answer.count(b"HTTP/1.1") == 1  # the rest is not read as another request
+        # data after the request is not read as another request
+        assert answer.count(b"HTTP/1.1") == 1
         assert behind.heads == []
 
 
@@ -346,7 +348,7 @@ CLAIMED = {
     "x-real-ip": "192.0.2.7",
     "forwarded": "for=192.0.2.7;proto=https",
 }
-"""Headers in which a client may name a client before it."""
+"""Headers in which a client may claim to forward a request of another client."""
 UNDERSCORED = {name.replace("-", "_"): "192.0.2.9" for name in CLAIMED if "-" in name}
 
 

@@ -60,7 +60,7 @@ def test_workloads_are_the_same_on_every_machine(vectors: Campus | Recorded, beg
 
 
 def test_the_recorded_connections_are_what_their_source_says() -> None:
-    """Compared with known numbers of the original file."""
+    """Compares the recorded connections with known numbers of their original file."""
     table = recorded.table()
     responses = table.response_bytes[table.response_bytes > 0]
     requests = table.request_bytes[table.request_bytes > 0]
@@ -123,7 +123,8 @@ def test_recorded_connections_are_drawn_with_replacement_and_stay_whole() -> Non
     known = {one: number for number, one in enumerate(whole(given))}
     numbers = np.array([known[one] for one in whole(table)])
     counts = np.bincount(numbers, minlength=len(given))[np.unique(list(known.values()))]
-    # each is drawn about equally often; rounds would make it exactly equal
+    # each connection is drawn about equally often; repeated rounds of all connections would draw
+    # each exactly equally often
     single = counts[counts < 2 * counts.mean()]
     assert single.std() == pytest.approx(np.sqrt(single.mean()), rel=0.15)
     assert table.response_bytes.sum() == pytest.approx(workload.wanted_bytes, rel=0.01)
@@ -163,7 +164,8 @@ def test_drawn_vectors_have_the_recorded_quantiles(name: str, many_drawn: Sessio
         getattr(table, name)[campus_fit.present(table)[name]] for table in (many_drawn, given)
     )
     for q in (0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99):
-        # a quantile of few distinct values may be off, but lies between the nearby quantiles
+        # where the recording has few distinct values, a drawn quantile may differ from the recorded
+        # one, but it lies between the neighbouring recorded quantiles
         low, high = np.quantile(theirs, [q - 0.01, q + 0.01 if q < 0.99 else 0.995])
         assert low <= np.quantile(own, q) <= high, q
     assert (own == 0).mean() == pytest.approx((theirs == 0).mean(), abs=0.01)
@@ -222,7 +224,7 @@ def test_a_workload_asks_for_its_load(vectors: Campus | Pareto | Recorded) -> No
     workload = CAMPUS.model_copy(update={"vectors": vectors})
     table = sessions(workload)
     asked = table.response_bytes.sum() * 8 / 3600 / (10e6 * PAYLOAD_SHARE)
-    # The volume exceeds the load by at most the last response, of up to 10 MB.
+    # The responses exceed the requested volume by at most the last response of up to 10 MB.
     assert 0.35 <= asked < 0.35 + 10e6 * 8 / 3600 / 10e6
     assert table.start_us.min() >= 0
     assert table.start_us.max() < 3600 * 10**6
@@ -232,7 +234,7 @@ def test_times_between_sessions_are_exponential() -> None:
     gaps = np.sort(np.diff(sessions(CAMPUS).start_us))
     fitted = 1 - np.exp(-gaps / gaps.mean())
     steps = np.arange(1, gaps.size + 1) / gaps.size
-    # C-TH-005 asks for a distance below 0.05.
+    # Claim C-TH-005 requires a distance below 0.05.
     assert np.abs(fitted - steps).max() < 1.6 / np.sqrt(gaps.size) < 0.05
 
 
@@ -360,7 +362,7 @@ def test_a_line_that_is_wrong_is_named(text: str, words: str) -> None:
 
 _waits = st.integers(0, 10**9)
 _sizes = st.integers(1, 10**8)
-# A file cannot contain a wait after an empty message.
+# Messages are not empty, since a tmix file cannot express a wait after an empty message.
 _exchanges = st.builds(tmix.Exchange, _sizes, _waits, _sizes, _waits)
 _connections = st.builds(
     tmix.Connection,
@@ -403,7 +405,7 @@ def test_a_tmix_file_is_a_workload(tmp_path: Path) -> None:
 
 
 def in_rounds(given: SessionTable, workload: Workload) -> list[int]:
-    """Sizes of the sessions' responses, a round of the file after the other."""
+    """Response bytes of the sessions when whole rounds of a file are drawn one after the other."""
     sizes = [int(part.sum()) for part in np.split(given.response_bytes, given.ends[:-1])]
     order, drawn = Stream(f"{workload.seed}/order"), list[int]()
     reached = 0

@@ -50,7 +50,7 @@ t 20000
 
 
 def drawn(path: Path, *, pairs: int = 2, **changes: object) -> list[Flow]:
-    """Pairs that share a tmix file's connections, 1 MB of responses in all."""
+    """Flows of host pairs that share a tmix file's connections; all responses have 1 MB."""
     path.write_text(SMALL)
     _, digest = tmix.load(path)
     workload = Workload.model_validate(
@@ -89,7 +89,8 @@ def test_what_starts_before_its_flow_is_open_with_it_in_the_file_too(tmp_path: P
 def test_a_connections_first_exchange_begins_when_its_handshake_has_ended(tmp_path: Path) -> None:
     file = tmp_path / "played.csv"
     played = Flow(app=Exchanges(file=_written(file, "0,1,1\n0,1,1\n1,1,1\n")), control="reno")
-    # exchange 1 follows exchange 0 on its connection; the second connection has no handshake here
+    # exchanges 0 and 1 are on the first connection, exchange 2 on the second, of which no SYN-ACK
+    # is known here
     rows = np.array([[0, 10, 90], [1, 95, 99], [2, 20, 80]])
     told = start_after_handshake(rows, played, {FIRST_PORT: 50})
     assert told.tolist() == [[0, 50, 90], [1, 95, 99], [2, 20, 80]]
@@ -128,7 +129,7 @@ def test_what_a_file_of_exchanges_cannot_say_is_refused_in_one_line(tmp_path: Pa
     vectors = Tmix(path=str(file), sha256=digest)
     workload = flows[0].app.workload.model_copy(update={"vectors": vectors})
     app = Sessions(workload=workload, pair=0, pairs=1)
-    with pytest.raises(HeadwayError, match="without a request and a response is not allowed"):
+    with pytest.raises(HeadwayError, match="request and response have 0 bytes"):
         check(asked([Flow(app=app, control="cubic")]))
 
 

@@ -87,7 +87,7 @@ def _stalled(trace: Trace) -> list[Segment]:
 
 
 def _stall(segments: list[Segment]) -> tuple[float, list[Segment], list[Segment], Segment]:
-    """When the window closed; the probes; the answers; and the ACK that opened it."""
+    """The time at which the window closed, its probes, their ACKs, and the ACK that opened it."""
     closed = next(s for s in segments if not s.outbound and s.window == 0)
     later = [s for s in segments if s.time_s > closed.time_s]
     opened = next(s for s in later if not s.outbound and s.window > 0)
@@ -100,16 +100,18 @@ def _stall(segments: list[Segment]) -> tuple[float, list[Segment], list[Segment]
 
 
 def _checked(segments: list[Segment]) -> list[float]:
-    """Checks both sides; returns the times from an answer to the next probe."""
+    """Check the probes and their ACKs; returns the times from each ACK to the next probe."""
     _, probes, answers, opened = _stall(segments)
     last = max(s.seq + s.payload for s in segments if s.outbound and s.time_s < probes[0].time_s)
-    # probes are empty, with the sequence number before the acknowledged data (tcp_xmit_probe_skb)
+    # probes are empty; their sequence number is one below the next expected byte
+    # (tcp_xmit_probe_skb)
     assert {p.seq for p in probes} == {last - 1}
     assert {(a.ack, a.window, a.payload) for a in answers} == {(last, 0, 0)}
     assert len(answers) == len(probes)
     for probe, answer in zip(probes, answers, strict=True):
         assert answer.time_s - probe.time_s == pytest.approx(0.06, abs=0.004)
-    # the reader accepts, pauses and reads; the sender sees that half a round trip later
+    # the receiving application accepts the connection, pauses and then reads; half a round trip
+    # later the ACK that opens the window reaches the sender
     assert opened.time_s == pytest.approx(PAUSE_S + 0.06 + 0.03 + 0.03, abs=0.05)
     after = [s for s in segments if s.outbound and s.time_s > opened.time_s]
     assert after[0].seq == last
@@ -120,11 +122,12 @@ def _checked(segments: list[Segment]) -> list[float]:
 def test_the_simulators_probes_double_from_the_timeout() -> None:
     gaps = _checked(_stalled(run(_asked())))
     assert len(gaps) >= 4
-    # the gap from which on the timer wheel rounds up, and how late a timer may then fire, in s
+    # the timer wheel rounds long timers up: for gaps from the key on, a timer may fire this late
+    # (s)
     late = {0.252: 0.036, 2.016: 0.26, 16.128: 2.052}
-    least, most = 2 * 0.26, 2 * 0.3  # SRTT and 200 ms, doubled once
+    least, most = 2 * 0.26, 2 * 0.3  # the RTO (SRTT + 200 ms), doubled once
     for number, gap in enumerate(gaps):
         late_s = max(late_s for from_s, late_s in late.items() if gap >= from_s)
         least = max(least, (gap - late_s) / 2**number)
         most = min(most, gap / 2**number)
-    assert least <= most  # one timeout precedes all of them
+    assert least <= most  # all gaps are doublings of one RTO

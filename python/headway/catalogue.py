@@ -62,7 +62,7 @@ def study_named(name: str) -> Study[Any, Any] | None:
 
 
 def _head_of(file: Path) -> dict[str, str]:
-    """Name, title and source. They are before the first table of the file."""
+    """Read name, title and source of a ``study.toml``; they precede the file's first table."""
     head, _, _ = file.read_text(encoding="utf-8").partition("\n[")
     texts = tomllib.loads(head)
     return {name: " ".join(texts[name].split()) for name in _SHOWN}

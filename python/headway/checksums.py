@@ -43,7 +43,8 @@ def check(state: Mapping[str, Any], folder: Path, file: str | None = None) -> No
 
 
 def _state_sum(state: Mapping[str, Any]) -> int:
-    state = json.loads(json.dumps(state))  # as when read back: numeric keys become text
+    # converts keys that are numbers to text, as a saved file has them
+    state = json.loads(json.dumps(state))
     return zlib.crc32(json.dumps(state, sort_keys=True, separators=(",", ":")).encode())
 
 

@@ -7,9 +7,9 @@ import subprocess
 from pathlib import Path
 
 RECORD = Path(__file__).with_name("commit.txt")
-"""Written into wheels and sdists by packaging/backend.py."""
+"""The file that names the commit in wheels and sdists; packaging/backend.py writes it."""
 STAMP = re.compile(rb"(?s)(?<=headwayctl commit:).{46}")
-"""Where headwayctl stores its commit, padded with zeros (packaging/stamp.py)."""
+"""The place in headwayctl's file where packaging/stamp.py writes the commit, padded with zeros."""
 
 
 def commit() -> str | None:
@@ -22,7 +22,7 @@ def commit() -> str | None:
 
 
 def of_checkout(top: Path) -> str | None:
-    """The commit that git has checked out in ``top``, ``-dirty`` if tracked files differ."""
+    """The commit that git has checked out in ``top``; ``-dirty`` if tracked files were changed."""
     describe = _git(top, "describe", "--always", "--abbrev=10", "--exclude=*", "--dirty")
     date = _git(top, "log", "-1", "--format=%cs")
     return f"{describe}, {date}" if describe and date else None

@@ -28,7 +28,7 @@ _NS_PER_US = 1000
 _NS_PER_MINUTE = 60 * NS_PER_S
 
 Spread = dict[str, float | None]
-"""median, mean, sd, p95, p99, min, max; all None without a sample."""
+"""Statistics of samples by name: median, mean, sd, p95, p99, min, max; all None without samples."""
 SPREAD = ("median", "mean", "sd", "p95", "p99", "min", "max")
 
 
@@ -36,20 +36,22 @@ _QUICK_START = "quick-start"
 
 
 class FirstFlight(TypedDict):
-    """Sums over all first flights of a fast startup that were acknowledged, in the whole run."""
+    """Sums over a fast startup's first flights of which an ACK arrived, in the whole run."""
 
     asked_pkts: int
-    """Packets that the startup's windows (a grant, a rate or a jump) and the data allowed."""
+    """Packets that could be sent by the startup's window (a grant, a rate or a jump) and the data.
+    """
     largest_pkts: int
-    """The largest allowed number of packets of a single flight."""
+    """The largest value of ``asked_pkts`` of a single first flight."""
     sent_pkts: int
     """Packets sent before the first ACK of their flight."""
     rwnd_limited_pkts: int
-    """Packets for which the peer's window had no room."""
+    """Packets that were not sent because the peer's receive window had no room."""
     syn_limited_pkts: int
-    """Of these, packets beyond the largest window that a SYN-ACK can announce (not scaled)."""
+    """The part of ``rwnd_limited_pkts`` beyond the largest window that a SYN-ACK can announce: its
+    window is not scaled."""
     sndbuf_limited_pkts: int
-    """Packets for which the send buffer had no room."""
+    """Packets that were not sent because the send buffer had no room."""
     growth_limited_pkts: int
     """Packets by which limited slow start (RFC 3742) grew the window less than standard slow start
     would have, until the window reached the intended size of the flight."""
@@ -63,7 +65,7 @@ class FlowDigest(TypedDict):
     name: str
     goodput_bps: float
     goodput_bps_batch_ci95: float | None
-    """Half the width of the 95 % interval of ten batch means."""
+    """Half the width of the 95 % confidence interval of the goodput, from ten batch means."""
     goodput_tcptrace_bps: float | None
     """Unique bytes divided by the connection's lifetime, in the whole run."""
     sent_pkts: int
@@ -71,7 +73,7 @@ class FlowDigest(TypedDict):
     retransmits_pkts: int
     rtos: int
     srtt_us: float | None
-    """Mean over time, as is cwnd_pkts."""
+    """Mean over time; cwnd_pkts is a mean over time, too."""
     cwnd_pkts: float | None
     backoffs: int
     size_bytes: int | None
@@ -82,11 +84,12 @@ class FlowDigest(TypedDict):
     """Flow completion time: from the SYN until the last byte has arrived in order. None without a
     size, or if the transfer was not complete when the run ended."""
     slow_start_us: float | None
-    """Time from the flow's first packet until ssthresh was finite. None if it never was."""
+    """Time from the flow's first packet until ssthresh was finite. None if it stayed infinite."""
     quick_start_requests: int
     quick_start_grants: int
     quick_start_used: int | None
-    """Grants that exceeded what the flow could send anyway. None means unknown."""
+    """Grants that the startup used: they exceeded what slow start would send. None means unknown.
+    """
     fall_backs: int | None
     """How often the control continued without routers of its protocol. None means unknown."""
     first_flight: FirstFlight | None

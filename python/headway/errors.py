@@ -8,7 +8,8 @@ _LONG_WORD = re.compile(r"(\S{60})\S{20,}")
 
 
 _LONGEST, _END = 1000, 200
-"""Most characters of a message, and how many of them are kept from its end."""
+"""The maximum length of a message in characters. If a message is longer, its middle is cut out and
+its last ``_END`` characters are kept."""
 
 
 class HeadwayError(Exception):

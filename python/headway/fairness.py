@@ -17,6 +17,7 @@ def jain_index(rates: Sequence[float]) -> float | None:
     largest = max(sample, default=0.0)
     if not largest:
         return None
-    sample = [rate / largest for rate in sample]  # the index has no scale; squares cannot overflow
+    # the index does not change; squares cannot overflow
+    sample = [rate / largest for rate in sample]
     squares = math.fsum(rate * rate for rate in sample)
     return math.fsum(sample) ** 2 / (len(sample) * squares)

@@ -35,8 +35,8 @@ def save_parts(path: Path, parts: Iterable[bytes]) -> None:
     """Write all parts to ``path``, completely or not at all.
 
     A symbolic link is followed: its target is replaced, and the link stays. Devices, FIFOs and
-    open descriptors are written into. Raises HeadwayError for any OSError; nothing is left behind
-    then.
+    open descriptors are written into. Raises HeadwayError for any OSError, and then leaves no
+    partial file.
     """
     try:
         if _is_written_into(path):
@@ -47,7 +47,7 @@ def save_parts(path: Path, parts: Iterable[bytes]) -> None:
         target.parent.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
         os.close(handle)
-    except (OSError, RuntimeError) as error:  # a loop of links is a RuntimeError
+    except (OSError, RuntimeError) as error:  # a loop of symbolic links raises RuntimeError
         raise save_error(path, error) from None
     temporary = Path(name)
     try:
@@ -71,7 +71,8 @@ def saving_dir(path: Path, is_ours: Callable[[str], bool]) -> Iterator[Path]:
     """Yield a temporary folder next to ``path`` that replaces ``path`` when the block succeeds.
 
     An existing folder is replaced only if ``is_ours`` is true for all names in it. Raises
-    HeadwayError if it is not, and for any OSError inside; nothing is left behind then.
+    HeadwayError if the folder has other names, and for any OSError in the block; then the temporary
+    folder is removed.
     """
     try:
         target = path.resolve() if path.is_symlink() else path
@@ -107,7 +108,7 @@ def _refuse_others(folder: Path, is_ours: Callable[[str], bool]) -> None:
 
 
 def _is_written_into(path: Path) -> bool:
-    """Whether the path exists and cannot be replaced by another file."""
+    """Whether the path is a device, FIFO or the like, which a rename must not replace."""
     try:
         mode = path.stat().st_mode
     except OSError:

@@ -27,7 +27,7 @@ from headway.units import BITS_PER_BYTE, NS_PER_S
 
 VERSION = 4
 MAX_BYTES = 64 << 20
-"""Largest unpacked data file: hours of a dozen flows."""
+"""The maximum size of an unpacked data file; a dozen flows over hours need less."""
 _STEP_NS = NS_PER_S // 5  # Flent's usual step of 0.2 s
 _EPOCH = "1970-01-01T00:00:00.000000Z"
 
@@ -37,7 +37,10 @@ _MAYBE = (dict, type(None))
 
 @dataclass(frozen=True)
 class FlentData:
-    """A data file's content: ``series`` has ``time_s`` and a nullable column per series."""
+    """The content of a Flent data file.
+
+    ``series`` has ``time_s`` and a column for each series; columns may have nulls.
+    """
 
     metadata: Mapping[str, Any]
     series: pl.DataFrame
@@ -165,7 +168,7 @@ def _signal(rows: pl.DataFrame, at: str, column: str, scale: float) -> tuple[Arr
 
 
 def _at(times_ns: np.ndarray[Any, Any], at_ns: Array, values: Array) -> Array:
-    """The latest value at each time; NaN before the first one."""
+    """The most recent value at each time; NaN before the first value."""
     index = np.searchsorted(at_ns, times_ns, side="right") - 1
     if at_ns.size == 0:
         return np.full(times_ns.size, np.nan)
@@ -173,7 +176,7 @@ def _at(times_ns: np.ndarray[Any, Any], at_ns: Array, values: Array) -> Array:
 
 
 def _goodput_mbps(trace: Trace, flow: int) -> tuple[Array, Array]:
-    """Times in ns of counter readings, and goodput in Mbit/s since the reading before."""
+    """Times in ns of counter readings, and goodput in Mbit/s since the previous reading."""
     rows = trace.rows_of("flow_counters", "flow", flow).sort("time_ns")
     at_ns = np.append(0.0, rows["time_ns"].cast(pl.Float64).to_numpy())
     delivered = np.append(0.0, rows["delivered_bytes"].cast(pl.Float64).to_numpy())

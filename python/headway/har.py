@@ -35,7 +35,11 @@ _HTTP = {"1.0": "http/1.0", "1.1": "http/1.1", "1.1-pipelined": "http/1.1", "2":
 
 @dataclass(frozen=True)
 class _Entry:
-    """An object of a page load; ``blocked_ns`` is None if unknown, ``by`` the revealing URL."""
+    """An object of a page load.
+
+    ``blocked_ns`` is the time that its request waited for a connection, None if unknown. ``by`` is
+    the URL of the object that revealed it.
+    """
 
     url: str
     known_ns: int
@@ -49,13 +53,13 @@ class _Entry:
 
 
 _Objects = Callable[[dict[str, Any], str], Iterator[_Entry]]
-"""Called with a page load and the page's name; returns its objects."""
+"""Called with a page load and the page's name; returns the objects of the page."""
 
 
 def export_har(trace: Trace, path: Path) -> None:
     """Write the page loads of a trace, by ``headway.Pages`` or a browser, as a HAR file.
 
-    Only complete page loads are written. Raises HeadwayError if there is none.
+    Only complete page loads are written. Raises HeadwayError if no page load was complete.
     """
     flows = [n for n, flow in enumerate(trace.experiment.flows) if _has_pages(flow)]
     if not flows:
@@ -112,7 +116,7 @@ def _add(
 
 
 def _times(trace: Trace, flow: int, count: int) -> tuple[list[int], list[int]]:
-    """When each of a flow's objects was requested and complete, in ns; 0 if never."""
+    """Times in ns at which each object of a flow was requested and complete; 0 if it never was."""
     rows = trace["responses"].filter(pl.col("flow") == flow)
     requested = np.zeros(count, dtype=np.int64)
     ended = requested.copy()
@@ -122,7 +126,7 @@ def _times(trace: Trace, flow: int, count: int) -> tuple[list[int], list[int]]:
 
 
 def _page_objects(trace: Trace, flow: int, table: PageTable) -> _Objects:
-    """The objects of pages from a file."""
+    """A function that returns the objects of a load of a page from a file."""
     requested, ended = _times(trace, flow, table.request_bytes.size)
     counts = table.objects.astype(np.int64)
     firsts = np.cumsum(counts) - counts
@@ -151,7 +155,10 @@ def _page_objects(trace: Trace, flow: int, table: PageTable) -> _Objects:
 
 
 def _visit_objects(trace: Trace, flow: int) -> _Objects:
-    """The objects of a browser's visits, timed from their requests. Raises HeadwayError."""
+    """A function that returns the objects of a browser's visit. Raises HeadwayError.
+
+    Each object's time begins with its request, since waits for a connection are unknown.
+    """
     visits = trace.meta["visits"][str(flow)]
     if "site" not in visits:
         raise HeadwayError("har: this trace does not list the objects of its pages; run it again")

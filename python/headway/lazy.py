@@ -13,9 +13,10 @@ from typing import Any
 
 
 def lazily(package: str, where: Mapping[str, str]) -> Callable[[str], Any]:
-    """A package's ``__getattr__``. ``where`` maps each name to its module; a module to itself.
+    """Return the function ``__getattr__`` for a package, which imports names at first use.
 
-    The package imports the same names under TYPE_CHECKING for type checkers.
+    ``where`` maps each name to its module, and the name of a module to that module. For type
+    checkers, the package imports the same names under TYPE_CHECKING.
     """
 
     def get(name: str) -> Any:

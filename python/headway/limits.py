@@ -9,13 +9,13 @@ from __future__ import annotations
 from headway.errors import HeadwayError
 
 FLOW_BYTES = 8_000
-"""A flow of a running experiment: its description twice, two sockets, its digest."""
+"""Memory of a flow of a running experiment: its description twice, two sockets, its digest."""
 TRIAL_BYTES = 4_000
-"""A trial: its experiment, its future object, its digest without flows."""
+"""Memory of a trial: its experiment, its Python future, and its digest without the flows."""
 TRIAL_FLOW_BYTES = 1_000
-"""A flow in a trial's digest."""
+"""Memory of a flow in the digest of a trial."""
 READING_BYTES = 52
-"""A flow's counters at one checkpoint, in the engine."""
+"""Memory in the engine of a flow's counters at one checkpoint."""
 
 
 def check_room(what: str, needed_bytes: int) -> None:

@@ -21,7 +21,7 @@ _BLOCK_PACKET = 6
 _TCP, _UDP = 6, 17
 _SYN, _ACK = 0x02, 0x10
 _FLAGS = "FSRPAUEC"
-"""FIN, SYN, RST, PSH, ACK, URG, ECE, CWR, from bit 0 on."""
+"""Letters for the TCP flags FIN, SYN, RST, PSH, ACK, URG, ECE and CWR, from bit 0 on."""
 _MASK = 2**32 - 1
 _OPTION_END, _OPTION_NOP, _OPTION_MSS, _OPTION_SCALE = 0, 1, 2, 3
 _OPTION_SACK_PERMITTED, _OPTION_SACK, _OPTION_TIMESTAMPS = 4, 5, 8
@@ -42,18 +42,18 @@ class Packet:
     sequence: int | None = None
     ack: int | None = None
     window: int | None = None
-    """Receive window in bytes; scaled except in a SYN."""
+    """Receive window in bytes, after scaling; a SYN's window is not scaled."""
     flags: str = ""
     mss: int | None = None
     window_scale: int | None = None
     sack_permitted: bool = False
     timestamp: int | None = None
-    """Counted from the sender's first timestamp, in units of its clock (1 ms)."""
+    """TCP timestamp, counted from the sender's first one, in units of its clock (1 ms)."""
     echo: int | None = None
-    """The echoed timestamp, counted from the peer's first one; None without ACK."""
+    """The timestamp that the packet echoes, counted from the peer's first one; None without ACK."""
     sack: tuple[tuple[int, int], ...] = ()
     other_options: tuple[int, ...] = ()
-    """Kinds of the other TCP options."""
+    """Kinds of the TCP options that have no field of their own here."""
 
 
 class Stream(NamedTuple):
@@ -66,7 +66,7 @@ class Stream(NamedTuple):
 
 @dataclass(slots=True)
 class _End:
-    """Decoder state of one end of a TCP connection."""
+    """What the decoder remembers of one end of a TCP connection."""
 
     first: int | None = None
     last: int = 0
@@ -124,7 +124,7 @@ def _add_packet(
     ports = packet[ports_at : ports_at + 4]
     source, destination = packet[12:16] + ports[:2], packet[16:20] + ports[2:]
     protocol = packet[9:10]
-    # keys sort by the responder's port and address first: see streams
+    # keys begin with the responder's port and address, because streams() sorts connections by them
     back = source[4:] + source[:4] + destination + protocol
     if back in connections:
         connection, sent_by = connections[back], RIGHT
@@ -217,7 +217,7 @@ def first_ns(packets: dict[Stream, list[Packet]], flow: int, side: int) -> int |
 def merged(
     packets: dict[Stream, list[Packet]], flow: int, side: int
 ) -> Sequence[tuple[bool, Packet]]:
-    """A flow's packets at one host in order of time, each with True if it was sent."""
+    """A flow's packets at one host in order of time, each with whether the host sent it."""
     both = [
         (sent, packet)
         for sent in (True, False)
@@ -230,8 +230,8 @@ def merged(
 def without_closing(packets: dict[Stream, list[Packet]]) -> dict[Stream, list[Packet]]:
     """Remove FINs, packets that only acknowledge a FIN, and FINs in ACKs and SACK blocks.
 
-    Applications close at different times: the kernel's traffic programs once all data is
-    acknowledged, the simulator's applications at once.
+    The backends close connections at different times: the kernel's traffic programs when all data
+    is acknowledged, the simulator's applications right after their last write.
     """
     fins: dict[tuple[int, bool], int] = {}
     for key, of in packets.items():
@@ -249,7 +249,7 @@ def _from_left(key: Stream) -> bool:
 
 
 def _without_fin(packets: Sequence[Packet], peers_fin: int | None) -> Iterator[Packet]:
-    """A stream without its own FIN and without acknowledgements of the peer's."""
+    """A stream's packets without the FIN, and without acknowledgements of the peer's FIN."""
     before: Packet | None = None
     for packet in packets:
         kept = replace(packet, flags=packet.flags.replace("F", ""))

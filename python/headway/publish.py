@@ -35,15 +35,15 @@ Figures = dict[str, Drawn]
 
 @dataclass
 class Page:
-    """What a study shows of its findings."""
+    """The tables, figures and texts with which a study shows its findings."""
 
     tables: Sequence[Table] = ()
-    """Printed, and shown in the report unless ``report_tables`` replaces them."""
+    """Tables to print. The report shows them, too, unless ``report_tables`` replaces them."""
     figures: Figures = field(default_factory=dict)
     data: Mapping[str, pl.DataFrame] = field(default_factory=dict)
     """Result tables by file name, saved as Parquet."""
     summary: Sequence[tuple[str, str]] = ()
-    """(what, value): the few numbers at the top of the report."""
+    """Pairs of name and value: the few numbers at the top of the report."""
     facts: Sequence[tuple[str, str]] = ()
     report_tables: Sequence[ReportTable] | None = None
     sections: Sequence[Section] = ()

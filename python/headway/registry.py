@@ -43,7 +43,7 @@ class Tunable(BaseModel):
         return engine.allowed_of_tunable(self.unit, self.min, self.max)
 
     def check(self, value: object) -> int:
-        """``value`` as the integer the engine takes; raises ValueError if out of range."""
+        """``value`` as the engine's integer; raises ValueError if the tunable does not allow it."""
         written = str(int(value)) if isinstance(value, bool) else str(value)
         return engine.check_tunable(self.name, self.unit, self.min, self.max, written)
 
@@ -103,7 +103,7 @@ class Algorithm(BaseModel):
 
 
 class Stack(BaseModel):
-    """A TCP stack: a profile that behaves like Linux of a certain time."""
+    """A profile of the simulator's TCP stack, which behaves like a certain version of Linux."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -167,7 +167,7 @@ def owners_of(control: str, startup: str | None) -> tuple[Algorithm, ...]:
 
 
 def unknown(kind: str, name: str, names: Iterable[str]) -> str:
-    """One line: the unknown name, and the nearest names (all names if none is near)."""
+    """An error line with the unknown name and the nearest names (all names if none is near)."""
     return engine.unknown(kind, str(name), list(names))  # a name from a file may be a number
 
 
@@ -193,19 +193,22 @@ def user_file(kind: str, name: str) -> Algorithm:
 
 
 def is_recorded(name: str) -> bool:
-    """Whether a name is a file's path with a hash of its content, as saved experiments have it.
+    """Whether an algorithm's name is the path of a C file with a hash, as in saved experiments.
 
-    The file is needed only to run the experiment, not to read it.
+    Running such an experiment needs the C file; reading the experiment does not.
     """
     file = engine.file_of(name)
     return file is not None and file[1] is not None
 
 
 def recorded_tunables(values: Mapping[str, object]) -> dict[str, int]:
-    """Tunables of a file's algorithm from a saved experiment; raises ValueError unless integers."""
+    """Tunables of an algorithm in a C file, from a saved experiment.
+
+    Raises ValueError for a value that is not an integer.
+    """
     for name, value in values.items():
         if not isinstance(value, int) or isinstance(value, bool):
-            raise ValueError(f"tunable {name}={value} is not allowed; a whole number")
+            raise ValueError(f"tunable {name}={value} is not allowed; must be a whole number")
     return {name: value for name, value in values.items() if isinstance(value, int)}
 
 

@@ -19,7 +19,7 @@ def _quick_start(value: Any) -> Any:
     if isinstance(value, str):
         value = options_of_text(value.split(":"))
     if not isinstance(value, dict):
-        raise ValueError(f"{value!r} is not allowed; tunables of quick-start, on or off")
+        raise ValueError(f"{value!r} is not allowed; must be on, off or tunables of quick-start")
     return check_tunables([registry().router("quick-start")], value)
 
 
@@ -32,6 +32,7 @@ else:
 """Whether a link's router answers Quick-Start requests (RFC 4782), and its tunables.
 
 Written True or "on", {"algorithm": "fair", "interval_ms": 200} or "algorithm=fair:interval_ms=200".
-None or "off" is a router without Quick-Start, which every request that passes it reveals.
+None or "off" is a router without Quick-Start; it does not change the Quick-Start TTL, by which
+senders notice it.
 `headway describe quick-start` lists the tunables.
 """

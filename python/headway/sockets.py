@@ -20,13 +20,13 @@ TCP_DATA_VOLUME = 0x48570004
 TCP_DEADLINE = 0x48570005
 TCP_STARTUP_INFO = 0x48570006
 
-# struct tcp_startup_info
+# the layout of struct tcp_startup_info in include/headway.h
 _INFO = struct.Struct("@QQQI4BQ")
 _MAX = {TCP_DEADLINE: 2**32 - 1}
 
 
 class ApplicationType(enum.IntEnum):
-    """The application's requirement."""
+    """What an application requires of the start of its connections."""
 
     STANDARD = 0
     """No special requirement."""
@@ -40,9 +40,9 @@ class Grant(enum.IntEnum):
     """The outcome of a request for the initial rate."""
 
     NONE = 0
-    """Nothing is decided yet, or no rate was requested."""
+    """No rate was requested, or the stack has not decided yet whether to request one."""
     REQUESTED = 1
-    """The path was asked, and has not answered."""
+    """The stack has sent a request to the path's routers, and no answer has arrived."""
     GRANTED = 2
     DENIED = 3
 
@@ -52,9 +52,9 @@ class StartupInfo:
     """What the stack knows about a connection; None for values that were not set."""
 
     asked_bps: int | None
-    """Initial rate in bit/s: the application's, or the default for its peer."""
+    """Initial rate in bit/s: the one that the application set, or the default for the peer."""
     from_application: bool
-    """Whether the rate is the application's own."""
+    """Whether the application set the initial rate ``asked_bps``."""
     granted_bps: int | None
     """Rate that was granted, bit/s."""
     grant: Grant

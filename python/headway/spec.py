@@ -48,10 +48,10 @@ Written = TypeVar("Written")
 if TYPE_CHECKING:
 
     class Given(Generic[Kept, Written]):
-        """A field that is kept as one type and written as another.
+        """A field whose constructor accepts type ``Written`` and whose value has type ``Kept``.
 
         Type checkers take the constructor's types from ``__set__``. mypy resolves the name Written
-        in the module of the field, so modules with such fields import it.
+        in the module that declares the field, so modules with such fields import Written.
         """
 
         @overload
@@ -84,24 +84,27 @@ if TYPE_CHECKING:
 else:
 
     class Given:
-        """At run time a field has the kept type; validators convert what is written."""
+        """At run time a field's annotation is the type of its value; validators convert input."""
 
         def __class_getitem__(cls, kept_and_written):
             return kept_and_written[0]
 
 
 def default(value: object) -> Any:
-    """A field's default, in the kept type."""
+    """The default of a field; it has the type of the field's value, for example ns and not text."""
     return value
 
 
 def default_made_by(make: Callable[[], object]) -> Any:
-    """A field's default, made by a call for each instance."""
+    """The default of a field, which calls ``make`` for each instance."""
     return Field(default_factory=make)
 
 
 def within(least: int, most: int, show: Callable[[int], str], allowed: str = "") -> AfterValidator:
-    """Reject a number outside [least, most]; the error has units. None is accepted."""
+    """A validator that rejects numbers outside [least, most]; its error shows units.
+
+    None is accepted.
+    """
 
     def check(value: int | None) -> int | None:
         if value is not None and not least <= value <= most:
@@ -210,7 +213,7 @@ def _experiment_error(error: ValidationError | UnicodeError) -> ExperimentError:
 
 
 _UNIONS = ("topology", "app", "vectors", "vary")
-"""Fields that are one of several kinds."""
+"""Fields whose value is one of several models, told apart by ``kind``."""
 _BOUNDS = {
     "greater_than_equal": ("ge", "at least"),
     "greater_than": ("gt", "more than"),
@@ -243,7 +246,10 @@ def explain(error: ValidationError) -> str:
 
 
 def _where(location: tuple[int | str, ...]) -> str:
-    """A location such as flows[0].app.size, without pydantic's part for the kind of a union."""
+    """A field's location such as flows[0].app.size.
+
+    It omits the element that pydantic adds for the kind of a union.
+    """
     text, of_union = "", False
     for part in location:
         if of_union and isinstance(part, str):

@@ -47,11 +47,11 @@ STUDY_FILE = "study.json"
 
 @dataclass(frozen=True)
 class Agreement:
-    """How closely the kernel must agree with the simulator with the same stack profile.
+    """How closely a study's results on the kernel must agree with the simulator's.
 
-    It applies to tables whose title begins with ``table``, to rows with a cell ``row``, and to all
-    columns or those in ``columns``. The numbers may differ by ``most`` (in ``unit``), or by the
-    share ``relative`` of the simulator's value if that is more.
+    It applies to tables whose title begins with ``table``, to rows with a cell ``row``, and to the
+    columns in ``columns`` (all if empty). The numbers may differ by the larger of two limits:
+    ``most`` (in ``unit``), and the share ``relative`` of the simulator's value.
     """
 
     id: str
@@ -163,11 +163,12 @@ class Study(abc.ABC, Generic[Row, Found]):
     takes_vectors: bool = False
     """Whether a tmix file may replace the study's own connection vectors."""
     only_backend: ClassVar[str | None] = None
-    """The backend that the study needs; None: any."""
+    """The only backend on which the study can run; None if it runs on any."""
     workload_tables: Sequence[Callable[[], Table]] = ()
     """Tables of the study's workload for ``headway describe``, computed on demand."""
     parts: Sequence[tuple[str, Callable[[Sequence[Claim]], str]]] = ()
-    """Generated parts of documentation pages: name, and a function of the locked claims."""
+    """Generated parts of documentation pages: the part's name, and a function that returns the
+    part's text for the locked claims."""
     agreements: Sequence[Agreement] = ()
     """What must agree between a run on the kernel and the same run in the simulator."""
 
@@ -178,9 +179,9 @@ class Study(abc.ABC, Generic[Row, Found]):
     def live(self) -> Study[Any, Any] | None:
         """The form whose claims are judged on a live kernel; None if it judges none there.
 
-        For a study of the simulator, this is its kernel form, if that has statements of its own;
-        all of them are judged by trials. A kernel form that only judges the simulator's statements
-        again is not locked a second time.
+        For a study that runs in the simulator, this is its kernel form if the kernel form has
+        statements of its own. A kernel form that only judges the simulator's statements again has
+        no locked verdicts.
         """
         if self.only_backend == "kernel":
             return self
@@ -195,14 +196,20 @@ class Study(abc.ABC, Generic[Row, Found]):
 
     @abc.abstractmethod
     def experiments(self, ctx: StudyContext) -> dict[str, Experiment]:
-        """The trials by key (a file name: ``rtt50-cubic-n2-t3``), for this seed and length."""
+        """The trials' experiments by key (a file name such as ``rtt50-cubic-n2-t3``)."""
 
     @abc.abstractmethod
     def observe(self, key: str, trace: Trace) -> Row:
-        """Return what statements and page need of one trial: a pure function of its trace."""
+        """Return the observation of one trial: what the statements and the page need of its trace.
+
+        The method must be a pure function.
+        """
 
     def gather(self, _ctx: StudyContext, rows: Mapping[str, Row]) -> Found:
-        """Return the input of the statements from all rows: a pure and fast function."""
+        """Return the input of the statements, made from the observations of all trials.
+
+        The method must be a pure and fast function.
+        """
         return cast(Found, Evidence(rows))
 
     @abc.abstractmethod
@@ -218,12 +225,12 @@ class Study(abc.ABC, Generic[Row, Found]):
         return judge(self.statements, found, ctx.basis)
 
     def run(self, ctx: StudyContext) -> StudyResult:
-        """Run all trials, then conclude from them."""
+        """Run all trials, then write verdicts, page and report."""
         self.describe(ctx)
         return self.conclude(ctx, self.collect(ctx))
 
     def rebuild(self, ctx: StudyContext) -> StudyResult:
-        """Conclude again from the trials saved in ``ctx.out_dir``, without running any."""
+        """Write verdicts, page and report again, from the trials saved in ``ctx.out_dir``."""
         return self.conclude(ctx, self.saved(ctx))
 
     def collect(self, ctx: StudyContext) -> Observed[Row]:
@@ -231,7 +238,7 @@ class Study(abc.ABC, Generic[Row, Found]):
         return ctx.run_trials(self.experiments(ctx), self.observe)
 
     def saved(self, ctx: StudyContext) -> Observed[Row]:
-        """Observe the saved trials. Raises HeadwayError if one is missing or of another run."""
+        """Observe the saved trials. Raises HeadwayError if one is missing or from another run."""
         experiments = self.experiments(ctx)
         missing = [key for key in experiments if not (ctx.trials_dir / key).is_dir()]
         again = f"run `headway run {self.name} --resume --out {ctx.out_dir}`"
@@ -335,7 +342,7 @@ def declared(
     one with methods of its own. ``kernel`` is the study's form on the kernel, which is declared
     with ``form="kernel"`` and takes its texts from ``[kernel]``. All ``others`` replace attributes
     and methods of Study of the same name; a method has no ``self``. Raises HeadwayError for a file
-    that is missing or wrong.
+    ``study.toml`` that is missing or wrong.
     """
     file = study_file(name)
     own: dict[str, Any] = {"__module__": name, "name": file.name, **file.texts(form)}
@@ -360,7 +367,7 @@ def declared(
 
 
 _AT_THE_BEGINNING = 5
-"""The report begins with this many of the facts: all but the platform."""
+"""The report begins with this many of the facts; the platform follows at the end of the report."""
 
 
 def form(ctx: StudyContext) -> str:

@@ -53,7 +53,7 @@ def grid(make: Callable[..., Experiment], **axes: Sequence[object]) -> dict[str,
 
 @dataclass
 class Observed(Generic[Row]):
-    """Observations of trials: a row per key, and the metadata of the first trial."""
+    """Observations of trials by the trial's key, and the metadata of the first trial's trace."""
 
     rows: dict[str, Row] = field(default_factory=dict)
     meta: Mapping[str, Any] = field(default_factory=dict)
@@ -151,7 +151,7 @@ def _finished_before(
     backend: Backend,
     notice: Notice,
 ) -> dict[str, tuple[Row, Mapping[str, Any]]]:
-    """Observe the usable trials of an earlier run, and notify the user of unusable ones."""
+    """Observe the trials of an earlier run that can be used, and notify the user of the others."""
     done: dict[str, tuple[Row, Mapping[str, Any]]] = {}
     others = 0
     damaged: list[str] = []

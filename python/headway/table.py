@@ -19,12 +19,14 @@ ABSENT = "–"
 DIGITS = 4
 """Significant digits of a column's largest number."""
 _LEAST_DIGITS = 2
-"""Significant digits of a column's smallest number, if its numbers have that many."""
+"""Least number of significant digits of a column's smallest number, unless the column's numbers
+have fewer."""
 _MOST_DECIMALS = 6
 _WITH_COMMAS = 10_000
 _ONE = r"[-+±−]?\d[\d,]*(\.\d+)?(e[-+]?\d+)?( ?%)?"
 _NUMBER = re.compile(rf"{_ONE}((/| of | / ){_ONE}| \({_ONE}\))?")
-"""A number, or two numbers: "13 of 13", "0.60/0.61", "1.40 (2.5)"."""
+"""A text that counts as a number: a number, or two such as "13 of 13", "0.60/0.61", "1.40 (2.5)".
+"""
 
 
 @dataclass(frozen=True)
@@ -47,9 +49,10 @@ class Table:
 
 
 def parts(table: Table, fits: Callable[[Sequence[int]], bool]) -> list[list[int]]:
-    """Column indices (from 0) of each part: as many blocks as ``fits`` allows.
+    """Split a table that is too wide into parts; returns the column indices of each part.
 
-    A block that is too wide alone is also a part. A table without ``block`` is one part.
+    A part has as many blocks as ``fits`` allows, but at least one. A table without ``block`` is one
+    part.
     """
     everything = list(range(len(table.columns)))
     if not table.block:
@@ -73,7 +76,7 @@ def texts(table: Table) -> list[list[str]]:
 
 
 def aligned(cells: Sequence[Cell]) -> list[str]:
-    """Cells of one unit as text: with equal decimals if any is a float, else unchanged."""
+    """Cells with the same unit as text, with equal decimals if any cell is a float."""
     decimals = _decimals([cell for cell in cells if isinstance(cell, float)])
     measured = any(isinstance(cell, float) for cell in cells)
     return [_text(cell, decimals, measured) for cell in cells]
@@ -95,7 +98,7 @@ def _in_one_cell(text: str) -> str:
 
 
 def value_text(cell: Cell, unit: str | None = None) -> str:
-    """A value outside of a table: at most five significant digits, and its unit."""
+    """A value as text with its unit, for use outside of tables: at most five significant digits."""
     if not isinstance(cell, int | float):
         return ABSENT if cell is None else cell
     text = f"{cell:.5g}" if isinstance(cell, float) else str(cell)
@@ -103,7 +106,7 @@ def value_text(cell: Cell, unit: str | None = None) -> str:
 
 
 def is_numeric(cells: Sequence[Cell]) -> bool:
-    """Whether a column is right-aligned: some cell is a number, or all its texts look like one."""
+    """Whether a column is right-aligned: some cell is a number, or all texts look like numbers."""
     if any(isinstance(cell, int | float) for cell in cells):
         return True
     present = [cell.strip() for cell in cells if isinstance(cell, str)]
@@ -123,7 +126,7 @@ def _text(cell: Cell, decimals: int | None, measured: bool) -> str:
 
 
 def _decimals(values: Sequence[float]) -> int | None:
-    """Decimals for a column; None if its numbers span too wide a range."""
+    """Number of decimals for a column; None if the range of its numbers is too wide."""
     sizes = [abs(value) for value in values if math.isfinite(value) and value != 0]
     if not sizes:
         return 0
@@ -134,11 +137,11 @@ def _decimals(values: Sequence[float]) -> int | None:
 
 
 def _for_digits(size: float, digits: int) -> int:
-    """Decimals that show this many significant digits of a number."""
+    """Number of decimals with which a number has this many significant digits."""
     return digits - 1 - math.floor(math.log10(size))
 
 
 def _shown(size: float) -> int:
-    """Decimals of a number that is rounded to DIGITS significant digits."""
+    """Number of decimals of a number that is rounded to DIGITS significant digits."""
     exponent = Decimal(f"{size:.{DIGITS}g}").normalize().as_tuple().exponent
     return max(0, -int(exponent))

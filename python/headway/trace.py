@@ -35,7 +35,7 @@ FORMAT = 3
 """Version of the layout on disk; ``load_trace`` rejects others."""
 
 SCHEMA: dict[str, dict[str, Any]] = {
-    # state: 0 open, 1 disorder, 2 cwr, 3 recovery, 4 loss. One row per change.
+    # One row per change of a sender's state; state: 0 open, 1 disorder, 2 cwr, 3 recovery, 4 loss.
     "flow_state": {
         "flow": pl.UInt32,
         "time_ns": pl.Int64,
@@ -45,15 +45,16 @@ SCHEMA: dict[str, dict[str, Any]] = {
         "inflight_pkts": pl.UInt32,
         "state": pl.UInt8,
     },
-    # After every change.
+    # The queue's length after every change.
     "queue": {
         "link": pl.UInt32,
         "time_ns": pl.Int64,
         "queue_bytes": pl.UInt32,
         "queue_pkts": pl.UInt32,
     },
-    # reason: 0 no room, 1 random loss, 2 early (the algorithm's choice), 3 IP options,
-    # 4 a SYN that requested ECN.
+    # One row per packet that a link dropped; reason: 0 the queue has no room, 1 random loss, 2
+    # early
+    # (the AQM's choice), 3 the packet has IP options, 4 the packet is a SYN that requests ECN.
     "drops": {
         "link": pl.UInt32,
         "time_ns": pl.Int64,
@@ -61,7 +62,9 @@ SCHEMA: dict[str, dict[str, Any]] = {
         "ip_bytes": pl.UInt32,
         "reason": pl.UInt8,
     },
-    # From the first drop for lack of room until a packet is accepted again.
+    # One row per time in which a queue is full: from the first drop for lack of room until the
+    # queue
+    # accepts a packet.
     "queue_full": {
         "link": pl.UInt32,
         "start_ns": pl.Int64,
@@ -70,7 +73,8 @@ SCHEMA: dict[str, dict[str, Any]] = {
     },
     # One row per datagram that arrived or was lost; owd_ns is null if lost.
     "udp": {"flow": pl.UInt32, "sent_ns": pl.Int64, "owd_ns": pl.Int64},
-    # kind: 0 recovery, 1 timeout, 2 cwr, 3 undo; cwnd before, ssthresh after.
+    # One row per reduction of a sender's window, with cwnd before it and ssthresh after it; kind:
+    # 0 recovery, 1 timeout, 2 cwr, 3 undo.
     "backoffs": {
         "flow": pl.UInt32,
         "time_ns": pl.Int64,
@@ -78,7 +82,7 @@ SCHEMA: dict[str, dict[str, Any]] = {
         "cwnd_pkts": pl.UInt32,
         "ssthresh_pkts": pl.UInt32,
     },
-    # Totals since the start, at every checkpoint and at the end.
+    # A flow's totals since the start of the run, at every checkpoint and at the end.
     "flow_counters": {
         "time_ns": pl.Int64,
         "flow": pl.UInt32,
@@ -99,15 +103,16 @@ SCHEMA: dict[str, dict[str, Any]] = {
         "dropped_bytes": pl.UInt64,
         "queue_byte_us": pl.UInt64,
     },
-    # One row per request and its response.
+    # One row per exchange of a request and its response.
     "responses": {
         "flow": pl.UInt32,
         "epoch": pl.UInt32,
         "start_ns": pl.Int64,
         "end_ns": pl.Int64,
     },
-    # Events of routers: algorithm is an index into Trace.routers, name into its events; flow is
-    # null for events without a packet.
+    # Events of routers: algorithm is an index into Trace.routers, name an index into the
+    # algorithm's
+    # events; flow is null for events without a packet.
     "router_events": {
         "link": pl.UInt32,
         "time_ns": pl.Int64,
@@ -116,8 +121,9 @@ SCHEMA: dict[str, dict[str, Any]] = {
         "name": pl.UInt8,
         "value": pl.UInt64,
     },
-    # At every checkpoint and at the end: algorithm is an index into Trace.routers, name into its
-    # counters.
+    # Routers' counters at every checkpoint and at the end: algorithm is an index into
+    # Trace.routers,
+    # name an index into the algorithm's counters.
     "router_counters": {
         "time_ns": pl.Int64,
         "link": pl.UInt32,
@@ -167,20 +173,21 @@ class FlowSummary(BaseModel):
     ece_acks: int | None = 0
     """ACKs with ECE that returned to the sender; None means unknown."""
     protocols: Mapping[str, Mapping[str, int | str | None]] = {}
-    """The sender's counters of each protocol with a header, by protocol name, and as ``failure``
-    the reason of its last failure. Missing counters are 0; None means unknown."""
+    """The sender's counters of each protocol that has a header, by the protocol's name. The key
+    ``failure`` has the reason of the last failure. Missing counters are 0; None means unknown."""
 
     rwnd_limited_us: int | None = 0
     sndbuf_limited_us: int | None = 0
-    """How long the peer's window and the send buffer limited the sender, as TCP_INFO counts.
-    None means unknown."""
+    """How long the peer's window (``rwnd_limited_us``) and the send buffer limited the sender, as
+    TCP_INFO counts it. None means unknown."""
 
     first_flight: Mapping[str, int] | None = {}
     """Sums over the first flights of the sender's startup (see
-    :class:`headway.digest.FirstFlight`). Empty if it began none; None means unknown."""
+    :class:`headway.digest.FirstFlight`). Empty if the startup began no first flight; None means
+    unknown."""
 
     def counted(self, protocol: str, name: str) -> int | None:
-        """A counter of the sender; 0 if it counted nothing, None if unknown."""
+        """A counter of the sender; 0 if the sender did not report the counter, None if unknown."""
         count = self.protocols.get(protocol, {}).get(name, 0)
         return None if count is None else int(count)
 
@@ -195,8 +202,9 @@ class Trace:
     meta: Mapping[str, Any]
     capture: bytes | None = field(default=None, repr=False)
     routers: tuple[Algorithm, ...] = ()
-    """Router algorithms with their declared names; ``headway.metrics.router_counters`` and
-    ``headway.metrics.router_events`` return the tables of routers with these names."""
+    """The router algorithms, each with the names of its counters and events as its C file declares
+    them. ``headway.metrics.router_counters`` and ``headway.metrics.router_events`` return tables
+    with these names as columns."""
 
     @functools.cached_property
     def experiment(self) -> Experiment:
@@ -323,9 +331,9 @@ def save_trace(
 ) -> Path:
     """Save the trace as folder ``path``, completely or not at all; an existing trace is replaced.
 
-    ``write`` writes the tables; None writes the rows of ``trace``. ``capture`` is the capture in
-    parts; None takes the one of ``trace``. Raises HeadwayError for a full disk, a path that cannot
-    be written, or a folder that contains other files than a trace's.
+    ``write`` writes the tables; None writes the rows of ``trace``. ``capture`` has the parts of the
+    capture; None saves the capture of ``trace``. Raises HeadwayError for a full disk, a path that
+    cannot be written, or a folder that contains files that do not belong to a trace.
     """
     path = Path(path)
     state: dict[str, Any] = {
@@ -358,10 +366,10 @@ def _fits(trace: Trace) -> None:
     """Raise ValueError if the parts cannot be of one run, or its experiment is invalid."""
     if len(trace.flows) != len(trace.experiment.flows):
         raise ValueError(
-            f"{len(trace.flows)} flows of an experiment with {len(trace.experiment.flows)}"
+            f"the trace has {len(trace.flows)} flows, its experiment {len(trace.experiment.flows)}"
         )
     if not isinstance(trace.meta.get("versions", {}), dict):
-        raise ValueError("versions is no object")
+        raise ValueError("versions is not an object")
 
 
 def save_table(frame: pl.DataFrame, path: Path) -> Path:

@@ -28,7 +28,7 @@ class GrowingTrace:
     """The rows and captured packets of one run.
 
     At the end of the run, ``trace`` has the rows that were not written to disk (None if no trace is
-    wanted), and ``captured`` the part of the capture that was not written.
+    wanted), and ``captured`` has the part of the capture that was not written to disk.
     """
 
     trace: Trace | None = None
@@ -101,7 +101,7 @@ class GrowingTrace:
 
 @contextlib.contextmanager
 def temporary_folder(parent: Path) -> Iterator[Path]:
-    """Yield the path of a temporary folder for rows, created on demand and removed at the end."""
+    """Yield the path of a folder for rows, which writers create and the context removes."""
     folder = parent / f".growing.{os.getpid()}"
     try:
         yield folder

@@ -11,7 +11,7 @@ import real_time
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Report which tests ran again, and how they ended."""
+    """Report which tests ran a second time, and how the second run ended."""
     for line in real_time.tried_again:
         terminalreporter.write_line(f"tried again: {line}")
     if terminalreporter.config.getoption("lf", False):

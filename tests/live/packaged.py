@@ -27,13 +27,13 @@ SCOPE = "hwpkg"
 BED = f"{SCOPE}-bed"
 CONTROL = f"{SCOPE}_cubic"
 FLOW_S = 20.0 if FULL else 0.5
-"""How long data flows before the upgrade begins and again when it has ended."""
+"""How long data flows before the upgrade, and again after it."""
 OF_DPKG = ("var/lib/dpkg/", "var/log/", "var/cache/", "var/lib/systemd/deb-systemd-helper")
-"""Files of dpkg itself."""
+"""Prefixes of files that dpkg and systemd write for themselves."""
 
 
 def missing() -> str | None:
-    """Why no package can be built here; None if one can."""
+    """The reason why no package can be built on this machine; None if one can."""
     tools = ("dpkg-deb", "dpkg-shlibdeps", "dpkg-gencontrol", "strip", "cargo")
     absent = [tool for tool in tools if shutil.which(tool) is None]
     if absent:
@@ -48,9 +48,9 @@ def missing() -> str | None:
 
 
 def made(folder: Path, version: str) -> Path:
-    """The package of that version, with the program that was built for the other tests.
+    """Make a package of this version with the headwayctl that was built for the other tests.
 
-    The archive of the same program is next to it.
+    The archive of the same program is next to the package.
     """
     environment = {**os.environ, "DEB_VERSION": version}
     if not FULL:
@@ -66,7 +66,7 @@ def made(folder: Path, version: str) -> Path:
 
 
 def version_of(program: str) -> str:
-    """A pattern of what its --version prints: Cargo.toml's version, and the commit."""
+    """A pattern for what a program prints for --version: Cargo.toml's version, and the commit."""
     found = re.search(
         r'^version = "(.+)"$', (ROOT / "Cargo.toml").read_text(encoding="utf-8"), re.M
     )
@@ -127,23 +127,23 @@ class Root:
         # keep installations from indexing all manual pages
         self.run("rm", "-f", "/var/lib/man-db/auto-update")
         self._written = self.written()
-        # a killed connection keeps its control in use for minutes
+        # ignore controls of earlier tests: a killed connection keeps its control for minutes
         self._lingered = self.still_there()
 
     def still_there(self) -> list[Any]:
-        """This scope's state in the kernel, found by a headwayctl outside the copy."""
+        """What this scope has attached in the kernel, as a headwayctl outside the copy reports."""
         status = json.loads(self.run(BUILT_CTL, "status", "--json"))
         found = [one for part in status.values() if isinstance(part, list) for one in part]
         before = [one["map_id"] for one in self._lingered]
         return [one for one in found if one.get("map_id") not in before]
 
     def inside(self, *command: str | Path) -> list[str]:
-        """The command line for this machine."""
+        """The command line that runs a command in the copy of the root."""
         enter = ["nsenter", f"--target={self.first}", "--mount", "--pid", "--net", "--root", "--wd"]
         return [*enter, *map(str, command)]
 
     def run(self, *command: str | Path, status: int = 0, text: str | None = None) -> str:
-        """Its output."""
+        """Run a command in the copy of the root; returns its output."""
         done = subprocess.run(
             self.inside(*command), env=self.environment, capture_output=True, text=True,
             input=text, timeout=120, check=False,
@@ -152,17 +152,17 @@ class Root:
         return done.stdout
 
     def json(self, *command: str) -> Any:
-        """headwayctl's JSON output."""
+        """Run headwayctl in the copy of the root; returns its JSON output."""
         return json.loads(self.run("headwayctl", *command, "--json"))
 
     def written(self) -> set[str]:
-        """Paths that were written to the root, or removed from it."""
+        """Paths in the copy of the root that were written or removed."""
         top = self.folder / "written"
         inside = Path(f"/proc/{self.first}/root{top}")
         return {str(path.relative_to(inside)) for path in inside.rglob("*")}
 
     def left(self) -> list[str]:
-        """What has changed, except dpkg's own files and folders of others."""
+        """Paths that a test has left, except files of dpkg and folders that existed before."""
         names = self.written() - self._written
         return sorted(n for n in names if not n.startswith(OF_DPKG) and not self._was(n))
 
@@ -171,11 +171,11 @@ class Root:
         return Path("/", name).is_dir() and there.is_dir()
 
     def host(self, name: str) -> list[str]:
-        """The prefix of a command of this machine that uses the network of a host of the copy."""
+        """Words that let a command of this machine use the network of one of the copy's hosts."""
         return ["nsenter", f"--net=/proc/{self.first}/root/run/netns/{name}"]
 
     def leave(self) -> None:
-        """Removes everything."""
+        """End all processes and remove the copy of the root."""
         for process in self.started:
             process.kill()
             process.wait()
@@ -187,7 +187,7 @@ class Root:
 
 
 def group_of_its_own() -> Path:
-    """Makes a cgroup2 for a separate systemd, which sees only this group."""
+    """Make a cgroup2 group for the copy's systemd, which sees no other groups."""
     mounts = [line.split() for line in Path("/proc/self/mounts").read_text().splitlines()]
     found = [Path(mount[1]) for mount in mounts if mount[2] == "cgroup2"]
     if not found or not Path("/lib/systemd/systemd").exists():
@@ -198,7 +198,7 @@ def group_of_its_own() -> Path:
 
 
 def remove_group(group: Path) -> None:
-    """Removes a group once its processes have ended, which takes a moment."""
+    """Remove a cgroup; waits until the group's processes have ended."""
 
     def removed() -> bool:
         try:
@@ -212,7 +212,7 @@ def remove_group(group: Path) -> None:
 
 
 def until(what: str, is_so: Callable[[], bool]) -> None:
-    """Waits for a condition."""
+    """Wait until a condition is true, for at most 30 s."""
     end_s = time.monotonic() + 30
     while not is_so():
         assert time.monotonic() < end_s, f"waited in vain: {what}"
@@ -221,7 +221,7 @@ def until(what: str, is_so: Callable[[], bool]) -> None:
 
 @contextmanager
 def root(folder: Path) -> Iterator[Root]:
-    """A copy of the root folder for one test; no other test may attach programs meanwhile."""
+    """A copy of the root folder for one test. It holds the lock of tests that attach programs."""
     with Path("/run/lock/headway-tests").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         place = Root(folder)
@@ -230,7 +230,7 @@ def root(folder: Path) -> Iterator[Root]:
             yield place
         finally:
             place.leave()
-            # left by a failed test
+            # detach what a failed test has left attached
             subprocess.run([BUILT_CTL, "detach", "--all"], env=place.environment, check=False,
                            stdout=subprocess.DEVNULL)  # fmt: skip
 
@@ -296,7 +296,10 @@ class Flow:
         self._sender = end(sender, SENDER)
 
     def end(self, least_bytes: int) -> tuple[str, float]:
-        """Nothing was lost. The sender's control, and the receiver's longest silence in s."""
+        """End the flow and check that no data was lost.
+
+        Returns the sender's control, and the longest time in s without data at the receiver.
+        """
         sent, sent_hash, control = self._sender.communicate(timeout=60)[0].split()
         got, got_hash, silence_s = self._receiver.communicate(timeout=60)[0].split()
         assert int(sent) > least_bytes
@@ -305,7 +308,7 @@ class Flow:
 
 
 def gateway(place: Root) -> None:
-    """Two hosts and a gateway between them."""
+    """Make the namespaces of two hosts and of a gateway between them."""
     place.run(
         "sh",
         "-ec",

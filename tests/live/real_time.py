@@ -27,23 +27,24 @@ from headway.trace import Trace
 P = ParamSpec("P")
 
 SPARE_S = 600.0 if "HEADWAY_LONG" in os.environ else 30.0
-"""The time for all repeated tests of a run together: CI has minutes, not hours.
+"""Time that the repetitions of all tests of a run may take together: CI has minutes, not hours.
 
-A test in its long form takes more than a minute, so it needs more."""
+With HEADWAY_LONG a test takes more than a minute, so the limit is higher."""
 MOST_LOST = 0.01
-"""The fraction of the time by which a sleeping process may wake late."""
+"""If a sleeping process wakes late by more than this fraction of a test's time, the machine did not
+keep time."""
 
 tried_again: list[str] = []
-"""The repeated tests, and why. conftest.py prints it at the end, as a test may read the output."""
+"""The repeated tests with the reasons. conftest.py prints them at the end of the run, because a
+test may read the output."""
 _late: list[str] = []
 _repeated_s: list[float] = []
 
 
 def in_real_time(test: Callable[P, None]) -> Callable[P, None]:
-    """Apply this rule, and run the test with no computing tests beside it (by a mark, see the
-    Makefile).
+    """Apply this module's rule to a test, and mark it: no computing tests may run beside it.
 
-    A repeated test finds the files of its first attempt in its folder.
+    The Makefile reads the mark. A repeated test finds the files of its first attempt in its folder.
     """
 
     @functools.wraps(test)
@@ -91,12 +92,12 @@ def live_each(asked: Sequence[Experiment]) -> list[Trace]:
 
 
 def note_late(lines: Sequence[str]) -> None:
-    """Notes about a run of the present test; a late run is an excuse."""
+    """Record those notes about a run that show that the run was late: the test may run again."""
     _late.extend(line for line in lines if " late" in line or "machine is too busy" in line)
 
 
 class Sleeper:
-    """A process that only sleeps and measures how late it wakes, beyond 5 ms each time."""
+    """A process that sleeps repeatedly and adds up how late it wakes, beyond 5 ms each time."""
 
     PROGRAM = """
 import select, sys, time
@@ -121,7 +122,7 @@ print(late_s)
         return self
 
     def late_s(self) -> float:
-        """Ends the watcher; returns the seconds in which it should have been awake and was not."""
+        """End the sleeping process; returns the seconds by which it woke late in total."""
         if self._late_s is None:
             self._late_s = float(self._process.communicate()[0])
         return self._late_s

@@ -45,7 +45,7 @@ def window(tmp_path_factory: pytest.TempPathFactory) -> Iterator[chromium.Browse
 
 @contextlib.contextmanager
 def served(root: Path, folder: Path) -> Iterator[str]:
-    """The address of an nginx with a site, as in runs."""
+    """The address of an nginx that serves a site as in runs of the kernel backend."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{free.getsockname()[1]}"
@@ -173,7 +173,7 @@ def test_a_pack_comes_in_the_same_tiles_over_one_connection_and_over_six(
 
 
 class Recorder(http.server.BaseHTTPRequestHandler):
-    """A page whose worker fetches as a site's does, and the requests it got."""
+    """A page whose worker fetches like a site's worker, and the requests that its server got."""
 
     asked: dict[str, str | None]
 

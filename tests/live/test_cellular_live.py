@@ -21,7 +21,7 @@ LONG = "HEADWAY_LONG" in os.environ
 
 
 def on_the_trace(aqm: str, start_ms: int = 100) -> Experiment:
-    """Two downloads, and probes that see the delay, over a made-up cellular link.
+    """Two downloads, and datagrams that measure the delay, over a made-up cellular link.
 
     With one download through CoDel the utilization of a run has a standard deviation of 1.2 %,
     because drops are few; with two it has 0.6 %. Three links of this rate run in parallel.
@@ -45,7 +45,7 @@ def on_the_trace(aqm: str, start_ms: int = 100) -> Experiment:
 
 
 def _seen(trace: Trace) -> tuple[float, float]:
-    """Utilization, and the probes' 95th percentile of one-way delay in ms."""
+    """Utilization, and the 95th percentile of the datagrams' one-way delay in ms."""
     owd_ns = trace["udp"].filter(trace["udp"]["owd_ns"] >= 0)["owd_ns"].to_numpy()
     return metrics.utilization(trace), float(np.quantile(owd_ns, 0.95)) / 1e6
 

@@ -1,4 +1,4 @@
-"""A second process that waits for the lock says for whom.
+"""A process that waits for the hints' lock prints which process holds it.
 
 Noise: the lock is held for 0.5 s and the message is due after 0.1 s.
 """

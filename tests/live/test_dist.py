@@ -47,7 +47,8 @@ pytestmark = [
 
 
 def environment(**changes: str) -> dict[str, str]:
-    """The environment of a command, without anything of the checkout or its environment."""
+    """Environment variables for a command, without those of the checkout and its virtual
+    environment."""
     kept = {
         name: value
         for name, value in os.environ.items()
@@ -141,7 +142,7 @@ def installed(
     prefix = folder / "venv"
     venv.create(prefix, with_pip=True)
     pip = [prefix / "bin" / "python", "-m", "pip", "--disable-pip-version-check"]
-    # --no-compile: bytecode would take as long as everything else
+    # --no-compile: compiling bytecode would take as long as the rest of the installation
     ran(
         *pip, "install", "--quiet", "--no-compile", only(dist, request.param), cwd=folder, **QUICKER
     )
@@ -201,6 +202,6 @@ def test_completions_and_man_pages_are_written_where_they_are_found(installed: I
 
 
 def test_nothing_is_left_after_it_is_uninstalled(installed: Installed) -> None:
-    """The last of this file's tests in its environment."""
+    """This test must be the last that uses the environment, since it uninstalls Headway."""
     installed.run("python", "-m", "pip", "uninstall", "--yes", "--quiet", "headway")
     assert not list(installed.prefix.rglob("*headway*"))

@@ -16,7 +16,7 @@ from test_docs import of_kind
 @pytest.mark.skipif(followed.shutil.which("iperf3") is None, reason="iperf3 is not installed")
 @pytest.mark.parametrize("page", of_kind("live"))
 def test_the_live_part_of_a_page_can_be_followed(page: Path, tmp_path: Path) -> None:
-    for named in ("include", "examples"):  # the pages' commands name these folders
+    for named in ("include", "examples"):  # commands of the pages use these folders
         (tmp_path / named).symlink_to(ROOT / named)
     _, _, failed = followed.follow(page, {"live"}, folder=tmp_path)
     assert failed is None
@@ -24,7 +24,8 @@ def test_the_live_part_of_a_page_can_be_followed(page: Path, tmp_path: Path) -> 
 
 @pytest.mark.parametrize("page", of_kind("others"))
 def test_a_page_with_programs_of_others_can_be_followed(page: Path, tmp_path: Path) -> None:
-    """tshark and tcptrace read what the commands before them wrote; asserts no duration."""
+    """tshark and tcptrace read the captures that earlier commands of the page wrote. Asserts no
+    duration."""
     steps = [step for step in followed.steps(page) if step.kind == "others" and step.mark != "not"]
     missing = {step.text.split()[0] for step in steps if not shutil.which(step.text.split()[0])}
     if missing:

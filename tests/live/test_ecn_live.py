@@ -28,10 +28,10 @@ from headway.backends import backend_named
 @on_kernel
 @pytest.mark.parametrize("path", PATHS)
 def test_the_kernel_agrees_on_ecn_as_the_simulator_does(path: str) -> None:
-    # what the ends agree on does not depend on whether the machine keeps time
+    # the result of ECN negotiation does not depend on time, so a late run is not repeated
     trace = backend_named("kernel").run(of_all_sides(path))
     assert agreed(trace) == expected(path)
-    # reason 4: the path drops each SYN that requests ECN once
+    # drops with reason 4: the path dropped each SYN that requests ECN once
     refused = trace["drops"].filter(trace["drops"]["reason"] == 4).height
     assert refused == (3 if path == "drop-syn" else 0)
 
@@ -39,7 +39,8 @@ def test_the_kernel_agrees_on_ecn_as_the_simulator_does(path: str) -> None:
 @on_kernel
 @in_real_time
 def test_marks_halve_the_kernels_reno_once_per_round_trip() -> None:
-    asked = [marked(aqm=aqm, rate="5Mbit/s") for aqm in (RED, CODEL)]  # the queue has room for two
+    # at 5 Mbit/s, the machine has room for two parallel runs
+    asked = [marked(aqm=aqm, rate="5Mbit/s") for aqm in (RED, CODEL)]
     for live, made in zip(live_each(asked), asked, strict=True):
         simulated = run(made)
         halves_once_per_round_trip(live)

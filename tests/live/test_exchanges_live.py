@@ -39,7 +39,7 @@ def test_a_file_of_one_connection_runs_on_the_kernel_as_in_the_simulator(tmp_pat
 def test_three_connections_that_wait_for_one_another_take_as_long_on_both_backends(
     tmp_path: Path,
 ) -> None:
-    """Slow start meets the first deadline of exchange 3, only a fast start the second."""
+    """Slow start meets exchange 3's deadline of 700 ms; only a fast start meets that of 400 ms."""
     deadlines_ms, took_s = (700, 400), (0.618, 0.480)
     asked = []
     for deadline_ms in deadlines_ms:
@@ -52,7 +52,7 @@ def test_three_connections_that_wait_for_one_another_take_as_long_on_both_backen
                 duration="3 s",
             )
         )
-    # if other programs take the processor in a paced start, one run in five takes 6 % longer
+    # other programs may take the processor during a paced start: one run in five takes 6 % longer
     runs = [live_each(asked) for _ in range(3)]
     for at, made in enumerate(asked):
         sim, kernel = run(made), [traces[at] for traces in runs]
@@ -85,7 +85,7 @@ def test_ten_thousand_exchanges_run_on_the_kernel(tmp_path):
     )
     sim, kernel = run(made), live(made)
     assert sim["responses"].height == kernel["responses"].height == 10_000
-    # responses that a busy machine delays are in the slower half
+    # compare the lower quartile, since a busy machine delays only some responses
     quarter = [np.quantile(seconds(trace), 0.25) for trace in (sim, kernel)]
     assert abs(quarter[1] / quarter[0] - 1) < 0.05
 

@@ -39,7 +39,7 @@ def test_a_relay_does_on_the_kernel_what_it_does_in_the_simulator(control: str) 
     completion_s = mean_completion_s(trace, asked)
     assert completion_s == pytest.approx(mean_completion_s(simulated, asked), rel=0.12)
     assert trace.links == simulated.links
-    # the gateway receives all files long before its link has sent them, and drops nothing
+    # the gateway receives all files long before the satellite link has sent them; no packet drops
     assert metrics.drops_pkts(trace, link=2) == 0
     counters = metrics.router_counters(trace, "pep-monitor")
     assert counters["link"].unique().to_list() == [2]
@@ -99,7 +99,7 @@ def asking(folder: Path, relay: dict[str, Any] | None) -> Experiment:
 
 
 def answered_s(trace: Trace) -> float:
-    """The mean time of a client's last byte, from its start."""
+    """The mean over the clients of the time from a client's start to its last byte, in s."""
     last = trace["responses"].group_by("flow").agg(pl.col("end_ns").max()).sort("flow")
     starts_ns = trace.experiment.start_times_ns()
     assert trace["responses"].height == 2 * len(starts_ns)
@@ -116,7 +116,7 @@ def test_clients_behind_the_satellite_are_answered_as_in_the_simulator(
     trace, simulated = live(asked), run(asked)
     assert answered_s(trace) == pytest.approx(answered_s(simulated), rel=0.12)
     assert trace.links == simulated.links
-    # responses use the first hop's reverse link; little data goes up
+    # responses cross the first hop's reverse link (1); its forward link (0) carries little data
     down, up = (metrics.throughput_bps(trace, number) for number in (1, 0))
     assert down > 5 * up > 0
     if relay:

@@ -27,7 +27,7 @@ from headway.trace import SCHEMA, Trace, load_trace, save_trace
 
 
 def left_by(pid: int) -> list[str]:
-    """Namespaces and attached controls of this process's runs, without those of others."""
+    """Namespaces and attached controls that belong to runs of the process ``pid``."""
     folder = Path("/run/netns")
     named = [path.name for path in folder.iterdir()] if folder.exists() else []
     attached = headwayctl.Headwayctl().json("status", "--json")["attached"]
@@ -36,7 +36,7 @@ def left_by(pid: int) -> list[str]:
 
 
 def started() -> subprocess.Popen[bytes]:
-    """Another process in the middle of a long run."""
+    """Start a process that runs a long experiment; returns once the run is under way."""
     code = (
         "from headway import Experiment, run\n"
         f"run(Experiment.model_validate({{'topology': {DUMBBELL}, 'flows': '1xreno',"
@@ -46,7 +46,7 @@ def started() -> subprocess.Popen[bytes]:
     deadline = time.monotonic() + 20
     while len(left_by(process.pid)) < 3 and time.monotonic() < deadline:
         time.sleep(0.1)
-    assert len(left_by(process.pid)) == 3  # two hosts and a control
+    assert len(left_by(process.pid)) == 3  # namespaces of two hosts, and a control
     time.sleep(1.5)
     return process
 
@@ -128,7 +128,7 @@ def test_a_run_that_was_disturbed_is_run_again_after_the_others(
     def disturbed(self: KernelBackend, wanted: Experiment, *_: object) -> Trace:
         asked.append(wanted.seed)
         trace = run(wanted)
-        # the first run is late twice, the second each time
+        # the run with seed 1 is late in its first two attempts, the one with seed 2 in each
         late = wanted.seed == 2 or (wanted.seed == 1 and asked.count(1) <= 2)
         trace.meta.update(emulator={"on_time": not late}, notes=[])
         return trace
@@ -163,7 +163,7 @@ def test_nothing_is_left_after_a_kill() -> None:
     process.wait()
     its = list(Path(tempfile.gettempdir()).glob(f"headway-run-*-{process.pid}-*"))
     assert its
-    folders.remove_left_behind()  # as in the next run
+    folders.remove_left_behind()  # the next run calls this
     assert not any(folder.exists() for folder in its)
     deadline = time.monotonic() + 30
     while left_by(process.pid) and time.monotonic() < deadline:
@@ -217,7 +217,7 @@ def test_vectors_on_the_kernel_have_responses_and_count_what_the_client_gets() -
     assert responses["epoch"].to_list() == [0, 1, 2]
     lengths_ms = ((responses["end_ns"] - responses["start_ns"]) / 1e6).to_list()
     assert all(40 < length < 300 for length in lengths_ms)
-    # as in the simulator, the end that sends more is recorded
+    # as in the simulator, the trace records the end that sends more data
     last = trace["flow_counters"].row(-1, named=True)
     assert last["delivered_bytes"] == 60_000
     assert 42 <= last["sent_pkts"] < 50
@@ -227,7 +227,7 @@ def test_vectors_on_the_kernel_have_responses_and_count_what_the_client_gets() -
 @on_kernel
 @in_real_time
 def test_a_large_response_leaves_at_once_where_the_window_has_room() -> None:
-    """With writes in pieces the last part would wait a round trip, by Nagle's algorithm."""
+    """The server writes the response in one piece: else Nagle's algorithm would delay its end."""
     path = {"kind": "dumbbell", "rate": "20Mbit/s", "rtt": "300 ms", "buffer": "500 pkts"}
     epochs = {"kind": "vectors", "epochs": [["300 B", "20 kB", "0 s"], ["300 B", "100 kB", "0 s"]]}
     flow = {"app": epochs, "control": "hybla", "send_buffer": "4 MB", "receive_window": "1 MB"}
@@ -256,7 +256,7 @@ def test_pingpong_on_the_kernel_asks_when_the_simulator_does() -> None:
 @on_kernel
 @in_real_time
 def test_the_end_of_requests_that_waited_waits_for_the_small_segment_before_it() -> None:
-    """Nagle's rule: a median of 465 ms; 378 ms if the last part leaves with full segments."""
+    """The median is 465 ms with Nagle's algorithm; 378 ms if the last part did not wait."""
     app = {"kind": "pingpong", "request": "150 B", "mean_interval": "16 ms"}
     path = {"kind": "dumbbell", "rate": "10 Mbit/s", "rtt": "300 ms", "buffer": "1 BDP"}
     flow = {"app": app, "control": "reno"}
@@ -315,7 +315,7 @@ def test_a_receive_buffer_is_the_window_a_flow_begins_with() -> None:
         made["flow_state"].filter(pl.col("time_ns") < 590_000_000)
         for made in (live(asked), run(asked))
     ]
-    # the kernel uses half of the receive buffer for overhead; the window then grows
+    # at first the kernel reserves half of the receive buffer for overhead; later the window grows
     most = [rows["inflight_pkts"].max() for rows in early]
     assert 6 <= most[0] <= 14
     assert abs(most[0] - most[1]) <= 3
@@ -340,7 +340,7 @@ def test_rates_are_asked_for_and_announced_as_in_the_simulator() -> None:
         counters = metrics.router_counters(trace, "quick-start")
         [last] = counters.filter(pl.col("link") == 1).to_dicts()[-1:]
         assert (last["requests"], last["grants"], last["reports"]) == (1, 1, 1)
-    # Other work of the machine only adds time: the minimum of three is the transfer's own.
+    # Other programs of the machine can only add time, so compare the minimum of three runs.
     slow, quick, mega = least = [min(own) for own in zip(*times[:3], strict=True)]
     assert 400 < mega < quick < slow
     for one, two in zip(least, times[3], strict=True):

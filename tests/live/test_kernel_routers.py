@@ -56,7 +56,7 @@ def experiment(protocol: str, rate: str = "10Mbit/s", **fields: object) -> Exper
 
 
 def told(trace: Trace) -> dict[str, float]:
-    """The judged values, after the start."""
+    """The values that tests judge, over the time after the warm-up."""
     queue = metrics.queue_bytes(trace)
     return {
         "utilization": metrics.utilization(trace),
@@ -114,7 +114,7 @@ def test_one_router_stands_before_a_link_that_several_hosts_send_into() -> None:
     [link] = [one for one in trace.meta["mechanisms"]["routers"]["links"] if one["link"] == 0]
     assert len(link["also_at"]) == 1
     assert trace.tables["flow_counters"].height > 0
-    # the router's values are read at every checkpoint, as in the simulator, and at the end
+    # the router's counters are read at every checkpoint, as in the simulator, and at the run's end
     counters = metrics.router_counters(trace, protocol).filter(pl.col("link") == 0)
     late_ns = counters["time_ns"].to_numpy() - [*asked.checkpoints_ns(), asked.duration]
     assert ((late_ns >= 0) & (late_ns < 100_000_000)).all()

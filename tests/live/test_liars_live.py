@@ -15,7 +15,7 @@ from headway import metrics
 
 
 def live_lies() -> Sequence[liars.Lie]:
-    """One lying receiver of each protocol."""
+    """For each protocol, one of its lying receivers."""
     chosen = {lie.protocol: lie for lie in liars.LIES if lie.who == "receiver"}
     least = [lie for lie in liars.LIES if "least" in lie.says]
     return list({**chosen, **{lie.protocol: lie for lie in least}}.values())

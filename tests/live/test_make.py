@@ -31,7 +31,7 @@ def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def bare(tmp_path: Path) -> Path:
-    """A folder for PATH with nothing that Headway needs."""
+    """A folder for PATH that has basic tools, but no program that Headway's build needs."""
     for tool in TOOLS:
         found = shutil.which(tool)
         assert found, tool
@@ -56,12 +56,12 @@ def make(
         capture_output=True,
         text=True,
         check=False,
-        timeout=1800,  # only to end a build that hangs
+        timeout=1800,  # a limit that only ends a build that hangs
     )
 
 
 def told(done: subprocess.CompletedProcess[str]) -> str:
-    """The one line of an error, without make's own."""
+    """The only line on stderr, apart from make's own lines."""
     assert done.returncode == 2, done.stdout + done.stderr
     lines = [line for line in done.stderr.splitlines() if not line.startswith("make")]
     assert len(lines) == 1, done.stderr
@@ -114,7 +114,7 @@ def test_a_missing_network_is_named(clone: Path, tmp_path: Path) -> None:
 def test_two_demos_build_in_one_tree_with_a_hostile_environment(
     clone: Path, tmp_path: Path
 ) -> None:
-    """In a path with spaces, without a home to write to, with PYTHONPATH and RUSTFLAGS set."""
+    """The path has spaces, HOME cannot be written, and PYTHONPATH and RUSTFLAGS are set."""
     (tmp_path / "numpy.py").write_text("raise ImportError('not the numpy of the venv')\n")
     hostile = {
         "HOME": "/proc/nowhere",

@@ -61,7 +61,7 @@ def test_flows_of_a_host_with_a_monitor_share_its_link_without_a_drop(control: s
 
 
 class Shaped:
-    """A sender whose device limits the rate; the queue is the device's own."""
+    """A sender whose network device limits the rate. The queue is that of the device's qdisc."""
 
     def __init__(self, ctl: Headwayctl, name: str) -> None:
         self._ctl = ctl
@@ -105,7 +105,7 @@ class Shaped:
         return counters
 
     def watch(self, seconds: float) -> list[dict[str, int]]:
-        """Samples, four per second."""
+        """Take four samples of the device per second."""
         looks = [self.look()]
         for _ in range(int(4 * seconds)):
             time.sleep(0.25)
@@ -115,7 +115,7 @@ class Shaped:
 
 @contextmanager
 def shaped(control: str, seconds: int) -> Iterator[Shaped]:
-    """Five transfers for so long; the time before the block begins is the start."""
+    """Run five transfers over a shaped device for this many seconds; yields the device."""
     ctl = Headwayctl()
     name = f"mon{os.getpid():x}"[:11]
     attached = f"{name}_pep"
@@ -143,13 +143,13 @@ def shaped(control: str, seconds: int) -> Iterator[Shaped]:
 
 
 def used(looks: list[dict[str, int]], rate_bps: float) -> float:
-    """The used fraction of a capacity meanwhile."""
+    """The fraction of a capacity that was used between the first and the last sample."""
     seconds = (looks[-1]["at_ns"] - looks[0]["at_ns"]) / 1e9
     return (looks[-1]["bytes"] - looks[0]["bytes"]) * 8 / (rate_bps * seconds)
 
 
 def queues(looks: list[dict[str, int]]) -> tuple[float, int]:
-    """Median and longest, bytes."""
+    """Median and maximum of the sampled queue lengths, in bytes."""
     backlogs = [look["backlog"] for look in looks]
     return statistics.median(backlogs), max(backlogs)
 

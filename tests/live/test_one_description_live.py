@@ -32,7 +32,8 @@ QUEUES = ["drop-tail", "red", "red:ecn=on", "red:ecn=2", "red:max_th_pkts=40", "
 def test_headwayctl_takes_what_python_takes_and_as_the_same_links(
     rate: str, rtt: str, buffer: str, loss: str, queue: str
 ) -> None:
-    """If the emulator requires more than a description contains, it reports that."""
+    """Python and headwayctl accept the same descriptions. headwayctl may also reject a description
+    with which the emulator could not run."""
     asked = {"rate": rate, "rtt": rtt, "buffer": buffer, "loss": loss, "aqm": queue}
     options = [f"--{name}={value}" for name, value in asked.items()]
     done = subprocess.run(
@@ -64,7 +65,7 @@ def test_headwayctl_takes_what_python_takes_and_as_the_same_links(
 
 
 def of_file(document: object, folder: Path) -> subprocess.CompletedProcess[str]:
-    """headwayctl's configuration for an experiment's file."""
+    """Let headwayctl print the testbed's configuration for an experiment in a file."""
     file = folder / "experiment.json"
     file.write_text(json.dumps(document), encoding="utf-8")
     asked = ["testbed", "up", "--name", "one", "--dry-run", "--json", "--experiment", str(file)]

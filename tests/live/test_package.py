@@ -53,7 +53,7 @@ def test_the_package_says_what_it_is_and_needs(package: Path) -> None:
     assert fields["Version"] == "0.1.0-1"
     assert (fields["Section"], fields["Priority"]) == ("net", "optional")
     assert fields["Architecture"] == said("dpkg", "--print-architecture").strip()
-    # only the libraries that the program is linked with
+    # the package depends only on the libraries that the program is linked with
     needs = {word.split(" ")[0] for word in fields["Depends"].split(", ")}
     assert {"libc6", "libgcc-s1", "zlib1g"} < needs
     assert {re.sub("t64$", "", name) for name in needs} == {
@@ -107,7 +107,7 @@ def test_the_archive_is_used_where_it_is_unpacked(package: Path, tmp_path: Path)
 
 
 def check_papers(copyright_file: str) -> None:
-    """The text of every named licence is included, and no other."""
+    """Check that the file has the text of every licence that it names, and of no other licence."""
     heads = re.findall(r"^License: (.+)$(?!\n )", copyright_file, re.M)
     given = re.findall(r"^License: (.+)$(?=\n )", copyright_file, re.M)
     assert sorted(given) == sorted({word for head in heads for word in head.split(" or ")})
@@ -129,7 +129,7 @@ if FULL:
             pytest.skip("lintian is missing")
         done = subprocess.run(
             ["lintian", "--allow-root", "--fail-on=error,warning,info", package, "--suppress-tags",
-             # the first two concern libraries (libbpf's C, and words in it); the third does not
+             # the first two tags concern code of libraries, such as libbpf's C; the third does not
              # apply, because systemd or a user starts the proxy
              "hardening-no-fortify-functions,spelling-error-in-binary,"
              "package-supports-alternative-init-but-no-init.d-script"],
@@ -139,7 +139,7 @@ if FULL:
 
 
 def acks(place: Root) -> int:
-    """The number of a connection's ACKs that the control has processed."""
+    """The number of ACKs that the control has processed, on all its connections."""
     (control,) = [one for one in place.json("status")["attached"] if one["name"] == CONTROL]
     return int(control["counters"]["acks"])
 
@@ -173,11 +173,11 @@ def test_an_upgrade_leaves_connections_alone_and_removal_leaves_nothing(
 
 UNIT = ROOT / "packaging" / "headway-pep.service"
 OWN_USER = "61234"
-"""Nobody's: systemd takes one of 61184 to 65519 (DynamicUser)."""
+"""A user ID that nobody has. With DynamicUser systemd uses one from 61184 to 65519."""
 
 
 def check_unit(place: Root) -> None:
-    """systemd accepts the whole unit, and rates it as confined."""
+    """Check that systemd accepts every line of the unit, and rates the unit as well confined."""
     if shutil.which("systemd-analyze") is None:
         return
     unit = "/lib/systemd/system/headway-pep.service"
@@ -189,7 +189,7 @@ TRACED = "strace -f -o /tmp/calls" if FULL and shutil.which("strace") else ""
 
 
 def check_calls(place: Root) -> None:
-    """The unit's filter allows every system call that the proxy and its programs make."""
+    """Check that the unit's filter allows all system calls of the proxy and of its programs."""
     if not TRACED or shutil.which("systemd-analyze") is None:
         return
 
@@ -210,7 +210,7 @@ def check_calls(place: Root) -> None:
 
 
 def start_proxy(place: Root) -> None:
-    """Start it as the unit does: the example's options, the unit's user and capabilities."""
+    """Start the proxy as the unit does: the example's options, the unit's user and capabilities."""
     unit = UNIT.read_text(encoding="utf-8")
     words = re.findall(r"^AmbientCapabilities=(.+)$", unit, re.M)[0].lower().split()
     capabilities = ",".join(["-all", *(word.replace("cap_", "+") for word in words)])
@@ -245,14 +245,14 @@ def upgrade_under_traffic(place: Root, newer: Path) -> None:
     began_s = time.monotonic()
     place.run("dpkg", "--install", newer)
     took_s = time.monotonic() - began_s
-    assert acks(place) > seen + 100 * took_s  # of 50 Mbit/s, two packets each: 2000 a second
+    assert acks(place) > seen + 100 * took_s  # 50 Mbit/s cause 2000 ACKs a second
     time.sleep(FLOW_S)
     (running,) = place.json("pep", "status")["proxies"]
     assert running["open"] == 1
     for one, wanted in ((flow, CONTROL), (through, None)):
         control, silence_s = one.end(least_bytes=1_000_000)
         assert wanted in (None, control)
-        assert silence_s < 1.0  # a timeout of TCP is at least 0.2 s
+        assert silence_s < 1.0  # allows a few TCP timeouts of at least 0.2 s
     (proxy,) = place.json("pep", "status")["proxies"]
     assert proxy["pid"] == running["pid"]
     assert proxy["totals"]["client_bytes"] > 1_000_000
@@ -265,7 +265,7 @@ def upgrade_under_traffic(place: Root, newer: Path) -> None:
 
 
 def remove(place: Root) -> None:
-    """Even while something runs in a host."""
+    """Remove the package while a program runs in a host; nothing may be left."""
     busy = subprocess.Popen(
         place.inside("headwayctl", "testbed", "exec", "--name", BED, "left1", "--", "sleep", "99"),
         env=place.environment,
@@ -293,7 +293,7 @@ def remove(place: Root) -> None:
 
 
 def purge(place: Root, package: Path) -> None:
-    """Files that a crash left in /run are removed; so are the controls of any scope."""
+    """Purge the package: this removes files that a crash left in /run, and attached controls."""
     place.run("dpkg", "--install", package)
     place.run("headwayctl", "attach", "cubic", "--name", CONTROL)
     place.run("sh", "-c", f"echo rest >/run/headway-{SCOPE}/rest; : >/run/headway.hints-{SCOPE}")
@@ -310,9 +310,9 @@ exit "$(cat /tmp/status)"
 
 
 def ask_of_everything(place: Root) -> None:
-    """Without a scope, removes all testbeds, and then everything attached on the machine.
+    """Check the package's removal script: it removes all testbeds and everything attached.
 
-    A recording program replaces headwayctl here, because others may use the machine.
+    A program that records its arguments replaces headwayctl, because others may use the machine.
     """
     script = ROOT / "packaging" / "debian" / "prerm"
     place.run("sh", "-c", "mkdir /tmp/bin /run/headway-ann; cat >/tmp/bin/headwayctl <<'END'\n"

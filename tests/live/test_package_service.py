@@ -50,7 +50,7 @@ print(number, slowest_s, wrong)
 
 
 class Visits:
-    """One connection after the other, each with a request and a response."""
+    """A visitor that opens one connection after the other, each with a request and a response."""
 
     def __init__(self, place: Root, address: str) -> None:
         def end(host: str, program: str) -> subprocess.Popen[str]:
@@ -66,7 +66,7 @@ class Visits:
         self._visitor = end("office", VISITOR)
 
     def end(self) -> int:
-        """Checks that none failed; returns their number."""
+        """End the visitor, and check that no connection failed; returns their number."""
         number, slowest_s, wrong = self._visitor.communicate(timeout=60)[0].split(maxsplit=2)
         self._server.kill()
         self._server.communicate()
@@ -76,19 +76,19 @@ class Visits:
 
 
 def shown(place: Root, name: str) -> str:
-    """systemd's state of the service."""
+    """A property of the service, as systemd shows it."""
     return place.run("systemctl", "show", "--value", f"--property={name}", UNIT).strip()
 
 
 def proxies(place: Root) -> list[dict[str, Any]]:
-    """The service's proxies, without a scope: the one that accepts connections first."""
+    """The service's proxies; the proxy that accepts connections comes first."""
     alone = ["env", "--unset=HEADWAY_SCOPE", "headwayctl", "pep", "status", "--json"]
     found: list[dict[str, Any]] = json.loads(place.run(*alone))["proxies"]
     return found
 
 
 def replaced(place: Root, before: int) -> int:
-    """Another process accepts connections, and belongs to the service. Returns its pid."""
+    """Check that a new process of the service accepts connections; returns its pid."""
     first, *others = proxies(place)
     assert first["pid"] != before
     assert (first["taking"], others[0]["taking"]) == ("yes", "hands-over")
@@ -140,7 +140,7 @@ def test_a_reload_and_an_upgrade_replace_the_services_proxy_and_no_connection_no
 
 
 def options_that_fail(place: Root, running: int) -> None:
-    """A refused reload leaves the running process."""
+    """Check that a reload with wrong options fails and leaves the running proxy unchanged."""
     place.run("cp", "/etc/headway/pep.env", "/run/pep.env")
     place.run("sed", "-i", "s/sat0/sat9/", "/etc/headway/pep.env")
     place.run("systemctl", "reload", UNIT, status=1)
@@ -152,7 +152,7 @@ def options_that_fail(place: Root, running: int) -> None:
 
 
 def killed_and_stopped(place: Root, running: int) -> None:
-    """systemd restarts it; nothing is left after its end, or of the package."""
+    """Check that systemd restarts a killed proxy, and that a stopped service leaves nothing."""
     place.run("kill", "-9", str(running))
     until("it runs again", lambda: shown(place, "MainPID") not in ("0", str(running))
           and shown(place, "ActiveState") == "active")  # fmt: skip

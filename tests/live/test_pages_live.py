@@ -53,7 +53,7 @@ def test_fish_completes_the_same(share: Path) -> None:
 
 def test_zsh_reads_its_completion(share: Path) -> None:
     ran("zsh", "-n", share / ZSH)
-    # defined as compinit would, which needs a terminal
+    # compinit would define compdef, but it needs a terminal
     script = f"compdef() {{ print -- $*; }}; source {share / ZSH}; whence -w _headway"
     assert ran("zsh", "-f", "-c", script).splitlines() == [
         "_headway headway",

@@ -26,9 +26,9 @@ def test_random_cases_run_on_both_backends_and_are_kept(
     for case in first["cases"]:
         [main] = [name for name in case["values"] if name.startswith("completion time")]
         runs_s = case["values"][main]["kernel"]
-        # two runs are enough only if their median is close to the simulator's
+        # a case with two runs: the median of both must be close to the simulator's value
         assert len(runs_s) in (1, 3, 4, 5) or case["difference"] <= CLOSE
-        # the simulator needs one to two seconds
+        # in the simulator, these transfers take one to two seconds
         assert all(0.1 < run_s < 30 for run_s in runs_s)
     kept = (tmp_path / "random" / "default-11" / "kernel.jsonl").read_text()
     assert execute(asked) == 0

@@ -23,7 +23,7 @@ def kept_time(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def tried(*outcomes: bool | HeadwayError, late: bool, spare_s: float = real_time.SPARE_S) -> int:
-    """How often a test with these successive outcomes runs."""
+    """Number of times that a test runs whose attempts end with these outcomes, one by one."""
     times = iter(outcomes)
     count = 0
 

@@ -46,7 +46,7 @@ FACTS = (Path(__file__).parent / "report_facts.js").read_text(encoding="utf-8")
 
 
 class Looked:
-    """The views: facts and pictures by (width, scheme), and the browser itself."""
+    """A report in four views: facts and pictures by (width, scheme), and the browser."""
 
     def __init__(self, window: chromium.Browser, report: Path, shots: Path) -> None:
         self.window = window
@@ -180,14 +180,14 @@ def test_words_without_end_are_folded_or_scroll_in_their_own_box(
     facts = looked.window.value(FACTS)
     assert facts["page"] <= width
     assert facts["wide"] == []
-    assert facts["hidden"] == 0 or width == DESK_PX  # there the table scrolls
+    assert facts["hidden"] == 0 or width == DESK_PX  # on a phone, a wide table scrolls
     assert looked.window.errors_and_warnings == []
 
 
 def test_markers_and_ticks_are_drawn_in_a_dark_page_as_in_a_light_one(
     looked: Looked, tmp_path: Path
 ) -> None:
-    """They are copies of a shape, to which the rules for the inside of a figure do not apply."""
+    """Markers and ticks are copies of a shape: CSS rules for a figure's elements do not match."""
     many = np.arange(60.0)
     crosses = Curve("published", many, many, Style(BLACK, "x"), line=False, markers=True)
     figure = ReportFigure("F", svg_text(curves([("", [crosses])], x_label="x", y_label="y")))

@@ -23,7 +23,7 @@ from headway.workloads.har import read_har
 
 
 def simulated_s(file: Path, http: str) -> float:
-    """The map's time without a browser."""
+    """The load time of the map in the simulator, which has no browser, in s."""
     write_pages(file, sites.pages())
     app = {"kind": "pages", "file": file, "http": http, "connections": 6}
     page = experiment({"site": "map"}).model_dump() | {
@@ -89,7 +89,8 @@ def test_a_recorded_walk_through_the_city_is_replayed_and_logs_every_object() ->
     rows = trace["responses"].sort("start_ns")
     seen = rows["epoch"].to_list()
     packs = [number for number in seen if objects[number].within is None]
-    # before the second quarter tiles are loaded coarse first, and in full once they are near
+    # until the walk reaches the second quarter, the page loads coarse tiles first, and full tiles
+    # once they are near
     names = [objects[number].path.split("/")[-1] for number in packs]
     assert len(names) >= 3, names
     assert len(set(names)) == len(names), names

@@ -18,7 +18,7 @@ FLOWS = "1xcubic,1xreno,1xreno:sack=off"
 
 
 def captured(folder: Path, path: str, stack: str) -> tuple[Trace, Path]:
-    """A run of 30 s and the senders' side of its bottleneck as a file."""
+    """A run of 30 s, and its capture of the bottleneck as a file."""
     trace = run(
         experiment(
             topology={"kind": "dumbbell", **PATHS[path]},
@@ -36,7 +36,7 @@ def captured(folder: Path, path: str, stack: str) -> tuple[Trace, Path]:
 
 
 def tcptrace_numbers(printed: str, name: str) -> list[float]:
-    """tcptrace's values for the opener's side of each connection, in its order."""
+    """Values that tcptrace prints for the opener of each connection, in tcptrace's order."""
     lines = (line.split(f"{name}:", 1)[1] for line in printed.splitlines() if f"{name}:" in line)
     return [float(line.split()[0]) for line in lines]
 
@@ -60,7 +60,7 @@ def test_tcptrace_agrees_on_goodput_bytes_and_retransmissions(
         assert unique_bytes == trace.flows[flow].unique_bytes
         goodput_bps = tcptrace_numbers(printed, "throughput")[flow] * 8
         assert goodput_bps == pytest.approx(metrics.goodput_tcptrace_bps(trace, flow), rel=0.005)
-        # Delivered in order is less than sent, by what is in flight at the end.
+        # The bytes delivered in order are fewer than those sent: some are in flight at the end.
         delivered_bps = metrics.goodput_bps(trace, flow, metrics.whole_run(trace))
         assert delivered_bps == pytest.approx(goodput_bps, rel=0.1)
     zero = tcptrace_numbers(printed, "zero win adv")

@@ -28,7 +28,7 @@ def times_ms(result: dict) -> list[float]:
 @on_kernel
 @in_real_time
 def test_the_kernels_downloads_take_what_the_simulators_do(capfd) -> None:
-    """A megabyte over 50 Mbit/s and 80 ms with four startups, medians of three runs."""
+    """Downloads of 1 MB over 50 Mbit/s and 80 ms with four startups; medians of three runs."""
     found = []
     for _ in range(REPEATS):
         result = tried(capfd, *LINE, "--beside", "kernel")
@@ -36,7 +36,8 @@ def test_the_kernels_downloads_take_what_the_simulators_do(capfd) -> None:
         found.append(times_ms(result["beside"]))
     medians = [statistics.median(each) for each in zip(*found, strict=True)]
     assert medians == pytest.approx(times_ms(result), rel=0.05)
-    # on both backends hystart is the slowest, and pacing at the full rate the fastest
+    # on both backends, the startup hystart is the slowest, and the two startups that pace at the
+    # full rate are the fastest
     assert medians[0] > medians[3] > max(medians[1:3])
 
 

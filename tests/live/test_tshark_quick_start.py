@@ -48,7 +48,7 @@ def test_request_response_and_report_of_a_granted_rate(tmp_path: Path) -> None:
     assert [row["ip.opt.qs_func"] for row in options] == [REQUEST, REPORT]
     request, report = options
     (response,) = (row for row in found if row["tcp.options.qs.rate"])
-    # 10 Mbit/s is rounded up to 10.24, and the router grants 5.12
+    # a request for 10 Mbit/s is rounded up to 10.24 Mbit/s (8); the router grants 5.12 Mbit/s (7)
     assert request["ip.opt.qs_rate"] == "8"
     assert response["tcp.options.qs.rate"] == report["ip.opt.qs_rate"] == "7"
     difference = (int(request["ip.ttl"]) - int(request["ip.opt.qs_ttl"])) % 256

@@ -26,7 +26,7 @@ DEVICE = "mine0"
 
 
 def ctl(*arguments: str, status: int = 0) -> str:
-    """What headwayctl prints, or its error line if it fails with that status."""
+    """Run headwayctl, which must end with ``status``; returns its output or its error line."""
     program = os.environ[headwayctl.VARIABLE]
     done = subprocess.run([program, *arguments], capture_output=True, text=True, check=False)
     assert done.returncode == status, (done.stdout, done.stderr)
@@ -43,7 +43,7 @@ def at_status(kind: str) -> list[dict[str, Any]]:
 
 @pytest.fixture
 def device() -> Iterator[list[str]]:
-    """A device in a separate namespace, as options of headwayctl."""
+    """Make a device in a namespace of its own; yields the options of headwayctl that name it."""
     subprocess.run(["ip", "netns", "add", NAMESPACE], check=True)
     try:
         link = ["link", "add", DEVICE, "type", "veth", "peer", "name", "far0"]
@@ -107,7 +107,7 @@ def test_the_tutorials_router_counts_at_a_device(
     assert mine["tunables"] == {"threshold_bytes": "30000"}
     assert set(mine["counters"]) == {"packets", "marked", "longest_bytes"}
     assert mine["counters"]["packets"] == mine["traffic"]["packets"] >= 5
-    assert mine["counters"]["longest_bytes"] >= 2 * 1028  # 10 Mbit/s is slower than the senders
+    assert mine["counters"]["longest_bytes"] >= 2 * 1028  # senders are faster than 10 Mbit/s
     ctl("detach", *device)
 
 
@@ -244,5 +244,5 @@ def test_no_round_trip_is_shorter_than_the_path_where_pacing_ends(
     note_late(mean["warnings"])
     [flow] = mean["flows"]
     assert flow["cwnd_pkts"] == 12
-    # twelve per 50 ms would be 2.8 Mbit/s, twelve with gaps alone 0.6
+    # a window of 12 packets per RTT of 50 ms would give 2.8 Mbit/s; with pacing gaps only 0.6
     assert 0.7e6 < flow["goodput_bps"] < 2.5e6

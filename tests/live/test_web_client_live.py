@@ -66,7 +66,7 @@ def load(
     limits: Limits,
     keepalive: Keepalive | None = None,
 ) -> Watched:
-    """Fetches a whole table from a separate nginx."""
+    """Load all pages of a table from an nginx that runs only for this call."""
     write_files(table.response_bytes.tolist(), folder / "files")
     at = f"127.0.0.1:{port}"
     with nginx(at, folder, http=http, keepalive=keepalive or Keepalive()):
@@ -80,7 +80,7 @@ def load(
 
 
 def order(client: Client) -> list[int]:
-    """Objects as they arrived."""
+    """The numbers of the objects in the order in which they arrived."""
     return client.responses.tolist()[::3]
 
 
@@ -149,7 +149,7 @@ def test_what_is_more_than_a_server_takes_at_once_waits(
     client = load(port, tmp_path / "one", revealed, "2", Limits(1))
     assert client.took == [list(range(many + 1))]
     assert sorted(order(client)) == list(range(many + 1))
-    # requests sent before the server has announced its limit of streams
+    # these requests are sent before the server has announced its limit of streams
     at_once = pages(*((1000, None) for _ in range(many)))
     client = load(port, tmp_path / "two", at_once, "2", Limits(1))
     assert sorted(order(client)) == list(range(many))
@@ -177,7 +177,7 @@ def test_connections_end_after_so_many_requests(
 def test_what_meets_a_server_that_closes_is_asked_again(
     http: str, port: int, tmp_path: Path
 ) -> None:
-    # nginx ends a connection after two requests, which this client does not know
+    # nginx ends a connection after two requests; the client does not know this limit
     table = pages(*((1000, None) for _ in range(7)))
     client = load(port, tmp_path, table, http, Limits(1), Keepalive(requests=2))
     assert sorted(order(client)) == list(range(7))
@@ -209,7 +209,7 @@ def test_a_server_that_closes_without_an_answer_ends_the_client(tmp_path: Path) 
         to = f"127.0.0.1:{server.getsockname()[1]}"
         client = Client(Server(to, "1.1"), Limits(), pages((1000, None)), 0)
         end_ns = time.monotonic_ns() + 20_000 * MS
-        with pytest.raises(HeadwayError, match="closed the connection without an answer"):
+        with pytest.raises(HeadwayError, match="closed the connection without any response"):
             client.load(end_ns, end_ns)
         client.close()
         thread.join()

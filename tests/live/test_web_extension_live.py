@@ -30,7 +30,7 @@ SLOW_S = 0.3
 
 @dataclass
 class Site:
-    """A page with a slow picture, and the requested targets."""
+    """A site with a page and a slow picture; records the target time of each request."""
 
     url: str = ""
     targets: dict[str, float | None] = field(default_factory=dict)
@@ -75,7 +75,7 @@ class Person:
         until = time.monotonic() + ANSWER_S
         said = "import('./popup.js').then(() => document.querySelector('output').textContent)"
         seen = ""
-        while seen != expected:  # the worker may still be storing it
+        while seen != expected:  # the extension's worker may not have stored the time yet
             assert time.monotonic() < until, f"the popup says {seen}"
             with self.popup_over_the_page():
                 while not self.page.value("document.querySelector('output') !== null"):
@@ -168,7 +168,7 @@ def test_the_pages_load_time_stands_beside_it(person: Person) -> None:
 
 def test_a_load_time_is_not_shown_beside_the_next_page(person: Person) -> None:
     person.visits()
-    person.page.open("about:blank")  # the extension sees no load event of it
+    person.page.open("about:blank")  # this page causes no load event for the extension
     person.sees_load_time("–")
     person.visits()
     took_ms = person.page.value("performance.getEntriesByType('navigation')[0].loadEventEnd")

@@ -110,11 +110,11 @@ def test_a_slow_client_holds_the_upstream_back() -> None:
         read_head(connection)
         before = -1
         until = time.monotonic() + ANSWER_S
-        while sent != before:  # until no data moves any more
+        while sent != before:  # wait until the server cannot send more data
             assert time.monotonic() < until
             before = sent
             time.sleep(0.3)
-        # only what sockets can hold: the proxy itself holds a few pieces
+        # nearly all of this data is in socket buffers; the proxy itself buffers only a few pieces
         assert 0 < sent < 40 * MB
         read = len(connection.recv(1 << 20, socket.MSG_WAITALL))
         while sent == before:
@@ -133,11 +133,11 @@ def test_a_client_that_reads_nothing_is_closed(caplog: pytest.LogCaptureFixture)
             time.sleep(0.05)
         with pytest.raises(ConnectionResetError):
             until_closed(connection)
-    assert lines_of(caplog) == []  # the client caused it
+    assert lines_of(caplog) == []  # the proxy logs no error that the client caused
 
 
 def narrow(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A small part of a response is in the kernel, the rest in the server."""
+    """Make the server's send buffers small, so that most of a response waits in the server."""
     made = HeadTimeoutProtocol.connection_made
 
     def narrowly(protocol: HeadTimeoutProtocol, transport: asyncio.Transport) -> None:
@@ -169,7 +169,7 @@ def test_a_client_that_reads_slowly_is_not_closed(monkeypatch: pytest.MonkeyPatc
         connection.sendall(request())
         read_head(connection)
         got = b""
-        for _ in range(30):  # much longer than the proxy takes for one piece
+        for _ in range(30):  # in total much longer than the timeout for one piece
             time.sleep(0.1)
             got += connection.recv(2500, socket.MSG_WAITALL)
         assert got + until_closed(connection) == body

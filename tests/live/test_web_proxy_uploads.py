@@ -39,7 +39,7 @@ def test_an_upload_that_is_refused_early_ends_and_so_does_the_refusal_with_its_c
 def upload(
     connection: socket.socket, head: bytes, pieces: int, piece: bytes = bytes(50_000)
 ) -> None:
-    """Like a client that reads no answer before it has sent everything."""
+    """Send a request like a client that reads no response before it has sent everything."""
     connection.sendall(head)
     for _ in range(pieces):
         connection.sendall(piece)
@@ -80,7 +80,7 @@ def test_an_upload_whose_framing_breaks_leaves_no_whole_request(
         connection.sendall(request("/", "Transfer-Encoding: chunked", method="POST"))
         connection.sendall(b"5\r\nhello\r\nno length\r\n")
         assert read_head(connection).startswith(b"HTTP/1.1 400")
-        assert server.ended.wait(ANSWER_S)  # the proxy closes its connection to the server
+        assert server.ended.wait(ANSWER_S)  # ends once the proxy closes its connection
     assert not server.got.endswith(b"0\r\n\r\n")
     assert lines_of(caplog) == ["Invalid HTTP request received."]
 
@@ -172,7 +172,7 @@ def test_a_client_that_stays_after_its_refusal_is_not_waited_for(
 def closes_on_the_second(
     last: bytes = b"", *, by_reset: bool = False
 ) -> Callable[[socket.socket, bytes], None]:
-    """Sends so much of an answer to the second request of a connection, and ends the connection."""
+    """A server that ends a connection at its second request, after sending ``last``."""
     used: set[socket.socket] = set()
 
     def answer(connection: socket.socket, head: bytes) -> None:

@@ -44,7 +44,7 @@ def test_a_tmix_file_is_played_on_the_kernel_as_in_the_simulator(tmp_path: Path)
     assert one.height == sum(part.request_bytes.size for part in share)
     assert one.select(columns).equals(other.select(columns))
     apart_s = np.abs(one["seconds"].to_numpy() - other["seconds"].to_numpy())
-    # a handshake counted on one side only would be 60 ms, in every second exchange
+    # if only one backend counted handshakes, every second exchange would differ by 60 ms
     assert np.median(apart_s) < 0.01
     assert np.quantile(apart_s, 0.8) < 0.03
     begun_ns = np.abs(one["start_ns"].to_numpy() - other["start_ns"].to_numpy())
@@ -100,7 +100,7 @@ def test_the_pages_surge_users_load_their_pages_on_both_backends(
     one, other = (metrics.page_loads(trace, window) for trace in (shown["trace"], kernel))
     assert one.height > 8
     both = one.join(other, on=["flow", "page"], suffix="_kernel")
-    # a page that ends with the run may be in only one of the traces
+    # a page that completes near the run's end may be in only one of the two traces
     assert both.height >= max(one.height, other.height) - len(made.flows)
     apart_s = (both["seconds_kernel"] - both["seconds"]).abs()
     assert apart_s.quantile(0.8) < 0.1

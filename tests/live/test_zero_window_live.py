@@ -22,11 +22,11 @@ def test_the_probes_of_a_closed_window_are_the_kernels_one_by_one() -> None:
     ours, theirs = _checked(here), _checked(there)
     assert len(ours) == len(theirs)
     for gap, kernel_gap in zip(ours, theirs, strict=True):
-        # SRTT differs by a tick at most, doubled with the gap; long timers fire up to an
-        # eighth late (the timer wheel), all up to a tick
+        # The backends' SRTTs differ by at most a tick, which doubles with each gap. The timer
+        # wheel lets long timers fire up to an eighth of their time late, and each up to a tick.
         doublings = gap / 0.26
         assert gap - TICK_S * doublings <= kernel_gap <= gap * 1.125 + TICK_S * (doublings + 2)
-    # until the window closed, both had sent the same amount, within a segment
+    # until the window closed, both backends had sent the same amount of data, within a segment
     sent = [
         max(s.seq + s.payload for s in segments if s.outbound and s.time_s < 10)
         for segments in (here, there)

@@ -39,7 +39,7 @@ def backend_named(name: str) -> Backend:
 
 
 class Recorded:
-    """A backend of a given name for saved traces; it cannot run experiments."""
+    """A replacement for a backend where only saved traces are read; it runs no experiments."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -53,12 +53,12 @@ class Recorded:
         self.run()
 
     def key(self, _experiment: Experiment) -> str:
-        """An empty key, which matches no run."""
+        """The empty key, which no saved trace has."""
         return ""
 
 
 def keep_trace(_index: int, trace: Trace) -> Trace:
-    """Work that returns the trace itself."""
+    """The ``work`` of Backend.run_each for callers that want the trace itself."""
     return trace
 
 

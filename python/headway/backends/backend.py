@@ -39,12 +39,13 @@ class Backend(Protocol):
     ) -> None:
         """Run several experiments; 0 threads means one per core.
 
-        ``work`` gets each trace in the thread that made it, and only its result is kept, so memory
-        holds at most one trace per thread. ``finished`` is called in the calling thread.
-        Without ``failed``, the first HeadwayError of a run or its work ends all runs. With it,
-        ``failed`` is called instead of ``finished``, and the other runs continue unless it raises.
-        KeyboardInterrupt passes through; experiments already handed to ``finished`` are the
-        caller's, and work that has begun is done to its end.
+        ``work`` gets each trace in the thread that made the trace, and only the result of ``work``
+        is kept, so memory holds at most one trace per thread. ``finished`` is called in the calling
+        thread. Without ``failed``, the first HeadwayError of a run or of its work ends all runs.
+        With ``failed``, a run with an error calls ``failed`` instead of ``finished``, and the other
+        runs continue unless ``failed`` raises. KeyboardInterrupt is passed on to the caller once
+        work that has begun is complete; the caller keeps the results already passed to
+        ``finished``.
         """
         ...
 

@@ -23,7 +23,10 @@ def undisturbed(trace: Trace) -> bool:
 
 
 def lateness_us(trace: Trace) -> float | None:
-    """Mean lateness of packets leaving the emulated link, in us, in the later direction."""
+    """Mean time in us by which packets left the emulated link after their due time.
+
+    The value is that of the direction with the larger mean; None if unknown.
+    """
     directions = trace.meta.get("emulator", {}).get("directions", ())
     late_us = [float(each["departure_error"]["mean_ns"] or 0) / 1000 for each in directions]
     return max(late_us, default=None)
@@ -32,7 +35,8 @@ def lateness_us(trace: Trace) -> float | None:
 class Repeating:
     """A backend that repeats runs which the machine disturbed, at most ``most`` times.
 
-    A run on a link that was later than ``quiet_us`` on average counts as disturbed, too.
+    A run also counts as disturbed if packets left the emulated link late by more than ``quiet_us``
+    on average.
     """
 
     def __init__(self, backend: Backend, most: int, quiet_us: float = math.inf) -> None:
@@ -61,10 +65,10 @@ class Repeating:
         threads: int = 0,
         failed: OnFailure | None = None,
     ) -> None:
-        """Run several, then repeat those that were disturbed; see Backend.run_each.
+        """Run several experiments, then repeat disturbed runs; see Backend.run_each.
 
-        If the last repetition is disturbed, too, it counts, and its notes tell what disturbed it.
-        With ``failed``, runs that failed are repeated, too.
+        If the last allowed repetition is disturbed, too, its result is used, and its notes tell
+        what disturbed it. With ``failed``, failed runs are repeated, too.
         """
         self.repeated.clear()
         indices: Sequence[int] = range(len(experiments))
@@ -80,7 +84,7 @@ class Repeating:
         threads: int,
         failed: OnFailure | None,
     ) -> list[int]:
-        """Run these once; returns the indices to repeat."""
+        """Run the experiments with these indices once; returns the indices to repeat."""
         again: list[int] = []
 
         def work_or_repeat(place: int, trace: Trace) -> Callable[[], None]:

@@ -40,11 +40,11 @@ _NS_PER_US = 1000
 
 Simulated = Callable[[float, float], None]
 """Called a few times a second, in any thread, with the simulated seconds of all runs so far, and
-their total at the end."""
+with the sum of all runs' durations."""
 
 
 class _Watched(NamedTuple):
-    """The object that stops a run, and the callback for its simulated time."""
+    """The object with which a caller stops a run, and the callback for the run's simulated time."""
 
     stop: _engine.Stop | None = None
     progress: Callable[[int], None] | None = None
@@ -82,7 +82,7 @@ class SimBackend:
         self.simulated = simulated
 
     def run(self, experiment: Experiment) -> Trace:
-        """Run one experiment in this thread; other Python threads continue."""
+        """Run one experiment in this thread, without blocking other Python threads."""
         return self._run(experiment, _Watched())
 
     def run_each(
@@ -161,7 +161,8 @@ class SimBackend:
             pending: dict[Future[T], int] = {}
             try:
                 while True:
-                    # At most as many results wait for this thread as runs are active.
+                    # At most twice as many runs as are active are submitted, so that few results
+                    # wait in memory for this thread.
                     for index in itertools.islice(waiting, 2 * self._parallel_runs - len(pending)):
                         watched = _Watched(stop, functools.partial(clock.at, index))
                         pending[pool.submit(run, index, watched)] = index
@@ -169,7 +170,7 @@ class SimBackend:
                         break
                     # The timeout lets Python handle Ctrl-C.
                     done, _ = wait(pending, timeout=0.5, return_when=FIRST_COMPLETED)
-                    # Failed runs come last, since they may end all runs.
+                    # Handle failed runs last, since a failure may end all runs.
                     for future in sorted(done, key=lambda one: one.exception() is not None):
                         index = pending.pop(future)
                         clock.at(index, experiments[index].duration)

@@ -30,7 +30,7 @@ os.dup2(reads, 3)
 os.dup2(writes, 4)
 os.execv(command[0], command)
 """
-"""--remote-debugging-pipe reads from descriptor 3 and writes to 4."""
+"""With --remote-debugging-pipe Chromium reads from descriptor 3 and writes to descriptor 4."""
 _WITHOUT_GPU = ("--disable-gpu",)
 SOFTWARE_3D = ("--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--ignore-gpu-blocklist")
 """Flags for drawing in three dimensions without a graphics card."""
@@ -188,7 +188,7 @@ class Browser:
         return answer
 
     def _message(self, deadline_s: float) -> dict[str, Any] | None:
-        """The next message; None if none arrives in time."""
+        """The next message from the browser; None if none arrives until ``deadline_s``."""
         while b"\0" not in self._read:
             left_s = max(0, deadline_s - time.monotonic())
             ready, _, _ = select.select([self._from], [], [], left_s)
@@ -211,7 +211,7 @@ def _exception_text(exception: dict[str, Any]) -> str:
 
 @contextmanager
 def browser(profile: Path, flags: Sequence[str] = _WITHOUT_GPU) -> Iterator[Browser]:
-    """A browser with an empty profile, which ends with the block. Raises HeadwayError."""
+    """Run a browser with an empty profile until the block ends. Raises HeadwayError."""
     path = program()
     if path is None:
         raise HeadwayError(f"chromium is not installed; none of {', '.join(NAMES)} is on the PATH")

@@ -27,7 +27,7 @@ from headway.web.parent import end_with_parent
 _POLL_S = 0.05
 _LINGER_S = 0.3
 _NGINX_ADDRESS = "127.0.0.1:8080"
-"""Address of nginx behind a proxy; each run has a separate host."""
+"""Address of nginx behind the proxy. It may be fixed, because each run has a host of its own."""
 _CONFIG = """
 daemon off; user root; worker_processes 1; pid {files.pid}; error_log {files.log} crit;
 events {{ worker_connections 512; }}

@@ -82,7 +82,7 @@ def _visit(options: argparse.Namespace) -> dict[str, Any]:
     visits: list[dict[str, Any]] = []
     loaded: list[LoadedObject] = []
     with (
-        # the browser's processes end a little later, and may still write
+        # the browser's processes may still write into the profile when it is deleted
         tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile,
         chromium.browser(Path(profile), chromium.SOFTWARE_3D) as window,
     ):
@@ -116,7 +116,7 @@ def _visit(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _one_visit(window: Browser, options: argparse.Namespace) -> tuple[int, dict[str, Any]]:
-    """The visit's start, and the page's timing in ms from the start."""
+    """Visit once; returns the start in ns, and the page's timing in ms since the start."""
     window.new_context()
     window.set_window(WIDTH_PX, "light", HEIGHT_PX)
     window.ask("Network.setCacheDisabled", cacheDisabled=True)
@@ -128,7 +128,8 @@ def _one_visit(window: Browser, options: argparse.Namespace) -> tuple[int, dict[
         window.open(f"http://{options.address}/index.html")
         found = window.value(_LOADED)
     else:
-        # a worker's requests do not get the headers above, so the page passes it the target
+        # Chromium does not add these headers to requests of a worker, so the page passes the target
+        # time (the deadline) to its worker
         target = f"&target={options.deadline_ms}" if options.deadline_ms else ""
         window.open(f"http://{options.address}/program/index.html{options.query}{target}")
         _wait_for_walk(window, options.stop)
@@ -162,7 +163,7 @@ def _raise_page_errors(window: Browser, site: str) -> None:
 
 
 def _picture(window: Browser) -> bytes:
-    """A screenshot as JPEG."""
+    """A screenshot of the page as JPEG."""
     shot = window.ask("Page.captureScreenshot", format="jpeg", quality=82)["data"]
     return base64.b64decode(shot)
 
@@ -175,7 +176,7 @@ def _write(options: argparse.Namespace, loaded: Sequence[LoadedObject]) -> None:
     np.stack([at, total], axis=1).tofile(options.received)
     partial = options.out.with_suffix(".partial")
     np.array(rows, dtype="<i8").reshape(-1, 3).tofile(partial)
-    partial.rename(options.out)  # the server ends when this file exists
+    partial.rename(options.out)  # once this file exists, the site's server ends
 
 
 if __name__ == "__main__":

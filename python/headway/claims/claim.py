@@ -14,9 +14,10 @@ from headway.errors import HeadwayError
 from headway.files import save_text
 
 Basis = Literal["simulated", "live", "model", "setting", "calibrated"]
-"""What a verdict is based on: trials in the simulator or on a live kernel, evaluating a formula, or
-restating a number. Only trials can give an unexpected result. A ``calibrated`` statement has a
-number that a setting was fitted to, and counts in no headline."""
+"""What a verdict is based on: trials in the simulator (``simulated``) or on a live kernel
+(``live``), the value of a formula (``model``), or a number that the study uses as a setting
+(``setting``). Only trials can give an unexpected result. For a ``calibrated`` statement, a setting
+was fitted to the statement's number; the statement counts in no headline."""
 
 Verdict = Literal["holds", "in part", "undecided", "fails", "as stated", "differs", "not checked"]
 """``in part``: the judged part of the statement holds. ``undecided``: the 95 % interval over
@@ -40,11 +41,12 @@ class Claim:
     """A published statement with its measured value and verdict.
 
     ``published`` and ``measured`` are numbers if the claim is a value, and text otherwise;
-    ``measured`` is None if this run could not measure it. ``part`` names the judged part if it is
-    not the whole statement; ``same_as`` names the claim whose check this one repeats. ``note``
-    tells why the claim fails or was not checked, or which choices were made. ``margin`` is the one
-    of ``words.Check``. ``why`` is the kind of a failure (claims.why): "refuted", "unknown setting"
-    or "open". ``calibrated`` names the setting that was fitted to the statement.
+    ``measured`` is None if this run could not measure the value. ``part`` names the judged part if
+    only a part of the statement is judged. ``same_as`` names an earlier claim with the same check.
+    ``note`` tells why the claim fails or was not checked, or which choices were made. ``margin`` is
+    the margin of the claim's ``words.Check``. ``why`` is the kind of a failure (claims.why):
+    "refuted", "unknown setting" or "open". ``calibrated`` names the setting that was fitted to the
+    statement.
     """
 
     id: str
@@ -75,17 +77,17 @@ class Tally:
     counts: Mapping[Verdict, int]
 
     def __getitem__(self, verdict: Verdict) -> int:
-        """Number of claims with a verdict."""
+        """Number of claims that have this verdict."""
         return self.counts.get(verdict, 0)
 
     @property
     def judged(self) -> int:
-        """Number of claims without those that were not checked."""
+        """Number of claims that were checked."""
         return sum(self.counts.values()) - self["not checked"]
 
 
 def tally(claims: Iterable[Claim]) -> dict[Basis, Tally]:
-    """Verdicts by basis, in the order of BASES."""
+    """The number of claims per verdict for each basis, in the order of BASES."""
     once = unique(claims)
     return {
         basis: Tally(Counter(claim.verdict for claim in once if claim.basis == basis))
@@ -102,7 +104,7 @@ def unique(claims: Iterable[Claim]) -> list[Claim]:
 
 @dataclass(frozen=True)
 class Headline:
-    """Numbers of the papers' statements that hold, hold in part, and were judged."""
+    """Three counts of the papers' statements: those that hold, hold in part, and were judged."""
 
     holds: int
     in_part: int
@@ -110,7 +112,7 @@ class Headline:
 
     @property
     def share(self) -> float | None:
-        """The share that holds at least in part, 0 to 1; None if nothing was judged."""
+        """Share of the judged statements that hold at least in part, 0 to 1; None without any."""
         return (self.holds + self.in_part) / self.judged if self.judged else None
 
 
@@ -126,7 +128,7 @@ def headline(claims: Iterable[Claim], *bases: Basis) -> Headline:
 
 
 def told(claims: Iterable[Claim]) -> str:
-    """The headline as text, followed by our own statements, models and settings."""
+    """The headline as text, followed by counts of our own statements, models and settings."""
     everything = list(claims)
     parts = []
     for whose, own in (

@@ -71,7 +71,7 @@ class ClaimText(_Table):
 
 
 class Form(_Table):
-    """What a study or its form on the kernel says of itself."""
+    """Texts that describe a study, or the study's form on the kernel, and its claims."""
 
     title: Text = ""
     source: Text = ""
@@ -91,17 +91,17 @@ class StudyFile(Form):
     kernel: Form = Form()
 
     def form(self, name: str) -> Form:
-        """The study's own form ("") or the one on the kernel."""
+        """The texts of the study itself (name "") or of its form on the kernel ("kernel")."""
         return self.kernel if name == "kernel" else self
 
     def texts(self, name: str) -> dict[str, Any]:
-        """Title, source, description and choices of a form; those that it lacks are the study's."""
+        """Title, source, description and choices of a form; for a missing one, the study's."""
         form, shared = self.form(name), ("title", "source", "description", "choices")
         return {one: getattr(form if one in form.model_fields_set else self, one) for one in shared}
 
 
 def study_file(module: str) -> StudyFile:
-    """The ``study.toml`` beside a module of a study. Raises HeadwayError naming claim and field."""
+    """Read the ``study.toml`` in a module's folder. Raises HeadwayError naming claim and field."""
     file = importlib.import_module(module).__file__
     assert file is not None
     return _read(Path(file).with_name(FILE))
@@ -121,9 +121,11 @@ def _read(path: Path) -> StudyFile:
         ids = [one.id for one in form.claim]
         for one in form.claim:
             if ids.count(one.id) > 1:
-                raise HeadwayError(f"{shown}: claim {one.id} is there twice")
+                raise HeadwayError(f"{shown}: claim {one.id} is defined twice")
             if isinstance(one.why, str) and one.why not in read.why:
-                raise HeadwayError(f"{shown}: claim {one.id}: why: no [why.{one.why}] in this file")
+                raise HeadwayError(
+                    f"{shown}: claim {one.id}: why: {one.why!r}: this file has no [why.{one.why}]"
+                )
     return read
 
 
@@ -162,7 +164,10 @@ class Claims(Generic[Found]):
     def judge(
         self, *ids: str, spoil: Spoils = None, mend: Spoils = None, tries: Sequence[Change] = ()
     ) -> Callable[[Look], Look]:
-        """Decorate the judge of these claims; the arguments are as in Statement and Why."""
+        """Decorate the function that judges these claims.
+
+        ``spoil`` and ``mend`` are as in Statement, ``tries`` as in Why.
+        """
 
         def named(look: Look) -> Look:
             for one in ids:
@@ -180,28 +185,35 @@ class Claims(Generic[Found]):
         mend: Spoils = None,
         tries: Sequence[Change] = (),
     ) -> None:
-        """Set the judge of a claim, for functions that are not defined here."""
+        """Set the function that judges a claim, where ``judge`` cannot decorate the function."""
         text = self._text(claim)
         if text.why_not:
-            raise HeadwayError(f"{self._at(claim)}: has a judge and why_not; give one of them")
+            raise HeadwayError(
+                f"{self._at(claim)}: has both a judge and why_not; leave one of them out"
+            )
         if claim in self._judges:
             raise HeadwayError(f"{self._at(claim)}: has two judges")
         if tries and text.why is None:
-            raise HeadwayError(f"{self._at(claim)}: has tries, but no why in {FILE}")
+            raise HeadwayError(
+                f"{self._at(claim)}: its judge has tries, but {FILE} has no why for the claim"
+            )
         self._judges[claim] = _Judge(look, _one(spoil), _one(mend), tuple(tries))
 
     def number(self, claim: str) -> float:
         """The published number of a claim. Raises HeadwayError if it is a text."""
         published = self._text(claim).published
         if isinstance(published, str):
-            raise HeadwayError(f"{self._at(claim)}: published: {published!r} is no number")
+            raise HeadwayError(f"{self._at(claim)}: published: {published!r} is not a number")
         return float(published)
 
     def statements(self) -> tuple[Statement[Found], ...]:
-        """All claims in the order of the file. Raises HeadwayError for one without a judge."""
+        """All claims in the order of the file.
+
+        Raises HeadwayError for a claim with neither a judge nor ``why_not``.
+        """
         for one in self._texts.values():
             if one.id not in self._judges and not one.why_not:
-                raise HeadwayError(f"{self._at(one.id)}: has no judge and no why_not")
+                raise HeadwayError(f"{self._at(one.id)}: needs a judge, or why_not")
         return tuple(map(self._statement, self._texts.values()))
 
     def _statement(self, text: ClaimText) -> Statement[Found]:

@@ -17,16 +17,16 @@ import numpy as np
 
 Rows = Mapping[str, Any]
 Spoil = Callable[[Rows], Rows]
-"""Maps a study's observations by trial to changed ones."""
+"""A function that maps a study's observations, by trial, to changed observations."""
 
 
 def scaled(keys: str, factor: float, *paths: str) -> Spoil:
-    """Multiply the values at these paths, in every trial whose key matches (shell wildcards)."""
+    """Multiply the values at ``paths``, in every trial whose key matches ``keys`` (wildcards)."""
     return _changed(keys, paths, lambda value: _times(value, factor))
 
 
 def replaced(keys: str, value: Any, *paths: str) -> Spoil:
-    """Replace the values at these paths; arrays are filled with the value."""
+    """Set the values at ``paths`` to ``value``, and all elements of arrays."""
 
     def put(old: Any) -> Any:
         return np.full_like(old, value) if isinstance(old, np.ndarray) else value
@@ -35,10 +35,10 @@ def replaced(keys: str, value: Any, *paths: str) -> Spoil:
 
 
 def swapped(one: str, other: str) -> Spoil:
-    """Exchange the evidence of trials whose keys contain ``one`` and ``other``.
+    """Exchange the evidence of trials whose keys differ only in ``one`` and ``other``.
 
-    ``swapped("jump-start", "slow-start")`` exchanges "jump-start-30" and "slow-start-30". The part
-    must be a whole sequence of words of the key, which are separated by dashes.
+    ``swapped("jump-start", "slow-start")`` exchanges "jump-start-30" and "slow-start-30". ``one``
+    and ``other`` are whole words of a key, or several; dashes separate the words.
     """
 
     def spoil(rows: Rows) -> Rows:

@@ -24,7 +24,7 @@ Carrier = Literal["trials", "model", "setting"]
 
 
 class MissingTrialError(Exception):
-    """A trial is missing in this run; the message names it."""
+    """This run lacks a trial that a judge needs; the message names the trial."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Evidence(Mapping[str, Row], Generic[Row]):
 
     @staticmethod
     def of(kind: type[Kind], rows: Mapping[str, object]) -> Evidence[Kind]:
-        """The trials with rows of this kind, for studies with several kinds."""
+        """The trials whose observations are of class ``kind``, for studies with several classes."""
         return Evidence({key: row for key, row in rows.items() if isinstance(row, kind)})
 
 
@@ -61,8 +61,8 @@ class Evidence(Mapping[str, Row], Generic[Row]):
 class Seen:
     """A finding: a value or text, whether the claim holds, and the tolerance.
 
-    ``words`` are the words of the statement that were judged (claims.words). ``margin`` is the one
-    of ``Check``; without it, 1 or -1 is used.
+    ``words`` are the words of the statement that were judged (claims.words). ``margin`` is that of
+    ``words.Check``; None counts as 1 if the claim holds, and as -1 if not.
     """
 
     measured: float | str
@@ -75,7 +75,7 @@ class Seen:
 
     @staticmethod
     def by(measured: float | str, *checks: Check, unit: str | None = None, note: str = "") -> Seen:
-        """A finding that is judged by all of these checks."""
+        """A finding that holds if all of these checks hold."""
         whole = both(*checks)
         return Seen(measured, whole.holds, whole.bound, unit, note, whole.words, whole.margin)
 
@@ -83,7 +83,7 @@ class Seen:
 def between(
     value: float | None, low: float, high: float, *, unit: str | None = None, note: str = ""
 ) -> Seen:
-    """A value that must be in [low, high]; an infinite end is open. None and NaN fail."""
+    """A finding that holds if the value is in [low, high]; None and NaN fail."""
     known = value if value is not None and math.isfinite(value) else math.nan
     check = within(known, low, high)
     return Seen.by("nothing" if math.isnan(known) else known, check, unit=unit, note=note)
@@ -97,7 +97,10 @@ def near(
     unit: str | None = None,
     note: str = "",
 ) -> Seen:
-    """A value within ``relative`` of the published one; 0 means equal to nine digits."""
+    """A finding that holds if the value is near the published value.
+
+    The relative difference may be ``relative``; 0 requires equality to nine digits.
+    """
     margin = abs(published) * (relative or 1e-9)
     seen = between(value, published - margin, published + margin, unit=unit, note=note)
     tolerance = f"±{100 * relative:g} %" if relative else "exact"
@@ -106,16 +109,18 @@ def near(
 
 @dataclass(frozen=True)
 class Statement(Generic[Found]):
-    """A paper's statement, and ``look``, the function that judges it; ``why_not`` if it has none.
+    """A paper's statement and the function ``look`` that judges it.
 
-    ``carrier``: what a verdict is based on. ``part``: the part of the statement that is judged, if
-    not all; the claim then holds "in part" at most. ``ours``: the reason for a tolerance other than
-    the one in the list of claims. ``same_as``: the claim whose check this one repeats.
+    ``why_not`` is the reason why a statement has no ``look``. ``carrier``: what a verdict is based
+    on. ``part``: the judged part of the statement, if only a part is judged; the claim then holds
+    "in part" at most. ``ours``: the reason for a tolerance other than the one in the list of
+    claims. ``same_as``: another claim with the same check.
 
     Every word of the text that claims.words defines must be judged; otherwise the claim holds in
     part at most. ``unjudged`` names words that cannot be judged; ``part`` then gives the reason.
-    ``figures`` has words that are not judged by the table: for each, the number that the paper
-    prints or its figure shows, or why the word makes no claim here ("second half of the run").
+    ``figures`` has words that are not judged by their meaning in claims.words: for each, the number
+    that the paper prints or its figure shows, or the reason why the word makes no claim in this
+    sentence ("second half of the run").
 
     ``why`` is the kind of a failure, with the experiments that show it (claims.why).
 
@@ -123,7 +128,8 @@ class Statement(Generic[Found]):
     verdict then counts in no headline.
 
     ``spoil`` changes trials' evidence so that the claim must fail. ``mend``, for a claim that
-    fails, changes it so that it must hold. They show that the check depends on the evidence.
+    fails, changes the evidence so that the claim must hold. Both show that the check depends on the
+    evidence.
     """
 
     id: str
@@ -143,13 +149,13 @@ class Statement(Generic[Found]):
     mend: Spoil | None = None
 
     def basis(self, trials: Basis) -> Basis:
-        """The claim's basis; ``trials`` is the basis of trials, "simulated" or "live"."""
+        """The claim's basis; it is ``trials`` ("simulated" or "live") if trials judge the claim."""
         if self.calibrated:
             return "calibrated"
         return trials if self.carrier == "trials" else self.carrier
 
     def left_out(self, seen: Seen) -> frozenset[str]:
-        """Words of the statement that ``seen`` did not judge."""
+        """Words of the statement that claims.words defines and that ``seen`` did not judge."""
         sentence = f"{self.text}; {self.published}"
         return left_out(sentence, (*seen.words, *self.figures))
 

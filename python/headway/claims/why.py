@@ -23,11 +23,12 @@ Edit = Callable[["Experiment"], "Experiment"]
 
 @dataclass(frozen=True)
 class Change:
-    """One change of a counterfactual, in the trials whose key matches (shell wildcards).
+    """What a counterfactual changes, in the trials whose key matches ``keys`` (shell wildcards).
 
-    ``says`` completes "holds with ...", for example "a queue of 15 packets". ``observe``, called
-    with the key and the trace, replaces the study's function if the metric changes. In a study
-    whose trials are commands of headwayctl, ``options`` of the commands are replaced or added.
+    ``says`` completes "holds with ...", for example "a queue of 15 packets". ``edit`` changes the
+    trials' experiments. ``observe``, called with the key and the trace, replaces the study's
+    function of that name, to change a metric. In a study whose trials are commands of headwayctl,
+    ``options`` are set in the commands.
     """
 
     says: str
@@ -38,7 +39,7 @@ class Change:
 
     @property
     def patterns(self) -> Sequence[str]:
-        """The wildcards of the trials' keys."""
+        """The wildcard patterns for the keys of the trials that change."""
         return (self.keys,) if isinstance(self.keys, str) else self.keys
 
     def matches(self, key: str) -> bool:
@@ -48,10 +49,11 @@ class Change:
 
 @dataclass(frozen=True)
 class Why:
-    """The kind of a failure; ``reason`` explains the mechanism in one or two sentences.
+    """Why a statement does not hold: the kind of the failure, and its reason.
 
-    ``shown_by`` is the id of another statement of the same study that shows the cause: it judges
-    the same sentence with one thing changed, and counts as a counterfactual.
+    ``reason`` explains the mechanism in one or two sentences. ``shown_by`` is the id of another
+    statement of the same study, which judges the same sentence with one thing changed; it counts as
+    a counterfactual.
     """
 
     kind: Kind
@@ -62,7 +64,7 @@ class Why:
 
     @property
     def changes(self) -> Sequence[Change]:
-        """All counterfactuals; the statement of ``shown_by`` is the last."""
+        """All counterfactuals; the one that stands for ``shown_by`` is the last."""
         if not self.shown_by:
             return self.tries
         return (*self.tries, Change(f"what {self.shown_by} compares with"))
@@ -71,15 +73,16 @@ class Why:
 def edited(fields: Mapping[str, Any]) -> Edit:
     """An edit that sets values at paths of an experiment; "*" means every entry of a list.
 
-    ``edited({"topology.buffer": "15 pkts", "flows.*.delayed_ack": True})``. A callable value is
-    called with the old value. Raises LookupError for a path that does not exist.
+    Example: ``edited({"topology.buffer": "15 pkts", "flows.*.delayed_ack": True})``. If the new
+    value is a function, its result for the old value is set. The edit raises LookupError for a path
+    that does not exist.
     """
     return _Edited(tuple(fields.items()))
 
 
 @dataclass(frozen=True)
 class _Edited:
-    """Sets values at paths. Edits with the same values are equal, so their runs can be shared."""
+    """Sets values at paths; equal edits compare as equal, so that statements can share runs."""
 
     fields: tuple[tuple[str, Any], ...]
 

@@ -23,7 +23,7 @@ from headway.metrics.stats import Estimate
 
 Value = float | Estimate
 CLEAR = 1.5
-"""The factor that "much" requires."""
+"""The factor by which two values must differ for "much"."""
 SIGNIFICANT = 0.10
 SLIGHT = 0.15
 SIMILAR = 0.10
@@ -37,7 +37,7 @@ R_SQUARED = 0.95
 
 @dataclass(frozen=True)
 class Word:
-    """A word of the table: the pattern that finds it in a sentence, and its meaning."""
+    """A word with a defined meaning, and the pattern that finds the word in a sentence."""
 
     name: str
     pattern: str
@@ -86,11 +86,12 @@ WORDS: tuple[Word, ...] = (
 )
 NAMES = tuple(word.name for word in WORDS)
 _COMPARED = frozenset(NAMES) - {"more", "most", "all", "may", "small load", "high load"}
-"""Words that give the size of a difference. Together with one of them, "more" needs no check."""
+"""Words that give the size of a difference. In a sentence with one of them, "more" needs no check
+of its own."""
 
 
 def words_in(sentence: str) -> frozenset[str]:
-    """The names of the table's words that occur in a sentence."""
+    """The names of the words of WORDS that occur in a sentence."""
     found = set()
     for word in WORDS:
         pattern = rf"(?<!\w)(?:{word.pattern})(?!\w)"
@@ -101,7 +102,7 @@ def words_in(sentence: str) -> frozenset[str]:
 
 
 def left_out(sentence: str, judged: Iterable[str]) -> frozenset[str]:
-    """The table's words of a sentence that were not judged."""
+    """The names of the words of WORDS that occur in a sentence and were not judged."""
     known = set(judged)
     if known & _COMPARED:
         known.add("more")
@@ -112,8 +113,9 @@ def left_out(sentence: str, judged: Iterable[str]) -> frozenset[str]:
 class Check:
     """One condition of a statement: whether it holds, for which words, and by how much.
 
-    ``margin`` is positive if the condition holds and negative if not, and grows with the distance
-    to ``bound``. Over several seeds its interval decides (verdicts.chance).
+    ``margin`` is positive if the condition holds and negative if not, and its size grows with the
+    distance from the condition's limit, which ``bound`` shows as text. Over several seeds the
+    confidence interval of the margin decides the verdict (verdicts.chance).
     """
 
     holds: bool
@@ -145,7 +147,10 @@ def _ratio(mine: Value, than: Value) -> float:
 
 
 def _in(value: float, low: float, high: float) -> float:
-    """How far inside a range a value is, relative to the range's larger end."""
+    """Distance of a value from the nearer end of a range, relative to the larger end.
+
+    The distance is negative outside the range.
+    """
     scale = max((abs(end) for end in (low, high) if math.isfinite(end)), default=1.0) or 1.0
     return min(value - low, high - value) / scale
 
@@ -154,12 +159,12 @@ def _in(value: float, low: float, high: float) -> float:
 
 
 def is_so(condition: bool, bound: str) -> Check:
-    """A condition without a number."""
+    """A condition that is true or false, with margin 1 or -1."""
     return Check(bool(condition), 1.0 if condition else -1.0, bound)
 
 
 def within(value: float, low: float, high: float, bound: str = "") -> Check:
-    """A value in [low, high]; an infinite end is open. For numbers that the paper prints."""
+    """The value is in [low, high]; used for numbers that the paper prints."""
     if not bound:
         bound = f"{low:.4g} to {high:.4g}"
         if math.isinf(low):
@@ -170,50 +175,50 @@ def within(value: float, low: float, high: float, bound: str = "") -> Check:
 
 
 def quantity(value: float, published: float, tolerance: float = QUANTITY) -> Check:
-    """A printed quantity: within ±20 %, or the tolerance that the claims list gives."""
+    """The value is within ±20 % of the printed one, or within the tolerance of the claims list."""
     off = abs(value / published - 1) if published else math.nan
     return _check(tolerance - off, f"{published:.4g} ±{100 * tolerance:.3g} %")
 
 
 def about(value: float, published: float) -> Check:
-    """Judge "About N", "roughly N", "around N"."""
+    """Judge "about N", "roughly N", "around N": within ±15 %."""
     off = abs(value / published - 1) if published else math.nan
     return _check(ABOUT - off, f"{published:.4g} ±{100 * ABOUT:.0f} %", "about")
 
 
 def of_the_order_of(value: float, published: float) -> Check:
-    """Judge "Of the order of N"."""
+    """Judge "of the order of N": N/2 to 2 N."""
     low, high = published / 2, 2 * published
     return _check(_in(value, low, high), f"{low:.4g} to {high:.4g}", "of the order of")
 
 
 def several_hundred(value: float) -> Check:
-    """Judge "Several hundred" of a unit."""
+    """Judge "several hundred": 200 to 900 of the sentence's unit."""
     return _check(_in(value, 200, 900), "200 to 900", "several hundred")
 
 
 def several_seconds(value_s: float) -> Check:
-    """Judge "Several seconds"."""
+    """Judge "several seconds": 2 to 9 s."""
     return _check(_in(value_s, 2, 9), "2 to 9 s", "several")
 
 
 def few_seconds(value_s: float) -> Check:
-    """Judge "Few seconds"."""
+    """Judge "few seconds": at most 5 s."""
     return _check(1 - value_s / 5, "at most 5 s", "few")
 
 
 def few_round_trips(time_s: float, rtt_s: float) -> Check:
-    """Judge "Few round trips"."""
+    """Judge "few round trips": at most 5 round-trip times."""
     return _check(_in(time_s / rtt_s, 0, 5), "at most 5 round trips", "few")
 
 
 def by_one_round_trip(difference_s: float, rtt_s: float) -> Check:
-    """Judge "By one round trip"."""
+    """Judge "by one round trip": the difference is 0.8 to 1.2 round-trip times."""
     return _check(_in(difference_s / rtt_s, 0.8, 1.2), f"{rtt_s:.4g} s ±20 %", "by one round trip")
 
 
 def within_one_round_trip(time_s: float, rtt_s: float) -> Check:
-    """Judge "Within one round trip"."""
+    """Judge "within one round trip": the time is at most 1.2 round-trip times."""
     return _check(1.2 - time_s / rtt_s, "at most 1.2 round trips", "within one round trip")
 
 
@@ -221,12 +226,12 @@ def within_one_round_trip(time_s: float, rtt_s: float) -> Check:
 
 
 def less(mine: Value, than: Value) -> Check:
-    """Judge "Less", "faster", "lower" alone, of two values."""
+    """Judge "less", "faster" or "lower" without a size: ``mine`` is smaller than ``than``."""
     return _sign(_mean(than) - _mean(mine), mine, than, "less")
 
 
 def more(mine: Value, than: Value) -> Check:
-    """Judge "More", "slower", "higher" alone, of two values."""
+    """Judge "more", "slower" or "higher" without a size: ``mine`` is larger than ``than``."""
     return _sign(_mean(mine) - _mean(than), mine, than, "more")
 
 
@@ -236,12 +241,12 @@ def _sign(difference: float, mine: Value, than: Value, word: str) -> Check:
 
 
 def slightly_less(mine: Value, than: Value) -> Check:
-    """Less, by at most 15 %."""
+    """Judge "slightly less": ``mine`` is smaller than ``than``, by at most 15 %."""
     return _slightly(1 - _ratio(mine, than), "slightly less: at most 15 %")
 
 
 def slightly_more(mine: Value, than: Value) -> Check:
-    """More, by at most 15 %."""
+    """Judge "slightly more": ``mine`` is larger than ``than``, by at most 15 %."""
     return _slightly(_ratio(mine, than) - 1, "slightly more: at most 15 %")
 
 
@@ -250,12 +255,12 @@ def _slightly(part: float, bound: str) -> Check:
 
 
 def significantly_less(mine: Value, than: Value) -> Check:
-    """Less, by at least 10 % and by more than the interval."""
+    """Judge "significantly less": at least 10 %, and the difference's interval excludes 0."""
     return _significantly(_mean(than) - _mean(mine), mine, than, "less")
 
 
 def significantly_more(mine: Value, than: Value) -> Check:
-    """More, by at least 10 % and by more than the interval."""
+    """Judge "significantly more": at least 10 %, and the difference's interval excludes 0."""
     return _significantly(_mean(mine) - _mean(than), mine, than, "more")
 
 
@@ -272,59 +277,59 @@ def not_significantly_different(mine: Value, than: Value) -> Check:
 
 
 def not_significantly_more(mine: Value, than: Value) -> Check:
-    """Judge "Not significantly more": less than 10 % more; any less is allowed."""
+    """Judge "not significantly more": less than 10 % more, or any smaller value."""
     margin = SIGNIFICANT - (_ratio(mine, than) - 1)
     return _check(margin, "less than 10 % more", "not significantly", strict=True)
 
 
 def not_significantly_less(mine: Value, than: Value) -> Check:
-    """Judge "Not significantly less": less than 10 % less; any more is allowed."""
+    """Judge "not significantly less": less than 10 % less, or any larger value."""
     margin = SIGNIFICANT - (1 - _ratio(mine, than))
     return _check(margin, "less than 10 % less", "not significantly", strict=True)
 
 
 def hardly(part: float) -> Check:
-    """Judge "Hardly", "negligible": a relative change in either direction."""
+    """Judge "hardly", "negligible": a relative change of at most 5 % in either direction."""
     return _check(FEW - abs(part), "at most 5 %", "hardly")
 
 
 def few(part: float) -> Check:
-    """Judge "Few" of something, by its share."""
+    """Judge "few" of a number of things: their share is at most 5 %."""
     return _check(FEW - part, "at most 5 %", "few")
 
 
 def much_less(mine: Value, than: Value) -> Check:
-    """Less, by a factor of 1.5 or more."""
+    """Judge "much less": smaller by a factor of 1.5 or more."""
     return _check(1 - CLEAR * _ratio(mine, than), "1.5 times less", "much")
 
 
 def much_more(mine: Value, than: Value) -> Check:
-    """More, by a factor of 1.5 or more."""
+    """Judge "much more": larger by a factor of 1.5 or more."""
     return _check(_ratio(mine, than) / CLEAR - 1, "1.5 times more", "much")
 
 
 def twice(mine: Value, than: Value) -> Check:
-    """Judge "Twice" another value."""
+    """Judge "twice" another value: 1.7 to 2.3 times it."""
     return _check(_in(_ratio(mine, than), 1.7, 2.3), "1.7 to 2.3 times", "twice")
 
 
 def half(mine: Value, than: Value) -> Check:
-    """Judge "Half" of another value."""
+    """Judge "half" of another value: 0.43 to 0.59 times it."""
     return _check(_in(_ratio(mine, than), 0.43, 0.59), "0.43 to 0.59 times", "half")
 
 
 def order_of_magnitude(large: Value, small: Value) -> Check:
-    """Judge "An order of magnitude" more than another value."""
+    """Judge "an order of magnitude" more than another value: 5 to 20 times it."""
     return _check(_in(_ratio(large, small), 5, 20), "5 to 20 times", "order of magnitude")
 
 
 def similar(mine: Value, than: Value) -> Check:
-    """Judge "Similar", "comparable", "about the same"."""
+    """Judge "similar", "comparable", "about the same": a difference of at most 10 %."""
     return _check(SIMILAR - abs(_ratio(mine, than) - 1), "±10 %", "similar")
 
 
 def identical(mine: Value, than: Value) -> Check:
-    """Judge "Identical", of two values."""
+    """Judge "identical", of two values: a difference of at most 2 %."""
     return _check(IDENTICAL - abs(_ratio(mine, than) - 1), "±2 %", "identical")
 
 
@@ -339,32 +344,32 @@ def identically_distributed(mine: Sequence[float], than: Sequence[float]) -> Che
 
 
 def every(checks: Mapping[str, Check] | Sequence[Check]) -> Check:
-    """Judge "Always", "any", "never", "all": each cell named holds."""
+    """Judge "always", "any", "never", "all": the condition holds in each named cell of a table."""
     return _over(checks, 0, "in every cell", "all")
 
 
 def both(*checks: Check) -> Check:
-    """All of several conditions; judges no word."""
+    """All of these conditions hold; this judges no word of its own."""
     return _over(checks, 0, "")
 
 
 def most(checks: Mapping[str, Check] | Sequence[Check]) -> Check:
-    """Judge "Most", "typically", "usually": more than half of the cells named hold."""
+    """Judge "most", "typically", "usually": the condition holds in more than half of the cells."""
     return _over(checks, (len(checks) - 1) // 2, "in most cells", "most")
 
 
 def some(checks: Mapping[str, Check] | Sequence[Check]) -> Check:
-    """Judge "May", "can", "sometimes": at least one cell of the range named holds."""
+    """Judge "may", "can", "sometimes": the condition holds in at least one cell."""
     return _over(checks, -1, "in some cell", "may")
 
 
 def at_small_load(by_load: Mapping[float, Check]) -> Check:
-    """Judge "At small load": of all loads of the section, the smallest and the next to it hold."""
+    """Judge "at small load": the condition holds at the two smallest loads of the section."""
     return _over([by_load[x] for x in sorted(by_load)[:2]], 0, "two smallest", "small load")
 
 
 def at_high_load(by_load: Mapping[float, Check]) -> Check:
-    """Judge "At high load": of all loads of the section, the largest and the next to it hold."""
+    """Judge "at high load": the condition holds at the two largest loads of the section."""
     return _over([by_load[x] for x in sorted(by_load)[-2:]], 0, "two largest", "high load")
 
 
@@ -374,7 +379,7 @@ def _over(
     where: str,
     *words: str,
 ) -> Check:
-    """The check with this rank, counted from the one that is furthest from holding."""
+    """One check for all cells: that of the cell with this rank, where rank 0 holds least."""
     found = list(checks.values() if isinstance(checks, Mapping) else checks)
     if not found:
         return _check(math.nan, where, *words)

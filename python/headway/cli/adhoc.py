@@ -23,7 +23,7 @@ from headway.experiment import Capture, Experiment
 
 
 class Try(TyperCommand):
-    """Allows ``--quick-start`` without a value."""
+    """The command ``headway try``, which accepts ``--quick-start`` without a value."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Insert "on" after ``--quick-start`` if no tunables follow."""
@@ -63,7 +63,7 @@ def try_out(
     quick_start: Annotated[
         str | None,
         typer.Option(
-            help="Let routers answer Quick-Start requests; takes tunables, for example "
+            help="Let routers answer Quick-Start requests; tunables may follow, for example "
             "algorithm=fair."
         ),
     ] = None,
@@ -87,7 +87,7 @@ def try_out(
     control: Annotated[
         str | None,
         typer.Option(
-            help="Run one flow of this control; with --backend kernel also one of the kernel's own."
+            help="Control of a single flow; with --backend kernel, also one of the kernel's own."
         ),
     ] = None,
     apart: Annotated[
@@ -95,9 +95,13 @@ def try_out(
     ] = None,
     voip: Annotated[bool, typer.Option("--voip", help="Add a VoIP stream.")] = False,
     duration: Annotated[str, typer.Option(help="Simulated length.")] = "30 s",
-    warmup: Annotated[str, typer.Option(help="Leave this out of metrics at the start.")] = "0 s",
-    trials: Annotated[int, typer.Option(min=1, help="Runs, with different start times.")] = 1,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the first trial; the next + 1.")] = 1,
+    warmup: Annotated[str, typer.Option(help="Time at the start that metrics leave out.")] = "0 s",
+    trials: Annotated[
+        int, typer.Option(min=1, help="Number of runs, with different start times.")
+    ] = 1,
+    seed: Annotated[
+        int, typer.Option(min=0, help="Seed of the first trial; each further one adds 1.")
+    ] = 1,
     stack: Annotated[str, typer.Option(help="TCP stack: linux-2.6, linux-6.")] = "linux-6",
     backend: BackendName = "sim",
     beside: Annotated[
@@ -217,13 +221,15 @@ _SEEDS = 2**63
 
 
 def _experiments(base: Experiment, trials: int, *, pcap: bool, kept: bool) -> list[Experiment]:
-    """One experiment per trial; with ``pcap`` the first one captures packets.
+    """One experiment per trial; with ``pcap`` the first experiment captures packets.
 
-    The experiment's own captures are dropped unless traces are kept.
+    If ``base`` has a capture, the experiments keep it only if traces are kept.
     """
     last = base.seed + trials - 1
     if last >= _SEEDS:
-        raise HeadwayError(f"seed: the last of {trials} trials has {last}; allowed: below 2**63")
+        raise HeadwayError(
+            f"seed: the last of {trials} trials would have seed {last}; must be below 2**63"
+        )
     plain = base if kept else base.model_copy(update={"capture": None})
     first = base.model_copy(update={"capture": base.capture or Capture()}) if pcap else plain
     return [
@@ -236,7 +242,7 @@ _PARTS = (
     "rate", "rtt", "buffer", "loss", "aqm", "vary", "quick_start", "router", "hop", "flows",
     "control", "apart", "voip", "duration", "warmup", "stack",
 )  # fmt: skip
-"""Options that set a part of the experiment."""
+"""Options that each set a field of the experiment."""
 
 
 def _given(context: typer.Context) -> set[str]:

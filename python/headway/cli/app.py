@@ -71,7 +71,7 @@ def execute(arguments: Sequence[str] | None = None) -> int:
         status = app(args=arguments, prog_name="headway", standalone_mode=False)
         sys.stdout.flush()
     except BrokenPipeError:
-        # The reader closed the pipe. Python must not flush the rest at exit.
+        # The reader closed the pipe. Python must not write the remaining output at exit.
         give_up_output()
         return 0
     except InterruptedRunError as error:
@@ -93,7 +93,7 @@ def execute(arguments: Sequence[str] | None = None) -> int:
 def _one_line(error: Exception) -> str | None:
     """The message of an error that a user can act on; None for a bug in Headway."""
     if isinstance(error, ExperimentError):
-        return str(error).removeprefix("topology.")  # no option has this prefix
+        return str(error).removeprefix("topology.")  # command-line options lack this prefix
     if isinstance(error, HeadwayError):
         return str(error)
     if isinstance(error, TyperException):

@@ -82,7 +82,7 @@ def claims(
 
 
 def counts(claims: Iterable[Claim]) -> dict[str, dict[str, int]]:
-    """Count verdicts by basis, without zeros; claims that share a check count once."""
+    """Numbers of claims by basis and verdict, without zeros; claims with one check count once."""
     return {
         basis: own
         for basis, one in tally(claims).items()
@@ -91,7 +91,7 @@ def counts(claims: Iterable[Claim]) -> dict[str, dict[str, int]]:
 
 
 def counts_table(claims: Mapping[str, Sequence[Claim]]) -> Table:
-    """Verdicts of several studies, a row per study and basis, and the sum of each basis."""
+    """A table of the studies' numbers of verdicts: a row per study and basis, and the sums."""
     everything = [claim for own in claims.values() for claim in own]
     rows: list[list[Cell]] = []
     for name, own in [*claims.items(), ("all", everything)]:
@@ -107,7 +107,7 @@ def counts_table(claims: Mapping[str, Sequence[Claim]]) -> Table:
 def print_claims(title: str, claims: Sequence[Claim]) -> None:
     """Print claims: identifier and statement, the verdict with both values, then the reason.
 
-    Claims that repeat another's check refer to that claim instead of repeating its text.
+    A claim that repeats the check of another printed claim refers to that claim.
     """
     names = {claim.id for claim in claims}
     print_named(
@@ -120,7 +120,7 @@ def print_claims(title: str, claims: Sequence[Claim]) -> None:
 
 
 def print_named(title: str, items: Sequence[tuple[str, Sequence[str]]]) -> None:
-    """Print each name with its texts to the right, one below the other, wrapped to the width."""
+    """Print each name with its texts to the right of it, one below the other."""
     out = console()
     indent = " " * (max(len(name) for name, _ in items) + 3)
     out.print(f"\n{title}\n", markup=False)
@@ -134,7 +134,7 @@ def print_named(title: str, items: Sequence[tuple[str, Sequence[str]]]) -> None:
 
 
 def _details(claim: Claim, *, repeats: bool) -> list[str]:
-    """Lines about a claim after its statement."""
+    """The lines that are printed after a claim's statement."""
     verdict = f"{claim.verdict} ({claim.basis})"
     published, measured = (value_text(v, claim.unit) for v in (claim.published, claim.measured))
     tolerance = f"tolerance: {claim.tolerance}" if claim.tolerance else ""
@@ -158,10 +158,12 @@ def _names(path: Path) -> set[str]:
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except UnicodeDecodeError:
-        raise HeadwayError(f"--only: {path} is not text; it needs ids, one per line") from None
+        raise HeadwayError(
+            f"--only: {path} is not a text file; it must have claims' ids, one per line"
+        ) from None
     names = {line.partition("#")[0].strip() for line in lines} - {""}
     if not names:
-        raise HeadwayError(f"--only: {path} names no claim; it needs ids, one per line")
+        raise HeadwayError(f"--only: {path} names no claim; it must have claims' ids, one per line")
     return names
 
 

@@ -14,13 +14,13 @@ from headway.cli.start import restore_ctrl_c
 
 @dataclass(frozen=True)
 class Command:
-    """Where a command's function is, and the first line of its docstring."""
+    """Where a command's function is, and its help: the first line of the docstring."""
 
     module: str
     function: str
     help: str
     command_class: str | None = None
-    """The command's class in that module; None for typer's own."""
+    """The name of the command's class in ``module``; None for typer's default class."""
 
 
 COMMANDS = {
@@ -106,7 +106,7 @@ class OnDemand(TyperGroup):
             self.add_command(TyperCommand(name, help=command.help, rich_markup_mode=None))
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Load the command that is called; returns its name, the command and its arguments."""
+        """Load the command that was called; returns its name, the command and its arguments."""
         name, named, rest = super().resolve_command(ctx, args)
         loaded = named and load(name or "")
         restore_ctrl_c()

@@ -30,7 +30,7 @@ _STATUS = (
 
 @dataclass(frozen=True)
 class Option:
-    """An option as its help shows it. ``value`` is its value's name, "" for a flag."""
+    """An option of a command, as in the help. ``value`` is the name of its value, "" for a flag."""
 
     names: tuple[str, ...]
     value: str

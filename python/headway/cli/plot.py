@@ -166,7 +166,7 @@ def _means(
     column: str,
     unit: float,
 ) -> list[Series]:
-    """Means over flows of each flow's value at the end of a slot."""
+    """For each slot of time, the mean over the flows of their values at the end of the slot."""
     from headway.figures import Series
 
     slot_ns = _slot_ns(trace, _SLOTS)
@@ -230,7 +230,7 @@ def _goodputs(
 
 
 def _spaced(rows: pl.DataFrame, least_ns: int) -> tuple[Array, Array]:
-    """The last reading of each slot, with 0 at the start: times in ns and total bytes."""
+    """Times in ns and total bytes at time 0 and at the last counter reading of each slot."""
     times_ns = np.concatenate([[0.0], rows["time_ns"].to_numpy()])
     total = np.concatenate([[0.0], rows["delivered_bytes"].to_numpy()])
     slots = times_ns // least_ns

@@ -45,7 +45,7 @@ _NOTICE_S = 60
 
 @dataclass(frozen=True)
 class RandomOptions:
-    """The values of the options."""
+    """The values of the options of ``headway validate --random``."""
 
     count: int
     kind: str
@@ -54,12 +54,12 @@ class RandomOptions:
     out: Path
     repeats: int
     minimize: int
-    """Most kernel runs for minimizing one case; 0 leaves cases as they are."""
+    """Most kernel runs for minimizing one case; 0 minimizes no case."""
     as_json: bool
 
     @property
     def folder(self) -> Path:
-        """Folder of these cases' results."""
+        """The folder for the results of the cases of this kind and seed."""
         return self.out / "random" / f"{self.kind}-{self.seed}"
 
 
@@ -120,7 +120,7 @@ def run_random(options: RandomOptions) -> None:
 
 
 class _Lines:
-    """Progress without a bar: one line per minute."""
+    """Shows progress as one line per minute, where no bar is drawn."""
 
     def __init__(self) -> None:
         self._next_s = time.monotonic() + _NOTICE_S
@@ -138,7 +138,7 @@ class _DiffersAlike:
         self._sim, self._kernel, self._original = sim, kernel, original
 
     def __call__(self, experiment: Experiment) -> bool:
-        """Run an experiment on both backends; if they differ, repeat the kernel run."""
+        """Whether the backends differ as in the case, in each of two kernel runs."""
         case = Case("options", 0, 0, (), experiment)
         try:
             check(experiment)

@@ -56,7 +56,7 @@ def print_json(data: object) -> None:
 def print_table(table: Table) -> None:
     """Print one table with its title and note; numbers are aligned at the decimal point."""
     out = console()
-    if table.title:  # printed separately: Rich would wrap it at the table's width
+    if table.title:  # not part of Rich's table, which would wrap the title at its width
         out.print(table.title, markup=False)
 
     endless = out.options.update(max_width=sys.maxsize)
@@ -92,7 +92,7 @@ def _drawn(table: Table, columns: Sequence[int]) -> RichTable:
 class Bar:
     """Progress on stderr, called with (finished, total, label); drawn only by ``progress_bar``.
 
-    For experiments that run in real time the bar shows their seconds; see ``seconds``.
+    For experiments that run in real time the bar shows seconds instead of numbers of runs.
     """
 
     def __init__(self, drawn: RichProgress | None = None) -> None:
@@ -111,7 +111,7 @@ class Bar:
             self._update(finished, total, self._count_text)
 
     def seconds(self, done_s: float, total_s: float, left_s: float) -> None:
-        """Show the seconds that have passed of all runs, and those left until the last ends."""
+        """Show the sum of the seconds that runs have done, and the time until the last run ends."""
         self._in_seconds = True
         minutes, rest = divmod(round(left_s), 60)
         self._update(done_s, total_s, f"{self._count_text}, {minutes}:{rest:02} left")
@@ -166,7 +166,7 @@ def notice(line: str) -> None:
 
 
 def watch(backend: Backend, bar: Bar) -> None:
-    """Show the seconds of a backend's runs on the bar."""
+    """Let a backend report its progress in seconds to the bar."""
     if hasattr(backend, "simulated"):
         backend.simulated = bar.simulated
     if hasattr(backend, "progress"):

@@ -47,8 +47,9 @@ def prepare_streams() -> str | None:
         try:
             os.fstat(descriptor)
         except OSError:
-            os.open(os.devnull, os.O_RDWR)  # otherwise the next file opened gets this number
-    # Python sets a closed stream to None.
+            # or the next file to be opened would get this descriptor
+            os.open(os.devnull, os.O_RDWR)
+    # Python sets sys.stdout or sys.stderr to None if its descriptor was closed at the start.
     streams: list[TextIO | None] = [sys.stdout, sys.stderr]
     if streams[1] is None:
         sys.stderr = open(2, "w", encoding="utf-8", closefd=False)  # noqa: SIM115

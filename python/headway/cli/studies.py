@@ -34,7 +34,9 @@ def run(
         str | None,
         typer.Option("--backend", help="Backend to run on: sim, kernel [sim, or what it needs]."),
     ] = None,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Base of the trials' seeds.")] = 1,
+    seed: Annotated[
+        int, typer.Option("--seed", min=0, help="Number that all trials' seeds derive from.")
+    ] = 1,
     out: Annotated[
         Path | None,
         typer.Option("--out", parser=path, metavar="DIR", help="Results folder [results/STUDY]."),
@@ -100,7 +102,7 @@ def report(
     try:
         saved = json.loads(path.read_text(encoding="utf-8"))
         if type(saved["seed"]) is not int or type(saved["quick"]) is not bool:
-            raise ValueError("seed must be a whole number and quick true or false")
+            raise ValueError("seed must be a whole number, and quick must be true or false")
         chosen = _study(str(saved["study"])).on(str(saved["backend"]))
         context = StudyContext(
             out_dir=directory,
@@ -133,7 +135,9 @@ def export(
         Path | None,
         typer.Option("--har", parser=path, metavar="FILE", help="The HAR file to write."),
     ] = None,
-    trial: Annotated[str | None, typer.Option("--trial", help="Key of the study's trial.")] = None,
+    trial: Annotated[
+        str | None, typer.Option("--trial", help="Key of the trial, if DIR is a study's folder.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Export a trial's trace as a Flent data file, or its page loads as a HAR file."""

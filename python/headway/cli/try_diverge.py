@@ -19,7 +19,7 @@ class DivergeOptions:
     """Whether the first trial's packets are compared, and how."""
 
     how: CompareOptions | None
-    """None if they are not compared."""
+    """How to compare the packets; None if they are not compared."""
 
     @classmethod
     def from_options(

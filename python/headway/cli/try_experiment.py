@@ -31,14 +31,14 @@ _START_SPREAD = "1 s"
 _SAMPLES = 500
 """Counter readings per run, for time series in plots and exports."""
 _MAX_FILE_BYTES = 64 * 1024 * 1024
-"""Large enough for a million flows."""
+"""Largest file of an experiment that is read; large enough for a million flows."""
 _MOST_CHARACTERS = 400
 _READERS: dict[str, Callable[[str], Any]] = {".json": json.loads, ".toml": tomllib.loads}
 
 
 @dataclass(frozen=True)
 class TryOptions:
-    """The values of the options, as text."""
+    """The values of the options of ``headway try``, as text."""
 
     rate: str
     rtt: str
@@ -146,7 +146,7 @@ def _flows(text: str) -> list[Flow]:
 
 
 def _flow_of_control(name: str, backend: str) -> Flow:
-    """A flow of one of Headway's controls, or else of one of the kernel's own."""
+    """A flow with Headway's control of this name or, on the kernel, else the kernel's own."""
     bare = name.partition("+")[0].partition(":")[0]
     known = {control.name for control in registry().controls}
     is_ours = bare in known or engine.file_of(bare) is not None
@@ -161,7 +161,7 @@ def _flow_of_control(name: str, backend: str) -> Flow:
 
 
 def _start_apart(flows: Sequence[Flow], interval: str) -> list[Flow]:
-    """Start flow number N at N intervals, unless the flow has a start."""
+    """Let flow number N (from 0) start at N times the interval, if it has no start time."""
     try:
         interval_ns = parse_time(interval)
     except ValueError as error:
@@ -176,14 +176,14 @@ def _sample_every(duration: str) -> str | None:
     try:
         length_ns = parse_positive_time(duration)
     except ValueError:
-        return None  # Experiment reports the error
+        return None  # the constructor of Experiment reports the wrong duration
     return format_time(max(length_ns // _SAMPLES, 1_000_000))
 
 
 def from_file(path: Path) -> Experiment:
     """Read an experiment from a .json or .toml file with the fields of Experiment.
 
-    The output of ``headway try --json`` is accepted as well; its ``experiment`` is read. Raises
+    From the output of ``headway try --json`` it reads the key ``experiment``. Raises
     HeadwayError with a one-line message.
     """
     read = _READERS.get(path.suffix.lower())
@@ -206,7 +206,7 @@ def from_file(path: Path) -> Experiment:
 
 
 def _shortened(line: str) -> str:
-    """The line with its middle cut out if it is too long, as it quotes values from a file."""
+    """An error line without its middle part if it is too long: it may quote a file's values."""
     if len(line) <= _MOST_CHARACTERS:
         return line
     return f"{line[: _MOST_CHARACTERS // 2]} ... {line[-_MOST_CHARACTERS // 2 :]}"

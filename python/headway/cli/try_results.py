@@ -26,12 +26,12 @@ Summary = dict[str, Any]
 
 @dataclass(frozen=True)
 class OtherBackend:
-    """The same trials on another backend."""
+    """The same trials on the second backend (``--beside``)."""
 
     backend: str
     trials: Sequence[FinishedTrial]
     compared: Compared | None = None
-    """The packets of the first trial, compared."""
+    """The result of comparing the packets of the first trial; None if they were not compared."""
 
 
 def print_results(
@@ -83,7 +83,7 @@ def _all_warnings(base: Experiment, mean: Summary, done: Sequence[FinishedTrial]
 
 
 def _intervals(flows: Sequence[Summary], trials: Sequence[Any]) -> None:
-    """Add half the widths of the 95 % confidence intervals over the trials."""
+    """Add to each flow half the widths of the 95 % confidence intervals over the trials."""
     for index, flow in enumerate(flows):
         of_trials = [trial["flows"][index] for trial in trials]
         flow["goodput_bps_ci95"] = _half_width([each["goodput_bps"] for each in of_trials])
@@ -102,7 +102,7 @@ def _half_width(values: Sequence[float | None]) -> float | None:
 def _print(base: Experiment, mean: Summary, trials: int) -> None:
     print_table(_flows(base, mean["flows"], trials, mean["beside"]))
     several = len(base.topology.links()) > 1
-    # behind a gateway the kernel backend records one hop only
+    # with a gateway, the kernel backend records the links of one hop only
     forward = [
         (link["name"].removeprefix("forward"), link)
         for link in mean["links"]
@@ -153,7 +153,7 @@ def _flows(
     """The table of flows.
 
     Flows with a size show completion times, and goodput over those times. With a second backend
-    the table shows both values and their difference, and omits RTOs, srtt and cwnd.
+    the table shows both backends' values and their difference, and omits RTOs, srtt and cwnd.
     """
     sized = any(flow["size_bytes"] is not None for flow in flows)
     named = any(flow.control and flow.control.startup for flow in base.flows)
@@ -197,7 +197,7 @@ def _differences(
     unit: str,
     value: Callable[[Summary], float | None],
 ) -> list[tuple[str, list[Cell]]]:
-    """The other backend's column, and its relative difference."""
+    """Two columns: the second backend's values, and their relative difference."""
     pairs = [
         (value(here), value(there)) for here, there in zip(shown, second["flows"], strict=False)
     ]
@@ -217,7 +217,7 @@ def _goodput_bps(flow: Summary) -> float | None:
 
 
 def _summary_of_others(flows: Sequence[Summary]) -> str:
-    """A sentence that summarizes the flows that have no row."""
+    """A sentence on all flows, if the table does not have a row for each."""
     if len(flows) <= _MOST_FLOWS:
         return ""
     goodputs = _median_of([_goodput_bps(flow) for flow in flows], 1e-3)
@@ -237,7 +237,7 @@ def _median_of(values: Sequence[float | None], factor: float) -> str:
 
 
 def _path_text(path: Dumbbell | Chain) -> str:
-    """A short description of a path, with AQM and routers other than the defaults."""
+    """A short description of a path; it names the AQM unless it is drop-tail, and the routers."""
     forward = [link for link, _ in path.links()]
     several = len(forward) > 1
     rtt_ns = sum(there.delay + back.delay for there, back in path.links())

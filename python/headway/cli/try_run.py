@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Outputs:
-    """The outputs that need traces. If all are unset, no trace is recorded."""
+    """The outputs that are made from traces. If none is wanted, no trace is recorded."""
 
     out: Path | None
     """Folder to save each trial's trace in."""
     pcap: Path | None
     plot: Path | None
-    """Files to make from the first trial's trace."""
+    """Files (``pcap`` and ``plot``) to make from the first trial's trace."""
     keep: bool = False
     """Whether to return the first trial's trace, with its packets."""
 
@@ -122,7 +122,7 @@ def _run_to_disk(
     finished: Callable[[int, FinishedTrial], None],
     threads: int,
 ) -> None:
-    """Save traces and packets, written to disk while they grow; keep the trace to plot."""
+    """Run trials, writing traces and packets to disk while they grow; keep the trace to plot."""
     from headway.trace import load_trace
     from headway.trace_writer import GrowingTrace, temporary_folder
 
@@ -158,7 +158,7 @@ def _run_in_memory(
     finished: Callable[[int, FinishedTrial], None],
     threads: int,
 ) -> None:
-    """Compute the digests from whole traces."""
+    """Run trials with whole traces in memory, and compute the digests from the traces."""
 
     def work(_index: int, trace: Trace) -> FinishedTrial:
         return FinishedTrial(digest_of(trace), trace.meta, trace)

@@ -12,14 +12,14 @@ from headway.registry import registry
 from headway.units import format_rate, format_size, format_time
 
 _FULL_PACKET_BYTES = 1500
-"""Size of a full TCP data packet: the MTU of every host here."""
+"""Size of a full TCP data packet: the MTU of all hosts of an experiment."""
 _NAMED = 3
-"""Most flows that a line names; further flows are counted."""
+"""Most flows that a warning names; of further flows it gives only the number."""
 _COMPLETE_SHARE = 0.9
-"""A first flight counts as complete from this share on."""
+"""A first flight counts as complete if at least this share of its packets was sent."""
 _FLIGHTS_PER_BUFFER = 2
-"""The advised buffers hold this many first flights, since the window grows while one is in flight.
-"""
+"""The advised buffers hold this many first flights, since the window grows before the ACKs of the
+first flight arrive."""
 _MSS_BYTES, _SK_BUFF_BYTES = 1460, 2304
 """Payload of a full packet, and the bytes that Linux charges a send buffer for it."""
 
@@ -28,7 +28,7 @@ FlowDigest = dict[str, Any]
 
 
 def warnings(experiment: Experiment, flows: Sequence[FlowDigest]) -> list[str]:
-    """Return all warnings, one line each; ``flows`` are the digest's, as means over the trials.
+    """Return all warnings, one line each; ``flows`` are the digests' means over the trials.
 
     Equal warnings of several flows share a line.
     """
@@ -154,7 +154,7 @@ def _no_grant(
     experiment: Experiment, flow: Flow, control: Control, digest: FlowDigest
 ) -> str | None:
     if digest["quick_start_grants"] is None and not _links_without_quick_start(experiment, flow):
-        return None  # the kernel counts only the sum over all flows that ask
+        return None  # the kernel counts grants only as a sum over all flows with Quick-Start
     if digest["quick_start_grants"] and digest["quick_start_used"] == 0:
         return (
             "Quick-Start's routers granted no more than slow start sends anyway, so the flow used "
@@ -191,7 +191,7 @@ _STARTUPS: dict[str, Callable[[Experiment, Flow, Control, FlowDigest], str | Non
     "mega-start": _no_pacing_rate,
     "quick-start": _no_grant,
 }
-"""Checks for what each startup needs."""
+"""For each startup, a function that warns if the flow lacks what the startup needs."""
 
 
 def _limited_first_flight(flow: Flow, digest: FlowDigest) -> str | None:
@@ -234,7 +234,7 @@ def _larger_window(flow: Flow, flight: dict[str, float]) -> list[str]:
         options.append(f"receive_window={_option(advised_bytes)}")
     assert flow.control is not None
     if flight["syn_limited_pkts"] and flow.control.startup == "jump-start":
-        # Jump Start derives its window from the one in the SYN-ACK.
+        # Jump-Start limits its first flight to the window of the SYN-ACK.
         options.append("ignore_peer_window=1")
     elif flight["syn_limited_pkts"] and not flow.extra_ack:
         options.append("extra_ack=on")
@@ -266,7 +266,7 @@ def _option(size_bytes: int) -> str:
 def _never_left_slow_start(flow: Flow, digest: FlowDigest) -> str | None:
     endless = isinstance(flow.app, Bulk) and flow.app.size is None
     of_the_kernel = flow.control is not None and flow.control.kernel_own is not None
-    no_slow_start = digest["startup"] is None  # the control owns its start
+    no_slow_start = digest["startup"] is None  # the control has its own startup phase
     if not endless or digest["slow_start_us"] is not None or of_the_kernel or no_slow_start:
         return None
     return "never left slow start: its goodput shows the startup, not the control"

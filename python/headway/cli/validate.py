@@ -71,9 +71,9 @@ def validate(
         str,
         typer.Option(
             "--only",
-            help="Run only scenarios whose name contains this, such as htcp or loss. controls and "
-            "protocols are further scenarios: of the papers' other controls, and of controls that "
-            "need routers.",
+            help="Run only scenarios whose name contains TEXT, such as htcp or loss. Two values "
+            "select scenarios outside of the matrix: controls (the papers' other controls) and "
+            "protocols (controls that need routers).",
         ),
     ] = "",
     duration: Annotated[
@@ -87,10 +87,16 @@ def validate(
     ] = None,
     trials: Annotated[
         int | None,
-        typer.Option("--trials", min=1, help="Kernel trials per scenario [the scenario's]."),
+        typer.Option(
+            "--trials", min=1, help="Number of kernel trials per scenario [the scenario's]."
+        ),
     ] = None,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Keep finished trials of the same program and kernel.")
+        bool,
+        typer.Option(
+            "--resume",
+            help="Reuse trials that an earlier run finished with the same program and kernel.",
+        ),
     ] = False,
     repeats: Repeats = REPEATS,
     page_path: Annotated[
@@ -102,7 +108,10 @@ def validate(
     seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the first trial.")] = 1,
     with_matrix: Annotated[
         bool,
-        typer.Option("--matrix/--no-matrix", help="Run the scenarios, or only --builtin, --cost."),
+        typer.Option(
+            "--matrix/--no-matrix",
+            help="Run the scenarios; with --no-matrix run only what --builtin and --cost select.",
+        ),
     ] = True,
     builtin: Annotated[
         bool | None,
@@ -139,7 +148,9 @@ def validate(
     ] = KINDS[0],
     hours: Annotated[
         float | None,
-        typer.Option("--hours", metavar="H", help="With --random: start no run after H hours."),
+        typer.Option(
+            "--hours", metavar="H", help="With --random: start no further run after H hours."
+        ),
     ] = None,
     minimize: Annotated[
         int,
@@ -204,13 +215,13 @@ def validate(
         "trials": trials,
         "seed": seed,
     }
-    # a subset of the scenarios does not fill the page
+    # by default, results of only some scenarios do not replace the page
     is_page = (is_whole or part is not None or not with_matrix) and not failures.runs
     target = page_path or (_PAGE if is_page else None)
     has_any = comparisons or compared or costs or not failures.runs
     if target is not None and has_any:
         save_text(target, _page_of(target, about, comparisons, compared, costs))
-    if comparisons:  # also for a subset, so that people can paste from it
+    if comparisons:  # write a page into the results folder, too, even for only some scenarios
         save_text(out / _PAGE.name, _page_of(_PAGE, about, comparisons, compared, costs))
     result = {
         "about": about,
@@ -229,18 +240,20 @@ def validate(
     if failures.runs:
         lines = "; ".join(f"{each.run}: {each.error}" for each in failures.runs)
         count = len(failures.runs)
-        raise HeadwayError(f"failed runs: {count} (results of the others are in {out}): {lines}")
+        raise HeadwayError(
+            f"failed runs: {count} (results of the other runs are in {out}): {lines}"
+        )
 
 
 def _refuse_with_random(**options: object) -> None:
-    """Raise HeadwayError if an option of the matrix is set."""
+    """Raise HeadwayError if an option is set that only applies to the matrix of scenarios."""
     for name, value in options.items():
         if value:
             raise HeadwayError(f"{name}: cannot be used with --random; leave one of them out")
 
 
 def _no_line(_line: str) -> None:
-    """Used with a progress bar, and with --json."""
+    """Discards progress lines, where a bar shows the progress or --json is given."""
 
 
 def _chosen(only: str, *, quick: bool) -> tuple[Part | None, Sequence[Scenario]]:
@@ -263,7 +276,7 @@ def _page_of(
     compared: list[Pair],
     costs: list[Cost],
 ) -> str:
-    """The new page; without the matrix, the old page with only the measured sections replaced."""
+    """The page with the new results. Sections that were not measured again stay unchanged."""
     measured = f"Measured on {about['date']}, Linux {about['kernel']}."
     sections = [
         builtin_section(each, list(of_it), measured)

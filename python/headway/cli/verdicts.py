@@ -44,7 +44,11 @@ def verdicts(
         list[str] | None, typer.Argument(metavar="STUDY...", help="Studies [all].")
     ] = None,
     full: Annotated[
-        bool, typer.Option("--full", help="Also run the full form, until each verdict is decided.")
+        bool,
+        typer.Option(
+            "--full",
+            help="Also run the full form, with further seeds until each verdict is decided.",
+        ),
     ] = False,
     seeds: Annotated[
         bool,
@@ -56,7 +60,11 @@ def verdicts(
         bool, typer.Option("--live", help="Check only the claims on the live kernel.")
     ] = False,
     rewrite: Annotated[
-        bool, typer.Option("--write", help="Lock the results and rewrite the pages made from them.")
+        bool,
+        typer.Option(
+            "--write",
+            help="Save the results as the locked ones, and rewrite the pages generated from them.",
+        ),
     ] = False,
     threads: Threads = 0,
     as_json: AsJson = False,
@@ -112,7 +120,7 @@ def verdicts(
 def _lines_by_claim(
     rows: Sequence[tuple[str, Difference]], claims: Sequence[Claim]
 ) -> list[tuple[str, list[str]]]:
-    """Per claim its id, its statement and its differences."""
+    """For each claim its id, and lines with its study, statement and differences."""
     statements = {claim.id: f": {claim.statement}" for claim in claims}
     lines_of: dict[str, list[str]] = {}
     for study, one in rows:
@@ -152,7 +160,7 @@ def _run_study(
     rewrite: bool,
     threads: int,
 ) -> tuple[list[Difference], list[Claim]]:
-    """Run the chosen forms of one study; lock the results if asked to."""
+    """Run the chosen forms of one study; with ``rewrite`` save the results as the locked ones."""
     locked = read(study)
     is_live = backend.name != "sim"
 

@@ -142,11 +142,11 @@ def named_with_options(value: Any) -> dict[str, Any]:
     if isinstance(value, str):
         value = {"name": value}
     if not isinstance(value, dict):
-        raise ValueError(f"{value!r} is not a name")
+        raise ValueError(f"{value!r} is not allowed; must be a name")
     fields = dict(value)
     given = fields.get("tunables") or {}
     if not isinstance(given, Mapping):
-        raise ValueError(f"tunables: {given!r} is not allowed; values by name")
+        raise ValueError(f"tunables: {given!r} is not allowed; must map names to values")
     name, options = engine.split_options(str(fields.get("name", "")))
     if options:
         fields["name"] = name

@@ -30,7 +30,7 @@ from headway.workloads.pages import PageTable, read_pages
 from headway.workloads.workload import Workload
 
 MAX_MESSAGE_BYTES = engine.MAX_MESSAGE_BYTES
-"""Largest message of a ping-pong, which sends without end."""
+"""Largest message of a ping-pong flow, which sends until the flow stops."""
 MAX_PAIRS = 1_000_000
 
 if TYPE_CHECKING:
@@ -60,10 +60,11 @@ class Cbr(Spec):
 
 
 class Vectors(Spec):
-    """Requests and responses: epochs of (request, response, think time until the next).
+    """Requests and responses: epochs of (request bytes, response bytes, think time afterwards).
 
     ``connections`` has the number of epochs on each connection. When the epochs of one connection
-    are over, including think times, it closes and the next opens. None uses one connection for all.
+    are over, including think times, that connection closes and the next one opens. None uses one
+    connection for all epochs.
     """
 
     kind: Literal["vectors"] = "vectors"
@@ -74,8 +75,8 @@ class Vectors(Spec):
     def _check_connections(self) -> Self:
         if self.connections is not None and sum(self.connections) != len(self.epochs):
             raise ValueError(
-                f"connections: {sum(self.connections)} epochs in total, but epochs has "
-                f"{len(self.epochs)}"
+                f"connections: the numbers add up to {sum(self.connections)}; must be the number "
+                f"of epochs, {len(self.epochs)}"
             )
         return self
 
@@ -92,7 +93,10 @@ class Vectors(Spec):
 
 
 class _FileApp(Spec):
-    """An application read from a file, which must not change before the experiment has run."""
+    """An application that is read from a file.
+
+    The file must not change until the experiment has run.
+    """
 
     file: Path
     sha256: str | None = Field(default=None, pattern="^[0-9a-f]{64}$")
@@ -107,7 +111,7 @@ class _FileApp(Spec):
         return self
 
     def check_same(self) -> None:
-        """Raise ExperimentError if the file has changed since."""
+        """Raise ExperimentError if the file has changed since the experiment was made."""
         if file_sha256(self.file) != self.sha256:
             raise ExperimentError(f"{self.file}: has changed since the experiment was made")
 
@@ -129,7 +133,7 @@ class Exchanges(_FileApp):
         return self
 
     def table(self) -> ExchangeTable:
-        """The file's content. Raises ExperimentError if the file has changed since."""
+        """The file's content. Raises ExperimentError if it differs from ``sha256``."""
         self.check_same()
         return read_exchanges(self.file)
 
@@ -167,7 +171,7 @@ class Pages(_FileApp):
         return self.connections or (1 if self.http == "2" else engine.MAX_PARALLEL)
 
     def table(self) -> PageTable:
-        """The file's content. Raises ExperimentError if the file has changed since."""
+        """The file's content. Raises ExperimentError if it differs from ``sha256``."""
         self.check_same()
         return read_pages(self.file)
 
@@ -199,14 +203,16 @@ class Requests(Spec):
 
 
 Voip = Cbr.model_construct(packet=engine.VOIP[0], interval=engine.VOIP[1])
-"""A G.711 call, one direction: 160 bytes of voice every 20 ms, 186-byte IP packets (paper 001)."""
+"""One direction of a G.711 telephone call: an IP packet of 186 bytes with 160 bytes of voice every
+20 ms (paper 001)."""
 
 
 class Sessions(Spec):
     """The share of host pair ``pair`` (from 0) in a workload that is divided among ``pairs``.
 
     The opener sends requests and the other end responds, on one connection per session or, if the
-    workload is persistent, on one connection for all. Responses use the reverse direction.
+    workload is persistent, on one connection for all sessions of the pair. Responses cross the
+    path in the reverse direction.
     """
 
     kind: Literal["sessions"] = "sessions"

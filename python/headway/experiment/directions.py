@@ -9,7 +9,7 @@ from headway.experiment.flow import Flow
 
 
 def server_sends_more(flow: Flow) -> bool:
-    """Whether the server sends more than the client; the flow is then recorded at the server."""
+    """Whether the server sends more data than the client: then it is the recorded end."""
     if isinstance(flow.app, Site):
         return True
     both = epochs(flow)
@@ -17,7 +17,7 @@ def server_sends_more(flow: Flow) -> bool:
 
 
 def epochs(flow: Flow) -> Sequence[tuple[int, ...]]:
-    """Request and response sizes of each exchange, in bytes; empty for other applications."""
+    """Bytes of request and response of each exchange; empty for applications without exchanges."""
     if isinstance(flow.app, Exchanges | Pages):
         table = flow.app.table()
         return list(zip(table.request_bytes.tolist(), table.response_bytes.tolist(), strict=True))

@@ -29,7 +29,8 @@ from headway.units import format_time
 Record = Literal["flows", "queue", "udp", "drops"]
 RECORDS: tuple[Record, ...] = engine.RECORDS
 BATCHES = engine.BATCHES
-"""Number of equal parts of [warmup, duration], at whose ends counters are read for batch means."""
+"""Number of equal parts (batches) of [warmup, duration] for batch means; counters are read at the
+end of each."""
 
 MAX_SAMPLES = 10_000_000
 WITHOUT_FRTO = "linux-2.6"
@@ -76,7 +77,7 @@ class Experiment(Spec):
         return self
 
     def _check_parts(self) -> None:
-        """Check what concerns several parts; raises ValueError."""
+        """Check conditions that concern several fields together; raises ValueError."""
         if not 0 <= self.seed < 2**63:
             raise ValueError(f"seed: {self.seed} is not allowed; 0 to 2**63 - 1")
         if self.warmup >= self.duration:
@@ -87,7 +88,7 @@ class Experiment(Spec):
         if self.sample is not None and self.duration // self.sample > MAX_SAMPLES:
             raise ValueError(
                 f"sample: {format_time(self.sample)} is not allowed; "
-                f"at least {format_time(-(-self.duration // MAX_SAMPLES))} of this duration"
+                f"at least {format_time(-(-self.duration // MAX_SAMPLES))} for this duration"
             )
         links = self.topology.links()
         for index, pair in enumerate(links):
@@ -97,7 +98,8 @@ class Experiment(Spec):
         names = ("bottleneck", "hosts", *named_links(self.topology))
         if self.capture is not None and self.capture.link not in names:
             raise ValueError(
-                f"capture.link: {self.capture.link!r} is not allowed; {', '.join(names)}"
+                f"capture.link: {self.capture.link!r} is not allowed; "
+                f"choose from {', '.join(names)}"
             )
         if self.capture is not None and self.capture.link == "hosts":
             relayed = [number for number, flow in enumerate(self.flows) if flow.relay is not None]
@@ -193,12 +195,12 @@ class Experiment(Spec):
 
     @property
     def base_rtt_ns(self) -> int:
-        """Propagation delay in ns there and back over the path, without flows' extra delays."""
+        """Propagation delay in ns of a round trip over the path, without flows' extra delays."""
         hops = [(forward.delay, back.delay) for forward, back in self.topology.links()]
         return engine.base_rtt_ns(hops, self.topology.access_delay)
 
     def flow_names(self) -> list[str]:
-        """One name per flow: its own, or else its control's (or "voip", "cbr") and its index."""
+        """A name for each flow: its ``name``, or a default such as "cubic-0", "voip-1", "cbr-2"."""
         return engine.flow_names(
             [
                 (flow.name, flow.control.name if flow.control else None, flow.app == Voip)
@@ -217,7 +219,7 @@ class Experiment(Spec):
         return (*registry().routers, *files.values())
 
     def start_times_ns(self) -> list[int]:
-        """Start time of each flow in ns; those without a start are drawn from the seed."""
+        """Start time of each flow in ns; the start of a flow without one is drawn with the seed."""
         own = [flow.start for flow in self.flows]
         return engine.start_times_ns(self.seed, self.start_spread, own)
 

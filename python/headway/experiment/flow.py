@@ -205,14 +205,17 @@ class Flow(Spec):
         bounded = isinstance(self.app, Vectors | Sessions | Exchanges | Pages | Site)
         bounded = bounded or (isinstance(self.app, Bulk) and self.app.size is not None)
         if self.deadline is not None and not bounded:
-            raise ValueError("deadline: needs responses, or a bulk transfer with a size")
+            raise ValueError(
+                "deadline: is only for applications with responses, and for bulk transfers with a "
+                "size"
+            )
         return self
 
     @model_validator(mode="after")
     def _check_reading(self) -> Self:
         portions = (self.read_size is None, self.read_interval is None)
         if portions[0] != portions[1]:
-            raise ValueError("read_size: needs read_interval, and the reverse; set both or neither")
+            raise ValueError("read_size, read_interval: must be set together; set both or neither")
         if self.read_rate is not None and not portions[0]:
             raise ValueError("read_rate: cannot be used with read_size; leave one of them out")
         slow = self.read_rate is not None or not portions[0]
@@ -257,7 +260,7 @@ class Flow(Spec):
 
     @property
     def ecn_of_ends(self) -> tuple[str, str] | None:
-        """The ECN settings of the opener and the responder; None is the stack's."""
+        """The ECN settings of the opener and the responder; None uses the stack's defaults."""
         if self.ecn is None:
             return None
         opener, _, responder = self.ecn.partition("/")
@@ -312,16 +315,14 @@ def _flow_fields(parsed: FlowFields) -> dict[str, Any]:
 
 
 def _take_app(fields: dict[str, Any]) -> dict[str, Any]:
-    """Remove the options of an application, and return its fields; empty if there are none."""
+    """Remove the application's options from ``fields``, and return the application's fields."""
     kinds = [name for name in ("size", "exchanges", "pages") if name in fields]
     if len(kinds) > 1:
         raise ValueError(f"{kinds[0]}: cannot be used with {kinds[-1]}; leave one of them out")
     web_names = ("http", "connections")
     web_options: dict[str, Any] = {name: fields.pop(name) for name in web_names if name in fields}
     if web_options and kinds != ["pages"]:
-        raise ValueError(
-            f"{next(iter(web_options))}: is only for Web pages; name their file with pages, too"
-        )
+        raise ValueError(f"{next(iter(web_options))}: is only for Web pages; set pages=FILE, too")
     match kinds:
         case ["size"]:
             return {"kind": "bulk", "size": fields.pop("size")}

@@ -35,7 +35,7 @@ QueueAlgorithm = Given[Aqm, Aqm | Mapping[str, Any] | str]
 
 
 EcnPath = Literal["keep", "bleach", "drop-syn"]
-"""A link's treatment of ECN: keep it; clear the two bits; drop SYNs that request it."""
+"""What a link does with ECN: keep the two ECN bits, clear them, or drop SYNs that request ECN."""
 
 
 class Link(Spec):
@@ -162,7 +162,7 @@ class Capture(Spec):
 
 
 def limit_bytes(link: Link, base_rtt_ns: int) -> int | None:
-    """The link's queue limit in bytes, or None if it is in packets."""
+    """The link's queue limit in bytes; None if the limit is a number of packets."""
     return engine.limit_bytes(str(link.buffer), link.rate, base_rtt_ns)
 
 

@@ -41,10 +41,10 @@ class Step(Spec):
 
 
 class Schedule(Spec):
-    """Steps of rate and delay. The first begins at 0; the last one has no end.
+    """Steps of a link's rate and delay. The first step begins at 0; the last step has no end.
 
-    A packet in transmission when the rate changes is finished at the new rate. Packets keep their
-    order when the delay shrinks.
+    If the rate changes during the transmission of a packet, the rest of the packet is sent at the
+    new rate. Packets keep their order when the delay decreases.
     """
 
     kind: Literal["schedule"] = "schedule"
@@ -73,7 +73,7 @@ class Schedule(Spec):
 class Mahimahi(Spec):
     """A Mahimahi trace: the times in ms of opportunities to deliver 1500 IP bytes.
 
-    It repeats after its last opportunity. The delay is the link's.
+    The trace repeats after its last opportunity. The delay does not change: it is the link's.
     """
 
     kind: Literal["mahimahi"] = "mahimahi"
@@ -93,9 +93,9 @@ class Mahimahi(Spec):
         return OPPORTUNITY_BYTES * float(self._until(end_ns) - self._until(start_ns))
 
     def _until(self, time_ns: int) -> int:
-        """Opportunities before ``time_ns``."""
+        """The number of opportunities to send before ``time_ns``."""
         period_ns = self.opportunities_ms[-1] * _NS_PER_MS
-        # an opportunity at the very end of a period belongs to that period
+        # an opportunity exactly at the end of a period belongs to this period, not to the next
         periods, within_ns = divmod(max(time_ns - 1, 0), period_ns)
         index = bisect_left(self.opportunities_ms, (within_ns + 1) / _NS_PER_MS)
         return periods * len(self.opportunities_ms) + (index if time_ns > 0 else 0)
@@ -104,8 +104,8 @@ class Mahimahi(Spec):
 def vary_of_text(text: str) -> Schedule | Mahimahi:
     """Read "schedule:FILE" or "mahimahi:FILE". Raises ValueError with a one-line message.
 
-    A schedule is a CSV file with the header ``time_ns,rate_bps,delay_ns``. A Mahimahi trace has
-    the time of an opportunity in ms on each line.
+    A schedule is a CSV file with the header ``time_ns,rate_bps,delay_ns``. Each line of a Mahimahi
+    trace is the time in ms of one opportunity to deliver 1500 IP bytes.
     """
     kind, colon, name = text.partition(":")
     if kind not in ("schedule", "mahimahi") or not colon or not name:
@@ -134,7 +134,7 @@ def vary_of_text(text: str) -> Schedule | Mahimahi:
 
 
 def outages(rate: str, delay: str, down: Sequence[tuple[str, str]]) -> Schedule:
-    """A schedule of this rate and delay that is down in each of these intervals, (from, to)."""
+    """A schedule for a link with this rate and delay, which is down in the intervals ``down``."""
     steps = [] if down and units.parse_time(down[0][0]) == 0 else [("0 s", rate)]
     for start, end in down:
         steps += [(start, DOWN), (end, rate)]
@@ -152,4 +152,5 @@ else:
         Annotated[Schedule | Mahimahi, Field(discriminator="kind")] | None,
         BeforeValidator(_parse_vary),
     ]
-    """How rate and delay change; None if they do not. Text names a file: "mahimahi:lte.trace"."""
+    """How a link's rate and delay change; None if they are constant. Text names a file, for example
+    "mahimahi:lte.trace"."""

@@ -183,7 +183,7 @@ def legend_above(figure: Figure) -> None:
     while columns > 1 and legend.get_window_extent().width > room_px:
         share = room_px / legend.get_window_extent().width
         legend.remove()
-        # entries differ in width, so one more than the share gives may fit
+        # entries differ in width, so one column more than this estimate may fit
         columns = min(columns - 1, int(columns * share) + 1)
         legend = _legend(figure, entries, columns)
     rows = -(-len(entries) // columns)

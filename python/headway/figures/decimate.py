@@ -9,9 +9,9 @@ import numpy.typing as npt
 def min_max_indices(y: npt.NDArray[np.generic], limit: int) -> npt.NDArray[np.intp]:
     """Indices of at most ``limit`` points that keep a line's envelope.
 
-    The series is cut into equal runs of samples. Each run keeps its smallest and its largest
-    point, in order. The first and last points always stay. NaN is an extreme only in a run that
-    has nothing else.
+    The series is cut into parts with equal numbers of points. Of each part, the smallest and the
+    largest point are kept, in order, and of the series the first and the last point. NaN is kept
+    only of a part that has no numbers.
 
     Args:
         y: values, shape (n,).

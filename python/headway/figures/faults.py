@@ -35,7 +35,8 @@ Kind = Literal[
 ]
 
 _SLACK_PX = 1.0
-"""Text boxes include some margin, so only an overlap of more than this is a fault."""
+"""Boxes of texts include some margin, so only an overlap of more than this many pixels is a fault.
+"""
 _WORD_GAP_PX = 2.0
 """Smallest gap between two texts in one line."""
 _LEAST_MM = (25.0, 18.0)
@@ -60,14 +61,14 @@ class Look:
     """The properties that distinguish a line or a group of bars from another."""
 
     colour: str
-    """Red, green and blue: "#0072b2"."""
+    """The colour in hexadecimal digits, as "#0072b2"."""
     dash: str | None = None
     """None: no line."""
     marker: object = None
     hatch: str | None = None
 
     def same_as(self, other: Look) -> bool:
-        """Whether readers cannot distinguish the two."""
+        """Whether readers cannot distinguish this look from the other."""
         rest = (self.dash, self.marker, self.hatch) == (other.dash, other.marker, other.hatch)
         return rest and colour_distance(self.colour, other.colour) < _LEAST_APART
 
@@ -332,8 +333,8 @@ def _has_line(line: Line2D) -> bool:
 
 _SNAKE = re.compile(r"\b[A-Za-z0-9]+_[A-Za-z0-9_]+\b")
 _HYPHENED = re.compile(r"[a-z][a-z0-9]*(?:[-+][a-z0-9.]+)+")
-"""A text of only lower-case letters, digits and hyphens. With a digit or a scheme's name, it is a
-trial's key."""
+"""A text of only lower-case letters, digits, dots, "-" and "+". If it has a digit or begins with a
+scheme's name, it counts as a trial's key."""
 
 
 def _keys(texts: Iterable[Text]) -> Iterator[Fault]:

@@ -36,14 +36,14 @@ class Series:
     y: Array
     style: Style
     step: bool = False
-    """Whether each value holds until the next x."""
+    """Whether each value of y is valid until the next x, so that the line has steps."""
     points: bool = False
     """Whether to draw markers at the points instead of a line."""
 
 
 @dataclass(frozen=True)
 class Panel:
-    """One set of axes over a common x: lines, and further lines on a second scale at the right."""
+    """A plot with lines on the left y scale and, optionally, further lines on a right y scale."""
 
     y_label: str
     series: Sequence[Series]
@@ -88,7 +88,7 @@ def timeseries(
                     _draw_series(right, series)
                 right.set_ylabel(panel.right_label)
                 from_zero([right])
-                # the lines of the left scale are the subject: keep them on top
+                # draw the lines of the left scale above those of the right scale
                 ax.set_zorder(right.get_zorder() + 1)
                 ax.patch.set_visible(False)
         axes[-1].set_xlabel(x_label)

@@ -35,7 +35,7 @@ _DASH_DOT: Dash = (0, (6, 2, 1, 2))
 
 
 def shade(colour: str, part: float) -> str:
-    """A colour mixed with white (``part`` up to 1) or, below 0, with black (down to -1)."""
+    """A colour mixed with white (``part`` from 0 to 1) or with black (``part`` from -1 to 0)."""
     end = 255 if part > 0 else 0
     levels = [int(colour[at : at + 2], 16) for at in (1, 3, 5)]
     return "#" + "".join(f"{round(one + abs(part) * (end - one)):02X}" for one in levels)
@@ -197,7 +197,7 @@ def label_of(name: str) -> str:
 
 _SHADES = (0.0, 0.4, -0.25, 0.65, -0.5)
 _SHADES_OF_DARK = (0.0, 0.6, 0.2, 0.75, 0.4)
-"""Shades for several flows of one control. Flows that share a dash have clearly different
+"""Shades for several flows of one control. Lines with the same dash pattern get clearly different
 shades."""
 
 

@@ -15,7 +15,7 @@ _OF: WeakKeyDictionary[Figure, tuple[str, Sequence[Panel]]] = WeakKeyDictionary(
 
 
 def remember(figure: Figure, x_label: str, panels: Sequence[Panel]) -> None:
-    """Keep the full series of a figure if its x axis is time, for the figure's lifetime."""
+    """If a figure's x axis is time, keep its full series for as long as the figure exists."""
     if x_label.startswith("time ("):
         _OF[figure] = (x_label, panels)
 

@@ -30,10 +30,13 @@ class Mechanism(Protocol):
     name: str
 
     def attach(self, willing_bps: int | None) -> None:
-        """Attach the programs; receivers accept up to ``willing_bps``, None for any rate."""
+        """Attach the programs.
+
+        Receivers accept Quick-Start rates up to ``willing_bps``; None: any.
+        """
 
     def route_options(self) -> list[str]:
-        """Options that routes need."""
+        """Options that the hosts' routes need for the mechanism, such as a smaller MTU."""
 
     def read(self) -> None:
         """Read the counters, before the testbed is removed."""
@@ -52,7 +55,7 @@ _MODULES = (quick_start, routers)
 
 
 def check(experiment: Experiment, hosts: int) -> None:
-    """Raise HeadwayError for what is not possible with ``hosts`` hosts on each side."""
+    """Raise HeadwayError for options that no mechanism supports with ``hosts`` hosts per side."""
     for module in _MODULES:
         module.check(experiment, hosts)
 
@@ -72,7 +75,7 @@ class Mechanisms:
             one.attach(willing_bps)
 
     def route_options(self) -> list[str]:
-        """Options that routes need."""
+        """Options that the hosts' routes need for all mechanisms."""
         return [option for one in self._all for option in one.route_options()]
 
     def read(self) -> None:
@@ -81,7 +84,7 @@ class Mechanisms:
             one.read()
 
     def meta(self) -> dict[str, Any]:
-        """Counters by mechanism, of those that were used."""
+        """Counters of the mechanisms that were used, by the mechanism's name."""
         return {one.name: dict(meta) for one in self._all if (meta := one.meta())}
 
     def of_flow(self, index: int) -> dict[str, dict[str, int | str | None]]:

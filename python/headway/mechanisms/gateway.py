@@ -21,9 +21,10 @@ from headway.experiment.directions import server_sends_more
 
 HOST = "gateway"
 NEAR, FAR = "ground", "sat"
-"""The gateway's devices: towards the data's sender, and over the satellite to its receiver."""
+"""The gateway's two devices: towards the sender of the data, and towards its receiver (over the
+satellite)."""
 CONTROL = -1
-"""Stands for the relay's control where flows are numbered."""
+"""The number of the relay's control in mappings by number of the flow."""
 _OTHER = {"left": "right", "right": "left"}
 LINKS = ("forward0", "reverse0", "forward1", "reverse1")
 
@@ -39,24 +40,24 @@ def is_reversed(experiment: Experiment) -> bool:
 
 
 def gateway_precedes_link(experiment: Experiment) -> bool:
-    """Whether flows pass the gateway before the testbed's link; its log lacks their first leg."""
+    """Whether flows pass the gateway first and the testbed's link, which is logged, after it."""
     return has_gateway(experiment) and not is_reversed(experiment)
 
 
 def side(experiment: Experiment, side: str) -> str:
-    """The side of the testbed for a flow's "left" (opener) or "right"."""
+    """The side of the testbed, "left" or "right", of a flow's opener ("left") or other end."""
     return _OTHER[side] if is_reversed(experiment) else side
 
 
 def links(experiment: Experiment) -> tuple[Link, Link]:
-    """The testbed's links, forward and reverse, with or without a gateway."""
+    """The forward and the reverse link of the hop that is the testbed's link."""
     hops = experiment.topology.links()
     forward, reverse = hops[0] if is_reversed(experiment) else hops[-1]
     return (reverse, forward) if is_reversed(experiment) else (forward, reverse)
 
 
 def link_numbers(experiment: Experiment) -> tuple[int, int]:
-    """The numbers of the testbed's links in a trace."""
+    """The numbers in a trace of the testbed's forward and reverse link."""
     if is_reversed(experiment):
         return 1, 0
     return (2, 3) if has_gateway(experiment) else (0, 1)
@@ -78,7 +79,7 @@ def fields_of_legs(
 
 
 def relay(experiment: Experiment) -> Relay | None:
-    """The relay of all flows; None without a proxy."""
+    """The relay, which is the same for all flows; None without a proxy."""
     return experiment.flows[0].relay if has_gateway(experiment) else None
 
 
@@ -101,7 +102,7 @@ def check(experiment: Experiment) -> None:
         if flow.relay != first.relay:
             raise HeadwayError(
                 f"kernel backend: relay: must be the same for all flows with a gateway; {name} has "
-                "another one or none"
+                "a different relay or none"
             )
         if flow.relay is not None and not isinstance(flow.app, Bulk | Vectors | Exchanges):
             raise HeadwayError(
@@ -120,14 +121,14 @@ def check(experiment: Experiment) -> None:
     every = [link for hop in hops for link in hop]
     if any(link.routers for link in every if link is not ahead):
         raise HeadwayError(
-            "kernel backend: routers: with a gateway, only the link that its data leaves through "
-            "can have routers: the second hop's forward link, or the first hop's reverse link if "
-            "servers send more"
+            "kernel backend: routers: with a gateway, only the link from the gateway to the data's "
+            "receiver can have routers: the second hop's forward link, or the first hop's reverse "
+            "link if servers send more than clients"
         )
     if any(link.quick_start for link in every):
         raise HeadwayError(
-            "kernel backend: quick_start: not possible with a gateway: the emulator does not show "
-            "routers in the IP TTL"
+            "kernel backend: quick_start: not possible with a gateway: the emulator does not "
+            "decrease the IP TTL, so hosts cannot notice a router without Quick-Start"
         )
 
 

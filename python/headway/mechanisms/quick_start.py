@@ -27,12 +27,12 @@ _OPTION_BYTES = 8
 
 
 def has_routers(experiment: Experiment) -> bool:
-    """Whether a link of the testbed answers requests."""
+    """Whether a link of the testbed has a router that answers Quick-Start requests."""
     return any(link.quick_start is not None for link in gateway.links(experiment))
 
 
 def requesters(experiment: Experiment) -> list[int]:
-    """The flows whose senders ask for rates."""
+    """The numbers of the flows whose senders send Quick-Start requests."""
     return [
         index
         for index, flow in enumerate(experiment.flows)
@@ -41,7 +41,10 @@ def requesters(experiment: Experiment) -> list[int]:
 
 
 def check(experiment: Experiment, hosts: int) -> None:
-    """Raise HeadwayError for what is not possible with ``hosts`` hosts on each side."""
+    """Raise HeadwayError for options that Quick-Start does not support here.
+
+    ``hosts`` is the number of hosts on each side.
+    """
     if not has_routers(experiment):
         return
     if hosts > 1:
@@ -53,13 +56,13 @@ def check(experiment: Experiment, hosts: int) -> None:
     without = any(link.quick_start is None for link in gateway.links(experiment))
     if without and requesters(experiment):
         raise HeadwayError(
-            "kernel backend: quick_start: both links or none must have it: the emulator does not "
-            "show a link without a router in the IP TTL"
+            "kernel backend: quick_start: must be set on both links or on none: the emulator does "
+            "not decrease the IP TTL, so hosts cannot notice a router without Quick-Start"
         )
 
 
 _PROTOCOL = "quick-start"
-"""Name of the router algorithm, and of the flows' counters."""
+"""Name of the router algorithm, and key of a flow's Quick-Start counters."""
 
 
 class QuickStart:
@@ -75,14 +78,17 @@ class QuickStart:
         self._status: Mapping[str, Any] = {}
 
     def attach(self, willing_bps: int | None) -> None:
-        """Attach both hosts, which accept up to ``willing_bps`` as receivers, and both links."""
+        """Attach the programs of both hosts and of both links' routers.
+
+        As receivers, the hosts accept rates up to ``willing_bps``; None accepts any rate.
+        """
         if not self._is_on:
             return
         for host in _SENDERS:
             at = ["--netns", self._namespaces[host], "--dev", _DEVICE]
             most = [] if willing_bps is None else ["--at-most", f"{max(willing_bps, 1)}bit"]
             self._ctl.run("host", "quick-start", *at, *most)
-        # after the host's program, which adds requests to packets before the router sees them
+        # attach the router after the host's program: requests are added before the router sees them
         for host, link in zip(_SENDERS, gateway.links(self._experiment), strict=True):
             if link.quick_start is None:
                 continue
@@ -93,7 +99,7 @@ class QuickStart:
             )  # fmt: skip
 
     def route_options(self) -> list[str]:
-        """Options that routes need: a smaller MTU leaves room for the option in full packets."""
+        """Options of the hosts' routes: a smaller MTU, so that full packets fit with the option."""
         if not (self._is_on and requesters(self._experiment)):
             return []
         return ["mtu", "lock", str(_MTU_BYTES - _OPTION_BYTES)]
@@ -111,13 +117,14 @@ class QuickStart:
         }
 
     def meta(self) -> Mapping[str, Any]:
-        """Counters of hosts and routers with the hosts' remarks, left before right."""
+        """Counters and remarks of both hosts and of both links' routers, left before right."""
         return dict(self._status)
 
     def of_flow(self, index: int) -> Mapping[str, Mapping[str, int | str | None]]:
-        """A flow's requests, grants and failure; unknown if several flows ask.
+        """A flow's requests, grants and failure, from the hosts' counters.
 
-        The hosts' counters are sums over all flows.
+        The counters are sums over all flows, so the values are unknown if several flows send
+        requests.
         """
         requesting = requesters(self._experiment)
         if index not in requesting or not self._status:

@@ -94,7 +94,7 @@ class Routers:
                 )  # fmt: skip
 
     def route_options(self) -> list[str]:
-        """Options that routes need: none, since TCP leaves room for its options."""
+        """Options of the hosts' routes: none, since TCP reserves room for TCP options."""
         return []
 
     def read(self) -> None:
@@ -123,7 +123,7 @@ class Routers:
         return {"links": self._status, "headers": self._headers}
 
     def of_flow(self, index: int) -> Mapping[str, Mapping[str, int | str | None]]:
-        """A flow's fall-backs are unknown: endpoints count over all flows of a control."""
+        """A flow's fall-backs, always unknown: endpoints count them over all flows of a control."""
         flow = self._experiment.flows[index]
         if flow.control is None or not sends_header(flow):
             return {}

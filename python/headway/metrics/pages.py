@@ -60,8 +60,8 @@ def _loads(flow: int, table: PageTable, rows: pl.DataFrame) -> pl.DataFrame:
     ended_ns[objects] = rows["end_ns"].to_numpy()
     counts = table.objects.astype(np.int64)
     firsts = np.cumsum(counts) - counts
-    # The first object that depends on no other gets a connection at once. Its request is delayed
-    # only by the page's own wait.
+    # The first object that no other object reveals gets a connection immediately. Its request is
+    # delayed only by ``start_ns`` of the page's file.
     waited_ns = table.start_ns.astype(np.int64) if table.start_ns.size else 0
     known_ns = np.where((table.after == AFTER_NONE) & (requested_ns < _LATE), requested_ns, _LATE)
     began_ns = np.minimum.reduceat(np.where(known_ns < _LATE, known_ns - waited_ns, _LATE), firsts)
@@ -79,7 +79,7 @@ def _loads(flow: int, table: PageTable, rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _visits(flow: int, visits: Mapping[str, Any]) -> pl.DataFrame:
-    """A browser's reports of its visits of a page."""
+    """Rows from a browser's reports of its visits of a page."""
     sizes = [HEAD_BYTES + one["size_bytes"] for one in visits.get("site", ())]
     rows = [
         {

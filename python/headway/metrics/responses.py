@@ -87,10 +87,11 @@ def deadlines(trace: Trace, window: Window | None = None) -> pl.DataFrame:
 
 
 def _opening(rows: pl.DataFrame, connections: int) -> npt.NDArray[np.bool_]:
-    """Whether each response of pages, sorted by start, opened a connection.
+    """Whether the request of each response of pages, sorted by start, opened a connection.
 
-    A response opens one if none of at most ``connections`` was free; with 0 each opens one.
-    Connections that servers closed in between are not known.
+    A request opens a connection if the open ones are all in use and fewer than ``connections`` are
+    open; with ``connections`` 0 each request opens one. Whether a server closed a connection in
+    between is not known.
     """
     starts_ns = rows["start_ns"].to_numpy()
     if not connections:
@@ -103,7 +104,10 @@ def _opening(rows: pl.DataFrame, connections: int) -> npt.NDArray[np.bool_]:
 
 
 def _exchanges(trace: Trace) -> tuple[Ints, Ints, Ints]:
-    """Bytes of all flows' requests and responses, and each flow's first index (-1 for none)."""
+    """Bytes of all flows' requests and of their responses, in two arrays.
+
+    The third array has each flow's first index in the other two, -1 for a flow without requests.
+    """
     request_sizes: list[Ints] = [np.zeros(1, dtype=np.int64)]
     response_sizes: list[Ints] = [np.zeros(1, dtype=np.int64)]
     first = np.full(len(trace.experiment.flows), -1, dtype=np.int64)

@@ -20,7 +20,7 @@ _OF_FLOW = (
 
 
 def trace_totals(trace: Trace) -> dict[str, Any]:
-    """The totals that ``headway.digest.digest_of_totals`` takes."""
+    """A trace's totals in the format of ``headway.digest.digest_of_totals``."""
     flows = [
         {name: getattr(trace.flows[row["flow"]], name) for name in _OF_FLOW} | row
         for row in flow_totals(trace).iter_rows(named=True)

@@ -26,15 +26,17 @@ def whole_run(trace: Trace) -> Window:
 def counter_change(trace: Trace, owner: str, index: int, column: str, window: Window) -> int:
     """How much a counter of flow or link ``index`` grew over the window.
 
-    ``owner`` is "flow" or "link". Raises ValueError if one end is not a checkpoint. Time 0 is one,
-    where all counters are 0.
+    ``owner`` is "flow" or "link". Raises ValueError if an end of the window is not a checkpoint.
+    Time 0 counts as a checkpoint, at which all counters are 0.
     """
     rows = trace.rows_of(f"{owner}_counters", owner, index)
     totals: list[int] = []
     for time_ns in window:
         at = rows.filter(pl.col("time_ns") == time_ns)[column]
         if at.len() == 0 and time_ns != 0:
-            raise ValueError(f"{owner} {index}: no counters at {time_ns} ns; not a checkpoint")
+            raise ValueError(
+                f"{owner} {index}: no counters at {time_ns} ns: this time is not a checkpoint"
+            )
         totals.append(int(at[0]) if at.len() else 0)
     return totals[1] - totals[0]
 
@@ -50,7 +52,9 @@ def counters_at(counters: pl.DataFrame, owner: str, time_ns: int) -> pl.DataFram
         owners = counters.drop("time_ns").unique(owner).sort(owner)
         return owners.with_columns(pl.exclude(owner) * 0)
     if rows.is_empty() and counters.height:
-        raise ValueError(f"no counters of any {owner} at {time_ns} ns; not a checkpoint")
+        raise ValueError(
+            f"no counters of any {owner} at {time_ns} ns: this time is not a checkpoint"
+        )
     return rows
 
 

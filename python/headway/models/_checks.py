@@ -50,7 +50,7 @@ def loss_ratios(value: npt.ArrayLike, *, zero_allowed: bool = False) -> Floats:
     loss = np.asarray(value, dtype=np.float64)
     low_ok = loss >= 0 if zero_allowed else loss > 0
     if not bool(np.all(low_ok & (loss <= 1))):
-        raise ValueError(f"loss must lie in {'[' if zero_allowed else '('}0, 1], got {value!r}")
+        raise ValueError(f"loss must be in {'[' if zero_allowed else '('}0, 1], got {value!r}")
     return loss
 
 

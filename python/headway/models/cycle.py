@@ -21,7 +21,8 @@ _LARGEST_PKTS = 1e12
 _BIC_STEPS, _BIC_MAX_PKTS, _BIC_SMOOTH_PKTS = 4, 16, 0.2
 
 Growth = Callable[[Floats, float], Floats]
-"""Packets per round trip at each window (n,), and the window at the last loss."""
+"""A law of growth: called with windows (n,) and the window at the last loss, it returns the growth
+in packets per round trip at each window."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +67,7 @@ def cycle(
         edges = np.linspace(left, before, _STEPS + 1)
         windows = (edges[:-1] + edges[1:]) / 2
         rounds = np.diff(edges) / growth(windows, before)
-        # exact sums, since a library's sums differ in the last digit between processors
+        # fsum, since NumPy's sums differ in the last digit between types of processors
         return math.fsum(windows * rounds) + pause * left, math.fsum(rounds) + pause
 
     low, high = 1.0, _LARGEST_PKTS

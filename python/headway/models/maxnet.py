@@ -16,7 +16,7 @@ from headway.models._checks import positive
 from headway.units import BITS_PER_BYTE
 
 MU = 983 / 1024
-"""0.96 as the router represents it."""
+"""The target utilization 0.96 as the router represents it."""
 PACKET_BYTES = 1500
 P1, P2, P4 = 6.0, 1.0, 15.0
 

@@ -11,11 +11,11 @@ import re
 from collections.abc import Iterable
 
 INK, PAPER = "#e6e8ea", "#15181b"
-"""The page's dark scheme (page.css)."""
+"""Background and text colour of the page's dark colour scheme (page.css)."""
 _DARKEST, _SPAN = 0.36, 0.45
 """New lightness of black, and the difference between those of white and black."""
 _SATURATION = 0.75
-"""Factor for the saturation, since bright and saturated colours glare on black."""
+"""Factor that reduces the saturation, since bright and saturated colours glare on black."""
 _GREY = 10
 """Colours whose components differ by less than this are greys."""
 _PAINTED = re.compile(r"(fill|stroke): (#[0-9a-f]{6})\b")

@@ -66,7 +66,7 @@ class ReportTable:
 
     @property
     def abreast(self) -> int:
-        """Number of values that a phone shows side by side: those of a group, or else three."""
+        """Number of columns that a phone shows side by side: those of a group, or else three."""
         return min((span for name, span in self.groups if name), default=3)
 
     @property
@@ -106,23 +106,23 @@ class Report:
     title: str
     subtitle: str
     summary: Sequence[tuple[str, str]] = ()
-    """(what, value): the few numbers at the top."""
+    """Pairs of name and value: the few numbers at the top of the page."""
     sections: Sequence[Section] = ()
     claims: Sequence[Claim] = ()
     facts: Sequence[tuple[str, str]] = ()
-    """(what, value): what was run, with versions and seed."""
+    """Pairs of name and value that describe what was run, with versions and seed."""
     commands: Sequence[str] = field(default=())
     """Commands that repeat the run."""
     question: Sequence[tuple[str, str]] = ()
-    """(what, text): the study's question."""
+    """Pairs of title and text that state the study's question."""
     sketches: Sequence[Sketch] = ()
     """Drawings of the set-up."""
     form: Sequence[tuple[str, str]] = ()
-    """(what, value): form, seed and versions of this run, shown at the top."""
+    """Pairs of name and value at the top of the page: form, seed and versions of this run."""
 
 
 def plain_table(table: Table) -> ReportTable:
-    """A study's printed table, unchanged."""
+    """A study's printed table as a table of the report, with the same texts."""
     rows = [[ReportCell(text) for text in row] for row in texts(table)]
     return ReportTable(table.title, table.columns, rows, table.note)
 

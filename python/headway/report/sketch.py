@@ -18,19 +18,19 @@ from headway.units import Buffer, format_rate, format_time
 Value = TypeVar("Value", int, float, Buffer)
 
 _LETTER = 6.1
-"""Assumed width of a letter at the size below, since the reader's font is unknown."""
+"""Assumed width of a letter at font size ``_SIZE``, since the reader's font is unknown."""
 _SIZE, _LINE = 11, 14
 _GAP = 8
 _ROUTER = 13
 """Radius of a router's circle."""
 _FEW = 3
-"""Up to this many values of a setting are listed; of more only the range is."""
+"""Up to this many different values of a setting are listed; for more, only the range is shown."""
 _NAMED = 6
-"""Most kinds of flows that are named."""
+"""The maximum number of kinds of flows that a sketch names."""
 _LABEL_LETTERS = 28
-"""Width at which labels of links are wrapped."""
+"""Maximum number of letters in a line of a link's label."""
 _MOST_LABELLED = 5
-"""In longer chains only the first hop has a label."""
+"""Most hops of a chain whose links are all labelled; in longer chains only the first hop is."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,10 @@ class Sketch:
 
 @dataclass(frozen=True)
 class Node:
-    """A box with lines of text; a router is a circle. ``several`` draws it as a stack."""
+    """A host, drawn as a box with lines of text, or a router, drawn as a circle.
+
+    ``several`` draws a stack of boxes, which stands for several hosts.
+    """
 
     lines: Sequence[str] = ()
     router: bool = False
@@ -57,7 +60,7 @@ class Node:
 
 @dataclass(frozen=True)
 class Edge:
-    """A line between neighbours with text above and below."""
+    """A link, drawn as a line between two nodes with text above and below."""
 
     above: Sequence[str] = ()
     below: Sequence[str] = ()
@@ -71,7 +74,7 @@ class Edge:
 
 @dataclass(frozen=True)
 class Way:
-    """An arrow below the row, from one node to another, with a label."""
+    """A labelled arrow below the row of nodes, from one node to another."""
 
     begin: int
     end: int
@@ -107,7 +110,7 @@ def row(
 
 
 def sketches(experiments: Iterable[Experiment]) -> list[Sketch]:
-    """One sketch for all dumbbells, and one per length of chain.
+    """Draw one sketch for all dumbbells, and one for all chains of the same number of hops.
 
     Settings that differ between the experiments are shown as values or as a range.
     """
@@ -186,7 +189,7 @@ def _trials(experiments: Sequence[Experiment]) -> str:
 
 
 def _length(time_ns: int) -> str:
-    """A length in s, rounded to three digits below 1000 s."""
+    """A duration in s as text, rounded to three significant digits if it is below 1000 s."""
     return f"{time_ns / 1e9:.3g} s" if time_ns < 1000e9 else f"{time_ns / 1e9:.0f} s"
 
 
@@ -201,7 +204,7 @@ def _pushes(flow: Flow) -> bool:
 
 
 def _limits(links: Sequence[Link]) -> list[str]:
-    """The rate, then the queue limit with its AQM."""
+    """Two lines on links: their rates, and their queue limits with the AQM."""
     return [
         _values({link.rate for link in links}, format_rate),
         f"{_buffers({link.buffer for link in links})}, "
@@ -210,12 +213,12 @@ def _limits(links: Sequence[Link]) -> list[str]:
 
 
 def _rounded(time_ns: int) -> str:
-    """A time to four digits."""
+    """A time as text, rounded to four significant digits."""
     return format_time(int(float(f"{time_ns:.4g}")))
 
 
 def _back(forward: Sequence[Link], back: Sequence[Link]) -> list[str]:
-    """The reverse link, if it differs."""
+    """A line on the reverse links, if they differ from the forward links."""
     limits = [] if _limits(back) == _limits(forward) else _limits(back)
     losses = [] if _losses(back) == _losses(forward) else _losses(back)
     return [f"back: {', '.join((*limits, *losses))}"] if limits or losses else []
@@ -245,7 +248,7 @@ def _buffers(buffers: set[Buffer]) -> str:
 
 
 def _values(values: set[Value], shown: Callable[[Value], str]) -> str:
-    """A few values, or the smallest and the largest."""
+    """Values as text: all of them if they are few, otherwise the smallest and the largest."""
     ordered = sorted(values)
     texts = list(dict.fromkeys(map(shown, ordered)))
     if len(texts) > _FEW:
@@ -312,7 +315,7 @@ def _way(lines: Sequence[str], begin: float, end: float, y: float) -> list[str]:
 
 
 def _texts(lines: Sequence[str], x: float, y: float) -> list[str]:
-    """Lines centred at x; the middle of the first is at y."""
+    """SVG texts for lines that are centred at x; the middle of the first line is at y."""
     return [
         f'<text x="{x:g}" y="{y + number * _LINE + _SIZE * 0.36:g}">{escape(line)}</text>'
         for number, line in enumerate(lines)

@@ -16,7 +16,8 @@ _PARTS = {
     "Check": "What was checked",
     "Plot": "",
 }
-"""Parts of a study's docstring, and their titles in the report; the report shows the plots."""
+"""Parts of a study's docstring, and the part's title in the report. A part without a title is not
+shown."""
 _BEGINS = re.compile(rf"\b({'|'.join(_PARTS)}):\s")
 
 
@@ -40,13 +41,13 @@ def _sentence(text: str) -> str:
 
 @dataclass(frozen=True)
 class VerdictGroup:
-    """Claims with one kind of verdict, each with the claims that repeat its check."""
+    """The claims with a verdict, or with one of two, each with the claims that repeat its check."""
 
     title: str
     verdict: Verdict
     claims: Sequence[tuple[Claim, Sequence[Claim]]]
     shown: int
-    """Number of claims shown at first; the others are shown on request."""
+    """Number of claims that the report shows first; readers can unfold the others."""
 
 
 _GROUPS: tuple[tuple[str, tuple[Verdict, ...], int], ...] = (

@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from bokeh import plotting
     from bokeh.models import LayoutDOM
 
-#: Points per line in the page; more cannot be told apart before zooming in several times.
+#: Most points per line in the page. Readers would see more points only after zooming in repeatedly.
 MAX_POINTS = 4000
 
 
-#: A model ("p1042" in quotes) or an element or document (a UUID).
+#: An identifier that Bokeh generates: of a model ("p1042"), or of an element or document (a UUID).
 _IDENTIFIER = re.compile(r'"(p\d+)"|([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})')
 
 
@@ -121,7 +121,7 @@ def _plot(panel: Panel, first: plotting.figure | None, last: bool) -> plotting.f
         right.renderers = [
             _line(plot, series, {"y_range_name": "right"}) for series in panel.right_series
         ]
-    # drawn last, to be on top
+    # lines of the left scale are drawn last, so that they are on top
     left = [_line(plot, series, {}) for series in panel.series]
     plot.y_range.renderers = left
     if len(panel.series) + len(panel.right_series) == 1:

@@ -30,13 +30,13 @@ PATHS = (
 
 @dataclass(frozen=True)
 class BuiltinTarget:
-    """A control that the kernel also has, and the largest differences allowed for ours.
+    """A control that both Headway and the kernel have, and how much the two may differ.
 
     ``goodput`` and ``queue`` are the largest relative differences allowed between the means of
     ``trials`` runs, for goodput and for the mean queue. With ``simulated``, the same limits apply
-    to the simulator, on a link that is late whenever the kernel's link was late. A run counts as
-    disturbed and is repeated when its link was late by more than ``quiet_us`` on average.
-    ``remark`` explains the numbers in the page's section.
+    to the simulator; its link is late whenever the emulated link of the kernel's run was late. A
+    run counts as disturbed and is repeated if packets left its link late by more than ``quiet_us``
+    on average. ``remark`` explains the numbers in the page's section.
     """
 
     control: str
@@ -109,10 +109,11 @@ class Measurement:
 
 @dataclass(frozen=True)
 class Pair:
-    """The results on one path: our control, the kernel's own, and the simulator if compared.
+    """The results on one path: with our control, with the kernel's own, and in the simulator.
 
-    ``sim`` ran on a link that was late whenever the link of the kernel's own control was late;
-    ``ideal`` ran on a link that is never late.
+    Two results are of the simulator, if it is compared: ``sim`` with a link that was late whenever
+    the link in the run of the kernel's own control was late, and ``ideal`` with a link that is
+    never late.
     """
 
     against: BuiltinTarget
@@ -123,7 +124,7 @@ class Pair:
     ideal: Measurement | None = None
 
     def differences(self, of: Measurement) -> tuple[float, float]:
-        """Relative differences of goodput and of the mean queue, from the kernel's own control."""
+        """Relative differences in goodput and mean queue of a result from the kernel's control."""
         goodput = relative(of.goodput_bps, self.builtin.goodput_bps)
         return goodput or 0.0, relative(of.queue_bytes, self.builtin.queue_bytes) or 0.0
 

@@ -18,12 +18,17 @@ from headway.validation.matrix import Scenario
 GOODPUT_MEDIAN, GOODPUT_P90 = 0.005, 0.04
 OWD_MEDIAN, OWD_P90 = 0.01, 0.05
 RETRANSMITS_RELATIVE, RETRANSMITS_PKTS, RETRANSMITS_SHARE = 0.25, 10, 0.9
-"""Targets of the simulator over all scenarios: relative differences, and packets."""
+"""Targets for the simulator over all scenarios: the largest allowed median and 90th percentile of
+relative differences, and for retransmissions the largest difference (relative, or in packets) and
+the share of scenarios within it."""
 
 
 @dataclass(frozen=True)
 class Observed:
-    """One backend's numbers over [warmup, end]: ``shares`` are 0 to 1, one per TCP flow."""
+    """One backend's numbers over [warmup, end].
+
+    ``shares`` are the flows' shares of goodput, 0 to 1.
+    """
 
     goodput_bps: float
     owd_median_us: float | None
@@ -35,14 +40,15 @@ class Observed:
 
 @dataclass(frozen=True)
 class Comparison:
-    """One scenario on both backends: the medians of their trials, and the trials.
+    """One scenario on both backends: each backend's trials, and their medians.
 
-    With random loss, trials of one seed lose the same packets, by number, on both backends. Such a
-    pair of trials gives similar results if the backends behave alike, so the difference is the
-    median of the pairs' differences. Without random loss, it is the difference of the medians.
+    With random loss, two trials with the same seed lose packets with the same numbers on both
+    backends. Such a pair of trials gives similar results if the backends behave alike, so the
+    difference of the backends is the median of the pairs' differences. Without random loss, it is
+    the difference of the medians.
 
     ``warnings`` come from the kernel's runs. ``repeated`` counts the runs that were discarded
-    because they were disturbed.
+    because the machine had disturbed them.
     """
 
     scenario: Scenario
@@ -71,7 +77,7 @@ class Comparison:
         return interval(sims, kernels)
 
     def _pairs(self, of: Callable[[Observed], float | None]) -> list[float]:
-        """Relative differences of trials with equal seeds: the simulator's first trials."""
+        """Relative differences between the simulator's and the kernel's trial with one seed."""
         pairs = zip(self.sims, self.kernels, strict=False)
         found = [relative(of(sim), of(kernel)) for sim, kernel in pairs]
         return [difference for difference in found if difference is not None]
@@ -102,7 +108,7 @@ class Comparison:
 
     @property
     def retransmits_agree(self) -> bool:
-        """Whether retransmissions differ by at most a quarter or ten packets."""
+        """Whether retransmissions differ by at most a quarter or ten packets, whichever is more."""
         apart = abs(self.sim.retransmits_pkts - self.kernel.retransmits_pkts)
         most = max(RETRANSMITS_PKTS, RETRANSMITS_RELATIVE * self.kernel.retransmits_pkts)
         return apart <= most
@@ -111,7 +117,8 @@ class Comparison:
     def shares(self) -> float:
         """Largest difference of a flow's share of the goodput between the backends, 0 to 1.
 
-        Flows of one control are interchangeable, so shares are compared in order of size.
+        All flows have the same control, so the largest shares are compared with each other, then
+        the second largest, and so on.
         """
         pairs = zip(sorted(self.sim.shares), sorted(self.kernel.shares), strict=True)
         return max(abs(one - other) for one, other in pairs)
@@ -187,7 +194,7 @@ def median_of(trials: Sequence[Observed]) -> Observed:
         known = [value for value in values if value is not None]
         return float(np.median(known)) if known else None
 
-    # flows are interchangeable: shares are compared in order of size
+    # all flows have the same control: compare the largest shares with each other, and so on
     shares = np.median([sorted(trial.shares) for trial in trials], axis=0)
     return Observed(
         goodput_bps=middle([trial.goodput_bps for trial in trials]) or 0.0,
@@ -220,7 +227,10 @@ def compare(
 
 @dataclass(frozen=True)
 class Spread:
-    """Absolute relative differences over the scenarios; None without scenarios."""
+    """Median, 90th percentile and maximum over scenarios of the size of a relative difference.
+
+    They are None without scenarios.
+    """
 
     median: float | None
     p90: float | None
@@ -230,7 +240,7 @@ class Spread:
 
     @property
     def holds(self) -> bool | None:
-        """Whether the targets hold; None without targets or values."""
+        """Whether the median and the 90th percentile are within the targets; None if unknown."""
         if self.median is None or self.p90 is None or self.median_target is None:
             return None
         return self.median <= self.median_target and self.p90 <= (self.p90_target or np.inf)
@@ -242,7 +252,7 @@ def spread(
     median_target: float | None = None,
     p90_target: float | None = None,
 ) -> Spread:
-    """The distribution of one difference over the scenarios that have it."""
+    """The distribution of a difference over the scenarios in which it is known."""
     values = [abs(value) for value in map(of, comparisons) if value is not None]
     if not values:
         return Spread(None, None, None, median_target, p90_target)
@@ -262,5 +272,5 @@ def spreads(comparisons: Sequence[Comparison]) -> dict[str, Spread]:
 
 
 def retransmits_share(comparisons: Sequence[Comparison]) -> float:
-    """Share of the scenarios in which retransmissions agree, 0 to 1."""
+    """Share of the scenarios in which both backends' retransmissions agree, 0 to 1."""
     return sum(c.retransmits_agree for c in comparisons) / max(len(comparisons), 1)

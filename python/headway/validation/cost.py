@@ -16,7 +16,8 @@ from headway.registry import Registry
 from headway.validation.failed import Failures
 
 DURATION_S, MEASURED_S = 4, 3
-"""Length of the flow and of the measurement, which begins before the flow and ends before it."""
+"""Duration of the flow and of the measurement. The measurement begins before the flow begins, and
+ends before the flow ends."""
 RATE, RTT = "50Mbit/s", "40 ms"
 TITLE = "## What a control costs"
 
@@ -32,9 +33,10 @@ class Cost:
 
 
 def pairs(registry: Registry) -> list[tuple[str, str | None]]:
-    """Every control with every startup, its default first; None for a control with its own start.
+    """All pairs of a control and a startup to measure; a control's default startup comes first.
 
-    Controls that read a monitor are left out, because the two hosts of this measurement have none.
+    The startup is None for a control with its own start. Controls that read a monitor are left out,
+    because the two hosts of this measurement have no monitors.
     """
     found: list[tuple[str, str | None]] = []
     for control in registry.controls:
@@ -96,7 +98,7 @@ def _measure(control: str, startup: str | None) -> Cost:
 
 
 class _Counting:
-    """Makes the kernel count the runs of eBPF programs from the beginning of a run on."""
+    """Lets the kernel count calls of eBPF programs and their time, from the start of a run on."""
 
     def __init__(self) -> None:
         self._thread: threading.Thread | None = None

@@ -24,13 +24,13 @@ from headway.trace import Trace
 
 FIELDS = ("sequence", "length", "ack", "window", "flags", "ecn", "options", "sack",
           "timestamp", "echo", "time")  # fmt: skip
-"""The compared fields of two packets."""
+"""The fields of packets that are compared."""
 _SNAPLEN = "128 B"
-"""All headers: 60 bytes of IP, 60 of TCP."""
+"""Enough for the longest headers: 60 bytes of IP and 60 bytes of TCP."""
 _CLOCK_NS = 1_000_000
 """The unit of TCP timestamps."""
 _LATE_NS = 1_000_000
-"""An emulated link that was late by at least this is reported."""
+"""Packets that left the emulated link late by at least this time are reported."""
 _STATES = ("open", "disorder", "CWR", "recovery", "loss")
 
 
@@ -39,11 +39,11 @@ class CompareOptions:
     """Options of the comparison."""
 
     tolerance_ns: int = 5_000_000
-    """Times that differ by more are a difference. A tick of the kernel's timers is 4 ms."""
+    """Packets' times may differ by at most this. A tick of the kernel's timers is 4 ms."""
     fields: tuple[str, ...] = FIELDS
     """The fields to compare, out of FIELDS."""
     after_ns: int = 0
-    """Packets earlier than this after the flow's first packet are not compared."""
+    """Packets less than this time after the flow's first packet are not compared."""
     before: int = 10
     """Number of packets shown before the one that differs, for each run."""
 
@@ -62,7 +62,7 @@ DEFAULTS = CompareOptions()
 
 @dataclass(frozen=True)
 class Difference:
-    """A field's values in the two runs. None means that the run has no such packet."""
+    """The values of a packet's field in the two runs; None if the run does not have the packet."""
 
     field: str
     values: tuple[str | None, str | None]
@@ -103,7 +103,8 @@ class Divergence:
     """One line per packet, for each run. The last line is the packet that differs."""
     states: tuple[SenderState, SenderState]
     late: tuple[str, ...]
-    """When the emulated link was late shortly before: the machine may then be the cause."""
+    """Lines on times shortly before the packet at which the emulated link was late. If there are
+    any, the machine may be the cause of the difference."""
 
 
 @dataclass(frozen=True)
@@ -129,7 +130,7 @@ class Compared:
 
 
 def check(experiment: Experiment) -> None:
-    """Raises HeadwayError for an experiment whose packets cannot be aligned."""
+    """Raise HeadwayError if the packets of two runs of the experiment could not be aligned."""
     for name, flow in zip(experiment.flow_names(), experiment.flows, strict=True):
         if flow.relay is not None:
             raise HeadwayError(f"diverge: {name}: relay is not allowed; use flows without a relay")
@@ -183,14 +184,14 @@ class _Run:
         return first_ns(dict(self.packets), flow, side)
 
     def offset_ns(self, flow: int) -> int:
-        """Offset from the capture's clock to the run's clock."""
+        """Time to add to a capture's time to get the time since the run's start, in ns."""
         at = self.trace.flows[flow].first_packet_ns
         return (at or 0) - (self.origin_ns(flow, LEFT) or 0)
 
     def end_ns(self) -> int:
-        """End of what the capture covers, on the run's clock.
+        """Time since the run's start up to which the capture has all packets.
 
-        A kernel run ends when all transfers are done.
+        A kernel run and its capture end when all transfers are done.
         """
         duration_ns = self.trace.experiment.duration
         if any(flow.done_ns is None for flow in self.trace.flows):
@@ -234,13 +235,13 @@ class _FirstDifference:
     key: Stream
     index: int
     time_ns: int
-    """Time of the packet on the run's clock; the earlier of the two runs' times."""
+    """Time of the packet since the run's start; the earlier of the two runs' times."""
     flow_ns: int
     """Time since the flow's first packet."""
 
     @property
     def order(self) -> tuple[int, bool]:
-        """Sort key: by time; a received packet comes before one sent at the same time."""
+        """Sort key: the time; a received packet comes before a packet sent at the same time."""
         return self.time_ns, self.key.sent
 
 
@@ -256,7 +257,7 @@ class _StreamPair:
         self.both = tuple(run.packets.get(key, []) for run in runs)
         self.origins = tuple(run.origin_ns(key.flow, key.side) or 0 for run in runs)
         self.from_ns = tuple((run.origin_ns(key.flow, LEFT) or 0) + how.after_ns for run in runs)
-        # both captures are complete up to here; on the clock of the stream's host
+        # up to these capture times, both captures have all packets of the stream's host
         self.ends_ns = tuple(end_ns - run.offset_ns(key.flow) - how.tolerance_ns for run in runs)
         self.count = min(len(of) for of in self.both)
 
@@ -332,7 +333,7 @@ _FIELDS: Mapping[str, Callable[[Packet], Any]] = {
     "options": _options,
     "sack": lambda packet: packet.sack,
 }
-"""Fields that must be equal: how to read each."""
+"""Functions that read the fields which must be equal in both runs, by the field's name."""
 
 
 def _shown(field: str, packet: Packet, origin_ns: int) -> str:
@@ -403,7 +404,7 @@ def _late(runs: tuple[_Run, _Run], flow: int, flow_ns: int) -> Iterator[str]:
 def _before(
     run: _Run, key: Stream, packet: Packet | None, flow_ns: int, count: int
 ) -> tuple[str, ...]:
-    """Lines on the packets at the host, up to the one that differs."""
+    """Lines on the host's last packets up to the packet that differs."""
     origin_ns = run.origin_ns(key.flow, LEFT) or 0
     all_ = merged(dict(run.packets), key.flow, key.side)
     if packet is not None:
@@ -437,7 +438,7 @@ def _line(sent: bool, packet: Packet, origin_ns: int, *, differs: bool) -> str:
 
 
 def _state(run: _Run, flow: int, side: int, packet: Packet | None, flow_ns: int) -> SenderState:
-    """The sender's state when the differing packet was at its host."""
+    """The state of the flow's sender at the time of the packet that differs."""
     origin_ns = run.origin_ns(flow, LEFT) or 0
     capture_ns = origin_ns + flow_ns if packet is None else packet.time_ns
     at_ns = capture_ns + run.offset_ns(flow)

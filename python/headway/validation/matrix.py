@@ -17,22 +17,26 @@ BUFFERS_BDP = (0.25, 1.0, 4.0)
 FLOWS = (1, 2, 5)
 LOSSES = (0.0, 0.01)
 SMALLEST_BUFFER_BYTES = 6_000
-"""A quarter of a small BDP is less than a packet, so the queue holds at least four packets."""
+"""The smallest queue limit: four packets, because a quarter of a small BDP is less than a packet.
+"""
 START_GAP_MS, START_SPREAD_MS, TOGETHER_SPREAD_MS = 200, 100, 5
-"""Flows start one after the other with this gap, or together. The trial's seed adds a random delay:
-trials differ from each other, and one trial has the same start times on both backends."""
+"""Flows start START_GAP_MS after each other, or together. A random delay, up to one of the two
+spreads, is added to each start. It depends on the trial's seed, so it differs between trials but
+not between the backends."""
 DURATION_S, TRIALS = 12, 3
 """Usual length of a trial, and usual number of trials on the kernel."""
 LOSSY_S, LOSSY_TRIALS = 8, 8
-"""With random loss, trials differ most. Two backends behave alike at the beginning of a trial with
-one seed, so many short trials show more than few long ones."""
+"""Length and number of trials with random loss, in which trials differ most. The backends' runs
+with the same seed are alike only at the beginning of a trial, so many short trials show more than
+few long ones."""
 
 
 @dataclass(frozen=True)
 class Scenario:
-    """One row of the table. ``control`` may have a startup and options, as in the text of flows.
+    """A scenario to run on both backends, one row of the page's table.
 
-    ``router`` is the algorithm of the bottleneck's router; the key has only the control's name.
+    ``control`` may have a startup and options, as in the text of flows. ``router`` is the algorithm
+    of the bottleneck's router; it has the control's name, so the key does not repeat it.
     """
 
     rate_mbps: int
@@ -114,7 +118,11 @@ class Scenario:
 
 
 def _change(what: str, rate_mbps: int, rtt_ms: int, length_s: int) -> Schedule:
-    """In the middle third a quarter of the rate, or 1.5 times the delay; or an outage of 0.7 s."""
+    """A schedule for a link that changes during a trial.
+
+    "slower": a quarter of the rate in the middle third of the trial. "farther": 1.5 times the delay
+    in the middle third. "outage": the link is down for 0.7 s from the middle of the trial on.
+    """
     rate, delay = f"{rate_mbps}Mbit/s", f"{rtt_ms * 500} us"
     if what == "outage":
         return outages(rate, delay, [(f"{length_s // 2} s", f"{length_s * 500 + 700} ms")])
@@ -164,11 +172,11 @@ def _timed(scenario: Scenario) -> Scenario:
 
 
 def others() -> list[Scenario]:
-    """Scenarios that the paths lack, in groups with one comment each."""
+    """Scenarios with properties that ``paths`` does not vary; a comment names each property."""
     row = Scenario
     deep, long_s = 4.0, 20
     return [
-        # queues of 4 BDP at 100 Mbit/s: send buffers, receive windows, bursts of losses
+        # queues of 4 BDP at 100 Mbit/s: buffers and windows may limit flows, losses come in bursts
         row(100, 50, deep, 1, "reno", duration_s=long_s),
         row(100, 50, deep, 2, "reno", duration_s=long_s),
         row(100, 50, deep, 2, "cubic", duration_s=long_s),
@@ -191,7 +199,7 @@ def others() -> list[Scenario]:
         row(100, 20, deep, 5, "htcp", aqm="red"),
         row(10, 50, 1.0, 2, "cubic", aqm="codel"),
         row(100, 20, 1.0, 5, "reno", aqm="codel"),
-        # marks instead of drops
+        # queues that mark packets with CE instead of dropping them
         row(10, 50, deep, 1, "reno:ecn=on", aqm="red:ecn=on"),
         row(10, 50, deep, 2, "cubic:ecn=on", aqm="red:ecn=on"),
         row(100, 20, deep, 5, "htcp:ecn=on", aqm="red:ecn=on"),

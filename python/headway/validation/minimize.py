@@ -20,7 +20,7 @@ from headway.spec import Spec
 
 Fields = dict[str, Any]
 Differs = Callable[[Experiment], bool]
-"""Whether both backends can run an experiment and differ in it."""
+"""A function that returns whether both backends can run an experiment and differ in it."""
 
 _KEPT_OF_FLOW = ("app", "control", "start")
 _DUMBBELL = Dumbbell(rate="1 Mbit/s", rtt="1 ms", buffer="2 pkts")
@@ -30,13 +30,13 @@ _QUANTITY = re.compile(r"^([0-9.]+)( ?)([A-Za-z/]*)$")
 _ROUNDED = ("rate", "rtt", "buffer", "delay", "size", "read_rate", "send_buffer", "receive_buffer",
             "receive_window", "read_size", "read_interval", "initial_rate", "loss")  # fmt: skip
 _LEAST_BYTES = 20_000
-"""Bytes. A transfer is not made smaller than this."""
+"""The smallest size to which a transfer is reduced."""
 
 
 def minimize(experiment: Experiment, differs: Differs, most: int) -> tuple[Experiment, int]:
-    """The smallest differing experiment found, and the number of calls of ``differs``.
+    """Find a smaller experiment that still differs, with at most ``most`` calls of ``differs``.
 
-    Calls ``differs`` at most ``most`` times.
+    Returns the experiment and the number of calls.
     """
     found, tries = experiment, 0
     refused: set[str] = set()
@@ -64,11 +64,11 @@ def minimize(experiment: Experiment, differs: Differs, most: int) -> tuple[Exper
 
 FieldPath = tuple[str | int, ...]
 Candidates = Iterator[tuple[str, Fields]]
-"""Simpler experiments, each with a text that identifies the change."""
+"""Simpler experiments, each with a text that names the change from the original experiment."""
 
 
 def _with(fields: Mapping[str, Any], *changes: tuple[FieldPath, Any]) -> Fields:
-    """A copy with these values changed."""
+    """A copy of an experiment's fields in which ``changes`` have set the values at paths."""
     other: Fields = copy.deepcopy(dict(fields))
     for (*above, name), value in changes:
         place: Any = other
@@ -130,7 +130,7 @@ def _simpler_flow(fields: Mapping[str, Any], index: int) -> Candidates:
 
 
 def _shorter_flow(fields: Mapping[str, Any], index: int) -> Candidates:
-    """The flow with half its size, or half its epochs."""
+    """Experiments in which a flow has half its size, or half its epochs."""
     app = fields["flows"][index]["app"]
     place = ("flows", index, "app")
     size = app.get("size")
@@ -143,7 +143,7 @@ def _shorter_flow(fields: Mapping[str, Any], index: int) -> Candidates:
 
 
 def _rounder(fields: Mapping[str, Any]) -> Candidates:
-    """All numbers rounded to one significant digit, then each number alone."""
+    """Experiments with all numbers, then each alone, rounded to one significant digit."""
     rounded = _round(fields)
     if rounded != fields:
         yield f"all rounded, {rounded}", rounded
@@ -175,7 +175,7 @@ def _round_text(value: Any) -> Any:
 
 
 def one_line(experiment: Experiment) -> str:
-    """An experiment in one line: its settings that are not the default."""
+    """An experiment as one line of text, without settings that have their default."""
     fields = experiment.model_dump(mode="json", exclude_defaults=True)
     path = {k: v for k, v in fields["topology"].items() if k != "kind"}
     parts = [f"{name}={_value_text(value)}" for name, value in path.items()]

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from headway.validation.matrix import LOSSY_S, Scenario, matrix
 
 LOSSY_TRIALS = 5
-"""Trials on the kernel with random loss. They are compared in pairs with the same seed."""
+"""Number of trials on the kernel of a scenario with random loss. Each is compared with the
+simulator's trial with the same seed."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,7 @@ def _lossy(control: str, router: str = "") -> Scenario:
 
 
 def _of_control(control: str, own: Scenario) -> list[Scenario]:
-    """A long RTT, small windows of four flows, a deep queue, random loss, and ``own``."""
+    """Scenarios of a control: long RTT, small windows, deep queue, random loss, and ``own``."""
     return [
         Scenario(10, 100, 1.0, 1, control, duration_s=10),
         Scenario(10, 20, 4.0, 4, control, duration_s=8),
@@ -43,10 +44,13 @@ def _of_control(control: str, own: Scenario) -> list[Scenario]:
 
 
 def _controls() -> list[Scenario]:
-    """The papers' nine controls. In the last row of each, its own law and not Reno's decides."""
+    """Scenarios of the papers' nine controls.
+
+    In the last scenario of each control, the window follows the control's own law and not Reno's.
+    """
 
     def large(control: str) -> Scenario:
-        """A window of hundreds of packets, which overflows the queue."""
+        """A flow whose window grows to hundreds of packets and overflows the queue."""
         return Scenario(50, 100, 0.5, 1, control, duration_s=14)
 
     def shared(control: str) -> Scenario:
@@ -57,7 +61,7 @@ def _controls() -> list[Scenario]:
         *_of_control("bic", large("bic")),
         *_of_control("scalable", large("scalable")),
         *_of_control("highspeed", large("highspeed")),
-        # rho is RTT / 25 ms: growth 64 times Reno's
+        # Hybla's rho is RTT / 25 ms = 8, and its window grows rho^2 = 64 times as fast as Reno's
         *_of_control("hybla", Scenario(10, 200, 1.0, 1, "hybla", duration_s=14)),
         *_of_control("westwood", large("westwood")),
         *_of_control("illinois", large("illinois")),

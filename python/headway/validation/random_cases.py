@@ -21,10 +21,12 @@ from headway.experiment import Experiment
 from headway.registry import registry
 
 KINDS = ("options", "default", "startups", "several")
-"""All options; only paths and controls; fast startups; several flows that share a link."""
+"""What the cases of a kind vary: all options; only path and control; fast startups; several flows
+on one link."""
 
 Setting = tuple[str, str]
-"""A property of the path or an option, and its class: ("rate", "5-20Mbit/s"), ("sack", "off")."""
+"""A property of the path and its class, as ("rate", "5-20Mbit/s"), or an option and its value, as
+("sack", "off")."""
 Pair = tuple[Setting, Setting]
 
 PATH: Mapping[str, tuple[str, ...]] = {
@@ -72,8 +74,8 @@ OPTIONS: Mapping[str, tuple[str, ...]] = {
 """Settings of the options. A case has a few of them; the other options keep their defaults."""
 
 ON_ONE_BACKEND = ("extra_ack", "stabilize")
-"""Options of flows that the kernel backend does not support yet. A few cases have one, so that the
-report counts them as left out."""
+"""Options of flows that the kernel backend does not support yet. A few cases have such an option,
+and the report counts these cases as left out."""
 _ON_ONE_BACKEND_SHARE = 0.01
 
 _SWITCHES = ("sack", "timestamps", "delayed_ack", "frto", "nodelay", *ON_ONE_BACKEND)
@@ -93,7 +95,7 @@ T = TypeVar("T")
 
 
 def controls() -> tuple[str, ...]:
-    """Names of all controls, without those that only proxies use."""
+    """Names of all controls except those that only proxies use."""
     return tuple(c.name for c in registry().controls if not c.name.endswith("_pep"))
 
 
@@ -101,7 +103,7 @@ class Draws:
     """Random numbers. The sequence depends only on the arguments, not on the version of Python."""
 
     def __init__(self, *made_with: object) -> None:
-        # only random() gives the same numbers in all versions of Python
+        # of the methods of Random, only random() gives the same numbers in all versions of Python
         self._next = random.Random(":".join(map(str, made_with))).random
 
     def below(self, count: int) -> int:
@@ -122,7 +124,7 @@ class Draws:
 
 
 _CONFLICTS: Sequence[tuple[Sequence[str], Sequence[str]]] = (
-    # their routers have one fixed rate, and their header is in the ECN bits
+    # these controls' routers have one fixed rate, and their headers use the ECN bits
     (
         [f"control={name}" for name in _ROUTER_CONTROLS],
         ("relay", "vary", "ecn", "startup=quick-start"),
@@ -142,7 +144,8 @@ _CONFLICTS: Sequence[tuple[Sequence[str], Sequence[str]]] = (
         ("deadline", "announces", *(f"app={app}" for app in OPTIONS["app"])),
     ),
 )
-"""Settings that exclude each other, or of which one has no effect together with the other."""
+"""Pairs of lists: a setting of the first list cannot be combined with one of the second, or one of
+the two would have no effect."""
 
 
 @functools.cache
@@ -159,7 +162,7 @@ def conflict(one: Setting, other: Setting) -> bool:
 
 
 _IN_EVERY_CASE = {*PATH, "control"}
-"""Properties that every case has a class of."""
+"""Properties of which every case has a class."""
 
 
 @dataclass(frozen=True)
@@ -194,7 +197,7 @@ class Space:
     options: Mapping[str, tuple[str, ...]]
     fewest: int
     most: int
-    """Smallest and largest number of options that a case has."""
+    """``fewest`` and ``most`` are the smallest and largest number of options that a case has."""
     always: tuple[str, ...] = ()
     """Options that every case has."""
     least_queue_bytes: int = 8 * PACKET_BYTES
@@ -227,7 +230,7 @@ def space(kind: str) -> Space:
 
 
 def cases(kind: str, seed: int) -> Iterator[Case]:
-    """The cases of a seed, as an endless iterator."""
+    """The cases of a kind and seed, as an endless iterator."""
     drawn_from = space(kind)
     left = dict.fromkeys(drawn_from.pairs())
     for index in itertools.count():
@@ -243,7 +246,7 @@ def cases(kind: str, seed: int) -> Iterator[Case]:
 
 
 def _settings(drawn_from: Space, draws: Draws, left: Mapping[Pair, None]) -> tuple[Setting, ...]:
-    """The settings of one case: of several candidates, the one that covers most new pairs."""
+    """The settings of one case: of several drawn sets of settings, the one with most new pairs."""
     count = drawn_from.fewest + draws.below(drawn_from.most - drawn_from.fewest + 1)
     wanted = list(left)
     best: list[Setting] = []
@@ -266,7 +269,10 @@ def _new_pairs(settings: Sequence[Setting], left: Mapping[Pair, None]) -> int:
 def _fill(
     settings: list[Setting], drawn_from: Space, draws: Draws, count: int, left: Mapping[Pair, None]
 ) -> None:
-    """Draw the missing settings of a case. Each time, take the one that adds most new pairs."""
+    """Add the missing settings of a case, one by one.
+
+    Each time several settings are drawn, and the one that adds most new pairs is taken.
+    """
 
     def take(factors: Mapping[str, Sequence[str]]) -> None:
         taken = {name for name, _ in settings}
@@ -298,7 +304,10 @@ _UNITS = {"Mbit/s": 1e6, "ms": 1e-3, "s": 1.0, "KiB": 1024.0, "pkts": 1.0, "BDP"
 
 
 def _within(range_: str, draws: Draws) -> float:
-    """A number from a class written as a range: in bit/s, seconds or bytes, or without a unit."""
+    """Draw a number from a class that is written as a range, such as "5-20Mbit/s".
+
+    The number is in bit/s, seconds or bytes; packets and BDP stay in their unit.
+    """
     digits = range_.rstrip("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ/")
     low, high = map(float, digits.split("-"))
     return draws.between(low, high) * _UNITS[range_[len(digits) :]]
@@ -314,7 +323,7 @@ def rounded(value: float, digits: int = 2) -> int:
 
 @dataclass
 class _Path:
-    """Numbers of a path that determine the rest of the experiment."""
+    """The path's numbers, from which the rest of the experiment is chosen."""
 
     rate_bps: int
     rtt_us: int
@@ -443,7 +452,7 @@ def _vary(what: str, path: _Path, delay_us: int, ideal_s: float, draws: Draws) -
 
 
 def _options(settings: Mapping[str, str], path: _Path, draws: Draws) -> dict[str, Any]:
-    """Fields of the first flow, without its application."""
+    """The fields of the first flow, except those of its application."""
     flow: dict[str, Any] = {"control": _control(settings, path), "start": "0 s"}
     flow |= {name: settings[name] == "on" for name in _SWITCHES if name in settings}
     for name in ("send_buffer", "receive_buffer"):
@@ -489,7 +498,7 @@ def _control(settings: Mapping[str, str], path: _Path) -> dict[str, Any]:
 def _further_flows(
     settings: Mapping[str, str], main: Mapping[str, Any], path: _Path, draws: Draws
 ) -> list[dict[str, Any]]:
-    """The flows that share the link with the first. Every second one has another control."""
+    """The flows that share the link with the first flow; every second has a different control."""
     if "flows" not in settings:
         return []
     number, _, apart = settings["flows"].partition(" ")
@@ -515,7 +524,7 @@ def _further_flows(
 
 @dataclass
 class _Transfer:
-    """The first flow's application, and the time it takes on an ideal path."""
+    """The first flow's application, and the time that its transfer takes on an ideal path."""
 
     app: str
     size_bytes: int
@@ -549,7 +558,7 @@ class _Transfer:
         return cls(settings.get("app", "bulk"), size_bytes, ideal_s, hints, draws, rtt_s)
 
     def fields(self) -> dict[str, Any]:
-        """The fields of the flow in an experiment."""
+        """The fields of the first flow that describe its application and its hints."""
         return {"app": self._app(), **self.hints}
 
     def _app(self) -> dict[str, Any]:
@@ -581,7 +590,7 @@ class _Transfer:
 
 
 def _ideal_bps(path: _Path, flow: Mapping[str, Any]) -> float:
-    """The rate that windows, buffers, the reader and random loss allow, at most the link's."""
+    """The rate of the first flow that link, windows, buffers, reader and random loss allow."""
     windows = [
         int(flow[name].split()[0]) / (1 if name == "receive_window" else 2)
         for name in ("send_buffer", "receive_buffer")

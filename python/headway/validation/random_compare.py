@@ -22,27 +22,30 @@ from headway.units import BITS_PER_BYTE, NS_PER_S
 from headway.validation.random_cases import PACKET_BYTES, Case
 
 ALLOWED, ALLOWED_SHARE = 0.05, 0.03
-"""Allowed share of the kernel's median, and of the link's rate if several flows share the link."""
+"""Allowed difference as a share of the kernel's median; for goodputs of several flows, as a share
+of the link's rate."""
 CLOSE = 0.01
-"""If the first run on the kernel is this close to the simulator, no more runs are made."""
+"""Relative difference up to which the first kernel run is so close to the simulator that no further
+kernel runs are made."""
 
 Observed = Mapping[str, float | None]
-"""Values of one run by name, as "goodput of cubic-0". None means that the event did not happen, as
-the end of a transfer. A name without a flow is for all flows together, or for the bottleneck."""
+"""Values of one run by name, such as "goodput of cubic-0". None means that the event, such as the
+end of a transfer, did not happen. A value whose name has no flow is of all flows together, or of
+the bottleneck."""
 
 
 @dataclass(frozen=True)
 class Rule:
-    """Values differ by more than both ``least`` and ``allowed`` times the kernel's value."""
+    """A value differs if its difference exceeds both ``least`` and ``allowed`` × kernel's value."""
 
     least: float
     allowed: float = ALLOWED
     is_main: bool = False
-    """Whether the kind decides if a case differs. Other kinds only describe the case."""
+    """Whether values of this kind decide if a case differs. Others only describe the case."""
 
 
 RULES: Mapping[str, Rule] = {
-    # hosts and emulator have separate clocks
+    # differences of up to 2 ms do not count, since hosts and emulator have separate clocks
     "completion time": Rule(0.002, is_main=True),
     "goodput": Rule(0, is_main=True),
     "response time": Rule(0.002, is_main=True),
@@ -54,7 +57,8 @@ RULES: Mapping[str, Rule] = {
     "limited by the peer's window": Rule(0.05),
     "limited by the send buffer": Rule(0.05),
 }
-"""Rules by kind, in the order of the tables. Times are in seconds, rates in bit/s."""
+"""The rule for each kind of value, in the order of the tables. Times are in seconds, rates in
+bit/s."""
 
 
 def observe(trace: Trace) -> Observed:
@@ -108,7 +112,7 @@ def _has_end(experiment: Experiment, index: int) -> bool:
 
 
 def _ended_ns(trace: Trace, index: int) -> int | None:
-    """When a flow had delivered all its data; None if it did not."""
+    """Time at which a flow had delivered all its data; None if it never had."""
     app = trace.experiment.flows[index].app
     if not isinstance(app, Vectors):
         return trace.flows[index].done_ns
@@ -117,7 +121,7 @@ def _ended_ns(trace: Trace, index: int) -> int | None:
 
 
 def _bottleneck(experiment: Experiment) -> tuple[int, Link]:
-    """Number and link of the bottleneck for the first flow's data."""
+    """The link that is the bottleneck for the first flow's data, with its number before it."""
     number = 2 if experiment.topology.kind == "chain" else 0
     number += server_sends_more(experiment.flows[0])
     return number, [link for hop in experiment.topology.links() for link in hop][number]
@@ -142,15 +146,15 @@ class Value:
     sim: float | None
     kernels: tuple[float | None, ...]
     scale: float | None = None
-    """The reference of the relative difference; None: the kernel's median."""
+    """The value to which differences are relative; None uses the kernel's median."""
     least: float = 0.0
-    """A difference up to this is ignored, in addition to the rule's limits."""
+    """A difference of at most this is ignored, even if it exceeds the limits of the rule."""
     share: float | None = None
-    """The share of ``scale`` that is allowed; None: the rule's."""
+    """The allowed difference as a share of ``scale``; None uses the rule's ``allowed``."""
 
     @property
     def kind(self) -> str:
-        """The value's name without the flow's name."""
+        """The kind of the value: its name without the flow's name."""
         return next(kind for kind in RULES if self.name.startswith(kind))
 
     @property
@@ -199,7 +203,7 @@ class Value:
 
     @property
     def differs(self) -> bool:
-        """Whether the simulator's value is outside the kernel's range and too far from it."""
+        """Whether the simulator's value is further outside the kernel runs' range than allowed."""
         kernel, beyond = self.kernel, self.beyond
         if self.sim is None or kernel is None:
             return self.on_one_side is not None
@@ -273,11 +277,11 @@ class Result:
 
     @property
     def differs(self) -> bool:
-        """Whether a main value differs."""
+        """Whether any of the main values differs."""
         return any(value.differs for value in self._main())
 
     def is_similar(self, other: Result) -> bool:
-        """Whether it differs in the same direction as another, and at least half as much."""
+        """Whether the main value differs as in ``other``: same direction, at least half as much."""
         one, two = self.main, other.main
         if one is None or two is None or not self.differs:
             return False
@@ -287,13 +291,13 @@ class Result:
 
     @property
     def is_close(self) -> bool:
-        """Whether one kernel run is enough: more would only widen the kernel's range."""
+        """Whether all main values are so close that no further kernel runs are needed."""
         far = [v.difference is None or abs(v.difference) > CLOSE for v in self._main()]
         return not any(far) and not self.differs
 
     @property
     def is_noisy(self) -> bool:
-        """Whether more kernel runs are likely to give other values."""
+        """Whether kernel runs differ so much that further runs are likely to give other values."""
         return any(v.spread > CLOSE or None in v.kernels for v in self._main())
 
     def _main(self) -> list[Value]:

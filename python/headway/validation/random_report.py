@@ -72,7 +72,7 @@ def distribution_text(numbers: Mapping[str, float]) -> str:
 
 
 def _one_side(result: Result) -> str | None:
-    """The only backend on which the main value exists: "sim", "kernel", or None."""
+    """The only backend on which the main value's event happened: "sim", "kernel", or None."""
     return None if result.main is None else result.main.on_one_side
 
 
@@ -87,7 +87,7 @@ def _percent(value: float | None) -> Cell:
 
 
 def _by_value(results: Sequence[Result]) -> Table:
-    """The distribution of each kind of value over the cases, with the largest of each case."""
+    """A table: for each kind of value, the distribution of the cases' largest differences."""
     rows: list[list[Cell]] = []
     for kind in RULES:
         worst = [_worst(r.values, kind) for r in results]
@@ -107,7 +107,7 @@ def _worst(values: Iterable[Value], kind: str) -> Value | None:
 
 
 def _groups(results: Sequence[Result], count: int) -> Mapping[tuple[str, ...], list[Result]]:
-    """The results grouped by every combination of ``count`` of their options."""
+    """The results for every combination of ``count`` options that cases have."""
     groups: dict[tuple[str, ...], list[Result]] = defaultdict(list)
     for result in results:
         names = sorted(result.case.options)
@@ -132,7 +132,7 @@ def _by_option(results: Sequence[Result]) -> Table:
 
 
 def _by_name(results: Sequence[Result]) -> Table:
-    """Results by option, over all its settings."""
+    """A table of the results by option, over all values of the option."""
     groups: dict[tuple[str, ...], list[Result]] = defaultdict(list)
     for result in results:
         names = {option.partition("=")[0] for option in result.case.options}
@@ -143,7 +143,7 @@ def _by_name(results: Sequence[Result]) -> Table:
 
 
 def _by_setting(results: Sequence[Result]) -> Table:
-    """Results by class of the path, and by control."""
+    """A table of the results by class of rate, RTT and buffer, and by control."""
     groups: dict[tuple[str, ...], list[Result]] = defaultdict(list)
     for result in results:
         for name, value in result.case.settings:
@@ -155,7 +155,7 @@ def _by_setting(results: Sequence[Result]) -> Table:
 
 
 def _by_pair(results: Sequence[Result]) -> Table:
-    """The pairs of options that have differing cases."""
+    """A table of the pairs of options with which cases differ."""
     groups = _groups(results, 2)
     differing = {names: own for names, own in groups.items() if any(r.differs for r in own)}
     rows = _rows(differing)

@@ -29,23 +29,23 @@ from headway.validation.random_cases import PACKET_BYTES, Case
 from headway.validation.random_compare import Observed, Result, observe, values_of
 
 KERNEL_RUNS, NOISY_RUNS = 3, 5
-"""Kernel runs of a case whose first run is not close to the simulator's, and of a case that then
-differs and whose kernel runs also differ from each other."""
+"""Number of kernel runs of a case whose first run is not close to the simulator's, and of a case
+that then differs and whose kernel runs also differ from each other."""
 SIM_RUNS = 5
-"""Simulator runs of a case with several flows, which start up to one packet time later. The packet
-time is that of the bottleneck."""
+"""Number of simulator runs of a case with several flows. In the additional runs, flows start up to
+one packet time of the bottleneck later."""
 GROUP = 24
-"""Number of cases whose kernel runs may run in parallel. Cases on slow links do if they are next to
-each other in the group."""
+"""Number of cases in a group, whose kernel runs may run in parallel. Cases on slow links that are
+next to each other in the group do."""
 QUIET_US = 200.0
 """A run is repeated if packets left the emulated link later than this on average."""
 _START_STEP = 0.37
-"""Step between start times, in packet times. On the kernel, noise decides which flow's packet is
-first in a queue. In the simulator all flows follow the link's clock, and much smaller steps seldom
-change the order."""
+"""Step between the start times of the simulator's runs, in packet times. On the kernel, noise
+decides which flow's packet is first in a queue. In the simulator, packets arrive in step with the
+link, and much smaller steps seldom change their order."""
 
 Check = Callable[[Experiment], object]
-"""Raises HeadwayError for an experiment that a backend cannot run."""
+"""A function that raises HeadwayError for an experiment that a backend cannot run."""
 
 
 @dataclass(frozen=True)
@@ -66,11 +66,11 @@ class Outcome:
 
     results: list[Result] = field(default_factory=list)
     left_out: Counter[str] = field(default_factory=Counter)
-    """Number of cases that one backend cannot run, by reason."""
+    """Number of cases that a backend cannot run, by reason."""
     failed: dict[int, str] = field(default_factory=dict)
     """Error messages of failed runs, by the number of the case."""
     short: int = 0
-    """Number of results with too few kernel runs because the time was up."""
+    """Number of results with too few kernel runs, because --hours had passed."""
 
 
 class SavedRuns:
@@ -190,7 +190,7 @@ class RandomRunner:
         self._progress(self.done, len(self._cases), self._estimate.text(left))
 
     def _reason(self, case: Case) -> str | None:
-        """Why a backend cannot run a case, without the case's names and numbers."""
+        """The error of a backend that cannot run a case, without flows' names and numbers."""
         for check in self._checks:
             try:
                 check(case.experiment)
@@ -199,7 +199,10 @@ class RandomRunner:
         return None
 
     def _compare_if_complete(self, case: Case, *, is_last: bool = False) -> bool:
-        """Compare a case if it has enough kernel runs or ``is_last``; return whether it did."""
+        """Compare a case if it has enough kernel runs, or with ``is_last`` any number of them.
+
+        Returns whether the case was compared.
+        """
         runs = self._saved.of(self._kernel.key(case.experiment))
         if not runs:
             return False
@@ -246,7 +249,7 @@ def _rate(case: Case) -> int:
 
 
 def samples_of(experiment: Experiment) -> list[Experiment]:
-    """The experiment, and if it has several flows also copies with slightly later starts."""
+    """The experiment; if it has several flows, also copies in which flows start slightly later."""
     tcp = sum(flow.is_tcp for flow in experiment.flows)
     if tcp < 2:
         return [experiment]
@@ -285,11 +288,11 @@ class _TimeEstimate:
         self._took_s += took_s
 
     def text(self, left: int) -> str:
-        """The estimated time for this many cases as text; empty if unknown."""
+        """The estimated time for ``left`` further cases as text; empty if unknown."""
         if not (self._runs and left):
             return ""
         return f"about {_RUNS_PER_CASE * left * self._took_s / self._runs / 60:.0f} min left"
 
 
 _RUNS_PER_CASE = 1.6
-"""Average over cases with one run and cases with three or more."""
+"""Average number of kernel runs per case: some cases need one run, others three or more."""

@@ -31,14 +31,14 @@ if TYPE_CHECKING:
 
 _TITLE = "# How far the simulator and the kernel differ"
 KNOWN = "## Known differences"
-"""From this heading on, the page is written by hand and kept."""
+"""The heading of the hand-written end of the page, which is kept when the page is made again."""
 _NOTHING_KNOWN = f"{KNOWN}\n\nNone has been explained yet.\n"
 _SIM, _KERNEL = Style(VERMILLION, "o"), Style(BLUE, "s", "--")
 
 
 @dataclass(frozen=True)
 class Windows:
-    """The congestion windows of one run's flows, for a figure."""
+    """The congestion windows of all TCP flows of a run over time, for a figure."""
 
     titles: tuple[str, ...]
     times_s: tuple[Array, ...]
@@ -46,7 +46,7 @@ class Windows:
 
 
 def windows_of(trace: Trace) -> Windows:
-    """The congestion window of each TCP flow."""
+    """Read the congestion window of each TCP flow from a trace."""
     flows = trace.tcp_flows()
     rows = [trace["flow_state"].filter(pl.col("flow") == flow) for flow in flows]
     return Windows(
@@ -112,7 +112,7 @@ that of their mean. One-way delay is that of the bottleneck: its queue and its p
 def part_section(
     part: parts.Part, comparisons: Sequence[Comparison], about: Mapping[str, Any]
 ) -> str:
-    """The section of a further part, with its own numbers and the matrix's targets."""
+    """The page's section on a further part, with its numbers and the targets of the matrix."""
     measured = dict.fromkeys(c.scenario.control for c in comparisons)
     asked = part.name if len(comparisons) == len(part.scenarios) else ",".join(measured)
     return f"""{part.title}
@@ -125,7 +125,7 @@ Made by `headway validate --only {asked}` on {about["date"]}, Linux {about["kern
 
 
 def _not_measured(part: parts.Part, comparisons: Sequence[Comparison]) -> str:
-    """A line that names the controls of the missing scenarios."""
+    """A line that names the controls whose scenarios were not measured; empty if all were."""
     measured = {c.scenario for c in comparisons}
     missing = [scenario for scenario in part.scenarios if scenario not in measured]
     if not missing:
@@ -135,7 +135,7 @@ def _not_measured(part: parts.Part, comparisons: Sequence[Comparison]) -> str:
 
 
 def with_parts(previous: str | None, sections: Sequence[str]) -> str:
-    """The page with sections of further parts; without a previous page, one without a matrix."""
+    """The previous page with these sections; without one, a page of only these sections."""
     return with_sections(previous or f"{_TITLE}\n\n{_NOTHING_KNOWN}", sections)
 
 
@@ -151,7 +151,7 @@ emulator was late, or because the kernel skipped the call of a control that sets
 
 
 def _tables(comparisons: Sequence[Comparison]) -> str:
-    """The distribution of the differences, the scenarios, and the kernel backend's warnings."""
+    """Tables of the differences' distribution and of the scenarios, and the kernel's warnings."""
     distribution = "\n".join(_spread_row(name, s) for name, s in spreads(comparisons).items())
     share = retransmits_share(comparisons)
     rows = "\n".join(_row(c) for c in comparisons)
@@ -177,7 +177,11 @@ within {RETRANSMITS_PKTS} packets.
 
 
 def with_sections(page: str, sections: Sequence[str]) -> str:
-    """The page with these sections, each replacing its old one or before the hand-written part."""
+    """The page with these sections.
+
+    A section replaces the one with the same title; a new section is put before the hand-written
+    part.
+    """
     for section in sections:
         title = section.splitlines()[0]
         old = _section(page, title)
@@ -190,7 +194,7 @@ def with_sections(page: str, sections: Sequence[str]) -> str:
 
 
 def _section(page: str, title: str) -> str | None:
-    """A section with its title, up to the next title."""
+    """The text of a page's section from its title to the next title; None without the section."""
     if (begin := page.find(f"{title}\n")) < 0:
         return None
     end = page.find("\n## ", begin)

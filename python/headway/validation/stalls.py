@@ -40,7 +40,9 @@ def with_stalls(experiment: Experiment, trace: Trace) -> Experiment:
 def _schedule(link: Link, stalls_ns: Sequence[tuple[int, int]]) -> Schedule:
     steps = [Step.model_construct(start=0, rate=link.rate, delay=link.delay)]
     for begin_ns, end_ns in stalls_ns:
-        # a packet that leaves at t arrives at t + delay, or at the end of the stall
+        # a packet that leaves the link at t arrives at t + delay or, if that is during the stall,
+        # at
+        # the end of the stall
         first_ns = max(begin_ns - link.delay, steps[-1].start + 1)
         last_ns = end_ns - link.delay
         if last_ns <= first_ns:

@@ -21,7 +21,8 @@ from headway.validation.matrix import Scenario
 from headway.validation.report import Windows, overlay, windows_of
 
 SIM_PER_KERNEL = 5
-"""Simulator trials per kernel trial, because they are fast. Their seeds continue the kernel's."""
+"""Number of simulator trials per kernel trial. The first trials have the seeds of the kernel's
+trials, the others the seeds that follow."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,7 @@ class Trial:
 
 def trial_of(trace: Trace) -> Trial:
     """The numbers and warnings of a trace."""
-    # leave out the note on repetitions, which are counted separately
+    # leave out the note that the run was repeated: ``repeated`` counts repetitions
     notes = tuple(str(note) for note in trace.meta.get("notes", ()) if note != NOTE)
     return Trial(observe(trace), notes)
 
@@ -53,7 +54,7 @@ class Plan:
     trials: int | None = None
 
     def experiments(self, scenario: Scenario, times: int = 1) -> list[Experiment]:
-        """A scenario's trials: ``times`` as many as on the kernel."""
+        """A scenario's trials, ``times`` times as many as the plan has on the kernel."""
         number = times * (self.trials or scenario.trials)
         return [scenario.experiment(self.seed + i, self.duration_s) for i in range(number)]
 
@@ -174,7 +175,10 @@ class Runner:
         self._done[scenario.key, backend.name, experiment.seed] = trial
 
     def _reuse_saved(self, backend: Backend, scenario: Scenario, experiment: Experiment) -> bool:
-        """Reuse a saved trial if its key matches the program and experiment; return whether."""
+        """Reuse a saved trial if its key is that of the present program and experiment.
+
+        Returns whether a trial was reused.
+        """
         file = self._file(backend, scenario, experiment)
         if not self._resume or not file.exists():
             return False
@@ -186,7 +190,7 @@ class Runner:
             observed["shares"] = tuple(observed["shares"])
             trial = Trial(Observed(**observed), tuple(fields["notes"]), fields["repeated"])
         except (ValueError, KeyError, TypeError) as error:
-            raise HeadwayError(f"{file}: is not a trial ({error}); delete it") from None
+            raise HeadwayError(f"{file}: is not a saved trial ({error}); delete the file") from None
         self._done[scenario.key, backend.name, experiment.seed] = trial
         return True
 
@@ -223,5 +227,5 @@ class _ProgressLines:
             )
 
     def failed(self, index: int) -> None:
-        """Record that a run failed for good; its scenario is never reported as done."""
+        """Record that a run failed in every attempt, so that its scenario is never complete."""
         self._left_s -= self._lengths_s[index]

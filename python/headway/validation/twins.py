@@ -32,7 +32,10 @@ FOLDER = "simulator"
 
 @dataclass(frozen=True)
 class SimulatorComparison:
-    """The kernel's tables compared with the simulator's, and whether they agree as required."""
+    """The comparison of a study's tables from the kernel with those from the simulator.
+
+    ``claims`` tell whether the tables agree as the study requires.
+    """
 
     tables: Sequence[Table]
     claims: Sequence[Claim]
@@ -49,10 +52,10 @@ def twin(experiment: Experiment) -> Experiment:
 def compare_with_simulator(
     study: Study[Any, Any], ctx: StudyContext, kernel: StudyResult, *, resume: bool
 ) -> SimulatorComparison:
-    """Run the twin of every experiment of a study that ran on the kernel, and compare them.
+    """Run a study that ran on the kernel again in the simulator, and compare their results.
 
-    The twin's results are in ``FOLDER`` within the study's folder. With ``resume``, complete saved
-    results are reused. Writes ``beside-simulator.json`` and ``.html``.
+    The simulator's results are in ``FOLDER`` within the study's folder. With ``resume``, complete
+    saved results are reused. Writes ``beside-simulator.json`` and ``beside-simulator.html``.
     """
     twin_ctx = StudyContext(
         out_dir=ctx.out_dir / FOLDER,
@@ -126,8 +129,9 @@ def compare_with_simulator(
 def compare_tables(kernel: Sequence[Table], simulator: Sequence[Table]) -> list[Table]:
     """Each table's numbers on both backends, with their absolute and relative difference.
 
-    Text columns that are equal on both sides name the rows. A column whose numbers are equal in
-    every row, as published ones are, is left out, and so is a table without other numbers.
+    Text columns that are equal in both tables name the rows. A column is left out if its numbers
+    are equal in every row, as published numbers are. A table without further columns is left out,
+    too.
     """
     result = []
     for own, other in _pairs(kernel, simulator):
@@ -153,8 +157,8 @@ def compare_tables(kernel: Sequence[Table], simulator: Sequence[Table]) -> list[
 def judge(agreement: Agreement, kernel: Sequence[Table], simulator: Sequence[Table]) -> Claim:
     """Judge whether every difference in the agreement's rows is within its tolerance.
 
-    The claim shows the difference closest to the tolerance, or furthest beyond it. It fails if a
-    number exists on one side only.
+    The claim shows the difference closest to the tolerance, or furthest beyond it. It fails if only
+    one of the two tables has a number.
     """
     worst: tuple[float, float] | None = None
     is_whole = True

@@ -18,14 +18,19 @@ FULL_SEEDS = 8
 LIVE_RUNS = 3
 """On a live kernel the full form runs at most this many times."""
 LEAST_SEEDS = 3
-"""Fewest seeds of the full form for its interval to decide."""
+"""The confidence interval decides a verdict only if the full form ran with at least this many
+seeds."""
 UNANIMOUS_RUNS = 6
-"""This many runs that all agree decide, for any spread."""
+"""If at least this many runs agree on whether a claim holds, they decide its verdict, even if the
+confidence interval includes 0."""
 CAN_CHANGE: tuple[Verdict, ...] = ("holds", "in part", "fails")
 
 
 def side(margins: Sequence[float]) -> int:
-    """1 if the interval is above 0, -1 if it is below, 0 if it includes 0."""
+    """What margins decide: 1 if the claim holds, -1 if it fails, 0 if they decide nothing.
+
+    Margins decide if their interval excludes 0, or if UNANIMOUS_RUNS or more have the same sign.
+    """
     compressed = [margin / (1 + abs(margin)) for margin in margins]
     if len(compressed) < LEAST_SEEDS:
         return 0
@@ -39,7 +44,7 @@ def side(margins: Sequence[float]) -> int:
 
 
 def is_settled(full: Claim, quick: Sequence[Claim]) -> bool:
-    """Whether one full run is enough, because it and the quick form's seeds leave no doubt."""
+    """Whether one full run decides a claim, since it agrees with the quick form with all seeds."""
     judged = [full, *quick]
     if full.verdict not in CAN_CHANGE or full.basis not in ("simulated", "live"):
         return True
@@ -48,7 +53,7 @@ def is_settled(full: Claim, quick: Sequence[Claim]) -> bool:
     if len({one.verdict == "fails" for one in judged}) > 1:
         return False
     margins = [one.margin for one in judged if one.margin is not None]
-    # equal margins with every seed are not due to chance
+    # a claim whose margin is equal with every seed does not depend on chance
     return len(set(margins)) <= 1 or len(margins) < LEAST_SEEDS or side(margins) != 0
 
 
@@ -69,10 +74,11 @@ def settled(
     again: Callable[[int], Sequence[Claim]],
     budget: int,
 ) -> tuple[list[Claim], dict[str, int]]:
-    """Claims of the full form with verdicts over as many seeds as needed, and their numbers.
+    """Claims of the full form with verdicts over as many seeds as each claim needs.
 
-    ``first`` is the full form with seed 1, ``quick`` the quick form by seed. ``again`` runs the
-    full form with another seed, up to ``budget`` seeds in all. Measured values are those of seed 1.
+    Also returns the number of seeds by claim. ``first`` has the claims of the full form with seed
+    1, ``quick`` those of the quick form for each seed. ``again`` runs the full form with a further
+    seed, until ``budget`` seeds were used. Measured values are those of seed 1.
     """
     of_quick: dict[str, list[Claim]] = {}
     for claims in quick:
@@ -87,7 +93,7 @@ def settled(
             if claim.id in open_:
                 runs[claim.id].append(claim)
         open_ = {name for name in open_ if not is_decided(runs[name])}
-    # Without a further full run, the quick form's runs could not decide these claims.
+    # With a budget of one seed, the claims that the quick form left open are undecided.
     final: dict[str, Verdict] = {
         name: "undecided" if budget == 1 and name in open_ else verdict(own)
         for name, own in runs.items()
@@ -97,11 +103,14 @@ def settled(
 
 
 def _with(first: Claim, decided: Verdict, runs: Sequence[Claim]) -> Claim:
-    """A claim with the verdict over all runs, and the note of a run that has this verdict."""
+    """The claim of the first run with the verdict over all runs.
+
+    Its note is the note of a run that alone gave this verdict.
+    """
     alike = next((run for run in runs if run.verdict == decided), first)
     return replace(first, verdict=decided, note=alike.note)
 
 
 def is_decided(runs: Sequence[Claim]) -> bool:
-    """Whether the full form's runs decide."""
+    """Whether these runs of the full form are enough to decide the claim's verdict."""
     return len(runs) >= LEAST_SEEDS and verdict(runs) != "undecided"

@@ -22,17 +22,20 @@ from headway.verdicts.tries import GOOD, Tried
 
 FILE = "verdicts.json"
 SEEDS = (2, 3, 4)
-"""Further seeds of the quick form, which show verdicts that depend on the seed.
+"""Further seeds of the quick form, which show whether a verdict depends on the seed.
 
-Live measurements ignore the seed; there these are further runs."""
+Live measurements ignore the seed, so on a live kernel each of these numbers is one further run."""
 Form = Literal["full", "quick"]
 MACHINE = "measured_on"
-"""The key of the line that names the machine of a live kernel."""
+"""The key of a file's line that names the machine on which the live kernel was measured."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """The result of one form of a study for a claim; ``note`` is None if it is the claim's."""
+    """The result of a study's full or quick form for a claim.
+
+    ``note`` is None if it equals the note of ``Locked``.
+    """
 
     verdict: Verdict
     measured: float | str | None = None
@@ -41,7 +44,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Try:
-    """A counterfactual: its change, and the result of each form with it."""
+    """A counterfactual: its change, and the results of the full and the quick form with it."""
 
     change: str
     full: Outcome | None = None
@@ -50,11 +53,13 @@ class Try:
 
 @dataclass(frozen=True)
 class Locked:
-    """A claim with the results of both forms with seed 1, and the quick form's verdicts by seed.
+    """A claim with the locked results of the study's full and quick form.
 
-    ``unit`` and ``tolerance`` apply to both forms. ``note`` is the full form's; the quick form has
-    its own note if notes contain measured values. ``trials`` is the number of seeds that the full
-    form needed to decide the verdict. ``why`` is the kind of failure that the study declares.
+    ``full`` and ``quick`` are results with seed 1, ``seeds`` has the quick form's verdicts with
+    other seeds. ``unit`` and ``tolerance`` apply to both forms. ``note`` is the full form's; the
+    quick form has a note of its own if notes contain measured values. ``trials`` is the number of
+    seeds that the full form needed to decide the verdict. ``why`` is the kind of failure that the
+    study declares.
     """
 
     id: str
@@ -76,7 +81,10 @@ class Locked:
 
     @property
     def kind(self) -> str:
-        """The kind of the failure; open unless a counterfactual shows the declared kind."""
+        """The kind of the failure: the declared one if counterfactuals show it, otherwise open.
+
+        Empty if the claim does not fail.
+        """
         outcome = self.full or self.quick
         if outcome is None or outcome.verdict != "fails":
             return ""
@@ -89,12 +97,12 @@ class Locked:
 
     @property
     def flips(self) -> bool:
-        """Whether the quick form's verdict depends on the seed, or on the run if live."""
+        """Whether the quick form's verdicts differ between seeds (on a live kernel: runs)."""
         own = {} if self.quick is None else {"1": self.quick.verdict}
         return len({*own.values(), *self.seeds.values()}) > 1
 
     def claim(self) -> Claim:
-        """The claim with the full form's result, or else the quick form's."""
+        """The claim with the result of the full form or, without one, of the quick form."""
         outcome = self.full or self.quick or Outcome("not checked")
         return Claim(
             id=self.id,
@@ -114,7 +122,7 @@ class Locked:
 
 @dataclass(frozen=True)
 class Difference:
-    """A difference between a claim and its locked state."""
+    """A difference between a claim as judged now and as locked."""
 
     id: str
     what: str
@@ -130,12 +138,18 @@ def file_of(study: Study[Any, Any]) -> Path:
 
 
 def read(study: Study[Any, Any]) -> list[Locked]:
-    """The locked claims of a study's form; empty without a file. Raises HeadwayError."""
+    """The locked claims that belong to a study's form; empty without a file.
+
+    Raises HeadwayError if the file is unreadable.
+    """
     return [one for one in _all(study) if _is_of_form(study, one)]
 
 
 def _is_of_form(study: Study[Any, Any], one: Locked) -> bool:
-    """Whether a claim of the file belongs to this form."""
+    """Whether a claim in a study's file belongs to this form of the study.
+
+    Claims with basis "live" belong to the kernel form, all others to the simulator's.
+    """
     whole = discover().get(study.name, study)
     return len(whole.forms()) == 1 or (one.basis == "live") == (study is not whole)
 
@@ -148,7 +162,10 @@ def _all(study: Study[Any, Any]) -> list[Locked]:
 
 
 def measured_on(study: Study[Any, Any]) -> dict[Form, str]:
-    """The machine that each form of a live study was measured on. Raises HeadwayError."""
+    """The machine on which the full and the quick form of a live study were measured.
+
+    Raises HeadwayError if the file is unreadable.
+    """
     machines = [row[MACHINE] for row in _rows(study) if MACHINE in row]
     return dict(machines[0]) if machines else {}
 
@@ -179,7 +196,8 @@ def write(
 ) -> Path:
     """Write the claims of a study's form, completely or not at all. Raises HeadwayError.
 
-    Claims of the other form are kept. ``machines`` has the machine of each live form.
+    Claims of the study's other form are kept. ``machines`` has the machine on which the full and
+    the quick form were measured, if live.
     """
     rows = [{MACHINE: dict(machines)}] if machines else []
     others = [one for one in _all(study) if not _is_of_form(study, one)]
@@ -203,7 +221,7 @@ def _row(one: Locked) -> dict[str, Any]:
 
 
 def as_claims(locked: Sequence[Locked]) -> list[Claim]:
-    """The claims with the full form's results."""
+    """The locked claims as claims, with the full form's results where they exist."""
     return [one.claim() for one in locked]
 
 
@@ -271,7 +289,10 @@ def changed(
 def _why(
     old: Locked, why: Why | None, tries: Mapping[Form, Mapping[str, Sequence[Tried]]]
 ) -> dict[str, Any]:
-    """The locked fields of a failure; results of forms that did not run are kept."""
+    """The fields of ``Locked`` on a failure and its counterfactuals.
+
+    Results of forms that did not run are kept.
+    """
     if why is None:
         return {}
     before = {one.change: one for one in old.tries}
@@ -292,14 +313,14 @@ def _why(
 
 
 def _outcome(claim: Claim, note: str) -> Outcome:
-    """The result of a form, with its note if that differs from the claim's."""
+    """The result of a form; it includes the form's note if that differs from ``note``."""
     return Outcome(claim.verdict, claim.measured, None if claim.note == note else claim.note)
 
 
 def _new_note(old: Locked, claim: Claim, *, is_full: bool) -> str:
-    """The note to lock: the full form's or, if notes contain no measured values, the new one.
+    """The note to lock for a claim: the new note, or the locked note of the full form.
 
-    A full note with measured values is known only after the full form has run.
+    If notes contain measured values, the quick form's note cannot replace the full form's.
     """
     own = claim.basis == "live" or (old.quick is not None and old.quick.note is not None)
     return old.note if own and old.full is not None and not is_full else claim.note
@@ -312,7 +333,10 @@ def _try(old: Try, found: Mapping[Form, Outcome]) -> Try:
 def differing_tries(
     locked: Sequence[Locked], tries: Mapping[str, Sequence[Tried]], form: Form
 ) -> list[Difference]:
-    """Differences of counterfactuals from the locked ones of this form; if live, of verdicts."""
+    """Differences between a run's counterfactuals and the locked ones of the same form.
+
+    On a live kernel only verdicts are compared.
+    """
     found = []
     before = {one.id: one for one in locked}
     for name, own in tries.items():
@@ -336,7 +360,7 @@ def _short(outcome: Outcome | None) -> str:
 
 
 def differences(locked: Sequence[Locked], claims: Sequence[Claim], form: Form) -> list[Difference]:
-    """Differences of a run's claims from the locked ones of this form, by id.
+    """Differences between a run's claims and the locked ones of the same form, sorted by id.
 
     For live claims only verdicts are compared, not values and notes, since measurements vary
     between runs.

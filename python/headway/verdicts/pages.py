@@ -25,7 +25,7 @@ from headway.table import markdown
 from headway.verdicts.locked import SEEDS, Locked, as_claims, measured_on, read
 
 Studies = Mapping[str, tuple[Study[Any, Any], Sequence[Locked]]]
-"""Studies that judge claims, by name, with their locked claims."""
+"""Each study that judges claims, with its locked claims, by the study's name."""
 
 
 def write_pages() -> list[Path]:
@@ -37,7 +37,7 @@ def write_pages() -> list[Path]:
 
 
 def source_tree() -> Path:
-    """The source tree that this package is in. Raises HeadwayError if it is not in one."""
+    """The source tree that contains this package. Raises HeadwayError for an installed package."""
     root = Path(headway.__file__).resolve().parents[2]
     if not (root / "docs" / "architecture.md").exists():
         raise HeadwayError(f"--write: {root} is not a source tree of Headway; it has no docs/")
@@ -45,7 +45,7 @@ def source_tree() -> Path:
 
 
 def pages(root: Path) -> dict[Path, str]:
-    """Every generated page that is kept in the source tree, by path, with its text."""
+    """The texts of all pages in the source tree that are generated or have generated parts."""
     studies = _studies()
     docs = root / "docs"
     made = {docs / "claims.md": _summary(studies)}
@@ -61,7 +61,7 @@ def pages(root: Path) -> dict[Path, str]:
 
 
 def study_pages() -> dict[str, str]:
-    """The page of each study by its name, which the documentation site has in docs/claims."""
+    """The page of each study by the study's name, for docs/claims of the documentation site."""
     return {name: _study(study, locked) for name, (study, locked) in _studies().items()}
 
 
@@ -76,7 +76,7 @@ def _studies() -> Studies:
 def _filled(text: str, parts: Mapping[str, str]) -> str:
     for name in re.findall(r"^<!-- made: ([\w-]+) -->$", text, re.M):
         if name not in parts:
-            raise HeadwayError(f"<!-- made: {name} -->: no such part; known: {', '.join(parts)}")
+            raise HeadwayError(f"<!-- made: {name} -->: unknown part; known: {', '.join(parts)}")
         pattern = rf"(?<=^<!-- made: {name} -->\n).*?(?=^<!-- end: {name} -->$)"
         body = parts[name].rstrip("\n") + "\n"
         text = re.sub(pattern, lambda _, body=body: body, text, flags=re.M | re.S)  # type: ignore[misc]
@@ -134,7 +134,7 @@ def _is_live(study: Study[Any, Any]) -> bool:
 
 
 def _made(study: Study[Any, Any]) -> str:
-    """How the verdicts were made, and on which machine the live ones."""
+    """How a study's verdicts were made, and on which machine the live verdicts were measured."""
     simulated = "Made by `make verdicts`, full form, seed 1"
     on = measured_on(study)
     if not on and not _is_live(study):
@@ -168,7 +168,7 @@ def _note(one: Locked) -> str:
 
 
 def _seeds(one: Locked) -> str:
-    """Verdicts of the quick form by seed; one word if they are the same."""
+    """Verdicts of the quick form by seed; only the verdict if it is the same with every seed."""
     if one.quick is None or one.basis not in ("simulated", "live"):
         return ""
     if not one.flips:
@@ -304,7 +304,7 @@ def _doubtful(studies: Studies) -> list[str]:
 
 
 def _shown(one: Locked) -> str:
-    """The changes of its counterfactuals, and their results."""
+    """The counterfactuals of a claim: each change, and the result with it."""
     if one.kind in ("", "open"):
         return ""
     return "; ".join(
@@ -392,7 +392,7 @@ _KINDS = ("refuted", "unknown setting", "open")
 
 
 def _counts(claims: Sequence[Claim]) -> list[int]:
-    """Cells: the number of claims that were judged, by verdict, and of those that fail by kind."""
+    """Numbers for a table row: claims judged, claims by verdict, and failed claims by kind."""
     once = unique(claims)
     verdicts = Counter(claim.verdict for claim in once)
     kinds = Counter(claim.why for claim in once if claim.verdict == "fails")
@@ -401,7 +401,7 @@ def _counts(claims: Sequence[Claim]) -> list[int]:
 
 
 def _with_settings(papers: Sequence[Claim]) -> str:
-    """How many more of the papers' simulated statements hold with other unprinted settings."""
+    """How many more of the papers' statements hold with another value of an unprinted setting."""
     simulated = unique([claim for claim in papers if claim.basis == "simulated"])
     more = sum(claim.verdict == "fails" and claim.why == "unknown setting" for claim in simulated)
     found = headline(simulated, "simulated")
@@ -415,7 +415,7 @@ def _with_settings(papers: Sequence[Claim]) -> str:
 
 
 def _refutable_count(studies: Studies) -> int:
-    """The number of statements with evidence that refutes them."""
+    """The number of statements with spoiled evidence, which shows that the claim can fail."""
     return sum(
         statement.spoil is not None
         for study, _ in studies.values()

@@ -17,7 +17,7 @@ from headway.verdicts.tries import RowsByChange, Tried, tries_of
 
 @dataclass(frozen=True)
 class Judged:
-    """A run's claims, and the counterfactuals of failed claims by id."""
+    """The claims of a run, and the counterfactuals of its failed claims by the claim's id."""
 
     claims: Sequence[Claim]
     tries: Mapping[str, Sequence[Tried]] = field(default_factory=dict)

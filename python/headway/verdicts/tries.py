@@ -17,19 +17,19 @@ from headway.sweep import observed
 
 GOOD = ("holds", "in part", "as stated")
 REPEATABLE = ("--set",)
-"""Options of headwayctl that can be repeated."""
+"""Options that a headwayctl command may have several times."""
 
 
 @dataclass(frozen=True)
 class Tried:
-    """A change, and the claim judged with it."""
+    """A counterfactual's change, and the claim as judged with this change."""
 
     change: Change
     claim: Claim
 
 
 RowsByChange = dict[tuple[object, ...], Any]
-"""Rows by change and trial: statements with the same change share its runs."""
+"""Observations by change and trial, so that statements with the same change share the runs."""
 
 
 def tries_of(
@@ -41,9 +41,10 @@ def tries_of(
 ) -> list[Tried]:
     """Run and judge each counterfactual of a statement. Raises HeadwayError.
 
-    Only trials that change run again; the others keep their rows. A trial in ``changed``, which
-    calls for other statements of the same study and context filled, does not run again. The
-    statement that ``shown_by`` names needs no run, since it judges the same rows.
+    Only trials that a change applies to run again; the others keep the observations in ``rows``.
+    ``changed`` has the observations of changed trials that ran for other statements of the same
+    study and context; they do not run again. The statement that ``shown_by`` names needs no run,
+    since it judges ``rows``.
     """
     known = {} if changed is None else changed
     why = statement.why
@@ -63,7 +64,7 @@ def tries_of(
 def _changed(
     study: Study[Any, Any], ctx: StudyContext, change: Change, known: RowsByChange
 ) -> dict[str, Any]:
-    """The rows of the trials that a change matches, by trial."""
+    """The observations of the trials that a change applies to, by the trial's key."""
     is_measured = isinstance(study, MeasuredStudy)
     every: Mapping[str, Any] = (
         study.commands(ctx) if isinstance(study, MeasuredStudy) else study.experiments(ctx)
@@ -103,7 +104,7 @@ def _measured(commands: Mapping[str, Sequence[str]], change: Change) -> dict[str
 
 
 def _with(command: Sequence[str], options: Mapping[str, str]) -> list[str]:
-    """A command with options replaced, or added if they can be repeated."""
+    """A command with these options: a value is replaced; a new or repeatable option is added."""
     words = list(command)
     for name, value in options.items():
         if name in words and name not in REPEATABLE:

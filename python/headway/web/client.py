@@ -30,11 +30,11 @@ from headway.workloads.pages import PageTable, read_pages
 
 NS = 1_000_000_000
 _EXACT_S = 0.05
-"""A shorter timeout is late by no more than any timer is (50 us)."""
+"""A shorter timeout of select() ends at most 50 us late, like any timer."""
 
 
 class Limits(NamedTuple):
-    """Limits: number of parallel connections, and number of requests on each."""
+    """The maximum numbers of parallel connections, and of requests on each connection."""
 
     connections: int = 1
     requests: int = 1 << 32
@@ -85,7 +85,7 @@ class Client:
             connection.close()
 
     def _next_ns(self, stop_ns: int) -> int:
-        """The next time at which there is work even if no data arrives."""
+        """Time at which the next request is due or requests stop, if no data arrives before."""
         if self._has_stopped:
             return sys.maxsize
         return min(stop_ns, self._visit.next_ns() or sys.maxsize)
@@ -121,8 +121,9 @@ class Client:
         """Wait until a socket can be read or written, and read or write it."""
         writing = [connection for connection in self._all_connections if connection.wants_to_write]
         left_s = max(until_ns - time.monotonic_ns(), 0) / NS
-        # select's timeouts are exact; those of poll and epoll in Python are in whole ms. The kernel
-        # may end long timeouts late by a thousandth (select_estimate_accuracy), so wait in parts.
+        # The timeouts of select are exact; those of poll and epoll in Python are in whole ms. The
+        # kernel may end a timeout late by a thousandth of it (select_estimate_accuracy), so a long
+        # wait is divided into parts.
         wait_s = left_s if left_s < _EXACT_S else min(0.9 * left_s, 3600)
         readable, writable, _ = select.select(self._all_connections, writing, [], wait_s)
         for connection in writable:
@@ -139,7 +140,7 @@ class Client:
         self._visit.arrived(pending.object, now_ns)
 
     def _close_or_requeue(self, connection: HttpConnection) -> None:
-        """Repeat requests that met a closed connection, and drop connections that are done."""
+        """Requeue requests that a closed connection did not answer; remove finished connections."""
         if unanswered := connection.take_unanswered():
             self._visit.requeue(unanswered)
         is_full = connection.is_ending or connection.requests >= self._limits.requests
@@ -160,7 +161,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--http", choices=("1.0", "1.1", "1.1-pipelined", "2"), default="1.1")
     parser.add_argument("--connections", type=int, default=1)
     parser.add_argument(
-        "--requests", type=int, default=Limits().requests, help="most on one connection"
+        "--requests", type=int, default=Limits().requests, help="most requests on a connection"
     )
     parser.add_argument("--control")
     parser.add_argument("--deadline-ms", type=int)

@@ -35,10 +35,11 @@ _WINDOW_BYTES = 2**31 - 1
 _FRAME_HEAD_BYTES = 9
 _GOAWAY = 7
 _HTTP2_HEAD_BYTES = 40
-"""Approximate size of an HTTP/2 frame with a request's head, once its fields are indexed."""
+"""Approximate size of the HTTP/2 frame of a request whose header fields HPACK has indexed."""
 
 _DEFAULT_STREAMS = 1024
-"""Concurrent streams before the server announces its limit: the limit of headway.web.origin."""
+"""Maximum number of concurrent streams until the server announces its limit. headway.web.origin has
+the same limit."""
 _NO_LIMIT = 1 << 32
 
 
@@ -73,7 +74,7 @@ def open_connection(server: Server, received: Received, now_ns: int) -> HttpConn
 
 
 class HttpConnection(ABC):
-    """A connection to the server; requests wait for its handshake. Methods raise HeadwayError."""
+    """A connection to the server. Requests are sent once it is open. Methods raise HeadwayError."""
 
     def __init__(self, server: Server, received: Received, now_ns: int) -> None:
         self._server = server
@@ -105,7 +106,7 @@ class HttpConnection(ABC):
 
     @property
     def most_waiting(self) -> int:
-        """Number of requests that the server accepts without having answered."""
+        """Maximum number of unanswered requests that the server accepts."""
         return _NO_LIMIT
 
     @property
@@ -118,7 +119,7 @@ class HttpConnection(ABC):
         return self.socket.fileno()
 
     def request(self, pending: PendingObject, request_bytes: int, now_ns: int) -> bool:
-        """Queue a request for ``write``; return whether it fits into this many bytes."""
+        """Queue a request for ``write``; return whether its size is at most ``request_bytes``."""
         self.requests += 1
         self.waiting += 1
         self.used_ns = now_ns
@@ -142,11 +143,11 @@ class HttpConnection(ABC):
             except BlockingIOError:
                 return
             except (BrokenPipeError, ConnectionResetError):
-                return  # read() gets the same error
+                return  # read() will get this error, too, and handle it
             del self._out[:sent]
 
     def read(self) -> Sequence[PendingObject]:
-        """Read the available data; return the objects that are complete."""
+        """Read the available data; return the objects that are now complete."""
         try:
             piece = self.socket.recv(_READ_BYTES)
         except BlockingIOError:
@@ -162,11 +163,11 @@ class HttpConnection(ABC):
         return arrived
 
     def take_unanswered(self) -> Sequence[PendingObject]:
-        """The requests that were lost, in order, to be repeated on another connection."""
+        """Remove and return the requests that must be repeated on another connection, in order."""
         unanswered = self._take_unanswered()
         if unanswered and self.is_closed and not self._answered:
             raise HeadwayError(
-                f"{self._server.to}: the server closed the connection without an answer"
+                f"{self._server.to}: the server closed the connection without any response"
             )
         self.waiting -= len(unanswered)
         return unanswered
@@ -178,7 +179,7 @@ class HttpConnection(ABC):
 
     @abstractmethod
     def _send_request(self, pending: PendingObject, request_bytes: int) -> bool:
-        """Append the request to ``_out``; return whether it fits into this many bytes."""
+        """Append a request to ``_out``; return whether its size is at most ``request_bytes``."""
 
     @abstractmethod
     def _receive(self, piece: bytes) -> None:
@@ -302,7 +303,7 @@ class Http2Connection(HttpConnection):
             HeaderTuple(":path", f"/{pending.object}"),
         ]
         if (pad := request_bytes - _HTTP2_HEAD_BYTES) > 0:
-            # never indexed, so that it is sent each time; HPACK encodes an X in one byte
+            # a header that fills the request; HPACK never indexes it, and encodes an X in one byte
             head.append(NeverIndexedHeaderTuple("x", "X" * pad))
         stream = self._http.get_next_available_stream_id()
         self._streams[stream] = pending
@@ -326,7 +327,10 @@ class Http2Connection(HttpConnection):
         self._out += self._http.data_to_send()
 
     def _without_goaway(self, piece: bytes) -> bytes:
-        """The complete frames without GOAWAY: h2 would also end the streams opened before it."""
+        """The complete frames received, without GOAWAY frames.
+
+        h2 would end all streams at a GOAWAY, also those that the server still answers.
+        """
         self._frames += piece
         whole = bytearray()
         while len(self._frames) >= _FRAME_HEAD_BYTES:

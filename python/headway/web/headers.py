@@ -11,27 +11,28 @@ from headway.web import target
 Headers = list[tuple[bytes, bytes]]
 
 HEAD_BYTES = 16_384
-"""Longer heads are refused."""
+"""Longest head of a request that the proxy accepts."""
 
 _OF_ONE_HOP = {
     *(b"connection", b"keep-alive", b"proxy-authenticate", b"proxy-authorization"),
     *(b"proxy-connection", b"te", b"trailer", b"transfer-encoding", b"upgrade"),
 }
-# The proxy answers Expect, because it sends the head to the upstream when the body arrives. A
-# deadline applies to the clients' connections: a second proxy would also pace its connection to
-# this one by it.
+# Headers that the proxy does not pass on. It answers Expect itself, because it sends a request's
+# head to the upstream only when the body arrives. A deadline applies only to the connection of the
+# client: an upstream that is a proxy, too, would pace its connection to this proxy by the deadline.
 _HANDLED_HERE = {b"expect", target.HEADER.lower().encode()}
 
 
 class ForwardedFor(enum.StrEnum):
-    """Which origin of the request the proxy reports to the upstream."""
+    """Which client address the proxy reports to the upstream as the origin of a request."""
 
     SET = "set"
-    """The connected client; its own statements on earlier hops are dropped."""
+    """The address of the connected client; the client's own headers on the origin are dropped."""
     APPEND = "append"
-    """The client's statements, and the client: if the client is a trusted proxy."""
+    """The client's headers on the origin, with the client's address added. For a client that is a
+    trusted proxy."""
     OFF = "off"
-    """The proxy reports no origin, and drops the client's statements."""
+    """No origin; the client's own headers on the origin are dropped."""
 
 
 def refusal(scope: Mapping[str, Any]) -> tuple[int, str] | None:
@@ -45,7 +46,7 @@ def refusal(scope: Mapping[str, Any]) -> tuple[int, str] | None:
     head_bytes = sum(len(name) + len(value) + 4 for name, value in scope["headers"])
     if head_bytes + len(path) + len(scope["query_string"]) > HEAD_BYTES:
         return 431, f"the head is longer than {HEAD_BYTES} bytes"
-    # HTTP's methods are upper-case, and servers differ in how they treat lower-case ones
+    # HTTP's methods are in upper case, and servers differ in how they treat lower case
     if method != method.upper() or method in ("CONNECT", "TRACE"):
         return 405 if method in ("CONNECT", "TRACE") else 501, f"{method} is not served here"
     if not (path.startswith(b"/") or (path == b"*" and method == "OPTIONS")):
@@ -58,7 +59,7 @@ def refusal(scope: Mapping[str, Any]) -> tuple[int, str] | None:
 
 
 def end_to_end(headers: Iterable[tuple[bytes, bytes]]) -> Headers:
-    """The headers without hop-by-hop headers and without those that Connection names."""
+    """The headers without hop-by-hop headers, and without headers that Connection names."""
     known = [(name.lower(), value) for name, value in headers]
     named = {
         token.strip().lower()
@@ -66,7 +67,7 @@ def end_to_end(headers: Iterable[tuple[bytes, bytes]]) -> Headers:
         if name == b"connection"
         for token in value.split(b",")
     }
-    # a request must not remove its own length or host
+    # a request's Connection header must not remove the request's Content-Length or Host
     dropped = _OF_ONE_HOP | (named - {b"content-length", b"host"})
     return [(name, value) for name, value in known if name not in dropped]
 
@@ -80,9 +81,9 @@ def for_upstream(scope: Mapping[str, Any], forwarded_for: ForwardedFor, via: str
 
 
 def _with_origin(headers: Headers, scope: Mapping[str, Any], how: ForwardedFor) -> Headers:
-    """The headers with the reported origin, replacing all other headers on the origin."""
+    """The headers with the origin that the proxy reports, without the client's headers on it."""
     is_trusted = how is ForwardedFor.APPEND
-    # many servers treat _ as -, and a trusted proxy does not need it
+    # drop names with _, which many servers treat as -; a trusted proxy sends no such names
     kept = [
         (name, value)
         for name, value in headers
@@ -92,13 +93,13 @@ def _with_origin(headers: Headers, scope: Mapping[str, Any], how: ForwardedFor) 
         return kept
     chain = [value for name, value in kept if name == b"x-forwarded-for"]
     origin_headers = [(b"x-forwarded-for", b", ".join([*chain, scope["client"][0].encode()]))]
-    if not is_trusted:  # a trusted proxy knows the scheme, and this proxy does not
+    if not is_trusted:  # a trusted proxy reports the client's scheme itself
         origin_headers.append((b"x-forwarded-proto", scope["scheme"].encode()))
     return [pair for pair in kept if pair[0] != b"x-forwarded-for"] + origin_headers
 
 
 def _names_origin(name: bytes) -> bool:
-    """Whether a header reports an earlier hop's client, or the address it requested."""
+    """Whether a header reports the client of an earlier proxy, or the address it requested."""
     name = name.replace(b"_", b"-")
     return name.startswith(b"x-forwarded-") or name in (b"forwarded", b"x-real-ip")
 

@@ -36,7 +36,7 @@ _NO_BODY = (204, 304)
 
 
 class DeadlineMiddleware:
-    """Passes a client's Response-Deadline to TCP, and all messages on unchanged."""
+    """Passes the deadline in a request's Response-Deadline to TCP. It changes no ASGI message."""
 
     def __init__(self, app: App) -> None:
         self._app = app
@@ -64,14 +64,14 @@ class _Response:
         self, scope: Message, send: Send, transport: asyncio.Transport, due: Target | None
     ) -> None:
         self.transport = transport
-        """The server's `send`, in which `transport_of` finds the connection."""
+        """The client's connection, which `transport_of` finds through this object's `send`."""
         self._scope = scope
         self._send = send
         self._due = due
         self._connection: socket.socket | None = transport.get_extra_info("socket")
 
     async def send(self, message: Message) -> None:
-        """Send a message of the application."""
+        """Send a message of the application; before a response's head, set the hints."""
         if message["type"] == "http.response.start" and self._connection is not None:
             headers = [(bytes(k), bytes(v)) for k, v in message.get("headers", ())]
             volume_bytes = _volume_bytes(self._scope["method"], message["status"], headers)
@@ -81,7 +81,7 @@ class _Response:
             self._log_start()
 
     def _log_start(self) -> None:
-        """Log the result (level INFO)."""
+        """Log the target and the rate at which the response started (level INFO)."""
         if self._due is None or self._connection is None or not LOG.isEnabledFor(logging.INFO):
             return
         try:
@@ -96,21 +96,21 @@ class _Response:
 
 
 def transport_of(send: Send) -> asyncio.Transport | None:
-    """The client's connection behind uvicorn's or this middleware's `send`; otherwise None."""
+    """The client's connection, if `send` is uvicorn's or this middleware's; otherwise None."""
     transport = getattr(getattr(send, "__self__", None), "transport", None)
     return transport if hasattr(transport, "get_extra_info") else None
 
 
 def reset(transport: asyncio.Transport) -> None:
-    """Reset a client's connection, so that the client does not take a part for the whole."""
-    now = struct.pack("ii", 1, 0)  # this also discards data for a client that reads nothing
+    """Reset a client's connection, so that the client notices that the response is incomplete."""
+    now = struct.pack("ii", 1, 0)  # SO_LINGER 0: reset the connection and discard unsent data
     with contextlib.suppress(OSError):  # the client has left, and its socket is closed
         transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, now)
     transport.abort()
 
 
 def unsent_bytes(transport: asyncio.Transport) -> int:
-    """Bytes given to the client's connection that its host has not acknowledged."""
+    """Bytes written to the client's connection that the client's host has not acknowledged."""
     waiting_bytes = transport.get_write_buffer_size()
     with contextlib.suppress(OSError, ValueError):  # the socket is closed by now
         queued = fcntl.ioctl(transport.get_extra_info("socket"), termios.TIOCOUTQ, bytes(4))
@@ -119,7 +119,7 @@ def unsent_bytes(transport: asyncio.Transport) -> int:
 
 
 def _volume_bytes(method: str, status: int, headers: Iterable[tuple[bytes, bytes]]) -> int | None:
-    """Bytes of a response on the connection; None if unknown or without a body."""
+    """Bytes of a response with its head; None if unknown, or if the response has no body."""
     if method == "HEAD" or status in _NO_BODY:
         return None
     head_bytes, body_bytes = _STATUS_LINE_BYTES, None

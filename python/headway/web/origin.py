@@ -37,7 +37,8 @@ _PORT_ON = 10_000
 """nginx behind the proxy listens on loopback, at the proxy's port plus this number."""
 _START_S = 10.0
 
-# With sendfile, the head is a separate packet. tcp_nopush avoids that, but it turns TCP_NODELAY off
+# With sendfile, a response's head would be sent as a separate packet. tcp_nopush avoids that, but
+# it turns TCP_NODELAY off
 # permanently on a connection of HTTP/2: the end of each response would wait for all earlier ACKs.
 _CONFIG = """
 daemon off;
@@ -69,7 +70,7 @@ http {{
 
 @dataclass(frozen=True)
 class Keepalive:
-    """How long nginx keeps a connection: number of requests, and idle time."""
+    """When nginx closes a connection: after this number of requests, or this idle time."""
 
     requests: int = 1_000_000
     idle_ms: int = 3_600_000
@@ -124,7 +125,7 @@ def nginx(
     http: str = "1.1",
     keepalive: Keepalive = Keepalive(),
 ) -> Iterator[None]:
-    """An nginx at this address until the context ends, on a given listening socket or its own.
+    """Run nginx at this address until the context ends, with ``listener`` or a socket of its own.
 
     It serves ``folder``/files, over HTTP/2 with prior knowledge if ``http`` is "2".
 
@@ -144,16 +145,17 @@ def nginx(
 
 @contextlib.contextmanager
 def running(config: str, folder: Path, listener: socket.socket | None = None) -> Iterator[None]:
-    """An nginx with this configuration, whose own files are ``Files`` in the folder.
+    """Run nginx with this configuration until the context ends.
 
-    Raises HeadwayError if it does not start, or ends before the context.
+    Its pid file, log and temporary files are in the folder (``Files``). Raises HeadwayError if
+    nginx does not start, or ends before the context.
     """
     program = shutil.which("nginx") or shutil.which("/usr/sbin/nginx")
     if program is None:
         raise HeadwayError("nginx is not installed; a run with Web pages needs it (nginx-light)")
     path = folder / "nginx.conf"
     path.write_text(config, encoding="utf-8")
-    # nginx inherits the listening sockets that its environment names
+    # nginx uses the open listening sockets whose descriptors the variable NGINX names
     inherited = {}
     if listener is not None:
         listener.setblocking(False)
@@ -180,7 +182,10 @@ def running(config: str, folder: Path, listener: socket.socket | None = None) ->
 
 
 def _wait_for(folder: Path, process: subprocess.Popen[bytes]) -> None:
-    """Wait until nginx listens. Its pid file shows that; a socket may have listened before."""
+    """Wait until nginx has written its pid file: then it listens.
+
+    Connecting would be no test, because an inherited socket listens before nginx runs.
+    """
     until = time.monotonic() + _START_S
     file = folder / "nginx.pid"
     while not (file.exists() and file.stat().st_size):  # the file exists before it has any content
@@ -198,7 +203,7 @@ def _last_error(folder: Path) -> str:
 
 
 class _Server(uvicorn.Server):
-    """uvicorn's server without its signal handling, which would end it before our last output."""
+    """uvicorn's server without signal handling, which would end the program before its summary."""
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -254,16 +259,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--folder", required=True, type=Path, metavar="DIR")
     parser.add_argument("--control")
     parser.add_argument(
-        "--http", choices=("1.1", "2"), default="1.1", help="version that nginx serves"
+        "--http", choices=("1.1", "2"), default="1.1", help="HTTP version that nginx serves"
     )
     parser.add_argument(
-        "--requests", type=int, default=Keepalive().requests, help="most on one connection"
+        "--requests", type=int, default=Keepalive().requests, help="most requests on a connection"
     )
     parser.add_argument(
-        "--idle-ms", type=int, default=Keepalive().idle_ms, help="idle time of a connection"
+        "--idle-ms",
+        type=int,
+        default=Keepalive().idle_ms,
+        help="idle time after which a connection closes",
     )
-    parser.add_argument("--initial-rate", type=int, metavar="BIT/S", help="a hint for connections")
-    parser.add_argument("--data-volume", type=int, metavar="BYTES", help="a hint for connections")
+    parser.add_argument(
+        "--initial-rate", type=int, metavar="BIT/S", help="hint: initial rate of connections"
+    )
+    parser.add_argument(
+        "--data-volume", type=int, metavar="BYTES", help="hint: volume of connections"
+    )
     parser.add_argument("--deadlines", action="store_true", help="run the proxy before nginx")
     options = parser.parse_args(arguments)
     end_with_parent()

@@ -13,11 +13,15 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from headway.web.middleware import reset, unsent_bytes
 
 TARGET = "target"
-"""Key of the unchanged request target in a scope's state: ASGI does not distinguish /x and /x?."""
+"""Key in a scope's state for the request target as the client sent it. ASGI's fields do not
+distinguish /x and /x?."""
 
 
 class HeadTimeoutProtocol(H11Protocol):
-    """uvicorn's protocol with a time limit for a head: else a few bytes would hold a connection."""
+    """uvicorn's protocol with a time limit for a request's head.
+
+    Without the limit, a client could keep a connection by sending a few bytes.
+    """
 
     head_s = 30.0
 
@@ -27,14 +31,14 @@ class HeadTimeoutProtocol(H11Protocol):
         self.conn = _Reader(self.app_state, self.config.h11_max_incomplete_event_size)
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """A client has connected; the time limit for its head begins."""
+        """Called when a client has connected; the time limit for the request's head begins."""
         self._closing = LingeringTransport(self, transport)
         super().connection_made(self._closing)  # type: ignore[arg-type]
         self._head_due = self.loop.call_later(self.head_s, self._give_up)
         self._awaits_head = True
 
     def data_received(self, data: bytes) -> None:
-        """Part of a head or a body has arrived."""
+        """Called with a part of a request's head or body."""
         if self._closing.lingers:
             self._closing.drop(len(data))
             return
@@ -49,17 +53,20 @@ class HeadTimeoutProtocol(H11Protocol):
             self._head_due = self.loop.call_later(self.head_s, self._give_up)
 
     def eof_received(self) -> None:
-        """The client has closed its side of the connection."""
+        """Called when the client has closed its side of the connection."""
         self._closing.end()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """The connection has ended."""
+        """Called when the connection has ended."""
         self._head_due.cancel()
         self._closing.cancel_timer()
         super().connection_lost(exc)
 
     def send_400_response(self, msg: str) -> None:
-        """Answer invalid HTTP, and release a task that waits for the rest of a body."""
+        """Answer invalid HTTP with 400; a task that waits for the rest of a body continues.
+
+        If a response's head was already sent, the connection is reset.
+        """
         cycle = self.cycle
         if cycle is not None and not cycle.response_complete:
             cycle.disconnected = True
@@ -70,18 +77,18 @@ class HeadTimeoutProtocol(H11Protocol):
         super().send_400_response(msg)
 
     def shutdown(self) -> None:
-        """The server shuts down."""
+        """Called when the server shuts down."""
         if self._closing.lingers:
             self._closing.end()
         else:
             super().shutdown()
 
     def _should_upgrade(self) -> bool:
-        """Never upgrade, and suppress uvicorn's two lines of advice per request."""
+        """Never upgrade to WebSocket; this also avoids two log lines of uvicorn per request."""
         return False
 
     def may_send_more(self) -> bool:
-        """Whether the client may still send data that will not be read."""
+        """Whether the client may still send data that the server will not read."""
         theirs = self.conn.their_state
         after_it = theirs in (h11.DONE, h11.MUST_CLOSE) and self.conn.trailing_data[0]
         return theirs in (h11.SEND_BODY, h11.ERROR) or bool(after_it)
@@ -122,7 +129,7 @@ class LingeringTransport:
     stuck_s = 60.0
     """The connection is aborted if the client reads nothing of the remaining data for this time."""
     joined_bytes = 16_384
-    """A write of at most this many bytes waits for the next one."""
+    """A write of at most this many bytes is delayed, to be sent together with the next write."""
 
     def __init__(self, protocol: HeadTimeoutProtocol, transport: asyncio.Transport) -> None:
         self._protocol = protocol

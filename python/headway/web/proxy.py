@@ -28,14 +28,14 @@ _REASONS: dict[type[Exception], tuple[int, str]] = {
     httpcore.ConnectError: (502, "no connection"),
     httpcore.RemoteProtocolError: (502, "the response is not HTTP, or was cut"),
     httpcore.NetworkError: (502, "the connection broke"),
-    # one of the two sides sent what h11 cannot encode as HTTP
+    # the client or the upstream sent something that h11 cannot encode as HTTP
     httpcore.LocalProtocolError: (502, "the request cannot be passed on"),
     h11.LocalProtocolError: (502, "its response cannot be passed on"),
 }
 
 
 class _ClientError(Exception):
-    """The client has left, or neither reads nor sends, so it gets no response."""
+    """The client gets no response: it has left, or it neither reads nor sends for too long."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,11 +43,11 @@ class Timeouts:
     """Timeouts in seconds."""
 
     connect_s: float = 5.0
-    """Time for the upstream to accept a connection."""
+    """Longest time in which the upstream must accept a connection."""
     upstream_s: float = 60.0
-    """Time for the upstream to send or read the next piece."""
+    """Longest time in which the upstream must send or read the next piece of a body."""
     client_s: float = 60.0
-    """Time for the client to send the next piece, or to read any data."""
+    """Longest time in which the client must send the next piece of a body, or read any data."""
 
 
 class Proxy:
@@ -70,7 +70,7 @@ class Proxy:
         self._timeouts = timeouts or Timeouts()
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
-        """Handle one request, or the server's start and end."""
+        """Handle one request, or ASGI's messages on the server's start and end."""
         if scope["type"] == "lifespan":
             await self._lifespan(receive, send)
             return
@@ -80,7 +80,7 @@ class Proxy:
         watch = asyncio.create_task(body.disconnected_after_body())
         try:
             await asyncio.wait({work, watch}, return_when=asyncio.FIRST_COMPLETED)
-        except asyncio.CancelledError:  # the server ends, and its loop will cancel both tasks
+        except asyncio.CancelledError:  # the server ends; the event loop will cancel both tasks
             LOG.warning("%s: this server ends: cut", _log_text(scope))
         else:
             work.cancel()
@@ -162,14 +162,14 @@ class _Body:
             self._is_over.set()
 
     async def pieces(self) -> AsyncIterator[bytes]:
-        """The pieces of the body as they arrive; the next is read when the last one was taken."""
+        """The pieces of the body as they arrive; a piece is read once the previous was taken."""
         more = True
         while more:
             try:
                 async with asyncio.timeout(self._timeout_s):
                     message = await self._receive()
             except TimeoutError:
-                raise _ClientError("the client sends no more of its request") from None
+                raise _ClientError("the client stopped sending its request") from None
             if message["type"] == "http.disconnect":
                 raise _ClientError("the client left before its request was complete")
             more = message.get("more_body", False)
@@ -178,11 +178,14 @@ class _Body:
         self._is_over.set()
 
     def stop_reading(self) -> None:
-        """Stop reading the body: the upstream has answered and wants no more of it."""
+        """Stop reading the request's body: the upstream has answered and reads no more of it."""
         self._is_over.set()
 
     async def disconnected_after_body(self) -> None:
-        """Return when the client has left, after the body's reader is done: only one may wait."""
+        """Return when the client has left.
+
+        Waits first until the body is no longer read, since only one task may wait for messages.
+        """
         await self._is_over.wait()
         await self.disconnected()
 
@@ -212,7 +215,7 @@ class _Answer:
         )
 
     async def piece(self, piece: bytes) -> None:
-        """Send a piece of the body; wait while the client reads nothing."""
+        """Send a piece of the body; waits until the client has read enough."""
         await self._send_message({"type": "http.response.body", "body": piece, "more_body": True})
 
     async def end(self) -> None:
@@ -221,7 +224,10 @@ class _Answer:
         self.is_complete = True
 
     async def send_error(self, status: int, explanation: str) -> None:
-        """Send a complete response of the proxy and close: the request's framing may be bad."""
+        """Send an error response of the proxy, then close the connection.
+
+        The connection cannot be used again, since the request's framing may be wrong.
+        """
         text = f"{explanation}\n".encode()
         headers = [
             (b"content-type", b"text/plain; charset=utf-8"),
@@ -233,13 +239,13 @@ class _Answer:
         await self.end()
 
     def cut(self) -> bool:
-        """Reset the connection, so that the client does not take a part for the whole."""
+        """Reset the connection, so that the client notices that the response is incomplete."""
         if self._transport is not None and (self.has_begun or not self._transport.is_closing()):
             reset(self._transport)
         return self._transport is not None
 
     async def _send_message(self, message: Message) -> None:
-        """Wait while the client reads any data."""
+        """Send an ASGI message. Raises _ClientError if the client reads nothing for too long."""
         self._expect_client()
         try:
             async with asyncio.timeout(None) as limit:
@@ -270,7 +276,7 @@ class _Answer:
 
 
 def _target(scope: Message) -> bytes:
-    """The request's target, unchanged: it is not decoded and encoded again."""
+    """The request's target exactly as the client sent it."""
     if (target := scope.get("state", {}).get(TARGET)) is not None:
         return bytes(target)
     query = scope["query_string"]

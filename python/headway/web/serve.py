@@ -107,7 +107,7 @@ def _set_control(at: socket.socket, control: str) -> None:
 
 
 def _upstream(url: str) -> str:
-    """The URL, if it is valid. Raises HeadwayError."""
+    """Check the upstream's URL and return it. Raises HeadwayError if it is invalid."""
     try:
         parts = urlsplit(url)
         known = parts.scheme == "http" and parts.hostname and parts.port != 0
@@ -119,7 +119,7 @@ def _upstream(url: str) -> str:
 
 
 def _token(name: str) -> str:
-    """A pseudonym for Via. Raises HeadwayError."""
+    """Check the proxy's name for Via and return it. Raises HeadwayError if it is invalid."""
     if not all(c.isascii() and (c.isalnum() or c in "-._") for c in name):
         raise HeadwayError(f"via = {name}: must contain only letters, digits, - . _")
     return name

@@ -25,9 +25,9 @@ _IDEMPOTENT = {b"GET", b"HEAD", b"OPTIONS", b"PUT", b"DELETE"}
 
 
 async def load() -> None:
-    """Load what httpcore's locks are made of: anyio loads it at its first use.
+    """Make anyio load the modules of its locks, which httpcore uses.
 
-    It takes 50 to 100 ms, which the first response would wait for.
+    Loading takes 50 to 100 ms and would otherwise delay the first response.
     """
     async with anyio.Lock():
         pass
@@ -38,10 +38,11 @@ class Upstream:
 
     def __init__(self, host: str, port: int) -> None:
         self._origin = httpcore.Origin(b"http", host.encode(), port)
-        self._idle: deque[_Connection] = deque()  # the connection used last is used next
+        # requests use the connection that was idle for the shortest time
+        self._idle: deque[_Connection] = deque()
 
     def url(self, target: bytes) -> httpcore.URL:
-        """The URL of a request; the target is sent unchanged."""
+        """The URL of a request with this target; httpcore sends the target unchanged."""
         at = self._origin
         return httpcore.URL(scheme=at.scheme, host=at.host, port=at.port, target=target)
 
@@ -157,7 +158,8 @@ class _Stream(httpcore.AsyncNetworkStream, asyncio.Protocol):
         return data
 
     async def write(self, buffer: bytes, timeout: float | None = None) -> None:
-        # stop sending after an error response (RFC 9112 section 9.5), which httpcore then reads
+        # stop sending a request once an error response arrives (RFC 9112 section 9.5); after the
+        # failed write httpcore reads the response
         began = bytes(self._unread[:10])
         if (began[:5] == b"HTTP/" and began[9:] in (b"4", b"5")) or self._transport.is_closing():
             raise httpcore.WriteError
@@ -193,7 +195,7 @@ class _Stream(httpcore.AsyncNetworkStream, asyncio.Protocol):
     def eof_received(self) -> bool:
         self._has_ended = True
         self._event.set()
-        return True  # a server that has answered and closed its side may still read
+        return True  # keep our side open: a server that closed its own side may still read
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._has_ended, self._error = True, exc

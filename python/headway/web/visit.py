@@ -16,7 +16,10 @@ from headway.workloads.pages import PageTable
 
 
 class PendingObject(NamedTuple):
-    """An object to request; ``requested_ns`` is the time of an earlier request that was lost."""
+    """An object to request.
+
+    ``requested_ns`` is the time of its first request, if that was lost; None before a request.
+    """
 
     object: int
     requested_ns: int | None = None
@@ -32,7 +35,7 @@ class ConnectionState(Protocol):
 
     @property
     def most_waiting(self) -> int:
-        """Number of requests that the server accepts at once."""
+        """Maximum number of unanswered requests that the server accepts."""
         ...
 
 
@@ -40,7 +43,7 @@ AnyConnection = TypeVar("AnyConnection", bound=ConnectionState)
 
 
 class Visit:
-    """A user's way through a file of pages, from ``start_ns`` on."""
+    """The progress of a user who loads the pages of a file one after the other."""
 
     def __init__(self, pages: PageTable, start_ns: int) -> None:
         self._objects = pages.objects.tolist()
@@ -57,13 +60,13 @@ class Visit:
         self._missing = 0
         self._due: list[tuple[int, int]] = []
         self.known: deque[PendingObject] = deque()
-        """Objects that wait for a connection, the next first."""
+        """Objects that wait for a connection, in the order of their requests."""
         self.late_max_ns = 0
         """The largest delay between an event's due time and its handling, in ns."""
 
     @property
     def is_over(self) -> bool:
-        """Whether the last page is loaded."""
+        """Whether the last page is completely loaded."""
         return self._page == len(self._objects)
 
     def next_ns(self) -> int | None:
@@ -86,7 +89,7 @@ class Visit:
             self.known.append(PendingObject(number))
 
     def arrived(self, number: int, now_ns: int) -> None:
-        """An object has arrived: it reveals others, or completes the page."""
+        """Record that an object has arrived; it may reveal other objects or complete the page."""
         for revealed in self._reveals.get(number, ()):
             self._reveal(revealed, now_ns)
         self._missing -= 1
@@ -109,7 +112,7 @@ class Visit:
 def choose_connection(
     open_connections: Sequence[AnyConnection], *, most: int, requests: int, shares: bool
 ) -> AnyConnection | bool:
-    """The connection for the next object; True for a new one, False if the object has to wait.
+    """The connection for the next object; True for a new connection, False if the object must wait.
 
     ``open_connections`` are sorted by the time of their opening. At most ``most`` may be open, each
     with at most ``requests`` requests in total. With ``shares``, a connection accepts
@@ -124,7 +127,8 @@ def choose_connection(
     ]
     free = [connection for connection in usable if connection.waiting == 0]
     if free:
-        # the connection used last, which has the largest window; of several, the last opened
+        # the connection that was used last has the largest window; of several such connections,
+        # take the one that was opened last
         return max(reversed(free), key=lambda connection: connection.used_ns)
     if len(open_connections) < most:
         return True

@@ -42,7 +42,10 @@ _SCORES = np.linspace(-8.0, 8.0, 3201)
 
 @dataclass(frozen=True)
 class Marginal:
-    """The distribution of one quantity: 0 below a score, log-linear between knots above."""
+    """The distribution of one quantity, as a function of normal scores.
+
+    It is 0 below a score, and log-linear between the knots above that score.
+    """
 
     zero_part: float
     scores: Floats
@@ -51,7 +54,7 @@ class Marginal:
     """Values at the knots, above 0."""
 
     def value(self, score: Floats) -> Floats:
-        """Values at normal scores; beyond the last knot its value."""
+        """Values at normal scores; above the last knot the value of that knot."""
         above = np.exp(np.interp(score, self.scores, np.log(self.values)))
         zero = special.ndtri(self.zero_part) if self.zero_part else -np.inf
         return np.where(score < zero, 0.0, above)
@@ -62,9 +65,9 @@ class Model:
     """All parameters; see the module."""
 
     exchanges: Ints
-    """Numbers of exchanges per connection, rising."""
+    """The numbers of exchanges that a connection may have, rising."""
     parts: Floats
-    """The share of connections with each number."""
+    """The share of connections with each number in ``exchanges``."""
     slopes: Floats
     between: Floats
     within: Floats
@@ -72,15 +75,16 @@ class Model:
 
     @functools.cached_property
     def count_scores(self) -> Floats:
-        """The normal score of each number of exchanges, at the middle of its share."""
+        """The normal score of each number of exchanges, at the middle of its cumulative share."""
         return np.asarray(special.ndtri(np.cumsum(self.parts) - self.parts / 2))
 
     def _to_normal(self, at: int) -> Floats:
-        """The normal score of x over all exchanges, at each of ``_SCORES``.
+        """The normal score of x among all exchanges, for x at each of ``_SCORES``.
 
-        The mean depends on the connection's number of exchanges, so x is a mixture.
+        The mean of x depends on the connection's number of exchanges, so its distribution is a
+        mixture of normal distributions.
         """
-        # n exchanges have n - 1 think times
+        # a connection with n exchanges has n - 1 think times
         weights = self.parts * (self.exchanges - (at == QUANTITIES.index("think_us")))
         sigma = np.sqrt(self.between[at, at] + self.within[at, at])
         means = self.slopes[at] * self.count_scores
@@ -91,16 +95,16 @@ class Model:
         return np.asarray(special.ndtri(np.clip(cdf, 1e-15, 1 - 1e-15)))
 
     def draw(self, connections: int, name: str) -> SessionTable:
-        """Draw connections that all start at 0; ``name`` is that of their random streams."""
+        """Draw connections that all start at time 0, from random streams called ``name``."""
         return self.drawer(name)(connections)
 
     def drawer(self, name: str) -> Drawer:
-        """A function that draws connections, further ones at each call."""
+        """A function that draws connections; each call continues the random streams."""
         return Drawer(self, name)
 
 
 class Drawer:
-    """Draws connections of a model from streams with a name."""
+    """Draws connections of a model from named random streams."""
 
     def __init__(self, model: Model, name: str) -> None:
         self._model = model
@@ -112,7 +116,7 @@ class Drawer:
         self._within = _factor(model.within)
 
     def __call__(self, connections: int) -> SessionTable:
-        """The next connections, which all start at 0."""
+        """Draw further connections, which all start at time 0."""
         model = self._model
         chosen = np.searchsorted(np.cumsum(model.parts)[:-1], self._counts.uniform(connections))
         counts = model.exchanges[chosen]
@@ -136,7 +140,7 @@ def _factor(covariance: Floats) -> Floats:
 
 
 def _mixed(factor: Floats, streams: Sequence[Stream], count: int) -> list[Floats]:
-    """Normal numbers with the covariance factor @ factor.T, a row per stream."""
+    """Normally distributed numbers with covariance factor @ factor.T, one row per stream."""
     plain = [special.ndtri(stream.uniform(count)) for stream in streams]
     return [
         np.asarray(sum(factor[i, j] * plain[j] for j in range(i + 1))) for i in range(len(streams))

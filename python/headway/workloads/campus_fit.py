@@ -46,7 +46,8 @@ class Moments:
     within: Floats
     """Correlations between quantities of the same exchange."""
     adjacent: Floats
-    """Correlations between an exchange and the next one, as the mean of both orders."""
+    """Correlations between quantities of an exchange and of the next one on its connection. For two
+    different quantities, the mean of both orders."""
     count: Floats
     """Correlations with the connection's number of exchanges."""
 
@@ -83,7 +84,7 @@ def moments(table: SessionTable) -> Moments:
 
 
 def _scores(values: npt.NDArray[Any], flags: Flags) -> Floats:
-    """Normal scores of the flagged values, NaN for the others; equal values have equal scores."""
+    """Normal scores of the values with a flag, NaN for the others. Equal values get one score."""
     scores = np.full(values.size, np.nan)
     ranks = stats.rankdata(values[flags])
     scores[flags] = special.ndtri((ranks - 0.5) / ranks.size)
@@ -129,9 +130,10 @@ def fitted(table: SessionTable) -> dict[str, Any]:
 
 
 def _place_delays(written: dict[str, Any]) -> None:
-    """Move the quantiles of the servers' delays so that answered exchanges have them.
+    """Move the quantiles of the servers' delays, so that drawn delays have the recorded quantiles.
 
-    Whether an exchange has a delay depends on its request, as does the delay.
+    Only exchanges with a request and a response have a delay, and the delay is correlated with the
+    request's size. Therefore the delays of these exchanges are not distributed like all exchanges'.
     """
     model = model_of(written)
     own = model.marginals["serve_us"]
@@ -147,13 +149,13 @@ def _place_delays(written: dict[str, Any]) -> None:
 
 
 def _marginal(values: Floats) -> dict[str, Any]:
-    """The share of zeros, and the quantiles above it up to the largest value."""
+    """A distribution in the file's format: the share of zeros, and quantiles of larger values."""
     zero_part = float((values == 0).mean())
     ends = [at for at in QUANTILES if at > zero_part + 0.002]
     lowest = float(values[values > 0].min())
     knots = [(round(max(zero_part, 0.5 / values.size), 5), lowest)]
     knots += [(float(at), float(np.quantile(values, at))) for at in ends]
-    # the largest three values have a third of the responses' bytes
+    # keep the largest three values, which have a third of all responses' bytes
     for place, value in zip((2.5, 1.5, 0.5), np.sort(values)[-3:], strict=True):
         knots.append((round(1 - place / values.size, 6), float(value)))
     return {
@@ -169,7 +171,7 @@ def _positive(matrix: Floats) -> Floats:
 
 
 def text_of(written: dict[str, Any]) -> str:
-    """The file's text, one line per parameter."""
+    """The text of the model's file, one line per parameter."""
     lines = [
         f' "{name}": {json.dumps(written[name])}' for name in sorted(written) if name != "marginals"
     ]

@@ -57,13 +57,13 @@ class Cellular:
         for name in ("duration", "correlation", "outage_every", "outage"):
             self._check(name, units.parse_positive_time)
         if not 0 <= self.spread <= 3:
-            raise HeadwayError(f"spread: {self.spread} is not allowed; 0 to 3")
+            raise HeadwayError(f"spread: {self.spread} is not allowed; must be 0 to 3")
         packets = units.parse_rate(self.mean) * units.parse_time(self.duration)
         packets //= units.NS_PER_S * units.BITS_PER_BYTE * OPPORTUNITY_BYTES
         if packets > _MOST_OPPORTUNITIES:
             raise HeadwayError(
                 f"duration: {self.duration} at {self.mean} is not allowed; "
-                f"at most {_MOST_OPPORTUNITIES} packets"
+                f"at most {_MOST_OPPORTUNITIES} packets in total"
             )
 
     def _check(self, name: str, parse: object) -> None:
@@ -92,7 +92,7 @@ class Cellular:
         return np.where(self._is_down(ticks), 0.0, rates)
 
     def _is_down(self, ticks: int) -> npt.NDArray[np.bool_]:
-        """Whether each tick is in an outage."""
+        """Whether each tick of 20 ms is in an outage."""
         down = np.zeros(ticks, dtype=np.bool_)
         draws = self._stream("outages")
         tick = 0.0
@@ -109,7 +109,7 @@ class Cellular:
         rates = self.rates_bps()
         per_tick = rates * _TICK_NS / (units.NS_PER_S * units.BITS_PER_BYTE * OPPORTUNITY_BYTES)
         expected = np.concatenate([[0.0], np.cumsum(per_tick)])
-        # a Poisson process of rate 1, with the expected number of deliveries as time
+        # a Poisson process of rate 1, whose time axis is the expected number of deliveries so far
         count = int(expected[-1] + 10 * np.sqrt(expected[-1]) + 20)
         at = np.cumsum(-np.log(self._stream("deliveries").uniform(count)))
         at = at[at < expected[-1]]

@@ -20,9 +20,9 @@ from headway.workloads.session_table import SessionTable
 from headway.workloads.workload import LARGEST_REQUEST_BYTES
 
 TAIL_PART = 0.02
-"""The share of the largest responses that a Pareto tail is fitted to."""
+"""A Pareto tail is fitted to this share of the responses, the largest ones."""
 SMALL_BYTES = 10_000
-"""Most transfers are smaller than this (section 6.4.5.2)."""
+"""Size below which the thesis counts transfers as small: most are (section 6.4.5.2)."""
 ELEPHANT_BYTES = 100_000
 
 
@@ -53,7 +53,7 @@ class Distribution:
 
     connections: int
     exchanges: float
-    """Mean per connection."""
+    """Mean number of exchanges per connection."""
     mean_response_bytes: float
     median_response_bytes: float
     mean_request_bytes: float
@@ -62,11 +62,12 @@ class Distribution:
     small_responses: float
     tail_shape: float
     other_tail_shapes: tuple[float, float]
-    """Fitted to the largest 1 % and 5 %, to show how much the shape depends on the share."""
+    """The tail's shape fitted to the largest 1 % and 5 % of the responses, to show how much it
+    depends on that share."""
     spacing: float
-    """``distance_to_exponential``; NaN if all start at once."""
+    """``distance_to_exponential`` of the start times; NaN if all connections start together."""
     elephants: float
-    """Share of the responses' bytes in responses above 100 kB."""
+    """Share of all response bytes that belong to responses above 100 kB."""
 
 
 def distribution(table: SessionTable) -> Distribution:
@@ -91,7 +92,7 @@ def distribution(table: SessionTable) -> Distribution:
 
 
 def compared_with_thesis(tables: Mapping[str, SessionTable]) -> Table:
-    """A table of connection vectors, one column each, and of the thesis' values."""
+    """A table of statistics: a column per set of connection vectors, and the thesis' values."""
     found = [distribution(table) for table in tables.values()]
     rows: list[tuple[str, str, list[str]]] = [
         (

@@ -22,7 +22,7 @@ class Quantiles(Protocol):
     """A distribution that numbers can be drawn from; see ``headway.models.distributions``."""
 
     def quantile(self, q: npt.ArrayLike) -> Floats:
-        """Values exceeded with probability 1 - q."""
+        """The values that are exceeded with probability 1 - q."""
 
 
 class Stream:

@@ -20,16 +20,17 @@ if TYPE_CHECKING:
     Ints = npt.NDArray[np.uint64]
 
 AFTER_NONE = (1 << 32) - 1
-"""Value of ``after`` for an exchange that follows only the one before on its connection."""
+"""Value of ``after`` for an exchange that waits only for the previous one on its connection."""
 
 
 @dataclass(frozen=True, eq=False)
 class ExchangeTable:
     """Exchanges in columns: requests, responses and the times between them.
 
-    ``start_ns`` and ``exchanges`` have one entry per connection, the others one per exchange,
-    connection by connection. ``serve_ns``, ``deadline_ns`` and ``after`` may be empty: then servers
-    answer at once, no exchange has its own deadline, and none follows one of another connection.
+    ``start_ns`` and ``exchanges`` have one entry per connection, the other columns one entry per
+    exchange, connection by connection. Three columns may be empty: without ``serve_ns`` servers
+    answer at once, without ``deadline_ns`` no exchange has a deadline of its own, and without
+    ``after`` no exchange waits for an exchange of another connection.
     """
 
     start_ns: Ints
@@ -61,7 +62,7 @@ def _read(file: Path, _changed_ns: int, _size: int) -> ExchangeTable:
 
 
 def check_live(file: Path) -> None:
-    """Raise ValueError, with the reason, if two live programs cannot play a file."""
+    """Raise ValueError, with the reason, if client and server programs cannot play a file live."""
     try:
         _engine.check_exchanges_live(str(file))
     except ValueError as error:
@@ -80,8 +81,8 @@ def file_sha256(file: Path) -> str:
 def exchanges_of(sessions: SessionTable, begins_ns: int = 0) -> ExchangeTable:
     """Convert sessions to connections, with start times relative to ``begins_ns``.
 
-    Sessions before ``begins_ns`` start at once, as in a flow that begins late. Raises ValueError
-    for sessions that a file of exchanges cannot express.
+    A session that starts before ``begins_ns`` gets start time 0, as in a flow that begins late.
+    Raises ValueError for sessions that a file of exchanges cannot express.
     """
     import numpy as np  # imported late: reading a file does not need it
 
@@ -89,8 +90,8 @@ def exchanges_of(sessions: SessionTable, begins_ns: int = 0) -> ExchangeTable:
     neither = (sessions.request_bytes == 0) & (sessions.response_bytes == 0)
     if neither.any():
         raise ValueError(
-            f"exchange {int(np.argmax(neither))}: without a request and a response is not allowed; "
-            "at least 1 byte is asked or answered"
+            f"exchange {int(np.argmax(neither))}: request and response have 0 bytes; one of them "
+            "must have at least 1"
         )
     for name in ("start_us", "think_us", "serve_us"):
         longest_us = int(getattr(sessions, name).max(initial=0))

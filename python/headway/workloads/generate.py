@@ -20,17 +20,17 @@ from headway.workloads.session_table import SessionTable
 from headway.workloads.workload import MOST_RESPONSES, Pareto, Recorded, Tmix, Workload
 
 _AT_A_TIME = 1 << 20
-"""Approximate number of a file's sessions that are drawn at once."""
+"""Approximate number of sessions that are drawn at once from a file."""
 _EXCHANGES = 3
-"""Approximate number of exchanges of a drawn connection."""
+"""Approximate mean number of exchanges of a connection that is drawn from the model."""
 
 
 @functools.lru_cache(maxsize=4)
 def sessions(workload: Workload) -> SessionTable:
     """All sessions of a workload, in the order of their starts.
 
-    Raises HeadwayError if a tmix file is unreadable or has changed, and if the load needs more than
-    MOST_RESPONSES of its responses.
+    Raises HeadwayError if a tmix file is unreadable or has changed, or if the workload would need
+    more than MOST_RESPONSES responses of the file's mean size.
     """
     drawn = _vectors(workload)
     starts = np.sort(
@@ -53,7 +53,7 @@ def shares(workload: Workload, parts: int) -> tuple[SessionTable, ...]:
 
 
 def _vectors(workload: Workload) -> SessionTable:
-    """Connection vectors until their responses reach the load's bytes."""
+    """Draw connection vectors until the sum of their responses reaches the load's bytes."""
     kind = workload.vectors
     if isinstance(kind, Tmix):
         return _repeat_shuffled(tmix.read(kind.path, sha256=kind.sha256), workload)
@@ -72,7 +72,7 @@ def _vectors(workload: Workload) -> SessionTable:
 
 
 def _campus(name: str, wanted_bytes: float, serve_factor: float) -> SessionTable:
-    """Connections of the model until their responses reach ``wanted_bytes``."""
+    """Draw connections from the model until the sum of their responses reaches ``wanted_bytes``."""
     draw = campus_model().drawer(name)
     parts: list[SessionTable] = []
     reached = 0
@@ -100,7 +100,7 @@ def _campus(name: str, wanted_bytes: float, serve_factor: float) -> SessionTable
 
 
 def _drawn_until(draw: Callable[[int], Ints], wanted: float, mean: float) -> Ints:
-    """Values until their sum reaches ``wanted``; at least one."""
+    """Draw values until their sum reaches ``wanted``; at least one value."""
     drawn: list[Ints] = []
     reached = 0
     while reached < wanted or not drawn:
@@ -114,13 +114,14 @@ def _drawn_until(draw: Callable[[int], Ints], wanted: float, mean: float) -> Int
 
 def _response_bytes(source: SessionTable, workload: Workload) -> Ints:
     """Response bytes of each session of a file. Raises HeadwayError if the load is too large."""
-    # Workload has checked drawn responses by their known mean; a file's mean is known only now
+    # The constructor of Workload checks drawn responses by their known mean; the mean of a file is
+    # known only here.
     mean_bytes = float(source.response_bytes.mean())
     if workload.wanted_bytes > mean_bytes * MOST_RESPONSES:
         raise HeadwayError(
-            f"workload: its load is {workload.wanted_bytes:.3g} bytes in responses of "
-            f"{mean_bytes:.3g} on average, {workload.wanted_bytes / mean_bytes:.2g} of them; "
-            f"at most {MOST_RESPONSES:,}"
+            f"workload: its load of {workload.wanted_bytes:.3g} bytes needs "
+            f"{workload.wanted_bytes / mean_bytes:.2g} responses of {mean_bytes:.3g} bytes on "
+            f"average; at most {MOST_RESPONSES:,} are allowed"
         )
     return np.add.reduceat(source.response_bytes, source.ends - source.exchanges, dtype=np.int64)
 
@@ -148,7 +149,7 @@ def _repeat_shuffled(source: SessionTable, workload: Workload) -> SessionTable:
     blocks: list[Ints] = []
     reached, wanted, a_round = 0, workload.wanted_bytes, int(per_session.sum())
     while reached < wanted or not blocks:
-        # For a small file many rounds at once; the numbers are the same as one round at a time.
+        # Draw many rounds of a small file in one step; the result is the same as round by round.
         rounds = min(int((wanted - reached) / a_round) + 1, _AT_A_TIME // len(source) + 1)
         drawn = order.uniform(rounds * len(source)).reshape(rounds, len(source))
         shuffled = np.argsort(drawn, axis=1, kind="stable").ravel()

@@ -43,7 +43,7 @@ class Archive:
 
 @dataclass(frozen=True)
 class _Entry:
-    """The values taken from an entry."""
+    """The values that are taken from an entry of a HAR file."""
 
     page: str
     url: str
@@ -91,7 +91,7 @@ class _Located:
         return self._value
 
     def number(self) -> float | None:
-        """The number; None if missing, or negative, which means unknown in HAR."""
+        """The value as a number; None if it is missing or negative, which in HAR means unknown."""
         if self._value is None:
             return None
         is_number = isinstance(self._value, int | float) and not isinstance(self._value, bool)
@@ -123,8 +123,8 @@ class _Located:
 def read_har(file: Path, rtt_ns: int | None = None) -> Archive:
     """Read the page loads of a HAR file. Raises HeadwayError, naming the location of an error.
 
-    A server's time is an entry's wait time minus ``rtt_ns``. None takes the shortest time in which
-    a connection opened or, without one, the shortest wait time of an entry.
+    A server's time is an entry's wait time minus ``rtt_ns``. If ``rtt_ns`` is None, the shortest
+    time in which a connection opened is used or, without one, the shortest wait time of an entry.
     """
     whole = _Located(file, "log", _json(file))
     starts = {page["id"].text(): page["startedDateTime"] for page in _list(whole["pages"])}
@@ -134,13 +134,13 @@ def read_har(file: Path, rtt_ns: int | None = None) -> Archive:
     every = list(_list(whole["entries"]))
     taken = [_entry(entry) for entry in every if _used_network(entry)]
     if not taken:
-        raise HeadwayError(f"{file}: log.entries: no response that used a network")
+        raise HeadwayError(f"{file}: log.entries: no entry has a response that used a network")
     first_of: dict[str, int] = {}
     of_page: dict[str, list[_Entry]] = {}
     for one in taken:
         first_of[one.page] = min(first_of.get(one.page, one.begins_ns), one.begins_ns)
         of_page.setdefault(one.page, []).append(one)
-    # Pages that are not listed are sorted by their first entries.
+    # Pages that the file does not list come last, in the order of their first entries.
     names = sorted(first_of, key=lambda name: (order.get(name, len(order)), first_of[name]))
     rtt_ns = _rtt_ns(taken) if rtt_ns is None else rtt_ns
     loads = []
@@ -158,7 +158,9 @@ def read_har(file: Path, rtt_ns: int | None = None) -> Archive:
         think_ns = max(next_ns - end_ns, 0)
         if think_ns > _LONGEST_NS:
             name = own[0].page
-            raise HeadwayError(f"{file}: log.entries: more than 10 years after page {name[:40]!r}")
+            raise HeadwayError(
+                f"{file}: log.entries: the next page starts more than 10 years after {name[:40]!r}"
+            )
         pages.append((objects, think_ns))
     return Archive(page_table(pages), len({one.host for one in taken}), len(every) - len(taken))
 
@@ -208,7 +210,7 @@ def _entry(entry: _Located) -> _Entry:
     received_bytes = _known(response["headersSize"], _headers(response, "")) + _known(
         response["bodySize"], max(content, 0)
     )
-    # Chromium's count of bytes on the wire: HTTP/2 compresses headers.
+    # Prefer Chromium's count of bytes on the wire, since HTTP/2 compresses headers.
     received_bytes = response["_transferSize"].number() or received_bytes
     connect_ns = None
     if connect:
@@ -233,7 +235,7 @@ def _known(size: _Located, otherwise: float) -> float:
 
 
 def _headers(message: _Located, url: str) -> float:
-    """Size in bytes of an HTTP/1 header, if the file does not have it."""
+    """Size in bytes of a message's header in HTTP/1, computed for files that do not have it."""
     pairs = ((one["name"].text(), one["value"].text()) for one in _list(message["headers"]))
     return _LINE_BYTES + len(url) + sum(len(a) + len(b) + _OF_HEADER_BYTES for a, b in pairs)
 
@@ -264,7 +266,8 @@ def _revealed(own: list[_Entry], page_ns: int, rtt_ns: int) -> Iterator[WebObjec
     under_way: list[tuple[int, int]] = []
     latest: int | None = None
     for number, one in enumerate(own):
-        # Entries are sorted by their beginnings, so an object that has ended stays ended.
+        # Entries are sorted by their start times: an object that ended before this entry began also
+        # ended before all later entries.
         while under_way and under_way[0][0] <= one.begins_ns:
             latest = heapq.heappop(under_way)[1]
         after = by_url.get(one.initiator, latest)

@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     Ints = npt.NDArray[np.uint64]
 
 _OF_A_PAGE = "think_ns"
-"""The column of the file with one entry per page; the others have one per object."""
+"""The column of a file that has one value per page; other columns have one value per object."""
 
 
 class WebObject(NamedTuple):
-    """One object of a page; ``after`` is the number, within the page, of the revealing object."""
+    """An object of a page; ``after`` is the number in the page of the object that reveals it."""
 
     request_bytes: int
     response_bytes: int

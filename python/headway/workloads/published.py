@@ -15,7 +15,7 @@ CUTOFF_BYTES = workload.LARGEST_RESPONSE_BYTES
 MEAN_RESPONSE_BYTES = workload.MEAN_RESPONSE_BYTES
 
 TAIL_SHAPE = 1.1
-"""alpha of the tail, fitted to campus traces of 2008 (section 3.3.3.2)."""
+"""Shape alpha of the responses' Pareto tail, fitted to campus traces of 2008 (section 3.3.3.2)."""
 
 LARGER_MEAN_RESPONSE_BYTES = 114_000
 """Mean response of the workload with more mid-sized transfers (section 6.4.3.1)."""

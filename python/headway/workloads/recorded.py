@@ -53,7 +53,7 @@ def connections() -> tuple[tmix.Connection, ...]:
 def without_large_requests(
     source: Sequence[tmix.Connection], largest_request_bytes: int | None
 ) -> list[tmix.Connection]:
-    """The connections without a larger request; None keeps all."""
+    """The connections that have no request above this size; None keeps all connections."""
     return [
         one
         for one in source
@@ -64,7 +64,10 @@ def without_large_requests(
 
 @functools.lru_cache(maxsize=4)
 def table(largest_request_bytes: int | None = None) -> SessionTable:
-    """The connections without a larger request as columns; None: all. Raises HeadwayError."""
+    """The connections that have no request above this size, as columns. Raises HeadwayError.
+
+    None keeps all connections.
+    """
     return tmix.sessions_of(without_large_requests(connections(), largest_request_bytes))
 
 

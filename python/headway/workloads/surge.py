@@ -28,15 +28,19 @@ Model = Literal["default", "large"]
 
 FILES = 2000
 BASES, EMBEDDED = 600, 760
-"""0.30 and 0.38 of the files; the other 0.32 are pages of one file."""
+"""Numbers of bases and of embedded files: 0.30 and 0.38 of all files. The other 0.32 are pages of
+one file."""
 BODY, BODY_SHARE = LogNormal(9.357, 1.318), 0.93
-"""Sizes in bytes, cut off at the smallest size of the tail."""
+"""Distribution of the sizes in bytes of files in the body, and the share of these files. The body
+is cut off at the smallest size of the tail."""
 TAIL = Pareto(133e3, 1.1)
 REQUESTED = Pareto(1000, 1.0)
-"""Sizes of requested files: ``matched`` assigns popularity to files to give this distribution."""
+"""Distribution of the sizes of requested files, weighted by requests. ``matched`` assigns
+popularities to files so that it results."""
 LARGE_FILES = LogNormal(11.92, 1.0)
 PAGE_FILES = Pareto(2, 1.245)
-"""Files of a page, the base included; numbers above MOST_FILES are drawn again."""
+"""Distribution of the number of files of a page, with the base; numbers above MOST_FILES are drawn
+again."""
 MOST_FILES = 150
 LARGE_EMBEDDED_MEAN = 2.0
 THINK_S = Pareto(2, 1.4)
@@ -44,7 +48,7 @@ THINK_S = Pareto(2, 1.4)
 
 @dataclass(frozen=True)
 class WebPage:
-    """One page: sizes of its files in bytes, the base first, and the time until the next."""
+    """One page: the sizes of its files in bytes, the base first, and the think time after it."""
 
     files_bytes: tuple[int, ...]
     think_us: int
@@ -52,7 +56,7 @@ class WebPage:
 
 @dataclass(frozen=True, eq=False)
 class Server:
-    """The pages of a server, as sizes of their files in bytes, and their shares of requests."""
+    """The pages of a server, each as the sizes of its files in bytes, with their popularity."""
 
     pages: tuple[tuple[int, ...], ...]
     shares: Floats
@@ -69,11 +73,11 @@ class Server:
         return float(np.dot(self.shares, [len(page) for page in self.pages]))
 
     def visits(self, name: str, length_s: float) -> list[WebPage]:
-        """The pages that a user visits, until its think times add up to ``length_s`` (> 0).
+        """The pages that a user visits until the think times add up to ``length_s`` (> 0).
 
         Each ``name`` is a different user.
         """
-        # an upper bound, since every think time has at least the distribution's minimum
+        # an upper bound for the number of pages, since no think time is below the smallest one
         most = int(length_s / THINK_S.smallest) + 1
         think_us = np.rint(1e6 * THINK_S.quantile(Stream(f"{name}/think").uniform(most)))
         count = int(np.searchsorted(np.cumsum(think_us), length_s * 1e6)) + 1
@@ -102,8 +106,8 @@ def server(model: Model, name: str) -> Server:
     pages: list[tuple[int, ...]] = [(int(sizes[file]),) for file in alone]
     left = popularity[embedded].copy()
     for base, count in zip(asked_first, counts, strict=True):
-        # Embedded files with most requests left go to the most requested bases, whose pages are
-        # small.
+        # The base with most requests takes the embedded files with the largest popularity left. The
+        # most popular bases have the smallest numbers of embedded files.
         chosen = np.argsort(-left, kind="stable")[:count]
         left[chosen] -= popularity[base]
         pages.append((int(sizes[base]), *(int(size) for size in sizes[embedded[chosen]])))
@@ -121,8 +125,8 @@ def _default_sizes(name: str) -> Ints:
 def matched(sizes: Ints, popularity: Floats) -> Floats:
     """Assign popularities to files so that the sizes of requested files follow REQUESTED.
 
-    Beginning with the largest file, each gets the popularity that brings the share of requests for
-    files of at least its size closest to the distribution.
+    Files get their popularity in order of size, the largest first. A file gets the popularity with
+    which the share of requests for files of at least its size is closest to the distribution.
     """
     left = sorted((popularity / popularity.sum()).tolist())
     wanted = 1 - REQUESTED.cdf(sizes)

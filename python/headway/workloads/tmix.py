@@ -51,7 +51,10 @@ _COUNTS = {"w": 2, "r": 1, "l": 2, "m": 2}
 
 @dataclass(frozen=True)
 class Exchange:
-    """A request, the acceptor's wait, its response, the initiator's wait; bytes and us."""
+    """An exchange: the request, the acceptor's wait, its response, and the initiator's wait.
+
+    Sizes are in bytes, waits in us.
+    """
 
     request_bytes: int
     serve_us: int
@@ -127,7 +130,7 @@ class _Reading:
         self.ended = False
 
     def take(self, where: str, words: Sequence[str]) -> None:
-        """Read one line after the header."""
+        """Read one line of the connection after its header line."""
         kind, rest = words[0], words[1:]
         if kind in _COUNTS:
             self.counts[kind] = _numbers(where, kind, rest, _COUNTS[kind])
@@ -156,7 +159,8 @@ class _Reading:
     def _send(self, by_initiator: bool, count: int) -> None:
         wait_us, self.wait_us = self.wait_us, 0
         if by_initiator or self.answered:
-            # A new exchange; the wait was the end of the one before, or of the handshake.
+            # A new exchange begins. The wait before it is the think time of the previous exchange
+            # or, for the first exchange, part of the start time.
             if self.exchanges:
                 self.exchanges[-1] = replace(self.exchanges[-1], think_us=wait_us)
             else:
@@ -170,7 +174,7 @@ class _Reading:
             self.answered = True
 
     def connection(self) -> Connection:
-        """The connection that was read."""
+        """The complete connection, once all its lines were read."""
         if not self.exchanges:
             raise HeadwayError(f"{self.where}: a connection without data")
         if self.wait_us:

@@ -27,7 +27,7 @@ LARGEST_RESPONSE_BYTES = 10_000_000
 MEAN_RESPONSE_BYTES = 14_000
 """Mean response of the campus traces (section 3.3.3.2) and of section 6.5.2's workload."""
 MOST_RESPONSES = 20_000_000
-"""Most responses of one workload: some 2 GB of columns."""
+"""Largest number of responses of a workload; their columns take some 2 GB of memory."""
 
 
 class Campus(Spec):
@@ -41,7 +41,7 @@ class Campus(Spec):
 
 
 LARGEST_REQUEST_BYTES = 1_000_000
-"""Recorded connections with a larger request are left out unless asked for."""
+"""Recorded connections with a request above this size are left out by default."""
 
 
 class Recorded(Spec):

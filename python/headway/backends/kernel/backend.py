@@ -34,16 +34,16 @@ from headway.trace import Trace
 from headway.versions import trace_code
 
 _setting_up = threading.Semaphore(os.cpu_count() or 1)
-"""Setting up a run uses the processor: loading eBPF, making namespaces, starting programs. More
-set-ups at a time than cores would only delay all of them."""
+"""Limits the runs that are set up at the same time to the number of cores. Setting up a run keeps a
+core busy: it loads eBPF, makes namespaces and starts programs."""
 _runs = itertools.count()
 
 
 class KernelBackend:
     """Runs experiments on this machine's kernel, in real time.
 
-    ``builtin`` uses the kernel's own controls of the same names instead of Headway's, to compare
-    them. A run that the machine disturbed is kept, and its notes tell what disturbed it. The
+    With ``builtin`` flows use the kernel's own controls instead of Headway's controls of the same
+    names, to compare them. A run that the machine disturbed is kept, and its notes tell why. The
     constructor raises KernelCannotError if this machine does not support the backend.
     """
 
@@ -96,7 +96,7 @@ class KernelBackend:
                     seconds.report(len(running))
                     for future in done:
                         index = running.pop(future)
-                        # in this thread, so that the work does not delay runs in real time
+                        # call ``work`` in this thread, so that it does not delay active runs
                         report_result(
                             index,
                             lambda at=index, run=future: work(at, run.result()),  # type: ignore[misc]
@@ -148,7 +148,7 @@ class KernelBackend:
     def _with_hints(
         self, experiments: Sequence[Experiment], watchdog: Watchdog
     ) -> contextlib.AbstractContextManager[None]:
-        """Enable hints and the volume of writes for startups, if any flow needs them."""
+        """Attach Headway's hints inside the context, if any flow needs them."""
         if any(needs_hints(flow) for each in experiments for flow in each.flows):
             return hints_attached(self._ctl, watchdog)
         return contextlib.nullcontext()
@@ -160,7 +160,11 @@ class KernelBackend:
         watchdog: Watchdog,
         up: contextlib.ExitStack,
     ) -> dict[int, str]:
-        """Attach controls until ``up`` ends; returns the kernel name per flow and of the relay."""
+        """Attach the controls of flows and relay until ``up`` ends.
+
+        Returns the controls' names in the kernel by number of the flow; gateway.CONTROL stands for
+        the relay.
+        """
         names: dict[str, str] = {}
         chosen: dict[int, str] = {}
         controls = [(index, flow.control) for index, flow in enumerate(experiment.flows)]
@@ -188,13 +192,13 @@ class KernelBackend:
 
 
 def _quietly(action: Callable[[], object]) -> None:
-    # the thing to remove may not exist
+    # fails if the control or testbed to be removed does not exist
     with contextlib.suppress(HeadwayError):
         action()
 
 
 def _seconds(end_ns: int, cancel: threading.Event) -> Iterator[float]:
-    """Yield the seconds left, about twice a second, until the end."""
+    """Yield the seconds left until ``end_ns``, about twice a second."""
     while (left_s := (end_ns - time.monotonic_ns()) / 1e9) > 0:
         yield left_s
         if cancel.wait(min(left_s, 0.5)):

@@ -22,7 +22,7 @@ _START_FIELD = 22
 
 @contextlib.contextmanager
 def run_folder() -> Iterator[Path]:
-    """Yield a temporary folder for a run's files, after removing those of killed runs."""
+    """Yield a temporary folder for a run's files; first removes the folders of killed runs."""
     remove_left_behind()
     prefix = f"{_PREFIX}-{_boot()}-{_pid_namespace()}-{os.getpid()}-{_started(os.getpid())}-"
     with tempfile.TemporaryDirectory(prefix=prefix) as folder:
@@ -30,8 +30,8 @@ def run_folder() -> Iterator[Path]:
 
 
 def remove_left_behind() -> None:
-    """Remove the folders of this user's runs that were killed."""
-    with contextlib.suppress(OSError):  # other processes change the folder meanwhile
+    """Remove the folders of runs of this user whose processes were killed."""
+    with contextlib.suppress(OSError):  # other processes may remove these folders meanwhile
         for entry in list(os.scandir(tempfile.gettempdir())):
             found = _NAME.fullmatch(entry.name)
             if found is None or not entry.is_dir(follow_symlinks=False):
@@ -44,7 +44,7 @@ def remove_left_behind() -> None:
 def _is_dead(boot: str, namespace: int, pid: int, started: int) -> bool:
     if boot != _boot():
         return True
-    # processes of another namespace are not visible, so they count as alive
+    # processes of another PID namespace are not visible here, so they count as alive
     return namespace == _pid_namespace() and _started(pid) != started
 
 

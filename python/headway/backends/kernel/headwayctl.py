@@ -62,7 +62,7 @@ def unusable() -> str | None:
 
 
 class Headwayctl:
-    """The program, ready to run. Raises KernelCannotError if it could not do anything."""
+    """The program headwayctl. Raises KernelCannotError if it cannot run experiments here."""
 
     def __init__(self) -> None:
         reason = unusable()
@@ -73,7 +73,7 @@ class Headwayctl:
 
     @functools.cached_property
     def digest(self) -> str:
-        """A hash of the program without its commit, which is part of the keys of results."""
+        """A hash of the program's file without its commit. The keys of results contain the hash."""
         program = STAMP.sub(b"", Path(self.path).read_bytes())
         return hashlib.sha256(program).hexdigest()[:16]
 
@@ -123,7 +123,7 @@ def _shown(arguments: Sequence[str]) -> str:
 
 
 class Child:
-    """A child program that prints "ready", and a JSON summary at its end."""
+    """A child process that prints "ready" once it is, and a JSON summary when it ends."""
 
     def __init__(self, command: Sequence[str], name: str) -> None:
         self.name = name
@@ -188,8 +188,9 @@ class Child:
 class Watchdog:
     """A program that cleans up if this process cannot, for example because it was killed.
 
-    It is told what will be created. If the context ends in order, it exits; if the pipe closes
-    without "done", it removes what still exists.
+    This process registers each testbed, control and set of hints before creating it. If the context
+    ends in order, this process writes "done" to a pipe, and the watchdog exits. If the pipe closes
+    without "done", the watchdog removes the registered objects that still exist.
     """
 
     def __init__(self, ctl: Headwayctl) -> None:

@@ -27,7 +27,7 @@ from headway.errors import HeadwayError
 
 _ATTACHED_HERE = b"attached by the kernel backend\n"
 _NOTICE_AFTER_S = 1.0
-"""After this time a waiting process prints which process holds the lock."""
+"""After waiting this long for the lock, a process prints which process holds it."""
 _PAUSE_S = 0.02
 
 
@@ -41,7 +41,10 @@ def lock_file() -> Path:
 
 @contextlib.contextmanager
 def hints_attached(ctl: Headwayctl, watchdog: Watchdog) -> Iterator[None]:
-    """Let the kernel accept the socket options inside the context. Raises HeadwayError."""
+    """Let the kernel accept the socket options of include/headway.h inside the context.
+
+    Raises HeadwayError.
+    """
     path = lock_file()
     lock = _open_and_lock(path)
     try:
@@ -54,7 +57,7 @@ def hints_attached(ctl: Headwayctl, watchdog: Watchdog) -> Iterator[None]:
                 attached_here = os.pread(lock, len(_ATTACHED_HERE), 0) == _ATTACHED_HERE
                 os.truncate(lock, 0)
                 if attached_here:
-                    with contextlib.suppress(HeadwayError):  # another process detached them
+                    with contextlib.suppress(HeadwayError):  # another process detached the hints
                         ctl.run("hints", "detach", "--keep-defaults")
                 with contextlib.suppress(OSError):
                     path.unlink()
@@ -68,7 +71,7 @@ def attach_if_missing(ctl: Headwayctl, watchdog: Watchdog) -> None:
     Another process may have detached them since the last run.
     """
     with socket.socket() as probe:
-        # tests this process's cgroup: hints may be attached to another one only
+        # tests the cgroup of this process: hints of another cgroup do not help here
         accepted = sockets.hint(probe, data_volume_bytes=1)
     if not accepted:
         watchdog.register("hints")
@@ -89,10 +92,10 @@ def _open_and_lock(path: Path) -> int:
         lock = _open_file(path)
         try:
             if _try_lock(lock, fcntl.LOCK_EX):
-                os.truncate(lock, 0)  # drop the record of a process that was killed
+                os.truncate(lock, 0)  # drop the note of an earlier process that was killed
             else:
                 _wait_for_lock(lock, fcntl.LOCK_SH, path)
-            # the previous holder may have removed the file; then the lock has no effect
+            # the previous holder may have removed the file; a lock on it would have no effect
             with contextlib.suppress(FileNotFoundError):
                 if os.path.samestat(os.fstat(lock), path.lstat()):
                     return lock
@@ -140,7 +143,9 @@ def _holders(lock: int) -> str:
     found = []
     for line in Path("/proc/locks").read_text(encoding="ascii").splitlines():
         words = line.split()
-        # "1: FLOCK  ADVISORY  WRITE 17 00:1a:123 0 EOF"; waiting processes have "->" after "1:"
+        # a line is "1: FLOCK  ADVISORY  WRITE 17 00:1a:123 0 EOF" for a process that holds the
+        # lock,
+        # and has "->" after "1:" for a process that waits for it
         if len(words) < 6 or words[1] != "FLOCK" or not words[5].endswith(f":{inode}"):
             continue
         pid = words[4]

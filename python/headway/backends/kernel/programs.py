@@ -27,7 +27,8 @@ from headway.registry import registry
 
 _FIRST_PORT = 20_001
 _GRACE_NS = 300_000_000
-"""Receivers of datagrams run this much longer, to distinguish late datagrams from lost ones."""
+"""Receivers of datagrams run this much longer than senders, so that late datagrams do not count as
+lost."""
 
 _RESPONSE_APPS = Vectors | Exchanges | Sessions
 """Applications whose server sets the deadline. Sessions run as exchanges (traffic_files)."""
@@ -42,8 +43,8 @@ def _hint_values(flow: Flow, end: str) -> dict[str, int]:
     """The hints that an end ("client" or "server") sets before its connection opens.
 
     As in the simulator, the end that sends more sets rate and volume. With ``announces`` or
-    ``announces_first`` both ends announce what they will send. The responder, or the sender of a
-    bulk transfer, sets the deadline.
+    ``announces_first`` each end announces the volume that it will send. The end that responds, or
+    the sender of a bulk transfer, sets the deadline.
     """
     values: dict[str, int | None] = {}
     if (end == "server") == server_sends_more(flow):
@@ -53,14 +54,14 @@ def _hint_values(flow: Flow, end: str) -> dict[str, int]:
         values["data-volume"] = sum(epoch[end == "server"] for epoch in announced)
     elif (flow.announces or flow.announces_first) and isinstance(flow.app, Bulk):
         values["data-volume"] = flow.app.size
-    # a browser sends its deadline in a header
+    # for a Site, the browser sends its deadline in an HTTP header
     if (end == "server") == isinstance(flow.app, _RESPONSE_APPS) and not isinstance(flow.app, Site):
         values["deadline"] = flow.deadline
     return {name: value for name, value in values.items() if value}
 
 
 def needs_hints(flow: Flow) -> bool:
-    """Whether the flow's startup needs hints of its application, or the volume of its writes."""
+    """Whether the flow's application sets hints, or its startup needs the volume of its writes."""
     control = flow.control
     startup = control and control.startup
     return sets_hints(flow) or bool(startup and registry().startup(startup).paces)
@@ -96,7 +97,7 @@ def _hint_options(flow: Flow, end: str) -> list[str]:
 
 @dataclass(frozen=True)
 class Programs:
-    """The command lines of all flows' ends; times are of CLOCK_MONOTONIC."""
+    """The command lines of both ends of all flows; times are of CLOCK_MONOTONIC."""
 
     ctl: Headwayctl
     testbed: Testbed
@@ -107,7 +108,7 @@ class Programs:
 
     @property
     def end_ns(self) -> int:
-        """The latest end of the run."""
+        """When the run ends, unless all transfers are done earlier."""
         return self.start_ns + self.experiment.duration
 
     def receiver(self, index: int, flow: Flow) -> list[str]:
@@ -162,7 +163,7 @@ class Programs:
         return [*command, "--nodelay"] if flow.nodelay else command
 
     def _received_option(self, index: int, flow: Flow, end: str) -> list[str]:
-        """The option of the end that records what it receives; its peer is sampled."""
+        """The option that makes the end with the most received data record what it receives."""
         counts = "client" if server_sends_more(flow) else "server"
         return ["--received", str(self.folder / f"received{index}")] if end == counts else []
 
@@ -188,7 +189,7 @@ class Programs:
                 "--received", str(self.folder / f"received{index}"),
             ]  # fmt: skip
         if isinstance(flow.app, Vectors | Exchanges):
-            # a file's connections that are open when the flow stops continue, as in the simulator
+            # exchanges of connections that are open at ``stop_ns`` continue, as in the simulator
             end_ns = self.end_ns if isinstance(flow.app, Exchanges) else stop_ns
             return [
                 *self._program("vectors-client"), "--address", to,

@@ -96,14 +96,14 @@ def empty(table: str) -> pl.DataFrame:
 
 
 def frame(table: str, columns: Mapping[str, Any]) -> pl.DataFrame:
-    """A table of columns (arrays, or Series where there are nulls) in the schema's types."""
+    """A table from its columns (arrays, or Series if they have nulls) in the schema's types."""
     return pl.DataFrame(
         [pl.Series(name, columns[name]).cast(dtype) for name, dtype in SCHEMA[table].items()]
     )
 
 
 def concat(table: str, frames: Sequence[pl.DataFrame], by: Sequence[str] = ()) -> pl.DataFrame:
-    """Frames of one table, sorted ``by`` columns if given."""
+    """Join frames of one table; sort the rows by the columns ``by``, if given."""
     if not frames:
         return empty(table)
     joined = pl.concat(frames)
@@ -137,7 +137,8 @@ class PacketLog:
     ) -> PacketLog:
         """Read a log. Packets to or from port ``ports[i]`` belong to flow i, others to -1.
 
-        ``is_reversed``: flows begin at the far end of the testbed's link, so its directions swap.
+        ``is_reversed``: clients are at the far end of the testbed's link, so forward and reverse
+        link are exchanged.
         """
         rows = read(path, PACKET)
         if is_reversed:
@@ -187,7 +188,7 @@ class PacketLog:
             {
                 "link": np.full(int(inside.sum()), link),
                 "time_ns": times[inside],
-                # an arrival and a departure at the same time may be logged in either order
+                # the log may have a departure before an arrival at the same time: a queue below 0
                 "queue_bytes": np.maximum(bytes_[inside], 0),
                 "queue_pkts": np.maximum(pkts[inside], 0),
             },
@@ -264,7 +265,7 @@ class PacketLog:
         )
 
     def stalls_ns(self, link: int) -> list[list[int]]:
-        """Intervals [start, end] in ns in which due packets waited for the emulator."""
+        """Intervals [start, end] in ns in which due packets waited for the emulator to run."""
         rows = self.rows[(self.rows["link"] == link) & (self.rows["delivered_ns"] > 0)]
         rows = rows[rows["delivered_ns"] - rows["due_ns"] >= _STALL_NS]
         rows = rows[np.argsort(rows["delivered_ns"], kind="stable")]
@@ -295,7 +296,7 @@ class PacketLog:
         return np.asarray(np.rint(queued / 1000), dtype=np.int64)
 
     def marks(self, flow: int, link: int) -> int:
-        """Packets of a flow that the link marked and carried."""
+        """Number of a flow's packets that the link marked with CE and did not drop."""
         rows = self.rows[(self.flow == flow) & self._of(link)]
         return int(((rows["flags"] & _MARKED) != 0).sum())
 
@@ -353,7 +354,7 @@ def flow_state(samples: Records, flow: int, start_ns: int) -> pl.DataFrame:
 
 
 def has_unknown_ssthresh(samples: Records) -> bool:
-    """Whether a flow had an ssthresh that no control returns.
+    """Whether ssthresh of a flow ever had a value that no control returns.
 
     If the kernel skips a program, the return value is whatever the register contains, such as the
     low half of a pointer.
@@ -375,7 +376,7 @@ def _last_before(rows: Records, changes: Records) -> Ints:
     first_ns = min(rows["time_ns"].min(initial=2**62), changes["time_ns"].min())
 
     def keys(records: Records) -> Ints:
-        # 2^44 ns are five hours
+        # times have 44 bits: 2^44 ns are five hours
         place = np.searchsorted(known, _connection(records))
         return np.asarray((place << 44) + records["time_ns"] - first_ns)
 
@@ -389,10 +390,10 @@ def _last_before(rows: Records, changes: Records) -> Ints:
 
 
 def backoffs(samples: Records, flow: int, start_ns: int) -> pl.DataFrame:
-    """Rows of ``backoffs``: the sender entered recovery, a timeout or CWR, or undid one."""
+    """Rows of ``backoffs``: the sender entered recovery, timeout or CWR, or undid a reduction."""
     kinds = {_RECOVERY: 0, _LOSS: 1, _CWR: 2}
     rows: list[tuple[int, int, int, int]] = []
-    entered: dict[int, int] = {}  # ssthresh of connections in such a state
+    entered: dict[int, int] = {}  # ssthresh of connections in one of these states
     changes = samples[samples["kind"] == CA_STATE]
     changes = changes[np.argsort(changes["time_ns"], kind="stable")]
     for connection, record in zip(_connection(changes).tolist(), changes, strict=True):
@@ -402,7 +403,7 @@ def backoffs(samples: Records, flow: int, start_ns: int) -> pl.DataFrame:
             rows.append((time_ns, kinds[state], int(record["prior_cwnd_pkts"]), ssthresh))
             entered[connection] = ssthresh
         else:
-            # only an undo raises ssthresh again
+            # ssthresh is above its value at the start of the reduction only after an undo
             if ssthresh > entered.get(connection, ssthresh):
                 rows.append((time_ns, 3, int(record["cwnd_pkts"]), ssthresh))
             if state != _DISORDER:

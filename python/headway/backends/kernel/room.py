@@ -11,17 +11,17 @@ from headway.mechanisms import gateway
 from headway.mechanisms.routers import sends_header
 
 Progress = Callable[[float, float, float], None]
-"""Called about twice a second with the seconds done in all runs, the total of all runs, and the
-time left until the last one ends."""
+"""Called about twice a second with three times in seconds: the sum of what all runs have done, the
+sum of all runs' durations, and the time left until the last run ends."""
 
 _ROOM_BPS_PER_CORE = 13_500_000
 """Highest sum of ``load`` of parallel runs. Measured on two cores: 24 links of 1 Mbit/s with six
-flows each use 0.6 cores, 36 use 0.9. With 36, packets were late by 12 us on average and by more
-than 0.2 ms in one of a hundred; a packet takes 12 ms."""
+flows each use 0.6 cores, 36 links use 0.9. With 36 links, packets left late by 12 us on average;
+one in a hundred was late by more than 0.2 ms. A packet takes 12 ms."""
 _RUN_BPS = 20_000
 _FAST_BPS = 10_000_000
 MOST_CONCURRENT = 64
-"""Each run has a dozen processes."""
+"""Most runs in parallel, since each run has a dozen processes."""
 SETUP_S = 3.0
 """Approximate time of a run in addition to its duration."""
 
@@ -35,7 +35,7 @@ class Seconds:
         self._done_s = [0.0] * len(experiments)
 
     def of(self, index: int) -> Callable[[float], None]:
-        """A function that a run calls with its seconds so far."""
+        """A function that run ``index`` calls with the seconds that have passed since its start."""
 
         def elapsed(seconds: float) -> None:
             self._done_s[index] = min(max(seconds, 0.0), self._lengths_s[index])
@@ -60,12 +60,12 @@ class Seconds:
 def load(experiment: Experiment) -> float:
     """The share of the machine that a run needs, in bit/s.
 
-    It grows faster than the link's rate, because the delays that parallel runs cause each other are
-    a larger share of a shorter packet time. On two cores, two links of 10 Mbit/s do not run in
-    parallel, but 24 of 1 Mbit/s do.
+    It grows faster than the link's rate. Parallel runs delay each other's packets, and on a faster
+    link the same delay is a larger share of a packet's transmission time. On two cores, two links
+    of 10 Mbit/s do not run in parallel, but 24 links of 1 Mbit/s do.
     """
     if any(map(sends_header, experiment.flows)):
-        return math.inf  # only one control at a time can send a header on this machine
+        return math.inf  # on one machine, only one control at a time can send a protocol's header
     rate = max(link.rate for link in gateway.links(experiment))
     return _RUN_BPS + rate * (1 + rate / _FAST_BPS)
 

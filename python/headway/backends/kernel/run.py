@@ -39,12 +39,12 @@ from headway.versions import versions
 _SETUP_NS = 500_000_000
 _SETUP_PER_FLOW_NS = 60_000_000
 _SETUP_WEB_NS = 2_000_000_000
-"""Time for a client in Python to load its modules."""
+"""Time for the first client of Web pages to load its Python modules."""
 _SETUP_PER_WEB_NS = 250_000_000
-"""Additional time for each further client, because clients load at the same time."""
+"""Additional time for each further client of Web pages, because all load at the same time."""
 _LINKS = ("forward0", "reverse0")
 _LATE_NS = 5_000_000
-"""An exchange that begins later than this after its time is noted in the trace."""
+"""The trace notes an exchange that begins later than this after its due time."""
 
 
 class Run:
@@ -75,13 +75,13 @@ class Run:
         """Flows whose control the kernel skipped at least once."""
         self._sysctls: dict[str, str] = {}
         self._quiet_ns: int | None = None
-        """When the last packets will have arrived; set once all programs have ended."""
+        """Time by which the last packets will have arrived; set once all programs have ended."""
         self._ports = [port_of(index) for index in range(len(experiment.flows))]
         self.start_ns = 0
 
     @property
     def end_ns(self) -> int:
-        """The latest end of the run."""
+        """When the run ends, unless all transfers are done earlier."""
         return self.start_ns + self._experiment.duration
 
     def start(self) -> None:
@@ -146,7 +146,7 @@ class Run:
             child.wait_ready()
 
     def _watch_routers(self) -> None:
-        """Start reading routers' counters at the checkpoints; ``finish`` does the last reading."""
+        """Start a program that reads the routers' counters at checkpoints before the run's end."""
         experiment = self._experiment
         times_ns = [at for at in experiment.checkpoints_ns() if at < experiment.duration]
         assert self._testbed.mechanisms is not None
@@ -163,7 +163,7 @@ class Run:
         self._watcher.wait_ready()
 
     def _readings(self) -> list[dict[str, Any]]:
-        """The routers' counters at the checkpoints, with times since the start."""
+        """The routers' counters at the checkpoints, with times since the run's start."""
         if self._watcher is None:
             return []
         lines = (self._folder / "readings").read_text(encoding="utf-8").splitlines()
@@ -317,7 +317,7 @@ class Run:
         )
 
     def _final(self, index: int, flow: Flow) -> Mapping[str, Any] | None:
-        """Final TCP_INFO of the recorded socket."""
+        """The last TCP_INFO of the flow's end that sends more data."""
         ends = self._received if server_sends_more(flow) else self._sent
         final: Mapping[str, Any] | None = ends[index].get("tcp_info")
         return final
@@ -374,7 +374,11 @@ class Run:
         return last_ns - self.start_ns
 
     def _connected_us(self, index: int) -> int | None:
-        """Duration of the client's connect(); the sampler has no SYN of server sockets."""
+        """Duration of the client's connect().
+
+        It is used for flows that are recorded at the server, because the sampler records no SYN of
+        server sockets.
+        """
         sent = self._sent[index]
         if sent.get("started_ns") is None or sent.get("connected_ns") is None:
             return None
@@ -382,7 +386,7 @@ class Run:
         return length_ns // 1000
 
     def _late_notes(self) -> list[str]:
-        """Notes about flows whose programs were late because the machine was busy."""
+        """One note for each flow whose exchanges began late because the machine was busy."""
         names = self._experiment.flow_names()
         late_ns = {
             name: max(end[index].get("late_max_ns") or 0 for end in (self._sent, self._received))
@@ -459,7 +463,7 @@ class Run:
 def _link_tables(
     log: records.PacketLog, checkpoints: Sequence[int], experiment: Experiment
 ) -> dict[str, pl.DataFrame]:
-    """Tables of the logged links, with the links' numbers in the trace."""
+    """Tables of the two links that the emulator logged, with the links' numbers in the trace."""
     wanted = experiment.record
     tables = {
         name: records.concat(name, [make(link) for link in (0, 1)], by)
@@ -473,7 +477,8 @@ def _link_tables(
             ),
         )
     }
-    tables["router_events"] = records.empty("router_events")  # routers in the kernel only count
+    # routers in the kernel record no events, only counters
+    tables["router_events"] = records.empty("router_events")
     tables["drops"] = log.drops() if "drops" in wanted else records.empty("drops")
     if "queue" not in wanted:
         tables["queue"] = records.empty("queue")

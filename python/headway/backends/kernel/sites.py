@@ -15,7 +15,8 @@ from headway.errors import KernelCannotError
 from headway.experiment import Site
 
 _FPS = 4
-"""Without a graphics card, a higher frame rate would use the processor time of the network."""
+"""Frames per second of a city's page. The processor draws the frames; at a higher rate too little
+of its time would be left for the network."""
 SETUP_NS = 6_000_000_000
 """Time for a browser to start on a busy machine."""
 
@@ -30,7 +31,7 @@ def check(name: str, app: Site) -> None:
 
 
 def server(app: Site) -> list[str]:
-    """The command of the server."""
+    """The command line of the site's server."""
     return [
         sys.executable, "-m", "headway.browser.serve", "--root", str(sites.site(app.site)),
         *([] if app.keep_alive else ["--close"]),
@@ -38,7 +39,7 @@ def server(app: Site) -> list[str]:
 
 
 def visitor(app: Site) -> list[str]:
-    """The command of the browser."""
+    """The command line of the browser that visits the site."""
     return [
         sys.executable, "-m", "headway.browser.visit", "--root", str(sites.site(app.site)),
         "--site", app.site, "--visits", str(app.visits), "--query", _query(app),
@@ -46,7 +47,7 @@ def visitor(app: Site) -> list[str]:
 
 
 def summary_since_start(summary: Mapping[str, Any], start_ns: int, picture: Path) -> dict[str, Any]:
-    """A visitor's summary with times since the run's start, and a JPEG in base 64."""
+    """A visitor's summary with times since the run's start, and its screenshot (base64 JPEG)."""
     visits = [
         {**visit, "begun_ns": visit["begun_ns"] - start_ns} for visit in summary.get("visits", ())
     ]
@@ -55,7 +56,7 @@ def summary_since_start(summary: Mapping[str, Any], start_ns: int, picture: Path
 
 
 def _query(app: Site) -> str:
-    """The URL's query for a city's page."""
+    """The query part of the page's URL; empty for the map."""
     if app.site == "map":
         return ""
     return f"?walk={app.walk or 'whole'}&connections={app.connections or 1}&fps={_FPS}"

@@ -31,7 +31,7 @@ _ATTACHED_BY_RUN = re.compile(r"hw[0-9a-f]+n[0-9a-f]+_")
 _UNSUPPORTED_APPS = {
     Requests: "hosts ask for a rate with TCP only",
 }
-"""Applications that the backend does not have, with the reason."""
+"""Applications that the kernel backend does not support, with the reason."""
 
 
 def _check_exchanges(name: str, flow: Flow, app: Exchanges) -> None:
@@ -47,7 +47,7 @@ def _check_exchanges(name: str, flow: Flow, app: Exchanges) -> None:
 
 
 def _check_app(name: str, experiment: Experiment, flow: Flow) -> None:
-    """Raise HeadwayError for an application, or options of it, that is not supported."""
+    """Raise HeadwayError for an unsupported application, or unsupported options of one."""
     for app, why in _UNSUPPORTED_APPS.items():
         if isinstance(flow.app, app):
             raise HeadwayError(f"kernel backend: {name}: {flow.app.kind}: {why}")

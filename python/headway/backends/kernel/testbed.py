@@ -62,8 +62,8 @@ def _both_ways(hop: Mapping[str, Any]) -> dict[str, Any]:
 
 
 _REAL_TIME_BPS = 200_000_000
-"""Up to this rate the emulator is also real-time (crates/emulator/src/config.rs), and cores idle.
-"""
+"""Highest rate of a link at which the hosts' programs run with real-time priority. The emulator has
+the same limit (crates/emulator/src/config.rs). Below it, cores are idle part of the time."""
 
 
 def is_real_time(experiment: Experiment) -> bool:
@@ -72,7 +72,7 @@ def is_real_time(experiment: Experiment) -> bool:
 
 
 class _Side(NamedTuple):
-    """Settings of a pair of hosts; flows with different settings need different hosts."""
+    """Settings of the two hosts of a flow; flows with different settings need different hosts."""
 
     delay_ns: int
     sack: bool
@@ -85,7 +85,8 @@ class _Side(NamedTuple):
     ecn: tuple[str, str] | None
     frto: bool | None
     packets_apart: bool
-    """Each packet is sent as a separate segment (gso_max_segs 1)."""
+    """Whether the hosts send each packet separately, without segmentation offload
+    (gso_max_segs 1)."""
 
 
 def _side(flow: Flow) -> _Side:
@@ -105,17 +106,21 @@ def _side(flow: Flow) -> _Side:
 
 
 def sides(experiment: Experiment) -> list[_Side]:
-    """The hosts of the flows; flows with the same settings share one host on each side."""
+    """The different settings of the flows' hosts.
+
+    Flows with equal settings share one host on each side.
+    """
     return list(dict.fromkeys(_side(flow) for flow in experiment.flows))
 
 
 _TCP_ECN = {"off": 0, "on": 1, "passive": 2}
 _TCP_FRTO = {False: 0, True: 2}
-"""Linux's default is 2; tcp_enter_loss treats all values but 0 alike."""
+"""Values of net.ipv4.tcp_frto. 2 is Linux's default; tcp_enter_loss only distinguishes 0 from other
+values."""
 
 
 def _settings(side: _Side, is_opener: bool) -> list[str]:
-    """Sysctls of one host that differ from those of all hosts."""
+    """Sysctls of one host, in addition to the sysctls that all hosts have."""
     settings = []
     if side.ecn is not None:
         settings.append(f"net.ipv4.tcp_ecn={_TCP_ECN[side.ecn[0 if is_opener else 1]]}")
@@ -187,7 +192,7 @@ class Testbed:
         config = self._folder / "emulator.json"
         config.write_text(json.dumps(self._config), encoding="utf-8")
         settings = [part for value in _SETTINGS for part in ("--sysctl", value)]
-        self._is_up = True  # set before, so that a partial testbed is removed, too
+        self._is_up = True  # set before the set-up, so that a failed set-up is removed, too
         try:
             state = self._ctl.json(
                 "testbed", "up", "--name", self._name, "--config", str(config),
@@ -206,7 +211,8 @@ class Testbed:
         return self
 
     def __exit__(self, *_: object) -> None:
-        with contextlib.suppress(HeadwayError):  # keeps an earlier, more useful error
+        # an earlier error is more useful than one of the removal
+        with contextlib.suppress(HeadwayError):
             self.down()
 
     def down(self) -> None:

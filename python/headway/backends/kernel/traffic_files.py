@@ -81,10 +81,11 @@ def with_exchange_files(experiment: Experiment, folder: Path) -> Experiment:
 
 
 def start_after_handshake(rows: Ints, played: Flow, opened_ns: Mapping[int, int]) -> Ints:
-    """Correct the responses (exchange, start, end) of sessions, which begin after the handshake.
+    """Correct the start times of sessions' responses: a session begins after the handshake.
 
-    In a file, a connection's first exchange begins with connect(). ``opened_ns`` has the time of
-    the first packet to each of the client's ports, the SYN-ACK.
+    ``rows`` are (exchange, start, end). In a file of exchanges, a connection's first exchange
+    begins with connect(), before the handshake. ``opened_ns`` has for each of the client's ports
+    the time at which the first packet arrived, the SYN-ACK.
     """
     assert isinstance(played.app, Exchanges)
     counts = played.app.table().exchanges.astype(np.int64)
@@ -108,7 +109,7 @@ def _table(flow: Flow, start_ns: int) -> ExchangeTable:
 
 
 def _sequential_connections(app: Vectors) -> ExchangeTable:
-    """Connections that each open when the one before is over."""
+    """Successive connections: each opens when the exchanges of the previous one are over."""
     epochs = np.array(app.epochs, dtype=np.uint64)
     counts = np.array(app.connections, dtype=np.int64)
     firsts = np.cumsum(counts) - counts
@@ -128,6 +129,9 @@ def _sequential_connections(app: Vectors) -> ExchangeTable:
 
 
 def _no_exchange(duration_ns: int) -> ExchangeTable:
-    """For a pair without sessions: a file needs an exchange, and this one never begins."""
+    """The file of a pair without sessions.
+
+    A file needs at least one exchange, so this file has one that begins after the run's end.
+    """
     nothing = workloads.from_vectors([[(1, 0, 0)]], [duration_ns // 1000 + 1])
     return workloads.exchanges_of(nothing)

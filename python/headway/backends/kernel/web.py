@@ -72,13 +72,16 @@ def notes(name: str, client: Mapping[str, Any], server: Mapping[str, Any]) -> Se
 
 
 def _hint_options(flow: Flow) -> Sequence[str]:
-    """The hints that a server sets for all its connections, if it sends more than its client."""
+    """The options of a server for the hints on all its connections.
+
+    The flow has such hints only if the server sends more data than the client.
+    """
     hints = {"--initial-rate": flow.initial_rate, "--data-volume": flow.data_volume}
     return [part for name, value in hints.items() if value for part in (name, str(value))]
 
 
 def check(name: str, flow: Flow, app: Pages) -> None:
-    """Raise HeadwayError, naming the field, for what server and client do not support."""
+    """Raise HeadwayError, naming the field, for options that nginx or our client lacks."""
     table = app.table()
     if table.serve_ns.any():
         raise HeadwayError(f"kernel backend: {name}: pages: serve_ns: nginx answers at once")
@@ -88,7 +91,7 @@ def check(name: str, flow: Flow, app: Pages) -> None:
             f"{_MOST_REQUEST_BYTES}, the largest head for nginx"
         )
     if app.keepalive_timeout is not None and app.keepalive_timeout < _MS:
-        raise HeadwayError(f"kernel backend: {name}: keepalive_timeout: at least 1 ms")
+        raise HeadwayError(f"kernel backend: {name}: keepalive_timeout: must be at least 1 ms")
     limits_keepalive = app.keepalive_requests is not None or app.keepalive_timeout is not None
     if flow.deadline is not None and (app.http == "2" or limits_keepalive):
         raise HeadwayError(
@@ -97,8 +100,8 @@ def check(name: str, flow: Flow, app: Pages) -> None:
         )
     if flow.announces or flow.announces_first:
         raise HeadwayError(
-            f"kernel backend: {name}: announces, announces_first: a Web server does not know "
-            "what a connection will carry"
+            f"kernel backend: {name}: announces, announces_first: not possible: "
+            "a Web server does not know what a connection will carry"
         )
     sets_rate_or_volume = flow.initial_rate is not None or flow.data_volume is not None
     if sets_rate_or_volume and (flow.deadline is not None or not server_sends_more(flow)):

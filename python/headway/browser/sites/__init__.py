@@ -31,8 +31,8 @@ REQUEST_BYTES, HEAD_BYTES = 450, 250
 """Approximate sizes of Chromium's request and of nginx's response header."""
 _SOURCES = Path(__file__).parent
 _KEPT_S = 86_400
-"""A site of other sources is kept for this time after its last use: a run of another checkout may
-be serving it."""
+"""A site that was generated from other sources is kept for this time after its last use, because a
+run of another checkout may be serving it."""
 
 
 @dataclass(frozen=True)

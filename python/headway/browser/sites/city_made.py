@@ -43,7 +43,7 @@ _LIGHT = np.array([0.95, 0.62, 0.5, 0.8, 0.75], dtype=np.float32)
 
 @dataclass(frozen=True)
 class Quarter:
-    """A quarter: its position, tiles along a side, a texture's side in pixels, and its houses."""
+    """A quarter of the city: its position, tiles per side, texture size in pixels, and houses."""
 
     name: str
     title: str
@@ -61,7 +61,7 @@ QUARTERS = (
     Quarter("towers", "Towers", (2100, 0), 8, 664, 28, 250, (58, 70, 92)),
     Quarter("gardens", "Gardens", (3300, -300), 3, 400, 6, 12, (104, 104, 88)),
 )
-"""The quarters have about 8, 18, 85 and 4 MB."""
+"""The city's quarters; their files have about 8, 18, 85 and 4 MB."""
 
 
 def make(folder: Path) -> list[Object]:
@@ -119,7 +119,7 @@ def _install(program: Path) -> None:
 
 
 def _tiles(quarter: Quarter, size_px: int) -> Iterator[bytes]:
-    """The quarter's tiles row by row, with the same houses near and far."""
+    """The tiles of a quarter, row by row. The houses do not depend on ``size_px``."""
     draw = Stream(f"city/{quarter.name}")
     for row in range(quarter.tiles):
         for column in range(quarter.tiles):
@@ -154,7 +154,7 @@ def _houses(
     move = np.array([offset[0], 0, offset[1]])
     wall = draw.below(_FACADES, len(at))
     left = (wall + 0.2 * draw.uniform(len(at))) / _FACADES
-    # storeys of the same height: a low house has fewer
+    # all storeys have the same height, so a low house shows a smaller part of the wall's picture
     part = np.clip(heights / max(quarter.highest_m, 40), 0.08, 1) * _WALL_PART
     facade = np.stack([left, left + 0.7 / _FACADES, np.full(len(at), 1.0), 1 - part], axis=1)
     return boxes(
