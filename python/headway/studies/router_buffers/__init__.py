@@ -87,7 +87,7 @@ def experiments(ctx: StudyContext) -> dict[str, Experiment]:
         }
         made[key] = Experiment.model_validate(fields)
 
-    one, cell, phase, short, mix = (200, 10, 12, 10, 12) if ctx.quick else (400, 80, 160, 40, 50)
+    one, cell, phase, short, mix = (200, 10, 12, 10, 12) if ctx.quick else (400, 40, 60, 30, 30)
     for pkts in (16, 31, 63, 125):
         add(f"one-{pkts}", "10-150", pkts, _long(1), one)
     for n, sizes in BUFFERS.items():
