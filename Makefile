@@ -171,8 +171,9 @@ check: lint ## run formatters, linters, type checks, Rust's unit tests and Pytho
 	@$(BARE) cargo test --locked --quiet --lib
 	@$(BARE) $(BIN)/python -m pytest --numprocesses auto -m "not slow"
 
-lint: format-check clippy ## run formatters, linters and type checks
+lint: format-check clippy ## run formatters, linters, type checks and the search for circles of imports
 	@$(BIN)/mypy
+	@$(BIN)/python tests/import_circles.py
 
 # Some installations of Rust lack the formatter and the linter.
 format-check: $(VENV)/.dev

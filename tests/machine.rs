@@ -21,7 +21,7 @@ static REPEATED_MS: AtomicU64 = AtomicU64::new(0);
 /// at once, between two looks at the tasks.
 const MOST_LOST: f64 = 0.01;
 const MOST_LOST_AT_ONCE: Duration = Duration::from_millis(20);
-const LOOK_EACH: Duration = Duration::from_millis(100);
+const CHECK_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Why a test has ended without a result.
 #[derive(Debug)]
@@ -42,16 +42,16 @@ pub fn measured<T: Debug>(
         if is_right(&measured) {
             return Ok(measured);
         }
-        let told = format!("{what}: {measured:?}, while {lost}");
+        let result = format!("{what}: {measured:?}, while {lost}");
         let is_alone = std::env::var_os("HEADWAY_BESIDE").is_none();
-        assert!(is_alone && lost.disturbed(took), "{told}");
+        assert!(is_alone && lost.disturbed(took), "{result}");
         let spent = REPEATED_MS.fetch_add(took.as_millis() as u64, Ordering::Relaxed);
         if Duration::from_millis(spent) > SPARE {
             return Err(TooBusy(format!(
-                "the machine is too busy for real time: {told}"
+                "the machine is too busy for real time: {result}"
             )));
         }
-        println!("{told}: once more");
+        println!("{result}: once more");
     }
 }
 
@@ -76,7 +76,7 @@ impl Lost {
             let _ = ready.send(());
             let mut lost = Self::default();
             loop {
-                let next = ended.recv_timeout(LOOK_EACH);
+                let next = ended.recv_timeout(CHECK_INTERVAL);
                 let mut waited_ns = 0;
                 for (task, ns) in waits() {
                     // another task may have got this number: the difference may be negative

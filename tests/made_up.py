@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 
 from headway.backends import Recorded
-from headway.studies.city import observe as city
+from headway.studies.city import experiments as city
 from headway.studies.common.beside import SIMULATED, BesideSimulator
 from headway.studies.common.measured import MeasuredStudy, Measurement
 from headway.studies.deadlines.experiments import Responses
-from headway.studies.map_page import observe as map_page
+from headway.studies.map_page import experiments as map_page
 from headway.studies.web_surge.experiments import MODELS
 from headway.studies.web_surge.kernel import PAGES, WAYS, Times
 from headway.study import Study, StudyContext, discover

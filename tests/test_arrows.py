@@ -8,19 +8,19 @@ import pytest
 import headway
 
 PACKAGE = Path(headway.__file__).parent
-ROOM = "headway.backends.kernel"
-# layers from the lowest up; modules in the same layer do not import each other
-STOREYS = (
+KERNEL = "headway.backends.kernel"
+# from the lowest layer up; modules of one line do not import each other
+LAYERS = (
     ("folders", "headwayctl", "records", "room", "sites", "web"),
     ("hints", "traffic_files"),
     ("testbed",),
     ("programs",),
     ("run",),
-    ("possible",),
+    ("supported",),
     ("backend",),
 )
-# the only module that other packages may import: the client of headwayctl
-OPEN = {f"{ROOM}.headwayctl"}
+# what others may import besides the package's own names: the client of headwayctl
+OPEN = {f"{KERNEL}.headwayctl"}
 
 
 def imported(path: Path) -> set[str]:
@@ -35,13 +35,13 @@ def imported(path: Path) -> set[str]:
     return {name for name in found if name.startswith("headway")}
 
 
-def room_of(module: str) -> str | None:
+def module_of(module: str) -> str | None:
     """The module of the kernel backend that a name refers to or is in."""
-    inside = module.removeprefix(f"{ROOM}.")
+    inside = module.removeprefix(f"{KERNEL}.")
     return None if inside == module else inside.split(".")[0]
 
 
-HEIGHT = {room: height for height, rooms in enumerate(STOREYS) for room in rooms}
+LAYER_OF = {module: layer for layer, modules in enumerate(LAYERS) for module in modules}
 
 
 @pytest.mark.parametrize(
@@ -50,9 +50,9 @@ HEIGHT = {room: height for height, rooms in enumerate(STOREYS) for room in rooms
 def test_a_module_of_the_kernel_backend_imports_only_lower_ones(path: Path) -> None:
     if path.stem == "__init__":
         return
-    assert path.stem in HEIGHT, f"{path.name} is in no storey of this test"
-    known = {room for room in map(room_of, imported(path)) if room in HEIGHT}
-    assert not [room for room in known if HEIGHT[room] >= HEIGHT[path.stem]]
+    assert path.stem in LAYER_OF, f"{path.name} is in no layer of this test"
+    known = {module for module in map(module_of, imported(path)) if module in LAYER_OF}
+    assert not [module for module in known if LAYER_OF[module] >= LAYER_OF[path.stem]]
 
 
 def test_users_of_the_kernel_backend_import_its_names_and_not_its_modules() -> None:
@@ -61,7 +61,7 @@ def test_users_of_the_kernel_backend_import_its_names_and_not_its_modules() -> N
     for path in PACKAGE.rglob("*.py"):
         if path.is_relative_to(PACKAGE / "backends/kernel"):
             continue
-        modules = {name for name in imported(path) if room_of(name) in HEIGHT}
+        modules = {name for name in imported(path) if module_of(name) in LAYER_OF}
         users += bool(modules)
         inside += [
             f"{path.relative_to(PACKAGE)}: {name}"

@@ -47,7 +47,10 @@ def run(capfd, *arguments: str) -> tuple[int, str, str]:
         ("try --loss 2", "loss: '2' must be at least 0"),
         ("try --duration 0s", "duration: '0s' must be more than 0"),
         ("validate --duration 30", "duration: '30' has no unit; allowed: ns, us, ms, s"),
-        ("validate --duration 5500ms", "5500ms is not allowed; whole seconds from 5 s on"),
+        (
+            "validate --duration 5500ms",
+            "5500ms is not allowed; must be whole seconds, at least 5 s",
+        ),
         ("validate --duration 4s", "4s is not allowed"),
         ("try --warmup 30s", "warmup: 30 s is not allowed; must be less than duration, 30 s"),
         ("try --stack linux-7", "unknown stack 'linux-7'; nearest: linux-6"),
@@ -341,7 +344,7 @@ def test_a_claim_is_printed_with_its_statement_and_a_check_once(capfd, tmp_path:
 def test_what_is_not_as_it_was_locked_says_what_was_claimed(capfd, monkeypatch) -> None:
     found = [Difference("A-1", "verdict", "holds", "fails"), Difference("A-1", "value", "1", "2")]
     claim = Claim("A-1", "one is faster", "simulated", 1, 2, "s", "sign", "fails")
-    monkeypatch.setattr("headway.cli.verdicts._one", lambda *_: (found, [claim]))
+    monkeypatch.setattr("headway.cli.verdicts._run_study", lambda *_: (found, [claim]))
     status, out, _ = run(capfd, "verdicts", "first-megabyte")
     assert status == 1
     assert (

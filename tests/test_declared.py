@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import types
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
@@ -133,6 +134,26 @@ def test_a_study_is_made_of_functions_and_texts(write: Write) -> None:
     assert study.on("sim") is study
     with pytest.raises(TypeError, match="made_study: a study has no 'pages'"):
         declared(module, pages=page, **parts)
+
+
+def test_a_study_takes_the_functions_that_its_modules_define(write: Write) -> None:
+    name = write(HEAD + CLAIM)
+    module = types.ModuleType("made_module")
+    text = (
+        "from headway.studies.ssthresh_strategies.experiments import experiments\n"
+        "def observe(key, trace): return 1\n"
+    )
+    exec(text, module.__dict__)
+    module.CLAIMS = Claims(name)  # type: ignore[attr-defined]
+    study = declared(name, module, experiments=lambda _ctx: {}, page=lambda _ctx, _found: Page())
+    assert study.observe("key", None) == 1
+    assert study.statements == ()  # the claims are of another module
+    module.CLAIMS.module = "made_module"
+    module.CLAIMS.add("X-1", two)
+    study = declared(name, module, experiments=lambda _ctx: {}, page=lambda _ctx, _found: Page())
+    assert [one.id for one in study.statements] == ["X-1"]
+    with pytest.raises(TypeError, match="abstract"):  # an imported function does not count
+        declared(name, module, page=lambda _ctx, _found: Page())
 
 
 def test_agreements_are_made_per_row() -> None:

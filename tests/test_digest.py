@@ -12,8 +12,8 @@ from support import beside
 from headway import metrics
 from headway.backends import run
 from headway.backends.sim import SimBackend
-from headway.cli.try_run import Done
-from headway.cli.try_told import give
+from headway.cli.try_results import print_results
+from headway.cli.try_run import FinishedTrial
 from headway.digest import QUANTILE_RESOLUTION, average, digest_of, digest_of_totals
 from headway.experiment import Experiment
 from headway.mechanisms import routers
@@ -192,7 +192,7 @@ def test_links_that_a_backend_does_not_know_are_left_out(
     assert [link["name"] for link in digest["links"]] == ["forward1", "reverse1"]
     assert digest["links"] == digest_of(trace)["links"][2:]
     assert digest["link"]["utilization"] > 0.5
-    give(chain, [Done(digest, trace.meta)], as_json=False)
+    print_results(chain, [FinishedTrial(digest, trace.meta)], as_json=False)
     lines = capsys.readouterr().out.splitlines()
     assert [line[:5] for line in lines if "utilization" in line] == ["hop 1"]
 

@@ -16,7 +16,7 @@ from headway.errors import HeadwayError
 from headway.experiment import Capture, Experiment
 from headway.packets import LEFT, RIGHT, Stream, streams
 from headway.trace import Trace
-from headway.validation.diverge import FIELDS, Compared, How, captured, compare, diverge
+from headway.validation.diverge import FIELDS, Compared, CompareOptions, captured, compare, diverge
 
 MS = 1_000_000
 OPENER, RESPONDER = (0x0A000001, 40_000), (0x0A000002, 5001)
@@ -186,7 +186,7 @@ def test_a_planted_difference_is_located(
 def test_times_within_the_tolerance_do_not_differ() -> None:
     late = planted(8, at_ns=244 * MS)
     assert compare(made(), late).first is None
-    assert compare(made(), late, how=How(tolerance_ns=3 * MS)).first is not None
+    assert compare(made(), late, how=CompareOptions(tolerance_ns=3 * MS)).first is not None
 
 
 def test_fields_that_are_ignored_and_what_came_too_early_are_passed_over() -> None:
@@ -196,18 +196,21 @@ def test_fields_that_are_ignored_and_what_came_too_early_are_passed_over() -> No
     packets[8] = replace(packets[8], length=1000)
     other = made(packets)
 
-    def number(how: How) -> tuple[int, bool]:
+    def number(how: CompareOptions) -> tuple[int, bool]:
         first = compare(made(), other, how=how).first
         assert first is not None
         return first.number, first.sent
 
-    assert number(How()) == (1, True)
-    assert number(How(after_ns=15 * MS)) == (1, False)  # the same packet at the other host
-    assert number(How(after_ns=25 * MS)) == (2, True)
-    assert number(How(fields=("sequence", "length", "time"))) == (6, True)
-    assert number(How(after_ns=100 * MS)) == (6, True)
-    assert compare(made(), other, how=How(fields=("ack", "time"))).first is None
-    assert "not compared: window" in str(How(fields=tuple(f for f in FIELDS if f != "window")))
+    assert number(CompareOptions()) == (1, True)
+    # the same packet at the other host
+    assert number(CompareOptions(after_ns=15 * MS)) == (1, False)
+    assert number(CompareOptions(after_ns=25 * MS)) == (2, True)
+    assert number(CompareOptions(fields=("sequence", "length", "time"))) == (6, True)
+    assert number(CompareOptions(after_ns=100 * MS)) == (6, True)
+    assert compare(made(), other, how=CompareOptions(fields=("ack", "time"))).first is None
+    assert "not compared: window" in str(
+        CompareOptions(fields=tuple(f for f in FIELDS if f != "window"))
+    )
 
 
 def test_what_the_network_lost_differs_where_it_is_missing() -> None:
@@ -245,7 +248,7 @@ def test_the_state_of_both_senders_is_that_of_the_moment() -> None:
 
 
 def test_what_came_before_ends_with_the_packet_that_differs() -> None:
-    first = compare(made(), planted(8, at_ns=260 * MS), how=How(before=2)).first
+    first = compare(made(), planted(8, at_ns=260 * MS), how=CompareOptions(before=2)).first
     assert first is not None
     lines = [line.split() for line in first.before[0]]
     assert [line[-1] for line in lines] == ["20", "2897-4345", "20"]

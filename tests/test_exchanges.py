@@ -86,7 +86,7 @@ def test_a_file_that_changed_since_is_refused(page):
 def test_the_text_of_a_flow_names_a_file(page):
     flow = Flow.model_validate(f"cubic:exchanges={page}:deadline=2s")
     assert flow.app == Exchanges(file=page)
-    with pytest.raises(ExperimentError, match="leave it or exchanges out"):
+    with pytest.raises(ExperimentError, match="cannot be used with exchanges; leave one"):
         Flow.model_validate(f"cubic:exchanges={page}:size=1MB")
     with pytest.raises(ExperimentError, match="voip has no option 'exchanges'"):
         Flow.model_validate(f"voip:exchanges={page}")

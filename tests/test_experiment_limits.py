@@ -36,8 +36,8 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"flows": "1000001xreno"}, "too many flows; at most 1000000"),
     ({"flows": "1000000000xcubic"}, "too many flows; at most 1000000"),
     ({"flows": f"{'9' * 5000}xcubic"}, "too many flows"),
-    ({"flows": "1xreno:read_size=1kB"}, "read_size: goes with read_interval"),
-    ({"flows": "1xreno:read_rate=1Mbit/s:read_size=1kB:read_interval=1s"}, "read_rate: not beside"),
+    ({"flows": "1xreno:read_size=1kB"}, "read_size: needs read_interval"),
+    ({"flows": "1xreno:read_rate=1Mbit/s:read_size=1kB:read_interval=1s"}, "read_rate: cannot be"),
     ({"flows": "1xreno:send_buffer=4095B"}, "4095 B is not allowed; 4096 B to 1 GiB"),
     ({"flows": "1xreno:receive_buffer=1B"}, "1 B is not allowed; 4096 B to 1 GiB"),
     ({"flows": "1xreno:receive_window=9MiB"}, "9437184 B is not allowed; 2920 B to"),
@@ -317,5 +317,5 @@ def test_junk_in_any_field_is_refused_in_one_line_or_runs(junk: object) -> None:
 
 
 def test_a_vector_of_more_than_a_pebibyte_is_refused() -> None:
-    with pytest.raises(ExperimentError, match=r"epochs: .* B of requests in all; at most"):
+    with pytest.raises(ExperimentError, match=r"epochs: .* B of requests in total; at most"):
         Vectors(epochs=[("900000 GB", "1 B", "0 s"), ("900000 GB", "1 B", "0 s")])

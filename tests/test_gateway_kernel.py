@@ -45,12 +45,12 @@ def experiment(control: str = "xcp_pep", **fields: Any) -> Experiment:
     ("fields", "said"),
     [
         ({"flows": ["cubic:relay=1", "cubic:relay=1:relay_control=reno"]}, "cubic-1 has another"),
-        ({"flows": ["cubic", "cubic:relay=1"]}, "cubic-1 has another or none"),
-        ({"flows": "2xcubic:to_hop=1"}, "cubic-0: with a gateway flows cross both hops"),
-        ({"flows": ["cubic:relay=1", "voip"]}, "has another or none"),
+        ({"flows": ["cubic", "cubic:relay=1"]}, "cubic-1 has another one or none"),
+        ({"flows": "2xcubic:to_hop=1"}, "cubic-0: with a gateway, flows must cross both hops"),
+        ({"flows": ["cubic:relay=1", "voip"]}, "has another one or none"),
         (
             {"topology": {"kind": "chain", "hops": [{"forward": link("1 Mbit/s", "1 ms")}] * 3}},
-            "only of two hops",
+            "must have two hops",
         ),
         (
             {

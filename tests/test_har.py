@@ -250,7 +250,7 @@ def test_what_is_wrong_is_one_line_with_its_place(tmp_path):
     assert refused('{"log":\n {,}}').startswith("line 2, column 3: not JSON (")
     assert refused(b"{\xff}") == "byte 1: not UTF-8"
     assert refused("[]") == "not a HAR file; it has no object named log"
-    assert refused("[" * 200_000).startswith("not a HAR file; its values are too deep")
+    assert refused("[" * 200_000).startswith("not a HAR file; its values are nested too deeply")
     assert refused('{"log": {"entries": []}}') == ("log.entries: no response that used a network")
     for place, value, said in [
         (("time",), "ten", '.time: "ten" is not allowed; a number'),

@@ -77,19 +77,6 @@ def test_a_list_says_of_studies_what_they_say_of_themselves() -> None:
     assert catalogue.study_named("none") is None
 
 
-def test_a_study_whose_title_is_computed_is_asked_for_it(tmp_path, monkeypatch) -> None:
-    (tmp_path / "made.py").write_text(
-        "class Made:\n    name = 'made'\n    title = 'A' + ' title'\n    source = 'S'\n"
-        "STUDY = Made()\n"
-    )
-    (tmp_path / "none.py").write_text("X = 1\n")
-    monkeypatch.setattr(catalogue, "_FOLDER", tmp_path)
-    monkeypatch.setattr("headway.studies.__path__", [str(tmp_path)])
-    entry = catalogue.Entry("made", "A title", "S", "headway.studies.made")
-    assert catalogue.studies() == {"made": entry}
-    del sys.modules["headway.studies.made"]
-
-
 def test_a_study_with_texts_is_listed_by_them(tmp_path, monkeypatch) -> None:
     (tmp_path / "made").mkdir()
     (tmp_path / "made" / "study.toml").write_text(

@@ -7,7 +7,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from headway.interrupts import held, interrupted
+from headway.interrupts import delay_interrupts, interrupted
 
 
 def test_ctrl_c_waits_until_what_is_held_is_done(tmp_path: Path) -> None:
@@ -15,7 +15,7 @@ def test_ctrl_c_waits_until_what_is_held_is_done(tmp_path: Path) -> None:
     steps: list[str] = []
 
     def run() -> None:
-        with held():
+        with delay_interrupts():
             signal.raise_signal(signal.SIGINT)
             steps.append("signalled")
             pl.DataFrame({"at_ns": [1, 2]}).write_parquet(tmp_path / "kept.parquet")
@@ -31,7 +31,7 @@ def test_ctrl_c_waits_until_what_is_held_is_done(tmp_path: Path) -> None:
 
 def test_an_error_in_what_is_held_is_raised_and_the_handler_restored() -> None:
     before = signal.getsignal(signal.SIGINT)
-    with pytest.raises(ValueError, match="full"), held():
+    with pytest.raises(ValueError, match="full"), delay_interrupts():
         raise ValueError("full")
     assert signal.getsignal(signal.SIGINT) is before
 
@@ -40,7 +40,7 @@ def test_other_threads_just_run() -> None:
     done: list[bool] = []
 
     def run() -> None:
-        with held():
+        with delay_interrupts():
             done.append(True)
 
     thread = threading.Thread(target=run)

@@ -26,7 +26,7 @@ def test_what_the_kernel_cannot_do_is_refused_by_name() -> None:
     chain = Experiment.model_validate(
         {"topology": {"kind": "chain", "hops": [hop] * 3}, "flows": "1xreno", "duration": "4 s"}
     )
-    with pytest.raises(HeadwayError, match="a chain is possible only of two hops, with a relay"):
+    with pytest.raises(HeadwayError, match="a chain must have two hops, with a relay"):
         check(chain)
 
 
@@ -107,8 +107,8 @@ def test_the_seconds_of_runs_add_up_to_what_is_left() -> None:
     seconds = Seconds(lambda *now: told.append(now), [experiment()] * 3)
     seconds.of(0)(4.0)
     seconds.of(1)(-0.5)
-    seconds.tell(1)
-    seconds.tell(2)
+    seconds.report(1)
+    seconds.report(2)
     wait_s = 2 * (4 + SETUP_S)
     assert told == [(4.0, 12.0, wait_s), (4.0, 12.0, wait_s / 2)]
 

@@ -26,8 +26,8 @@ class Ctl:
         self.asked.append(" ".join(arguments))
         return ""
 
-    def mind(self, kind: str, name: str = "") -> None:
-        self.asked.append(f"mind {kind}")
+    def register(self, kind: str, name: str = "") -> None:
+        self.asked.append(f"register {kind}")
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ def lock(tmp_path: Path, monkeypatch) -> Path:
 
 
 def taking(ctl: Any) -> Any:
-    return hints.taking_hints(ctl, ctl)
+    return hints.hints_attached(ctl, ctl)
 
 
 def test_the_lock_is_where_only_root_makes_files(monkeypatch) -> None:
@@ -61,7 +61,7 @@ def test_the_lock_is_its_owners_alone_and_goes_with_the_last(lock: Path) -> None
         with taking(Ctl()):
             pass
         assert lock.exists()
-    assert ctl.asked == ["mind hints", "hints attach", "hints detach --keep-defaults"]
+    assert ctl.asked == ["register hints", "hints attach", "hints detach --keep-defaults"]
     assert not lock.exists()
 
 
@@ -89,7 +89,7 @@ def test_hints_of_somebody_else_stay(lock: Path, monkeypatch) -> None:
 def test_a_lock_whose_file_was_removed_meanwhile_is_taken_again(lock: Path, monkeypatch) -> None:
     first = os.open(lock, os.O_RDWR | os.O_CREAT, 0o600)
     fcntl.flock(first, fcntl.LOCK_EX)
-    waits, holders = hints._wait_for, [first]
+    waits, holders = hints._wait_for_lock, [first]
 
     def removed(held: int, kind: int, path: Path) -> None:
         if holders:
@@ -97,7 +97,7 @@ def test_a_lock_whose_file_was_removed_meanwhile_is_taken_again(lock: Path, monk
             os.close(holders.pop())
         waits(held, kind, path)
 
-    monkeypatch.setattr(hints, "_wait_for", removed)
+    monkeypatch.setattr(hints, "_wait_for_lock", removed)
     with taking(Ctl()):
         assert lock.exists()
     assert not lock.exists()

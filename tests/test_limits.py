@@ -20,7 +20,7 @@ from headway.digest import QUANTILE_RESOLUTION, Digest, digest_of
 from headway.errors import HeadwayError
 from headway.experiment import Capture, Experiment
 from headway.trace import load_trace, save_trace
-from headway.trace_writer import GrowingTrace, spilling
+from headway.trace_writer import GrowingTrace, temporary_folder
 
 MB = 1_000_000
 
@@ -184,13 +184,13 @@ def test_a_trace_that_is_saved_is_written_out_while_it_grows(
 
     def finished(index: int, result: tuple[Digest, GrowingTrace]) -> None:
         digest, growing = result
-        assert not growing.is_whole
+        assert not growing.is_in_memory
         growing.save(place)
         for path, one, other in beside(digest_of(in_memory), digest):
             close = pytest.approx(one, rel=QUANTILE_RESOLUTION) if isinstance(one, float) else one
             assert other == close, path
 
-    with spilling(place.parent) as folder:
+    with temporary_folder(place.parent) as folder:
         backend.record_each([long], folder, finished)
     assert told[-1] == (40.0, 40.0)
     grown = load_trace(place)

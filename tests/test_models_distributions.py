@@ -10,7 +10,6 @@ import pytest
 from scipy import integrate, stats
 
 from headway.models.distributions import (
-    Exponential,
     LogNormal,
     Pareto,
     TruncatedPareto,
@@ -24,14 +23,13 @@ LARGE_FILES = LogNormal(11.92, 1.0)
 @pytest.mark.parametrize(
     ("ours", "scipys"),
     [
-        (Exponential(2.0), stats.expon(scale=2.0)),
         (Pareto(3.0, 1.5), stats.pareto(1.5, scale=3.0)),
         (TruncatedPareto(3.0, 1.1, 300.0), stats.truncpareto(1.1, 100.0, scale=3.0)),
         (LogNormal(1.0, 0.7), stats.lognorm(0.7, scale=math.e)),
     ],
 )
 def test_distributions_are_those_of_scipy(
-    ours: Exponential | Pareto | TruncatedPareto | LogNormal, scipys: object
+    ours: Pareto | TruncatedPareto | LogNormal, scipys: object
 ) -> None:
     z = np.array([-1.0, 0.0, 0.5, 2.9, 3.0, 5.0, 100.0, 299.0, 500.0])
     q = np.array([0.0, 0.01, 0.3, 0.5, 0.9, 0.999])
@@ -88,13 +86,12 @@ def test_surges_large_files_are_248_kb() -> None:
 @pytest.mark.parametrize(
     ("call", "says"),
     [
-        (lambda: Exponential(0), "mean"),
         (lambda: Pareto(1, 0), "shape"),
         (lambda: Pareto(-1, 1), "smallest"),
         (lambda: TruncatedPareto(2, 1, 2), "largest"),
         (lambda: LogNormal(0, 0), "sigma"),
         (lambda: LogNormal(math.inf, 1), "mu"),
-        (lambda: Exponential(1).quantile(1.1), "probabilities"),
+        (lambda: Pareto(1, 1).quantile(1.1), "probabilities"),
         (lambda: truncated_pareto_of_mean(2e6, shape=1.1, largest=1e6), "mean"),
     ],
 )

@@ -263,14 +263,6 @@ def test_quick_starts_window_is_85_packets_at_5_mbit_and_200_ms() -> None:
     assert quick_start.window_pkts(5.12e6, rtt_s=0.2) == pytest.approx(85.33, abs=0.01)
 
 
-def test_rounding_down_loses_what_drawing_says() -> None:
-    rng = np.random.default_rng(1)
-    even = rng.uniform(1, 2, 200_000)
-    assert quick_start.rounding_loss() == pytest.approx(float(even.mean()), rel=2e-3)
-    log = 2 ** rng.random(200_000)
-    assert quick_start.rounding_loss(log_uniform=True) == pytest.approx(float(log.mean()), rel=2e-3)
-
-
 def test_target_never_grants_more_than_xi() -> None:
     """Dense requests, slot by slot: the long-run rate of grants is eq. 6.1."""
     spare, interval_s, slots = 100e6, 0.2, 2

@@ -27,9 +27,9 @@ from headway.figures import (
     curves,
     grouped_bars,
     label_of,
-    one_of,
     style_of,
     timeseries,
+    variant_of,
 )
 from headway.figures.canvas import MM_PER_INCH, new_figure
 from headway.figures.faults import faults, key_in, series_of
@@ -363,7 +363,7 @@ def test_every_scheme_is_called_by_a_name_for_people() -> None:
 
 def long_names(count: int) -> list[Curve]:
     return [
-        Curve(f"a scheme with a rather long name, {n}", X, n * X, one_of(NONE, n))
+        Curve(f"a scheme with a rather long name, {n}", X, n * X, variant_of(NONE, n))
         for n in range(count)
     ]
 
@@ -398,7 +398,7 @@ def test_a_shared_scale_shows_all_of_every_panel() -> None:
 def test_several_flows_of_one_control_can_be_told_apart(name: str) -> None:
     _, (ax,) = new_figure()
     for number in range(10):
-        style = one_of(style_of(name), number)
+        style = variant_of(style_of(name), number)
         ax.plot(X, X, color=style.colour, linestyle=style.dash)
     looks = [look for _, look in series_of(ax)]
     assert not [one for one, other in combinations(looks, 2) if one.same_as(other)]

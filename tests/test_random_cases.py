@@ -11,21 +11,21 @@ from pathlib import Path
 
 import pytest
 
-from headway.backends.kernel import check, headwayctl, possible
+from headway.backends.kernel import check, headwayctl, supported
 from headway.backends.sim import SimBackend, scenario_json
 from headway.cli import random_cases as command
 from headway.cli.app import EXIT_ERROR, EXIT_INTERRUPTED, EXIT_KERNEL_CANNOT, execute
-from headway.cli.try_experiment import of_file
+from headway.cli.try_experiment import from_file
 from headway.errors import HeadwayError, KernelCannotError
 from headway.experiment import FLOW_OPTIONS, Experiment, Flow
-from headway.validation.minimize import minimize, told
+from headway.validation.minimize import minimize, one_line
 from headway.validation.random_cases import (
     KINDS,
     ON_ONE_BACKEND,
     OPTIONS,
     Case,
     cases,
-    clash,
+    conflict,
     space,
 )
 from headway.validation.random_compare import CLOSE, Result, Value, observe, values_of
@@ -33,8 +33,8 @@ from headway.validation.random_report import Minimized, replay, summary, tables,
 from headway.validation.random_runs import (
     KERNEL_RUNS,
     NOISY_RUNS,
-    Kept,
     RandomRunner,
+    SavedRuns,
     samples_of,
 )
 
@@ -70,7 +70,7 @@ def test_every_option_has_its_settings_beside_every_other_one(drawn: list[Case])
     }
     # all settings of one exclude all settings of the other
     for one, other in map(sorted, apart):
-        assert all(clash((one, a), (other, b)) for a in OPTIONS[one] for b in OPTIONS[other]), (
+        assert all(conflict((one, a), (other, b)) for a in OPTIONS[one] for b in OPTIONS[other]), (
             one,
             other,
         )
@@ -98,7 +98,7 @@ def test_every_option_of_a_flow_is_drawn(drawn: list[Case]) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_both_backends_can_run_what_is_drawn(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(possible, "_linux", lambda: (6, 18))
+    monkeypatch.setattr(supported, "_kernel_version", lambda: (6, 18))
     refused = 0
     for case in itertools.islice(cases(kind, 3), CASES[kind]):
         assert json.loads(scenario_json(case.experiment))
@@ -162,8 +162,8 @@ def test_transfers_take_some_seconds() -> None:
     ],
 )
 def test_settings_clash_in_either_order(one, other, wanted: bool) -> None:
-    assert clash(one, other) is wanted
-    assert clash(other, one) is wanted
+    assert conflict(one, other) is wanted
+    assert conflict(other, one) is wanted
 
 
 # what differs
@@ -230,9 +230,9 @@ def test_a_case_is_judged_by_the_main_value_that_differs_most() -> None:
 )
 def test_a_smaller_case_differs_as_the_whole_one_does(found: Value, wanted: bool) -> None:
     case = next(cases("default", 1))
-    assert Result(case, (found,)).is_like(Result(case, (value(1.2, 1.0),))) is wanted
+    assert Result(case, (found,)).is_similar(Result(case, (value(1.2, 1.0),))) is wanted
     never = Result(case, (value(None, 1.0),))
-    assert never.is_like(never)
+    assert never.is_similar(never)
 
 
 def test_what_is_observed_is_what_the_trace_says() -> None:
@@ -300,8 +300,8 @@ def few() -> list[Case]:
 
 
 def runner(chosen: list[Case], file: Path, kernel: SimBackend, **more) -> RandomRunner:
-    settings = {"repeats": 0, "told": lambda *_: None, "checks": ()} | more
-    return RandomRunner(chosen, Kept(file), SimBackend(), kernel, **settings)
+    settings = {"repeats": 0, "progress": lambda *_: None, "checks": ()} | more
+    return RandomRunner(chosen, SavedRuns(file), SimBackend(), kernel, **settings)
 
 
 def test_what_the_kernel_said_is_kept_and_not_run_again(few: list[Case], tmp_path: Path) -> None:
@@ -345,7 +345,7 @@ def test_a_line_that_was_cut_is_run_again(few: list[Case], tmp_path: Path) -> No
 def test_a_line_that_is_no_run_is_told(few: list[Case], tmp_path: Path) -> None:
     file = tmp_path / "kernel.jsonl"
     file.write_text('{"key": 1}\n')
-    with pytest.raises(HeadwayError, match=r"kernel.jsonl: line 1: no run"):
+    with pytest.raises(HeadwayError, match=r"kernel.jsonl: line 1: not a saved run"):
         runner(few[:1], file, Instead())
 
 
@@ -454,7 +454,7 @@ def test_a_case_keeps_what_makes_the_difference() -> None:
 
     small, runs = minimize(wide(), differs, 100)
     assert runs < 30
-    assert told(small) == (
+    assert one_line(small) == (
         "rate=7Mbit/s, rtt=30ms, buffer=40pkts, "
         "reno:app=size=30000B:sack=False:send_buffer=50000B:start=0ns"
     )
@@ -469,7 +469,7 @@ def test_what_a_hop_of_a_chain_has_is_dropped_too() -> None:
     small, _ = minimize(
         Experiment.model_validate(fields), lambda e: e.flows[0].relay is not None, 50
     )
-    assert told(small).count("duplicate") == told(small).count("red") == 0
+    assert one_line(small).count("duplicate") == one_line(small).count("red") == 0
     assert small.flows[0].frto is None
 
 
@@ -542,7 +542,7 @@ def test_the_command_says_how_far_they_differ(
     assert "beyond it by 5%          1 (25.0%)\n" in out
     file = tmp_path / "out" / "random" / "default-1" / "differ" / "case-1.json"
     assert f"  headway try {file} --beside kernel --diverge\n" in out
-    assert of_file(file) == few[1].experiment
+    assert from_file(file) == few[1].experiment
     widest = max(len(line) for line in out.splitlines() if str(tmp_path) not in line)
     assert widest <= 80
     instead.ran.clear()

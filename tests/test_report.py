@@ -35,14 +35,14 @@ from headway.report import (
     Section,
     Sketch,
     ZoomChart,
-    asked,
     plain_table,
+    question,
     render,
     row,
     sketches,
     write_report,
 )
-from headway.report.dark import INK, PAPER, contrast, darkened, in_the_dark
+from headway.report.dark import INK, PAPER, contrast, dark_colour, darkened
 from headway.report.sketch import Way
 from headway.study import StudyContext, discover
 from headway.table import Table
@@ -120,7 +120,7 @@ def example() -> Report:
         ],
         facts=[("seed", "1"), ("engine", "0.1.0")],
         commands=["headway run study --seed 1"],
-        asked=[("What is claimed", "One is <faster>.")],
+        question=[("What is claimed", "One is <faster>.")],
         sketches=sketches([experiment()]),
         form=[("Form", "quick"), ("Seed", "1")],
     )
@@ -273,13 +273,13 @@ Somebody (2011).
 
 
 def test_what_was_asked_is_in_a_study_s_own_words() -> None:
-    assert asked(DOCSTRING, "else") == [
+    assert question(DOCSTRING, "else") == [
         ("What is claimed", "This is so, mostly."),
         ("Set-up", "Two hosts."),
         ("The full form", "Ten times."),
         ("What was checked", "The median."),
     ]
-    assert asked(None, "else") == [("Set-up", "else")]
+    assert question(None, "else") == [("Set-up", "else")]
 
 
 @pytest.mark.slow
@@ -294,7 +294,7 @@ def test_every_study_says_what_it_asks_and_draws_what_it_measures(name: str, tmp
         for sketch in drawn:
             assert sketch.svg.count("<text") >= 3
             assert len(sketch.caption) > 40
-    assert asked(sys.modules[type(study).__module__].__doc__, "")[0][0] == "What is claimed"
+    assert question(sys.modules[type(study).__module__].__doc__, "")[0][0] == "What is claimed"
 
 
 def test_a_dumbbell_s_sketch_has_the_values_of_all_experiments() -> None:
@@ -351,10 +351,10 @@ def _inside(sketch: Sketch) -> bool:
 
 def test_every_colour_of_a_figure_is_seen_in_the_dark_and_no_two_become_one() -> None:
     colours = sorted({style.colour.lower() for style in STYLES.values()})
-    dark = [in_the_dark(colour) for colour in colours]
+    dark = [dark_colour(colour) for colour in colours]
     assert min(contrast(colour, PAPER) for colour in dark) >= 4.5
     assert len(set(dark)) == len(colours)
-    assert (in_the_dark("#000000"), in_the_dark("#ffffff")) == (INK, PAPER)
+    assert (dark_colour("#000000"), dark_colour("#ffffff")) == (INK, PAPER)
     assert contrast("#000000", "#ffffff") == pytest.approx(21)
 
 
@@ -365,7 +365,7 @@ def test_a_dark_page_has_a_rule_for_all_that_its_figures_paint(html: str) -> Non
     painted = set(re.findall(r"(fill|stroke): (#[0-9a-f]{6})", html[html.index("<figure") :]))
     assert len(painted) > 3
     for what, colour in painted:
-        rule = f'[style*="{what}: {colour}"] {{ {what}: {in_the_dark(colour)} !important'
+        rule = f'[style*="{what}: {colour}"] {{ {what}: {dark_colour(colour)} !important'
         assert rule in dark
 
 
@@ -374,7 +374,7 @@ def test_a_darkened_picture_keeps_no_colour_of_the_light_one() -> None:
     dark = darkened(svg)
     painted = set(re.findall(r"#[0-9a-f]{6}", svg))
     assert len(painted) > 3
-    assert set(re.findall(r": (#[0-9a-f]{6})\b", dark)) == {in_the_dark(one) for one in painted}
+    assert set(re.findall(r": (#[0-9a-f]{6})\b", dark)) == {dark_colour(one) for one in painted}
     assert f"text{{fill: {INK}}}" in dark
 
 

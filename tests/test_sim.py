@@ -10,7 +10,7 @@ from rows import ROWS, Row, done_ms
 from support import S, experiment
 
 from headway import metrics, run
-from headway.backends import as_it_is, backend_named
+from headway.backends import backend_named, keep_trace
 from headway.errors import HeadwayError
 from headway.experiment import Capture, Experiment, parse_flows
 from headway.registry import registry
@@ -35,7 +35,7 @@ def test_the_same_seed_gives_the_same_bytes(tmp_path: Path) -> None:
 def test_threads_do_not_change_a_trace(threads: int) -> None:
     several = [MIXED.model_copy(update={"seed": seed}) for seed in range(4)]
     traces = {}
-    backend_named("sim").run_each(several, as_it_is, traces.__setitem__, threads=threads)
+    backend_named("sim").run_each(several, keep_trace, traces.__setitem__, threads=threads)
     assert sorted(traces) == [0, 1, 2, 3]
     for index, one in enumerate(several):
         assert same(traces[index], run(one))

@@ -128,7 +128,7 @@ def test_a_site_whose_deletion_was_interrupted_is_made_again(gone: str, maker: M
     ("app", "said"),
     [
         ({"site": "map", "connections": 1}, "the browser loads a map over six"),
-        ({"site": "map", "walk": "short"}, "walk: needs site='city'"),
+        ({"site": "map", "walk": "short"}, "walk: is only for the site city"),
         ({"site": "moon"}, "'map' or 'city'"),
         ({"site": "map", "visits": 0}, "visits: 0 is not allowed"),
     ],

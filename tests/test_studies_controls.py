@@ -10,10 +10,11 @@ import pytest
 
 from headway.claims import Claim
 from headway.registry import registry
-from headway.studies.controls import ROWS, STUDY
-from headway.studies.controls.loss_based import reno_pkts, scalable_pkts
-from headway.studies.controls.table import page_table
-from headway.studies.response_functions.observe import governed_ns
+from headway.studies.controls import STUDY
+from headway.studies.controls.claims import ROWS
+from headway.studies.controls.experiments import reno_pkts, scalable_pkts
+from headway.studies.controls.page import part
+from headway.studies.response_functions.experiments import governed_ns
 
 
 def claim(number: str, measured: float | str, verdict: str = "holds") -> Claim:
@@ -23,16 +24,16 @@ def claim(number: str, measured: float | str, verdict: str = "holds") -> Claim:
 
 
 def test_every_row_is_of_a_control_that_there_is() -> None:
-    assert {row.control for row in ROWS} <= {control.name for control in registry().controls}
+    assert {row.text.control for row in ROWS} <= {control.name for control in registry().controls}
     assert len({row.id for row in ROWS}) == len(ROWS)
     # Vegas' law gives a range, so its tolerance is larger
     most = {"vegas": 1 / 3}
-    assert all(0 < row.within <= most.get(row.control, 0.2) for row in ROWS)
+    assert all(0 < row.text.within <= most.get(row.text.control, 0.2) for row in ROWS)
     assert all(math.isfinite(row.expected) for row in ROWS)
 
 
 def test_the_table_has_each_number_with_its_error_and_stars_what_is_beyond_its_tolerance() -> None:
-    told = page_table(ROWS, [claim("CC-011", 240.0), claim("CC-021", 200.0, "fails")])
+    told = part([claim("CC-011", 240.0), claim("CC-021", 200.0, "fails")])
     scalable, highspeed = told.splitlines()[2:]
     assert scalable.startswith("| Scalable | mean window at p = 3e-4 | Kelly 2003: 0.08/p |")
     assert scalable.endswith("| 266.7 packets | 240 packets | -10.0 % |")
@@ -40,7 +41,7 @@ def test_the_table_has_each_number_with_its_error_and_stars_what_is_beyond_its_t
 
 
 def test_what_was_not_measured_has_no_error() -> None:
-    told = page_table(ROWS, [claim("CC-011", "nothing", "fails")])
+    told = part([claim("CC-011", "nothing", "fails")])
     assert told.splitlines()[-1].count("–") == 2
 
 

@@ -12,9 +12,8 @@ import pytest
 from support import S, experiment, trace
 
 from headway.backends.sim import SimBackend
-from headway.studies.maxnet import claims, experiments, fit, published
-from headway.studies.maxnet.observe import _course, _in_slots, _lossy, _raw_course
-from headway.studies.maxnet.wire import wire
+from headway.studies.maxnet import STUDY, claims, experiments, fit
+from headway.studies.maxnet.experiments import _course, _in_slots, _lossy, _raw_course, wire
 from headway.study import StudyContext
 
 
@@ -85,19 +84,19 @@ def test_options_are_read_from_a_capture() -> None:
 
 
 def test_every_claim_of_table_i_has_its_published_value() -> None:
-    by_id = {one.id: one for one in claims.STATEMENTS}
+    by_id = {one.id: one for one in STUDY.statements}
     assert by_id["C-MN-001"].published == "8.89 Mbit/s"
     assert by_id["C-MN-011"].published == "4.13 Mbit/s"
     assert by_id["C-MN-018"].published == "1.21 Mbit/s"
     assert len(by_id) == 47
-    assert set(published.TABLE_I) == set(experiments.CONTROLS)
+    assert set(claims.TABLE_I) == set(experiments.CONTROLS)
 
 
 @pytest.mark.slow
 def test_fast_has_the_alpha_that_the_fit_finds() -> None:
     ctx = StudyContext(Path(), SimBackend(), quick=True)
     assert fit.ALPHA.best(ctx) == experiments.FAST_ALPHA_PKTS
-    [calibrated] = [one for one in claims.STATEMENTS if one.calibrated]
+    [calibrated] = [one for one in STUDY.statements if one.calibrated]
     assert calibrated.id in fit.ALPHA.fitted_to
     assert calibrated.basis("simulated") == "calibrated"
 

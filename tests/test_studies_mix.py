@@ -87,7 +87,7 @@ def test_a_trial_with_routers_counts_their_answers() -> None:
 
 def test_what_is_kept_of_epochs_is_what_the_table_of_them_says() -> None:
     trace = trial(pairs.SLOW_START, vectors=Campus())
-    kept, rows = trace_mix.observe.observe(trace), traffic.responses(trace)
+    kept, rows = trace_mix.experiments.observe("", trace), traffic.responses(trace)
     seconds, sizes = rows["seconds"].to_numpy(), rows["response_bytes"].to_numpy()
     assert kept.count == rows.height > 1000
     assert kept.mean_s == pytest.approx(seconds.mean(), rel=1e-3)
@@ -97,13 +97,13 @@ def test_what_is_kept_of_epochs_is_what_the_table_of_them_says() -> None:
     for at_s, part in zip(kept.tail_s, kept.tail_part, strict=True):
         # equal durations may count on either side
         assert (seconds > at_s).mean() - 1e-9 <= part <= (seconds >= at_s).mean() + 1e-9
-    by_size, ends = kept.by_size, trace_mix.observe.SIZES_BYTES
+    by_size, ends = kept.by_size, trace_mix.experiments.SIZES_BYTES
     for middle, mean_s, lower_s, upper_s in zip(
         by_size.bytes, by_size.mean_s, by_size.lower_s, by_size.upper_s, strict=True
     ):
         place = int(np.searchsorted(ends, middle)) - 1
         own = seconds[(sizes >= ends[place]) & (sizes < ends[place + 1])]
-        assert own.size >= trace_mix.observe.ENOUGH
+        assert own.size >= trace_mix.experiments.ENOUGH
         assert mean_s == pytest.approx(own.mean())
         assert (lower_s, upper_s) == pytest.approx(tuple(np.quantile(own, [0.25, 0.75])))
     assert by_size.bytes.size > 5

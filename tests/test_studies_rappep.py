@@ -14,12 +14,20 @@ import pytest
 
 from headway.backends.sim import SimBackend
 from headway.claims import Evidence, Statement
-from headway.experiment import Experiment
+from headway.experiment import Bulk, Experiment
+from headway.publish import Page
 from headway.studies.rap_over_satellite.experiments import STARTS_S
-from headway.studies.rappep import files_kernel, files_kernel_page, fit, kernel_claims
-from headway.studies.rappep.experiments import PROXIED
-from headway.studies.rappep.observe import Found, Row, observe_live
-from headway.studies.rappep.worth import Candidate, _rows
+from headway.studies.rappep import observe
+from headway.studies.rappep.claims import OF_KERNEL
+from headway.studies.rappep.experiments import (
+    ON_KERNEL,
+    PROXIED,
+    TIMES_TABLE,
+    USED_TABLE,
+    on_kernel,
+)
+from headway.studies.rappep.observe import Found, Row
+from headway.studies.rappep.page import Candidate, kernel_page, worth_rows
 from headway.study import StudyContext
 from headway.trace import Trace
 
@@ -27,7 +35,8 @@ from headway.trace import Trace
 def told(bare: list[Candidate], proxied: list[Candidate]) -> list[list[object]]:
     """The table's rows for these candidates: without a proxy, with one, gain and verdict."""
     known = {one.name: one for one in [*bare, *proxied]}
-    rows = _rows("a path", known.__getitem__, [x.name for x in bare], [x.name for x in proxied])
+    names = ([x.name for x in bare], [x.name for x in proxied])
+    rows = worth_rows("a path", known.__getitem__, *names)
     return [[row[2], row[4], *row[6:]] for row in rows]
 
 
@@ -61,7 +70,15 @@ def test_an_unfinished_scheme_is_no_candidate() -> None:
 
 def experiments(*, quick: bool) -> dict[str, Experiment]:
     """The files' trials on the kernel."""
-    return files_kernel.experiments(StudyContext(Path(), SimBackend(), quick=quick))
+    trials = on_kernel(StudyContext(Path(), SimBackend(), quick=quick))
+    return {key: one for key, one in trials.items() if isinstance(one.flows[0].app, Bulk)}
+
+
+def observe_live(key: str, trace: Trace) -> Row:
+    """The files of a trial."""
+    row = observe.observe_live(key, trace)
+    assert isinstance(row, Row)
+    return row
 
 
 @pytest.fixture(scope="module")
@@ -80,7 +97,7 @@ def through_sides() -> Trace:
 def test_the_quick_form_has_a_trial_for_each_figure_and_row() -> None:
     keys = set(experiments(quick=True))
     assert keys < set(experiments(quick=False))
-    assert {key.split("-")[0] for key in keys} == set(files_kernel.OF_KERNEL)
+    assert {key.split("-")[0] for key in keys} == set(ON_KERNEL)
     assert {"xcp_pep-delays-p1e-3-r1", "tcp_pep-delays-p1e-3-r1", "cubic26-p0-r1"} < keys
     assert {"tcp_pep-p1e-2-r1", "xcp_pep-p1e-2-r1", "mpcp_pep-p1e-2-r1"} < keys
 
@@ -114,7 +131,7 @@ def test_a_file_begins_when_it_is_asked_for_whichever_packet_is_seen_first(
         assert row.window_pkts[:, 0] == pytest.approx(10)
 
 
-def test_what_is_not_known_of_a_server_is_no_number(through_sides: Trace) -> None:
+def test_what_is_not_known_of_a_server_is_no_number(found: Found, through_sides: Trace) -> None:
     states = through_sides["flow_state"]
     blind = replace(
         through_sides,
@@ -125,28 +142,34 @@ def test_what_is_not_known_of_a_server_is_no_number(through_sides: Trace) -> Non
     assert np.isnan(row.open_s[2])
     assert np.isnan(row.window_pkts[2]).all()
     assert np.isfinite(np.delete(row.sent_s, 2)).all()
-    rows = files_kernel_page.cwnd_at_the_server(Found({"one": row}))
+    rows = shown(Found({**found.rows, "one": row})).data["cwnd"]
+    rows = rows.filter(pl.col("trial") == "one")
     assert sorted(rows["file"].unique()) == [1, 2, 4, 5]
+
+
+def shown(found: Found) -> Page:
+    """The page on the kernel."""
+    return kernel_page(StudyContext(Path(), SimBackend()), found)
 
 
 def table(found: Found, title: str) -> dict[object, list[object]]:
     """A table's cells by scheme."""
-    one = next(each for each in files_kernel_page.tables(found) if each.title.startswith(title))
+    one = next(each for each in shown(found).tables if each.title.startswith(title))
     return {row[0]: list(row[1:]) for row in one.rows}
 
 
 def test_tables_have_a_number_where_there_is_one_and_else_nothing(found: Found) -> None:
-    assert table(found, files_kernel.TIMES)["CUBIC"][2] is None
+    assert table(found, TIMES_TABLE)["CUBIC"][2] is None
     assert table(found, "Packets that the satellite")["XCP PEP"] == [0, 0, 0]
     compared = table(found, "Mean completion times compared")
     assert compared["TCP PEP"] == [0, 0, 0]
-    times = table(found, files_kernel.TIMES)
+    times = table(found, TIMES_TABLE)
     ratio = float(str(times["MPCP PEP"][1])) / float(str(times["TCP PEP"][1]))
     assert compared["MPCP PEP"][1] == pytest.approx(100 * (ratio - 1), abs=1)
     one = found["xcp_pep-p0-r1"]
     never = replace(one.files, times_s=np.full(5, np.nan), used=float("nan"), jain=float("nan"))
     unended = Found({**found.rows, "xcp_pep-p0-r1": replace(one, files=never)})
-    for title in (files_kernel.TIMES, files_kernel.USED, "Jain", "Mean completion times compared"):
+    for title in (TIMES_TABLE, USED_TABLE, "Jain", "Mean completion times compared"):
         assert table(unended, title)["XCP PEP"][0] is None
 
 
@@ -161,15 +184,15 @@ def test_a_scheme_is_compared_with_tcp_pep_by_the_runs_that_both_have(found: Fou
 def test_figures_and_data_are_of_what_there_is(found: Found) -> None:
     quick = Found({key: found[key] for key in experiments(quick=True)})
     for of in (found, quick):
-        names = list(files_kernel_page.figures(of))
+        names = list(shown(of).figures)
         assert names == ["figure-3", "figure-5", "figure-7", "figure-8", "figure-9"]
-    shares = files_kernel_page.shares_by_second(quick)
+    shares = shown(quick).data["shares"]
     row = quick["tcp_pep-delays-p1e-3-r1"]
     own = shares.filter(pl.col("trial") == "tcp_pep-delays-p1e-3-r1", pl.col("file") == 4)
     assert own["part"].to_list() == row.files.used_by_flow[3].tolist()
 
 
-@pytest.mark.parametrize("statement", kernel_claims.OF_KERNEL, ids=lambda one: one.id)
+@pytest.mark.parametrize("statement", OF_KERNEL, ids=lambda one: one.id)
 def test_a_claim_on_the_kernel_can_hold_and_can_fail(
     found: Found, statement: Statement[Found]
 ) -> None:
@@ -187,7 +210,7 @@ def test_a_claim_on_the_kernel_can_hold_and_can_fail(
 
 
 def test_what_needs_routers_from_end_to_end_is_not_asked_of_the_kernel(found: Found) -> None:
-    claims = [one.judge(found, "live") for one in kernel_claims.OF_KERNEL]
+    claims = [one.judge(found, "live") for one in OF_KERNEL]
     assert [claim.id for claim in claims if claim.verdict == "not checked"] == []
     assert {claim.basis for claim in claims} == {"live"}
 
@@ -195,10 +218,10 @@ def test_what_needs_routers_from_end_to_end_is_not_asked_of_the_kernel(found: Fo
 @pytest.mark.slow
 def test_tcp_pep_has_the_start_and_files_the_spread_that_the_fit_finds() -> None:
     ctx = StudyContext(Path(), SimBackend(), quick=True)
-    assert fit.TCP_PEP.best(ctx) == (PROXIED["tcp_pep"], STARTS_S)
+    assert observe.TCP_PEP.best(ctx) == (PROXIED["tcp_pep"][0], STARTS_S)
 
 
 def test_a_fit_without_an_error_has_the_published_times() -> None:
     exact = {"tcp_pep-p0-r1": 23.0, "tcp_pep-p0-r2": 25.0, "tcp_pep-p1e-2-r1": 24 / 0.65}
-    assert fit.errors(exact) == pytest.approx(0)
-    assert fit.errors({**exact, "tcp_pep-p1e-2-r1": 12 / 0.65}) == pytest.approx(0.25)
+    assert observe.errors(exact) == pytest.approx(0)
+    assert observe.errors({**exact, "tcp_pep-p1e-2-r1": 12 / 0.65}) == pytest.approx(0.25)

@@ -13,7 +13,7 @@ from headway.claims import Claim
 from headway.errors import HeadwayError
 from headway.studies.city import STUDY as CITY
 from headway.studies.city import claims as city
-from headway.studies.city.observe import Walk, gathered
+from headway.studies.city.experiments import Walk, gather
 from headway.studies.common import sites
 from headway.studies.map_page import STUDY as MAP_PAGE
 
@@ -47,17 +47,17 @@ def test_a_walk_that_lacks_a_quarter_is_not_compared_with_others() -> None:
         one, names=one.names[:1], response_s=one.response_s[:1]
     )
     with pytest.raises(HeadwayError, match="city: jump-start-r2: towers-near did not arrive"):
-        gathered(rows)
+        gather(CTX, rows)
 
 
 def test_quarters_that_were_wanted_in_another_order_are_the_same_quarters() -> None:
     rows = walks()
-    before = gathered(rows)["slow-start"].each_s
+    before = gather(CTX, rows)["slow-start"].each_s
     one = rows["slow-start-r2"]
     rows["slow-start-r2"] = dataclasses.replace(
         one, names=one.names[::-1], response_s=one.response_s[::-1]
     )
-    assert np.array_equal(gathered(rows)["slow-start"].each_s, before)
+    assert np.array_equal(gather(CTX, rows)["slow-start"].each_s, before)
 
 
 def test_an_order_of_means_needs_a_difference_beyond_its_interval() -> None:

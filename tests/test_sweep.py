@@ -86,7 +86,7 @@ def test_a_trial_without_room_says_how_many_are_kept(tmp_path: Path, monkeypatch
 def test_a_failed_save_says_how_many_are_kept(tmp_path: Path, monkeypatch) -> None:
     def full(trace, path):
         if path.name == "b":
-            raise HeadwayError(f"{path}: disk full while saving; nothing of it was kept")
+            raise HeadwayError(f"{path}: disk full while saving; no part of it was kept")
         return save_trace(trace, path)
 
     monkeypatch.setattr("headway.sweep.save_trace", full)

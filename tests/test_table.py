@@ -8,7 +8,17 @@ from collections.abc import Sequence
 import pytest
 
 from headway.cli.show import print_table
-from headway.table import ABSENT, Cell, Table, alone, markdown, parts, texts, to_the_right, written
+from headway.table import (
+    ABSENT,
+    Cell,
+    Table,
+    aligned,
+    is_numeric,
+    markdown,
+    parts,
+    texts,
+    value_text,
+)
 
 
 @pytest.mark.parametrize(
@@ -29,7 +39,7 @@ from headway.table import ABSENT, Cell, Table, alone, markdown, parts, texts, to
     ],
 )
 def test_numbers_of_a_column_have_equal_decimals(cells: list[Cell], shown: list[str]) -> None:
-    assert written(cells) == shown
+    assert aligned(cells) == shown
 
 
 def test_a_table_says_whether_a_unit_goes_down_or_along() -> None:
@@ -58,7 +68,7 @@ def test_a_table_says_whether_a_unit_goes_down_or_along() -> None:
     ],
 )
 def test_numbers_stand_to_the_right_also_as_text(cells: list[Cell], numbers: bool) -> None:
-    assert to_the_right(cells) is numbers
+    assert is_numeric(cells) is numbers
 
 
 def test_a_page_s_table_has_numbers_to_the_right_and_its_bars_escaped() -> None:
@@ -77,9 +87,9 @@ def test_a_long_title_is_not_folded_at_the_width_of_a_narrow_table(capsys) -> No
 
 
 def test_a_value_by_itself_has_its_unit() -> None:
-    assert alone(2.66712345, "ms") == "2.6671 ms"
-    assert alone("a < b", "ms") == "a < b"
-    assert alone(None, "ms") == ABSENT
+    assert value_text(2.66712345, "ms") == "2.6671 ms"
+    assert value_text("a < b", "ms") == "a < b"
+    assert value_text(None, "ms") == ABSENT
 
 
 def test_a_table_that_is_too_wide_comes_in_parts_of_whole_blocks(

@@ -10,7 +10,7 @@ from headway.metrics import goodput_bps
 from headway.publish import Page
 from headway.study import Agreement, Study, StudyContext
 from headway.table import Table
-from headway.validation.twins import FOLDER, beside_simulator, compare_tables, judge
+from headway.validation.twins import FOLDER, compare_tables, compare_with_simulator, judge
 
 KERNEL = Table(
     "delay in ms",
@@ -94,7 +94,7 @@ class Small(Study):
 
 def test_the_twin_is_run_with_the_kernels_stack_and_saved(tmp_path) -> None:
     ctx = StudyContext(out_dir=tmp_path, backend=Other(), seed=3)
-    beside = beside_simulator(Small(), ctx, Small().run(ctx), resume=False)
+    beside = compare_with_simulator(Small(), ctx, Small().run(ctx), resume=False)
     twin = StudyContext(out_dir=tmp_path / FOLDER, backend=backend_named("sim"))
     [trial] = twin.trials_dir.iterdir()
     from headway.trace import load_trace

@@ -66,11 +66,11 @@ def test_buffers_keep_what_they_were_given_in(text: str, shown: str) -> None:
         (units.parse_rate, 1000, "1000 has no unit"),
         (units.parse_rate, "-1Mbit/s", "must be more than 0"),
         (units.parse_rate, "0 bit/s", "must be more than 0"),
-        (units.parse_rate, "fast", "'fast' is no rate"),
+        (units.parse_rate, "fast", "'fast' is not a rate"),
         (units.parse_rate, "1 Mbyte/s", "unknown unit 'Mbyte/s'"),
         (units.parse_rate, "1e300 bit/s", "too large"),
-        (units.parse_rate, None, "is no rate"),
-        (units.parse_rate, True, "is no rate"),
+        (units.parse_rate, None, "is not a rate"),
+        (units.parse_rate, True, "is not a rate"),
         (units.parse_time, "50", "allowed: ns, us, ms, s, min, h"),
         (units.parse_time, "-1 s", "must be at least 0"),
         (units.parse_positive_time, "0 s", "must be more than 0"),
@@ -79,7 +79,7 @@ def test_buffers_keep_what_they_were_given_in(text: str, shown: str) -> None:
         (units.parse_buffer, "1.5 pkts", "whole number of packets"),
         (units.parse_probability, "2", "less than 1"),
         (units.parse_probability, "nan", "less than 1"),
-        (units.parse_probability, "some", "no probability"),
+        (units.parse_probability, "some", "is not a probability"),
     ],
 )
 def test_what_is_wrong_is_said_with_what_is_allowed(parse, text, said) -> None:

@@ -31,9 +31,9 @@ from headway.validation import (
 )
 from headway.validation.compare import interval, median_of, retransmits_share, spreads
 from headway.validation.failed import Failures
-from headway.validation.late import STEP_NS, as_late
 from headway.validation.matrix import paths
 from headway.validation.report import KNOWN, page, part_section, with_parts, with_sections
+from headway.validation.stalls import STEP_NS, with_stalls
 from headway.validation.trials import Plan, Runner
 
 ABOUT = {
@@ -397,8 +397,8 @@ def test_a_trace_compared_with_itself_differs_in_nothing() -> None:
 
 
 def test_a_control_compared_with_itself_holds() -> None:
-    for against in builtin.AGAINST:
-        seen = builtin.mean_of([builtin.seen_in(run(against.experiments(10)[2]))])
+    for against in builtin.BUILTIN_TARGETS:
+        seen = builtin.mean_of([builtin.measurement_of(run(against.experiments(10)[2]))])
         sim = seen if against.simulated else None
         same = builtin.Pair(against, "a path", seen, seen, sim, sim)
         assert same.holds
@@ -427,13 +427,13 @@ def test_bbr_is_compared_on_eight_paths_and_the_simulator_with_it() -> None:
 def test_the_simulators_link_stalls_as_the_kernels_did() -> None:
     experiment = replace(builtin.BBR, paths=builtin.BBR.paths[2:3]).experiments(5)[0]
     trace = run(experiment)
-    assert as_late(experiment, trace) == experiment  # a simulated trace has no stalls
+    assert with_stalls(experiment, trace) == experiment  # it knows of none
     link = experiment.topology.links()[0][0]
     assert link.delay == 10_000_000
     # the second stall delays packets; the first ends before any packet arrives
     stalls_ns = {"forward0": [[1_000_000, 2_000_000], [2_000_000_000, 2_007_000_000]]}
     emulator = {"stalls_ns": {**stalls_ns, "reverse0": []}}
-    late = as_late(experiment, replace(trace, meta={**trace.meta, "emulator": emulator}))
+    late = with_stalls(experiment, replace(trace, meta={**trace.meta, "emulator": emulator}))
     forward, reverse = late.topology.links()[0]
     assert forward.vary is not None
     assert reverse.vary is not None
@@ -447,8 +447,8 @@ def test_the_simulators_link_stalls_as_the_kernels_did() -> None:
     # the late link carries as much, but nothing during the stall
     same, ideal = run(late), run(experiment)
     assert metrics.goodput_bps(same, 0) == pytest.approx(metrics.goodput_bps(ideal, 0), rel=0.01)
-    with pytest.raises(ValueError, match="dumbbell of constant rate"):
-        as_late(late, replace(trace, meta={**trace.meta, "emulator": emulator}))
+    with pytest.raises(ValueError, match="dumbbell with a constant rate"):
+        with_stalls(late, replace(trace, meta={**trace.meta, "emulator": emulator}))
 
 
 class Late(SimBackend):
@@ -494,8 +494,10 @@ def test_trials_say_how_far_they_are_apart_and_late_ones_are_repeated() -> None:
         assert pair.builtin.lateness_us == 5
         assert pair.ours.lateness_us is None
         assert pair.builtin.queue_deviation is None
-    trials = [builtin.Seen(1e6, queue, lateness_us=late) for queue, late in ((90, 1), (110, 3))]
-    mean = builtin.mean_of([*trials, builtin.Seen(4e6, None)])
+    trials = [
+        builtin.Measurement(1e6, queue, lateness_us=late) for queue, late in ((90, 1), (110, 3))
+    ]
+    mean = builtin.mean_of([*trials, builtin.Measurement(4e6, None)])
     assert (mean.goodput_bps, mean.queue_bytes, mean.lateness_us) == (2e6, 100, 2)
     assert mean.queue_deviation == pytest.approx(0.1 * 2**0.5)
     row = builtin.section(builtin.BBR, [replace(pair, builtin=mean)], "Today.").splitlines()[-1]

@@ -7,7 +7,7 @@ import pytest
 
 from headway import metrics
 from headway.backends.sim import SimBackend, scenario
-from headway.cli.try_experiment import of_file, save
+from headway.cli.try_experiment import from_file, save
 from headway.errors import ExperimentError
 from headway.experiment import Dumbbell, Experiment, Link, Mahimahi, Schedule, Step, outages
 
@@ -45,7 +45,7 @@ def test_files_are_read_and_stored_in_the_experiment(tmp_path: Path) -> None:
     trace.unlink()
     for experiment in (made, _experiment(STEPS)):
         save(experiment, tmp_path / "kept.json")
-        assert of_file(tmp_path / "kept.json") == experiment
+        assert from_file(tmp_path / "kept.json") == experiment
 
 
 def test_the_reverse_link_varies_only_if_it_says_so() -> None:

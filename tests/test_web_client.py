@@ -10,8 +10,8 @@ import pytest
 
 from headway.web import client
 from headway.web.client import Client, Limits
-from headway.web.lanes import Server
-from headway.web.visit import Visit, Wanted, place
+from headway.web.connections import Server
+from headway.web.visit import PendingObject, Visit, choose_connection
 from headway.workloads.pages import PageTable, WebObject, page_table
 
 MS = 1_000_000
@@ -38,7 +38,7 @@ def pages(*of: tuple[int, int | None], start_ms: Sequence[int] = (), think: int 
 
 def known(visit: Visit, now_ns: int) -> list[int]:
     """The requests sent now."""
-    visit.look(now_ns)
+    visit.advance(now_ns)
     found = [wanted.object for wanted in visit.known]
     visit.known.clear()
     return found
@@ -72,18 +72,18 @@ def test_pages_follow_each_other_after_think_times_and_what_was_late_is_told() -
 
 def test_what_was_lost_comes_first_in_the_order_in_which_it_was_asked() -> None:
     visit = Visit(pages((1, None), (1, None), (1, None)), 0)
-    visit.look(0)
+    visit.advance(0)
     visit.known.popleft()
     visit.known.popleft()
-    visit.again([Wanted(0, 5), Wanted(1, 6)])
-    assert list(visit.known) == [Wanted(0, 5), Wanted(1, 6), Wanted(2)]
+    visit.requeue([PendingObject(0, 5), PendingObject(1, 6)])
+    assert list(visit.known) == [PendingObject(0, 5), PendingObject(1, 6), PendingObject(2)]
 
 
 def test_the_connection_used_last_takes_the_next_object_or_a_new_one() -> None:
     old, warm, busy = Seen(1, 0, 5), Seen(1, 0, 9), Seen(1, 1, 20)
 
-    def taken(*lanes: Seen, most: int = 3, requests: int = 9, shares: bool = False) -> object:
-        return place(lanes, most=most, requests=requests, shares=shares)
+    def taken(*open_: Seen, most: int = 3, requests: int = 9, shares: bool = False) -> object:
+        return choose_connection(open_, most=most, requests=requests, shares=shares)
 
     assert taken(old, warm, busy) is warm
     same = Seen(1, 0, 9)
@@ -97,12 +97,12 @@ def test_the_connection_used_last_takes_the_next_object_or_a_new_one() -> None:
 
 def test_what_shares_connections_takes_the_one_with_the_fewest_under_way() -> None:
     two, one, other = Seen(2, 2), Seen(1, 1), Seen(1, 1)
-    assert place([two, one, other], most=3, requests=9, shares=True) is one
-    assert place([two, one, other], most=4, requests=9, shares=True) is True
-    assert place([two, one], most=2, requests=1, shares=True) is False
+    assert choose_connection([two, one, other], most=3, requests=9, shares=True) is one
+    assert choose_connection([two, one, other], most=4, requests=9, shares=True) is True
+    assert choose_connection([two, one], most=2, requests=1, shares=True) is False
     full = Seen(1, 1, most_waiting=1)
-    assert place([full, two], most=2, requests=9, shares=True) is two
-    assert place([full], most=1, requests=9, shares=True) is False
+    assert choose_connection([full, two], most=2, requests=9, shares=True) is two
+    assert choose_connection([full], most=1, requests=9, shares=True) is False
 
 
 # ---- Against nginx ----

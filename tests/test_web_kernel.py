@@ -28,7 +28,7 @@ def loads(tmp_path: Path, *, deadline: str | None = None, **fields: object) -> E
 
 
 def test_what_the_kernel_backend_cannot_load_is_one_line(tmp_path: Path) -> None:
-    from headway.backends.kernel import possible
+    from headway.backends.kernel import supported
 
     for fields, says in (
         ({"http": "2", "deadline": "1 s"}, "http 2, keepalive_requests"),
@@ -37,7 +37,7 @@ def test_what_the_kernel_backend_cannot_load_is_one_line(tmp_path: Path) -> None
         ({"deadline": "500 us"}, "whole ms"),
     ):
         with pytest.raises(HeadwayError, match=f"^kernel backend: .*{says}"):
-            possible.check(loads(tmp_path, **fields))
+            supported.check(loads(tmp_path, **fields))
     for column, says in (
         ("request_bytes,response_bytes,serve_ns\n300,1000,5\n", "serve_ns: nginx answers at once"),
         ("request_bytes,response_bytes\n9000,10000\n", "request_bytes: 9000 is not allowed"),
@@ -47,4 +47,4 @@ def test_what_the_kernel_backend_cannot_load_is_one_line(tmp_path: Path) -> None
         app = Pages.model_validate({"file": tmp_path / "pages.csv"})
         flow = made.flows[0].model_copy(update={"app": app})
         with pytest.raises(HeadwayError, match=f"^kernel backend: .*{says}"):
-            possible.check(made.model_copy(update={"flows": (flow,)}))
+            supported.check(made.model_copy(update={"flows": (flow,)}))

@@ -110,7 +110,7 @@ def test_two_targets_are_none(said: list[dict[str, int]], caplog: pytest.LogCapt
 def test_where_the_socket_is_hidden_the_response_is_the_same(
     said: list[dict[str, int]], caplog: pytest.LogCaptureFixture
 ) -> None:
-    middleware._say_once.cache_clear()
+    middleware._warn_once.cache_clear()
     for _ in range(2):
         answer = asked(outside(DeadlineMiddleware(application)), "Response-Deadline: 300")
         assert answer.endswith(BODY)

@@ -132,7 +132,7 @@ def test_what_cannot_be_is_refused_by_its_field(site):
 def test_a_file_that_changed_since_is_refused(site):
     made = Pages(file=site)
     site.write_text(SITE.replace("90000", "80000"))
-    with pytest.raises(ExperimentError, match="has changed since the experiment was made"):
+    with pytest.raises(ExperimentError, match="has changed since"):
         loaded(made)
     with pytest.raises(ExperimentError, match="has changed since its sha256 was recorded"):
         Pages.model_validate(made.model_dump())
@@ -142,9 +142,9 @@ def test_the_text_of_a_flow_names_a_file_and_how_it_is_fetched(site):
     flow = Flow.model_validate(f"cubic:pages={site}:http=1.1-pipelined:connections=2")
     assert flow.app == Pages(file=site, http="1.1-pipelined", connections=2)
     for text, said in [
-        (f"cubic:pages={site}:size=1MB", "leave it or pages out"),
-        (f"cubic:pages={site}:exchanges={site}", "leave it or pages out"),
-        ("cubic:http=2", "http: is of pages; name their file"),
+        (f"cubic:pages={site}:size=1MB", "cannot be used with pages; leave one"),
+        (f"cubic:pages={site}:exchanges={site}", "cannot be used with pages; leave one"),
+        ("cubic:http=2", "http: is only for Web pages; name their file"),
         (f"cubic:pages={site}:http=3", "app.http: '3' is not allowed; one of '1.0', '1.1'"),
         (f"voip:pages={site}", "voip has no option 'pages'"),
     ]:

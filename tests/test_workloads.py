@@ -27,8 +27,8 @@ from headway.workloads import (
     campus_fit,
     distribution,
     from_vectors,
+    generate,
     published,
-    recipe,
     recorded,
     sessions,
     shares,
@@ -132,7 +132,7 @@ def test_recorded_connections_are_drawn_with_replacement_and_stay_whole() -> Non
 
 
 def test_vectors_are_measured_beside_the_thesis() -> None:
-    table = distribution.recorded_beside_thesis()
+    table = distribution.recorded_compared_with_thesis()
     assert table.columns[:4] == ["quantity", "thesis", "recorded", "with uploads"]
     rows = {str(row[0]): row[1:4] for row in table.rows}
     assert rows["mean response"] == ["about 14 kB", "12.3 kB", "12.3 kB"]
@@ -160,7 +160,7 @@ def test_drawn_vectors_have_the_recorded_correlations(many_drawn: SessionTable) 
 def test_drawn_vectors_have_the_recorded_quantiles(name: str, many_drawn: SessionTable) -> None:
     given = recorded.table(1_000_000)
     own, theirs = (
-        getattr(table, name)[campus_fit.there(table)[name]] for table in (many_drawn, given)
+        getattr(table, name)[campus_fit.present(table)[name]] for table in (many_drawn, given)
     )
     for q in (0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99):
         # a quantile of few distinct values may be off, but lies between the nearby quantiles
@@ -422,7 +422,7 @@ def in_rounds(given: SessionTable, workload: Workload) -> list[int]:
 def test_a_files_rounds_are_the_same_however_many_are_drawn_at_a_time(
     connections: int, load: float, seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(recipe, "_AT_A_TIME", 50)
+    monkeypatch.setattr(generate, "_AT_A_TIME", 50)
     made = [
         tmix.Connection(
             0, tuple(tmix.Exchange(1, 0, (7 * at) % 5000, 0) for _ in range(at % 3 + 1))

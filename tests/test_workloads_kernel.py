@@ -16,7 +16,11 @@ from headway import (
     Sessions,
 )
 from headway.backends.kernel import check
-from headway.backends.kernel.traffic_files import FIRST_PORT, from_handshakes, lowered
+from headway.backends.kernel.traffic_files import (
+    FIRST_PORT,
+    start_after_handshake,
+    with_exchange_files,
+)
 from headway.errors import HeadwayError
 from headway.workloads import Pareto, Tmix, Workload, read_exchanges, shares, tmix
 
@@ -74,7 +78,7 @@ def asked(flows: list[Flow], **fields: object) -> Experiment:
 def test_what_starts_before_its_flow_is_open_with_it_in_the_file_too(tmp_path: Path) -> None:
     flows = drawn(tmp_path / "some.tmix", pairs=1)
     late = [flows[0].model_copy(update={"start": 5_000_000_000})]
-    [flow] = lowered(asked(late), tmp_path).flows
+    [flow] = with_exchange_files(asked(late), tmp_path).flows
     assert isinstance(flow.app, Exchanges)
     starts_ns = shares(flows[0].app.workload, 1)[0].start_us * 1000
     expected = np.maximum(starts_ns - 5_000_000_000, 0)
@@ -87,14 +91,14 @@ def test_a_connections_first_exchange_begins_when_its_handshake_has_ended(tmp_pa
     played = Flow(app=Exchanges(file=_written(file, "0,1,1\n0,1,1\n1,1,1\n")), control="reno")
     # exchange 1 follows exchange 0 on its connection; the second connection has no handshake here
     rows = np.array([[0, 10, 90], [1, 95, 99], [2, 20, 80]])
-    told = from_handshakes(rows, played, {FIRST_PORT: 50})
+    told = start_after_handshake(rows, played, {FIRST_PORT: 50})
     assert told.tolist() == [[0, 50, 90], [1, 95, 99], [2, 20, 80]]
-    told = from_handshakes(rows, played, {FIRST_PORT: 5, FIRST_PORT + 1: 60})
+    told = start_after_handshake(rows, played, {FIRST_PORT: 5, FIRST_PORT + 1: 60})
     assert told.tolist() == [[0, 10, 90], [1, 95, 99], [2, 60, 80]]
     alone = Flow(app=Exchanges(file=_written(file, "0,1,1\n0,1,1\n")), control="reno")
-    told = from_handshakes(rows[:2], alone, {45_678: 50})
+    told = start_after_handshake(rows[:2], alone, {45_678: 50})
     assert told.tolist() == [[0, 50, 90], [1, 95, 99]]
-    assert from_handshakes(rows[:0], alone, {}).shape == (0, 3)
+    assert start_after_handshake(rows[:0], alone, {}).shape == (0, 3)
 
 
 def _written(file: Path, lines: str) -> Path:

@@ -262,7 +262,7 @@ static inline void bbr_enter_probe_bw(struct bbr *s, const struct hw_conn *c, u3
 	bbr_next_phase(s, c);
 }
 
-static inline void bbr_look_at_policer_anew(struct bbr *s, const struct hw_conn *c)
+static inline void bbr_restart_policer_detection(struct bbr *s, const struct hw_conn *c)
 {
 	s->policer_us = c->delivered_us;
 	s->policer_delivered_pkts = (u32)c->delivered_pkts;
@@ -275,7 +275,7 @@ static inline void bbr_forget_policer(struct bbr *s, const struct hw_conn *c)
 	s->policer_rate = 0;
 	s->is_policed = 0;
 	s->looks_for_policer = 0;
-	bbr_look_at_policer_anew(s, c);
+	bbr_restart_policer_detection(s, c);
 }
 
 /* The losses of this interval look like a policer's. If two such intervals agree on a rate,
@@ -292,11 +292,11 @@ static inline void bbr_policer_interval(struct bbr *s, const struct hw_conn *c, 
 		return;
 	}
 	s->policer_rate = rate;
-	bbr_look_at_policer_anew(s, c);
+	bbr_restart_policer_detection(s, c);
 }
 
-static inline void bbr_watch_policer(struct bbr *s, const struct hw_conn *c, u32 losses,
-				     u8 is_app_limited, u32 random)
+static inline void bbr_detect_policer(struct bbr *s, const struct hw_conn *c, u32 losses,
+				      u8 is_app_limited, u32 random)
 {
 	u32 lost, delivered;
 	u64 ms;
@@ -313,7 +313,7 @@ static inline void bbr_watch_policer(struct bbr *s, const struct hw_conn *c, u32
 		/* an interval begins with a loss: a policer's bucket is then empty */
 		if (!losses)
 			return;
-		bbr_look_at_policer_anew(s, c);
+		bbr_restart_policer_detection(s, c);
 		s->looks_for_policer = 1;
 	}
 	if (is_app_limited) {
@@ -359,7 +359,7 @@ static inline void bbr_take_rate(struct bbr *s, const struct hw_conn *c,
 		s->starts_round = 1;
 		s->conserves = 0;
 	}
-	bbr_watch_policer(s, c, sample->losses_pkts, sample->is_app_limited, sample->random);
+	bbr_detect_policer(s, c, sample->losses_pkts, sample->is_app_limited, sample->random);
 	rate = bbr_rate_of((u32)sample->delivered_pkts, (u32)sample->interval_us);
 	/* an application-limited sample counts only if it reaches the known rate */
 	if (!sample->is_app_limited || rate >= bbr_peak_rate(s))
@@ -639,7 +639,7 @@ static void bbr_set_state(void *state, const u32 *tun, struct hw_conn *c, u8 new
 	s->was_ca_state = HW_CA_LOSS;
 	s->full_rate = 0;
 	s->starts_round = 1;
-	bbr_watch_policer(s, c, 1, 0, c->snd_nxt * 2654435761u);
+	bbr_detect_policer(s, c, 1, 0, c->snd_nxt * 2654435761u);
 }
 
 /* The loss was spurious: forget what it implied about the path. */

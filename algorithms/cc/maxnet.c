@@ -106,7 +106,7 @@ static s64 maxnet_bounded(s64 eta)
 }
 
 /* Takes over TCP's window. */
-static void maxnet_follow(struct maxnet *s, const struct hw_conn *c)
+static void maxnet_adopt_window(struct maxnet *s, const struct hw_conn *c)
 {
 	u32 pkts = hw_clamp_u32(c->cwnd_pkts, LEAST_PKTS, MOST_PKTS);
 
@@ -121,7 +121,7 @@ static void maxnet_begin(struct maxnet *s, const u32 *tun, const struct hw_conn 
 {
 	u64 ratio = maxnet_ratio(s, tun, c);
 
-	maxnet_follow(s, c);
+	maxnet_adopt_window(s, c);
 	s->eta = maxnet_bounded(hw_ln_roughly(s->window / tun[P3]) + (s64)(ratio * tun[P4]));
 	s->is_priced = 1;
 }
@@ -201,9 +201,9 @@ static void maxnet_as_reno(struct hw_conn *c, u32 acked_pkts, u32 may_grow)
 }
 
 /* Whether a router answers; switches between the law and Reno's. */
-static void maxnet_listen(struct maxnet *s, const u32 *tun, struct hw_conn *c)
+static void maxnet_check_routers(struct maxnet *s, const u32 *tun, struct hw_conn *c)
 {
-	u32 is_alone = hw_is_alone(&s->fall_back, c, tun[PATIENCE]);
+	u32 is_alone = hw_falls_back(&s->fall_back, c, tun[PATIENCE]);
 
 	if (is_alone || !s->price || c->min_rtt_us == HW_U32_MAX)
 		s->is_priced = 0;
@@ -217,7 +217,7 @@ static void maxnet_control(void *state, const u32 *tun, struct hw_conn *c,
 	struct maxnet *s = state;
 	u32 may_grow = hw_add_u32(sample->prior_inflight_pkts, SLACK_PKTS) >= c->cwnd_pkts;
 
-	maxnet_listen(s, tun, c);
+	maxnet_check_routers(s, tun, c);
 	if (!sample->acked_pkts)
 		return;
 	if (s->is_priced && c->ca_state != HW_CA_LOSS) {
@@ -225,14 +225,14 @@ static void maxnet_control(void *state, const u32 *tun, struct hw_conn *c,
 		return;
 	}
 	maxnet_as_reno(c, sample->acked_pkts, may_grow);
-	maxnet_follow(s, c);
+	maxnet_adopt_window(s, c);
 }
 
 static void maxnet_init(void *state, const u32 *tun, struct hw_conn *c)
 {
 	(void)tun;
 	c->ssthresh_pkts = HW_SSTHRESH_INFINITE;
-	maxnet_follow(state, c);
+	maxnet_adopt_window(state, c);
 }
 
 static void maxnet_set_state(void *state, const u32 *tun, struct hw_conn *c, u8 new_state)

@@ -95,7 +95,7 @@ static void mpcp_on_feedback(void *state, const u32 *tun, struct hw_conn *c, con
 	if (!level)
 		return;
 	s->level = (u8)level;
-	hw_word_came(&s->fall_back, c);
+	hw_router_answered(&s->fall_back, c);
 	if (level > MPCP_LOW)
 		hw_leave_slow_start(c);
 }
@@ -107,7 +107,7 @@ HW_PART mpcp_acked(struct mpcp *s, struct hw_conn *c, u32 acked_pkts, u32 patien
 	if (!s || !c)
 		return 0;
 	s->acked_pkts = acked_pkts;
-	if (hw_goes_alone(&s->fall_back, c, patience, 0) || c->ca_state > HW_CA_DISORDER ||
+	if (hw_uses_reno(&s->fall_back, c, patience, 0) || c->ca_state > HW_CA_DISORDER ||
 	    !mpcp_step_of(s->level, pieces, &m))
 		return 0;
 	power = hw_step_power(m, 1, c->srtt_us);
@@ -140,20 +140,20 @@ static void mpcp_cong_avoid(void *state, const u32 *tun, struct hw_conn *c, u32 
 }
 
 /* A router that takes part signals overload; a loss then need not. */
-static u32 mpcp_keeps(const struct mpcp *s, const u32 *tun)
+static u32 mpcp_keeps_window(const struct mpcp *s, const u32 *tun)
 {
 	return tun[ON_LOSS] == KEEP && !s->fall_back.alone;
 }
 
 static u32 mpcp_ssthresh(void *state, const u32 *tun, struct hw_conn *c)
 {
-	return mpcp_keeps(state, tun) ? hw_max_u32(c->cwnd_pkts, 2)
-				      : hw_reno_ssthresh(state, tun, c);
+	return mpcp_keeps_window(state, tun) ? hw_max_u32(c->cwnd_pkts, 2)
+					     : hw_reno_ssthresh(state, tun, c);
 }
 
 static u32 mpcp_min_cwnd(void *state, const u32 *tun, struct hw_conn *c)
 {
-	return mpcp_keeps(state, tun) ? c->ssthresh_pkts : hw_reno_min_cwnd(state, tun, c);
+	return mpcp_keeps_window(state, tun) ? c->ssthresh_pkts : hw_reno_min_cwnd(state, tun, c);
 }
 
 static void mpcp_set_state(void *state, const u32 *tun, struct hw_conn *c, u8 new_state)

@@ -42,7 +42,7 @@ struct rcp {
 _Static_assert(sizeof(struct rcp) <= HW_CC_STATE_BYTES, "state of a control");
 
 /* Sends at the rate. */
-static void rcp_obey(const struct rcp *s, struct hw_conn *c)
+static void rcp_apply_rate(const struct rcp *s, struct hw_conn *c)
 {
 	u32 rtt_us = hw_min_u32(c->srtt_us ? c->srtt_us : FIRST_RTT_US, MOST_WINDOW_US);
 	u64 pkt_bytes = (u64)c->mss_bytes + c->header_bytes;
@@ -60,7 +60,7 @@ static void rcp_pkts_acked(void *state, const u32 *tun, struct hw_conn *c, const
 	struct rcp *s = state;
 
 	(void)ack;
-	if (!hw_is_alone(&s->fall_back, c, tun[PATIENCE]) || !s->rate_Bps)
+	if (!hw_falls_back(&s->fall_back, c, tun[PATIENCE]) || !s->rate_Bps)
 		return;
 	/* the window was never a limit, so Reno does not continue with it */
 	s->rate_Bps = 0;
@@ -98,7 +98,7 @@ static void rcp_event(void *state, const u32 *tun, struct hw_conn *c, u8 event)
 		c->cwnd_pkts = hw_min_u32(PROBE_PKTS, c->cwnd_clamp_pkts);
 		return;
 	}
-	rcp_obey(s, c);
+	rcp_apply_rate(s, c);
 }
 
 static u32 rcp_on_send(void *state, const u32 *tun, struct hw_conn *c, void *header)
@@ -123,7 +123,7 @@ static void rcp_on_feedback(void *state, const u32 *tun, struct hw_conn *c, cons
 		return;
 	hw_answered(&s->fall_back, c);
 	s->rate_Bps = rcp->returned_Bps;
-	rcp_obey(s, c);
+	rcp_apply_rate(s, c);
 }
 
 HW_TABLE struct hw_cc_ops hw_cc_rcp = {

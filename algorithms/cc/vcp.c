@@ -150,7 +150,7 @@ static u32 vcp_base_rtt_us(const struct vcp *s, const struct hw_conn *c)
  * waited for the next packet, but an ACK of several is prompt. A round of few packets, all
  * with long RTTs, only confirms a queue that is already known, if one of its ACKs was prompt.
  */
-static void vcp_look_at_rtt(struct vcp *s, const struct hw_conn *c, const struct hw_ack *ack)
+static void vcp_check_rtt(struct vcp *s, const struct hw_conn *c, const struct hw_ack *ack)
 {
 	u8 is_long;
 
@@ -169,7 +169,7 @@ static void vcp_look_at_rtt(struct vcp *s, const struct hw_conn *c, const struct
 }
 
 /* Trusts low, but not for longer than a router needs to notice an existing queue. */
-static int vcp_believes_low(struct vcp *s, const struct hw_conn *c)
+static int vcp_trusts_low(struct vcp *s, const struct hw_conn *c)
 {
 	if (!s->has_queue) {
 		s->queued_us = 0;
@@ -191,9 +191,9 @@ static void vcp_on_feedback(void *state, const u32 *tun, struct hw_conn *c, cons
 		return;
 	s->region = answer->region;
 	if (s->region != VCP_LOW) {
-		hw_word_came(&s->fall_back, c);
+		hw_router_answered(&s->fall_back, c);
 		hw_leave_slow_start(c);
-	} else if (vcp_believes_low(s, c)) {
+	} else if (vcp_trusts_low(s, c)) {
 		s->fall_back.asks = 0; /* a router may have written it, or none */
 	}
 	vcp_next_phase(s, c);
@@ -241,8 +241,8 @@ HW_PART vcp_acked(struct vcp *s, struct hw_conn *c, const struct hw_ack *ack, u3
 	if (!s || !c || !ack)
 		return 0;
 	s->acked_pkts = ack->acked_pkts;
-	vcp_look_at_rtt(s, c, ack);
-	hw_goes_alone(&s->fall_back, c, patience, s->has_queue);
+	vcp_check_rtt(s, c, ack);
+	hw_uses_reno(&s->fall_back, c, patience, s->has_queue);
 	vcp_next_phase(s, c);
 	vcp_pace(s, c);
 	return 0;

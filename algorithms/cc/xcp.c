@@ -62,7 +62,7 @@ static void xcp_pkts_acked(void *state, const u32 *tun, struct hw_conn *c, const
 	struct xcp *s = state;
 
 	s->used_pkts = hw_max_u32(s->used_pkts, hw_add_u32(c->inflight_pkts, ack->acked_pkts));
-	hw_is_alone(&s->fall_back, c, tun[PATIENCE]);
+	hw_falls_back(&s->fall_back, c, tun[PATIENCE]);
 }
 
 /* Reno's law if no router answers, and after a timeout; otherwise routers decide. */

@@ -120,7 +120,7 @@ static __always_inline int hw_find_sack(const u8 options[HW_OPTIONS_ROOM], u32 l
 }
 
 /* Removes as many SACK blocks as the answer needs, and writes the answer there. */
-static __noinline int hw_give_way(struct __sk_buff *skb, struct hw_outgoing *out)
+static __noinline int hw_replace_sack_blocks(struct __sk_buff *skb, struct hw_outgoing *out)
 {
 	struct hw_ack_packet ack = {};
 	u8 before[HW_OPTIONS_ROOM], after[HW_OPTIONS_ROOM];
@@ -184,7 +184,7 @@ int hw_headers_out(struct __sk_buff *skb)
 		hw_write_bits(skb, out->bits & HW_ECN_MASK);
 		out->bits = 0; /* the control may have been detached when the next one leaves */
 	}
-	if (out->due && hw_give_way(skb, out)) {
+	if (out->due && hw_replace_sack_blocks(skb, out)) {
 		out->due = 0;
 		HW_COUNT_UP(sack_gave_way);
 	}

@@ -85,8 +85,8 @@ static __always_inline void hw_replace(struct __sk_buff *skb, const struct hw_se
 }
 
 /* Sends a copy of the SYN-ACK; the original becomes an ACK with a scaled window. */
-static __always_inline void hw_follow_up(struct __sk_buff *skb, const struct hw_segment *s,
-					 u32 scale)
+static __always_inline void hw_send_syn_ack_copy(struct __sk_buff *skb, const struct hw_segment *s,
+						 u32 scale)
 {
 	u16 window = bpf_htons(hw_min_u32(hw_own_window_bytes >> scale, 0xffff));
 	u32 checksum = s->tcp_offset + __builtin_offsetof(struct hw_tcp, checksum);
@@ -137,7 +137,7 @@ int hw_window_out(struct __sk_buff *skb)
 	if (hw_own_window_bytes && s.tcp.flags & HW_TCP_ACK) {
 		scale = hw_read_scale(skb, &s);
 		if (scale >= 0)
-			hw_follow_up(skb, &s, scale);
+			hw_send_syn_ack_copy(skb, &s, scale);
 	}
 	return HW_NEXT_PROGRAM;
 }

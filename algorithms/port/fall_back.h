@@ -7,7 +7,7 @@
  * A control of the protocol keeps a struct hw_fall_back in its state and calls
  *   hw_asks()     when one of its headers leaves (on_send),
  *   hw_answered() when a header with a router's value has come back (on_feedback),
- *   hw_is_alone() with every ACK (pkts_acked or control); it says which law applies.
+ *   hw_falls_back() with every ACK (pkts_acked or control); it says which law applies.
  * If it is alone, hw_reno_grow() is its growth and hw_reno_ssthresh() its reaction to loss.
  * The header must show whether a router left it untouched. A stripped option and a receiver
  * that does not answer both look like no answer.
@@ -60,7 +60,7 @@ static inline void hw_answered(struct hw_fall_back *f, struct hw_conn *c)
  * Whether the control continues without routers. When that begins, ssthresh becomes cwnd, so a
  * flow that routers controlled does not repeat slow start.
  */
-static inline u32 hw_is_alone(struct hw_fall_back *f, struct hw_conn *c, u32 patience_rtts)
+static inline u32 hw_falls_back(struct hw_fall_back *f, struct hw_conn *c, u32 patience_rtts)
 {
 	u64 patience_us = (u64)c->srtt_us * patience_rtts;
 

@@ -234,10 +234,10 @@ static inline void hw_leave_slow_start(struct hw_conn *c)
  * On every ACK: whether the law is Reno's (fall_back.h). These protocols have no slow start,
  * and prevent it by an ssthresh of 1; on a path that never answered it begins then.
  */
-static inline u32 hw_goes_alone(struct hw_fall_back *f, struct hw_conn *c, u32 patience_rtts,
-				u32 has_queue)
+static inline u32 hw_uses_reno(struct hw_fall_back *f, struct hw_conn *c, u32 patience_rtts,
+			       u32 has_queue)
 {
-	u32 was_alone = f->alone, is_alone = hw_is_alone(f, c, patience_rtts);
+	u32 was_alone = f->alone, is_alone = hw_falls_back(f, c, patience_rtts);
 
 	if (is_alone && !was_alone && !f->has_answers && !has_queue && c->ssthresh_pkts == 1)
 		c->ssthresh_pkts = HW_SSTHRESH_INFINITE;
@@ -245,7 +245,7 @@ static inline u32 hw_goes_alone(struct hw_fall_back *f, struct hw_conn *c, u32 p
 }
 
 /* A router has answered: any slow start from the time without routers ends. */
-static inline void hw_word_came(struct hw_fall_back *f, struct hw_conn *c)
+static inline void hw_router_answered(struct hw_fall_back *f, struct hw_conn *c)
 {
 	if (f->alone)
 		hw_leave_slow_start(c);

@@ -70,13 +70,13 @@ static inline void hw_local_on_monitor(void *state, const u32 *tun, struct hw_co
 	l->monitor = *monitor;
 }
 
-static inline int hw_local_is_alone(const struct hw_local *l)
+static inline int hw_local_falls_back(const struct hw_local *l)
 {
 	return !l->monitor.intervals;
 }
 
 /* Without a monitor: Reno's law. The stack does not control the window in Recovery here. */
-static inline void hw_local_goes_alone(struct hw_conn *c, const struct hw_rate_sample *sample)
+static inline void hw_local_uses_reno(struct hw_conn *c, const struct hw_rate_sample *sample)
 {
 	if (c->ca_state == HW_CA_CWR || c->ca_state == HW_CA_RECOVERY)
 		c->cwnd_pkts = hw_max_u32(hw_min_u32(c->cwnd_pkts, c->ssthresh_pkts), 1);
@@ -109,8 +109,8 @@ static inline u64 hw_local_unused_Bps(const struct hw_monitor *m)
 }
 
 /* Approves a flow's part of a rate, in addition to so many packets that it has anyway. */
-static inline void hw_local_flies(struct hw_local *l, struct hw_conn *c, u64 rate_Bps, u32 pkts,
-				  u32 flows)
+static inline void hw_local_approve_flight(struct hw_local *l, struct hw_conn *c, u64 rate_Bps,
+					   u32 pkts, u32 flows)
 {
 	pkts = hw_add_u32(pkts, hw_saturate_u32(hw_local_share(c, rate_Bps, flows) >> 16));
 	if (pkts <= c->cwnd_pkts)
@@ -127,7 +127,7 @@ static inline void hw_local_flies(struct hw_local *l, struct hw_conn *c, u64 rat
  * round trips, others that were idle may begin at the same time: each present connection gets
  * an equal part.
  */
-static inline void hw_local_starts(struct hw_local *l, struct hw_conn *c, u8 event)
+static inline void hw_local_start_flight(struct hw_local *l, struct hw_conn *c, u8 event)
 {
 	const struct hw_monitor *m = &l->monitor;
 	u64 rate_Bps;
@@ -136,11 +136,11 @@ static inline void hw_local_starts(struct hw_local *l, struct hw_conn *c, u8 eve
 	if (!hw_flight_may_begin(&l->flight, c, event, 0))
 		return;
 	if (c->sent_pkts) {
-		hw_local_flies(l, c, hw_local_unused_Bps(m), 0, hw_max_u32(m->present, 1));
+		hw_local_approve_flight(l, c, hw_local_unused_Bps(m), 0, hw_max_u32(m->present, 1));
 	} else if (m->opening) {
 		rate_Bps = hw_min_u64(hw_local_unused_Bps(m) / m->opening,
 				      m->capacity_Bps / hw_add_u32(m->flows, m->opening));
-		hw_local_flies(l, c, rate_Bps, 0, 1);
+		hw_local_approve_flight(l, c, rate_Bps, 0, 1);
 	}
 }
 
@@ -162,8 +162,8 @@ static inline void hw_local_flight_acked(struct hw_local *l, struct hw_conn *c)
 	l->window_pkts = hw_min_u32(approved_pkts, hw_max_u32(f->paced_pkts, l->flight_least_pkts));
 	if (c->ca_state < HW_CA_CWR && c->app_queued_bytes >= c->mss_bytes &&
 	    l->window_pkts < approved_pkts / 8 * 7)
-		hw_local_flies(l, c, hw_local_unused_Bps(&l->monitor), l->window_pkts,
-			       hw_add_u32(l->monitor.flows, l->monitor.opening));
+		hw_local_approve_flight(l, c, hw_local_unused_Bps(&l->monitor), l->window_pkts,
+					hw_add_u32(l->monitor.flows, l->monitor.opening));
 }
 
 /* On an ACK: for how many packets the law makes its step; 0: none. */
@@ -172,11 +172,11 @@ static inline u32 hw_local_begins(struct hw_local *l, struct hw_conn *c,
 {
 	u32 used_pkts = hw_add_u32(sample->prior_inflight_pkts, HW_LOCAL_SPARE_PKTS);
 
-	if (hw_local_is_alone(l)) {
-		/* the monitor that approved the flight is gone */
+	if (hw_local_falls_back(l)) {
+		/* the monitor that approved it is gone */
 		if (l->flight.phase == HW_FLIGHT_PROBING)
 			hw_flight_stop_pacing(&l->flight, c);
-		hw_local_goes_alone(c, sample);
+		hw_local_uses_reno(c, sample);
 		return 0;
 	}
 	hw_local_flight_acked(l, c);
@@ -233,14 +233,14 @@ static inline u32 hw_local_ssthresh(void *state, const u32 *tun, struct hw_conn 
 {
 	const struct hw_local *l = state;
 
-	if (hw_local_is_alone(l))
+	if (hw_local_falls_back(l))
 		return hw_reno_ssthresh(state, tun, c);
 	return hw_max_u32(l->window_pkts, 2);
 }
 
 static inline u32 hw_local_min_cwnd(void *state, const u32 *tun, struct hw_conn *c)
 {
-	if (hw_local_is_alone(state))
+	if (hw_local_falls_back(state))
 		return hw_reno_min_cwnd(state, tun, c);
 	return c->ssthresh_pkts;
 }
@@ -250,14 +250,14 @@ static inline void hw_local_event(void *state, const u32 *tun, struct hw_conn *c
 	struct hw_local *l = state;
 	u32 trips, least_pkts = hw_min_u32(l->window_pkts, HW_LOCAL_FIRST_PKTS);
 
-	if (event != HW_EVENT_TX_START || hw_local_is_alone(l) || !c->srtt_us)
+	if (event != HW_EVENT_TX_START || hw_local_falls_back(l) || !c->srtt_us)
 		return;
 	trips = hw_min_u32(c->idle_us / c->srtt_us, 31);
 	l->window_pkts = hw_max_u32(l->window_pkts >> trips, least_pkts);
 	if (trips && c->ca_state == HW_CA_OPEN)
 		c->cwnd_pkts = hw_max_u32(l->window_pkts, 1);
 	if (tun[HW_LOCAL_START] == HW_LOCAL_APPROVED)
-		hw_local_starts(l, c, event);
+		hw_local_start_flight(l, c, event);
 }
 
 #endif

@@ -54,7 +54,8 @@ static u64 codel_law(u64 time_ns, const u32 *tun, u32 count)
 }
 
 /* The queue has stood for an interval. */
-static int codel_stands(struct codel *s, const u32 *tun, const struct hw_link *link, u64 sojourn_ns)
+static int codel_is_standing(struct codel *s, const u32 *tun, const struct hw_link *link,
+			     u64 sojourn_ns)
 {
 	if (sojourn_ns < (u64)tun[TARGET] * 1000 || link->queue_bytes <= tun[MTU]) {
 		s->first_above_ns = 0;
@@ -106,7 +107,7 @@ static u32 codel_dequeue(void *state, const u32 *tun, const struct hw_link *link
 			 const struct hw_packet *pkt, u64 sojourn_ns)
 {
 	struct codel *s = state;
-	int stands = codel_stands(s, tun, link, sojourn_ns);
+	int stands = codel_is_standing(s, tun, link, sojourn_ns);
 	int marks = tun[ECN] && pkt->ecn;
 
 	if (!stands) {

@@ -142,7 +142,7 @@ static void pep_decide(struct pep_monitor *s, const u32 *tun)
 }
 
 /* The measured capacity to use in the next control interval. */
-static u64 pep_believe(struct pep_monitor *s, const u32 *tun)
+static u64 pep_set_capacity(struct pep_monitor *s, const u32 *tun)
 {
 	u64 first_Bps = FIRST_BYTES * 1000 / tun[RTT];
 
@@ -164,7 +164,7 @@ static u64 pep_believe(struct pep_monitor *s, const u32 *tun)
 	return first_Bps;
 }
 
-static u64 pep_told_Bps(const u32 *tun, const struct hw_link *link)
+static u64 pep_configured_Bps(const u32 *tun, const struct hw_link *link)
 {
 	return tun[CAPACITY_KBPS] ? (u64)tun[CAPACITY_KBPS] * 125 : link->rate_Bps;
 }
@@ -175,7 +175,8 @@ static void pep_end_interval(struct pep_monitor *s, const u32 *tun, const struct
 	u32 k;
 
 	s->output_Bps = hw_div_u64(bytes * NS_PER_S, link->now_ns - s->begun_ns);
-	s->capacity_Bps = tun[CAPACITY] == MEASURED ? pep_believe(s, tun) : pep_told_Bps(tun, link);
+	s->capacity_Bps = tun[CAPACITY] == MEASURED ? pep_set_capacity(s, tun)
+						    : pep_configured_Bps(tun, link);
 	s->flows = pep_count(s->used_bits);
 	s->intervals++;
 	if (s->intervals % RECENT == 0) {
@@ -206,7 +207,7 @@ static u64 pep_tick(void *state, const u32 *tun, struct hw_link *link)
 		s->least_bytes = waits_bytes;
 		s->probe = LEAST_PROBE;
 		s->capacity_Bps = tun[CAPACITY] == MEASURED ? FIRST_BYTES * 1000 / tun[RTT]
-							    : pep_told_Bps(tun, link);
+							    : pep_configured_Bps(tun, link);
 	}
 	if (link->now_ns >= s->queue_end_ns) {
 		s->persistent_bytes = hw_min_u64(s->least_bytes, waits_bytes);

@@ -153,7 +153,7 @@ static u32 quick_start_least_bytes(const u32 *tun)
 	return tun[ACTIVATION] ? tun[MIN_DATA] : ~0u; /* never */
 }
 
-static u32 quick_start_how(const u32 *tun)
+static u32 quick_start_flags(const u32 *tun)
 {
 	return (tun[FIT_DATA] ? FITS_DATA : 0) | (tun[IGNORE_WINDOW] ? BEYOND_WINDOW : 0) |
 	       (tun[RULES] == RULES_RFC ? BY_RFC : 0);
@@ -163,12 +163,12 @@ static void quick_start_open(void *state, const u32 *tun, struct hw_conn *c)
 {
 	(void)state;
 	if (tun[ACTIVATION] != LATE)
-		c->request_code =
-			(u8)quick_start_choose(0, c, quick_start_own_Bps(tun),
-					       quick_start_least_bytes(tun), quick_start_how(tun));
+		c->request_code = (u8)quick_start_choose(0, c, quick_start_own_Bps(tun),
+							 quick_start_least_bytes(tun),
+							 quick_start_flags(tun));
 }
 
-static void quick_start_look(struct quick_start *s, const struct hw_conn *c)
+static void quick_start_note_answer(struct quick_start *s, const struct hw_conn *c)
 {
 	if (c->grant != HW_GRANT_APPROVED) {
 		s->is_answered = 0;
@@ -186,7 +186,7 @@ static void quick_start_init(void *state, const u32 *tun, struct hw_conn *c)
 	s->initial_cwnd_pkts = c->cwnd_pkts;
 	s->largest_cwnd_pkts = c->cwnd_pkts;
 	/* the age of an answer in the handshake counts from here */
-	quick_start_look(s, c);
+	quick_start_note_answer(s, c);
 }
 
 /* Decides, once, whether to use a grant. */
@@ -222,8 +222,9 @@ static void quick_start_ask(struct quick_start *s, const u32 *tun, struct hw_con
 	if (c->grant == HW_GRANT_REQUESTED || c->grant == HW_GRANT_DISABLED ||
 	    (s->has_asked && (u32)c->now_us - s->asked_us < c->srtt_us))
 		return;
-	c->request_code = (u8)quick_start_choose_later(
-		s, c, quick_start_own_Bps(tun), quick_start_least_bytes(tun), quick_start_how(tun));
+	c->request_code =
+		(u8)quick_start_choose_later(s, c, quick_start_own_Bps(tun),
+					     quick_start_least_bytes(tun), quick_start_flags(tun));
 	if (c->request_code) {
 		s->has_asked = 1;
 		s->asked_us = (u32)c->now_us;
@@ -293,7 +294,7 @@ static void quick_start_event(void *state, const u32 *tun, struct hw_conn *c, u8
 
 		c->ssthresh_pkts = hw_max_u32(quick_start_limit(s, tun, c), least_pkts);
 	}
-	quick_start_look(s, c);
+	quick_start_note_answer(s, c);
 	if (!hw_flight_may_begin(&s->flight, c, event, tun[AFTER_IDLE]))
 		return;
 	if (c->grant == HW_GRANT_APPROVED)
@@ -327,7 +328,7 @@ static void quick_start_pkts_acked(void *state, const u32 *tun, struct hw_conn *
 	 * was sent (section 4.4); ACKs of earlier data change nothing */
 	hw_flight_acked(&s->flight, c, s->prior_cwnd_pkts);
 	quick_start_repair(s, tun, c, ack);
-	quick_start_look(s, c);
+	quick_start_note_answer(s, c);
 	quick_start_revert(s, tun, c);
 	if (c->grant == HW_GRANT_APPROVED)
 		quick_start_use(s, tun, c);

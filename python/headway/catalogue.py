@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import ast
 import importlib
 import json
 import tomllib
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -44,11 +42,13 @@ def algorithms() -> dict[str, list[dict[str, Any]]]:
 def studies() -> dict[str, Entry]:
     """Every study by name, in the order of names.
 
-    A study is a package of ``headway.studies`` with a ``study.toml``, or a package or module with a
-    line ``STUDY = Class()``. The file, or the class attributes that are string literals, are read
-    without importing the module.
+    A study is a package of ``headway.studies`` with a ``study.toml``, which is read without
+    importing the package.
     """
-    found = {entry.name: entry for entry in _entries()}
+    found = {}
+    for file in _FOLDER.glob("*/study.toml"):
+        entry = Entry(**_head_of(file), module=f"headway.studies.{file.parent.name}")
+        found[entry.name] = entry
     return dict(sorted(found.items()))
 
 
@@ -61,55 +61,8 @@ def study_named(name: str) -> Study[Any, Any] | None:
     return study
 
 
-def _entries() -> Iterator[Entry]:
-    for path in sorted(_FOLDER.iterdir()):
-        texts, module = path / "study.toml", f"headway.studies.{path.stem}"
-        if texts.is_file():
-            yield Entry(**_head_of(texts), module=module)
-            continue
-        source = path / "__init__.py" if path.is_dir() else path
-        if path.name.startswith("_") or source.suffix != ".py" or not source.is_file():
-            continue
-        said = _said_in(source)
-        if said is not None:
-            name, title, published = said if len(said) == len(_SHOWN) else _asked(module)
-            yield Entry(name, title, published, module)
-
-
 def _head_of(file: Path) -> dict[str, str]:
     """Name, title and source. They are before the first table of the file."""
     head, _, _ = file.read_text(encoding="utf-8").partition("\n[")
     texts = tomllib.loads(head)
     return {name: " ".join(texts[name].split()) for name in _SHOWN}
-
-
-def _said_in(source: Path) -> list[str] | None:
-    """Those of name, title and source that the study's class sets to string literals.
-
-    None if the file has no study.
-    """
-    tree = ast.parse(source.read_bytes())
-    classes = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
-    made = [node.value for node in tree.body if isinstance(node, ast.Assign) and _is_study(node)]
-    if not made:
-        return None
-    of = made[-1].func if isinstance(made[-1], ast.Call) else None
-    owner = classes.get(of.id) if isinstance(of, ast.Name) else None
-    texts = {
-        target.id: node.value.value
-        for node in (owner.body if owner else [])
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant)
-        for target in node.targets
-        if isinstance(target, ast.Name) and isinstance(node.value.value, str)
-    }
-    return [texts[name] for name in _SHOWN if name in texts]
-
-
-def _is_study(node: ast.Assign) -> bool:
-    return any(isinstance(target, ast.Name) and target.id == "STUDY" for target in node.targets)
-
-
-def _asked(module: str) -> list[str]:
-    """Name, title and source from the imported study, for classes that compute them."""
-    study = importlib.import_module(module).STUDY
-    return [getattr(study, name) for name in _SHOWN]

@@ -37,7 +37,9 @@ def check(state: Mapping[str, Any], folder: Path, file: str | None = None) -> No
     else:
         found = _file_sum(folder / file)
     if sums[file or _STATE] != found:
-        raise ValueError(f"{file or 'trace.json'} is not as it was saved: its checksum differs")
+        raise ValueError(
+            f"{file or 'trace.json'} was changed after it was saved: its checksum differs"
+        )
 
 
 def _state_sum(state: Mapping[str, Any]) -> int:

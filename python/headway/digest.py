@@ -131,12 +131,6 @@ class Digest(TypedDict):
     jain_index: float | None
 
 
-def batch_edges_ns(experiment: Experiment) -> list[int]:
-    """The 11 boundaries in ns of the ten equal parts of [warmup, end]."""
-    start_ns, span_ns = experiment.warmup, experiment.duration - experiment.warmup
-    return [start_ns + span_ns * k // BATCHES for k in range(BATCHES + 1)]
-
-
 def digest_of(trace: Trace) -> Digest:
     """The digest of a trace; linear in its rows, however many flows it has."""
     from headway.metrics.totals import trace_totals
@@ -149,7 +143,7 @@ def digest_of_totals(experiment: Experiment, totals: Mapping[str, Any]) -> Diges
 
     crates/sim/src/trace/digest defines the keys of flows, links and datagrams.
     """
-    edges = batch_edges_ns(experiment)
+    edges = experiment.batch_edges_ns()
     rates = {
         name: link.capacity_bps(edges[0], edges[-1])
         for name, link in named_links(experiment.topology).items()
@@ -181,7 +175,7 @@ def _flow(experiment: Experiment, edges: Sequence[int], of: Mapping[str, Any]) -
         )
         if end_ns > start_ns  # a run of a few ns cannot be divided into ten parts
     ]
-    asked = of["protocols"].get(_QUICK_START, {})
+    quick_start = of["protocols"].get(_QUICK_START, {})
     return {
         "cc": of["control"],
         "startup": of["startup"],
@@ -199,9 +193,9 @@ def _flow(experiment: Experiment, edges: Sequence[int], of: Mapping[str, Any]) -
         "delivered_bytes": delivered[-1],
         "fct_us": _since_us(first_ns, done_ns),
         "slow_start_us": _since_us(first_ns, of["finite_ns"]),
-        "quick_start_requests": asked.get("requests", 0),
-        "quick_start_grants": asked.get("grants", 0),
-        "quick_start_used": asked.get("used", 0),
+        "quick_start_requests": quick_start.get("requests", 0),
+        "quick_start_grants": quick_start.get("grants", 0),
+        "quick_start_used": quick_start.get("used", 0),
         "fall_backs": of["protocols"].get(of["control"], {}).get("fall_backs", 0),
         "first_flight": _first_flight(of.get("first_flight", {})),
     }

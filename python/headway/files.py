@@ -22,7 +22,7 @@ def save_error(path: Path, error: OSError | RuntimeError) -> HeadwayError:
     if isinstance(error, RuntimeError):
         return HeadwayError(f"{path}: cannot save: {error}")
     if error.errno in _NO_ROOM:
-        return HeadwayError(f"{path}: disk full while saving; nothing of it was kept")
+        return HeadwayError(f"{path}: disk full while saving; no part of it was kept")
     return HeadwayError(f"{path}: cannot save: {error.strerror or error}")
 
 

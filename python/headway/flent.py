@@ -152,9 +152,9 @@ def _unpacked(path: Path) -> bytes:
 
 def _check_series(name: str, values: Any, length: int) -> None:
     if not isinstance(values, list) or len(values) != length:
-        raise ValueError(f"{name[:60]!r} is no list of {length} values")
+        raise ValueError(f"{name[:60]!r} is not a list of {length} values")
     if not all(value is None or isinstance(value, int | float) for value in values):
-        raise ValueError(f"{name[:60]!r} has values that are no numbers")
+        raise ValueError(f"{name[:60]!r} has values that are not numbers")
 
 
 def _signal(rows: pl.DataFrame, at: str, column: str, scale: float) -> tuple[Array, Array]:

@@ -94,9 +94,9 @@ def _add(
     rtt_ns = trace.experiment.base_rtt_ns + 2 * described.delay
     name = trace.flows[flow].name
     if isinstance(described.app, Pages):
-        http, objects = _HTTP[described.app.http], _of_pages(trace, flow, described.app.table())
+        http, objects = _HTTP[described.app.http], _page_objects(trace, flow, described.app.table())
     else:
-        http, objects = _HTTP["1.1"], _of_visits(trace, flow)
+        http, objects = _HTTP["1.1"], _visit_objects(trace, flow)
     for load in loads.iter_rows(named=True):
         page, begins_ns = load["page"], load["start_ns"]
         ident = f"{name}/{page}"
@@ -114,16 +114,16 @@ def _add(
 def _times(trace: Trace, flow: int, count: int) -> tuple[list[int], list[int]]:
     """When each of a flow's objects was requested and complete, in ns; 0 if never."""
     rows = trace["responses"].filter(pl.col("flow") == flow)
-    asked = np.zeros(count, dtype=np.int64)
-    ended = asked.copy()
-    asked[rows["epoch"].to_numpy()] = rows["start_ns"].to_numpy()
+    requested = np.zeros(count, dtype=np.int64)
+    ended = requested.copy()
+    requested[rows["epoch"].to_numpy()] = rows["start_ns"].to_numpy()
     ended[rows["epoch"].to_numpy()] = rows["end_ns"].to_numpy()
-    return asked.tolist(), ended.tolist()
+    return requested.tolist(), ended.tolist()
 
 
-def _of_pages(trace: Trace, flow: int, table: PageTable) -> _Objects:
+def _page_objects(trace: Trace, flow: int, table: PageTable) -> _Objects:
     """The objects of pages from a file."""
-    asked, ended = _times(trace, flow, table.request_bytes.size)
+    requested, ended = _times(trace, flow, table.request_bytes.size)
     counts = table.objects.astype(np.int64)
     firsts = np.cumsum(counts) - counts
     after = table.after.tolist()
@@ -138,8 +138,8 @@ def _of_pages(trace: Trace, flow: int, table: PageTable) -> _Objects:
             yield _Entry(
                 url=_url(ident, one),
                 known_ns=known_ns,
-                blocked_ns=asked[one] - known_ns,
-                took_ns=ended[one] - asked[one],
+                blocked_ns=requested[one] - known_ns,
+                took_ns=ended[one] - requested[one],
                 serve_ns=serves[one],
                 request_bytes=int(table.request_bytes[one]),
                 head_bytes=0,
@@ -150,22 +150,22 @@ def _of_pages(trace: Trace, flow: int, table: PageTable) -> _Objects:
     return objects
 
 
-def _of_visits(trace: Trace, flow: int) -> _Objects:
+def _visit_objects(trace: Trace, flow: int) -> _Objects:
     """The objects of a browser's visits, timed from their requests. Raises HeadwayError."""
-    told = trace.meta["visits"][str(flow)]
-    if "site" not in told:
+    visits = trace.meta["visits"][str(flow)]
+    if "site" not in visits:
         raise HeadwayError("har: this trace does not list the objects of its pages; run it again")
-    site = told["site"]
-    asked, ended = _times(trace, flow, len(site) * len(told["visits"]))
+    site = visits["site"]
+    requested, ended = _times(trace, flow, len(site) * len(visits["visits"]))
 
     def objects(load: dict[str, Any], ident: str) -> Iterator[_Entry]:
         for number, one in enumerate(site, start=load["page"] * len(site)):
             before = one["after"]
             yield _Entry(
                 url=_url(ident, one["path"][1:]),
-                known_ns=asked[number],
+                known_ns=requested[number],
                 blocked_ns=None,
-                took_ns=ended[number] - asked[number],
+                took_ns=ended[number] - requested[number],
                 serve_ns=0,
                 request_bytes=REQUEST_BYTES,
                 head_bytes=HEAD_BYTES,

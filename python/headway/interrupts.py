@@ -19,7 +19,7 @@ def interrupted(run: Callable[[], None]) -> bool:
 
 
 @contextmanager
-def held() -> Iterator[None]:
+def delay_interrupts() -> Iterator[None]:
     """Delay Ctrl-C inside the block until its end, so that a result is saved completely.
 
     Polars also hooks SIGINT, and would raise a second KeyboardInterrupt for one Ctrl-C; the handler

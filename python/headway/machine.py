@@ -30,6 +30,6 @@ def _model() -> str:
     return next(names, "") or platform.machine()
 
 
-def told() -> str:
+def description() -> str:
     """Kernel and processors in one line, which measured values depend on."""
     return f"{platform.system()} {platform.release()} {platform.machine()}, {processor()}"

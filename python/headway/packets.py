@@ -102,7 +102,7 @@ def streams(trace: Trace) -> dict[Stream, list[Packet]]:
     connections: dict[bytes, _Connection] = {}
     for time_ns, side, data in sorted(_blocks(trace.capture), key=lambda block: block[0]):
         if data[9] in (_TCP, _UDP):
-            _take(connections, time_ns, side, data)
+            _add_packet(connections, time_ns, side, data)
     flows = [index for index, flow in enumerate(trace.flows) if flow.first_packet_ns is not None]
     if len(flows) != len(connections):
         raise HeadwayError(
@@ -116,7 +116,9 @@ def streams(trace: Trace) -> dict[Stream, list[Packet]]:
     return found
 
 
-def _take(connections: dict[bytes, _Connection], time_ns: int, side: int, packet: bytes) -> None:
+def _add_packet(
+    connections: dict[bytes, _Connection], time_ns: int, side: int, packet: bytes
+) -> None:
     """Add a packet to its connection."""
     ports_at = (packet[0] & 0x0F) * 4
     ports = packet[ports_at : ports_at + 4]
@@ -237,7 +239,7 @@ def without_closing(packets: dict[Stream, list[Packet]]) -> dict[Stream, list[Pa
             if "F" in packet.flags and packet.sequence is not None:
                 fins[key.flow, _from_left(key)] = packet.sequence + packet.length
     return {
-        key: list(_open(of, fins.get((key.flow, not _from_left(key)))))
+        key: list(_without_fin(of, fins.get((key.flow, not _from_left(key)))))
         for key, of in packets.items()
     }
 
@@ -246,7 +248,7 @@ def _from_left(key: Stream) -> bool:
     return key.sent == (key.side == LEFT)
 
 
-def _open(packets: Sequence[Packet], peers_fin: int | None) -> Iterator[Packet]:
+def _without_fin(packets: Sequence[Packet], peers_fin: int | None) -> Iterator[Packet]:
     """A stream without its own FIN and without acknowledgements of the peer's."""
     before: Packet | None = None
     for packet in packets:

@@ -27,8 +27,10 @@ from headway.trace import save_table
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-Figures = dict[str, "tuple[str, str, Figure]"]
-"""Figures by file name: (title, caption, figure)."""
+Drawn = tuple[str, str, "Figure"]
+"""A figure with its title and caption: (title, caption, figure)."""
+Figures = dict[str, Drawn]
+"""Figures by file name."""
 
 
 @dataclass
@@ -58,7 +60,7 @@ def publish(
     claims: Sequence[Claim],
     facts: Sequence[tuple[str, str]],
     command: str,
-    asked: Sequence[tuple[str, str]] = (),
+    question: Sequence[tuple[str, str]] = (),
     sketches: Sequence[Sketch] = (),
     form: Sequence[tuple[str, str]] = (),
 ) -> tuple[Path, list[Path]]:
@@ -98,7 +100,7 @@ def publish(
         claims=claims,
         facts=[*page.facts, *facts],
         commands=[command],
-        asked=asked,
+        question=question,
         sketches=sketches,
         form=form,
     )

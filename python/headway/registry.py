@@ -130,7 +130,7 @@ class Registry(BaseModel):
 
         The path of a C file ("./mine.c") loads its control, see ``user_file``.
         """
-        return _found(self.controls, name, "control")
+        return _find_or_load(self.controls, name, "control")
 
     def startup(self, name: str) -> Algorithm:
         """The startup called ``name``; raises ValueError with the nearest names."""
@@ -138,7 +138,7 @@ class Registry(BaseModel):
 
     def router(self, name: str) -> Algorithm:
         """The router algorithm called ``name``, or in that C file; errors as of ``control``."""
-        return _found(self.routers, name, "router")
+        return _find_or_load(self.routers, name, "router")
 
     def queue(self, name: str) -> Algorithm:
         """The queue discipline called ``name``; raises ValueError with the nearest names."""
@@ -178,7 +178,7 @@ def _find(items: Iterable[Named], name: str, kind: str) -> Named:
     return by_name[name]
 
 
-def _found(items: Iterable[Algorithm], name: str, kind: str) -> Algorithm:
+def _find_or_load(items: Iterable[Algorithm], name: str, kind: str) -> Algorithm:
     return _find(items, name, kind) if engine.file_of(name) is None else user_file(kind, name)
 
 

@@ -153,12 +153,12 @@ class Spec(BaseModel):
             for name, part in value.items():
                 if name not in known:
                     hint = unknown("", str(name), known).partition("; ")[2]
-                    raise _of_a_field(name, f"no such field; {hint}")
+                    raise _field_error(name, f"no such field; {hint}")
                 if name in _UNIONS and isinstance(part, dict) and "kind" not in part:
                     members = get_args(known[name].annotation)
                     kinds = (member.model_fields["kind"].default for member in members)
                     allowed = f"is missing; allowed: {', '.join(kinds)}"
-                    raise _of_a_field(f"{name}.kind", allowed)
+                    raise _field_error(f"{name}.kind", allowed)
         return value
 
     if not TYPE_CHECKING:  # type checkers derive the signature from the fields
@@ -167,7 +167,7 @@ class Spec(BaseModel):
             try:
                 super().__init__(**data)
             except (ValidationError, UnicodeError) as error:
-                raise _refused(error) from None
+                raise _experiment_error(error) from None
 
         # Otherwise pydantic would call __init__ for nested models, too, and lose their locations.
         __init__.__pydantic_base_init__ = True
@@ -176,9 +176,9 @@ class Spec(BaseModel):
             try:
                 super().__setattr__(name, value)
             except ValidationError:
-                whose = type(self).__name__
+                class_name = type(self).__name__
                 raise ExperimentError(
-                    f"{name}: {whose} cannot be changed; make another, "
+                    f"{name}: {class_name} cannot be changed; make another, "
                     "for example with model_copy(update=...)"
                 ) from None
 
@@ -188,7 +188,7 @@ class Spec(BaseModel):
         try:
             return super().model_validate(obj, **options)
         except (ValidationError, UnicodeError) as error:
-            raise _refused(error) from None
+            raise _experiment_error(error) from None
 
     @classmethod
     def model_validate_json(cls, json_data: str | bytes | bytearray, **options: Any) -> Self:
@@ -196,17 +196,17 @@ class Spec(BaseModel):
         try:
             return super().model_validate_json(json_data, **options)
         except (ValidationError, UnicodeError) as error:
-            raise _refused(error) from None
+            raise _experiment_error(error) from None
 
 
-def _of_a_field(name: object, what: str) -> PydanticCustomError:
+def _field_error(name: object, what: str) -> PydanticCustomError:
     return PydanticCustomError("of_a_field", "{what}", {"name": str(name), "what": what})
 
 
-def _refused(error: ValidationError | UnicodeError) -> ExperimentError:
+def _experiment_error(error: ValidationError | UnicodeError) -> ExperimentError:
     if isinstance(error, ValidationError):
         return ExperimentError(explain(error))
-    return ExperimentError(f"not all of it is text: {error}")
+    return ExperimentError(f"it contains invalid text: {error}")
 
 
 _UNIONS = ("topology", "app", "vectors", "vary")

@@ -23,6 +23,7 @@ import types
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 from typing import Any, ClassVar, Generic, TypeVar, cast
 
 from headway.backends import Backend
@@ -32,10 +33,10 @@ from headway.errors import HeadwayError
 from headway.experiment import Experiment
 from headway.files import save_text
 from headway.publish import Page, publish
-from headway.report import Sketch, asked, sketches
+from headway.report import Sketch, question, sketches
 from headway.sweep import Notice, Observed, Progress, no_notice, no_progress, observed
 from headway.table import Table
-from headway.trace import Trace, load_trace, made_by_others
+from headway.trace import Trace, is_of_another_build, load_trace
 from headway.versions import versions
 
 Row = TypeVar("Row")
@@ -248,7 +249,7 @@ class Study(abc.ABC, Generic[Row, Found]):
                 raise HeadwayError(f"{error}; {again}") from None
             if trace.experiment != experiment:
                 raise HeadwayError(f"{ctx.trials_dir / key}: trial of another run; {again}")
-            others += made_by_others(trace)
+            others += is_of_another_build(trace)
             seen.add(key, self.observe(key, trace), trace.meta)
         if others:
             ctx.notice(
@@ -275,7 +276,7 @@ class Study(abc.ABC, Generic[Row, Found]):
             claims=claims,
             facts=_facts(ctx, seen),
             command=_command(self.settings(ctx)),
-            asked=asked(sys.modules[type(self).__module__].__doc__, self.description),
+            question=question(sys.modules[type(self).__module__].__doc__, self.description),
             sketches=self.sketches(ctx),
             form=_facts(ctx, seen)[:_AT_THE_BEGINNING],
         )
@@ -315,40 +316,46 @@ class Study(abc.ABC, Generic[Row, Found]):
         )
 
 
+_METHODS = ("experiments", "observe", "gather", "collect", "page")
+
+
 def declared(
-    module: str,
-    *,
+    name: str,
+    *modules: ModuleType,
     base: type[Any] = Study,
-    experiments: Callable[[StudyContext], dict[str, Experiment]] | None = None,
-    observe: Callable[[str, Trace], Row] | None = None,
-    gather: Callable[[StudyContext, Mapping[str, Row]], Found] | None = None,
-    page: Callable[[StudyContext, Found], Page] | None = None,
-    statements: Sequence[Statement[Found]] = (),
     kernel: Study[Any, Any] | None = None,
     form: str = "",
     **others: Any,
-) -> Study[Row, Found]:
-    """Make a study of functions and of the texts in ``study.toml`` beside ``module``.
+) -> Study[Any, Any]:
+    """Make a study of the functions in ``modules`` and of the texts in its ``study.toml``.
 
-    ``module`` is the caller's ``__name__``; its docstring begins the report. ``base`` is the class,
-    for example MeasuredStudy or one with methods of its own. ``kernel`` is the study's form on the
-    kernel, which is declared with ``form="kernel"`` and takes its texts from ``[kernel]``. All
-    ``others`` replace attributes and methods of Study of the same name; a method has no ``self``.
-    Raises HeadwayError for a file that is missing or wrong.
+    ``name`` is the caller's ``__name__``; its docstring begins the report. A function that a module
+    defines is the method of that name: experiments, observe, gather, collect, page. A module's
+    STATEMENTS, or all claims of its CLAIMS, are the statements. ``base`` is the class, for example
+    MeasuredStudy or one with methods of its own. ``kernel`` is the study's form on the kernel,
+    which is declared with ``form="kernel"`` and takes its texts from ``[kernel]``. All ``others``
+    replace attributes and methods of Study of the same name; a method has no ``self``. Raises
+    HeadwayError for a file that is missing or wrong.
     """
-    file = study_file(module)
-    texts = file.texts(form)
-    own: dict[str, Any] = {"__module__": module, "name": file.name, **texts}
-    own["statements"] = statements
-    parts = {"experiments": experiments, "observe": observe, "gather": gather, "page": page}
-    for name, part in {**{k: v for k, v in parts.items() if v is not None}, **others}.items():
-        if name.startswith("_") or not hasattr(base, name):
-            raise TypeError(f"{module}: a study has no {name!r}")
-        own[name] = staticmethod(part) if callable(part) else part
+    file = study_file(name)
+    own: dict[str, Any] = {"__module__": name, "name": file.name, **file.texts(form)}
+    for module in modules:
+        for method in _METHODS:
+            part = getattr(module, method, None)
+            if callable(part) and part.__module__ == module.__name__:
+                own[method] = staticmethod(part)
+        if hasattr(module, "STATEMENTS"):
+            own["statements"] = module.STATEMENTS
+        elif hasattr(module, "CLAIMS") and module.CLAIMS.module == module.__name__:
+            own["statements"] = module.CLAIMS.statements()
+    for attribute, part in others.items():
+        if attribute.startswith("_") or not hasattr(base, attribute):
+            raise TypeError(f"{name}: a study has no {attribute!r}")
+        own[attribute] = staticmethod(part) if callable(part) else part
     if kernel is not None:
         own["on"] = lambda self, backend: kernel if backend == "kernel" else self
     kind: Any = types.new_class(file.name, (base,), exec_body=lambda body: body.update(own))
-    made: Study[Row, Found] = kind()
+    made: Study[Any, Any] = kind()
     return made
 
 

@@ -18,7 +18,7 @@ from typing import Any, Generic, TypeVar
 from headway.backends import Backend, backend_named
 from headway.errors import HeadwayError, InterruptedRunError
 from headway.experiment import Experiment
-from headway.interrupts import held, interrupted
+from headway.interrupts import delay_interrupts, interrupted
 from headway.trace import Trace, load_trace, save_trace
 
 Row = TypeVar("Row")
@@ -118,13 +118,13 @@ def observed(
     def work(index: int, trace: Trace) -> tuple[Row, Mapping[str, Any]]:
         key = todo[index]
         if directory is not None:
-            with held():
+            with delay_interrupts():
                 save_trace(trace, directory / key)
             kept.add(key)
         return observe(key, trace), trace.meta
 
     def finished(index: int, result: tuple[Row, Mapping[str, Any]]) -> None:
-        with held():
+        with delay_interrupts():
             done[todo[index]] = result
             progress(len(done), total, todo[index])
 

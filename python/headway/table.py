@@ -67,12 +67,12 @@ def parts(table: Table, fits: Callable[[Sequence[int]], bool]) -> list[list[int]
 def texts(table: Table) -> list[list[str]]:
     """The cells as text, row by row; numbers of a column have equal decimals."""
     if table.by_row:
-        return [written(row) for row in table.rows]
-    columns = [written([row[i] for row in table.rows]) for i in range(len(table.columns))]
+        return [aligned(row) for row in table.rows]
+    columns = [aligned([row[i] for row in table.rows]) for i in range(len(table.columns))]
     return [list(row) for row in zip(*columns, strict=True)]
 
 
-def written(cells: Sequence[Cell]) -> list[str]:
+def aligned(cells: Sequence[Cell]) -> list[str]:
     """Cells of one unit as text: with equal decimals if any is a float, else unchanged."""
     decimals = _decimals([cell for cell in cells if isinstance(cell, float)])
     measured = any(isinstance(cell, float) for cell in cells)
@@ -82,7 +82,7 @@ def written(cells: Sequence[Cell]) -> list[str]:
 def markdown(columns: Sequence[str], rows: Sequence[Sequence[Cell]]) -> list[str]:
     """The lines of a Markdown table for docs/; text cells stay unchanged."""
     cells = texts(Table("", columns, rows))
-    numeric = [to_the_right([row[index] for row in cells]) for index in range(len(columns))]
+    numeric = [is_numeric([row[index] for row in cells]) for index in range(len(columns))]
     return [
         f"| {' | '.join(columns)} |",
         f"|{''.join('---:|' if right else '---|' for right in numeric)}",
@@ -94,7 +94,7 @@ def _in_one_cell(text: str) -> str:
     return text.replace("|", r"\|").replace("\n", " ")
 
 
-def alone(cell: Cell, unit: str | None = None) -> str:
+def value_text(cell: Cell, unit: str | None = None) -> str:
     """A value outside of a table: at most five significant digits, and its unit."""
     if not isinstance(cell, int | float):
         return ABSENT if cell is None else cell
@@ -102,13 +102,13 @@ def alone(cell: Cell, unit: str | None = None) -> str:
     return f"{text} {unit}" if unit else text
 
 
-def to_the_right(cells: Sequence[Cell]) -> bool:
+def is_numeric(cells: Sequence[Cell]) -> bool:
     """Whether a column is right-aligned: some cell is a number, or all its texts look like one."""
     if any(isinstance(cell, int | float) for cell in cells):
         return True
-    there = [cell.strip() for cell in cells if isinstance(cell, str)]
-    there = [text for text in there if text not in ("", ABSENT)]
-    return bool(there) and all(_NUMBER.fullmatch(text) for text in there)
+    present = [cell.strip() for cell in cells if isinstance(cell, str)]
+    present = [text for text in present if text not in ("", ABSENT)]
+    return bool(present) and all(_NUMBER.fullmatch(text) for text in present)
 
 
 def _text(cell: Cell, decimals: int | None, measured: bool) -> str:

@@ -264,7 +264,7 @@ class Trace:
         return [index for index, flow in enumerate(self.flows) if flow.control is None]
 
 
-def made_by_others(trace: Trace) -> bool:
+def is_of_another_build(trace: Trace) -> bool:
     """Whether another build of the engine than this one simulated the trace."""
     made_by = trace.meta.get("versions", {}).get("engine")
     return trace.meta.get("backend") == "sim" and made_by != versions()["engine"]

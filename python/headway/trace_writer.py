@@ -40,11 +40,11 @@ class GrowingTrace:
         self._packets: Path | None = None
 
     @property
-    def is_whole(self) -> bool:
+    def is_in_memory(self) -> bool:
         """Whether nothing was written to disk, so that ``trace`` has all rows."""
         return not self._parts and self._packets is None
 
-    def take(
+    def append_rows(
         self, tables: Mapping[str, Mapping[str, Any]] | None, capture: bytes | None = None
     ) -> None:
         """Write rows to disk; the engine calls it with all columns of every table."""
@@ -71,7 +71,7 @@ class GrowingTrace:
     def save(self, path: Path) -> None:
         """Save the whole trace, see ``headway.trace.save_trace``."""
         assert self.trace is not None
-        save_trace(self.trace, path, self._joined if self._parts else None, self.capture())
+        save_trace(self.trace, path, self._write_joined if self._parts else None, self.capture())
         self.drop()
 
     def capture(self) -> Iterator[bytes]:
@@ -86,7 +86,7 @@ class GrowingTrace:
         """Remove the temporary files."""
         shutil.rmtree(self._folder, ignore_errors=True)
 
-    def _joined(self, name: str, frame: pl.DataFrame, file: Path) -> int:
+    def _write_joined(self, name: str, frame: pl.DataFrame, file: Path) -> int:
         """Write all rows of a table, beginning with those on disk; returns their number."""
         parts = self._parts.get(name, [])
         frames: Sequence[pl.LazyFrame] = [pl.scan_parquet(part) for part, _ in parts]
@@ -100,9 +100,9 @@ class GrowingTrace:
 
 
 @contextlib.contextmanager
-def spilling(beside: Path) -> Iterator[Path]:
+def temporary_folder(parent: Path) -> Iterator[Path]:
     """Yield the path of a temporary folder for rows, created on demand and removed at the end."""
-    folder = beside / f".growing.{os.getpid()}"
+    folder = parent / f".growing.{os.getpid()}"
     try:
         yield folder
     finally:

@@ -40,7 +40,7 @@ def _read(parse: Callable[[str], Read], text: object, kind: str, shown: str) -> 
         return parse(text)
     if isinstance(text, int | float) and not isinstance(text, bool):
         raise ValueError(f"{text} has no unit; write it as text, {kind} in {shown}")
-    raise ValueError(f"{text!r} is no {kind}; write a number and one of: {shown}")
+    raise ValueError(f"{text!r} is not a {kind}; write a number and one of: {shown}")
 
 
 def parse_rate(text: object) -> int:

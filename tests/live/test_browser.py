@@ -31,7 +31,7 @@ def test_what_a_page_kept_is_forgotten_anew(window: chromium.Browser, tmp_path: 
     window.open(page)
     assert window.value("document.title") == "kept"
     window.value("localStorage.setItem('one', '1')")
-    window.anew()
+    window.new_context()
     window.open(page)
     assert window.value("localStorage.getItem('one')") is None
 

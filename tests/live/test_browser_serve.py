@@ -76,7 +76,7 @@ def test_an_nginx_that_does_not_start_says_why_and_nobody_is_told_that_it_is_rea
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         at = f"127.0.0.1:{taken.getsockname()[1]}"
-        origin.lay_files([300], tmp_path / "own" / "files")
+        origin.write_files([300], tmp_path / "own" / "files")
         with (
             pytest.raises(
                 HeadwayError, match=r"nginx does not start: .*bind\(\) to .* failed"
@@ -89,7 +89,7 @@ def test_an_nginx_that_does_not_start_says_why_and_nobody_is_told_that_it_is_rea
 
 @needs_nginx
 def test_an_nginx_that_ended_before_its_time_is_an_error(tmp_path: Path) -> None:
-    origin.lay_files([300], tmp_path / "own" / "files")
+    origin.write_files([300], tmp_path / "own" / "files")
 
     def gone() -> None:
         with origin.nginx(f"127.0.0.1:{free_port()}", tmp_path / "own"):

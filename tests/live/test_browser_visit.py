@@ -39,7 +39,7 @@ needs_the_city = [
 
 @pytest.fixture(scope="module")
 def window(tmp_path_factory: pytest.TempPathFactory) -> Iterator[chromium.Browser]:
-    with chromium.browser(tmp_path_factory.mktemp("profile"), chromium.SOLID) as opened:
+    with chromium.browser(tmp_path_factory.mktemp("profile"), chromium.SOFTWARE_3D) as opened:
         yield opened
 
 
@@ -97,7 +97,9 @@ class TestACity:
     ) -> None:
         with (
             served(sites.site("city"), tmp_path) as address,
-            pytest.raises(HeadwayError, match=r"not over at the flow's end, with \d+ objects"),
+            pytest.raises(
+                HeadwayError, match=r"had not ended when the flow ended, with \d+ objects"
+            ),
         ):
             walked(window, address, seconds=2.0)
 
@@ -159,7 +161,7 @@ def test_a_pack_comes_in_the_same_tiles_over_one_connection_and_over_six(
         });</script>"""
     )
     with served(root, tmp_path) as address:
-        window.anew()
+        window.new_context()
         window.open(f"http://{address}/program/index.html")
         whole, in_parts = window.value("ask(1)"), window.value("ask(6)")
     want = [

@@ -22,7 +22,7 @@ time.sleep(float(sys.argv[2]))
 
 
 def test_a_waiting_process_names_the_lock_holder(lock: Path, capsys, monkeypatch) -> None:
-    monkeypatch.setattr(hints, "_SILENCE_S", 0.1)
+    monkeypatch.setattr(hints, "_NOTICE_AFTER_S", 0.1)
     holder = subprocess.Popen(
         [sys.executable, "-c", HOLD, str(lock), "0.5"], stdout=subprocess.PIPE, text=True
     )

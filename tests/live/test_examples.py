@@ -19,7 +19,7 @@ from support import ROOT, on_kernel
 from headway import sockets
 from headway.backends.kernel.headwayctl import Headwayctl
 
-ASKED = re.compile(r"asked at ([0-9.]+), there at ([0-9.]+) s")
+ASKED = re.compile(r"requested after ([0-9.]+), complete after ([0-9.]+) s")
 
 
 def followed(page: str, heading: str, control: str) -> subprocess.CompletedProcess[str]:

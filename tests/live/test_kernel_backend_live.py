@@ -19,7 +19,7 @@ from support import on_kernel
 from test_kernel_backend import DUMBBELL, LAB, download, experiment
 
 from headway import Experiment, metrics
-from headway.backends import as_it_is, run
+from headway.backends import keep_trace, run
 from headway.backends.kernel import KernelBackend, folders, headwayctl
 from headway.backends.kernel import run as kernel_run
 from headway.backends.repeating import Repeating
@@ -109,7 +109,7 @@ def test_a_sampler_that_ends_fails_its_run_alone(monkeypatch: pytest.MonkeyPatch
     kernel, well, failed = KernelBackend(), list[int](), dict[int, str]()
     kernel.run_each(
         short,
-        as_it_is,
+        keep_trace,
         lambda index, trace: well.append(index),
         failed=lambda index, error: failed.update({index: str(error)}),
     )
@@ -142,7 +142,7 @@ def test_a_run_that_was_disturbed_is_run_again_after_the_others(
         asked.clear()
         taken = dict[int, Trace]()
         kernel = Repeating(KernelBackend(), repeats)
-        kernel.run_each(seeds, as_it_is, taken.__setitem__, threads=1)
+        kernel.run_each(seeds, keep_trace, taken.__setitem__, threads=1)
         assert asked == order
         assert sorted(taken) == [0, 1, 2]
         assert [index + 1 for index in sorted(taken) if taken[index].meta["notes"]] == again

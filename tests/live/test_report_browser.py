@@ -52,11 +52,11 @@ class Looked:
         self.window = window
         self.facts: dict[tuple[int, str], dict[str, Any]] = {}
         self.pictures: dict[tuple[int, str], np.ndarray] = {}
-        window.become(DESK_PX, SCHEMES[0])
+        window.set_window(DESK_PX, SCHEMES[0])
         window.open(report)
         for width in (DESK_PX, PHONE_PX):
             for scheme in SCHEMES:
-                window.become(width, scheme)
+                window.set_window(width, scheme)
                 self.facts[width, scheme] = window.value(FACTS)
                 png = window.picture(shots / f"report-{width}-{scheme}.png")
                 self.pictures[width, scheme] = imread(io.BytesIO(png))[..., :3].mean(axis=2)
@@ -78,7 +78,7 @@ def looked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Looked]:
 
 def test_nothing_is_asked_of_a_network_and_nothing_complains(looked: Looked) -> None:
     assert looked.window.requests == []
-    assert looked.window.complaints == []
+    assert looked.window.errors_and_warnings == []
 
 
 @pytest.mark.parametrize("width", [DESK_PX, PHONE_PX])
@@ -175,13 +175,13 @@ def test_words_without_end_are_folded_or_scroll_in_their_own_box(
     sketch = row([Node([long]), Node([long])], [Edge([long])], long)
     pairs = [(long, long)]
     report = Report(long, long, pairs, sections, claims, pairs, [long], pairs, [sketch], pairs)
-    looked.window.become(width, "light")
+    looked.window.set_window(width, "light")
     looked.window.open(write_report(tmp_path / "report.html", report))
     facts = looked.window.value(FACTS)
     assert facts["page"] <= width
     assert facts["wide"] == []
-    assert facts["hidden"] == 0 or width == DESK_PX  # on a desktop the table scrolls
-    assert looked.window.complaints == []
+    assert facts["hidden"] == 0 or width == DESK_PX  # there the table scrolls
+    assert looked.window.errors_and_warnings == []
 
 
 def test_markers_and_ticks_are_drawn_in_a_dark_page_as_in_a_light_one(
@@ -195,7 +195,7 @@ def test_markers_and_ticks_are_drawn_in_a_dark_page_as_in_a_light_one(
     page = write_report(tmp_path / "report.html", report)
     inked = []
     for scheme in SCHEMES:
-        looked.window.become(DESK_PX, scheme)
+        looked.window.set_window(DESK_PX, scheme)
         looked.window.open(page)
         shown = imread(io.BytesIO(looked.window.picture()))[..., :3].mean(axis=2)
         inked.append((np.abs(shown - np.median(shown)) > 0.4).sum())

@@ -18,9 +18,9 @@ from test_web_client import MS, pages
 from headway.errors import HeadwayError
 from headway.web import origin
 from headway.web.client import Client, Limits
-from headway.web.lanes import Lane, Server
-from headway.web.origin import HEAD_BYTES, Keeping, lay_files, nginx
-from headway.web.visit import Wanted
+from headway.web.connections import HttpConnection, Server
+from headway.web.origin import HEAD_BYTES, Keepalive, nginx, write_files
+from headway.web.visit import PendingObject
 from headway.workloads.pages import PageTable, WebObject, page_table
 
 needs_nginx = pytest.mark.skipif(
@@ -36,18 +36,18 @@ class Watched(Client):
         self.took: list[list[int]] = []
         self._numbers: dict[int, int] = {}
 
-    def _new(self, now_ns: int) -> Lane:
-        lane = super()._new(now_ns)
+    def _new(self, now_ns: int) -> HttpConnection:
+        connection = super()._new(now_ns)
         own: list[int] = []
         self.took.append(own)
-        ask = lane.ask
+        request = connection.request
 
-        def noted(wanted: Wanted, request_bytes: int, at_ns: int) -> bool:
-            own.append(wanted.object)
-            return ask(wanted, request_bytes, at_ns)
+        def noted(pending: PendingObject, request_bytes: int, at_ns: int) -> bool:
+            own.append(pending.object)
+            return request(pending, request_bytes, at_ns)
 
-        lane.ask = noted  # type: ignore[method-assign]
-        return lane
+        connection.request = noted  # type: ignore[method-assign]
+        return connection
 
 
 @pytest.fixture
@@ -64,12 +64,12 @@ def load(
     table: PageTable,
     http: str,
     limits: Limits,
-    keeping: Keeping | None = None,
+    keepalive: Keepalive | None = None,
 ) -> Watched:
     """Fetches a whole table from a separate nginx."""
-    lay_files(table.response_bytes.tolist(), folder / "files")
+    write_files(table.response_bytes.tolist(), folder / "files")
     at = f"127.0.0.1:{port}"
-    with nginx(at, folder, http=http, keeping=keeping or Keeping()):
+    with nginx(at, folder, http=http, keepalive=keepalive or Keepalive()):
         client = Watched(Server(at, http), limits, table, time.monotonic_ns())
         end_ns = time.monotonic_ns() + 20_000 * MS
         try:
@@ -167,7 +167,7 @@ def test_what_is_more_than_a_server_takes_at_once_waits(
 def test_connections_end_after_so_many_requests(
     http: str, took: list[list[int]], port: int, tmp_path: Path
 ) -> None:
-    client = load(port, tmp_path, pages(*FIVE), http, Limits(1, 2), Keeping(requests=2))
+    client = load(port, tmp_path, pages(*FIVE), http, Limits(1, 2), Keepalive(requests=2))
     assert client.took == took
     assert sorted(order(client)) == list(range(5))
 
@@ -179,7 +179,7 @@ def test_what_meets_a_server_that_closes_is_asked_again(
 ) -> None:
     # nginx ends a connection after two requests, which this client does not know
     table = pages(*((1000, None) for _ in range(7)))
-    client = load(port, tmp_path, table, http, Limits(1), Keeping(requests=2))
+    client = load(port, tmp_path, table, http, Limits(1), Keepalive(requests=2))
     assert sorted(order(client)) == list(range(7))
     assert len(client.took) == 4
     if http == "1.1-pipelined":
@@ -192,7 +192,7 @@ def test_a_connection_that_the_server_closed_when_nothing_happened_is_replaced(
     http: str, port: int, tmp_path: Path
 ) -> None:
     table = pages((1000, None), (1000, 0), (1000, 1), start_ms=(0, 0, 600))
-    client = load(port, tmp_path, table, http, Limits(1), Keeping(idle_ms=100))
+    client = load(port, tmp_path, table, http, Limits(1), Keepalive(idle_ms=100))
     assert client.took == [[0, 1], [2]]
 
 
@@ -209,7 +209,7 @@ def test_a_server_that_closes_without_an_answer_ends_the_client(tmp_path: Path) 
         to = f"127.0.0.1:{server.getsockname()[1]}"
         client = Client(Server(to, "1.1"), Limits(), pages((1000, None)), 0)
         end_ns = time.monotonic_ns() + 20_000 * MS
-        with pytest.raises(HeadwayError, match="closes and has not answered"):
+        with pytest.raises(HeadwayError, match="closed the connection without an answer"):
             client.load(end_ns, end_ns)
         client.close()
         thread.join()
@@ -218,7 +218,7 @@ def test_a_server_that_closes_without_an_answer_ends_the_client(tmp_path: Path) 
 @needs_nginx
 def test_what_is_not_there_is_told_by_its_status(port: int, tmp_path: Path) -> None:
     table = pages((1000, None), (1000, None))
-    lay_files([1000], tmp_path / "files")
+    write_files([1000], tmp_path / "files")
     for http in ("1.1", "2"):
         with nginx(f"127.0.0.1:{port}", tmp_path, http=http):
             client = Client(Server(f"127.0.0.1:{port}", http), Limits(), table, 0)

@@ -16,7 +16,7 @@ import uvicorn
 from served import ANSWER_S, server
 from test_web_extension import FOLDER
 
-from headway.browser.chromium import EXTENDABLE, Browser, browser, program
+from headway.browser.chromium import WITH_EXTENSIONS, Browser, browser, program
 from headway.web import target
 
 pytestmark = [
@@ -116,10 +116,10 @@ def person(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Person]:
     site = Site()
     with (
         server(uvicorn.Config(site, http="h11", lifespan="off")) as (host, port),
-        browser(tmp_path_factory.mktemp("profile"), EXTENDABLE) as page,
+        browser(tmp_path_factory.mktemp("profile"), WITH_EXTENSIONS) as page,
     ):
         site.url = f"http://{host}:{port}/"
-        extension = page.extend(FOLDER)
+        extension = page.load_extension(FOLDER)
         yield Person(page, f"chrome-extension://{extension}/popup.html", site)
 
 
@@ -177,6 +177,6 @@ def test_a_load_time_is_not_shown_beside_the_next_page(person: Person) -> None:
 
 def test_popup_and_background_complain_of_nothing(person: Person) -> None:
     person.opens_popup()
-    assert person.page.complaints == []
+    assert person.page.errors_and_warnings == []
     picture = person.page.picture()
     assert picture.startswith(b"\x89PNG")

@@ -27,8 +27,8 @@ from proxied import (
 )
 from served import ANSWER_S, client, exchange, server, until_closed
 
-from headway.web.protocol import ClosedInStages, PatientProtocol
-from headway.web.proxy import Patience
+from headway.web.protocol import HeadTimeoutProtocol, LingeringTransport
+from headway.web.proxy import Timeouts
 from headway.web.serve import Settings, configuration
 from headway.web.upstream import Upstream
 
@@ -45,9 +45,9 @@ def test_without_an_upstream_there_is_a_502_and_one_line(caplog: pytest.LogCaptu
 def test_a_silent_upstream_times_out(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    patience = Patience(upstream_s=0.2)
+    timeouts = Timeouts(upstream_s=0.2)
     silent = fixed(b"")
-    with proxied(silent, patience=patience) as (behind, address):
+    with proxied(silent, timeouts=timeouts) as (behind, address):
         assert exchange(address, request()).startswith(b"HTTP/1.1 504")
         assert len(behind.heads) == 1
     assert [line.split(": ")[-2:] for line in lines_of(caplog)] == [["no answer in time", "504"]]
@@ -124,8 +124,8 @@ def test_a_slow_client_holds_the_upstream_back() -> None:
 
 def test_a_client_that_reads_nothing_is_closed(caplog: pytest.LogCaptureFixture) -> None:
     big = whole(bytes(50 * MB))
-    patience = Patience(client_s=0.3)
-    with proxied(fixed(big), patience=patience) as (_, address), client(address) as connection:
+    timeouts = Timeouts(client_s=0.3)
+    with proxied(fixed(big), timeouts=timeouts) as (_, address), client(address) as connection:
         connection.sendall(request())
         until = time.monotonic() + ANSWER_S
         while (connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1))[0] == 1:
@@ -138,14 +138,14 @@ def test_a_client_that_reads_nothing_is_closed(caplog: pytest.LogCaptureFixture)
 
 def narrow(monkeypatch: pytest.MonkeyPatch) -> None:
     """A small part of a response is in the kernel, the rest in the server."""
-    made = PatientProtocol.connection_made
+    made = HeadTimeoutProtocol.connection_made
 
-    def narrowly(protocol: PatientProtocol, transport: asyncio.Transport) -> None:
+    def narrowly(protocol: HeadTimeoutProtocol, transport: asyncio.Transport) -> None:
         at = transport.get_extra_info("socket")
         at.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 14)
         made(protocol, transport)
 
-    monkeypatch.setattr(PatientProtocol, "connection_made", narrowly)
+    monkeypatch.setattr(HeadTimeoutProtocol, "connection_made", narrowly)
 
 
 @contextmanager
@@ -161,9 +161,9 @@ def little_window(address: tuple[str, int]) -> Iterator[socket.socket]:
 def test_a_client_that_reads_slowly_is_not_closed(monkeypatch: pytest.MonkeyPatch) -> None:
     narrow(monkeypatch)
     body = bytes(range(256)) * 2000
-    patience = Patience(client_s=0.8)
+    timeouts = Timeouts(client_s=0.8)
     with (
-        proxied(fixed(whole(body)), patience=patience) as (_, address),
+        proxied(fixed(whole(body)), timeouts=timeouts) as (_, address),
         little_window(address) as connection,
     ):
         connection.sendall(request())
@@ -177,7 +177,7 @@ def test_a_client_that_reads_slowly_is_not_closed(monkeypatch: pytest.MonkeyPatc
 
 def test_a_client_that_does_not_read_the_end_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
     narrow(monkeypatch)
-    monkeypatch.setattr(ClosedInStages, "stuck_s", 0.3)
+    monkeypatch.setattr(LingeringTransport, "stuck_s", 0.3)
     with (
         proxied(fixed(whole(bytes(60_000)))) as (_, address),
         little_window(address) as connection,
@@ -190,7 +190,7 @@ def test_a_client_that_does_not_read_the_end_is_closed(monkeypatch: pytest.Monke
 
 
 def test_a_head_that_never_ends_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(PatientProtocol, "head_s", 0.3)
+    monkeypatch.setattr(HeadTimeoutProtocol, "head_s", 0.3)
     with proxied(fixed(whole(b"ok"))) as (_, address):
         with client(address) as connection:
             connection.sendall(b"GET / HT")

@@ -27,7 +27,7 @@ from served import client, exchange
 from headway.web import target
 from headway.web.headers import HEAD_BYTES
 from headway.web.origin import HEAD_BYTES as NGINX_HEAD
-from headway.web.origin import lay_files, nginx
+from headway.web.origin import nginx, write_files
 
 
 @pytest.mark.parametrize("pieces", [1, 100])
@@ -79,7 +79,7 @@ def test_nonsense_as_a_deadline_changes_no_response_of_nginx(
     monkeypatch.setattr(target.sockets, "hint", hint)
     with socket.create_server(("127.0.0.1", 0)) as free:
         at = free.getsockname()
-    lay_files([100_000 + NGINX_HEAD], tmp_path / "files")
+    write_files([100_000 + NGINX_HEAD], tmp_path / "files")
     with nginx(f"127.0.0.1:{at[1]}", tmp_path), proxy_before(at) as address:
         right = exchange(address, request("/0"))
         assert right.startswith(b"HTTP/1.1 200 OK\r\n")

@@ -16,7 +16,7 @@ import pytest
 from proxied import fixed, lines_of, pours, proxied, proxy_before, read_head, request, whole
 from served import ANSWER_S, client, exchange, until_closed
 
-from headway.web.protocol import ClosedInStages
+from headway.web.protocol import LingeringTransport
 
 
 @pytest.mark.parametrize("goes_on", [True, False])
@@ -154,11 +154,11 @@ def test_an_upload_that_goes_on_after_its_refusal_is_cut() -> None:
         upload(connection, LONG.replace(b"POST", b"TRACE"), 1000)
 
 
-@pytest.mark.parametrize(("limit", "pause_s"), [("silent_s", 0.5), ("linger_s", 0.05)])
+@pytest.mark.parametrize(("limit", "pause_s"), [("idle_s", 0.5), ("linger_s", 0.05)])
 def test_a_client_that_stays_after_its_refusal_is_not_waited_for(
     limit: str, pause_s: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ClosedInStages, limit, 0.3)
+    monkeypatch.setattr(LingeringTransport, limit, 0.3)
     with proxied(fixed(whole(b"never"))) as (_, address), client(address) as connection:
         connection.sendall(LONG.replace(b"POST", b"TRACE"))
         assert until_closed(connection).startswith(b"HTTP/1.1 405")

@@ -7,7 +7,7 @@
 #define HEADWAY_PORT_BPF_APPLICATION_H
 
 /* Nothing was set. */
-HW_INLINE void hw_hear_nothing(struct hw_conn *c)
+HW_INLINE void hw_clear_application(struct hw_conn *c)
 {
 	c->request_code = 0;
 	c->grant = HW_GRANT_NONE;
@@ -79,7 +79,7 @@ HW_INLINE void hw_take_grant(struct hw_app *app, const struct hw_qs_flow *flow)
 }
 
 /* Copies what is known into the connection as the algorithms see it. */
-HW_INLINE void hw_hear(struct hw_call *call)
+HW_INLINE void hw_read_application(struct hw_call *call)
 {
 	struct hw_conn *c = &call->conn;
 	struct tcp_sock *tp = call->tp;
@@ -94,18 +94,18 @@ HW_INLINE void hw_hear(struct hw_call *call)
 	c->granted_rate_Bps = app->granted_rate_Bps;
 }
 
-HW_INLINE void hw_listen(struct hw_call *call)
+HW_INLINE void hw_refresh_application(struct hw_call *call)
 {
 	struct hw_qs_flow *flow;
 
-	hw_hear_nothing(&call->conn);
+	hw_clear_application(&call->conn);
 	call->app = bpf_sk_storage_get(&hw_app, call->sk, 0, 0);
 	if (call->app && call->app->grant == HW_GRANT_REQUESTED) {
 		flow = hw_flow_of(call->sk);
 		if (flow)
 			hw_take_grant(call->app, flow);
 	}
-	hw_hear(call);
+	hw_read_application(call);
 }
 
 HW_INLINE void hw_path_key_of(struct hw_path_key *key, struct sock *sk)
@@ -184,7 +184,7 @@ HW_INLINE void hw_leave_path(struct sock *sk, int goes_on)
 
 /* Once, when the connection is established: the defaults for its peer, and what the handshake
  * asked for and got. */
-HW_INLINE void hw_learn(struct hw_call *call)
+HW_INLINE void hw_open_application(struct hw_call *call)
 {
 	struct hw_qs_flow *flow;
 	struct hw_prefix peer;
@@ -210,7 +210,7 @@ HW_INLINE void hw_learn(struct hw_call *call)
 		    call->sk->__sk_common.skc_state == HW_STATE_SYN_RECV)
 			bpf_tcp_send_ack(call->tp, call->tp->rcv_nxt);
 	}
-	hw_hear(call);
+	hw_read_application(call);
 }
 
 /*
@@ -257,9 +257,9 @@ HW_INLINE void hw_answer(const struct hw_call *call)
 
 #else
 
-HW_INLINE void hw_listen(struct hw_call *call)
+HW_INLINE void hw_refresh_application(struct hw_call *call)
 {
-	hw_hear_nothing(&call->conn);
+	hw_clear_application(&call->conn);
 }
 
 #endif

@@ -25,7 +25,7 @@ struct hw_counters {
 	u64 idle_restarts;
 	u64 lost_answers; /* a new ssthresh that did not reach the stack, see hw_answer_again */
 	u64 fall_backs;	  /* continued with its loss-based law: no router answers its header */
-#ifdef HW_HEARS
+#ifdef HW_READS_MONITOR
 	u64 unmonitored; /* ACKs and starts without a monitor at the outgoing device */
 #endif
 };
@@ -210,7 +210,7 @@ HW_INLINE int hw_begin(struct hw_call *call, struct sock *sk)
 	c->retrans_pkts = tp->total_retrans;
 	c->routers = HW_ROUTERS_UNKNOWN;
 	c->fall_backs = 0;
-	hw_listen(call);
+	hw_refresh_application(call);
 	hw_look_at_rate(call);
 	return 1;
 }
@@ -291,11 +291,11 @@ HW_INLINE void hw_end(const struct hw_call *call)
 #include "endpoint.h"
 #endif
 
-#ifdef HW_HEARS
+#ifdef HW_READS_MONITOR
 #include "monitors.h"
 
 /* What is published about the connection's outgoing device. */
-HW_INLINE void hw_hear_monitor(struct hw_call *call)
+HW_INLINE void hw_read_device_monitor(struct hw_call *call)
 {
 	struct hw_monitor_key key = { .netns = call->sk->__sk_common.skc_net.net->ns.inum };
 	struct dst_entry *route = call->sk->sk_dst_cache;
@@ -303,7 +303,7 @@ HW_INLINE void hw_hear_monitor(struct hw_call *call)
 
 	if (route) {
 		key.device = route->dev->ifindex;
-		hw_hear_of(&key, &monitor);
+		hw_read_monitor(&key, &monitor);
 	}
 	if (!monitor.intervals)
 		HW_COUNT_UP(unmonitored, 1);
@@ -339,7 +339,7 @@ void BPF_PROG(hw_init, struct sock *sk)
 	call.pacing->is_ours = is_ours;
 #endif
 #ifdef HW_STARTUP_PACES
-	hw_learn(&call);
+	hw_open_application(&call);
 #endif
 	hw_pair_init(&call);
 	hw_end(&call);
@@ -378,10 +378,10 @@ void BPF_PROG(hw_cong_control, struct sock *sk, u32 ack, int flag, const struct 
 	if (!hw_begin(&call, sk))
 		return;
 #ifdef HW_CARRIES
-	hw_feed_back(&call);
+	hw_deliver_feedback(&call);
 #endif
-#ifdef HW_HEARS
-	hw_hear_monitor(&call);
+#ifdef HW_READS_MONITOR
+	hw_read_device_monitor(&call);
 #endif
 	hw_pair_control(&call, &sample);
 #ifdef HW_CARRIES
@@ -436,7 +436,7 @@ void BPF_PROG(hw_pkts_acked, struct sock *sk, const struct ack_sample *sample)
 	hw_watch_path(&call);
 #endif
 #ifdef HW_CARRIES
-	hw_feed_back(&call);
+	hw_deliver_feedback(&call);
 #endif
 	hw_pair_pkts_acked(&call, &ack);
 #ifdef HW_CARRIES
@@ -506,9 +506,9 @@ void BPF_PROG(hw_cwnd_event, struct sock *sk, int event)
 
 		call.conn.idle_us = hw_saturate_u32(idle_jiffies * 1000000 / hw_kernel_hz);
 	}
-#ifdef HW_HEARS
+#ifdef HW_READS_MONITOR
 	if (event == HW_EVENT_TX_START)
-		hw_hear_monitor(&call);
+		hw_read_device_monitor(&call);
 #endif
 	hw_pair_event(&call, event);
 	hw_end(&call);

@@ -13,7 +13,7 @@
 #define HEADWAY_PORT_BPF_DEPARTURES_H
 
 /* Fills in size and number of the packets in a buffer. */
-static __always_inline void hw_weigh(const struct sk_buff *skb, struct hw_packet *pkt)
+static __always_inline void hw_measure_packet(const struct sk_buff *skb, struct hw_packet *pkt)
 {
 	const struct skb_shared_info *shared = (const void *)(skb->head + skb->end);
 	const struct qdisc_skb_cb *notes = (const void *)skb->cb;
@@ -63,7 +63,7 @@ int BPF_PROG(hw_router_sent, const struct sk_buff *skb, const struct net_device 
 	at = bpf_map_lookup_elem(&hw_router_links, &zero);
 	if (!at || !HW_ROUTER.depart)
 		return 0;
-	hw_weigh(skb, &pkt);
+	hw_measure_packet(skb, &pkt);
 	pkt.flow = (u64)skb->hash << 1 | 1;
 	pkt.opens = hw_opens_leaving(skb, pkt.ip_bytes);
 	hw_read_backlog_of(dev, &backlog);
@@ -72,12 +72,12 @@ int BPF_PROG(hw_router_sent, const struct sk_buff *skb, const struct net_device 
 
 	bpf_spin_lock(&at->lock);
 	hw_begin(at, tun, &link);
-	hw_look(at, &link, &backlog);
+	hw_fill_link(at, &link, &backlog);
 	HW_ROUTER.depart(at->state, tun, &link, &pkt, 0);
 	has_news = hw_has_news(at, tun, &monitor);
 	bpf_spin_unlock(&at->lock);
 	if (has_news)
-		hw_tell_news(link.now_ns, &monitor);
+		hw_publish_news(link.now_ns, &monitor);
 	return 0;
 }
 

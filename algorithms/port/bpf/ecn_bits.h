@@ -41,14 +41,14 @@ HW_INLINE void hw_choose_bits(struct bpf_sock_ops *ops, struct bpf_sock *sk,
 }
 
 /* The IP header of an arrived packet, where programs at cgroups begin. */
-struct hw_came {
+struct hw_arrived_packet {
 	u32 ip_bytes; /* of the header */
 	u16 id;	      /* 0 in IPv6, which has none */
 	u8 bits;
 	u8 ttl;
 };
 
-HW_INLINE int hw_read_ip(struct __sk_buff *skb, struct hw_came *came)
+HW_INLINE int hw_read_ip(struct __sk_buff *skb, struct hw_arrived_packet *came)
 {
 	const u8 *ip = (const u8 *)(long)skb->data;
 	const u8 *end = (const u8 *)(long)skb->data_end;
@@ -69,7 +69,7 @@ HW_INLINE int hw_read_ip(struct __sk_buff *skb, struct hw_came *came)
 	return *ip >> 4 == 6 && ip[6] == HW_PROTOCOL_TCP;
 }
 
-HW_INLINE int hw_has_data(struct __sk_buff *skb, const struct hw_came *came)
+HW_INLINE int hw_has_data(struct __sk_buff *skb, const struct hw_arrived_packet *came)
 {
 	u8 length = 0;
 
@@ -79,8 +79,8 @@ HW_INLINE int hw_has_data(struct __sk_buff *skb, const struct hw_came *came)
 }
 
 /* Each packet of a buffer counts for the header. */
-HW_INLINE void hw_take_in(const struct hw_came *came, u32 packets, struct hw_carried *carried,
-			  struct hw_outgoing *out)
+HW_INLINE void hw_process_ecn_bits(const struct hw_arrived_packet *came, u32 packets,
+				   struct hw_carried *carried, struct hw_outgoing *out)
 {
 	u64 fields[HW_FIELDS_WORDS] = {};
 	u8 bytes[HW_OPTION_MAX_BYTES] = { came->bits };
@@ -93,14 +93,14 @@ HW_INLINE void hw_take_in(const struct hw_came *came, u32 packets, struct hw_car
 	bpf_for(i, 0, packets)
 	{
 		how.ip_id = came->id + i;
-		hw_take_up(carried, out, fields, &how);
+		hw_prepare_answer(carried, out, fields, &how);
 	}
 }
 
 SEC("cgroup_skb/ingress")
 int hw_bits_in(struct __sk_buff *skb)
 {
-	struct hw_came came = {};
+	struct hw_arrived_packet came = {};
 	struct hw_carried *carried;
 	struct bpf_tcp_sock *tcp;
 	struct bpf_sock *sk = skb->sk;
@@ -120,6 +120,6 @@ int hw_bits_in(struct __sk_buff *skb)
 	if (!carried || !out)
 		return 1;
 	packets = hw_min_u32(hw_max_u32(skb->gso_segs, 1), HW_MOST_SEGMENTS);
-	hw_take_in(&came, packets, carried, out);
+	hw_process_ecn_bits(&came, packets, carried, out);
 	return 1;
 }

@@ -152,7 +152,7 @@ HW_INLINE void hw_note_routers(const struct hw_call *call)
 }
 
 /* Passes to the control what has come back since its last call. */
-HW_INLINE void hw_feed_back(struct hw_call *call)
+HW_INLINE void hw_deliver_feedback(struct hw_call *call)
 {
 	struct hw_carried *carried = bpf_sk_storage_get(&hw_carried, call->sk, 0, 0);
 
@@ -182,8 +182,8 @@ HW_INLINE u32 hw_ask_control(struct bpf_sock *sk, struct hw_carried *carried)
 
 /* Processes what has arrived. A due answer waits for the socket's next packet. held has the
  * fields of an answer that was not sent yet, or begins a new one. */
-HW_INLINE u32 hw_take_up(struct hw_carried *carried, struct hw_outgoing *out, const u64 *fields,
-			 const struct hw_arrival *how)
+HW_INLINE u32 hw_prepare_answer(struct hw_carried *carried, struct hw_outgoing *out,
+				const u64 *fields, const struct hw_arrival *how)
 {
 	u32 is_answer = HW_OPTION_ANSWERS(carried);
 	u8 bytes[HW_OPTION_MAX_BYTES] = {};
@@ -291,7 +291,7 @@ HW_INLINE void hw_reflect(struct bpf_sock_ops *ops, struct bpf_sock *sk, struct 
 	if (!carried)
 		carried = bpf_sk_storage_get(&hw_carried, sk, 0, 1);
 	out = bpf_sk_storage_get(&hw_outgoing, sk, 0, 1);
-	if (carried && out && hw_take_up(carried, out, fields, &how))
+	if (carried && out && hw_prepare_answer(carried, out, fields, &how))
 		bpf_sock_ops_cb_flags_set(ops, ops->bpf_sock_ops_cb_flags | HW_ON_WRITE);
 }
 #endif

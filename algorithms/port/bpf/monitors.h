@@ -37,8 +37,8 @@ struct {
 } hw_monitors SEC(".maps");
 
 /* If two publish at once, the later one counts. */
-static __always_inline void hw_tell(const struct hw_monitor_key *key, u64 now_ns,
-				    const struct hw_monitor *monitor)
+static __always_inline void hw_write_monitor(const struct hw_monitor_key *key, u64 now_ns,
+					     const struct hw_monitor *monitor)
 {
 	struct hw_published *published = bpf_map_lookup_elem(&hw_monitors, key);
 
@@ -53,7 +53,8 @@ static __always_inline void hw_tell(const struct hw_monitor_key *key, u64 now_ns
 }
 
 /* Fills in what was published last; zeros if nothing is known or it has expired. */
-static __always_inline void hw_hear_of(const struct hw_monitor_key *key, struct hw_monitor *monitor)
+static __always_inline void hw_read_monitor(const struct hw_monitor_key *key,
+					    struct hw_monitor *monitor)
 {
 	struct hw_published *published = bpf_map_lookup_elem(&hw_monitors, key);
 	u64 told_ns;

@@ -13,7 +13,7 @@
  *   HW_CARRIES           if the control owns a header (endpoint.h); its state is then in
  *                        storage, where both of its programs find it
  *   HW_IN_ECN_BITS       if that is in the two ECN bits rather than a TCP option
- *   HW_HEARS             if the control reads what its link's monitor publishes (monitors.h)
+ *   HW_READS_MONITOR     if the control reads what its link's monitor publishes (monitors.h)
  */
 #include "linked.h"
 

@@ -37,7 +37,7 @@
 #endif
 
 #define HW_MAX_TUNABLES 16
-#define HW_LOOK_BACK	16 /* events that are kept, a power of two */
+#define HW_EVENTS_KEPT	16 /* events that are kept, a power of two */
 #define HW_PASS_ON	HW_NEXT_PROGRAM
 #define HW_DROP_PACKET	2 /* TCX_DROP */
 #define HW_SECOND_NS	1000000000ull
@@ -55,7 +55,7 @@ const volatile u32 hw_cpus = 1;
 const volatile u32 hw_sees_backlog = 0; /* 1: the device's own queue, 0: the virtual one */
 
 /* The events of one call of the algorithm. */
-struct hw_told {
+struct hw_router_event {
 	u64 now_ns;
 	u64 flow;
 	u64 notes[HW_MAX_NOTES];
@@ -70,7 +70,7 @@ struct hw_told {
 
 struct hw_router_link {
 	struct bpf_spin_lock lock;
-	u32 told; /* events so far */
+	u32 n_events; /* so far */
 	u64 state[HW_ROUTER_STATE_BYTES / 8];
 	u64 tick_ns;	/* when the algorithm wants to be called */
 	u64 ticked_ns;	/* time of its last call; 0: not called yet */
@@ -79,7 +79,7 @@ struct hw_router_link {
 	u64 busy_pkts;	/* likewise */
 	u64 gather_until_ns;
 	u64 gathered_bytes; /* the part of the processors' counts that the algorithm has received */
-	struct hw_told events[HW_LOOK_BACK];
+	struct hw_router_event events[HW_EVENTS_KEPT];
 #ifdef HW_PUBLISHES
 	struct hw_monitor published;
 #endif
@@ -145,11 +145,11 @@ static __always_inline u8 hw_opens(struct __sk_buff *skb, u32 ip_bytes)
 	return (tcp.flags & HW_TCP_SYN) != 0;
 }
 
-static __always_inline void hw_tell_news(u64 now_ns, const struct hw_monitor *monitor)
+static __always_inline void hw_publish_news(u64 now_ns, const struct hw_monitor *monitor)
 {
 	struct hw_monitor_key key = { .netns = hw_monitor_netns, .device = hw_monitor_device };
 
-	hw_tell(&key, now_ns, monitor);
+	hw_write_monitor(&key, now_ns, monitor);
 }
 #endif
 
@@ -177,8 +177,8 @@ static __always_inline u64 hw_flow(struct __sk_buff *skb, struct hw_found *found
 }
 
 /* The link as the algorithm sees it. backlog: the device's own queue, if it is used. */
-static __always_inline void hw_look(const struct hw_router_link *at, struct hw_link *link,
-				    const struct hw_backlog *backlog)
+static __always_inline void hw_fill_link(const struct hw_router_link *at, struct hw_link *link,
+					 const struct hw_backlog *backlog)
 {
 	u64 wait_ns = at->clear_ns > link->now_ns ? at->clear_ns - link->now_ns : 0;
 	u64 bytes = wait_ns / 1000 * hw_rate_Bps / 1000000;
@@ -229,23 +229,23 @@ static __always_inline void hw_join_queue(struct hw_router_link *at, u64 now_ns,
 	at->clear_ns = until_ns;
 }
 
-static __always_inline void hw_keep_told(struct hw_router_link *at, const struct hw_link *link,
-					 const struct hw_found *found, u64 flow)
+static __always_inline void hw_keep_event(struct hw_router_link *at, const struct hw_link *link,
+					  const struct hw_found *found, u64 flow)
 {
-	struct hw_told *told = &at->events[at->told % HW_LOOK_BACK];
+	struct hw_router_event *event = &at->events[at->n_events % HW_EVENTS_KEPT];
 	u32 i;
 
-	told->now_ns = link->now_ns;
-	told->flow = flow;
-	told->noted = link->noted;
+	event->now_ns = link->now_ns;
+	event->flow = flow;
+	event->noted = link->noted;
 #pragma unroll
 	for (i = 0; i < HW_MAX_NOTES; i++)
-		told->notes[i] = link->notes[i];
-	told->sender = found->ip.source;
-	told->peer = found->ip.destination;
-	told->sender_port = found->ports.source;
-	told->peer_port = found->ports.destination;
-	told->number = ++at->told;
+		event->notes[i] = link->notes[i];
+	event->sender = found->ip.source;
+	event->peer = found->ip.destination;
+	event->sender_port = found->ports.source;
+	event->peer_port = found->ports.destination;
+	event->number = ++at->n_events;
 }
 
 /* Before the first call of the algorithm. */
@@ -337,7 +337,7 @@ static __always_inline void hw_tick(struct hw_router_link *at, const u32 *tun, s
 	if (at->ticked_ns && now_ns - at->tick_ns < at->tick_ns - at->ticked_ns)
 		link->now_ns = at->tick_ns;
 	at->ticked_ns = link->now_ns;
-	hw_look(at, link, backlog);
+	hw_fill_link(at, link, backlog);
 	at->tick_ns = HW_ROUTER.tick(at->state, tun, link);
 	if (!at->tick_ns)
 		at->tick_ns = ~0ull;
@@ -345,16 +345,17 @@ static __always_inline void hw_tick(struct hw_router_link *at, const u32 *tun, s
 }
 
 /* One packet at the link. Returns an enum hw_verdict. */
-static __always_inline u32 hw_meet(struct hw_router_link *at, const u32 *tun, struct hw_link *link,
-				   const struct hw_backlog *backlog, const struct hw_packet *pkt,
-				   struct hw_found *found, void *fields)
+static __always_inline u32 hw_process_packet(struct hw_router_link *at, const u32 *tun,
+					     struct hw_link *link, const struct hw_backlog *backlog,
+					     const struct hw_packet *pkt, struct hw_found *found,
+					     void *fields)
 {
 	u32 verdict = HW_PASS;
 
 	hw_begin(at, tun, link);
 	if (HW_ROUTER.tick && link->now_ns >= at->tick_ns)
 		hw_tick(at, tun, link, backlog);
-	hw_look(at, link, backlog);
+	hw_fill_link(at, link, backlog);
 	if (HW_ROUTER.arrive)
 		verdict = HW_ROUTER.arrive(at->state, tun, link, pkt, fields);
 	if (verdict == HW_PASS || verdict == HW_MARK) {
@@ -363,12 +364,12 @@ static __always_inline u32 hw_meet(struct hw_router_link *at, const u32 *tun, st
 		hw_join_queue(at, link->now_ns, pkt->ip_bytes, pkt->pkts);
 	}
 	if (link->noted)
-		hw_keep_told(at, link, found, pkt->flow);
+		hw_keep_event(at, link, found, pkt->flow);
 	return verdict;
 }
 
 /* Handles a packet that may have the header, or that is not gathered. */
-static __noinline int hw_let_pass(struct __sk_buff *skb, u32 ip_bytes, u32 segments)
+static __noinline int hw_handle_packet(struct __sk_buff *skb, u32 ip_bytes, u32 segments)
 {
 	struct hw_router_traffic *traffic;
 	struct hw_router_link *at;
@@ -415,14 +416,15 @@ static __noinline int hw_let_pass(struct __sk_buff *skb, u32 ip_bytes, u32 segme
 	link.random = bpf_get_prandom_u32();
 
 	bpf_spin_lock(&at->lock);
-	verdict = hw_meet(at, tun, &link, &backlog, &pkt, &found, has_header ? found.fields : 0);
+	verdict = hw_process_packet(at, tun, &link, &backlog, &pkt, &found,
+				    has_header ? found.fields : 0);
 #ifdef HW_PUBLISHES
 	has_news = hw_has_news(at, tun, &monitor);
 #endif
 	bpf_spin_unlock(&at->lock);
 #ifdef HW_PUBLISHES
 	if (has_news)
-		hw_tell_news(link.now_ns, &monitor);
+		hw_publish_news(link.now_ns, &monitor);
 #endif
 
 	traffic->headers += has_header;
@@ -457,7 +459,7 @@ int hw_router(struct __sk_buff *skb)
 		traffic->gathered_bytes += length;
 		return HW_PASS_ON;
 	}
-	return hw_let_pass(skb, length, segments);
+	return hw_handle_packet(skb, length, segments);
 }
 
 #ifdef HW_PUBLISHES

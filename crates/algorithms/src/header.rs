@@ -77,10 +77,10 @@ pub struct HeaderInfo {
 /// A packet identifies its header in four bits.
 const MOST: usize = 15;
 /// Headers of users' files, in the order in which they were read.
-static BROUGHT: [OnceLock<HeaderInfo>; MOST] = [const { OnceLock::new() }; MOST];
+static OF_USERS: [OnceLock<HeaderInfo>; MOST] = [const { OnceLock::new() }; MOST];
 
 fn of_users() -> impl Iterator<Item = &'static HeaderInfo> {
-    BROUGHT.iter().map_while(OnceLock::get)
+    OF_USERS.iter().map_while(OnceLock::get)
 }
 
 /// All headers, in the order of their files; an answer follows the header that it answers.
@@ -168,14 +168,14 @@ pub fn numbered(number: u8) -> Option<&'static HeaderInfo> {
     let built = headers();
     built
         .get(at)
-        .or_else(|| BROUGHT.get(at - built.len())?.get())
+        .or_else(|| OF_USERS.get(at - built.len())?.get())
 }
 
 /// Adds the header of a file, and the header that answers it, under these names. Returns the first.
 ///
 /// # Safety
 /// The tables are complete and exist as long as the program runs.
-pub(crate) unsafe fn bring(
+pub(crate) unsafe fn add(
     ops: *const ffi::Header,
     name: String,
     answer: Option<String>,
@@ -205,7 +205,7 @@ pub(crate) unsafe fn bring(
     (new[0].name, new[0].answer) = (name, answer);
     for (at, mut info) in new.into_iter().enumerate() {
         info.number = (built + before + at + 1) as u8;
-        let _ = BROUGHT[before + at].set(info);
+        let _ = OF_USERS[before + at].set(info);
     }
     Ok(name)
 }

@@ -52,7 +52,7 @@ pub fn may_share(routers: &[&RouterInfo]) -> Result<(), AlgorithmError> {
 /// # Errors
 /// As for [`may_share`]; an unknown name.
 pub fn may_share_named(routers: &[&str]) -> Result<(), AlgorithmError> {
-    let known = routers.iter().filter(|name| user_file::is_here(name));
+    let known = routers.iter().filter(|name| user_file::is_loaded(name));
     let infos: Vec<_> = known.map(|name| router(name)).collect::<Result<_, _>>()?;
     may_share(&infos)
 }
@@ -66,7 +66,7 @@ pub fn may_share_named(routers: &[&str]) -> Result<(), AlgorithmError> {
 pub fn may_pass(control_name: &str, router_name: &str) -> Result<(), AlgorithmError> {
     if ![control_name, router_name]
         .into_iter()
-        .all(user_file::is_here)
+        .all(user_file::is_loaded)
     {
         return Ok(());
     }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use headway_wire::pcapng::{Section, Writer};
 use serde::{Deserialize, Serialize};
 
-use crate::config::{error, EmulatorError};
+use crate::error::{error, EmulatorError};
 use crate::spool::Spool;
 
 /// Names of the links, by number.

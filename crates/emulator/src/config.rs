@@ -1,7 +1,6 @@
 //! The configuration of an emulator, as plain data in SI units.
 
 use std::collections::HashSet;
-use std::fmt;
 use std::fs;
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
@@ -10,6 +9,7 @@ use headway_sim::scenario::{check_rate, LinkSpec, Vary};
 use serde::{Deserialize, Serialize};
 
 use crate::capture::Capture;
+use crate::error::{error, EmulatorError};
 
 /// An emulator: two directions, the hosts on either side, and timing parameters.
 #[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
@@ -161,22 +161,6 @@ fn default_spin_share() -> f64 {
 
 /// Largest rate of a link for which real-time scheduling is worth its risk.
 const REAL_TIME_MAX_BPS: u64 = 200_000_000;
-
-/// An error of the emulator, in one line.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct EmulatorError(pub String);
-
-impl fmt::Display for EmulatorError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0.replace('\n', "; "))
-    }
-}
-
-impl std::error::Error for EmulatorError {}
-
-pub(crate) fn error<T>(message: impl Into<String>) -> Result<T, EmulatorError> {
-    Err(EmulatorError(message.into()))
-}
 
 impl Config {
     /// A configuration with these links and hosts, and defaults for all other fields.

@@ -5,7 +5,8 @@ use headway_sim::net::link::{Drop, Link, Offer, Offered, Turn};
 use headway_sim::scenario::EcnPath;
 use headway_sim::trace::record::Tables;
 
-use crate::config::{EmulatorError, Path};
+use crate::config::Path;
+use crate::error::EmulatorError;
 use crate::lateness::Histogram;
 use crate::summary::{DepartureError, DirectionSummary};
 

@@ -120,7 +120,7 @@ pub struct Algorithm {
 }
 
 /// Reads a user's own file: returns its algorithm, given the requested kind and the file.
-pub type Bring = fn(kind: &str, file: &str) -> Result<Algorithm, Refused>;
+pub type LoadFile = fn(kind: &str, file: &str) -> Result<Algorithm, Refused>;
 
 /// All names that text can use. The caller passes them, because it knows what was built.
 #[derive(Clone, Debug, Default)]
@@ -136,7 +136,7 @@ pub struct Known {
     /// Names of stack profiles.
     pub stacks: Vec<String>,
     /// How files are read; None: files are not allowed.
-    pub bring: Option<Bring>,
+    pub load_file: Option<LoadFile>,
 }
 
 /// An algorithm's name and its tunables that differ from their defaults.
@@ -202,8 +202,8 @@ impl Known {
         name: &str,
         kind: &str,
     ) -> Result<Cow<'a, Algorithm>, Refused> {
-        if let (Some(bring), Some(_)) = (self.bring, file_of(name)) {
-            return bring(kind, name).map(Cow::Owned);
+        if let (Some(load_file), Some(_)) = (self.load_file, file_of(name)) {
+            return load_file(kind, name).map(Cow::Owned);
         }
         let found = all.iter().find(|known| known.name == name);
         found.map(Cow::Borrowed).ok_or_else(|| {

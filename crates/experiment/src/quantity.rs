@@ -144,7 +144,7 @@ pub(crate) fn split<'a>(
     let no = || {
         let what = quoted(text);
         Refused::new(format!(
-            "{what} is no {kind}; write a number and one of: {shown}"
+            "{what} is not a {kind}; write a number and one of: {shown}"
         ))
     };
     let trimmed = text.trim();
@@ -336,7 +336,7 @@ pub fn probability(text: &str, shown: &str) -> Result<f64, Refused> {
     };
     let value = number
         .parse::<f64>()
-        .map_err(|_| Refused::new(format!("{shown} is no probability; write 0.01 or 1%")))?
+        .map_err(|_| Refused::new(format!("{shown} is not a probability; write 0.01 or 1%")))?
         / divisor;
     if (0.0..1.0).contains(&value) {
         Ok(value)

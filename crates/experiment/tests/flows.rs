@@ -36,7 +36,7 @@ fn known() -> Known {
         ],
         queues: vec![algorithm("red", None, Some(("mode", "gentle|plain", 1)))],
         routers: vec![],
-        bring: None,
+        load_file: None,
         stacks: vec!["linux-6".into()],
     }
 }

@@ -2,7 +2,7 @@
 //! and the errors of invalid documents.
 
 use headway_experiment::algorithm::{Algorithm, Known, Tunable};
-use headway_experiment::lower::{checkpoints_ns, path_of, scenario, topology, Asked};
+use headway_experiment::lower::{checkpoints_ns, path_of, scenario, topology, Outputs};
 use headway_experiment::start::start_ns;
 use serde_json::{json, Value as Json};
 
@@ -28,7 +28,7 @@ fn known() -> Known {
             algorithm("red", None, Some("ecn")),
         ],
         routers: vec![algorithm("quick-start", None, Some("fair"))],
-        bring: None,
+        load_file: None,
         stacks: vec!["linux-6".into()],
     }
 }
@@ -48,11 +48,11 @@ fn experiment() -> Json {
 }
 
 fn lower(document: &Json) -> Result<Json, String> {
-    let asked = Asked {
+    let outputs = Outputs {
         digest_at_ns: None,
         trace: true,
     };
-    let text = scenario(&document.to_string(), &known(), |_| None, asked);
+    let text = scenario(&document.to_string(), &known(), |_| None, outputs);
     text.map(|text| serde_json::from_str(&text).unwrap())
         .map_err(|e| e.to_string())
 }

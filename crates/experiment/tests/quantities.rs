@@ -45,7 +45,7 @@ fn errors_say_what_is_allowed() {
         format!("'1000' has no unit; {units}")
     );
     assert!(said(parse_rate("1 Mbyte/s")).starts_with("unknown unit 'Mbyte/s' in '1 Mbyte/s'; "));
-    assert!(said(parse_rate("fast")).starts_with("'fast' is no rate; write a number and one of"));
+    assert!(said(parse_rate("fast")).starts_with("'fast' is not a rate; write a number and one of"));
     assert_eq!(said(parse_rate("0 bit/s")), "'0 bit/s' must be more than 0");
     assert_eq!(
         said(parse_rate("1e300 bit/s")),
@@ -66,7 +66,7 @@ fn errors_say_what_is_allowed() {
     assert!(said(parse_buffer("60000")).ends_with("KiB, MiB, GiB, pkts, BDP"));
     assert!(said(parse_probability("2")).ends_with("less than 1 (or 100%)"));
     assert!(said(parse_probability("nan")).ends_with("less than 1 (or 100%)"));
-    assert!(said(parse_probability("some")).ends_with("is no probability; write 0.01 or 1%"));
+    assert!(said(parse_probability("some")).ends_with("is not a probability; write 0.01 or 1%"));
 }
 
 #[test]

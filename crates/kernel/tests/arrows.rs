@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 /// The modules, lowest first. Modules of one line may use each other. A file of `src` outside these
 /// modules fails the test.
-const STOREYS: [&[&str]; 9] = [
+const LAYERS: [&[&str]; 9] = [
     &["error", "skipped", "generated", "uapi", "socket_options"],
     &["out", "mirror"],
     &["system"],
@@ -19,7 +19,7 @@ const STOREYS: [&[&str]; 9] = [
     &["cli"],
 ];
 /// The crate's root files, which may use every module.
-const ABOVE_ALL: [&str; 2] = ["lib", "main"];
+const ROOTS: [&str; 2] = ["lib", "main"];
 
 fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).expect("a folder of sources") {
@@ -33,7 +33,7 @@ fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
 }
 
 /// Every word after `crate::` in a file's code, including the words of a list in braces.
-fn rooms_named_in(text: &str) -> Vec<String> {
+fn modules_named_in(text: &str) -> Vec<String> {
     let code: Vec<&str> = text
         .lines()
         .map(|line| line.split("//").next().unwrap_or_default())
@@ -70,39 +70,39 @@ fn rooms_named_in(text: &str) -> Vec<String> {
 
 #[test]
 fn a_module_uses_only_modules_before_it() {
-    let storey: BTreeMap<&str, usize> = STOREYS
+    let layer: BTreeMap<&str, usize> = LAYERS
         .iter()
         .enumerate()
-        .flat_map(|(height, rooms)| rooms.iter().map(move |room| (*room, height)))
+        .flat_map(|(depth, modules)| modules.iter().map(move |module| (*module, depth)))
         .collect();
     let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let mut files = Vec::new();
     sources(&src, &mut files);
     assert!(files.len() > 60, "{files:?}");
     let mut wrong = Vec::new();
-    let mut arrows = 0;
+    let mut uses = 0;
     for path in files {
         let inside = path.strip_prefix(&src).expect("below src");
         let first = inside.components().next().expect("a file");
-        let room = first.as_os_str().to_string_lossy().replace(".rs", "");
-        if ABOVE_ALL.contains(&room.as_str()) {
+        let module = first.as_os_str().to_string_lossy().replace(".rs", "");
+        if ROOTS.contains(&module.as_str()) {
             continue;
         }
-        let Some(height) = storey.get(room.as_str()) else {
+        let Some(depth) = layer.get(module.as_str()) else {
             wrong.push(format!("{} is in no module of this test", inside.display()));
             continue;
         };
         let text = fs::read_to_string(&path).expect("a source");
-        for named in rooms_named_in(&text) {
+        for named in modules_named_in(&text) {
             // lib.rs re-exports names of `objects`
-            let target = storey.get(named.as_str()).copied().unwrap_or(3);
-            arrows += usize::from(named != room);
-            if named != room && target >= *height {
+            let target = layer.get(named.as_str()).copied().unwrap_or(3);
+            uses += usize::from(named != module);
+            if named != module && target >= *depth {
                 wrong.push(format!("{} names crate::{named}", inside.display()));
             }
         }
     }
-    assert!(arrows > 100, "{arrows} arrows are too few to be all");
+    assert!(uses > 100, "{uses} uses are too few to be all");
     assert!(
         wrong.is_empty(),
         "uses of a higher module:\n{}",
@@ -114,5 +114,5 @@ fn a_module_uses_only_modules_before_it() {
 fn uses_are_found_in_lists_and_paths_but_not_in_comments() {
     let text = "use crate::{cli, testbed::{up, down},\n    units};\n// crate::nothing\n\
                 let x = crate::out::line(); //! crate::neither";
-    assert_eq!(rooms_named_in(text), ["cli", "testbed", "units", "out"]);
+    assert_eq!(modules_named_in(text), ["cli", "testbed", "units", "out"]);
 }

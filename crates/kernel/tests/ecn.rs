@@ -42,7 +42,7 @@ fn attach() -> (Object, Link) {
 
 /// The fields of one packet.
 #[derive(Clone, Copy, Debug)]
-struct Seen {
+struct CapturedPacket {
     opener: bool,
     flags: u8,
     ecn: u8,
@@ -50,7 +50,7 @@ struct Seen {
 }
 
 /// The packets of a connection to a port that a tap has received.
-fn seen(tap: &OwnedFd, port: u16) -> Vec<Seen> {
+fn seen(tap: &OwnedFd, port: u16) -> Vec<CapturedPacket> {
     let mut list = Vec::new();
     for frame in frames(tap) {
         let ip = &frame[14..];
@@ -58,7 +58,7 @@ fn seen(tap: &OwnedFd, port: u16) -> Vec<Seen> {
         let tcp = &ip[ip_header..];
         let opener = tcp[2..4] == port.to_be_bytes();
         if ip[9] == 6 && (opener || tcp[..2] == port.to_be_bytes()) {
-            list.push(Seen {
+            list.push(CapturedPacket {
                 opener,
                 flags: tcp[13],
                 ecn: ip[1] & 3,
@@ -70,7 +70,7 @@ fn seen(tap: &OwnedFd, port: u16) -> Vec<Seen> {
 }
 
 /// A connection that carries some bytes: returns its packets and the sender's window.
-fn transfer(lab: &Lab, opener: bool, responder: bool) -> (Vec<Seen>, u32) {
+fn transfer(lab: &Lab, opener: bool, responder: bool) -> (Vec<CapturedPacket>, u32) {
     let carry = || {
         let tap = packets_of("lo", libc::ETH_P_ALL)?;
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
@@ -120,7 +120,7 @@ fn cwnd_pkts(socket: &TcpStream) -> io::Result<u32> {
 }
 
 /// The SYN, the SYN-ACK, and the packets after them.
-fn parts(all: &[Seen]) -> (Seen, Seen, Vec<Seen>) {
+fn parts(all: &[CapturedPacket]) -> (CapturedPacket, CapturedPacket, Vec<CapturedPacket>) {
     let first = |flags: u8| {
         let mut of_kind = all.iter().filter(|s| s.flags & (SYN | ACK) == flags);
         *of_kind.next().expect("a handshake")
@@ -151,7 +151,8 @@ fn a_host_whose_default_is_passive_does_not_accept_ecn() {
     let (syn, answer, rest) = parts(&all);
     assert_eq!((syn.flags, syn.ecn), (SYN | ECE | CWR, ECT_0));
     assert_eq!((answer.flags, answer.ecn), (SYN | ACK, 0));
-    let (data, acks): (Vec<Seen>, Vec<Seen>) = rest.iter().partition(|s| s.opener);
+    let (data, acks): (Vec<CapturedPacket>, Vec<CapturedPacket>) =
+        rest.iter().partition(|s| s.opener);
     assert!(data.iter().all(|s| s.ecn == ECT_0), "always ECT(0)");
     assert!(acks.iter().all(|s| s.ecn == 0));
     assert_eq!(cwnd, 4, "the control knows that ECN was not negotiated");

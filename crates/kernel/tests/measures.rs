@@ -21,22 +21,22 @@ fn main() {
     run(&[
         Suite {
             name: "attach",
-            begin: lab::machine_to_oneself,
+            begin: lab::lock_machine,
             tests: attach::TESTS,
         },
         Suite {
             name: "interface",
-            begin: lab::machine_to_oneself,
+            begin: lab::lock_machine,
             tests: interface::TESTS,
         },
         Suite {
             name: "quick_start",
-            begin: lab::machine_to_oneself_for_quick_start,
+            begin: lab::lock_machine_for_quick_start,
             tests: quick_start::TESTS,
         },
         Suite {
             name: "quick_start_live",
-            begin: lab::machine_to_oneself,
+            begin: lab::lock_machine,
             tests: quick_start_live::TESTS,
         },
         Suite {
@@ -46,12 +46,12 @@ fn main() {
         },
         Suite {
             name: "receive_window",
-            begin: lab::machine_to_oneself,
+            begin: lab::lock_machine,
             tests: receive_window::TESTS,
         },
         Suite {
             name: "startups",
-            begin: lab::machine_to_oneself,
+            begin: lab::lock_machine,
             tests: startups::TESTS,
         },
     ]);

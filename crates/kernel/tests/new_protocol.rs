@@ -459,7 +459,7 @@ fn main() {
     ];
     common::run(&[common::Suite {
         name: "new_protocol",
-        begin: lab::machine_to_oneself,
+        begin: lab::lock_machine,
         tests,
     }]);
 }

@@ -25,42 +25,42 @@ fn main() {
     run(&[
         Suite {
             name: "command_line",
-            begin: lab::machine_to_oneself,
+            begin: lab::lock_machine,
             tests: command_line::TESTS,
         },
         Suite {
             name: "ecn",
-            begin: lab::machine_to_oneself,
+            begin: lab::lock_machine,
             tests: ecn::TESTS,
         },
         Suite {
             name: "hints",
-            begin: lab::machine_to_oneself,
+            begin: lab::lock_machine,
             tests: hints::TESTS,
         },
         Suite {
             name: "hostile_headers",
-            begin: lab::machine_to_oneself,
+            begin: lab::lock_machine,
             tests: hostile_headers::TESTS,
         },
         Suite {
             name: "kill",
-            begin: lab::machine_to_oneself,
+            begin: lab::lock_machine,
             tests: kill::TESTS,
         },
         Suite {
             name: "cleanup",
-            begin: lab::machine_to_oneself,
+            begin: lab::lock_machine,
             tests: cleanup::TESTS,
         },
         Suite {
             name: "quick_start_cheats",
-            begin: lab::machine_to_oneself_for_quick_start,
+            begin: lab::lock_machine_for_quick_start,
             tests: quick_start_cheats::TESTS,
         },
         Suite {
             name: "routers",
-            begin: lab::machine_to_oneself,
+            begin: lab::lock_machine,
             tests: routers::TESTS,
         },
         Suite {
@@ -70,7 +70,7 @@ fn main() {
         },
         Suite {
             name: "ownership",
-            begin: lab::machine_to_oneself,
+            begin: lab::lock_machine,
             tests: ownership::TESTS,
         },
     ]);

@@ -3,17 +3,13 @@
 //! that they are up to date. Each mirror has a list of its sizes and offsets, which a test of its
 //! crate compares with those of the C compiler.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 mod algorithms;
 mod kernel;
 mod mirror;
 
-/// The project's root.
-#[must_use]
-pub fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
+pub use mirror::root;
 
 /// A crate's mirror.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

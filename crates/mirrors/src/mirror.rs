@@ -3,13 +3,18 @@
 use std::cell::RefCell;
 use std::fmt::Write as _;
 use std::io::Write as _;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::rc::Rc;
 
 use bindgen::callbacks::{DeriveInfo, EnumVariantValue, IntKind, ItemInfo, ParseCallbacks};
 use bindgen::Builder;
 
-use crate::root;
+/// The project's root.
+#[must_use]
+pub fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
 
 /// What is missing to make the mirrors here.
 #[must_use]

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use headway_system::error::{Attempt as _, Failure};
 
-use crate::limits::Tables;
+use crate::descriptors::DescriptorTables;
 
 /// Percentage of the connections that may wait for a server's answer.
 const HELD_PERCENT: usize = 25;
@@ -137,8 +137,8 @@ impl Config {
     }
 
     /// The descriptor tables among which connections are distributed.
-    pub(crate) fn tables(&self) -> Tables {
-        Tables::of(self.workers, self.confirm)
+    pub(crate) fn tables(&self) -> DescriptorTables {
+        DescriptorTables::of(self.workers, self.confirm)
     }
 
     /// Most clients that may wait for their servers' answers; others bypass the proxy.

@@ -16,14 +16,15 @@ use rustix::event::epoll::EventFlags;
 use rustix::io::Errno;
 use rustix::net::{sendto, sockopt, SendFlags};
 
-use crate::connection::{ConnectionStatus, Outcome};
+use crate::connection::ConnectionStatus;
 use crate::counters::{count, Counters};
 use crate::nflog::Nflog;
+use crate::outcome::Outcome;
 use crate::pending::{Held, Waiting};
 use crate::queue::{Queue, WAKE};
 use crate::socket::{self, Family};
 use crate::syn::Syn;
-use crate::worker::{Begun, Shared};
+use crate::worker::{Ready, Shared};
 use crate::Config;
 use headway_system::error::{Attempt as _, Failure};
 
@@ -49,7 +50,7 @@ struct Senders {
 
 /// Holds SYNs and opens connections to servers.
 #[derive(Debug)]
-pub(crate) struct Holder {
+pub(crate) struct SynHolder {
     config: Arc<Config>,
     shared: Arc<Shared>,
     held: Arc<Held>,
@@ -60,7 +61,7 @@ pub(crate) struct Holder {
     queue: Queue,
 }
 
-impl Holder {
+impl SynHolder {
     /// Opens everything that needs a privilege: the group of the log, raw sockets.
     pub fn new(
         config: Arc<Config>,
@@ -77,7 +78,7 @@ impl Holder {
                 own: socket::raw(family, config.own_mark())?,
             });
         }
-        let queue = Queue::new(&shared).attempt("make an event queue")?;
+        let queue = Queue::new(&shared.wake).attempt("make an event queue")?;
         Ok(Self {
             config,
             shared,
@@ -95,8 +96,8 @@ impl Holder {
     }
 
     /// Runs until told to end.
-    pub fn run(mut self, begun: &Begun) -> io::Result<()> {
-        begun.tell();
+    pub fn run(mut self, ready: &Ready) -> io::Result<()> {
+        ready.report();
         let mut events = Vec::new();
         let mut tick = Instant::now() + TICK;
         while !self.shared.end.load(Relaxed) {
@@ -124,16 +125,16 @@ impl Holder {
     }
 
     fn answer(&mut self, now: Instant) -> io::Result<()> {
-        let asked = self.shared.asked();
+        let asked = self.shared.take_request();
         // SYNs sent on any earlier would arrive at the process that this one replaces
-        let takes = self.shared.takes.load(Relaxed);
+        let takes = self.shared.accepts.load(Relaxed);
         if takes != std::mem::replace(&mut self.takes, takes) {
             if takes {
                 self.begin_all()?;
             } else {
                 self.pause(now)?;
             }
-            self.shared.listens.store(takes, Relaxed);
+            self.shared.is_accepting.store(takes, Relaxed);
         }
         if let Some(to) = asked {
             let table = self.held.table();
@@ -207,7 +208,7 @@ impl Holder {
             match table.oldest() {
                 Some((number, oldest)) if now.duration_since(oldest.since) > STALE => {
                     if let Some(waiting) = table.remove(number) {
-                        self.shared.never_was(
+                        self.shared.log_unestablished(
                             waiting.ends(),
                             waiting.since,
                             Outcome::HandshakeTimeout,
@@ -272,7 +273,7 @@ impl Holder {
 
     /// Gives the client the server's negative answer.
     fn refuse(&self, syn: &Syn, since: Instant, why: Errno) {
-        self.shared.never_was(
+        self.shared.log_unestablished(
             (syn.client, syn.server),
             since,
             match why {
@@ -292,7 +293,7 @@ impl Holder {
 
     /// Sends a SYN along its route, as without the proxy, because the table is full.
     fn pass(&self, syn: &Syn) {
-        count(&self.counters().passed);
+        count(&self.counters().held_overflows);
         self.send(syn.server, |senders| &senders.own, syn.packet());
     }
 
@@ -317,8 +318,11 @@ impl Holder {
                 return;
             }
             if let Some(waiting) = table.remove(number) {
-                self.shared
-                    .never_was(waiting.ends(), waiting.since, Outcome::HandshakeTimeout);
+                self.shared.log_unestablished(
+                    waiting.ends(),
+                    waiting.since,
+                    Outcome::HandshakeTimeout,
+                );
             }
         }
     }

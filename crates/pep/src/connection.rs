@@ -2,23 +2,19 @@
 //! directions, and ends each as the end hosts end theirs.
 
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant, SystemTime};
 
 use headway_system::socket::tcp_info;
 use rustix::event::epoll::EventFlags;
 use rustix::net::sockopt;
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 
 use crate::counters::{count, Counters};
 use crate::flow::{Flow, Leg, Step, Tools};
 use crate::journal::Line;
+use crate::outcome::{Outcome, CLIENT, SERVER};
 use crate::socket;
-
-/// Index of the client's leg, and of the direction from the client.
-pub(crate) const CLIENT: usize = 0;
-/// Index of the server's leg, and of the direction from the server.
-pub(crate) const SERVER: usize = 1;
 
 /// The phase of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -36,49 +32,6 @@ pub enum Phase {
     Closing,
 }
 
-/// How a connection ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Outcome {
-    Closed,
-    Refused,
-    Broke(usize),
-    HandshakeTimeout,
-    IdleTimeout,
-    CutOff,
-    NoRoom,
-}
-
-impl Outcome {
-    /// The counter for this outcome.
-    pub fn counter(self, counters: &Counters) -> &AtomicU64 {
-        match self {
-            Self::Closed => &counters.closed,
-            Self::Refused => &counters.refused,
-            Self::Broke(CLIENT) => &counters.reset_by_client,
-            Self::Broke(_) => &counters.reset_by_server,
-            Self::HandshakeTimeout => &counters.handshake_timeouts,
-            Self::IdleTimeout => &counters.idle_timeouts,
-            Self::CutOff => &counters.cut_off,
-            Self::NoRoom => &counters.no_room,
-        }
-    }
-}
-
-impl Serialize for Outcome {
-    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        to.serialize_str(match self {
-            Self::Closed => "closed",
-            Self::Refused => "refused",
-            Self::Broke(CLIENT) => "reset-by-client",
-            Self::Broke(_) => "reset-by-server",
-            Self::HandshakeTimeout => "handshake-timeout",
-            Self::IdleTimeout => "idle-timeout",
-            Self::CutOff => "cut-off",
-            Self::NoRoom => "no-room",
-        })
-    }
-}
-
 /// What a worker has to do next with a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Next {
@@ -86,9 +39,9 @@ pub(crate) enum Next {
     Wait,
     /// Continue later: it used its share of the time.
     Again,
-    /// Check again soon, because no event reports what the connection waits for.
-    Look,
-    /// Remove the connection: it has ended.
+    /// Check again soon, because no event reports what it waits for.
+    Poll,
+    /// Remove it: it has ended.
     End(Outcome),
 }
 
@@ -225,7 +178,7 @@ impl Connection {
     }
 
     /// Whether the last read in a direction was larger than what is copied.
-    pub fn moves_much(&self) -> bool {
+    pub fn is_bulk(&self) -> bool {
         self.flows.iter().any(Flow::is_bulk)
     }
 
@@ -268,7 +221,7 @@ impl Connection {
             }
         }
         match self.phase {
-            Phase::Breaking => self.broken_off(tools),
+            Phase::Breaking => self.drain_broken(tools),
             Phase::Closing if self.legs.iter().all(|leg| socket::is_over(&leg.socket)) => {
                 Next::End(self.closed())
             }
@@ -291,7 +244,7 @@ impl Connection {
 
     /// After one leg broke, delivers the data that it sent before and waits for its
     /// acknowledgement, then resets the other leg. A reset would discard data in flight.
-    fn broken_off(&mut self, tools: &mut Tools) -> Next {
+    fn drain_broken(&mut self, tools: &mut Tools) -> Next {
         let end = Next::End(Outcome::Broke(self.broken));
         let other = 1 - self.broken;
         if self.legs[other].broken {
@@ -304,7 +257,7 @@ impl Connection {
             Step::Finished | Step::Drained => {
                 match socket::unacknowledged_bytes(&self.legs[other].socket) {
                     0 => end,
-                    _ => Next::Look,
+                    _ => Next::Poll,
                 }
             }
         }

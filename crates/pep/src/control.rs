@@ -98,6 +98,10 @@ pub struct Status {
     /// Bytes in pipes.
     pub held_bytes: u64,
     /// SYNs of connections that bypassed the proxy, including retransmissions; null: unknown.
+    #[serde(default)]
+    pub bypassed: Option<u64>,
+    /// Deprecated name of `bypassed`; removed after 0.2.
+    #[serde(default)]
     pub around: Option<u64>,
     /// Counters since the start.
     pub totals: Totals,
@@ -156,7 +160,7 @@ pub fn ask<T: DeserializeOwned>(
     let Some(stream) = connect(folder, name).attempt(&what)? else {
         return Ok(None);
     };
-    tell(&stream, &request).attempt(&what)?;
+    write_line(&stream, &request).attempt(&what)?;
     let mut text = String::new();
     (&stream).read_to_string(&mut text).attempt(&what)?;
     serde_json::from_str(&text)
@@ -204,7 +208,7 @@ pub(crate) struct Control {
     /// The place recorded by a proxy of this name that ended without removing its rules.
     pub left: Option<Place>,
     /// The files belong to another process.
-    pub anothers: bool,
+    pub is_foreign: bool,
 }
 
 impl Control {
@@ -226,7 +230,7 @@ impl Control {
         fs::set_permissions(&path, Permissions::from_mode(0o600)).attempt(&what)?;
         let left = noted(&lock);
         let mut control = Self::of(folder, name, listener, lock).attempt(&what)?;
-        (control.left, control.anothers) = (left, false);
+        (control.left, control.is_foreign) = (left, false);
         Ok(control)
     }
 
@@ -239,7 +243,7 @@ impl Control {
             folder: folder.to_owned(),
             name: name.to_owned(),
             left: None,
-            anothers: true,
+            is_foreign: true,
         })
     }
 
@@ -266,12 +270,12 @@ impl Control {
         // a client sends its line at once; others are not waited for
         stream.set_read_timeout(Some(PATIENCE / 100)).ok()?;
         stream.set_write_timeout(Some(PATIENCE)).ok()?;
-        Some((hear(&stream).ok()??, stream))
+        Some((read_line(&stream).ok()??, stream))
     }
 }
 
 /// Reads the next line, and nothing after it. None: the stream has ended.
-pub(crate) fn hear<T: DeserializeOwned>(mut stream: &UnixStream) -> io::Result<Option<T>> {
+pub(crate) fn read_line<T: DeserializeOwned>(mut stream: &UnixStream) -> io::Result<Option<T>> {
     let mut line = Vec::new();
     let mut byte = [0];
     while line.len() < LONGEST_LINE {
@@ -291,7 +295,7 @@ pub(crate) fn hear<T: DeserializeOwned>(mut stream: &UnixStream) -> io::Result<O
 }
 
 /// Writes a line.
-pub(crate) fn tell(mut stream: &UnixStream, what: &impl Serialize) -> io::Result<()> {
+pub(crate) fn write_line(mut stream: &UnixStream, what: &impl Serialize) -> io::Result<()> {
     let mut line = serde_json::to_vec(what)?;
     line.push(b'\n');
     stream.write_all(&line)
@@ -306,7 +310,7 @@ fn noted(mut lock: &File) -> Option<Place> {
 
 impl Drop for Control {
     fn drop(&mut self) {
-        if self.anothers {
+        if self.is_foreign {
             return;
         }
         remove_files(&self.folder, &self.name);

@@ -20,15 +20,21 @@ macro_rules! counters {
 
         /// The counters at one time.
         #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+        #[serde(default)]
         pub struct Totals {
             $($(#[doc = $doc])* pub $name: u64,)*
+            /// Deprecated name of `held_overflows`; removed after 0.2.
+            pub passed: u64,
         }
 
         impl Counters {
             /// The present values.
             #[must_use]
             pub fn totals(&self) -> Totals {
-                Totals { $($name: self.$name.load(Relaxed),)* }
+                Totals {
+                    $($name: self.$name.load(Relaxed),)*
+                    passed: self.held_overflows.load(Relaxed),
+                }
             }
         }
 
@@ -57,7 +63,7 @@ counters! {
     /// Servers that did not answer in time.
     handshake_timeouts,
     /// SYNs that were sent on because too many clients waited for servers.
-    passed,
+    held_overflows,
     /// Connections that ended with all data delivered in both directions.
     closed,
     /// Connections that the client's side reset.
@@ -83,4 +89,26 @@ counters! {
 /// Adds one.
 pub(crate) fn count(counter: &AtomicU64) {
     counter.fetch_add(1, Relaxed);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_counter_is_also_printed_under_its_deprecated_name_and_may_be_missing() {
+        let counters = Counters::default();
+        counters.held_overflows.store(3, Relaxed);
+        let json = serde_json::to_value(counters.totals()).unwrap();
+        assert_eq!(
+            (&json["held_overflows"], &json["passed"]),
+            (&3.into(), &3.into())
+        );
+        // an older process, which is being replaced, sends the old name only
+        let older: Totals = serde_json::from_str("{\"accepted\": 2, \"passed\": 1}").unwrap();
+        assert_eq!(
+            (older.accepted, older.passed, older.held_overflows),
+            (2, 1, 0)
+        );
+    }
 }

@@ -10,12 +10,9 @@ use rustix::net::{self, RecvFlags, SendFlags, Shutdown};
 use rustix::pipe::{splice, SpliceFlags};
 
 use crate::counters::Counters;
-use crate::pipe::{Pipe, Pool};
+use crate::pipe::{Pipe, Pool, SCRATCH_BYTES};
 use crate::socket;
 
-/// Reads that fit into this buffer are copied. A read that fills it is probably followed by more
-/// data, and a pipe is opened.
-pub(crate) const SCRATCH_BYTES: usize = 16 << 10;
 /// Bytes of one turn, after which other connections continue.
 const BUDGET_BYTES: usize = 1 << 20;
 

@@ -67,16 +67,16 @@ pub(crate) struct Offer {
 
 /// A held client, sent together with the socket to its server.
 #[derive(Debug, Serialize, Deserialize)]
-struct Told {
+struct HeldClient {
     /// The client's SYN.
     syn: Vec<u8>,
     waited_us: u64,
     answered: bool,
 }
 
-/// Follows the answer to `let-go`: the bytes of all `Told`, then the number of sockets.
+/// Follows the answer to `let-go`: the bytes of all `HeldClient`, then the number of sockets.
 #[derive(Debug, Serialize, Deserialize)]
-struct Heading {
+struct HeldClientsHeader {
     bytes: usize,
     sockets: usize,
 }
@@ -90,7 +90,7 @@ enum Answer {
 
 /// Sends the description of the proxy to the successor.
 pub(crate) fn offer(stream: &UnixStream, offer: Offer, all: &[BorrowedFd<'_>]) -> io::Result<()> {
-    control::tell(stream, &Answer::Offer(offer))?;
+    control::write_line(stream, &Answer::Offer(offer))?;
     send(stream, all)
 }
 
@@ -108,7 +108,7 @@ fn send(stream: &UnixStream, all: &[BorrowedFd<'_>]) -> io::Result<()> {
 
 /// Refuses a handover with a reason. Ignores a successor that has ended.
 pub(crate) fn refuse(stream: &UnixStream, why: &str) {
-    let _ = control::tell(stream, &Answer::Refused(why.to_owned()));
+    let _ = control::write_line(stream, &Answer::Refused(why.to_owned()));
 }
 
 fn receive(stream: &UnixStream, number: usize) -> io::Result<Vec<OwnedFd>> {
@@ -136,40 +136,41 @@ fn receive(stream: &UnixStream, number: usize) -> io::Result<Vec<OwnedFd>> {
 
 /// Hands over held clients, after the answer to `let-go`.
 pub(crate) fn hand_over(mut stream: &UnixStream, all: &[Waiting]) -> io::Result<()> {
-    let told = |waiting: &Waiting| Told {
+    let describe = |waiting: &Waiting| HeldClient {
         syn: waiting.syn.packet().to_vec(),
         waited_us: waiting.since.elapsed().as_micros() as u64,
         answered: waiting.answered,
     };
-    let text = serde_json::to_vec(&all.iter().map(told).collect::<Vec<_>>())?;
+    let text = serde_json::to_vec(&all.iter().map(describe).collect::<Vec<_>>())?;
     let (bytes, sockets) = (text.len(), all.len());
-    control::tell(stream, &Heading { bytes, sockets })?;
+    control::write_line(stream, &HeldClientsHeader { bytes, sockets })?;
     stream.write_all(&text)?;
     let sockets: Vec<BorrowedFd<'_>> = all.iter().map(|waiting| waiting.socket.as_fd()).collect();
     send(stream, &sockets)
 }
 
 fn take_over(mut stream: &UnixStream) -> io::Result<Vec<Waiting>> {
-    let heading: Option<Heading> = control::hear(stream)?;
-    let Some(Heading { bytes, sockets }) = heading.filter(|heading| heading.bytes <= MOST_BYTES)
+    let heading: Option<HeldClientsHeader> = control::read_line(stream)?;
+    let Some(HeldClientsHeader { bytes, sockets }) =
+        heading.filter(|heading| heading.bytes <= MOST_BYTES)
     else {
         return Err(io::ErrorKind::InvalidData.into());
     };
     let mut text = vec![0; bytes];
     stream.read_exact(&mut text)?;
-    let told: Vec<Told> = serde_json::from_slice(&text)?;
-    if told.len() != sockets {
+    let clients: Vec<HeldClient> = serde_json::from_slice(&text)?;
+    if clients.len() != sockets {
         return Err(io::ErrorKind::InvalidData.into());
     }
     let now = Instant::now();
-    let all = told.into_iter().zip(receive(stream, sockets)?);
-    let held = all.filter_map(|(told, socket)| {
-        let waited = Duration::from_micros(told.waited_us);
+    let all = clients.into_iter().zip(receive(stream, sockets)?);
+    let held = all.filter_map(|(client, socket)| {
+        let waited = Duration::from_micros(client.waited_us);
         Some(Waiting {
-            syn: Syn::parse(&told.syn)?,
+            syn: Syn::parse(&client.syn)?,
             socket,
             since: now.checked_sub(waited).unwrap_or(now),
-            answered: told.answered,
+            answered: client.answered,
         })
     });
     Ok(held.collect())
@@ -177,7 +178,7 @@ fn take_over(mut stream: &UnixStream) -> io::Result<Vec<Waiting>> {
 
 /// The resources handed over, by a process that continues until `let-go`.
 #[derive(Debug)]
-pub(crate) struct Estate {
+pub(crate) struct Inherited {
     pub offer: Offer,
     lock: File,
     control: UnixListener,
@@ -193,19 +194,19 @@ pub(crate) fn ask(
     name: &str,
     place: Place,
     confirm: bool,
-) -> Result<Option<Estate>, Failure> {
+) -> Result<Option<Inherited>, Failure> {
     let what = format!("replace proxy {name}");
     let Some(from) = control::connect(folder, name).attempt(&what)? else {
         return Ok(None);
     };
     let version = VERSION;
-    control::tell(&from, &Request::HandOver { version }).attempt(&what)?;
+    control::write_line(&from, &Request::HandOver { version }).attempt(&what)?;
     let other = |why: &str| {
         Failure::failed(format!(
             "cannot {what}: {why}; `headwayctl pep stop {name}` ends it"
         ))
     };
-    let offer = match control::hear(&from).attempt(&what)? {
+    let offer = match control::read_line(&from).attempt(&what)? {
         Some(Answer::Offer(offer)) => offer,
         Some(Answer::Refused(why)) => return Err(other(&why)),
         None => return Err(other("its version does not support a handover")),
@@ -238,7 +239,7 @@ pub(crate) fn ask(
     let [lock, control] = <[OwnedFd; 2]>::try_from(take(2)).map_err(|_| other("it has ended"))?;
     let listeners = offer.listeners.iter().map(|&n| take(n)).collect();
     let predecessors = take(offer.predecessors).into_iter().map(UnixStream::from);
-    Ok(Some(Estate {
+    Ok(Some(Inherited {
         lock: lock.into(),
         control: control.into(),
         listeners,
@@ -248,7 +249,7 @@ pub(crate) fn ask(
     }))
 }
 
-impl Estate {
+impl Inherited {
     /// The proxy's end of the control socket. The predecessor owns its files until it lets go.
     pub fn control(&self, config: &Config) -> Result<Control, Failure> {
         let copies = self.control.try_clone().and_then(|control| {
@@ -265,17 +266,17 @@ impl Estate {
     }
 
     /// From here on this process takes connections. Returns the predecessors, and the held clients.
-    pub fn enter(self) -> Result<(Vec<Predecessor>, Vec<Waiting>), Failure> {
+    pub fn take_over(self) -> Result<(Vec<Predecessor>, Vec<Waiting>), Failure> {
         let what = "replace a proxy";
         let mut all = self.predecessors;
-        control::tell(&self.from, &Request::LetGo).attempt(what)?;
+        control::write_line(&self.from, &Request::LetGo).attempt(what)?;
         // read byte by byte: reading ahead would lose the sockets that accompany the next bytes
-        let status: Option<Status> = control::hear(&self.from).attempt(what)?;
+        let status: Option<Status> = control::read_line(&self.from).attempt(what)?;
         if status.is_none() {
             return Err(Failure::failed(format!("cannot {what}: it has ended")));
         }
         let held = take_over(&self.from).attempt(what)?;
-        control::tell(&self.from, &Request::Entered).attempt(what)?;
+        control::write_line(&self.from, &Request::Entered).attempt(what)?;
         all.push(Predecessor::new(self.from));
         Ok((all, held))
     }
@@ -305,7 +306,7 @@ impl Predecessor {
     }
 
     pub fn ask(&mut self, request: Request) -> io::Result<Status> {
-        control::tell(self.from.get_ref(), &request)?;
+        control::write_line(self.from.get_ref(), &request)?;
         if self.mute {
             return Err(io::ErrorKind::TimedOut.into());
         }
@@ -350,7 +351,7 @@ mod tests {
     }
 
     /// What a successor receives from a proxy that answers like this.
-    fn taken(answer: impl FnOnce(&UnixStream) + Send) -> Result<Option<Estate>, Failure> {
+    fn taken(answer: impl FnOnce(&UnixStream) + Send) -> Result<Option<Inherited>, Failure> {
         let folder = std::env::temp_dir().join(format!(
             "headway-over-{}-{:?}",
             std::process::id(),
@@ -361,7 +362,7 @@ mod tests {
         let result = thread::scope(|scope| {
             scope.spawn(|| {
                 let (stream, _) = listener.accept().unwrap();
-                let asked = control::hear(&stream).unwrap();
+                let asked = control::read_line(&stream).unwrap();
                 assert!(matches!(
                     asked,
                     Some(Request::HandOver { version: VERSION })
@@ -376,14 +377,14 @@ mod tests {
 
     #[test]
     fn more_descriptors_than_fit_in_a_message_arrive_in_order() {
-        let estate = taken(|stream| {
+        let inherited = taken(|stream| {
             let files: Vec<File> = (0..403).map(|_| File::open("/dev/null").unwrap()).collect();
             let all: Vec<BorrowedFd<'_>> = files.iter().map(|file| file.as_fd()).collect();
             offer(stream, some_offer(VERSION), &all).unwrap();
         });
-        let estate = estate.unwrap().unwrap();
-        let numbers: Vec<usize> = estate.listeners.iter().map(Vec::len).collect();
-        assert_eq!((numbers, estate.predecessors.len()), (vec![300, 100], 1));
+        let inherited = inherited.unwrap().unwrap();
+        let numbers: Vec<usize> = inherited.listeners.iter().map(Vec::len).collect();
+        assert_eq!((numbers, inherited.predecessors.len()), (vec![300, 100], 1));
     }
 
     #[test]

@@ -17,8 +17,8 @@ use headway_system::error::Failure;
 use serde::{Serialize, Serializer};
 
 use crate::config::Journal as Place;
-use crate::connection::Outcome;
 use crate::counters::{count, Counters};
+use crate::outcome::Outcome;
 use crate::privileges;
 
 /// Lines waiting to be written: a second at the highest rate of connections, and 1 MB.
@@ -168,7 +168,7 @@ mod tests {
             time: UNIX_EPOCH + Duration::from_secs(seconds) + Duration::from_millis(ms),
             client: "10.1.0.2:4242".parse().unwrap(),
             server: "[2001:db8::1]:80".parse().unwrap(),
-            end: Outcome::Broke(crate::connection::SERVER),
+            end: Outcome::Broke(crate::outcome::SERVER),
             duration: Duration::from_micros(1500),
             client_bytes: 1,
             server_bytes: 2,

@@ -6,12 +6,12 @@
 //! - `rules`: installs and removes nftables rules and routing (`routes`); `sets`: sets of
 //!   connections in the rules; `listening`: ports that the rules leave out; `untracked`: packets
 //!   hidden from connection tracking;
-//! - `keeper`: the process that changes the rules after the proxy has given up its privileges;
+//! - `rules_process`: the process that changes the rules after the proxy has given up its privileges;
 //!   `privileges`: what the proxy may still do;
 //! - `socket`: sockets with foreign addresses, listening and connecting;
 //! - `worker`: an event loop per core, each with a `table` of descriptors, a `queue` of events and
 //!   its connections in a `slab`;
-//! - `confirm`: clients' SYNs wait in `held` until servers have answered; `nflog` receives them,
+//! - `confirm`: clients' SYNs wait in `pending` until servers have answered; `nflog` receives them,
 //!   `syn` parses them and builds answers;
 //! - `connection`: two legs and their outcome; `flow`: one direction, by splice through a `pipe`;
 //!   `counters`;
@@ -26,14 +26,18 @@ mod confirm;
 mod connection;
 pub mod control;
 mod counters;
+mod descriptors;
 mod flow;
 mod handover;
 mod journal;
 mod limits;
+mod listeners;
 mod listening;
 mod manager;
 mod metrics;
 mod nflog;
+mod nft;
+mod outcome;
 mod pending;
 mod pipe;
 mod privileges;
@@ -54,6 +58,6 @@ mod worker;
 pub use config::{Config, Journal, Side};
 pub use connection::{ConnectionStatus, LegStatus, Phase};
 pub use counters::{Counters, Totals};
-pub use limits::Tables;
+pub use descriptors::DescriptorTables;
 pub use manager::Manager;
 pub use run::{clean, plan, run};

@@ -7,94 +7,13 @@ use std::sync::atomic::Ordering::Relaxed;
 use headway_system::error::{Attempt as _, Failure};
 
 use crate::counters::Counters;
+use crate::descriptors::{descriptors, set_descriptors, OF_A_PIPE, SOCKETS, SPARE_DESCRIPTORS};
 use crate::Config;
 
 /// Connections are taken again below this percentage of the limit, to avoid oscillation.
 const AGAIN_PERCENT: u64 = 95;
-/// Default number of connections.
-const USUAL_CONNECTIONS: usize = 10_000;
-
-/// Descriptors other than those of connections: listeners, event queues, the control socket.
-const SPARE_DESCRIPTORS: usize = 1024;
-/// The kernel distributes connections among loops by a hash, so that a loop may get more than its
-/// share: by this percentage and this number.
-const UNEVEN_PERCENT: usize = 10;
-const UNEVEN: usize = 64;
-/// One socket on each side.
-const SOCKETS: usize = 2;
-/// Descriptors of a pipe: both ends.
-const OF_A_PIPE: usize = 2;
 /// With fewer pipes, most data would be copied.
 const LEAST_PIPES: usize = 64;
-
-/// The number of descriptors that this process may open now, and at most without more privilege.
-fn descriptors() -> std::io::Result<(usize, usize)> {
-    // SAFETY: writes plain numbers.
-    unsafe {
-        let mut limit: libc::rlimit = std::mem::zeroed();
-        if libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) != 0 {
-            return Err(std::io::Error::last_os_error());
-        }
-        let number = |n: libc::rlim_t| usize::try_from(n).unwrap_or(usize::MAX);
-        Ok((number(limit.rlim_cur), number(limit.rlim_max)))
-    }
-}
-
-fn set_descriptors(current: usize, most: usize) -> bool {
-    let limit = libc::rlimit {
-        rlim_cur: current as libc::rlim_t,
-        rlim_max: most as libc::rlim_t,
-    };
-    // SAFETY: reads plain numbers.
-    unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &limit) == 0 }
-}
-
-/// The descriptor tables among which connections are distributed. Either each event loop has its
-/// own (`table`) and may open as many as a process, or all loops share one.
-#[derive(Clone, Copy, Debug)]
-pub struct Tables(usize);
-
-impl Tables {
-    /// The tables of this many loops. With `confirm`, loops pass sockets on to each other and so
-    /// need a shared table.
-    #[must_use]
-    pub fn of(workers: usize, confirm: bool) -> Self {
-        Self(if confirm { 1 } else { workers })
-    }
-
-    /// Whether each thread has its own table.
-    pub(crate) fn are_threads(self) -> bool {
-        self.0 > 1
-    }
-
-    /// The most connections of one table, out of this many in total.
-    fn share(self, connections: usize) -> usize {
-        if self.0 == 1 {
-            return connections;
-        }
-        let part = connections.div_ceil(self.0);
-        let more = part.saturating_mul(UNEVEN_PERCENT) / 100 + UNEVEN;
-        part.saturating_add(more).min(connections)
-    }
-
-    /// The total number of connections if one table may have this many.
-    fn whole(self, share: usize) -> usize {
-        if self.0 == 1 {
-            return share;
-        }
-        let part = share.saturating_sub(UNEVEN) * 100 / (100 + UNEVEN_PERCENT);
-        part.saturating_mul(self.0).max(share)
-    }
-
-    /// The default number of connections, as far as descriptors for them and a pipe for each are
-    /// available.
-    #[must_use]
-    pub fn usual_connections(self) -> usize {
-        let most = descriptors().map_or(SPARE_DESCRIPTORS, |(_, most)| most);
-        let share = most.saturating_sub(SPARE_DESCRIPTORS) / (SOCKETS + OF_A_PIPE);
-        self.whole(share).clamp(1, USUAL_CONNECTIONS)
-    }
-}
 
 /// The limits of an event loop.
 #[derive(Clone, Copy, Debug)]
@@ -223,6 +142,7 @@ impl Use {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::descriptors::DescriptorTables;
 
     fn config(max_connections: usize, max_memory_bytes: u64) -> Config {
         Config {
@@ -263,22 +183,6 @@ mod tests {
     }
 
     #[test]
-    fn tables_have_room_for_an_uneven_distribution_up_to_the_total() {
-        for (workers, confirm, all, share) in [
-            (2, false, 10_000, 5564),
-            (8, false, 10_000, 1439),
-            (2, false, 100, 100),
-            (1, false, 10_000, 10_000),
-            (2, true, 10_000, 10_000),
-        ] {
-            let tables = Tables::of(workers, confirm);
-            assert_eq!(tables.share(all), share, "{workers} {confirm} {all}");
-            assert!(tables.whole(share) >= all, "{workers} {confirm} {all}");
-            assert!(tables.share(tables.whole(share)) <= share);
-        }
-    }
-
-    #[test]
     fn memory_in_use_includes_this_process() {
         let counters = Counters::default();
         let gauges = Gauges::open().unwrap();
@@ -296,6 +200,6 @@ mod tests {
         let error = raise_descriptors(&config(1_000_000_000, 1)).unwrap_err();
         assert!(error.message.starts_with("most connections 1000000000: "));
         assert!(error.message.contains("enough for "), "{error}");
-        assert!(Tables::of(2, false).usual_connections() >= 1);
+        assert!(DescriptorTables::of(2, false).default_connections() >= 1);
     }
 }

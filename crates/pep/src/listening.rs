@@ -20,7 +20,7 @@ const ADDRESS: std::ops::Range<usize> = 8..24;
 const DATAGRAM_BYTES: usize = 1 << 16;
 
 /// All such ports, for both versions of IP: an IPv6 listener may accept IPv4 as well.
-pub(crate) fn everywhere() -> io::Result<BTreeSet<u16>> {
+pub(crate) fn any_address_ports() -> io::Result<BTreeSet<u16>> {
     let socket = Netlink::open(libc::NETLINK_SOCK_DIAG)?;
     let mut buffer = vec![0; DATAGRAM_BYTES];
     let mut ports = BTreeSet::new();
@@ -30,13 +30,13 @@ pub(crate) fn everywhere() -> io::Result<BTreeSet<u16>> {
         request[4..8].copy_from_slice(&LISTEN.to_ne_bytes());
         let flags = libc::NLM_F_REQUEST | libc::NLM_F_DUMP;
         socket.send(&message(BY_FAMILY, flags, &request))?;
-        while !heard(socket.receive(&mut buffer)?, &mut ports)? {}
+        while !parse_ports(socket.receive(&mut buffer)?, &mut ports)? {}
     }
     Ok(ports)
 }
 
 /// Parses a datagram; true for the last one.
-fn heard(mut datagram: &[u8], ports: &mut BTreeSet<u16>) -> io::Result<bool> {
+fn parse_ports(mut datagram: &[u8], ports: &mut BTreeSet<u16>) -> io::Result<bool> {
     while let Some(answer) = take(&mut datagram)? {
         if i32::from(answer.kind) == libc::NLMSG_DONE {
             return Ok(true);
@@ -68,7 +68,7 @@ mod tests {
             bound("127.0.0.1:0"),
             bound("[::1]:0"),
         ];
-        let ports = everywhere().unwrap();
+        let ports = any_address_ports().unwrap();
         let found = all.map(|one| ports.contains(&one.local_addr().unwrap().port()));
         assert_eq!(found, [true, true, false, false]);
     }

@@ -46,18 +46,18 @@ impl Manager {
     }
 
     /// Reports that a process takes connections, and is the service's main process from now on.
-    pub fn is_ready(&self, pid: u32, status: &str) {
-        self.tell(&format!("READY=1\nMAINPID={pid}\nSTATUS={status}"));
+    pub fn notify_ready(&self, pid: u32, status: &str) {
+        self.notify(&format!("READY=1\nMAINPID={pid}\nSTATUS={status}"));
     }
 
     /// Reports that the service is stopping, which takes at most this long.
-    pub(crate) fn ends(&self, within: Duration) {
+    pub(crate) fn notify_stopping(&self, within: Duration) {
         let most_us = (within + GRACE).as_micros();
-        self.tell(&format!("STOPPING=1\nEXTEND_TIMEOUT_USEC={most_us}"));
+        self.notify(&format!("STOPPING=1\nEXTEND_TIMEOUT_USEC={most_us}"));
     }
 
     /// Sends a notification; ignores a manager that is gone.
-    fn tell(&self, what: &str) {
+    fn notify(&self, what: &str) {
         let _ = self.0.send(what.as_bytes());
     }
 }
@@ -78,8 +78,8 @@ mod tests {
         ] {
             let listener = listener.unwrap();
             let manager = Manager::at(OsStr::new(&named)).unwrap();
-            manager.is_ready(7, "takes ipv4");
-            manager.ends(Duration::from_secs(30));
+            manager.notify_ready(7, "takes ipv4");
+            manager.notify_stopping(Duration::from_secs(30));
             for wanted in [
                 "READY=1\nMAINPID=7\nSTATUS=takes ipv4",
                 "STOPPING=1\nEXTEND_TIMEOUT_USEC=45000000",

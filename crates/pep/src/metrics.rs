@@ -21,7 +21,7 @@ use crate::privileges;
 /// Time for a complete request and its answer.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// Interval of checks whether the metrics are still wanted.
-const LOOK: Timespec = Timespec {
+const CHECK_INTERVAL: Timespec = Timespec {
     tv_sec: 0,
     tv_nsec: 100_000_000,
 };
@@ -64,7 +64,7 @@ pub(crate) fn serve(address: SocketAddr, beside: bool) -> Result<Scrapes, Failur
     privileges::start("pep-metrics", move || {
         while served.strong_count() > 0 {
             let mut fds = [PollFd::new(&listener, PollFlags::IN)];
-            let _ = poll(&mut fds, Some(&LOOK)); // a signal does not matter
+            let _ = poll(&mut fds, Some(&CHECK_INTERVAL)); // a signal does not matter
             match listener.accept() {
                 // an invalid request, or a client that goes away, is ignored
                 Ok((stream, _)) => drop(answer(&stream, &to)),
@@ -229,10 +229,14 @@ fn text(status: &Status) -> String {
         gauge("pipes", "Open pipes.", status.pipes),
         gauge("held_bytes", "Bytes in pipes.", status.held_bytes),
     ];
-    if let Some(around) = status.around {
+    if let Some(bypassed) = status.bypassed {
         let help = "SYNs of connections that bypassed the proxy, including retransmissions.";
-        all.push(counter("around", help, around));
+        all.push(counter("bypassed", help, bypassed));
+        let help = "Deprecated name of headway_pep_bypassed_total.";
+        all.push(counter("around", help, bypassed));
     }
+    let help = "Deprecated name of headway_pep_held_overflows_total.";
+    all.push(counter("passed", help, status.totals.passed));
     let totals = status.totals.described();
     all.extend(
         totals

@@ -72,7 +72,7 @@ impl Table {
         self.by_ends.insert(waiting.ends(), self.next);
         self.by_age.insert(self.next, waiting);
         self.next += 1;
-        self.tell();
+        self.publish();
     }
 
     /// The number of the next entry.
@@ -83,7 +83,7 @@ impl Table {
     pub fn remove(&mut self, number: u64) -> Option<Waiting> {
         let waiting = self.by_age.remove(&number)?;
         self.by_ends.remove(&waiting.ends());
-        self.tell();
+        self.publish();
         Some(waiting)
     }
 
@@ -102,11 +102,11 @@ impl Table {
     pub fn take(&mut self) -> Vec<Waiting> {
         self.by_ends.clear();
         let all = std::mem::take(&mut self.by_age).into_values().collect();
-        self.tell();
+        self.publish();
         all
     }
 
-    fn tell(&self) {
+    fn publish(&self) {
         self.counters.held.store(self.len(), Relaxed);
     }
 }
@@ -131,7 +131,7 @@ impl Held {
     }
 
     /// Adds the entries of another process.
-    pub fn take_in(&self, all: Vec<Waiting>) {
+    pub fn add_all(&self, all: Vec<Waiting>) {
         let mut table = self.table();
         all.into_iter().for_each(|waiting| table.insert(waiting));
     }

@@ -8,8 +8,10 @@ use std::sync::Arc;
 use rustix::pipe::{fcntl_setpipe_size, pipe_with, PipeFlags};
 
 use crate::counters::Counters;
-use crate::flow::SCRATCH_BYTES;
 
+/// Reads that fit into a buffer of this size are copied without a pipe. A read that fills it is
+/// probably followed by more data, and a pipe is opened.
+pub(crate) const SCRATCH_BYTES: usize = 16 << 10;
 /// Most pipes that are kept for reuse; others are closed.
 const SPARE: usize = 32;
 

@@ -8,8 +8,6 @@ use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::event::Timespec;
 use rustix::io::Errno;
 
-use crate::worker::Shared;
-
 /// Most events returned by one call.
 const EVENTS: usize = 256;
 /// The key of the wake-up event.
@@ -20,10 +18,10 @@ pub(crate) const WAKE: u64 = u64::MAX;
 pub(crate) struct Queue(OwnedFd);
 
 impl Queue {
-    /// A queue that `shared` can wake.
-    pub fn new(shared: &Shared) -> io::Result<Self> {
+    /// A queue that wakes up when `wake` is readable.
+    pub fn new(wake: impl AsFd) -> io::Result<Self> {
         let queue = Self(epoll::create(CreateFlags::CLOEXEC)?);
-        queue.add(&shared.wake, WAKE, EventFlags::IN)?;
+        queue.add(wake, WAKE, EventFlags::IN)?;
         Ok(queue)
     }
 

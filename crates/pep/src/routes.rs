@@ -5,7 +5,7 @@ use std::process::{Command, Output};
 
 use headway_system::error::Failure;
 
-use crate::rules::{missing, succeeded};
+use crate::nft::{missing, succeeded};
 use crate::socket::Family;
 
 /// Shows users whose routes and rules these are.
@@ -25,11 +25,11 @@ pub(crate) fn free(family: Family, mark: u32) -> Result<(), Failure> {
     };
     let table = mark.to_string();
     // `ip` reports an error for a table that was never used
-    let there = said(family, &["route", "show", "table", &table])?;
+    let there = output_of(family, &["route", "show", "table", &table])?;
     if !there.trim().is_empty() {
         return refused("the routing table of this number has routes already");
     }
-    for rule in said(family, &["rule", "show"])?.lines() {
+    for rule in output_of(family, &["rule", "show"])?.lines() {
         if clashes(rule, mark) {
             let rule = rule.split_whitespace().collect::<Vec<_>>().join(" ");
             return refused(&format!(
@@ -59,10 +59,10 @@ fn clashes(rule: &str, mark: u32) -> bool {
 }
 
 /// Routes marked packets of a family to this machine.
-pub(crate) fn lead(family: Family, mark: u32) -> Result<(), Failure> {
+pub(crate) fn add(family: Family, mark: u32) -> Result<(), Failure> {
     let table = mark.to_string();
-    must(family, &["rule", "add"], &rule(&table))?;
-    must(family, &["route", "add"], &route(&table))
+    run(family, &["rule", "add"], &rule(&table))?;
+    run(family, &["route", "add"], &route(&table))
 }
 
 /// Removes the rules and routes of both families, if any.
@@ -90,7 +90,7 @@ fn route(table: &str) -> Vec<&str> {
     [&words[..], &PROTOCOL].concat()
 }
 
-fn said(family: Family, words: &[&str]) -> Result<String, Failure> {
+fn output_of(family: Family, words: &[&str]) -> Result<String, Failure> {
     let output = ip(family, words)?;
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
@@ -107,7 +107,7 @@ fn ip(family: Family, words: &[&str]) -> Result<Output, Failure> {
         .map_err(|e| missing("ip", "iproute2", &e))
 }
 
-fn must(family: Family, verb: &[&str], words: &[&str]) -> Result<(), Failure> {
+fn run(family: Family, verb: &[&str], words: &[&str]) -> Result<(), Failure> {
     let words = [verb, words].concat();
     succeeded(&format!("ip {}", words.join(" ")), &ip(family, &words)?)
 }

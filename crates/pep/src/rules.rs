@@ -4,22 +4,18 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::io::{self, Write as _};
-use std::process::{Command, Output, Stdio};
+use std::process::Command;
 
-use headway_system::error::{Attempt as _, Failure};
+use headway_system::error::Failure;
 use serde::{Deserialize, Serialize};
 
 use crate::config::Config;
+use crate::nft::{chain, nft, word, ACK, SYN};
 use crate::routes;
 use crate::sets::Set;
 use crate::socket::Family;
-use crate::untracked::{word, Marks};
+use crate::untracked::Marks;
 
-/// The first packet of a connection.
-pub(crate) const SYN: &str = "tcp flags & (fin | syn | rst | ack) == syn";
-/// A packet after the first, including the last one of the handshake.
-pub(crate) const ACK: &str = "tcp flags & (fin | syn | rst | ack) == ack";
 /// The rules to install, for which address families, and where the listeners are.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Rules {
@@ -87,7 +83,7 @@ impl Rules {
     pub fn install(&self, busy: &BTreeSet<u16>) -> Result<(), Failure> {
         nft(&without(&self.table))?;
         for (family, _) in &self.ports {
-            routes::lead(*family, self.mark)?;
+            routes::add(*family, self.mark)?;
         }
         nft(&(self.text((0, 0)) + &self.filling(busy)))
     }
@@ -103,7 +99,7 @@ impl Rules {
         for (family, _) in &self.ports {
             if !families.contains(family) {
                 routes::free(*family, self.mark)?;
-                routes::lead(*family, self.mark)?;
+                routes::add(*family, self.mark)?;
             }
         }
         let filled = self.filling(busy) + &self.opening();
@@ -283,7 +279,7 @@ impl Rules {
     }
 
     /// The number of SYNs that bypassed the proxy.
-    pub fn around(&self) -> Option<u64> {
+    pub fn bypassed(&self) -> Option<u64> {
         self.count().map(|(packets, _)| packets)
     }
 
@@ -312,53 +308,8 @@ fn without(table: &str) -> String {
     TABLES.map(text).concat()
 }
 
-/// A chain of a table.
-pub(crate) fn chain(name: &str, lines: &[String]) -> String {
-    let lines = lines.join("\n        ");
-    format!("\n    chain {name} {{\n        {lines}\n    }}")
-}
-
 /// Removes what a proxy with this table and mark has installed.
 pub(crate) fn remove(table: &str, mark: u32) -> Result<(), Failure> {
     nft(&without(table))?;
     routes::remove(mark)
-}
-
-pub(crate) fn missing(program: &str, package: &str, error: &io::Error) -> Failure {
-    match error.kind() {
-        io::ErrorKind::NotFound => {
-            Failure::kernel_cannot(format!("`{program}` is missing; install {package}"))
-        }
-        _ => Failure::failed(format!("cannot run {program}: {error}")),
-    }
-}
-
-/// Runs a batch, which nft applies as a whole or not at all.
-fn nft(batch: &str) -> Result<(), Failure> {
-    let mut child = Command::new("nft")
-        .args(["-f", "-"])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        .spawn()
-        .map_err(|e| missing("nft", "nftables", &e))?;
-    if let Some(mut input) = child.stdin.take() {
-        // nft reports why it closes its input
-        let _ = input.write_all(batch.as_bytes());
-    }
-    let output = child.wait_with_output().attempt("wait for nft")?;
-    succeeded("nft", &output)
-}
-
-pub(crate) fn succeeded(what: &str, output: &Output) -> Result<(), Failure> {
-    if output.status.success() {
-        return Ok(());
-    }
-    let text = String::from_utf8_lossy(&output.stderr);
-    let line = format!("cannot run {what}: {text}");
-    Err(if text.contains("not permitted") {
-        Failure::kernel_cannot(line)
-    } else {
-        Failure::failed(line)
-    })
 }

@@ -34,7 +34,7 @@ struct Task {
     folder: PathBuf,
     name: String,
     /// Whether any of the rules may be installed.
-    put: bool,
+    is_installed: bool,
     /// Ports that clients may use but the proxy cannot.
     #[serde(skip)]
     busy: BTreeSet<u16>,
@@ -42,7 +42,7 @@ struct Task {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 enum Order {
-    Put,
+    Install,
     Open,
     Close,
     Restore {
@@ -59,7 +59,7 @@ type Answer = Result<Option<u64>, (u8, String)>;
 
 /// The proxy's end of the stream to this process.
 #[derive(Debug)]
-pub(crate) struct Keeper {
+pub(crate) struct RulesClient {
     stream: UnixStream,
     pid: libc::pid_t,
     pub rules: Rules,
@@ -68,10 +68,10 @@ pub(crate) struct Keeper {
 
 /// A forked process without its task.
 #[derive(Debug)]
-pub(crate) struct Split(UnixStream, libc::pid_t);
+pub(crate) struct RulesProcess(UnixStream, libc::pid_t);
 
-/// Forks the process from a process with a single thread.
-pub(crate) fn split_off() -> Result<Split, Failure> {
+/// Forks it from a process with a single thread.
+pub(crate) fn fork() -> Result<RulesProcess, Failure> {
     let what = "fork a process";
     let (near, far) = UnixStream::pair().attempt(what)?;
     // SAFETY: this process has one thread, so no other thread's work is interrupted in the child.
@@ -79,15 +79,15 @@ pub(crate) fn split_off() -> Result<Split, Failure> {
         -1 => Err(io::Error::last_os_error()).attempt(what),
         0 => {
             drop(near);
-            let ended = catch_unwind(AssertUnwindSafe(|| keep(&far)));
+            let ended = catch_unwind(AssertUnwindSafe(|| serve(&far)));
             // SAFETY: does not run any code of the parent process.
             unsafe { libc::_exit(i32::from(ended.is_err())) }
         }
-        pid => Ok(Split(near, pid)),
+        pid => Ok(RulesProcess(near, pid)),
     }
 }
 
-fn keep(stream: &UnixStream) {
+fn serve(stream: &UnixStream) {
     let own = stream.as_raw_fd() as libc::c_uint;
     // SAFETY: descriptors of the parent process, which this one does not use; plain numbers.
     unsafe {
@@ -101,30 +101,30 @@ fn keep(stream: &UnixStream) {
     if privileges::keep_for_rules().is_err() {
         return;
     }
-    let Ok(Some(mut task)) = control::hear::<Task>(stream) else {
+    let Ok(Some(mut task)) = control::read_line::<Task>(stream) else {
         return;
     };
-    while let Ok(Some(order)) = control::hear(stream) {
-        let answer: Answer = task.obey(order).map_err(|f| (f.exit_status, f.message));
-        if control::tell(stream, &answer).is_err() {
+    while let Ok(Some(order)) = control::read_line(stream) {
+        let answer: Answer = task.execute(order).map_err(|f| (f.exit_status, f.message));
+        if control::write_line(stream, &answer).is_err() {
             return;
         }
     }
 }
 
 impl Task {
-    fn obey(&mut self, order: Order) -> Result<Option<u64>, Failure> {
+    fn execute(&mut self, order: Order) -> Result<Option<u64>, Failure> {
         // if the kernel reports no ports, none are known
-        let busy = || listening::everywhere().unwrap_or_default();
+        let busy = || listening::any_address_ports().unwrap_or_default();
         let rules = &self.rules;
         let done = match (order, &self.instead_of) {
-            (Order::Put, None) => {
+            (Order::Install, None) => {
                 rules.free()?;
-                self.put = true;
+                self.is_installed = true;
                 self.busy = busy();
                 rules.install(&self.busy)
             }
-            (Order::Put, Some((table, families))) => {
+            (Order::Install, Some((table, families))) => {
                 self.busy = busy();
                 rules.take_over(table, families, &self.busy)
             }
@@ -138,10 +138,10 @@ impl Task {
                 }
                 rules.fill(&now).map(|()| self.busy = now)
             }
-            (Order::Count, _) => return Ok(rules.around()),
+            (Order::Count, _) => return Ok(rules.bypassed()),
             (Order::Remove, _) => {
                 // if the mark belongs to another proxy, so do the rules that it names
-                if self.put {
+                if self.is_installed {
                     rules.remove()?;
                 }
                 control::remove_files(&self.folder, &self.name);
@@ -152,27 +152,27 @@ impl Task {
     }
 }
 
-impl Split {
+impl RulesProcess {
     /// Sends the task.
     pub fn begin(
         self,
         rules: Rules,
         config: &Config,
         offer: Option<&Offer>,
-    ) -> Result<Keeper, Failure> {
+    ) -> Result<RulesClient, Failure> {
         let families = |offer: &Offer| offer.ports.iter().map(|(family, _)| *family).collect();
         let task = Task {
             rules,
             instead_of: offer.map(|offer| (offer.table.clone(), families(offer))),
             folder: config.folder.clone(),
             name: config.name.clone(),
-            put: offer.is_some(),
+            is_installed: offer.is_some(),
             busy: BTreeSet::new(),
         };
         let Self(stream, pid) = self;
-        control::tell(&stream, &task).attempt("pass the rules on")?;
+        control::write_line(&stream, &task).attempt("pass the rules on")?;
         let rules = task.rules;
-        Ok(Keeper {
+        Ok(RulesClient {
             stream,
             pid,
             rules,
@@ -181,11 +181,11 @@ impl Split {
     }
 }
 
-impl Keeper {
+impl RulesClient {
     fn order(&self, order: Order) -> Result<Option<u64>, Failure> {
         let what = "reach the process that changes the rules";
-        control::tell(&self.stream, &order).attempt(what)?;
-        match control::hear::<Answer>(&self.stream).attempt(what)? {
+        control::write_line(&self.stream, &order).attempt(what)?;
+        match control::read_line::<Answer>(&self.stream).attempt(what)? {
             Some(answer) => answer.map_err(|(exit_status, message)| Failure {
                 message,
                 exit_status,
@@ -195,8 +195,8 @@ impl Keeper {
     }
 
     /// Installs the rules, or replaces those of another process.
-    pub fn put(&self) -> Result<(), Failure> {
-        self.order(Order::Put).map(drop)
+    pub fn install(&self) -> Result<(), Failure> {
+        self.order(Order::Install).map(drop)
     }
 
     pub fn open(&self) -> Result<(), Failure> {
@@ -220,7 +220,7 @@ impl Keeper {
         }
     }
 
-    pub fn around(&self) -> Option<u64> {
+    pub fn bypassed(&self) -> Option<u64> {
         self.order(Order::Count).ok().flatten()
     }
 
@@ -231,7 +231,7 @@ impl Keeper {
     }
 }
 
-impl Drop for Keeper {
+impl Drop for RulesClient {
     fn drop(&mut self) {
         let _ = self.stream.shutdown(std::net::Shutdown::Both);
         // SAFETY: a child of this process, which ends when the stream is closed.

@@ -1,6 +1,5 @@
 //! The proxy from start to end.
 
-use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::sync::Arc;
@@ -9,21 +8,22 @@ use headway_system::error::{Attempt as _, Failure};
 use headway_system::identity::Identity;
 
 use crate::config::table_of;
-use crate::confirm::Holder;
+use crate::confirm::SynHolder;
 use crate::control::{self, Control, Place, Status};
 use crate::counters::{Counters, Totals};
-use crate::handover::{self, Estate};
+use crate::handover;
 use crate::journal::{self, Writer};
 use crate::limits::{self, Gauges};
+use crate::listeners::listeners;
 use crate::manager::Manager;
 use crate::metrics;
 use crate::pending::Held;
 use crate::privileges;
-use crate::proxy::{Loop, Means, Proxy};
+use crate::proxy::{Loop, Proxy, Resources};
 use crate::rules::{self, Rules};
 use crate::rules_process;
 use crate::socket::{self, Family};
-use crate::worker::{Begun, Shared, Worker};
+use crate::worker::{Ready, Shared, Worker};
 use crate::Config;
 
 /// Runs a proxy until `stop` is set or the control socket asks for its end. Calls `ready` when it
@@ -41,18 +41,18 @@ pub fn run(
     let forwarded = check(&config)?;
     let user = privileges::user(config.user.as_deref())?;
     // must happen while this process has one thread
-    let keeper = rules_process::split_off()?;
+    let rules_process = rules_process::fork()?;
     let share = limits::raise_descriptors(&config)?;
     let here = Place::here(config.mark).attempt("find this process's network namespace")?;
-    let estate = match config.replace {
+    let inherited = match config.replace {
         true => handover::ask(&config.folder, &config.name, here, config.confirm)?,
         false => None,
     };
-    let control = match &estate {
-        Some(estate) => estate.control(&config)?,
+    let control = match &inherited {
+        Some(inherited) => inherited.control(&config)?,
         None => begin(&config, here)?,
     };
-    let listeners = listeners(&config, forwarded, estate.as_ref())?;
+    let listeners = listeners(&config, forwarded, inherited.as_ref())?;
     let counters = Arc::new(Counters::default());
     let place = config.journal.as_ref();
     let journal = place
@@ -60,7 +60,7 @@ pub fn run(
         .transpose()?;
     let (journal, writer) = journal.unzip();
     let shared = || Shared::new(Arc::clone(&counters), journal.clone());
-    let beside = estate.is_some();
+    let beside = inherited.is_some();
     let scrapes = config.metrics.map(|at| metrics::serve(at, beside));
     let scrapes = scrapes.transpose()?;
     let config = Arc::new(config);
@@ -71,32 +71,34 @@ pub fn run(
         let shared = shared()?;
         let all = Held::new(Arc::clone(&counters));
         let (own, table) = (Arc::clone(&config), Arc::clone(&all));
-        let holder = Holder::new(own, Arc::clone(&shared), table, &listeners.families())?;
+        let holder = SynHolder::new(own, Arc::clone(&shared), table, &listeners.families())?;
         (held, group) = (Some(all), Some(holder.group()));
-        let work = Box::new(|begun: &Begun| holder.run(begun));
+        let work = Box::new(|ready: &Ready| holder.run(ready));
         loops.push(("pep-held".to_owned(), shared, work));
     }
     for (number, own) in listeners.shares(config.workers).into_iter().enumerate() {
         let shared = shared()?;
         let (config, own_shared) = (Arc::clone(&config), Arc::clone(&shared));
         let held = held.clone();
-        let work = Box::new(move |begun: &Begun| {
+        let work = Box::new(move |ready: &Ready| {
             let worker = Worker::new(config, own_shared, held, own, share)?;
-            begun.tell();
+            ready.report();
             worker.run()
         });
         loops.push((format!("pep-{number}"), shared, work));
     }
-    let others = estate.as_ref().map(|estate| &estate.offer.devices[..]);
+    let others = inherited
+        .as_ref()
+        .map(|inherited| &inherited.offer.devices[..]);
     let rules = Rules::new(
         &config,
         listeners.ports()?,
         group,
         others.unwrap_or_default(),
     );
-    let offer = estate.as_ref().map(|estate| &estate.offer);
-    let means = Means {
-        rules: keeper.begin(rules, &config, offer)?,
+    let offer = inherited.as_ref().map(|inherited| &inherited.offer);
+    let resources = Resources {
+        rules: rules_process.begin(rules, &config, offer)?,
         config,
         place: here,
         gauges: Gauges::open()?,
@@ -109,9 +111,9 @@ pub fn run(
         manager,
     };
     privileges::give_up(user)?;
-    let mut proxy = Proxy::new(means);
+    let mut proxy = Proxy::new(resources);
     // clean up even if a thread or a rule fails
-    let worked = proxy.work(loops, estate, stop, ready);
+    let worked = proxy.work(loops, inherited, stop, ready);
     let ended = proxy.end();
     drop(journal); // the workers' have been dropped already
     writer.into_iter().for_each(Writer::end);
@@ -139,7 +141,7 @@ fn check(config: &Config) -> Result<Vec<Family>, Failure> {
 fn begin(config: &Config, here: Place) -> Result<Control, Failure> {
     let mut control = Control::new(&config.folder, &config.name)?;
     if let Some(left) = control.left {
-        control.anothers = true; // until everything that it records is removed
+        control.is_foreign = true; // until everything that it records is removed
         if left.netns != here.netns {
             return Err(Failure::failed(format!(
                 "a proxy named {0} was killed in another network namespace, where its rules are \
@@ -148,7 +150,7 @@ fn begin(config: &Config, here: Place) -> Result<Control, Failure> {
             )));
         }
         rules::remove(&config.table(), left.mark)?;
-        control.anothers = false;
+        control.is_foreign = false;
     }
     control.note(here)?;
     Ok(control)
@@ -188,77 +190,4 @@ pub fn clean(
         })?;
     }
     Ok(true)
-}
-
-/// The listening sockets of each family, which share a port.
-#[derive(Debug, Default)]
-pub(crate) struct Listeners(pub Vec<(Family, Vec<Arc<OwnedFd>>)>);
-
-impl Listeners {
-    pub fn ports(&self) -> Result<Vec<(Family, u16)>, Failure> {
-        let of = |(family, all): &(Family, Vec<Arc<OwnedFd>>)| {
-            let bound = socket::local_address(&*all[0]).attempt("read a listener's address")?;
-            Ok((*family, bound.port()))
-        };
-        self.0.iter().map(of).collect()
-    }
-
-    fn families(&self) -> Vec<Family> {
-        self.0.iter().map(|(family, _)| *family).collect()
-    }
-
-    pub fn all(&self) -> impl Iterator<Item = &Arc<OwnedFd>> {
-        self.0.iter().flat_map(|(_, all)| all)
-    }
-
-    /// From now on connections can wait in their queues.
-    pub fn open(&self) -> Result<(), Failure> {
-        self.all().try_for_each(|listener| socket::listen(listener))
-    }
-
-    /// Each worker's sockets, at least one of each family.
-    fn shares(&self, workers: usize) -> Vec<Vec<Arc<OwnedFd>>> {
-        let mut shares: Vec<Vec<_>> = (0..workers).map(|_| Vec::new()).collect();
-        for (_, all) in &self.0 {
-            for (n, listener) in all.iter().enumerate() {
-                shares[n % workers].push(Arc::clone(listener));
-            }
-        }
-        shares
-    }
-}
-
-/// All sockets that were handed over, because connections wait in each, and additional ones for
-/// more workers.
-fn listeners(
-    config: &Config,
-    forwarded: Vec<Family>,
-    estate: Option<&Estate>,
-) -> Result<Listeners, Failure> {
-    let mut found = Listeners::default();
-    let handed = estate.into_iter().flat_map(|estate| estate.listeners());
-    for (family, sockets) in handed {
-        let copies: Result<_, _> = sockets.iter().map(OwnedFd::try_clone).collect();
-        let copies: Vec<OwnedFd> = copies.attempt("duplicate a listener")?;
-        let shared = copies.into_iter().map(Arc::new).collect();
-        found.0.push((family, shared));
-    }
-    for family in forwarded {
-        if found.0.iter().all(|(there, _)| *there != family) {
-            found.0.push((family, Vec::new()));
-        }
-    }
-    for (family, all) in &mut found.0 {
-        while all.len() < config.workers {
-            let port = match all.first() {
-                Some(first) => socket::local_address(&**first)
-                    .attempt("read a listener's address")?
-                    .port(),
-                None => 0,
-            };
-            let listener = socket::listener(*family, port, &config.client, config.own_mark())?;
-            all.push(Arc::new(listener));
-        }
-    }
-    Ok(found)
 }

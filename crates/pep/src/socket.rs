@@ -88,12 +88,12 @@ fn transparent(family: Family, side: &Side, mark: u32) -> Result<OwnedFd, Failur
     sockopt::set_socket_linger(&socket, Some(Duration::ZERO)).attempt("set SO_LINGER")?;
     // an urgent byte keeps its place in the stream
     sockopt::set_socket_oobinline(&socket, true).attempt("set SO_OOBINLINE")?;
-    wear(&socket, side)?;
+    set_side_options(&socket, side)?;
     Ok(socket)
 }
 
 /// Sets the congestion control and the buffers of a side on a socket.
-fn wear(socket: &OwnedFd, side: &Side) -> Result<(), Failure> {
+fn set_side_options(socket: &OwnedFd, side: &Side) -> Result<(), Failure> {
     if let Some(control) = &side.control {
         sockopt::set_tcp_congestion(socket, control).map_err(|error| {
             if error == Errno::NOENT {
@@ -157,7 +157,7 @@ pub(crate) fn change(listener: &OwnedFd, side: &Side) -> Result<(), Failure> {
     }
     set(listener, libc::SOL_SOCKET, libc::SO_BUF_LOCK, &0i32)
         .attempt("reset a socket's buffers")?;
-    wear(listener, side)
+    set_side_options(listener, side)
 }
 
 /// Starts to connect to a server with a client's address.

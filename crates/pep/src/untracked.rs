@@ -9,7 +9,7 @@
 //! proxy takes it, an untracked copy continues through loopback (nftables' `dup`, available in
 //! tables of one version of IP), and the original is dropped.
 
-use crate::rules::{chain, ACK, SYN};
+use crate::nft::{chain, word, ACK, SYN};
 use crate::sets::Set;
 use crate::socket::Family;
 
@@ -76,13 +76,5 @@ impl Marks<'_> {
             format!("table {word} {table} {{{}\n}}\n", chain("copied", &lines))
         };
         families.iter().map(text).collect()
-    }
-}
-
-/// nftables' name for a version of IP.
-pub(crate) fn word(family: Family) -> &'static str {
-    match family {
-        Family::V4 => "ip",
-        Family::V6 => "ip6",
     }
 }

@@ -17,11 +17,12 @@ use rustix::event::{eventfd, EventfdFlags};
 use rustix::io::Errno;
 use rustix::net::{acceptfrom_with, SocketFlags};
 
-use crate::connection::{Connection, ConnectionStatus, Next, Outcome, CLIENT, SERVER};
+use crate::connection::{Connection, ConnectionStatus, Next};
 use crate::counters::{count, Counters};
 use crate::flow::{Leg, Tools};
 use crate::journal::{Journal, Line};
 use crate::limits::Share;
+use crate::outcome::{Outcome, CLIENT, SERVER};
 use crate::pending::Held;
 use crate::pipe::Pool;
 use crate::queue::{Queue, WAKE};
@@ -31,8 +32,8 @@ use crate::{socket, table, Config};
 /// Connections accepted in a row, before existing ones continue.
 const ACCEPTS: usize = 64;
 /// Interval of checks for what no event reports; with many connections, this long for each.
-const LOOK: Duration = Duration::from_millis(10);
-const LOOK_OF_EACH: Duration = Duration::from_micros(20);
+const POLL: Duration = Duration::from_millis(10);
+const POLL_EACH: Duration = Duration::from_micros(20);
 /// Interval of the checks of all connections' timeouts.
 const TICK: Duration = Duration::from_secs(1);
 /// Keys from here on are not connections': those have fewer bits.
@@ -46,18 +47,18 @@ pub(crate) struct Shared {
     /// Where to log ended connections.
     pub journal: Option<Journal>,
     /// Take new connections; false while another process may be about to.
-    pub takes: AtomicBool,
+    pub accepts: AtomicBool,
     /// Never take connections again: the listening sockets belong to another process, or are
     /// closed.
-    pub lets_go: AtomicBool,
+    pub stops_listening: AtomicBool,
     /// The worker is accepting connections.
-    pub listens: AtomicBool,
+    pub is_accepting: AtomicBool,
     /// Cut off all connections, and end.
     pub end: AtomicBool,
     /// Connections of the worker, including those that are closing.
     pub open: AtomicUsize,
     /// The sender of a request for all connections.
-    ask: Mutex<Option<Sender<Vec<ConnectionStatus>>>>,
+    request: Mutex<Option<Sender<Vec<ConnectionStatus>>>>,
     /// Becomes readable when a request is waiting.
     pub wake: OwnedFd,
 }
@@ -69,27 +70,27 @@ impl Shared {
         Ok(Arc::new(Self {
             counters,
             journal,
-            takes: AtomicBool::new(false),
-            lets_go: AtomicBool::new(false),
-            listens: AtomicBool::new(false),
+            accepts: AtomicBool::new(false),
+            stops_listening: AtomicBool::new(false),
+            is_accepting: AtomicBool::new(false),
             end: AtomicBool::new(false),
             open: AtomicUsize::new(0),
-            ask: Mutex::new(None),
+            request: Mutex::new(None),
             wake,
         }))
     }
 
     /// Sets one of the flags above and wakes the worker.
-    pub fn tell(&self, word: &AtomicBool) {
-        self.say(word, true);
+    pub fn raise(&self, word: &AtomicBool) {
+        self.set(word, true);
     }
 
     /// Clears a flag and wakes the worker.
-    pub fn take_back(&self, word: &AtomicBool) {
-        self.say(word, false);
+    pub fn clear(&self, word: &AtomicBool) {
+        self.set(word, false);
     }
 
-    fn say(&self, word: &AtomicBool, is_so: bool) {
+    fn set(&self, word: &AtomicBool, is_so: bool) {
         word.store(is_so, Relaxed);
         self.wake();
     }
@@ -101,7 +102,7 @@ impl Shared {
     }
 
     /// Counts and logs a connection that never had a leg to its server, or none to its client.
-    pub fn never_was(
+    pub fn log_unestablished(
         &self,
         (client, server): (SocketAddr, SocketAddr),
         since: Instant,
@@ -124,23 +125,26 @@ impl Shared {
     }
 
     /// Clears the wake-up event and returns a waiting request.
-    pub fn asked(&self) -> Option<Sender<Vec<ConnectionStatus>>> {
+    pub fn take_request(&self) -> Option<Sender<Vec<ConnectionStatus>>> {
         let _ = rustix::io::read(&self.wake, &mut [0u8; 8]);
-        self.ask.lock().unwrap_or_else(|e| e.into_inner()).take()
+        self.request
+            .lock()
+            .unwrap_or_else(|e| e.into_inner())
+            .take()
     }
 
     /// Requests all connections of the worker.
-    pub fn ask(&self, to: Sender<Vec<ConnectionStatus>>) {
-        *self.ask.lock().unwrap_or_else(|e| e.into_inner()) = Some(to);
+    pub fn request_connections(&self, to: Sender<Vec<ConnectionStatus>>) {
+        *self.request.lock().unwrap_or_else(|e| e.into_inner()) = Some(to);
         self.wake();
     }
 }
 
 /// With this a thread reports that it has everything that it needs.
-pub(crate) struct Begun(pub Sender<()>);
+pub(crate) struct Ready(pub Sender<()>);
 
-impl Begun {
-    pub fn tell(&self) {
+impl Ready {
+    pub fn report(&self) {
         let _ = self.0.send(()); // fails if no one waits any more
     }
 }
@@ -161,8 +165,8 @@ pub(crate) struct Worker {
     /// Connections with more data to move.
     pending: VecDeque<u64>,
     /// Connections to check soon, and when.
-    watched: Vec<u64>,
-    look: Instant,
+    polled: Vec<u64>,
+    poll_at: Instant,
 }
 
 impl Worker {
@@ -181,7 +185,7 @@ impl Worker {
         }
         let copies = listeners.iter().map(|listener| listener.try_clone());
         let listeners = copies.collect::<io::Result<Vec<OwnedFd>>>()?;
-        let queue = Queue::new(&shared)?;
+        let queue = Queue::new(&shared.wake)?;
         if alone {
             let own = listeners.iter().map(|listener| listener.as_fd());
             let kept: Vec<_> = own.chain([queue.fd(), shared.wake.as_fd()]).collect();
@@ -199,20 +203,20 @@ impl Worker {
             listening: false,
             connections: Slab::default(),
             pending: VecDeque::new(),
-            watched: Vec::new(),
-            look: Instant::now(),
+            polled: Vec::new(),
+            poll_at: Instant::now(),
         })
     }
 
     fn listen(&mut self) -> io::Result<()> {
-        if !self.listening && self.shared.takes.load(Relaxed) {
+        if !self.listening && self.shared.accepts.load(Relaxed) {
             for (n, listener) in self.listeners.iter().enumerate() {
                 let word = LISTENER - n as u64;
                 self.queue.add(listener, word, EventFlags::IN)?;
             }
             self.listening = true;
         }
-        self.shared.listens.store(self.listening, Relaxed);
+        self.shared.is_accepting.store(self.listening, Relaxed);
         Ok(())
     }
 
@@ -224,7 +228,7 @@ impl Worker {
                 self.queue.remove(listener)?;
             }
         }
-        self.shared.listens.store(false, Relaxed);
+        self.shared.is_accepting.store(false, Relaxed);
         Ok(())
     }
 
@@ -236,8 +240,8 @@ impl Worker {
         loop {
             let now = Instant::now();
             let mut wait = tick.saturating_duration_since(now);
-            if !self.watched.is_empty() {
-                wait = wait.min(self.look.saturating_duration_since(now));
+            if !self.polled.is_empty() {
+                wait = wait.min(self.poll_at.saturating_duration_since(now));
             }
             if !self.pending.is_empty() {
                 wait = Duration::ZERO;
@@ -249,18 +253,18 @@ impl Worker {
                 match event.data.u64() {
                     WAKE => self.answer(now)?,
                     word if word >= OWN => self.accept((LISTENER - word) as usize, now)?,
-                    word => self.happened(word, flags, now),
+                    word => self.on_event(word, flags, now),
                 }
             }
             if let Some(key) = self.pending.pop_front() {
                 self.resume(key, now);
             }
-            if now >= self.look {
-                for key in std::mem::take(&mut self.watched) {
+            if now >= self.poll_at {
+                for key in std::mem::take(&mut self.polled) {
                     self.resume(key, now);
                 }
-                let each = LOOK_OF_EACH.saturating_mul(self.watched.len() as u32);
-                self.look = now + LOOK.max(each);
+                let each = POLL_EACH.saturating_mul(self.polled.len() as u32);
+                self.poll_at = now + POLL.max(each);
             }
             if self.shared.end.load(Relaxed) {
                 for key in self.connections.keys() {
@@ -277,14 +281,14 @@ impl Worker {
     }
 
     fn answer(&mut self, now: Instant) -> io::Result<()> {
-        let asked = self.shared.asked();
-        let lets_go = self.shared.lets_go.load(Relaxed);
-        if lets_go || !self.shared.takes.load(Relaxed) {
+        let asked = self.shared.take_request();
+        let stops_listening = self.shared.stops_listening.load(Relaxed);
+        if stops_listening || !self.shared.accepts.load(Relaxed) {
             self.pause()?;
         } else {
             self.listen()?;
         }
-        if lets_go {
+        if stops_listening {
             self.listeners.clear();
         }
         if let Some(to) = asked {
@@ -343,7 +347,7 @@ impl Worker {
                     Errno::NOBUFS | Errno::NOMEM => Outcome::NoRoom,
                     _ => Outcome::Refused,
                 };
-                self.shared.never_was((client, server), now, end);
+                self.shared.log_unestablished((client, server), now, end);
                 self.shared.open.fetch_sub(1, Relaxed);
                 return;
             }
@@ -357,17 +361,17 @@ impl Worker {
         };
         let flags =
             EventFlags::IN | EventFlags::OUT | EventFlags::PRI | EventFlags::RDHUP | EventFlags::ET;
-        let mut watched = Ok(());
+        let mut added = Ok(());
         for side in [CLIENT, SERVER] {
             let (word, socket) = (key << 1 | side as u64, &connection.legs[side].socket);
-            watched = watched.and_then(|()| self.queue.add(socket, word, flags));
+            added = added.and_then(|()| self.queue.add(socket, word, flags));
         }
-        if watched.is_err() {
+        if added.is_err() {
             self.end(key, Outcome::NoRoom);
         }
     }
 
-    fn happened(&mut self, word: u64, flags: EventFlags, now: Instant) {
+    fn on_event(&mut self, word: u64, flags: EventFlags, now: Instant) {
         let key = word >> 1;
         // an ended connection may still be in the list of events
         if let Some(connection) = self.connections.get(key) {
@@ -375,7 +379,7 @@ impl Worker {
             if connection.listed {
                 return;
             }
-            if connection.moves_much() {
+            if connection.is_bulk() {
                 connection.listed = true;
                 self.pending.push_back(key);
             } else {
@@ -396,11 +400,11 @@ impl Worker {
             return;
         };
         let next = connection.advance(&mut self.tools, now);
-        connection.listed = matches!(next, Next::Again | Next::Look);
+        connection.listed = matches!(next, Next::Again | Next::Poll);
         match next {
             Next::Wait => {}
             Next::Again => self.pending.push_back(key),
-            Next::Look => self.watched.push(key),
+            Next::Poll => self.polled.push(key),
             Next::End(outcome) => self.end(key, outcome),
         }
     }

@@ -51,14 +51,12 @@ mod started;
 #[path = "live/transfers.rs"]
 mod transfers;
 
-use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
+use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::process::Command;
 use std::time::Instant;
 
-use lab::Lab;
+use lab::{Lab, Test};
 use machine::TooBusy;
-
-type Test = (&'static str, fn(&Lab));
 
 const TESTS: [&[Test]; 10] = [
     started::TESTS,
@@ -72,12 +70,6 @@ const TESTS: [&[Test]; 10] = [
     observed::TESTS,
     transfers::TESTS,
 ];
-
-/// The measured value. On a machine that was too busy for the measurement the test ends here, so
-/// this comes last.
-fn judged<T>(measured: Result<T, TooBusy>) -> T {
-    measured.unwrap_or_else(|busy| resume_unwind(Box::new(busy)))
-}
 
 /// Why the tests cannot run here.
 fn reason_to_skip() -> Option<String> {
@@ -113,7 +105,7 @@ fn main() {
     // a long run does not block other test programs
     let long = ["HEADWAY_TRANSFERS", "HEADWAY_LONG"];
     let short = long.iter().all(|name| std::env::var_os(name).is_none());
-    let _machine = short.then(lab::machine_to_oneself);
+    let _machine = short.then(lab::lock_machine);
     let (mut passed, mut failed) = (0, 0);
     for (name, test) in chosen {
         let start = Instant::now();

@@ -14,7 +14,7 @@ use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
 use pyo3::types::PyDict;
 
-use crate::invalid;
+use crate::error::invalid;
 
 /// Path and recorded content hash of a user's own file; None: it is a name.
 #[pyfunction]
@@ -205,12 +205,12 @@ fn scenario(
     digest_at_ns: Option<Vec<u64>>,
     trace: bool,
 ) -> PyResult<String> {
-    let asked = lower::Asked {
+    let outputs = lower::Outputs {
         digest_at_ns,
         trace,
     };
     let app_text = |number: usize| apps.get(&number).map(|app| &**app);
-    py.detach(|| lower::scenario(document, known(), app_text, asked))
+    py.detach(|| lower::scenario(document, known(), app_text, outputs))
         .map_err(invalid)
 }
 

@@ -1,8 +1,10 @@
 //! The Python module `headway._engine`: bindings of the simulator without logic of their own.
 
+mod error;
 mod experiment;
 mod memory;
 
+use error::invalid;
 use headway_algorithms::user_file::{beat, Watch};
 use headway_experiment::exchanges::Exchanges;
 use headway_experiment::pages::Pages;
@@ -10,7 +12,7 @@ use headway_sim::scenario::Vary;
 use headway_sim::trace::record::{Column, Tables};
 use headway_sim::{Outcome, Scenario, World};
 use numpy::IntoPyArray;
-use pyo3::exceptions::{PyInterruptedError, PyMemoryError, PyOSError, PyValueError};
+use pyo3::exceptions::{PyInterruptedError, PyMemoryError, PyOSError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -25,10 +27,6 @@ const SPILL_BYTES: usize = 64 << 20;
 /// Events between two checks of the clock, and between two signs of life of a watched run.
 const EVENTS_PER_LOOK: u32 = 100_000;
 const EVENTS_PER_BEAT: u32 = 20;
-
-pub(crate) fn invalid(error: impl std::fmt::Display) -> PyErr {
-    PyValueError::new_err(error.to_string())
-}
 
 /// The registry of algorithms and stacks, as JSON.
 #[pyfunction]

@@ -14,7 +14,7 @@ use std::collections::BinaryHeap;
 /// The kind of an event. [`Event::id`] identifies its object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
-pub enum What {
+pub enum EventKind {
     /// Packet `id` arrives at the next router of its route.
     Arrival = 0,
     /// A timer of socket `id >> 3` with [`crate::host::tcp::Timer`] number `id & 7`.
@@ -46,15 +46,15 @@ const ID_BITS: u32 = 29;
 impl Event {
     /// The kind.
     #[inline]
-    pub fn what(&self) -> What {
+    pub fn kind(&self) -> EventKind {
         match self.tag >> ID_BITS {
-            0 => What::Arrival,
-            1 => What::Timer,
-            2 => What::App,
-            3 => What::Checkpoint,
-            4 => What::Turn,
-            5 => What::Tick,
-            _ => What::Delivery,
+            0 => EventKind::Arrival,
+            1 => EventKind::Timer,
+            2 => EventKind::App,
+            3 => EventKind::Checkpoint,
+            4 => EventKind::Turn,
+            5 => EventKind::Tick,
+            _ => EventKind::Delivery,
         }
     }
 
@@ -121,11 +121,11 @@ impl Default for Events {
 impl Events {
     /// Adds an event. Its time must not be before that of the last event taken.
     #[inline]
-    pub fn push(&mut self, time_ns: u64, what: What, id: u32) {
+    pub fn push(&mut self, time_ns: u64, kind: EventKind, id: u32) {
         debug_assert!(id >> ID_BITS == 0, "numbers have {ID_BITS} bits");
         let event = Event {
             time_ns,
-            tag: (what as u32) << ID_BITS | id,
+            tag: (kind as u32) << ID_BITS | id,
         };
         let slot = time_ns >> SLOT_BITS;
         if slot > self.slot && slot / SLOTS == self.slot / SLOTS {
@@ -328,7 +328,7 @@ mod tests {
             let mut expected = Vec::new();
             for id in 0..3000 {
                 let time_ns = next(&mut state) * next(&mut state) % span_ns;
-                events.push(time_ns, What::App, id);
+                events.push(time_ns, EventKind::App, id);
                 expected.push((time_ns, id));
             }
             expected.sort();
@@ -351,7 +351,7 @@ mod tests {
             for _ in 0..next(&mut state) % 3 {
                 let shift = next(&mut state) % 36;
                 let time_ns = now_ns + (next(&mut state) % (1 << shift));
-                events.push(time_ns, What::App, id);
+                events.push(time_ns, EventKind::App, id);
                 reference.insert((time_ns, id));
                 id += 1;
             }
@@ -365,7 +365,7 @@ mod tests {
     #[test]
     fn an_event_after_the_limit_stays() {
         let mut events = Events::default();
-        events.push(100, What::App, 1);
+        events.push(100, EventKind::App, 1);
         assert!(events.pop(99).is_none());
         assert_eq!(events.pop(100).unwrap().id(), 1);
     }

@@ -1,7 +1,7 @@
 //! ECN (RFC 3168) in both stack profiles: negotiation, which packets are ECN-capable, the echo, and
 //! the response to a mark.
 
-use crate::common::{bulk, dumbbell, find, run, wide_link, Seen, Trace, MS, SECOND};
+use crate::common::{bulk, dumbbell, find, run, wide_link, CapturedSegment, Trace, MS, SECOND};
 use headway_wire::TcpFlags;
 use serde_json::{json, Value};
 
@@ -23,7 +23,7 @@ fn asks() -> TcpFlags {
 }
 
 /// SYNs and SYN-ACKs seen at the bottleneck.
-fn handshake(trace: &Trace) -> (Vec<&Seen>, Vec<&Seen>) {
+fn handshake(trace: &Trace) -> (Vec<&CapturedSegment>, Vec<&CapturedSegment>) {
     let syns = trace.segments.iter().filter(|s| s.has(TcpFlags::SYN));
     syns.partition(|s| s.outbound)
 }
@@ -197,7 +197,7 @@ fn a_mark_is_echoed_until_the_sender_sends_cwr() {
         let told = data.iter().filter(|s| s.has(TcpFlags::CWR));
         let told: Vec<u64> = told.map(|s| s.seq).collect();
         assert!(!told.is_empty());
-        let mut before: Option<&Seen> = None;
+        let mut before: Option<&CapturedSegment> = None;
         let mut episodes = 0;
         for ack in trace.acks() {
             let echoed = before.is_some_and(|b| b.has(TcpFlags::ECE));

@@ -2,22 +2,11 @@
 //!
 //! `PROPTEST_CASES` sets the number of cases.
 
+use crate::cases::cases;
 use headway_sim::{Scenario, World};
 use proptest::prelude::*;
 use proptest::sample::{select, Index};
 use serde_json::{json, Map, Value};
-
-fn cases(default: u32) -> ProptestConfig {
-    let cases = std::env::var("PROPTEST_CASES")
-        .ok()
-        .and_then(|n| n.parse().ok())
-        .unwrap_or(default);
-    ProptestConfig {
-        cases,
-        failure_persistence: None,
-        ..ProptestConfig::default()
-    }
-}
 
 /// A scenario with at least one of everything that it can have.
 fn valid() -> Value {

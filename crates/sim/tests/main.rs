@@ -2,6 +2,7 @@
 //! compiled once.
 
 mod bbr;
+mod cases;
 mod changing_links;
 mod codel;
 mod common;

@@ -4,6 +4,7 @@
 //! `PROPTEST_CASES` sets the number of cases; the default keeps a debug build
 //! under 20 seconds.
 
+use crate::cases::cases;
 use crate::common::{segments, Reassembly, MS, SECOND};
 use headway_algorithms::{choices, controls, startups};
 use headway_sim::{Scenario, World};
@@ -19,19 +20,6 @@ use std::collections::HashMap;
 const DURATION_NS: u64 = 2_000_000 * SECOND;
 /// Number of steps after which a run counts as endless.
 const MAX_STEPS: u64 = 3_000_000;
-
-fn cases(default: u32) -> ProptestConfig {
-    let cases = std::env::var("PROPTEST_CASES")
-        .ok()
-        .and_then(|n| n.parse().ok())
-        .unwrap_or(default);
-    ProptestConfig {
-        cases,
-        failure_persistence: None,
-        max_shrink_iters: 400,
-        ..ProptestConfig::default()
-    }
-}
 
 fn chance(most: f64) -> impl Strategy<Value = f64> {
     prop_oneof![2 => Just(0.0), 1 => 0.0..=most]

@@ -229,7 +229,8 @@ fn a_late_request_is_sent_in_a_shortened_data_packet() {
     // 85 packets in the round trip after the response, including those already in flight
     let response = marked[1].time_ns;
     let data = trace.data();
-    let within = |d: &&&crate::common::Seen| (response..response + 95 * MS).contains(&d.time_ns);
+    let within =
+        |d: &&&crate::common::CapturedSegment| (response..response + 95 * MS).contains(&d.time_ns);
     let sent = data.iter().filter(within).count();
     assert!((72..=88).contains(&sent), "{sent}");
 }
@@ -252,8 +253,9 @@ fn a_flow_without_announcements_sends_its_request_with_the_first_data() {
         panic!("no report");
     };
     let data = trace.data();
-    let chunk =
-        |d: &&&crate::common::Seen| (report.time_ns..report.time_ns + MS).contains(&d.time_ns);
+    let chunk = |d: &&&crate::common::CapturedSegment| {
+        (report.time_ns..report.time_ns + MS).contains(&d.time_ns)
+    };
     assert_eq!(data.iter().filter(chunk).count(), 3);
 }
 

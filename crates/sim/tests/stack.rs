@@ -1,7 +1,9 @@
 //! How connections of each stack version start, grow and acknowledge. Each test is a fact of Linux
 //! 2.6.24/2.6.25 or 6.1 (net/ipv4) or of an RFC, cited where it is checked.
 
-use crate::common::{bulk, dumbbell, find, on_the_wheel, wide_link, Seen, Trace, MS, SECOND};
+use crate::common::{
+    bulk, dumbbell, find, on_the_wheel, wide_link, CapturedSegment, Trace, MS, SECOND,
+};
 use headway_wire::TcpFlags;
 use serde_json::{json, Value};
 
@@ -388,7 +390,7 @@ fn one_lost_syn_keeps_the_initial_window_and_two_reduce_it_to_one_packet_in_linu
             let flow = requests(&[(20_000, 1, 0)]);
             let mut scenario = dumbbell(stack, 30 * SECOND, &link, json!([flow]));
             scenario["topology"]["forward"]["loss"] = json!(0.2);
-            let is_syn = |s: &Seen| s.has(TcpFlags::SYN);
+            let is_syn = |s: &CapturedSegment| s.has(TcpFlags::SYN);
             let trace = find(&scenario, n_lost, |t| t.lost.iter().all(is_syn));
             assert_eq!(rounds(&trace)[0], window, "{stack}, {n_lost} lost");
         }
@@ -447,7 +449,7 @@ fn the_window_of_a_syn_counts_segments_without_timestamps() {
         let trace = Trace::of(&dumbbell(stack, SECOND, &link, flows));
         let mut seen = trace.segments.iter();
         let mut next = |outbound| {
-            seen.find(|s: &&Seen| s.outbound == outbound)
+            seen.find(|s: &&CapturedSegment| s.outbound == outbound)
                 .map(|s| s.window)
         };
         [next(true), next(false), next(true)].map(Option::unwrap)

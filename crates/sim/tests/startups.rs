@@ -2,7 +2,7 @@
 //! Internet Congestion Control" (2011), sections 4.4 and 5.2, and RFC 9959; segments have 1448
 //! bytes in packets of 1500.
 
-use crate::common::{dumbbell, find, wide_link, Seen, Trace, MS, SECOND};
+use crate::common::{dumbbell, find, wide_link, CapturedSegment, Trace, MS, SECOND};
 use headway_wire::TcpFlags;
 use serde_json::{json, Value};
 
@@ -21,7 +21,7 @@ fn flow(startup: &str, bytes: u64, tunables: Value, fields: &Value) -> Value {
 }
 
 /// Data packets of the first round trip: those before the first acknowledgement.
-fn first_flight(trace: &Trace) -> Vec<Seen> {
+fn first_flight(trace: &Trace) -> Vec<CapturedSegment> {
     let acks = trace.acks();
     let acked = acks.iter().find(|a| a.ack > 1).expect("an ACK of data");
     let data = trace.data();
@@ -30,7 +30,7 @@ fn first_flight(trace: &Trace) -> Vec<Seen> {
 }
 
 /// Sizes of bursts, and the times between their starts.
-fn bursts(flight: &[Seen]) -> (Vec<usize>, Vec<u64>) {
+fn bursts(flight: &[CapturedSegment]) -> (Vec<usize>, Vec<u64>) {
     let (mut sizes, mut starts) = (vec![0], vec![flight[0].time_ns]);
     for (i, packet) in flight.iter().enumerate() {
         if i > 0 && packet.time_ns - flight[i - 1].time_ns > MS / 2 {
@@ -154,7 +154,7 @@ fn after_a_first_flight_without_loss_slow_start_continues_from_its_window() {
     let data = trace.data();
     let start = data[0].time_ns;
     let sent = |round: u64| {
-        let of = |d: &&&Seen| (d.time_ns - start) / (200 * MS) == round;
+        let of = |d: &&&CapturedSegment| (d.time_ns - start) / (200 * MS) == round;
         data.iter().filter(of).count()
     };
     // W = 50, doubled every round, except for packets at the rounds' borders
@@ -315,7 +315,7 @@ fn careful_resume_tries_half_the_saved_window_after_the_initial_one() {
             .find(|a| a.ack > 1)
             .expect("an ACK")
             .time_ns;
-        let within = |d: &&&Seen| (acked..acked + 200 * MS).contains(&d.time_ns);
+        let within = |d: &&&CapturedSegment| (acked..acked + 200 * MS).contains(&d.time_ns);
         trace.data().iter().filter(within).count()
     };
     let trace = resume(200);

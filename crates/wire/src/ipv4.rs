@@ -3,7 +3,7 @@
 use crate::bytes::{be16, put16};
 use crate::checksum;
 use crate::error::ParseError;
-use crate::options::{find, InIpv4, OptionSpace, Walker, WireOption};
+use crate::options::{find, options_of, InIpv4, OptionSpace, Walker, WireOption};
 use std::net::Ipv4Addr;
 
 const HEADER: &str = "IPv4";
@@ -102,27 +102,9 @@ impl<'a> Ipv4View<'a> {
             ));
         }
         let words = bytes[0] & 0x0f;
-        if words < 5 {
-            return Err(ParseError::value(
-                HEADER,
-                "header length",
-                0,
-                u64::from(words),
-                "at least 5 words",
-            ));
-        }
-        let header_len = usize::from(words) * 4;
-        let Some(options) = bytes.get(FIXED_BYTES..header_len) else {
-            return Err(ParseError::truncated(
-                HEADER,
-                "options",
-                FIXED_BYTES,
-                header_len,
-                available,
-            ));
-        };
+        let options = options_of::<InIpv4>(bytes, words, ("header length", 0))?;
         let total = be16(bytes, 2);
-        if usize::from(total) < header_len {
+        if usize::from(total) < FIXED_BYTES + options.len() {
             return Err(ParseError::value(
                 HEADER,
                 "total length",

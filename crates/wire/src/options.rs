@@ -68,6 +68,30 @@ pub trait WireOption: Sized {
     fn emit(&self, out: &mut [u8]) -> usize;
 }
 
+/// The options of a header that is `words` 32-bit words long. Errors name the length's field, which
+/// begins at this byte.
+pub(crate) fn options_of<'a, C: Carrier>(
+    bytes: &'a [u8],
+    words: u8,
+    (field, at): (&'static str, usize),
+) -> Result<&'a [u8], ParseError> {
+    if words < 5 {
+        let found = u64::from(words);
+        return Err(ParseError::value(
+            C::NAME,
+            field,
+            at,
+            found,
+            "at least 5 words",
+        ));
+    }
+    let header_len = usize::from(words) * 4;
+    let options = bytes.get(C::FIXED_BYTES..header_len);
+    options.ok_or_else(|| {
+        ParseError::truncated(C::NAME, "options", C::FIXED_BYTES, header_len, bytes.len())
+    })
+}
+
 /// Checks that an option's data has this length.
 pub(crate) fn exact<const N: usize>(
     info: &OptionInfo,

@@ -4,7 +4,7 @@ use crate::bytes::{be16, be32, put16, put32};
 use crate::checksum::{self, Sum};
 use crate::error::ParseError;
 use crate::ipv4::PROTOCOL_TCP;
-use crate::options::{find, InTcp, OptionSpace, Walker, WireOption};
+use crate::options::{find, options_of, InTcp, OptionSpace, Walker, WireOption};
 use std::net::Ipv4Addr;
 use std::ops::{BitOr, BitOrAssign};
 
@@ -119,25 +119,7 @@ impl<'a> TcpView<'a> {
             ));
         }
         let words = bytes[12] >> 4;
-        if words < 5 {
-            return Err(ParseError::value(
-                HEADER,
-                "data offset",
-                12,
-                u64::from(words),
-                "at least 5 words",
-            ));
-        }
-        let header_len = usize::from(words) * 4;
-        let Some(options) = bytes.get(FIXED_BYTES..header_len) else {
-            return Err(ParseError::truncated(
-                HEADER,
-                "options",
-                FIXED_BYTES,
-                header_len,
-                available,
-            ));
-        };
+        let options = options_of::<InTcp>(bytes, words, ("data offset", 12))?;
         for option in Walker::<InTcp>::new(options) {
             option?;
         }

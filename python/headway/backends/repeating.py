@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from headway.backends import Backend, Finished, OnFailure, T, Work
+from headway.backends.backend import Backend, Finished, OnFailure, T, Work
 from headway.errors import HeadwayError
 from headway.experiment import Experiment
 from headway.trace import Trace
@@ -83,7 +83,7 @@ class Repeating:
         """Run these once; returns the indices to repeat."""
         again: list[int] = []
 
-        def worked(place: int, trace: Trace) -> Callable[[], None]:
+        def work_or_repeat(place: int, trace: Trace) -> Callable[[], None]:
             index = indices[place]
             if _disturbance(trace) > self._quiet and self.repeated[index] < self._most:
                 return lambda: again.append(index)
@@ -93,7 +93,7 @@ class Repeating:
             result = work(index, trace)
             return lambda: finished(index, result)
 
-        def lost(place: int, error: HeadwayError) -> None:
+        def failed_or_repeat(place: int, error: HeadwayError) -> None:
             index = indices[place]
             if type(error) is HeadwayError and self.repeated[index] < self._most:
                 again.append(index)
@@ -102,10 +102,10 @@ class Repeating:
 
         self._backend.run_each(
             [experiments[index] for index in indices],
-            worked,
+            work_or_repeat,
             lambda _place, take: take(),
             threads,
-            failed and lost,
+            failed and failed_or_repeat,
         )
         self.repeated.update(again)
         return again

@@ -13,8 +13,8 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from headway import _engine
-from headway.backends import Finished, OnFailure, T, Work, settle
-from headway.digest import batch_edges_ns, digest_of_totals
+from headway.backends.backend import Finished, OnFailure, T, Work, report_result
+from headway.digest import digest_of_totals
 from headway.errors import HeadwayError
 from headway.experiment import (
     Exchanges,
@@ -50,11 +50,11 @@ class _Watched(NamedTuple):
     progress: Callable[[int], None] | None = None
 
 
-class _Clock:
+class _SimulatedTime:
     """Progress of several runs in simulated time."""
 
-    def __init__(self, experiments: Sequence[Experiment], told: Simulated | None) -> None:
-        self._told = told
+    def __init__(self, experiments: Sequence[Experiment], report: Simulated | None) -> None:
+        self._report = report
         self._now_ns = [0] * len(experiments)
         self._sum_ns = 0
         self._end_ns = sum(experiment.duration for experiment in experiments)
@@ -66,8 +66,8 @@ class _Clock:
             self._sum_ns += now_ns - self._now_ns[index]
             self._now_ns[index] = now_ns
             sum_ns = self._sum_ns
-        if self._told is not None:
-            self._told(sum_ns / 1e9, self._end_ns / 1e9)
+        if self._report is not None:
+            self._report(sum_ns / 1e9, self._end_ns / 1e9)
 
 
 class SimBackend:
@@ -76,7 +76,7 @@ class SimBackend:
     name = "sim"
     spill_bytes = 64 << 20
     """Bytes of a growing trace that are kept in memory before they are written to disk."""
-    _side_by_side = 1
+    _parallel_runs = 1
 
     def __init__(self, simulated: Simulated | None = None) -> None:
         self.simulated = simulated
@@ -152,17 +152,17 @@ class SimBackend:
         threads: int,
         failed: OnFailure | None = None,
     ) -> None:
-        clock = _Clock(experiments, self.simulated)
+        clock = _SimulatedTime(experiments, self.simulated)
         stop = _engine.Stop()
         count = len(experiments)
-        self._side_by_side = min(threads or _cores(), max(count, 1))
+        self._parallel_runs = min(threads or _cores(), max(count, 1))
         waiting = iter(range(count))
         with ThreadPoolExecutor(threads or _cores()) as pool:
             pending: dict[Future[T], int] = {}
             try:
                 while True:
                     # At most as many results wait for this thread as runs are active.
-                    for index in itertools.islice(waiting, 2 * self._side_by_side - len(pending)):
+                    for index in itertools.islice(waiting, 2 * self._parallel_runs - len(pending)):
                         watched = _Watched(stop, functools.partial(clock.at, index))
                         pending[pool.submit(run, index, watched)] = index
                     if not pending:
@@ -173,7 +173,7 @@ class SimBackend:
                     for future in sorted(done, key=lambda one: one.exception() is not None):
                         index = pending.pop(future)
                         clock.at(index, experiments[index].duration)
-                        settle(index, future.result, finished, failed)
+                        report_result(index, future.result, finished, failed)
             finally:
                 stop.set()
                 pool.shutdown(wait=False, cancel_futures=True)
@@ -204,7 +204,7 @@ class SimBackend:
         check_size(experiment)
         growing = GrowingTrace(folder)
         text = scenario_json(experiment, digest=True, trace=trace)
-        result = self._engine(text, watched, growing.take)
+        result = self._engine(text, watched, growing.append_rows)
         growing.captured = result["capture"]
         if trace:
             growing.trace = from_engine(experiment, result, self.key(experiment))
@@ -221,7 +221,7 @@ class SimBackend:
                 scenario_json,
                 watched.stop,
                 progress=watched.progress,
-                limit_bytes=_engine.free_bytes() // self._side_by_side // 3,
+                limit_bytes=_engine.free_bytes() // self._parallel_runs // 3,
                 spill=spill,
                 spill_bytes=self.spill_bytes,
             )
@@ -271,7 +271,7 @@ def scenario_json(experiment: Experiment, *, digest: bool = False, trace: bool =
             )
     document = experiment.model_dump_json()
     apps = dict(_app_texts(experiment))
-    batches_ns = batch_edges_ns(experiment) if digest else None
+    batches_ns = experiment.batch_edges_ns() if digest else None
     try:
         return _engine.scenario(document, apps, batches_ns, trace)
     except ValueError as error:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import base64
-import ctypes
 import json
 import os
 import select
 import shutil
-import signal
 import subprocess
 import sys
 import time
@@ -22,7 +20,7 @@ from headway.web.parent import end
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 _ANSWER_S = 30.0
-_HAND_OVER = """
+_LAUNCHER = """
 import ctypes, os, sys
 ctypes.CDLL(None).prctl(1, 9)
 reads, writes, *command = sys.argv[1:]
@@ -33,20 +31,11 @@ os.dup2(writes, 4)
 os.execv(command[0], command)
 """
 """--remote-debugging-pipe reads from descriptor 3 and writes to 4."""
-_FLAT = ("--disable-gpu",)
-SOLID = ("--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--ignore-gpu-blocklist")
+_WITHOUT_GPU = ("--disable-gpu",)
+SOFTWARE_3D = ("--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--ignore-gpu-blocklist")
 """Flags for drawing in three dimensions without a graphics card."""
-EXTENDABLE = (*_FLAT, "--enable-unsafe-extension-debugging")
+WITH_EXTENSIONS = (*_WITHOUT_GPU, "--enable-unsafe-extension-debugging")
 """Flags for loading extensions from a folder."""
-
-
-_ON_PARENTS_DEATH = 1
-"""PR_SET_PDEATHSIG of prctl(2)."""
-
-
-def ends_with_parent() -> None:
-    """Make the kernel kill this process when its parent ends."""
-    ctypes.CDLL(None).prctl(_ON_PARENTS_DEATH, signal.SIGKILL)
 
 
 def program() -> str | None:
@@ -63,9 +52,9 @@ class Browser:
         self._number = 0
         self._session = self._context = ""
         self.events: list[dict[str, Any]] = []
-        self.anew()
+        self.new_context()
 
-    def anew(self) -> None:
+    def new_context(self) -> None:
         """Discard the page, its connections and all caches, and show an empty page."""
         self._session = ""
         if self._context:
@@ -81,10 +70,11 @@ class Browser:
         for domain in ("Page", "Runtime", "Log", "Network"):
             self.ask(f"{domain}.enable")
 
-    def extend(self, folder: Path) -> str:
+    def load_extension(self, folder: Path) -> str:
         """Load an extension, show an empty page with it, and return its id. Raises HeadwayError.
 
-        The browser must have been started with EXTENDABLE. After ``anew``, it has no extensions.
+        The browser must have been started with WITH_EXTENSIONS. After ``new_context``, it has no
+        extensions.
         """
         self._session = ""
         loaded = self.ask("Extensions.loadUnpacked", path=str(folder.resolve()))
@@ -109,7 +99,7 @@ class Browser:
                 return answer["result"]
             self.events.append(answer)
 
-    def listen(self, seconds: float) -> None:
+    def receive_events(self, seconds: float) -> None:
         """Receive events for this time."""
         until = time.monotonic() + seconds
         while (event := self._message(until)) is not None:
@@ -128,9 +118,9 @@ class Browser:
         if error := self.ask("Page.navigate", url=url).get("errorText"):
             raise HeadwayError(f"chromium: {url}: {error}")
         self.wait_for("Page.loadEventFired")
-        self._settle()
+        self._wait_until_drawn()
 
-    def become(self, width_px: int, scheme: str, height_px: int = 900) -> None:
+    def set_window(self, width_px: int, scheme: str, height_px: int = 900) -> None:
         """Set the window's size and the preferred colour scheme."""
         self.ask(
             "Emulation.setDeviceMetricsOverride",
@@ -138,9 +128,9 @@ class Browser:
         )  # fmt: skip
         feature = {"name": "prefers-color-scheme", "value": scheme}
         self.ask("Emulation.setEmulatedMedia", features=[feature])
-        self._settle()
+        self._wait_until_drawn()
 
-    def _settle(self) -> None:
+    def _wait_until_drawn(self) -> None:
         """Wait until charts are drawn, one or two frames after the rest of the page."""
         self.value("new Promise(done => setTimeout(() => requestAnimationFrame(done), 150))")
 
@@ -150,7 +140,7 @@ class Browser:
             "Runtime.evaluate", expression=expression, awaitPromise=True, returnByValue=True
         )
         if wrong := result.get("exceptionDetails"):
-            raise HeadwayError(f"chromium: {expression}: {_told(wrong)}")
+            raise HeadwayError(f"chromium: {expression}: {_exception_text(wrong)}")
         return result["result"].get("value")
 
     def picture(self, path: Path | None = None, *, whole: bool = False) -> bytes:
@@ -163,30 +153,30 @@ class Browser:
         return picture
 
     @property
-    def complaints(self) -> list[str]:
+    def errors_and_warnings(self) -> list[str]:
         """Errors and warnings of the page since ``open``: exceptions, console and log messages."""
-        said = []
+        found = []
         for event in self.events:
             params = event.get("params", {})
             if event.get("method") == "Runtime.exceptionThrown":
-                said.append(_told(params["exceptionDetails"]))
+                found.append(_exception_text(params["exceptionDetails"]))
             elif event.get("method") == "Runtime.consoleAPICalled" and params["type"] in (
                 "error",
                 "warning",
                 "assert",
             ):
-                said.append(str(params["args"]))
+                found.append(str(params["args"]))
             elif event.get("method") == "Log.entryAdded":
-                said.append(str(params["entry"]))
-        return said
+                found.append(str(params["entry"]))
+        return found
 
     @property
     def requests(self) -> list[str]:
         """URLs that the page requested since ``open``, without the page itself and data URLs."""
-        asked = [e["params"] for e in self.events if e.get("method") == "Network.requestWillBeSent"]
+        sent = [e["params"] for e in self.events if e.get("method") == "Network.requestWillBeSent"]
         return [
             one["request"]["url"]
-            for one in asked
+            for one in sent
             if one["request"]["url"] != one["documentURL"]
             and not one["request"]["url"].startswith(("data:", "blob:"))
         ]
@@ -213,14 +203,14 @@ class Browser:
         return answer
 
 
-def _told(exception: dict[str, Any]) -> str:
+def _exception_text(exception: dict[str, Any]) -> str:
     """The text of a page's exception, without its location."""
-    said: str = exception.get("exception", {}).get("description") or exception["text"]
-    return said.splitlines()[0]
+    text: str = exception.get("exception", {}).get("description") or exception["text"]
+    return text.splitlines()[0]
 
 
 @contextmanager
-def browser(profile: Path, flags: Sequence[str] = _FLAT) -> Iterator[Browser]:
+def browser(profile: Path, flags: Sequence[str] = _WITHOUT_GPU) -> Iterator[Browser]:
     """A browser with an empty profile, which ends with the block. Raises HeadwayError."""
     path = program()
     if path is None:
@@ -233,7 +223,7 @@ def browser(profile: Path, flags: Sequence[str] = _FLAT) -> Iterator[Browser]:
         "--remote-debugging-pipe", f"--user-data-dir={profile}",
     ]  # fmt: skip
     process = subprocess.Popen(
-        [sys.executable, "-c", _HAND_OVER, str(for_browser), str(by_browser), *command],
+        [sys.executable, "-c", _LAUNCHER, str(for_browser), str(by_browser), *command],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import signal
 import socket
 import sys
 import tempfile
@@ -19,13 +20,13 @@ import time
 from pathlib import Path
 
 from headway import sockets
-from headway.browser.chromium import ends_with_parent
 from headway.errors import HeadwayError
 from headway.web import origin
+from headway.web.parent import end_with_parent
 
 _POLL_S = 0.05
 _LINGER_S = 0.3
-_BEHIND = "127.0.0.1:8080"
+_NGINX_ADDRESS = "127.0.0.1:8080"
 """Address of nginx behind a proxy; each run has a separate host."""
 _CONFIG = """
 daemon off; user root; worker_processes 1; pid {files.pid}; error_log {files.log} crit;
@@ -60,80 +61,80 @@ def main() -> None:
     parser.add_argument("--close", action="store_true")
     parser.add_argument("--until", type=Path, required=True)
     parser.add_argument("--end", type=int, required=True)
-    told = parser.parse_args()
-    ends_with_parent()
+    options = parser.parse_args()
+    end_with_parent(signal.SIGKILL)
     try:
         with tempfile.TemporaryDirectory() as folder:
-            _serve(told, Path(folder))
+            _serve(options, Path(folder))
     except HeadwayError as error:
         sys.exit(f"error: {error}")
     print(json.dumps({"ended_ns": time.monotonic_ns()}), flush=True)
 
 
-def _serve(told: argparse.Namespace, folder: Path) -> None:
+def _serve(options: argparse.Namespace, folder: Path) -> None:
     config = _CONFIG.format(
         files=origin.Files(folder),
-        address=_BEHIND if told.targets else told.address,
-        root=origin.quoted(told.root),
-        keep_s=0 if told.close else 600,
+        address=_NGINX_ADDRESS if options.targets else options.address,
+        root=origin.quoted(options.root),
+        keep_s=0 if options.close else 600,
     )
-    if told.targets:
+    if options.targets:
         with origin.running(config, folder):
-            _before(told)
+            _serve_behind_proxy(options)
         return
-    with _listening(told) as at, origin.running(config, folder, at):
+    with _listening_socket(options) as at, origin.running(config, folder, at):
         print("ready", flush=True)
-        _wait(told)
+        _wait(options)
 
 
-def _before(told: argparse.Namespace) -> None:
+def _serve_behind_proxy(options: argparse.Namespace) -> None:
     """Run the proxy before nginx, which sets the targets' hints on the clients' sockets."""
     import uvicorn
 
     from headway.web import serve
 
     settings = serve.Settings(
-        listen=told.address, upstream=f"http://{_BEHIND}", control=told.control
+        listen=options.address, upstream=f"http://{_NGINX_ADDRESS}", control=options.control
     )
     config = serve.configuration(settings)
-    if told.close:
+    if options.close:
         config.headers.append(("Connection", "close"))
     server = uvicorn.Server(config)
 
     def end() -> None:
-        _wait(told)
+        _wait(options)
         server.should_exit = True
 
-    with serve.listening(told.address, told.control) as at:
-        _say(at, told)
+    with serve.listening(options.address, options.control) as at:
+        _set_hints(at, options)
         print("ready", flush=True)
         threading.Thread(target=end, daemon=True).start()
         server.run(sockets=[at])
 
 
-def _wait(told: argparse.Namespace) -> None:
+def _wait(options: argparse.Namespace) -> None:
     """Wait until the visitor is done."""
-    while not told.until.exists() and time.monotonic_ns() < told.end:
+    while not options.until.exists() and time.monotonic_ns() < options.end:
         time.sleep(_POLL_S)
     time.sleep(_LINGER_S)  # the last acknowledgements
 
 
-def _listening(told: argparse.Namespace) -> socket.socket:
-    host, _, port = told.address.rpartition(":")
+def _listening_socket(options: argparse.Namespace) -> socket.socket:
+    host, _, port = options.address.rpartition(":")
     at = socket.socket()
     at.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    at.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, told.control.encode())
-    _say(at, told)
+    at.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, options.control.encode())
+    _set_hints(at, options)
     at.bind((host, int(port)))
     at.listen(512)
     return at
 
 
-def _say(at: socket.socket, told: argparse.Namespace) -> None:
+def _set_hints(at: socket.socket, options: argparse.Namespace) -> None:
     """Set the hints of every connection that the socket accepts."""
-    if told.initial_rate or told.data_volume:
-        said = {"initial_rate_bps": told.initial_rate, "data_volume_bytes": told.data_volume}
-        if not sockets.hint(at, **said):
+    if options.initial_rate or options.data_volume:
+        hints = {"initial_rate_bps": options.initial_rate, "data_volume_bytes": options.data_volume}
+        if not sockets.hint(at, **hints):
             raise HeadwayError("no program receives hints on this host")
 
 

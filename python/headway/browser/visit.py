@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import base64
 import json
+import signal
 import sys
 import tempfile
 import time
@@ -21,8 +22,9 @@ from typing import Any
 import numpy as np
 
 from headway.browser import chromium, sites
-from headway.browser.chromium import Browser, ends_with_parent
+from headway.browser.chromium import Browser
 from headway.errors import HeadwayError
+from headway.web.parent import end_with_parent
 
 HEADER = "Response-Deadline"
 WIDTH_PX, HEIGHT_PX = 1280, 800
@@ -42,11 +44,11 @@ _LOADED = """(() => {
 
 
 @dataclass(frozen=True)
-class Seen:
+class LoadedObject:
     """An object of a visit: its number in the site, times on CLOCK_MONOTONIC, and its size."""
 
     number: int
-    asked_ns: int
+    requested_ns: int
     done_ns: int
     size_bytes: int
 
@@ -65,33 +67,33 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--received", type=Path, required=True)
     parser.add_argument("--picture", type=Path, required=True)
-    told = parser.parse_args()
-    ends_with_parent()
+    options = parser.parse_args()
+    end_with_parent(signal.SIGKILL)
     try:
-        summary = _visit(told)
+        summary = _visit(options)
     except HeadwayError as error:
         sys.exit(f"error: {error}")
     print(json.dumps(summary), flush=True)
 
 
-def _visit(told: argparse.Namespace) -> dict[str, Any]:
-    objects = sites.objects_of(told.root)
+def _visit(options: argparse.Namespace) -> dict[str, Any]:
+    objects = sites.objects_of(options.root)
     numbers = {one.path: number for number, one in enumerate(objects)}
     visits: list[dict[str, Any]] = []
-    seen: list[Seen] = []
+    loaded: list[LoadedObject] = []
     with (
         # the browser's processes end a little later, and may still write
         tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile,
-        chromium.browser(Path(profile), chromium.SOLID) as window,
+        chromium.browser(Path(profile), chromium.SOFTWARE_3D) as window,
     ):
         version = window.ask("Browser.getVersion")["product"]
-        time.sleep(max(0, told.start - time.monotonic_ns()) / 1e9)
-        for visit in range(told.visits):
-            if time.monotonic_ns() >= told.stop:
+        time.sleep(max(0, options.start - time.monotonic_ns()) / 1e9)
+        for visit in range(options.visits):
+            if time.monotonic_ns() >= options.stop:
                 break
-            begun_ns, found = _one_visit(window, told)
+            begun_ns, found = _one_visit(window, options)
             rows = [
-                Seen(
+                LoadedObject(
                     visit * len(objects) + numbers[one["path"]],
                     begun_ns + round(1e6 * one["asked_ms"]),
                     begun_ns + round(1e6 * one["done_ms"]),
@@ -100,11 +102,11 @@ def _visit(told: argparse.Namespace) -> dict[str, Any]:
                 for one in found.pop("objects")
                 if one["path"] in numbers
             ]
-            seen += rows
+            loaded += rows
             visits.append({"begun_ns": begun_ns, "objects": len(rows), **found})
             if not visit:
-                told.picture.write_bytes(_picture(window))
-    _write(told, seen)
+                options.picture.write_bytes(_picture(window))
+    _write(options, loaded)
     return {
         "browser": version,
         "site_objects": len(objects),
@@ -113,46 +115,48 @@ def _visit(told: argparse.Namespace) -> dict[str, Any]:
     }
 
 
-def _one_visit(window: Browser, told: argparse.Namespace) -> tuple[int, dict[str, Any]]:
+def _one_visit(window: Browser, options: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     """The visit's start, and the page's timing in ms from the start."""
-    window.anew()
-    window.become(WIDTH_PX, "light", HEIGHT_PX)
+    window.new_context()
+    window.set_window(WIDTH_PX, "light", HEIGHT_PX)
     window.ask("Network.setCacheDisabled", cacheDisabled=True)
     window.ask("Performance.enable")
-    if told.deadline_ms:
-        headers = {HEADER: str(told.deadline_ms)}
+    if options.deadline_ms:
+        headers = {HEADER: str(options.deadline_ms)}
         window.ask("Network.setExtraHTTPHeaders", headers=headers)
-    if told.site == "map":
-        window.open(f"http://{told.address}/index.html")
+    if options.site == "map":
+        window.open(f"http://{options.address}/index.html")
         found = window.value(_LOADED)
     else:
         # a worker's requests do not get the headers above, so the page passes it the target
-        target = f"&target={told.deadline_ms}" if told.deadline_ms else ""
-        window.open(f"http://{told.address}/program/index.html{told.query}{target}")
-        _wait_for_the_walk(window, told.stop)
+        target = f"&target={options.deadline_ms}" if options.deadline_ms else ""
+        window.open(f"http://{options.address}/program/index.html{options.query}{target}")
+        _wait_for_walk(window, options.stop)
         found = window.value("city.told()")
-    _refuse_what_went_wrong(window, told.site)
+    _raise_page_errors(window, options.site)
     metrics = window.ask("Performance.getMetrics")["metrics"]
     begun_s = next(one["value"] for one in metrics if one["name"] == "NavigationStart")
     return round(1e9 * begun_s), found
 
 
-def _wait_for_the_walk(window: Browser, stop_ns: int) -> None:
+def _wait_for_walk(window: Browser, stop_ns: int) -> None:
     """Wait until the walk is over and all objects have arrived. Raises HeadwayError on failure."""
     while not window.value("Boolean(window.city && city.isOver)"):
-        _refuse_what_went_wrong(window, "city")
+        _raise_page_errors(window, "city")
         if time.monotonic_ns() >= stop_ns:
             objects = window.value("window.city ? city.told().objects.length : 0")
             raise HeadwayError(
-                f"site city: the walk is not over at the flow's end, with {objects} objects there; "
-                "it needs a longer run"
+                f"site city: the walk had not ended when the flow ended, with {objects} objects "
+                "loaded; use a longer run"
             )
-        window.listen(_SETTLE_S)
+        window.receive_events(_SETTLE_S)
 
 
-def _refuse_what_went_wrong(window: Browser, site: str) -> None:
+def _raise_page_errors(window: Browser, site: str) -> None:
     """Raise HeadwayError for the page's errors, but not for the software renderer's warnings."""
-    wrong = [one for one in window.complaints if "GPU stall" not in one and "WebGL" not in one]
+    wrong = [
+        one for one in window.errors_and_warnings if "GPU stall" not in one and "WebGL" not in one
+    ]
     if wrong:
         raise HeadwayError(f"site {site}: {wrong[0]}")
 
@@ -163,15 +167,15 @@ def _picture(window: Browser) -> bytes:
     return base64.b64decode(shot)
 
 
-def _write(told: argparse.Namespace, seen: Sequence[Seen]) -> None:
-    rows = [(one.number, one.asked_ns, one.done_ns) for one in seen]
-    ended = sorted((one.done_ns, one.size_bytes) for one in seen)
+def _write(options: argparse.Namespace, loaded: Sequence[LoadedObject]) -> None:
+    rows = [(one.number, one.requested_ns, one.done_ns) for one in loaded]
+    ended = sorted((one.done_ns, one.size_bytes) for one in loaded)
     at = np.array([one[0] for one in ended], dtype="<i8")
     total = np.cumsum([one[1] for one in ended], dtype="<i8")
-    np.stack([at, total], axis=1).tofile(told.received)
-    partial = told.out.with_suffix(".partial")
+    np.stack([at, total], axis=1).tofile(options.received)
+    partial = options.out.with_suffix(".partial")
     np.array(rows, dtype="<i8").reshape(-1, 3).tofile(partial)
-    partial.rename(told.out)  # the server ends when this file exists
+    partial.rename(options.out)  # the server ends when this file exists
 
 
 if __name__ == "__main__":

@@ -12,12 +12,12 @@ from typer.core import TyperCommand
 from headway.backends import backend_named
 from headway.cli import try_experiment
 from headway.cli.options import AsJson, BackendName, Threads
-from headway.cli.places import check_file, check_folder, path
+from headway.cli.paths import check_file, check_folder, path
 from headway.cli.show import progress_bar, watch
-from headway.cli.try_diverge import Wish
-from headway.cli.try_experiment import Asked
-from headway.cli.try_run import Done, Wanted, check_trials, run_trials
-from headway.cli.try_told import Beside, give
+from headway.cli.try_diverge import DivergeOptions
+from headway.cli.try_experiment import TryOptions
+from headway.cli.try_results import OtherBackend, print_results
+from headway.cli.try_run import FinishedTrial, Outputs, check_trials, run_trials
 from headway.errors import HeadwayError, InterruptedRunError
 from headway.experiment import Capture, Experiment
 
@@ -164,12 +164,14 @@ def try_out(
     if beside == backend:
         raise HeadwayError(f"beside: {beside} is already the backend; name another one")
     given = _given(context)
-    wish = Wish.of_options(diverge, diverge_time, diverge_after, diverge_ignore, beside, given)
+    diverge_options = DivergeOptions.from_options(
+        diverge, diverge_time, diverge_after, diverge_ignore, beside, given
+    )
     runner, other = backend_named(backend), beside and backend_named(beside)
     _check_files(pcap=pcap, plot=plot, out=out, save=save)
     if experiment is not None:
         _refuse(given, _PARTS, f"{experiment} has the whole experiment; change it there")
-        base = try_experiment.of_file(experiment)
+        base = try_experiment.from_file(experiment)
         if "seed" in given:
             base = Experiment.model_validate({**base.model_dump(mode="json"), "seed": seed})
     else:
@@ -177,33 +179,33 @@ def try_out(
             _refuse(given, ("rate", "rtt", "buffer", "loss", "vary"), "give it in each --hop")
         if control is not None:
             _refuse(given, ("flows",), "--control is one flow; put it into --flows")
-        asked = Asked(
+        try_options = TryOptions(
             rate, rtt, buffer, loss, aqm, vary, quick_start, router or (), hop or (), flows,
             control, voip, apart, duration, warmup, stack,
         )  # fmt: skip
-        base = try_experiment.of_options(asked, seed, backend)
+        base = try_experiment.from_options(try_options, seed, backend)
     if save is not None:
         try_experiment.save(base, save)
     check_trials(base, trials)
     experiments = _experiments(base, trials, pcap=pcap is not None, kept=out is not None)
-    wish.capture(experiments, whole=pcap is not None)
+    diverge_options.capture(experiments, whole=pcap is not None)
     with progress_bar(not as_json) as progress:
         watch(runner, progress)
-        wanted = Wanted(out=out and out / "trials", pcap=pcap, plot=plot, keep=diverge)
-        done, end = run_trials(runner, experiments, wanted, threads, progress)
-        also: dict[int, Done] = {}
+        outputs = Outputs(out=out and out / "trials", pcap=pcap, plot=plot, keep=diverge)
+        done, end = run_trials(runner, experiments, outputs, threads, progress)
+        also: dict[int, FinishedTrial] = {}
         if other and end is None:
             watch(other, progress)
-            nothing = Wanted(out=None, pcap=None, plot=None, keep=diverge)
+            nothing = Outputs(out=None, pcap=None, plot=None, keep=diverge)
             also, end = run_trials(other, experiments, nothing, threads, progress)
     if plot is not None and 0 in done and done[0].trace is not None:
         from headway.cli.plot import plot_trace
 
         plot_trace(done[0].trace, plot)
     if done:
-        compared = wish.compare(done.get(0), also.get(0), (backend, beside or ""))
-        found = Beside(beside, list(also.values()), compared) if beside and also else None
-        give(base, [done[index] for index in sorted(done)], found, as_json=as_json)
+        compared = diverge_options.compare(done.get(0), also.get(0), (backend, beside or ""))
+        found = OtherBackend(beside, list(also.values()), compared) if beside and also else None
+        print_results(base, [done[index] for index in sorted(done)], found, as_json=as_json)
     if isinstance(end, KeyboardInterrupt):
         kept = str(out / "trials") if out else "the results above" if done else None
         raise InterruptedRunError(len(done), trials, kept)

@@ -21,12 +21,12 @@ from headway.claims import (
     told,
 )
 from headway.cli.options import AsJson
-from headway.cli.places import path
+from headway.cli.paths import path
 from headway.cli.show import console, print_json, print_table
 from headway.errors import HeadwayError
-from headway.table import Cell, Table, alone
+from headway.table import Cell, Table, value_text
 
-DOUBTFUL: tuple[Verdict, ...] = ("in part", "undecided", "fails", "differs")
+NOT_FULLY_HOLDING: tuple[Verdict, ...] = ("in part", "undecided", "fails", "differs")
 """Verdicts of claims that were judged and do not fully hold."""
 
 
@@ -51,10 +51,10 @@ def claims(
     if wanted is not None:
         found = {d: [c for c in own if c.id in wanted] for d, own in found.items()}
     everything = [claim for own in found.values() for claim in own]
-    _refuse_doubles(found)
+    _refuse_duplicates(found)
     missing = sorted((wanted or set()) - {claim.id for claim in everything})
     papers = headline(everything)
-    others = [c for c in everything if c.verdict in (*DOUBTFUL, "not checked")]
+    others = [c for c in everything if c.verdict in (*NOT_FULLY_HOLDING, "not checked")]
     if as_json:
         print_json(
             {
@@ -113,7 +113,7 @@ def print_claims(title: str, claims: Sequence[Claim]) -> None:
     print_named(
         title,
         [
-            (claim.id, [claim.statement, *_found(claim, repeats=claim.same_as in names)])
+            (claim.id, [claim.statement, *_details(claim, repeats=claim.same_as in names)])
             for claim in claims
         ],
     )
@@ -133,10 +133,10 @@ def print_named(title: str, items: Sequence[tuple[str, Sequence[str]]]) -> None:
     out.print()
 
 
-def _found(claim: Claim, *, repeats: bool) -> list[str]:
+def _details(claim: Claim, *, repeats: bool) -> list[str]:
     """Lines about a claim after its statement."""
     verdict = f"{claim.verdict} ({claim.basis})"
-    published, measured = (alone(v, claim.unit) for v in (claim.published, claim.measured))
+    published, measured = (value_text(v, claim.unit) for v in (claim.published, claim.measured))
     tolerance = f"tolerance: {claim.tolerance}" if claim.tolerance else ""
     if repeats:
         return [f"{verdict}: published {published}, measured {measured}, see {claim.same_as}"]
@@ -165,7 +165,7 @@ def _names(path: Path) -> set[str]:
     return names
 
 
-def _refuse_doubles(found: Mapping[Path, Sequence[Claim]]) -> None:
+def _refuse_duplicates(found: Mapping[Path, Sequence[Claim]]) -> None:
     owner: dict[str, Path] = {}
     for directory, own in found.items():
         for claim in own:

@@ -9,7 +9,7 @@ from typing import Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from headway.cli.start import commands_take_ctrl_c
+from headway.cli.start import restore_ctrl_c
 
 
 @dataclass(frozen=True)
@@ -19,7 +19,7 @@ class Command:
     module: str
     function: str
     help: str
-    made_as: str | None = None
+    command_class: str | None = None
     """The command's class in that module; None for typer's own."""
 
 
@@ -42,7 +42,7 @@ COMMANDS = {
         "try_out",
         "Try flows on a dumbbell or a chain; the default is a 1 Mbit/s home link with one CUBIC "
         "flow.",
-        made_as="Try",
+        command_class="Try",
     ),
     "report": Command(
         "studies",
@@ -109,7 +109,7 @@ class OnDemand(TyperGroup):
         """Load the command that is called; returns its name, the command and its arguments."""
         name, named, rest = super().resolve_command(ctx, args)
         loaded = named and load(name or "")
-        commands_take_ctrl_c()
+        restore_ctrl_c()
         return name, loaded, rest
 
 
@@ -117,7 +117,7 @@ def load(name: str) -> Any:
     """Build one command from its function."""
     command = COMMANDS[name]
     module = importlib.import_module(f"headway.cli.{command.module}")
-    alone = typer.Typer(add_completion=False, rich_markup_mode=None)
-    made_as = getattr(module, command.made_as) if command.made_as else None
-    alone.command(name, cls=made_as)(getattr(module, command.function))
-    return typer.main.get_command(alone)
+    app = typer.Typer(add_completion=False, rich_markup_mode=None)
+    command_class = getattr(module, command.command_class) if command.command_class else None
+    app.command(name, cls=command_class)(getattr(module, command.function))
+    return typer.main.get_command(app)

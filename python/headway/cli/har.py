@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from headway.cli.options import AsJson
-from headway.cli.places import path
-from headway.cli.show import console, counted, print_json
+from headway.cli.paths import path
+from headway.cli.show import console, number_of, print_json
 from headway.errors import HeadwayError
 from headway.units import format_size, parse_time
 
@@ -56,9 +56,9 @@ def har(
             }
         )
         return
-    told = f"{counted(len(table), 'page')}, {counted(objects, 'object')}, {format_size(total)}"
+    text = f"{number_of(len(table), 'page')}, {number_of(objects, 'object')}, {format_size(total)}"
     if archive.left_out:
-        told += f"; {archive.left_out} left out that used no network"
+        text += f"; {archive.left_out} left out that used no network"
     if archive.hosts > 1:
-        told += f"; {archive.hosts} hosts, treated as one"
-    console().print(f"{pages}: {told}", markup=False, soft_wrap=True)
+        text += f"; {archive.hosts} hosts, treated as one"
+    console().print(f"{pages}: {text}", markup=False, soft_wrap=True)

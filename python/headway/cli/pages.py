@@ -13,7 +13,7 @@ from headway import catalogue
 from headway.backends import BACKENDS
 from headway.cli.commands import COMMANDS, load
 from headway.cli.options import AsJson
-from headway.cli.places import path
+from headway.cli.paths import path
 from headway.cli.show import print_json
 from headway.files import save_text
 
@@ -58,15 +58,15 @@ def _page(name: str) -> Page:
     context = command.make_context(name, [], resilient_parsing=True)
     options, arguments = [], []
     for parameter in command.get_params(context):
-        shown, said = parameter.get_help_record(context)
+        shown, help_text = parameter.get_help_record(context)
         if parameter.param_type_name == "argument":
-            arguments.append((parameter.metavar or parameter.name.upper(), said))
+            arguments.append((parameter.metavar or parameter.name.upper(), help_text))
             continue
         names = (*parameter.opts, *parameter.secondary_opts)
-        takes = not parameter.is_flag
+        takes_value = not parameter.is_flag
         kind = shown.split()[-1].strip("<>")
-        value = (parameter.metavar or _KINDS.get(kind, kind.upper())) if takes else ""
-        options.append(Option(names, value, said))
+        value = (parameter.metavar or _KINDS.get(kind, kind.upper())) if takes_value else ""
+        options.append(Option(names, value, help_text))
     return Page(name, COMMANDS[name].help, command.help or "", tuple(arguments), tuple(options))
 
 
@@ -205,7 +205,9 @@ def manual(page: Page) -> str:
     ]
     if page.arguments:
         parts.append(".SH ARGUMENTS")
-        parts += [f".TP\n\\fI{_roff(name)}\\fR\n{_roff(said)}" for name, said in page.arguments]
+        parts += [
+            f".TP\n\\fI{_roff(name)}\\fR\n{_roff(help_text)}" for name, help_text in page.arguments
+        ]
     parts.append(".SH OPTIONS")
     for option in page.options:
         names = ", ".join(f"\\fB{_roff(name)}\\fR" for name in option.names)
@@ -238,7 +240,7 @@ def _head(name: str, summary: str) -> str:
 
 
 def _tail(others: list[str]) -> list[str]:
-    statuses = (f".TP\n\\fB{status}\\fR\n{_roff(said)}" for status, said in _STATUS)
+    statuses = (f".TP\n\\fB{status}\\fR\n{_roff(help_text)}" for status, help_text in _STATUS)
     named = ", ".join(f"\\fB{_roff(name)}\\fR(1)" for name in others)
     return [".SH EXIT STATUS", *statuses, ".SH SEE ALSO", f"{named}, docs/cli.md", ""]
 

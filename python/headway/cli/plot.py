@@ -54,8 +54,11 @@ def trace_figure(trace: Trace) -> Figure:
     """Goodputs, congestion windows, RTTs, queues and one-way delays over one time axis."""
     from headway.figures import Panel, timeseries
 
-    alone = len(trace.tcp_flows()) <= MOST_FLOWS
-    panels = [*(_of_each(trace) if alone else _of_all(trace)), Panel("queue (kB)", _queues(trace))]
+    per_flow = len(trace.tcp_flows()) <= MOST_FLOWS
+    panels = [
+        *(_panels_per_flow(trace) if per_flow else _panels_per_control(trace)),
+        Panel("queue (kB)", _queues(trace)),
+    ]
     if trace.udp_flows():
         panels.append(Panel("one-way delay (ms)", _delays(trace)))
     return timeseries([one for one in panels if one.series], height_mm=_PANEL_MM)
@@ -72,21 +75,26 @@ class _Drawn:
     style: Style
 
 
-def _of_each(trace: Trace) -> list[Panel]:
+def _panels_per_flow(trace: Trace) -> list[Panel]:
     from headway.figures import Panel
 
     drawn = _flows(trace)
     state = _by(trace["flow_state"], "flow")
     return [
         Panel("goodput (Mbit/s)", _goodputs(trace, {flow: (flow,) for flow in drawn}, drawn)),
-        Panel("cwnd (packets)", [_held(one, state[n], "cwnd_pkts", 1) for n, one in drawn.items()]),
-        Panel("RTT (ms)", [_held(one, state[n], "srtt_us", 1e3) for n, one in drawn.items()]),
+        Panel(
+            "cwnd (packets)",
+            [_step_series(one, state[n], "cwnd_pkts", 1) for n, one in drawn.items()],
+        ),
+        Panel(
+            "RTT (ms)", [_step_series(one, state[n], "srtt_us", 1e3) for n, one in drawn.items()]
+        ),
     ]
 
 
 def _flows(trace: Trace) -> dict[int, _Drawn]:
     """Label and style by TCP flow; several flows of one scheme get shades of its colour."""
-    from headway.figures import label_of, one_of, style_of
+    from headway.figures import label_of, style_of, variant_of
 
     schemes = {flow: _scheme(trace.flows[flow]) for flow in trace.tcp_flows()}
     several = Counter(schemes.values())
@@ -95,7 +103,7 @@ def _flows(trace: Trace) -> dict[int, _Drawn]:
     for flow, scheme in schemes.items():
         given = trace.experiment.flows[flow].name
         number = f", flow {flow}" if several[scheme] > 1 else ""
-        style = one_of(style_of(scheme), before[scheme])
+        style = variant_of(style_of(scheme), before[scheme])
         drawn[flow] = _Drawn(given or f"{label_of(scheme)}{number}", style)
         before[scheme] += 1
     return drawn
@@ -110,7 +118,7 @@ def _scheme(flow: FlowSummary) -> str:
     return control if flow.startup in (None, own) else f"{control}+{flow.startup}"
 
 
-def _held(drawn: _Drawn, rows: pl.DataFrame, column: str, unit: float) -> Series:
+def _step_series(drawn: _Drawn, rows: pl.DataFrame, column: str, unit: float) -> Series:
     """A series of a signal that is recorded when it changes."""
     from headway.figures import Series
 
@@ -133,7 +141,7 @@ def _by(table: pl.DataFrame, column: str) -> dict[int, pl.DataFrame]:
 # ---- A line per control ----
 
 
-def _of_all(trace: Trace) -> list[Panel]:
+def _panels_per_control(trace: Trace) -> list[Panel]:
     from headway.figures import Panel, label_of, style_of
 
     groups: dict[str, list[int]] = {}
@@ -168,16 +176,16 @@ def _means(
         .group_by("flow", (pl.col("time_ns") // slot_ns).alias("slot"))
         .agg(pl.col(column).sort_by("time_ns").last())
     )
-    held = np.full((len(trace.flows), _SLOTS), np.nan, dtype=np.float32)
+    last_values = np.full((len(trace.flows), _SLOTS), np.nan, dtype=np.float32)
     slots = np.minimum(rows["slot"].to_numpy(), _SLOTS - 1)
-    held[rows["flow"].to_numpy(), slots] = rows[column].to_numpy() / unit
+    last_values[rows["flow"].to_numpy(), slots] = rows[column].to_numpy() / unit
     # a slot without a change keeps the value of the slot before
-    latest = np.where(np.isnan(held), 0, np.arange(_SLOTS))
-    held = np.take_along_axis(held, np.maximum.accumulate(latest, axis=1), axis=1)
+    latest = np.where(np.isnan(last_values), 0, np.arange(_SLOTS))
+    last_values = np.take_along_axis(last_values, np.maximum.accumulate(latest, axis=1), axis=1)
     times_s = (np.arange(_SLOTS) + 1) * slot_ns / NS_PER_S
     lines = []
     for number, one in drawn.items():
-        own = held[list(members[number])]
+        own = last_values[list(members[number])]
         known = ~np.isnan(own).all(axis=0)
         lines.append(
             Series(one.label, times_s[known], np.nanmean(own[:, known], axis=0), one.style)
@@ -233,20 +241,20 @@ def _spaced(rows: pl.DataFrame, least_ns: int) -> tuple[Array, Array]:
 
 def _queues(trace: Trace) -> list[Series]:
     """Queues in kB of every link towards the receivers; a chain has several."""
-    from headway.figures import QUEUE, one_of
+    from headway.figures import QUEUE, variant_of
 
     links = [n for n, name in enumerate(trace.links) if name.startswith("forward")]
     rows = _by(trace["queue"], "link")
     labels = ["queue"] if len(links) == 1 else [f"queue of hop {n}" for n in range(len(links))]
     return [
-        _held(_Drawn(label, one_of(QUEUE, number)), rows[link], "queue_bytes", 1e3)
+        _step_series(_Drawn(label, variant_of(QUEUE, number)), rows[link], "queue_bytes", 1e3)
         for number, (link, label) in enumerate(zip(links, labels, strict=True))
         if number < MOST_FLOWS
     ]
 
 
 def _delays(trace: Trace) -> list[Series]:
-    from headway.figures import VOIP, Series, one_of
+    from headway.figures import VOIP, Series, variant_of
 
     rows = _by(trace["udp"].drop_nulls(), "flow")
     flows = trace.udp_flows()[:MOST_FLOWS]
@@ -256,5 +264,5 @@ def _delays(trace: Trace) -> list[Series]:
         label = given or ("datagrams" if len(flows) == 1 else f"datagrams, flow {flow}")
         times_s = rows[flow]["sent_ns"].to_numpy() / NS_PER_S
         delays_ms = rows[flow]["owd_ns"].to_numpy() / 1e6
-        lines.append(Series(label, times_s, delays_ms, one_of(VOIP, number)))
+        lines.append(Series(label, times_s, delays_ms, variant_of(VOIP, number)))
     return lines

@@ -17,34 +17,34 @@ from headway.backends.kernel import check
 from headway.backends.repeating import Repeating
 from headway.backends.sim import scenario_json
 from headway.cli import try_experiment
-from headway.cli.places import check_folder
+from headway.cli.paths import check_folder
 from headway.cli.show import console, notice, print_json, print_table, progress_bar
 from headway.errors import HeadwayError, InterruptedRunError
 from headway.experiment import Experiment
 from headway.files import save_text
 from headway.validation.diverge import diverge
-from headway.validation.minimize import minimize, told
+from headway.validation.minimize import minimize, one_line
 from headway.validation.random_cases import KINDS, Case, cases
 from headway.validation.random_compare import ALLOWED, Result, observe, values_of
 from headway.validation.random_report import (
     Minimized,
-    distribution_told,
+    distribution_text,
     replay,
     summary,
     tables,
-    value_told,
+    value_text,
     worst,
     write_page,
 )
-from headway.validation.random_runs import Kept, RandomRunner, samples_of
+from headway.validation.random_runs import RandomRunner, SavedRuns, samples_of
 from headway.versions import versions
 
-_SHOWN = 10
+_MOST_SHOWN = 10
 _NOTICE_S = 60
 
 
 @dataclass(frozen=True)
-class Asked:
+class RandomOptions:
     """The values of the options."""
 
     count: int
@@ -63,56 +63,56 @@ class Asked:
         return self.out / "random" / f"{self.kind}-{self.seed}"
 
 
-def run_random(asked: Asked) -> None:
+def run_random(options: RandomOptions) -> None:
     """Run the cases, minimize those that differ, and print the results."""
-    if asked.kind not in KINDS:
-        raise HeadwayError(f"kind: unknown {asked.kind!r}; allowed: {', '.join(KINDS)}")
-    check_folder("out", asked.folder)
+    if options.kind not in KINDS:
+        raise HeadwayError(f"kind: unknown {options.kind!r}; allowed: {', '.join(KINDS)}")
+    check_folder("out", options.folder)
     sim, kernel = backend_named("sim"), backend_named("kernel")
-    until_s = None if asked.hours is None else time.monotonic() + 3600 * asked.hours
-    chosen = list(itertools.islice(cases(asked.kind, asked.seed), asked.count))
-    kept = Kept(asked.folder / "kernel.jsonl")
+    until_s = None if options.hours is None else time.monotonic() + 3600 * options.hours
+    chosen = list(itertools.islice(cases(options.kind, options.seed), options.count))
+    kept = SavedRuns(options.folder / "kernel.jsonl")
     small: list[Minimized] = []
-    with progress_bar(not asked.as_json) as bar:
+    with progress_bar(not options.as_json) as bar:
         runner = RandomRunner(
             chosen,
             kept,
             sim,
             kernel,
             (scenario_json, check),
-            repeats=asked.repeats,
-            told=bar if sys.stderr.isatty() and not asked.as_json else _Lines(),
+            repeats=options.repeats,
+            progress=bar if sys.stderr.isatty() and not options.as_json else _Lines(),
             until_s=until_s,
         )
         try:
             runner.run()
-            repeating = Repeating(kernel, asked.repeats)
+            repeating = Repeating(kernel, options.repeats)
             for result in worst(runner.outcome.results):
                 late = until_s is not None and time.monotonic() >= until_s
-                most = 0 if late else asked.minimize
+                most = 0 if late else options.minimize
                 bar(runner.done, len(chosen), f"minimizing case {result.case.index}")
-                both = _Both(sim, repeating, result)
-                small.append(_minimized(asked, result, both, most))
+                both = _DiffersAlike(sim, repeating, result)
+                small.append(_minimized(options, result, both, most))
                 if most:
-                    small[-1] = _explained(small[-1], sim, kernel)
+                    small[-1] = _with_divergence(small[-1], sim, kernel)
         except KeyboardInterrupt:
             raise InterruptedRunError(
-                len(runner.outcome.results), len(chosen), str(asked.folder)
+                len(runner.outcome.results), len(chosen), str(options.folder)
             ) from None
     about = {
-        "made by": f"headway validate --random {asked.count} --kind {asked.kind} "
-        f"--seed {asked.seed}",
+        "made by": f"headway validate --random {options.count} --kind {options.kind} "
+        f"--seed {options.seed}",
         "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
         "kernel": platform.release(),
         "Headway": str(versions()["headway"]),
         "engine": str(versions()["engine"]),
     }
-    page = write_page(asked.folder / "random.html", runner.outcome, asked.count, about, small)
-    numbers = summary(runner.outcome, asked.count)
-    if asked.as_json:
+    page = write_page(options.folder / "random.html", runner.outcome, options.count, about, small)
+    numbers = summary(runner.outcome, options.count)
+    if options.as_json:
         print_json({"about": about, **numbers, "cases": _as_fields(runner.outcome.results)})
         return
-    _print(asked, numbers)
+    _print(options, numbers)
     for table in tables(runner.outcome):
         print_table(table)
     _print_worst(runner.outcome.results, small)
@@ -131,11 +131,11 @@ class _Lines:
             notice(f"{done} of {total} cases{label and f', {label}'}")
 
 
-class _Both:
+class _DiffersAlike:
     """Checks whether the backends differ in an experiment in the same way as in a case."""
 
-    def __init__(self, sim: Backend, kernel: Repeating, like: Result) -> None:
-        self._sim, self._kernel, self._like = sim, kernel, like
+    def __init__(self, sim: Backend, kernel: Repeating, original: Result) -> None:
+        self._sim, self._kernel, self._original = sim, kernel, original
 
     def __call__(self, experiment: Experiment) -> bool:
         """Run an experiment on both backends; if they differ, repeat the kernel run."""
@@ -146,7 +146,9 @@ class _Both:
             kernels = []
             for _ in range(2):
                 kernels.append(observe(self._kernel.run(experiment)))
-                if not Result(case, values_of(experiment, sims, kernels)).is_like(self._like):
+                if not Result(case, values_of(experiment, sims, kernels)).is_similar(
+                    self._original
+                ):
                     return False
         except HeadwayError as error:
             if type(error) is not HeadwayError:
@@ -155,25 +157,25 @@ class _Both:
         return True
 
 
-def _minimized(asked: Asked, result: Result, both: _Both, most: int) -> Minimized:
+def _minimized(options: RandomOptions, result: Result, both: _DiffersAlike, most: int) -> Minimized:
     """Save a case that differs, and the minimized one."""
     index = result.case.index
-    whole = asked.folder / "differ" / f"case-{index}.json"
-    smaller = asked.folder / "differ" / f"case-{index}-small.json"
+    whole = options.folder / "differ" / f"case-{index}.json"
+    smaller = options.folder / "differ" / f"case-{index}-small.json"
     try_experiment.save(result.case.experiment, whole)
     if smaller.exists():
-        file, experiment, runs = smaller, try_experiment.of_file(smaller), 0
+        file, experiment, runs = smaller, try_experiment.from_file(smaller), 0
     else:
         experiment, runs = minimize(result.case.experiment, both, most)
         file = whole if experiment == result.case.experiment else smaller
         try_experiment.save(experiment, file)
-    return Minimized(index, file, told(experiment), runs)
+    return Minimized(index, file, one_line(experiment), runs)
 
 
-def _explained(small: Minimized, sim: Backend, kernel: Backend) -> Minimized:
+def _with_divergence(small: Minimized, sim: Backend, kernel: Backend) -> Minimized:
     """Add the first divergence, and save it as a text file next to the case's file."""
     try:
-        found = diverge(try_experiment.of_file(small.file), sim, kernel)
+        found = diverge(try_experiment.from_file(small.file), sim, kernel)
         divergence = "\n".join(found.lines())
     except HeadwayError as error:
         if type(error) is not HeadwayError:
@@ -206,19 +208,21 @@ def _as_fields(results: Sequence[Result]) -> list[dict[str, Any]]:
     ]
 
 
-def _print(asked: Asked, numbers: dict[str, Any]) -> None:
+def _print(options: RandomOptions, numbers: dict[str, Any]) -> None:
     show = console()
 
     def line(text: str) -> None:
         show.print(text, markup=False, soft_wrap=True)
 
-    line(f"random cases of kind {asked.kind}, seed {asked.seed}: simulator compared with kernel")
+    line(
+        f"random cases of kind {options.kind}, seed {options.seed}: simulator compared with kernel"
+    )
     short = numbers["short"]
     said = f", {short} with fewer kernel runs than needed" if short else ""
-    line(f"cases compared           {numbers['cases']} of {asked.count}{said}")
+    line(f"cases compared           {numbers['cases']} of {options.count}{said}")
     if numbers["difference"]:
-        line(f"from the kernel's median {distribution_told(numbers['difference'])}")
-        line(f"beyond its spread        {distribution_told(numbers['beyond_spread'])}")
+        line(f"from the kernel's median {distribution_text(numbers['difference'])}")
+        line(f"beyond its spread        {distribution_text(numbers['beyond_spread'])}")
         share = numbers["differ"] / numbers["cases"]
         line(f"beyond it by {ALLOWED:.0%}          {numbers['differ']} ({share:.1%})")
         one_side = ", ".join(f"{n} on {name}" for name, n in numbers["on_one_backend"].items())
@@ -234,10 +238,10 @@ def _print(asked: Asked, numbers: dict[str, Any]) -> None:
 def _print_worst(results: Sequence[Result], small: Sequence[Minimized]) -> None:
     show = console()
     files = {one.index: one.file for one in small}
-    for result in worst(results)[:_SHOWN]:
+    for result in worst(results)[:_MOST_SHOWN]:
         assert result.main is not None
         for text in (
-            f"case {result.case.index}: {value_told(result.main)}",
+            f"case {result.case.index}: {value_text(result.main)}",
             f"  {replay(files[result.case.index])}",
         ):
             show.print(text, markup=False, soft_wrap=True)

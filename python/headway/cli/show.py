@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from headway.backends import Backend
 from headway.cli.start import is_unicode
-from headway.table import Table, parts, texts, to_the_right
+from headway.table import Table, is_numeric, parts, texts
 
 if TYPE_CHECKING:
     from rich.console import Console, JustifyMethod
@@ -38,7 +38,7 @@ def console() -> Console:
     return Console(highlight=False, soft_wrap=False, width=min(columns, MAX_COLUMNS), height=lines)
 
 
-def counted(count: int, of: str) -> str:
+def number_of(count: int, of: str) -> str:
     """A count with its noun: "1 page", "2 pages"."""
     return f"{count} {of}" if count == 1 else f"{count} {of}s"
 
@@ -73,6 +73,7 @@ def print_table(table: Table) -> None:
 def _drawn(table: Table, columns: Sequence[int]) -> RichTable:
     from rich import box
     from rich.table import Table as RichTable
+    from rich.text import Text
 
     drawn = RichTable(
         box=box.SIMPLE_HEAD,
@@ -80,16 +81,12 @@ def _drawn(table: Table, columns: Sequence[int]) -> RichTable:
         collapse_padding=len(columns) > _MANY_COLUMNS,
     )
     for index in columns:
-        numeric = to_the_right([row[index] for row in table.rows])
+        numeric = is_numeric([row[index] for row in table.rows])
         justify: JustifyMethod = "right" if numeric else "left"
         drawn.add_column(table.columns[index], justify=justify, overflow="fold")
     for row in texts(table):
-        drawn.add_row(*(_escaped(row[index]) for index in columns))
+        drawn.add_row(*(Text(row[index]) for index in columns))
     return drawn
-
-
-def _escaped(text: str) -> str:
-    return text.replace("[", r"\[")
 
 
 class Bar:
@@ -101,30 +98,30 @@ class Bar:
     def __init__(self, drawn: RichProgress | None = None) -> None:
         self._drawn = drawn
         self._task = drawn.add_task("", total=None, what="") if drawn else None
-        self._counted = ""
+        self._count_text = ""
         self._in_seconds = False
         self._since_s = time.monotonic()
 
     def __call__(self, finished: int, total: int, label: str) -> None:
         """Show that ``finished`` of ``total`` runs are done; ``label`` names the newest."""
-        self._counted = f"{finished}/{total} {label}".rstrip()
+        self._count_text = f"{finished}/{total} {label}".rstrip()
         if finished == total:
             self._in_seconds = False
         if not self._in_seconds:
-            self._update(finished, total, self._counted)
+            self._update(finished, total, self._count_text)
 
     def seconds(self, done_s: float, total_s: float, left_s: float) -> None:
         """Show the seconds that have passed of all runs, and those left until the last ends."""
         self._in_seconds = True
         minutes, rest = divmod(round(left_s), 60)
-        self._update(done_s, total_s, f"{self._counted}, {minutes}:{rest:02} left")
+        self._update(done_s, total_s, f"{self._count_text}, {minutes}:{rest:02} left")
 
     def simulated(self, done_s: float, total_s: float) -> None:
         """Show the simulated seconds of all runs, with the speed and the memory used."""
         self._in_seconds = True
         speed = done_s / max(time.monotonic() - self._since_s, 1e-3)
-        told = f"{done_s:,.0f} of {total_s:,.0f} s, {speed:,.0f} s per second{_memory()}"
-        self._update(done_s, total_s, f"{self._counted} {told}".lstrip())
+        speed_text = f"{done_s:,.0f} of {total_s:,.0f} s, {speed:,.0f} s per second{_memory()}"
+        self._update(done_s, total_s, f"{self._count_text} {speed_text}".lstrip())
 
     def _update(self, done: float, total: float, what: str) -> None:
         if self._drawn is not None and self._task is not None:

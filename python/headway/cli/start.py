@@ -16,22 +16,9 @@ _PLAIN = {
 """Replacements for characters that the terminal's encoding lacks; "?" for all others."""
 
 
-def main() -> None:
-    """Entry point of the ``headway`` command."""
-    wrong = _streams() or _environment()
-    if wrong is not None:
-        print(f"headway: {wrong}", file=sys.stderr)
-        sys.exit(2)
-    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-        signal.signal(signal.SIGINT, _leave)
-    from headway.cli.app import execute
-
-    sys.exit(execute())
-
-
-def commands_take_ctrl_c() -> None:
+def restore_ctrl_c() -> None:
     """Let Ctrl-C raise KeyboardInterrupt again, so that commands can save what they have."""
-    if signal.getsignal(signal.SIGINT) is _leave:
+    if signal.getsignal(signal.SIGINT) is exit_at_once:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
@@ -45,7 +32,7 @@ def give_up_output() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _leave(*_: object) -> None:
+def exit_at_once(*_: object) -> None:
     """Exit at Ctrl-C while modules load.
 
     No result exists yet, and some modules cannot be interrupted by an exception.
@@ -54,7 +41,7 @@ def _leave(*_: object) -> None:
     os._exit(130)
 
 
-def _streams() -> str | None:
+def prepare_streams() -> str | None:
     """Prepare the standard streams for writing; returns an error text, or None."""
     for descriptor in range(3):
         try:
@@ -87,7 +74,7 @@ def _plain(character: str) -> bytes:
     return _PLAIN.get(character, "?").encode("ascii")
 
 
-def _environment() -> str | None:
+def check_environment() -> str | None:
     """Check variables that make a library panic; returns a one-line error, or None."""
     threads = os.environ.get(_POLARS_THREADS)
     if threads is None or (threads.isdecimal() and int(threads[:6]) > 0 and len(threads) < 6):

@@ -12,16 +12,16 @@ import typer
 from headway.backends import Recorded, backend_named
 from headway.backends.repeating import Repeating
 from headway.claims import told
-from headway.cli.claims import DOUBTFUL, counts, print_claims, print_named
+from headway.cli.claims import NOT_FULLY_HOLDING, counts, print_claims, print_named
 from headway.cli.options import REPEATS, AsJson, Repeats, Threads
-from headway.cli.places import path
+from headway.cli.paths import path
 from headway.cli.show import console, notice, print_json, print_table, progress_bar, watch
 from headway.errors import HeadwayError
 from headway.registry import unknown
 from headway.study import STUDY_FILE, Study, StudyContext, StudyResult, discover
-from headway.table import alone
+from headway.table import value_text
 from headway.trace import load_trace
-from headway.validation.twins import Beside, beside_simulator
+from headway.validation.twins import SimulatorComparison, compare_with_simulator
 from headway.workloads.workload import NAMED
 
 
@@ -68,7 +68,7 @@ def run(
     directory = out or Path("results") / study
     runner = backend_named(backend or chosen.only_backend or "sim")
     chosen = chosen.on(runner.name)
-    _make(directory)
+    _make_folder(directory)
     with progress_bar(not as_json) as progress:
         watch(runner, progress)
         context = StudyContext(
@@ -85,8 +85,8 @@ def run(
         if not force:
             chosen.refuse_to_overwrite(context)
         result = chosen.run(context)
-        beside = _beside(chosen, context, result, resume=resume)
-    _show(chosen, result, beside, as_json)
+        comparison = _compare_with_simulator(chosen, context, result, resume=resume)
+    _show(chosen, result, comparison, as_json)
 
 
 def report(
@@ -115,7 +115,7 @@ def report(
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise HeadwayError(f"{path}: unreadable ({error})") from None
     result = chosen.rebuild(context)
-    _show(chosen, result, _beside(chosen, context, result, resume=True), as_json)
+    _show(chosen, result, _compare_with_simulator(chosen, context, result, resume=True), as_json)
 
 
 def export(
@@ -176,24 +176,27 @@ def _study(name: str) -> Study[Any, Any]:
     return known[name]
 
 
-def _make(directory: Path) -> None:
+def _make_folder(directory: Path) -> None:
     try:
         directory.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise HeadwayError(f"{directory}: cannot make the folder: {error.strerror}") from None
 
 
-def _beside(
+def _compare_with_simulator(
     study: Study[Any, Any], context: StudyContext, result: StudyResult, *, resume: bool
-) -> Beside | None:
+) -> SimulatorComparison | None:
     """Repeat a study that ran on the kernel in the simulator, and compare the results."""
     if context.backend.name != "kernel" or study.only_backend == "kernel":
         return None
-    return beside_simulator(study, context, result, resume=resume)
+    return compare_with_simulator(study, context, result, resume=resume)
 
 
 def _show(
-    study: Study[Any, Any], result: StudyResult, beside: Beside | None, as_json: bool
+    study: Study[Any, Any],
+    result: StudyResult,
+    comparison: SimulatorComparison | None,
+    as_json: bool,
 ) -> None:
     if as_json:
         print_json(
@@ -204,36 +207,36 @@ def _show(
                 "verdicts": counts(result.claims),
                 "report": result.report and str(result.report),
                 "artefacts": [str(path) for path in result.artefacts],
-                "beside_simulator": beside
+                "beside_simulator": comparison
                 and {
-                    "tables": [asdict(table) for table in beside.tables],
-                    "claims": [asdict(claim) for claim in beside.claims],
-                    "notes": dict(beside.notes),
-                    "report": str(beside.report),
+                    "tables": [asdict(table) for table in comparison.tables],
+                    "claims": [asdict(claim) for claim in comparison.claims],
+                    "notes": dict(comparison.notes),
+                    "report": str(comparison.report),
                 },
             }
         )
         return
     for table in result.tables:
         print_table(table)
-    others = [claim for claim in result.claims if claim.verdict in DOUBTFUL]
+    others = [claim for claim in result.claims if claim.verdict in NOT_FULLY_HOLDING]
     if others:
         print_claims("claims that did not hold", others)
     out = console()
     out.print(f"claims: {told(result.claims)}", markup=False)
-    if beside is not None:
-        _show_beside(beside)
-    for report_file in (result.report, beside and beside.report):
+    if comparison is not None:
+        _show_comparison(comparison)
+    for report_file in (result.report, comparison and comparison.report):
         if report_file is not None:
             out.print(f"report: {report_file}", markup=False, soft_wrap=True)
 
 
-def _show_beside(beside: Beside) -> None:
-    for table in beside.tables:
+def _show_comparison(comparison: SimulatorComparison) -> None:
+    for table in comparison.tables:
         print_table(table)
-    for note, runs in beside.notes.items():
+    for note, runs in comparison.notes.items():
         console().print(f"{runs} runs on the kernel: {note}", markup=False)
-    if beside.claims:
+    if comparison.claims:
         print_named(
             "what must agree with the simulator",
             [
@@ -241,11 +244,12 @@ def _show_beside(beside: Beside) -> None:
                     claim.id,
                     [
                         claim.statement,
-                        f"{claim.verdict}: largest difference {alone(claim.measured, claim.unit)}, "
-                        f"allowed {alone(claim.published, claim.unit)} {claim.tolerance}".rstrip(),
+                        f"{claim.verdict}: largest difference "
+                        f"{value_text(claim.measured, claim.unit)}, allowed "
+                        f"{value_text(claim.published, claim.unit)} {claim.tolerance}".rstrip(),
                         claim.note,
                     ],
                 )
-                for claim in beside.claims
+                for claim in comparison.claims
             ],
         )

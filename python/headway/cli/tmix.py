@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from headway.cli.options import AsJson
-from headway.cli.places import path
-from headway.cli.show import console, counted, print_json
+from headway.cli.paths import path
+from headway.cli.show import console, number_of, print_json
 from headway.errors import HeadwayError
 from headway.units import format_size
 
@@ -39,20 +39,25 @@ def tmix(
     except ValueError as error:
         raise HeadwayError(f"{file}: {error}") from None
     write_exchanges(exchanges, table)
-    asked, answered = int(table.request_bytes.sum()), int(table.response_bytes.sum())
+    requests_bytes, responses_bytes = (
+        int(table.request_bytes.sum()),
+        int(table.response_bytes.sum()),
+    )
     if as_json:
         print_json(
             {
                 "connections": len(found.connections),
                 "exchanges": len(table),
-                "request_bytes": asked,
-                "response_bytes": answered,
+                "request_bytes": requests_bytes,
+                "response_bytes": responses_bytes,
                 "left_out": found.concurrent,
             }
         )
         return
-    told = f"{counted(len(found.connections), 'connection')}, {counted(len(table), 'exchange')}, "
-    told += f"requests {format_size(asked)}, responses {format_size(answered)}"
+    text = (
+        f"{number_of(len(found.connections), 'connection')}, {number_of(len(table), 'exchange')}, "
+    )
+    text += f"requests {format_size(requests_bytes)}, responses {format_size(responses_bytes)}"
     if found.concurrent:
-        told += f"; {counted(found.concurrent, 'concurrent connection')} left out"
-    console().print(f"{exchanges}: {told}", markup=False, soft_wrap=True)
+        text += f"; {number_of(found.concurrent, 'concurrent connection')} left out"
+    console().print(f"{exchanges}: {text}", markup=False, soft_wrap=True)

@@ -5,26 +5,26 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from headway.cli.try_run import Done
+from headway.cli.try_run import FinishedTrial
 from headway.errors import HeadwayError
 from headway.experiment import Experiment
 from headway.units import parse_time
 
 if TYPE_CHECKING:
-    from headway.validation.diverge import Compared, How
+    from headway.validation.diverge import Compared, CompareOptions
 
 
 @dataclass(frozen=True)
-class Wish:
+class DivergeOptions:
     """Whether the first trial's packets are compared, and how."""
 
-    how: How | None
-    """How packets are compared; None if they are not."""
+    how: CompareOptions | None
+    """None if they are not compared."""
 
     @classmethod
-    def of_options(
+    def from_options(
         cls, diverge: bool, time: str, after: str, ignore: str, beside: str | None, given: set[str]
-    ) -> Wish:
+    ) -> DivergeOptions:
         """Read the options; raises HeadwayError for options that do not go together."""
         if not diverge:
             for name in ("diverge_time", "diverge_after", "diverge_ignore"):
@@ -34,7 +34,7 @@ class Wish:
             return cls(None)
         if beside is None:
             raise HeadwayError("--diverge: needs a second backend; add --beside kernel")
-        from headway.validation.diverge import FIELDS, How
+        from headway.validation.diverge import FIELDS, CompareOptions
 
         left_out = [name.strip() for name in ignore.split(",") if name.strip()]
         for name in left_out:
@@ -43,7 +43,7 @@ class Wish:
                     f"--diverge-ignore: {name!r} is not allowed; choose from {', '.join(FIELDS)}"
                 )
         fields = tuple(field for field in FIELDS if field not in left_out)
-        return cls(How(_time("time", time), fields, _time("after", after)))
+        return cls(CompareOptions(_time("time", time), fields, _time("after", after)))
 
     def capture(self, experiments: list[Experiment], *, whole: bool) -> None:
         """Capture the first trial's packets at both hosts; raises HeadwayError."""
@@ -53,7 +53,7 @@ class Wish:
             experiments[0] = captured(experiments[0], whole=whole)
 
     def compare(
-        self, one: Done | None, other: Done | None, names: tuple[str, str]
+        self, one: FinishedTrial | None, other: FinishedTrial | None, names: tuple[str, str]
     ) -> Compared | None:
         """Compare a trial's two traces; None if not asked for or if a trace is missing."""
         if self.how is None or one is None or other is None:

@@ -37,7 +37,7 @@ _READERS: dict[str, Callable[[str], Any]] = {".json": json.loads, ".toml": tomll
 
 
 @dataclass(frozen=True)
-class Asked:
+class TryOptions:
     """The values of the options, as text."""
 
     rate: str
@@ -58,46 +58,50 @@ class Asked:
     stack: str
 
 
-def of_options(asked: Asked, seed: int, backend: str) -> Experiment:
+def from_options(try_options: TryOptions, seed: int, backend: str) -> Experiment:
     """Build the experiment that the options describe; raises HeadwayError or ExperimentError."""
-    flows = _flows(asked.flows) if asked.control is None else [_of_control(asked.control, backend)]
-    if asked.apart is not None:
-        flows = _apart(flows, asked.apart)
-    if asked.voip:
+    flows = (
+        _flows(try_options.flows)
+        if try_options.control is None
+        else [_flow_of_control(try_options.control, backend)]
+    )
+    if try_options.apart is not None:
+        flows = _start_apart(flows, try_options.apart)
+    if try_options.voip:
         flows.append(Flow(app=Voip))
     return Experiment.model_validate(
         {
-            "topology": _chain(asked) if asked.hops else _dumbbell(asked),
+            "topology": _chain(try_options) if try_options.hops else _dumbbell(try_options),
             "flows": flows,
-            "duration": asked.duration,
-            "warmup": asked.warmup,
+            "duration": try_options.duration,
+            "warmup": try_options.warmup,
             "seed": seed,
-            "stack": asked.stack,
+            "stack": try_options.stack,
             "start_spread": _START_SPREAD,
-            "sample": _sample_every(asked.duration),
+            "sample": _sample_every(try_options.duration),
         }
     )
 
 
-def _dumbbell(asked: Asked) -> dict[str, Any]:
+def _dumbbell(try_options: TryOptions) -> dict[str, Any]:
     return {
         "kind": "dumbbell",
-        "rate": asked.rate,
-        "rtt": asked.rtt,
-        "buffer": asked.buffer,
-        "loss": asked.loss,
-        "aqm": asked.aqm,
-        "vary": asked.vary,
-        "quick_start": asked.quick_start,
-        "routers": _routers(asked.routers),
+        "rate": try_options.rate,
+        "rtt": try_options.rtt,
+        "buffer": try_options.buffer,
+        "loss": try_options.loss,
+        "aqm": try_options.aqm,
+        "vary": try_options.vary,
+        "quick_start": try_options.quick_start,
+        "routers": _routers(try_options.routers),
     }
 
 
-def _chain(asked: Asked) -> Chain:
+def _chain(try_options: TryOptions) -> Chain:
     """Parse hops, RATE,DELAY,BUFFER[,FIELD=VALUE]...; the other link options apply to each hop."""
     hops = []
-    routers = _routers(asked.routers)
-    for text in asked.hops:
+    routers = _routers(try_options.routers)
+    for text in try_options.hops:
         try:
             rate, delay, buffer, *more = (part.strip() for part in text.split(","))
         except ValueError:
@@ -107,11 +111,11 @@ def _chain(asked: Asked) -> Chain:
             ) from None
         try:
             fields: dict[str, object] = {**options_of_text(more)}
-            if isinstance(own := fields.get("routers"), str):
-                fields["routers"] = [] if own == "off" else _routers(own.split("+"))
+            if isinstance(of_hop := fields.get("routers"), str):
+                fields["routers"] = [] if of_hop == "off" else _routers(of_hop.split("+"))
             link = {
-                "aqm": asked.aqm,
-                "quick_start": asked.quick_start,
+                "aqm": try_options.aqm,
+                "quick_start": try_options.quick_start,
                 "routers": routers,
                 **fields,
             }
@@ -141,7 +145,7 @@ def _flows(text: str) -> list[Flow]:
         raise HeadwayError(f"flows: {error}") from None
 
 
-def _of_control(name: str, backend: str) -> Flow:
+def _flow_of_control(name: str, backend: str) -> Flow:
     """A flow of one of Headway's controls, or else of one of the kernel's own."""
     bare = name.partition("+")[0].partition(":")[0]
     known = {control.name for control in registry().controls}
@@ -156,7 +160,7 @@ def _of_control(name: str, backend: str) -> Flow:
     return flow
 
 
-def _apart(flows: Sequence[Flow], interval: str) -> list[Flow]:
+def _start_apart(flows: Sequence[Flow], interval: str) -> list[Flow]:
     """Start flow number N at N intervals, unless the flow has a start."""
     try:
         interval_ns = parse_time(interval)
@@ -176,7 +180,7 @@ def _sample_every(duration: str) -> str | None:
     return format_time(max(length_ns // _SAMPLES, 1_000_000))
 
 
-def of_file(path: Path) -> Experiment:
+def from_file(path: Path) -> Experiment:
     """Read an experiment from a .json or .toml file with the fields of Experiment.
 
     The output of ``headway try --json`` is accepted as well; its ``experiment`` is read. Raises
@@ -198,10 +202,10 @@ def of_file(path: Path) -> Experiment:
     try:
         return Experiment.model_validate(fields)
     except ExperimentError as error:
-        raise HeadwayError(f"{path}: {_readable(str(error))}") from None
+        raise HeadwayError(f"{path}: {_shortened(str(error))}") from None
 
 
-def _readable(line: str) -> str:
+def _shortened(line: str) -> str:
     """The line with its middle cut out if it is too long, as it quotes values from a file."""
     if len(line) <= _MOST_CHARACTERS:
         return line
@@ -215,6 +219,6 @@ def check_save(path: Path) -> None:
 
 
 def save(experiment: Experiment, path: Path) -> None:
-    """Write the experiment as JSON that ``of_file`` reads. Raises HeadwayError."""
+    """Write the experiment as JSON that ``from_file`` reads. Raises HeadwayError."""
     text = json.dumps(experiment.model_dump(mode="json"), indent=2, ensure_ascii=False)
     save_text(path, text + "\n")

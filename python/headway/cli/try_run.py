@@ -14,7 +14,7 @@ from headway.digest import Digest, digest_of
 from headway.errors import HeadwayError
 from headway.experiment import Experiment
 from headway.files import save_parts
-from headway.interrupts import held
+from headway.interrupts import delay_interrupts
 from headway.limits import TRIAL_BYTES, TRIAL_FLOW_BYTES, check_room
 from headway.versions import versions
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Wanted:
+class Outputs:
     """The outputs that need traces. If all are unset, no trace is recorded."""
 
     out: Path | None
@@ -44,7 +44,7 @@ class Wanted:
         """Whether the simulator's traces are written to disk while they grow."""
         return self.out is not None or (self.plot is None and not self.keep)
 
-    def room(self) -> Path:
+    def folder_on_disk(self) -> Path:
         """A folder on the disk that will hold most of the output."""
         if self.out is not None:
             return self.out
@@ -54,7 +54,7 @@ class Wanted:
 
 
 @dataclass(frozen=True)
-class Done:
+class FinishedTrial:
     """One finished trial, with its trace only if a further output needs it."""
 
     digest: Digest
@@ -71,20 +71,20 @@ def check_trials(experiment: Experiment, trials: int) -> None:
 def run_trials(
     backend: Backend,
     experiments: Sequence[Experiment],
-    wanted: Wanted,
+    outputs: Outputs,
     threads: int,
     progress: Progress,
-) -> tuple[dict[int, Done], KeyboardInterrupt | HeadwayError | None]:
+) -> tuple[dict[int, FinishedTrial], KeyboardInterrupt | HeadwayError | None]:
     """Run all trials; returns the finished ones by index, and the exception that ended the run."""
-    done: dict[int, Done] = {}
+    done: dict[int, FinishedTrial] = {}
 
-    def finished(index: int, result: Done) -> None:
+    def finished(index: int, result: FinishedTrial) -> None:
         done[index] = result
         progress(len(done), len(experiments), f"trial {index + 1}")
 
     progress(0, len(experiments), "")
     try:
-        _run(backend, experiments, wanted, finished, threads)
+        _run(backend, experiments, outputs, finished, threads)
     except (KeyboardInterrupt, HeadwayError) as end:
         return done, end
     return done, None
@@ -93,83 +93,85 @@ def run_trials(
 def _run(
     backend: Backend,
     experiments: Sequence[Experiment],
-    wanted: Wanted,
-    finished: Callable[[int, Done], None],
+    outputs: Outputs,
+    finished: Callable[[int, FinishedTrial], None],
     threads: int,
 ) -> None:
     """Call ``finished`` for each trial as it ends, after saving its trace if requested.
 
     If no trace is needed, the simulator computes digests without traces.
     """
-    if isinstance(backend, SimBackend) and not wanted.any():
+    if isinstance(backend, SimBackend) and not outputs.any():
 
-        def summed_up(index: int, digest: Digest) -> None:
+        def digested(index: int, digest: Digest) -> None:
             meta = {"seed": experiments[index].seed, "versions": versions()}
-            with held():
-                finished(index, Done(digest, meta))
+            with delay_interrupts():
+                finished(index, FinishedTrial(digest, meta))
 
-        backend.digest_each(experiments, summed_up, threads)
-    elif isinstance(backend, SimBackend) and wanted.is_recorded():
-        _record(backend, experiments, wanted, finished, threads)
+        backend.digest_each(experiments, digested, threads)
+    elif isinstance(backend, SimBackend) and outputs.is_recorded():
+        _run_to_disk(backend, experiments, outputs, finished, threads)
     else:
-        _keep(backend, experiments, wanted, finished, threads)
+        _run_in_memory(backend, experiments, outputs, finished, threads)
 
 
-def _record(
+def _run_to_disk(
     backend: SimBackend,
     experiments: Sequence[Experiment],
-    wanted: Wanted,
-    finished: Callable[[int, Done], None],
+    outputs: Outputs,
+    finished: Callable[[int, FinishedTrial], None],
     threads: int,
 ) -> None:
     """Save traces and packets, written to disk while they grow; keep the trace to plot."""
     from headway.trace import load_trace
-    from headway.trace_writer import GrowingTrace, spilling
+    from headway.trace_writer import GrowingTrace, temporary_folder
 
     def recorded(index: int, result: tuple[Digest, GrowingTrace]) -> None:
         digest, growing = result
         seed = experiments[index].seed
         meta = {"seed": seed, "versions": versions()}
         trace = None
-        with held():  # Ctrl-C waits, so that each saved trial is also counted
-            if index == 0 and wanted.pcap is not None:
-                save_parts(wanted.pcap, growing.capture())
-            if wanted.out is not None and growing.trace is not None:
-                whole = growing.is_whole
-                growing.save(wanted.out / f"seed{seed}")
+        with delay_interrupts():  # Ctrl-C waits, so that each saved trial is also counted
+            if index == 0 and outputs.pcap is not None:
+                save_parts(outputs.pcap, growing.capture())
+            if outputs.out is not None and growing.trace is not None:
+                was_in_memory = growing.is_in_memory
+                growing.save(outputs.out / f"seed{seed}")
                 meta = dict(growing.trace.meta)
-                if index == 0 and wanted.keep:
-                    trace = load_trace(wanted.out / f"seed{seed}")
-                elif index == 0 and wanted.plot is not None:
-                    trace = growing.trace if whole else load_trace(wanted.out / f"seed{seed}")
+                if index == 0 and outputs.keep:
+                    trace = load_trace(outputs.out / f"seed{seed}")
+                elif index == 0 and outputs.plot is not None:
+                    trace = (
+                        growing.trace if was_in_memory else load_trace(outputs.out / f"seed{seed}")
+                    )
             growing.drop()
-            finished(index, Done(digest, meta, trace))
+            finished(index, FinishedTrial(digest, meta, trace))
 
-    with spilling(wanted.room()) as beside:
-        backend.record_each(experiments, beside, recorded, threads, trace=wanted.out is not None)
+    with temporary_folder(outputs.folder_on_disk()) as folder:
+        backend.record_each(experiments, folder, recorded, threads, trace=outputs.out is not None)
 
 
-def _keep(
+def _run_in_memory(
     backend: Backend,
     experiments: Sequence[Experiment],
-    wanted: Wanted,
-    finished: Callable[[int, Done], None],
+    outputs: Outputs,
+    finished: Callable[[int, FinishedTrial], None],
     threads: int,
 ) -> None:
     """Compute the digests from whole traces."""
 
-    def work(_index: int, trace: Trace) -> Done:
-        return Done(digest_of(trace), trace.meta, trace)
+    def work(_index: int, trace: Trace) -> FinishedTrial:
+        return FinishedTrial(digest_of(trace), trace.meta, trace)
 
-    def traced(index: int, done: Done) -> None:
-        with held():  # Ctrl-C waits, so that each saved trial is also counted
-            if wanted.out is not None and done.trace is not None:
+    def traced(index: int, done: FinishedTrial) -> None:
+        with delay_interrupts():  # Ctrl-C waits, so that each saved trial is also counted
+            if outputs.out is not None and done.trace is not None:
                 from headway.trace import save_trace
 
-                save_trace(done.trace, wanted.out / f"seed{experiments[index].seed}")
-            if index == 0 and wanted.pcap is not None and done.trace is not None:
-                save_parts(wanted.pcap, [done.trace.capture or b""])
-            is_used = index == 0 and (wanted.keep or wanted.plot is not None)
-            finished(index, done if is_used else replace(done, trace=None))
+                save_trace(done.trace, outputs.out / f"seed{experiments[index].seed}")
+            if index == 0 and outputs.pcap is not None and done.trace is not None:
+                save_parts(outputs.pcap, [done.trace.capture or b""])
+            is_needed = index == 0 and (outputs.keep or outputs.plot is not None)
+            finished(index, done if is_needed else replace(done, trace=None))
 
     backend.run_each(experiments, work, traced, threads)

@@ -17,8 +17,8 @@ import typer
 from headway.backends import backend_named
 from headway.backends.kernel import KernelBackend
 from headway.cli.options import REPEATS, AsJson, Repeats
-from headway.cli.places import path
-from headway.cli.random_cases import Asked, run_random
+from headway.cli.paths import path
+from headway.cli.random_cases import RandomOptions, run_random
 from headway.cli.show import console, notice, print_json, print_table, progress_bar, watch
 from headway.errors import HeadwayError, InterruptedRunError
 from headway.files import save_text
@@ -26,7 +26,7 @@ from headway.registry import registry
 from headway.table import Table
 from headway.units import NS_PER_S, parse_positive_time
 from headway.validation import Comparison, Scenario, quick_matrix
-from headway.validation.builtin import AGAINST, Pair, compare_builtin
+from headway.validation.builtin import BUILTIN_TARGETS, Pair, compare_builtin
 from headway.validation.builtin import section as builtin_section
 from headway.validation.compare import retransmits_share, spreads
 from headway.validation.cost import RATE, RTT, Cost, measure, pairs
@@ -54,7 +54,8 @@ def _length_s(text: str) -> int:
     length_s, rest = divmod(length_ns, NS_PER_S)
     if rest or length_s < _LEAST_DURATION_S:
         raise HeadwayError(
-            f"duration: {text} is not allowed; whole seconds from {_LEAST_DURATION_S} s on"
+            f"duration: {text} is not allowed; must be whole seconds, at least "
+            f"{_LEAST_DURATION_S} s"
         )
     return length_s
 
@@ -153,25 +154,27 @@ def validate(
 ) -> None:
     """Run a matrix of scenarios on both backends and report how far they differ."""
     if random is not None:
-        _refuse_beside_random(quick=quick, only=only, duration=duration, trials=trials, save=save,
+        _refuse_with_random(quick=quick, only=only, duration=duration, trials=trials, save=save,
                               page=page_path, builtin=builtin, cost=cost)  # fmt: skip
         if hours is not None and not hours > 0:
             raise HeadwayError(f"hours: {hours:g} is not allowed; must be more than 0")
-        run_random(Asked(random, kind, seed, hours, out, repeats, minimize, as_json))
+        run_random(RandomOptions(random, kind, seed, hours, out, repeats, minimize, as_json))
         return
     if hours is not None:
         raise HeadwayError("hours: needs --random N")
     sim, kernel = backend_named("sim"), backend_named("kernel")
     is_whole = with_matrix and not (quick or only)
     part, chosen = _chosen(only, quick=quick) if with_matrix else (None, [])
-    named = [each for each in AGAINST if each.control == only]
+    named = [each for each in BUILTIN_TARGETS if each.control == only]
     against = (
-        (named or AGAINST) if (is_whole or bool(named) if builtin is None else builtin) else ()
+        (named or BUILTIN_TARGETS)
+        if (is_whole or bool(named) if builtin is None else builtin)
+        else ()
     )
     if with_matrix and not (chosen or named):
         raise HeadwayError(f"only: no scenario has {only!r} in its name")
     plan = Plan(chosen, seed, duration, trials)
-    tell = _silent if as_json or sys.stderr.isatty() else notice
+    tell = _no_line if as_json or sys.stderr.isatty() else notice
     failures = Failures(tell)
     runner = Runner(
         plan, out, repeats=repeats, resume=resume, save=save, tell=tell, failures=failures
@@ -229,14 +232,14 @@ def validate(
         raise HeadwayError(f"failed runs: {count} (results of the others are in {out}): {lines}")
 
 
-def _refuse_beside_random(**options: object) -> None:
+def _refuse_with_random(**options: object) -> None:
     """Raise HeadwayError if an option of the matrix is set."""
     for name, value in options.items():
         if value:
             raise HeadwayError(f"{name}: cannot be used with --random; leave one of them out")
 
 
-def _silent(_line: str) -> None:
+def _no_line(_line: str) -> None:
     """Used with a progress bar, and with --json."""
 
 
@@ -249,8 +252,8 @@ def _chosen(only: str, *, quick: bool) -> tuple[Part | None, Sequence[Scenario]]
 def _as_fields(c: Comparison) -> dict[str, Any]:
     derived = ("goodput", "owd_median", "owd_p95", "retransmits_agree")
     intervals = ("goodput_interval", "owd_interval")
-    told = {name: getattr(c, name) for name in (*derived, *intervals)}
-    return {"key": c.scenario.key, **asdict(c), **told}
+    derived_values = {name: getattr(c, name) for name in (*derived, *intervals)}
+    return {"key": c.scenario.key, **asdict(c), **derived_values}
 
 
 def _page_of(

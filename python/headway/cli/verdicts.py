@@ -18,7 +18,7 @@ from headway.cli.show import Bar, console, notice, print_json, progress_bar, wat
 from headway.errors import HeadwayError, InterruptedRunError
 from headway.registry import unknown
 from headway.study import Study, discover
-from headway.table import alone
+from headway.table import value_text
 from headway.verdicts import (
     SEEDS,
     Difference,
@@ -68,12 +68,12 @@ def verdicts(
     chosen = _chosen(names or [], live=live)
     backend = backend_named("kernel" if live else "sim")
     found: dict[str, list[Difference]] = {}
-    held: list[Claim] = []
+    all_claims: list[Claim] = []
     with progress_bar(not as_json) as progress:
         watch(backend, progress)
         for number, study in enumerate(chosen):
             try:
-                found[study.name], claims = _one(
+                found[study.name], claims = _run_study(
                     study,
                     Repeating(backend, REPEATS),
                     progress,
@@ -86,7 +86,7 @@ def verdicts(
                 raise InterruptedRunError(
                     number, len(chosen), "the studies' verdicts.json" if rewrite else None
                 ) from None
-            held += claims
+            all_claims += claims
     if rewrite:
         write_pages()
     rows = [(name, one) for name, own in found.items() for one in own]
@@ -100,25 +100,25 @@ def verdicts(
         )
     else:
         if rows:
-            print_named("differences from the locked results", _told(rows, held))
+            print_named("differences from the locked results", _lines_by_claim(rows, all_claims))
         out = console()
-        out.print(f"{len(chosen)} studies: {told(held)}", markup=False)
+        out.print(f"{len(chosen)} studies: {told(all_claims)}", markup=False)
         done = "locked anew" if rewrite else "differ from the locked results"
         out.print(f"{len({one.id for _, one in rows})} claims {done}", markup=False)
     if rows and not rewrite:
         raise typer.Exit(EXIT_DIFFERENT)
 
 
-def _told(
+def _lines_by_claim(
     rows: Sequence[tuple[str, Difference]], claims: Sequence[Claim]
 ) -> list[tuple[str, list[str]]]:
     """Per claim its id, its statement and its differences."""
     statements = {claim.id: f": {claim.statement}" for claim in claims}
-    told_of: dict[str, list[str]] = {}
+    lines_of: dict[str, list[str]] = {}
     for study, one in rows:
-        lines = told_of.setdefault(one.id, [f"{study}{statements.get(one.id, '')}"])
-        lines.append(f"{one.what}: was {alone(one.was)}, is {alone(one.now)}")
-    return list(told_of.items())
+        lines = lines_of.setdefault(one.id, [f"{study}{statements.get(one.id, '')}"])
+        lines.append(f"{one.what}: was {value_text(one.was)}, is {value_text(one.now)}")
+    return list(lines_of.items())
 
 
 def _chosen(names: Sequence[str], *, live: bool) -> list[Study[Any, Any]]:
@@ -143,7 +143,7 @@ def _chosen(names: Sequence[str], *, live: bool) -> list[Study[Any, Any]]:
     return [of_kind[name] for name in names] if names else list(of_kind.values())
 
 
-def _one(
+def _run_study(
     study: Study[Any, Any],
     backend: Backend,
     progress: Bar,
@@ -202,7 +202,7 @@ def _one(
         machines = measured_on(study)
         if is_live:
             ran: list[Form] = ["quick"] if large is None else ["quick", "full"]
-            machines |= dict.fromkeys(ran, machine.told())
+            machines |= dict.fromkeys(ran, machine.description())
         write(study, locked, machines)
         return found, as_claims(locked)
     return found, list(large or small.claims)

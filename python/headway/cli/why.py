@@ -14,7 +14,7 @@ from headway.cli.options import AsJson, Threads
 from headway.cli.show import console, print_json, progress_bar, watch
 from headway.errors import HeadwayError
 from headway.study import Study, StudyContext, discover
-from headway.table import alone
+from headway.table import value_text
 from headway.verdicts.tries import tries_of
 
 
@@ -26,7 +26,7 @@ def why(
     as_json: AsJson = False,
 ) -> None:
     """Judge one claim, then judge it again with each change that may explain its failure."""
-    study, statement, backend_name = _found(name)
+    study, statement, backend_name = _find_statement(name)
     backend = backend_named(backend_name)
     with progress_bar(not as_json) as progress, tempfile.TemporaryDirectory() as folder:
         watch(backend, progress)
@@ -48,26 +48,28 @@ def why(
                 "claim": name,
                 "study": study.name,
                 "kind": statement.why and statement.why.kind,
-                "as_published": _plain(claim),
-                "tries": [{"change": one.change.says, **_plain(one.claim)} for one in tried],
+                "as_published": _as_fields(claim),
+                "tries": [{"change": one.change.says, **_as_fields(one.claim)} for one in tried],
             }
         )
         return
     out = console()
-    out.print(f"{name} ({study.name}): {claim.statement}; {alone(claim.published)}", markup=False)
-    out.print(f"  {claim.verdict}: {alone(claim.measured)}", markup=False)
+    out.print(
+        f"{name} ({study.name}): {claim.statement}; {value_text(claim.published)}", markup=False
+    )
+    out.print(f"  {claim.verdict}: {value_text(claim.measured)}", markup=False)
     if statement.why is not None:
         out.print(f"  {statement.why.kind}: {statement.why.reason}", markup=False)
     for one in tried:
         out.print(f"With {one.change.says}:", markup=False)
-        out.print(f"  {one.claim.verdict}: {alone(one.claim.measured)}", markup=False)
+        out.print(f"  {one.claim.verdict}: {value_text(one.claim.measured)}", markup=False)
 
 
-def _plain(claim: Claim) -> dict[str, Any]:
+def _as_fields(claim: Claim) -> dict[str, Any]:
     return {"verdict": claim.verdict, "measured": claim.measured, "unit": claim.unit}
 
 
-def _found(name: str) -> tuple[Study[Any, Any], Statement[Any], str]:
+def _find_statement(name: str) -> tuple[Study[Any, Any], Statement[Any], str]:
     """Find the study form that judges the claim, the statement, and the backend to run on."""
     for study in discover().values():
         for form in study.forms():

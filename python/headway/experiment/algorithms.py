@@ -104,7 +104,7 @@ class Control(Spec):
         if plus:
             fields.update(name=name, startup=of_name)
         if name.startswith(KERNEL_OWN):
-            return _of_the_kernel(name, fields)
+            return _kernel_control_fields(name, fields)
         if is_recorded(name):
             fields["tunables"] = recorded_tunables(fields["tunables"])
             return fields
@@ -129,7 +129,7 @@ class Control(Spec):
         return self.name + (f"+{self.startup}" if self.startup else "")
 
 
-def _of_the_kernel(name: str, fields: dict[str, Any]) -> dict[str, Any]:
+def _kernel_control_fields(name: str, fields: dict[str, Any]) -> dict[str, Any]:
     engine.check_kernel_own(name, bool(fields.get("startup") or fields.get("tunables")))
     return fields
 
@@ -142,7 +142,7 @@ def named_with_options(value: Any) -> dict[str, Any]:
     if isinstance(value, str):
         value = {"name": value}
     if not isinstance(value, dict):
-        raise ValueError(f"{value!r} is no name")
+        raise ValueError(f"{value!r} is not a name")
     fields = dict(value)
     given = fields.get("tunables") or {}
     if not isinstance(given, Mapping):

@@ -71,32 +71,32 @@ class Vectors(Spec):
     connections: Given[tuple[PositiveInt, ...] | None, Sequence[int] | None] = default(None)
 
     @model_validator(mode="after")
-    def _all_epochs_have_a_connection(self) -> Self:
+    def _check_connections(self) -> Self:
         if self.connections is not None and sum(self.connections) != len(self.epochs):
             raise ValueError(
-                f"connections: {sum(self.connections)} epochs in all, but there are "
+                f"connections: {sum(self.connections)} epochs in total, but epochs has "
                 f"{len(self.epochs)}"
             )
         return self
 
     @model_validator(mode="after")
-    def _sums_are_counted(self) -> Self:
+    def _check_totals(self) -> Self:
         for column, what in enumerate(("requests", "responses")):
             total = sum(epoch[column] for epoch in self.epochs)
             if total > MAX_BYTES:
                 most = format_size(MAX_BYTES)
-                raise ValueError(f"epochs: {format_size(total)} of {what} in all; at most {most}")
+                raise ValueError(f"epochs: {format_size(total)} of {what} in total; at most {most}")
         return self
 
 
-class _OfFile(Spec):
+class _FileApp(Spec):
     """An application read from a file, which must not change before the experiment has run."""
 
     file: Path
     sha256: str | None = Field(default=None, pattern="^[0-9a-f]{64}$")
 
     @model_validator(mode="after")
-    def _is_that_file(self) -> Self:
+    def _check_hash(self) -> Self:
         found = file_sha256(self.file)
         if self.sha256 is None:
             object.__setattr__(self, "sha256", found)
@@ -110,7 +110,7 @@ class _OfFile(Spec):
             raise ExperimentError(f"{self.file}: has changed since the experiment was made")
 
 
-class Exchanges(_OfFile):
+class Exchanges(_FileApp):
     """Requests and responses from a file: see docs/exchanges.md.
 
     Each line is an exchange: request, response, the server's time, think time, deadline, the
@@ -122,7 +122,7 @@ class Exchanges(_OfFile):
     kind: Literal["exchanges"] = "exchanges"
 
     @model_validator(mode="after")
-    def _can_be_read(self) -> Self:
+    def _check_content(self) -> Self:
         read_exchanges(self.file)
         return self
 
@@ -132,7 +132,7 @@ class Exchanges(_OfFile):
         return read_exchanges(self.file)
 
 
-class Pages(_OfFile):
+class Pages(_FileApp):
     """Web pages from a file, which a user loads one after the other: see docs/pages.md.
 
     Each line is an object: request, response, the server's time, and the object that reveals it.
@@ -149,13 +149,13 @@ class Pages(_OfFile):
     keepalive_timeout: MaybeLength = default(None)
 
     @model_validator(mode="after")
-    def _http_2_has_one_connection(self) -> Self:
+    def _check_http(self) -> Self:
         if self.http == "2" and self.connections not in (None, 1):
             raise ValueError(f"connections: {self.connections} is not allowed; 1 with HTTP/2")
         return self
 
     @model_validator(mode="after")
-    def _can_be_read(self) -> Self:
+    def _check_content(self) -> Self:
         read_pages(self.file)
         return self
 
@@ -213,7 +213,7 @@ class Sessions(Spec):
     pairs: int = Field(ge=1, le=MAX_PAIRS)
 
     @model_validator(mode="after")
-    def _is_one_of_them(self) -> Self:
+    def _check_pair(self) -> Self:
         if self.pair >= self.pairs:
             raise ValueError(f"pair: {self.pair} must be less than pairs, {self.pairs}")
         return self
@@ -237,9 +237,9 @@ class Site(Spec):
     keep_alive: bool = True
 
     @model_validator(mode="after")
-    def _is_of_a_city(self) -> Self:
+    def _check_site(self) -> Self:
         if self.site == "map" and self.connections == 1:
             raise ValueError("connections: 1 is not allowed; the browser loads a map over six")
         if self.site == "map" and self.walk is not None:
-            raise ValueError("walk: needs site='city'; a map has no walk")
+            raise ValueError("walk: is only for the site city, not for map")
         return self

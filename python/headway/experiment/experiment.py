@@ -62,7 +62,7 @@ class Experiment(Spec):
 
     @field_validator("flows", mode="before")
     @classmethod
-    def _flows_text(cls, value: Any) -> Any:
+    def _parse_flows(cls, value: Any) -> Any:
         return parse_flows(value) if isinstance(value, str) else value
 
     @field_validator("stack")
@@ -71,11 +71,11 @@ class Experiment(Spec):
         return registry().stack(value).name
 
     @model_validator(mode="after")
-    def _can_run(self) -> Self:
-        self._check_whole()
+    def _check(self) -> Self:
+        self._check_parts()
         return self
 
-    def _check_whole(self) -> None:
+    def _check_parts(self) -> None:
         """Check what concerns several parts; raises ValueError."""
         if not 0 <= self.seed < 2**63:
             raise ValueError(f"seed: {self.seed} is not allowed; 0 to 2**63 - 1")
@@ -92,7 +92,7 @@ class Experiment(Spec):
         links = self.topology.links()
         for index, pair in enumerate(links):
             for link in pair:
-                self._queue_has_room(index, link)
+                self._check_buffer(index, link)
                 engine.check_routers([router.name for router in link.all_routers()])
         names = ("bottleneck", "hosts", *named_links(self.topology))
         if self.capture is not None and self.capture.link not in names:
@@ -104,21 +104,21 @@ class Experiment(Spec):
             if relayed:
                 raise ValueError(
                     f"capture.link: 'hosts' is not allowed with flows[{relayed[0]}].relay; "
-                    "a relay has hosts of its own"
+                    "a relay has separate hosts"
                 )
         seen: set[int] = set()  # a count in text ("3xcubic") repeats one Flow object
         for number, flow in enumerate(self.flows):
             if id(flow) not in seen:
                 seen.add(id(flow))
-                self._flow_fits(f"flows[{number}]", flow, links)
+                self._check_flow(f"flows[{number}]", flow, links)
 
-    def _queue_has_room(self, hop: int, link: Link) -> None:
+    def _check_buffer(self, hop: int, link: Link) -> None:
         try:
             engine.check_limit(str(link.buffer), link.rate, self.base_rtt_ns, f" of hop {hop}")
         except ValueError as error:
             raise ValueError(f"buffer: {error}") from None
 
-    def _flow_fits(self, where: str, flow: Flow, links: Sequence[tuple[Link, Link]]) -> None:
+    def _check_flow(self, where: str, flow: Flow, links: Sequence[tuple[Link, Link]]) -> None:
         hops = len(links)
         if flow.to_hop is not None and flow.to_hop > hops:
             raise ValueError(f"{where}.to_hop: {flow.to_hop} is not allowed; at most {hops}")
@@ -133,7 +133,7 @@ class Experiment(Spec):
                 f"{where}.relay.at_hop: {flow.relay.at_hop} is not allowed; "
                 f"must be less than the hop where the flow leaves, {last}"
             )
-        self._headers_pass(where, flow, links[flow.from_hop : last])
+        self._check_headers(where, flow, links[flow.from_hop : last])
         # The latest start that the seed can draw.
         latest_ns = max(self.start_spread - 1, 0) if flow.start is None else flow.start
         if flow.stop is not None and flow.stop <= latest_ns:
@@ -147,9 +147,9 @@ class Experiment(Spec):
         if isinstance(flow.app, Sessions | Exchanges | Pages) or (
             isinstance(flow.app, Vectors) and flow.app.connections is not None
         ):
-            self._many_connections_fit(where, flow, links)
+            self._check_many_connections(where, flow, links)
 
-    def _headers_pass(self, where: str, flow: Flow, hops: Sequence[tuple[Link, Link]]) -> None:
+    def _check_headers(self, where: str, flow: Flow, hops: Sequence[tuple[Link, Link]]) -> None:
         routers = {router.name for pair in hops for link in pair for router in link.all_routers()}
         relay = flow.relay.control if flow.relay is not None else None
         for control in (flow.control, relay):
@@ -161,13 +161,13 @@ class Experiment(Spec):
                 except ValueError as error:
                     raise ValueError(f"{where}.{error}") from None
 
-    def _many_connections_fit(
+    def _check_many_connections(
         self, where: str, flow: Flow, links: Sequence[tuple[Link, Link]]
     ) -> None:
         if self.capture is not None:
             raise ValueError(
                 f"capture: is not allowed with {where}; "
-                "it could not tell the connections of one pair apart"
+                "a capture cannot distinguish the connections of one pair"
             )
         path_ns = 2 * self.topology.access_delay + flow.delay
         for pair in links:
@@ -186,7 +186,7 @@ class Experiment(Spec):
         """
         made = super().model_copy(update=update, deep=deep)
         try:
-            made._check_whole()
+            made._check_parts()
         except ValueError as error:
             raise ExperimentError(str(error)) from None
         return made
@@ -224,3 +224,8 @@ class Experiment(Spec):
     def checkpoints_ns(self) -> list[int]:
         """Times in ns of counter readings, sorted: warm-up, ends of batches, every ``sample``."""
         return engine.checkpoints_ns(self.duration, self.warmup, self.sample)
+
+    def batch_edges_ns(self) -> list[int]:
+        """The 11 boundaries in ns of the ten equal parts of [warmup, duration]."""
+        span_ns = self.duration - self.warmup
+        return [self.warmup + span_ns * k // BATCHES for k in range(BATCHES + 1)]

@@ -82,7 +82,7 @@ class Relay(Spec):
 
     @field_validator("control", mode="before")
     @classmethod
-    def _control_text(cls, value: Any) -> Any:
+    def _parse_control(cls, value: Any) -> Any:
         return {"name": value} if isinstance(value, str) else value
 
     @field_validator("stack")
@@ -164,17 +164,17 @@ class Flow(Spec):
 
     @model_validator(mode="before")
     @classmethod
-    def _text(cls, value: Any) -> Any:
+    def _parse_text(cls, value: Any) -> Any:
         return _flow_fields(engine.parse_flow(value)) if isinstance(value, str) else value
 
     @field_validator("control", mode="before")
     @classmethod
-    def _control_text(cls, value: Any) -> Any:
+    def _parse_control(cls, value: Any) -> Any:
         return {"name": value} if isinstance(value, str) else value
 
     @field_validator("ecn", mode="before")
     @classmethod
-    def _ecn_of_both(cls, value: Any) -> Any:
+    def _join_ecn(cls, value: Any) -> Any:
         if isinstance(value, tuple | list) and len(value) == 2:
             return str(value[0]) if value[0] == value[1] else f"{value[0]}/{value[1]}"
         return value
@@ -185,7 +185,7 @@ class Flow(Spec):
         return value and registry().stack(value).name
 
     @model_validator(mode="after")
-    def _tcp_has_control(self) -> Self:
+    def _check_control(self) -> Self:
         if isinstance(self.app, Cbr | Requests) and self.control is not None:
             raise ValueError(f"a {self.app.kind} flow is UDP and has no control")
         if not isinstance(self.app, Cbr | Requests) and self.control is None:
@@ -193,13 +193,15 @@ class Flow(Spec):
         return self
 
     @model_validator(mode="after")
-    def _announces_one_or_all(self) -> Self:
+    def _check_announces(self) -> Self:
         if self.announces and self.announces_first:
-            raise ValueError("announces_first: is included in announces; leave one of them out")
+            raise ValueError(
+                "announces_first: cannot be used with announces; leave one of them out"
+            )
         return self
 
     @model_validator(mode="after")
-    def _deadline_has_an_end(self) -> Self:
+    def _check_deadline(self) -> Self:
         bounded = isinstance(self.app, Vectors | Sessions | Exchanges | Pages | Site)
         bounded = bounded or (isinstance(self.app, Bulk) and self.app.size is not None)
         if self.deadline is not None and not bounded:
@@ -207,26 +209,26 @@ class Flow(Spec):
         return self
 
     @model_validator(mode="after")
-    def _reads_in_one_way(self) -> Self:
+    def _check_reading(self) -> Self:
         portions = (self.read_size is None, self.read_interval is None)
         if portions[0] != portions[1]:
-            raise ValueError("read_size: goes with read_interval; set both or neither")
+            raise ValueError("read_size: needs read_interval, and the reverse; set both or neither")
         if self.read_rate is not None and not portions[0]:
-            raise ValueError("read_rate: excludes read_size; leave one of them out")
+            raise ValueError("read_rate: cannot be used with read_size; leave one of them out")
         slow = self.read_rate is not None or not portions[0]
         if slow and not isinstance(self.app, Bulk):
             name = "read_size" if self.read_rate is None else "read_rate"
-            raise ValueError(f"{name}: is for bulk transfers, not for {self.app.kind}")
+            raise ValueError(f"{name}: is only for bulk transfers, not for {self.app.kind}")
         return self
 
     @model_validator(mode="after")
-    def _goes_somewhere(self) -> Self:
+    def _check_hops_and_times(self) -> Self:
         if self.to_hop is not None and self.from_hop >= self.to_hop:
             raise ValueError(
                 f"from_hop: {self.from_hop} is not allowed; must be less than to_hop, {self.to_hop}"
             )
         if self.relay is not None:
-            self._relay_is_between(self.relay.at_hop)
+            self._check_relay(self.relay.at_hop)
         if self.start is not None and self.stop is not None and self.stop <= self.start:
             raise ValueError(
                 f"stop: {units.format_time(self.stop)} is not allowed; "
@@ -234,7 +236,7 @@ class Flow(Spec):
             )
         return self
 
-    def _relay_is_between(self, at_hop: int) -> None:
+    def _check_relay(self, at_hop: int) -> None:
         if self.control is None:
             raise ValueError("relay: a UDP flow has no connection to split")
         if at_hop <= self.from_hop or (self.to_hop is not None and at_hop >= self.to_hop):
@@ -246,7 +248,7 @@ class Flow(Spec):
 
     @field_validator("name")
     @classmethod
-    def _name_can_be_printed(cls, value: str | None) -> str | None:
+    def _check_name(cls, value: str | None) -> str | None:
         if value is not None and not (len(value) <= _LONGEST_NAME and value.isprintable()):
             raise ValueError(
                 f"{shorten(repr(value))} is not allowed; up to {_LONGEST_NAME} printable characters"
@@ -291,16 +293,16 @@ def parse_flows(text: str) -> list[Flow]:
     return flows
 
 
-def _flow_fields(of_text: FlowFields) -> dict[str, Any]:
-    control, options = of_text
+def _flow_fields(parsed: FlowFields) -> dict[str, Any]:
+    control, options = parsed
     fields: dict[str, Any] = dict(options)
     if control is None:
         return {"app": Voip, **fields}
-    if app := _app_of_text(fields):
+    if app := _take_app(fields):
         fields["app"] = app
     if "relay_control" in fields:
         if "relay" not in fields:
-            raise ValueError("relay_control: needs relay, the hop of the relay")
+            raise ValueError("relay_control: needs a relay; set relay, too")
         fields["relay"] = {
             "at_hop": fields["relay"],
             "control": fields.pop("relay_control"),
@@ -309,18 +311,20 @@ def _flow_fields(of_text: FlowFields) -> dict[str, Any]:
     return {"control": {"name": name, "startup": startup, "tunables": tunables}, **fields}
 
 
-def _app_of_text(fields: dict[str, Any]) -> dict[str, Any]:
+def _take_app(fields: dict[str, Any]) -> dict[str, Any]:
     """Remove the options of an application, and return its fields; empty if there are none."""
-    named = [name for name in ("size", "exchanges", "pages") if name in fields]
-    if len(named) > 1:
-        raise ValueError(f"{named[0]}: is of another application; leave it or {named[-1]} out")
-    how = ("http", "connections")
-    of_pages: dict[str, Any] = {name: fields.pop(name) for name in how if name in fields}
-    if of_pages and named != ["pages"]:
-        raise ValueError(f"{next(iter(of_pages))}: is of pages; name their file with pages, too")
-    match named:
+    kinds = [name for name in ("size", "exchanges", "pages") if name in fields]
+    if len(kinds) > 1:
+        raise ValueError(f"{kinds[0]}: cannot be used with {kinds[-1]}; leave one of them out")
+    web_names = ("http", "connections")
+    web_options: dict[str, Any] = {name: fields.pop(name) for name in web_names if name in fields}
+    if web_options and kinds != ["pages"]:
+        raise ValueError(
+            f"{next(iter(web_options))}: is only for Web pages; name their file with pages, too"
+        )
+    match kinds:
         case ["size"]:
             return {"kind": "bulk", "size": fields.pop("size")}
         case [kind]:
-            return {"kind": kind, "file": fields.pop(kind), **of_pages}
+            return {"kind": kind, "file": fields.pop(kind), **web_options}
     return {}

@@ -112,21 +112,8 @@ class Dumbbell(Spec):
     def links(self) -> list[tuple[Link, Link]]:
         """The hop's forward and reverse link."""
         there_ns, back_ns = engine.halves_ns(self.rtt)
-        forward = Link.model_construct(
-            rate=self.rate,
-            delay=there_ns,
-            buffer=self.buffer,
-            aqm=self.aqm,
-            loss=self.loss,
-            duplicate=self.duplicate,
-            reorder=self.reorder,
-            reorder_delay=self.reorder_delay,
-            quick_start=self.quick_start,
-            routers=self.routers,
-            drop_ip_options=self.drop_ip_options,
-            ecn=self.ecn,
-            vary=self.vary,
-        )
+        shared = {name: getattr(self, name) for name in Link.model_fields if name != "delay"}
+        forward = Link.model_construct(delay=there_ns, **shared)
         return [(forward, self.reverse or _mirror(forward, back_ns))]
 
 

@@ -51,7 +51,7 @@ class Schedule(Spec):
     steps: Given[tuple[Step, ...], Sequence[Step]] = Field(min_length=1)
 
     @model_validator(mode="after")
-    def _makes_sense(self) -> Self:
+    def _check_steps(self) -> Self:
         _engine.check_vary(json.dumps(self.fields()))
         return self
 
@@ -80,7 +80,7 @@ class Mahimahi(Spec):
     opportunities_ms: Given[tuple[int, ...], Sequence[int]] = Field(min_length=1)
 
     @model_validator(mode="after")
-    def _makes_sense(self) -> Self:
+    def _check_steps(self) -> Self:
         _engine.check_vary(json.dumps(self.fields()))
         return self
 
@@ -141,7 +141,7 @@ def outages(rate: str, delay: str, down: Sequence[tuple[str, str]]) -> Schedule:
     return Schedule(steps=[Step(start=at, rate=step, delay=delay) for at, step in steps])
 
 
-def _given(value: Any) -> Any:
+def _parse_vary(value: Any) -> Any:
     return vary_of_text(value) if isinstance(value, str) else value
 
 
@@ -149,6 +149,7 @@ if TYPE_CHECKING:
     Vary = Given[Schedule | Mahimahi | None, Schedule | Mahimahi | str | None]
 else:
     Vary = Annotated[
-        Annotated[Schedule | Mahimahi, Field(discriminator="kind")] | None, BeforeValidator(_given)
+        Annotated[Schedule | Mahimahi, Field(discriminator="kind")] | None,
+        BeforeValidator(_parse_vary),
     ]
     """How rate and delay change; None if they do not. Text names a file: "mahimahi:lte.trace"."""

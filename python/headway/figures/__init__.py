@@ -20,7 +20,7 @@ from headway.figures.plots import (
     published_vs_measured,
     timeseries,
 )
-from headway.figures.style import PUBLISHED, QUEUE, VOIP, Style, label_of, one_of, style_of
+from headway.figures.style import PUBLISHED, QUEUE, VOIP, Style, label_of, style_of, variant_of
 from headway.figures.timed import shown_over_time
 
 __all__ = [
@@ -42,11 +42,11 @@ __all__ = [
     "grouped_bars",
     "label_of",
     "min_max_indices",
-    "one_of",
     "published_vs_measured",
     "save_figure",
     "shown_over_time",
     "style_of",
     "svg_text",
     "timeseries",
+    "variant_of",
 ]

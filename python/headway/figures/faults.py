@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from headway.figures.canvas import MM_PER_INCH, drawing
-from headway.figures.style import STYLES, apart
+from headway.figures.style import STYLES, colour_distance
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -41,7 +41,7 @@ _WORD_GAP_PX = 2.0
 _LEAST_MM = (25.0, 18.0)
 """Width and height below which a plot is not readable."""
 _LEAST_APART = 10.0
-"""Colours closer than this (``headway.figures.style.apart``) look the same in lines."""
+"""Colours closer than this (``headway.figures.style.colour_distance``) look the same in lines."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class Look:
     def same_as(self, other: Look) -> bool:
         """Whether readers cannot distinguish the two."""
         rest = (self.dash, self.marker, self.hatch) == (other.dash, other.marker, other.hatch)
-        return rest and apart(self.colour, other.colour) < _LEAST_APART
+        return rest and colour_distance(self.colour, other.colour) < _LEAST_APART
 
 
 def faults(figure: Figure) -> list[Fault]:
@@ -91,20 +91,20 @@ def faults(figure: Figure) -> list[Fault]:
         - ``key``: a key of the registry or a program's name in a text for people;
         - ``sliver``: a plot too small to read.
     """
-    with drawing(), warnings.catch_warnings(record=True) as said:
+    with drawing(), warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
         figure.draw_without_rendering()
     axes = [ax for ax in figure.axes if ax.get_visible()]
     texts, legends = _texts(figure, axes), _legends(figure, axes)
     return [
-        *(Fault("sliver", str(one.message)) for one in said if "collapsed" in str(one.message)),
+        *(Fault("sliver", str(one.message)) for one in warned if "collapsed" in str(one.message)),
         *_outside(figure, texts, legends),
         *_cut(axes),
         *_over_data(axes, legends),
         *_over_text(axes, texts, legends),
         *_time(axes),
         *_alike(axes),
-        *_two_looks(axes),
+        *_inconsistent_looks(axes),
         *_keys(text for text, _ in texts),
         *_slivers(figure, axes),
     ]
@@ -232,8 +232,8 @@ def _over_text(
             if of is not legend and _overlap_px(box, legend.get_window_extent()) > _SLACK_PX:
                 yield Fault("over text", f"{_name(legend)} and {_name(text)}")
         for ax in axes:
-            apart = of in axes and not _same_place(of, ax)
-            if apart and (by_px := _overlap_px(box, ax.bbox)) > _SLACK_PX:
+            elsewhere = of in axes and not _same_place(of, ax)
+            if elsewhere and (by_px := _overlap_px(box, ax.bbox)) > _SLACK_PX:
                 yield Fault("over text", f"{_name(text)} over another plot by {by_px:.0f} px")
 
 
@@ -288,7 +288,7 @@ def _alike(axes: Sequence[Axes]) -> Iterator[Fault]:
                 yield Fault("alike", f"{label!r} and {other_label!r}")
 
 
-def _two_looks(axes: Sequence[Axes]) -> Iterator[Fault]:
+def _inconsistent_looks(axes: Sequence[Axes]) -> Iterator[Fault]:
     looks: dict[str, Look] = {}
     for label, look in (one for ax in axes for one in series_of(ax)):
         if not label.startswith("_") and not look.same_as(looks.setdefault(label, look)):
@@ -301,12 +301,15 @@ def series_of(ax: Axes) -> Iterator[tuple[str, Look]]:
     from matplotlib.container import BarContainer, ErrorbarContainer
 
     caps: set[int] = set()
-    for held in ax.containers:
-        if isinstance(held, ErrorbarContainer):
-            caps |= {id(line) for line in held.lines[1]}
-        elif isinstance(held, BarContainer) and held.patches:
-            bar = held.patches[0]
-            yield str(held.get_label()), Look(to_hex(bar.get_facecolor()), hatch=bar.get_hatch())
+    for drawn in ax.containers:
+        if isinstance(drawn, ErrorbarContainer):
+            caps |= {id(line) for line in drawn.lines[1]}
+        elif isinstance(drawn, BarContainer) and drawn.patches:
+            bar = drawn.patches[0]
+            yield (
+                str(drawn.get_label()),
+                Look(to_hex(bar.get_facecolor()), hatch=bar.get_hatch()),
+            )
     for line in ax.lines:
         if id(line) in caps or not line.get_visible() or not np.size(line.get_xdata()):
             continue
@@ -334,9 +337,9 @@ trial's key."""
 
 
 def _keys(texts: Iterable[Text]) -> Iterator[Fault]:
-    for said in dict.fromkeys(text.get_text() for text in texts):
-        if (found := key_in(said)) is not None:
-            yield Fault("key", f"{found!r} in {said!r}")
+    for content in dict.fromkeys(text.get_text() for text in texts):
+        if (found := key_in(content)) is not None:
+            yield Fault("key", f"{found!r} in {content!r}")
 
 
 def key_in(text: str) -> str | None:

@@ -41,7 +41,7 @@ def shade(colour: str, part: float) -> str:
     return "#" + "".join(f"{round(one + abs(part) * (end - one)):02X}" for one in levels)
 
 
-def apart(one: str, other: str) -> float:
+def colour_distance(one: str, other: str) -> float:
     """The visible difference of two colours: their distance in CIE's L*a*b* of 1976.
 
     A distance of about 2 is just visible side by side; lines need more.
@@ -181,7 +181,7 @@ def style_of(name: str) -> Style:
     marker = _MARKERS[number // 7 % len(_MARKERS)]
     families = [listed for listed in STYLES if name.startswith(f"{listed}-")]
     if families:
-        return replace(one_of(STYLES[max(families, key=len)], 1 + number % 4), marker=marker)
+        return replace(variant_of(STYLES[max(families, key=len)], 1 + number % 4), marker=marker)
     return Style(
         _COLOURS[number % len(_COLOURS)],
         marker,
@@ -201,7 +201,7 @@ _SHADES_OF_DARK = (0.0, 0.6, 0.2, 0.75, 0.4)
 shades."""
 
 
-def one_of(style: Style, number: int) -> Style:
+def variant_of(style: Style, number: int) -> Style:
     """The style of one of several flows of a control: a shade of its colour and another dash.
 
     Args:

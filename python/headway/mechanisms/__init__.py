@@ -87,21 +87,21 @@ class Mechanisms:
     def of_flow(self, index: int) -> dict[str, dict[str, int | str | None]]:
         """Counters of a flow's sender, by protocol."""
         return {
-            protocol: dict(told)
+            protocol: dict(counters)
             for one in self._all
-            for protocol, told in one.of_flow(index).items()
+            for protocol, counters in one.of_flow(index).items()
         }
 
-    def watching(self) -> list[str]:
+    def watch_command(self) -> list[str]:
         """Arguments of the headwayctl command that watches all routers; empty without routers."""
         links = [link for path in self._experiment.topology.links() for link in path]
         if not any(link.all_routers() for link in links):
             return []
-        return routers.watching(self._namespaces)
+        return routers.watch_command(self._namespaces)
 
     def router_counters(self, readings: Iterable[Mapping[str, Any]]) -> dict[str, list[int | None]]:
         """Columns of the table ``router_counters``: readings during the run and at its end."""
-        rows = routers.read_on_the_way(self._experiment, self._namespaces, readings)
+        rows = routers.watched_counters(self._experiment, self._namespaces, readings)
         rows += [row for one in self._all for row in one.router_counters()]
         names = ("time_ns", "link", "algorithm", "name", "value")
         return {name: [row[name] for row in rows] for name in names}

@@ -17,7 +17,7 @@ from headway.backends.kernel.headwayctl import Child, Headwayctl
 from headway.backends.sim import topology_fields
 from headway.errors import HeadwayError
 from headway.experiment import Bulk, Control, Exchanges, Experiment, Link, Relay, Vectors
-from headway.experiment.ways import server_sends_more
+from headway.experiment.directions import server_sends_more
 
 HOST = "gateway"
 NEAR, FAR = "ground", "sat"
@@ -28,38 +28,38 @@ _OTHER = {"left": "right", "right": "left"}
 LINKS = ("forward0", "reverse0", "forward1", "reverse1")
 
 
-def is_between(experiment: Experiment) -> bool:
+def has_gateway(experiment: Experiment) -> bool:
     """Whether the experiment has a gateway."""
     return experiment.topology.kind == "chain"
 
 
-def is_turned(experiment: Experiment) -> bool:
+def is_reversed(experiment: Experiment) -> bool:
     """Whether the clients are on the testbed's right, because servers send more data."""
-    return is_between(experiment) and any(map(server_sends_more, experiment.flows))
+    return has_gateway(experiment) and any(map(server_sends_more, experiment.flows))
 
 
-def is_before(experiment: Experiment) -> bool:
+def gateway_precedes_link(experiment: Experiment) -> bool:
     """Whether flows pass the gateway before the testbed's link; its log lacks their first leg."""
-    return is_between(experiment) and not is_turned(experiment)
+    return has_gateway(experiment) and not is_reversed(experiment)
 
 
 def side(experiment: Experiment, side: str) -> str:
     """The side of the testbed for a flow's "left" (opener) or "right"."""
-    return _OTHER[side] if is_turned(experiment) else side
+    return _OTHER[side] if is_reversed(experiment) else side
 
 
 def links(experiment: Experiment) -> tuple[Link, Link]:
     """The testbed's links, forward and reverse, with or without a gateway."""
     hops = experiment.topology.links()
-    forward, reverse = hops[0] if is_turned(experiment) else hops[-1]
-    return (reverse, forward) if is_turned(experiment) else (forward, reverse)
+    forward, reverse = hops[0] if is_reversed(experiment) else hops[-1]
+    return (reverse, forward) if is_reversed(experiment) else (forward, reverse)
 
 
 def link_numbers(experiment: Experiment) -> tuple[int, int]:
     """The numbers of the testbed's links in a trace."""
-    if is_turned(experiment):
+    if is_reversed(experiment):
         return 1, 0
-    return (2, 3) if is_between(experiment) else (0, 1)
+    return (2, 3) if has_gateway(experiment) else (0, 1)
 
 
 def fields_of_legs(
@@ -67,10 +67,10 @@ def fields_of_legs(
 ) -> tuple[Mapping[str, Any], Mapping[str, Any] | None]:
     """The emulator's fields of the testbed's link, and of the leg before it (or None)."""
     topology = topology_fields(experiment)
-    if not is_between(experiment):
+    if not has_gateway(experiment):
         return topology, None
     before, last = topology["hops"]
-    if is_turned(experiment):
+    if is_reversed(experiment):
         before, last = (
             {"forward": hop["reverse"], "reverse": hop["forward"]} for hop in (last, before)
         )
@@ -79,7 +79,7 @@ def fields_of_legs(
 
 def relay(experiment: Experiment) -> Relay | None:
     """The relay of all flows; None without a proxy."""
-    return experiment.flows[0].relay if is_between(experiment) else None
+    return experiment.flows[0].relay if has_gateway(experiment) else None
 
 
 def control(experiment: Experiment) -> Control | None:
@@ -93,33 +93,36 @@ def check(experiment: Experiment) -> None:
     hops = experiment.topology.links()
     if len(hops) != 2:
         raise HeadwayError(
-            "kernel backend: topology: a chain is possible only of two hops, with a relay or a "
-            "router between them"
+            "kernel backend: topology: a chain must have two hops, with a relay or a router "
+            "between them"
         )
     first = experiment.flows[0]
     for name, flow in zip(experiment.flow_names(), experiment.flows, strict=True):
         if flow.relay != first.relay:
             raise HeadwayError(
-                f"kernel backend: relay: with a gateway the same for all flows; {name} has another "
-                "or none"
+                f"kernel backend: relay: must be the same for all flows with a gateway; {name} has "
+                "another one or none"
             )
         if flow.relay is not None and not isinstance(flow.app, Bulk | Vectors | Exchanges):
             raise HeadwayError(
                 f"kernel backend: {name}: a relay is for bulk transfers, vectors and exchanges only"
             )
         if flow.from_hop != 0 or flow.to_hop not in (None, len(hops)):
-            raise HeadwayError(f"kernel backend: {name}: with a gateway flows cross both hops")
+            raise HeadwayError(
+                f"kernel backend: {name}: with a gateway, flows must cross both hops"
+            )
         if server_sends_more(flow) != server_sends_more(first):
             raise HeadwayError(
-                f"kernel backend: {name}: with a gateway either all clients send more than they "
-                "receive, or all servers"
+                f"kernel backend: {name}: with a gateway, either all clients or all servers must "
+                "send more than they receive"
             )
     ahead = links(experiment)[0]
     every = [link for hop in hops for link in hop]
     if any(link.routers for link in every if link is not ahead):
         raise HeadwayError(
-            "kernel backend: routers: with a gateway possible only where its data leaves: in the "
-            "second hop's forward link, or in the first one's reverse link where servers answer"
+            "kernel backend: routers: with a gateway, only the link that its data leaves through "
+            "can have routers: the second hop's forward link, or the first hop's reverse link if "
+            "servers send more"
         )
     if any(link.quick_start for link in every):
         raise HeadwayError(
@@ -132,11 +135,11 @@ class Proxy:
     """The proxy on the gateway, for as long as the context lasts."""
 
     def __init__(
-        self, ctl: Headwayctl, name: str, command: list[str], *, is_turned: bool = False
+        self, ctl: Headwayctl, name: str, command: list[str], *, is_reversed: bool = False
     ) -> None:
         self._ctl = ctl
-        self._clients, self._servers = (FAR, NEAR) if is_turned else (NEAR, FAR)
-        self._controlled = "--client-cc" if is_turned else "--server-cc"
+        self._clients, self._servers = (FAR, NEAR) if is_reversed else (NEAR, FAR)
+        self._controlled = "--client-cc" if is_reversed else "--server-cc"
         self._name = name
         self._command = command
         self._child: Child | None = None

@@ -26,12 +26,12 @@ _MTU_BYTES = 1500
 _OPTION_BYTES = 8
 
 
-def takes_part(experiment: Experiment) -> bool:
+def has_routers(experiment: Experiment) -> bool:
     """Whether a link of the testbed answers requests."""
     return any(link.quick_start is not None for link in gateway.links(experiment))
 
 
-def askers(experiment: Experiment) -> list[int]:
+def requesters(experiment: Experiment) -> list[int]:
     """The flows whose senders ask for rates."""
     return [
         index
@@ -42,7 +42,7 @@ def askers(experiment: Experiment) -> list[int]:
 
 def check(experiment: Experiment, hosts: int) -> None:
     """Raise HeadwayError for what is not possible with ``hosts`` hosts on each side."""
-    if not takes_part(experiment):
+    if not has_routers(experiment):
         return
     if hosts > 1:
         raise HeadwayError(
@@ -50,7 +50,8 @@ def check(experiment: Experiment, hosts: int) -> None:
             "into its link, so flows may not differ in delay, sack, timestamps, delayed_ack, "
             "receive_buffer, send_buffer, receive_window, willing_rate or ecn"
         )
-    if askers(experiment) and any(link.quick_start is None for link in gateway.links(experiment)):
+    without = any(link.quick_start is None for link in gateway.links(experiment))
+    if without and requesters(experiment):
         raise HeadwayError(
             "kernel backend: quick_start: both links or none must have it: the emulator does not "
             "show a link without a router in the IP TTL"
@@ -70,7 +71,7 @@ class QuickStart:
         self._ctl = ctl
         self._experiment = experiment
         self._namespaces = namespaces
-        self._is_on = takes_part(experiment)
+        self._is_on = has_routers(experiment)
         self._status: Mapping[str, Any] = {}
 
     def attach(self, willing_bps: int | None) -> None:
@@ -93,7 +94,7 @@ class QuickStart:
 
     def route_options(self) -> list[str]:
         """Options that routes need: a smaller MTU leaves room for the option in full packets."""
-        if not (self._is_on and askers(self._experiment)):
+        if not (self._is_on and requesters(self._experiment)):
             return []
         return ["mtu", "lock", str(_MTU_BYTES - _OPTION_BYTES)]
 
@@ -118,21 +119,21 @@ class QuickStart:
 
         The hosts' counters are sums over all flows.
         """
-        asking = askers(self._experiment)
-        if index not in asking or not self._status:
+        requesting = requesters(self._experiment)
+        if index not in requesting or not self._status:
             return {}
-        if len(asking) > 1:
+        if len(requesting) > 1:
             return {_PROTOCOL: dict.fromkeys(("requests", "grants", "used", "lies"))}
         counters = [host["counters"] for host in self._status["hosts"] if host is not None]
         total = {name: sum(own[name] for own in counters) for name in counters[0]}
-        failure = next((said for name, said in _FAILURES.items() if total[name]), None)
-        told = {
+        failure = next((text for name, text in _FAILURES.items() if total[name]), None)
+        counts = {
             "requests": total["requests"],
             "grants": total["grants"],
             "used": None,
             "lies": total["nonce_forged"] + total["inflated"],
         }
-        return {_PROTOCOL: told | ({"failure": failure} if failure else {})}
+        return {_PROTOCOL: counts | ({"failure": failure} if failure else {})}
 
     def router_counters(self) -> list[Mapping[str, int | None]]:
         """The routers' counters at the end of the run."""

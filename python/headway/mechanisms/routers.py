@@ -76,7 +76,7 @@ class Routers:
         if any(map(sends_header, self._experiment.flows)):
             for netns in self._namespaces.values():
                 self._ctl.run("host", "headers", "--netns", netns, "--dev", _DEVICE)
-        lowered, _ = gateway.fields_of_legs(self._experiment)
+        legs_fields, _ = gateway.fields_of_legs(self._experiment)
         for way, side, link in zip(
             ("forward", "reverse"), _SIDES, gateway.links(self._experiment), strict=True
         ):
@@ -84,7 +84,7 @@ class Routers:
                 continue
             senders, device = self._senders(side)
             at = [part for netns in senders for part in ("--netns", netns)]
-            room = lowered[way].get("limit_bytes")
+            room = legs_fields[way].get("limit_bytes")
             for router in link.routers:
                 settings = [f"--set={name}={value}" for name, value in router.tunables.items()]
                 self._ctl.run(
@@ -112,8 +112,8 @@ class Routers:
                     for one in status["routers"]
                     if one["name"] == name and places.get(one["place"]) == number
                 )
-                told = next(found, None)
-                self._status.append(told and {"link": number, **told})
+                router_status = next(found, None)
+                self._status.append(router_status and {"link": number, **router_status})
         self._headers = status["endpoints"]
 
     def meta(self) -> Mapping[str, Any]:
@@ -156,7 +156,7 @@ def link_places(experiment: Experiment, namespaces: Mapping[str, str]) -> dict[s
     }
 
 
-def read_on_the_way(
+def watched_counters(
     experiment: Experiment, namespaces: Mapping[str, str], readings: Iterable[Mapping[str, Any]]
 ) -> list[Mapping[str, int | None]]:
     """Rows of router_counters from the readings and times of ``headwayctl router watch``."""
@@ -170,7 +170,7 @@ def read_on_the_way(
     ]
 
 
-def watching(namespaces: Mapping[str, str]) -> list[str]:
+def watch_command(namespaces: Mapping[str, str]) -> list[str]:
     """Arguments of the headwayctl command that watches the routers of these hosts."""
     if gateway.HOST in namespaces:
         return ["router", "watch", "--dev", gateway.FAR, "--netns", namespaces[gateway.HOST]]

@@ -7,14 +7,13 @@ import itertools
 import numpy as np
 import polars as pl
 
-from headway.digest import batch_edges_ns
 from headway.fairness import jain_index
 from headway.metrics.stats import Array, Distribution, weighted_distribution
 from headway.metrics.windows import (
     Window,
     counter_change,
     counters_at,
-    held_values,
+    values_with_durations,
     window_of,
 )
 from headway.trace import Trace
@@ -51,7 +50,7 @@ def goodput_bps(trace: Trace, flow: int, window: Window | None = None) -> float:
 
 def batch_goodputs_bps(trace: Trace, flow: int) -> Array:
     """Goodput in bit/s in each of the ten equal parts of [warmup, end], shape (10,)."""
-    edges = batch_edges_ns(trace.experiment)
+    edges = trace.experiment.batch_edges_ns()
     return np.array([goodput_bps(trace, flow, pair) for pair in itertools.pairwise(edges)])
 
 
@@ -116,13 +115,17 @@ def congestion_epochs_s(trace: Trace, flow: int, window: Window | None = None) -
 def srtt_us(trace: Trace, flow: int, window: Window | None = None) -> Distribution:
     """The smoothed RTT in µs over the window (default [warmup, end]), weighted by time."""
     rows = trace.rows_of("flow_state", "flow", flow)
-    return weighted_distribution(*held_values(rows, "srtt_us", window or window_of(trace)))
+    return weighted_distribution(
+        *values_with_durations(rows, "srtt_us", window or window_of(trace))
+    )
 
 
 def cwnd_pkts(trace: Trace, flow: int, window: Window | None = None) -> Distribution:
     """The congestion window in packets, weighted by time (default window [warmup, end])."""
     rows = trace.rows_of("flow_state", "flow", flow)
-    return weighted_distribution(*held_values(rows, "cwnd_pkts", window or window_of(trace)))
+    return weighted_distribution(
+        *values_with_durations(rows, "cwnd_pkts", window or window_of(trace))
+    )
 
 
 def flow_totals(trace: Trace) -> pl.DataFrame:
@@ -139,7 +142,7 @@ def flow_totals(trace: Trace) -> pl.DataFrame:
     change = after.select(
         "flow", *(after[name] - before[name] for name in ("sent_pkts", "retransmits_pkts", "rtos"))
     )
-    edges = batch_edges_ns(trace.experiment)
+    edges = trace.experiment.batch_edges_ns()
     if not set(edges) <= {0, *counters["time_ns"].unique()}:
         edges = list(window)  # a backend that reads counters only at the ends
     delivered = [counters_at(counters, "flow", at_ns)["delivered_bytes"] for at_ns in edges]

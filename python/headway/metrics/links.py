@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from headway.metrics.stats import Distribution, weighted_distribution
-from headway.metrics.windows import Window, counter_change, held_values, window_of
+from headway.metrics.windows import Window, counter_change, values_with_durations, window_of
 from headway.trace import Trace
 from headway.units import BITS_PER_BYTE, NS_PER_S
 
@@ -92,7 +92,9 @@ def queue_bytes(trace: Trace, link: int = 0, window: Window | None = None) -> Di
         return Distribution(count=0)
     rows = trace.rows_of("queue", "link", link).select("time_ns", "queue_bytes")
     rows = pl.concat([pl.DataFrame([(0, 0)], schema=rows.schema, orient="row"), rows])
-    return weighted_distribution(*held_values(rows, "queue_bytes", window or window_of(trace)))
+    return weighted_distribution(
+        *values_with_durations(rows, "queue_bytes", window or window_of(trace))
+    )
 
 
 def link_table(trace: Trace) -> pl.DataFrame:

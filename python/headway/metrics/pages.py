@@ -54,8 +54,8 @@ def page_loads(trace: Trace, window: Window | None = None) -> pl.DataFrame:
 
 def _loads(flow: int, table: PageTable, rows: pl.DataFrame) -> pl.DataFrame:
     objects = rows["epoch"].to_numpy()
-    asked_ns = np.full(table.request_bytes.size, _LATE)
-    asked_ns[objects] = rows["start_ns"].to_numpy()
+    requested_ns = np.full(table.request_bytes.size, _LATE)
+    requested_ns[objects] = rows["start_ns"].to_numpy()
     ended_ns = np.full(table.request_bytes.size, _LATE)
     ended_ns[objects] = rows["end_ns"].to_numpy()
     counts = table.objects.astype(np.int64)
@@ -63,7 +63,7 @@ def _loads(flow: int, table: PageTable, rows: pl.DataFrame) -> pl.DataFrame:
     # The first object that depends on no other gets a connection at once. Its request is delayed
     # only by the page's own wait.
     waited_ns = table.start_ns.astype(np.int64) if table.start_ns.size else 0
-    known_ns = np.where((table.after == AFTER_NONE) & (asked_ns < _LATE), asked_ns, _LATE)
+    known_ns = np.where((table.after == AFTER_NONE) & (requested_ns < _LATE), requested_ns, _LATE)
     began_ns = np.minimum.reduceat(np.where(known_ns < _LATE, known_ns - waited_ns, _LATE), firsts)
     last_ns = np.maximum.reduceat(ended_ns, firsts)
     whole = np.flatnonzero(last_ns < _LATE)
@@ -78,9 +78,9 @@ def _loads(flow: int, table: PageTable, rows: pl.DataFrame) -> pl.DataFrame:
     return pl.DataFrame(columns, schema=_SCHEMA)
 
 
-def _visits(flow: int, told: Mapping[str, Any]) -> pl.DataFrame:
+def _visits(flow: int, visits: Mapping[str, Any]) -> pl.DataFrame:
     """A browser's reports of its visits of a page."""
-    sizes = [HEAD_BYTES + one["size_bytes"] for one in told.get("site", ())]
+    sizes = [HEAD_BYTES + one["size_bytes"] for one in visits.get("site", ())]
     rows = [
         {
             "flow": flow,
@@ -90,7 +90,7 @@ def _visits(flow: int, told: Mapping[str, Any]) -> pl.DataFrame:
             "objects": visit["objects"],
             "bytes": sum(sizes) if sizes else None,
         }
-        for number, visit in enumerate(told["visits"])
-        if "load_ms" in visit and visit["objects"] == told["site_objects"]
+        for number, visit in enumerate(visits["visits"])
+        if "load_ms" in visit and visit["objects"] == visits["site_objects"]
     ]
     return pl.DataFrame(rows, schema=_SCHEMA)

@@ -29,7 +29,7 @@ def responses(trace: Trace, window: Window | None = None) -> pl.DataFrame:
         .filter((pl.col("start_ns") >= start_ns) & (pl.col("start_ns") < end_ns))
         .sort("start_ns", "flow", "epoch")
     )
-    asked, given, first = _exchanges(trace)
+    request_sizes, response_sizes, first = _exchanges(trace)
     place = first[rows["flow"].to_numpy()]
     known = place >= 0
     at = np.where(known, place + rows["epoch"].to_numpy(), 0)
@@ -42,8 +42,8 @@ def responses(trace: Trace, window: Window | None = None) -> pl.DataFrame:
         "epoch",
         "start_ns",
         ((pl.col("end_ns") - pl.col("start_ns")) / NS_PER_S).alias("seconds"),
-        sized(asked, "request_bytes"),
-        sized(given, "response_bytes"),
+        sized(request_sizes, "request_bytes"),
+        sized(response_sizes, "response_bytes"),
     )
 
 
@@ -66,8 +66,8 @@ def deadlines(trace: Trace, window: Window | None = None) -> pl.DataFrame:
             firsts = np.cumsum(file.exchanges.astype(np.int64)) - file.exchanges
             opens = np.isin(at, firsts)
             if file.deadline_ns.size:
-                given = file.deadline_ns.astype(np.int64)[at]
-                due_ns = np.where(given > 0, given, due_ns)
+                own_ns = file.deadline_ns.astype(np.int64)[at]
+                due_ns = np.where(own_ns > 0, own_ns, due_ns)
         elif isinstance(flow.app, Pages):
             opens = _opening(own, 0 if flow.app.http == "1.0" else flow.app.parallel)
         measured_us = trace.flows[number].handshake_rtt_us
@@ -104,8 +104,8 @@ def _opening(rows: pl.DataFrame, connections: int) -> npt.NDArray[np.bool_]:
 
 def _exchanges(trace: Trace) -> tuple[Ints, Ints, Ints]:
     """Bytes of all flows' requests and responses, and each flow's first index (-1 for none)."""
-    asked: list[Ints] = [np.zeros(1, dtype=np.int64)]
-    given: list[Ints] = [np.zeros(1, dtype=np.int64)]
+    request_sizes: list[Ints] = [np.zeros(1, dtype=np.int64)]
+    response_sizes: list[Ints] = [np.zeros(1, dtype=np.int64)]
     first = np.full(len(trace.experiment.flows), -1, dtype=np.int64)
     total = 1
     for number, flow in enumerate(trace.experiment.flows):
@@ -122,9 +122,9 @@ def _exchanges(trace: Trace) -> tuple[Ints, Ints, Ints]:
             continue
         first[number] = total
         total += sizes[0].size
-        asked.append(sizes[0])
-        given.append(sizes[1])
-    return np.concatenate(asked), np.concatenate(given), first
+        request_sizes.append(sizes[0])
+        response_sizes.append(sizes[1])
+    return np.concatenate(request_sizes), np.concatenate(response_sizes), first
 
 
 def mean_response_s(rows: pl.DataFrame) -> Estimate:

@@ -36,11 +36,11 @@ def router_events(trace: Trace, algorithm: str) -> pl.DataFrame:
     same = pl.all_horizontal(pl.col(key).eq_missing(pl.col(key).shift()) for key in keys)
     begins = ~(same & (pl.col("name") > pl.col("name").shift())).fill_null(False)
     rows = rows.with_columns(call=begins.cum_sum())
-    told = rows.unique("call", keep="first", maintain_order=True).select("call", *keys)
+    calls = rows.unique("call", keep="first", maintain_order=True).select("call", *keys)
     for at, event in enumerate(owner.events):
         values = rows.filter(pl.col("name") == at).select("call", pl.col("value").alias(event.name))
-        told = told.join(values, on="call", how="left", maintain_order="left")
-    return told.drop("call")
+        calls = calls.join(values, on="call", how="left", maintain_order="left")
+    return calls.drop("call")
 
 
 def _declared(trace: Trace, algorithm: str) -> tuple[int, Algorithm]:

@@ -54,7 +54,7 @@ def counters_at(counters: pl.DataFrame, owner: str, time_ns: int) -> pl.DataFram
     return rows
 
 
-def held_values(rows: pl.DataFrame, column: str, window: Window) -> tuple[Array, Array]:
+def values_with_durations(rows: pl.DataFrame, column: str, window: Window) -> tuple[Array, Array]:
     """A signal recorded on change, as values (n,) and their durations in the window, in ns.
 
     ``rows`` has ``time_ns``, in order, and ``column``. Time before the first row, and time with a

@@ -26,27 +26,6 @@ def _probabilities(value: npt.ArrayLike) -> Floats:
 
 
 @dataclass(frozen=True)
-class Exponential:
-    """Negative-exponential distribution of the given ``mean`` (> 0), eq. A.2."""
-
-    mean: float
-
-    def __post_init__(self) -> None:
-        """Check the range."""
-        positive("mean", self.mean)
-
-    def cdf(self, z: npt.ArrayLike) -> Floats:
-        """P(Z <= z), shape of ``z``; 0 below 0."""
-        values = np.maximum(np.asarray(z, dtype=np.float64), 0.0)
-        return np.asarray(-np.expm1(-values / self.mean), dtype=np.float64)
-
-    def quantile(self, q: npt.ArrayLike) -> Floats:
-        """The value that is exceeded with probability 1 - q, shape of ``q``; inf at 1."""
-        with np.errstate(divide="ignore"):
-            return np.asarray(-self.mean * np.log1p(-_probabilities(q)), dtype=np.float64)
-
-
-@dataclass(frozen=True)
 class Pareto:
     """Pareto distribution, eq. A.3: ``smallest`` is k (> 0), ``shape`` is alpha (> 0)."""
 

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
 from headway.models._checks import not_negative, positive
 
 #: Rates of codes 0 to 15, bit/s (RFC 4782, section 3.1).
@@ -190,12 +188,3 @@ def approval_probability(
     per_second = most_granted_bps_per_s(spare_bps=spare_bps, interval_s=interval_s, slots=slots)
     approved_per_s = per_second / positive("request_bps", request_bps)
     return min(1.0, approved_per_s * positive("mean_arrival_s", mean_arrival_s))
-
-
-def rounding_loss(*, log_uniform: bool = False) -> float:
-    """Mean factor by which rounding down to a code lowers a rate (section 4.5.2.4).
-
-    For rates distributed uniformly over an octave the mean of rate / rounded rate is 1.5; for
-    uniformly distributed logarithms it is 1 / ln 2 = 1.44.
-    """
-    return 1 / math.log(2) if log_uniform else float(np.mean([1.0, 2.0]))

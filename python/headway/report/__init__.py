@@ -11,7 +11,7 @@ from headway.report.page import (
     write_report,
 )
 from headway.report.sketch import Edge, Node, Sketch, row, sketches
-from headway.report.words import asked
+from headway.report.words import question
 from headway.report.zoom import ZoomChart
 
 __all__ = [
@@ -24,8 +24,8 @@ __all__ = [
     "Section",
     "Sketch",
     "ZoomChart",
-    "asked",
     "plain_table",
+    "question",
     "render",
     "row",
     "sketches",

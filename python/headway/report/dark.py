@@ -21,7 +21,7 @@ _GREY = 10
 _PAINTED = re.compile(r"(fill|stroke): (#[0-9a-f]{6})\b")
 
 
-def in_the_dark(colour: str) -> str:
+def dark_colour(colour: str) -> str:
     """The colour ("#0072b2") that a dark page shows instead."""
     red, green, blue = _parts(colour)
     if max(red, green, blue) - min(red, green, blue) < _GREY:
@@ -42,14 +42,14 @@ def rules(pictures: Iterable[str]) -> str:
     """
     painted = sorted({match for svg in pictures for match in _PAINTED.findall(svg)})
     return "\n".join(
-        f'[style*="{what}: {colour}"] {{ {what}: {in_the_dark(colour)} !important; }}'
+        f'[style*="{what}: {colour}"] {{ {what}: {dark_colour(colour)} !important; }}'
         for what, colour in painted
     )
 
 
 def darkened(svg: str) -> str:
     """A copy of the SVG for a dark page."""
-    painted = _PAINTED.sub(lambda match: f"{match[1]}: {in_the_dark(match[2])}", svg)
+    painted = _PAINTED.sub(lambda match: f"{match[1]}: {dark_colour(match[2])}", svg)
     return painted.replace("*{", f"text{{fill: {INK}}} *{{", 1)
 
 

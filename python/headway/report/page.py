@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING
 
 from headway.claims import BASES, VERDICTS, Claim, Verdict, told
 from headway.files import save_text
-from headway.report.dark import in_the_dark, rules
+from headway.report.dark import dark_colour, rules
 from headway.report.sketch import Sketch
-from headway.report.words import found
+from headway.report.words import grouped_by_verdict
 from headway.report.zoom import ZoomChart, colours, script_and_divs
-from headway.table import Table, alone, texts, to_the_right
+from headway.table import Table, is_numeric, texts, value_text
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -48,7 +48,7 @@ class ReportTable:
     @property
     def numeric(self) -> list[bool]:
         """Per column, whether it has numbers, which are right-aligned."""
-        return [to_the_right([row[i].text for row in self.rows]) for i in range(len(self.columns))]
+        return [is_numeric([row[i].text for row in self.rows]) for i in range(len(self.columns))]
 
     @property
     def group_names(self) -> list[str]:
@@ -113,7 +113,7 @@ class Report:
     """(what, value): what was run, with versions and seed."""
     commands: Sequence[str] = field(default=())
     """Commands that repeat the run."""
-    asked: Sequence[tuple[str, str]] = ()
+    question: Sequence[tuple[str, str]] = ()
     """(what, text): the study's question."""
     sketches: Sequence[Sketch] = ()
     """Drawings of the set-up."""
@@ -144,16 +144,16 @@ def render(report: Report) -> str:
         style=_part("page.css"),
         script=_part("page.js"),
         dark_rules=rules(figure.svg for section in report.sections for figure in section.figures),
-        dark_colours={colour: in_the_dark(colour) for colour in sorted(colours(charts))},
+        dark_colours={colour: dark_colour(colour) for colour in sorted(colours(charts))},
         library=library,
         chart_script=script,
         chart_div=dict(zip(map(id, charts), divs, strict=True)),
         verdicts=[(verdict, counts[verdict]) for verdict in VERDICTS if counts[verdict]],
         bases=[(basis, bases[basis]) for basis in BASES if bases[basis]],
         told=told(report.claims),
-        found=found(report.claims),
+        found=grouped_by_verdict(report.claims),
         anchor=lambda thing: anchors[id(thing)],
-        text=alone,
+        text=value_text,
         id=id,
     )
 

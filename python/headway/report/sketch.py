@@ -228,13 +228,13 @@ def _losses(links: Sequence[Link]) -> list[str]:
 
 def _extras(links: Sequence[Link]) -> list[str]:
     """Losses, Quick-Start routers and dropped IP options of the links."""
-    said = _losses(links)
+    extras = _losses(links)
     if any(link.quick_start is not None for link in links):
         some = "" if all(link.quick_start is not None for link in links) else " in some trials"
-        said.append(f"Quick-Start router{some}")
+        extras.append(f"Quick-Start router{some}")
     if any(link.drop_ip_options for link in links):
-        said.append("drops IP options")
-    return said
+        extras.append("drops IP options")
+    return extras
 
 
 def _buffers(buffers: set[Buffer]) -> str:

@@ -20,7 +20,7 @@ _PARTS = {
 _BEGINS = re.compile(rf"\b({'|'.join(_PARTS)}):\s")
 
 
-def asked(docstring: str | None, description: str) -> list[tuple[str, str]]:
+def question(docstring: str | None, description: str) -> list[tuple[str, str]]:
     """(title, text) of the parts of a study's module docstring, or else its description."""
     first = cleandoc(docstring or "").partition("Claim:")[2].partition("\n\n")[0]
     _, *parts = _BEGINS.split(f"Claim: {first}") if first else [""]
@@ -39,7 +39,7 @@ def _sentence(text: str) -> str:
 
 
 @dataclass(frozen=True)
-class Found:
+class VerdictGroup:
     """Claims with one kind of verdict, each with the claims that repeat its check."""
 
     title: str
@@ -58,7 +58,7 @@ _GROUPS: tuple[tuple[str, tuple[Verdict, ...], int], ...] = (
 )
 
 
-def found(claims: Sequence[Claim]) -> list[Found]:
+def grouped_by_verdict(claims: Sequence[Claim]) -> list[VerdictGroup]:
     """All claims grouped by verdict, without empty groups."""
     groups = []
     for title, verdicts, shown in _GROUPS:
@@ -71,5 +71,5 @@ def found(claims: Sequence[Claim]) -> list[Found]:
             (claim, repeats.get(claim.id, [])) for claim in own.values() if claim.same_as not in own
         ]
         if first:
-            groups.append(Found(title, verdicts[0], first, shown))
+            groups.append(VerdictGroup(title, verdicts[0], first, shown))
     return groups

@@ -142,7 +142,7 @@ def _line(plot: plotting.figure, series: Series, extra: dict[str, Any]) -> Any:
     y = np.asarray(series.y[keep], dtype=np.float32)
     if series.step:
         x, y = np.repeat(x, 2)[1:], np.repeat(y, 2)[:-1]
-    told: dict[str, Any] = {
+    attributes: dict[str, Any] = {
         "legend_label": series.label,
         "color": series.style.colour,
         # The page's script looks up the colour for dark pages by this name.
@@ -150,7 +150,7 @@ def _line(plot: plotting.figure, series: Series, extra: dict[str, Any]) -> Any:
         **extra,
     }
     if series.points:
-        return plot.scatter(x, y, size=5, **told)
+        return plot.scatter(x, y, size=5, **attributes)
     dash = series.style.dash
     pattern = [3 * part for part in dash[1]] if isinstance(dash, tuple) else "solid"
-    return plot.line(x, y, line_width=1.2, line_dash=pattern, **told)
+    return plot.line(x, y, line_width=1.2, line_dash=pattern, **attributes)

@@ -15,7 +15,7 @@ from headway.experiment import Experiment
 from headway.trace import Trace
 from headway.validation.compare import relative
 from headway.validation.failed import Failures
-from headway.validation.late import as_late
+from headway.validation.stalls import with_stalls
 
 PATHS = (
     ("1Mbit/s", "50 ms"),
@@ -29,7 +29,7 @@ PATHS = (
 
 
 @dataclass(frozen=True)
-class Against:
+class BuiltinTarget:
     """A control that the kernel also has, and the largest differences allowed for ours.
 
     ``goodput`` and ``queue`` are the largest relative differences allowed between the means of
@@ -70,8 +70,8 @@ class Against:
         ]
 
 
-CUBIC = Against("cubic", "CUBIC", PATHS, goodput=0.02, queue=0.05)
-BBR = Against(
+CUBIC = BuiltinTarget("cubic", "CUBIC", PATHS, goodput=0.02, queue=0.05)
+BBR = BuiltinTarget(
     "bbr",
     "BBR",
     (*PATHS, ("20Mbit/s", "200 ms"), ("50Mbit/s", "10 ms")),
@@ -87,12 +87,12 @@ simulator's link stalls when the link of the kernel's own control did. The colum
 the simulator on a link that is never late; until 2026-11-23 these were judged.
 """,
 )
-AGAINST = (CUBIC, BBR)
+BUILTIN_TARGETS = (CUBIC, BBR)
 """The controls that are compared."""
 
 
 @dataclass(frozen=True)
-class Seen:
+class Measurement:
     """Goodput and mean queue of one implementation on a path.
 
     ``queue_deviation`` is the standard deviation of the trials' mean queues divided by their
@@ -115,14 +115,14 @@ class Pair:
     ``ideal`` ran on a link that is never late.
     """
 
-    against: Against
+    against: BuiltinTarget
     path: str
-    ours: Seen
-    builtin: Seen
-    sim: Seen | None = None
-    ideal: Seen | None = None
+    ours: Measurement
+    builtin: Measurement
+    sim: Measurement | None = None
+    ideal: Measurement | None = None
 
-    def differences(self, of: Seen) -> tuple[float, float]:
+    def differences(self, of: Measurement) -> tuple[float, float]:
         """Relative differences of goodput and of the mean queue, from the kernel's own control."""
         goodput = relative(of.goodput_bps, self.builtin.goodput_bps)
         return goodput or 0.0, relative(of.queue_bytes, self.builtin.queue_bytes) or 0.0
@@ -138,7 +138,7 @@ class Pair:
 
 
 def compare_builtin(
-    against: Against,
+    against: BuiltinTarget,
     backends: tuple[Backend, Backend, Backend],
     duration_s: int,
     done: Callable[[int, int, str], None],
@@ -164,7 +164,7 @@ def compare_builtin(
 
 
 def _pair(
-    against: Against,
+    against: BuiltinTarget,
     path: str,
     backends: tuple[Backend, Backend, Backend],
     trials: Sequence[Experiment],
@@ -172,37 +172,37 @@ def _pair(
 ) -> Pair:
     *live, sim = backends
     ours, builtin = (Repeating(each, repeats, against.quiet_us) for each in live)
-    seen: tuple[list[Seen], list[Seen]] = ([], [])
+    measurements: tuple[list[Measurement], list[Measurement]] = ([], [])
     late: list[Experiment] = []
     for number, trial in enumerate(trials):
         for side in (0, 1) if number % 2 == 0 else (1, 0):
             trace = (ours, builtin)[side].run(trial)
-            seen[side].append(seen_in(trace))
+            measurements[side].append(measurement_of(trace))
             if against.simulated and side == 1:
-                late.append(as_late(trial, trace))
+                late.append(with_stalls(trial, trace))
     simulated = [
-        mean_of([seen_in(sim.run(trial)) for trial in of])
+        mean_of([measurement_of(sim.run(trial)) for trial in of])
         for of in (late, trials)
         if against.simulated
     ]
-    return Pair(against, path, mean_of(seen[0]), mean_of(seen[1]), *simulated)
+    return Pair(against, path, mean_of(measurements[0]), mean_of(measurements[1]), *simulated)
 
 
-def seen_in(trace: Trace) -> Seen:
+def measurement_of(trace: Trace) -> Measurement:
     """The numbers of one trial on one path."""
-    return Seen(
+    return Measurement(
         metrics.goodput_bps(trace, 0),
         metrics.queue_bytes(trace).mean,
         lateness_us=lateness_us(trace),
     )
 
 
-def mean_of(trials: Sequence[Seen]) -> Seen:
+def mean_of(trials: Sequence[Measurement]) -> Measurement:
     """The means over the trials of one path, and the deviation between the trials."""
     queues = [trial.queue_bytes for trial in trials if trial.queue_bytes is not None]
     late_us = [trial.lateness_us for trial in trials if trial.lateness_us is not None]
     mean = statistics.mean(queues) if queues else None
-    return Seen(
+    return Measurement(
         statistics.mean(trial.goodput_bps for trial in trials),
         mean,
         statistics.stdev(queues) / mean if mean and len(queues) > 1 else None,
@@ -210,7 +210,7 @@ def mean_of(trials: Sequence[Seen]) -> Seen:
     )
 
 
-def section(against: Against, pairs: Sequence[Pair], measured: str) -> str:
+def section(against: BuiltinTarget, pairs: Sequence[Pair], measured: str) -> str:
     """The page's section on one control, in Markdown; ``measured`` gives the date and machine."""
     shown = ["ours", "simulator", "never late"] if against.simulated else ["ours"]
     goodput = ["goodput, its own, Mbit/s", *shown]

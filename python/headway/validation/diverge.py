@@ -17,7 +17,7 @@ import polars as pl
 from headway.backends import Backend
 from headway.errors import HeadwayError
 from headway.experiment import Capture, Exchanges, Experiment, Flow, Pages, Sessions, Site, Vectors
-from headway.experiment.ways import server_sends_more
+from headway.experiment.directions import server_sends_more
 from headway.packets import LEFT, RIGHT, Packet, Stream, first_ns, merged, streams, without_closing
 from headway.table import ABSENT
 from headway.trace import Trace
@@ -35,7 +35,7 @@ _STATES = ("open", "disorder", "CWR", "recovery", "loss")
 
 
 @dataclass(frozen=True)
-class How:
+class CompareOptions:
     """Options of the comparison."""
 
     tolerance_ns: int = 5_000_000
@@ -49,15 +49,15 @@ class How:
 
     def __str__(self) -> str:
         left_out = [field for field in FIELDS if field not in self.fields]
-        said = [
+        phrases = [
             f"times within {self.tolerance_ns / 1e6:g} ms",
             f"not compared: {', '.join(left_out)}" if left_out else "",
             f"after {self.after_ns / 1e6:g} ms" if self.after_ns else "",
         ]
-        return "; ".join(filter(None, said))
+        return "; ".join(filter(None, phrases))
 
 
-ALL = How()
+DEFAULTS = CompareOptions()
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,7 @@ class Compared:
     """Number of compared packets at both hosts."""
     until_ns: int
     """End of the shorter capture, since the run's start."""
-    how: How
+    how: CompareOptions
     first: Divergence | None
     by_field: tuple[tuple[str, str], ...]
     """For each field that differs, its name and its first differing packet, in order of time."""
@@ -125,7 +125,7 @@ class Compared:
         """The result as text, at most 100 columns wide."""
         if self.first is None:
             return [f"no packet differs: {self.packets:,} packets at both hosts, {self.how}"]
-        return _told(self, self.first)
+        return _divergence_lines(self, self.first)
 
 
 def check(experiment: Experiment) -> None:
@@ -160,11 +160,11 @@ def diverge(
     experiment: Experiment,
     one: Backend,
     other: Backend,
-    how: How = ALL,
+    how: CompareOptions = DEFAULTS,
 ) -> Compared:
     """Run an experiment on two backends and compare their packets. Raises HeadwayError."""
-    of_hosts = captured(experiment)
-    traces = one.run(of_hosts), other.run(of_hosts)
+    capturing = captured(experiment)
+    traces = one.run(capturing), other.run(capturing)
     return compare(*traces, (one.name, other.name), how)
 
 
@@ -203,29 +203,31 @@ def compare(
     one: Trace,
     other: Trace,
     names: tuple[str, str] = ("simulator", "kernel"),
-    how: How = ALL,
+    how: CompareOptions = DEFAULTS,
 ) -> Compared:
     """Compare the captures of two traces of one experiment. Raises HeadwayError."""
     runs = (_Run.of(one), _Run.of(other))
     end_ns = min(run.end_ns() for run in runs)
-    found: dict[str, _Place] = {}
+    found: dict[str, _FirstDifference] = {}
     count = 0
     keys = sorted({*runs[0].packets, *runs[1].packets})
     for key in keys:
-        stream = _Aligned(key, runs, end_ns, how)
+        stream = _StreamPair(key, runs, end_ns, how)
         count += stream.count
-        for place in stream.differences():
-            known = found.get(place.field)
-            if known is None or place.order < known.order:
-                found[place.field] = place
-    places = sorted(found.values(), key=lambda place: place.order)
-    first = _divergence(runs, places, how) if places else None
-    by_field = tuple((place.field, _where(one, place)) for place in places)
+        for difference in stream.differences():
+            known = found.get(difference.field)
+            if known is None or difference.order < known.order:
+                found[difference.field] = difference
+    first_differences = sorted(found.values(), key=lambda difference: difference.order)
+    first = _divergence(runs, first_differences, how) if first_differences else None
+    by_field = tuple(
+        (difference.field, _where(one, difference)) for difference in first_differences
+    )
     return Compared(names, count, end_ns, how, first, by_field)
 
 
 @dataclass(frozen=True)
-class _Place:
+class _FirstDifference:
     """The first packet of a stream in which a field differs."""
 
     field: str
@@ -242,10 +244,12 @@ class _Place:
         return self.time_ns, self.key.sent
 
 
-class _Aligned:
+class _StreamPair:
     """One stream in both runs."""
 
-    def __init__(self, key: Stream, runs: tuple[_Run, _Run], end_ns: int, how: How) -> None:
+    def __init__(
+        self, key: Stream, runs: tuple[_Run, _Run], end_ns: int, how: CompareOptions
+    ) -> None:
         self.key = key
         self.how = how
         self.runs = runs
@@ -256,9 +260,9 @@ class _Aligned:
         self.ends_ns = tuple(end_ns - run.offset_ns(key.flow) - how.tolerance_ns for run in runs)
         self.count = min(len(of) for of in self.both)
 
-    def differences(self) -> list[_Place]:
+    def differences(self) -> list[_FirstDifference]:
         """For each field that differs, the first packet in which it does."""
-        found: dict[str, _Place] = {}
+        found: dict[str, _FirstDifference] = {}
         for index, pair in enumerate(zip(*self.both, strict=False)):
             if all(p.time_ns > end for p, end in zip(pair, self.ends_ns, strict=True)):
                 break
@@ -274,7 +278,7 @@ class _Aligned:
                 found.setdefault("packet", self._place("packet", self.count))
         return list(found.values())
 
-    def _place(self, field: str, index: int) -> _Place:
+    def _place(self, field: str, index: int) -> _FirstDifference:
         times = [
             (
                 of[index].time_ns + run.offset_ns(self.key.flow),
@@ -284,11 +288,11 @@ class _Aligned:
             if index < len(of)
         ]
         time_ns, flow_ns = min(times)
-        return _Place(field, self.key, index, time_ns, flow_ns)
+        return _FirstDifference(field, self.key, index, time_ns, flow_ns)
 
 
 def differing(
-    one: Packet, other: Packet, origins: tuple[int, ...] = (0, 0), how: How = ALL
+    one: Packet, other: Packet, origins: tuple[int, ...] = (0, 0), how: CompareOptions = DEFAULTS
 ) -> list[str]:
     """The fields in which two packets differ; times count from ``origins``."""
     times = one.time_ns - origins[0], other.time_ns - origins[1]
@@ -308,14 +312,14 @@ def differing(
 
 def _options(packet: Packet) -> str:
     """The TCP options of a packet, without the values of SACK blocks and timestamps."""
-    said = [
+    phrases = [
         f"mss {packet.mss}" if packet.mss is not None else "",
         f"wscale {packet.window_scale}" if packet.window_scale is not None else "",
         "sackOK" if packet.sack_permitted else "",
         "ts" if packet.timestamp is not None else "",
         *(f"kind {kind}" for kind in packet.other_options),
     ]
-    return " ".join(filter(None, said)) or "none"
+    return " ".join(filter(None, phrases)) or "none"
 
 
 _FIELDS: Mapping[str, Callable[[Packet], Any]] = {
@@ -344,8 +348,10 @@ def _shown(field: str, packet: Packet, origin_ns: int) -> str:
     return ABSENT if value is None else str(value)
 
 
-def _divergence(runs: tuple[_Run, _Run], places: Sequence[_Place], how: How) -> Divergence:
-    first = places[0]
+def _divergence(
+    runs: tuple[_Run, _Run], first_differences: Sequence[_FirstDifference], how: CompareOptions
+) -> Divergence:
+    first = first_differences[0]
     key, index = first.key, first.index
     pair = [of[index] if index < len(of := run.packets.get(key, [])) else None for run in runs]
     origins = tuple(run.origin_ns(key.flow, key.side) or 0 for run in runs)
@@ -468,18 +474,18 @@ def _sent_again(packets: Sequence[Packet]) -> int:
     return count
 
 
-def _where(trace: Trace, place: _Place) -> str:
-    flow = trace.experiment.flows[place.key.flow]
+def _where(trace: Trace, difference: _FirstDifference) -> str:
+    flow = trace.experiment.flows[difference.key.flow]
     data_side = RIGHT if server_sends_more(flow) else LEFT
-    host = "sender" if place.key.side == data_side else "receiver"
-    way = "sent" if place.key.sent else "received"
+    host = "sender" if difference.key.side == data_side else "receiver"
+    way = "sent" if difference.key.sent else "received"
     return (
-        f"{trace.flows[place.key.flow].name}: packet {place.index + 1} {way} by the {host}, "
-        f"{place.flow_ns / 1e6:.3f} ms"
+        f"{trace.flows[difference.key.flow].name}: packet {difference.index + 1} {way} by the "
+        f"{host}, {difference.flow_ns / 1e6:.3f} ms"
     )
 
 
-def _told(compared: Compared, first: Divergence) -> list[str]:
+def _divergence_lines(compared: Compared, first: Divergence) -> list[str]:
     way = "sent" if first.sent else "received"
     one, two = compared.names
     lines = [

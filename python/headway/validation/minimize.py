@@ -29,7 +29,7 @@ _KEPT_OF_PATH = ("kind", "rate", "rtt", "delay", "buffer", "access_rate", "acces
 _QUANTITY = re.compile(r"^([0-9.]+)( ?)([A-Za-z/]*)$")
 _ROUNDED = ("rate", "rtt", "buffer", "delay", "size", "read_rate", "send_buffer", "receive_buffer",
             "receive_window", "read_size", "read_interval", "initial_rate", "loss")  # fmt: skip
-_LEAST_SIZE = 20_000
+_LEAST_BYTES = 20_000
 """Bytes. A transfer is not made smaller than this."""
 
 
@@ -43,31 +43,31 @@ def minimize(experiment: Experiment, differs: Differs, most: int) -> tuple[Exper
     changed = True
     while changed:
         changed = False
-        for what, fields in _smaller(found.model_dump(mode="json")):
+        for what, fields in _candidates(found.model_dump(mode="json")):
             if what in refused:
                 continue
             try:
-                smaller = Experiment.model_validate(fields)
+                candidate = Experiment.model_validate(fields)
             except HeadwayError:
                 continue
-            if smaller == found:
+            if candidate == found:
                 continue
             if tries == most:
                 return found, tries
             tries += 1
-            if differs(smaller):
-                found, changed = smaller, True
+            if differs(candidate):
+                found, changed = candidate, True
                 break
             refused.add(what)
     return found, tries
 
 
-Place = tuple[str | int, ...]
-Smaller = Iterator[tuple[str, Fields]]
+FieldPath = tuple[str | int, ...]
+Candidates = Iterator[tuple[str, Fields]]
 """Simpler experiments, each with a text that identifies the change."""
 
 
-def _with(fields: Mapping[str, Any], *changes: tuple[Place, Any]) -> Fields:
+def _with(fields: Mapping[str, Any], *changes: tuple[FieldPath, Any]) -> Fields:
     """A copy with these values changed."""
     other: Fields = copy.deepcopy(dict(fields))
     for (*above, name), value in changes:
@@ -78,7 +78,7 @@ def _with(fields: Mapping[str, Any], *changes: tuple[Place, Any]) -> Fields:
     return other
 
 
-def _smaller(fields: Mapping[str, Any]) -> Smaller:
+def _candidates(fields: Mapping[str, Any]) -> Candidates:
     flows = fields["flows"]
     for index in range(len(flows) - 1, 0, -1):
         others = [flow for number, flow in enumerate(flows) if number != index]
@@ -94,9 +94,9 @@ def _smaller(fields: Mapping[str, Any]) -> Smaller:
     yield from _rounder(fields)
 
 
-def _simpler_path(fields: Mapping[str, Any]) -> Smaller:
+def _simpler_path(fields: Mapping[str, Any]) -> Candidates:
     path = fields["topology"]
-    links: list[tuple[Place, Any, Spec]] = [
+    links: list[tuple[FieldPath, Any, Spec]] = [
         (("topology", "hops", index, "forward"), hop["forward"], _LINK)
         for index, hop in enumerate(path.get("hops", ()))
     ]
@@ -106,7 +106,7 @@ def _simpler_path(fields: Mapping[str, Any]) -> Smaller:
                 yield f"{place}: {name}", _with(fields, ((*place, name), value))
 
 
-def _simpler_flow(fields: Mapping[str, Any], index: int) -> Smaller:
+def _simpler_flow(fields: Mapping[str, Any], index: int) -> Candidates:
     flow = fields["flows"][index]
     place = ("flows", index)
     for name, field in Flow.model_fields.items():
@@ -129,12 +129,12 @@ def _simpler_flow(fields: Mapping[str, Any], index: int) -> Smaller:
             yield f"flow {index}'s control, {name}", _with(fields, ((*place, "control"), other))
 
 
-def _shorter_flow(fields: Mapping[str, Any], index: int) -> Smaller:
+def _shorter_flow(fields: Mapping[str, Any], index: int) -> Candidates:
     """The flow with half its size, or half its epochs."""
     app = fields["flows"][index]["app"]
     place = ("flows", index, "app")
     size = app.get("size")
-    if size is not None and (half := int(size.split()[0]) // 2) >= _LEAST_SIZE:
+    if size is not None and (half := int(size.split()[0]) // 2) >= _LEAST_BYTES:
         yield f"flow {index}'s size, {half}", _with(fields, ((*place, "size"), f"{half} B"))
     epochs = app.get("epochs", ())
     if len(epochs) > 1:
@@ -142,12 +142,12 @@ def _shorter_flow(fields: Mapping[str, Any], index: int) -> Smaller:
         yield f"flow {index}'s epochs, {len(few)}", _with(fields, ((*place, "epochs"), few))
 
 
-def _rounder(fields: Mapping[str, Any]) -> Smaller:
+def _rounder(fields: Mapping[str, Any]) -> Candidates:
     """All numbers rounded to one significant digit, then each number alone."""
     rounded = _round(fields)
     if rounded != fields:
         yield f"all rounded, {rounded}", rounded
-    owners: list[tuple[Place, Any]] = [(("topology",), fields["topology"])]
+    owners: list[tuple[FieldPath, Any]] = [(("topology",), fields["topology"])]
     owners += [(("flows", index), flow) for index, flow in enumerate(fields["flows"])]
     for place, owner in owners:
         for name in _ROUNDED:
@@ -174,21 +174,21 @@ def _round_text(value: Any) -> Any:
     return f"{number}{match[2]}{match[3]}"
 
 
-def told(experiment: Experiment) -> str:
+def one_line(experiment: Experiment) -> str:
     """An experiment in one line: its settings that are not the default."""
     fields = experiment.model_dump(mode="json", exclude_defaults=True)
     path = {k: v for k, v in fields["topology"].items() if k != "kind"}
-    parts = [f"{name}={_plainly(value)}" for name, value in path.items()]
+    parts = [f"{name}={_value_text(value)}" for name, value in path.items()]
     for flow, own in zip(experiment.flows, fields["flows"], strict=True):
         control = flow.control.label if flow.control is not None else flow.app.kind
-        settings = [f"{k}={_plainly(v)}" for k, v in own.items() if k != "control"]
+        settings = [f"{k}={_value_text(v)}" for k, v in own.items() if k != "control"]
         parts.append(":".join([control, *settings]))
     return ", ".join(parts)
 
 
-def _plainly(value: Any) -> str:
+def _value_text(value: Any) -> str:
     if isinstance(value, dict):
-        return " ".join(f"{k}={_plainly(v)}" for k, v in value.items())
+        return " ".join(f"{k}={_value_text(v)}" for k, v in value.items())
     if isinstance(value, list | tuple):
-        return "+".join(map(_plainly, value))
+        return "+".join(map(_value_text, value))
     return str(value).replace(" ", "")

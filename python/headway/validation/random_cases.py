@@ -78,7 +78,7 @@ _ON_ONE_BACKEND_SHARE = 0.01
 
 _SWITCHES = ("sack", "timestamps", "delayed_ack", "frto", "nodelay", *ON_ONE_BACKEND)
 
-_STEERED = ("xcp", "rcp", "vcp", "mpcp", "maxnet")
+_ROUTER_CONTROLS = ("xcp", "rcp", "vcp", "mpcp", "maxnet")
 """Controls that need a router with the same name and use their own header."""
 _OWN_START = ("bbr", "xcp", "rcp", "maxnet")
 _FAST = ("initial-start", "jump-start", "mega-start", "careful-resume", "quick-start")
@@ -97,7 +97,7 @@ def controls() -> tuple[str, ...]:
     return tuple(c.name for c in registry().controls if not c.name.endswith("_pep"))
 
 
-class Dice:
+class Draws:
     """Random numbers. The sequence depends only on the arguments, not on the version of Python."""
 
     def __init__(self, *made_with: object) -> None:
@@ -121,10 +121,10 @@ class Dice:
         return low * math.exp(self._next() * math.log(high / low))
 
 
-_CLASHES: Sequence[tuple[Sequence[str], Sequence[str]]] = (
-    # these controls need routers of one fixed rate, and use the ECN bits for their header
+_CONFLICTS: Sequence[tuple[Sequence[str], Sequence[str]]] = (
+    # their routers have one fixed rate, and their header is in the ECN bits
     (
-        [f"control={name}" for name in _STEERED],
+        [f"control={name}" for name in _ROUTER_CONTROLS],
         ("relay", "vary", "ecn", "startup=quick-start"),
     ),
     ([f"control={name}" for name in _OWN_START], ("startup",)),
@@ -146,7 +146,7 @@ _CLASHES: Sequence[tuple[Sequence[str], Sequence[str]]] = (
 
 
 @functools.cache
-def clash(one: Setting, other: Setting) -> bool:
+def conflict(one: Setting, other: Setting) -> bool:
     """Whether two settings cannot be combined."""
     if one[0] == other[0]:
         return True
@@ -154,11 +154,11 @@ def clash(one: Setting, other: Setting) -> bool:
     return any(
         (first.intersection(left) and second.intersection(right))
         or (second.intersection(left) and first.intersection(right))
-        for left, right in _CLASHES
+        for left, right in _CONFLICTS
     )
 
 
-_OF_ALL = {*PATH, "control"}
+_IN_EVERY_CASE = {*PATH, "control"}
 """Properties that every case has a class of."""
 
 
@@ -175,7 +175,9 @@ class Case:
     @property
     def options(self) -> tuple[str, ...]:
         """The options that are not the default, as "sack=off"."""
-        return tuple(f"{name}={value}" for name, value in self.settings if name not in _OF_ALL)
+        return tuple(
+            f"{name}={value}" for name, value in self.settings if name not in _IN_EVERY_CASE
+        )
 
     @property
     def pairs(self) -> set[Pair]:
@@ -205,12 +207,12 @@ class Space:
     def pairs(self) -> list[Pair]:
         """All pairs of settings that can be combined, in a fixed order."""
         both = itertools.combinations(sorted(self.all_settings()), 2)
-        return [(one, other) for one, other in both if not clash(one, other)]
+        return [(one, other) for one, other in both if not conflict(one, other)]
 
 
 def space(kind: str) -> Space:
     """The settings that the cases of a kind are drawn from."""
-    plain = tuple(name for name in controls() if name not in _STEERED)
+    plain = tuple(name for name in controls() if name not in _ROUTER_CONTROLS)
     match kind:
         case "default":
             return Space(_EASY_PATH, plain, {}, 0, 0)
@@ -229,28 +231,28 @@ def cases(kind: str, seed: int) -> Iterator[Case]:
     drawn_from = space(kind)
     left = dict.fromkeys(drawn_from.pairs())
     for index in itertools.count():
-        dice = Dice(kind, seed, index)
-        settings = _settings(drawn_from, dice, left)
+        draws = Draws(kind, seed, index)
+        settings = _settings(drawn_from, draws, left)
         for pair in itertools.combinations(sorted(settings), 2):
             left.pop(pair, None)
         if kind == "options":
             settings += tuple(
-                (n, "on") for n in ON_ONE_BACKEND if dice.chance(_ON_ONE_BACKEND_SHARE)
+                (n, "on") for n in ON_ONE_BACKEND if draws.chance(_ON_ONE_BACKEND_SHARE)
             )
-        yield Case(kind, seed, index, settings, experiment_of(dict(settings), dice, drawn_from))
+        yield Case(kind, seed, index, settings, experiment_of(dict(settings), draws, drawn_from))
 
 
-def _settings(drawn_from: Space, dice: Dice, left: Mapping[Pair, None]) -> tuple[Setting, ...]:
+def _settings(drawn_from: Space, draws: Draws, left: Mapping[Pair, None]) -> tuple[Setting, ...]:
     """The settings of one case: of several candidates, the one that covers most new pairs."""
-    count = drawn_from.fewest + dice.below(drawn_from.most - drawn_from.fewest + 1)
+    count = drawn_from.fewest + draws.below(drawn_from.most - drawn_from.fewest + 1)
     wanted = list(left)
     best: list[Setting] = []
     most = -1
     for _ in range(_CANDIDATES):
         settings: list[Setting] = []
         if wanted and count > 0:
-            settings += dice.pick(wanted)
-        _fill(settings, drawn_from, dice, count, left)
+            settings += draws.pick(wanted)
+        _fill(settings, drawn_from, draws, count, left)
         met = _new_pairs(settings, left)
         if met > most:
             best, most = settings, met
@@ -262,7 +264,7 @@ def _new_pairs(settings: Sequence[Setting], left: Mapping[Pair, None]) -> int:
 
 
 def _fill(
-    settings: list[Setting], drawn_from: Space, dice: Dice, count: int, left: Mapping[Pair, None]
+    settings: list[Setting], drawn_from: Space, draws: Draws, count: int, left: Mapping[Pair, None]
 ) -> None:
     """Draw the missing settings of a case. Each time, take the one that adds most new pairs."""
 
@@ -273,11 +275,11 @@ def _fill(
             for name, values in factors.items()
             if name not in taken
             for value in values
-            if not any(clash((name, value), other) for other in settings)
+            if not any(conflict((name, value), other) for other in settings)
         ]
         if not fits:
             return
-        tried = [dice.pick(fits) for _ in range(min(len(fits), _TRIED))]
+        tried = [draws.pick(fits) for _ in range(min(len(fits), _TRIED))]
         gains = [sum((min(one, s), max(one, s)) in left for s in settings) for one in tried]
         settings.append(tried[gains.index(max(gains))])
 
@@ -295,11 +297,11 @@ def _fill(
 _UNITS = {"Mbit/s": 1e6, "ms": 1e-3, "s": 1.0, "KiB": 1024.0, "pkts": 1.0, "BDP": 1.0}
 
 
-def _within(range_: str, dice: Dice) -> float:
+def _within(range_: str, draws: Draws) -> float:
     """A number from a class written as a range: in bit/s, seconds or bytes, or without a unit."""
     digits = range_.rstrip("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ/")
     low, high = map(float, digits.split("-"))
-    return dice.between(low, high) * _UNITS[range_[len(digits) :]]
+    return draws.between(low, high) * _UNITS[range_[len(digits) :]]
 
 
 def rounded(value: float, digits: int = 2) -> int:
@@ -329,13 +331,13 @@ class _Path:
         return self.rate_bps * self.rtt_s / 8
 
 
-def experiment_of(settings: Mapping[str, str], dice: Dice, drawn_from: Space) -> Experiment:
+def experiment_of(settings: Mapping[str, str], draws: Draws, drawn_from: Space) -> Experiment:
     """An experiment with these settings. Raises ExperimentError if they cannot be combined."""
-    path = _path(settings, dice, drawn_from.least_queue_bytes)
-    main = _options(settings, path, dice)
-    transfer = _Transfer.of(settings, path, main, dice)
+    path = _path(settings, draws, drawn_from.least_queue_bytes)
+    main = _options(settings, path, draws)
+    transfer = _Transfer.of(settings, path, main, draws)
     main |= transfer.fields()
-    flows = [main, *_beside(settings, main, path, dice)]
+    flows = [main, *_further_flows(settings, main, path, draws)]
     if len(flows) > 1:  # shares of a link are compared for flows that last until the end
         for flow in flows:
             flow["app"] = {"kind": "bulk"}
@@ -346,21 +348,21 @@ def experiment_of(settings: Mapping[str, str], dice: Dice, drawn_from: Space) ->
     has_end = transfer.has_end and "flows" not in settings
     length_s = transfer.limit_s() if has_end else max(6, min(math.ceil(25 * path.rtt_s), 15))
     if transfer.app == "stopped":
-        main["stop"] = f"{rounded(1000 * length_s * dice.between(0.3, 0.8))} ms"
+        main["stop"] = f"{rounded(1000 * length_s * draws.between(0.3, 0.8))} ms"
     return Experiment.model_validate(
         {
-            "topology": _topology(settings, path, transfer.ideal_s, dice),
+            "topology": _topology(settings, path, transfer.ideal_s, draws),
             "flows": flows,
             "duration": f"{length_s} s",
-            "seed": 1 + dice.below(1_000_000),
+            "seed": 1 + draws.below(1_000_000),
         }
     )
 
 
-def _path(settings: Mapping[str, str], dice: Dice, least_queue_bytes: int) -> _Path:
-    rate_bps = rounded(_within(settings["rate"], dice))
-    rtt_us = rounded(_within(settings["rtt"], dice) * 1e6)
-    size = _within(settings["buffer"], dice)
+def _path(settings: Mapping[str, str], draws: Draws, least_queue_bytes: int) -> _Path:
+    rate_bps = rounded(_within(settings["rate"], draws))
+    rtt_us = rounded(_within(settings["rtt"], draws) * 1e6)
+    size = _within(settings["buffer"], draws)
     if settings["buffer"].endswith("pkts"):
         size_bytes = rounded(size) * PACKET_BYTES * 1.0
         buffer = f"{rounded(size)} pkts"
@@ -371,14 +373,14 @@ def _path(settings: Mapping[str, str], dice: Dice, least_queue_bytes: int) -> _P
     loss = 0.0
     match settings.get("loss"):
         case "to 0.3%":
-            loss = dice.between(0.0003, 0.003)
+            loss = draws.between(0.0003, 0.003)
         case "0.3-3%":
-            loss = dice.between(0.003, 0.03)
+            loss = draws.between(0.003, 0.03)
     return _Path(rate_bps, rtt_us, round(size_bytes), buffer, round(loss, 4))
 
 
 def _topology(
-    settings: Mapping[str, str], path: _Path, ideal_s: float, dice: Dice
+    settings: Mapping[str, str], path: _Path, ideal_s: float, draws: Draws
 ) -> dict[str, Any]:
     """A dumbbell, or with a relay a chain of two hops whose second hop is the bottleneck."""
     ecn = settings.get("ecn")
@@ -393,15 +395,15 @@ def _topology(
     }
     half_us = path.rtt_us // 2
     if "reorder" in settings:
-        link["reorder"] = round(dice.between(0.001, 0.02), 4)
-        link["reorder_delay"] = f"{rounded(path.rtt_us * dice.between(0.05, 0.5))} us"
+        link["reorder"] = round(draws.between(0.001, 0.02), 4)
+        link["reorder_delay"] = f"{rounded(path.rtt_us * draws.between(0.05, 0.5))} us"
     if "duplicate" in settings:
-        link["duplicate"] = round(dice.between(0.001, 0.01), 4)
+        link["duplicate"] = round(draws.between(0.001, 0.01), 4)
     if ecn in ("bleached", "syn-dropped"):
         link["ecn"] = "bleach" if ecn == "bleached" else "drop-syn"
     if "vary" in settings:
-        link["vary"] = _vary(settings["vary"], path, half_us, ideal_s, dice)
-    if settings["control"] in _STEERED:
+        link["vary"] = _vary(settings["vary"], path, half_us, ideal_s, draws)
+    if settings["control"] in _ROUTER_CONTROLS:
         link["routers"] = [settings["control"]]
     if settings.get("startup") == "quick-start":
         link["quick_start"] = "on"
@@ -416,13 +418,13 @@ def _topology(
     return {"kind": "dumbbell", "rtt": f"{2 * half_us} us", **link}
 
 
-def _vary(what: str, path: _Path, delay_us: int, ideal_s: float, dice: Dice) -> dict[str, Any]:
-    begin_us = rounded(dice.between(0.2, 0.5) * ideal_s * 1e6)
-    lasts_us = rounded(dice.between(0.2, 0.5) * ideal_s * 1e6)
+def _vary(what: str, path: _Path, delay_us: int, ideal_s: float, draws: Draws) -> dict[str, Any]:
+    begin_us = rounded(draws.between(0.2, 0.5) * ideal_s * 1e6)
+    lasts_us = rounded(draws.between(0.2, 0.5) * ideal_s * 1e6)
     rate, delay = f"{path.rate_bps} bit/s", f"{delay_us} us"
-    change = round(dice.between(2, 4), 1)
+    change = round(draws.between(2, 4), 1)
     if what == "outage":
-        lasts_us = rounded(dice.between(0.2, 2) * 1e6)
+        lasts_us = rounded(draws.between(0.2, 2) * 1e6)
     there = {
         "slower": (f"{rounded(path.rate_bps / change)} bit/s", delay),
         "faster": (f"{rounded(path.rate_bps * change)} bit/s", delay),
@@ -440,35 +442,35 @@ def _vary(what: str, path: _Path, delay_us: int, ideal_s: float, dice: Dice) -> 
     }  # fmt: skip
 
 
-def _options(settings: Mapping[str, str], path: _Path, dice: Dice) -> dict[str, Any]:
+def _options(settings: Mapping[str, str], path: _Path, draws: Draws) -> dict[str, Any]:
     """Fields of the first flow, without its application."""
     flow: dict[str, Any] = {"control": _control(settings, path), "start": "0 s"}
     flow |= {name: settings[name] == "on" for name in _SWITCHES if name in settings}
     for name in ("send_buffer", "receive_buffer"):
         if name in settings:
-            flow[name] = f"{rounded(_within(settings[name], dice))} B"
+            flow[name] = f"{rounded(_within(settings[name], draws))} B"
     match settings.get("receive_window"):
         case "to 64kB":
-            flow["receive_window"] = f"{rounded(dice.between(3000, 65_000))} B"
+            flow["receive_window"] = f"{rounded(draws.between(3000, 65_000))} B"
         case "64kB-8MiB":
-            flow["receive_window"] = f"{rounded(dice.between(66_000, 8_000_000))} B"
+            flow["receive_window"] = f"{rounded(draws.between(66_000, 8_000_000))} B"
     if "ecn" in settings:
         flow["ecn"] = settings["ecn"] if settings["ecn"] in ("off", "on/off") else "on"
-    if settings.get("startup") == "quick-start" and dice.chance(0.5):
-        flow["willing_rate"] = f"{rounded(path.rate_bps * dice.between(0.1, 2))} bit/s"
+    if settings.get("startup") == "quick-start" and draws.chance(0.5):
+        flow["willing_rate"] = f"{rounded(path.rate_bps * draws.between(0.1, 2))} bit/s"
     if "relay" in settings:
         other = "reno" if settings["control"] != "reno" else "cubic"
         same = settings["relay"] == "same control"
         flow["relay"] = {"at_hop": 1, "control": None if same else other}
     asks = settings.get("startup") in ("mega-start", "quick-start")
     if "initial_rate" in settings or (asks and settings.get("app") != "pingpong"):
-        flow["initial_rate"] = f"{rounded(path.rate_bps * dice.between(0.2, 1.2))} bit/s"
+        flow["initial_rate"] = f"{rounded(path.rate_bps * draws.between(0.2, 1.2))} bit/s"
     match settings.get("read"):
         case "rate":
-            flow["read_rate"] = f"{rounded(path.rate_bps * dice.between(0.1, 1.2))} bit/s"
+            flow["read_rate"] = f"{rounded(path.rate_bps * draws.between(0.1, 1.2))} bit/s"
         case "portions":
-            interval_s = dice.between(0.05, 0.5)
-            portion = path.rate_bps / 8 * interval_s * dice.between(0.2, 1.5)
+            interval_s = draws.between(0.05, 0.5)
+            portion = path.rate_bps / 8 * interval_s * draws.between(0.2, 1.5)
             flow["read_size"] = f"{max(rounded(portion), 1000)} B"
             flow["read_interval"] = f"{rounded(interval_s * 1000)} ms"
     return flow
@@ -484,27 +486,29 @@ def _control(settings: Mapping[str, str], path: _Path) -> dict[str, Any]:
     return control
 
 
-def _beside(
-    settings: Mapping[str, str], main: Mapping[str, Any], path: _Path, dice: Dice
+def _further_flows(
+    settings: Mapping[str, str], main: Mapping[str, Any], path: _Path, draws: Draws
 ) -> list[dict[str, Any]]:
     """The flows that share the link with the first. Every second one has another control."""
     if "flows" not in settings:
         return []
     number, _, apart = settings["flows"].partition(" ")
-    count = 2 if number == "2" else 3 + dice.below(2)
+    count = 2 if number == "2" else 3 + draws.below(2)
     other = "cubic" if settings["control"] != "cubic" else "reno"
     one_host = settings.get("startup") == "quick-start"
     flows = []
-    for beside in range(1, count):
-        flow: dict[str, Any] = {"start": f"{rounded(dice.between(50, 1500))} ms"}
-        steered = settings["control"] in _STEERED
-        flow["control"] = main["control"] if beside % 2 == 0 or steered else {"name": other}
+    for number_of_flow in range(1, count):
+        flow: dict[str, Any] = {"start": f"{rounded(draws.between(50, 1500))} ms"}
+        needs_router = settings["control"] in _ROUTER_CONTROLS
+        flow["control"] = (
+            main["control"] if number_of_flow % 2 == 0 or needs_router else {"name": other}
+        )
         if one_host:
             same = ("sack", "timestamps", "delayed_ack", "frto", "send_buffer", "receive_buffer",
                     "receive_window", "ecn", "willing_rate")  # fmt: skip
             flow |= {name: main[name] for name in same if name in main}
         elif apart:
-            flow["delay"] = f"{rounded(path.rtt_us * dice.between(0.1, 1))} us"
+            flow["delay"] = f"{rounded(path.rtt_us * draws.between(0.1, 1))} us"
         flows.append(flow)
     return flows
 
@@ -517,7 +521,7 @@ class _Transfer:
     size_bytes: int
     ideal_s: float
     hints: dict[str, Any]
-    dice: Dice
+    draws: Draws
     rtt_s: float
 
     @property
@@ -526,13 +530,13 @@ class _Transfer:
 
     @classmethod
     def of(
-        cls, settings: Mapping[str, str], path: _Path, flow: Mapping[str, Any], dice: Dice
+        cls, settings: Mapping[str, str], path: _Path, flow: Mapping[str, Any], draws: Draws
     ) -> _Transfer:
         rate_bps = _ideal_bps(path, flow)
         rtt_s = path.rtt_s
         most_rounds = max(1.0, 6 / rtt_s - 2)  # slow start doubles the window in each round
         ramp_bytes = _FIRST_WINDOW_BYTES * 2 ** min(most_rounds, 40)
-        size_bytes = rounded(max(min(rate_bps / 8 * dice.between(0.7, 4), ramp_bytes), 10_000))
+        size_bytes = rounded(max(min(rate_bps / 8 * draws.between(0.7, 4), ramp_bytes), 10_000))
         rounds = 2 + math.log2(1 + size_bytes / _FIRST_WINDOW_BYTES)
         ideal_s = size_bytes * 8 / rate_bps + rounds * rtt_s
         hints: dict[str, Any] = {}
@@ -541,8 +545,8 @@ class _Transfer:
         if "announces" in settings:
             hints["announces" if settings["announces"] == "all" else "announces_first"] = True
         if "deadline" in settings:
-            hints["deadline"] = f"{rounded(ideal_s * dice.between(0.5, 2) * 1000)} ms"
-        return cls(settings.get("app", "bulk"), size_bytes, ideal_s, hints, dice, rtt_s)
+            hints["deadline"] = f"{rounded(ideal_s * draws.between(0.5, 2) * 1000)} ms"
+        return cls(settings.get("app", "bulk"), size_bytes, ideal_s, hints, draws, rtt_s)
 
     def fields(self) -> dict[str, Any]:
         """The fields of the flow in an experiment."""
@@ -552,17 +556,17 @@ class _Transfer:
         if self.app in ("endless", "stopped"):
             return {"kind": "bulk"}
         if self.app == "pingpong":
-            mean_us = rounded(1e6 * self.dice.between(0.02, 0.3))
-            size = rounded(self.dice.between(50, 5000))
+            mean_us = rounded(1e6 * self.draws.between(0.02, 0.3))
+            size = rounded(self.draws.between(50, 5000))
             return {"kind": "pingpong", "request": f"{size} B", "mean_interval": f"{mean_us} us"}
         if self.app == "bulk":
             return {"kind": "bulk", "size": f"{self.size_bytes} B"}
-        count = 2 + self.dice.below(4)
+        count = 2 + self.draws.below(4)
         epochs = []
         for _ in range(count):
-            large = f"{max(rounded(self.size_bytes / count * self.dice.between(0.3, 3)), 1)} B"
-            small = f"{rounded(self.dice.between(100, 2000))} B"
-            think = f"{rounded(self.dice.between(1, 1500))} ms"
+            large = f"{max(rounded(self.size_bytes / count * self.draws.between(0.3, 3)), 1)} B"
+            small = f"{rounded(self.draws.between(100, 2000))} B"
+            think = f"{rounded(self.draws.between(1, 1500))} ms"
             both = (large, small) if self.app == "vectors up" else (small, large)
             epochs.append((*both, think))
         return {"kind": "vectors", "epochs": epochs}

@@ -15,8 +15,8 @@ import polars as pl
 
 from headway import metrics
 from headway.experiment import Bulk, Experiment, Link, Pingpong, Vectors
-from headway.experiment.ways import server_sends_more
-from headway.metrics.windows import held_values
+from headway.experiment.directions import server_sends_more
+from headway.metrics.windows import values_with_durations
 from headway.trace import Trace
 from headway.units import BITS_PER_BYTE, NS_PER_S
 from headway.validation.random_cases import PACKET_BYTES, Case
@@ -127,7 +127,7 @@ def _delays(trace: Trace, until_ns: int) -> dict[str, float | None]:
     """The bottleneck's queueing delay plus its propagation delay, weighted by time."""
     number, link = _bottleneck(trace.experiment)
     rows = trace["queue"].filter(pl.col("link") == number)
-    queue_bytes, held_ns = held_values(rows, "queue_bytes", (0, max(until_ns, 1)))
+    queue_bytes, held_ns = values_with_durations(rows, "queue_bytes", (0, max(until_ns, 1)))
     delay = metrics.weighted_distribution(
         queue_bytes * BITS_PER_BYTE / link.rate + link.delay / NS_PER_S, held_ns
     )
@@ -276,8 +276,8 @@ class Result:
         """Whether a main value differs."""
         return any(value.differs for value in self._main())
 
-    def is_like(self, other: Result) -> bool:
-        """Whether this case differs in the same direction as another, and at least half as much."""
+    def is_similar(self, other: Result) -> bool:
+        """Whether it differs in the same direction as another, and at least half as much."""
         one, two = self.main, other.main
         if one is None or two is None or not self.differs:
             return False

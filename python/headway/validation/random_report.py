@@ -41,11 +41,11 @@ def replay(file: Path) -> str:
     return f"headway try {shlex.quote(str(file))} --beside kernel --diverge"
 
 
-def summary(outcome: Outcome, asked: int) -> dict[str, Any]:
+def summary(outcome: Outcome, requested: int) -> dict[str, Any]:
     """The numbers over all cases, for JSON output."""
     results = outcome.results
     return {
-        "asked": asked,
+        "asked": requested,
         "cases": len(results),
         "difference": _distribution(result.difference for result in results),
         "beyond_spread": _distribution(result.beyond for result in results),
@@ -54,7 +54,7 @@ def summary(outcome: Outcome, asked: int) -> dict[str, Any]:
         "on_one_backend": dict(Counter(filter(None, map(_one_side, results)))),
         "left_out": dict(outcome.left_out),
         "failed": {str(index): error for index, error in outcome.failed.items()},
-        "not_run": asked - len(results) - sum(outcome.left_out.values()) - len(outcome.failed),
+        "not_run": requested - len(results) - sum(outcome.left_out.values()) - len(outcome.failed),
     }
 
 
@@ -66,7 +66,7 @@ def _distribution(values: Iterable[float | None]) -> dict[str, float]:
     return dict(zip(("median", "p75", "p90", "max"), quantiles, strict=True))
 
 
-def distribution_told(numbers: Mapping[str, float]) -> str:
+def distribution_text(numbers: Mapping[str, float]) -> str:
     """A distribution as text."""
     return ", ".join(f"{name} {value:.1%}" for name, value in numbers.items())
 
@@ -91,12 +91,12 @@ def _by_value(results: Sequence[Result]) -> Table:
     rows: list[list[Cell]] = []
     for kind in RULES:
         worst = [_worst(r.values, kind) for r in results]
-        there = [value for value in worst if value is not None]
-        known = [abs(v.difference) for v in there if v.difference is not None]
-        if there:
+        present = [value for value in worst if value is not None]
+        known = [abs(v.difference) for v in present if v.difference is not None]
+        if present:
             quantiles = np.percentile(known, _QUANTILES).tolist() if known else [None] * 4
-            rows.append([kind, len(there), *map(_percent, quantiles),
-                         sum(value.differs for value in there)])  # fmt: skip
+            rows.append([kind, len(present), *map(_percent, quantiles),
+                         sum(value.differs for value in present)])  # fmt: skip
     columns = ["value", "cases", "median", "p75", "p90", "max", "differ"]
     return Table("differences by value, simulator from kernel", columns, rows)
 
@@ -178,7 +178,7 @@ def _amount(name: str, value: float | None) -> str:
     return f"{value * 1000:.5g} ms"
 
 
-def value_told(value: Value) -> str:
+def value_text(value: Value) -> str:
     """One value on both backends, as text."""
     sim, kernel = (_amount(value.name, one) for one in (value.sim, value.kernel))
     difference = value.difference
@@ -212,12 +212,12 @@ def worst_table(results: Sequence[Result]) -> Table:
 def write_page(
     file: Path,
     outcome: Outcome,
-    asked: int,
+    requested: int,
     about: Mapping[str, str],
     small: Sequence[Minimized],
 ) -> Path:
     """Write the page of a run. Raises HeadwayError."""
-    numbers = summary(outcome, asked)
+    numbers = summary(outcome, requested)
     one_side = ", ".join(f"{count} on {name}" for name, count in numbers["on_one_backend"].items())
     reasons = [f"{count}: {reason}" for reason, count in outcome.left_out.items()]
     reasons += [f"case {index} failed: {error}" for index, error in outcome.failed.items()]
@@ -233,9 +233,9 @@ def write_page(
         title="Random experiments: simulator compared with kernel",
         subtitle="Every pair of options, on both backends",
         summary=[
-            ("cases compared", f"{numbers['cases']} of {asked}"),
-            ("difference from the kernel's median", distribution_told(numbers["difference"])),
-            ("beyond the kernel's range", distribution_told(numbers["beyond_spread"])),
+            ("cases compared", f"{numbers['cases']} of {requested}"),
+            ("difference from the kernel's median", distribution_text(numbers["difference"])),
+            ("beyond the kernel's range", distribution_text(numbers["beyond_spread"])),
             (f"more than {ALLOWED:.0%} beyond the range", str(numbers["differ"])),
             ("finished on one backend only", one_side or "none"),
         ],

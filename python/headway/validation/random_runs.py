@@ -21,7 +21,8 @@ from headway.backends.repeating import NOTE, Repeating
 from headway.errors import HeadwayError
 from headway.experiment import Experiment
 from headway.files import save_error
-from headway.interrupts import held
+from headway.interrupts import delay_interrupts
+from headway.sweep import Progress
 from headway.trace import Trace
 from headway.units import BITS_PER_BYTE, NS_PER_S
 from headway.validation.random_cases import PACKET_BYTES, Case
@@ -43,8 +44,6 @@ _START_STEP = 0.37
 first in a queue. In the simulator all flows follow the link's clock, and much smaller steps seldom
 change the order."""
 
-Told = Callable[[int, int, str], None]
-"""Called with (number of finished cases, number of all cases, further text)."""
 Check = Callable[[Experiment], object]
 """Raises HeadwayError for an experiment that a backend cannot run."""
 
@@ -74,7 +73,7 @@ class Outcome:
     """Number of results with too few kernel runs because the time was up."""
 
 
-class Kept:
+class SavedRuns:
     """The saved kernel runs of a file, by key."""
 
     def __init__(self, file: Path) -> None:
@@ -92,7 +91,9 @@ class Kept:
                 key = fields.pop("key")
                 run = Run(**fields | {"notes": tuple(fields["notes"])})
             except (ValueError, KeyError, TypeError) as error:
-                raise HeadwayError(f"{self._file}: line {number}: no run ({error})") from None
+                raise HeadwayError(
+                    f"{self._file}: line {number}: not a saved run ({error})"
+                ) from None
             self._runs[key].append(run)
         if cut:  # the process ended, or the disk was full, in the middle of a line
             try:
@@ -107,7 +108,7 @@ class Kept:
     def add(self, key: str, run: Run) -> None:
         """Save another run. Raises HeadwayError if it cannot be written."""
         line = json.dumps({"key": key, **asdict(run)}) + "\n"
-        with held():
+        with delay_interrupts():
             try:
                 self._file.parent.mkdir(parents=True, exist_ok=True)
                 before = self._file.stat().st_size if self._file.exists() else 0
@@ -130,25 +131,25 @@ class RandomRunner:
     def __init__(
         self,
         cases: Sequence[Case],
-        kept: Kept,
+        saved: SavedRuns,
         sim: Backend,
         kernel: Backend,
         checks: Sequence[Check],
         *,
         repeats: int,
-        told: Told,
+        progress: Progress,
         until_s: float | None = None,
     ) -> None:
         """``until_s`` is a time of time.monotonic() after which no more runs begin."""
         self.outcome = Outcome()
         self._cases = cases
-        self._kept = kept
+        self._saved = saved
         self._sim = sim
         self._kernel = Repeating(kernel, repeats, QUIET_US)
         self._checks = checks
-        self._told = told
+        self._progress = progress
         self._until_s = until_s
-        self._pace = _Pace()
+        self._estimate = _TimeEstimate()
         self._simulated: dict[int, list[Observed]] = {}
         """The simulator's values by the case's number, until the case is finished."""
 
@@ -167,8 +168,8 @@ class RandomRunner:
                 self.outcome.left_out[reason] += 1
             else:
                 waiting.append(case)
-        rest = [case for case in waiting if not self._settle(case)]
-        self._tell(len(rest))
+        rest = [case for case in waiting if not self._compare_if_complete(case)]
+        self._report_progress(len(rest))
         while rest and not self._is_late():
             group, rest = sorted(rest[:GROUP], key=_rate), rest[GROUP:]
             while group and not self._is_late():
@@ -176,17 +177,17 @@ class RandomRunner:
                 group = [
                     case
                     for case in group
-                    if case.index not in self.outcome.failed and not self._settle(case)
+                    if case.index not in self.outcome.failed and not self._compare_if_complete(case)
                 ]
-                self._tell(len(rest) + len(group))
+                self._report_progress(len(rest) + len(group))
             rest = [*group, *rest]
-        self.outcome.short = sum(self._settle(case, is_last=True) for case in rest)
+        self.outcome.short = sum(self._compare_if_complete(case, is_last=True) for case in rest)
 
     def _is_late(self) -> bool:
         return self._until_s is not None and time.monotonic() >= self._until_s
 
-    def _tell(self, left: int) -> None:
-        self._told(self.done, len(self._cases), self._pace.told(left))
+    def _report_progress(self, left: int) -> None:
+        self._progress(self.done, len(self._cases), self._estimate.text(left))
 
     def _reason(self, case: Case) -> str | None:
         """Why a backend cannot run a case, without the case's names and numbers."""
@@ -197,9 +198,9 @@ class RandomRunner:
                 return re.sub(r"\b\S+-\d+: |(?<![\w.-])\d+(?![\w.-])", "", str(error))
         return None
 
-    def _settle(self, case: Case, *, is_last: bool = False) -> bool:
+    def _compare_if_complete(self, case: Case, *, is_last: bool = False) -> bool:
         """Compare a case if it has enough kernel runs or ``is_last``; return whether it did."""
-        runs = self._kept.of(self._kernel.key(case.experiment))
+        runs = self._saved.of(self._kernel.key(case.experiment))
         if not runs:
             return False
         notes = tuple(dict.fromkeys(note for run in runs for note in run.notes))
@@ -229,7 +230,7 @@ class RandomRunner:
 
         def finished(index: int, run: Run) -> None:
             run = replace(run, repeated=self._kernel.repeated[index])
-            self._kept.add(self._kernel.key(experiments[index]), run)
+            self._saved.add(self._kernel.key(experiments[index]), run)
 
         def failed(index: int, error: HeadwayError) -> None:
             if type(error) is not HeadwayError:
@@ -237,7 +238,7 @@ class RandomRunner:
             self.outcome.failed[cases[index].index] = str(error)
 
         self._kernel.run_each(experiments, work, finished, failed=failed)
-        self._pace.ran(len(cases), time.monotonic() - began_s)
+        self._estimate.record(len(cases), time.monotonic() - began_s)
 
 
 def _rate(case: Case) -> int:
@@ -271,19 +272,19 @@ def samples_of(experiment: Experiment) -> list[Experiment]:
     ]
 
 
-class _Pace:
+class _TimeEstimate:
     """Estimates the remaining time from the time of earlier runs."""
 
     def __init__(self) -> None:
         self._runs = 0
         self._took_s = 0.0
 
-    def ran(self, runs: int, took_s: float) -> None:
+    def record(self, runs: int, took_s: float) -> None:
         """Record that this many runs took this many seconds."""
         self._runs += runs
         self._took_s += took_s
 
-    def told(self, left: int) -> str:
+    def text(self, left: int) -> str:
         """The estimated time for this many cases as text; empty if unknown."""
         if not (self._runs and left):
             return ""

@@ -91,7 +91,7 @@ def page(
     and its sections that were not measured again.
     """
     kept = previous[previous.index(KNOWN) :] if previous and KNOWN in previous else _NOTHING_KNOWN
-    others = (*(each.title for each in (*parts.PARTS, *builtin.AGAINST)), cost.TITLE)
+    others = (*(each.title for each in (*parts.PARTS, *builtin.BUILTIN_TARGETS)), cost.TITLE)
     for title in reversed(others):
         if (old := _section(previous or "", title)) is not None:
             kept = f"{old}{kept}"
@@ -225,15 +225,15 @@ def _interval(interval: Interval | None) -> str:
 
 def _beyond_chance(comparisons: Sequence[Comparison]) -> str:
     """The sentence on how many scenarios have a difference that chance does not explain."""
-    told = []
+    findings = []
     for what, intervals in (
         ("goodput", [c.goodput_interval for c in comparisons]),
         ("median one-way delay", [c.owd_interval for c in comparisons]),
     ):
         known = [interval for interval in intervals if interval is not None]
         beyond = sum(not low <= 0 <= high for low, high in known)
-        told.append(f"of {what} in {beyond} of {len(known)}")
-    beyond_chance = " and ".join(told)
+        findings.append(f"of {what} in {beyond} of {len(known)}")
+    beyond_chance = " and ".join(findings)
     return f"The interval excludes 0 {beyond_chance} scenarios; by chance it would in 5 %."
 
 

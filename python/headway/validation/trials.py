@@ -123,15 +123,15 @@ class Runner:
 
     def _run(self, backend: Backend, times: int) -> None:
         wanted = [(s, e) for s in self._plan.scenarios for e in self._plan.experiments(s, times)]
-        kept = {(s.key, e.seed) for s, e in wanted if self._take_kept(backend, s, e)}
-        runs = [(s, e) for s, e in wanted if (s.key, e.seed) not in kept]
-        tell = _Told(self._tell, backend.name, runs, len(kept))
+        saved = {(s.key, e.seed) for s, e in wanted if self._reuse_saved(backend, s, e)}
+        runs = [(s, e) for s, e in wanted if (s.key, e.seed) not in saved]
+        tell = _ProgressLines(self._tell, backend.name, runs, len(saved))
         repeating = Repeating(backend, self._repeats)
 
         def finished(index: int, trial: Trial) -> None:
             scenario, experiment = runs[index]
             trial = replace(trial, repeated=repeating.repeated[index])
-            self._keep(backend, scenario, experiment, trial)
+            self._save_trial(backend, scenario, experiment, trial)
             tell.finished(index)
 
         def failed(index: int, error: HeadwayError) -> None:
@@ -150,12 +150,14 @@ class Runner:
         def work(place: int, trace: Trace) -> Trial:
             key = scenarios[place].key
             if trace.experiment.seed == self._plan.seed:
-                both = self._first.setdefault(key, {})
-                both[backend] = windows_of(trace)
+                both_backends = self._first.setdefault(key, {})
+                both_backends[backend] = windows_of(trace)
                 if self._save:
                     save_trace(trace, self._out / "traces" / key / backend)
-                if len(both) == 2:
-                    overlay(both["sim"], both["kernel"], self._out / "figures" / key)
+                if len(both_backends) == 2:
+                    overlay(
+                        both_backends["sim"], both_backends["kernel"], self._out / "figures" / key
+                    )
                     del self._first[key]
             return trial_of(trace)
 
@@ -164,14 +166,14 @@ class Runner:
     def _file(self, backend: Backend, scenario: Scenario, experiment: Experiment) -> Path:
         return self._out / "trials" / scenario.key / f"{backend.name}-{experiment.seed}.json"
 
-    def _keep(
+    def _save_trial(
         self, backend: Backend, scenario: Scenario, experiment: Experiment, trial: Trial
     ) -> None:
         text = json.dumps({"key": backend.key(experiment), **asdict(trial)}, indent=1)
         save_text(self._file(backend, scenario, experiment), text)
         self._done[scenario.key, backend.name, experiment.seed] = trial
 
-    def _take_kept(self, backend: Backend, scenario: Scenario, experiment: Experiment) -> bool:
+    def _reuse_saved(self, backend: Backend, scenario: Scenario, experiment: Experiment) -> bool:
         """Reuse a saved trial if its key matches the program and experiment; return whether."""
         file = self._file(backend, scenario, experiment)
         if not self._resume or not file.exists():
@@ -189,7 +191,7 @@ class Runner:
         return True
 
 
-class _Told:
+class _ProgressLines:
     """Reports each finished scenario in one line, with the remaining time."""
 
     def __init__(
@@ -197,7 +199,7 @@ class _Told:
         tell: Callable[[str], None],
         backend: str,
         runs: Sequence[tuple[Scenario, Experiment]],
-        kept: int,
+        saved: int,
     ) -> None:
         self._tell = tell
         self._backend = backend
@@ -206,9 +208,9 @@ class _Told:
         self._lengths_s = [experiment.duration / NS_PER_S for _, experiment in runs]
         self._left_s = sum(self._lengths_s)
         if runs:
-            told = f", {kept} saved ones are reused" if kept else ""
+            reused = f", {saved} saved ones are reused" if saved else ""
             length = f"{self._left_s / 60:.0f} min in total"
-            tell(f"{backend}: {len(runs)} trials, {length}{told}")
+            tell(f"{backend}: {len(runs)} trials, {length}{reused}")
 
     def finished(self, index: int) -> None:
         """Report that a run has finished."""

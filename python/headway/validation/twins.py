@@ -31,7 +31,7 @@ FOLDER = "simulator"
 
 
 @dataclass(frozen=True)
-class Beside:
+class SimulatorComparison:
     """The kernel's tables compared with the simulator's, and whether they agree as required."""
 
     tables: Sequence[Table]
@@ -46,9 +46,9 @@ def twin(experiment: Experiment) -> Experiment:
     return experiment.model_copy(update={"stack": STACK})
 
 
-def beside_simulator(
+def compare_with_simulator(
     study: Study[Any, Any], ctx: StudyContext, kernel: StudyResult, *, resume: bool
-) -> Beside:
+) -> SimulatorComparison:
     """Run the twin of every experiment of a study that ran on the kernel, and compare them.
 
     The twin's results are in ``FOLDER`` within the study's folder. With ``resume``, complete saved
@@ -102,7 +102,7 @@ def beside_simulator(
         facts=[
             (f"{count} of {len(twins)} runs on the kernel", note) for note, count in notes.items()
         ],
-        asked=[
+        question=[
             (
                 "Question",
                 "How much do the trials on this machine's kernel differ from the same trials in "
@@ -118,7 +118,9 @@ def beside_simulator(
         sketches=study.sketches(ctx),
         form=[("Form", form(ctx)), ("Seed", str(ctx.seed)), ("Headway", versions()["headway"])],
     )
-    return Beside(tables, claims, notes, write_report(path.with_suffix(".html"), report))
+    return SimulatorComparison(
+        tables, claims, notes, write_report(path.with_suffix(".html"), report)
+    )
 
 
 def compare_tables(kernel: Sequence[Table], simulator: Sequence[Table]) -> list[Table]:
@@ -139,7 +141,7 @@ def compare_tables(kernel: Sequence[Table], simulator: Sequence[Table]) -> list[
         rows = [
             [
                 *(row[i] for i in heads),
-                *(cell for i in measured for cell in _beside(row[i], twin_row[i])),
+                *(cell for i in measured for cell in _difference_cells(row[i], twin_row[i])),
             ]
             for row, twin_row in zip(own.rows, other.rows, strict=True)
         ]
@@ -215,7 +217,7 @@ def _is_measured(own: Table, other: Table, index: int) -> bool:
     return numbers and cells != twins
 
 
-def _beside(one: Cell, two: Cell) -> tuple[Cell, Cell, Cell]:
+def _difference_cells(one: Cell, two: Cell) -> tuple[Cell, Cell, Cell]:
     if not (isinstance(one, int | float) and isinstance(two, int | float)):
         return one, two, None
     part = f" ({(one - two) / two:+.0%})" if two else ""

@@ -19,7 +19,7 @@ LIVE_RUNS = 3
 """On a live kernel the full form runs at most this many times."""
 LEAST_SEEDS = 3
 """Fewest seeds of the full form for its interval to decide."""
-AGREE = 6
+UNANIMOUS_RUNS = 6
 """This many runs that all agree decide, for any spread."""
 CAN_CHANGE: tuple[Verdict, ...] = ("holds", "in part", "fails")
 
@@ -29,7 +29,7 @@ def side(margins: Sequence[float]) -> int:
     compressed = [margin / (1 + abs(margin)) for margin in margins]
     if len(compressed) < LEAST_SEEDS:
         return 0
-    if len(compressed) >= AGREE and len({margin > 0 for margin in compressed}) == 1:
+    if len(compressed) >= UNANIMOUS_RUNS and len({margin > 0 for margin in compressed}) == 1:
         return 1 if compressed[0] > 0 else -1
     interval = confidence_interval(compressed)
     width = interval.half_width or 0.0

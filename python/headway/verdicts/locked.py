@@ -131,10 +131,10 @@ def file_of(study: Study[Any, Any]) -> Path:
 
 def read(study: Study[Any, Any]) -> list[Locked]:
     """The locked claims of a study's form; empty without a file. Raises HeadwayError."""
-    return [one for one in _all(study) if _judges(study, one)]
+    return [one for one in _all(study) if _is_of_form(study, one)]
 
 
-def _judges(study: Study[Any, Any], one: Locked) -> bool:
+def _is_of_form(study: Study[Any, Any], one: Locked) -> bool:
     """Whether a claim of the file belongs to this form."""
     whole = discover().get(study.name, study)
     return len(whole.forms()) == 1 or (one.basis == "live") == (study is not whole)
@@ -182,7 +182,7 @@ def write(
     Claims of the other form are kept. ``machines`` has the machine of each live form.
     """
     rows = [{MACHINE: dict(machines)}] if machines else []
-    others = [one for one in _all(study) if not _judges(study, one)]
+    others = [one for one in _all(study) if not _is_of_form(study, one)]
     both = sorted((*locked, *others), key=lambda one: one.basis == "live") if others else locked
     lines = [json.dumps(row, ensure_ascii=False) for row in (*rows, *map(_row, both))]
     save_text(file_of(study), "\n".join(lines) + "\n")
@@ -192,9 +192,9 @@ def write(
 def _row(one: Locked) -> dict[str, Any]:
     row = asdict(one)
     for form in ("full", "quick"):
-        for told in (row, *row["tries"]):
-            if told[form] is not None and told[form]["note"] is None:
-                del told[form]["note"]
+        for holder in (row, *row["tries"]):
+            if holder[form] is not None and holder[form]["note"] is None:
+                del holder[form]["note"]
     if row["trials"] == 1:
         del row["trials"]
     return {
@@ -236,7 +236,7 @@ def changed(
     made = []
     for claim in full or quick or ():
         old = before.get(claim.id, Locked(claim.id, claim.basis, claim.statement, claim.published))
-        note = _note_from_now_on(old, claim, is_full=full is not None)
+        note = _new_note(old, claim, is_full=full is not None)
         outcomes = {
             form: _outcome(own[claim.id], note if form == "quick" else own[claim.id].note)
             if claim.id in (own := found[form])
@@ -244,15 +244,15 @@ def changed(
             for form in ("full", "quick")
         }
         is_judged = claim.verdict != "not checked" or full is not None
-        told = claim if is_judged or old.full is None else old
+        judged = claim if is_judged or old.full is None else old
         made.append(
             Locked(
                 id=claim.id,
                 basis=claim.basis,
                 statement=claim.statement,
                 published=claim.published,
-                unit=told.unit,
-                tolerance=told.tolerance,
+                unit=judged.unit,
+                tolerance=judged.tolerance,
                 part=claim.part,
                 same_as=claim.same_as,
                 note=note,
@@ -296,7 +296,7 @@ def _outcome(claim: Claim, note: str) -> Outcome:
     return Outcome(claim.verdict, claim.measured, None if claim.note == note else claim.note)
 
 
-def _note_from_now_on(old: Locked, claim: Claim, *, is_full: bool) -> str:
+def _new_note(old: Locked, claim: Claim, *, is_full: bool) -> str:
     """The note to lock: the full form's or, if notes contain no measured values, the new one.
 
     A full note with measured values is known only after the full form has run.

@@ -159,12 +159,12 @@ def _row(one: Locked) -> list[str]:
 
 
 def _note(one: Locked) -> str:
-    told = joined(
+    text = joined(
         f"Judged in part: {one.part}" if one.part else "",
         f"The same check as {one.same_as}, and counted once." if one.same_as else "",
         one.note,
     )
-    return f"- **{one.id}** {told}"
+    return f"- **{one.id}** {text}"
 
 
 def _seeds(one: Locked) -> str:
@@ -270,8 +270,8 @@ def _by_study(studies: Studies) -> list[str]:
         for basis in BASES:
             own = tallies[basis]
             good = own["as stated"] if basis == "setting" else own["holds"]
-            told_as = str(own.judged) if basis == "calibrated" else f"{good} of {own.judged}"
-            cells.append(told_as if own.judged else "")
+            count_text = str(own.judged) if basis == "calibrated" else f"{good} of {own.judged}"
+            cells.append(count_text if own.judged else "")
         cells += [
             str(sum(own[verdict] for own in tallies.values()) or "")
             for verdict in ("in part", "undecided", "not checked")
@@ -382,7 +382,8 @@ def _headline(studies: Studies) -> str:
     return "\n".join([
         f"{_share(studies)} {_with_settings(papers)}", "",
         *markdown(["statements", "judged", *columns], rows), "",
-        f"In addition: {rest}. {_spoiled(studies)} statements carry evidence that refutes them.",
+        f"In addition: {rest}. {_refutable_count(studies)} statements carry evidence that refutes "
+        "them.",
     ])  # fmt: skip
 
 
@@ -413,7 +414,7 @@ def _with_settings(papers: Sequence[Claim]) -> str:
     )
 
 
-def _spoiled(studies: Studies) -> int:
+def _refutable_count(studies: Studies) -> int:
     """The number of statements with evidence that refutes them."""
     return sum(
         statement.spoil is not None

@@ -12,7 +12,7 @@ from headway.backends import Backend
 from headway.claims import Claim
 from headway.study import Study, StudyContext
 from headway.sweep import Progress, no_progress
-from headway.verdicts.tries import Changed, Tried, tries_of
+from headway.verdicts.tries import RowsByChange, Tried, tries_of
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ def judged(
         rows = study.collect(ctx).rows
         claims = study.judge(ctx, study.gather(ctx, rows))
         failed = {claim.id for claim in claims if claim.verdict == "fails"} if tries else set()
-        changed: Changed = {}
+        changed: RowsByChange = {}
         tried = {
             one.id: found
             for one in study.statements

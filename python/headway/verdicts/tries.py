@@ -16,7 +16,7 @@ from headway.study import Study, StudyContext
 from headway.sweep import observed
 
 GOOD = ("holds", "in part", "as stated")
-SEVERAL_TIMES = ("--set",)
+REPEATABLE = ("--set",)
 """Options of headwayctl that can be repeated."""
 
 
@@ -28,7 +28,7 @@ class Tried:
     claim: Claim
 
 
-Changed = dict[tuple[object, ...], Any]
+RowsByChange = dict[tuple[object, ...], Any]
 """Rows by change and trial: statements with the same change share its runs."""
 
 
@@ -37,7 +37,7 @@ def tries_of(
     ctx: StudyContext,
     statement: Statement[Any],
     rows: Mapping[str, Any],
-    changed: Changed | None = None,
+    changed: RowsByChange | None = None,
 ) -> list[Tried]:
     """Run and judge each counterfactual of a statement. Raises HeadwayError.
 
@@ -61,7 +61,7 @@ def tries_of(
 
 
 def _changed(
-    study: Study[Any, Any], ctx: StudyContext, change: Change, known: Changed
+    study: Study[Any, Any], ctx: StudyContext, change: Change, known: RowsByChange
 ) -> dict[str, Any]:
     """The rows of the trials that a change matches, by trial."""
     is_measured = isinstance(study, MeasuredStudy)
@@ -106,7 +106,7 @@ def _with(command: Sequence[str], options: Mapping[str, str]) -> list[str]:
     """A command with options replaced, or added if they can be repeated."""
     words = list(command)
     for name, value in options.items():
-        if name in words and name not in SEVERAL_TIMES:
+        if name in words and name not in REPEATABLE:
             words[words.index(name) + 1] = value
         else:
             words += [name, value]

@@ -23,9 +23,9 @@ import h2.exceptions
 import h11
 
 from headway.errors import HeadwayError
-from headway.web.lanes import Lane, Received, Server, open_lane
+from headway.web.connections import HttpConnection, Received, Server, open_connection
 from headway.web.parent import end_with_parent
-from headway.web.visit import Visit, Wanted, place
+from headway.web.visit import PendingObject, Visit, choose_connection
 from headway.workloads.pages import PageTable, read_pages
 
 NS = 1_000_000_000
@@ -48,16 +48,16 @@ class Client:
         self._limits = limits._replace(requests=1) if server.http == "1.0" else limits
         self._request_bytes = pages.request_bytes.tolist()
         self._visit = Visit(pages, start_ns)
-        self._open: list[Lane] = []
+        self._open: list[HttpConnection] = []
         """Connections that accept requests or wait for responses, in the order of opening."""
-        self._lanes: list[Lane] = []
+        self._all_connections: list[HttpConnection] = []
         """All connections with a socket."""
         self._has_stopped = False
         self.received = Received()
         self.responses = array("q")
         self.larger: set[int] = set()
         """Objects whose requests are larger than their size in the file."""
-        self.first: Lane | None = None
+        self.first: HttpConnection | None = None
         """The connection that was opened first."""
 
     @property
@@ -73,16 +73,16 @@ class Client:
         while not self._visit.is_over and (now_ns := time.monotonic_ns()) < end_ns:
             if now_ns >= stop_ns:
                 self._has_stopped = True
-                if not any(lane.waiting for lane in self._open):
+                if not any(connection.waiting for connection in self._open):
                     break
             else:
-                self._ask(now_ns)
+                self._send_requests(now_ns)
             self._wait(min(end_ns, self._next_ns(stop_ns)))
 
     def close(self) -> None:
         """Close all connections."""
-        for lane in self._lanes:
-            lane.close()
+        for connection in self._all_connections:
+            connection.close()
 
     def _next_ns(self, stop_ns: int) -> int:
         """The next time at which there is work even if no data arrives."""
@@ -90,19 +90,19 @@ class Client:
             return sys.maxsize
         return min(stop_ns, self._visit.next_ns() or sys.maxsize)
 
-    def _ask(self, now_ns: int) -> None:
+    def _send_requests(self, now_ns: int) -> None:
         """Send requests for known objects that are due, as long as connections are free."""
-        self._visit.look(now_ns)
+        self._visit.advance(now_ns)
         known = self._visit.known
-        while known and (lane := self._lane(now_ns)):
-            wanted = known.popleft()
-            if not lane.ask(wanted, self._request_bytes[wanted.object], now_ns):
-                self.larger.add(wanted.object)
-        for lane in self._open:
-            lane.write()
+        while known and (connection := self._connection_for(now_ns)):
+            pending = known.popleft()
+            if not connection.request(pending, self._request_bytes[pending.object], now_ns):
+                self.larger.add(pending.object)
+        for connection in self._open:
+            connection.write()
 
-    def _lane(self, now_ns: int) -> Lane | None:
-        found = place(
+    def _connection_for(self, now_ns: int) -> HttpConnection | None:
+        found = choose_connection(
             self._open, most=self._limits.connections, requests=self._limits.requests,
             shares=self._server.http in ("1.1-pipelined", "2"),
         )  # fmt: skip
@@ -110,44 +110,46 @@ class Client:
             return self._new(now_ns) if found else None
         return found
 
-    def _new(self, now_ns: int) -> Lane:
-        lane = open_lane(self._server, self.received, now_ns)
-        self.first = self.first or lane
-        self._open.append(lane)
-        self._lanes.append(lane)
-        return lane
+    def _new(self, now_ns: int) -> HttpConnection:
+        connection = open_connection(self._server, self.received, now_ns)
+        self.first = self.first or connection
+        self._open.append(connection)
+        self._all_connections.append(connection)
+        return connection
 
     def _wait(self, until_ns: int) -> None:
         """Wait until a socket can be read or written, and read or write it."""
-        writing = [lane for lane in self._lanes if lane.wants_to_write]
+        writing = [connection for connection in self._all_connections if connection.wants_to_write]
         left_s = max(until_ns - time.monotonic_ns(), 0) / NS
         # select's timeouts are exact; those of poll and epoll in Python are in whole ms. The kernel
         # may end long timeouts late by a thousandth (select_estimate_accuracy), so wait in parts.
         wait_s = left_s if left_s < _EXACT_S else min(0.9 * left_s, 3600)
-        readable, writable, _ = select.select(self._lanes, writing, [], wait_s)
-        for lane in writable:
-            lane.write()
-        for lane in readable:
-            for wanted in lane.read():
-                self._arrived(wanted)
-            self._tidy(lane)
+        readable, writable, _ = select.select(self._all_connections, writing, [], wait_s)
+        for connection in writable:
+            connection.write()
+        for connection in readable:
+            for pending in connection.read():
+                self._arrived(pending)
+            self._close_or_requeue(connection)
 
-    def _arrived(self, wanted: Wanted) -> None:
+    def _arrived(self, pending: PendingObject) -> None:
         now_ns = time.monotonic_ns()
-        assert wanted.asked_ns is not None
-        self.responses.extend((wanted.object, wanted.asked_ns, now_ns))
-        self._visit.arrived(wanted.object, now_ns)
+        assert pending.requested_ns is not None
+        self.responses.extend((pending.object, pending.requested_ns, now_ns))
+        self._visit.arrived(pending.object, now_ns)
 
-    def _tidy(self, lane: Lane) -> None:
+    def _close_or_requeue(self, connection: HttpConnection) -> None:
         """Repeat requests that met a closed connection, and drop connections that are done."""
-        if lost := lane.lost():
-            self._visit.again(lost)
-        takes_no_more = lane.is_ending or lane.requests >= self._limits.requests
-        if lane in self._open and (lane.is_closed or (takes_no_more and not lane.waiting)):
-            self._open.remove(lane)
-        if lane.is_closed:
-            self._lanes.remove(lane)
-            lane.close()
+        if unanswered := connection.take_unanswered():
+            self._visit.requeue(unanswered)
+        is_full = connection.is_ending or connection.requests >= self._limits.requests
+        if connection in self._open and (
+            connection.is_closed or (is_full and not connection.waiting)
+        ):
+            self._open.remove(connection)
+        if connection.is_closed:
+            self._all_connections.remove(connection)
+            connection.close()
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -158,7 +160,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--http", choices=("1.0", "1.1", "1.1-pipelined", "2"), default="1.1")
     parser.add_argument("--connections", type=int, default=1)
     parser.add_argument(
-        "--requests", type=int, default=Limits().requests, help="most requests per connection"
+        "--requests", type=int, default=Limits().requests, help="most on one connection"
     )
     parser.add_argument("--control")
     parser.add_argument("--deadline-ms", type=int)
@@ -166,33 +168,33 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.add_argument(f"--{name}", required=True, type=int, metavar="NS")
     parser.add_argument("--out", required=True, type=Path, metavar="FILE")
     parser.add_argument("--received", required=True, type=Path, metavar="FILE")
-    asked = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     end_with_parent()
-    server = Server(asked.to, asked.http, asked.control, asked.deadline_ms)
-    limits = Limits(asked.connections, asked.requests)
+    server = Server(options.to, options.http, options.control, options.deadline_ms)
+    limits = Limits(options.connections, options.requests)
     client = None
     try:
-        client = Client(server, limits, read_pages(asked.pages), asked.start)
-        client.load(asked.stop, asked.end)
+        client = Client(server, limits, read_pages(options.pages), options.start)
+        client.load(options.stop, options.end)
     except (HeadwayError, OSError, ValueError) as error:
-        print(f"headway.web.client: {asked.to}: {error}", file=sys.stderr)
+        print(f"headway.web.client: {options.to}: {error}", file=sys.stderr)
         return 2
     except (h11.ProtocolError, h2.exceptions.H2Error) as error:
-        print(f"headway.web.client: {asked.to}: not HTTP: {error}", file=sys.stderr)
+        print(f"headway.web.client: {options.to}: not HTTP: {error}", file=sys.stderr)
         return 2
     finally:
         if client is not None:
-            asked.out.write_bytes(client.responses.tobytes())
-            asked.received.write_bytes(client.received.rows.tobytes())
+            options.out.write_bytes(client.responses.tobytes())
+            options.received.write_bytes(client.received.rows.tobytes())
             client.close()
     first = client.first
-    said = {
+    summary = {
         "started_ns": first and first.opened_ns,
         "connected_ns": first and first.connected_ns,
         "late_max_ns": client.late_max_ns,
         "larger_requests": len(client.larger),
     }
-    print(json.dumps(said), flush=True)
+    print(json.dumps(summary), flush=True)
     return 0
 
 

@@ -20,7 +20,7 @@ _OF_ONE_HOP = {
 # The proxy answers Expect, because it sends the head to the upstream when the body arrives. A
 # deadline applies to the clients' connections: a second proxy would also pace its connection to
 # this one by it.
-_HEARD_HERE = {b"expect", target.HEADER.lower().encode()}
+_HANDLED_HERE = {b"expect", target.HEADER.lower().encode()}
 
 
 class ForwardedFor(enum.StrEnum):
@@ -73,7 +73,7 @@ def end_to_end(headers: Iterable[tuple[bytes, bytes]]) -> Headers:
 
 def for_upstream(scope: Mapping[str, Any], forwarded_for: ForwardedFor, via: str) -> Headers:
     """The headers of a request for the upstream."""
-    headers = [pair for pair in end_to_end(scope["headers"]) if pair[0] not in _HEARD_HERE]
+    headers = [pair for pair in end_to_end(scope["headers"]) if pair[0] not in _HANDLED_HERE]
     if any(name == b"transfer-encoding" for name, _ in scope["headers"]):
         headers.append((b"transfer-encoding", b"chunked"))
     return _with_origin(headers, scope, forwarded_for) + _via(scope["http_version"], via)
@@ -91,10 +91,10 @@ def _with_origin(headers: Headers, scope: Mapping[str, Any], how: ForwardedFor) 
     if how is ForwardedFor.OFF or not scope.get("client"):
         return kept
     chain = [value for name, value in kept if name == b"x-forwarded-for"]
-    told = [(b"x-forwarded-for", b", ".join([*chain, scope["client"][0].encode()]))]
+    origin_headers = [(b"x-forwarded-for", b", ".join([*chain, scope["client"][0].encode()]))]
     if not is_trusted:  # a trusted proxy knows the scheme, and this proxy does not
-        told.append((b"x-forwarded-proto", scope["scheme"].encode()))
-    return [pair for pair in kept if pair[0] != b"x-forwarded-for"] + told
+        origin_headers.append((b"x-forwarded-proto", scope["scheme"].encode()))
+    return [pair for pair in kept if pair[0] != b"x-forwarded-for"] + origin_headers
 
 
 def _names_origin(name: bytes) -> bool:

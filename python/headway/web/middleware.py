@@ -51,7 +51,7 @@ class DeadlineMiddleware:
         transport = transport_of(send)
         if transport is None:
             if due is not None:
-                _say_once()
+                _warn_once()
             await self._app(scope, receive, send)
             return
         await self._app(scope, receive, _Response(scope, send, transport, due).send)
@@ -75,12 +75,12 @@ class _Response:
         if message["type"] == "http.response.start" and self._connection is not None:
             headers = [(bytes(k), bytes(v)) for k, v in message.get("headers", ())]
             volume_bytes = _volume_bytes(self._scope["method"], message["status"], headers)
-            target.say(self._connection, volume_bytes, self._due)
+            target.set_hints(self._connection, volume_bytes, self._due)
         await self._send(message)
         if message["type"] == "http.response.body" and not message.get("more_body"):
-            self._tell()
+            self._log_start()
 
-    def _tell(self) -> None:
+    def _log_start(self) -> None:
         """Log the result (level INFO)."""
         if self._due is None or self._connection is None or not LOG.isEnabledFor(logging.INFO):
             return
@@ -131,8 +131,8 @@ def _volume_bytes(method: str, status: int, headers: Iterable[tuple[bytes, bytes
 
 
 @functools.cache
-def _say_once() -> None:
+def _warn_once() -> None:
     LOG.warning(
-        "deadlines are not heard: the client's socket is not to be found; DeadlineMiddleware must "
-        "be the outermost, on uvicorn"
+        "deadlines have no effect: the client's socket was not found; DeadlineMiddleware must be "
+        "the outermost middleware, on uvicorn"
     )

@@ -53,8 +53,8 @@ http {{
     sendfile off;
     output_buffers 2 256k;
     tcp_nodelay on;
-    keepalive_requests {keeping.requests};
-    keepalive_timeout {keeping.idle_ms}ms;
+    keepalive_requests {keepalive.requests};
+    keepalive_timeout {keepalive.idle_ms}ms;
     http2_chunk_size 16k;
     http2_max_concurrent_streams 1024;
     client_body_temp_path {files.temporary};
@@ -68,7 +68,7 @@ http {{
 
 
 @dataclass(frozen=True)
-class Keeping:
+class Keepalive:
     """How long nginx keeps a connection: number of requests, and idle time."""
 
     requests: int = 1_000_000
@@ -99,13 +99,15 @@ class Files:
 
 def quoted(path: Path) -> str:
     """A path quoted for nginx's configuration. Raises HeadwayError if it cannot be quoted."""
-    said = str(path)
-    if "$" in said or not said.isprintable():
-        raise HeadwayError(f"folder = {said!r}: nginx cannot serve a path with $ or non-text bytes")
-    return '"' + said.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    path_text = str(path)
+    if "$" in path_text or not path_text.isprintable():
+        raise HeadwayError(
+            f"folder = {path_text!r}: nginx cannot serve a path with $ or non-text bytes"
+        )
+    return '"' + path_text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
-def lay_files(sizes: Sequence[int], folder: Path) -> None:
+def write_files(sizes: Sequence[int], folder: Path) -> None:
     """Write one file per object, such that the response including its head has the given size."""
     folder.mkdir(parents=True)
     for number, size in enumerate(sizes):
@@ -117,10 +119,10 @@ def lay_files(sizes: Sequence[int], folder: Path) -> None:
 def nginx(
     at: str,
     folder: Path,
-    taken: socket.socket | None = None,
+    listener: socket.socket | None = None,
     *,
     http: str = "1.1",
-    keeping: Keeping = Keeping(),
+    keepalive: Keepalive = Keepalive(),
 ) -> Iterator[None]:
     """An nginx at this address until the context ends, on a given listening socket or its own.
 
@@ -130,14 +132,18 @@ def nginx(
     """
     version = " http2" if http == "2" else ""
     text = _CONFIG.format(
-        files=Files(folder), root=quoted(folder / "files"), at=at, version=version, keeping=keeping
+        files=Files(folder),
+        root=quoted(folder / "files"),
+        at=at,
+        version=version,
+        keepalive=keepalive,
     )
-    with running(text, folder, taken):
+    with running(text, folder, listener):
         yield
 
 
 @contextlib.contextmanager
-def running(config: str, folder: Path, taken: socket.socket | None = None) -> Iterator[None]:
+def running(config: str, folder: Path, listener: socket.socket | None = None) -> Iterator[None]:
     """An nginx with this configuration, whose own files are ``Files`` in the folder.
 
     Raises HeadwayError if it does not start, or ends before the context.
@@ -149,16 +155,16 @@ def running(config: str, folder: Path, taken: socket.socket | None = None) -> It
     path.write_text(config, encoding="utf-8")
     # nginx inherits the listening sockets that its environment names
     inherited = {}
-    if taken is not None:
-        taken.setblocking(False)
-        inherited["NGINX"] = f"{taken.fileno()};"
+    if listener is not None:
+        listener.setblocking(False)
+        inherited["NGINX"] = f"{listener.fileno()};"
     process = subprocess.Popen(
         [program, "-p", folder, "-e", folder / "nginx.log", "-c", path],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,  # the log has the same text, and a pipe could fill up
         env={**os.environ, **inherited},
-        pass_fds=() if taken is None else (taken.fileno(),),
+        pass_fds=() if listener is None else (listener.fileno(),),
         process_group=0,
         preexec_fn=end_with_parent,  # noqa: PLW1509 (no threads yet)
     )
@@ -166,7 +172,9 @@ def running(config: str, folder: Path, taken: socket.socket | None = None) -> It
         _wait_for(folder, process)
         yield
         if process.poll() is not None:
-            raise HeadwayError(f"nginx ended with status {process.returncode}: {_said(folder)}")
+            raise HeadwayError(
+                f"nginx ended with status {process.returncode}: {_last_error(folder)}"
+            )
     finally:
         end(process, within_s=10)
 
@@ -177,11 +185,11 @@ def _wait_for(folder: Path, process: subprocess.Popen[bytes]) -> None:
     file = folder / "nginx.pid"
     while not (file.exists() and file.stat().st_size):  # the file exists before it has any content
         if process.poll() is not None or time.monotonic() > until:
-            raise HeadwayError(f"nginx does not start: {_said(folder)}")
+            raise HeadwayError(f"nginx does not start: {_last_error(folder)}")
         time.sleep(0.01)
 
 
-def _said(folder: Path) -> str:
+def _last_error(folder: Path) -> str:
     """The reason why nginx ended, from its log."""
     log = folder / "nginx.log"
     lines = log.read_text(errors="replace").splitlines() if log.exists() else []
@@ -210,18 +218,20 @@ async def _serve_proxy(config: uvicorn.Config, at: socket.socket) -> None:
         server.should_exit = True
 
     _on_signals(end)
-    ready = asyncio.create_task(_say_ready_once(server))
+    ready = asyncio.create_task(_print_ready(server))
     await server.serve(sockets=[at])
     ready.cancel()
 
 
-async def _say_ready_once(server: uvicorn.Server) -> None:
+async def _print_ready(server: uvicorn.Server) -> None:
     while not server.started:
         await asyncio.sleep(0.005)
     print("ready", flush=True)
 
 
-def _say(at: socket.socket, initial_rate_bps: int | None, data_volume_bytes: int | None) -> None:
+def _set_hints(
+    at: socket.socket, initial_rate_bps: int | None, data_volume_bytes: int | None
+) -> None:
     """Set the hints of all connections that a socket will accept. Raises HeadwayError."""
     if initial_rate_bps is None and data_volume_bytes is None:
         return
@@ -229,11 +239,11 @@ def _say(at: socket.socket, initial_rate_bps: int | None, data_volume_bytes: int
         raise HeadwayError("no program receives hints on this host (headwayctl hints attach)")
 
 
-async def _serve_alone() -> None:
-    told = asyncio.Event()
-    _on_signals(told.set)
+async def _wait_for_signal() -> None:
+    stopped = asyncio.Event()
+    _on_signals(stopped.set)
     print("ready", flush=True)
-    await told.wait()
+    await stopped.wait()
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -243,41 +253,36 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--sizes", required=True, type=Path, metavar="FILE")
     parser.add_argument("--folder", required=True, type=Path, metavar="DIR")
     parser.add_argument("--control")
-    parser.add_argument("--http", choices=("1.1", "2"), default="1.1", help="HTTP version")
     parser.add_argument(
-        "--requests", type=int, default=Keeping().requests, help="most requests per connection"
+        "--http", choices=("1.1", "2"), default="1.1", help="version that nginx serves"
     )
     parser.add_argument(
-        "--idle-ms",
-        type=int,
-        default=Keeping().idle_ms,
-        help="idle time before a connection closes",
+        "--requests", type=int, default=Keepalive().requests, help="most on one connection"
     )
     parser.add_argument(
-        "--initial-rate", type=int, metavar="BIT/S", help="hint for each connection"
+        "--idle-ms", type=int, default=Keepalive().idle_ms, help="idle time of a connection"
     )
-    parser.add_argument("--data-volume", type=int, metavar="BYTES", help="hint for each connection")
-    parser.add_argument(
-        "--deadlines", action="store_true", help="put the deadline proxy before nginx"
-    )
-    asked = parser.parse_args(arguments)
+    parser.add_argument("--initial-rate", type=int, metavar="BIT/S", help="a hint for connections")
+    parser.add_argument("--data-volume", type=int, metavar="BYTES", help="a hint for connections")
+    parser.add_argument("--deadlines", action="store_true", help="run the proxy before nginx")
+    options = parser.parse_args(arguments)
     end_with_parent()
     logging.basicConfig(level=logging.WARNING, format="%(message)s")
-    folder = asked.folder.resolve()
+    folder = options.folder.resolve()
     try:
-        sizes = [int(line) for line in asked.sizes.read_text().split()]
-        lay_files(sizes, folder / "files")
-        with listening(asked.listen, asked.control) as at:
-            _say(at, asked.initial_rate, asked.data_volume)
-            if asked.deadlines:
+        sizes = [int(line) for line in options.sizes.read_text().split()]
+        write_files(sizes, folder / "files")
+        with listening(options.listen, options.control) as at:
+            _set_hints(at, options.initial_rate, options.data_volume)
+            if options.deadlines:
                 behind = f"127.0.0.1:{at.getsockname()[1] + _PORT_ON}"
                 with nginx(behind, folder):
-                    settings = Settings(listen=asked.listen, upstream=f"http://{behind}")
+                    settings = Settings(listen=options.listen, upstream=f"http://{behind}")
                     asyncio.run(_serve_proxy(configuration(settings), at))
             else:
-                keeping = Keeping(asked.requests, asked.idle_ms)
-                with nginx(asked.listen, folder, at, http=asked.http, keeping=keeping):
-                    asyncio.run(_serve_alone())
+                keepalive = Keepalive(options.requests, options.idle_ms)
+                with nginx(options.listen, folder, at, http=options.http, keepalive=keepalive):
+                    asyncio.run(_wait_for_signal())
     except HeadwayError as error:
         print(f"headway.web.origin: {error}", file=sys.stderr)
         return 2

@@ -10,9 +10,9 @@ import subprocess
 _PR_SET_PDEATHSIG = 1
 
 
-def end_with_parent() -> None:
-    """Ask the kernel to send SIGTERM when the parent ends for any reason."""
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+def end_with_parent(number: signal.Signals = signal.SIGTERM) -> None:
+    """Ask the kernel to send this signal when the parent ends for any reason."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, number)
 
 
 def end(process: subprocess.Popen[bytes], within_s: float) -> None:

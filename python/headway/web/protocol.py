@@ -16,7 +16,7 @@ TARGET = "target"
 """Key of the unchanged request target in a scope's state: ASGI does not distinguish /x and /x?."""
 
 
-class PatientProtocol(H11Protocol):
+class HeadTimeoutProtocol(H11Protocol):
     """uvicorn's protocol with a time limit for a head: else a few bytes would hold a connection."""
 
     head_s = 30.0
@@ -28,7 +28,7 @@ class PatientProtocol(H11Protocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """A client has connected; the time limit for its head begins."""
-        self._closing = ClosedInStages(self, transport)
+        self._closing = LingeringTransport(self, transport)
         super().connection_made(self._closing)  # type: ignore[arg-type]
         self._head_due = self.loop.call_later(self.head_s, self._give_up)
         self._awaits_head = True
@@ -55,7 +55,7 @@ class PatientProtocol(H11Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """The connection has ended."""
         self._head_due.cancel()
-        self._closing.is_over()
+        self._closing.cancel_timer()
         super().connection_lost(exc)
 
     def send_400_response(self, msg: str) -> None:
@@ -80,7 +80,7 @@ class PatientProtocol(H11Protocol):
         """Never upgrade, and suppress uvicorn's two lines of advice per request."""
         return False
 
-    def may_say_more(self) -> bool:
+    def may_send_more(self) -> bool:
         """Whether the client may still send data that will not be read."""
         theirs = self.conn.their_state
         after_it = theirs in (h11.DONE, h11.MUST_CLOSE) and self.conn.trailing_data[0]
@@ -105,7 +105,7 @@ class _Reader(h11.Connection):
         return event
 
 
-class ClosedInStages:
+class LingeringTransport:
     """uvicorn's connection to a client, with a lingering close.
 
     Closing a socket with unread data resets the connection, and the client loses the response that
@@ -115,7 +115,7 @@ class ClosedInStages:
 
     linger_s = 30.0
     """Longest time of lingering."""
-    silent_s = 5.0
+    idle_s = 5.0
     """Lingering ends after this time without data from the client."""
     linger_bytes = 4_000_000
     """Most bytes dropped while lingering: as much as Linux buffers for a sending connection."""
@@ -124,14 +124,14 @@ class ClosedInStages:
     joined_bytes = 16_384
     """A write of at most this many bytes waits for the next one."""
 
-    def __init__(self, protocol: PatientProtocol, transport: asyncio.Transport) -> None:
+    def __init__(self, protocol: HeadTimeoutProtocol, transport: asyncio.Transport) -> None:
         self._protocol = protocol
         self._transport = transport
         self._timer: asyncio.TimerHandle | None = None
         self._left_bytes = self.linger_bytes
         self._until_s = 0.0
         self._closes = self.lingers = False
-        self._held = b""
+        self._delayed = b""
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._transport, name)
@@ -142,18 +142,18 @@ class ClosedInStages:
         uvicorn writes a head and the first piece of its body one after the other. With TCP_NODELAY
         the head would be a packet by itself, and a startup would see only the head's size.
         """
-        if self._held:
-            held, self._held = self._held, b""
-            self._transport.write(held + data)
+        if self._delayed:
+            delayed, self._delayed = self._delayed, b""
+            self._transport.write(delayed + data)
         elif 0 < len(data) <= self.joined_bytes and not self._transport.get_write_buffer_size():
-            self._held = data
-            self._protocol.loop.call_soon(self._write_held)
+            self._delayed = data
+            self._protocol.loop.call_soon(self._write_delayed)
         else:
             self._transport.write(data)
 
     def get_write_buffer_size(self) -> int:
         """Bytes that were written and that the kernel has not accepted yet."""
-        return len(self._held) + self._transport.get_write_buffer_size()
+        return len(self._delayed) + self._transport.get_write_buffer_size()
 
     def is_closing(self) -> bool:
         """Whether no more data can be sent."""
@@ -164,13 +164,13 @@ class ClosedInStages:
         if self.is_closing():
             return
         self._closes = True
-        if not self._protocol.may_say_more():
+        if not self._protocol.may_send_more():
             self.end()
             return
         self.lingers = True
         self._until_s = self._protocol.loop.time() + self.linger_s
         self._transport.resume_reading()
-        self._write_held()
+        self._write_delayed()
         with contextlib.suppress(OSError):  # the client has reset it, which reading will show
             self._transport.write_eof()
         self.drop(0)
@@ -182,41 +182,41 @@ class ClosedInStages:
         if self._left_bytes < 0 or left_s <= 0:
             self.end()
         else:
-            self._after(min(self.silent_s, left_s), self.end)
+            self._call_later(min(self.idle_s, left_s), self.end)
 
     def end(self) -> None:
         """Close the connection once the remaining data was sent."""
-        self._write_held()
+        self._write_delayed()
         self._transport.close()
-        self._look(math.inf)
+        self._abort_if_stuck(math.inf)
 
     def abort(self) -> None:
         """Close the connection at once."""
-        self._held = b""
-        self.is_over()
+        self._delayed = b""
+        self.cancel_timer()
         self._transport.abort()
 
-    def is_over(self) -> None:
+    def cancel_timer(self) -> None:
         """Called when the connection was closed."""
         if self._timer is not None:
             self._timer.cancel()
 
-    def _write_held(self) -> None:
-        held, self._held = self._held, b""
-        if held and not self._transport.is_closing():
-            self._transport.write(held)
+    def _write_delayed(self) -> None:
+        delayed, self._delayed = self._delayed, b""
+        if delayed and not self._transport.is_closing():
+            self._transport.write(delayed)
 
-    def _look(self, before_bytes: float) -> None:
+    def _abort_if_stuck(self, before_bytes: float) -> None:
         """Abort the connection of a client that reads nothing for too long."""
         if self._transport.get_write_buffer_size() == 0:
-            self.is_over()
+            self.cancel_timer()
             return
         left_bytes = unsent_bytes(self._transport)
         if left_bytes >= before_bytes:
             reset(self._transport)
         else:
-            self._after(self.stuck_s, self._look, left_bytes)
+            self._call_later(self.stuck_s, self._abort_if_stuck, left_bytes)
 
-    def _after(self, seconds: float, then: Any, *given: Any) -> None:
-        self.is_over()
+    def _call_later(self, seconds: float, then: Any, *given: Any) -> None:
+        self.cancel_timer()
         self._timer = self._protocol.loop.call_later(seconds, then, *given)

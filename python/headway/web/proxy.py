@@ -39,7 +39,7 @@ class _ClientError(Exception):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Patience:
+class Timeouts:
     """Timeouts in seconds."""
 
     connect_s: float = 5.0
@@ -59,46 +59,46 @@ class Proxy:
         *,
         forwarded_for: ForwardedFor = ForwardedFor.SET,
         via: str = "headway",
-        patience: Patience | None = None,
+        timeouts: Timeouts | None = None,
     ) -> None:
         at = urlsplit(upstream)
-        self._shown = upstream.rstrip("/")
+        self._upstream_text = upstream.rstrip("/")
         self._host = at.netloc.encode()
         self._upstream = Upstream(at.hostname or "", at.port or 80)
         self._forwarded_for = forwarded_for
         self._via = via
-        self._patience = patience or Patience()
+        self._timeouts = timeouts or Timeouts()
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         """Handle one request, or the server's start and end."""
         if scope["type"] == "lifespan":
-            await self._live(receive, send)
+            await self._lifespan(receive, send)
             return
-        body = _Body(scope, receive, self._patience.client_s)
-        answer = _Answer(send, self._patience.client_s)
+        body = _Body(scope, receive, self._timeouts.client_s)
+        answer = _Answer(send, self._timeouts.client_s)
         work = asyncio.create_task(self._exchange(scope, body, answer))
-        watch = asyncio.create_task(body.client_leaves_after())
+        watch = asyncio.create_task(body.disconnected_after_body())
         try:
             await asyncio.wait({work, watch}, return_when=asyncio.FIRST_COMPLETED)
         except asyncio.CancelledError:  # the server ends, and its loop will cancel both tasks
-            LOG.warning("%s: this server ends: cut", _shown(scope))
+            LOG.warning("%s: this server ends: cut", _log_text(scope))
         else:
             work.cancel()
             watch.cancel()
             await asyncio.gather(work, watch, return_exceptions=True)
         if not answer.is_complete and answer.cut():
-            await body.client_leaves()
+            await body.disconnected()
         if work.done() and not work.cancelled():
             work.result()
 
     async def _exchange(self, scope: Message, body: _Body, answer: _Answer) -> None:
         try:
             if refused := refusal(scope):
-                await answer.say(*refused)
+                await answer.send_error(*refused)
             else:
                 await self._answer(scope, body, answer)
         except _ClientError as gone:
-            LOG.info("%s: %s", _shown(scope), gone)
+            LOG.info("%s: %s", _log_text(scope), gone)
 
     async def _answer(self, scope: Message, body: _Body, answer: _Answer) -> None:
         try:
@@ -108,32 +108,34 @@ class Proxy:
                 _REASONS[kind] for kind in type(error).__mro__ if kind in _REASONS
             )
             outcome = "cut" if answer.has_begun else str(status)
-            LOG.error("%s: upstream %s: %s: %s", _shown(scope), self._shown, reason, outcome)
+            LOG.error(
+                "%s: upstream %s: %s: %s", _log_text(scope), self._upstream_text, reason, outcome
+            )
             if not answer.has_begun:
-                await answer.say(status, "the server behind this one does not answer")
+                await answer.send_error(status, "the server behind this one does not answer")
 
     async def _pass_on(self, scope: Message, body: _Body, answer: _Answer) -> None:
         headers = for_upstream(scope, self._forwarded_for, self._via)
         if all(name != b"host" for name, _ in headers):  # HTTP/1.0
             headers.append((b"host", self._host))
-        patience = self._patience
-        asked = httpcore.Request(
+        timeouts = self._timeouts
+        request = httpcore.Request(
             scope["method"],
             self._upstream.url(_target(scope)),
             headers=headers,
             content=body.pieces() if body.is_there else None,
-            extensions={"timeout": {"read": patience.upstream_s, "write": patience.upstream_s}},
+            extensions={"timeout": {"read": timeouts.upstream_s, "write": timeouts.upstream_s}},
         )
         async with self._upstream.answer(
-            asked, connect_s=patience.connect_s, has_body=body.is_there
+            request, connect_s=timeouts.connect_s, has_body=body.is_there
         ) as response:
-            body.is_asked_for_no_more()
+            body.stop_reading()
             await answer.begin(response.status, for_client(response.headers, self._via))
             async for piece in response.aiter_stream():
                 await answer.piece(piece)
         await answer.end()
 
-    async def _live(self, receive: Receive, send: Send) -> None:
+    async def _lifespan(self, receive: Receive, send: Send) -> None:
         while True:
             message = await receive()
             if message["type"] == "lifespan.shutdown":
@@ -148,13 +150,13 @@ class Proxy:
 class _Body:
     """The body of a client's request."""
 
-    def __init__(self, scope: Message, receive: Receive, patience_s: float) -> None:
+    def __init__(self, scope: Message, receive: Receive, timeout_s: float) -> None:
         lengths = dict(scope["headers"])
         self.is_there = (
             b"transfer-encoding" in lengths or lengths.get(b"content-length", b"0") != b"0"
         )
         self._receive = receive
-        self._patience_s = patience_s
+        self._timeout_s = timeout_s
         self._is_over = asyncio.Event()
         if not self.is_there:
             self._is_over.set()
@@ -164,7 +166,7 @@ class _Body:
         more = True
         while more:
             try:
-                async with asyncio.timeout(self._patience_s):
+                async with asyncio.timeout(self._timeout_s):
                     message = await self._receive()
             except TimeoutError:
                 raise _ClientError("the client sends no more of its request") from None
@@ -175,16 +177,16 @@ class _Body:
                 yield message["body"]
         self._is_over.set()
 
-    def is_asked_for_no_more(self) -> None:
+    def stop_reading(self) -> None:
         """Stop reading the body: the upstream has answered and wants no more of it."""
         self._is_over.set()
 
-    async def client_leaves_after(self) -> None:
+    async def disconnected_after_body(self) -> None:
         """Return when the client has left, after the body's reader is done: only one may wait."""
         await self._is_over.wait()
-        await self.client_leaves()
+        await self.disconnected()
 
-    async def client_leaves(self) -> None:
+    async def disconnected(self) -> None:
         """Return when the client has left."""
         while (await self._receive())["type"] != "http.disconnect":
             pass
@@ -193,10 +195,10 @@ class _Body:
 class _Answer:
     """The response to the client."""
 
-    def __init__(self, send: Send, patience_s: float) -> None:
+    def __init__(self, send: Send, timeout_s: float) -> None:
         self._send = send
         self._transport = transport_of(send)
-        self._patience_s = patience_s
+        self._timeout_s = timeout_s
         self.has_begun = self.is_complete = False
 
     async def begin(self, status: int, headers: list[tuple[bytes, bytes]]) -> None:
@@ -205,20 +207,22 @@ class _Answer:
             raise httpcore.RemoteProtocolError(f"status {status}")
         self._expect_client()
         self.has_begun = True
-        await self._say({"type": "http.response.start", "status": status, "headers": headers})
+        await self._send_message(
+            {"type": "http.response.start", "status": status, "headers": headers}
+        )
 
     async def piece(self, piece: bytes) -> None:
         """Send a piece of the body; wait while the client reads nothing."""
-        await self._say({"type": "http.response.body", "body": piece, "more_body": True})
+        await self._send_message({"type": "http.response.body", "body": piece, "more_body": True})
 
     async def end(self) -> None:
         """End the body."""
-        await self._say({"type": "http.response.body", "body": b""})
+        await self._send_message({"type": "http.response.body", "body": b""})
         self.is_complete = True
 
-    async def say(self, status: int, words: str) -> None:
+    async def send_error(self, status: int, explanation: str) -> None:
         """Send a complete response of the proxy and close: the request's framing may be bad."""
-        text = f"{words}\n".encode()
+        text = f"{explanation}\n".encode()
         headers = [
             (b"content-type", b"text/plain; charset=utf-8"),
             (b"content-length", b"%d" % len(text)),
@@ -234,16 +238,16 @@ class _Answer:
             reset(self._transport)
         return self._transport is not None
 
-    async def _say(self, message: Message) -> None:
+    async def _send_message(self, message: Message) -> None:
         """Wait while the client reads any data."""
         self._expect_client()
         try:
             async with asyncio.timeout(None) as limit:
-                self._watch(limit, math.inf)
+                self._check_progress(limit, math.inf)
                 try:
                     await self._send(message)
                 finally:
-                    self._next_look.cancel()
+                    self._next_check.cancel()
         except TimeoutError:
             raise _ClientError("the client reads nothing") from None
 
@@ -251,11 +255,13 @@ class _Answer:
         if self._transport is not None and self._transport.is_closing():
             raise _ClientError("the client has left, or its request was not HTTP")
 
-    def _watch(self, limit: asyncio.Timeout, before_bytes: float) -> None:
+    def _check_progress(self, limit: asyncio.Timeout, before_bytes: float) -> None:
         loop = asyncio.get_running_loop()
         left_bytes = self._unsent_bytes()
         if left_bytes < before_bytes:
-            self._next_look = loop.call_later(self._patience_s, self._watch, limit, left_bytes)
+            self._next_check = loop.call_later(
+                self._timeout_s, self._check_progress, limit, left_bytes
+            )
         else:
             limit.reschedule(loop.time())
 
@@ -271,6 +277,6 @@ def _target(scope: Message) -> bytes:
     return bytes(scope["raw_path"] + (b"?" + query if query else b""))
 
 
-def _shown(scope: Message) -> str:
+def _log_text(scope: Message) -> str:
     """A request as safe text for one line of the log."""
     return f"{scope['method']} {ascii(scope['path'])[1:-1][:100]}"

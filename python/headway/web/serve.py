@@ -12,8 +12,8 @@ import uvicorn
 from headway.errors import HeadwayError
 from headway.web.headers import HEAD_BYTES, ForwardedFor
 from headway.web.middleware import DeadlineMiddleware
-from headway.web.protocol import PatientProtocol
-from headway.web.proxy import Patience, Proxy
+from headway.web.protocol import HeadTimeoutProtocol
+from headway.web.proxy import Proxy, Timeouts
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,7 +30,7 @@ class Settings:
     via: str = "headway"
     connections: int = 1000
     """Largest number of concurrent clients, including idle ones; further clients get 503."""
-    patience: Patience = field(default_factory=Patience)
+    timeouts: Timeouts = field(default_factory=Timeouts)
     verbose: bool = False
     """Whether to log every response with a target, and the rate at which it started."""
 
@@ -41,11 +41,11 @@ def configuration(settings: Settings) -> uvicorn.Config:
         _upstream(settings.upstream),
         forwarded_for=settings.forwarded_for,
         via=_token(settings.via),
-        patience=settings.patience,
+        timeouts=settings.timeouts,
     )
     return uvicorn.Config(
         DeadlineMiddleware(proxy),
-        http=PatientProtocol,
+        http=HeadTimeoutProtocol,
         ws="none",
         lifespan="on",
         log_config=None,
@@ -85,7 +85,7 @@ def listening(where: str, control: str | None = None) -> socket.socket:
     try:
         at.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if control is not None:
-            _lead(at, control)
+            _set_control(at, control)
         at.bind((address, int(port)))
         at.listen(2048)
     except (OSError, HeadwayError) as error:
@@ -96,7 +96,7 @@ def listening(where: str, control: str | None = None) -> socket.socket:
     return at
 
 
-def _lead(at: socket.socket, control: str) -> None:
+def _set_control(at: socket.socket, control: str) -> None:
     try:
         at.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, control.encode())
     except OSError as error:
@@ -121,5 +121,5 @@ def _upstream(url: str) -> str:
 def _token(name: str) -> str:
     """A pseudonym for Via. Raises HeadwayError."""
     if not all(c.isascii() and (c.isalnum() or c in "-._") for c in name):
-        raise HeadwayError(f"via = {name}: must be of letters, digits, - . _, or empty")
+        raise HeadwayError(f"via = {name}: must contain only letters, digits, - . _")
     return name

@@ -41,10 +41,10 @@ def parse(values: Iterable[bytes]) -> float | None:
             target_ms = float(value) if _TIME.fullmatch(value) else 0.0
             if 0 < target_ms <= MOST_MS:
                 return target_ms
-            said = f"{value[:_SHOWN_BYTES]!r}{'...' if len(value) > _SHOWN_BYTES else ''}"
+            shown = f"{value[:_SHOWN_BYTES]!r}{'...' if len(value) > _SHOWN_BYTES else ''}"
         case several:
-            said = f"{len(several)} times"
-    LOG.warning("%s: %s: ignored: must be one time in ms, up to %d", HEADER, said, MOST_MS)
+            shown = f"{len(several)} times"
+    LOG.warning("%s: %s: ignored: must be one time in ms, up to %d", HEADER, shown, MOST_MS)
     return None
 
 
@@ -77,7 +77,7 @@ class Target:
         return max(1, round(self.target_ms - passed_ms))
 
 
-def say(connection: socket.socket, volume_bytes: int | None, target: Target | None) -> bool:
+def set_hints(connection: socket.socket, volume_bytes: int | None, target: Target | None) -> bool:
     """Set a server's socket hints: the volume it will send, and the deadline.
 
     A value of None deletes the hint of the previous response. Returns whether a program receives

@@ -17,7 +17,7 @@ from typing import Any
 import anyio
 import httpcore
 
-_KEPT_S = 30.0
+_IDLE_LIMIT_S = 30.0
 """An idle connection is closed after this time."""
 _READ_AHEAD_BYTES = 1 << 16
 _IDEMPOTENT = {b"GET", b"HEAD", b"OPTIONS", b"PUT", b"DELETE"}
@@ -75,14 +75,14 @@ class Upstream:
         if used is not None:
             before_bytes = used.stream.received_bytes
             try:
-                return used, await used.ask(request)
+                return used, await used.send(request)
             except (httpcore.ReadError, httpcore.RemoteProtocolError):
                 # the server may have closed the idle connection while the request was under way
-                came = used.stream.received_bytes - before_bytes
-                if came or not may_repeat or request.method not in _IDEMPOTENT:
+                answered = used.stream.received_bytes - before_bytes
+                if answered or not may_repeat or request.method not in _IDEMPOTENT:
                     raise
         new = _Connection(self._origin, await _connected(self._origin, connect_s))
-        return new, await new.ask(request)
+        return new, await new.send(request)
 
     def _last_used(self) -> _Connection | None:
         while self._idle:
@@ -102,9 +102,9 @@ class _Connection:
 
     def __init__(self, origin: httpcore.Origin, stream: _Stream) -> None:
         self.stream = stream
-        self.http = httpcore.AsyncHTTP11Connection(origin, stream, _KEPT_S)
+        self.http = httpcore.AsyncHTTP11Connection(origin, stream, _IDLE_LIMIT_S)
 
-    async def ask(self, request: httpcore.Request) -> httpcore.Response:
+    async def send(self, request: httpcore.Request) -> httpcore.Response:
         try:
             return await self.http.handle_async_request(request)
         except BaseException:
@@ -112,10 +112,10 @@ class _Connection:
             raise
 
 
-async def _connected(to: httpcore.Origin, patience_s: float) -> _Stream:
+async def _connected(to: httpcore.Origin, timeout_s: float) -> _Stream:
     loop = asyncio.get_running_loop()
     try:
-        async with asyncio.timeout(patience_s):
+        async with asyncio.timeout(timeout_s):
             _, stream = await loop.create_connection(
                 _Stream, to.host.decode(), to.port, happy_eyeballs_delay=0.25
             )
@@ -131,8 +131,8 @@ class _Stream(httpcore.AsyncNetworkStream, asyncio.Protocol):
 
     def __init__(self) -> None:
         self.received_bytes = 0
-        self._came = bytearray()
-        self._news = asyncio.Event()
+        self._unread = bytearray()
+        self._event = asyncio.Event()
         self._has_room = asyncio.Event()
         self._has_room.set()
         self._has_ended = False
@@ -143,22 +143,22 @@ class _Stream(httpcore.AsyncNetworkStream, asyncio.Protocol):
     async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
         try:
             async with asyncio.timeout(timeout):
-                while not self._came and not self._has_ended:
-                    self._news.clear()
-                    await self._news.wait()
+                while not self._unread and not self._has_ended:
+                    self._event.clear()
+                    await self._event.wait()
         except TimeoutError:
             raise httpcore.ReadTimeout from None
-        if not self._came and self._error is not None:
+        if not self._unread and self._error is not None:
             raise httpcore.ReadError(str(self._error))
-        data = bytes(self._came[:max_bytes])
-        del self._came[:max_bytes]
-        if len(self._came) < _READ_AHEAD_BYTES:
+        data = bytes(self._unread[:max_bytes])
+        del self._unread[:max_bytes]
+        if len(self._unread) < _READ_AHEAD_BYTES:
             self._transport.resume_reading()
         return data
 
     async def write(self, buffer: bytes, timeout: float | None = None) -> None:
         # stop sending after an error response (RFC 9112 section 9.5), which httpcore then reads
-        began = bytes(self._came[:10])
+        began = bytes(self._unread[:10])
         if (began[:5] == b"HTTP/" and began[9:] in (b"4", b"5")) or self._transport.is_closing():
             raise httpcore.WriteError
         self._transport.write(buffer)
@@ -172,7 +172,7 @@ class _Stream(httpcore.AsyncNetworkStream, asyncio.Protocol):
         self.abort()
 
     def get_extra_info(self, info: str) -> Any:
-        return bool(self._came) or self._has_ended if info == "is_readable" else None
+        return bool(self._unread) or self._has_ended if info == "is_readable" else None
 
     def abort(self) -> None:
         """Close the connection at once; a second call does nothing."""
@@ -185,19 +185,19 @@ class _Stream(httpcore.AsyncNetworkStream, asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         self.received_bytes += len(data)
-        self._came += data
-        if len(self._came) >= _READ_AHEAD_BYTES:
+        self._unread += data
+        if len(self._unread) >= _READ_AHEAD_BYTES:
             self._transport.pause_reading()
-        self._news.set()
+        self._event.set()
 
     def eof_received(self) -> bool:
         self._has_ended = True
-        self._news.set()
+        self._event.set()
         return True  # a server that has answered and closed its side may still read
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._has_ended, self._error = True, exc
-        self._news.set()
+        self._event.set()
         self._has_room.set()
 
     def pause_writing(self) -> None:

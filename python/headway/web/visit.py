@@ -15,15 +15,15 @@ from headway.workloads.exchange_file import AFTER_NONE
 from headway.workloads.pages import PageTable
 
 
-class Wanted(NamedTuple):
-    """An object to request; ``asked_ns`` is the time of an earlier request that was lost."""
+class PendingObject(NamedTuple):
+    """An object to request; ``requested_ns`` is the time of an earlier request that was lost."""
 
     object: int
-    asked_ns: int | None = None
+    requested_ns: int | None = None
 
 
-class Used(Protocol):
-    """The properties of a connection that ``place`` uses."""
+class ConnectionState(Protocol):
+    """The properties of a connection that ``choose_connection`` uses."""
 
     requests: int
     waiting: int
@@ -36,7 +36,7 @@ class Used(Protocol):
         ...
 
 
-Lane = TypeVar("Lane", bound=Used)
+AnyConnection = TypeVar("AnyConnection", bound=ConnectionState)
 
 
 class Visit:
@@ -56,7 +56,7 @@ class Visit:
         self._begins_ns: int | None = start_ns if self._objects else None
         self._missing = 0
         self._due: list[tuple[int, int]] = []
-        self.known: deque[Wanted] = deque()
+        self.known: deque[PendingObject] = deque()
         """Objects that wait for a connection, the next first."""
         self.late_max_ns = 0
         """The largest delay between an event's due time and its handling, in ns."""
@@ -72,7 +72,7 @@ class Visit:
             return self._begins_ns
         return self._due[0][0] if self._due else None
 
-    def look(self, now_ns: int) -> None:
+    def advance(self, now_ns: int) -> None:
         """Move the objects that are due to ``known``."""
         if self._begins_ns is not None and self._begins_ns <= now_ns:
             begins_ns, self._begins_ns = self._begins_ns, None
@@ -83,7 +83,7 @@ class Visit:
         while self._due and self._due[0][0] <= now_ns:
             due_ns, number = heapq.heappop(self._due)
             self.late_max_ns = max(self.late_max_ns, now_ns - due_ns)
-            self.known.append(Wanted(number))
+            self.known.append(PendingObject(number))
 
     def arrived(self, number: int, now_ns: int) -> None:
         """An object has arrived: it reveals others, or completes the page."""
@@ -97,7 +97,7 @@ class Visit:
             if not self.is_over:
                 self._begins_ns = now_ns + think_ns
 
-    def again(self, lost: Sequence[Wanted]) -> None:
+    def requeue(self, lost: Sequence[PendingObject]) -> None:
         """Put the objects of lost requests before all others, in the order of their requests."""
         self.known.extendleft(reversed(lost))
 
@@ -106,24 +106,28 @@ class Visit:
         heapq.heappush(self._due, (now_ns + wait_ns, number))
 
 
-def place(standing: Sequence[Lane], *, most: int, requests: int, shares: bool) -> Lane | bool:
+def choose_connection(
+    open_connections: Sequence[AnyConnection], *, most: int, requests: int, shares: bool
+) -> AnyConnection | bool:
     """The connection for the next object; True for a new one, False if the object has to wait.
 
-    ``standing`` are the open connections in the order of their opening. At most ``most`` may be
-    open, each with at most ``requests`` requests in total. With ``shares``, a connection accepts
+    ``open_connections`` are sorted by the time of their opening. At most ``most`` may be open, each
+    with at most ``requests`` requests in total. With ``shares``, a connection accepts
     requests before the last one is answered, as many as the server accepts.
     """
     usable = [
-        lane
-        for lane in standing
-        if lane.requests < requests and lane.waiting < lane.most_waiting and not lane.is_ending
+        connection
+        for connection in open_connections
+        if connection.requests < requests
+        and connection.waiting < connection.most_waiting
+        and not connection.is_ending
     ]
-    free = [lane for lane in usable if lane.waiting == 0]
+    free = [connection for connection in usable if connection.waiting == 0]
     if free:
-        # the connection used last, because its window is largest; of equals, the one opened last
-        return max(reversed(free), key=lambda lane: lane.used_ns)
-    if len(standing) < most:
+        # the connection used last, which has the largest window; of several, the last opened
+        return max(reversed(free), key=lambda connection: connection.used_ns)
+    if len(open_connections) < most:
         return True
     if shares and usable:
-        return min(usable, key=lambda lane: lane.waiting)
+        return min(usable, key=lambda connection: connection.waiting)
     return False

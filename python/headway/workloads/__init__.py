@@ -18,8 +18,8 @@ if TYPE_CHECKING:
         read_exchanges,
         write_exchanges,
     )
+    from headway.workloads.generate import sessions, shares
     from headway.workloads.pages import PageTable, WebObject, page_table, read_pages, write_pages
-    from headway.workloads.recipe import sessions, shares
     from headway.workloads.session_table import SessionTable, from_vectors
 else:
     __getattr__ = lazily(
@@ -40,8 +40,8 @@ else:
             "read_exchanges": "headway.workloads.exchange_file",
             "read_pages": "headway.workloads.pages",
             "recorded": "headway.workloads.recorded",
-            "sessions": "headway.workloads.recipe",
-            "shares": "headway.workloads.recipe",
+            "sessions": "headway.workloads.generate",
+            "shares": "headway.workloads.generate",
             "tmix": "headway.workloads.tmix",
             "write_exchanges": "headway.workloads.exchange_file",
             "write_pages": "headway.workloads.pages",

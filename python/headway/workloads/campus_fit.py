@@ -51,7 +51,7 @@ class Moments:
     """Correlations with the connection's number of exchanges."""
 
 
-def there(table: SessionTable) -> dict[str, Flags]:
+def present(table: SessionTable) -> dict[str, Flags]:
     """The exchanges in which each quantity exists.
 
     A server has a delay if it got a request and responds; a client thinks only before another
@@ -66,7 +66,7 @@ def there(table: SessionTable) -> dict[str, Flags]:
 
 def moments(table: SessionTable) -> Moments:
     """Measure the moments of connection vectors."""
-    flags = there(table)
+    flags = present(table)
     scores = [_scores(getattr(table, name), flags[name]) for name in QUANTITIES]
     owner = np.repeat(np.arange(len(table)), table.exchanges)
     first = np.flatnonzero(owner[1:] == owner[:-1])
@@ -97,7 +97,7 @@ def _correlation(one: Floats, other: Floats) -> float:
 
 def fitted(table: SessionTable) -> dict[str, Any]:
     """Fit the model to connection vectors; returns the parameters in the file's format."""
-    flags = there(table)
+    flags = present(table)
     counts, connections = np.unique(table.exchanges, return_counts=True)
     written: dict[str, Any] = {
         "exchanges": [counts.tolist(), connections.tolist()],
@@ -136,7 +136,7 @@ def _place_delays(written: dict[str, Any]) -> None:
     model = model_of(written)
     own = model.marginals["serve_us"]
     drawn = model.draw(CONNECTIONS, "campus fit")
-    delays = drawn.serve_us[there(drawn)["serve_us"]]
+    delays = drawn.serve_us[present(drawn)["serve_us"]]
     knots = written["marginals"]["serve_us"]["quantiles"]
     reached = np.quantile(delays, [at for at, _ in knots])
     levels = special.ndtr(np.interp(np.log(reached), np.log(own.values), own.scores))

@@ -90,7 +90,7 @@ def distribution(table: SessionTable) -> Distribution:
     )
 
 
-def beside_thesis(tables: Mapping[str, SessionTable]) -> Table:
+def compared_with_thesis(tables: Mapping[str, SessionTable]) -> Table:
     """A table of connection vectors, one column each, and of the thesis' values."""
     found = [distribution(table) for table in tables.values()]
     rows: list[tuple[str, str, list[str]]] = [
@@ -146,12 +146,12 @@ def beside_thesis(tables: Mapping[str, SessionTable]) -> Table:
     )
 
 
-def recorded_beside_thesis() -> Table:
+def recorded_compared_with_thesis() -> Table:
     """The table for recorded vectors with and without uploads, and drawn ones.
 
     Raises HeadwayError if a data file is unreadable.
     """
-    return beside_thesis(
+    return compared_with_thesis(
         {
             "recorded": recorded.table(LARGEST_REQUEST_BYTES),
             "with uploads": recorded.table(None),

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headway import _engine
+from headway.workloads.table_files import read_table
 
 if TYPE_CHECKING:
     import numpy as np
@@ -51,21 +52,12 @@ class ExchangeTable:
 
 def read_exchanges(file: Path) -> ExchangeTable:
     """Read a file line by line. Raises ValueError, naming line and column."""
-    try:
-        stat = file.stat()
-    except OSError as error:
-        raise ValueError(f"{file}: cannot read: {error.strerror or error}") from None
-    return _read(file, stat.st_mtime_ns, stat.st_size)
+    return read_table(file, _read)
 
 
 @functools.lru_cache(maxsize=4)
 def _read(file: Path, _changed_ns: int, _size: int) -> ExchangeTable:
-    try:
-        return ExchangeTable(**_engine.read_exchanges(str(file)))
-    except OSError as error:
-        raise ValueError(f"{file}: cannot read: {error.strerror or error}") from None
-    except ValueError as error:
-        raise ValueError(f"{file}: {error}") from None
+    return ExchangeTable(**_engine.read_exchanges(str(file)))
 
 
 def check_live(file: Path) -> None:

@@ -57,30 +57,30 @@ class _Entry:
     connect_ns: int | None
 
 
-class _At:
+class _Located:
     """A value in the file with its location, for error messages."""
 
     def __init__(self, file: Path, path: str, value: Any) -> None:
         self._file, self._path, self._value = file, path, value
 
     def refuse(self, allowed: str) -> HeadwayError:
-        told = json.dumps(self._value)
-        told = told if len(told) <= 60 else told[:57] + "..."
-        return HeadwayError(f"{self._file}: {self._path}: {told} is not allowed; {allowed}")
+        shown = json.dumps(self._value)
+        shown = shown if len(shown) <= 60 else shown[:57] + "..."
+        return HeadwayError(f"{self._file}: {self._path}: {shown} is not allowed; {allowed}")
 
-    def __getitem__(self, name: str) -> _At:
+    def __getitem__(self, name: str) -> _Located:
         if not isinstance(self._value, dict):
             raise self.refuse("an object with names and values")
-        return _At(self._file, f"{self._path}.{name}", self._value.get(name))
+        return _Located(self._file, f"{self._path}.{name}", self._value.get(name))
 
-    def __iter__(self) -> Iterator[_At]:
+    def __iter__(self) -> Iterator[_Located]:
         if not isinstance(self._value, list):
             raise self.refuse("a list")
         for number, value in enumerate(self._value):
-            yield _At(self._file, f"{self._path}[{number}]", value)
+            yield _Located(self._file, f"{self._path}[{number}]", value)
 
     @property
-    def is_there(self) -> bool:
+    def is_present(self) -> bool:
         return self._value is not None
 
     def text(self) -> str:
@@ -126,13 +126,13 @@ def read_har(file: Path, rtt_ns: int | None = None) -> Archive:
     A server's time is an entry's wait time minus ``rtt_ns``. None takes the shortest time in which
     a connection opened or, without one, the shortest wait time of an entry.
     """
-    whole = _At(file, "log", _json(file))
+    whole = _Located(file, "log", _json(file))
     starts = {page["id"].text(): page["startedDateTime"] for page in _list(whole["pages"])}
     order = {name: number for number, name in enumerate(starts)}
     # Some exporters leave a page's start empty. Such a page starts with its first entry.
     begins_ns = {name: start.date_ns() for name, start in starts.items() if start.text()}
     every = list(_list(whole["entries"]))
-    taken = [_entry(entry) for entry in every if _crossed(entry)]
+    taken = [_entry(entry) for entry in every if _used_network(entry)]
     if not taken:
         raise HeadwayError(f"{file}: log.entries: no response that used a network")
     first_of: dict[str, int] = {}
@@ -176,27 +176,27 @@ def _json(file: Path) -> Any:
     except ValueError:  # Python's limit for converting numbers
         raise HeadwayError(f"{file}: not a HAR file; a number has more than 4300 digits") from None
     except RecursionError:
-        raise HeadwayError(f"{file}: not a HAR file; its values are too deep") from None
+        raise HeadwayError(f"{file}: not a HAR file; its values are nested too deeply") from None
     log = made.get("log") if isinstance(made, dict) else None
     if not isinstance(log, dict):
         raise HeadwayError(f"{file}: not a HAR file; it has no object named log")
     return log
 
 
-def _list(at: _At) -> Iterable[_At]:
-    return at if at.is_there else ()
+def _list(at: _Located) -> Iterable[_Located]:
+    return at if at.is_present else ()
 
 
-def _crossed(entry: _At) -> bool:
+def _used_network(entry: _Located) -> bool:
     """Whether an entry was a request and a response over a network."""
     url = entry["request"]["url"].text()
     if not url.startswith(("http://", "https://")):
         return False
     status = entry["response"]["status"].number()
-    return bool(status) and status != 101 and not entry["_fromCache"].is_there
+    return bool(status) and status != _SWITCHING and not entry["_fromCache"].is_present
 
 
-def _entry(entry: _At) -> _Entry:
+def _entry(entry: _Located) -> _Entry:
     request, response, timings = entry["request"], entry["response"], entry["timings"]
     begins_ns = entry["startedDateTime"].date_ns()
     url = request["url"].text()
@@ -205,11 +205,11 @@ def _entry(entry: _At) -> _Entry:
     content = (response["content"]["size"].number() or 0) - (
         response["content"]["compression"].number() or 0
     )
-    came = _known(response["headersSize"], _headers(response, "")) + _known(
+    received_bytes = _known(response["headersSize"], _headers(response, "")) + _known(
         response["bodySize"], max(content, 0)
     )
     # Chromium's count of bytes on the wire: HTTP/2 compresses headers.
-    came = response["_transferSize"].number() or came
+    received_bytes = response["_transferSize"].number() or received_bytes
     connect_ns = None
     if connect:
         connect_ns = round((connect - (timings["ssl"].number() or 0)) * _NS_PER_MS)
@@ -221,31 +221,31 @@ def _entry(entry: _At) -> _Entry:
         ends_ns=begins_ns + entry["time"].ns(),
         initiator=_initiator(entry["_initiator"]),
         request_bytes=max(round(sent), 1),
-        response_bytes=max(round(came), 1),
+        response_bytes=max(round(received_bytes), 1),
         wait_ns=timings["wait"].ns(),
         connect_ns=connect_ns if connect_ns is None or connect_ns > 0 else None,
     )
 
 
-def _known(size: _At, otherwise: float) -> float:
+def _known(size: _Located, otherwise: float) -> float:
     value = size.number()
     return otherwise if value is None else value
 
 
-def _headers(message: _At, url: str) -> float:
+def _headers(message: _Located, url: str) -> float:
     """Size in bytes of an HTTP/1 header, if the file does not have it."""
     pairs = ((one["name"].text(), one["value"].text()) for one in _list(message["headers"]))
     return _LINE_BYTES + len(url) + sum(len(a) + len(b) + _OF_HEADER_BYTES for a, b in pairs)
 
 
-def _initiator(of: _At) -> str:
+def _initiator(of: _Located) -> str:
     """The URL of the document or script that requested the entry; empty if unknown."""
-    if not of.is_there:
+    if not of.is_present:
         return ""
     if url := of["url"].text():
         return url
     stack = of["stack"]
-    while stack.is_there:
+    while stack.is_present:
         for frame in _list(stack["callFrames"]):
             if url := frame["url"].text():
                 return url

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from headway import _engine
 from headway.workloads.exchange_file import AFTER_NONE
+from headway.workloads.table_files import read_table
 
 if TYPE_CHECKING:
     import numpy as np
@@ -94,21 +95,12 @@ def visited(visits: Iterable[WebPage], request_bytes: int) -> PageTable:
 
 def read_pages(file: Path) -> PageTable:
     """Read a file line by line. Raises ValueError, naming line and column."""
-    try:
-        stat = file.stat()
-    except OSError as error:
-        raise ValueError(f"{file}: cannot read: {error.strerror or error}") from None
-    return _read(file, stat.st_mtime_ns, stat.st_size)
+    return read_table(file, _read)
 
 
 @functools.lru_cache(maxsize=4)
 def _read(file: Path, _changed_ns: int, _size: int) -> PageTable:
-    try:
-        return PageTable(**_engine.read_pages(str(file)))
-    except OSError as error:
-        raise ValueError(f"{file}: cannot read: {error.strerror or error}") from None
-    except ValueError as error:
-        raise ValueError(f"{file}: {error}") from None
+    return PageTable(**_engine.read_pages(str(file)))
 
 
 def write_pages(file: Path, table: PageTable) -> None:

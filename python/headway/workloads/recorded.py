@@ -50,13 +50,13 @@ def connections() -> tuple[tmix.Connection, ...]:
     return file.connections
 
 
-def kept(
-    given: Sequence[tmix.Connection], largest_request_bytes: int | None
+def without_large_requests(
+    source: Sequence[tmix.Connection], largest_request_bytes: int | None
 ) -> list[tmix.Connection]:
     """The connections without a larger request; None keeps all."""
     return [
         one
-        for one in given
+        for one in source
         if largest_request_bytes is None
         or max(exchange.request_bytes for exchange in one.exchanges) <= largest_request_bytes
     ]
@@ -65,12 +65,12 @@ def kept(
 @functools.lru_cache(maxsize=4)
 def table(largest_request_bytes: int | None = None) -> SessionTable:
     """The connections without a larger request as columns; None: all. Raises HeadwayError."""
-    return tmix.sessions_of(kept(connections(), largest_request_bytes))
+    return tmix.sessions_of(without_large_requests(connections(), largest_request_bytes))
 
 
-def data_of(given: Sequence[tmix.Connection]) -> str:
+def data_of(source: Sequence[tmix.Connection]) -> str:
     """The text of a data file: the connections without names and loss rates."""
-    plain = [dataclasses.replace(one, names=(), loss=None) for one in given]
+    plain = [dataclasses.replace(one, names=(), loss=None) for one in source]
     return HEADER + tmix.text_of(plain)
 
 

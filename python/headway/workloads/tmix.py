@@ -120,7 +120,7 @@ class _Reading:
             raise HeadwayError(f"{where}: {words[0]} needs a start time")
         self.start_us = numbers[0]
         self.names = tuple(numbers[2:])
-        self.said: dict[str, tuple[float, ...]] = {}
+        self.counts: dict[str, tuple[float, ...]] = {}
         self.exchanges: list[Exchange] = []
         self.wait_us = 0
         self.answered = True
@@ -130,7 +130,7 @@ class _Reading:
         """Read one line after the header."""
         kind, rest = words[0], words[1:]
         if kind in _COUNTS:
-            self.said[kind] = _numbers(where, kind, rest, _COUNTS[kind])
+            self.counts[kind] = _numbers(where, kind, rest, _COUNTS[kind])
         elif kind in (">", "<"):
             self._send(kind == ">", _integers(where, kind, rest, 1)[0])
         elif kind == "t":
@@ -175,8 +175,8 @@ class _Reading:
             raise HeadwayError(f"{self.where}: a connection without data")
         if self.wait_us:
             self.exchanges[-1] = replace(self.exchanges[-1], think_us=self.wait_us)
-        windows, rtt = self.said.get("w"), self.said.get("r")
-        loss, mss = self.said.get("l"), self.said.get("m")
+        windows, rtt = self.counts.get("w"), self.counts.get("r")
+        loss, mss = self.counts.get("l"), self.counts.get("m")
         return Connection(
             self.start_us,
             tuple(self.exchanges),

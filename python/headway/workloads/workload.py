@@ -101,8 +101,8 @@ class Workload(Spec):
         mean = self.vectors.mean if isinstance(self.vectors, Pareto) else MEAN_RESPONSE_BYTES
         if self.wanted_bytes / mean > MOST_RESPONSES:
             raise ValueError(
-                f"load: {self.load:g} is not allowed; at most {MOST_RESPONSES:,} responses in all, "
-                f"here {self.wanted_bytes / mean:.3g}"
+                f"load: {self.load:g} is not allowed; at most {MOST_RESPONSES:,} responses in "
+                f"total, here {self.wanted_bytes / mean:.3g}"
             )
         return self
 

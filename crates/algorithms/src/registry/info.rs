@@ -1,8 +1,9 @@
-//! The description of each algorithm: names, sources, flags, counters.
+//! The description of each algorithm: names, sources, flags, counters, and how it is read from
+//! the algorithm's C table.
 
 use serde::Serialize;
 
-use super::tables::Ops;
+use super::tables::{text, tunables, Ops};
 use super::TunableInfo;
 use crate::ffi;
 use crate::header::{header, Carrier, HeaderInfo};
@@ -253,4 +254,82 @@ pub struct RouterInfo {
     pub file: Option<&'static str>,
     #[serde(skip)]
     pub(crate) ops: Ops<ffi::RouterOps>,
+}
+
+/// Reads a control's table.
+///
+/// # Safety
+/// It is a constant table, its texts are literals and its tunables its own.
+pub(crate) unsafe fn control_info(
+    ops: &'static ffi::CcOps,
+    header: Option<&'static str>,
+    file: Option<&'static str>,
+) -> ControlInfo {
+    // SAFETY: the caller's promise.
+    unsafe {
+        ControlInfo {
+            name: text(ops.name),
+            title: text(ops.title),
+            source: text(ops.source),
+            startup: (!ops.startup.is_null()).then(|| text(ops.startup)),
+            flags: ControlFlags(ops.flags),
+            state_bytes: ops.state_bytes,
+            send_windows: match ops.send_windows {
+                0 => 2,
+                windows => windows,
+            },
+            takes_samples: ffi::hw_native_takes_samples(ops) != 0,
+            reads_monitor: ffi::hw_native_reads_monitor(ops) != 0,
+            tunables: tunables(ops.tunables, ops.n_tunables),
+            header,
+            file,
+            ops: Ops(ops),
+        }
+    }
+}
+
+/// # Safety
+/// `first` points to `n` counters declared by an algorithm.
+unsafe fn counters(first: *const ffi::Counter, n: u32) -> Vec<CounterInfo> {
+    (0..n as usize)
+        .map(|i| {
+            // SAFETY: within the table by the caller's promise; its texts are literals.
+            unsafe {
+                let counter = &*first.add(i);
+                CounterInfo {
+                    name: text(counter.name),
+                    unit: text(counter.unit),
+                    meaning: text(counter.meaning),
+                    times: u64::from(counter.times.max(1)),
+                }
+            }
+        })
+        .collect()
+}
+
+/// Reads a router's table.
+///
+/// # Safety
+/// It is a constant table, its texts are literals and its tunables and counters its own.
+pub(crate) unsafe fn router_info(
+    ops: &'static ffi::RouterOps,
+    header: Option<&'static str>,
+    file: Option<&'static str>,
+) -> RouterInfo {
+    // SAFETY: the caller's promise.
+    unsafe {
+        RouterInfo {
+            name: text(ops.name),
+            title: text(ops.title),
+            source: text(ops.source),
+            state_bytes: ops.state_bytes,
+            tunables: tunables(ops.tunables, ops.n_tunables),
+            counters: counters(ops.counters, ops.n_counters),
+            events: counters(ops.events, ops.n_events),
+            header,
+            publishes: ffi::hw_native_publishes(ops) != 0,
+            file,
+            ops: Ops(ops),
+        }
+    }
 }

@@ -11,8 +11,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use libloading::os::unix::{Library as Opened, RTLD_LOCAL, RTLD_NOW};
 use libloading::Library;
 
-use super::source::{digest, port_files};
-use super::{at_line, crash, shown, Kind, Source};
+use super::crash;
+use super::source::{at_line, digest, port_files, shown, Kind, Source};
 
 const COMPILERS: [&str; 3] = ["cc", "gcc", "clang"];
 /// Certain mistakes are errors; system headers cannot be included.
@@ -178,7 +178,7 @@ fn ready(library: Library, path: &Path, source: &Source, line: usize) -> Result<
             ),
         ));
     }
-    crash::tell(object, source, &library);
+    crash::report_crashes(object, source, &library);
     Ok(library)
 }
 

@@ -14,7 +14,7 @@ use addr2line::Context;
 use libloading::Library;
 use object::{Object as _, ObjectSection as _, ObjectSegment as _, ObjectSymbol as _};
 
-use super::Source;
+use super::source::{shown, Source};
 
 /// Exit status of a process that the code of a user's file ended.
 const STATUS: c_int = 2;
@@ -77,13 +77,13 @@ struct Mapped {
 static MAPPED: Mutex<Vec<Mapped>> = Mutex::new(Vec::new());
 
 /// Whether a file's code is in this process.
-pub(super) fn any() -> bool {
+pub(super) fn is_any_file_loaded() -> bool {
     let all = MAPPED.lock().unwrap_or_else(|e| e.into_inner());
     !all.is_empty()
 }
 
 /// Reports crashes in that library's code from now on.
-pub(super) fn tell(object: Object, source: &Source, library: &Library) {
+pub(super) fn report_crashes(object: Object, source: &Source, library: &Library) {
     let Some((name, offset)) = object.anchor else {
         return;
     };
@@ -176,7 +176,7 @@ pub(super) fn end_in_a_file(context: *mut c_void, does: &str) {
         return;
     };
     let place = place(mapped, at - mapped.from)
-        .unwrap_or_else(|| format!("{}: its code", super::shown(mapped.source.path())));
+        .unwrap_or_else(|| format!("{}: its code", shown(mapped.source.path())));
     let _ = writeln!(std::io::stderr(), "headway: {place} {does}");
     // SAFETY: ends the process.
     unsafe { libc::_exit(STATUS) }

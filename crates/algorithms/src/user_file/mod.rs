@@ -12,56 +12,14 @@ mod watch;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use headway_experiment::algorithm::file_of;
-use headway_experiment::text::quoted;
 use libloading::Library;
 
 use crate::error::AlgorithmError;
 use crate::registry::{ControlInfo, RouterInfo};
 
 pub use compile::Work;
-pub use source::{port_files, Source};
+pub use source::{port_files, Kind, Source};
 pub use watch::{beat, Watch};
-
-/// The kind of algorithm, from the file's table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// A congestion control.
-    Control,
-    /// A router algorithm.
-    Router,
-}
-
-impl Kind {
-    const ALL: [Self; 2] = [Self::Control, Self::Router];
-
-    /// Name of the kind in messages.
-    #[must_use]
-    pub const fn noun(self) -> &'static str {
-        match self {
-            Self::Control => "control",
-            Self::Router => "router",
-        }
-    }
-
-    /// The name of its table in C: `hw_cc_mine` of mine.c.
-    #[must_use]
-    pub fn table_of(self, source: &Source) -> String {
-        let prefix = match self {
-            Self::Control => "hw_cc_",
-            Self::Router => "hw_router_",
-        };
-        format!("{prefix}{}", source.stem())
-    }
-
-    /// The C structure of that table.
-    #[must_use]
-    pub const fn structure(self) -> &'static str {
-        match self {
-            Self::Control => "struct hw_cc_ops",
-            Self::Router => "struct hw_router_ops",
-        }
-    }
-}
 
 /// What this process has loaded. It never unloads anything, because instances point into it.
 #[derive(Default)]
@@ -126,7 +84,7 @@ pub(crate) fn router(name: &str) -> Option<Result<&'static RouterInfo, Algorithm
 
 /// Whether a name can be looked up without reading a file: it does not name a file, or the file has
 /// been read.
-pub(crate) fn is_here(name: &str) -> bool {
+pub(crate) fn is_loaded(name: &str) -> bool {
     file_of(name).is_none()
         || known::<ControlInfo>(name).is_some()
         || known::<RouterInfo>(name).is_some()
@@ -196,18 +154,4 @@ pub fn source_of(kind: Kind, path: &str) -> Result<Source, AlgorithmError> {
         Ok(source)
     });
     read.map_err(AlgorithmError::File)
-}
-
-/// An error at a line of a file.
-pub(crate) fn at_line(file: &str, line: usize, what: &str) -> String {
-    format!("{file}:{line}: {what}")
-}
-
-/// A path for messages.
-pub(crate) fn shown(path: &str) -> String {
-    if path.chars().any(char::is_control) {
-        quoted(path)
-    } else {
-        path.to_owned()
-    }
 }

@@ -1,4 +1,4 @@
-//! A user's file and its own headers: what it may include, and the hash of everything.
+//! A user's file and its own headers: its kind, what it may include, and the hash of everything.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -6,9 +6,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use headway_experiment::algorithm::CONTENT_DIGITS;
+use headway_experiment::text::quoted;
 use sha2::{Digest as _, Sha256};
-
-use super::{at_line, shown, Kind};
 
 include!(concat!(env!("OUT_DIR"), "/port.rs"));
 
@@ -21,6 +20,47 @@ const MOST_HEADERS: usize = 32;
 #[must_use]
 pub const fn port_files() -> &'static [(&'static str, &'static str)] {
     PORT
+}
+
+/// The kind of algorithm, from the file's table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A congestion control.
+    Control,
+    /// A router algorithm.
+    Router,
+}
+
+impl Kind {
+    pub(super) const ALL: [Self; 2] = [Self::Control, Self::Router];
+
+    /// Its name for people.
+    #[must_use]
+    pub const fn noun(self) -> &'static str {
+        match self {
+            Self::Control => "control",
+            Self::Router => "router",
+        }
+    }
+
+    /// The name of its table in C: `hw_cc_mine` of mine.c.
+    #[must_use]
+    pub fn table_of(self, source: &Source) -> String {
+        let prefix = match self {
+            Self::Control => "hw_cc_",
+            Self::Router => "hw_router_",
+        };
+        format!("{prefix}{}", source.stem())
+    }
+
+    /// The C structure of that table.
+    #[must_use]
+    pub const fn structure(self) -> &'static str {
+        match self {
+            Self::Control => "struct hw_cc_ops",
+            Self::Router => "struct hw_router_ops",
+        }
+    }
 }
 
 /// A user's C file, with the headers that it includes from its folder.
@@ -326,6 +366,20 @@ fn includes(code: &str, text: &str) -> Vec<(usize, String)> {
             (at + 1, spelled.trim().to_owned())
         })
         .collect()
+}
+
+/// An error at a line of a file.
+pub(super) fn at_line(file: &str, line: usize, what: &str) -> String {
+    format!("{file}:{line}: {what}")
+}
+
+/// A path for messages.
+pub(super) fn shown(path: &str) -> String {
+    if path.chars().any(char::is_control) {
+        quoted(path)
+    } else {
+        path.to_owned()
+    }
 }
 
 #[cfg(test)]

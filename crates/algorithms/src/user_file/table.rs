@@ -6,7 +6,7 @@ use std::ffi::{c_char, CStr};
 use headway_experiment::flow::FLOW_OPTIONS;
 use libloading::Library;
 
-use super::{at_line, shown, Kind, Source};
+use super::source::{at_line, shown, Kind, Source};
 use crate::error::AlgorithmError;
 use crate::ffi::{self, CcOps, MAX_TUNABLES};
 use crate::header::{self, HeaderInfo};
@@ -16,13 +16,13 @@ use crate::registry::{self, ControlInfo, RouterInfo, TunableInfo};
 const NAME_CHARS: usize = 12;
 
 /// Reports what a table lacks, with its line.
-struct Checked<'a> {
+struct TableReader<'a> {
     source: &'a Source,
     table: String,
     line: usize,
 }
 
-impl<'a> Checked<'a> {
+impl<'a> TableReader<'a> {
     fn new(source: &'a Source, kind: Kind) -> Result<Self, String> {
         Ok(Self {
             line: source.table_line(kind)?,
@@ -37,12 +37,12 @@ impl<'a> Checked<'a> {
     /// It is of that type, which the compiled unit asserts.
     unsafe fn find<T>(&self, library: &Library) -> Result<&'static T, String> {
         let symbol = library.get::<*const T>(self.table.as_bytes());
-        let symbol = symbol.map_err(|_| self.says("is not exported: it must not be static"))?;
+        let symbol = symbol.map_err(|_| self.error("is not exported: it must not be static"))?;
         // the library is never unloaded
         Ok(&*symbol.into_raw().into_raw().cast())
     }
 
-    fn says(&self, what: &str) -> String {
+    fn error(&self, what: &str) -> String {
         let place = shown(self.source.path());
         at_line(&place, self.line, &format!("{} {what}", self.table))
     }
@@ -51,7 +51,7 @@ impl<'a> Checked<'a> {
         if holds {
             Ok(())
         } else {
-            Err(self.says(what))
+            Err(self.error(what))
         }
     }
 
@@ -61,12 +61,12 @@ impl<'a> Checked<'a> {
     /// Null, or a string of C.
     unsafe fn text(&self, text: *const c_char, field: &str) -> Result<&'static str, String> {
         if text.is_null() {
-            return Err(self.says(&format!("has no {field}")));
+            return Err(self.error(&format!("has no {field}")));
         }
         let text = CStr::from_ptr::<'static>(text);
         let text = text.to_str().ok().filter(|text| !text.is_empty());
         let text = text.filter(|text| text.chars().all(|c| c.is_ascii_graphic() || c == ' '));
-        text.ok_or_else(|| self.says(&format!("has a {field} that is not ASCII text")))
+        text.ok_or_else(|| self.error(&format!("has a {field} that is not ASCII text")))
     }
 
     /// Name, title and source of a table. Refuses a name that Headway uses itself.
@@ -183,7 +183,7 @@ impl<'a> Checked<'a> {
         }
         let answer = (*ops).answer;
         for each in [ops, answer].into_iter().filter(|each| !each.is_null()) {
-            self.header_is_whole(&*each)?;
+            self.check_header(&*each)?;
         }
         let id = name.replace('-', "_");
         let content = self.source.content_with(&format!("hw_header_{id}"));
@@ -192,11 +192,11 @@ impl<'a> Checked<'a> {
             true => None,
             false => Some(known(self.text((*answer).name, ".header->answer->name")?)),
         };
-        let brought = header::bring(ops, known(name), answer_name);
-        brought.map(Some).map_err(|what| self.says(&what))
+        let added = header::add(ops, known(name), answer_name);
+        added.map(Some).map_err(|what| self.error(&what))
     }
 
-    unsafe fn header_is_whole(&self, table: &ffi::Header) -> Result<(), String> {
+    unsafe fn check_header(&self, table: &ffi::Header) -> Result<(), String> {
         let name = self.text(table.name, "header's .name")?;
         let need = |holds, what: &str| self.need(holds, &format!("has the header {name}, {what}"));
         self.text(table.title, "header's .title")?;
@@ -246,44 +246,44 @@ pub(super) fn control(
     source: &Source,
     file: &'static str,
 ) -> Result<ControlInfo, String> {
-    let checked = Checked::new(source, Kind::Control)?;
+    let table = TableReader::new(source, Kind::Control)?;
     let taken = registry::controls().iter().map(|c| c.name).collect();
     // SAFETY: of that type; its pointers are checked before use.
     unsafe {
-        let ops: &'static CcOps = checked.find(library)?;
-        let [name, ..] = checked.texts(ops.name, ops.title, ops.source, &taken)?;
-        checked.need(
+        let ops: &'static CcOps = table.find(library)?;
+        let [name, ..] = table.texts(ops.name, ops.title, ops.source, &taken)?;
+        table.need(
             name.len() <= NAME_CHARS,
             &format!("has .name \"{name}\"; at most {NAME_CHARS} characters, for the kernel"),
         )?;
         let own_start = ops.flags & ffi::CC_OWN_START != 0;
-        checked.state(
+        table.state(
             ops.state_bytes,
             ffi::FLOW_STATE_BYTES / if own_start { 1 } else { 2 },
         )?;
-        let tunables = checked.tunables(ops.tunables, ops.n_tunables)?;
-        checked.need(
+        let tunables = table.tunables(ops.tunables, ops.n_tunables)?;
+        table.need(
             ops.ssthresh.is_some(),
             "has no .ssthresh, which every control needs",
         )?;
         if own_start {
-            checked.need(
+            table.need(
                 ops.startup.is_null(),
                 "has HW_CC_OWN_START and a .startup; leave one of them out",
             )?;
-            checked.need(
+            table.need(
                 ops.control.is_some() || ops.cong_avoid.is_some(),
                 "has neither .control nor .cong_avoid",
             )?;
         } else {
-            let startup = checked.text(ops.startup, ".startup, and no HW_CC_OWN_START")?;
+            let startup = table.text(ops.startup, ".startup, and no HW_CC_OWN_START")?;
             let known = registry::startup(startup);
-            let known = known.map_err(|e| checked.says(&format!("has .startup: {e}")))?;
-            checked.need(
+            let known = known.map_err(|e| table.error(&format!("has .startup: {e}")))?;
+            table.need(
                 ops.cong_avoid.is_some(),
                 "has no .cong_avoid, which a control with startups needs",
             )?;
-            checked.need(
+            table.need(
                 ops.control.is_none(),
                 "has .control without HW_CC_OWN_START",
             )?;
@@ -291,19 +291,19 @@ pub(super) fn control(
                 .iter()
                 .find(|t| known.tunables.iter().any(|o| o.name == t.name));
             if let Some(twice) = twice {
-                return Err(checked.says(&format!(
+                return Err(table.error(&format!(
                     "has a tunable {}, as its startup {startup} has",
                     twice.name
                 )));
             }
         }
-        let info = registry::control_info(ops, checked.header(ops.header)?, Some(file));
-        checked.need(info.flags.unknown() == 0, "has unknown .flags")?;
-        checked.need(
+        let info = registry::control_info(ops, table.header(ops.header)?, Some(file));
+        table.need(info.flags.unknown() == 0, "has unknown .flags")?;
+        table.need(
             !(info.flags.ect0() && info.flags.ect1()),
             "has HW_CC_ECT0 and HW_CC_ECT1; one of them",
         )?;
-        checked.need(
+        table.need(
             ops.header.is_null() || ops.on_send.is_some(),
             "has a .header and no .on_send",
         )?;
@@ -317,37 +317,37 @@ pub(super) fn router(
     source: &Source,
     file: &'static str,
 ) -> Result<RouterInfo, String> {
-    let checked = Checked::new(source, Kind::Router)?;
+    let table = TableReader::new(source, Kind::Router)?;
     let taken = registry::routers().iter().map(|r| r.name).collect();
     // SAFETY: as in control.
     unsafe {
-        let ops: &'static ffi::RouterOps = checked.find(library)?;
-        checked.texts(ops.name, ops.title, ops.source, &taken)?;
-        checked.state(ops.state_bytes, ffi::ROUTER_STATE_BYTES)?;
-        checked.tunables(ops.tunables, ops.n_tunables)?;
+        let ops: &'static ffi::RouterOps = table.find(library)?;
+        table.texts(ops.name, ops.title, ops.source, &taken)?;
+        table.state(ops.state_bytes, ffi::ROUTER_STATE_BYTES)?;
+        table.tunables(ops.tunables, ops.n_tunables)?;
         let does = ops.arrive.is_some() || ops.depart.is_some() || ops.tick.is_some();
-        checked.need(does, "has none of .arrive, .depart and .tick")?;
+        table.need(does, "has none of .arrive, .depart and .tick")?;
         for (first, n, what) in [
             (ops.counters, ops.n_counters, "counters"),
             (ops.events, ops.n_events, "events"),
         ] {
-            checked.need(
+            table.need(
                 n == 0 || !first.is_null(),
                 &format!("has .n_{what} without .{what}"),
             )?;
-            checked.need(
+            table.need(
                 n as usize <= ffi::ROUTER_STATE_WORDS,
                 &format!("has {n} {what}, more than there is room for"),
             )?;
             for at in 0..n as usize {
                 let counter = &*first.add(at);
                 let field = |field: &str| format!(".{what}[{at}].{field}");
-                checked.text(counter.name, &field("name"))?;
-                checked.text(counter.unit, &field("unit"))?;
-                checked.text(counter.meaning, &field("meaning"))?;
+                table.text(counter.name, &field("name"))?;
+                table.text(counter.unit, &field("unit"))?;
+                table.text(counter.meaning, &field("meaning"))?;
             }
         }
-        checked.need(
+        table.need(
             8 * ops.n_counters <= ops.state_bytes,
             &format!(
                 "has {} counters, which do not fit into .state_bytes {}: \
@@ -355,13 +355,13 @@ pub(super) fn router(
                 ops.n_counters, ops.state_bytes
             ),
         )?;
-        checked.need(
+        table.need(
             ops.n_events as usize <= ffi::MAX_NOTES,
             &format!("has {} events; at most {}", ops.n_events, ffi::MAX_NOTES),
         )?;
         Ok(registry::router_info(
             ops,
-            checked.header(ops.header)?,
+            table.header(ops.header)?,
             Some(file),
         ))
     }

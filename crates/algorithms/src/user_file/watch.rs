@@ -12,30 +12,31 @@ use std::sync::Once;
 use super::crash;
 
 /// Between two checks, in processor time of the thread.
-const LOOK_MS: i64 = 250;
-/// Checks in a row without a beat before the run counts as hanging. Beats are 20 events apart, so
-/// this allows fifty milliseconds for an event; normal events take less than a microsecond.
-const LOOKS: u32 = 4;
+const CHECK_MS: i64 = 250;
+/// Checks in a row without progress before the run counts as hanging. Calls of `beat` are 20 events
+/// apart, so this allows fifty milliseconds for an event; normal events take less than a
+/// microsecond.
+const CHECKS: u32 = 4;
 /// The timer's signal, which Headway uses for nothing else.
 const SIGNAL: c_int = libc::SIGVTALRM;
 /// Stack for a handler when the thread's own stack is exhausted.
 const STACK_BYTES: usize = 512 << 10;
 
 /// Progress of a thread's run; read by the handler, in the same thread.
-struct Heart {
-    beats: AtomicU64,
-    /// The count of beats at the previous check.
-    seen: AtomicU64,
-    still: AtomicU32,
+struct Progress {
+    events: AtomicU64,
+    /// As of the previous check.
+    events_at_last_check: AtomicU64,
+    checks_without_progress: AtomicU32,
 }
 
 thread_local! {
-    // a const without Drop: the record exists as long as the thread can receive a signal
-    static HEART: Heart = const {
-        Heart {
-            beats: AtomicU64::new(0),
-            seen: AtomicU64::new(0),
-            still: AtomicU32::new(0),
+    // nothing to drop: it exists as long as the thread can receive a signal
+    static PROGRESS: Progress = const {
+        Progress {
+            events: AtomicU64::new(0),
+            events_at_last_check: AtomicU64::new(0),
+            checks_without_progress: AtomicU32::new(0),
         }
     };
 }
@@ -62,7 +63,7 @@ impl Watch {
     /// # Errors
     /// The system provides no timer.
     pub fn begin() -> io::Result<Self> {
-        let on = crash::any().then(On::begin).transpose()?;
+        let on = crash::is_any_file_loaded().then(On::begin).transpose()?;
         Ok(Self {
             _on: on,
             _in_thread: PhantomData,
@@ -75,9 +76,11 @@ impl Watch {
 pub fn beat() {
     // no other thread writes this counter, and the handler, in this thread, only reads it: load and
     // store need not be atomic together
-    HEART.with(|heart| {
-        let beats = heart.beats.load(Ordering::Relaxed);
-        heart.beats.store(beats.wrapping_add(1), Ordering::Relaxed);
+    PROGRESS.with(|progress| {
+        let events = progress.events.load(Ordering::Relaxed);
+        progress
+            .events
+            .store(events.wrapping_add(1), Ordering::Relaxed);
     });
 }
 
@@ -85,7 +88,7 @@ impl On {
     fn begin() -> io::Result<Self> {
         static ONCE: Once = Once::new();
         ONCE.call_once(|| {
-            let handler: extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void) = look;
+            let handler: extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void) = on_timer;
             // SAFETY: plain data; the handler has the signature that SA_SIGINFO requires.
             unsafe {
                 let mut action: libc::sigaction = std::mem::zeroed();
@@ -94,16 +97,20 @@ impl On {
                 libc::sigaction(SIGNAL, &raw const action, ptr::null_mut());
             }
         });
-        let heart = HEART.with(ptr::from_ref);
+        let progress = PROGRESS.with(ptr::from_ref);
         // SAFETY: the counter belongs to this thread and lives as long.
-        unsafe { (*heart).still.store(0, Ordering::Relaxed) };
+        unsafe {
+            (*progress)
+                .checks_without_progress
+                .store(0, Ordering::Relaxed)
+        };
         // SAFETY: plain data, filled in; the timer is deleted with the value.
         unsafe {
             let mut event: libc::sigevent = std::mem::zeroed();
             event.sigev_notify = libc::SIGEV_THREAD_ID;
             event.sigev_signo = SIGNAL;
             event.sigev_notify_thread_id = libc::gettid();
-            event.sigev_value.sival_ptr = heart.cast_mut().cast();
+            event.sigev_value.sival_ptr = progress.cast_mut().cast();
             let mut timer: libc::timer_t = std::mem::zeroed();
             let clock = libc::CLOCK_THREAD_CPUTIME_ID;
             if libc::timer_create(clock, &raw mut event, &raw mut timer) != 0 {
@@ -111,11 +118,11 @@ impl On {
             }
             let on = Self {
                 timer,
-                _stack: Stack::where_there_is_none(),
+                _stack: Stack::if_missing(),
             };
             let each = libc::timespec {
                 tv_sec: 0,
-                tv_nsec: LOOK_MS * 1_000_000,
+                tv_nsec: CHECK_MS * 1_000_000,
             };
             let times = libc::itimerspec {
                 it_interval: each,
@@ -138,20 +145,29 @@ impl Drop for On {
 
 /// The timer's handler, in the watched thread. It ends the process only if that thread is in the
 /// code of a user's file, which calls nothing and holds no lock.
-extern "C" fn look(_: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
+extern "C" fn on_timer(_: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
     // SAFETY: the kernel's argument of a handler with SA_SIGINFO.
     if unsafe { (*info).si_code } != libc::SI_TIMER {
         return;
     }
     // SAFETY: for our timer it is this thread's counter.
-    let heart: &Heart = unsafe { &*(*info).si_value().sival_ptr.cast() };
-    let beats = heart.beats.load(Ordering::Relaxed);
-    if heart.seen.swap(beats, Ordering::Relaxed) != beats {
-        heart.still.store(0, Ordering::Relaxed);
+    let progress: &Progress = unsafe { &*(*info).si_value().sival_ptr.cast() };
+    let events = progress.events.load(Ordering::Relaxed);
+    if progress
+        .events_at_last_check
+        .swap(events, Ordering::Relaxed)
+        != events
+    {
+        progress.checks_without_progress.store(0, Ordering::Relaxed);
         return;
     }
-    if heart.still.fetch_add(1, Ordering::Relaxed) + 1 >= LOOKS {
-        let seconds = LOOK_MS * i64::from(LOOKS) / 1000;
+    if progress
+        .checks_without_progress
+        .fetch_add(1, Ordering::Relaxed)
+        + 1
+        >= CHECKS
+    {
+        let seconds = CHECK_MS * i64::from(CHECKS) / 1000;
         crash::end_in_a_file(
             context,
             &format!("has not returned for {seconds} s: an endless loop?"),
@@ -166,8 +182,8 @@ struct Stack {
 }
 
 impl Stack {
-    /// Creates the record for this thread, unless it has one.
-    fn where_there_is_none() -> Option<Self> {
+    /// For this thread, unless it has one.
+    fn if_missing() -> Option<Self> {
         let mut bytes = vec![0; STACK_BYTES];
         // SAFETY: plain data; the value owns the memory, and the stack is removed before the value
         // is dropped.

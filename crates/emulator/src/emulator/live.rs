@@ -3,8 +3,6 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use super::Emulator;
-use crate::clock;
 use crate::summary::Summary;
 
 /// A summary that another thread can read.
@@ -21,6 +19,11 @@ impl Begin {
     pub fn at(&self, time_ns: u64) {
         self.0.store(time_ns, Ordering::Relaxed);
     }
+
+    /// Takes the start that another thread has set; 0 if none has.
+    pub(super) fn take_ns(&self) -> u64 {
+        self.0.swap(0, Ordering::Relaxed)
+    }
 }
 
 impl Live {
@@ -28,48 +31,14 @@ impl Live {
         Live(Arc::new(Mutex::new(summary)))
     }
 
+    /// Makes a summary available to other threads.
+    pub(super) fn publish(&self, summary: &Summary) {
+        *self.0.lock().unwrap_or_else(|e| e.into_inner()) = summary.clone();
+    }
+
     /// The most recent summary.
     #[must_use]
     pub fn summary(&self) -> Summary {
         self.0.lock().unwrap_or_else(|e| e.into_inner()).clone()
-    }
-}
-
-impl Emulator {
-    /// Restarts schedules and traces if another thread has set their start.
-    pub(super) fn begin_anew(&mut self) {
-        let begin_ns = self.begin.0.swap(0, Ordering::Relaxed);
-        if begin_ns > 0 {
-            self.summary.schedule_start_ns = begin_ns;
-            for direction in &mut self.directions {
-                direction.begin_at(begin_ns);
-            }
-        }
-    }
-
-    /// Updates the summary and makes it available to other threads.
-    pub(super) fn account(&mut self, now_ns: u64, cpu_ns: u64, wait_ns: Option<u64>) {
-        let summary = &mut self.summary;
-        summary.end_ns = now_ns;
-        summary.cpu_ns = clock::thread_cpu_ns() - cpu_ns;
-        summary.cpu_wait_ns = clock::thread_wait_ns()
-            .zip(wait_ns)
-            .map(|(after, before)| after - before);
-        if let Some(log) = &mut self.log {
-            if !summary.finished {
-                log.hand_over();
-            }
-            (summary.log_rows, summary.log_lost_rows) = log.rows();
-        }
-        if let Some(tap) = &mut self.tap {
-            summary.capture_lost_pkts = tap.lost_pkts();
-        }
-        summary.directions = self
-            .directions
-            .iter_mut()
-            .map(|d| d.summary(now_ns))
-            .collect();
-        summary.judge();
-        *self.live.0.lock().unwrap_or_else(|e| e.into_inner()) = summary.clone();
     }
 }

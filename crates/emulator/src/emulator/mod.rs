@@ -2,6 +2,7 @@
 
 mod live;
 mod packets;
+mod slot;
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
@@ -13,12 +14,13 @@ use rustix::event::epoll::{self, EventData, EventFlags};
 
 use crate::capture::Tap;
 use crate::clock;
-use crate::config::{error, Config, EmulatorError};
+use crate::config::Config;
 use crate::direction::Direction;
+use crate::error::{error, EmulatorError};
 use crate::log::Log;
 use crate::summary::Summary;
 pub use live::{Begin, Live};
-use packets::Slot;
+use slot::Slot;
 
 /// Longest sleep, after which the stop flag is checked.
 const NAP_NS: u64 = 50_000_000;
@@ -285,5 +287,42 @@ impl Emulator {
         } else {
             (ahead_ns.clamp(SHORTEST_SLEEP_NS, NAP_NS), false)
         }
+    }
+
+    /// Restarts schedules and traces if another thread has set their start.
+    fn begin_anew(&mut self) {
+        let begin_ns = self.begin.take_ns();
+        if begin_ns > 0 {
+            self.summary.schedule_start_ns = begin_ns;
+            for direction in &mut self.directions {
+                direction.begin_at(begin_ns);
+            }
+        }
+    }
+
+    /// Updates the summary and makes it available to other threads.
+    fn account(&mut self, now_ns: u64, cpu_ns: u64, wait_ns: Option<u64>) {
+        let summary = &mut self.summary;
+        summary.end_ns = now_ns;
+        summary.cpu_ns = clock::thread_cpu_ns() - cpu_ns;
+        summary.cpu_wait_ns = clock::thread_wait_ns()
+            .zip(wait_ns)
+            .map(|(after, before)| after - before);
+        if let Some(log) = &mut self.log {
+            if !summary.finished {
+                log.hand_over();
+            }
+            (summary.log_rows, summary.log_lost_rows) = log.rows();
+        }
+        if let Some(tap) = &mut self.tap {
+            summary.capture_lost_pkts = tap.lost_pkts();
+        }
+        summary.directions = self
+            .directions
+            .iter_mut()
+            .map(|d| d.summary(now_ns))
+            .collect();
+        summary.judge();
+        self.live.publish(summary);
     }
 }

@@ -9,11 +9,12 @@ use headway_sim::scenario::EcnPath;
 use headway_wire::Ecn;
 use rustix::event::epoll;
 
+use super::slot::Slot;
 use super::Emulator;
 use crate::clock;
 use crate::direction::{Arriving, Outcome};
 use crate::log::Row;
-use crate::packet::{mark, set_ecn, Header};
+use crate::packet::{set_ecn, Header};
 
 /// Packets that are read from one device before the next device.
 const READ_BATCH: usize = 64;
@@ -23,28 +24,7 @@ const MAX_PACKETS: usize = 1 << 20;
 /// Packets that a program sends within this time after a packet that woke it count as answers.
 const PROMPT_NS: u64 = 300_000;
 
-const MARKED: u8 = 1;
 const COPY: u8 = 2;
-
-/// A packet in the emulator.
-#[derive(Clone, Default)]
-pub(super) struct Slot {
-    bytes: Vec<u8>,
-    row: Row,
-    to: usize,
-    extra_delay_ns: u64,
-    /// Whether the packet waits for its turn on the link.
-    held: bool,
-    /// Whether the packet may wake a program: it has data or opens a connection.
-    wakes: bool,
-}
-
-impl Slot {
-    fn mark(&mut self) {
-        mark(&mut self.bytes);
-        self.row.flags |= MARKED;
-    }
-}
 
 impl Emulator {
     /// Delivers all packets that are due; returns the time afterwards.

@@ -173,7 +173,7 @@ pub(super) fn value(written: &Json, kind: Kind, known: &Known) -> Result<Value, 
             }
             (_, Some((what, units))) => {
                 let other = shown(other);
-                format!("{other} is no {what}; write a number and one of: {units}")
+                format!("{other} is not a {what}; write a number and one of: {units}")
             }
             (_, None) => format!("{} is not allowed; text", shown(other)),
         })),

@@ -43,7 +43,7 @@ const WHOLE: [&str; 10] = [
 
 /// Requested output of a run, in addition to the experiment's fields.
 #[derive(Clone, Debug)]
-pub struct Asked {
+pub struct Outputs {
     /// Ends of the digest's batches, if a digest is requested.
     pub digest_at_ns: Option<Vec<u64>>,
     /// Whether a trace is requested.
@@ -78,7 +78,7 @@ pub fn scenario<'a>(
     document: &str,
     known: &Known,
     apps: impl Fn(usize) -> Option<&'a str>,
-    asked: Asked,
+    outputs: Outputs,
 ) -> Result<String, Refused> {
     // flows are read one by one, because there may be very many
     let (map, flows) = parts(document)?;
@@ -104,10 +104,10 @@ pub fn scenario<'a>(
     if let Some(capture) = fields.get("capture") {
         world["capture"] = captured(capture)?;
     }
-    if let Some(digest_at_ns) = asked.digest_at_ns {
+    if let Some(digest_at_ns) = outputs.digest_at_ns {
         world["digest_at_ns"] = digest_at_ns.into();
     }
-    if !asked.trace {
+    if !outputs.trace {
         world["trace"] = false.into();
     }
     let mut text = world.to_string();

@@ -41,8 +41,8 @@ pub struct Outcome {
 
 /// What to detach.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum What<'a> {
-    /// A control, by its name in the kernel.
+pub enum Target<'a> {
+    /// A control, by the kernel's name for it.
     Control(&'a str),
     /// The programs at a device, by its place (namespace:device).
     Device(&'a str),
@@ -62,9 +62,9 @@ struct Plan {
 ///
 /// # Errors
 /// As `detach`.
-pub fn plan(what: What<'_>) -> Result<Outcome, Failure> {
+pub fn plan(target: Target<'_>) -> Result<Outcome, Failure> {
     check()?;
-    Ok(outcome(&make_plan(what)?))
+    Ok(outcome(&make_plan(target)?))
 }
 
 fn check() -> Result<(), Failure> {
@@ -89,11 +89,11 @@ fn outcome(plan: &Plan) -> Outcome {
     }
 }
 
-fn make_plan(what: What<'_>) -> Result<Plan, Failure> {
-    let name = match what {
-        What::Control(name) => Some(name),
-        What::Device(place) => return plan_of_device(place),
-        What::All => None,
+fn make_plan(target: Target<'_>) -> Result<Plan, Failure> {
+    let name = match target {
+        Target::Control(name) => Some(name),
+        Target::Device(place) => return plan_of_device(place),
+        Target::All => None,
     };
     let found = inventory::find()?;
     // includes controls that are detached but still in use: one may be a namespace's default
@@ -133,7 +133,7 @@ fn make_plan(what: What<'_>) -> Result<Plan, Failure> {
         defaults.push((netns, previous));
     }
     let hooks = match name {
-        Some(name) => endpoints::beside(name)?,
+        Some(name) => endpoints::programs_of(name)?,
         None => hooks::find()?,
     };
     if let Some(name) = name {
@@ -217,22 +217,22 @@ fn plan_of_device(place: &str) -> Result<Plan, Failure> {
 ///
 /// # Errors
 /// Nothing is attached under that name or at that device; the kernel refuses.
-pub fn detach(what: What<'_>) -> Result<Outcome, Failure> {
+pub fn detach(target: Target<'_>) -> Result<Outcome, Failure> {
     check()?;
     let lock = rundir::lock()?;
-    let plan = make_plan(what)?;
+    let plan = make_plan(target)?;
     carry_out(&plan, &lock)?;
-    match what {
-        What::Control(name) => forget(name, &lock)?,
-        What::Device(_) => drop(lock),
-        What::All => rundir::remove(lock)?,
+    match target {
+        Target::Control(name) => forget(name, &lock)?,
+        Target::Device(_) => drop(lock),
+        Target::All => rundir::remove(lock)?,
     }
     Ok(outcome(&plan))
 }
 
 /// As [`detach`] for a control, for a caller that holds the lock.
 pub(crate) fn take_away(name: &str, lock: &Lock) -> Result<(), Failure> {
-    carry_out(&make_plan(What::Control(name))?, lock)?;
+    carry_out(&make_plan(Target::Control(name))?, lock)?;
     forget(name, lock)
 }
 

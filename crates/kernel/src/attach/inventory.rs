@@ -12,7 +12,7 @@ use crate::objects::bpf;
 use crate::objects::btf::{Btf, Member};
 use crate::objects::hooks;
 use crate::objects::pair_of;
-use crate::objects::user_file::{Declared, SAID};
+use crate::objects::user_file::{Declared, DECLARED};
 use crate::system::rundir;
 
 /// The name of the `struct_ops` map in algorithms/port/bpf/control.h.
@@ -212,7 +212,7 @@ fn read_data_map(id: u32, attachment: &mut Attachment) {
         };
         attachment.control = text("hw_control_name");
         attachment.startup = Some(text("hw_startup_name")).filter(|name| !name.is_empty());
-        let said = variables.get(SAID);
+        let said = variables.get(DECLARED);
         let said = said.and_then(|v| Declared::read(value.get(v.offset..v.offset + v.bytes)?));
         let of_control = match said {
             Some(declared) => Some(declared.tunables),

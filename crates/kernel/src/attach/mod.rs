@@ -262,7 +262,7 @@ impl Request {
         shared::share_maps(&mut open, lock)?;
         endpoints::describe(&mut open, self.object.control)?;
         let mut object = load::load(open, &self.name)?;
-        let beside = endpoints::beside(&self.name)?;
+        let beside = endpoints::programs_of(&self.name)?;
         let replaced = self.register(&mut object)?;
         endpoints::attach(&object, self.object.control, &beside, lock)?;
         Ok(replaced)

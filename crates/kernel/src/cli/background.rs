@@ -7,22 +7,22 @@ use std::os::unix::net::UnixStream;
 use crate::error::{Attempt as _, Failure};
 
 /// Which of the two processes this is after the fork.
-pub(super) enum Process {
-    Starter(Started),
-    Background(Starter),
+pub(super) enum Forked {
+    Parent(Child),
+    Child(Parent),
 }
 
 /// The background process, as the starting process sees it.
-pub(super) struct Started {
+pub(super) struct Child {
     pid: libc::pid_t,
     stream: UnixStream,
 }
 
 /// The waiting process, as the background process sees it.
-pub(super) struct Starter(UnixStream);
+pub(super) struct Parent(UnixStream);
 
 /// Forks this process, which must have only one thread.
-pub(super) fn split_off() -> Result<Process, Failure> {
+pub(super) fn fork() -> Result<Forked, Failure> {
     let what = "continue in the background";
     let (near, far) = UnixStream::pair().attempt(what)?;
     // SAFETY: this process has one thread, so no lock is held in the child. setsid() detaches the
@@ -31,21 +31,21 @@ pub(super) fn split_off() -> Result<Process, Failure> {
         -1 => Err(io::Error::last_os_error()).attempt(what),
         0 => {
             unsafe { libc::setsid() };
-            Ok(Process::Background(Starter(far)))
+            Ok(Forked::Child(Parent(far)))
         }
-        pid => Ok(Process::Starter(Started { pid, stream: near })),
+        pid => Ok(Forked::Parent(Child { pid, stream: near })),
     }
 }
 
-impl Starter {
+impl Parent {
     /// Lets the waiting process return with `line`; it may have been killed in the meantime.
-    pub(super) fn come_back(mut self, line: &str) {
+    pub(super) fn release(mut self, line: &str) {
         let _ = self.0.write_all(line.as_bytes());
         let _ = self.0.shutdown(Shutdown::Both); // forked children hold this socket, too
     }
 }
 
-impl Started {
+impl Child {
     pub(super) fn pid(&self) -> u32 {
         self.pid.unsigned_abs()
     }

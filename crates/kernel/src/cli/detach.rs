@@ -4,7 +4,7 @@ use clap::Args;
 use serde::Serialize;
 
 use super::proxies;
-use crate::attach::detach::{self, Outcome, What};
+use crate::attach::detach::{self, Outcome, Target};
 use crate::attach::inventory;
 use crate::attach::names::find_name;
 use crate::error::Failure;
@@ -40,7 +40,7 @@ pub struct DetachCommand {
 
 /// What was detached from the kernel, and which proxies were ended.
 #[derive(Serialize)]
-struct Told<'a> {
+struct Report<'a> {
     #[serde(flatten)]
     outcome: &'a Outcome,
     /// Names of proxies.
@@ -49,38 +49,38 @@ struct Told<'a> {
 
 /// What one `detach` command can name.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
-enum Thing {
+enum OnlyTarget {
     Control(String),
     Device(String),
     Hints,
 }
 
 /// What `detach` without arguments detaches: the only thing attached, or an error.
-fn only_thing() -> Result<Thing, Failure> {
+fn only_target() -> Result<OnlyTarget, Failure> {
     load::required("detach")?;
     rundir::enter()?;
     let controls = inventory::find()?.into_iter().filter(|a| a.attached);
-    let mut things: Vec<Thing> = controls.map(|a| Thing::Control(a.name)).collect();
+    let mut things: Vec<OnlyTarget> = controls.map(|a| OnlyTarget::Control(a.name)).collect();
     things.extend(hooks::find()?.into_iter().map(|hook| {
         if endpoints::is_ours(&hook) {
-            Thing::Control(endpoints::control_of(&hook))
+            OnlyTarget::Control(endpoints::control_of(&hook))
         } else if hook.program.starts_with("hw_hints") {
-            Thing::Hints
+            OnlyTarget::Hints
         } else {
-            Thing::Device(hook.place)
+            OnlyTarget::Device(hook.place)
         }
     }));
     things.sort();
     things.dedup();
-    if things.len() == 1 && things[0] != Thing::Hints {
+    if things.len() == 1 && things[0] != OnlyTarget::Hints {
         return Ok(things.remove(0));
     }
     let here = Netns::own()?.place_label();
     let ways: Vec<String> = things
         .iter()
         .map(|thing| match thing {
-            Thing::Control(name) => format!("`detach {name}`"),
-            Thing::Device(place) => match place.rsplit_once(':') {
+            OnlyTarget::Control(name) => format!("`detach {name}`"),
+            OnlyTarget::Device(place) => match place.rsplit_once(':') {
                 Some((netns, dev)) if netns != here => {
                     format!("`detach --dev {dev} --netns {netns}`")
                 }
@@ -89,7 +89,7 @@ fn only_thing() -> Result<Thing, Failure> {
                     place.rsplit(':').next().unwrap_or(place)
                 ),
             },
-            Thing::Hints => "`hints detach`".to_owned(),
+            OnlyTarget::Hints => "`hints detach`".to_owned(),
         })
         .collect();
     Err(Failure::bad_input(if ways.is_empty() {
@@ -109,17 +109,17 @@ pub(super) fn run(command: &DetachCommand) -> Result<(), Failure> {
         None => None,
     };
     let only = match (&name, &device) {
-        (None, None) if !command.all => Some(only_thing()?),
+        (None, None) if !command.all => Some(only_target()?),
         _ => None,
     };
     let what = match (&name, &device, &only) {
-        (Some(name), ..) | (_, _, Some(Thing::Control(name))) => What::Control(name),
-        (_, Some(place), _) | (_, _, Some(Thing::Device(place))) => What::Device(place),
-        (None, None, _) => What::All,
+        (Some(name), ..) | (_, _, Some(OnlyTarget::Control(name))) => Target::Control(name),
+        (_, Some(place), _) | (_, _, Some(OnlyTarget::Device(place))) => Target::Device(place),
+        (None, None, _) => Target::All,
     };
     // proxies end before the controls that they use are detached
     let proxies = match what {
-        What::All => proxies::end_all(command.dry_run)?,
+        Target::All => proxies::end_all(command.dry_run)?,
         _ => Vec::new(),
     };
     let outcome = if command.dry_run {
@@ -128,7 +128,7 @@ pub(super) fn run(command: &DetachCommand) -> Result<(), Failure> {
         detach::detach(what)?
     };
     if command.json {
-        return out::json(&Told {
+        return out::json(&Report {
             outcome: &outcome,
             proxies: &proxies,
         });

@@ -6,7 +6,7 @@ use clap::{Args, Subcommand};
 use serde_json::json;
 
 use super::at_device::print_list;
-use super::tell::Tell;
+use super::change::Change;
 use crate::error::Failure;
 use crate::mechanisms::hints::{self, Prefix, PrefixDefault, TYPES};
 use crate::mechanisms::paths::{self, Memory};
@@ -40,7 +40,7 @@ struct AttachCommand {
     #[arg(long, value_name = "DIR")]
     cgroup: Option<PathBuf>,
     #[command(flatten)]
-    tell: Tell,
+    change: Change,
 }
 
 /// Stop accepting the options, and delete the defaults of all prefixes; open connections keep
@@ -51,7 +51,7 @@ struct DetachCommand {
     #[arg(long)]
     keep_defaults: bool,
     #[command(flatten)]
-    tell: Tell,
+    change: Change,
 }
 
 /// Set the default hints of connections to a prefix that set none themselves
@@ -70,7 +70,7 @@ struct SetCommand {
     #[arg(long = "type", value_name = "TYPE")]
     application_type: Option<String>,
     #[command(flatten)]
-    tell: Tell,
+    change: Change,
 }
 
 /// Delete the default of a prefix
@@ -79,7 +79,7 @@ struct UnsetCommand {
     /// Destination, as it was set
     prefix: String,
     #[command(flatten)]
-    tell: Tell,
+    change: Change,
 }
 
 /// Remember what connections measure on their paths, for later connections
@@ -88,14 +88,14 @@ struct RememberCommand {
     /// How long an entry is valid, like 10min
     lifetime: String,
     #[command(flatten)]
-    tell: Tell,
+    change: Change,
 }
 
 /// Delete all remembered paths, and stop remembering
 #[derive(Debug, Args)]
 struct ForgetCommand {
     #[command(flatten)]
-    tell: Tell,
+    change: Change,
 }
 
 /// Show where the options are accepted, how often they were used, and all defaults
@@ -113,8 +113,8 @@ pub(super) fn run(command: &HintsCommand) -> Result<(), Failure> {
         Command::Set(command) => set(command),
         Command::Unset(command) => {
             let prefix = Prefix::parse(&command.prefix)?;
-            hints::unset_default(prefix, command.tell.dry_run)?;
-            command.tell.change(
+            hints::unset_default(prefix, command.change.dry_run)?;
+            command.change.report(
                 &format!("{prefix} has no default"),
                 &format!("delete the default of {prefix}"),
                 json!({ "prefix": prefix.to_string() }),
@@ -122,18 +122,18 @@ pub(super) fn run(command: &HintsCommand) -> Result<(), Failure> {
         }
         Command::Remember(command) => remember(command),
         Command::Forget(command) => {
-            paths::remember(0, command.tell.dry_run)?;
+            paths::remember(0, command.change.dry_run)?;
             let value = json!({ "lifetime_s": null });
-            let tell = command.tell;
-            tell.change("paths are not remembered", "delete all paths", value)
+            let change = command.change;
+            change.report("paths are not remembered", "delete all paths", value)
         }
         Command::List(command) => list(command),
     }
 }
 
 fn attach(command: &AttachCommand) -> Result<(), Failure> {
-    let place = hints::attach(command.cgroup.as_deref(), command.tell.dry_run)?;
-    command.tell.change(
+    let place = hints::attach(command.cgroup.as_deref(), command.change.dry_run)?;
+    command.change.report(
         &format!("accepting hints from the processes of {place}"),
         &format!("accept hints from the processes of {place}"),
         json!({ "cgroup": place }),
@@ -141,9 +141,9 @@ fn attach(command: &AttachCommand) -> Result<(), Failure> {
 }
 
 fn detach(command: &DetachCommand) -> Result<(), Failure> {
-    let dry_run = command.tell.dry_run;
+    let dry_run = command.change.dry_run;
     let ended = hints::detach(command.keep_defaults, dry_run)?;
-    if command.tell.json {
+    if command.change.json {
         let value = json!({
             "cgroups": ended.places, "defaults": ended.defaults, "dry_run": dry_run
         });
@@ -175,8 +175,8 @@ fn remember(command: &RememberCommand) -> Result<(), Failure> {
             "LIFETIME \"{lifetime}\": must be 1s or more, or use `headwayctl hints forget`"
         )));
     }
-    paths::remember(ns, command.tell.dry_run)?;
-    command.tell.change(
+    paths::remember(ns, command.change.dry_run)?;
+    command.change.report(
         &format!("remembering for {lifetime} what connections measure on their paths"),
         &format!("remember for {lifetime} what connections measure on their paths"),
         json!({ "lifetime_s": ns / 1_000_000_000 }),
@@ -208,7 +208,7 @@ fn set(command: &SetCommand) -> Result<(), Failure> {
         rate_bps,
         volume_bytes,
         u8::try_from(kind).unwrap_or(0),
-        command.tell.dry_run,
+        command.change.dry_run,
     )?;
     let default = PrefixDefault {
         prefix: prefix.to_string(),
@@ -217,7 +217,7 @@ fn set(command: &SetCommand) -> Result<(), Failure> {
         application_type: TYPES[kind],
     };
     let shown = describe(&default);
-    command.tell.change(
+    command.change.report(
         &format!("{prefix}: {shown}"),
         &format!("make this the default of {prefix}: {shown}"),
         json!(default),

@@ -4,7 +4,7 @@ use clap::{Args, Subcommand};
 use serde_json::json;
 
 use super::at_device::{print_list, print_recent, AtDevice};
-use super::tell::Tell;
+use super::change::Change;
 use crate::benches::receive_window::{self, Bench, Outcome, Setting};
 use crate::error::Failure;
 use crate::mechanisms::headers_out::{self, HeadersOut};
@@ -36,7 +36,7 @@ struct QuickStartCommand {
     #[arg(long, value_name = "RATE")]
     at_most: Option<String>,
     #[command(flatten)]
-    tell: Tell,
+    change: Change,
 }
 
 /// Send controls' headers where sockets cannot: in the two ECN bits, and in ACKs whose SACK blocks
@@ -46,7 +46,7 @@ struct HeadersCommand {
     #[command(flatten)]
     at: AtDevice,
     #[command(flatten)]
-    tell: Tell,
+    change: Change,
 }
 
 /// Let connections begin with larger windows than a SYN can announce (thesis 5.2). Attach it before
@@ -62,7 +62,7 @@ struct WindowCommand {
     #[arg(long, value_name = "SIZE")]
     ignore_peer: Option<String>,
     #[command(flatten)]
-    tell: Tell,
+    change: Change,
 }
 
 /// Measure how a receiver's window limits a start: transfers over an emulated path between two
@@ -137,9 +137,9 @@ pub(super) fn run(command: &HostCommand) -> Result<(), Failure> {
         Command::QuickStart(command) => quick_start(command),
         Command::Headers(command) => {
             let device = command.at.find()?;
-            headers_out::attach(&device, command.tell.dry_run)?;
+            headers_out::attach(&device, command.change.dry_run)?;
             let place = device.place();
-            command.tell.change(
+            command.change.report(
                 &format!("sending complete headers through {place}"),
                 &format!("send complete headers through {place}"),
                 json!({ "place": place }),
@@ -149,9 +149,9 @@ pub(super) fn run(command: &HostCommand) -> Result<(), Failure> {
             let own = window_bytes("--extra-ack", command.extra_ack.as_deref())?;
             let peer = window_bytes("--ignore-peer", command.ignore_peer.as_deref())?;
             let device = command.at.find()?;
-            window::attach(&device, own, peer, command.tell.dry_run)?;
+            window::attach(&device, own, peer, command.change.dry_run)?;
             let place = device.place();
-            command.tell.change(
+            command.change.report(
                 &format!("connections at {place} begin with larger windows"),
                 &format!("let connections at {place} begin with larger windows"),
                 json!({ "place": place, "extra_ack_bytes": own, "ignore_peer_bytes": peer }),
@@ -272,9 +272,9 @@ fn quick_start(command: &QuickStartCommand) -> Result<(), Failure> {
         }
     };
     let device = command.at.find()?;
-    quick_start::attach_host(&device, code, command.tell.dry_run)?;
+    quick_start::attach_host(&device, code, command.change.dry_run)?;
     let place = device.place();
-    command.tell.change(
+    command.change.report(
         &format!("the host at {place} takes part in Quick-Start"),
         &format!("let the host at {place} take part in Quick-Start"),
         json!({

@@ -3,18 +3,19 @@
 mod at_device;
 mod attach;
 mod background;
+mod change;
 mod detach;
 mod doctor;
 mod hints;
 mod host;
 mod pages;
+mod parse;
 mod pep;
 mod proxies;
 mod router;
 mod sample;
 mod status;
 mod stop;
-mod tell;
 mod testbed;
 mod traffic;
 mod version;
@@ -22,8 +23,7 @@ mod watchdog;
 
 use std::io::Write as _;
 
-use clap::error::ErrorKind;
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, Parser, Subcommand};
 
 use crate::error::Failure;
 use crate::out;
@@ -62,7 +62,7 @@ enum Command {
 /// Reads the command line and runs it. Returns the exit status.
 #[must_use]
 pub fn main() -> u8 {
-    let result = match read(Cli::try_parse()) {
+    let result = match parse::read(Cli::try_parse()) {
         Ok(Some(cli)) => run(cli.command),
         Ok(None) => Ok(()),
         Err(failure) => Err(failure),
@@ -75,21 +75,6 @@ pub fn main() -> u8 {
             let _ = writeln!(std::io::stderr(), "headwayctl: {error}");
             error.exit_status
         }
-    }
-}
-
-/// The parsed command line; None after printing help or the version.
-fn read<T>(line: Result<T, clap::Error>) -> Result<Option<T>, Failure> {
-    match line {
-        Ok(read) => Ok(Some(read)),
-        Err(error) => match error.kind() {
-            // the user asked for it, so it goes to stdout
-            ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
-                out::note(error.print());
-                Ok(None)
-            }
-            _ => Err(Failure::bad_input(one_line(&error))),
-        },
     }
 }
 
@@ -107,30 +92,15 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Traffic(command) => traffic::run(command),
         Command::Sample(command) => sample::run(command),
         Command::Testbed(command) => testbed::run(&command),
-        Command::Pages(command) => pages::run(&command),
+        Command::Pages(command) => pages::run(&command, &Cli::command()),
         Command::Watchdog(command) => watchdog::run(&command),
     }
-}
-
-/// clap's message without its usage lines.
-fn one_line(error: &clap::Error) -> String {
-    if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
-        return "a subcommand is missing; see headwayctl --help".to_owned();
-    }
-    let text = error.to_string();
-    let lines: Vec<&str> = text
-        .lines()
-        .map(|line| line.trim().trim_start_matches("error: "))
-        .take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more"))
-        .filter(|line| !line.is_empty())
-        .collect();
-    lines.join(" ")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory as _;
+    use std::fs;
 
     #[test]
     fn the_command_line_is_consistent() {
@@ -191,11 +161,34 @@ mod tests {
             vec!["headwayctl", "detach", "--all", "cubic"],
             vec!["headwayctl", "attach", "cubic", "--colour"],
         ] {
-            let text = one_line(&Cli::try_parse_from(line).unwrap_err());
+            let text = parse::one_line(&Cli::try_parse_from(line).unwrap_err());
             assert!(
                 !text.is_empty() && !text.contains('\n') && !text.contains("Usage"),
                 "{text}"
             );
         }
+    }
+
+    #[test]
+    fn completions_and_manual_know_every_command_that_is_shown_and_no_other() {
+        let folder = std::env::temp_dir().join(format!("headway-pages-{}", std::process::id()));
+        let files = pages::write(&Cli::command(), &folder).unwrap();
+        let read = |name: &str| fs::read_to_string(folder.join(name)).unwrap();
+        for (shell, name) in pages::COMPLETIONS {
+            let text = read(name);
+            for word in ["headwayctl", "testbed", "dry-run", "window-bench"] {
+                assert!(text.contains(word), "{shell}: {word}");
+            }
+            for word in ["watchdog", "lock-fd"] {
+                assert!(!text.contains(word), "{shell}: {word}");
+            }
+        }
+        let page = read("man/man1/headwayctl-testbed-up.1");
+        for word in ["headwayctl\\-testbed\\-up", "\\-\\-control", "\\-\\-preset"] {
+            assert!(page.contains(word), "{word}: {page}");
+        }
+        assert!(files.len() > 30, "{files:?}");
+        assert!(!folder.join("man/man1/headwayctl-watchdog.1").exists());
+        fs::remove_dir_all(folder).unwrap();
     }
 }

@@ -4,16 +4,15 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use clap::{Args, Command, CommandFactory as _};
+use clap::{Args, Command};
 use clap_complete::{generate, Shell};
 use serde::Serialize;
 
-use super::{Cli, NAME};
 use crate::error::{Attempt as _, Failure};
 use crate::out::{self, say};
 
 /// Where shells look for completions, relative to a prefix's share/.
-const COMPLETIONS: [(Shell, &str); 3] = [
+pub(super) const COMPLETIONS: [(Shell, &str); 3] = [
     (Shell::Bash, "bash-completion/completions/headwayctl"),
     (Shell::Zsh, "zsh/site-functions/_headwayctl"),
     (Shell::Fish, "fish/vendor_completions.d/headwayctl.fish"),
@@ -36,9 +35,10 @@ struct Written {
     files: Vec<PathBuf>,
 }
 
-pub(super) fn run(command: &PagesCommand) -> Result<(), Failure> {
+/// Writes the pages of `program`, the definition of the whole command line.
+pub(super) fn run(command: &PagesCommand, program: &Command) -> Result<(), Failure> {
     let written = Written {
-        files: write(&command.folder)?,
+        files: write(program, &command.folder)?,
     };
     if command.json {
         return out::json(&written);
@@ -68,16 +68,17 @@ fn shown(command: &Command) -> Command {
     .subcommand_required(command.is_subcommand_required_set())
 }
 
-fn write(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
+pub(super) fn write(program: &Command, folder: &Path) -> Result<Vec<PathBuf>, Failure> {
+    let name = program.get_name();
     let mut files = Vec::new();
-    for (shell, name) in COMPLETIONS {
+    for (shell, file) in COMPLETIONS {
         let mut text = Vec::new();
-        generate(shell, &mut shown(&Cli::command()), NAME, &mut text);
-        files.push(save(folder.join(name), &text)?);
+        generate(shell, &mut shown(program), name, &mut text);
+        files.push(save(folder.join(file), &text)?);
     }
-    let mut all = shown(&Cli::command());
+    let mut all = shown(program);
     all.build();
-    pages(&all, NAME, &folder.join(MANUAL), &mut files)?;
+    pages(&all, name, &folder.join(MANUAL), &mut files)?;
     Ok(files)
 }
 
@@ -118,32 +119,4 @@ fn save(path: PathBuf, text: &[u8]) -> Result<PathBuf, Failure> {
     }
     fs::write(&path, text).attempt(&what)?;
     Ok(path)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn completions_and_manual_know_every_command_that_is_shown_and_no_other() {
-        let folder = std::env::temp_dir().join(format!("headway-pages-{}", std::process::id()));
-        let files = write(&folder).unwrap();
-        let read = |name: &str| fs::read_to_string(folder.join(name)).unwrap();
-        for (shell, name) in COMPLETIONS {
-            let text = read(name);
-            for word in ["headwayctl", "testbed", "dry-run", "window-bench"] {
-                assert!(text.contains(word), "{shell}: {word}");
-            }
-            for word in ["watchdog", "lock-fd"] {
-                assert!(!text.contains(word), "{shell}: {word}");
-            }
-        }
-        let page = read("man/man1/headwayctl-testbed-up.1");
-        for word in ["headwayctl\\-testbed\\-up", "\\-\\-control", "\\-\\-preset"] {
-            assert!(page.contains(word), "{word}: {page}");
-        }
-        assert!(files.len() > 30, "{files:?}");
-        assert!(!folder.join("man/man1/headwayctl-watchdog.1").exists());
-        fs::remove_dir_all(folder).unwrap();
-    }
 }

@@ -8,13 +8,15 @@ use std::time::Duration;
 use clap::{Args, Subcommand};
 use headway_experiment::{parse_positive_size, parse_positive_time, parse_rate, parse_time};
 use headway_pep::control::{self, Status};
-use headway_pep::{Config, ConnectionStatus, Journal, LegStatus, Manager, Side, Tables, Totals};
+use headway_pep::{
+    Config, ConnectionStatus, DescriptorTables, Journal, LegStatus, Manager, Side, Totals,
+};
 use serde_json::json;
 
-use super::background::{self, Process};
+use super::background::{self, Forked};
+use super::change::Change;
 use super::proxies::{self, Ended};
 use super::stop::on_signals;
-use super::tell::Tell;
 use crate::error::{Attempt as _, Failure};
 use crate::out::{self, say};
 use crate::system::rundir;
@@ -107,7 +109,7 @@ struct RunCommand {
     #[arg(long, value_name = "NAME")]
     user: Option<String>,
     #[command(flatten)]
-    tell: Tell,
+    change: Change,
 }
 
 /// Show proxies, their connections and their counters
@@ -134,7 +136,7 @@ struct StopCommand {
     #[arg(long, value_name = "TIME", value_parser = time_or_none)]
     within: Option<Duration>,
     #[command(flatten)]
-    tell: Tell,
+    change: Change,
 }
 
 fn size(text: &str) -> Result<u64, String> {
@@ -192,7 +194,7 @@ fn configuration(command: &RunCommand) -> Result<Config, Failure> {
     };
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let workers = command.workers.unwrap_or(cores);
-    let tables = Tables::of(workers, command.confirm);
+    let tables = DescriptorTables::of(workers, command.confirm);
     let max_memory_bytes = match command.max_memory {
         Some(bytes) => bytes,
         None => half_of_memory()?,
@@ -215,7 +217,7 @@ fn configuration(command: &RunCommand) -> Result<Config, Failure> {
         pipe_bytes: to_size(command.pipe_bytes),
         max_connections: command
             .max_connections
-            .unwrap_or_else(|| tables.usual_connections()),
+            .unwrap_or_else(|| tables.default_connections()),
         max_memory_bytes,
         idle_timeout: command.idle_timeout,
         handshake_timeout: command.handshake_timeout,
@@ -242,7 +244,7 @@ fn half_of_memory() -> Result<u64, Failure> {
 
 fn work(command: &RunCommand) -> Result<(), Failure> {
     let config = configuration(command)?;
-    let Tell { dry_run, json } = command.tell;
+    let Change { dry_run, json } = command.change;
     if dry_run {
         let table = headway_pep::plan(&config)?;
         if json {
@@ -257,11 +259,11 @@ fn work(command: &RunCommand) -> Result<(), Failure> {
         return Ok(());
     }
     let manager = Manager::find()?.map(Arc::new);
-    let starter = match command.background {
+    let parent = match command.background {
         false => None,
-        true => match background::split_off()? {
-            Process::Starter(process) => return wait_for(process, manager.as_deref()),
-            Process::Background(starter) => Some(starter),
+        true => match background::fork()? {
+            Forked::Parent(process) => return wait_for(process, manager.as_deref()),
+            Forked::Child(parent) => Some(parent),
         },
     };
     let stop = on_signals()?;
@@ -275,9 +277,9 @@ fn work(command: &RunCommand) -> Result<(), Failure> {
             say!("proxy {} {line}", status.name);
         }
         out::flush(); // a script may wait for this line at a pipe
-        match (starter, manager) {
-            (Some(starter), _) => starter.come_back(&line),
-            (None, Some(manager)) => manager.is_ready(status.pid, &line),
+        match (parent, manager) {
+            (Some(parent), _) => parent.release(&line),
+            (None, Some(manager)) => manager.notify_ready(status.pid, &line),
             (None, None) => {}
         }
     })?;
@@ -300,11 +302,11 @@ fn takes(status: &Status) -> String {
 
 /// Waits for the background process, and notifies the service manager. The manager accepts
 /// notifications only from the process that it started.
-fn wait_for(process: background::Started, manager: Option<&Manager>) -> Result<(), Failure> {
+fn wait_for(process: background::Child, manager: Option<&Manager>) -> Result<(), Failure> {
     let pid = process.pid();
     let line = process.wait()?;
     if let Some(manager) = manager {
-        manager.is_ready(pid, &line);
+        manager.notify_ready(pid, &line);
     }
     Ok(())
 }
@@ -352,8 +354,8 @@ fn print(proxy: &Status) {
     if proxy.held > 0 {
         say!("  waiting for their servers: {} clients", proxy.held);
     }
-    if let Some(around) = proxy.around {
-        say!("  bypassed the proxy: {around} first packets");
+    if let Some(bypassed) = proxy.bypassed {
+        say!("  bypassed the proxy: {bypassed} first packets");
     }
     print_totals(&proxy.totals);
     for connection in proxy.connections.iter().flatten() {
@@ -426,13 +428,13 @@ fn stop(command: &StopCommand) -> Result<(), Failure> {
         Some(name) => name.clone(),
         None => only_name()?,
     };
-    match proxies::end(&name, command.within, command.tell.dry_run)? {
-        Some(Ended::Running(open)) => command.tell.change(
+    match proxies::end(&name, command.within, command.change.dry_run)? {
+        Some(Ended::Running(open)) => command.change.report(
             &format!("proxy {name} has ended"),
             &format!("stop proxy {name}, which has {open} connections"),
             json!({ "name": name, "running": true, "open": open }),
         ),
-        Some(Ended::Killed) => command.tell.change(
+        Some(Ended::Killed) => command.change.report(
             &format!("proxy {name} had been killed; removed its rules"),
             &format!("remove the rules of proxy {name}, which was killed"),
             json!({ "name": name, "running": false, "open": 0 }),

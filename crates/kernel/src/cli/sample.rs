@@ -66,7 +66,7 @@ pub fn run(arguments: Sample) -> Result<(), Failure> {
             u32::try_from(inode).map_err(|_| Failure::failed(format!("inode {inode} of {name}")))
         })
         .collect::<Result<Vec<u32>, Failure>>()?;
-    let object = crate::objects::load::of_build(crate::objects::sampler_object())?;
+    let object = crate::objects::built::of_build(crate::objects::sampler_object())?;
     if let Some(reason) = crate::missing() {
         return Err(Failure::kernel_cannot(reason));
     }

@@ -27,7 +27,7 @@ pub struct StatusCommand {
 
 /// The status of the kernel and of the proxies.
 #[derive(Serialize)]
-struct Told<'a> {
+struct Report<'a> {
     #[serde(flatten)]
     status: &'a Status,
     proxies: &'a [Proxy],
@@ -49,7 +49,7 @@ pub(super) fn run(command: &StatusCommand) -> Result<(), Failure> {
     let status = status::status(command.measure)?;
     let proxies = proxies::find(None, false)?;
     if command.json {
-        return out::json(&Told {
+        return out::json(&Report {
             status: &status,
             proxies: &proxies.running,
             killed_proxies: &proxies.killed,

@@ -7,7 +7,7 @@ use crate::system::clock::{now_ns, sleep_until};
 
 static STOP: AtomicBool = AtomicBool::new(false);
 /// How often a waiting command checks for the signal.
-const LOOKS_NS: i64 = 50_000_000;
+const CHECK_NS: i64 = 50_000_000;
 
 extern "C" fn stop(_signal: libc::c_int) {
     STOP.store(true, Ordering::Relaxed);
@@ -38,6 +38,6 @@ pub(super) fn waited_until(time_ns: i64, stop: &AtomicBool) -> bool {
         if now_ns >= time_ns {
             return true;
         }
-        sleep_until(time_ns.min(now_ns + LOOKS_NS));
+        sleep_until(time_ns.min(now_ns + CHECK_NS));
     }
 }

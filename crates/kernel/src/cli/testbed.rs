@@ -7,7 +7,7 @@ use clap::{Args, Subcommand};
 use headway_emulator::{Path, Summary};
 use serde_json::json;
 
-use super::tell::Tell;
+use super::change::Change;
 use crate::error::Failure;
 use crate::out::{self, say};
 use crate::system::processes::be_prompt;
@@ -133,7 +133,7 @@ struct BeginCommand {
     #[arg(long, value_name = "NS")]
     at: Option<u64>,
     #[command(flatten)]
-    tell: Tell,
+    change: Change,
 }
 
 /// Show all testbeds and how punctual their links were
@@ -193,8 +193,8 @@ fn begin(command: &BeginCommand) -> Result<(), Failure> {
         None => testbed::only_name()?,
     };
     let at_ns = command.at.unwrap_or_else(headway_emulator::monotonic_ns);
-    testbed::begin(&name, at_ns, command.tell.dry_run)?;
-    command.tell.change(
+    testbed::begin(&name, at_ns, command.change.dry_run)?;
+    command.change.report(
         &format!("schedules and traces of {name} start at {at_ns} ns"),
         &format!("start schedules and traces of {name} at {at_ns} ns"),
         json!({ "name": name, "at_ns": at_ns }),

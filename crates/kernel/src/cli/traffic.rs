@@ -287,14 +287,14 @@ pub fn run(arguments: Traffic) -> Result<(), Failure> {
             };
             print(&traffic::cbr_receive(&task, ready)?)
         }
-        End::VectorsClient(a) => print(&traffic::vectors_client(&conversation(a)?)?),
-        End::VectorsServer(a) => print(&traffic::vectors_server(&conversation(a)?, ready)?),
+        End::VectorsClient(a) => print(&traffic::vectors_client(&exchange_task(a)?)?),
+        End::VectorsServer(a) => print(&traffic::vectors_server(&exchange_task(a)?, ready)?),
         End::PingpongClient(a) => print(&traffic::pingpong_client(&messages(a)?)?),
         End::PingpongServer(a) => print(&traffic::pingpong_server(&messages(a)?, ready)?),
     }
 }
 
-fn conversation(a: VectorsEnd) -> Result<traffic::Conversation, Failure> {
+fn exchange_task(a: VectorsEnd) -> Result<traffic::ExchangeTask, Failure> {
     let exchanges = match (&a.epochs, &a.file) {
         (Some(epochs), _) => {
             let epochs: Vec<Epoch> = serde_json::from_str(epochs)
@@ -303,7 +303,7 @@ fn conversation(a: VectorsEnd) -> Result<traffic::Conversation, Failure> {
         }
         (None, file) => exchanges_of(file.as_deref().unwrap_or(Path::new("")))?,
     };
-    Ok(traffic::Conversation {
+    Ok(traffic::ExchangeTask {
         address: a.address,
         control: known(a.socket.control)?,
         nodelay: a.socket.nodelay,

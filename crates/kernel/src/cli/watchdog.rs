@@ -44,7 +44,7 @@ pub(super) fn run(_: &WatchdogCommand) -> Result<(), Failure> {
             let _ = testbed::down(Some(name), false);
         }
         for name in &controls {
-            let _ = detach::detach(detach::What::Control(name));
+            let _ = detach::detach(detach::Target::Control(name));
         }
         if takes_hints && nobody_runs() {
             // keep the defaults: a user may have set them by hand

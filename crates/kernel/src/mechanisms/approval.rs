@@ -10,31 +10,31 @@ use headway_algorithms::TunableInfo;
 pub(super) const ALGORITHM: &str = "quick-start";
 
 /// Why less was granted than requested. None: the request was granted in full, or another router
-/// reduced it. The keys of `told` and `tunables` are the names that the algorithm declares.
+/// reduced it. The keys of `event` and `tunables` are the names that the algorithm declares.
 pub(super) fn reason(
-    told: &BTreeMap<String, u64>,
+    event: &BTreeMap<String, u64>,
     tunables: &[(&TunableInfo, u32)],
     rate_bps: u64,
 ) -> Option<String> {
     let set = |name: &str| tunables.iter().find(|(t, _)| t.name == name);
     let tunable = |name: &str| set(name).map_or(0, |(_, value)| *value);
-    let told = |name: &str| told.get(name).copied();
-    let (asked, granted) = (told("requested_code")?, told("granted_code")?);
-    if told("limited").is_some() {
+    let value = |name: &str| event.get(name).copied();
+    let (asked, granted) = (value("requested_code")?, value("granted_code")?);
+    if value("limited").is_some() {
         let most = tunable("max_requests");
         return Some(format!("one of more than {most} requests in a second"));
     }
     if granted >= asked {
         return None;
     }
-    let (used_bps, promised_bps) = (told("usage_bps")?, told("outstanding_bps")?);
+    let (used_bps, promised_bps) = (value("usage_bps")?, value("outstanding_bps")?);
     let mbit = |bps: u64| bps as f64 / 1e6;
     let algorithm = set("algorithm").map(|(t, value)| t.shown(*value));
     let algorithm = algorithm.as_deref().unwrap_or_default();
     let most_bps = 8 * rate_bytes_per_s(tunable("max_code"));
     let capacity_kbps = match tunable("capacity_kbps") {
         0 => rate_bps / 1000,
-        told => u64::from(told),
+        kbps => u64::from(kbps),
     };
     let given_bps = capacity_kbps * u64::from(tunable("threshold_permille"));
     let unused_bps = given_bps.saturating_sub(used_bps);
@@ -82,7 +82,7 @@ mod tests {
 
     /// An event with these codes, limit and rates in bit/s; `changed` are tunables that differ from
     /// their defaults.
-    fn told(
+    fn value(
         codes: (u64, u64),
         limited: bool,
         bps: (u64, u64),
@@ -109,41 +109,41 @@ mod tests {
 
     #[test]
     fn the_bound_that_limited_a_request_is_named() {
-        assert_eq!(told((4, 4), false, (0, 0), &[]), None);
+        assert_eq!(value((4, 4), false, (0, 0), &[]), None);
         let says = |reason: Option<String>, word: &str| {
             let reason = reason.unwrap();
             assert!(reason.contains(word), "{reason}");
         };
         let most = [("max_requests", 100)];
-        says(told((4, 0), true, (0, 0), &most), "more than 100 requests");
+        says(value((4, 0), true, (0, 0), &most), "more than 100 requests");
         says(
-            told((8, 7), false, (0, 0), &[]),
+            value((8, 7), false, (0, 0), &[]),
             "allows 10 Mbit/s in total",
         );
         let other = [("capacity_kbps", 20_000)];
         says(
-            told((9, 8), false, (0, 0), &other),
+            value((9, 8), false, (0, 0), &other),
             "allows 20 Mbit/s in total",
         );
         says(
-            told((7, 5), false, (8_000_000, 0), &[]),
+            value((7, 5), false, (8_000_000, 0), &[]),
             "a load of 8.000 Mbit/s leaves 2.000",
         );
         says(
-            told((7, 6), false, (0, 6_400_000), &[]),
+            value((7, 6), false, (0, 6_400_000), &[]),
             "grants of 6.400 not yet seen leave 3.600",
         );
         let most = [("max_code", 5)];
-        says(told((7, 5), false, (0, 0), &most), "max_code allows 1.28");
+        says(value((7, 5), false, (0, 0), &most), "max_code allows 1.28");
         let share = [("algorithm", 1)];
-        says(told((7, 6), false, (0, 0), &share), "500/1000");
+        says(value((7, 6), false, (0, 0), &share), "500/1000");
         let fair = [("algorithm", 3)];
-        says(told((8, 3), false, (0, 0), &fair), "little by little");
+        says(value((8, 3), false, (0, 0), &fair), "little by little");
         let none = [("algorithm", 2), ("max_code", 0)];
-        says(told((7, 0), false, (0, 6_400_000), &none), "max_code");
+        says(value((7, 0), false, (0, 6_400_000), &none), "max_code");
         let whole = [("whole", 1)];
         says(
-            told((7, 0), false, (8_000_000, 0), &whole),
+            value((7, 0), false, (8_000_000, 0), &whole),
             "all or nothing",
         );
     }

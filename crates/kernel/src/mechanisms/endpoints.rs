@@ -15,7 +15,7 @@ use serde::Serialize;
 use crate::error::{Attempt as _, Failure};
 use crate::objects::bpf::{self, Point};
 use crate::objects::hooks::{self, Hook};
-use crate::objects::user_file::{Declared, Sent, SAID};
+use crate::objects::user_file::{Declared, Sent, DECLARED};
 use crate::system::cgroup;
 use crate::system::clock::now_ns;
 use crate::system::rundir::Lock;
@@ -111,7 +111,7 @@ pub fn control_of(hook: &Hook) -> String {
 ///
 /// # Errors
 /// Lack of privilege.
-pub fn beside(name: &str) -> Result<Vec<Hook>, Failure> {
+pub fn programs_of(name: &str) -> Result<Vec<Hook>, Failure> {
     let mut found = hooks::find()?;
     found.retain(|hook| is_ours(hook) && control_of(hook) == name);
     Ok(found)
@@ -168,7 +168,7 @@ pub fn attach(object: &Object, control: &str, before: &[Hook], lock: &Lock) -> R
             let Some(point) = point else { continue };
             let program = hooks::program(object, name)?;
             let link = bpf::attach(program.as_fd(), target.as_raw_fd(), point);
-            hooks::keep(link, &place, name, lock)?;
+            hooks::pin_new(link, &place, name, lock)?;
         }
     }
     before.iter().try_for_each(|hook| hook.detach(lock))
@@ -214,7 +214,9 @@ pub fn endpoints() -> Result<Vec<Endpoint>, Failure> {
     Ok(found
         .into_iter()
         .map(|hook| {
-            let declared = hook.constant(SAID).and_then(|said| Declared::read(&said));
+            let declared = hook
+                .constant(DECLARED)
+                .and_then(|said| Declared::read(&said));
             let header = match declared {
                 Some(declared) => declared.header,
                 None => Sent::by(&hook.text("hw_control_name")),

@@ -116,7 +116,7 @@ pub fn attach(cgroup: Option<&Path>, dry_run: bool) -> Result<String, Failure> {
             target.as_raw_fd(),
             point,
         );
-        hooks::keep(link, &place, program, &lock)?;
+        hooks::pin_new(link, &place, program, &lock)?;
     }
     if kernel_tells_of_writes() {
         attach_writes(&place, &lock)?;
@@ -137,7 +137,7 @@ fn attach_writes(place: &str, lock: &Lock) -> Result<(), Failure> {
     let object = load::load(open, "the program that sees writes")?;
     let program = hooks::program(&object, WRITES)?;
     let link = bpf::attach(program.as_fd(), 0, Point::Tracepoint);
-    hooks::keep(link, place, WRITES, lock)
+    hooks::pin_new(link, place, WRITES, lock)
 }
 
 /// The programs that are attached.

@@ -91,7 +91,7 @@ fn read(hook: &Hook) -> Vec<Entry> {
 /// The outcomes of a host's last requests, latest first.
 #[must_use]
 pub fn of_host(hook: &Hook) -> Vec<Recent> {
-    let told = read(hook).into_iter().map(|entry| {
+    let recent = read(hook).into_iter().map(|entry| {
         let mut recent = entry.recent;
         recent.reason = FAILURES
             .get(usize::from(entry.failure))
@@ -99,7 +99,7 @@ pub fn of_host(hook: &Hook) -> Vec<Recent> {
             .map(|text| (*text).to_owned());
         recent
     });
-    told.collect()
+    recent.collect()
 }
 
 #[cfg(test)]

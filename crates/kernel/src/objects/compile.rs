@@ -148,7 +148,7 @@ pub fn switches(control: &ControlInfo, startup: Option<&StartupInfo>) -> Vec<&'s
         ),
         ("HW_CARRIES", carries),
         ("HW_IN_ECN_BITS", in_ecn_bits),
-        ("HW_HEARS", control.reads_monitor),
+        ("HW_READS_MONITOR", control.reads_monitor),
     ]
     .into_iter()
     .filter_map(|(switch, on)| on.then_some(switch))

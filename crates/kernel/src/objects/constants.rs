@@ -60,7 +60,7 @@ pub fn open(
             object.startup.unwrap_or_default().as_bytes().to_vec(),
         ),
     ];
-    let where_there_is_room = [
+    let optional = [
         ("hw_kernel_hz", load::kernel_hz().to_ne_bytes().to_vec()),
         ("hw_attached_name", name.as_bytes().to_vec()),
     ];
@@ -83,7 +83,7 @@ pub fn open(
             }
             // only the binding to sockets has the first variable, only pairs that send a header
             // have the second
-            for (variable, bytes) in &where_there_is_room {
+            for (variable, bytes) in &optional {
                 let _ = write(value, variables.get(*variable), bytes);
             }
         }

@@ -105,7 +105,7 @@ impl Device {
         lock: &Lock,
     ) -> Result<(), Failure> {
         let pin = format!("{program}_{}_{}", self.netns.identity.1, self.number);
-        hooks::keep(self.hold(object, program, point), &self.place(), &pin, lock)
+        hooks::pin_new(self.hold(object, program, point), &self.place(), &pin, lock)
     }
 
     /// Attaches a loaded object's program while the link is held.
@@ -149,18 +149,6 @@ fn examine(name: &str) -> io::Result<(i32, u16)> {
         let number = i32::try_from(number).map_err(io::Error::other)?;
         Ok((number, request.ifr_ifru.ifru_hwaddr.sa_family))
     }
-}
-
-/// The name of a device of this thread's namespace by its number.
-pub fn name_of(number: u32) -> Option<String> {
-    let mut name = [0u8; libc::IFNAMSIZ];
-    // SAFETY: a buffer of the size that the call asks for.
-    let found = unsafe { libc::if_indextoname(number, name.as_mut_ptr().cast()) };
-    if found.is_null() {
-        return None;
-    }
-    let end = name.iter().position(|&b| b == 0)?;
-    Some(String::from_utf8_lossy(&name[..end]).into_owned())
 }
 
 /// The namespace's inode, by which programs identify it.

@@ -13,7 +13,6 @@ use serde::Serialize;
 use crate::error::{Attempt as _, Failure};
 use crate::objects::bpf;
 use crate::objects::btf::{self, Btf};
-use crate::objects::device;
 use crate::system::netns::{self, Netns};
 use crate::system::rundir::{self, Lock};
 
@@ -180,7 +179,7 @@ impl Places {
         self.namespaces.iter().find_map(|(netns, label)| {
             let name = netns.inside(|| {
                 let is_here = bpf::links_at(number)?.contains(&link_id);
-                Ok(device::name_of(device).filter(|_| is_here))
+                Ok(netns::device_name(device).filter(|_| is_here))
             });
             Some((netns.identity, format!("{label}:{}", name.ok()??)))
         })
@@ -330,7 +329,7 @@ pub fn program<'a>(object: &'a Object, name: &str) -> Result<Program<'a>, Failur
 ///
 /// # Errors
 /// The link could not be made, or cannot be pinned.
-pub fn keep(
+pub fn pin_new(
     link: io::Result<OwnedFd>,
     place: &str,
     pin: &str,

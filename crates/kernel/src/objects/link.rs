@@ -39,7 +39,7 @@ pub fn link(name: &str, parts: &[&[u8]]) -> Result<Vec<u8>, Failure> {
     let checked = |status: i32| {
         (status == 0).then_some(()).ok_or_else(|| {
             let error = std::io::Error::from_raw_os_error(-status);
-            Failure::failed(format!("cannot {what}: {error}: {}", load::said()))
+            Failure::failed(format!("cannot {what}: {error}: {}", load::last_message()))
         })
     };
     // SAFETY: the file outlives the linker, which is dropped at the end of this block. libbpf reads

@@ -7,7 +7,7 @@ use std::path::Path;
 use libbpf_rs::{ErrorKind, Object, ObjectBuilder, OpenObject, PrintLevel};
 
 use crate::error::Failure;
-use crate::objects::user_file;
+use crate::objects::{built, user_file};
 
 /// What this machine lacks to load an object, in one line; `None` if nothing is missing.
 #[must_use]
@@ -56,8 +56,8 @@ fn log(_level: PrintLevel, message: String) {
 
 /// The most informative line of libbpf's messages since [`keep_log`].
 #[must_use]
-pub fn said() -> String {
-    gist(&take_log())
+pub fn last_message() -> String {
+    reason_in(&take_log())
 }
 
 fn take_log() -> String {
@@ -72,7 +72,7 @@ pub fn keep_log() {
 
 /// The most informative line of the log: the verifier's last line before its statistics, or
 /// libbpf's last line.
-fn gist(log: &str) -> String {
+fn reason_in(log: &str) -> String {
     let noise = [
         "processed ",
         "-- ",
@@ -100,20 +100,12 @@ pub fn required(what: &str) -> Result<(), Failure> {
     }
 }
 
-/// The eBPF programs of the build.
-///
-/// # Errors
-/// The build made none, for the given reason.
-pub fn of_build<T>(made: Result<T, &str>) -> Result<T, Failure> {
-    made.map_err(|reason| Failure::failed(format!("this build has no eBPF objects: {reason}")))
-}
-
 /// Opens an object of the build under a name. `what` describes the object in errors.
 ///
 /// # Errors
 /// The build did not make the object, or libbpf refuses it.
 pub fn open(made: Result<&[u8], &str>, name: &str, what: &str) -> Result<OpenObject, Failure> {
-    let bytes = of_build(made)?;
+    let bytes = built::of_build(made)?;
     ObjectBuilder::default()
         .name(name)
         .and_then(|builder| builder.open_memory(bytes))
@@ -128,10 +120,10 @@ pub fn load(open: OpenObject, name: &str) -> Result<Object, Failure> {
     keep_log();
     open.load().map_err(|error| {
         let log = take_log();
-        let gist = gist(&log);
+        let reason = reason_in(&log);
         match user_file::place_in(&log) {
-            Some(place) => Failure::bad_input(format!("{place}: {gist}")),
-            None => Failure::kernel_cannot(format!("cannot load {name}: {error}: {gist}")),
+            Some(place) => Failure::bad_input(format!("{place}: {reason}")),
+            None => Failure::kernel_cannot(format!("cannot load {name}: {error}: {reason}")),
         }
     })
 }
@@ -220,6 +212,6 @@ mod tests {
         let log = "libbpf: prog 'x': -- BEGIN PROG LOAD LOG --\n0: R1=ctx()\n\
                    no write support to tcp_sock at off 3\nprocessed 7 insns\n\
                    -- END PROG LOAD LOG --\n";
-        assert_eq!(gist(log), "no write support to tcp_sock at off 3");
+        assert_eq!(reason_in(log), "no write support to tcp_sock at off 3");
     }
 }

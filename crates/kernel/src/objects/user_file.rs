@@ -16,7 +16,7 @@ use headway_experiment::algorithm::file_of;
 use serde_json::{json, Value};
 
 use crate::error::{Attempt as _, Failure};
-use crate::objects::{compile, load, objects, ControlObject, RouterObject};
+use crate::objects::{built, compile, ControlObject, RouterObject};
 
 include!(concat!(env!("OUT_DIR"), "/port.rs"));
 
@@ -31,13 +31,13 @@ fn bad_input(error: AlgorithmError) -> Failure {
 }
 
 /// The compiler and the folder in which a user's file is compiled.
-struct Bench {
+struct CompileDir {
     work: Work,
     source: Source,
     clang: String,
 }
 
-impl Bench {
+impl CompileDir {
     fn new(kind: Kind, file: &str) -> Result<Self, Failure> {
         let path = file_of(file).map_or(file, |(path, _)| path);
         let source = source_of(kind, path).map_err(bad_input)?;
@@ -95,21 +95,21 @@ pub(crate) fn control(
     startup: Option<&'static StartupInfo>,
 ) -> Result<&'static ControlObject, Failure> {
     let file = info.file.unwrap_or(info.name);
-    let bench = Bench::new(Kind::Control, file)?;
-    let unit = compile::of_algorithm("cc", bench.source.stem(), &bench.source.main());
+    let dir = CompileDir::new(Kind::Control, file)?;
+    let unit = compile::of_algorithm("cc", dir.source.stem(), &dir.source.main());
     let declared = Declared {
         tunables: info.tunables.clone(),
         header: Sent::by(file),
         ..Declared::default()
     };
-    let own = bench.object("cc", &(unit + &declared.said()))?;
+    let own = dir.object("cc", &(unit + &declared.definition()))?;
     let switches = compile::switches(info, startup);
-    let binding = bench.object("binding", &compile::of_binding("control", &switches))?;
+    let binding = dir.object("binding", &compile::of_binding("control", &switches))?;
     let mut algorithms = vec![own];
     if let Some(startup) = startup {
         algorithms.push(object_of(startup)?);
     }
-    bench.remember();
+    dir.remember();
     Ok(Box::leak(Box::new(ControlObject {
         name: info.kernel_name(startup).leak(),
         control: file,
@@ -122,8 +122,8 @@ pub(crate) fn control(
 
 /// The object of a startup, as the build made it for the controls that it joins.
 fn object_of(startup: &StartupInfo) -> Result<&'static [u8], Failure> {
-    let built = load::of_build(objects())?;
-    let joined = built.iter().find(|o| o.startup == Some(startup.name));
+    let objects = built::of_build(built::objects())?;
+    let joined = objects.iter().find(|o| o.startup == Some(startup.name));
     joined
         .and_then(|object| object.algorithms.get(1).copied())
         .ok_or_else(|| Failure::failed(format!("this build has no object for {}", startup.name)))
@@ -132,10 +132,10 @@ fn object_of(startup: &StartupInfo) -> Result<&'static [u8], Failure> {
 /// The program of a router in a user's file.
 pub(crate) fn router(info: &'static RouterInfo) -> Result<&'static RouterObject, Failure> {
     let file = info.file.unwrap_or(info.name);
-    let bench = Bench::new(Kind::Router, file)?;
-    let unit = compile::of_router(bench.source.stem(), &bench.source.main(), info.publishes);
-    let bytes = bench.object("router", &(unit + &Declared::of(info).said()))?;
-    bench.remember();
+    let dir = CompileDir::new(Kind::Router, file)?;
+    let unit = compile::of_router(dir.source.stem(), &dir.source.main(), info.publishes);
+    let bytes = dir.object("router", &(unit + &Declared::of(info).definition()))?;
+    dir.remember();
     Ok(Box::leak(Box::new(RouterObject {
         name: info.name,
         bytes,
@@ -177,7 +177,7 @@ impl Sent {
 }
 
 /// Name of the variable that carries the declarations.
-pub(crate) const SAID: &str = "hw_brought";
+pub(crate) const DECLARED: &str = "hw_declared";
 
 impl Declared {
     /// The declarations of a router.
@@ -191,7 +191,7 @@ impl Declared {
     }
 
     /// The variable's definition in C.
-    fn said(&self) -> String {
+    fn definition(&self) -> String {
         let counters = |list: &[CounterInfo]| -> Value {
             let each = list.iter();
             each.map(|c| json!([c.name, c.unit, c.meaning, c.shown(1)]))
@@ -216,7 +216,7 @@ impl Declared {
             }),
         });
         let text = text.to_string().replace('\\', "\\\\").replace('"', "\\\"");
-        format!("const volatile char {SAID}[] = \"{text}\";\n")
+        format!("const volatile char {DECLARED}[] = \"{text}\";\n")
     }
 
     /// Reads the declarations from the variable's bytes; None: the bytes do not parse.
@@ -310,7 +310,7 @@ mod tests {
             }),
             ..Declared::of(router)
         };
-        let unit = declared.said();
+        let unit = declared.definition();
         let text = unit.split_once('"').unwrap().1.rsplit_once('"').unwrap().0;
         // unescape as the compiler does
         let bytes = text.replace("\\\"", "\"").replace("\\\\", "\\") + "\0";

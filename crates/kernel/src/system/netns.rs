@@ -12,7 +12,7 @@ use super::processes;
 use crate::error::{Attempt as _, Failure};
 
 /// Where `ip netns` keeps namespaces by name.
-const NAMED: &str = "/run/netns";
+pub const NAMED_FOLDER: &str = "/run/netns";
 /// Refers to the namespace of the process that reads or writes it.
 const DEFAULT_CONTROL: &str = "/proc/sys/net/ipv4/tcp_congestion_control";
 
@@ -50,7 +50,7 @@ impl Netns {
         let path = if name.contains('/') {
             PathBuf::from(name)
         } else {
-            Path::new(NAMED).join(name)
+            Path::new(NAMED_FOLDER).join(name)
         };
         let netns = Self::at(path, name.to_owned()).ok();
         // only files of namespaces are on the same device as our own namespace's file
@@ -96,12 +96,14 @@ impl Netns {
             .into_iter()
             // ignores a name that looks like another namespace's label
             .filter(|name| name != FIRST_LABEL && !name.starts_with("net:["))
-            .find(|name| identity::at(&Path::new(NAMED).join(name)).ok() == Some(self.identity))
-            .unwrap_or_else(|| self.kernels_label())
+            .find(|name| {
+                identity::at(&Path::new(NAMED_FOLDER).join(name)).ok() == Some(self.identity)
+            })
+            .unwrap_or_else(|| self.inode_label())
     }
 
-    /// The namespace's name, as the links in /proc/PID/ns show it.
-    fn kernels_label(&self) -> String {
+    /// As the links in /proc/PID/ns show it.
+    fn inode_label(&self) -> String {
         format!("net:[{}]", self.identity.1)
     }
 
@@ -147,7 +149,7 @@ impl Netns {
 
 /// The names of `ip netns`.
 fn named() -> Vec<String> {
-    let mut names: Vec<String> = fs::read_dir(NAMED)
+    let mut names: Vec<String> = fs::read_dir(NAMED_FOLDER)
         .into_iter()
         .flatten()
         .flatten()
@@ -174,13 +176,25 @@ pub fn all() -> Vec<Netns> {
     };
     add(PathBuf::from(FIRST), FIRST_LABEL.to_owned());
     for name in named() {
-        add(Path::new(NAMED).join(&name), name);
+        add(Path::new(NAMED_FOLDER).join(&name), name);
     }
     add(own.to_owned(), "self".to_owned());
     for pid in processes::all() {
         add(processes::file(pid, "ns/net"), format!("process {pid}"));
     }
     found.into_values().collect()
+}
+
+/// The name of a device of this thread's namespace by its number.
+pub fn device_name(number: u32) -> Option<String> {
+    let mut name = [0u8; libc::IFNAMSIZ];
+    // SAFETY: a buffer of the size that the call asks for.
+    let found = unsafe { libc::if_indextoname(number, name.as_mut_ptr().cast()) };
+    if found.is_null() {
+        return None;
+    }
+    let end = name.iter().position(|&b| b == 0)?;
+    Some(String::from_utf8_lossy(&name[..end]).into_owned())
 }
 
 /// Enters the mount namespace of the first ancestor that this process may inspect. Pins must be

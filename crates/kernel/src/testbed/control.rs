@@ -2,7 +2,7 @@
 //! Headway's that `up` attaches and `down` detaches.
 
 use super::state::{self, State};
-use crate::attach::detach::{self, What};
+use crate::attach::detach::{self, Target};
 use crate::attach::names;
 use crate::attach::Request;
 use crate::error::Failure;
@@ -111,7 +111,7 @@ fn give_up_one(state: &State, name: &String, dry_run: bool) -> Result<bool, Fail
         return Ok(false); // another process detached it first
     }
     if !dry_run {
-        detach::detach(What::Control(name))?;
+        detach::detach(Target::Control(name))?;
     }
     Ok(true)
 }

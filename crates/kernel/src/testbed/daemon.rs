@@ -9,9 +9,10 @@ use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::ScopedJoinHandle;
 
-use headway_emulator::{tun, EmulatorError, Summary};
+use headway_emulator::{tun, Config, Emulator, EmulatorError, Summary};
 
 use super::gateway;
+use super::names::GATEWAY;
 use super::state::{self, HostState, State};
 use crate::error::{Attempt as _, Failure};
 use crate::system::netns::Netns;
@@ -23,7 +24,7 @@ pub const COMMIT: u8 = b'c';
 /// The signal that starts schedules and traces; its value is the time.
 const BEGIN: i32 = libc::SIGUSR1;
 
-pub(super) fn failed(error: EmulatorError) -> Failure {
+fn failed(error: EmulatorError) -> Failure {
     Failure::failed(error.to_string())
 }
 
@@ -42,7 +43,7 @@ pub fn run_emulator(name: &str, lock_fd: i32) -> Result<(), Failure> {
     let signals = block_signals();
     let state =
         State::load(name).ok_or_else(|| Failure::bad_input(format!("no testbed {name}")))?;
-    let (mut emulator, mut ground) = gateway::emulators(&state)?;
+    let (mut emulator, mut ground) = emulators(&state)?;
 
     println!("{READY}");
     io::stdout().flush().attempt("talk to `testbed up`")?;
@@ -66,15 +67,15 @@ pub fn run_emulator(name: &str, lock_fd: i32) -> Result<(), Failure> {
         let ended = || beside.as_ref().is_some_and(|beside| beside.is_finished());
         while !running.is_finished() && !ended() {
             match wait_for(&signals) {
-                Asked::Nothing => {}
-                Asked::Begin(time_ns) => {
+                SignalRequest::Nothing => {}
+                SignalRequest::Begin(time_ns) => {
                     begin.at(time_ns);
                     if let Some((_, begin)) = &of_ground {
                         begin.at(time_ns);
                     }
                     continue;
                 }
-                Asked::End => {
+                SignalRequest::End => {
                     stop.store(true, Ordering::Relaxed);
                     break;
                 }
@@ -111,18 +112,41 @@ fn joined(
 }
 
 /// A device of a host.
-pub(super) fn device(host: &HostState, name: &str) -> Result<OwnedFd, Failure> {
+fn device(host: &HostState, name: &str) -> Result<OwnedFd, Failure> {
     Netns::find(&host.namespace)?
         .inside(|| tun::create(name))
         .attempt(format!("make device {name} of {}", host.name))
 }
 
 /// The devices of several hosts.
-pub(super) fn devices(hosts: &[&HostState]) -> Result<Vec<OwnedFd>, Failure> {
+fn devices(hosts: &[&HostState]) -> Result<Vec<OwnedFd>, Failure> {
     hosts
         .iter()
         .map(|host| device(host, &host.device))
         .collect()
+}
+
+/// Both legs over new devices, the satellite leg first.
+fn emulators(state: &State) -> Result<(Emulator, Option<Emulator>), Failure> {
+    let side = |side: &str| -> Vec<&HostState> {
+        let hosts = state.hosts.iter();
+        hosts.filter(|host| host.name.starts_with(side)).collect()
+    };
+    let (left, right) = (side("left"), side("right"));
+    let emulator = |config: &Config, left: Vec<OwnedFd>, right: Vec<OwnedFd>| {
+        Emulator::new(config.clone(), left, right).map_err(failed)
+    };
+    let Some(ground) = &state.ground else {
+        return Ok((
+            emulator(&state.config, devices(&left)?, devices(&right)?)?,
+            None,
+        ));
+    };
+    let gateway = state.host(GATEWAY)?;
+    let to = |name: &str| Ok(vec![device(gateway, name)?]);
+    let satellite = emulator(&state.config, to(gateway::SATELLITE)?, devices(&right)?)?;
+    let ground = emulator(ground, devices(&left)?, to(gateway::TERRESTRIAL)?)?;
+    Ok((satellite, Some(ground)))
 }
 
 /// Leaves the terminal and the working folder of `up`, and holds neither open.
@@ -193,7 +217,7 @@ fn block_signals() -> libc::sigset_t {
 }
 
 /// A request of another process to the emulator.
-enum Asked {
+enum SignalRequest {
     Nothing,
     /// Start schedules and traces at this time.
     Begin(u64),
@@ -201,7 +225,7 @@ enum Asked {
 }
 
 /// Waits up to a second for a signal.
-fn wait_for(signals: &libc::sigset_t) -> Asked {
+fn wait_for(signals: &libc::sigset_t) -> SignalRequest {
     let second = libc::timespec {
         tv_sec: 1,
         tv_nsec: 0,
@@ -211,9 +235,9 @@ fn wait_for(signals: &libc::sigset_t) -> Asked {
     unsafe {
         let mut info: libc::siginfo_t = std::mem::zeroed();
         match libc::sigtimedwait(signals, &raw mut info, &raw const second) {
-            BEGIN => Asked::Begin(info.si_value().sival_ptr as u64),
-            signal if signal > 0 => Asked::End,
-            _ => Asked::Nothing,
+            BEGIN => SignalRequest::Begin(info.si_value().sival_ptr as u64),
+            signal if signal > 0 => SignalRequest::End,
+            _ => SignalRequest::Nothing,
         }
     }
 }

@@ -17,7 +17,7 @@ use super::state::{self, State};
 use crate::attach::detach;
 use crate::error::{Attempt as _, Failure};
 use crate::system::lock::Lock;
-use crate::system::netns::Netns;
+use crate::system::netns::{Netns, NAMED_FOLDER};
 use crate::system::processes;
 use crate::system::rundir;
 
@@ -137,14 +137,14 @@ pub fn remove(_lock: &Lock, name: &str, dry_run: bool) -> Result<Removed, Failur
         .map(|(_, identity, name)| (*identity, name.as_str()));
     detach::detach_in(&named.collect::<Vec<_>>())?;
     for namespace in &removed.namespaces {
-        let path = Path::new(state::NAMED).join(namespace);
+        let path = Path::new(NAMED_FOLDER).join(namespace);
         unmount(&path).attempt(format!("remove namespace {namespace}"))?;
     }
     // Ends processes that entered by a name just before it was removed.
     let late = process::end(inside, Duration::from_secs(1));
     removed.ended_processes.extend(late.asked);
     all_ended(name, &late.left)?;
-    for path in state.iter().flat_map(state::names_of_nothing) {
+    for path in state.iter().flat_map(state::unmounted_names) {
         fs::remove_file(&path).attempt(format!("remove {}", path.display()))?;
     }
     if let Some(state) = &state {

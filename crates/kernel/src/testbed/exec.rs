@@ -11,6 +11,7 @@ use std::process::Command;
 
 use super::state;
 use crate::error::{Attempt as _, Failure};
+use crate::system::netns::NAMED_FOLDER;
 
 /// Becomes the program `command`, in the network of `host`. Only the network changes: the program
 /// sees the same files and pinned objects as outside.
@@ -25,7 +26,7 @@ pub fn exec(
     let state = state::find(testbed)?;
     let host = state.host(host)?;
     let what = format!("enter {}", host.namespace);
-    let file = File::open(Path::new(state::NAMED).join(&host.namespace)).attempt(&what)?;
+    let file = File::open(Path::new(NAMED_FOLDER).join(&host.namespace)).attempt(&what)?;
     // SAFETY: a valid descriptor. The process has one thread.
     if unsafe { libc::setns(file.as_raw_fd(), libc::CLONE_NEWNET) } != 0 {
         return Err(io::Error::last_os_error()).attempt(&what);

@@ -3,24 +3,20 @@
 
 use std::fs;
 use std::net::Ipv4Addr;
-use std::os::fd::OwnedFd;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use headway_emulator::{Config, Emulator, Host, Path, Summary};
+use headway_emulator::{Config, Host, Path, Summary};
 use headway_pep::control::{self, Request, Status};
 use headway_system::identity::Identity;
 
-use super::daemon::{device, devices, failed};
+use super::names::{namespace, GATEWAY};
 use super::process::Process;
-use super::state::{HostState, State};
-use super::Spec;
+use super::state::HostState;
 use crate::error::{Attempt as _, Failure};
 use crate::system::netns::Netns;
 use crate::system::rundir;
 
-/// Name of the gateway's host.
-pub const NAME: &str = "gateway";
 /// The gateway's device towards the hosts on the right.
 pub const SATELLITE: &str = "sat";
 /// The gateway's device towards the hosts on the left.
@@ -49,8 +45,8 @@ pub(super) fn between(config: &mut Config, forward: Path, reverse: Path) -> Conf
 /// The gateway as a host.
 pub(super) fn host(testbed: &str) -> HostState {
     HostState {
-        name: NAME.into(),
-        namespace: super::namespace(testbed, NAME),
+        name: GATEWAY.into(),
+        namespace: namespace(testbed, GATEWAY),
         address: ADDRESS,
         device: SATELLITE.into(),
         offloads: Default::default(),
@@ -58,8 +54,7 @@ pub(super) fn host(testbed: &str) -> HostState {
 }
 
 /// Arguments of `ip` for the gateway's devices.
-pub(super) fn configuration(spec: &Spec, queue_pkts: u32) -> Vec<String> {
-    let mtu_bytes = spec.config.mtu_bytes;
+pub(super) fn configuration(mtu_bytes: u32, queue_pkts: u32) -> Vec<String> {
     let mut lines = vec!["link set lo up".to_owned()];
     for (device, side) in [(SATELLITE, 78), (TERRESTRIAL, 77)] {
         lines.extend([
@@ -73,12 +68,11 @@ pub(super) fn configuration(spec: &Spec, queue_pkts: u32) -> Vec<String> {
 }
 
 /// A host's route to the gateway itself, besides the route to the other side.
-pub(super) fn route(spec: &Spec, host: &HostState) -> Option<String> {
+pub(super) fn route(host: &HostState) -> String {
     let HostState {
         address, device, ..
     } = host;
-    let to_it = format!("route add {ADDRESS}/32 dev {device} src {address}");
-    spec.ground.as_ref().map(|_| to_it)
+    format!("route add {ADDRESS}/32 dev {device} src {address}")
 }
 
 /// Makes the gateway forward packets.
@@ -86,29 +80,6 @@ pub(super) fn forward(netns: &Netns) -> Result<(), Failure> {
     netns
         .inside(|| fs::write("/proc/sys/net/ipv4/ip_forward", "1"))
         .attempt(format!("let {} forward", netns.label))
-}
-
-/// Both legs over new devices, the satellite leg first.
-pub(super) fn emulators(state: &State) -> Result<(Emulator, Option<Emulator>), Failure> {
-    let side = |side: &str| -> Vec<&HostState> {
-        let hosts = state.hosts.iter();
-        hosts.filter(|host| host.name.starts_with(side)).collect()
-    };
-    let (left, right) = (side("left"), side("right"));
-    let emulator = |config: &Config, left: Vec<OwnedFd>, right: Vec<OwnedFd>| {
-        Emulator::new(config.clone(), left, right).map_err(failed)
-    };
-    let Some(ground) = &state.ground else {
-        return Ok((
-            emulator(&state.config, devices(&left)?, devices(&right)?)?,
-            None,
-        ));
-    };
-    let gateway = state.host(NAME)?;
-    let to = |name: &str| Ok(vec![device(gateway, name)?]);
-    let satellite = emulator(&state.config, to(SATELLITE)?, devices(&right)?)?;
-    let ground = emulator(ground, devices(&left)?, to(TERRESTRIAL)?)?;
-    Ok((satellite, Some(ground)))
 }
 
 /// Adds the warnings of the terrestrial leg to a testbed's summary.

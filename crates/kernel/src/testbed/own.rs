@@ -11,11 +11,10 @@ use std::path::Path;
 use headway_system::netlink::{attribute, message, text, Netlink};
 use libc::ifinfomsg;
 
-use super::state::NAMED;
 use crate::error::{Attempt as _, Failure};
 use crate::mirror::Plain as _;
 use crate::system::namespace::Namespace;
-use crate::system::netns::Netns;
+use crate::system::netns::{Netns, NAMED_FOLDER};
 use crate::system::rundir;
 
 /// The first device of every namespace is its loopback device.
@@ -36,7 +35,7 @@ pub fn add(testbed: &str, namespace: &str) -> Result<(), Failure> {
     let made = Namespace::new()?;
     made.netns.inside(|| set_alias(&mark)).attempt(&what)?;
     share_names().attempt(&what)?;
-    let path = Path::new(NAMED).join(namespace);
+    let path = Path::new(NAMED_FOLDER).join(namespace);
     OpenOptions::new()
         .write(true)
         .create_new(true)
@@ -61,7 +60,7 @@ pub fn is_ours(testbed: &str, namespace: &str) -> bool {
 
 /// Makes mounts in the folder of names visible in every mount namespace.
 fn share_names() -> io::Result<()> {
-    let folder = Path::new(NAMED);
+    let folder = Path::new(NAMED_FOLDER);
     DirBuilder::new()
         .recursive(true)
         .mode(0o755)

@@ -14,7 +14,8 @@ use headway_experiment::{
 use headway_sim::scenario::{Aqm, EcnPath, LinkSpec};
 use serde::Deserialize;
 
-use super::{experiment, gateway, preset, HostState, DEVICE, MAX_HOSTS};
+use super::names::{namespace, DEVICE, MAX_HOSTS};
+use super::{experiment, gateway, preset, HostState};
 use crate::error::{Attempt as _, Failure};
 
 /// The options for links on the command line; all are optional.
@@ -189,7 +190,7 @@ impl Spec {
                 .map(|(i, host)| {
                     let name = format!("{side}{}", i + 1);
                     HostState {
-                        namespace: super::namespace(&self.name, &name),
+                        namespace: namespace(&self.name, &name),
                         name,
                         address: host.address,
                         device: DEVICE.into(),

@@ -9,17 +9,14 @@ use std::path::{Path, PathBuf};
 use headway_emulator::{Config, Summary};
 use serde::{Deserialize, Serialize};
 
-use super::gateway;
+use super::names::{owner, GATEWAY};
 use super::own;
 use super::process::{self, Process};
 use crate::error::{Attempt as _, Failure};
 use crate::system::lock::{self, Lock};
-use crate::system::netns::Netns;
+use crate::system::netns::{Netns, NAMED_FOLDER};
 use crate::system::processes;
 use crate::system::rundir;
-
-/// Where `ip netns` keeps namespaces by name.
-pub const NAMED: &str = "/run/netns";
 
 /// Progress of `up`.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
@@ -144,7 +141,7 @@ impl State {
     #[must_use]
     pub fn control_of(&self, host: &HostState) -> &str {
         match &self.gateway_control {
-            Some(control) if host.name == gateway::NAME => control,
+            Some(control) if host.name == GATEWAY => control,
             _ => &self.control,
         }
     }
@@ -236,10 +233,10 @@ fn list(folder: &Path) -> Vec<String> {
 /// The namespaces of this scope's testbeds, with their testbed. Namespaces that only have a similar
 /// name are left out.
 fn own_namespaces() -> Vec<(String, String)> {
-    list(Path::new(NAMED))
+    list(Path::new(NAMED_FOLDER))
         .into_iter()
         .filter_map(|namespace| {
-            let (testbed, _) = super::owner(&namespace)?;
+            let (testbed, _) = owner(&namespace)?;
             own::is_ours(testbed, &namespace).then(|| (testbed.to_owned(), namespace.clone()))
         })
         .collect()
@@ -259,11 +256,11 @@ pub fn namespaces(testbed: &str) -> Vec<String> {
 
 /// Files of namespaces' names to which no namespace was mounted, because `up` was killed before.
 #[must_use]
-pub fn names_of_nothing(state: &State) -> Vec<PathBuf> {
+pub fn unmounted_names(state: &State) -> Vec<PathBuf> {
     let paths = state
         .hosts
         .iter()
-        .map(|h| Path::new(NAMED).join(&h.namespace));
+        .map(|h| Path::new(NAMED_FOLDER).join(&h.namespace));
     paths
         .filter(|path| {
             Netns::find(&path.to_string_lossy()).is_err()

@@ -9,13 +9,14 @@ use std::process::{Child, Command, Stdio};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::control::{self, Chosen};
+use super::names::GATEWAY;
 use super::process::Process;
 use super::state::{self, HostState, Phase, State};
 use super::{daemon, down, gateway, offloads, own, Spec};
 use crate::error::{Attempt as _, Failure};
 use crate::objects::pair_of;
 use crate::system::lock::Lock;
-use crate::system::netns::Netns;
+use crate::system::netns::{self, Netns};
 use crate::system::rundir;
 
 /// Queue of a device for bursts on their way to the emulator, in packets. Losses there are not part
@@ -64,8 +65,9 @@ pub fn plan(spec: &Spec) -> Result<Vec<String>, Failure> {
 
 /// Arguments of `ip` for the device of a host.
 pub(super) fn configuration(spec: &Spec, host: &HostState) -> Vec<String> {
-    if host.name == gateway::NAME {
-        return gateway::configuration(spec, DEVICE_QUEUE_PKTS);
+    let mtu_bytes = spec.config.mtu_bytes;
+    if host.name == GATEWAY {
+        return gateway::configuration(mtu_bytes, DEVICE_QUEUE_PKTS);
     }
     let other_side = if host.name.starts_with("left") {
         78
@@ -75,7 +77,6 @@ pub(super) fn configuration(spec: &Spec, host: &HostState) -> Vec<String> {
     let HostState {
         address, device, ..
     } = host;
-    let mtu_bytes = spec.config.mtu_bytes;
     let mut lines = vec![
         "link set lo up".into(),
         format!("link set {device} mtu {mtu_bytes} txqueuelen {DEVICE_QUEUE_PKTS}"),
@@ -83,7 +84,9 @@ pub(super) fn configuration(spec: &Spec, host: &HostState) -> Vec<String> {
         format!("link set {device} up"),
         format!("route add 10.{other_side}.0.0/16 dev {device} src {address}"),
     ];
-    lines.extend(gateway::route(spec, host));
+    if spec.ground.is_some() {
+        lines.push(gateway::route(host));
+    }
     lines
 }
 
@@ -108,7 +111,7 @@ impl Choices {
 
     fn name_for(&self, host: &HostState) -> &str {
         match &self.gateway {
-            Some(chosen) if host.name == gateway::NAME => &chosen.name,
+            Some(chosen) if host.name == GATEWAY => &chosen.name,
             _ => &self.hosts.name,
         }
     }
@@ -128,8 +131,8 @@ pub fn up(spec: &Spec) -> Result<State, Failure> {
         )));
     }
     let taken = spec.hosts().into_iter().map(|host| host.namespace);
-    let taken =
-        taken.filter(|name| fs::symlink_metadata(Path::new(state::NAMED).join(name)).is_ok());
+    let taken = taken
+        .filter(|name| fs::symlink_metadata(Path::new(netns::NAMED_FOLDER).join(name)).is_ok());
     if let Some(namespace) = taken.into_iter().next() {
         return Err(Failure::bad_input(format!(
             "testbed {name}: a network namespace {namespace} exists already and is not \
@@ -198,7 +201,7 @@ fn make(lock: &Lock, spec: &Spec, chosen: &Choices, state: &mut State) -> Result
     for host in &state.hosts {
         let netns = Netns::find(&host.namespace)?;
         set_sysctls(spec, &netns)?;
-        if host.name == gateway::NAME {
+        if host.name == GATEWAY {
             gateway::forward(&netns)?;
         }
     }

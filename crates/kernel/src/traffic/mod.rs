@@ -18,7 +18,7 @@ pub mod socket;
 pub use bulk::{receive as bulk_receive, send as bulk_send, BulkReceive, BulkSend};
 pub use cbr::{receive as cbr_receive, send as cbr_send, CbrReceive, CbrSend};
 pub use exchanges::{
-    client as vectors_client, of_epochs, server as vectors_server, Conversation, Epoch,
+    client as vectors_client, of_epochs, server as vectors_server, Epoch, ExchangeTask,
 };
 pub use pingpong::{client as pingpong_client, server as pingpong_server, Pingpong};
 pub use reader::Reading;

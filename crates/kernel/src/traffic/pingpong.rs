@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 use headway_sim::rng::{exponential_ns, stream, Purpose};
 
-use super::exchanges::Conversed;
+use super::exchanges::ExchangeResults;
 use super::records::Records;
 use super::socket::{
     accept_until, connect_until, drained_until, listen, ready_until, reset_on_close, tcp_info,
@@ -132,16 +132,16 @@ impl Pingpong {
 ///
 /// # Errors
 /// An unknown control; a server that refuses; a file that cannot be written.
-pub fn client(task: &Pingpong) -> Result<Conversed, Failure> {
+pub fn client(task: &Pingpong) -> Result<ExchangeResults, Failure> {
     let mut records = task.out.as_deref().map(Records::<3>::create).transpose()?;
     let mut gaps = stream(task.seed, Purpose::App, task.flow);
     let mut gap_ns = || exponential_ns(&mut gaps, task.mean_interval_ns) as i64;
     sleep_until(task.start_ns.min(task.end_ns));
     let Some(socket) = connect_until(task.address, task.options(), task.end_ns)? else {
-        return Ok(Conversed::default());
+        return Ok(ExchangeResults::default());
     };
     let connected_ns = now_ns();
-    let mut done = Conversed::connected_at(connected_ns);
+    let mut done = ExchangeResults::connected_at(connected_ns);
     let mut end = End::new(&socket)?;
     let mut waiting = VecDeque::new();
     let mut due_ns = connected_ns + gap_ns();
@@ -188,11 +188,11 @@ pub fn client(task: &Pingpong) -> Result<Conversed, Failure> {
 ///
 /// # Errors
 /// An unknown control; an address in use; a file that cannot be written.
-pub fn server(task: &Pingpong, ready: impl FnOnce()) -> Result<Conversed, Failure> {
+pub fn server(task: &Pingpong, ready: impl FnOnce()) -> Result<ExchangeResults, Failure> {
     let mut records = task.out.as_deref().map(Records::<2>::create).transpose()?;
     let listener = listen(task.address, task.options())?;
     ready();
-    let mut done = Conversed::default();
+    let mut done = ExchangeResults::default();
     if let Some(socket) = accept_until(&listener, task.end_ns)? {
         done.connected_ns = Some(now_ns());
         let mut end = End::new(&socket)?;

@@ -7,6 +7,8 @@ mod connection;
 mod frames;
 #[path = "lab/sockets.rs"]
 mod sockets;
+#[path = "lab/wait.rs"]
+mod wait;
 
 use std::fs::File;
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
@@ -25,6 +27,7 @@ pub use frames::{frames, let_anybody_send, packets_of, sums_up_itself};
 pub use sockets::{
     choose, choose_for, chosen, get, set, Info, DEADLINE, INFO, RATE, STABILIZE, TYPE, VOLUME,
 };
+pub use wait::wait_until;
 
 /// The command headwayctl with arguments.
 pub fn headwayctl(arguments: &[&str]) -> Command {
@@ -129,7 +132,7 @@ pub fn complaints() -> usize {
 /// Takes the machine for one suite at a time, because names of congestion controls are shared by
 /// the whole machine. The suite uses names in a scope, and so does not touch controls that are in
 /// use.
-pub fn machine_to_oneself() -> Option<File> {
+pub fn lock_machine() -> Option<File> {
     if crate::common::reason_to_skip().is_some() {
         return None; // `run` reports the reason
     }
@@ -147,11 +150,11 @@ pub fn machine_to_oneself() -> Option<File> {
     Some(file)
 }
 
-/// As [`machine_to_oneself`], for suites of Quick-Start, which use another scope. Sockets whose
+/// As [`lock_machine`], for suites of Quick-Start, which use another scope. Sockets whose
 /// path was removed keep their control for a while, and other suites must not find it in their
 /// scope.
-pub fn machine_to_oneself_for_quick_start() -> Option<File> {
-    let lock = machine_to_oneself();
+pub fn lock_machine_for_quick_start() -> Option<File> {
+    let lock = lock_machine();
     if lock.is_some() {
         std::env::set_var("HEADWAY_SCOPE", "hwq");
     }
@@ -162,15 +165,6 @@ pub fn machine_to_oneself_for_quick_start() -> Option<File> {
 pub fn no_scope() -> Option<File> {
     std::env::remove_var("HEADWAY_SCOPE");
     None
-}
-
-/// Waits until a condition is true, however busy the machine is.
-pub fn wait_until(what: &str, is_so: impl Fn() -> bool) {
-    let end = Instant::now() + Duration::from_secs(20);
-    while !is_so() {
-        assert!(Instant::now() < end, "waited in vain: {what}");
-        thread::sleep(Duration::from_millis(10));
-    }
 }
 
 /// Waits until no connection of these namespaces is open. TCP retransmits a lost FIN. A socket

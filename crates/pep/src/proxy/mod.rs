@@ -1,6 +1,7 @@
 //! The main thread of a running proxy: limits, requests (`status`), the end, and the handover to a
 //! successor (`successor`).
 
+mod hand_over;
 mod status;
 mod successor;
 
@@ -17,21 +18,21 @@ use rustix::event::{poll, PollFd, PollFlags, Timespec};
 
 use crate::control::{self, Control, Place, Request, Status, Taking};
 use crate::counters::{Counters, Totals};
-use crate::handover::{Estate, Predecessor};
+use crate::handover::{Inherited, Predecessor};
 use crate::limits::{Gauges, Share, Use};
+use crate::listeners::Listeners;
 use crate::manager::Manager;
 use crate::metrics::Scrapes;
 use crate::pending::Held;
 use crate::privileges;
-use crate::rules_process::Keeper;
-use crate::run::Listeners;
+use crate::rules_process::RulesClient;
 use crate::socket;
-use crate::worker::{Begun, Shared};
+use crate::worker::{Ready, Shared};
 use crate::Config;
 use successor::Successor;
 
 /// Interval of checks of limits, signals and workers.
-const LOOK: Duration = Duration::from_millis(20);
+const CHECK_INTERVAL: Duration = Duration::from_millis(20);
 /// Handshakes that were started before the proxy stopped taking connections are still completed
 /// within this time.
 const HANDSHAKE: Duration = Duration::from_secs(1);
@@ -42,14 +43,14 @@ const PAUSE: Duration = Duration::from_secs(1);
 pub(crate) type Loop = (
     String,
     Arc<Shared>,
-    Box<dyn FnOnce(&Begun) -> std::io::Result<()> + Send>,
+    Box<dyn FnOnce(&Ready) -> std::io::Result<()> + Send>,
 );
 
 /// The resources of a proxy.
-pub(crate) struct Means {
+pub(crate) struct Resources {
     pub config: Arc<Config>,
     pub place: Place,
-    pub rules: Keeper,
+    pub rules: RulesClient,
     pub gauges: Gauges,
     pub share: Share,
     /// Clients that wait for their servers' answers.
@@ -65,7 +66,7 @@ pub(crate) struct Means {
 
 /// A proxy that takes connections, or still has some.
 pub(crate) struct Proxy {
-    means: Means,
+    resources: Resources,
     workers: Vec<(Arc<Shared>, JoinHandle<std::io::Result<()>>)>,
     started: Instant,
     taking: Taking,
@@ -80,9 +81,9 @@ pub(crate) struct Proxy {
 }
 
 impl Proxy {
-    pub fn new(means: Means) -> Self {
+    pub fn new(resources: Resources) -> Self {
         Self {
-            means,
+            resources,
             workers: Vec::new(),
             started: Instant::now(),
             taking: Taking::Full,
@@ -95,20 +96,20 @@ impl Proxy {
     }
 
     pub fn totals(&self) -> Totals {
-        self.means.counters.totals()
+        self.resources.counters.totals()
     }
 
     pub fn work(
         &mut self,
         loops: Vec<Loop>,
-        estate: Option<Estate>,
+        inherited: Option<Inherited>,
         stop: &AtomicBool,
         ready: impl FnOnce(&Status),
     ) -> Result<(), Failure> {
         for (name, shared, work) in loops {
             let (begun, has_begun) = channel();
             let thread = thread::Builder::new().name(name);
-            let thread = thread.spawn(move || work(&Begun(begun)));
+            let thread = thread.spawn(move || work(&Ready(begun)));
             let thread = thread.attempt("start a thread")?;
             self.workers.push((shared, thread));
             // the thread opens what it needs before system calls are filtered
@@ -116,24 +117,24 @@ impl Proxy {
                 return Err(Failure::failed("a worker ended"));
             }
         }
-        match estate {
-            Some(estate) => self.enter(estate)?,
+        match inherited {
+            Some(inherited) => self.take_over(inherited)?,
             None => {
-                self.means.rules.put()?;
-                self.means.listeners.open()?;
-                self.means.rules.open()?;
+                self.resources.rules.install()?;
+                self.resources.listeners.open()?;
+                self.resources.rules.open()?;
                 privileges::confine()?;
             }
         }
         for (shared, _) in &self.workers {
-            shared.tell(&shared.takes);
+            shared.raise(&shared.accepts);
         }
         self.taking = Taking::Yes;
         ready(&self.status(false));
         loop {
             self.answer()?;
             if stop.load(Relaxed) && self.stopping.is_none() {
-                self.stop(self.means.config.drain_timeout);
+                self.stop(self.resources.config.drain_timeout);
             }
             if self.workers.iter().any(|(_, thread)| thread.is_finished()) {
                 return Err(Failure::failed("a worker ended"));
@@ -149,28 +150,28 @@ impl Proxy {
                     return Ok(());
                 }
             } else if self.successor.is_none() {
-                self.means.rules.refresh();
-                self.take_or_pass(used);
+                self.resources.rules.refresh();
+                self.update_admission(used);
             }
         }
     }
 
     /// Takes over from another process. If this fails, that process continues.
-    fn enter(&mut self, estate: Estate) -> Result<(), Failure> {
-        self.others = estate.offer.devices.clone();
-        self.means.rules.put()?;
-        for listener in self.means.listeners.all() {
-            socket::change(listener, &self.means.config.client)?;
+    fn take_over(&mut self, inherited: Inherited) -> Result<(), Failure> {
+        self.others = inherited.offer.devices.clone();
+        self.resources.rules.install()?;
+        for listener in self.resources.listeners.all() {
+            socket::change(listener, &self.resources.config.client)?;
         }
         privileges::confine()?;
-        let (predecessors, waiting) = estate.enter()?;
+        let (predecessors, waiting) = inherited.take_over()?;
         self.predecessors = predecessors;
-        if let Some(held) = &self.means.held {
-            held.take_in(waiting);
+        if let Some(held) = &self.resources.held {
+            held.add_all(waiting);
         }
-        self.means.listeners.open()?;
-        if let Some(control) = &mut self.means.control {
-            control.anothers = false;
+        self.resources.listeners.open()?;
+        if let Some(control) = &mut self.resources.control {
+            control.is_foreign = false;
         }
         Ok(())
     }
@@ -178,20 +179,20 @@ impl Proxy {
     fn used(&self) -> Use {
         let loops = self.workers.iter();
         let of_loops = loops.map(|(shared, _)| shared.open.load(Relaxed));
-        Use::now(&self.means.gauges, &self.means.counters, of_loops)
+        Use::now(&self.resources.gauges, &self.resources.counters, of_loops)
     }
 
     /// Lets new connections bypass the proxy at a limit, and takes them again below it.
-    fn take_or_pass(&mut self, used: Use) {
+    fn update_admission(&mut self, used: Use) {
         let taken = self.taking == Taking::Yes;
-        let room = used.has_room(&self.means.config, self.means.share, taken);
+        let room = used.has_room(&self.resources.config, self.resources.share, taken);
         if room == taken || Instant::now() < self.again {
             return;
         }
         let (changed, taking) = if room {
-            (self.means.rules.open(), Taking::Yes)
+            (self.resources.rules.open(), Taking::Yes)
         } else {
-            (self.means.rules.close(), Taking::Full)
+            (self.resources.rules.close(), Taking::Full)
         };
         match changed {
             Ok(()) => self.taking = taking,
@@ -203,13 +204,13 @@ impl Proxy {
     /// From now on new connections bypass the proxy, unless a successor takes them.
     fn stop(&mut self, within: Duration) {
         if self.stopping.is_none() {
-            if self.means.rules.close().is_err() {
+            if self.resources.rules.close().is_err() {
                 self.close_listeners(); // without a listener they bypass it as well
             }
             self.taking = Taking::Stopping;
         }
-        if let Some(manager) = &self.means.manager {
-            manager.ends(within);
+        if let Some(manager) = &self.resources.manager {
+            manager.notify_stopping(within);
         }
         let now = Instant::now();
         let since = self.stopping.map_or(now, |(since, _)| since);
@@ -224,9 +225,9 @@ impl Proxy {
 
     /// Waits a moment for requests and handles them.
     fn answer(&mut self) -> Result<(), Failure> {
-        let wait = Timespec::try_from(LOOK).map_err(std::io::Error::other);
+        let wait = Timespec::try_from(CHECK_INTERVAL).map_err(std::io::Error::other);
         let wait = wait.attempt("wait")?;
-        let control = self.means.control.iter();
+        let control = self.resources.control.iter();
         let control = control.map(|control| control.listener.as_fd());
         let successor = self
             .successor
@@ -237,21 +238,25 @@ impl Proxy {
             .map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN))
             .collect();
         let _ = poll(&mut fds, Some(&wait)); // the caller checks for signals anyway
-        let speaks = fds.len() > self.means.control.iter().len()
+        let speaks = fds.len() > self.resources.control.iter().len()
             && fds.last().is_some_and(|fd| !fd.revents().is_empty());
         self.predecessors.retain(|other| !other.has_ended());
         if speaks {
-            self.hear_heir();
-        } else if self.means.control.is_some() {
-            if let Some(successor) = self.successor.take_if(|successor| successor.hesitates()) {
-                self.stay(successor);
+            self.handle_successor();
+        } else if self.resources.control.is_some() {
+            if let Some(successor) = self
+                .successor
+                .take_if(|successor| successor.has_timed_out())
+            {
+                self.abort_handover(successor);
             }
         }
-        if let Some(scrapes) = self.means.scrapes.take() {
+        if let Some(scrapes) = self.resources.scrapes.take() {
             scrapes.answer(|| self.status(false));
-            self.means.scrapes = Some(scrapes);
+            self.resources.scrapes = Some(scrapes);
         }
-        while let Some((request, stream)) = self.means.control.as_ref().and_then(Control::next) {
+        while let Some((request, stream)) = self.resources.control.as_ref().and_then(Control::next)
+        {
             match request {
                 Request::HandOver { version } => self.offer(version, stream),
                 _ => self.carry_out(request, &stream),
@@ -264,26 +269,26 @@ impl Proxy {
         let connections = matches!(request, Request::Status { connections: true });
         if let Request::Stop { within_ms } = request {
             let within = within_ms.map(Duration::from_millis);
-            self.stop(within.unwrap_or(self.means.config.drain_timeout));
+            self.stop(within.unwrap_or(self.resources.config.drain_timeout));
         }
         // a client that has gone is ignored
-        let _ = control::tell(stream, &self.status(connections));
+        let _ = control::write_line(stream, &self.status(connections));
     }
 
     fn close_listeners(&mut self) {
         for (shared, _) in &self.workers {
-            shared.tell(&shared.lets_go);
+            shared.raise(&shared.stops_listening);
         }
-        // from here on new connections belong to the successor
-        self.means.listeners = Listeners::default();
+        // the next connection is the successor's
+        self.resources.listeners = Listeners::default();
         self.wait_for_pause();
     }
 
     /// Waits until no worker accepts connections. Workers that were told to stop do so soon.
     fn wait_for_pause(&self) {
         let end = Instant::now() + HANDSHAKE;
-        let listens = |(shared, _): &(Arc<Shared>, _)| shared.listens.load(Relaxed);
-        while self.workers.iter().any(listens) && Instant::now() < end {
+        let is_accepting = |(shared, _): &(Arc<Shared>, _)| shared.is_accepting.load(Relaxed);
+        while self.workers.iter().any(is_accepting) && Instant::now() < end {
             thread::sleep(Duration::from_millis(1));
         }
     }
@@ -293,7 +298,7 @@ impl Proxy {
     pub fn end(&mut self) -> Result<(), Failure> {
         let mut result = Ok(());
         for (shared, _) in &self.workers {
-            shared.tell(&shared.end);
+            shared.raise(&shared.end);
         }
         for (_, thread) in self.workers.drain(..) {
             match thread.join() {
@@ -304,10 +309,10 @@ impl Proxy {
                 Err(_) => result = Err(Failure::failed("a worker panicked")),
             }
         }
-        match &mut self.means.control {
-            Some(control) if !control.anothers => {
-                let removed = self.means.rules.remove();
-                control.anothers = true; // the control's files were removed with the rules, or stay with them
+        match &mut self.resources.control {
+            Some(control) if !control.is_foreign => {
+                let removed = self.resources.rules.remove();
+                control.is_foreign = true; // its files were removed with the rules, or stay with them
                 result.and(removed)
             }
             _ => result,

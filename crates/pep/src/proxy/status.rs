@@ -16,20 +16,26 @@ impl Proxy {
         let request = Request::Status { connections };
         let others = self.predecessors.iter_mut();
         let predecessors = others.filter_map(|other| other.ask(request).ok()).collect();
-        let means = &self.means;
-        let (config, counters) = (&means.config, &means.counters);
+        let resources = &self.resources;
+        let (config, counters) = (&resources.config, &resources.counters);
         let used = self.used();
         let totals = counters.totals();
-        let around = match self.taking {
+        let bypassed = match self.taking {
             Taking::HandsOver => None,
-            _ => means.rules.around(),
+            _ => resources.rules.bypassed(),
         };
+        let bypassed = bypassed.map(|packets| packets + totals.held_overflows);
         Status {
             name: config.name.clone(),
             pid: std::process::id(),
             uptime_s: self.started.elapsed().as_secs(),
             taking: self.taking,
-            families: means.rules.rules.families().map(str::to_owned).collect(),
+            families: resources
+                .rules
+                .rules
+                .families()
+                .map(str::to_owned)
+                .collect(),
             client_devices: config.client.devices.clone(),
             server_devices: config.server.devices.clone(),
             client_control: config.client.control.clone(),
@@ -42,7 +48,8 @@ impl Proxy {
             pipes: counters.pipes.load(Relaxed) as u64,
             held_bytes: counters.held_bytes.load(Relaxed) as u64,
             held: counters.held.load(Relaxed) as u64,
-            around: around.map(|packets| packets + totals.passed),
+            bypassed,
+            around: bypassed,
             totals,
             connections: connections.then(|| self.connections()),
             predecessors,
@@ -52,7 +59,7 @@ impl Proxy {
     fn connections(&self) -> Vec<ConnectionStatus> {
         let (to, from) = channel();
         for (shared, _) in &self.workers {
-            shared.ask(to.clone());
+            shared.request_connections(to.clone());
         }
         drop(to);
         let mut all = Vec::new();

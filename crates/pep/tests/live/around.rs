@@ -12,11 +12,11 @@ use headway_pep::control::Taking;
 
 use crate::ends::{accept, connect_from, exchange, is_reset, pair, reset};
 use crate::lab::{
-    wait_until, Lab, CLIENT, CLIENT_V4, GATEWAY, GATEWAY_V4, SERVER, SERVER_V4, SERVER_V6,
+    judged, wait_until, Lab, Test, CLIENT, CLIENT_V4, GATEWAY, GATEWAY_V4, SERVER, SERVER_V4,
+    SERVER_V6,
 };
 use crate::machine::measured;
 use crate::proxy::{folder, Proxy, Wanted};
-use crate::{judged, Test};
 
 pub const TESTS: &[Test] = tests![
     connections_that_must_not_be_taken_bypass_the_proxy,
@@ -71,7 +71,7 @@ fn connections_that_must_not_be_taken_bypass_the_proxy(lab: &Lab) {
 
     let status = proxy.status();
     assert_eq!(status.totals.accepted, 1, "{status:?}");
-    assert_eq!(status.around, Some(0), "{status:?}");
+    assert_eq!(status.bypassed, Some(0), "{status:?}");
     proxy.stop();
 }
 
@@ -95,7 +95,7 @@ fn a_client_with_a_listeners_port_bypasses_the_proxy(lab: &Lab) {
             let mut near = lab.inside(CLIENT, || connect_from(port, to));
             exchange(&mut near, &mut accept(&listener));
             reset(near);
-            let around = proxy.status().around.unwrap();
+            let around = proxy.status().bypassed.unwrap();
             std::mem::replace(&mut before, around) < around
         };
         assert!(passes(40_001, to(SERVER_V4)));
@@ -130,7 +130,7 @@ fn at_the_limit_connections_bypass_the_proxy_and_work(lab: &Lab) {
         exchange(near, far);
     }
     let status = proxy.status();
-    assert_eq!((status.open, status.around), (20, Some(30)), "{status:?}");
+    assert_eq!((status.open, status.bypassed), (20, Some(30)), "{status:?}");
     taken.truncate(10);
     wait_until("room", || proxy.status().taking == Taking::Yes);
     let (mut near, mut far) = pair(lab, &listener);

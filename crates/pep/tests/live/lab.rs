@@ -4,10 +4,13 @@ use std::fs::{self, File};
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::AsRawFd as _;
+use std::panic::resume_unwind;
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::thread;
 use std::time::{Duration, Instant};
+
+use crate::machine::TooBusy;
 
 pub const CLIENT: &str = "c";
 pub const GATEWAY: &str = "g";
@@ -20,6 +23,15 @@ pub const GATEWAY_V4: &str = "10.91.1.1";
 pub const PATIENCE: Duration = Duration::from_secs(120);
 /// The mark and the routing table.
 pub const MARK: u32 = 18_519;
+
+/// A test and its name.
+pub type Test = (&'static str, fn(&Lab));
+
+/// The measured value. On a machine that was too busy for the measurement the test ends here, so
+/// this comes last.
+pub fn judged<T>(measured: Result<T, TooBusy>) -> T {
+    measured.unwrap_or_else(|busy| resume_unwind(Box::new(busy)))
+}
 
 pub fn run(program: &str, words: &str) -> String {
     let output = Command::new(program).args(words.split(' ')).output();
@@ -219,7 +231,7 @@ pub fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
 }
 
 /// Makes test programs that change the whole machine take turns.
-pub fn machine_to_oneself() -> File {
+pub fn lock_machine() -> File {
     let file = File::create("/run/lock/headway-tests").expect("root may write to /run/lock");
     // SAFETY: a valid descriptor.
     let result = unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX) };

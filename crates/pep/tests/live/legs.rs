@@ -9,10 +9,11 @@ use std::time::{Duration, Instant};
 use crate::ends::{
     accept, connect_from, exchange, is_reset, pair, receive_urgent, reset, send_urgent,
 };
-use crate::lab::{wait_until, Behind, Lab, CLIENT, GATEWAY, SERVER, SERVER_V4, SERVER_V6};
+use crate::lab::{
+    judged, wait_until, Behind, Lab, Test, CLIENT, GATEWAY, SERVER, SERVER_V4, SERVER_V6,
+};
 use crate::machine::measured;
 use crate::proxy::{Proxy, Wanted};
-use crate::{judged, Test};
 
 pub const TESTS: &[Test] = tests![
     a_refusal_is_a_reset_and_does_not_affect_others,

@@ -9,9 +9,8 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use crate::ends::{exchange, is_reset, pair, reset};
-use crate::lab::{wait_until, Lab, GATEWAY, GATEWAY_V4, SERVER, SERVER_V4};
+use crate::lab::{wait_until, Lab, Test, GATEWAY, GATEWAY_V4, SERVER, SERVER_V4};
 use crate::proxy::{Proxy, Wanted};
-use crate::Test;
 
 pub const TESTS: &[Test] = tests![metrics_agree_with_status, each_ended_connection_is_a_line,];
 
@@ -84,7 +83,10 @@ fn metrics_agree_with_status(lab: &Lab) {
         ("max_connections", status.max_connections),
         ("held", 0),
         ("taking", 1),
+        ("bypassed_total", status.bypassed.unwrap()),
+        // the deprecated names
         ("around_total", status.around.unwrap()),
+        ("passed_total", status.totals.passed),
         ("build_info", 1),
         ("pipes", status.pipes),
     ] {

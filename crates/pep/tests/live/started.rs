@@ -4,9 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::ends::{exchange, pair};
-use crate::lab::{run, Lab, GATEWAY, MARK, SERVER};
+use crate::lab::{run, Lab, Test, GATEWAY, MARK, SERVER};
 use crate::proxy::{folder, Proxy, Wanted};
-use crate::Test;
 
 pub const TESTS: &[Test] = tests![
     it_has_given_up_privileges_that_it_does_not_need,

@@ -9,10 +9,9 @@ use std::thread;
 use std::time::Duration;
 
 use crate::ends::{exchange, pair};
-use crate::lab::{next, wait_until, Lab, CLIENT, PATIENCE, SERVER, SERVER_V4, SERVER_V6};
+use crate::lab::{next, wait_until, Lab, Test, CLIENT, PATIENCE, SERVER, SERVER_V4, SERVER_V6};
 use crate::proxy::{Proxy, Wanted};
 use crate::script::Script;
-use crate::Test;
 
 pub const TESTS: &[Test] = tests![
     every_byte_of_every_transfer_arrives,

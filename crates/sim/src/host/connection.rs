@@ -1,7 +1,7 @@
 //! Connections. A connection has two ends; each end is a socket that sends on its own route. A
 //! handle identifies the connection and gives access to its sockets.
 
-use super::tcp::{Counters, FirstFlights, Length, Socket};
+use super::tcp::{Counters, FirstFlights, LimitedTime, Socket};
 use crate::trace::digest::AtCheckpoint;
 
 /// A connection's handle.
@@ -31,7 +31,7 @@ pub(crate) enum Side {
 
 /// An end of a connection, as its application identifies it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct At {
+pub(crate) struct ConnectionEnd {
     /// The connection.
     pub connection: Connection,
     /// The end.
@@ -183,14 +183,14 @@ impl Connections {
     }
 
     /// The socket of an end.
-    pub fn look(&self, connection: Connection, side: Side) -> &Socket {
+    pub fn socket_ref(&self, connection: Connection, side: Side) -> &Socket {
         &self.sockets[self.ends[connection.0 as usize].sockets[side as usize] as usize]
     }
 
     /// The end whose sending is recorded in the trace, then the other end.
     pub fn sender_first(&self, connection: Connection) -> (&Socket, &Socket) {
-        let opener = self.look(connection, Side::Opener);
-        let responder = self.look(connection, Side::Responder);
+        let opener = self.socket_ref(connection, Side::Opener);
+        let responder = self.socket_ref(connection, Side::Responder);
         if opener.recorded {
             (opener, responder)
         } else {
@@ -199,7 +199,7 @@ impl Connections {
     }
 
     /// The flow that owns a socket, and the socket's connection and end.
-    pub fn whose(&self, socket: u32) -> (u32, At) {
+    pub fn owner_of(&self, socket: u32) -> (u32, ConnectionEnd) {
         let connection = Connection(self.whose[socket as usize]);
         let ends = &self.ends[connection.0 as usize];
         let side = if ends.sockets[0] == socket {
@@ -208,7 +208,7 @@ impl Connections {
             Side::Responder
         };
         let tag = ends.tag;
-        let at = At {
+        let at = ConnectionEnd {
             connection,
             side,
             tag,
@@ -217,8 +217,8 @@ impl Connections {
     }
 
     /// The flow that owns a connection, and the opener's end.
-    pub fn opener(&self, connection: Connection) -> (u32, At) {
-        self.whose(self.ends[connection.0 as usize].sockets[0])
+    pub fn opener(&self, connection: Connection) -> (u32, ConnectionEnd) {
+        self.owner_of(self.ends[connection.0 as usize].sockets[0])
     }
 
     /// Number of sockets.
@@ -241,10 +241,10 @@ pub(crate) struct Totals {
     pub unique_bytes: u64,
     pub counters: Counters,
     pub first_flights: FirstFlights,
-    /// How long the peer's window limited the sender.
-    pub rwnd_limited: Length,
-    /// How long the send buffer limited the sender.
-    pub sndbuf_limited: Length,
+    /// How long the peer's window limited it.
+    pub rwnd_limited: LimitedTime,
+    /// How long the send buffer limited it.
+    pub sndbuf_limited: LimitedTime,
 }
 
 impl Totals {

@@ -35,7 +35,7 @@ pub(crate) struct Tap {
     at_hosts: bool,
     seed: u64,
     writer: Writer<Vec<u8>>,
-    packets: Vec<Noted>,
+    packets: Vec<CapturedPacket>,
     snaplen_bytes: u32,
     /// File bytes of the packets that are not written yet.
     file_bytes: usize,
@@ -43,10 +43,10 @@ pub(crate) struct Tap {
 }
 
 /// A packet with its SACK blocks and headers.
-type Whole = (Packet, Sacks, Headers);
+type FullPacket = (Packet, Sacks, Headers);
 
 /// A packet with its time and its interface.
-type Noted = (u64, u32, Whole);
+type CapturedPacket = (u64, u32, FullPacket);
 
 /// Name that captures at hosts instead of at a link.
 const HOSTS: &str = "hosts";
@@ -98,12 +98,12 @@ impl Tap {
 
     /// Memory of the packets that are not written yet, and of their bytes in the file.
     pub fn bytes(&self) -> usize {
-        self.packets.capacity() * size_of::<Noted>() + self.file_bytes
+        self.packets.capacity() * size_of::<CapturedPacket>() + self.file_bytes
     }
 
     /// Like `bytes`, without unused capacity.
     pub fn noted_bytes(&self) -> usize {
-        self.packets.len() * size_of::<Noted>() + self.file_bytes
+        self.packets.len() * size_of::<CapturedPacket>() + self.file_bytes
     }
 
     /// Bytes that a packet takes in the file.
@@ -115,13 +115,13 @@ impl Tap {
         kept_bytes as usize + BLOCK_BYTES
     }
 
-    fn note(&mut self, time_ns: u64, interface: u32, whole: Whole) {
+    fn note(&mut self, time_ns: u64, interface: u32, whole: FullPacket) {
         self.file_bytes += Tap::kept_bytes(self.snaplen_bytes, &whole.0);
         self.packets.push((time_ns, interface, whole));
     }
 
     /// Captures a packet that is at the first router of its route. Its host sent it at `sent_ns`.
-    pub fn sent(&mut self, whole: impl FnOnce() -> Whole) {
+    pub fn sent(&mut self, whole: impl FnOnce() -> FullPacket) {
         if self.at_hosts {
             let whole = whole();
             self.note(whole.0.sent_ns, whole.0.route % 2, whole);
@@ -129,20 +129,20 @@ impl Tap {
     }
 
     /// Captures a packet that will reach its host at `time_ns`.
-    pub fn received(&mut self, time_ns: u64, whole: impl FnOnce() -> Whole) {
+    pub fn received(&mut self, time_ns: u64, whole: impl FnOnce() -> FullPacket) {
         if self.at_hosts {
             let whole = whole();
             self.note(time_ns, 1 - whole.0.route % 2, whole);
         }
     }
 
-    pub fn entering(&mut self, link: u32, now_ns: u64, whole: impl FnOnce() -> Whole) {
+    pub fn entering(&mut self, link: u32, now_ns: u64, whole: impl FnOnce() -> FullPacket) {
         if self.entering.contains(&link) {
             self.note(now_ns, 0, whole());
         }
     }
 
-    pub fn leaving(&mut self, link: u32, now_ns: u64, whole: impl FnOnce() -> Whole) {
+    pub fn leaving(&mut self, link: u32, now_ns: u64, whole: impl FnOnce() -> FullPacket) {
         if self.leaving.contains(&link) {
             self.note(now_ns, 0, whole());
         }
@@ -187,7 +187,7 @@ fn initial_sequence(seed: u64, direction: u32) -> u32 {
 }
 
 /// Builds the packet as it would be on the wire.
-fn write_packet(out: &mut Vec<u8>, whole: &Whole, seed: u64, number: u16) {
+fn write_packet(out: &mut Vec<u8>, whole: &FullPacket, seed: u64, number: u16) {
     let (packet, _, headers) = whole;
     let flow = packet.flow;
     let outbound = packet.route % 2 == 0;
@@ -267,7 +267,7 @@ fn on_wire(number: u8, fields: &Fields) -> Vec<u8> {
         .emit(fields)
 }
 
-fn tcp_header((packet, sacks, headers): &Whole, seed: u64, ports: (u16, u16)) -> TcpRepr {
+fn tcp_header((packet, sacks, headers): &FullPacket, seed: u64, ports: (u16, u16)) -> TcpRepr {
     let (source_port, destination_port) = ports;
     let own = initial_sequence(seed, packet.route);
     let peer = initial_sequence(seed, packet.route ^ 1);

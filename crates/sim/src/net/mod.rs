@@ -6,7 +6,7 @@ pub mod packet;
 mod routers;
 pub(crate) mod topology;
 
-use crate::event::{Events, What};
+use crate::event::{EventKind, Events};
 use crate::net::capture::Tap;
 use crate::net::link::{Drop, Link, Offer, Offered, Turn};
 use crate::net::packet::{about, ecn::CE, flags, Headers, Packet, Sacks, Slab};
@@ -72,7 +72,7 @@ impl Net {
         let route = &mut self.routes[packet.route as usize];
         let arrive_ns = route.near.pass(self.now_ns, packet.ip_bytes);
         let id = self.packets.insert(packet, sacks);
-        self.events.push(arrive_ns, What::Arrival, id);
+        self.events.push(arrive_ns, EventKind::Arrival, id);
         id
     }
 
@@ -87,7 +87,8 @@ impl Net {
     }
 
     pub(crate) fn set_timer(&mut self, at_ns: u64, socket: u32, number: u32) {
-        self.events.push(at_ns, What::Timer, socket << 3 | number);
+        self.events
+            .push(at_ns, EventKind::Timer, socket << 3 | number);
     }
 
     /// Values that the first link of a route publishes to the sending host.
@@ -119,7 +120,7 @@ impl Net {
         let far = &mut self.routes[packet.route as usize].far;
         let arrive_ns = far.pass(self.now_ns, packet.ip_bytes);
         self.tap_received(id, arrive_ns);
-        self.events.push(arrive_ns, What::Delivery, id);
+        self.events.push(arrive_ns, EventKind::Delivery, id);
     }
 
     /// Puts a packet on the next link of its route.
@@ -128,7 +129,7 @@ impl Net {
         if self.tap.is_some() {
             self.tap_entering(id, number);
         }
-        if self.links[number as usize].ecn != EcnPath::Keep && self.meddle_with_ecn(id, number) {
+        if self.links[number as usize].ecn != EcnPath::Keep && self.apply_ecn_fault(id, number) {
             return;
         }
         let link = &mut self.links[number as usize];
@@ -155,7 +156,7 @@ impl Net {
     /// Applies the ECN fault of a link that clears ECN bits or drops ECN SYNs. Returns whether the
     /// packet was dropped.
     #[cold]
-    fn meddle_with_ecn(&mut self, id: u32, number: u32) -> bool {
+    fn apply_ecn_fault(&mut self, id: u32, number: u32) -> bool {
         let link = &mut self.links[number as usize];
         let packet = &mut self.packets[id];
         if link.ecn == EcnPath::Bleach {
@@ -205,18 +206,18 @@ impl Net {
         }
         let packet = &mut self.packets[id];
         let route = &mut self.routes[packet.route as usize];
-        let mut what = What::Arrival;
+        let mut kind = EventKind::Arrival;
         if packet.hop == route.hops {
             // Only this route uses the far access link, in this order, so the time at the host is
             // already known.
             packet.hop += 1;
-            what = What::Delivery;
+            kind = EventKind::Delivery;
             arrive_ns = route.far.pass(arrive_ns, packet.ip_bytes);
             if self.tap.is_some() {
                 self.tap_received(id, arrive_ns);
             }
         }
-        self.events.push(arrive_ns, what, id);
+        self.events.push(arrive_ns, kind, id);
     }
 
     /// Sends what a link that holds packets can send now, and schedules its next turn.
@@ -243,7 +244,7 @@ impl Net {
                     self.cross(id, number, arrive_ns, ecn);
                 }
                 Turn::Dropped { id, reason } => self.lose(number, id, reason),
-                Turn::At(time_ns) => return self.events.push(time_ns, What::Turn, number),
+                Turn::At(time_ns) => return self.events.push(time_ns, EventKind::Turn, number),
                 Turn::Over => return,
             }
         }
@@ -268,7 +269,7 @@ impl Net {
             if let Some(tap) = &mut self.tap {
                 tap.leaving(number, arrive_ns, || (packet, sacks, headers));
             }
-            self.events.push(arrive_ns, What::Arrival, id);
+            self.events.push(arrive_ns, EventKind::Arrival, id);
         }
     }
 
@@ -301,7 +302,8 @@ impl Net {
 
     /// Schedules a call of a link's routers.
     pub(crate) fn wake_router(&mut self, at_ns: u64, number: u32) {
-        self.events.push(at_ns.max(self.now_ns), What::Tick, number);
+        self.events
+            .push(at_ns.max(self.now_ns), EventKind::Tick, number);
     }
 
     /// Records that a request was answered.

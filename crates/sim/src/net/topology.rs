@@ -42,7 +42,7 @@ pub(crate) struct Built {
 }
 
 /// The access link of a host that is attached to a router.
-fn beside(access_rate_bps: u64) -> Wire {
+fn access_link(access_rate_bps: u64) -> Wire {
     Wire::new(access_rate_bps, 0)
 }
 
@@ -84,23 +84,28 @@ impl Built {
             // The extra delay belongs to the opener's access link.
             let near = Wire::new(access_rate_bps, access_delay_ns + flow.extra_delay_ns);
             match &flow.relay {
-                None => built.add_way(flow.from_hop, flow.to_hop.unwrap_or(last), near, host),
+                None => built.add_routes(flow.from_hop, flow.to_hop.unwrap_or(last), near, host),
                 Some(relay) => {
-                    built.add_way(flow.from_hop, relay.at_hop, near, beside(access_rate_bps));
+                    built.add_routes(
+                        flow.from_hop,
+                        relay.at_hop,
+                        near,
+                        access_link(access_rate_bps),
+                    );
                 }
             }
         }
         for flow in &scenario.flows {
             if let Some(relay) = &flow.relay {
                 let to = flow.to_hop.unwrap_or(last);
-                built.add_way(relay.at_hop, to, beside(access_rate_bps), host);
+                built.add_routes(relay.at_hop, to, access_link(access_rate_bps), host);
             }
         }
         Ok(built)
     }
 
     /// Adds both routes between a host at router `from` and one at router `to`.
-    fn add_way(&mut self, from: u32, to: u32, near: Wire, far: Wire) {
+    fn add_routes(&mut self, from: u32, to: u32, near: Wire, far: Wire) {
         let hops = (to - from) as u8;
         self.routes.push(Route {
             near,

@@ -2,7 +2,7 @@
 
 use super::{profile_of, FlowState, World};
 use crate::controls::Prototypes;
-use crate::event::What;
+use crate::event::EventKind;
 use crate::host::apps::{application, RelaySetup, Setup};
 use crate::host::tcp::profile::Reduction;
 use crate::scenario::{bad, Control, Flow, ScenarioError};
@@ -76,9 +76,9 @@ impl World {
             stopped: false,
             datagrams_marked: 0,
         });
-        self.net.events.push(flow.start_ns, What::App, number);
+        self.net.events.push(flow.start_ns, EventKind::App, number);
         if let Some(stop_ns) = flow.stop_ns {
-            self.net.events.push(stop_ns, What::App, number);
+            self.net.events.push(stop_ns, EventKind::App, number);
         }
         Ok(())
     }

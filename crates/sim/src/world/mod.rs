@@ -6,7 +6,7 @@ mod output;
 mod schedules;
 
 use crate::controls::Prototypes;
-use crate::event::{Event, Events, What};
+use crate::event::{Event, EventKind, Events};
 use crate::host::apps::{Application, Host};
 use crate::host::connection::{Connection, Connections, Side, Totals};
 use crate::host::tcp::profile::{profile, Profile, PROFILES};
@@ -147,7 +147,7 @@ impl World {
         checkpoints.sort_unstable();
         checkpoints.dedup();
         for at_ns in checkpoints {
-            world.net.events.push(at_ns, What::Checkpoint, 0);
+            world.net.events.push(at_ns, EventKind::Checkpoint, 0);
         }
         Ok(world)
     }
@@ -162,8 +162,8 @@ impl World {
         self.events += 1;
         // Most events are packets. Comparisons separate them from the others without an indirect
         // jump.
-        let what = event.what();
-        if what == What::Delivery {
+        let kind = event.kind();
+        if kind == EventKind::Delivery {
             let packet = self.net.packets[event.id()];
             let sacks = self.net.packets.sacks(event.id());
             if packet.headers != 0 {
@@ -173,16 +173,16 @@ impl World {
             self.arrived(&packet, &sacks);
             return true;
         }
-        if what == What::Arrival {
+        if kind == EventKind::Arrival {
             self.net.arrival(event.id());
             return true;
         }
-        match what {
-            What::Timer => {
+        match kind {
+            EventKind::Timer => {
                 let socket = self.connections.numbered(event.id() >> 3);
                 socket.on_timer(&mut self.net, event.id() & 7);
             }
-            What::Turn => self.net.turn(event.id()),
+            EventKind::Turn => self.net.turn(event.id()),
             _ => self.rare_event(event),
         }
         true
@@ -190,7 +190,7 @@ impl World {
 
     #[inline(never)]
     fn rare_event(&mut self, event: Event) {
-        if event.what() == What::App {
+        if event.kind() == EventKind::App {
             match event.id().checked_sub(self.flows.len() as u32) {
                 Some(number) => {
                     let connection = Connection::of_number(number);
@@ -199,7 +199,7 @@ impl World {
                 }
                 None => self.app_event(event.id()),
             }
-        } else if event.what() == What::Tick {
+        } else if event.kind() == EventKind::Tick {
             self.net.tick(event.id());
         } else {
             self.count();
@@ -252,8 +252,8 @@ impl World {
     /// Bytes delivered in order to a flow's receiver, and bytes that its sender wrote and sent.
     pub fn delivered(&self, flow: usize) -> (u64, u64) {
         let connection = self.flows[flow].app.connection().expect("a TCP flow");
-        let opener = self.connections.look(connection, Side::Opener);
-        let responder = self.connections.look(connection, Side::Responder);
+        let opener = self.connections.socket_ref(connection, Side::Opener);
+        let responder = self.connections.socket_ref(connection, Side::Responder);
         (responder.delivered_bytes, opener.unique_bytes())
     }
 
@@ -295,7 +295,7 @@ impl World {
 
     /// Tells an application what has changed at its socket.
     fn signalled(&mut self, socket: u32, signals: Signals) {
-        let (flow, at) = self.connections.whose(socket);
+        let (flow, at) = self.connections.owner_of(socket);
         self.with_app(flow, |app, host| {
             if signals.established {
                 app.established(host, at);

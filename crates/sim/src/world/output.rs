@@ -98,7 +98,7 @@ impl World {
         let seen = self.net.seen_ns[number];
         let connection = flow.app.connection();
         let sender = connection.map(|c| self.connections.sender_first(c).0);
-        let end = |side| connection.map(|c| self.connections.look(c, side));
+        let end = |side| connection.map(|c| self.connections.socket_ref(c, side));
         let sum = self.totals(number).unwrap_or_default();
         FlowSummary {
             name: flow.name.clone(),

@@ -3,7 +3,7 @@
 //! HEADWAY_SCHEDULES sets the number of schedules (default 100).
 
 use super::World;
-use crate::event::What;
+use crate::event::EventKind;
 use crate::host::connection::{Connection, Side};
 use crate::host::tcp::State;
 use crate::rng::{stream, Purpose};
@@ -114,10 +114,13 @@ fn follow(number: u64) -> Result<(), String> {
     // after this time both ends read everything at regular intervals
     let drain_ns = draw.one(&[10 * MS, 700 * MS, 5 * SECOND]);
     for &(at_ns, ..) in &actions {
-        world.net.events.push(at_ns, What::Checkpoint, 0);
+        world.net.events.push(at_ns, EventKind::Checkpoint, 0);
     }
     let mut next_drain_ns = last_ns + draw.one(&[0, SECOND, 20 * SECOND]);
-    world.net.events.push(next_drain_ns, What::Checkpoint, 0);
+    world
+        .net
+        .events
+        .push(next_drain_ns, EventKind::Checkpoint, 0);
     let (mut at, mut written, mut read) = (0, [0_u64; 2], [0_u64; 2]);
     loop {
         if !world.step() {
@@ -141,7 +144,7 @@ fn follow(number: u64) -> Result<(), String> {
                     if socket.takes_writes() {
                         socket.write(100_000);
                         socket.pump(net);
-                        written[side as usize] += 100_000 - socket.take_back();
+                        written[side as usize] += 100_000 - socket.withdraw_unbuffered();
                     }
                 }
                 Do::Read(bytes) => read[side as usize] += socket.read(net, bytes),
@@ -154,10 +157,10 @@ fn follow(number: u64) -> Result<(), String> {
                 read[side as usize] += socket.read(net, u64::MAX);
             }
             next_drain_ns = now_ns + drain_ns;
-            net.events.push(next_drain_ns, What::Checkpoint, 0);
+            net.events.push(next_drain_ns, EventKind::Checkpoint, 0);
         }
         world.check_invariants()?;
-        let ends = SIDES.map(|side| world.connections.look(connection, side));
+        let ends = SIDES.map(|side| world.connections.socket_ref(connection, side));
         for (own, other) in [(0, 1), (1, 0)] {
             if ends[other].read_bytes() > written[own] {
                 return Err("more bytes were read than written".to_string());

@@ -18,7 +18,7 @@ const SERVER_PORT: u16 = 5001;
 /// A TCP segment of a capture. Sequence numbers are offsets in the stream (the SYN is byte 0) if
 /// the initial number is known.
 #[derive(Clone, Debug)]
-pub struct Seen {
+pub struct CapturedSegment {
     pub time_ns: u64,
     pub flow: u32,
     /// Whether the packet goes from the flow's opener to the other end.
@@ -34,7 +34,7 @@ pub struct Seen {
     pub sack: Vec<(u64, u64)>,
 }
 
-impl Seen {
+impl CapturedSegment {
     pub fn has(&self, flag: TcpFlags) -> bool {
         self.flags.contains(flag)
     }
@@ -133,7 +133,7 @@ fn each_segment(capture: &[u8], mut take: impl FnMut(u64, &Ipv4View, &TcpView)) 
 
 /// Every TCP segment of a capture, in order. Checks both checksums of each, and that its payload is
 /// the stream's at that offset.
-pub fn segments(capture: &[u8]) -> Vec<Seen> {
+pub fn segments(capture: &[u8]) -> Vec<CapturedSegment> {
     let mut initial = HashMap::new();
     each_segment(capture, |_, ip, tcp| {
         if tcp.flags().contains(TcpFlags::SYN) {
@@ -163,7 +163,7 @@ pub fn segments(capture: &[u8]) -> Vec<Seen> {
             let relative = |n: u32| u64::from(n.wrapping_sub(peer));
             (relative(b.left), relative(b.right))
         };
-        seen.push(Seen {
+        seen.push(CapturedSegment {
             time_ns,
             flow,
             outbound,
@@ -248,9 +248,9 @@ pub fn find(scenario: &Value, n_lost: usize, mut wanted: impl FnMut(&Trace) -> b
 /// An outcome and the segments of its capture.
 pub struct Trace {
     pub outcome: Outcome,
-    pub segments: Vec<Seen>,
+    pub segments: Vec<CapturedSegment>,
     /// Segments that the forward link (number 0) dropped.
-    pub lost: Vec<Seen>,
+    pub lost: Vec<CapturedSegment>,
 }
 
 impl Trace {
@@ -263,7 +263,7 @@ impl Trace {
             .map(|row| drops.time_ns[row] as u64)
             .collect();
         // Packets of hosts reach the link one after the other, so a time identifies a packet.
-        let is_lost = |s: &&Seen| s.outbound && times.contains(&s.time_ns);
+        let is_lost = |s: &&CapturedSegment| s.outbound && times.contains(&s.time_ns);
         let lost = segments.iter().filter(is_lost).cloned().collect();
         Trace {
             outcome,
@@ -273,20 +273,20 @@ impl Trace {
     }
 
     /// Data from the opener, in the order of transmission.
-    pub fn data(&self) -> Vec<&Seen> {
+    pub fn data(&self) -> Vec<&CapturedSegment> {
         let data = self.segments.iter().filter(|s| s.outbound && s.len > 0);
         data.collect()
     }
 
     /// All transmissions of the data at `seq`.
-    pub fn copies(&self, seq: u64) -> Vec<&Seen> {
+    pub fn copies(&self, seq: u64) -> Vec<&CapturedSegment> {
         let data = self.data().into_iter();
         data.filter(|s| s.seq <= seq && seq < s.seq + u64::from(s.len))
             .collect()
     }
 
     /// Acknowledgements to the opener.
-    pub fn acks(&self) -> Vec<&Seen> {
+    pub fn acks(&self) -> Vec<&CapturedSegment> {
         let back = self.segments.iter().filter(|s| !s.outbound);
         back.filter(|s| !s.has(TcpFlags::SYN)).collect()
     }

@@ -1,7 +1,7 @@
 //! Results of a loss in the approved flight.
 
 use super::{flow, link};
-use crate::common::{asked, dumbbell, Seen, Trace, MS, SECOND};
+use crate::common::{asked, dumbbell, CapturedSegment, Trace, MS, SECOND};
 use serde_json::json;
 
 #[test]
@@ -58,7 +58,7 @@ fn a_mass_loss_of_the_first_flight_is_repaired_in_slow_start() {
         }
         assert!(sums[7] > 200, "{stack}: {sums:?}");
         // limited by half of the delivered packets
-        let before = |sent: &[Seen]| {
+        let before = |sent: &[CapturedSegment]| {
             let data = sent.iter().filter(|s| s.outbound && s.len > 0);
             data.filter(|s| s.time_ns < copies[0]).count()
         };

@@ -68,14 +68,14 @@ impl Path {
         scenario
     }
 
-    fn run(&self) -> Seen {
-        Seen::of(&run(&self.scenario()), self)
+    fn run(&self) -> CapturedSegment {
+        CapturedSegment::of(&run(&self.scenario()), self)
     }
 }
 
 /// Results of the second half of a run.
 #[derive(Debug)]
-struct Seen {
+struct CapturedSegment {
     utilization: f64,
     drops: u64,
     /// Each flow's share of the in-order bytes.
@@ -84,8 +84,8 @@ struct Seen {
     queue: f64,
 }
 
-impl Seen {
-    fn of(outcome: &Outcome, path: &Path) -> Seen {
+impl CapturedSegment {
+    fn of(outcome: &Outcome, path: &Path) -> CapturedSegment {
         let (from, to) = (path.seconds as i64 / 2, path.seconds as i64);
         let links = &outcome.tables.link_counters;
         let link_at = |s: i64| {
@@ -106,7 +106,7 @@ impl Seen {
             .collect();
         let all: f64 = gained.iter().sum();
         let queue_bytes = (links.queue_byte_us[b] - links.queue_byte_us[a]) as f64 * 1000.0 / ns;
-        Seen {
+        CapturedSegment {
             utilization: (links.sent_bytes[b] - links.sent_bytes[a]) as f64 * 8e9
                 / ns
                 / path.rate_bps as f64,
@@ -194,7 +194,7 @@ fn flows_of_mpcp_get_equal_shares_at_any_rtt() {
         ..Path::in_pieces(3).with_flows(2)
     };
     scenario["checkpoints_ns"] = json!([60 * SECOND]);
-    let seen = Seen::of(&run(&scenario), &path);
+    let seen = CapturedSegment::of(&run(&scenario), &path);
     assert!(seen.jain() >= 0.95, "{seen:?}");
 }
 
@@ -207,7 +207,7 @@ fn without_a_router_they_get_no_more_than_a_competing_reno_flow() {
             let path = path.without_router().with_flows(2);
             let mut scenario = path.scenario();
             scenario["flows"][1]["control"] = json!({"name": "reno"});
-            let seen = Seen::of(&run(&scenario), &path);
+            let seen = CapturedSegment::of(&run(&scenario), &path);
             let what = format!("{name} at {rate_bps} bit/s: {seen:?}");
             assert!(seen.utilization >= 0.9 && seen.shares[0] < 0.7, "{what}");
             assert!(name.contains("vcp") || seen.shares[0] > 0.3, "{what}");
@@ -222,7 +222,7 @@ fn a_path_that_clears_the_ecn_bits_acts_like_one_without_routers() {
         // cleared after the router: the receiver sees nothing of the protocol
         scenario["topology"]["forward"]["routers"] = json!([]);
         scenario["topology"]["forward"]["ecn"] = json!("bleach");
-        let seen = Seen::of(&run(&scenario), &path);
+        let seen = CapturedSegment::of(&run(&scenario), &path);
         assert!(seen.utilization >= 0.9, "{name}: {seen:?}");
     }
 }

@@ -17,16 +17,16 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 
-from headway.backends import Finished, OnFailure, T, Work, settle
+from headway.backends.backend import Finished, OnFailure, T, Work, report_result
 from headway.backends.kernel.folders import run_folder
 from headway.backends.kernel.headwayctl import Headwayctl, Watchdog
-from headway.backends.kernel.hints import attach_where_missing, taking_hints
-from headway.backends.kernel.possible import check
+from headway.backends.kernel.hints import attach_if_missing, hints_attached
 from headway.backends.kernel.programs import needs_hints
 from headway.backends.kernel.room import MOST_CONCURRENT, Progress, Seconds, has_room
 from headway.backends.kernel.run import Run
+from headway.backends.kernel.supported import check
 from headway.backends.kernel.testbed import Testbed
-from headway.backends.kernel.traffic_files import lowered
+from headway.backends.kernel.traffic_files import with_exchange_files
 from headway.errors import HeadwayError
 from headway.experiment import Control, Experiment
 from headway.mechanisms import gateway
@@ -58,7 +58,7 @@ class KernelBackend:
         """Run one experiment; takes its duration and about two seconds."""
         check(experiment)
         seconds = Seconds(self.progress, [experiment])
-        with Watchdog(self._ctl) as watchdog, self._taking_hints([experiment], watchdog):
+        with Watchdog(self._ctl) as watchdog, self._with_hints([experiment], watchdog):
             return self._run(experiment, threading.Event(), watchdog, seconds.of(0))
 
     def run_each(
@@ -80,24 +80,24 @@ class KernelBackend:
         waiting = deque(enumerate(experiments))
         running: dict[Future[Trace], int] = {}
         pool = ThreadPoolExecutor(threads or MOST_CONCURRENT)
-        with Watchdog(self._ctl) as watchdog, self._taking_hints(experiments, watchdog):
+        with Watchdog(self._ctl) as watchdog, self._with_hints(experiments, watchdog):
             try:
                 while waiting or running:
-                    beside = [experiments[index] for index in running.values()]
-                    while waiting and has_room(beside, waiting[0][1], threads):
+                    active = [experiments[index] for index in running.values()]
+                    while waiting and has_room(active, waiting[0][1], threads):
                         index, experiment = waiting.popleft()
-                        beside.append(experiment)
+                        active.append(experiment)
                         future = pool.submit(
                             self._run, experiment, cancel, watchdog, seconds.of(index)
                         )
                         running[future] = index
                     # the timeout lets Python handle Ctrl-C
                     done, _ = wait(running, timeout=0.5, return_when=FIRST_COMPLETED)
-                    seconds.tell(len(running))
+                    seconds.report(len(running))
                     for future in done:
                         index = running.pop(future)
                         # in this thread, so that the work does not delay runs in real time
-                        settle(
+                        report_result(
                             index,
                             lambda at=index, run=future: work(at, run.result()),  # type: ignore[misc]
                             finished,
@@ -124,13 +124,13 @@ class KernelBackend:
             with _setting_up:
                 if cancel.is_set():
                     raise KeyboardInterrupt
-                played = lowered(experiment, folder)
+                played = with_exchange_files(experiment, folder)
                 controls = self._attach(played, name, watchdog, up)
                 testbed = Testbed(self._ctl, played, name, folder)
-                watchdog.mind("testbed", name)
+                watchdog.register("testbed", name)
                 up.enter_context(testbed)
                 if any(map(needs_hints, played.flows)):
-                    attach_where_missing(self._ctl, watchdog)
+                    attach_if_missing(self._ctl, watchdog)
                 run = Run(self._ctl, testbed, played, controls, folder)
                 up.callback(run.kill)
                 run.start()
@@ -145,12 +145,12 @@ class KernelBackend:
             testbed.down()
             return run.trace(experiment, self.key(experiment), builtin=self._builtin)
 
-    def _taking_hints(
+    def _with_hints(
         self, experiments: Sequence[Experiment], watchdog: Watchdog
     ) -> contextlib.AbstractContextManager[None]:
         """Enable hints and the volume of writes for startups, if any flow needs them."""
         if any(needs_hints(flow) for each in experiments for flow in each.flows):
-            return taking_hints(self._ctl, watchdog)
+            return hints_attached(self._ctl, watchdog)
         return contextlib.nullcontext()
 
     def _attach(
@@ -174,7 +174,7 @@ class KernelBackend:
                     names[key] = own
                 else:
                     names[key] = f"{name}_{len(names):x}"[-15:]
-                    watchdog.mind("control", names[key])
+                    watchdog.register("control", names[key])
                     self._attach_one(control, names[key], up)
             chosen[index] = names[key]
         return chosen

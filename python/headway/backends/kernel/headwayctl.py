@@ -31,9 +31,9 @@ def find() -> Path | None:
     named = os.environ.get(VARIABLE)
     if named:
         return Path(named) if os.access(named, os.X_OK) else None
-    beside = Path(sys.executable).parent / PROGRAM
-    if os.access(beside, os.X_OK):
-        return beside
+    installed = Path(sys.executable).parent / PROGRAM
+    if os.access(installed, os.X_OK):
+        return installed
     found = shutil.which(PROGRAM)
     return Path(found) if found else None
 
@@ -113,8 +113,8 @@ class Headwayctl:
 def failure(arguments: Sequence[str], status: int, stderr: str) -> HeadwayError:
     """The error of a failed command; a KernelCannotError for exit status 3."""
     lines = [line.strip() for line in stderr.splitlines() if line.strip()]
-    said = lines[-1] if lines else f"exit status {status}"
-    text = said if said.startswith(PROGRAM) else f"{PROGRAM} {_shown(arguments)}: {said}"
+    message = lines[-1] if lines else f"exit status {status}"
+    text = message if message.startswith(PROGRAM) else f"{PROGRAM} {_shown(arguments)}: {message}"
     return KernelCannotError(text) if status == _KERNEL_CANNOT else HeadwayError(text)
 
 
@@ -209,14 +209,14 @@ class Watchdog:
         self._pipe = self._process.stdin
         return self
 
-    def mind(self, kind: str, name: str = "") -> None:
+    def register(self, kind: str, name: str = "") -> None:
         """Register a "testbed", "control" or "hints" before creating it. Raises HeadwayError."""
         try:
-            self._say(f"{kind} {name}".strip())
+            self._send(f"{kind} {name}".strip())
         except OSError as error:
             raise HeadwayError(f"{PROGRAM} watchdog: ended: {error.strerror}") from None
 
-    def _say(self, line: str) -> None:
+    def _send(self, line: str) -> None:
         assert self._pipe is not None
         with self._lock:
             self._pipe.write(f"{line}\n".encode())
@@ -226,7 +226,7 @@ class Watchdog:
         assert self._pipe is not None
         with contextlib.suppress(OSError):
             if failure is None:
-                self._say("done")
+                self._send("done")
             self._pipe.close()
         if failure is None and self._process is not None:
             self._process.wait()

@@ -25,8 +25,8 @@ from headway import sockets
 from headway.backends.kernel.headwayctl import Headwayctl, Watchdog
 from headway.errors import HeadwayError
 
-_OURS = b"attached by the kernel backend\n"
-_SILENCE_S = 1.0
+_ATTACHED_HERE = b"attached by the kernel backend\n"
+_NOTICE_AFTER_S = 1.0
 """After this time a waiting process prints which process holds the lock."""
 _PAUSE_S = 0.02
 
@@ -40,20 +40,20 @@ def lock_file() -> Path:
 
 
 @contextlib.contextmanager
-def taking_hints(ctl: Headwayctl, watchdog: Watchdog) -> Iterator[None]:
+def hints_attached(ctl: Headwayctl, watchdog: Watchdog) -> Iterator[None]:
     """Let the kernel accept the socket options inside the context. Raises HeadwayError."""
     path = lock_file()
-    lock = _shared(path)
+    lock = _open_and_lock(path)
     try:
-        attach_where_missing(ctl, watchdog)
-        _wait_for(lock, fcntl.LOCK_SH, path)
+        attach_if_missing(ctl, watchdog)
+        _wait_for_lock(lock, fcntl.LOCK_SH, path)
         try:
             yield
         finally:
-            if _try(lock, fcntl.LOCK_EX):
-                is_ours = os.pread(lock, len(_OURS), 0) == _OURS
+            if _try_lock(lock, fcntl.LOCK_EX):
+                attached_here = os.pread(lock, len(_ATTACHED_HERE), 0) == _ATTACHED_HERE
                 os.truncate(lock, 0)
-                if is_ours:
+                if attached_here:
                     with contextlib.suppress(HeadwayError):  # another process detached them
                         ctl.run("hints", "detach", "--keep-defaults")
                 with contextlib.suppress(OSError):
@@ -62,36 +62,36 @@ def taking_hints(ctl: Headwayctl, watchdog: Watchdog) -> Iterator[None]:
         os.close(lock)
 
 
-def attach_where_missing(ctl: Headwayctl, watchdog: Watchdog) -> None:
+def attach_if_missing(ctl: Headwayctl, watchdog: Watchdog) -> None:
     """Attach hints if they are missing, before every run. Raises HeadwayError.
 
     Another process may have detached them since the last run.
     """
     with socket.socket() as probe:
         # tests this process's cgroup: hints may be attached to another one only
-        taken = sockets.hint(probe, data_volume_bytes=1)
-    if not taken:
-        watchdog.mind("hints")
-        note = _open(lock_file())
+        accepted = sockets.hint(probe, data_volume_bytes=1)
+    if not accepted:
+        watchdog.register("hints")
+        note = _open_file(lock_file())
         try:
-            os.pwrite(note, _OURS, 0)
+            os.pwrite(note, _ATTACHED_HERE, 0)
         finally:
             os.close(note)
         ctl.run("hints", "attach")
 
 
-def _shared(path: Path) -> int:
+def _open_and_lock(path: Path) -> int:
     """Take the lock, and return its descriptor.
 
     The first process holds it exclusively, so that it may attach; later ones share it.
     """
     while True:
-        lock = _open(path)
+        lock = _open_file(path)
         try:
-            if _try(lock, fcntl.LOCK_EX):
+            if _try_lock(lock, fcntl.LOCK_EX):
                 os.truncate(lock, 0)  # drop the record of a process that was killed
             else:
-                _wait_for(lock, fcntl.LOCK_SH, path)
+                _wait_for_lock(lock, fcntl.LOCK_SH, path)
             # the previous holder may have removed the file; then the lock has no effect
             with contextlib.suppress(FileNotFoundError):
                 if os.path.samestat(os.fstat(lock), path.lstat()):
@@ -102,7 +102,7 @@ def _shared(path: Path) -> int:
         os.close(lock)
 
 
-def _open(path: Path) -> int:
+def _open_file(path: Path) -> int:
     """Open the lock file, never through a link, accessible only to root. Raises HeadwayError."""
     try:
         lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
@@ -116,7 +116,7 @@ def _open(path: Path) -> int:
     return lock
 
 
-def _try(lock: int, kind: int) -> bool:
+def _try_lock(lock: int, kind: int) -> bool:
     try:
         fcntl.flock(lock, kind | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -124,12 +124,12 @@ def _try(lock: int, kind: int) -> bool:
     return True
 
 
-def _wait_for(lock: int, kind: int, path: Path) -> None:
+def _wait_for_lock(lock: int, kind: int, path: Path) -> None:
     """Wait for the lock; after a second print which process holds it."""
-    told_at = time.monotonic() + _SILENCE_S
-    while not _try(lock, kind):
-        if time.monotonic() >= told_at:
-            told_at = float("inf")
+    notice_at_s = time.monotonic() + _NOTICE_AFTER_S
+    while not _try_lock(lock, kind):
+        if time.monotonic() >= notice_at_s:
+            notice_at_s = float("inf")
             print(f"headway: waiting for {path}, held by {_holders(lock)}", file=sys.stderr)
         time.sleep(_PAUSE_S)
 

@@ -22,15 +22,15 @@ from headway.experiment import (
     Site,
     Vectors,
 )
-from headway.experiment.ways import epochs, server_sends_more
+from headway.experiment.directions import epochs, server_sends_more
 from headway.registry import registry
 
 _FIRST_PORT = 20_001
 _GRACE_NS = 300_000_000
 """Receivers of datagrams run this much longer, to distinguish late datagrams from lost ones."""
 
-_ANSWERED = Vectors | Exchanges | Sessions
-"""Applications whose server sets the deadline; sessions are played as exchanges (see lowered)."""
+_RESPONSE_APPS = Vectors | Exchanges | Sessions
+"""Applications whose server sets the deadline. Sessions run as exchanges (traffic_files)."""
 
 
 def port_of(index: int) -> int:
@@ -38,46 +38,46 @@ def port_of(index: int) -> int:
     return _FIRST_PORT + index
 
 
-def _says(flow: Flow, end: str) -> dict[str, int]:
+def _hint_values(flow: Flow, end: str) -> dict[str, int]:
     """The hints that an end ("client" or "server") sets before its connection opens.
 
     As in the simulator, the end that sends more sets rate and volume. With ``announces`` or
     ``announces_first`` both ends announce what they will send. The responder, or the sender of a
     bulk transfer, sets the deadline.
     """
-    said: dict[str, int | None] = {}
+    values: dict[str, int | None] = {}
     if (end == "server") == server_sends_more(flow):
-        said = {"initial-rate": flow.initial_rate, "data-volume": flow.data_volume}
-    if (flow.announces or flow.announces_first) and isinstance(flow.app, _ANSWERED):
-        told = epochs(flow) if flow.announces else epochs(flow)[:1]
-        said["data-volume"] = sum(epoch[end == "server"] for epoch in told)
+        values = {"initial-rate": flow.initial_rate, "data-volume": flow.data_volume}
+    if (flow.announces or flow.announces_first) and isinstance(flow.app, _RESPONSE_APPS):
+        announced = epochs(flow) if flow.announces else epochs(flow)[:1]
+        values["data-volume"] = sum(epoch[end == "server"] for epoch in announced)
     elif (flow.announces or flow.announces_first) and isinstance(flow.app, Bulk):
-        said["data-volume"] = flow.app.size
+        values["data-volume"] = flow.app.size
     # a browser sends its deadline in a header
-    if (end == "server") == isinstance(flow.app, _ANSWERED) and not isinstance(flow.app, Site):
-        said["deadline"] = flow.deadline
-    return {name: value for name, value in said.items() if value}
+    if (end == "server") == isinstance(flow.app, _RESPONSE_APPS) and not isinstance(flow.app, Site):
+        values["deadline"] = flow.deadline
+    return {name: value for name, value in values.items() if value}
 
 
 def needs_hints(flow: Flow) -> bool:
     """Whether the flow's startup needs hints of its application, or the volume of its writes."""
     control = flow.control
     startup = control and control.startup
-    return says_something(flow) or bool(startup and registry().startup(startup).paces)
+    return sets_hints(flow) or bool(startup and registry().startup(startup).paces)
 
 
-def says_something(flow: Flow) -> bool:
+def sets_hints(flow: Flow) -> bool:
     """Whether an application of the flow uses the socket options of include/headway.h."""
     if isinstance(flow.app, Exchanges) and flow.app.table().deadline_ns.any():
         return True
     if isinstance(flow.app, Site) and flow.deadline:
         return True
     if isinstance(flow.app, Pages):
-        return web.says_something(flow)
-    return any(_says(flow, end) for end in ("client", "server"))
+        return web.sets_hints(flow)
+    return any(_hint_values(flow, end) for end in ("client", "server"))
 
 
-def _reading(flow: Flow) -> list[str]:
+def _read_options(flow: Flow) -> list[str]:
     """How the receiver of a bulk transfer reads."""
     if flow.read_rate is not None:
         return ["--read-rate", str(flow.read_rate)]
@@ -86,8 +86,12 @@ def _reading(flow: Flow) -> list[str]:
     return []
 
 
-def _hints(flow: Flow, end: str) -> list[str]:
-    return [part for name, value in _says(flow, end).items() for part in (f"--{name}", str(value))]
+def _hint_options(flow: Flow, end: str) -> list[str]:
+    return [
+        part
+        for name, value in _hint_values(flow, end).items()
+        for part in (f"--{name}", str(value))
+    ]
 
 
 @dataclass(frozen=True)
@@ -122,18 +126,18 @@ class Programs:
         at = f"{self.testbed.address(flow)}:{port_of(index)}"
         out = str(self.folder / f"received{index}")
         if isinstance(flow.app, Pages):
-            of_flow = self.folder / f"web{index}"
-            return [*web.server(flow.app, flow, at, self.controls[index], of_flow)]
+            web_folder = self.folder / f"web{index}"
+            return [*web.server(flow.app, flow, at, self.controls[index], web_folder)]
         if isinstance(flow.app, Vectors | Exchanges):
             return [
                 *self._program("vectors-server"), "--address", at,
                 *self._vectors(index, flow, flow.app, "server"), "--end", str(self.end_ns),
-                *self._counted(index, flow, "server"),
+                *self._received_option(index, flow, "server"),
             ]  # fmt: skip
         if isinstance(flow.app, Site):
             return [
                 *sites.server(flow.app), "--address", at, "--control", self.controls[index],
-                *_hints(flow, "server"), *(["--targets"] if flow.deadline else []),
+                *_hint_options(flow, "server"), *(["--targets"] if flow.deadline else []),
                 "--until", str(self.folder / f"sent{index}"), "--end", str(self.end_ns),
             ]  # fmt: skip
         if isinstance(flow.app, Pingpong):
@@ -146,18 +150,18 @@ class Programs:
             kind, end_ns = "cbr-receive", self.end_ns + _GRACE_NS
         return [
             *self._program(kind), "--listen", at, "--out", out, "--end", str(end_ns),
-            *_reading(flow),
+            *_read_options(flow),
         ]  # fmt: skip
 
     def _vectors(self, index: int, flow: Flow, app: Vectors | Exchanges, end: str) -> list[str]:
         command = [
             *(("--file", str(app.file)) if isinstance(app, Exchanges)
               else ("--epochs", json.dumps(app.epochs))),
-            "--control", self.controls[index], *_hints(flow, end),
+            "--control", self.controls[index], *_hint_options(flow, end),
         ]  # fmt: skip
         return [*command, "--nodelay"] if flow.nodelay else command
 
-    def _counted(self, index: int, flow: Flow, end: str) -> list[str]:
+    def _received_option(self, index: int, flow: Flow, end: str) -> list[str]:
         """The option of the end that records what it receives; its peer is sampled."""
         counts = "client" if server_sends_more(flow) else "server"
         return ["--received", str(self.folder / f"received{index}")] if end == counts else []
@@ -190,7 +194,7 @@ class Programs:
                 *self._program("vectors-client"), "--address", to,
                 *self._vectors(index, flow, flow.app, "client"), "--start", str(start_ns),
                 "--stop", str(stop_ns), "--end", str(end_ns), "--out", out,
-                *self._counted(index, flow, "client"),
+                *self._received_option(index, flow, "client"),
             ]  # fmt: skip
         if isinstance(flow.app, Site):
             target = ["--deadline-ms", str(flow.deadline // 10**6)] if flow.deadline else []
@@ -216,7 +220,7 @@ class Programs:
         command = [
             *self._program("bulk-send"), "--to", to, "--control", self.controls[index],
             "--start", str(start_ns), "--stop", str(stop_ns), "--end", str(self.end_ns),
-            *_hints(flow, "client"),
+            *_hint_options(flow, "client"),
         ]  # fmt: skip
         if flow.nodelay:
             command.append("--nodelay")

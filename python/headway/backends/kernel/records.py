@@ -133,14 +133,14 @@ class PacketLog:
         start_ns: int,
         duration_ns: int,
         *,
-        is_turned: bool = False,
+        is_reversed: bool = False,
     ) -> PacketLog:
         """Read a log. Packets to or from port ``ports[i]`` belong to flow i, others to -1.
 
-        ``is_turned``: flows begin at the far end of the testbed's link, so its directions swap.
+        ``is_reversed``: flows begin at the far end of the testbed's link, so its directions swap.
         """
         rows = read(path, PACKET)
-        if is_turned:
+        if is_reversed:
             rows["link"] = 1 - rows["link"]
         rows = rows[np.argsort(rows["arrived_ns"], kind="stable")]
         to_flow = np.full(2**16, -1, dtype=np.int64)
@@ -154,33 +154,33 @@ class PacketLog:
         chosen: npt.NDArray[np.bool_] = (self.rows["link"] == link) & original
         return chosen
 
-    def _left_ns(self, rows: Records) -> Ints:
+    def _leave_ns(self, rows: Records) -> Ints:
         """When packets left the queue, or when they arrived if the queue dropped them."""
-        left: Ints = np.where(rows["departed_ns"] > 0, rows["departed_ns"], rows["arrived_ns"])
-        return left
+        leave: Ints = np.where(rows["departed_ns"] > 0, rows["departed_ns"], rows["arrived_ns"])
+        return leave
 
-    def _steps(self, link: int) -> tuple[Ints, Ints, Ints]:
+    def _queue_changes(self, link: int) -> tuple[Ints, Ints, Ints]:
         """Changes of the queue since the log's start: times, and bytes and packets after each."""
-        kept = self.rows[self._of(link) & self._joined()]
-        gone = kept[kept["departed_ns"] > 0]
-        times = np.concatenate([gone["departed_ns"], kept["arrived_ns"]])
+        kept = self.rows[self._of(link) & self._enqueued()]
+        departed = kept[kept["departed_ns"] > 0]
+        times = np.concatenate([departed["departed_ns"], kept["arrived_ns"]])
         sizes = np.concatenate(
-            [-gone["ip_bytes"].astype(np.int64), kept["ip_bytes"].astype(np.int64)]
+            [-departed["ip_bytes"].astype(np.int64), kept["ip_bytes"].astype(np.int64)]
         )
         order = np.argsort(times, kind="stable")
         bytes_ = np.cumsum(sizes[order])
         return times[order] - self.start_ns, bytes_, np.cumsum(np.sign(sizes[order]))
 
-    def _joined(self) -> npt.NDArray[np.bool_]:
+    def _enqueued(self) -> npt.NDArray[np.bool_]:
         """Whether each packet entered the queue, including those dropped from its head later."""
-        joined: npt.NDArray[np.bool_] = (self.rows["outcome"] == _CARRIED) | (
+        enqueued: npt.NDArray[np.bool_] = (self.rows["outcome"] == _CARRIED) | (
             self.rows["departed_ns"] > 0
         )
-        return joined
+        return enqueued
 
     def queue(self, link: int) -> pl.DataFrame:
         """Rows of ``queue`` within the run."""
-        times, bytes_, pkts = self._steps(link)
+        times, bytes_, pkts = self._queue_changes(link)
         inside = (times >= 0) & (times < self.duration_ns)
         return frame(
             "queue",
@@ -195,7 +195,7 @@ class PacketLog:
 
     def drops(self) -> pl.DataFrame:
         """Rows of ``drops``, in order of time; flow is null for packets of no flow."""
-        times = self._left_ns(self.rows) - self.start_ns
+        times = self._leave_ns(self.rows) - self.start_ns
         chosen = (self.rows["outcome"] != _CARRIED) & (times >= 0) & (times < self.duration_ns)
         order = np.flatnonzero(chosen)[np.argsort(times[chosen], kind="stable")]
         rows, flow = self.rows[order], self.flow[order]
@@ -213,7 +213,7 @@ class PacketLog:
 
     def queue_full(self, link: int) -> pl.DataFrame:
         """Rows of ``queue_full``: from a drop for lack of room to the next packet accepted."""
-        chosen = self._of(link) & (self._joined() | (self.rows["outcome"] == 1))
+        chosen = self._of(link) & (self._enqueued() | (self.rows["outcome"] == 1))
         times = self.rows["arrived_ns"][chosen] - self.start_ns
         full = self.rows["outcome"][chosen] == 1
         inside = (times >= 0) & (times < self.duration_ns)
@@ -235,19 +235,19 @@ class PacketLog:
         """Rows of ``link_counters`` at each checkpoint."""
         rows = self.rows[self._of(link)]
         dropped = rows[rows["outcome"] != _CARRIED]
-        dropped = dropped[np.argsort(self._left_ns(dropped), kind="stable")]
+        dropped = dropped[np.argsort(self._leave_ns(dropped), kind="stable")]
         carried = rows[rows["outcome"] == _CARRIED]
         sent = carried[np.argsort(carried["departed_ns"], kind="stable")]
         at = np.asarray(checkpoints_ns, dtype=np.int64)
 
-        def counted(of: Records, times: Ints) -> tuple[Ints, Ints]:
+        def counters_of(of: Records, times: Ints) -> tuple[Ints, Ints]:
             until = np.searchsorted(times - self.start_ns, at, side="right")
             totals = np.concatenate([[0], np.cumsum(of["ip_bytes"].astype(np.int64))])
             return until, totals[until]
 
-        arrived_pkts, arrived_bytes = counted(rows, rows["arrived_ns"])
-        sent_pkts, sent_bytes = counted(sent, sent["departed_ns"])
-        dropped_pkts, dropped_bytes = counted(dropped, self._left_ns(dropped))
+        arrived_pkts, arrived_bytes = counters_of(rows, rows["arrived_ns"])
+        sent_pkts, sent_bytes = counters_of(sent, sent["departed_ns"])
+        dropped_pkts, dropped_bytes = counters_of(dropped, self._leave_ns(dropped))
         return frame(
             "link_counters",
             {
@@ -283,7 +283,7 @@ class PacketLog:
         return stalls
 
     def _queue_integral(self, link: int, at: Ints) -> Ints:
-        times, bytes_, _ = self._steps(link)
+        times, bytes_, _ = self._queue_changes(link)
         inside = times >= 0
         times, bytes_ = times[inside], np.maximum(bytes_[inside], 0)
         if times.size == 0:
@@ -291,18 +291,18 @@ class PacketLog:
         area = np.concatenate([[0.0], np.cumsum(np.diff(times) * bytes_[:-1].astype(np.float64))])
         last = np.searchsorted(times, at, side="right") - 1
         known = last >= 0
-        held = np.where(known, (at - times[last]) * bytes_[last] + area[last], 0.0)
-        return np.asarray(np.rint(held / 1000), dtype=np.int64)
+        queued = np.where(known, (at - times[last]) * bytes_[last] + area[last], 0.0)
+        return np.asarray(np.rint(queued / 1000), dtype=np.int64)
 
     def marks(self, flow: int, link: int) -> int:
         """Packets of a flow that the link marked and carried."""
         rows = self.rows[(self.flow == flow) & self._of(link)]
         return int(((rows["flags"] & _MARKED) != 0).sum())
 
-    def first_came_ns(self, flow: int) -> dict[int, int]:
+    def first_arrivals_ns(self, flow: int) -> dict[int, int]:
         """When the first packet arrived at each port of the flow's opener."""
-        came = (self.flow == flow) & self._of(1) & (self.rows["delivered_ns"] > 0)
-        rows = self.rows[came]
+        arrived = (self.flow == flow) & self._of(1) & (self.rows["delivered_ns"] > 0)
+        rows = self.rows[arrived]
         rows = rows[np.argsort(rows["delivered_ns"], kind="stable")]
         ports, firsts = np.unique(rows["destination_port"], return_index=True)
         return dict(zip(ports.tolist(), rows["delivered_ns"][firsts].tolist(), strict=True))
@@ -442,7 +442,7 @@ def tcp_counters(
     by_connection = np.argsort(_connection(samples), kind="stable")
     _, firsts = np.unique(_connection(samples), return_index=True)
 
-    def held(column: str) -> Ints:
+    def total(column: str) -> Ints:
         grown = np.zeros(samples.size + 1, dtype=np.int64)
         values = samples[column].astype(np.int64)
         if column == "acked_bytes":
@@ -452,9 +452,9 @@ def tcp_counters(
         return np.cumsum(grown)[last]
 
     def closing(column: str, values: Ints, less: int = 0) -> Ints:
-        total = final.get(column) if final else None
-        if total is not None and values.size:
-            values[-1] = max(int(values[-1]), int(total) - less)
+        last_value = final.get(column) if final else None
+        if last_value is not None and values.size:
+            values[-1] = max(int(values[-1]), int(last_value) - less)
         return values
 
     index = np.searchsorted(received[:, 0] - start_ns, at, side="right")
@@ -465,10 +465,10 @@ def tcp_counters(
             "time_ns": at,
             "flow": np.full(at.size, flow),
             "delivered_bytes": delivered,
-            "sent_pkts": closing("sent_pkts", held("sent_pkts")),
-            "retransmits_pkts": closing("retransmits_pkts", held("retransmits_pkts")),
-            "rtos": closing("rtos", held("rtos")),
-            "acked_bytes": closing("acked_bytes", held("acked_bytes"), syns),
+            "sent_pkts": closing("sent_pkts", total("sent_pkts")),
+            "retransmits_pkts": closing("retransmits_pkts", total("retransmits_pkts")),
+            "rtos": closing("rtos", total("rtos")),
+            "acked_bytes": closing("acked_bytes", total("acked_bytes"), syns),
         },
     )
 

@@ -40,12 +40,12 @@ class Seconds:
         def elapsed(seconds: float) -> None:
             self._done_s[index] = min(max(seconds, 0.0), self._lengths_s[index])
             if len(self._done_s) == 1:
-                self.tell(1)
+                self.report(1)
 
         return elapsed
 
-    def tell(self, side_by_side: int) -> None:
-        """Report the progress, assuming ``side_by_side`` parallel runs from now on."""
+    def report(self, parallel_runs: int) -> None:
+        """Report the progress, assuming ``parallel_runs`` parallel runs from now on."""
         if self._progress is None:
             return
         left_s = [
@@ -53,7 +53,7 @@ class Seconds:
             for length_s, done_s in zip(self._lengths_s, self._done_s, strict=True)
         ]
         longest_s = max(left_s, default=0.0)
-        at_a_time_s = sum(left_s) / max(side_by_side, 1)
+        at_a_time_s = sum(left_s) / max(parallel_runs, 1)
         self._progress(sum(self._done_s), sum(self._lengths_s), max(longest_s, at_a_time_s))
 
 
@@ -70,12 +70,12 @@ def load(experiment: Experiment) -> float:
     return _RUN_BPS + rate * (1 + rate / _FAST_BPS)
 
 
-def has_room(beside: Sequence[Experiment], experiment: Experiment, threads: int) -> bool:
-    """Whether ``experiment`` may run in parallel with those in ``beside``."""
-    if threads or not beside:
-        return len(beside) < max(threads, 1)
+def has_room(running: Sequence[Experiment], experiment: Experiment, threads: int) -> bool:
+    """Whether ``experiment`` may run in parallel with those in ``running``."""
+    if threads or not running:
+        return len(running) < max(threads, 1)
     room_bps = _ROOM_BPS_PER_CORE * len(os.sched_getaffinity(0))
     return (
-        len(beside) < MOST_CONCURRENT
-        and sum(load(each) for each in [*beside, experiment]) <= room_bps
+        len(running) < MOST_CONCURRENT
+        and sum(load(each) for each in [*running, experiment]) <= room_bps
     )

@@ -30,7 +30,7 @@ from headway.experiment import (
     Site,
     Vectors,
 )
-from headway.experiment.ways import server_sends_more
+from headway.experiment.directions import server_sends_more
 from headway.mechanisms import gateway
 from headway.registry import registry
 from headway.trace import FlowSummary, Trace
@@ -69,9 +69,10 @@ class Run:
         self._watcher: Child | None = None
         self._proxy = testbed.proxy()
         self._sent: dict[int, Mapping[str, Any]] = {}
-        self._got: dict[int, Mapping[str, Any]] = {}
+        self._received: dict[int, Mapping[str, Any]] = {}
         self._sampled: Mapping[str, Any] = {}
-        self._left_out: list[int] = []  # flows whose control the kernel skipped at least once
+        self._skipped_controls: list[int] = []
+        """Flows whose control the kernel skipped at least once."""
         self._sysctls: dict[str, str] = {}
         self._quiet_ns: int | None = None
         """When the last packets will have arrived; set once all programs have ended."""
@@ -149,7 +150,7 @@ class Run:
         experiment = self._experiment
         times_ns = [at for at in experiment.checkpoints_ns() if at < experiment.duration]
         assert self._testbed.mechanisms is not None
-        command = self._testbed.mechanisms.watching()
+        command = self._testbed.mechanisms.watch_command()
         if not (command and times_ns):
             return
         at = self._folder / "readings.at"
@@ -196,7 +197,7 @@ class Run:
         for index, child in self._receivers.items():
             if self._is_web(index):
                 child.interrupt()
-        self._got = {index: child.result(5.0) for index, child in self._receivers.items()}
+        self._received = {index: child.result(5.0) for index, child in self._receivers.items()}
         if self._testbed.mechanisms is not None:
             self._testbed.mechanisms.read()
         if self._watcher is not None:
@@ -218,18 +219,18 @@ class Run:
             self._proxy.kill()
 
     def _children(self) -> list[Child]:
-        beside = [child for child in (self._sampler, self._watcher) if child is not None]
-        return [*self._senders.values(), *self._receivers.values(), *beside]
+        others = [child for child in (self._sampler, self._watcher) if child is not None]
+        return [*self._senders.values(), *self._receivers.values(), *others]
 
-    def trace(self, asked: Experiment, key: str, *, builtin: bool) -> Trace:
-        """The trace of experiment ``asked``, after the run and the testbed have ended."""
+    def trace(self, requested: Experiment, key: str, *, builtin: bool) -> Trace:
+        """The trace of experiment ``requested``, after the run and the testbed have ended."""
         experiment = self._experiment
         log = records.PacketLog.load(
             self._testbed.log,
             self._ports,
             self.start_ns,
             experiment.duration,
-            is_turned=gateway.is_turned(experiment),
+            is_reversed=gateway.is_reversed(experiment),
         )
         samples = records.read(self._folder / "samples", records.SAMPLE)
         samples = samples[samples["time_ns"] < self.end_ns]
@@ -249,17 +250,17 @@ class Run:
                 self._udp(index, parts)
             else:
                 self._tcp(index, flow, own, checkpoints, parts)
-                parts["responses"].append(self._responses(index, asked.flows[index], log))
+                parts["responses"].append(self._responses(index, requested.flows[index], log))
             summary = self._summary(index, flow, own, log)
-            flows.append(summary.model_copy(update={"kind": asked.flows[index].app.kind}))
+            flows.append(summary.model_copy(update={"kind": requested.flows[index].app.kind}))
         order = {"flow_state": ["time_ns"], "backoffs": ["time_ns"], "udp": ["sent_ns"],
                  "flow_counters": ["time_ns", "flow"], "responses": ["end_ns"]}  # fmt: skip
         tables |= {name: records.concat(name, parts[name], order[name]) for name in parts}
         return Trace(
             tables=tables,
             flows=tuple(flows),
-            links=gateway.LINKS if gateway.is_between(experiment) else _LINKS,
-            meta={"key": key, **self._meta(asked, builtin, log)},
+            links=gateway.LINKS if gateway.has_gateway(experiment) else _LINKS,
+            meta={"key": key, **self._meta(requested, builtin, log)},
             capture=self._testbed.capture(),
             routers=experiment.router_algorithms(),
         )
@@ -285,7 +286,7 @@ class Run:
             parts["flow_state"].append(records.flow_state(samples, index, self.start_ns))
         parts["backoffs"].append(records.backoffs(samples, index, self.start_ns))
         if records.has_unknown_ssthresh(samples):
-            self._left_out.append(index)
+            self._skipped_controls.append(index)
         parts["flow_counters"].append(
             records.tcp_counters(
                 samples,
@@ -298,13 +299,13 @@ class Run:
             )
         )
 
-    def _responses(self, index: int, asked: Flow, log: records.PacketLog) -> pl.DataFrame:
-        if isinstance(asked.app, Bulk):
+    def _responses(self, index: int, requested: Flow, log: records.PacketLog) -> pl.DataFrame:
+        if isinstance(requested.app, Bulk):
             return records.empty("responses")
         rows = records.read_rows(self._folder / f"sent{index}", 3)
-        if isinstance(asked.app, Sessions):
+        if isinstance(requested.app, Sessions):
             played = self._experiment.flows[index]
-            rows = traffic_files.from_handshakes(rows, played, log.first_came_ns(index))
+            rows = traffic_files.start_after_handshake(rows, played, log.first_arrivals_ns(index))
         return records.frame(
             "responses",
             {
@@ -317,7 +318,7 @@ class Run:
 
     def _final(self, index: int, flow: Flow) -> Mapping[str, Any] | None:
         """Final TCP_INFO of the recorded socket."""
-        ends = self._got if server_sends_more(flow) else self._sent
+        ends = self._received if server_sends_more(flow) else self._sent
         final: Mapping[str, Any] | None = ends[index].get("tcp_info")
         return final
 
@@ -332,7 +333,7 @@ class Run:
                 ce_marks=log.marks(index, 0),
             )  # fmt: skip
         started_ns = self._sent[index].get("started_ns")
-        if started_ns is not None and gateway.is_before(self._experiment):
+        if started_ns is not None and gateway.gateway_precedes_link(self._experiment):
             first_ns = started_ns - self.start_ns
         info = self._final(index, flow) or {}
         unique = None
@@ -365,11 +366,11 @@ class Run:
 
     def _done_ns(self, index: int, flow: Flow) -> int | None:
         """When the last byte of a bulk transfer with a size was read; None if it never was."""
-        got = self._got[index]
+        received = self._received[index]
         size = flow.app.size if isinstance(flow.app, Bulk) else None
-        if size is None or got.get("last_ns") is None or got["received_bytes"] < size:
+        if size is None or received.get("last_ns") is None or received["received_bytes"] < size:
             return None
-        last_ns: int = got["last_ns"]
+        last_ns: int = received["last_ns"]
         return last_ns - self.start_ns
 
     def _connected_us(self, index: int) -> int | None:
@@ -380,11 +381,11 @@ class Run:
         length_ns: int = sent["connected_ns"] - sent["started_ns"]
         return length_ns // 1000
 
-    def _late(self) -> list[str]:
+    def _late_notes(self) -> list[str]:
         """Notes about flows whose programs were late because the machine was busy."""
         names = self._experiment.flow_names()
         late_ns = {
-            name: max(end[index].get("late_max_ns") or 0 for end in (self._sent, self._got))
+            name: max(end[index].get("late_max_ns") or 0 for end in (self._sent, self._received))
             for index, name in enumerate(names)
             if isinstance(self._experiment.flows[index].app, Vectors | Exchanges | Pages)
         }
@@ -409,15 +410,15 @@ class Run:
             notes.append("the kernel's own controls, not Headway's")
         if self._sampled.get("lost"):
             notes.append(f"{self._sampled['lost']} records of the sampler were lost")
-        if self._left_out:
+        if self._skipped_controls:
             notes.append(
-                f"the kernel did not run the control of {len(self._left_out)} connections when it "
-                "asked for an ssthresh; it could answer no sooner than at the next ACK"
+                f"the kernel did not run the control of {len(self._skipped_controls)} connections "
+                "when it asked for an ssthresh; it could answer no sooner than at the next ACK"
             )
-        notes += self._late()
+        notes += self._late_notes()
         for index, name in enumerate(experiment.flow_names()):
             if self._is_web(index):
-                notes += web.notes(name, self._sent[index], self._got[index])
+                notes += web.notes(name, self._sent[index], self._received[index])
         notes += [f"emulator: {warning}" for warning in self._testbed.summary.get("warnings", [])]
         return {
             "backend": "kernel",
@@ -437,9 +438,9 @@ class Run:
                 "stalls_ns": {name: log.stalls_ns(link) for link, name in enumerate(_LINKS)},
             },
             "sampler": dict(self._sampled),
-            "controls_left_out": list(self._left_out),
+            "controls_left_out": list(self._skipped_controls),
             "visits": {
-                str(index): sites.told(
+                str(index): sites.summary_since_start(
                     self._sent[index], self.start_ns, self._folder / f"picture{index}"
                 )
                 for index, flow in enumerate(experiment.flows)
@@ -487,12 +488,12 @@ def _link_tables(
 
 def _handshake_us(samples: records.Records) -> int | None:
     """Handshake time in us of the first connection."""
-    asked = samples[samples["kind"] == records.SYN]
-    if asked.size == 0:
+    requested = samples[samples["kind"] == records.SYN]
+    if requested.size == 0:
         return None
-    same = samples["local_port"] == asked[0]["local_port"]
+    same = samples["local_port"] == requested[0]["local_port"]
     done = samples[same & (samples["kind"] == records.ESTABLISHED)]
     if done.size == 0:
         return None
-    length_ns = int(done[0]["time_ns"]) - int(asked[0]["time_ns"])
+    length_ns = int(done[0]["time_ns"]) - int(requested[0]["time_ns"])
     return length_ns // 1000

@@ -45,13 +45,13 @@ def visitor(app: Site) -> list[str]:
     ]  # fmt: skip
 
 
-def told(summary: Mapping[str, Any], start_ns: int, picture: Path) -> dict[str, Any]:
+def summary_since_start(summary: Mapping[str, Any], start_ns: int, picture: Path) -> dict[str, Any]:
     """A visitor's summary with times since the run's start, and a JPEG in base 64."""
     visits = [
         {**visit, "begun_ns": visit["begun_ns"] - start_ns} for visit in summary.get("visits", ())
     ]
-    seen = picture.read_bytes() if picture.exists() else b""
-    return {**summary, "visits": visits, "picture": base64.b64encode(seen).decode()}
+    jpeg = picture.read_bytes() if picture.exists() else b""
+    return {**summary, "visits": visits, "picture": base64.b64encode(jpeg).decode()}
 
 
 def _query(app: Site) -> str:

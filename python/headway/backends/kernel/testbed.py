@@ -263,8 +263,8 @@ class Testbed:
         command = [self._ctl.path, *self._exec(gateway.HOST)]
         if is_real_time(self._experiment):
             command.insert(command.index(gateway.HOST), "--real-time")
-        is_turned = gateway.is_turned(self._experiment)
-        return gateway.Proxy(self._ctl, self._name, command, is_turned=is_turned)
+        is_reversed = gateway.is_reversed(self._experiment)
+        return gateway.Proxy(self._ctl, self._name, command, is_reversed=is_reversed)
 
     def _set_up_hosts(self, route_options: list[str]) -> None:
         if gateway.HOST in self._hosts:

@@ -23,7 +23,7 @@ FIRST_PORT = 1 << 15
 _MOST_CONNECTIONS = (1 << 16) - FIRST_PORT
 
 
-def becomes_a_file(flow: Flow) -> bool:
+def needs_file(flow: Flow) -> bool:
     """Whether the flow's application is converted to a file for the run."""
     if isinstance(flow.app, Vectors):
         return len(flow.app.connections or ()) > 1
@@ -38,7 +38,7 @@ def check(name: str, experiment: Experiment, flow: Flow) -> None:
                 f"kernel backend: {name}: persistent: not possible; a file of exchanges has times "
                 "of connections, not of sessions that begin on an open connection"
             )
-        if gateway.is_between(experiment):
+        if gateway.has_gateway(experiment):
             raise HeadwayError(
                 f"kernel backend: {name}: sessions: not possible with a gateway, since the log "
                 "behind it lacks the ends of handshakes; use a file of exchanges"
@@ -54,10 +54,10 @@ def check(name: str, experiment: Experiment, flow: Flow) -> None:
             f"at most {_MOST_CONNECTIONS}, one for each of the client's ports"
         )
     if connections > 1 and (flow.announces or flow.announces_first):
-        raise HeadwayError(several_announce(name))
+        raise HeadwayError(announces_error(name))
 
 
-def several_announce(name: str) -> str:
+def announces_error(name: str) -> str:
     """The error for a flow of several connections that announces volumes."""
     return (
         f"kernel backend: {name}: announces: not possible with several connections, since all "
@@ -65,22 +65,22 @@ def several_announce(name: str) -> str:
     )
 
 
-def lowered(experiment: Experiment, folder: Path) -> Experiment:
+def with_exchange_files(experiment: Experiment, folder: Path) -> Experiment:
     """The experiment with such applications replaced by files of exchanges in ``folder``."""
-    if not any(map(becomes_a_file, experiment.flows)):
+    if not any(map(needs_file, experiment.flows)):
         return experiment
     flows = list(experiment.flows)
     starts_ns = experiment.start_times_ns()
     for index, flow in enumerate(flows):
-        if becomes_a_file(flow):
+        if needs_file(flow):
             table = _table(flow, starts_ns[index])
             file = folder / f"exchanges{index}.csv"
-            write_exchanges(file, table if len(table) else _never(experiment.duration))
+            write_exchanges(file, table if len(table) else _no_exchange(experiment.duration))
             flows[index] = flow.model_copy(update={"app": Exchanges(file=file)})
     return experiment.model_copy(update={"flows": tuple(flows)})
 
 
-def from_handshakes(rows: Ints, played: Flow, opened_ns: Mapping[int, int]) -> Ints:
+def start_after_handshake(rows: Ints, played: Flow, opened_ns: Mapping[int, int]) -> Ints:
     """Correct the responses (exchange, start, end) of sessions, which begin after the handshake.
 
     In a file, a connection's first exchange begins with connect(). ``opened_ns`` has the time of
@@ -104,10 +104,10 @@ def _table(flow: Flow, start_ns: int) -> ExchangeTable:
         share = workloads.shares(flow.app.workload, flow.app.pairs)[flow.app.pair]
         return workloads.exchanges_of(share, start_ns)
     assert isinstance(flow.app, Vectors)
-    return _in_turn(flow.app)
+    return _sequential_connections(flow.app)
 
 
-def _in_turn(app: Vectors) -> ExchangeTable:
+def _sequential_connections(app: Vectors) -> ExchangeTable:
     """Connections that each open when the one before is over."""
     epochs = np.array(app.epochs, dtype=np.uint64)
     counts = np.array(app.connections, dtype=np.int64)
@@ -127,7 +127,7 @@ def _in_turn(app: Vectors) -> ExchangeTable:
     )
 
 
-def _never(duration_ns: int) -> ExchangeTable:
-    """An exchange that never begins, for a pair without sessions: a file needs an exchange."""
+def _no_exchange(duration_ns: int) -> ExchangeTable:
+    """For a pair without sessions: a file needs an exchange, and this one never begins."""
     nothing = workloads.from_vectors([[(1, 0, 0)]], [duration_ns // 1000 + 1])
     return workloads.exchanges_of(nothing)

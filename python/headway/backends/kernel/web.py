@@ -12,7 +12,7 @@ from typing import Any
 
 from headway.errors import HeadwayError
 from headway.experiment import Flow, Pages
-from headway.experiment.ways import server_sends_more
+from headway.experiment.directions import server_sends_more
 
 _MS = 1_000_000
 _MOST_REQUEST_BYTES = 8_000
@@ -26,8 +26,8 @@ def server(app: Pages, flow: Flow, at: str, control: str, folder: Path) -> Seque
     sizes.write_text("".join(f"{size}\n" for size in app.table().response_bytes.tolist()))
     return [
         sys.executable, "-m", "headway.web.origin", "--listen", at, "--sizes", str(sizes),
-        "--folder", str(folder), "--control", control, *_requests(app), *_idle(app),
-        *_said(flow),
+        "--folder", str(folder), "--control", control, *_request_options(app), *_idle_options(app),
+        *_hint_options(flow),
         *(["--http", "2"] if app.http == "2" else []),
         *(["--deadlines"] if flow.deadline is not None else []),
     ]  # fmt: skip
@@ -39,42 +39,42 @@ def client(app: Pages, flow: Flow, to: str, control: str) -> Sequence[str]:
     return [
         sys.executable, "-m", "headway.web.client", "--to", to, "--pages", str(app.file),
         "--http", app.http, "--connections", str(app.parallel), "--control", control,
-        *_requests(app), *deadline,
+        *_request_options(app), *deadline,
     ]  # fmt: skip
 
 
-def _requests(app: Pages) -> Sequence[str]:
+def _request_options(app: Pages) -> Sequence[str]:
     most = app.keepalive_requests
     return [] if most is None else ["--requests", str(most)]
 
 
-def _idle(app: Pages) -> Sequence[str]:
+def _idle_options(app: Pages) -> Sequence[str]:
     idle_ns = app.keepalive_timeout
     return [] if idle_ns is None else ["--idle-ms", str(idle_ns // _MS)]
 
 
-def says_something(flow: Flow) -> bool:
+def sets_hints(flow: Flow) -> bool:
     """Whether a server sets the socket options of include/headway.h."""
-    return flow.deadline is not None or bool(_said(flow))
+    return flow.deadline is not None or bool(_hint_options(flow))
 
 
 def notes(name: str, client: Mapping[str, Any], server: Mapping[str, Any]) -> Sequence[str]:
     """Notes about requests and responses that had to be larger than the flow's file says."""
-    told = [
+    counts = [
         (client.get("larger_requests"), "requests"),
         (server.get("larger_responses"), "responses of its file"),
     ]
     return [
         f"{name}: {count} {of} were larger than the file says, because of their heads"
-        for count, of in told
+        for count, of in counts
         if count
     ]
 
 
-def _said(flow: Flow) -> Sequence[str]:
+def _hint_options(flow: Flow) -> Sequence[str]:
     """The hints that a server sets for all its connections, if it sends more than its client."""
-    said = {"--initial-rate": flow.initial_rate, "--data-volume": flow.data_volume}
-    return [part for name, value in said.items() if value for part in (name, str(value))]
+    hints = {"--initial-rate": flow.initial_rate, "--data-volume": flow.data_volume}
+    return [part for name, value in hints.items() if value for part in (name, str(value))]
 
 
 def check(name: str, flow: Flow, app: Pages) -> None:
@@ -89,8 +89,8 @@ def check(name: str, flow: Flow, app: Pages) -> None:
         )
     if app.keepalive_timeout is not None and app.keepalive_timeout < _MS:
         raise HeadwayError(f"kernel backend: {name}: keepalive_timeout: at least 1 ms")
-    keeps = app.keepalive_requests is not None or app.keepalive_timeout is not None
-    if flow.deadline is not None and (app.http == "2" or keeps):
+    limits_keepalive = app.keepalive_requests is not None or app.keepalive_timeout is not None
+    if flow.deadline is not None and (app.http == "2" or limits_keepalive):
         raise HeadwayError(
             f"kernel backend: {name}: http 2, keepalive_requests and keepalive_timeout are not "
             "possible with a deadline: the proxy before nginx speaks HTTP/1.1 and keeps connections"
@@ -100,11 +100,11 @@ def check(name: str, flow: Flow, app: Pages) -> None:
             f"kernel backend: {name}: announces, announces_first: a Web server does not know "
             "what a connection will carry"
         )
-    said = flow.initial_rate is not None or flow.data_volume is not None
-    if said and (flow.deadline is not None or not server_sends_more(flow)):
+    sets_rate_or_volume = flow.initial_rate is not None or flow.data_volume is not None
+    if sets_rate_or_volume and (flow.deadline is not None or not server_sends_more(flow)):
         raise HeadwayError(
-            f"kernel backend: {name}: initial_rate, data_volume: with pages only possible for a "
-            "server that sends more than its user, without a deadline"
+            f"kernel backend: {name}: initial_rate, data_volume: with pages, only a server that "
+            "sends more than it receives can have them, and only without a deadline"
         )
     if flow.deadline is not None and flow.deadline % _MS:
-        raise HeadwayError(f"kernel backend: {name}: deadline: the header has whole ms")
+        raise HeadwayError(f"kernel backend: {name}: deadline: must be whole ms, as in the header")

@@ -11,11 +11,4 @@ Plot: figures 6.25 to 6.31.
 from headway.studies.approval_control import claims, experiments, page
 from headway.study import declared
 
-STUDY = declared(
-    __name__,
-    experiments=experiments.experiments,
-    observe=experiments.observe,
-    gather=experiments.gather,
-    page=page.page,
-    statements=claims.STATEMENTS,
-)
+STUDY = declared(__name__, claims, experiments, page)

@@ -1,7 +1,5 @@
 """Check: the parking lot, the pattern of 28 transfers, requests without data, and headers."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from functools import partial

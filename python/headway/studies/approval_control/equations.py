@@ -1,7 +1,5 @@
 """Check: settings, and every answer of a router against its equation; claims.py has the rest."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from functools import partial

@@ -9,8 +9,6 @@ plain TCP, with ECN, with XCP and with RCP.
 Run: each trial is reduced to the routers' answers and counters and the transfers' windows.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

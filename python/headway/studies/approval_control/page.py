@@ -1,14 +1,12 @@
 """Plot: figures 6.25 to 6.31, and the granted rates."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import partial
 
 import numpy as np
 import polars as pl
 
-from headway.figures import PUBLISHED, Curve, curves, one_of, style_of
+from headway.figures import PUBLISHED, Curve, curves, style_of, variant_of
 from headway.figures.style import GREY, Style
 from headway.publish import Figures, Page
 from headway.studies.approval_control import experiments as setup
@@ -141,7 +139,7 @@ def _style(algorithm: str, interval_ms: int) -> Style:
     if algorithm != "target":
         return style_of(f"quick-start-{algorithm}")
     number = [INTERVAL_MS, *(ms for ms in INTERVALS_MS if ms != INTERVAL_MS)].index(interval_ms)
-    return replace(one_of(style_of("quick-start"), number), marker="d^s8"[number])
+    return replace(variant_of(style_of("quick-start"), number), marker="d^s8"[number])
 
 
 def _over_requests(found: Found, what: str, scale: float = 1.0) -> list[Curve]:

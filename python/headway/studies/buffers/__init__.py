@@ -9,18 +9,17 @@ Plot: figures 6.56 and 6.57.
 from headway.studies import trace_mix
 from headway.studies.buffers import claims, experiments, page
 from headway.study import declared
-from headway.workloads.distribution import recorded_beside_thesis
+from headway.workloads.distribution import recorded_compared_with_thesis
 
 _ON_VECTORS = 8
 """The first choices of trace-mix are about its connection vectors, which this study also uses."""
 
 STUDY = declared(
     __name__,
-    experiments=experiments.experiments,
-    observe=experiments.observe,
-    page=page.page,
-    statements=claims.CLAIMS.statements(),
+    claims,
+    experiments,
+    page,
     choices=(*trace_mix.STUDY.choices[:_ON_VECTORS], *claims.CLAIMS.file.choices),
     takes_vectors=True,
-    workload_tables=(recorded_beside_thesis,),
+    workload_tables=(recorded_compared_with_thesis,),
 )

@@ -3,8 +3,6 @@
 All schemes carry the same sessions. Losses are compared with Slow-Start's loss at the same buffer.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping
 

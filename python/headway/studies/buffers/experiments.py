@@ -1,7 +1,5 @@
 """Setup: the workload of trace-mix at 35 % load over buffers of 10 to 500 packets."""
 
-from __future__ import annotations
-
 from headway.claims import Evidence
 from headway.experiment import Experiment
 from headway.studies.common import pairs, traffic

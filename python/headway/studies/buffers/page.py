@@ -1,7 +1,5 @@
 """Plot: figures 6.56 and 6.57, and loss and epoch durations by startup and buffer."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np
@@ -13,7 +11,7 @@ from headway.studies.common import pairs, traffic
 from headway.studies.common.shown import curve, figures
 from headway.study import StudyContext
 from headway.workloads import sessions
-from headway.workloads.distribution import beside_thesis
+from headway.workloads.distribution import compared_with_thesis
 
 
 def _loss(one: traffic.Traffic) -> float:
@@ -50,7 +48,7 @@ def page(ctx: StudyContext, found: Found) -> Page:
                 traffic.table(found, schemes, BUFFERS_PKTS, key, title, value)
                 for title, value in _QUANTITIES.items()
             ),
-            beside_thesis({"carried here": sessions(workload(ctx))}),
+            compared_with_thesis({"carried here": sessions(workload(ctx))}),
         ],
         figures=figures(
             (

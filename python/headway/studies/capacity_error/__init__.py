@@ -13,11 +13,4 @@ Check: C-TH-205 to 214 and 282 to 287.  Plot: figures 6.60 to 6.62.
 from headway.studies.capacity_error import claims, experiments, observe, page
 from headway.study import declared
 
-STUDY = declared(
-    __name__,
-    experiments=experiments.experiments,
-    observe=observe.observe,
-    gather=observe.gather,
-    page=page.page,
-    statements=claims.CLAIMS.statements(),
-)
+STUDY = declared(__name__, claims, experiments, observe, page)

@@ -1,7 +1,5 @@
 """Check: C-TH-205 to 214 and 282 to 287."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Setup: long transfers through routers that assume a wrong capacity, and a long path."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any

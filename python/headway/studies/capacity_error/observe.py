@@ -1,7 +1,5 @@
 """Run: observations of each transfer."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,13 +1,11 @@
 """Plot: figures 6.60 to 6.62."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import product
 
 import polars as pl
 
-from headway.figures import Curve, Panel, Series, one_of, style_of, timeseries
+from headway.figures import Curve, Panel, Series, style_of, timeseries, variant_of
 from headway.publish import Figures, Page
 from headway.studies.capacity_error.experiments import GUIDED, LONG_SCHEMES, SIZES, TODAY, long_key
 from headway.studies.capacity_error.observe import Found
@@ -97,7 +95,9 @@ def _long_rows(found: Found) -> pl.DataFrame:
 def _figures(found: Found, rows: pl.DataFrame) -> Figures:
     names = ("right", "under", "over")
     # Each assumed capacity is a shade of Quick-Start's color.
-    shades = {name: one_of(style_of("quick-start"), number) for number, name in enumerate(names)}
+    shades = {
+        name: variant_of(style_of("quick-start"), number) for number, name in enumerate(names)
+    }
     cases = [
         Curve(LABELS[name], one.times_s, one.rates_bps / 1e6, style)
         for name, style in {"slow-start": style_of("slow-start"), **shades}.items()
@@ -116,7 +116,7 @@ def _figures(found: Found, rows: pl.DataFrame) -> Figures:
                 f"{label}, c/r = {GUIDED[name].ratio:g}",
                 one.times_s,
                 getattr(one, what) / scale,
-                one_of(style_of(scheme), number),
+                variant_of(style_of(scheme), number),
             )
             for scheme, label in network.SCHEMES.items()
             for number, name in enumerate(("right", "under", "double"))

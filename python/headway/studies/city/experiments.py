@@ -1,109 +1,128 @@
-"""Setup: the recorded walk with each startup, and over a shorter path."""
+"""Setup: the recorded walk with each startup, and over a shorter path. Run: its quarters' times."""
 
-from __future__ import annotations
-
+from collections.abc import Mapping
 from dataclasses import dataclass
 
+import numpy as np
+
+from headway.browser import sites
+from headway.claims import Evidence
+from headway.errors import HeadwayError
 from headway.experiment import Experiment
-from headway.studies.common import sites
+from headway.metrics.stats import Array, Estimate, confidence_interval
+from headway.studies.common import lab
+from headway.studies.common.sites import ASKED_BPS, RTT_MS, quick_start, trial
 from headway.study import StudyContext
-
-VOLUME = "118 MB"
-"""The volume of all quarters, which the server names for its connection."""
-LARGEST = "towers-near"
-SHORT_RTT_MS = 50
-RUNS = 3
-"""Runs of each walk. A single run would not show the effect of chance."""
-_QUICK_START = sites.quick_start()
-
-
-@dataclass(frozen=True)
-class Scheme:
-    """A startup, and the part of the capacity that its router grants, in 1/1000."""
-
-    label: str
-    control: str
-    threshold_permille: int = 1000
-
-    @property
-    def asks(self) -> bool:
-        """Whether the server names a rate."""
-        return self.control == _QUICK_START
-
+from headway.trace import Trace
 
 BASE, JUMP, QUICK, LITTLE = "slow-start", "jump-start", "quick-start", "quick-start-chi"
-SCHEMES = {
-    BASE: Scheme("Slow-Start", "cubic+slow-start"),
-    JUMP: Scheme("Jump-Start", "cubic+jump-start"),
-    QUICK: Scheme("Quick-Start, 100 %", _QUICK_START),
-    LITTLE: Scheme("Quick-Start, 1 %", _QUICK_START, 10),
+CONTROLS = {
+    BASE: ("Slow-Start", "cubic+slow-start"),
+    JUMP: ("Jump-Start", "cubic+jump-start"),
+    QUICK: ("Quick-Start, 100 %", quick_start()),
+    LITTLE: ("Quick-Start, 1 %", quick_start()),
 }
-SHORT = (BASE, JUMP, QUICK)
-"""The startups that also run over 50 ms."""
-
-CHOICES = (
-    "The thesis' client, its models and its recording are not published. This recording walks "
-    "through four quarters of 8, 18, 86 and 4 MB in 43 s. Each quarter loads first in little "
-    "detail, and in full when it is near. Orderings and differences are compared, not seconds.",
-    "A quarter is one response on one persistent connection, like a change of the view in the "
-    "thesis. Its response time begins when the walk makes the page need it, and ends with its last "
-    "byte. The page's own program comes over other connections.",
-    "Hosts have the thesis' buffers and Linux's initial window of ten packets. No walk begins with "
-    "the three packets of the thesis' default stack. With 8 MiB of receive buffer no startup gets "
-    "more than 335 Mbit/s over 200 ms. A quarter's least possible time is computed from this rate. "
-    "The window that Linux derives from this buffer is smaller.",
-    "Quick-Start asks late: with every first data it asks for 82 Mbit/s. Its router grants up to 1 "
-    "Gbit/s, or up to 1 % of that. The server names a volume of 118 MB. Otherwise a startup would "
-    "know only nginx's first write, a head of 300 bytes, and would not act.",
-    f"Each walk runs {RUNS} times, with the startups in turn, and means are judged. Intervals are "
-    "Student's, 95 %. An order needs a difference whose interval excludes 0.",
-    "Chosen with results in view: the volume that the server names (without it Quick-Start sent no "
-    "request); slow start that is not limited after a grant, as on the thesis' hosts (with RFC "
-    "4782's limit the largest quarter took 6.3 s, with Slow-Start 5.3 s); the repetitions, the "
-    "intervals that an order needs, and a least time that includes the receive buffer, all after "
-    "one run of each walk had been judged; the notes of C-TH-256 and 257.",
-    "The machine has no graphics card. Software draws four pictures a second, and textures are not "
-    "compressed. Without the emulated path the largest quarter takes about a second.",
-)
-
-
-def short_key(scheme: str) -> str:
-    """The key of walks over 50 ms."""
-    return f"{scheme}-{SHORT_RTT_MS}ms"
-
-
-def key(walks: str, run: int) -> str:
-    """The key of a trial: "jump-start-r2", "jump-start-50ms-r2"."""
-    return f"{walks}-r{run}"
-
-
-def walks_of(trial: str) -> str:
-    """The key of the walks that a trial is a run of."""
-    return trial.rpartition("-r")[0]
+LABELS = {name: label for name, (label, _) in CONTROLS.items()}
+SHORT = {name: f"{name}-50ms" for name in (BASE, JUMP, QUICK)}
+"""The walks over 50 ms, by startup."""
+WALKS = {name: (name, RTT_MS) for name in CONTROLS} | {SHORT[name]: (name, 50) for name in SHORT}
+"""Startup and RTT in ms of all walks. A trial's key has its run: "jump-start-50ms-r2"."""
 
 
 def experiments(ctx: StudyContext) -> dict[str, Experiment]:
     """Walks in turn, so that the machine's other load affects all; quick: one shorter run."""
     if ctx.quick:
-        return {key(name, 1): _trial(ctx, name, sites.RTT_MS, "short") for name in (BASE, QUICK)}
-    trials = {}
-    for run in range(1, RUNS + 1):
-        for name in SCHEMES:
-            trials[key(name, run)] = _trial(ctx, name, sites.RTT_MS, "whole")
-        for name in SHORT:
-            trials[key(short_key(name), run)] = _trial(ctx, name, SHORT_RTT_MS, "whole")
-    return trials
+        return {f"{name}-r1": _trial(ctx, name, RTT_MS, "short") for name in (BASE, QUICK)}
+    return {
+        f"{walks}-r{run}": _trial(ctx, *of, "whole")
+        # a single run would not show the effect of chance
+        for run in (1, 2, 3)
+        for walks, of in WALKS.items()
+    }
 
 
 def _trial(ctx: StudyContext, name: str, rtt_ms: int, walk: str) -> Experiment:
-    scheme = SCHEMES[name]
-    return sites.trial(
+    return trial(
         {"site": "city", "walk": walk},
-        scheme.control,
+        CONTROLS[name][1],
         seed=ctx.seed,
         rtt_ms=rtt_ms,
-        threshold_permille=scheme.threshold_permille,
+        threshold_permille=10 if name == LITTLE else 1000,  # of the capacity, granted at most
         sample="200 ms",
-        data_volume=VOLUME,
-        initial_rate=f"{sites.ASKED_BPS} bit/s" if scheme.asks else None,
+        data_volume="118 MB",  # of all quarters, which the server names for its connection
+        initial_rate=f"{ASKED_BPS} bit/s" if name in (QUICK, LITTLE) else None,
+    )
+
+
+@dataclass(frozen=True)
+class Walk:
+    """Quarters in the order in which the page needed them; times in s since the walk began."""
+
+    names: tuple[str, ...]
+    volumes_bytes: Array
+    asked_s: Array
+    response_s: Array
+    rate_time_s: Array
+    rate_mbps: Array
+    picture: str = ""
+
+
+@dataclass(frozen=True)
+class Walks:
+    """The runs of a walk with one startup over one path; quarters are in the first run's order."""
+
+    runs: tuple[Walk, ...]
+
+    @property
+    def each_s(self) -> Array:
+        """Response times, shape (runs, quarters)."""
+        by_name = [dict(zip(run.names, run.response_s, strict=True)) for run in self.runs]
+        names = self.runs[0].names
+        return np.array([[run[name] for name in names] for run in by_name], dtype=np.float64)
+
+    @property
+    def response_s(self) -> Array:
+        """Response time of each quarter, mean of the runs."""
+        return np.asarray(self.each_s.mean(axis=0))
+
+    @property
+    def total(self) -> Estimate:
+        """The sum of a run's response times, in s."""
+        return confidence_interval(self.each_s.sum(axis=1).tolist())
+
+
+Found = Evidence[Walks]
+
+
+def gather(_ctx: StudyContext, rows: Mapping[str, Walk]) -> Found:
+    """Group runs by walk. Raises HeadwayError where a run lacks a quarter that others have."""
+    runs: dict[str, list[Walk]] = {}
+    expected = set().union(*(walk.names for walk in rows.values()))
+    for key, walk in rows.items():
+        runs.setdefault(key.rpartition("-r")[0], []).append(walk)
+        if missing := sorted(expected - set(walk.names)):
+            raise HeadwayError(f"city: {key}: {', '.join(missing)} did not arrive as elsewhere")
+    return Evidence({walks: Walks(tuple(own)) for walks, own in runs.items()})
+
+
+def observe(_key: str, trace: Trace) -> Walk:
+    """One trial."""
+    flow = trace.meta["visits"]["0"]
+    visit = flow["visits"][0]
+    begun_ns = visit["begun_ns"] + round(1e6 * visit["begun_ms"])
+    objects = sites.objects_of(sites.site("city"))
+    packs = [number for number, one in enumerate(objects) if one.within is None]
+    rows = trace["responses"].filter(trace["responses"]["epoch"].is_in(packs)).sort("start_ns")
+    quarters = [objects[number] for number in rows["epoch"].to_list()]
+    times_s, rates = lab.link_rate(trace)
+    # only up to the walk's end: a run's last readings are of an idle link
+    shown = (times_s >= begun_ns / 1e9) & (times_s <= begun_ns / 1e9 + visit["walk_ms"] / 1e3)
+    return Walk(
+        tuple(quarter.path.split("/")[-1].removesuffix(".pack") for quarter in quarters),
+        np.array([quarter.size_bytes for quarter in quarters], dtype=np.float64),
+        (rows["start_ns"].to_numpy() - begun_ns) / 1e9,
+        (rows["end_ns"] - rows["start_ns"]).to_numpy() / 1e9,
+        times_s[shown] - begun_ns / 1e9,
+        rates[shown] / 1e6,
+        flow["picture"],
     )

@@ -15,12 +15,7 @@ from headway.study import Agreement, declared
 
 STUDY = declared(
     __name__,
-    experiments=experiments.experiments,
-    observe=observe.observe,
-    collect=observe.collect,
-    gather=observe.gather,
-    page=page.page,
-    statements=claims.STATEMENTS,
+    claims, experiments, observe, page,
     parts=page.PARTS,
     agreements=(
         Agreement(

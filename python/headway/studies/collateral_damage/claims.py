@@ -1,7 +1,5 @@
 """Check: C-CD-001 to C-CD-109; the first 90 are the cells of tables 1 and 2."""
 
-from __future__ import annotations
-
 import fnmatch
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace

@@ -5,8 +5,6 @@ twenty congestion epochs long, whichever is longer. Tables 1 and 2 of the paper 
 trials for counterfactuals last.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import random

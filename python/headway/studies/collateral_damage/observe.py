@@ -3,8 +3,6 @@
 Trials whose flows saw fewer than twenty congestion epochs are run again, longer.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields

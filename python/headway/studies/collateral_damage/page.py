@@ -1,7 +1,5 @@
 """Plot: tables 1 and 2 beside the published ones, figures 2 to 5, and parts of docs/ pages."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import product
@@ -13,7 +11,7 @@ import polars as pl
 from headway import figures as draw
 from headway import metrics
 from headway.claims import Claim, told
-from headway.figures import Bars, Pairs, Panel, Sample, Series, label_of, one_of, style_of
+from headway.figures import Bars, Pairs, Panel, Sample, Series, label_of, style_of, variant_of
 from headway.metrics.stats import Array, or_nan
 from headway.publish import Figures, Page
 from headway.report import ReportCell, ReportTable, Section, ZoomChart
@@ -363,7 +361,7 @@ def _figures(found: Found) -> Figures:
     }
 
 
-def delay(medians_ms: Mapping[CellKey, float]) -> Figure:
+def delay(medians_ms: Mapping[CellKey, float]) -> "Figure":
     """Table 2's medians, to 0.1 ms as the paper prints them, beside the paper's."""
 
     def bars(control: str, cells: list[CellKey]) -> Bars:
@@ -375,7 +373,7 @@ def delay(medians_ms: Mapping[CellKey, float]) -> Figure:
     return _grouped(bars, ("RTT ", "RTT "), *labels)
 
 
-def _bars(found: Found, name: str, y_label: str, titles: tuple[str, str]) -> Figure:
+def _bars(found: Found, name: str, y_label: str, titles: tuple[str, str]) -> "Figure":
     def bars(control: str, cells: list[CellKey]) -> Bars:
         means = np.array([found[cell].mean(name) for cell in cells])
         return Bars(_NAMES[control], control, means, np.array([found[c].sd(name) for c in cells]))
@@ -385,7 +383,7 @@ def _bars(found: Found, name: str, y_label: str, titles: tuple[str, str]) -> Fig
 
 def _grouped(
     bars: Callable[[str, list[CellKey]], Bars], titles: tuple[str, str], x_label: str, y_label: str
-) -> Figure:
+) -> "Figure":
     """A panel per round-trip time, a group per number of flows."""
     panels = [
         (f"{title}{rtt} ms", [bars(c, [(rtt, c, n) for n in FLOW_COUNTS]) for c in CONTROLS])
@@ -416,7 +414,7 @@ def _panels(course: Course, cell: CellKey, *, figure_2: bool = False) -> list[Pa
             "cwnd" if flows == 1 else f"cwnd of flow {number}",
             line.time_s,
             line.value,
-            one_of(style_of(control), shade),
+            variant_of(style_of(control), shade),
             step=True,
         )
         for shade, (number, line) in enumerate(course.cwnds_pkts.items())

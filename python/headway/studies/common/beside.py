@@ -4,8 +4,6 @@ The simulated trial is called the twin. Its row has the key "simulated-KEY" amon
 Statements and figures can therefore use both, and tests can spoil the evidence of either.
 """
 
-from __future__ import annotations
-
 import fnmatch
 from collections.abc import Callable, Mapping, Sequence
 

@@ -1,7 +1,5 @@
 """Format numbers as cells of a table."""
 
-from __future__ import annotations
-
 import math
 
 from headway.table import Cell

@@ -1,7 +1,5 @@
 """Edits of dumbbell experiments that counterfactuals of several studies share."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -7,8 +7,6 @@ in use is the best of the grid in the quick form. A statement that a setting was
 predictions.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar

@@ -1,7 +1,5 @@
 """Start times of transfers that follow each other closely, because a kernel runs in real time."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -4,8 +4,6 @@ Scharf (2011), sections 6.1 and B.2. Paper 000 used the same computers. A client
 a server responds, so the data is sent over the reverse link.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Claims of the papers that no study of this version judges, and why."""
 
-from __future__ import annotations
-
 LEFT_OUT: tuple[tuple[str, tuple[str, ...]], ...] = (
     (
         "Measurements by others of XCP on a network processor and of RCP in a kernel, which the "

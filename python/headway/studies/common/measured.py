@@ -4,8 +4,6 @@ A measurement is a headwayctl command that prints JSON. It is saved as ``trials/
 as it is complete, with the command, the program versions and the machine that produced it.
 """
 
-from __future__ import annotations
-
 import abc
 import json
 from collections import Counter
@@ -18,7 +16,7 @@ from headway.backends.kernel.headwayctl import Headwayctl
 from headway.errors import HeadwayError, InterruptedRunError
 from headway.experiment import Experiment
 from headway.files import save_text
-from headway.interrupts import held, interrupted
+from headway.interrupts import delay_interrupts, interrupted
 from headway.study import Found, Study, StudyContext
 from headway.sweep import Observed
 from headway.trace import Trace
@@ -82,7 +80,7 @@ class MeasuredStudy(Study[Measurement, Found]):
                     continue
                 measured = measure(headwayctl, command)
                 record = {**_made_by(command, headwayctl), "measured": measured}
-                with held():
+                with delay_interrupts():
                     save_text(_file(ctx, key), json.dumps(record, indent=1))
                     done.append(key)
                     ctx.progress(len(done), len(commands), key)

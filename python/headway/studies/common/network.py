@@ -14,8 +14,6 @@ eq. 6.15, and a target of the whole link, as for Quick-Start (6.4.3.2). Routers 
 limit, and hosts announce the largest window.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 
@@ -30,10 +28,7 @@ ALPHA, BETA = 0.4, 0.226
 """Parameters of both protocols in these studies."""
 HALVE, KEEP = 0, 1
 """Values of XCP's ``on_loss``."""
-_WINDOWS: Mapping[str, Mapping[str, int]] = {
-    "xcp": {"initial_pkts": 1, "on_loss": KEEP},
-    "rcp": {},
-}
+_WINDOWS: Mapping[str, Mapping[str, int]] = {"xcp": {"initial_pkts": 1, "on_loss": KEEP}, "rcp": {}}
 _ROUTERS: Mapping[str, Mapping[str, int]] = {
     # The interval is the mean round-trip time (4.6.2), however long. The draft limits it to 1 s.
     "xcp": {"most_interval_ms": 10_000},

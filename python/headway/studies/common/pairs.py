@@ -4,8 +4,6 @@ Clients send requests and servers respond, so responses queue on the reverse lin
 study carry the same sessions.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path

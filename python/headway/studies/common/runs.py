@@ -1,7 +1,5 @@
 """Values of trials that differ in their run only: means, intervals, and comparisons by run."""
 
-from __future__ import annotations
-
 import fnmatch
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeVar

@@ -1,7 +1,5 @@
 """Tables and figures of studies, declared by rows and columns, or by schemes and values."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -10,9 +8,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from headway.figures import Curve, Series, Style, curves, one_of
+from headway.figures import Curve, Series, Style, curves, variant_of
 from headway.metrics.stats import Array, Estimate
-from headway.publish import Figures
+from headway.publish import Drawn, Figures
 from headway.table import Cell, Table
 
 if TYPE_CHECKING:
@@ -46,7 +44,7 @@ def _cell(column: Column[One], row: One) -> Cell:
     return None if value is None or math.isnan(value) else round(value, decimals)
 
 
-def figures(*drawn: tuple[str, str, Figure] | None) -> Figures:
+def figures(*drawn: Drawn | None) -> Figures:
     """Figures by file name, from (title, caption, figure); None is left out.
 
     The title makes the name: "Figures 6.42 and 6.43" is saved as figures-6-42-43.
@@ -55,7 +53,7 @@ def figures(*drawn: tuple[str, str, Figure] | None) -> Figures:
     return {re.sub(apart, "-", one[0]).lower(): one for one in drawn if one is not None}
 
 
-def chart(lines: Sequence[Curve], x_label: str, y_label: str, **more: Any) -> Figure:
+def chart(lines: Sequence[Curve], x_label: str, y_label: str, **more: Any) -> "Figure":
     """One panel of curves; ``more`` are arguments of ``curves``."""
     return curves([("", lines)], x_label=x_label, y_label=y_label, **more)
 
@@ -85,6 +83,6 @@ def by_flow(
 ) -> list[Series]:
     """A stepped series per flow in shades of a style: "CUBIC, flow 1"."""
     return [
-        Series(f"{label}, {what} {n + 1}", times_s, own, one_of(style, n), step=True)
+        Series(f"{label}, {what} {n + 1}", times_s, own, variant_of(style, n), step=True)
         for n, own in enumerate(values)
     ]

@@ -1,7 +1,5 @@
 """Setup of the studies with a browser: 1 Gbit/s, Quick-Start routers, the thesis' buffers."""
 
-from __future__ import annotations
-
 import base64
 import io
 import math
@@ -100,7 +98,7 @@ def table_told(
     return "\n".join(markdown([first, *columns], rows))
 
 
-def picture(jpeg: str) -> Figure:
+def picture(jpeg: str) -> "Figure":
     """A browser's screenshot in base 64, as a figure."""
     import numpy as np
     from PIL import Image

@@ -1,7 +1,5 @@
 """Observations of a trial with many host pairs, and their tables and curves."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -168,11 +166,7 @@ def means_over(
 
 
 def with_intervals(
-    label: str,
-    x: npt.NDArray[Any],
-    means: Sequence[Estimate],
-    style: Style,
-    scale: float = 1.0,
+    label: str, x: npt.NDArray[Any], means: Sequence[Estimate], style: Style, scale: float = 1.0
 ) -> Curve:
     """Means times ``scale`` with confidence intervals. A mean of too few batches has none."""
     widths = [math.nan if one.half_width is None else one.half_width for one in means]

@@ -1,9 +1,9 @@
 """Setup: three responses of 12 MB, started 5 s apart, and a short flow that disturbs a long one."""
 
-from __future__ import annotations
-
 import random
+from typing import Any
 
+from headway.claims import edited
 from headway.experiment import Dumbbell, Experiment
 from headway.studies.common import lab, network
 from headway.study import StudyContext
@@ -15,13 +15,6 @@ LENGTH_S, SAMPLE_S = 70.0, 1.0
 a flow's rate."""
 FINE_SAMPLE_S = 0.02
 """For XCP and RCP, which are measured in round trips from a flow's first data on."""
-RUNS, QUICK_RUNS = 12, 6
-SHORT_BYTES = 500e3
-SHORT_START_S = (20.0, 25.0)
-"""The short flow starts at random in this time, so that it meets the long one's window at any
-phase."""
-RED = "red"
-"""The thesis gives no parameters. Its thresholds are the author's recommended 5 and 15 packets."""
 CONTROLS = ("reno", "htcp")
 """Compared with CUBIC, to measure the control's influence with and without RED."""
 SCHEMES = {
@@ -31,114 +24,78 @@ SCHEMES = {
     "mega-start": "Mega-Start",
     "quick-start": "Quick-Start",
 }
+LABELS = {**SCHEMES, **network.SCHEMES}
 DISTURBED = "disturbed"
-
-
-def path(*, red: bool = False) -> Dumbbell:
-    """A queue of 50 packets, drop-tail or RED."""
-    made = lab.path(buffer_pkts=lab.SMALL_BUFFER_PKTS)
-    if not red or made.reverse is None:
-        return made
-    fields = made.reverse.model_dump(mode="json") | {"aqm": RED}
-    return made.model_copy(update={"reverse": type(made.reverse).model_validate(fields)})
+_PATH = lab.path(buffer_pkts=lab.SMALL_BUFFER_PKTS)
+_RED = edited({"topology.reverse.aqm": "red"})
+"""The thesis gives no parameters. Its thresholds are the author's recommended 5 and 15 packets."""
 
 
 def runs(ctx: StudyContext) -> range:
     """Numbers of the runs."""
-    return range(1, (QUICK_RUNS if ctx.quick else RUNS) + 1)
-
-
-def control_trial(control: str, *, red: bool) -> str:
-    """Prefix of the trials of a control with slow start. CUBIC's trials are those of a scheme."""
-    name = lab.SLOW_START if control == lab.CONTROL else control
-    return f"{name}-red" if red else name
+    return range(1, 7 if ctx.quick else 13)
 
 
 def experiments(ctx: StudyContext) -> dict[str, Experiment]:
     """Trials per run: schemes, other controls, and a short flow that disturbs a long one."""
     trials = {}
+    controls = [f"{control}{red}" for control in CONTROLS for red in ("", "-red")]
     for run in runs(ctx):
-        for scheme in SCHEMES:
-            startup = scheme.removesuffix("-red")
-            trials[f"{scheme}-r{run}"] = three_flows(
-                startup, run, seed=ctx.seed, red=scheme.endswith("-red")
-            )
-        for control in CONTROLS:
-            for red in (False, True):
-                trials[f"{control_trial(control, red=red)}-r{run}"] = three_flows(
-                    lab.SLOW_START, run, seed=ctx.seed, control=control, red=red
-                )
-        trials[f"{DISTURBED}-r{run}"] = _disturbed(run, seed=ctx.seed)
+        for name in (*SCHEMES, *controls):
+            trials[f"{name}-r{run}"] = _three_flows(name, run, ctx.seed)
+        trials[f"{DISTURBED}-r{run}"] = _disturbed(run, ctx.seed)
         for scheme in network.SCHEMES:
-            trials[f"{scheme}-r{run}"] = three_guided_flows(scheme, run, seed=ctx.seed)
+            trials[f"{scheme}-r{run}"] = _three_guided_flows(scheme, run, ctx.seed)
     return trials
 
 
-def _disturbed(run: int, *, seed: int) -> Experiment:
+def _disturbed(run: int, seed: int) -> Experiment:
     chance = random.Random(f"{seed}/convergence/{DISTURBED}/{run}")
     short = lab.requests(
-        [SHORT_BYTES],
+        [500e3],
         control=f"{lab.CONTROL}+mega-start",
         name="short",
-        start_s=round(chance.uniform(*SHORT_START_S), 6),
+        # at random, so that it meets the long flow's window at any phase
+        start_s=round(chance.uniform(20.0, 25.0), 6),
         receive_window=lab.RECEIVE_WINDOW,
     )
-    long = lab.requests([100e6], name="long")
-    return lab.experiment(
-        path(), [long, short], duration_s=LENGTH_S, seed=seed * 1000 + run, sample_s=SAMPLE_S
-    )
+    return _experiment(_PATH, [lab.requests([100e6], name="long"), short], run, seed)
 
 
-def starts_s(run: int, *, seed: int) -> list[float]:
-    """When the flows of a run start, jittered by seed and run. All schemes have the same starts."""
-    chance = random.Random(f"{seed}/convergence/{run}").random
-    return [round(OFFSET_S * number + JITTER_S * chance(), 6) for number in range(3)]
-
-
-def three_guided_flows(scheme: str, run: int, *, seed: int) -> Experiment:
+def _three_guided_flows(scheme: str, run: int, seed: int) -> Experiment:
     """One run with XCP or RCP and an unlimited queue (figure 6.20)."""
-    flows = [
-        lab.requests(
-            [SIZE_BYTES],
-            control=network.control(scheme),
-            name=f"flow {number + 1}",
-            start_s=start_s,
-            receive_window=network.WINDOW,
-        )
-        for number, start_s in enumerate(starts_s(run, seed=seed))
-    ]
-    return lab.experiment(
-        network.guided(lab.path(buffer_pkts=network.UNLIMITED_PKTS), scheme),
-        flows,
-        duration_s=LENGTH_S,
-        seed=seed * 1000 + run,
-        sample_s=FINE_SAMPLE_S,
-        record=("queue",),
-    )
+    path = network.guided(lab.path(buffer_pkts=network.UNLIMITED_PKTS), scheme)
+    hosts = {"control": network.control(scheme), "receive_window": network.WINDOW}
+    flows = _flows(run, seed, **hosts)
+    return _experiment(path, flows, run, seed, sample_s=FINE_SAMPLE_S, record=("queue",))
 
 
-def three_flows(
-    scheme: str, run: int, *, seed: int, control: str = lab.CONTROL, red: bool = False
-) -> Experiment:
-    """One run: three responses, starts jittered by the seed and the run."""
-    startup = lab.quick_start(5.12e6, early=True).partition("+")[2]
-    named = f"{control}+{startup if scheme == 'quick-start' else scheme}"
-    flows = [
-        lab.requests(
-            [SIZE_BYTES],
-            control=named,
-            name=f"flow {number + 1}",
-            start_s=start_s,
-            receive_window=None if scheme == lab.SLOW_START else lab.RECEIVE_WINDOW,
-            data_volume_bytes=SIZE_BYTES if scheme == "quick-start" else None,
-        )
-        for number, start_s in enumerate(starts_s(run, seed=seed))
-    ]
-    return lab.experiment(
-        path(red=red),
-        flows,
-        duration_s=LENGTH_S,
-        seed=seed * 1000 + run,
-        sample_s=SAMPLE_S,
-        record=("queue",) if run == 1 else (),
+def _three_flows(name: str, run: int, seed: int) -> Experiment:
+    """One run with a startup and CUBIC, or with another control and slow start."""
+    scheme = name.removesuffix("-red")
+    control, startup = (scheme, lab.SLOW_START) if scheme in CONTROLS else (lab.CONTROL, scheme)
+    quick = lab.quick_start(5.12e6, early=True).partition("+")[2]
+    flows = _flows(
+        run,
+        seed,
+        control=f"{control}+{quick if startup == 'quick-start' else startup}",
+        receive_window=None if startup == lab.SLOW_START else lab.RECEIVE_WINDOW,
+        data_volume_bytes=SIZE_BYTES if startup == "quick-start" else None,
     )
+    experiment = _experiment(_PATH, flows, run, seed, record=("queue",) if run == 1 else ())
+    return _RED(experiment) if name.endswith("-red") else experiment
+
+
+def _flows(run: int, seed: int, **hosts: Any) -> list[Any]:
+    """Three responses, starts jittered by seed and run. All schemes have the same starts."""
+    chance = random.Random(f"{seed}/convergence/{run}").random
+    starts_s = [round(OFFSET_S * number + JITTER_S * chance(), 6) for number in range(3)]
+    return [
+        lab.requests([SIZE_BYTES], name=f"flow {number}", start_s=start_s, **hosts)
+        for number, start_s in enumerate(starts_s, start=1)
+    ]
+
+
+def _experiment(path: Dumbbell, flows: list[Any], run: int, seed: int, **more: Any) -> Experiment:
+    fields = {"duration_s": LENGTH_S, "seed": seed * 1000 + run, "sample_s": SAMPLE_S, **more}
+    return lab.experiment(path, flows, **fields)

@@ -1,10 +1,8 @@
 """Run: how three flows share the link, and how long a flow disturbs another."""
 
-from __future__ import annotations
-
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
@@ -13,12 +11,8 @@ from headway import metrics
 from headway.claims import Evidence
 from headway.metrics.stats import Array, or_nan
 from headway.studies.common import lab
-from headway.studies.convergence.experiments import (
-    DISTURBED,
-    LENGTH_S,
-    OFFSET_S,
-    SAMPLE_S,
-)
+from headway.studies.common.runs import matching, mean
+from headway.studies.convergence.experiments import DISTURBED, LENGTH_S, OFFSET_S, SAMPLE_S
 from headway.trace import Trace
 from headway.units import BITS_PER_BYTE, NS_PER_S
 
@@ -39,6 +33,20 @@ FIRST_RUN = "-r1"
 
 
 @dataclass(frozen=True)
+class Course:
+    """A run over time, for the figures."""
+
+    slots_s: Array
+    """Ends of slots, shape (slots,)."""
+    goodputs_bps: Sequence[Array]
+    """Goodput of each flow in each slot."""
+    queue_s: Array
+    """When the queue towards the clients changed, shape (changes,)."""
+    queue_pkts: Array
+    """Its length after each change."""
+
+
+@dataclass(frozen=True)
 class Outcome:
     """One run of three flows."""
 
@@ -51,9 +59,8 @@ class Outcome:
     change_mbps: float
     """Mean change of a flow's goodput from slot to slot while others are active."""
     new_mbps: float
-    """Goodput of the second flow after its start."""
     old_mbps: float
-    """Goodput of the first flow in the same time."""
+    """Goodputs of the second and the first flow after the second's start."""
     queue_share: float
     """Mean part of the queue that was used until the last response ended; NaN for an unlimited
     queue."""
@@ -62,9 +69,8 @@ class Outcome:
     last_end_s: float
     """When the last response ended."""
     granted_later: float
-    """Quick-Start requests of the second and third flow that were granted; NaN: not counted."""
     asked_later: float
-    """Quick-Start requests of the second and third flow."""
+    """Granted and all Quick-Start requests of the second and third flow; NaN: not counted."""
     second_equal_s: float
     """From the second flow's first data until the first two share equally; infinite if they do not
     do so before the third flow's first data."""
@@ -76,28 +82,7 @@ class Outcome:
     """Goodput of each flow in the slots in which all three are active, shape (3, slots)."""
     queue_slots: Array
     """Mean part of the queue that was used, by slot until the last end, shape (slots,)."""
-
-
-@dataclass(frozen=True)
-class Course:
-    """A run over time, for the figures."""
-
-    slots_s: Array
-    """Ends of slots, shape (slots,)."""
-    goodputs_bps: tuple[Array, Array, Array]
-    """Goodput of each flow in each slot."""
-    queue_s: Array
-    """When the queue towards the clients changed, shape (changes,)."""
-    queue_pkts: Array
-    """Its length after each change."""
-
-
-@dataclass(frozen=True)
-class Run:
-    """A run of three flows."""
-
-    outcome: Outcome
-    course: Course | None
+    course: Course | None = None
     """Of the first run only."""
 
 
@@ -112,48 +97,26 @@ class Return:
     RECOVERED_SHARE, NaN if it did not recover."""
 
 
-Row = Run | Return
+Row = Outcome | Return
+Found = Evidence[Row]
 
 
-@dataclass(frozen=True)
-class Found:
-    """Runs by trial."""
-
-    runs: Evidence[Run]
-    """Runs of three flows."""
-    disturbed: Evidence[Return]
-    """Runs of a long flow with a short one."""
-    numbers: range
-    """Numbers of the runs of this form."""
-
-    def outcomes(self, name: str) -> list[Outcome]:
-        """All runs of a scheme or control. Raises MissingTrialError."""
-        return [self.runs[f"{name}-r{run}"].outcome for run in self.numbers]
-
-    def equal_s(self, name: str) -> list[float]:
-        """Times to an equal share, of both later flows of every run."""
-        own = self.outcomes(name)
-        return [one.second_equal_s for one in own] + [one.third_equal_s for one in own]
-
-    def mean(self, name: str, of: str) -> float:
-        """Mean over the runs. Raises MissingTrialError."""
-        return float(np.mean([getattr(outcome, of) for outcome in self.outcomes(name)]))
+def outcomes(found: Found, name: str) -> list[Outcome]:
+    """All runs of a scheme or control. Raises MissingTrialError."""
+    return [row for row in matching(found, f"{name}-r[0-9]*") if isinstance(row, Outcome)]
 
 
-def gather(rows: Mapping[str, Row], numbers: range) -> Found:
-    """Rows by kind of trial."""
-    return Found(
-        Evidence.of(Run, rows),
-        Evidence.of(Return, rows),
-        numbers,
-    )
+def mean_of(found: Found, name: str, field: str) -> float:
+    """The mean of a number over all runs of a scheme or control. Raises MissingTrialError."""
+    return mean(outcomes(found, name), field)
 
 
 def observe(key: str, trace: Trace) -> Row:
-    """One trial."""
+    """What is kept of a trial, by its kind."""
     if key.startswith(DISTURBED):
         return disturbed(trace)
-    return Run(outcome(trace), _course(trace) if key.endswith(FIRST_RUN) else None)
+    row = outcome(trace)
+    return replace(row, course=_course(trace)) if key.endswith(FIRST_RUN) else row
 
 
 def outcome(trace: Trace) -> Outcome:
@@ -163,29 +126,25 @@ def outcome(trace: Trace) -> Outcome:
     all_there = _until_first_end_s(trace, starts_s[2], LENGTH_S)
     arrival = (OFFSET_S, OFFSET_S + ARRIVAL_S)
     end_s = float(_ends_s(trace).max())
-    rows = trace["link_counters"].filter(trace["link_counters"]["link"] == lab.DOWNLINK)
+    rows = trace.rows_of("link_counters", "link", lab.DOWNLINK)
     edges_s = np.append(np.arange(0, end_s, SAMPLE_S), end_s)
-    used = np.interp(
-        edges_s * NS_PER_S,
-        rows["time_ns"].to_numpy(),
-        rows["queue_byte_us"].to_numpy().astype(float),
-    )
+    times_ns, byte_us = (rows[name].to_numpy() for name in ("time_ns", "queue_byte_us"))
+    used = np.interp(edges_s * NS_PER_S, times_ns, byte_us.astype(float))
     guided = bool(trace.experiment.topology.links()[0][1].routers)
     room = math.nan if guided else lab.SMALL_BUFFER_PKTS * lab.MTU_BYTES
-    later = trace.flows[1:]
     third = lab.response_times_s(trace, 2)
     return Outcome(
         jain=_jain(trace, 3, three),
         together_s=three[1] - three[0],
         jain_two=_jain(trace, 2, two),
         change_mbps=_change_bps(trace, starts_s) / 1e6,
-        new_mbps=float(_goodputs_bps(trace, 1, *arrival).mean()) / 1e6,
-        old_mbps=float(_goodputs_bps(trace, 0, *arrival).mean()) / 1e6,
+        new_mbps=_goodput_bps(trace, 1, arrival) / 1e6,
+        old_mbps=_goodput_bps(trace, 0, arrival) / 1e6,
         queue_share=float(used[-1] - used[0]) / (end_s * 1e6) / room,
         third_s=float(third[0]) if third.size else LENGTH_S,
         last_end_s=end_s,
-        granted_later=_sum([flow.counted("quick-start", "grants") for flow in later]),
-        asked_later=_sum([flow.counted("quick-start", "requests") for flow in later]),
+        granted_later=_counted(trace, "grants"),
+        asked_later=_counted(trace, "requests"),
         second_equal_s=_equal_s(trace, 1),
         third_equal_s=_equal_s(trace, 2),
         peak_pkts=_peak_pkts(trace, starts_s[1]),
@@ -214,7 +173,7 @@ def _equal_s(trace: Trace, newest: int) -> float:
 
 def _delivered(trace: Trace, flow: int) -> tuple[Array, Array]:
     """Bytes that a flow had delivered at each reading: (seconds, bytes)."""
-    rows = trace["flow_counters"].filter(pl.col("flow") == flow).sort("time_ns")
+    rows = trace.rows_of("flow_counters", "flow", flow).sort("time_ns")
     times_s = rows["time_ns"].to_numpy() / NS_PER_S
     return times_s, rows["delivered_bytes"].to_numpy().astype(np.float64)
 
@@ -226,14 +185,14 @@ def _first_data_s(times_s: Array, delivered_bytes: Array) -> float:
 
 
 def _peak_pkts(trace: Trace, after_s: float) -> float:
-    rows = trace["queue"].filter(
-        (pl.col("link") == lab.DOWNLINK) & (pl.col("time_ns") >= after_s * NS_PER_S)
-    )
+    rows = trace.rows_of("queue", "link", lab.DOWNLINK)
+    rows = rows.filter(pl.col("time_ns") >= after_s * NS_PER_S)
     return float(rows["queue_pkts"].to_numpy().max()) if rows.height else math.nan
 
 
-def _sum(counts: Sequence[int | None]) -> float:
-    return math.fsum(map(or_nan, counts))
+def _counted(trace: Trace, name: str) -> float:
+    """What Quick-Start counted of the second and the third flow."""
+    return math.fsum(or_nan(flow.counted("quick-start", name)) for flow in trace.flows[1:])
 
 
 def _goodputs_bps(trace: Trace, flow: int, start_s: float, end_s: float) -> Array:
@@ -242,9 +201,12 @@ def _goodputs_bps(trace: Trace, flow: int, start_s: float, end_s: float) -> Arra
     return rates[(times > start_s + 1e-9) & (times <= end_s + 1e-9)]
 
 
+def _goodput_bps(trace: Trace, flow: int, between_s: tuple[float, float]) -> float:
+    return float(_goodputs_bps(trace, flow, *between_s).mean())
+
+
 def _jain(trace: Trace, flows: int, between_s: tuple[float, float]) -> float:
-    means = [float(_goodputs_bps(trace, flow, *between_s).mean()) for flow in range(flows)]
-    return or_nan(metrics.jain_index(means))
+    return or_nan(metrics.jain_index([_goodput_bps(trace, n, between_s) for n in range(flows)]))
 
 
 def _ends_s(trace: Trace) -> Array:
@@ -288,14 +250,10 @@ def disturbed(trace: Trace) -> Return:
 
 def _course(trace: Trace) -> Course:
     rates = [_rate(trace, flow) for flow in range(3)]
-    rows = trace["queue"]
-    rows = rows.filter(rows["link"] == lab.DOWNLINK)
-    return Course(
-        rates[0][0],
-        (rates[0][1], rates[1][1], rates[2][1]),
-        rows["time_ns"].to_numpy() / NS_PER_S,
-        rows["queue_pkts"].to_numpy().astype(float),
-    )
+    rows = trace.rows_of("queue", "link", lab.DOWNLINK)
+    times_s = rows["time_ns"].to_numpy() / NS_PER_S
+    goodputs_bps = [rate_bps for _, rate_bps in rates]
+    return Course(rates[0][0], goodputs_bps, times_s, rows["queue_pkts"].to_numpy().astype(float))
 
 
 def _rate(trace: Trace, flow: int) -> tuple[Array, Array]:

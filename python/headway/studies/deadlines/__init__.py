@@ -11,11 +11,5 @@ from headway.studies.deadlines import claims, experiments, kernel, page
 from headway.study import declared
 
 STUDY = declared(
-    __name__,
-    experiments=experiments.in_turn,
-    observe=experiments.observe,
-    gather=experiments.gather,
-    page=page.page,
-    statements=claims.CLAIMS.statements(),
-    kernel=kernel.KERNEL,
+    __name__, claims, experiments, page, experiments=experiments.in_turn, kernel=kernel.KERNEL
 )

@@ -3,8 +3,6 @@
 On the kernel: the same statements, with a real server.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from collections.abc import Callable

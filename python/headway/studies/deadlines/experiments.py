@@ -3,8 +3,6 @@
 Run: response times of the startups by target.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -115,7 +113,7 @@ class Answers:
     asked: Array
     """Requests for a rate; NaN if they were not counted by target."""
 
-    def between(self, least_s: float, below_s: float = math.inf) -> Answers:
+    def between(self, least_s: float, below_s: float = math.inf) -> "Answers":
         """The part with targets from ``least_s`` to below ``below_s``."""
         at = (self.targets_s >= least_s) & (self.targets_s < below_s)
         return Answers(self.targets_s[at], self.times_s[at], self.asked[at])

@@ -4,8 +4,6 @@ The simulator's linux-6 runs the same trials. Slow-Start begins with the three p
 thesis' Linux and Initial-Start with its ten, as today's Linux does.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from itertools import product
 

@@ -1,7 +1,5 @@
 """Plot: response times over targets, figure 7.4."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import numpy as np

@@ -14,10 +14,7 @@ from headway.study import Agreement, declared
 
 STUDY = declared(
     __name__,
-    experiments=experiments.experiments,
-    observe=experiments.observe,
-    page=page.page,
-    statements=claims.CLAIMS.statements(),
+    claims, experiments, page,
     agreements=Agreement.per_row(
         {name: scheme.label for name, scheme in experiments.SCHEMES.items()},
         "{}: the kernel's time is the simulator's.",

@@ -1,7 +1,5 @@
 """Check: startups that know the path's rate from the first packet on. No paper states this."""
 
-from __future__ import annotations
-
 from functools import partial
 
 from headway.claims import Claims, Seen, between, swapped

@@ -1,7 +1,5 @@
 """Setup: a client downloads a megabyte from a server, with every startup.  Run: the times."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Plot: times compared with the least possible time, as a table and as a figure."""
 
-from __future__ import annotations
-
 from headway.figures import Dot, dots
 from headway.publish import Page
 from headway.studies.common.shown import table

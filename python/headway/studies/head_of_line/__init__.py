@@ -8,10 +8,4 @@ each echoed; loss both ways. Run: loss from 0 to 5 %, Reno and CUBIC.  Plot: fig
 from headway.studies.head_of_line import claims, experiments, page
 from headway.study import declared
 
-STUDY = declared(
-    __name__,
-    experiments=experiments.experiments,
-    observe=experiments.observe,
-    page=page.page,
-    statements=claims.CLAIMS.statements(),
-)
+STUDY = declared(__name__, claims, experiments, page)

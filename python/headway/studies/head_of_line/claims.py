@@ -1,7 +1,5 @@
 """Check: C-TH-064 to 069."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

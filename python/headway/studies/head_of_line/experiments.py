@@ -3,8 +3,6 @@
 Run: the response times of each trial.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

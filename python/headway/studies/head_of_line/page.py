@@ -1,7 +1,5 @@
 """Plot: figures 6.13 and 6.14, and mean response times compared with eq. A.7."""
 
-from __future__ import annotations
-
 import numpy as np
 import polars as pl
 

@@ -16,10 +16,4 @@ Variants on Real-Time Traffic Latency in Consumer Broadband Environments", IFIP 
 from headway.studies.latency_of_everything import claims, experiments, page
 from headway.study import declared
 
-STUDY = declared(
-    __name__,
-    experiments=experiments.experiments,
-    observe=experiments.observe,
-    page=page.page,
-    statements=claims.CLAIMS.statements(),
-)
+STUDY = declared(__name__, claims, experiments, page)

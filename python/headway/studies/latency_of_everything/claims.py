@@ -1,7 +1,5 @@
 """Check: what papers and RFCs say of the queue that a control or a discipline keeps."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from functools import partial
 

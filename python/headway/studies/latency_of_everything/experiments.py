@@ -3,8 +3,6 @@
 Run: reduce a trial to delay, utilization and queue.
 """
 
-from __future__ import annotations
-
 import random
 from dataclasses import dataclass
 
@@ -14,7 +12,7 @@ from headway import metrics
 from headway.claims import Evidence
 from headway.experiment import Dumbbell, Experiment, Flow, Voip
 from headway.metrics.stats import or_nan, weighted_distribution
-from headway.metrics.windows import counter_change, held_values
+from headway.metrics.windows import counter_change, values_with_durations
 from headway.registry import Algorithm, registry
 from headway.studies.collateral_damage.experiments import BUFFER, RATE, VOIP_LEAD_S
 from headway.studies.common import runs
@@ -139,7 +137,7 @@ def empty_path_ms(experiment: Experiment) -> float:
 def _counted_pkts(trace: Trace, window: tuple[int, int]) -> float:
     if "queue" not in trace.experiment.record:
         return np.nan
-    held = held_values(trace.rows_of("queue", "link", BULK), "queue_pkts", window)
+    held = values_with_durations(trace.rows_of("queue", "link", BULK), "queue_pkts", window)
     return or_nan(weighted_distribution(*held).mean)
 
 

@@ -1,7 +1,5 @@
 """Plot: median delay against utilization, and a table of both."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import asdict
 

@@ -12,10 +12,4 @@ Check: an idle link (eq. 6.11) and processor sharing (eq. 6.12).  Plot: figures 
 from headway.studies.load import claims, experiments, observe, page
 from headway.study import declared
 
-STUDY = declared(
-    __name__,
-    experiments=experiments.experiments,
-    observe=observe.observe,
-    page=page.page,
-    statements=claims.CLAIMS.statements(),
-)
+STUDY = declared(__name__, claims, experiments, observe, page)

@@ -1,7 +1,5 @@
 """Check: C-TH-144 to 166."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from dataclasses import replace
 from functools import partial

@@ -1,7 +1,5 @@
 """Setup: 200 persistent connections on 10 Mbit/s, by scheme and load, and by threshold."""
 
-from __future__ import annotations
-
 from headway.experiment import Experiment
 from headway.studies.common import lab, network, pairs
 from headway.studies.common.pairs import Scheme

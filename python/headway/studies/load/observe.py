@@ -4,8 +4,6 @@ All schemes carry the same sessions, so the intervals of two means are no interv
 difference. Means are compared, and the seeds show how certain a difference is.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable, Collection, Mapping
 

@@ -1,7 +1,5 @@
 """Plot: figures 6.42 to 6.47, and mean response times and loss by scheme and load."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 import numpy as np

@@ -19,46 +19,26 @@ What was known: with 10 packets, the value before, four flows had 76 ms. An earl
 tried 36 (252 ms) and 20 with table I in view. The objective uses neither.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 
-import numpy as np
-
-from headway.experiment import Experiment
 from headway.studies.common.fit import Fit
-from headway.studies.maxnet import published
-from headway.studies.maxnet.experiments import four_of_fast, key
-from headway.studies.maxnet.observe import Sharing, observe
-from headway.study import StudyContext
-from headway.trace import Trace
+from headway.studies.maxnet.experiments import figure, key, sharing
 
 FOUR = key("four", "fast", "large")
-ALPHAS_PKTS = tuple(range(4, 61, 2))
-
-
-def _trials(ctx: StudyContext, alpha_pkts: int) -> dict[str, Experiment]:
-    return {FOUR: four_of_fast(ctx, alpha_pkts)}
-
-
-def _rtt_ms(_name: str, trace: Trace) -> float:
-    row = observe(FOUR, trace)
-    assert isinstance(row, Sharing)
-    return float(np.mean(row.rtts_ms))
 
 
 def excess(rtts_ms: Mapping[str, float]) -> float:
     """By how much the RTT exceeds 200 ms; infinite where it does not."""
-    over = rtts_ms[FOUR] / published.FOUR_FAST_RTT_MS - 1
+    over = rtts_ms[FOUR] / 200 - 1
     return over if over > 0 else math.inf
 
 
 ALPHA = Fit(
     setting="FAST's alpha, in packets",
     fitted_to="the mean RTT of four FAST flows, which exceeds 200 ms (C-MN-027)",
-    grid=ALPHAS_PKTS,
-    trials=_trials,
-    number=_rtt_ms,
+    grid=tuple(range(4, 61, 2)),
+    trials=lambda ctx, pkts: {FOUR: figure(ctx, "four", "fast", "large", alpha_pkts=pkts)},
+    number=lambda _name, trace: float(sharing(trace).rtts_ms.mean()),
     objective=excess,
 )

@@ -1,25 +1,27 @@
 """Plot: figures 5 to 8 and table I, published and ours."""
 
-from __future__ import annotations
+from collections.abc import Iterator
+from itertools import product
+from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 
-from headway.claims import Evidence
 from headway.figures import (
     PUBLISHED,
-    Curve,
     Panel,
     Series,
     curves,
     label_of,
-    one_of,
     style_of,
     timeseries,
+    variant_of,
 )
-from headway.metrics.stats import Array, confidence_interval
-from headway.publish import Figures, Page
-from headway.studies.maxnet import published
+from headway.metrics.stats import Array
+from headway.publish import Drawn, Page
+from headway.studies.common.runs import estimate
+from headway.studies.common.shown import curve, figures, table
+from headway.studies.maxnet.claims import TABLE_I
 from headway.studies.maxnet.experiments import (
     CONTROLS,
     HIGHER_MU,
@@ -27,100 +29,98 @@ from headway.studies.maxnet.experiments import (
     LOSSES,
     MU,
     RATE_BPS,
-    key,
-    told,
+    RAW_SLOT_S,
+    RTT_SLOT_S,
+    Found,
+    Lossy,
+    framed,
+    of_table,
+    of_trial,
+    sharing_of,
 )
-from headway.studies.maxnet.measures import of_table, sharing
-from headway.studies.maxnet.observe import RAW_SLOT_S, RTT_SLOT_S, Row
-from headway.study import Agreement
-from headway.table import Cell, Table
+from headway.study import Agreement, StudyContext
+from headway.table import Table
 from headway.units import BITS_PER_BYTE
 
-Found = Evidence[Row]
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
+Cells = dict[str, list[list[Lossy]]]
+"""Runs of table I by control and loss."""
 _LAYOUT_NAMES = {"one": "one flow", "four": "four flows", "two": "57 and 29 ms"}
 _BUFFER_NAMES = {"small": "30 KB", "large": "400 KB"}
 _SHOWN_S = 20.0
 _FLOWS = "Figures 5 to 8: goodput, RTT and losses of the queue, whole runs"
 _GOODPUT, _QUEUE = "goodput Mbit/s", "mean queue ms"
-PACKET_MS = 1500 * BITS_PER_BYTE / RATE_BPS * 1e3
-
-AGREEMENTS = tuple(
-    agreement
-    for control in CONTROLS
-    for agreement in (
-        Agreement(
-            f"kernel-goodput-{control}",
-            f"{label_of(control)}: goodputs on the kernel are the simulator's to 5 %.",
-            table=_FLOWS,
-            row=label_of(control),
-            columns=(_GOODPUT,),
-            most=0.01,
-            relative=0.05,
-            unit="Mbit/s",
-        ),
-        Agreement(
-            f"kernel-queue-{control}",
-            f"{label_of(control)}: mean queues on the kernel are the simulator's to 10 % or a "
-            "packet's time.",
-            table=_FLOWS,
-            row=label_of(control),
-            columns=(_QUEUE,),
-            most=PACKET_MS,
-            relative=0.1,
-            unit="ms",
-        ),
-    )
-)
-"""As near as the kernel is asked to come to the simulator with every protocol of routers."""
+_LABELS = {control: label_of(control) for control in CONTROLS}
+_PER_CONTROL = zip(
+    Agreement.per_row(
+        _LABELS,
+        "{}: goodputs on the kernel are the simulator's to 5 %.",
+        prefix="kernel-goodput-",
+        table=_FLOWS, columns=(_GOODPUT,), most=0.01, relative=0.05, unit="Mbit/s",
+    ),
+    Agreement.per_row(
+        _LABELS,
+        "{}: mean queues on the kernel are the simulator's to 10 % or a packet's time.",
+        prefix="kernel-queue-",
+        table=_FLOWS, columns=(_QUEUE,), most=1500 * BITS_PER_BYTE / RATE_BPS * 1e3, relative=0.1,
+        unit="ms",
+    ),
+    strict=True,
+)  # fmt: skip
+AGREEMENTS = tuple(one for both in _PER_CONTROL for one in both)
+"""How closely the kernel must match the simulator with every control."""
 
 
-def page(found: Found) -> Page:
+def page(_ctx: StudyContext, found: Found) -> Page:
     """Tables, figures and data."""
-    cells = {
-        control: [[row.goodput_mbps for row in of_table(found, control, loss)] for loss in LOSSES]
+    cells = {one: [of_table(found, one, loss) for loss in LOSSES] for one in CONTROLS}
+    data = [
+        {"control": control, "loss": loss / 100, "run": run, "goodput_mbps": row.goodput_mbps}
         for control in CONTROLS
-    }
+        for loss in LOSSES
+        for run, row in enumerate(cells[control][loss], start=1)
+    ]
     return Page(
         tables=[_table_i(cells), _flows(found), _mu(found)],
-        figures={**_courses(found), **_loss_figure(cells)},
-        data={"table_i": _data(cells)},
+        figures=figures(
+            *_single_flow(found),
+            *_several_flows(found),
+            (
+                "Table I",
+                "Throughput over 10 s by random loss, with 95 % intervals of the mean.",
+                _loss_figure(cells),
+            ),
+        ),
+        data={"table_i": pl.DataFrame(data)},
     )
 
 
-def _mean(values: list[float]) -> tuple[float, float]:
-    estimate = confidence_interval(values)
-    return estimate.mean, estimate.half_width or 0.0
+def _table_i(cells: Cells) -> Table:
+    def mean(control: str, loss: int) -> float:
+        return estimate(cells[control][loss], "goodput_mbps").mean
 
+    def apart(control: str, loss: int) -> str:
+        return f"{100 * (mean(control, loss) / TABLE_I[control][loss] - 1):+.0f} %"
 
-def _table_i(cells: dict[str, list[list[float]]]) -> Table:
-    rows: list[list[Cell]] = []
-    for at, loss in enumerate(LOSSES):
-        row: list[Cell] = [f"{loss} %"]
-        for control in CONTROLS:
-            mean, _ = _mean(cells[control][at])
-            value = published.TABLE_I[control][at]
-            row += [value, round(mean, 2), f"{100 * (mean / value - 1):+.0f} %"]
-        rows.append(row)
-    columns = ["loss"]
-    for control in CONTROLS:
-        columns += [f"{label_of(control)}, published", "ours", "apart"]
-    return Table(
+    return table(
         "Table I: throughput in Mbit/s over 10 s",
-        columns,
-        rows,
+        LOSSES,
+        [
+            ("loss", lambda loss: f"{loss} %"),
+            *(
+                column
+                for one in CONTROLS
+                for column in (
+                    (f"{_LABELS[one]}, published", lambda loss, one=one: TABLE_I[one][loss]),
+                    ("ours", (lambda loss, one=one: mean(one, loss), 2)),
+                    ("apart", lambda loss, one=one: apart(one, loss)),
+                )
+            ),
+        ],
         "Means of the runs; loss on data and on ACKs; the bottleneck's queue holds 30 KB.",
     )
-
-
-def _data(cells: dict[str, list[list[float]]]) -> pl.DataFrame:
-    rows = [
-        {"control": control, "loss": loss / 100, "run": run + 1, "goodput_mbps": value}
-        for control in CONTROLS
-        for at, loss in enumerate(LOSSES)
-        for run, value in enumerate(cells[control][at])
-    ]
-    return pl.DataFrame(rows)
 
 
 def _joined(values: Array, digits: int) -> str:
@@ -128,148 +128,90 @@ def _joined(values: Array, digits: int) -> str:
 
 
 def _flows(found: Found) -> Table:
-    rows: list[list[Cell]] = []
-    for buffer, buffer_name in _BUFFER_NAMES.items():
-        for layout, layout_name in _LAYOUT_NAMES.items():
-            for control in CONTROLS:
-                one = sharing(found, key(layout, control, buffer))
-                rows.append(
-                    [
-                        buffer_name,
-                        layout_name,
-                        label_of(control),
-                        round(float(one.goodputs_mbps.sum()), 2),
-                        _joined(one.goodputs_mbps, 2),
-                        _joined(one.rtts_ms, 1),
-                        round(one.queue_ms, 2),
-                        round(100 * one.dropped_share, 3),
-                        round(100 * one.later_dropped_share, 3),
-                    ]
-                )
-    return Table(
+    rows = [
+        (buffer, layout, control, of_trial(found, layout, control, buffer))
+        for buffer, layout, control in product(_BUFFER_NAMES, _LAYOUT_NAMES, CONTROLS)
+    ]
+    return table(
         _FLOWS,
-        [
-            "buffer",
-            "flows",
-            "control",
-            _GOODPUT,
-            "each",
-            "mean RTT ms",
-            _QUEUE,
-            "lost %",
-            "lost in the second half %",
-        ],
         rows,
+        {
+            "buffer": lambda row: _BUFFER_NAMES[row[0]],
+            "flows": lambda row: _LAYOUT_NAMES[row[1]],
+            "control": lambda row: _LABELS[row[2]],
+            _GOODPUT: (lambda row: float(row[3].goodputs_mbps.sum()), 2),
+            "each": lambda row: _joined(row[3].goodputs_mbps, 2),
+            "mean RTT ms": lambda row: _joined(row[3].rtts_ms, 1),
+            _QUEUE: (lambda row: row[3].queue_ms, 2),
+            "lost %": (lambda row: 100 * row[3].dropped_share, 3),
+            "lost in the second half %": (lambda row: 100 * row[3].later_dropped_share, 3),
+        },
         "30 KB is what the paper states; its RTTs above 52 ms ask for more, and for windows of "
         "70 packets, which the send buffers of such hosts gave.",
     )
 
 
 def _mu(found: Found) -> Table:
-    rows: list[list[Cell]] = []
-    for mu in (MU, *HIGHER_MU):
-        for layout, name in _LAYOUT_NAMES.items():
-            one = sharing(found, told(layout, mu))
-            rows.append(
-                [
-                    f"{mu / 1024:.3f}",
-                    name,
-                    round(float(one.goodputs_mbps.sum()), 2),
-                    round(one.queue_ms, 2),
-                    round(one.later_queue_sd_ms, 2),
-                    round(100 * one.later_dropped_share, 3),
-                    round(one.price_ms, 1),
-                ]
-            )
-    return Table(
+    rows = [
+        (mu, layout, sharing_of(found, framed(layout, mu)))
+        for mu, layout in product((MU, *HIGHER_MU), _LAYOUT_NAMES)
+    ]
+    return table(
         "MaxNet with higher mu, 30 KB, 9.9 of 10 Mbit/s",
-        ["mu", "flows", "goodput Mbit/s", "queue ms", "queue sd ms", "lost later %", "price ms"],
         rows,
+        {
+            "mu": lambda row: f"{row[0] / 1024:.3f}",
+            "flows": lambda row: _LAYOUT_NAMES[row[1]],
+            "goodput Mbit/s": (lambda row: float(row[2].goodputs_mbps.sum()), 2),
+            "queue ms": (lambda row: row[2].queue_ms, 2),
+            "queue sd ms": (lambda row: row[2].later_queue_sd_ms, 2),
+            "lost later %": (lambda row: 100 * row[2].later_dropped_share, 3),
+            "price ms": (lambda row: row[2].price_ms, 1),
+        },
         "Token buckets count Ethernet's headers: 9.9 Mbit/s of IP pass, routers are told 10. "
         "The queue's standard deviation and losses are those of the second half.",
     )
 
 
-def _line(label: str, values: Array, slot_s: float, look: str, number: int = 0) -> Series:
+def _line(label: str, values: Array, slot_s: float, control: str, number: int = 0) -> Series:
     ends = slot_s * (1 + np.arange(values.size))
     shown = (ends <= _SHOWN_S) & ~np.isnan(values)
-    return Series(label, ends[shown], values[shown], one_of(style_of(look), number))
+    return Series(label, ends[shown], values[shown], variant_of(style_of(control), number))
 
 
-def _courses(found: Found) -> Figures:
-    made: Figures = {}
-    ones = {control: sharing(found, key("one", control, "large")) for control in CONTROLS}
-    for number, label, field, slot_s in (
-        ("5", "raw throughput (Mbit/s)", "raw_mbps", RAW_SLOT_S),
-        ("6", "RTT (ms)", "rtt_courses_ms", RTT_SLOT_S),
+def _single_flow(found: Found) -> Iterator[Drawn]:
+    ones = {control: of_trial(found, "one", control, "large") for control in CONTROLS}
+    for title, label, field, slot_s in (
+        ("Figure 5", "raw throughput (Mbit/s)", "raw_mbps", RAW_SLOT_S),
+        ("Figure 6", "RTT (ms)", "rtt_courses_ms", RTT_SLOT_S),
     ):
         lines = [
-            _line(label_of(control), getattr(one, field)[0], slot_s, control)
+            _line(_LABELS[control], getattr(one, field)[0], slot_s, control)
             for control, one in ones.items()
         ]
-        made[f"figure-{number}"] = (
-            f"Figure {number}",
-            f"One flow of each control, the larger buffer: {label}.",
-            timeseries([Panel(label, lines)], height_mm=70),
-        )
-    for number, layout in (("7", "four"), ("8", "two")):
+        caption = f"One flow of each control, the larger buffer: {label}."
+        yield title, caption, timeseries([Panel(label, lines)], height_mm=70)
+
+
+def _several_flows(found: Found) -> Iterator[Drawn]:
+    for title, layout in (("Figure 7", "four"), ("Figure 8", "two")):
+        numbered = [f"flow {number + 1}" for number in range(LAYOUTS[layout])]
+        names = ["57 ms", "29 ms"] if layout == "two" else numbered
         panels = []
         for control in CONTROLS:
-            one = sharing(found, key(layout, control, "large"))
-            names = [f"flow {at + 1}" for at in range(LAYOUTS[layout])]
-            if layout == "two":
-                names = ["57 ms", "29 ms"]
-            panels.append(
-                Panel(
-                    "raw (Mbit/s)",
-                    [
-                        _line(name, one.raw_mbps[at], RAW_SLOT_S, "maxnet", at)
-                        for at, name in enumerate(names)
-                    ],
-                    title=label_of(control),
-                )
-            )
-        made[f"figure-{number}"] = (
-            f"Figure {number}",
-            f"Raw throughput of {_LAYOUT_NAMES[layout]}, the larger buffer; means of a second.",
-            timeseries(panels, height_mm=45),
-        )
-    return made
+            raw = of_trial(found, layout, control, "large").raw_mbps
+            lines = [_line(one, raw[n], RAW_SLOT_S, "maxnet", n) for n, one in enumerate(names)]
+            panels.append(Panel("raw (Mbit/s)", lines, title=_LABELS[control]))
+        flows = _LAYOUT_NAMES[layout]
+        caption = f"Raw throughput of {flows}, the larger buffer; means of a second."
+        yield title, caption, timeseries(panels, height_mm=45)
 
 
-def _loss_figure(cells: dict[str, list[list[float]]]) -> Figures:
-    x = np.array(LOSSES, dtype=np.float64)
+def _loss_figure(cells: Cells) -> "Figure":
     panels = []
-    for control in CONTROLS:
-        means, widths = (np.array(v) for v in zip(*map(_mean, cells[control]), strict=True))
-        panels.append(
-            (
-                label_of(control),
-                [
-                    Curve(
-                        label_of(control),
-                        x,
-                        means,
-                        style_of(control),
-                        markers=True,
-                        low=means - widths,
-                        high=means + widths,
-                    ),
-                    Curve(
-                        "published",
-                        x,
-                        np.array(published.TABLE_I[control]),
-                        PUBLISHED,
-                        line=False,
-                        markers=True,
-                    ),
-                ],
-            )
-        )
-    return {
-        "table-i": (
-            "Table I",
-            "Throughput over 10 s by random loss, with 95 % intervals of the mean.",
-            curves(panels, x_label="loss (%)", y_label="throughput (Mbit/s)"),
-        )
-    }
+    for control, label in _LABELS.items():
+        means = [estimate(rows, "goodput_mbps") for rows in cells[control]]
+        ours = curve(label, LOSSES, means, style_of(control))
+        published = curve("published", LOSSES, TABLE_I[control], PUBLISHED, line=False)
+        panels.append((label, [ours, published]))
+    return curves(panels, x_label="loss (%)", y_label="throughput (Mbit/s)")

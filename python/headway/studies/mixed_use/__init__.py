@@ -10,10 +10,4 @@ Plot: figures 6.58 and 6.59.
 from headway.studies.mixed_use import claims, experiments, page
 from headway.study import declared
 
-STUDY = declared(
-    __name__,
-    experiments=experiments.experiments,
-    observe=experiments.observe,
-    page=page.page,
-    statements=claims.CLAIMS.statements(),
-)
+STUDY = declared(__name__, claims, experiments, page)

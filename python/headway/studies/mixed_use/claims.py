@@ -1,7 +1,5 @@
 """Check: C-TH-202 to 204."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from headway.claims import Claims, Evidence, Seen, scaled, swapped, words

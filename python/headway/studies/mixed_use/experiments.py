@@ -1,7 +1,5 @@
 """Setup: 450 host pairs, half of each round-trip time's with a startup, half with slow start."""
 
-from __future__ import annotations
-
 import functools
 from dataclasses import dataclass
 

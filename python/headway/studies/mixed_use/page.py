@@ -1,7 +1,5 @@
 """Plot: figures 6.58 and 6.59, and mean response times of both halves by startup and load."""
 
-from __future__ import annotations
-
 import numpy as np
 import polars as pl
 

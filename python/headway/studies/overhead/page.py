@@ -1,103 +1,122 @@
 """Plot: table 6.4 with this machine's numbers, figure 6.65, and the effort of forwarding."""
 
-from __future__ import annotations
-
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from statistics import median
-from typing import Any
 
 import numpy as np
 import polars as pl
 
-from headway.claims import Evidence
-from headway.figures import PUBLISHED, Curve, Style, curves, one_of, style_of
+from headway.figures import PUBLISHED, Curve, Style, curves, style_of, variant_of
 from headway.publish import Figures, Page
 from headway.report import Edge, Node, Sketch, row
-from headway.studies.overhead.experiments import PACKET_BYTES, SHARES, SLOTS_MS, requests, slots
-from headway.studies.overhead.observe import Load, Router
-from headway.table import Cell, Table
+from headway.studies.common.shown import chart, table
+from headway.studies.overhead.experiments import (
+    PACKET_BYTES,
+    SHARES,
+    SLOTS_MS,
+    Found,
+    Load,
+    Metric,
+    Router,
+    requests,
+    slots,
+    turn_ratios,
+)
+from headway.study import StudyContext
+from headway.table import Table
 
-RATIOS = ("rate ratio", "effort ratio", "delay ratio")
-_QUICK_START = style_of("quick-start")
-COLOURS = {share: one_of(style_of("quick-start"), number) for number, share in enumerate(SHARES)}
-"""Colours of the router with the program, by requests in %."""
+_PLAIN, _QUICK_START = style_of("slow-start"), style_of("quick-start")
+_RATIOS: tuple[tuple[str, Metric, tuple[float, ...]], ...] = (
+    ("peak rate", "rates_pps", (1.0, 1.0, 1.0)),
+    ("mean delay", "delays_us", (1.0, 1.0, 1.0)),
+    ("effort", "efforts_ns", (1.04, 1.12, 3.24)),
+)
+"""Titles, our numbers, and table 6.4's ratios of Linux by SHARES: C-TH-223 to 225, 228 to 230, 233
+to 235."""
 
 
-def page(found: Evidence[Load]) -> Page:
-    """Table, figures and data."""
+def page(_ctx: StudyContext, found: Found) -> Page:
+    """Table 6.4 with this machine's numbers, and figure 6.65."""
     loads = {share: found[requests(share)] for share in SHARES}
+    turns = [
+        {"measurement": key, "turn": number, "router": router, **one}
+        for key, load in found.items()
+        for router, own in (
+            ("unmodified, no requests", load.plain),
+            ("empty program, no requests", load.empty),
+            ("unmodified", load.without),
+            ("Quick-Start", load.with_),
+        )
+        for number, one in enumerate(own.turns)
+    ]
     return Page(
-        tables=[_table(loads)], figures=_figures(found, loads), data={"turns": _turns(found)}
+        tables=[_table(loads)], figures=_figures(found, loads), data={"turns": pl.DataFrame(turns)}
     )
 
 
-def sketch() -> Sketch:
+def sketches(_ctx: StudyContext) -> list[Sketch]:
     """Three network namespaces. The one in the middle is measured."""
     shares = f"{', '.join(map(str, SHARES[:-1]))} or {SHARES[-1]} %"
-    return row(
-        [
-            Node(["sending host"]),
-            Node(["router of this", "machine's kernel"]),
-            Node(["receiving host,", "drops"]),
-        ],
-        [
-            Edge([f"packets of {PACKET_BYTES} B,", f"{shares} requests"]),
-            Edge(["packets/s, delay,", "processor time"]),
-        ],
+    nodes = (["sending host"], ["router of this", "machine's kernel"], ["receiving host,", "drops"])
+    edges = (
+        [f"packets of {PACKET_BYTES} B,", f"{shares} requests"],
+        ["packets/s, delay,", "processor time"],
+    )
+    caption = (
         "The router in the middle forwards within one processor: unmodified, with a program that "
         "does nothing, or with that of Quick-Start, which meters packets and answers requests, in "
-        "turns.",
+        "turns."
     )
+    return [row(list(map(Node, nodes)), list(map(Edge, edges)), caption)]
 
 
 def _table(loads: Mapping[int, Load]) -> Table:
-    rows: list[list[Cell]] = []
+    rows: list[tuple[str, int, Load, Router]] = []
     for share, load in loads.items():
         if share == 0:
-            rows.append(_row("unmodified", share, load, load.plain))
-            rows.append(_row("empty program", share, load, load.empty))
+            rows += [("unmodified", 0, load, load.plain), ("empty program", 0, load, load.empty)]
         name = "unmodified, again" if share == 0 else "unmodified"
-        rows.append(_row(name, share, load, load.without))
-        rows.append(_row("Quick-Start", share, load, load.with_))
-    return Table(
+        rows += [(name, share, load, load.without), ("Quick-Start", share, load, load.with_)]
+    return table(
         "A router's packets per second of a processor, delay and effort",
-        ["router", "requests %", "Mpps", "delay us", "effort ns", "program ns", *RATIOS],
         rows,
-        note="Medians of the turns. Ratios are to an unmodified router without requests in the "
+        {
+            "router": lambda one: one[0],
+            "requests %": lambda one: one[1],
+            "Mpps": (lambda one: median(one[3].rates_pps) / 1e6, 3),
+            "delay us": (lambda one: median(one[3].delays_us), 2),
+            "effort ns": (lambda one: median(one[3].efforts_ns), None),
+            "program ns": (
+                lambda one: (one[2].program_ns or None) if one[3] is one[2].with_ else None,
+                None,
+            ),
+            "rate ratio": (lambda one: one[2].ratio("rates_pps", one[3]).mean, 3),
+            "effort ratio": (lambda one: one[2].ratio("efforts_ns", one[3]).mean, 2),
+            "delay ratio": (lambda one: one[2].ratio("delays_us", one[3]).mean, 3),
+        },
+        "Medians of the turns. Ratios are to an unmodified router without requests in the "
         "same turn. The row 'unmodified, again' shows the scatter of the measurement. The time in "
         "the program includes the kernel's counting.",
     )
 
 
-def _row(name: str, share: int, load: Load, router: Router) -> list[Cell]:
-    in_program = router is load.with_ and load.program_ns is not None
-    return [
-        name,
-        share,
-        round(median(router.rates_pps) / 1e6, 3),
-        round(median(router.delays_us), 2),
-        round(median(router.efforts_ns)),
-        round(load.program_ns) if in_program and load.program_ns else None,
-        round(load.rate_ratio(router).mean, 3),
-        round(load.effort_ratio(router).mean, 2),
-        round(load.delay_ratio(router).mean, 3),
-    ]
-
-
-def _figures(found: Evidence[Load], loads: Mapping[int, Load]) -> Figures:
-    plain = style_of("slow-start")
+def _figures(found: Found, loads: Mapping[int, Load]) -> Figures:
     by_slot = {ms: found[slots(ms)] for ms in SLOTS_MS}
-    shares = [_delays("unmodified", loads[0].plain, plain)] + [
-        _delays(f"Quick-Start, {share} %", load.with_, COLOURS[share])
-        for share, load in loads.items()
+    shares = [_delays("unmodified", loads[0].plain, _PLAIN)] + [
+        _delays(f"Quick-Start, {share} %", load.with_, variant_of(_QUICK_START, number))
+        for number, (share, load) in enumerate(loads.items())
     ]
-    lengths = [_delays("unmodified", by_slot[SLOTS_MS[0]].plain, plain)] + [
-        _delays(f"Quick-Start, slots of {ms} ms", load.with_, one_of(_QUICK_START, 3 + number))
+    lengths = [_delays("unmodified", by_slot[SLOTS_MS[0]].plain, _PLAIN)] + [
+        _delays(f"Quick-Start, slots of {ms} ms", load.with_, variant_of(_QUICK_START, 3 + number))
         for number, (ms, load) in enumerate(by_slot.items())
     ]
-    at = np.array(list(loads), dtype=np.float64)
+    at = np.array(SHARES, dtype=np.float64)
     without = np.array([median(load.without.efforts_ns) for load in loads.values()])
     efforts = np.array([median(load.with_.efforts_ns) for load in loads.values()])
+    effort_lines = [
+        Curve("unmodified", at, without, _PLAIN, markers=True),
+        Curve("Quick-Start", at, efforts, variant_of(_QUICK_START, 0), markers=True),
+    ]
     return {
         "figure-6-65": (
             "Figure 6.65",
@@ -116,7 +135,7 @@ def _figures(found: Evidence[Load], loads: Mapping[int, Load]) -> Figures:
             "with a request: medians of the turns with minimum and maximum, and the published "
             "values.",
             curves(
-                [(title, _ratio(loads, of, published)) for title, of, published in _RATIOS],
+                [(title, _ratio(loads, metric, printed)) for title, metric, printed in _RATIOS],
                 x_label="requests (%)",
                 y_label="ratio",
                 share_y=False,
@@ -125,61 +144,20 @@ def _figures(found: Evidence[Load], loads: Mapping[int, Load]) -> Figures:
         "table-6-4-effort": (
             "Table 6.4: effort of forwarding",
             "Processor time of one packet, without the time of sending it.",
-            curves(
-                [
-                    (
-                        "",
-                        [
-                            Curve("unmodified", at, without, plain, markers=True),
-                            Curve("Quick-Start", at, efforts, COLOURS[0], markers=True),
-                        ],
-                    )
-                ],
-                x_label="packets with a request (%)",
-                y_label="time per packet (ns)",
-            ),
+            chart(effort_lines, "packets with a request (%)", "time per packet (ns)"),
         ),
     }
 
 
-def _ratio(
-    loads: Mapping[int, Load],
-    of: Callable[[Load], Sequence[float]],
-    published: Mapping[int, float],
-) -> list[Curve]:
-    at = np.array(list(loads), dtype=np.float64)
-    turns = [of(load) for load in loads.values()]
-    middle = np.array([median(one) for one in turns])
-    low, high = np.array([min(one) for one in turns]), np.array([max(one) for one in turns])
+def _ratio(loads: Mapping[int, Load], metric: Metric, published: tuple[float, ...]) -> list[Curve]:
+    at = np.array(SHARES, dtype=np.float64)
+    turns = [turn_ratios(metric, load.with_, load.plain) for load in loads.values()]
+    middle, low, high = (np.array([of(one) for one in turns]) for of in (median, min, max))
+    printed = np.array(published)
     return [
         Curve("Quick-Start", at, middle, _QUICK_START, markers=True, low=low, high=high),
-        Curve(
-            "published",
-            np.array(list(published)),
-            np.array(list(published.values())),
-            PUBLISHED,
-            line=False,
-            markers=True,
-        ),
+        Curve("published", at, printed, PUBLISHED, line=False, markers=True),
     ]
-
-
-def _turns_by_plain(
-    of: Callable[[Router], Sequence[float]],
-) -> Callable[[Load], list[float]]:
-    """Each turn's number over the unmodified router's in the same turn."""
-    return lambda load: [
-        one / plain for one, plain in zip(of(load.with_), of(load.plain), strict=True)
-    ]
-
-
-_RATIOS = (
-    ("peak rate", _turns_by_plain(lambda one: one.rates_pps), {0: 1.0, 1: 1.0, 50: 1.0}),
-    ("mean delay", _turns_by_plain(lambda one: one.delays_us), {0: 1.0, 1: 1.0, 50: 1.0}),
-    ("effort", _turns_by_plain(lambda one: one.efforts_ns), {0: 1.04, 1: 1.12, 50: 3.24}),
-)
-"""Titles, our ratios, and table 6.4's Linux by requests in %: C-TH-223 to 225, 228 to 230, 233 to
-235."""
 
 
 def _delays(label: str, router: Router, style: Style) -> Curve:
@@ -187,18 +165,3 @@ def _delays(label: str, router: Router, style: Style) -> Curve:
     times = np.array([us for _, us in router.quantiles_us])
     keep = parts > 0
     return Curve(label, times[keep], parts[keep], style)
-
-
-def _turns(found: Evidence[Load]) -> pl.DataFrame:
-    rows: list[dict[str, Any]] = [
-        {"measurement": key, "turn": number, "router": router, **one}
-        for key, load in found.items()
-        for router, own in (
-            ("unmodified, no requests", load.plain),
-            ("empty program, no requests", load.empty),
-            ("unmodified", load.without),
-            ("Quick-Start", load.with_),
-        )
-        for number, one in enumerate(own.turns)
-    ]
-    return pl.DataFrame(rows)

@@ -1,25 +1,16 @@
 """Plot: figures 9 to 11, and the numbers in them."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from functools import partial
+from itertools import product
 
 import numpy as np
 
-from headway.figures import (
-    PUBLISHED,
-    Curve,
-    Panel,
-    Series,
-    curves,
-    one_of,
-    style_of,
-    timeseries,
-)
-from headway.publish import Figures, Page
+from headway.figures import PUBLISHED, Panel, Series, curves, style_of, timeseries, variant_of
+from headway.publish import Page
 from headway.studies.common import lab
 from headway.studies.common.cells import seconds
+from headway.studies.common.shown import Column, curve, figures, table
 from headway.studies.quickstart_linux.experiments import (
     CONTROLS,
     LABELS,
@@ -27,107 +18,67 @@ from headway.studies.quickstart_linux.experiments import (
     SIZES_BYTES,
     SPEEDUP_RTTS_MS,
     TRACES,
+    Found,
 )
-from headway.studies.quickstart_linux.observe import Found
-from headway.table import Table
+from headway.study import StudyContext
+from headway.table import Cell
 
-if TYPE_CHECKING:
-    pass
-
-CHOICES = (
-    "Hosts are the stack linux-2.6 with 8 MB buffers: CUBIC of Linux 2.6.25 with the first "
-    "ssthresh of 100 packets that 2.6.20 had, or Reno, with the stack's own quick ACKs. Their "
-    "router meters in slots of a second and remembers the grants of two slots, as printed. Its "
-    "load is that of the last second. With the peak of five seconds, which was tried with results "
-    "in view, all verdicts are the same.",
-)
-
-_PUBLISHED_FULL_S = {100: (1.0,)}
-"""Time until slow start fills the link, by RTT in ms: C-QSL-001."""
-_STYLES = dict(zip(TRACES, ("slow-start", "quick-start", "quick-start-b"), strict=False))
+_STYLES = {"ss": "slow-start", "qs": "quick-start", "qs-reduced": "quick-start-b"}
 """Styles of figures 9 and 10. The thesis calls a lowered ssthresh QS-b."""
 
 
-def page(found: Found) -> Page:
+def page(_ctx: StudyContext, found: Found) -> Page:
     """Tables, figures and data."""
-    return Page(
-        tables=[_full(found)],
-        figures=_figures(found),
-    )
 
+    def full(kind: str, row: tuple[int, str]) -> Cell:
+        return seconds(found.start(*row, kind).full_after_s)
 
-def _full(found: Found) -> Table:
-    return Table(
-        "Time from the request until the link is full, s",
-        ["RTT", "control", "SS", "QS", "QS lowered", "QS 2.56 lowered"],
-        [
-            [
-                f"{rtt} ms",
-                LABELS[control],
-                *(seconds(found.start(rtt, control, kind).full_after_s) for kind in TRACES),
-            ]
-            for rtt in RTTS_MS
-            for control in CONTROLS
-        ],
-        "A dash means: not within 25 s.",
-    )
-
-
-def _figures(found: Found) -> Figures:
-    """Figures 9 to 11."""
-    made: Figures = {}
-    for number, rtt in (("9", 100), ("10", 200)):
-        panels = [
-            Panel(
-                "rate (Mbit/s)",
-                [
-                    Series(
-                        TRACES[kind],
-                        found.start(rtt, control, kind).times_s,
-                        found.start(rtt, control, kind).rates_bps / 1e6,
-                        style_of(scheme),
-                        step=True,
-                    )
-                    for kind, scheme in _STYLES.items()
-                ]
-                + [
-                    Series(
-                        "Slow-Start full, published",
-                        np.array([full_s]),
-                        np.array([lab.LINK_BPS / 1e6]),
-                        PUBLISHED,
-                        points=True,
-                    )
-                    for full_s in _PUBLISHED_FULL_S.get(rtt, ())
-                ],
-                title=LABELS[control],
-            )
-            for control in CONTROLS
+    heads = dict(zip(TRACES, ("SS", "QS", "QS lowered", "QS 2.56 lowered"), strict=True))
+    columns: dict[str, Column[tuple[int, str]]] = {
+        "RTT": lambda row: f"{row[0]} ms",
+        "control": lambda row: LABELS[row[1]],
+        **{head: partial(full, kind) for kind, head in heads.items()},
+    }
+    markers = dict(zip(SPEEDUP_RTTS_MS, "dos^", strict=True))
+    styles = {
+        rtt: replace(variant_of(style_of("quick-start"), number), marker=marker)
+        for number, (rtt, marker) in enumerate(markers.items())
+    }
+    speedups = {
+        LABELS[control]: [
+            curve(f"{rtt} ms", SIZES_BYTES, found.speedup(rtt, control), style)
+            for rtt, style in styles.items()
         ]
-        made[f"figure-{number}"] = (
-            f"Figure {number}",
-            f"IP rate in slots of a round trip of {rtt} ms.",
-            timeseries(panels, height_mm=48),
-        )
-    speedups = [
-        (
-            LABELS[control],
-            [
-                Curve(
-                    f"{rtt} ms",
-                    np.array(SIZES_BYTES),
-                    found.speedup(rtt, control),
-                    replace(one_of(style_of("quick-start"), number), marker=marker),
-                    markers=True,
-                )
-                for number, (rtt, marker) in enumerate(zip(SPEEDUP_RTTS_MS, "dos^", strict=True))
-            ],
-        )
         for control in CONTROLS
-    ]
-    made["figure-11"] = (
-        "Figure 11",
-        "Slow start's response time over Quick-Start's.",
-        curves(speedups, x_label="transfer size (bytes)", y_label="speedup", x_scale="log"),
+    }
+    panels, x_label = list(speedups.items()), "transfer size (bytes)"
+    figure_11 = curves(panels, x_label=x_label, y_label="speedup", x_scale="log")
+    title = "Time from the request until the link is full, s"
+    return Page(
+        tables=[
+            table(title, product(RTTS_MS, CONTROLS), columns, "A dash means: not within 25 s.")
+        ],
+        figures=figures(
+            *(
+                (
+                    f"Figure {number}",
+                    f"IP rate in slots of a round trip of {rtt} ms.",
+                    timeseries([_rates(found, rtt, control) for control in CONTROLS], height_mm=48),
+                )
+                for number, rtt in ((9, 100), (10, 200))
+            ),
+            ("Figure 11", "Slow start's response time over Quick-Start's.", figure_11),
+        ),
     )
-    return made
+
+
+def _rates(found: Found, rtt: int, control: str) -> Panel:
+    drawn = []
+    for kind, scheme in _STYLES.items():
+        start = found.start(rtt, control, kind)
+        style, rates = style_of(scheme), start.rates_bps / 1e6
+        drawn.append(Series(TRACES[kind], start.times_s, rates, style, step=True))
+    if rtt == 100:  # C-QSL-001
+        at = np.array([1.0]), np.array([lab.LINK_BPS / 1e6])
+        drawn.append(Series("Slow-Start full, published", *at, PUBLISHED, points=True))
+    return Panel("rate (Mbit/s)", drawn, title=LABELS[control])

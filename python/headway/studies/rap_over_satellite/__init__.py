@@ -9,11 +9,4 @@ Plot: figures 3, 4 and 6.
 from headway.studies.rap_over_satellite import claims, experiments, observe, page
 from headway.study import declared
 
-STUDY = declared(
-    __name__,
-    experiments=experiments.experiments,
-    observe=observe.observe,
-    page=page.page,
-    statements=claims.CLAIMS.statements(),
-    agreements=page.AGREEMENTS,
-)
+STUDY = declared(__name__, claims, experiments, observe, page, agreements=page.AGREEMENTS)

@@ -1,7 +1,5 @@
 """Check: C-RP-001 and 004, which compare with no proxy; rappep has the others."""
 
-from __future__ import annotations
-
 from headway.claims import Change, Claims, Seen, replaced, scaled, words
 from headway.studies.common.runs import listed
 from headway.studies.rap_over_satellite.experiments import SCHEMES, starts_within

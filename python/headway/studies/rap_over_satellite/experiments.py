@@ -1,7 +1,5 @@
 """Setup: five files of 5 MB over a satellite link of 10 Mbit/s and 400 ms one way."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable, Collection
 
@@ -16,7 +14,7 @@ BUFFER_PKTS = 1000
 """Linux's queue at a device (txqueuelen), which the testbed's routers had by default."""
 STARTS_S = 2.5
 """Files start within this time, drawn uniformly. The paper does not print it. It is fitted to TCP
-PEP's completion times, together with TCP PEP's start (rappep's fit.py)."""
+PEP's completion times, together with TCP PEP's start (rappep's observe.py)."""
 SIDE_DELAY_MS = 800
 """The largest delay that a side link adds, one way, drawn uniformly (section IV, figures 6 to
 8)."""

@@ -1,7 +1,5 @@
 """Run: completion times of the files, and the link's use meanwhile."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -48,8 +46,7 @@ def observe(_key: str, trace: Trace, link: int = 0) -> Files:
     """One trial, whose data crosses the satellite by ``link``."""
     begins = np.array([flow.first_packet_ns for flow in trace.flows], dtype=np.float64) / NS_PER_S
     ends = np.array(
-        [np.nan if flow.done_ns is None else flow.done_ns for flow in trace.flows],
-        dtype=np.float64,
+        [np.nan if flow.done_ns is None else flow.done_ns for flow in trace.flows], dtype=np.float64
     )
     ends /= NS_PER_S
     last_s, first_s = float(ends.max()), float(begins.min())

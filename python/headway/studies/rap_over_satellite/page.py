@@ -1,7 +1,5 @@
 """Plot: figures 3, 4 and 6, and completion times by protocol and loss."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import polars as pl
@@ -11,13 +9,7 @@ from headway.publish import Page
 from headway.studies.common.runs import estimate, mean, mean_of_known, value, values
 from headway.studies.common.shown import by_flow, chart, figures, table
 from headway.studies.rap_over_satellite.experiments import LOSSES, SCHEMES, SIDE_LOSS, key
-from headway.studies.rap_over_satellite.observe import (
-    FIRST_RUN,
-    Files,
-    Found,
-    numbers,
-    trials,
-)
+from headway.studies.rap_over_satellite.observe import FIRST_RUN, Files, Found, numbers, trials
 from headway.study import Agreement, StudyContext
 
 CASES = {

@@ -16,10 +16,10 @@ from headway.study import declared
 
 STUDY = declared(
     __name__,
+    claims,
+    experiments,
+    page,
     base=MeasuredStudy,
     commands=experiments.commands,
-    gather=experiments.gather,
-    page=page.page,
     sketches=page.sketches,
-    statements=claims.CLAIMS.statements(),
 )

@@ -1,7 +1,5 @@
 """Check: C-TH-035 to 038."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

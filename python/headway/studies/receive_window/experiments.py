@@ -1,7 +1,5 @@
 """Setup: headwayctl's window bench, one command per case.  Run: windows and data over time."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self

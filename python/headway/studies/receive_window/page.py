@@ -1,11 +1,9 @@
 """Plot: figures 5.11 and 5.12, and the response times."""
 
-from __future__ import annotations
-
 import numpy as np
 import polars as pl
 
-from headway.figures import Panel, Series, Style, one_of, style_of, timeseries
+from headway.figures import Panel, Series, Style, style_of, timeseries, variant_of
 from headway.figures.style import ORANGE
 from headway.publish import Page
 from headway.report import Edge, Node, Sketch, row
@@ -23,9 +21,9 @@ from headway.table import Table
 
 _STYLES = {
     "slow-start": style_of("slow-start"),
-    "sender-only": one_of(style_of("jump-start"), 1),
+    "sender-only": variant_of(style_of("jump-start"), 1),
     "both-ends": style_of("jump-start"),
-    "beyond-window": one_of(style_of("jump-start"), 2),
+    "beyond-window": variant_of(style_of("jump-start"), 2),
 }
 """The cases of figure 5.12."""
 

@@ -1,92 +1,52 @@
 """Plot: figures 6.9 to 6.11, and goodputs compared with the equations."""
 
-from __future__ import annotations
-
-from collections.abc import Mapping
+from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import polars as pl
 
 from headway.figures import Curve, curves, style_of
-from headway.metrics.stats import Array
-from headway.publish import Figures, Page
-from headway.studies.response_functions.experiments import (
-    CAPACITY_BPS,
-    CONTROLS,
-    compound_bps,
-    cubic_bps,
-    reno_bps,
-)
-from headway.studies.response_functions.observe import Goodputs
-from headway.table import Cell, Table
+from headway.models._checks import Floats
+from headway.publish import Page
+from headway.studies.common.shown import Column, figures, table
+from headway.studies.response_functions.experiments import CONTROLS, Goodputs, expected_bps
+from headway.study import StudyContext
+
+_NUMBERS = {"reno": "eq. 4.7", "cubic26": "eq. 4.9", "compound": "eq. 4.10"}
 
 
-def page(found: Goodputs) -> Page:
+def page(_ctx: StudyContext, found: Goodputs) -> Page:
     """Table, figures and data."""
-    losses, goodput = np.array(found.losses), found.by_control()
-    return Page(
-        tables=[_table(losses, goodput)],
-        figures=_figures(losses, goodput),
-        data={"goodput": pl.DataFrame({"loss": losses, **goodput})},
-    )
+    losses = np.array(found.losses)
+    goodput = {c: np.array([found.mean_bps(c, loss) for loss in losses]) for c in CONTROLS}
 
+    def mbps(of: Callable[[str, float], float | Floats], control: str, loss: float) -> float:
+        return float(of(control, loss)) / 1e6
 
-def _table(losses: Array, goodput: Mapping[str, Array]) -> Table:
-    rows: list[list[Cell]] = []
-    for i, loss in enumerate(losses):
-        model = min(float(reno_bps(loss)), CAPACITY_BPS)
-        cubic, compound = float(cubic_bps(loss)), float(compound_bps(loss))
-        rows.append(
-            [
-                f"{loss:.0e}",
-                round(model / 1e6, 3),
-                round(float(goodput["reno"][i]) / 1e6, 3),
-                round(min(max(cubic, model), CAPACITY_BPS) / 1e6, 3),
-                round(float(goodput["cubic26"][i]) / 1e6, 3),
-                round(min(max(compound, model), CAPACITY_BPS) / 1e6, 3),
-                round(float(goodput["compound"][i]) / 1e6, 3),
-            ]
-        )
-    return Table(
-        "Goodput in Mbit/s, equations and simulation",
-        [
-            "loss",
-            "Reno, eq. 4.7",
-            "simulated",
-            "CUBIC, eq. 4.9",
-            "simulated ",
-            "Compound, eq. 4.10",
-            "simulated  ",
-        ],
-        rows,
-        "Equations are limited to the link's rate. Where Reno's equation gives more than CUBIC's "
-        "or Compound's, the table shows Reno's. Compound's has the constant 0.255 (C-TH-011).",
-    )
-
-
-def _figures(losses: Array, goodput: Mapping[str, Array]) -> Figures:
+    columns: dict[str, Column[float]] = {"loss": lambda loss: f"{loss:.0e}"}
     p = np.geomspace(losses.min(), losses.max(), 200)
-    renos = np.minimum(reno_bps(p), CAPACITY_BPS)
-    cubics = np.minimum(np.maximum(cubic_bps(p), renos), CAPACITY_BPS)
-    compounds = np.minimum(np.maximum(compound_bps(p), renos), CAPACITY_BPS)
-    made: Figures = {}
-    for number, control, model, equation in (
-        ("6-9", "reno", renos, "eq. 4.7"),
-        ("6-10", "cubic26", cubics, "eq. 4.9"),
-        ("6-11", "compound", compounds, "eq. 4.10"),
-    ):
-        style = style_of(control)
-        drawn = [
-            Curve(equation, p, model / 1e6, style),
+    drawn = []
+    for number, (control, name) in enumerate(CONTROLS.items()):
+        equation, style = _NUMBERS[control], style_of(control)
+        columns[f"{name}, {equation}"] = (partial(mbps, expected_bps, control), 3)
+        columns["simulated" + number * " "] = (partial(mbps, found.mean_bps, control), 3)
+        lines = [
+            Curve(equation, p, expected_bps(control, p) / 1e6, style),
             Curve("simulation", losses, goodput[control] / 1e6, style, line=False, markers=True),
         ]
-        title = f"Figure {number.replace('-', '.')}"
-        name = CONTROLS[control]
         figure = curves(
-            [(name, drawn)],
-            x_label="packet loss probability",
-            y_label="goodput (Mbit/s)",
-            x_scale="log",
-        )
-        made[f"figure-{number}"] = (title, f"Response function of {name}.", figure)
-    return made
+            [(name, lines)],
+            x_label="packet loss probability", y_label="goodput (Mbit/s)", x_scale="log",
+        )  # fmt: skip
+        drawn.append((f"Figure 6.{9 + number}", f"Response function of {name}.", figure))
+    note = (
+        "Equations are limited to the link's rate. Where Reno's equation gives more than CUBIC's "
+        "or Compound's, the table shows Reno's. Compound's has the constant 0.255 (C-TH-011)."
+    )
+    title = "Goodput in Mbit/s, equations and simulation"
+    return Page(
+        tables=[table(title, found.losses, columns, note)],
+        figures=figures(*drawn),
+        data={"goodput": pl.DataFrame({"loss": losses, **goodput})},
+    )

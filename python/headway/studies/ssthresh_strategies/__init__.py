@@ -9,10 +9,4 @@ response of 100 MB, 10 or 100 Mbit/s, 200 ms. Check: when the link is full.  Plo
 from headway.studies.ssthresh_strategies import claims, experiments, page
 from headway.study import declared
 
-STUDY = declared(
-    __name__,
-    experiments=experiments.experiments,
-    observe=experiments.observe,
-    page=page.page,
-    statements=claims.CLAIMS.statements(),
-)
+STUDY = declared(__name__, claims, experiments, page)

@@ -1,7 +1,5 @@
 """Check: C-TH-094 to 098."""
 
-from __future__ import annotations
-
 import math
 
 from headway.claims import Claims, Seen, between, replaced, scaled, swapped, words

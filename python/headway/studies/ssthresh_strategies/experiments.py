@@ -1,7 +1,5 @@
 """Setup: the first seconds of a response of 100 MB over 10 and 100 Mbit/s, 200 ms."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from itertools import product

@@ -1,10 +1,8 @@
 """Plot: figures 6.23 and 6.24, and when each link was full."""
 
-from __future__ import annotations
-
 import polars as pl
 
-from headway.figures import Panel, Series, label_of, one_of, style_of, timeseries
+from headway.figures import Panel, Series, label_of, style_of, timeseries, variant_of
 from headway.publish import Page
 from headway.studies.common.shown import figures, table
 from headway.studies.ssthresh_strategies.experiments import (
@@ -60,7 +58,7 @@ def _lines(found: Found, link: str) -> list[Series]:
         if name.startswith("qs"):
             _, strategy, _, mbps = name.split("-")
             label = f"QS-{strategy}, {mbps} Mbit/s"
-            style = one_of(_STYLES[strategy], APPROVED_MBPS[link].index(mbps))
+            style = variant_of(_STYLES[strategy], APPROVED_MBPS[link].index(mbps))
         one = found[name]
         shown = one.times_s <= (10 if link == "100" else 12)
         times_s, rates_mbps = one.times_s[shown] - RTT_S, one.rates_bps[shown] / 1e6

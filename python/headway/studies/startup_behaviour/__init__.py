@@ -12,11 +12,7 @@ from headway.study import Agreement, declared
 
 STUDY = declared(
     __name__,
-    experiments=experiments.experiments,
-    observe=observe.observe,
-    gather=observe.gather,
-    page=page.page,
-    statements=claims.CLAIMS.statements(),
+    claims, experiments, observe, page,
     agreements=Agreement.per_row(
         experiments.SCHEMES,
         "{}: both response times on the kernel are the simulator's.",

@@ -1,7 +1,5 @@
 """Check: C-TH-039, 070 to 083, 274, 275."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from collections.abc import Iterable

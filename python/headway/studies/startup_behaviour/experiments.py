@@ -1,7 +1,5 @@
 """Setup: two responses of 2 MB on one connection, 10 s apart, with every startup."""
 
-from __future__ import annotations
-
 from headway.experiment import Experiment, Flow
 from headway.studies.common import lab, network
 from headway.study import StudyContext

@@ -1,7 +1,5 @@
 """Run: each download on the link, and the data that an upload sends before its first ACK."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass

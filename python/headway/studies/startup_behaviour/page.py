@@ -1,7 +1,5 @@
 """Plot: figures 6.15 and 6.16, and a table of both downloads."""
 
-from __future__ import annotations
-
 import numpy as np
 import polars as pl
 

@@ -12,12 +12,4 @@ Plot: figures 6.34 to 6.41.
 from headway.studies.transfer_times import experiments, gains, page
 from headway.study import declared
 
-STUDY = declared(
-    __name__,
-    experiments=experiments.experiments,
-    observe=experiments.observe,
-    gather=experiments.gather,
-    page=page.page,
-    statements=gains.STATEMENTS,
-    kernel=page.KERNEL,
-)
+STUDY = declared(__name__, experiments, gains, page, kernel=page.KERNEL)

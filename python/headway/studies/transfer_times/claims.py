@@ -1,7 +1,5 @@
 """Check: C-TH-001, 014 to 018, 042, 117 to 131, 264, 266, 276, 289; gains has 132 to 143."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from itertools import product
@@ -466,6 +464,5 @@ def _rcp(found: Results) -> Seen:
     rcp, least = found.times("rcp"), least_s(found.sizes_bytes)
     over = rcp / least - 1
     return Seen.by(
-        f"{100 * over.min():+.1f} to {100 * over.max():+.1f} %",
-        *_each(words.identical, rcp, least),
+        f"{100 * over.min():+.1f} to {100 * over.max():+.1f} %", *_each(words.identical, rcp, least)
     )

@@ -1,7 +1,5 @@
 """Setup and run: downloads by size, capacity and requested rate, and first flights by packet."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Check: C-TH-132 to 143, gains by size, round-trip time and capacity, and on the long path."""
 
-from __future__ import annotations
-
 from functools import partial
 from itertools import pairwise, product
 

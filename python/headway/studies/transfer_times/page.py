@@ -1,7 +1,5 @@
 """Plot: tables and figures 6.34 to 6.41; and the form on the kernel."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import product
@@ -11,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from headway.claims import Evidence
-from headway.figures import PUBLISHED, Curve, one_of, style_of
+from headway.figures import PUBLISHED, Curve, style_of, variant_of
 from headway.figures.style import LIGHT, Style
 from headway.models import startup
 from headway.models._checks import Floats
@@ -168,7 +166,7 @@ def _figures(found: Results) -> Figures:
     by_rate = []
     speedups = (found.long_slow_start() / found.long_quick_start()).T
     for number, (size, speedup) in enumerate(zip(LONG_SIZES_BYTES, speedups, strict=True)):
-        style = replace(one_of(style_of("quick-start"), number), marker="dos"[number])
+        style = replace(variant_of(style_of("quick-start"), number), marker="dos"[number])
         rates = [bps / 1e6 for bps in LONG_RATES_BPS]
         by_rate.append(curve(f"{size / 1e6:g} MB", rates, speedup, style))
     over_size = {
@@ -246,7 +244,7 @@ def _speedup(found: Results, scheme: str) -> list[Curve]:
     fine = np.geomspace(sizes.min(), sizes.max(), 600)
     drawn = []
     for number, (rtt_ms, marker) in enumerate(zip((200, 100, 50, 10), "osv^", strict=True)):
-        style = replace(one_of(style_of(scheme), number), marker=marker)
+        style = replace(variant_of(style_of(scheme), number), marker=marker)
         ratio = model_s("slow-start", fine, rtt_ms) / model_s(scheme, fine, rtt_ms)
         drawn.append(Curve(f"{rtt_ms} ms", fine, ratio, style))
         if rtt_ms in RTTS_MS:
@@ -255,7 +253,7 @@ def _speedup(found: Results, scheme: str) -> list[Curve]:
     published = [(rtt_ms, largest) for (own, rtt_ms), largest in DERIVED.items() if own == scheme]
     for number, (rtt_ms, largest) in enumerate(published):
         name, level = f"{rtt_ms} ms, largest published", np.full(fine.size, largest)
-        drawn.append(Curve(name, fine, level, one_of(PUBLISHED, number)))
+        drawn.append(Curve(name, fine, level, variant_of(PUBLISHED, number)))
     return drawn
 
 

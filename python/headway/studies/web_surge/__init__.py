@@ -12,12 +12,4 @@ Scharf, Strotbek: "Performance Evaluation of Quick-Start TCP with a Linux Kernel
 from headway.studies.web_surge import claims, experiments, kernel, page
 from headway.study import declared
 
-STUDY = declared(
-    __name__,
-    experiments=experiments.experiments,
-    observe=experiments.observe,
-    gather=experiments.gather,
-    page=page.page,
-    statements=claims.CLAIMS.statements(),
-    kernel=kernel.KERNEL,
-)
+STUDY = declared(__name__, claims, experiments, page, kernel=kernel.KERNEL)

@@ -4,8 +4,6 @@ Two schemes load the same pages. The interval of a difference is therefore that 
 of ten pairs of batches of pages.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import math
@@ -390,7 +388,7 @@ def _equal_or_worse(slow: Loads, quick: Loads) -> Check:
             "default (loads of 76 and 66 %)",
             web.with_users({10: ("large", 16), 100: ("default", 200)}),
             ("thesis-large-1.1-*-n10", "thesis-default-1.1-*-n100"),
-        ),
+        )
     ],
 )
 def denied(found: Found) -> Seen:
@@ -412,9 +410,7 @@ def denied(found: Found) -> Seen:
 
 
 @CLAIMS.judge(
-    "C-TH-174",
-    spoil=swapped(SLOW, JUMP),
-    mend=scaled("thesis-*-jump-start-n*", 0.5, "mean_s"),
+    "C-TH-174", spoil=swapped(SLOW, JUMP), mend=scaled("thesis-*-jump-start-n*", 0.5, "mean_s")
 )
 def still_faster(found: Found) -> Seen:
     """Jump-Start at high load takes less time than slow start."""

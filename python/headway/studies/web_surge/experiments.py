@@ -11,8 +11,6 @@ ACKs. Their router is that of section 6.4.3.
 Run: the page times of each trial.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Mapping, Sequence

@@ -6,8 +6,6 @@ says of one user, over every variant of HTTP. All startups load the same pages, 
 are compared page by page.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -38,7 +36,7 @@ from headway.trace import Trace
 from headway.workloads import surge, write_pages
 from headway.workloads.pages import PageTable, visited
 
-CLAIMS: Claims[Found] = Claims(__name__, "kernel")
+CLAIMS: Claims["Found"] = Claims(__name__, "kernel")
 WAYS: dict[str, tuple[str, int]] = {
     "HTTP/1.0": ("1.0", 1),
     "HTTP/1.0, six": ("1.0", 6),
@@ -150,7 +148,7 @@ class Found:
         own = self.pages[f"{scheme} {model} {way}"]
         return Estimate(float(own.mean()), None, None, own.size)
 
-    def twins(self) -> Found | None:
+    def twins(self) -> "Found | None":
         """The times of the twins; None if none ran."""
         twins = simulated(self.pages)
         return Found(Evidence(twins), self.ways) if twins else None

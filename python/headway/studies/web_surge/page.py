@@ -1,7 +1,5 @@
 """Plot: figures 12 to 14, 6.48 and 6.49, today's pages, and the numbers in them."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
@@ -209,7 +207,7 @@ def bars(
     panels: Mapping[str, Callable[[str, str], Estimate]],
     schemes: Sequence[str],
     groups: Mapping[str, str],
-) -> Figure:
+) -> "Figure":
     """Page times by variant of HTTP; each panel has a function of variant and scheme."""
 
     def of(time_s: Callable[[str, str], Estimate], scheme: str) -> Bars:

@@ -164,7 +164,7 @@ fn packet_socket(protocol: u16) -> io::Result<OwnedFd> {
 }
 
 /// Pins this thread to the last processor and returns the processor's number.
-fn stay() -> usize {
+fn pin_to_last_cpu() -> usize {
     // SAFETY: plain data, for which zero is a valid value; affects this thread only.
     unsafe {
         let cpu = libc::sysconf(libc::_SC_NPROCESSORS_ONLN).max(1) as usize - 1;
@@ -225,7 +225,7 @@ pub fn flood(
     requests_percent: usize,
     time: Duration,
 ) -> io::Result<Flood> {
-    let softirqs = softirq_thread(stay());
+    let softirqs = softirq_thread(pin_to_last_cpu());
     let socket = packet_socket(0)?;
     let frames = frames.to(to);
     let mut parts: Vec<libc::iovec> = (0..BURST_PKTS)
@@ -285,7 +285,7 @@ pub fn trickle(
     rate_pps: u32,
     packets: usize,
 ) -> io::Result<Vec<i64>> {
-    stay();
+    pin_to_last_cpu();
     let socket = packet_socket(0)?;
     let checksum_at = frames.checksum_at;
     let mut frames = frames.to(to);

@@ -73,7 +73,7 @@ pub struct Transferred {
 
 /// What each end recorded, in times of CLOCK_MONOTONIC.
 #[derive(Debug, Default)]
-struct Seen {
+struct Recorded {
     began_ns: Option<i64>,
     windows: Vec<(i64, TcpInfo)>,
     arrived: Vec<(i64, u64)>,
@@ -113,9 +113,9 @@ impl Transfer<'_> {
                     .ok_or_else(|| Failure::failed("no answer arrived"))?;
                 stream.set_nonblocking(false).attempt("block")?;
                 reset_on_close(&stream, false);
-                let mut seen = self.serve(stream, self.sender_connects, end_ns)?;
-                seen.began_ns = seen.began_ns.or(Some(began_ns));
-                Ok(seen)
+                let mut recorded = self.serve(stream, self.sender_connects, end_ns)?;
+                recorded.began_ns = recorded.began_ns.or(Some(began_ns));
+                Ok(recorded)
             });
             let served = served.join();
             let served =
@@ -133,7 +133,7 @@ impl Transfer<'_> {
         }
     }
 
-    fn serve(&self, stream: TcpStream, sends: bool, end_ns: i64) -> Result<Seen, Failure> {
+    fn serve(&self, stream: TcpStream, sends: bool, end_ns: i64) -> Result<Recorded, Failure> {
         stream
             .set_read_timeout(Some(Duration::from_nanos(LONGEST_NS as u64)))
             .attempt("set a timeout")?;
@@ -145,8 +145,8 @@ impl Transfer<'_> {
     }
 
     /// Writes all data and samples the connection until the receiver has closed it.
-    fn send(&self, mut stream: TcpStream, end_ns: i64) -> Result<Seen, Failure> {
-        let mut seen = Seen::default();
+    fn send(&self, mut stream: TcpStream, end_ns: i64) -> Result<Recorded, Failure> {
+        let mut recorded = Recorded::default();
         if !self.sender_connects {
             let mut request = [0u8; REQUEST.len()];
             stream.read_exact(&mut request).attempt("read a request")?;
@@ -160,20 +160,22 @@ impl Transfer<'_> {
             match stream.read(&mut [0u8; 1]) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 Err(error) => return Err(error).attempt("watch a sender"),
-                Ok(_) => return Ok(seen),
+                Ok(_) => return Ok(recorded),
             }
             if now_ns() > end_ns {
                 return Err(Failure::failed("the data did not arrive within a minute"));
             }
-            seen.windows.push((now_ns(), socket::tcp_info(&stream)?));
+            recorded
+                .windows
+                .push((now_ns(), socket::tcp_info(&stream)?));
             std::thread::sleep(SAMPLE);
         }
     }
 
-    fn receive(&self, mut stream: TcpStream, end_ns: i64) -> Result<Seen, Failure> {
-        let mut seen = Seen::default();
+    fn receive(&self, mut stream: TcpStream, end_ns: i64) -> Result<Recorded, Failure> {
+        let mut recorded = Recorded::default();
         if !self.sender_connects {
-            seen.began_ns = Some(now_ns());
+            recorded.began_ns = Some(now_ns());
             stream.write_all(REQUEST).attempt("ask for the data")?;
         }
         let mut chunk = vec![0u8; CHUNK_BYTES];
@@ -189,12 +191,12 @@ impl Transfer<'_> {
                 ));
             }
             bytes += got as u64;
-            seen.arrived.push((now_ns(), bytes));
+            recorded.arrived.push((now_ns(), bytes));
         }
-        Ok(seen)
+        Ok(recorded)
     }
 
-    fn outcome(&self, asked: &Seen, served: &Seen) -> Result<Transferred, Failure> {
+    fn outcome(&self, asked: &Recorded, served: &Recorded) -> Result<Transferred, Failure> {
         let (sender, receiver) = if self.sender_connects {
             (asked, served)
         } else {

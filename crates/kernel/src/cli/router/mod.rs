@@ -10,8 +10,8 @@ use clap::{Args, Parser, Subcommand};
 use serde_json::json;
 
 use super::at_device::{devices, print_list};
-use super::read;
-use super::tell::Tell;
+use super::change::Change;
+use super::parse::read;
 use crate::benches::forwarding::packets::LEAST_BYTES;
 use crate::benches::forwarding::{self, Bench, Outcome};
 use crate::error::Failure;
@@ -74,7 +74,7 @@ struct AttachCommand {
     #[arg(long = "set", value_name = "NAME=VALUE")]
     settings: Vec<String>,
     #[command(flatten)]
-    tell: Tell,
+    change: Change,
 }
 
 /// Measure the cost of a router's program. Packets pass a router in network namespaces with the
@@ -156,8 +156,8 @@ fn attach(command: &AttachCommand) -> Result<(), Failure> {
     };
     let devices = devices(&command.netns, &command.dev)?;
     let request = Request::new(&command.name, devices, link, &settings)?;
-    let place = request.run(command.tell.dry_run)?;
-    command.tell.change(
+    let place = request.run(command.change.dry_run)?;
+    command.change.report(
         &format!("attached {} to {place}", command.name),
         &format!("attach {} to {place}", command.name),
         json!({ "place": place, "name": command.name, "rate_bps": rate_bps }),

@@ -7,13 +7,13 @@ use std::os::fd::AsFd as _;
 use headway_algorithms::TunableInfo;
 use serde::Serialize;
 
-use super::{Queue, LINKS, PROGRAM, TRAFFIC};
+use super::binding::{Queue, LINKS, PROGRAM, TRAFFIC};
 use crate::error::Failure;
 use crate::mechanisms::approval;
 use crate::objects::bpf;
 use crate::objects::btf::{Btf, Member};
 use crate::objects::hooks::{self, Hook};
-use crate::objects::user_file::{Declared, SAID};
+use crate::objects::user_file::{Declared, DECLARED};
 use crate::system::clock::now_ns;
 
 /// Counters that only the binding needs; not shown.
@@ -109,7 +109,7 @@ pub(super) fn by_program(hooks: Vec<Hook>) -> Vec<(Hook, Vec<Hook>)> {
 
 /// The declarations of an algorithm: from its program, or else from this build.
 pub(super) fn declared(hook: &Hook, name: &str) -> Option<Declared> {
-    let said = hook.constant(SAID);
+    let said = hook.constant(DECLARED);
     let declared = said.and_then(|bytes| Declared::read(&bytes));
     declared.or_else(|| headway_algorithms::router(name).ok().map(Declared::of))
 }
@@ -173,12 +173,12 @@ fn link_of(hook: &Hook, info: Option<&Declared>) -> Option<(BTreeMap<String, u64
     let (state, events) = (fields.get("state")?, fields.get("events")?);
     let info = info?;
     let counters = counters_of(&value, state.offset, info);
-    let told = btf.structure("hw_told");
-    let bytes = btf.size_of("hw_told")?;
+    let layout = btf.structure("hw_router_event");
+    let bytes = btf.size_of("hw_router_event")?;
     let now_ns = u64::try_from(now_ns()).ok()?;
     let mut list: Vec<(u32, Event)> = value[events.offset..]
         .chunks_exact(bytes)
-        .filter_map(|raw| event(raw, &told, info, now_ns))
+        .filter_map(|raw| event(raw, &layout, info, now_ns))
         .collect();
     list.sort_by_key(|(number, _)| std::cmp::Reverse(*number));
     let events = list.into_iter().map(|(_, event)| event).collect();
@@ -197,11 +197,11 @@ pub(super) fn counters_of(value: &[u8], state: usize, info: &Declared) -> BTreeM
 /// An event with its number; none for an entry that is still empty.
 fn event(
     raw: &[u8],
-    told: &BTreeMap<String, Member>,
+    layout: &BTreeMap<String, Member>,
     info: &Declared,
     now_ns: u64,
 ) -> Option<(u32, Event)> {
-    let at = |name: &str| told.get(name).map(|member| member.offset);
+    let at = |name: &str| layout.get(name).map(|member| member.offset);
     let number = u32_at(raw, at("number")?).filter(|&number| number > 0)?;
     let (noted, notes) = (u32_at(raw, at("noted")?)?, at("notes")?);
     let values = info.events.iter().enumerate().filter_map(|(i, event)| {

@@ -2,6 +2,7 @@
 //! binding (algorithms/port/bpf/router.h). Counters and events have the names that the algorithm
 //! declares.
 
+mod binding;
 mod found;
 mod monitor;
 mod watch;
@@ -12,7 +13,6 @@ use std::os::fd::{AsFd as _, OwnedFd};
 use headway_algorithms::sharing::may_share;
 use headway_algorithms::{HeaderInfo, RouterInfo, TunableInfo};
 use libbpf_rs::{MapCore as _, Object, ObjectBuilder, OpenObject};
-use serde::Serialize;
 
 use crate::error::{Attempt as _, Failure};
 use crate::objects::bpf::{self, Point};
@@ -20,31 +20,17 @@ use crate::objects::btf::Btf;
 use crate::objects::device::Device;
 use crate::objects::hooks::{self, Hook};
 use crate::objects::user_file;
-use crate::objects::{load, routers, shared, RouterObject};
+use crate::objects::{built, load, routers, shared, RouterObject};
 use crate::system::clock;
 use crate::system::rundir::{self, Lock};
 
+use binding::{LINKS, PROGRAM};
 use found::{attached, name_of};
 
+pub use binding::Queue;
 pub use found::{attached_routers, Event, Router};
 pub use monitor::{forget_gone, watches_departures};
 pub use watch::{watched, Reading};
-
-/// The program of the binding.
-const PROGRAM: &str = "hw_router";
-const LINKS: &str = "hw_router_links";
-const TRAFFIC: &str = "hw_router_seen";
-
-/// The queue that a router takes for its link's.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Queue {
-    /// A computed queue: the bytes that arrived minus what the link's rate has sent since.
-    #[default]
-    Virtual,
-    /// The packets that wait in the device's own queueing discipline.
-    Backlog,
-}
 
 /// The link that a router manages.
 #[derive(Clone, Copy, Debug, Default)]
@@ -118,7 +104,7 @@ impl Request {
         let place = self.place();
         load::required(&format!("attach {} to {place}", self.info.name))?;
         rundir::enter()?;
-        self.may_join()?;
+        self.check_sharing()?;
         if dry_run {
             return Ok(place);
         }
@@ -127,7 +113,7 @@ impl Request {
         let mut open = self.open()?;
         shared::share_maps(&mut open, &lock)?;
         let object = load::load(open, &format!("the router {}", self.info.name))?;
-        for hook in self.here()? {
+        for hook in self.attached_here()? {
             if name_of(&hook) == self.info.name {
                 hook.detach(&lock)?;
             }
@@ -159,7 +145,7 @@ impl Request {
     }
 
     /// Routers attached at these devices.
-    fn here(&self) -> Result<Vec<Hook>, Failure> {
+    fn attached_here(&self) -> Result<Vec<Hook>, Failure> {
         let is_here = |hook: &Hook| self.devices.iter().any(|d| d.place() == hook.place);
         let mut hooks = attached()?;
         hooks.retain(is_here);
@@ -168,8 +154,8 @@ impl Request {
 
     /// Checks that the router may share its devices with those attached there. A router from a file
     /// that this process has not read is known by its name only, and is not checked.
-    fn may_join(&self) -> Result<(), Failure> {
-        for hook in self.here()? {
+    fn check_sharing(&self) -> Result<(), Failure> {
+        for hook in self.attached_here()? {
             let Ok(other) = headway_algorithms::router(&name_of(&hook)) else {
                 continue;
             };
@@ -223,7 +209,7 @@ pub(crate) fn find(name: &str) -> Result<(&'static RouterInfo, &'static RouterOb
     if info.file.is_some() {
         return Ok((info, user_file::router(info)?));
     }
-    let object = load::of_build(routers())?
+    let object = built::of_build(routers())?
         .iter()
         .find(|object| object.name == info.name)
         .ok_or_else(|| Failure::failed(format!("this build has no program of {name}")))?;

@@ -6,8 +6,8 @@ use std::os::fd::AsFd as _;
 use headway_algorithms::RouterInfo;
 use libbpf_rs::{MapCore as _, MapFlags, Object, OpenObject};
 
+use super::binding::Queue;
 use super::found::attached;
-use super::Queue;
 use crate::error::Failure;
 use crate::objects::bpf::{self, Point};
 use crate::objects::device::Device;
@@ -85,7 +85,7 @@ pub(super) fn watch_departures(
     let link = bpf::attach(program.as_fd(), 0, Point::Tracepoint);
     let [netns, number] = device.key()?;
     let pin = format!("{DEPARTURES}_{netns}_{number}");
-    hooks::keep(link, &device.place(), &pin, lock)
+    hooks::pin_new(link, &device.place(), &pin, lock)
 }
 
 /// The programs that see packets leave. If a command was killed, one may be left without its

@@ -8,8 +8,8 @@ use headway_experiment::order::Order;
 
 use super::waits::{many_sockets, Waits};
 use super::{
-    give, is_drained, one_way_ns, value_at, Conversation, Conversed, Moved, Received, FIRST_PORT,
-    LOOK_NS,
+    is_drained, one_way_ns, value_at, write_remaining, ExchangeResults, ExchangeTask, Progress,
+    Received, CHECK_NS, FIRST_PORT,
 };
 use crate::error::{Attempt, Failure};
 use crate::system::clock::now_ns;
@@ -34,7 +34,7 @@ enum Phase {
 }
 
 /// An open connection.
-struct Talk {
+struct OpenConnection {
     socket: TcpStream,
     exchange: u32,
     /// The number after the connection's last exchange.
@@ -46,16 +46,16 @@ struct Talk {
 }
 
 struct Client<'a> {
-    task: &'a Conversation,
+    task: &'a ExchangeTask,
     /// The first exchange of each connection, and at the end the number of all exchanges.
     firsts: Vec<u32>,
     order: Order,
     waits: Waits,
-    talks: HashMap<u32, Talk>,
+    connections: HashMap<u32, OpenConnection>,
     opened: Vec<bool>,
     records: Option<Records<3>>,
     received: Received,
-    done: Conversed,
+    done: ExchangeResults,
 }
 
 /// Runs the client. The row of an exchange covers the time from its request's first byte to its
@@ -64,25 +64,25 @@ struct Client<'a> {
 ///
 /// # Errors
 /// An unknown control; a server that refuses; a file that cannot be written.
-pub fn client(task: &Conversation) -> Result<Conversed, Failure> {
+pub fn client(task: &ExchangeTask) -> Result<ExchangeResults, Failure> {
     many_sockets();
     let mut client = Client {
         task,
         firsts: task.exchanges.firsts(),
         order: Order::new(&task.exchanges.after, task.exchanges.len()),
         waits: Waits::new()?,
-        talks: HashMap::new(),
+        connections: HashMap::new(),
         opened: vec![false; task.exchanges.exchanges.len()],
         records: task.out.as_deref().map(Records::create).transpose()?,
         received: Received::create(task)?,
-        done: Conversed::default(),
+        done: ExchangeResults::default(),
     };
     for connection in 0..client.opened.len() as u32 {
         if !client.order.blocks(client.firsts[connection as usize]) {
             client.waits.at(client.start_ns(connection), connection);
         }
     }
-    while !(client.talks.is_empty() && client.waits.has_no_times()) {
+    while !(client.connections.is_empty() && client.waits.has_no_times()) {
         let Some(connection) = client.waits.next(task.end_ns)? else {
             break;
         };
@@ -115,7 +115,7 @@ impl Client<'_> {
         reset_on_close(&socket, true);
         self.waits.watch(socket.as_raw_fd(), connection)?;
         let at = connection as usize;
-        let talk = Talk {
+        let conn = OpenConnection {
             socket,
             exchange: self.firsts[at],
             end: self.firsts[at + 1],
@@ -123,52 +123,54 @@ impl Client<'_> {
             left_bytes: value_at(&self.task.exchanges.request_bytes, self.firsts[at]),
             asked_ns: started_ns,
         };
-        self.talks.insert(connection, talk);
+        self.connections.insert(connection, conn);
         Ok(())
     }
 
     /// Advances a connection as far as possible.
     fn turn(&mut self, connection: u32) -> Result<(), Failure> {
-        while let Some(talk) = self.talks.get_mut(&connection) {
-            let moved = match talk.phase {
+        while let Some(conn) = self.connections.get_mut(&connection) {
+            let progress = match conn.phase {
                 Phase::Connecting => {
-                    if let Some(error) = talk.socket.take_error().attempt("connect")? {
+                    if let Some(error) = conn.socket.take_error().attempt("connect")? {
                         let to = format_args!("connect to {}", self.task.address).to_string();
                         return Err(error).attempt(to);
                     }
-                    if talk.socket.peer_addr().is_err() {
+                    if conn.socket.peer_addr().is_err() {
                         return Ok(());
                     }
                     self.done.connected_ns.get_or_insert_with(now_ns);
-                    talk.phase = Phase::Asking;
+                    conn.phase = Phase::Asking;
                     continue;
                 }
                 Phase::Asking => {
-                    let moved = give(&talk.socket, &mut talk.left_bytes)?;
-                    if moved == Moved::All {
-                        let bytes = value_at(&self.task.exchanges.response_bytes, talk.exchange);
-                        talk.left_bytes = bytes;
-                        talk.phase = match bytes {
+                    let progress = write_remaining(&conn.socket, &mut conn.left_bytes)?;
+                    if progress == Progress::All {
+                        let bytes = value_at(&self.task.exchanges.response_bytes, conn.exchange);
+                        conn.left_bytes = bytes;
+                        conn.phase = match bytes {
                             0 => Phase::Delivered,
                             _ => Phase::Answered,
                         };
                     }
-                    moved
+                    progress
                 }
                 Phase::Answered => {
-                    let moved = self.received.take(&talk.socket, &mut talk.left_bytes)?;
-                    if moved == Moved::All {
+                    let progress = self
+                        .received
+                        .read_remaining(&conn.socket, &mut conn.left_bytes)?;
+                    if progress == Progress::All {
                         self.complete(connection, now_ns())?;
                     }
-                    moved
+                    progress
                 }
                 Phase::Delivered => {
-                    if is_drained(&talk.socket) {
-                        let arrived_ns = now_ns() - one_way_ns(&talk.socket)?;
+                    if is_drained(&conn.socket) {
+                        let arrived_ns = now_ns() - one_way_ns(&conn.socket)?;
                         self.complete(connection, arrived_ns)?;
                         continue;
                     }
-                    self.waits.at(now_ns() + LOOK_NS, connection);
+                    self.waits.at(now_ns() + CHECK_NS, connection);
                     return Ok(());
                 }
                 Phase::Thinking { until_ns } => {
@@ -179,17 +181,17 @@ impl Client<'_> {
                     continue;
                 }
                 Phase::Blocked => {
-                    if self.order.blocks(talk.exchange) {
+                    if self.order.blocks(conn.exchange) {
                         return Ok(());
                     }
                     self.ask(connection);
                     continue;
                 }
             };
-            match moved {
-                Moved::All => {}
-                Moved::Part => return Ok(()),
-                Moved::Ended => return self.close(connection, true),
+            match progress {
+                Progress::All => {}
+                Progress::Part => return Ok(()),
+                Progress::Ended => return self.close(connection, true),
             }
         }
         Ok(())
@@ -197,16 +199,16 @@ impl Client<'_> {
 
     /// Handles a complete response.
     fn complete(&mut self, connection: u32, time_ns: i64) -> Result<(), Failure> {
-        let Some(talk) = self.talks.get_mut(&connection) else {
+        let Some(conn) = self.connections.get_mut(&connection) else {
             return Ok(());
         };
         self.done.complete(time_ns);
         if let Some(records) = &mut self.records {
-            records.push([i64::from(talk.exchange), talk.asked_ns, time_ns])?;
+            records.push([i64::from(conn.exchange), conn.asked_ns, time_ns])?;
         }
-        let think_ns = value_at(&self.task.exchanges.think_ns, talk.exchange);
+        let think_ns = value_at(&self.task.exchanges.think_ns, conn.exchange);
         let until_ns = time_ns.saturating_add_unsigned(think_ns);
-        talk.phase = Phase::Thinking { until_ns };
+        conn.phase = Phase::Thinking { until_ns };
         if until_ns > now_ns() {
             self.waits.at(until_ns, connection);
         }
@@ -215,13 +217,13 @@ impl Client<'_> {
 
     /// Ends an exchange and starts the exchanges that wait for it.
     fn over(&mut self, connection: u32) -> Result<(), Failure> {
-        let Some(talk) = self.talks.get_mut(&connection) else {
+        let Some(conn) = self.connections.get_mut(&connection) else {
             return Ok(());
         };
-        let exchange = talk.exchange;
-        talk.exchange += 1;
-        talk.phase = Phase::Blocked;
-        let is_last = talk.exchange == talk.end;
+        let exchange = conn.exchange;
+        conn.exchange += 1;
+        conn.phase = Phase::Blocked;
+        let is_last = conn.exchange == conn.end;
         let waiting = self.order.is_over(exchange);
         if is_last {
             self.close(connection, false)?;
@@ -236,25 +238,25 @@ impl Client<'_> {
     }
 
     fn ask(&mut self, connection: u32) {
-        if let Some(talk) = self.talks.get_mut(&connection) {
-            talk.left_bytes = value_at(&self.task.exchanges.request_bytes, talk.exchange);
-            talk.asked_ns = now_ns();
-            talk.phase = Phase::Asking;
+        if let Some(conn) = self.connections.get_mut(&connection) {
+            conn.left_bytes = value_at(&self.task.exchanges.request_bytes, conn.exchange);
+            conn.asked_ns = now_ns();
+            conn.phase = Phase::Asking;
         }
     }
 
     fn close(&mut self, connection: u32, reset: bool) -> Result<(), Failure> {
-        let Some(talk) = self.talks.remove(&connection) else {
+        let Some(conn) = self.connections.remove(&connection) else {
             return Ok(());
         };
-        reset_on_close(&talk.socket, reset);
-        self.done.add(&talk.socket, true)
+        reset_on_close(&conn.socket, reset);
+        self.done.add(&conn.socket, true)
     }
 
-    fn finish(mut self) -> Result<Conversed, Failure> {
-        for talk in self.talks.values() {
-            if talk.phase != Phase::Connecting {
-                self.done.add(&talk.socket, true)?;
+    fn finish(mut self) -> Result<ExchangeResults, Failure> {
+        for conn in self.connections.values() {
+            if conn.phase != Phase::Connecting {
+                self.done.add(&conn.socket, true)?;
             }
         }
         if let Some(records) = self.records {

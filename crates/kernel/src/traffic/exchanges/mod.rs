@@ -33,11 +33,11 @@ pub type Epoch = (u64, u64, u64);
 /// The client's port of the first of several connections; the others use the following ports.
 const FIRST_PORT: u16 = (u16::MAX as usize + 1 - MAX_CONNECTIONS_LIVE) as u16;
 /// How often the sender checks whether everything was acknowledged: the kernel does not report it.
-const LOOK_NS: i64 = 1_000_000;
+const CHECK_NS: i64 = 1_000_000;
 
 /// One end of the connections.
 #[derive(Clone, Debug)]
-pub struct Conversation {
+pub struct ExchangeTask {
     /// The client: where to connect; the server: where to listen.
     pub address: SocketAddrV4,
     /// The kernel's name of the congestion control; None leaves the namespace's.
@@ -76,7 +76,7 @@ pub fn of_epochs(epochs: &[Epoch]) -> Exchanges {
 
 /// Results of one end.
 #[derive(Clone, Debug, Default, Serialize)]
-pub struct Conversed {
+pub struct ExchangeResults {
     /// When the client first called connect; None for a server, or if that was too late.
     pub started_ns: Option<i64>,
     /// When the first connection was established; None: never.
@@ -92,7 +92,7 @@ pub struct Conversed {
     pub late_max_ns: Option<i64>,
 }
 
-impl Conversed {
+impl ExchangeResults {
     pub(in crate::traffic) fn connected_at(time_ns: i64) -> Self {
         Self {
             connected_ns: Some(time_ns),
@@ -131,7 +131,7 @@ struct Received {
 
 /// How far a read or a write got.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Moved {
+enum Progress {
     /// All of it.
     All,
     /// The socket cannot read or write more for now.
@@ -141,7 +141,7 @@ enum Moved {
 }
 
 impl Received {
-    fn create(task: &Conversation) -> Result<Self, Failure> {
+    fn create(task: &ExchangeTask) -> Result<Self, Failure> {
         let create = |path: &PathBuf| Records::create(path);
         Ok(Self {
             bytes: 0,
@@ -151,11 +151,15 @@ impl Received {
     }
 
     /// Reads the remaining bytes, as far as they have arrived.
-    fn take(&mut self, mut socket: &TcpStream, left: &mut u64) -> Result<Moved, Failure> {
+    fn read_remaining(
+        &mut self,
+        mut socket: &TcpStream,
+        left: &mut u64,
+    ) -> Result<Progress, Failure> {
         while *left > 0 {
             let part = usize::try_from(*left).map_or(CHUNK_BYTES, |left| left.min(CHUNK_BYTES));
             match socket.read(&mut self.chunk[..part]) {
-                Ok(0) => return Ok(Moved::Ended),
+                Ok(0) => return Ok(Progress::Ended),
                 Ok(bytes) => {
                     *left -= bytes as u64;
                     self.bytes += bytes as u64;
@@ -164,12 +168,12 @@ impl Received {
                     }
                 }
                 Err(error) => match stopped_by(&error) {
-                    Some(moved) => return Ok(moved),
+                    Some(progress) => return Ok(progress),
                     None => return Err(error).attempt("receive"),
                 },
             }
         }
-        Ok(Moved::All)
+        Ok(Progress::All)
     }
 
     fn finish(self) -> Result<(), Failure> {
@@ -178,25 +182,25 @@ impl Received {
 }
 
 /// Writes the remaining bytes, as far as there is room.
-fn give(socket: &TcpStream, left: &mut u64) -> Result<Moved, Failure> {
+fn write_remaining(socket: &TcpStream, left: &mut u64) -> Result<Progress, Failure> {
     while *left > 0 {
         match write_at_once(socket, *left) {
             Ok(bytes) => *left -= bytes as u64,
             Err(error) => match stopped_by(&error) {
-                Some(moved) => return Ok(moved),
+                Some(progress) => return Ok(progress),
                 None => return Err(error).attempt("send"),
             },
         }
     }
-    Ok(Moved::All)
+    Ok(Progress::All)
 }
 
 /// Maps an error that only ends a read or write early.
-fn stopped_by(error: &std::io::Error) -> Option<Moved> {
+fn stopped_by(error: &std::io::Error) -> Option<Progress> {
     match error.kind() {
         // Interrupted is tried again at the next event; non-blocking sockets are not interrupted.
-        ErrorKind::WouldBlock | ErrorKind::Interrupted => Some(Moved::Part),
-        ErrorKind::ConnectionReset | ErrorKind::BrokenPipe => Some(Moved::Ended),
+        ErrorKind::WouldBlock | ErrorKind::Interrupted => Some(Progress::Part),
+        ErrorKind::ConnectionReset | ErrorKind::BrokenPipe => Some(Progress::Ended),
         _ => None,
     }
 }
@@ -219,7 +223,7 @@ fn value_at(column: &[u64], exchange: u32) -> u64 {
     column.get(exchange as usize).copied().unwrap_or(0)
 }
 
-impl Conversation {
+impl ExchangeTask {
     /// The options without the deadline, which is set per response.
     fn options(&self) -> TcpOptions<'_> {
         TcpOptions {

@@ -7,8 +7,8 @@ use std::os::fd::AsRawFd;
 
 use super::waits::{many_sockets, Waits};
 use super::{
-    give, is_drained, one_way_ns, value_at, Conversation, Conversed, Moved, Received, FIRST_PORT,
-    LOOK_NS,
+    is_drained, one_way_ns, value_at, write_remaining, ExchangeResults, ExchangeTask, Progress,
+    Received, CHECK_NS, FIRST_PORT,
 };
 use crate::error::{Attempt, Failure};
 use crate::system::clock::now_ns;
@@ -35,7 +35,7 @@ enum Phase {
 }
 
 /// An open connection.
-struct Talk {
+struct OpenConnection {
     socket: TcpStream,
     exchange: u32,
     /// The number after the connection's last exchange.
@@ -48,23 +48,23 @@ struct Talk {
 }
 
 struct Server<'a> {
-    task: &'a Conversation,
+    task: &'a ExchangeTask,
     listener: TcpListener,
     firsts: Vec<u32>,
     accepted: Vec<bool>,
     /// Connections that were accepted and have ended.
     closed: usize,
     waits: Waits,
-    talks: HashMap<u32, Talk>,
+    connections: HashMap<u32, OpenConnection>,
     received: Received,
-    done: Conversed,
+    done: ExchangeResults,
 }
 
 /// Answers all connections. `ready` is called once it listens.
 ///
 /// # Errors
 /// An unknown control; an address in use; a deadline if hints are not accepted.
-pub fn server(task: &Conversation, ready: impl FnOnce()) -> Result<Conversed, Failure> {
+pub fn server(task: &ExchangeTask, ready: impl FnOnce()) -> Result<ExchangeResults, Failure> {
     many_sockets();
     let listener = listen(task.address, task.options())?;
     listener
@@ -77,9 +77,9 @@ pub fn server(task: &Conversation, ready: impl FnOnce()) -> Result<Conversed, Fa
         accepted: vec![false; task.exchanges.exchanges.len()],
         closed: 0,
         waits: Waits::new()?,
-        talks: HashMap::new(),
+        connections: HashMap::new(),
         received: Received::create(task)?,
-        done: Conversed::default(),
+        done: ExchangeResults::default(),
     };
     server.waits.watch(server.listener.as_raw_fd(), LISTENER)?;
     ready();
@@ -90,8 +90,8 @@ pub fn server(task: &Conversation, ready: impl FnOnce()) -> Result<Conversed, Fa
             None => break,
         }
     }
-    for talk in server.talks.values() {
-        server.done.add(&talk.socket, false)?;
+    for conn in server.connections.values() {
+        server.done.add(&conn.socket, false)?;
     }
     server.received.finish()?;
     server.done.late_max_ns = Some(server.waits.late_max_ns);
@@ -121,7 +121,7 @@ impl Server<'_> {
             reset_on_close(&socket, true);
             self.waits.watch(socket.as_raw_fd(), connection)?;
             let at = connection as usize;
-            let mut talk = Talk {
+            let mut conn = OpenConnection {
                 socket,
                 exchange: self.firsts[at],
                 end: self.firsts[at + 1],
@@ -129,11 +129,11 @@ impl Server<'_> {
                 left_bytes: value_at(&self.task.exchanges.request_bytes, self.firsts[at]),
                 left_ns: None,
             };
-            if talk.left_bytes == 0 {
+            if conn.left_bytes == 0 {
                 // the client could send once it had received the SYN-ACK
-                talk.left_ns = Some(now_ns() - one_way_ns(&talk.socket)?);
+                conn.left_ns = Some(now_ns() - one_way_ns(&conn.socket)?);
             }
-            self.talks.insert(connection, talk);
+            self.connections.insert(connection, conn);
             self.turn(connection)?;
         }
     }
@@ -151,21 +151,21 @@ impl Server<'_> {
     /// Advances a connection as far as possible.
     fn turn(&mut self, connection: u32) -> Result<(), Failure> {
         let columns = &self.task.exchanges;
-        while let Some(talk) = self.talks.get_mut(&connection) {
-            let moved = match talk.phase {
+        while let Some(conn) = self.connections.get_mut(&connection) {
+            let progress = match conn.phase {
                 Phase::Unasked => {
-                    if !is_drained(&talk.socket) {
-                        self.waits.at(now_ns() + LOOK_NS, connection);
+                    if !is_drained(&conn.socket) {
+                        self.waits.at(now_ns() + CHECK_NS, connection);
                         return Ok(());
                     }
                     let mut over_ns = now_ns();
-                    if value_at(&columns.response_bytes, talk.exchange - 1) > 0 {
-                        over_ns -= one_way_ns(&talk.socket)?;
+                    if value_at(&columns.response_bytes, conn.exchange - 1) > 0 {
+                        over_ns -= one_way_ns(&conn.socket)?;
                     }
-                    let think_ns = value_at(&columns.think_ns, talk.exchange - 1);
+                    let think_ns = value_at(&columns.think_ns, conn.exchange - 1);
                     let until_ns = over_ns.saturating_add_unsigned(think_ns);
-                    talk.left_ns = Some(until_ns);
-                    talk.phase = Phase::Thinking { until_ns };
+                    conn.left_ns = Some(until_ns);
+                    conn.phase = Phase::Thinking { until_ns };
                     self.waits.at(until_ns.max(now_ns()), connection);
                     return Ok(());
                 }
@@ -173,77 +173,82 @@ impl Server<'_> {
                     if now_ns() < until_ns {
                         return Ok(());
                     }
-                    talk.phase = Phase::Asked;
+                    conn.phase = Phase::Asked;
                     continue;
                 }
                 Phase::Asked => {
-                    let asked_bytes = talk.left_bytes;
-                    let moved = self.received.take(&talk.socket, &mut talk.left_bytes)?;
-                    if talk.left_bytes < asked_bytes && talk.left_ns.is_none() {
-                        talk.left_ns = Some(now_ns() - one_way_ns(&talk.socket)?);
+                    let asked_bytes = conn.left_bytes;
+                    let progress = self
+                        .received
+                        .read_remaining(&conn.socket, &mut conn.left_bytes)?;
+                    if conn.left_bytes < asked_bytes && conn.left_ns.is_none() {
+                        conn.left_ns = Some(now_ns() - one_way_ns(&conn.socket)?);
                     }
-                    if moved == Moved::All {
-                        let serve_ns = value_at(&columns.serve_ns, talk.exchange);
+                    if progress == Progress::All {
+                        let serve_ns = value_at(&columns.serve_ns, conn.exchange);
                         let until_ns = now_ns().saturating_add_unsigned(serve_ns);
-                        talk.phase = Phase::Serving { until_ns };
+                        conn.phase = Phase::Serving { until_ns };
                         if serve_ns > 0 {
                             self.waits.at(until_ns, connection);
                         }
                     }
-                    moved
+                    progress
                 }
                 Phase::Serving { until_ns } => {
                     if now_ns() < until_ns {
                         return Ok(());
                     }
-                    talk.left_bytes = value_at(&columns.response_bytes, talk.exchange);
-                    talk.phase = Phase::Answering;
-                    say_deadline(self.task, talk)?;
+                    conn.left_bytes = value_at(&columns.response_bytes, conn.exchange);
+                    conn.phase = Phase::Answering;
+                    set_deadline(self.task, conn)?;
                     continue;
                 }
                 Phase::Answering => {
-                    let moved = give(&talk.socket, &mut talk.left_bytes)?;
-                    if moved == Moved::All {
+                    let progress = write_remaining(&conn.socket, &mut conn.left_bytes)?;
+                    if progress == Progress::All {
                         self.done.complete(now_ns());
-                        talk.exchange += 1;
-                        talk.left_ns = None;
-                        talk.left_bytes = value_at(&columns.request_bytes, talk.exchange);
-                        talk.phase = match talk.left_bytes {
-                            _ if talk.exchange == talk.end => Phase::Closing,
+                        conn.exchange += 1;
+                        conn.left_ns = None;
+                        conn.left_bytes = value_at(&columns.request_bytes, conn.exchange);
+                        conn.phase = match conn.left_bytes {
+                            _ if conn.exchange == conn.end => Phase::Closing,
                             0 => Phase::Unasked,
                             _ => Phase::Asked,
                         };
                     }
-                    moved
+                    progress
                 }
                 // the server did not ask for any bytes that arrive now
-                Phase::Closing => match self.received.take(&talk.socket, &mut u64::MAX.clone())? {
-                    Moved::All => Moved::Part,
-                    moved => moved,
+                Phase::Closing => match self
+                    .received
+                    .read_remaining(&conn.socket, &mut u64::MAX.clone())?
+                {
+                    Progress::All => Progress::Part,
+                    progress => progress,
                 },
             };
-            match moved {
-                Moved::All => {}
-                Moved::Part => return Ok(()),
-                Moved::Ended => return self.close(connection),
+            match progress {
+                Progress::All => {}
+                Progress::Part => return Ok(()),
+                Progress::Ended => return self.close(connection),
             }
         }
         Ok(())
     }
 
     fn close(&mut self, connection: u32) -> Result<(), Failure> {
-        let Some(talk) = self.talks.remove(&connection) else {
+        let Some(conn) = self.connections.remove(&connection) else {
             return Ok(());
         };
         self.closed += 1;
-        reset_on_close(&talk.socket, talk.phase != Phase::Closing);
-        self.done.add(&talk.socket, false)
+        reset_on_close(&conn.socket, conn.phase != Phase::Closing);
+        self.done.add(&conn.socket, false)
     }
 }
 
 /// Sets the response's deadline, which its startup may use.
-fn say_deadline(task: &Conversation, talk: &Talk) -> Result<(), Failure> {
-    let own_ns = value_at(&task.exchanges.deadline_ns, talk.exchange);
+fn set_deadline(task: &ExchangeTask, conn: &OpenConnection) -> Result<(), Failure> {
+    let own_ns = value_at(&task.exchanges.deadline_ns, conn.exchange);
     let within_ns = match own_ns {
         0 => task.hints.deadline_ns,
         own_ns => Some(own_ns),
@@ -252,7 +257,7 @@ fn say_deadline(task: &Conversation, talk: &Talk) -> Result<(), Failure> {
         return Ok(());
     };
     let now_ns = now_ns();
-    let due_ns = talk
+    let due_ns = conn
         .left_ns
         .unwrap_or(now_ns)
         .saturating_add_unsigned(within_ns);
@@ -260,8 +265,8 @@ fn say_deadline(task: &Conversation, talk: &Talk) -> Result<(), Failure> {
         deadline_ns: Some(u64::try_from(due_ns - now_ns).unwrap_or(0)),
         // the first segment is sent before the rest is written; without the volume, a startup would
         // take the first write for the whole response
-        data_volume_bytes: Some(value_at(&task.exchanges.response_bytes, talk.exchange)),
+        data_volume_bytes: Some(value_at(&task.exchanges.response_bytes, conn.exchange)),
         ..Hints::default()
     };
-    set_hints(talk.socket.as_raw_fd(), hints)
+    set_hints(conn.socket.as_raw_fd(), hints)
 }

@@ -5,9 +5,9 @@ use std::net::Ipv4Addr;
 use super::*;
 use crate::system::namespace::{self, Namespace};
 
-fn task(port: u16, exchanges: Exchanges) -> Conversation {
+fn task(port: u16, exchanges: Exchanges) -> ExchangeTask {
     let start_ns = now_ns();
-    Conversation {
+    ExchangeTask {
         address: SocketAddrV4::new(Ipv4Addr::LOCALHOST, port),
         control: None,
         nodelay: true,
@@ -21,14 +21,14 @@ fn task(port: u16, exchanges: Exchanges) -> Conversation {
     }
 }
 
-type Played = (Conversed, Conversed, Vec<[i64; 3]>);
+type Played = (ExchangeResults, ExchangeResults, Vec<[i64; 3]>);
 
 /// The results of client and server, and the client's rows (exchange, start, end) in the file's
 /// order.
 ///
 /// The client's ports depend on the connections' numbers, so another program may be using them. If
 /// possible, both ends run in a new network namespace.
-fn played(task: &Conversation) -> Played {
+fn played(task: &ExchangeTask) -> Played {
     if namespace::check().is_err() {
         return both_ends(task);
     }
@@ -37,16 +37,16 @@ fn played(task: &Conversation) -> Played {
     own.netns.inside(|| Ok(both_ends(task))).unwrap()
 }
 
-fn both_ends(task: &Conversation) -> Played {
+fn both_ends(task: &ExchangeTask) -> Played {
     let port = task.address.port();
-    let out = std::env::temp_dir().join(format!("headway-talk-{port}-{}", std::process::id()));
+    let out = std::env::temp_dir().join(format!("headway-open-{port}-{}", std::process::id()));
     let (tell, told) = std::sync::mpsc::channel();
     let server = {
         let task = task.clone();
         std::thread::spawn(move || server(&task, || tell.send(()).unwrap()))
     };
     told.recv().unwrap();
-    let asked = client(&Conversation {
+    let asked = client(&ExchangeTask {
         out: Some(out.clone()),
         ..task.clone()
     });

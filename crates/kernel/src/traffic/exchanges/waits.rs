@@ -39,11 +39,11 @@ impl Waits {
     }
 
     /// Reports a socket whenever it becomes readable or writable, until it is closed.
-    pub fn watch(&self, socket: RawFd, whose: u32) -> Result<(), Failure> {
+    pub fn watch(&self, socket: RawFd, owner: u32) -> Result<(), Failure> {
         let wanted = libc::EPOLLIN | libc::EPOLLOUT | libc::EPOLLRDHUP | libc::EPOLLET;
         let mut event = libc::epoll_event {
             events: wanted as u32,
-            u64: u64::from(whose),
+            u64: u64::from(owner),
         };
         let add = libc::EPOLL_CTL_ADD;
         // SAFETY: the event outlives the call.
@@ -53,9 +53,9 @@ impl Waits {
         Ok(())
     }
 
-    /// Reports `whose` at a time.
-    pub fn at(&mut self, time_ns: i64, whose: u32) {
-        self.times.push(Reverse((time_ns, whose)));
+    /// Reports `owner` at a time.
+    pub fn at(&mut self, time_ns: i64, owner: u32) {
+        self.times.push(Reverse((time_ns, owner)));
     }
 
     /// Whether no times are pending.
@@ -71,16 +71,16 @@ impl Waits {
                 return Ok(None);
             }
             let mut until_ns = end_ns;
-            if let Some(&Reverse((due_ns, whose))) = self.times.peek() {
+            if let Some(&Reverse((due_ns, owner))) = self.times.peek() {
                 if due_ns <= time_ns {
                     self.times.pop();
                     self.late_max_ns = self.late_max_ns.max(time_ns - due_ns);
-                    return Ok(Some(whose));
+                    return Ok(Some(owner));
                 }
                 until_ns = until_ns.min(due_ns);
             }
-            if let Some(whose) = self.news.pop() {
-                return Ok(Some(whose));
+            if let Some(owner) = self.news.pop() {
+                return Ok(Some(owner));
             }
             // exact to the nanosecond, unlike epoll_wait
             if readable_until(self.epoll.as_raw_fd(), until_ns)? {

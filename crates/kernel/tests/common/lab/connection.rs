@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use super::wait_until;
+use super::wait::wait_until;
 
 /// The two ends of a TCP connection.
 pub struct Connection {

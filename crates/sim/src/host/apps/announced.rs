@@ -5,7 +5,7 @@ use crate::scenario::Flow;
 
 /// How much of their data the ends of a connection know when it opens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Foreseen {
+enum AnnouncedMessages {
     Nothing,
     /// The ends know the first message.
     First,
@@ -13,13 +13,13 @@ enum Foreseen {
     All,
 }
 
-impl Foreseen {
+impl AnnouncedMessages {
     /// Bytes that an end announces, given its messages.
     fn bytes_of(self, messages: impl IntoIterator<Item = u64>) -> u64 {
         match self {
-            Foreseen::Nothing => 0,
-            Foreseen::First => messages.into_iter().next().unwrap_or(0),
-            Foreseen::All => messages.into_iter().fold(0, u64::saturating_add),
+            AnnouncedMessages::Nothing => 0,
+            AnnouncedMessages::First => messages.into_iter().next().unwrap_or(0),
+            AnnouncedMessages::All => messages.into_iter().fold(0, u64::saturating_add),
         }
     }
 }
@@ -32,7 +32,7 @@ pub(crate) struct Announced {
     /// Volume of the side that sends more; 0: not announced.
     volume_bytes: u64,
     /// What each side announces for each connection; replaces `volume_bytes`.
-    each: Foreseen,
+    each: AnnouncedMessages,
     /// Whether the initial rate is all that the application ever needs.
     stabilize: bool,
 }
@@ -43,9 +43,9 @@ impl Announced {
             initial_rate_bps: flow.initial_rate_bps.unwrap_or(0),
             volume_bytes: flow.data_volume_bytes.unwrap_or(0),
             each: match (flow.announces, flow.announces_first) {
-                (true, _) => Foreseen::All,
-                (false, true) => Foreseen::First,
-                (false, false) => Foreseen::Nothing,
+                (true, _) => AnnouncedMessages::All,
+                (false, true) => AnnouncedMessages::First,
+                (false, false) => AnnouncedMessages::Nothing,
             },
             stabilize: flow.stabilize,
         }
@@ -61,7 +61,7 @@ impl Announced {
     ) {
         let rate_bps = if sends_more { self.initial_rate_bps } else { 0 };
         let volume_bytes = match (self.each, sends_more) {
-            (Foreseen::Nothing, true) => self.volume_bytes,
+            (AnnouncedMessages::Nothing, true) => self.volume_bytes,
             (each, _) => each.bytes_of(messages),
         };
         socket.announce(rate_bps, self.stabilize && sends_more, volume_bytes);

@@ -1,6 +1,8 @@
 //! An application that sends as fast as TCP allows, like iperf.
 
-use super::{Application, Connection, Connections, Host, Recipe, Setup, Side};
+use super::application::{Application, Host};
+use super::recipe::{Recipe, Setup};
+use crate::host::connection::{Connection, Connections, Side};
 use crate::scenario::app;
 
 /// A bulk transfer.

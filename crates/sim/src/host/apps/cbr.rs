@@ -1,6 +1,7 @@
 //! Datagrams at a constant bit rate over UDP.
 
-use super::{Application, Host, Setup, UDP_HEADER_BYTES};
+use super::application::{Application, Host, UDP_HEADER_BYTES};
+use super::recipe::Setup;
 use crate::net::packet::{about, ecn, Packet, Sacks};
 use crate::scenario::app;
 

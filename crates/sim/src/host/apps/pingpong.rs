@@ -1,6 +1,8 @@
 //! Small messages that are sent with exponential gaps and echoed.
 
-use super::{Application, At, Connection, Connections, Host, Recipe, Setup, Side};
+use super::application::{Application, Host};
+use super::recipe::{Recipe, Setup};
+use crate::host::connection::{Connection, ConnectionEnd, Connections, Side};
 use crate::rng::{self, stream, Purpose};
 use crate::scenario::app;
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -52,7 +54,7 @@ impl Pingpong {
 
     /// Client: records complete echoes.
     fn collect(&mut self, host: &mut Host) {
-        let client = host.connections.look(self.connection, Side::Opener);
+        let client = host.connections.socket_ref(self.connection, Side::Opener);
         let complete = client.delivered_bytes / self.request_bytes;
         while self.done < complete {
             let Some(sent_ns) = self.waiting.pop_front() else {
@@ -80,14 +82,14 @@ impl Application for Pingpong {
         self.wait(host);
     }
 
-    fn established(&mut self, host: &mut Host, _at: At) {
+    fn established(&mut self, host: &mut Host, _at: ConnectionEnd) {
         if !self.open {
             self.open = true;
             self.wait(host);
         }
     }
 
-    fn readable(&mut self, host: &mut Host, _at: At) {
+    fn readable(&mut self, host: &mut Host, _at: ConnectionEnd) {
         self.echo(host);
         self.collect(host);
     }

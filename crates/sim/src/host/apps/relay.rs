@@ -5,7 +5,8 @@
 
 use std::collections::BTreeMap;
 
-use super::{Application, At, Connection, Connections, Host, Side, Totals};
+use super::application::{Application, Host};
+use crate::host::connection::{Connection, ConnectionEnd, Connections, Side, Totals};
 
 /// A read that returns less than this is copied through memory; after larger reads data goes
 /// through a pipe.
@@ -48,7 +49,7 @@ impl Relayed {
     fn forward(&mut self, host: &mut Host, pair: Connection, from: Side) {
         let key = (pair.number(), from as u8);
         let before = self.directions.get(&key).copied().unwrap_or_default();
-        let after = before.moved_on(host, pair, from);
+        let after = before.forward_data(host, pair, from);
         if after == Direction::default() {
             self.directions.remove(&key);
         } else {
@@ -67,13 +68,13 @@ impl Direction {
     /// Reads data that has arrived and writes it until the other socket has no room. Data that this
     /// socket does not accept is held. Until it is gone the relay reads nothing, so that the
     /// source's window closes.
-    fn moved_on(mut self, host: &mut Host, pair: Connection, from: Side) -> Direction {
+    fn forward_data(mut self, host: &mut Host, pair: Connection, from: Side) -> Direction {
         let to = match from {
             Side::Opener => Side::Responder,
             Side::Responder => Side::Opener,
         };
-        let packet_bytes = u64::from(host.connections.look(pair, from).mss);
-        while host.connections.look(pair, to).takes_writes() {
+        let packet_bytes = u64::from(host.connections.socket_ref(pair, from).mss);
+        while host.connections.socket_ref(pair, to).takes_writes() {
             if self.held_bytes > 0 {
                 let bytes = self.held_bytes.min(CALL_PKTS * packet_bytes);
                 self.held_bytes -= host.offer(pair, to, bytes);
@@ -88,8 +89,8 @@ impl Direction {
             };
             if bytes == 0 {
                 self.is_piped = false;
-                let ended = host.connections.look(pair, from).fin_arrived();
-                if ended && !host.connections.look(pair, to).closes() {
+                let ended = host.connections.socket_ref(pair, from).fin_arrived();
+                if ended && !host.connections.socket_ref(pair, to).has_closed() {
                     host.connections.socket(pair, to).shut_down(host.net);
                 }
                 break;
@@ -118,11 +119,11 @@ impl Application for Relayed {
         self.ends.timer(host);
     }
 
-    fn timer_of(&mut self, host: &mut Host, at: At) {
+    fn timer_of(&mut self, host: &mut Host, at: ConnectionEnd) {
         self.ends.timer_of(host, at);
     }
 
-    fn established(&mut self, host: &mut Host, at: At) {
+    fn established(&mut self, host: &mut Host, at: ConnectionEnd) {
         if !host.connections.is_relay(at.connection) {
             self.ends.established(host, at);
         } else if at.side == Side::Opener {
@@ -133,7 +134,7 @@ impl Application for Relayed {
         }
     }
 
-    fn readable(&mut self, host: &mut Host, at: At) {
+    fn readable(&mut self, host: &mut Host, at: ConnectionEnd) {
         if host.connections.is_relay(at.connection) {
             self.forward(host, at.connection, at.side);
         } else {
@@ -141,7 +142,7 @@ impl Application for Relayed {
         }
     }
 
-    fn writable(&mut self, host: &mut Host, at: At) {
+    fn writable(&mut self, host: &mut Host, at: ConnectionEnd) {
         if host.connections.is_relay(at.connection) {
             self.both(host, at.connection);
         } else {

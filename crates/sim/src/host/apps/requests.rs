@@ -1,6 +1,7 @@
 //! Quick-Start requests without data, each in an empty datagram. They load routers.
 
-use super::{Application, Host, Setup, UDP_HEADER_BYTES};
+use super::application::{Application, Host, UDP_HEADER_BYTES};
+use super::recipe::Setup;
 use crate::net::packet::{about, Headers, Packet, Sacks};
 use crate::rng::{self, stream, Purpose};
 use crate::scenario::app;

@@ -1,63 +1,13 @@
 //! Processing of acknowledgements at the sender (Linux tcp_ack).
 
-use super::recovery::Resend;
+use super::ack_info::AckInfo;
+use super::recovery::MayRetransmit;
 use super::rtt::clock_units;
 use super::scoreboard::{EVER_RETRANS, RETRANS, SACKED};
 use super::{ca, Pending, Socket, Timer};
 use crate::net::packet::{about, flags, Packet, SackBlock, Sacks};
 use crate::net::Net;
 use headway_algorithms::Ack;
-
-/// The results of one ACK. The order of the fields keeps those that most ACKs read out of groups of
-/// bytes that are stored one by one: compilers load such bytes four at a time, and processors stall
-/// on these loads.
-#[derive(Clone, Copy, Debug, Default)]
-#[repr(C)]
-pub(super) struct AckInfo {
-    /// Packets cumulatively acknowledged.
-    pub acked_pkts: u32,
-    /// Number of them that were not SACKed before. Without SACK: packets delivered, including those
-    /// that duplicate ACKs count.
-    pub newly_acked_pkts: u32,
-    /// Packets newly SACKed.
-    pub sacked_pkts: u32,
-    /// Timestamp echo; 0 without one.
-    pub ts_ecr_ms: u32,
-    /// Losses known before this ACK.
-    pub losses_before: u32,
-    /// Packets in flight before this ACK.
-    pub in_flight_before: u32,
-    /// Whether it acknowledges a single packet of less than full size, whose ACK may have been
-    /// delayed (FLAG_ACK_MAYBE_DELAYED).
-    pub may_be_delayed: bool,
-    /// Whether snd_una moved.
-    pub advanced: bool,
-    /// Whether the ACK came with data, or moved snd_una or the window. It is then no duplicate.
-    pub not_duplicate: bool,
-    /// Whether the ACK echoes a CE mark.
-    pub ece: bool,
-    /// Whether the ACK acknowledges, by SACK or cumulatively, packets up to `high_seq` that were
-    /// never retransmitted.
-    pub original_sacked: bool,
-    /// Whether the ACK carries a D-SACK block.
-    pub dsack: bool,
-    /// Whether the ACK cumulatively acknowledges a retransmitted packet.
-    pub retransmitted_acked: bool,
-    /// Whether the ACK restarts the retransmission timer without a cumulative acknowledgement.
-    pub restarts_timer: bool,
-}
-
-impl AckInfo {
-    /// Whether the ACK is a duplicate.
-    pub fn is_duplicate(&self) -> bool {
-        !self.advanced && !self.not_duplicate
-    }
-
-    /// Newly delivered packets.
-    pub fn delivered(&self) -> u32 {
-        self.newly_acked_pkts + self.sacked_pkts
-    }
-}
 
 /// Transmission times from which RTT samples are taken.
 #[derive(Clone, Copy, Debug, Default)]
@@ -209,9 +159,9 @@ impl Socket {
         if !self.takes_samples {
             self.grow(net, ack, 0, false);
         }
-        let mut resend = Resend::Nothing;
+        let mut may_retransmit = MayRetransmit::Nothing;
         if dubious {
-            resend = self.alert_6(net, info, &mut set_timer);
+            may_retransmit = self.alert_6(net, info, &mut set_timer);
         }
         if set_timer && !self.schedule_probe(net) {
             self.arm_rto(net);
@@ -234,8 +184,8 @@ impl Socket {
                 self.grow_only(net, info.delivered(), limited);
             }
         }
-        if resend != Resend::Nothing {
-            self.resend(net, resend);
+        if may_retransmit != MayRetransmit::Nothing {
+            self.retransmit_lost(net, may_retransmit);
         }
     }
 
@@ -479,7 +429,7 @@ impl Socket {
 
     /// Handles the timer for timeouts, probes and reordering.
     #[inline(never)]
-    pub(super) fn resend_timer_fired(&mut self, net: &mut Net) {
+    pub(super) fn retransmit_timer_fired(&mut self, net: &mut Net) {
         use super::State;
         match self.state {
             State::SynSent | State::SynReceived => {
@@ -489,7 +439,7 @@ impl Socket {
                 let opens = self.state == State::SynSent;
                 if opens {
                     // tcp_enter_loss, also for a SYN
-                    self.ecn_reduced();
+                    self.queue_cwr();
                 }
                 if !opens || self.retries > self.profile.linear_syn_timeouts {
                     self.rtt.back_off();
@@ -507,10 +457,10 @@ impl Socket {
             _ => self.timeout(net),
         }
         self.push_pending(net);
-        self.woken_writer_writes(net);
+        self.continue_woken_writer(net);
         debug_assert!(
             self.board.packets_out() == 0
-                || self.timers[Timer::Resend as usize].deadline_ns != u64::MAX
+                || self.timers[Timer::Retransmit as usize].deadline_ns != u64::MAX
         );
     }
 }

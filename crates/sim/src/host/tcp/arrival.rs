@@ -17,7 +17,7 @@ impl Socket {
         }
         let mut opens = false;
         if self.state != State::Established {
-            if !self.shake_hands(net, p) {
+            if !self.on_handshake_packet(net, p) {
                 return;
             }
             opens = true;
@@ -31,7 +31,7 @@ impl Socket {
         if p.payload_bytes > 0 || p.flags & flags::FIN != 0 {
             self.on_data(net, p);
         } else if p.seq < self.receiver.acked {
-            self.old_sequence(net);
+            self.answer_old_segment(net);
         }
         self.push_pending(net);
         if self.writer_waits {
@@ -40,7 +40,7 @@ impl Socket {
             self.run_writer(net);
         }
         self.acknowledge_if_owed(net);
-        self.read_at_once(net);
+        self.read_eagerly(net);
         self.record(net);
     }
 
@@ -56,7 +56,7 @@ impl Socket {
             let ago_ms = self.timestamp(net).saturating_sub(p.ts_ecr_ms);
             (p.ts_ecr_ms, u64::from(ago_ms) * 1000)
         });
-        let at_once = self.ecn.any() && self.ecn_arrived(p);
+        let at_once = self.ecn.any() && self.on_ecn_data(p);
         let (bytes, plan) = self.receiver.on_segment(
             net.now_ns,
             p.seq,
@@ -75,7 +75,7 @@ impl Socket {
         match plan {
             _ if at_once => self.ack_owed_now(net),
             AckPlan::Now => self.ack_owed_now(net),
-            AckPlan::AfterReading => self.receiver.reader_owes = true,
+            AckPlan::AfterReading => self.receiver.ack_after_read = true,
             AckPlan::DelayUntil(at_ns) => self.arm_wheel(net, Timer::Ack, at_ns),
             AckPlan::CompressUntil(at_ns) => {
                 let armed_ns = self.timers[Timer::Ack as usize].deadline_ns;

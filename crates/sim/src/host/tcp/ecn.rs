@@ -2,56 +2,14 @@
 //! ECN-capable, the receiver's echo and the sender's response. `recovery` then reduces the window.
 
 use super::profile::Reduction;
+use super::state::EcnFlags;
 use super::{Socket, State};
 use crate::net::packet::{ecn as bits, flags, Packet};
 use crate::scenario::EcnMode;
-use headway_algorithms::ControlFlags;
 
 /// Largest number of quick ACKs after a CE mark or after a packet that is not ECN-capable
 /// (tcp_ecn_check_ce since 4.19; before, as many as in any other case).
 const QUICK_ACKS: u32 = 2;
-
-/// ECN state of a connection's end (tp->ecn_flags). No bit is set if neither end asks for ECN, so
-/// one comparison recognizes packets without ECN.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct EcnFlags(u8);
-
-impl EcnFlags {
-    /// This end has requested or accepted ECN; after the handshake, both have agreed (TCP_ECN_OK).
-    const OK: u8 = 1;
-    /// The next new data carries CWR (TCP_ECN_QUEUE_CWR).
-    const TELL: u8 = 2;
-    /// A CE mark arrived, and the sender has not yet sent CWR (TCP_ECN_DEMAND_CWR).
-    const ECHO: u8 = 4;
-    /// The peer has sent ECN-capable data (TCP_ECN_SEEN).
-    const SEEN: u8 = 8;
-    /// The control needs ECN (tcp_ca_needs_ecn).
-    const NEEDED: u8 = 16;
-    /// The control's packets carry ECT(1).
-    const ECT_1: u8 = 32;
-
-    /// Flags from a control's declaration.
-    pub fn of(control: ControlFlags) -> EcnFlags {
-        let mut flags = EcnFlags::default();
-        flags.set(Self::NEEDED, control.needs_ecn());
-        flags.set(Self::ECT_1, control.ect1());
-        flags
-    }
-
-    /// Whether packets need any ECN processing.
-    #[inline(always)]
-    pub fn any(self) -> bool {
-        self.0 != 0
-    }
-
-    fn has(self, bit: u8) -> bool {
-        self.0 & bit != 0
-    }
-
-    fn set(&mut self, bit: u8, on: bool) {
-        self.0 = if on { self.0 | bit } else { self.0 & !bit };
-    }
-}
 
 impl Socket {
     /// Whether both ends agreed on ECN.
@@ -118,7 +76,7 @@ impl Socket {
     /// Processes the SYN at the listening end (tcp_ecn_create_request). RFC 3168 does not allow an
     /// ECN-capable SYN. Current kernels accept the request of such a SYN only if the listener's
     /// control needs ECN.
-    pub(super) fn ecn_asked(&mut self, p: &Packet) {
+    pub(super) fn on_ecn_syn(&mut self, p: &Packet) {
         let accepts = self.options.ecn[1].unwrap_or(self.profile.ecn) != EcnMode::Off;
         let asks = p.flags & (flags::ECE | flags::CWR) == flags::ECE | flags::CWR;
         let plain = p.ecn == bits::NOT_ECT || !self.profile.ecn_falls_back;
@@ -128,7 +86,7 @@ impl Socket {
     }
 
     /// Processes the SYN-ACK (tcp_ecn_rcv_synack).
-    pub(super) fn ecn_answered(&mut self, p: &Packet) {
+    pub(super) fn on_ecn_syn_ack(&mut self, p: &Packet) {
         let granted = p.flags & (flags::ECE | flags::CWR) == flags::ECE;
         let ok = self.ecn.has(EcnFlags::OK) && granted;
         self.ecn.set(EcnFlags::OK, ok);
@@ -138,35 +96,35 @@ impl Socket {
     /// and may carry CWR. Retransmissions and packets without data are not ECN-capable (RFC 3168
     /// sections 6.1.4 to 6.1.6), unless the control needs ECN.
     #[inline(never)]
-    pub(super) fn ecn_leaves(&mut self, seq: u64, payload_bytes: u32) -> (u8, u8) {
-        let (mut ecn, mut told) = (self.ecn_of_all(), 0);
+    pub(super) fn ecn_of_segment(&mut self, seq: u64, payload_bytes: u32) -> (u8, u8) {
+        let (mut ecn, mut tcp_flags) = (self.ecn_of_all(), 0);
         if !self.ecn.has(EcnFlags::OK) {
             return (ecn, 0);
         }
         if payload_bytes > 0 && seq >= self.snd_nxt {
             ecn = self.ect();
-            if self.ecn.has(EcnFlags::TELL) {
-                self.ecn.set(EcnFlags::TELL, false);
-                told |= flags::CWR;
+            if self.ecn.has(EcnFlags::QUEUE_CWR) {
+                self.ecn.set(EcnFlags::QUEUE_CWR, false);
+                tcp_flags |= flags::CWR;
             }
         }
-        if self.ecn.has(EcnFlags::ECHO) {
-            told |= flags::ECE;
+        if self.ecn.has(EcnFlags::DEMAND_CWR) {
+            tcp_flags |= flags::ECE;
         }
-        (ecn, told)
+        (ecn, tcp_flags)
     }
 
     /// Processes arriving data (tcp_ecn_accept_cwr, tcp_ecn_check_ce). Returns whether the data
     /// must be acknowledged immediately.
     #[inline(never)]
-    pub(super) fn ecn_arrived(&mut self, p: &Packet) -> bool {
+    pub(super) fn on_ecn_data(&mut self, p: &Packet) -> bool {
         if !self.ecn.has(EcnFlags::OK) {
             return false;
         }
         let linux_6 = self.profile.reduction == Reduction::Prr;
         let reduced = p.flags & flags::CWR != 0;
         if reduced {
-            self.ecn.set(EcnFlags::ECHO, false);
+            self.ecn.set(EcnFlags::DEMAND_CWR, false);
         }
         let end = p.seq + u64::from(p.payload_bytes);
         if p.payload_bytes == 0 || end <= self.receiver.rcv_nxt {
@@ -176,15 +134,15 @@ impl Socket {
             bits::CE => {
                 self.counters.ce_marks += 1;
                 // The sender's window may be very small, so no ACK may be delayed.
-                if linux_6 && !self.ecn.has(EcnFlags::ECHO) {
-                    self.receiver.quick_acks_due = QUICK_ACKS;
+                if linux_6 && !self.ecn.has(EcnFlags::DEMAND_CWR) {
+                    self.receiver.requested_quick_acks = QUICK_ACKS;
                 }
-                self.ecn.set(EcnFlags::ECHO | EcnFlags::SEEN, true);
+                self.ecn.set(EcnFlags::DEMAND_CWR | EcnFlags::SEEN, true);
             }
             // Data that is not ECN-capable is a retransmission, so the sender is in trouble.
-            bits::NOT_ECT if !linux_6 => self.receiver.quick_acks_due = u32::MAX,
+            bits::NOT_ECT if !linux_6 => self.receiver.requested_quick_acks = u32::MAX,
             bits::NOT_ECT if self.ecn.has(EcnFlags::SEEN) => {
-                self.receiver.quick_acks_due = QUICK_ACKS;
+                self.receiver.requested_quick_acks = QUICK_ACKS;
             }
             bits::NOT_ECT => {}
             _ => self.ecn.set(EcnFlags::SEEN, true),
@@ -204,14 +162,14 @@ impl Socket {
     }
 
     /// Sets CWR on the next new data, because cwnd was reduced (tcp_ecn_queue_cwr).
-    pub(super) fn ecn_reduced(&mut self) {
+    pub(super) fn queue_cwr(&mut self) {
         if self.ecn.has(EcnFlags::OK) {
-            self.ecn.set(EcnFlags::TELL, true);
+            self.ecn.set(EcnFlags::QUEUE_CWR, true);
         }
     }
 
     /// Cancels CWR, because the reduction was undone before CWR was sent (tcp_ecn_withdraw_cwr).
-    pub(super) fn ecn_withdraw(&mut self) {
-        self.ecn.set(EcnFlags::TELL, false);
+    pub(super) fn withdraw_cwr(&mut self) {
+        self.ecn.set(EcnFlags::QUEUE_CWR, false);
     }
 }

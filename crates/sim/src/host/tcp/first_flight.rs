@@ -2,61 +2,12 @@
 //! window was sent, and which limits held back the rest. This is observation only; the stack's
 //! behaviour does not depend on the counts.
 
+use super::state::FirstFlights;
 use super::{ca, Socket};
 use headway_algorithms::{Conn, Event};
-use serde::Serialize;
 
 /// The largest window of a SYN or SYN-ACK.
 const SYN_WINDOW_BYTES: u64 = 65_535;
-
-/// Sums over all acknowledged first flights of a sender.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct FirstFlights {
-    /// Packets that the startup's window and the available data allowed.
-    pub asked_pkts: u64,
-    /// The largest `asked_pkts` of a single flight.
-    pub largest_pkts: u64,
-    /// Packets sent before the first ACK of their flight.
-    pub sent_pkts: u64,
-    /// Packets for which the peer's window had no room.
-    pub rwnd_limited_pkts: u64,
-    /// The part of `rwnd_limited_pkts` beyond the largest window that a SYN-ACK can advertise,
-    /// which is not scaled.
-    pub syn_limited_pkts: u64,
-    /// Packets for which the send buffer had no room.
-    pub sndbuf_limited_pkts: u64,
-    /// Packets by which the startup's slow start grew less than standard slow start, until the
-    /// window reached the intended size of the flight.
-    pub growth_limited_pkts: u64,
-}
-
-impl FirstFlights {
-    /// Adds the counts of another connection.
-    pub(crate) fn add(&mut self, other: &FirstFlights) {
-        self.asked_pkts += other.asked_pkts;
-        self.largest_pkts = self.largest_pkts.max(other.largest_pkts);
-        self.sent_pkts += other.sent_pkts;
-        self.rwnd_limited_pkts += other.rwnd_limited_pkts;
-        self.syn_limited_pkts += other.syn_limited_pkts;
-        self.sndbuf_limited_pkts += other.sndbuf_limited_pkts;
-        self.growth_limited_pkts += other.growth_limited_pkts;
-    }
-}
-
-/// State of a socket whose startup may begin with a first flight.
-#[derive(Clone, Debug, Default)]
-pub(super) struct FirstFlight {
-    /// First byte of the current flight.
-    first_seq: Option<u64>,
-    sent_before_pkts: u64,
-    asked_pkts: u32,
-    asked_bytes: u64,
-    /// Window that the startup chose, after its own limit by the peer's window.
-    chosen_pkts: u32,
-    /// Window up to which growth is compared, after a flight that was not sent completely.
-    target_pkts: u32,
-    counts: FirstFlights,
-}
 
 impl Socket {
     /// Counts of the first flights.

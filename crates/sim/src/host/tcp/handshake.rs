@@ -15,7 +15,7 @@ impl Socket {
         self.state = State::SynSent;
         // tcp_connect_init: it is not known yet whether timestamps will take space in segments.
         let segment_bytes = self.options.mtu_bytes - HEADER_BYTES;
-        self.receiver.asks(segment_bytes, &self.options);
+        self.receiver.set_syn_window(segment_bytes, &self.options);
         self.send_syn(net);
     }
 
@@ -72,14 +72,14 @@ impl Socket {
         if self.quick_start_flags.waits && self.profile.counts_acks {
             rto_us = rto_us.max(quick_start::SYN_RTO_US);
         }
-        self.arm_resend(net, net.now_ns + rto_us * 1000);
+        self.arm_retransmit(net, net.now_ns + rto_us * 1000);
         self.pending = Some(Pending::Rto);
     }
 
     /// Processes a packet that arrives before the connection is established. Returns whether the
     /// connection now is established and the packet must be processed further.
     #[cold]
-    pub(super) fn shake_hands(&mut self, net: &mut Net, p: &Packet) -> bool {
+    pub(super) fn on_handshake_packet(&mut self, net: &mut Net, p: &Packet) -> bool {
         match self.state {
             State::Closed | State::Established => false,
             State::Listen => {
@@ -87,7 +87,7 @@ impl Socket {
                     self.receiver.ts_recent_ms = p.ts_val_ms;
                     self.snd_wnd = u64::from(p.window_bytes);
                     self.state = State::SynReceived;
-                    self.ecn_asked(p);
+                    self.on_ecn_syn(p);
                     self.send_syn(net);
                     if self.options.extra_ack {
                         self.send_ack(net);
@@ -97,7 +97,7 @@ impl Socket {
             }
             State::SynSent => {
                 if p.flags & (flags::SYN | flags::ACK) == flags::SYN | flags::ACK {
-                    self.ecn_answered(p);
+                    self.on_ecn_syn_ack(p);
                     self.established(net, p);
                     if self.snd_nxt < self.write_end {
                         self.transmission_starts(net, 0);
@@ -138,7 +138,7 @@ impl Socket {
         self.snd_una = 1;
         self.snd_wnd = u64::from(p.window_bytes);
         self.receiver.ts_recent_ms = p.ts_val_ms;
-        self.disarm(Timer::Resend);
+        self.disarm(Timer::Retransmit);
         self.pending = None;
         if self.retries == 0 {
             self.take_rtt_sample(sample_us);
@@ -160,8 +160,8 @@ impl Socket {
         self.early_feedback();
         self.open_send_buffer();
         self.signals.established = true;
-        self.receiver.opens(net.now_ns);
-        self.reader_starts(net);
+        self.receiver.start_right_sizing(net.now_ns);
+        self.start_reader(net);
     }
 
     /// Handles a timeout of the SYN, which enters Loss. The SYN-ACK acknowledges everything

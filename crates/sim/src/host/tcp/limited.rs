@@ -10,7 +10,7 @@
 
 /// The limit that holds a sender back.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum By {
+pub(super) enum LimitedBy {
     #[default]
     Nothing,
     Window,
@@ -19,12 +19,12 @@ pub(super) enum By {
 
 /// A sum of intervals, some of which may still be open.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Length {
+pub struct LimitedTime {
     ns: i64,
     open: i64,
 }
 
-impl Length {
+impl LimitedTime {
     fn step(&mut self, now_ns: u64, step: i64) {
         self.ns -= step * now_ns as i64;
         self.open += step;
@@ -35,7 +35,7 @@ impl Length {
         ((self.ns + self.open * now_ns as i64) / 1000) as u64
     }
 
-    pub fn add(&mut self, other: Length) {
+    pub fn add(&mut self, other: LimitedTime) {
         self.ns += other.ns;
         self.open += other.open;
     }
@@ -43,19 +43,19 @@ impl Length {
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Limited {
-    pub(super) by: By,
+    pub(super) by: LimitedBy,
     /// Whether the writer is writing the data that is sent now, so that it does not wait.
     pub(super) writes: bool,
     /// When a push last stopped at the peer's window.
     stopped_ns: u64,
-    pub window: Length,
-    pub buffer: Length,
+    pub window: LimitedTime,
+    pub buffer: LimitedTime,
 }
 
 impl Limited {
     /// Another limit holds the sender back from now on.
     #[cold]
-    pub(super) fn set(&mut self, now_ns: u64, by: By) {
+    pub(super) fn set(&mut self, now_ns: u64, by: LimitedBy) {
         self.step(now_ns, -1);
         self.by = by;
         self.step(now_ns, 1);
@@ -65,8 +65,8 @@ impl Limited {
     #[cold]
     pub(super) fn stops(&mut self, now_ns: u64) {
         self.stopped_ns = now_ns;
-        if self.by == By::Nothing {
-            self.set(now_ns, By::Window);
+        if self.by == LimitedBy::Nothing {
+            self.set(now_ns, LimitedBy::Window);
         }
     }
 
@@ -74,24 +74,24 @@ impl Limited {
     /// also stopped there.
     #[inline]
     pub(super) fn goes_on(&mut self, now_ns: u64) {
-        if self.by == By::Window && self.stopped_ns != now_ns {
-            self.set(now_ns, By::Nothing);
+        if self.by == LimitedBy::Window && self.stopped_ns != now_ns {
+            self.set(now_ns, LimitedBy::Nothing);
         }
     }
 
     /// All data is sent, cwnd has room, and the writer waits.
     #[cold]
     pub(super) fn buffer(&mut self, now_ns: u64) {
-        if !self.writes && self.by != By::Buffer {
-            self.set(now_ns, By::Buffer);
+        if !self.writes && self.by != LimitedBy::Buffer {
+            self.set(now_ns, LimitedBy::Buffer);
         }
     }
 
     fn step(&mut self, now_ns: u64, step: i64) {
         match self.by {
-            By::Nothing => {}
-            By::Window => self.window.step(now_ns, step),
-            By::Buffer => self.buffer.step(now_ns, step),
+            LimitedBy::Nothing => {}
+            LimitedBy::Window => self.window.step(now_ns, step),
+            LimitedBy::Buffer => self.buffer.step(now_ns, step),
         }
     }
 }

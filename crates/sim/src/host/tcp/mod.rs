@@ -2,6 +2,7 @@
 //! receiving half. Sequence numbers are 64-bit stream offsets; byte 0 is the SYN.
 
 mod ack;
+mod ack_info;
 mod arrival;
 mod ecn;
 mod first_flight;
@@ -22,6 +23,8 @@ mod rtt;
 mod scoreboard;
 mod segmentation;
 mod send;
+mod sizes;
+mod state;
 mod tail_probe;
 pub(crate) mod ticks;
 mod timers;
@@ -30,35 +33,23 @@ mod writer;
 
 use crate::net::packet::Packet;
 use crate::net::Net;
-use ecn::EcnFlags;
-use first_flight::FirstFlight;
-pub use first_flight::FirstFlights;
-use headers::Carried;
 use headway_algorithms::{CaState, Conn, ControlInstance, StartupInfo, SSTHRESH_INFINITE};
-pub use limited::Length;
 use limited::Limited;
-pub use observe::Counters;
+pub use limited::LimitedTime;
 pub use options::SocketOptions;
-use pacing::Pacing;
 use profile::{Profile, DUPTHRESH};
 pub(crate) use quick_start::{route_mtu_bytes, PROTOCOL};
-use quick_start::{QuickStart, QuickStartFlags};
-use rate::Rates;
-pub use reader::{Reading, RATE_INTERVAL_NS};
 use receiver::Receiver;
 use rtt::Rtt;
 use scoreboard::Scoreboard;
-pub(crate) use timers::Pending;
-pub use timers::Timer;
-use timers::{TimerSlot, NEVER};
-use writer::SendBuffer;
+pub use sizes::{HEADER_BYTES, MTU_BYTES, TIMESTAMP_BYTES};
+pub(crate) use state::Pending;
+use state::{
+    Carried, EcnFlags, FirstFlight, Pacing, QuickStart, QuickStartFlags, Rates, SendBuffer,
+    TimerSlot, NEVER,
+};
+pub use state::{Counters, FirstFlights, Reading, Timer, RATE_INTERVAL_NS};
 
-/// Ethernet's MTU: the largest IP packet.
-pub const MTU_BYTES: u32 = 1500;
-/// IPv4 and TCP headers without options.
-pub const HEADER_BYTES: u32 = 40;
-/// The timestamp option with its padding.
-pub const TIMESTAMP_BYTES: u32 = 12;
 pub use crate::scenario::limits::WINDOW_SHIFT;
 
 /// Sender states as numbers, in the order of severity.
@@ -122,7 +113,7 @@ pub struct Socket {
     fin_queued: bool,
     fin_sent: bool,
     /// The FIN is sent with the last data packet.
-    fin_rides: bool,
+    fin_with_last_data: bool,
     /// The writer waits for room in the send buffer (SOCK_NOSPACE).
     writer_waits: bool,
     /// Whether the flow's trace records what this end sends.
@@ -168,8 +159,8 @@ pub struct Socket {
     write_end: u64,
     snd_wnd: u64,
     timers: [TimerSlot; 3],
-    /// When the resend timer was armed, if its deadline must still be rounded to ticks; else NEVER.
-    resend_armed_ns: u64,
+    /// When the retransmission timer was armed, if its deadline must still be rounded to ticks; else NEVER.
+    retransmit_armed_ns: u64,
     profile: &'static Profile,
     /// In-order application bytes received.
     pub delivered_bytes: u64,
@@ -272,7 +263,7 @@ impl Socket {
             write_end: 1,
             fin_queued: false,
             fin_sent: false,
-            fin_rides: false,
+            fin_with_last_data: false,
             writer_waits: false,
             buffer: SendBuffer::new(profile, options.send_buffer_bytes),
             fin_received: None,
@@ -337,7 +328,7 @@ impl Socket {
                 deadline_ns: NEVER,
                 scheduled_ns: NEVER,
             }; 3],
-            resend_armed_ns: NEVER,
+            retransmit_armed_ns: NEVER,
             syn_sent_ns: 0,
             first_syn_ms: 0,
             receiver: Receiver::new(profile, mss, 1, &options),
@@ -413,9 +404,23 @@ impl Socket {
             self.after_idle(net);
             self.run_writer(net);
             self.push_pending(net);
-            self.woken_writer_writes(net);
+            self.continue_woken_writer(net);
             self.record(net);
         }
+    }
+
+    /// Adds a sample to the estimates of the socket and of its control.
+    fn take_rtt_sample(&mut self, sample_us: u64) {
+        self.rtt.sample(sample_us, self.snd_una, self.snd_nxt);
+        self.conn.srtt_us = self.rtt.srtt_us() as u32;
+        self.note_min_rtt(sample_us);
+    }
+
+    /// Lowers the smallest round-trip time if this sample is smaller.
+    fn note_min_rtt(&mut self, sample_us: u64) {
+        let sample_us = u32::try_from(sample_us).unwrap_or(u32::MAX).max(1);
+        self.rtt.min_us = self.rtt.min_us.min(sample_us);
+        self.conn.min_rtt_us = self.rtt.min_us;
     }
 
     /// Updates the values that the congestion control can read.

@@ -1,42 +1,11 @@
 //! Access to a socket from outside: its totals, its trace, and the relations that must hold between
 //! its fields.
 
-use super::timers::NEVER;
+use super::state::timers::NEVER;
 use super::{Socket, State, Timer};
 use crate::net::Net;
 use crate::trace::record::NULL_U32;
 use headway_algorithms::SSTHRESH_INFINITE;
-
-/// Counters of a socket.
-#[derive(Clone, Debug, Default)]
-pub struct Counters {
-    /// Data packets sent.
-    pub sent_pkts: u64,
-    /// Data packets retransmitted.
-    pub retransmits_pkts: u64,
-    /// Retransmission timeouts.
-    pub rtos: u64,
-    /// Probes of a closed window.
-    pub zero_window_probes: u64,
-    /// Fast recoveries entered.
-    pub recoveries: u64,
-    /// Reductions undone.
-    pub undos: u64,
-    /// Quick-Start requests sent.
-    pub qs_requests: u64,
-    /// Requests that were granted.
-    pub qs_grants: u64,
-    /// Grants that the startup used because they exceeded the rate that it had anyway.
-    pub qs_used: u64,
-    /// Responses that were detected as lies.
-    pub qs_lies: u64,
-    /// How often the control fell back to its loss-based law because no router answered.
-    pub fall_backs: u64,
-    /// Data packets that arrived with a CE mark.
-    pub ce_marks: u64,
-    /// ACKs that arrived with ECE set.
-    pub ece_acks: u64,
-}
 
 impl Socket {
     /// Bytes that the peer has acknowledged, without SYN and FIN.
@@ -123,7 +92,7 @@ impl Socket {
                 self.flow
             ));
         }
-        let armed = self.timers[Timer::Resend as usize].deadline_ns != NEVER;
+        let armed = self.timers[Timer::Retransmit as usize].deadline_ns != NEVER;
         if self.state == State::Established && self.board.packets_out() > 0 && !armed {
             return Err(format!(
                 "flow {}: data is outstanding and no timer runs",

@@ -1,6 +1,7 @@
 //! Socket options that a flow sets.
 
-use super::{Reading, HEADER_BYTES, TIMESTAMP_BYTES};
+use super::sizes::{HEADER_BYTES, TIMESTAMP_BYTES};
+use super::state::Reading;
 use crate::scenario::EcnMode;
 
 /// Socket options of a flow. The fields that packets need are at the end, so that they share a

@@ -4,28 +4,6 @@
 use super::{Socket, Timer};
 use crate::net::Net;
 
-/// When the next packets may be sent.
-///
-/// Without a chunk size every packet has its own time. With a chunk size, packets are sent in
-/// bursts, as a kernel's timers allow. A window of W packets over a time tau takes N = min(W/chunk,
-/// tau's ticks) timers, both rounded down (Scharf 2011, eq. 5.1). Each timer sends W/N packets; the
-/// fraction is carried over.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Pacing {
-    /// Earliest time of the next packet, burst or segment.
-    pub(super) next_ns: u64,
-    /// Rate and chunk size of the current plan; 0, 0 without a plan.
-    asked: (u64, u32),
-    /// Time between bursts.
-    interval_ns: u64,
-    /// Packets in `bursts` bursts.
-    window_pkts: u64,
-    bursts: u64,
-    /// Bursts so far.
-    fired: u64,
-    credit_pkts: u64,
-}
-
 impl Socket {
     /// linux-2.6: returns whether a packet has to wait. If so, the timer is set; if not, the packet
     /// counts as sent.
@@ -99,7 +77,7 @@ impl Socket {
 
     /// A segment of `pkts` packets was sent. The next one waits for the time that this one takes at
     /// the rate, minus its own lateness, up to half of that time (tcp_update_skb_after_send).
-    pub(super) fn segment_left(&mut self, net: &Net, pkts: u64) {
+    pub(super) fn segment_sent(&mut self, net: &Net, pkts: u64) {
         let late_ns = net.now_ns.saturating_sub(self.pacing.next_ns);
         self.pacing.next_ns = self.pacing.next_ns.max(net.now_ns);
         let rate = self.conn.pacing_rate_bytes_per_s;

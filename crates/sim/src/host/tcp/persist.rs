@@ -25,7 +25,7 @@ impl Socket {
         let interval_us = self.rtt.rto_us() << self.persist_backoff.min(MAX_DOUBLINGS);
         self.pending = Some(Pending::Persist);
         let at_ns = net.now_ns + interval_us.min(MAX_RTO_US) * 1000;
-        self.arm_resend(net, at_ns);
+        self.arm_retransmit(net, at_ns);
     }
 
     /// Whether data or a FIN waits to be sent.
@@ -66,7 +66,7 @@ impl Socket {
         if next_end <= self.snd_una + self.snd_wnd {
             self.persist_backoff = 0;
             self.pending = None;
-            self.disarm(Timer::Resend);
+            self.disarm(Timer::Retransmit);
         } else {
             self.arm_persist(net);
         }

@@ -3,7 +3,6 @@
 //! A profile lists what differs between two versions of the same stack. Sources: net/ipv4 of Linux
 //! 2.6.24/2.6.25 for `linux-2.6`, Linux 6.18 for `linux-6` unless an older version is named.
 
-pub use super::writer::SendBufferRule;
 use crate::scenario::EcnMode;
 
 /// How losses are detected.
@@ -22,6 +21,18 @@ pub enum Reduction {
     RateHalving,
     /// Proportional rate reduction (RFC 6937) as in Linux.
     Prr,
+}
+
+/// How a stack counts data in its send buffers.
+#[derive(Debug)]
+pub struct SendBufferRule {
+    /// Bytes per full segment when the buffer is sized to two windows.
+    pub per_mss_bytes: u64,
+    /// Bytes per sk_buff in addition to its data.
+    pub overhead_bytes: u64,
+    /// Whether writers wait for room. Otherwise they wait only for an explicit buffer size, and the
+    /// size also limits what an endless writer still sends when it stops.
+    pub limits: bool,
 }
 
 /// The properties of a stack version.

@@ -3,7 +3,8 @@
 //! granted rate in algorithms/startup/quick_start.c.
 
 use super::profile::Profile;
-use super::{Counters, Socket, HEADER_BYTES, MTU_BYTES};
+use super::state::{QuickStart, QuickStartFlags};
+use super::{Socket, HEADER_BYTES, MTU_BYTES};
 use crate::net::packet::{flags, Headers, Packet, INITIAL_TTL};
 use crate::net::Net;
 use crate::rng::{stream, Purpose};
@@ -13,7 +14,6 @@ use headway_algorithms::quick_start::{
 };
 use headway_algorithms::{Arrival, Fields, Grant, QsHost, QsOption};
 use rand_core::RngCore;
-use rand_xoshiro::Xoshiro256PlusPlus;
 
 const BYTES: u32 = OPTION_BYTES as u32;
 /// Timeout of a SYN with a request in linux-2.6 (section 4.7.2).
@@ -35,39 +35,6 @@ pub(crate) fn route_mtu_bytes(profile: &Profile) -> u32 {
 /// Whether this file processes the header.
 pub(super) fn carries(info: &HeaderInfo) -> bool {
     info.name == HEADER || info.name == RESPONSE
-}
-
-impl Counters {
-    /// The sender's counters by name.
-    pub(crate) fn protocol(&self) -> [(&'static str, u64); 4] {
-        [
-            ("requests", self.qs_requests),
-            ("grants", self.qs_grants),
-            ("used", self.qs_used),
-            ("lies", self.qs_lies),
-        ]
-    }
-}
-
-/// A socket's Quick-Start state; most sockets have none.
-pub(super) struct QuickStart {
-    header: &'static HeaderInfo,
-    response_header: &'static HeaderInfo,
-    host: QsHost,
-    /// Sequence number after the packet with the request.
-    request_end: u64,
-    /// Response to the peer's request, for the next packet with an ACK.
-    response: Option<QsOption>,
-    rng: Xoshiro256PlusPlus,
-}
-
-/// The part of the state that every packet of a socket reads.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct QuickStartFlags {
-    /// Whether a request is in flight.
-    pub waits: bool,
-    /// Whether an option must be sent.
-    pub due: bool,
 }
 
 impl Socket {

@@ -2,119 +2,12 @@
 //! Yeganeh, Jacobson, draft-cheng-iccrg-delivery-rate-estimation). The values noted when a packet
 //! is sent are stored separately from the scoreboard; only sockets of such controls have them.
 
-use std::collections::VecDeque;
-
-use super::ack::AckInfo;
-use super::scoreboard::{Segment, RETRANS, SACKED};
+use super::ack_info::AckInfo;
+use super::scoreboard::{Segment, SACKED};
 use super::Socket;
 use crate::net::Net;
-use crate::rng::{stream, Purpose};
 use headway_algorithms::RateSample;
 use rand_core::RngCore;
-use rand_xoshiro::Xoshiro256PlusPlus;
-
-/// State of the connection when a packet was sent.
-#[derive(Clone, Copy, Debug)]
-struct Stamp {
-    /// Transmission time of the packet that had been delivered last.
-    first_sent_ns: u64,
-    /// Time of the last delivery.
-    delivered_ns: u64,
-    delivered_pkts: u64,
-    delivered_ce_pkts: u64,
-    app_limited: bool,
-}
-
-/// The packet that was sent last among those that an ACK newly acknowledges.
-#[derive(Clone, Copy, Debug)]
-struct Newest {
-    sent_ns: u64,
-    end_seq: u64,
-    stamp: Stamp,
-    /// Time from the first packet of the flight to this one.
-    send_ns: u64,
-    is_retrans: bool,
-}
-
-/// State for the control's rate samples.
-#[derive(Debug)]
-pub(super) struct Rates {
-    /// One entry per packet of the scoreboard, from number `first` on.
-    stamps: VecDeque<Stamp>,
-    first: u64,
-    first_sent_ns: u64,
-    delivered_ns: u64,
-    delivered_ce_pkts: u64,
-    /// Sent data counts as application-limited until more than this many packets are delivered.
-    limited_until_pkts: Option<u64>,
-    newest: Option<Newest>,
-    rng: Xoshiro256PlusPlus,
-}
-
-impl Rates {
-    pub fn new(seed: u64, route: u32) -> Self {
-        Self {
-            stamps: VecDeque::new(),
-            first: 0,
-            first_sent_ns: 0,
-            delivered_ns: 0,
-            delivered_ce_pkts: 0,
-            limited_until_pkts: None,
-            newest: None,
-            rng: stream(seed, Purpose::Control, route),
-        }
-    }
-
-    /// Notes that packet `number` is sent or retransmitted; `idle`: nothing was in flight.
-    fn sent(&mut self, number: u64, now_ns: u64, idle: bool, delivered_pkts: u64) {
-        if idle {
-            self.first_sent_ns = now_ns;
-            self.delivered_ns = now_ns;
-        }
-        let stamp = Stamp {
-            first_sent_ns: self.first_sent_ns,
-            delivered_ns: self.delivered_ns,
-            delivered_pkts,
-            delivered_ce_pkts: self.delivered_ce_pkts,
-            app_limited: self.limited_until_pkts.is_some(),
-        };
-        if self.stamps.is_empty() {
-            self.first = number;
-        }
-        let at = (number - self.first) as usize;
-        if at == self.stamps.len() {
-            self.stamps.push_back(stamp);
-        } else {
-            self.stamps[at] = stamp;
-        }
-    }
-
-    /// Notes that packet `number` is acknowledged for the first time, cumulatively or by SACK.
-    pub fn arrived(&mut self, number: u64, segment: &Segment) {
-        let Some(&stamp) = self.stamps.get((number - self.first) as usize) else {
-            return;
-        };
-        let is_newest = self.newest.is_none_or(|newest| {
-            (segment.sent_ns, segment.end()) > (newest.sent_ns, newest.end_seq)
-        });
-        if is_newest {
-            self.first_sent_ns = segment.sent_ns;
-            self.newest = Some(Newest {
-                sent_ns: segment.sent_ns,
-                end_seq: segment.end(),
-                stamp,
-                send_ns: segment.sent_ns.saturating_sub(stamp.first_sent_ns),
-                is_retrans: segment.marks & RETRANS != 0,
-            });
-        }
-    }
-
-    /// Removes the entry of the oldest packet.
-    fn popped(&mut self) {
-        self.stamps.pop_front();
-        self.first += 1;
-    }
-}
 
 impl Socket {
     /// Starts the samples when the connection opens. The first flight is application-limited,

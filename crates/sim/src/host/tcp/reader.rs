@@ -6,120 +6,12 @@
 //! (pruning, collapsing, tcp_clamp_window) is not modelled.
 
 use super::receiver::Receiver;
+use super::state::reader::{Reader, Reading, READ_TIMER};
 use super::Socket;
 use crate::net::Net;
-use std::collections::VecDeque;
 
-/// How an application reads.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Reading {
-    /// Reads everything as it arrives.
-    #[default]
-    Eager,
-    /// Reads at a rate, once per [`RATE_INTERVAL_NS`].
-    Rate {
-        /// Bits per second of application data.
-        bps: u64,
-    },
-    /// Reads a fixed amount at regular intervals, the first time one interval after the connection
-    /// opened.
-    Portions {
-        /// Most bytes per call; fewer if fewer have arrived.
-        bytes: u64,
-        /// Time between calls.
-        interval_ns: u64,
-    },
-    /// Reads when the application calls [`Socket::read`].
-    OnDemand,
-}
-
-/// Time between the calls of a reader at a rate.
-pub const RATE_INTERVAL_NS: u64 = 10_000_000;
-/// Number of the reader's timer event, in addition to those of `Timer`.
-pub(super) const READ_TIMER: u32 = 3;
 /// Minimum time between ACKs of segments outside the window (tcp_invalid_ratelimit, linux-6).
 const OUT_OF_WINDOW_GAP_NS: u64 = 500_000_000;
-
-/// A socket's reader and the data that waits for it.
-#[derive(Clone, Debug)]
-pub(super) struct Reader {
-    reading: Reading,
-    calls: u64,
-    /// Next byte that the application will read (copied_seq).
-    copied: u64,
-    /// End and memory of each packet that arrived in order and was not read.
-    unread: VecDeque<(u64, u64)>,
-    /// Sequence number after the FIN, once known.
-    fin_end: u64,
-}
-
-impl Reader {
-    pub fn new(reading: Reading, rcv_nxt: u64) -> Option<Box<Reader>> {
-        (reading != Reading::Eager).then(|| {
-            Box::new(Reader {
-                reading,
-                calls: 0,
-                copied: rcv_nxt,
-                unread: VecDeque::new(),
-                fin_end: u64::MAX,
-            })
-        })
-    }
-
-    /// Notes data that arrived in order up to `end` and takes `memory` bytes.
-    #[inline(never)]
-    pub fn arrived(&mut self, memory: u64, end: u64) {
-        self.unread.push_back((end, memory));
-    }
-
-    /// Bytes that are in order and not read.
-    fn waiting_bytes(&self, rcv_nxt: u64) -> u64 {
-        rcv_nxt - self.copied - u64::from(self.fin_end <= rcv_nxt)
-    }
-
-    /// Unread bytes of the next packet. Packets that were held behind a hole count as one.
-    fn first_packet_bytes(&self, mss: u64) -> u64 {
-        let end = self.unread.front().map_or(self.copied, |&(end, _)| end);
-        (end - self.copied).min(mss)
-    }
-
-    /// Reads at most `most` bytes. Returns how many, and the memory that they free.
-    fn take(&mut self, rcv_nxt: u64, most: u64) -> (u64, u64) {
-        let bytes = self.waiting_bytes(rcv_nxt).min(most);
-        let mut freed = 0;
-        self.copied += bytes;
-        while let Some(&(end, memory)) = self.unread.front() {
-            if end > self.copied + u64::from(self.fin_end == end) {
-                break;
-            }
-            freed += memory;
-            self.unread.pop_front();
-        }
-        (bytes, freed)
-    }
-
-    /// Bytes that the current call may read.
-    fn portion(&self) -> u64 {
-        match self.reading {
-            Reading::Portions { bytes, .. } => bytes,
-            Reading::Rate { bps } => {
-                let until =
-                    |calls: u64| u128::from(calls) * u128::from(bps) * u128::from(RATE_INTERVAL_NS);
-                let bytes = |calls| (until(calls) / 8_000_000_000) as u64;
-                bytes(self.calls) - bytes(self.calls - 1)
-            }
-            Reading::Eager | Reading::OnDemand => 0,
-        }
-    }
-
-    fn interval_ns(&self) -> Option<u64> {
-        match self.reading {
-            Reading::Portions { interval_ns, .. } => Some(interval_ns),
-            Reading::Rate { .. } => Some(RATE_INTERVAL_NS),
-            Reading::Eager | Reading::OnDemand => None,
-        }
-    }
-}
 
 impl Receiver {
     /// Whether the window's right edge advances. Only then does the kernel acknowledge more than a
@@ -130,7 +22,7 @@ impl Receiver {
     }
 
     /// Whether a reader sends an ACK after reading (tcp_cleanup_rbuf).
-    fn reading_acks(&mut self) -> bool {
+    fn acks_after_read(&mut self) -> bool {
         let empty = self.taken_bytes() == 0;
         if self.ack_scheduled
             && (self.rcv_nxt - self.acked > u64::from(self.rcv_mss)
@@ -211,7 +103,7 @@ impl Socket {
                 let rest = reader.take(rcv_nxt, most_bytes - bytes);
                 (bytes, freed) = (bytes + rest.0, freed + rest.1);
             }
-            self.have_read(net, freed);
+            self.after_read(net, freed);
         }
         bytes
     }
@@ -225,17 +117,17 @@ impl Socket {
         let (bytes, freed) = reader.take(self.receiver.rcv_nxt, most_bytes);
         if bytes > 0 {
             self.receiver.right_size(net.now_ns);
-            self.have_read(net, freed);
+            self.after_read(net, freed);
         }
         bytes
     }
 
     /// Frees the memory of what a call has read, and sends an ACK if one is due (tcp_cleanup_rbuf).
-    fn have_read(&mut self, net: &mut Net, freed: u64) {
+    fn after_read(&mut self, net: &mut Net, freed: u64) {
         self.receiver.unread_memory_bytes -= freed;
-        self.receiver.edge_stands = false;
+        self.receiver.edge_is_current = false;
         self.note_done(net);
-        if self.receiver.reading_acks() {
+        if self.receiver.acks_after_read() {
             self.send_ack(net);
         }
     }
@@ -243,13 +135,13 @@ impl Socket {
     /// An application that reads everything immediately reads what has just arrived, after the
     /// kernel has sent its own ACKs (tcp_recvmsg).
     #[inline]
-    pub(super) fn read_at_once(&mut self, net: &mut Net) {
+    pub(super) fn read_eagerly(&mut self, net: &mut Net) {
         if self.receiver.reader.is_none() && self.receiver.unread_memory_bytes > 0 {
             self.receiver.unread_memory_bytes = 0;
-            self.receiver.edge_stands = false;
+            self.receiver.edge_is_current = false;
             self.receiver.right_size(net.now_ns);
             if self.receiver.is_linux_6()
-                && (self.receiver.reader_owes || self.receiver.window_doubles())
+                && (self.receiver.ack_after_read || self.receiver.window_doubles())
             {
                 self.send_ack(net);
             }
@@ -274,7 +166,7 @@ impl Socket {
     }
 
     /// Starts the reader: its first call is one interval after the connection opens.
-    pub(super) fn reader_starts(&mut self, net: &mut Net) {
+    pub(super) fn start_reader(&mut self, net: &mut Net) {
         if let Some(interval_ns) = self.receiver.reader.as_ref().and_then(|r| r.interval_ns()) {
             net.set_timer(net.now_ns + interval_ns, self.id, READ_TIMER);
         }
@@ -282,7 +174,7 @@ impl Socket {
 
     /// Runs a timed call of the reader.
     #[cold]
-    pub(super) fn reader_wakes(&mut self, net: &mut Net) {
+    pub(super) fn reader_timer_fired(&mut self, net: &mut Net) {
         let Some(reader) = &mut self.receiver.reader else {
             return;
         };
@@ -299,7 +191,7 @@ impl Socket {
     /// Answers a segment without data from before the window, which is a probe. The sender learns
     /// the window from the answer (tcp_send_dupack).
     #[cold]
-    pub(super) fn old_sequence(&mut self, net: &mut Net) {
+    pub(super) fn answer_old_segment(&mut self, net: &mut Net) {
         if self.receiver.answers_out_of_window(net.now_ns) {
             self.ack_owed_now(net);
         }

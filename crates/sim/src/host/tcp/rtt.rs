@@ -3,7 +3,6 @@
 //! the variance rather than on the timeout.
 
 use super::profile::{FALLBACK_RTO_US, MAX_RTO_US, MIN_RTO_US};
-use super::Socket;
 
 /// A time in units of a clock. The clocks in use are constants here, so that processors need not
 /// divide.
@@ -122,20 +121,6 @@ impl Rtt {
     /// Ends the backoff after progress.
     pub fn end_backoff(&mut self) {
         self.backoff = 0;
-    }
-}
-
-impl Socket {
-    pub(super) fn take_rtt_sample(&mut self, sample_us: u64) {
-        self.rtt.sample(sample_us, self.snd_una, self.snd_nxt);
-        self.conn.srtt_us = self.rtt.srtt_us() as u32;
-        self.note_min_rtt(sample_us);
-    }
-
-    pub(super) fn note_min_rtt(&mut self, sample_us: u64) {
-        let sample_us = u32::try_from(sample_us).unwrap_or(u32::MAX).max(1);
-        self.rtt.min_us = self.rtt.min_us.min(sample_us);
-        self.conn.min_rtt_us = self.rtt.min_us;
     }
 }
 

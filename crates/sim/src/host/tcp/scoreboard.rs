@@ -25,7 +25,7 @@ const OF_DATA: u8 = PUSH | HEAD | PUSHED;
 pub struct Segment {
     /// First byte.
     pub seq: u64,
-    /// Length in sequence space, including the FIN.
+    /// LimitedTime in sequence space, including the FIN.
     pub len: u32,
     /// Marks.
     pub marks: u8,
@@ -71,7 +71,7 @@ pub struct Scoreboard {
     /// One more than the number of the highest SACKed segment; `first` or less if none.
     pub sacked_end: u64,
     /// No segment below this number waits for retransmission.
-    pub resend_from: u64,
+    pub retransmit_from: u64,
     /// Transmissions in order of time, for RACK: (segment number, time).
     pub by_time: Ring<(u64, u64)>,
     /// SACK blocks of the previous ACK, which are already marked.
@@ -244,7 +244,7 @@ impl Scoreboard {
         self.losses += u32::from(was & (LOST | RETRANS) != LOST);
         self.lost_out += u32::from(was & LOST == 0);
         self.retrans_out -= u32::from(was & RETRANS != 0);
-        self.resend_from = self.resend_from.min(number);
+        self.retransmit_from = self.retransmit_from.min(number);
     }
 
     /// Marks everything that is not SACKed as lost, after a retransmission timeout. Returns whether
@@ -262,7 +262,7 @@ impl Scoreboard {
                 *lost_out += 1;
             }
         });
-        self.resend_from = self.first;
+        self.retransmit_from = self.first;
         any_retrans
     }
 
@@ -273,21 +273,21 @@ impl Scoreboard {
     }
 
     /// The next lost segment without a retransmission in flight.
-    pub fn next_to_resend(&mut self) -> Option<u64> {
-        let mut number = self.resend_from.max(self.first);
+    pub fn next_to_retransmit(&mut self) -> Option<u64> {
+        let mut number = self.retransmit_from.max(self.first);
         while let Some(segment) = self.get(number) {
             if segment.marks & (LOST | RETRANS | SACKED) == LOST {
-                self.resend_from = number;
+                self.retransmit_from = number;
                 return Some(number);
             }
             number += 1;
         }
-        self.resend_from = number;
+        self.retransmit_from = number;
         None
     }
 
     /// Notes that a segment was retransmitted; `mark` is PUSH or 0.
-    pub fn resent(&mut self, number: u64, now_ns: u64, snd_nxt: u64, mark: u8) {
+    pub fn note_retransmission(&mut self, number: u64, now_ns: u64, snd_nxt: u64, mark: u8) {
         if let Some(segment) = self.get_mut(number) {
             let was = segment.marks;
             segment.marks |= RETRANS | EVER_RETRANS | mark;

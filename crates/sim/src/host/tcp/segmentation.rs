@@ -139,7 +139,7 @@ impl Socket {
 
     /// Number of packets from `number` on that are retransmitted as one large segment: lost packets
     /// that were one segment before.
-    pub(super) fn resend_pkts(&self, number: u64) -> u64 {
+    pub(super) fn retransmitted_segment_pkts(&self, number: u64) -> u64 {
         let free = self
             .conn
             .cwnd_pkts

@@ -72,7 +72,7 @@ impl Socket {
         } else {
             self.max_sack_blocks()
         };
-        let (n_sack, dsack) = self.receiver.announce(most, &mut sacks);
+        let (n_sack, dsack) = self.receiver.write_sack_blocks(most, &mut sacks);
         self.disarm(Timer::Ack);
         let sack_bytes = if n_sack > 0 {
             4 + 8 * u32::from(n_sack)
@@ -82,7 +82,7 @@ impl Socket {
         let (ecn, ecn_flags) = if PLAIN || !self.ecn.any() {
             (0, 0)
         } else {
-            self.ecn_leaves(seq, payload_bytes)
+            self.ecn_of_segment(seq, payload_bytes)
         };
         let packet = Packet {
             seq,
@@ -263,12 +263,12 @@ impl Socket {
             let mark = head | if left == 0 && pkts > 1 { PUSH } else { 0 };
             self.send_new(net, len, has_fin, u64::from(len) < mss, mark);
             if left == 0 && self.writer_waits {
-                self.sk_buff_left(net);
+                self.sk_buff_sent(net);
             }
             if by_segment {
                 gone += 1;
                 if left == 0 {
-                    self.segment_left(net, std::mem::take(&mut gone));
+                    self.segment_sent(net, std::mem::take(&mut gone));
                     if std::mem::take(&mut starts) {
                         largest = 0;
                     }
@@ -276,7 +276,7 @@ impl Socket {
             }
         }
         if gone > 0 {
-            self.segment_left(net, gone);
+            self.segment_sent(net, gone);
         }
         if self.snd_nxt != before || limited {
             // cwnd is also used up if the last packet just fitted.
@@ -311,7 +311,7 @@ impl Socket {
         let end = self.snd_nxt + u64::from(len);
         // A packet that extends beyond the end of a push includes the push (tcp_grow_skb).
         let pushed = self.buffer.take_pushes(end).is_some();
-        let rides = !fin && self.fin_rides && end == self.write_end;
+        let rides = !fin && self.fin_with_last_data && end == self.write_end;
         let (len, fin) = (len + u32::from(rides), fin || rides);
         let segment = Segment {
             seq: self.snd_nxt,
@@ -379,7 +379,8 @@ impl Socket {
         }
         self.counters.retransmits_pkts += u64::from(segment.payload_bytes() > 0);
         let snd_nxt = self.snd_nxt;
-        self.board.resent(number, net.now_ns, snd_nxt, mark);
+        self.board
+            .note_retransmission(number, net.now_ns, snd_nxt, mark);
         if self.uses_rack {
             self.board.transmitted(number, net.now_ns);
         }
@@ -395,13 +396,13 @@ impl Socket {
     pub(super) fn retransmit_queue(&mut self, net: &mut Net) {
         let by_segment = self.paces_segments;
         while self.board.lost_out > 0 && self.board.in_flight() < self.conn.cwnd_pkts {
-            let Some(number) = self.board.next_to_resend() else {
+            let Some(number) = self.board.next_to_retransmit() else {
                 break;
             };
             if by_segment && self.segment_waits(net) {
                 break;
             }
-            let pkts = self.resend_pkts(number);
+            let pkts = self.retransmitted_segment_pkts(number);
             for at in number..number + pkts {
                 let mark = if pkts > 1 && at + 1 == number + pkts {
                     PUSH
@@ -411,7 +412,7 @@ impl Socket {
                 self.retransmit_marked(net, at, mark);
             }
             if by_segment {
-                self.segment_left(net, pkts);
+                self.segment_sent(net, pkts);
             }
             if number == self.board.first && self.pending != Some(Pending::Reorder) {
                 self.arm_rto(net);
@@ -454,12 +455,12 @@ impl Socket {
     /// Restarts the retransmission timer (RFC 6298, 5.3).
     pub(super) fn arm_rto(&mut self, net: &mut Net) {
         if self.board.packets_out() == 0 {
-            self.disarm(Timer::Resend);
+            self.disarm(Timer::Retransmit);
             self.pending = None;
             return;
         }
         self.pending = Some(Pending::Rto);
         let at_ns = net.now_ns + self.rtt.rto_us() * 1000;
-        self.arm_resend(net, at_ns);
+        self.arm_retransmit(net, at_ns);
     }
 }

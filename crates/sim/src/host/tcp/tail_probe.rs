@@ -39,11 +39,11 @@ impl Socket {
         };
         timeout_us = timeout_us.min(self.rtt.rto_us());
         let at_ns = net.now_ns + timeout_us * 1000;
-        if sets_timeout && at_ns < self.timers[Timer::Resend as usize].scheduled_ns {
+        if sets_timeout && at_ns < self.timers[Timer::Retransmit as usize].scheduled_ns {
             self.arm_rto(net);
         }
         self.pending = Some(Pending::Probe);
-        self.arm_resend(net, at_ns);
+        self.arm_retransmit(net, at_ns);
         true
     }
 
@@ -59,7 +59,7 @@ impl Socket {
                 let small = len < self.mss;
                 self.send_new(net, len, false, small, HEAD);
                 if self.writer_waits {
-                    self.sk_buff_left(net);
+                    self.sk_buff_sent(net);
                 }
                 self.tlp_retrans = false;
                 self.tlp_high_seq = self.snd_nxt;

@@ -1,45 +1,15 @@
 //! A socket's timers.
 
-use super::reader::READ_TIMER;
+use super::state::reader::READ_TIMER;
+use super::state::timers::{Timer, NEVER};
 use super::{ticks, Socket};
 use crate::net::Net;
-
-/// A socket's timers; each has one deadline.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u32)]
-pub enum Timer {
-    /// Retransmission, tail loss probe or RACK reordering, see `Pending`.
-    Resend = 0,
-    /// Delayed or compressed ACK.
-    Ack = 1,
-    /// Next paced transmission.
-    Pace = 2,
-}
-
-/// What the resend timer is armed for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Pending {
-    Rto,
-    Probe,
-    Reorder,
-    Persist,
-}
-
-/// A timer's deadline and its only event. Moving the deadline later needs no new event: the event
-/// checks the deadline when it fires.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct TimerSlot {
-    pub deadline_ns: u64,
-    pub scheduled_ns: u64,
-}
-
-pub(super) const NEVER: u64 = u64::MAX;
 
 impl Socket {
     /// Handles a timer event of this socket.
     pub fn on_timer(&mut self, net: &mut Net, number: u32) {
         if number == READ_TIMER {
-            self.reader_wakes(net);
+            self.reader_timer_fired(net);
             return;
         }
         let slot = &mut self.timers[number as usize];
@@ -47,8 +17,8 @@ impl Socket {
             return;
         }
         slot.scheduled_ns = NEVER;
-        if number == Timer::Resend as u32 {
-            let armed_ns = std::mem::replace(&mut self.resend_armed_ns, NEVER);
+        if number == Timer::Retransmit as u32 {
+            let armed_ns = std::mem::replace(&mut self.retransmit_armed_ns, NEVER);
             if armed_ns != NEVER && slot.deadline_ns != NEVER {
                 slot.deadline_ns = ticks::fires_ns(armed_ns, slot.deadline_ns, net.since_tick_ns);
             }
@@ -63,7 +33,7 @@ impl Socket {
         }
         slot.deadline_ns = NEVER;
         match number {
-            0 => self.resend_timer_fired(net),
+            0 => self.retransmit_timer_fired(net),
             1 => {
                 if self.receiver.owes_ack() {
                     self.receiver.delack_fired(self.rtt.rto_us());
@@ -76,7 +46,7 @@ impl Socket {
                     self.retransmit_queue(net);
                 }
                 self.push_pending(net);
-                self.woken_writer_writes(net);
+                self.continue_woken_writer(net);
             }
         }
         self.record(net);
@@ -93,17 +63,17 @@ impl Socket {
         self.arm(net, timer, at_ns);
     }
 
-    /// Arms the resend timer, which every sent packet and every ACK moves. In most cases its event
+    /// Arms the retransmission timer, which every sent packet and every ACK moves. In most cases its event
     /// fires before the deadline, at any tick, and then computes the deadline's tick.
     #[inline]
-    pub(super) fn arm_resend(&mut self, net: &mut Net, at_ns: u64) {
-        let slot = &mut self.timers[Timer::Resend as usize];
+    pub(super) fn arm_retransmit(&mut self, net: &mut Net, at_ns: u64) {
+        let slot = &mut self.timers[Timer::Retransmit as usize];
         if at_ns >= slot.scheduled_ns && self.profile.ticks {
             slot.deadline_ns = at_ns;
-            self.resend_armed_ns = net.now_ns;
+            self.retransmit_armed_ns = net.now_ns;
         } else {
-            self.resend_armed_ns = NEVER;
-            self.arm_wheel(net, Timer::Resend, at_ns);
+            self.retransmit_armed_ns = NEVER;
+            self.arm_wheel(net, Timer::Retransmit, at_ns);
         }
     }
 

@@ -96,7 +96,7 @@ impl Socket {
         }
         self.cwnd_used = self.cwnd_used.max(out);
         if self.conn.ca_state == ca::OPEN
-            && self.writer_starves()
+            && self.writer_leaves_window_unused()
             && !self.takes_samples
             && self.unused_for_a_timeout(net)
         {

@@ -10,12 +10,10 @@
 //! not depend on how the application divides its data into calls. `notsent_lowat` is off, and low
 //! memory of the host is not modelled.
 
-use super::limited::By;
-use super::profile::Profile;
+use super::limited::LimitedBy;
 use super::segmentation::LARGEST_BYTES;
 use super::{Socket, State};
 use crate::net::Net;
-use std::collections::VecDeque;
 
 /// Largest send buffer (tcp_wmem).
 const MAX_SEND_BUFFER_BYTES: u64 = 4 << 20;
@@ -25,117 +23,6 @@ const HALF_ABOVE_BYTES: u32 = 536;
 /// The smallest segment, including its TCP header.
 const LEAST_SEGMENT_BYTES: u32 = 68;
 const IP_HEADER_BYTES: u32 = 20;
-
-/// Stands for the end of a push if there is none.
-const NO_PUSH: u64 = u64::MAX;
-
-/// How a stack counts data in its send buffers.
-#[derive(Debug)]
-pub struct SendBufferRule {
-    /// Bytes per full segment when the buffer is sized to two windows.
-    pub per_mss_bytes: u64,
-    /// Bytes per sk_buff in addition to its data.
-    pub overhead_bytes: u64,
-    /// Whether writers wait for room. Otherwise they wait only for an explicit buffer size, and the
-    /// size also limits what an endless writer still sends when it stops.
-    pub limits: bool,
-}
-
-/// State of the writer and its buffer.
-#[derive(Clone, Debug)]
-pub(super) struct SendBuffer {
-    /// Sequence number after the last byte that the application has written or will write.
-    app_end: u64,
-    /// Start of the last unsent sk_buff.
-    tail_start: u64,
-    /// All data before this was pushed (pushed_seq).
-    pushed_end: u64,
-    /// Ends of unsent pushes. The packets that end there carry PSH (tcp_mark_push).
-    unsent_pushes: VecDeque<u64>,
-    /// The first push, or [`NO_PUSH`]. Most packets need only this field.
-    next_push: u64,
-    /// Buffer size (sk_sndbuf).
-    limit_bytes: u64,
-    /// Data bytes of an sk_buff that the writer fills (size_goal).
-    goal_bytes: u32,
-    /// Data bytes of the sk_buffs before the last one, as of when it began.
-    filled_bytes: u32,
-    /// Largest window that the peer has advertised.
-    max_window_bytes: u32,
-    /// Whether writers wait for room.
-    limits: bool,
-    /// Whether the application set the size (SO_SNDBUF).
-    fixed: bool,
-    /// Whether a FIN follows after all data is written.
-    closing: bool,
-    /// Whether the writer is pushing the last sk_buff, which then does not wait for more data
-    /// (tcp_push_one).
-    pub pushes_tail: bool,
-    /// Whether the writer was woken. It continues after the current transmission.
-    pub woken: bool,
-}
-
-impl SendBuffer {
-    pub fn new(profile: &Profile, explicit_bytes: Option<u64>) -> SendBuffer {
-        let rule = &profile.send_buffer;
-        // Writers that wait start when the connection is open.
-        let at_first = if rule.limits {
-            0
-        } else {
-            2 * u64::from(profile.initial_cwnd_pkts) * rule.per_mss_bytes
-        };
-        SendBuffer {
-            app_end: 1,
-            tail_start: 1,
-            pushed_end: 1,
-            unsent_pushes: VecDeque::new(),
-            next_push: NO_PUSH,
-            limit_bytes: explicit_bytes.unwrap_or(at_first),
-            goal_bytes: 0,
-            filled_bytes: 1,
-            max_window_bytes: 0,
-            limits: rule.limits || explicit_bytes.is_some(),
-            fixed: explicit_bytes.is_some(),
-            closing: false,
-            pushes_tail: false,
-            woken: false,
-        }
-    }
-
-    /// Returns the end of the last push up to `end`, and removes the pushes up to there: all data
-    /// up to `end` is sent now.
-    #[inline(always)]
-    pub fn take_pushes(&mut self, end: u64) -> Option<u64> {
-        if end < self.next_push {
-            return None;
-        }
-        self.take_pushes_up_to(end)
-    }
-
-    #[inline(never)]
-    fn take_pushes_up_to(&mut self, end: u64) -> Option<u64> {
-        let mut last = None;
-        while self.unsent_pushes.front().is_some_and(|&push| push <= end) {
-            last = self.unsent_pushes.pop_front();
-        }
-        self.note_next_push();
-        last
-    }
-
-    fn note_next_push(&mut self) {
-        self.next_push = self.unsent_pushes.front().copied().unwrap_or(NO_PUSH);
-    }
-
-    /// Moves all pushes within a large segment to its end, because only its last packet carries PSH
-    /// (tcp_grow_skb).
-    #[inline]
-    pub fn merge_pushes(&mut self, segment_end: u64) {
-        if self.take_pushes(segment_end).is_some() {
-            self.unsent_pushes.push_front(segment_end);
-            self.next_push = segment_end;
-        }
-    }
-}
 
 impl Socket {
     /// Writes data for the application, which waits if there is no room. `pump` sends it.
@@ -175,12 +62,12 @@ impl Socket {
     /// Ends the application's sending now. The FIN is sent with the last data packet, unless that
     /// was sent already (tcp_send_fin).
     pub fn shut_down(&mut self, net: &mut Net) {
-        self.fin_rides = self.snd_nxt < self.write_end;
+        self.fin_with_last_data = self.snd_nxt < self.write_end;
         self.close(net);
     }
 
     /// Whether the application has closed its end.
-    pub(crate) fn closes(&self) -> bool {
+    pub(crate) fn has_closed(&self) -> bool {
         self.buffer.closing
     }
 
@@ -191,7 +78,7 @@ impl Socket {
 
     /// For a writer that does not wait (O_NONBLOCK): returns the part of its write that had no room
     /// to the application. Returns the number of bytes.
-    pub(crate) fn take_back(&mut self) -> u64 {
+    pub(crate) fn withdraw_unbuffered(&mut self) -> u64 {
         let bytes = self.buffer.app_end - self.write_end;
         self.buffer.app_end = self.write_end;
         bytes
@@ -236,7 +123,7 @@ impl Socket {
 
     /// Whether the application does not fill the window, because no writer waits
     /// (tcp_cwnd_application_limited checks SOCK_NOSPACE).
-    pub(super) fn writer_starves(&self) -> bool {
+    pub(super) fn writer_leaves_window_unused(&self) -> bool {
         if self.buffer.limits {
             !self.writer_waits || self.buffer.woken
         } else {
@@ -502,8 +389,8 @@ impl Socket {
         if 3 * data > 2 * limit || 3 * self.send_queue_bytes() > 2 * limit {
             return false;
         }
-        if self.limited.by == By::Buffer {
-            self.limited.set(net.now_ns, By::Nothing);
+        if self.limited.by == LimitedBy::Buffer {
+            self.limited.set(net.now_ns, LimitedBy::Nothing);
         }
         true
     }
@@ -511,14 +398,14 @@ impl Socket {
     /// Checks for room after an sk_buff of new data was sent. Between two of them cwnd is not used up
     /// yet, so the buffer may grow and the writer be woken (tcp_event_new_data_sent since 5.19).
     #[inline(never)]
-    pub(super) fn sk_buff_left(&mut self, net: &Net) {
+    pub(super) fn sk_buff_sent(&mut self, net: &Net) {
         if self.fills_large() && !self.buffer.woken {
             self.buffer.woken = self.wakes_writer(net);
         }
     }
 
-    /// Continues the writer if [`Self::sk_buff_left`] has woken it.
-    pub(super) fn woken_writer_writes(&mut self, net: &mut Net) {
+    /// Continues the writer if [`Self::sk_buff_sent`] has woken it.
+    pub(super) fn continue_woken_writer(&mut self, net: &mut Net) {
         if self.buffer.woken {
             self.writer_writes(net);
         }

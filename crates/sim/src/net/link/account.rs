@@ -1,38 +1,11 @@
 //! The counters of a link: packets, bytes, the queue over time, and how long it was full. They are
 //! recorded as counters, as rows of the trace, or summed up for a digest.
 
+use super::counters::Watch;
 use super::{Drop, Link, Offer};
-use crate::trace::digest::{LinkTotals, Spread};
+use crate::trace::digest::LinkTotals;
 use crate::trace::record::Tables;
 use headway_algorithms::LinkView;
-
-/// Counters of a link.
-#[derive(Clone, Default)]
-pub struct Counters {
-    /// Packets offered.
-    pub arrived_pkts: u64,
-    /// Bytes offered.
-    pub arrived_bytes: u64,
-    /// Packets completely transmitted.
-    pub sent_pkts: u64,
-    /// Bytes completely transmitted.
-    pub sent_bytes: u64,
-    /// Packets lost or dropped.
-    pub dropped_pkts: u64,
-    /// Bytes lost or dropped.
-    pub dropped_bytes: u64,
-    /// Integral of the queue length, bytes times nanoseconds.
-    pub queue_byte_ns: u128,
-}
-
-/// State from which a link's digest is computed.
-#[derive(Default)]
-pub(super) struct Watch {
-    from_ns: u64,
-    before: Counters,
-    queue_bytes: Spread,
-    full_events: u64,
-}
 
 impl Link {
     /// Removes packets from the queue that have departed by `now_ns`.

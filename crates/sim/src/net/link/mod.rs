@@ -6,10 +6,12 @@
 //! because the changes are known in advance. Packets are held until their turn only if the
 //! discipline decides at the head or a router wants to see them leave.
 //!
-//! This file has a packet's path through a link; `held` has the path of held packets.
+//! This file has a packet's path through a link; `deferred` has the path of held packets.
 
 mod account;
+mod counters;
 mod deferred;
+mod held;
 mod offer;
 mod service;
 mod wire;
@@ -20,10 +22,10 @@ use crate::ring::Ring;
 use crate::rng::{stream, Purpose};
 use crate::scenario::{EcnPath, LinkSpec};
 use crate::trace::record::Tables;
-pub use account::Counters;
-use account::Watch;
-use deferred::Held;
+pub use counters::Counters;
+use counters::Watch;
 use headway_algorithms::{AlgorithmError, LinkView, Monitor, QueueInstance, RouterInfo, Verdict};
+use held::Held;
 pub use offer::{Disturbance, Drop, Offer, Offered, Turn};
 use rand_core::RngCore;
 use rand_xoshiro::Xoshiro256PlusPlus;

@@ -100,7 +100,7 @@ impl Spread {
     }
 
     /// Sum of the squared distances from the mean.
-    fn scatter(&self) -> f64 {
+    fn sum_of_squares(&self) -> f64 {
         // The part about the nearest integer is exact; the remaining distance is less than 1.
         let weight = u128::from(self.weight);
         let centre = self.sum / weight;
@@ -110,7 +110,7 @@ impl Spread {
     }
 
     /// The smallest value such that the signal is at most this value for `share` of the time.
-    fn holding(&self, share: f64) -> f64 {
+    fn time_quantile(&self, share: f64) -> f64 {
         let mut reached = 0;
         for bucket in self.buckets.iter().filter(|bucket| bucket.weight > 0) {
             reached += bucket.weight;
@@ -122,7 +122,7 @@ impl Spread {
     }
 
     /// The order statistic with this rank, from 0.
-    fn ranked(&self, rank: u64) -> f64 {
+    fn order_statistic(&self, rank: u64) -> f64 {
         let mut reached = 0;
         for bucket in &self.buckets {
             reached += bucket.weight;
@@ -136,8 +136,8 @@ impl Spread {
     /// Interpolates between two order statistics.
     fn interpolated(&self, share: f64) -> f64 {
         let place = share * (self.weight - 1) as f64;
-        let below = self.ranked(place as u64);
-        let above = self.ranked((place as u64 + 1).min(self.weight - 1));
+        let below = self.order_statistic(place as u64);
+        let above = self.order_statistic((place as u64 + 1).min(self.weight - 1));
         below + (above - below) * place.fract()
     }
 
@@ -147,11 +147,11 @@ impl Spread {
             return Distribution::default();
         }
         Distribution {
-            median: Some(self.holding(0.5)),
+            median: Some(self.time_quantile(0.5)),
             mean: Some(self.sum as f64 / self.weight as f64),
-            sd: Some((self.scatter() / self.weight as f64).sqrt()),
-            p95: Some(self.holding(0.95)),
-            p99: Some(self.holding(0.99)),
+            sd: Some((self.sum_of_squares() / self.weight as f64).sqrt()),
+            p95: Some(self.time_quantile(0.95)),
+            p99: Some(self.time_quantile(0.99)),
             min: Some(self.min as f64),
             max: Some(self.max as f64),
         }
@@ -164,7 +164,7 @@ impl Spread {
             return Distribution::default();
         }
         let more = self.weight > 1;
-        let sd = more.then(|| (self.scatter() / (self.weight - 1) as f64).sqrt() / unit);
+        let sd = more.then(|| (self.sum_of_squares() / (self.weight - 1) as f64).sqrt() / unit);
         Distribution {
             median: Some(self.interpolated(0.5) / unit),
             mean: Some(self.sum as f64 / self.weight as f64 / unit),

@@ -4,13 +4,14 @@
 //! connections, not with the length of the run (`opening`).
 
 mod opening;
+mod waiting;
 
-use super::{
-    Application, At, Connection, Connections, Host, Recipe, Setup, Side, Totals, TIME_WAIT_NS,
-};
+use super::application::{Application, Host, TIME_WAIT_NS};
+use super::recipe::{Recipe, Setup};
+use crate::host::connection::{Connection, ConnectionEnd, Connections, Side, Totals};
 use crate::scenario::app;
 use headway_experiment::order::Order;
-use opening::{Opening, Waiting};
+use waiting::{Opening, Waiting};
 
 /// All exchanges of a host pair.
 pub(super) struct Exchanges {
@@ -83,7 +84,7 @@ impl Exchanges {
         if spec.connections.is_empty() {
             let mut one = Self::new(Opening::One, &columns, setup);
             one.ends.push(spec.epochs.len() as u32);
-            one.made(connections, 0);
+            one.create_connection(connections, 0);
             one
         } else {
             Self::new(Opening::InTurn, &columns, setup)
@@ -141,12 +142,12 @@ impl Exchanges {
     }
 
     /// Handles data or a FIN that has arrived at an end of a connection.
-    fn news(&mut self, host: &mut Host, at: At) {
+    fn on_arrival(&mut self, host: &mut Host, at: ConnectionEnd) {
         match self.turns[at.tag as usize].phase {
             Phase::Asked => self.serve(host, at.tag),
             Phase::Answered => self.collect(host, at.tag),
             Phase::Closing => {
-                let end = host.connections.look(at.connection, at.side);
+                let end = host.connections.socket_ref(at.connection, at.side);
                 if !end.fin_arrived() {
                     return;
                 }
@@ -185,7 +186,7 @@ impl Exchanges {
         let turn = self.turns[tag as usize];
         self.proceed(host, tag);
         if self.waiting.is_some() && turn.exchange > turn.first {
-            self.let_others(host, turn.exchange - 1);
+            self.start_dependents(host, turn.exchange - 1);
         }
     }
 
@@ -226,7 +227,9 @@ impl Exchanges {
     /// Server: when the whole request has arrived, answers or starts its processing time.
     fn serve(&mut self, host: &mut Host, tag: u32) {
         let turn = &mut self.turns[tag as usize];
-        let server = host.connections.look(turn.connection, Side::Responder);
+        let server = host
+            .connections
+            .socket_ref(turn.connection, Side::Responder);
         if server.delivered_bytes < turn.request_end {
             return;
         }
@@ -245,7 +248,7 @@ impl Exchanges {
         let own_ns = self.deadlines_ns.get(turn.exchange as usize).copied();
         if let Some(time_ns) = own_ns.filter(|&ns| ns > 0).or(self.deadline_ns) {
             // The request may have waited for the handshake.
-            let client = host.connections.look(turn.connection, Side::Opener);
+            let client = host.connections.socket_ref(turn.connection, Side::Opener);
             let left_ns = client.opened_ns().unwrap_or(0).max(turn.asked_ns);
             let server = host.connections.socket(turn.connection, Side::Responder);
             server.set_deadline(left_ns + time_ns);
@@ -258,7 +261,7 @@ impl Exchanges {
     /// Client: records a complete response and waits for its next turn.
     fn collect(&mut self, host: &mut Host, tag: u32) {
         let turn = &mut self.turns[tag as usize];
-        let client = host.connections.look(turn.connection, Side::Opener);
+        let client = host.connections.socket_ref(turn.connection, Side::Opener);
         if client.delivered_bytes < turn.response_end {
             return;
         }
@@ -295,7 +298,7 @@ impl Application for Exchanges {
         }
     }
 
-    fn timer_of(&mut self, host: &mut Host, at: At) {
+    fn timer_of(&mut self, host: &mut Host, at: ConnectionEnd) {
         if self.stopped && self.opening == Opening::One {
             return;
         }
@@ -307,16 +310,16 @@ impl Application for Exchanges {
         }
     }
 
-    fn established(&mut self, host: &mut Host, at: At) {
+    fn established(&mut self, host: &mut Host, at: ConnectionEnd) {
         if at.side == Side::Opener && self.turns[at.tag as usize].phase == Phase::Idle {
             self.next_turn(host, at.tag, 0);
         } else {
-            self.news(host, at);
+            self.on_arrival(host, at);
         }
     }
 
-    fn readable(&mut self, host: &mut Host, at: At) {
-        self.news(host, at);
+    fn readable(&mut self, host: &mut Host, at: ConnectionEnd) {
+        self.on_arrival(host, at);
     }
 
     fn connection(&self) -> Option<Connection> {

@@ -1,51 +1,11 @@
 //! Opens connections and frees their sockets. The sessions' structure is here; what happens on a
 //! connection is in the parent module.
 
+use super::waiting::Opening;
 use super::{Exchanges, Phase, Turn};
-use crate::host::apps::{Connections, Host, TIME_WAIT_NS};
-use headway_experiment::order::Order;
+use crate::host::apps::application::{Host, TIME_WAIT_NS};
+use crate::host::connection::Connections;
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
-
-/// When connections open and close.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Opening {
-    /// A single connection lasts for the whole flow; its sockets are not freed.
-    One,
-    /// A connection opens when the one before closes.
-    InTurn,
-    /// Each connection opens at its session's start.
-    AtStarts,
-    /// A single connection opens with the flow. Sessions, which have start times, share it in turn.
-    Persistent,
-    /// Each connection opens at its start time, counted from the flow's start, and not before the
-    /// exchange is over for which its first exchange waits.
-    WhenDue,
-}
-
-/// Exchanges that wait for others, and connections that wait for their start.
-#[derive(Default)]
-pub(super) struct Waiting {
-    order: Order,
-    /// Connections that wait only for their start time.
-    due: BinaryHeap<Reverse<(u64, u32)>>,
-    /// The earliest scheduled call of `timer`; 0: none.
-    wakes_ns: u64,
-}
-
-impl Waiting {
-    pub(super) fn of(order: Order) -> Waiting {
-        Waiting {
-            order,
-            ..Waiting::default()
-        }
-    }
-
-    /// Whether an exchange waits for another one that is not over.
-    pub(super) fn blocks(&self, exchange: u32) -> bool {
-        self.order.blocks(exchange)
-    }
-}
 
 impl Exchanges {
     /// The first exchange of a session.
@@ -76,12 +36,16 @@ impl Exchanges {
     }
 
     fn open(&mut self, host: &mut Host, session: usize) {
-        let tag = self.made(host.connections, session);
+        let tag = self.create_connection(host.connections, session);
         self.begin(host, tag);
     }
 
     /// Creates the connection of a session; returns its tag.
-    pub(super) fn made(&mut self, connections: &mut Connections, session: usize) -> u32 {
+    pub(super) fn create_connection(
+        &mut self,
+        connections: &mut Connections,
+        session: usize,
+    ) -> u32 {
         let first = self.first_of(session);
         self.opened = match self.opening {
             Opening::Persistent => self.start_ns.len(),
@@ -122,7 +86,7 @@ impl Exchanges {
     }
 
     /// Starts the exchanges that wait for one that is over.
-    pub(super) fn let_others(&mut self, host: &mut Host, exchange: u32) {
+    pub(super) fn start_dependents(&mut self, host: &mut Host, exchange: u32) {
         let Some(waiting) = &mut self.waiting else {
             return;
         };
@@ -133,7 +97,7 @@ impl Exchanges {
             let next = waiting.order.waiting(exchange, nth);
             let session = self.ends.partition_point(|&end| end <= next);
             if self.first_of(session) == next {
-                self.is_due(session);
+                self.note_due(session);
                 continue;
             }
             // A linear search: few connections are open at a time.
@@ -148,7 +112,7 @@ impl Exchanges {
     }
 
     /// Notes that a connection waits only for its start time.
-    fn is_due(&mut self, session: usize) {
+    fn note_due(&mut self, session: usize) {
         let start_ns = self.start_ns[session];
         if let Some(waiting) = &mut self.waiting {
             waiting.due.push(Reverse((start_ns, session as u32)));
@@ -187,7 +151,7 @@ impl Exchanges {
         for session in 0..self.ends.len() {
             let first = self.first_of(session);
             if self.waiting.as_ref().is_some_and(|w| !w.blocks(first)) {
-                self.is_due(session);
+                self.note_due(session);
             }
         }
         self.open_when_due(host);

@@ -1,16 +1,16 @@
 //! Web pages: a user loads one after the other, as HTTP fetches their objects. This file has the
-//! browser: which objects are revealed, and on which connection the next one is requested. `lane`
-//! has what happens on a connection.
+//! browser: which objects are revealed, and on which connection the next one is requested.
+//! `http_connection` has what happens on a connection.
 
-mod lane;
+mod http_connection;
 
-use super::{
-    Application, At, Connection, Connections, Host, Recipe, Setup, Side, Totals, TIME_WAIT_NS,
-};
+use super::application::{Application, Host, TIME_WAIT_NS};
+use super::recipe::{Recipe, Setup};
+use crate::host::connection::{ConnectionEnd, Connections, Side, Totals};
 use crate::scenario::app::{self, Http};
 use headway_experiment::exchanges::NONE;
 use headway_experiment::order::Order;
-use lane::{Asked, Lane};
+use http_connection::{HttpConnection, RequestedObject};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
@@ -47,7 +47,7 @@ pub(super) struct Pages {
     /// Objects that wait for a connection.
     known: VecDeque<Wanted>,
     /// Connections by tag.
-    lanes: Vec<Lane>,
+    http_connections: Vec<HttpConnection>,
     /// Tags of the browser's connections, in the order in which they were opened.
     open: Vec<u32>,
     /// Tags of connections that are over.
@@ -102,7 +102,7 @@ impl Pages {
             missing: 0,
             due: BinaryHeap::new(),
             known: VecDeque::new(),
-            lanes: Vec::new(),
+            http_connections: Vec::new(),
             open: Vec::new(),
             free: Vec::new(),
             past: Totals::default(),
@@ -149,42 +149,45 @@ impl Pages {
             };
             self.known.pop_front();
             let Wanted { object, asked_ns } = wanted;
-            let asked = Asked {
+            let asked = RequestedObject {
                 object,
                 asked_ns: asked_ns.unwrap_or(host.net.now_ns),
             };
             let bytes = self.request_bytes[object as usize];
-            self.lanes[tag as usize].ask(host.net.now_ns, asked, bytes);
+            self.http_connections[tag as usize].ask(host.net.now_ns, asked, bytes);
         }
         for &tag in &self.open {
-            self.lanes[tag as usize].send(host);
+            self.http_connections[tag as usize].send(host);
         }
     }
 
     /// The connection for an object: an existing or a new one. None: the object must wait.
     fn place(&mut self, host: &mut Host, object: u32) -> Option<u32> {
-        let lane = |tag: &u32| &self.lanes[*tag as usize];
-        let usable = |tag: &&u32| lane(tag).requests < self.requests;
-        let idle = |tag: &&u32| lane(tag).waiting == 0;
+        let conn = |tag: &u32| &self.http_connections[*tag as usize];
+        let usable = |tag: &&u32| conn(tag).requests < self.requests;
+        let idle = |tag: &&u32| conn(tag).waiting == 0;
         let standing = self.open.iter().filter(usable);
         // Prefer the most recently used connection: its congestion window is the warmest.
         let free = standing.clone().filter(idle);
-        if let Some(&tag) = free.max_by_key(|tag| lane(tag).used_ns) {
+        if let Some(&tag) = free.max_by_key(|tag| conn(tag).used_ns) {
             return Some(tag);
         }
         if self.open.len() < self.most {
-            return Some(self.open_lane(host, object));
+            return Some(self.open_connection(host, object));
         }
         match self.http {
             Http::One | Http::Persistent => None,
-            Http::Pipelined | Http::Two => standing.min_by_key(|tag| lane(tag).waiting).copied(),
+            Http::Pipelined | Http::Two => standing.min_by_key(|tag| conn(tag).waiting).copied(),
         }
     }
 
     /// Opens a connection; `object` is the first that it carries. The SYN is sent before the
     /// requests of the same moment, so the server's host answers it before its program answers them.
-    fn open_lane(&mut self, host: &mut Host, object: u32) -> u32 {
-        let tag = self.free.pop().unwrap_or(self.lanes.len() as u32);
+    fn open_connection(&mut self, host: &mut Host, object: u32) -> u32 {
+        let tag = self
+            .free
+            .pop()
+            .unwrap_or(self.http_connections.len() as u32);
         let of = |column: &[u64]| [column[object as usize]];
         let requests = of(&self.request_bytes);
         let responses = of(&self.response_bytes);
@@ -192,18 +195,18 @@ impl Pages {
         let connection = self
             .recipe
             .connection(connections, tag, requests, responses);
-        let lane = Lane::new(connection);
+        let conn = HttpConnection::new(connection);
         host.connect(connection);
-        match self.lanes.get_mut(tag as usize) {
-            Some(place) => *place = lane,
-            None => self.lanes.push(lane),
+        match self.http_connections.get_mut(tag as usize) {
+            Some(place) => *place = conn,
+            None => self.http_connections.push(conn),
         }
         self.open.push(tag);
         tag
     }
 
     /// Handles the arrival of an object: it reveals others, or completes the page.
-    fn arrived(&mut self, host: &mut Host, asked: Asked) {
+    fn arrived(&mut self, host: &mut Host, asked: RequestedObject) {
         host.net.answered(host.flow, asked.object, asked.asked_ns);
         if self.stopped {
             return;
@@ -228,53 +231,53 @@ impl Pages {
 
     /// Closes the browser's connections on which no response is pending.
     fn close_idle(&mut self, host: &mut Host) {
-        let lanes = &mut self.lanes;
+        let http_connections = &mut self.http_connections;
         self.open.retain(|&tag| {
-            let lane = &mut lanes[tag as usize];
-            if lane.waiting == 0 {
-                lane.leave(host);
+            let conn = &mut http_connections[tag as usize];
+            if conn.waiting == 0 {
+                conn.leave(host);
             }
-            lane.waiting > 0
+            conn.waiting > 0
         });
     }
 
     /// Runs the server and the browser after a change on a connection.
-    fn look(&mut self, host: &mut Host, tag: u32) {
-        let lane = &mut self.lanes[tag as usize];
-        if lane.is_over {
+    fn update_connection(&mut self, host: &mut Host, tag: u32) {
+        let conn = &mut self.http_connections[tag as usize];
+        if conn.is_over {
             return;
         }
-        lane.serve(
+        conn.serve(
             host,
             self.http,
             &self.serve_ns,
             &self.response_bytes,
             self.deadline_ns,
         );
-        while let Some(asked) = self.lanes[tag as usize].next_arrived(host) {
+        while let Some(asked) = self.http_connections[tag as usize].next_arrived(host) {
             self.arrived(host, asked);
         }
-        let lane = &mut self.lanes[tag as usize];
-        lane.close_at_server(host, self.requests, self.timeout_ns);
-        let is_used_up = lane.waiting == 0 && lane.requests >= self.requests;
-        let has_lost = lane.is_closed_by_peer(host);
+        let conn = &mut self.http_connections[tag as usize];
+        conn.close_at_server(host, self.requests, self.timeout_ns);
+        let is_used_up = conn.waiting == 0 && conn.requests >= self.requests;
+        let has_lost = conn.is_closed_by_peer(host);
         if is_used_up || has_lost {
             self.open.retain(|&open| open != tag);
         }
         if has_lost {
             // Requests that the server did not process before it closed are repeated first.
-            for asked in lane.lost() {
+            for asked in conn.lost() {
                 let asked_ns = Some(asked.asked_ns);
                 let object = asked.object;
                 if !self.stopped {
                     self.known.push_front(Wanted { object, asked_ns });
                 }
             }
-            self.lanes[tag as usize].leave(host);
+            self.http_connections[tag as usize].leave(host);
         }
-        let lane = &mut self.lanes[tag as usize];
-        if lane.both_closed(host) {
-            host.wake_for(lane.connection, host.net.now_ns + TIME_WAIT_NS);
+        let conn = &mut self.http_connections[tag as usize];
+        if conn.both_closed(host) {
+            host.wake_for(conn.connection, host.net.now_ns + TIME_WAIT_NS);
         }
         if self.stopped {
             self.close_idle(host);
@@ -286,15 +289,15 @@ impl Pages {
     /// After TIME_WAIT: frees the sockets for another connection, if everything has been
     /// acknowledged. Otherwise waits again.
     fn release(&mut self, host: &mut Host, tag: u32) {
-        let lane = &mut self.lanes[tag as usize];
-        if !host.connections.has_ended(lane.connection) {
-            host.wake_for(lane.connection, host.net.now_ns + TIME_WAIT_NS);
+        let conn = &mut self.http_connections[tag as usize];
+        if !host.connections.has_ended(conn.connection) {
+            host.wake_for(conn.connection, host.net.now_ns + TIME_WAIT_NS);
             return;
         }
         self.past
-            .add(host.connections.sender_first(lane.connection));
-        lane.is_over = true;
-        host.connections.release(lane.connection);
+            .add(host.connections.sender_first(conn.connection));
+        conn.is_over = true;
+        host.connections.release(conn.connection);
         self.free.push(tag);
     }
 }
@@ -320,31 +323,31 @@ impl Application for Pages {
         }
     }
 
-    fn timer_of(&mut self, host: &mut Host, at: At) {
-        if self.lanes[at.tag as usize].has_waited(host) {
+    fn timer_of(&mut self, host: &mut Host, at: ConnectionEnd) {
+        if self.http_connections[at.tag as usize].is_past_time_wait(host) {
             self.release(host, at.tag);
         } else {
-            self.look(host, at.tag);
+            self.update_connection(host, at.tag);
         }
     }
 
-    fn established(&mut self, host: &mut Host, at: At) {
-        self.look(host, at.tag);
+    fn established(&mut self, host: &mut Host, at: ConnectionEnd) {
+        self.update_connection(host, at.tag);
     }
 
-    fn readable(&mut self, host: &mut Host, at: At) {
-        self.look(host, at.tag);
+    fn readable(&mut self, host: &mut Host, at: ConnectionEnd) {
+        self.update_connection(host, at.tag);
     }
 
-    fn writable(&mut self, host: &mut Host, at: At) {
-        self.look(host, at.tag);
+    fn writable(&mut self, host: &mut Host, at: ConnectionEnd) {
+        self.update_connection(host, at.tag);
     }
 
     fn totals(&self, connections: &Connections) -> Option<Totals> {
         let mut sum = self.past.clone();
         // Another connection may use the sockets of one that is over.
-        for lane in self.lanes.iter().filter(|lane| !lane.is_over) {
-            sum.add(connections.sender_first(lane.connection));
+        for conn in self.http_connections.iter().filter(|conn| !conn.is_over) {
+            sum.add(connections.sender_first(conn.connection));
         }
         Some(sum)
     }

@@ -1,31 +1,16 @@
 //! When ACKs are sent: immediately, delayed, or merged with others.
 
-use super::Receiver;
+use super::{AckPlan, Receiver, ATO_MIN_NS};
 use crate::host::tcp::profile::DUPTHRESH;
 use crate::host::tcp::rtt::Rtt;
 
 const MS: u64 = 1_000_000;
-/// TCP_ATO_MIN and TCP_DELACK_MIN.
-pub(super) const ATO_MIN_NS: u64 = 40 * MS;
 /// TCP_DELACK_MAX.
 const DELACK_MAX_NS: u64 = 200 * MS;
 /// TCP_MAX_QUICKACKS.
 const MAX_QUICK_ACKS: u32 = 16;
 /// Most ACKs merged into one (tcp_comp_sack_nr).
 const MAX_COMPRESSED: u32 = 44;
-
-/// When to send an ACK.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AckPlan {
-    /// Immediately.
-    Now,
-    /// Send the ACK no later than this time.
-    DelayUntil(u64),
-    /// Merged with others, no later than this time.
-    CompressUntil(u64),
-    /// After the application has read what arrived.
-    AfterReading,
-}
 
 impl Receiver {
     #[inline(always)]
@@ -139,8 +124,8 @@ impl Receiver {
             }
         }
         self.last_data_ns = now_ns;
-        if self.quick_acks_due > 0 {
-            self.pay_quick_acks();
+        if self.requested_quick_acks > 0 {
+            self.enter_requested_quick_acks();
         }
     }
 
@@ -157,8 +142,8 @@ impl Receiver {
 
     /// Enters the quick-ACK mode that ECN requested, after the segment was examined (see `ecn`).
     #[cold]
-    pub(super) fn pay_quick_acks(&mut self) {
-        let most = std::mem::take(&mut self.quick_acks_due);
+    pub(super) fn enter_requested_quick_acks(&mut self) {
+        let most = std::mem::take(&mut self.requested_quick_acks);
         self.enter_quick_ack_up_to(most.min(MAX_QUICK_ACKS));
     }
 

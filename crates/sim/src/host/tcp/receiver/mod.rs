@@ -2,16 +2,19 @@
 //! tcp_input.c and tcp_output.c of both Linux versions.
 
 mod acks;
+mod first_sizes;
 mod window;
 
 use super::profile::{Profile, Reduction};
-use super::reader::Reader;
 use super::rtt::Rtt;
-use super::{SocketOptions, HEADER_BYTES, WINDOW_SHIFT};
+use super::sizes::HEADER_BYTES;
+use super::state::reader::Reader;
+use super::{SocketOptions, WINDOW_SHIFT};
 use crate::net::packet::Sacks;
-pub use acks::AckPlan;
-use acks::ATO_MIN_NS;
+use first_sizes::FirstSizes;
 
+/// TCP_ATO_MIN and TCP_DELACK_MIN.
+const ATO_MIN_NS: u64 = 40_000_000;
 /// Smallest estimate of the peer's segment size (TCP_MIN_RCVMSS).
 const MIN_RCV_MSS: u32 = 536;
 /// Largest number of SACK blocks in an ACK.
@@ -28,6 +31,19 @@ fn memory_of(len: u32) -> u64 {
     u64::from((len + HEADER_BYTES + SHARED_BYTES).next_power_of_two()) + SK_BUFF_BYTES
 }
 
+/// When to send an ACK.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AckPlan {
+    /// Immediately.
+    Now,
+    /// No later than this time.
+    DelayUntil(u64),
+    /// Merged with others, no later than this time.
+    CompressUntil(u64),
+    /// After the application has read what arrived.
+    AfterReading,
+}
+
 /// State of the receiving half. The fields are ordered by use, as in [`super::Socket`]: first what
 /// every sent packet reads, then what in-order data needs, last the rest.
 #[derive(Clone, Debug)]
@@ -41,11 +57,11 @@ pub struct Receiver {
     pub(super) right_edge: u64,
     /// Whether no data has arrived or been read since, so that the next packet advertises the same
     /// edge. This holds for most packets of a sender.
-    pub(super) edge_stands: bool,
+    pub(super) edge_is_current: bool,
     /// Data has arrived since the last ACK.
     pub(super) ack_scheduled: bool,
     /// An ACK is due after the application has read what has just arrived.
-    pub(super) reader_owes: bool,
+    pub(super) ack_after_read: bool,
     /// The connection is interactive: replies carry the ACKs.
     pub pingpong: bool,
     pub(super) pushed: bool,
@@ -60,7 +76,7 @@ pub struct Receiver {
     /// Number of immediate ACKs left.
     pub(super) quick: u32,
     /// Largest number of quick ACKs that the current segment asks for; 0: it does not ask.
-    pub quick_acks_due: u32,
+    pub requested_quick_acks: u32,
     /// Duplicate range to report in the next ACK (RFC 2883).
     dsack: Option<(u64, u64)>,
     /// SACK blocks to announce, newest first.
@@ -122,7 +138,7 @@ impl Receiver {
         rcv_nxt: u64,
         options: &SocketOptions,
     ) -> Receiver {
-        let sizes = window::Sizes::of(profile, options.segment_bytes(), options);
+        let sizes = FirstSizes::of(profile, options.segment_bytes(), options);
         Receiver {
             profile,
             delayed_ack: options.delayed_ack,
@@ -135,7 +151,7 @@ impl Receiver {
             dsack: None,
             acked: rcv_nxt,
             right_edge: rcv_nxt + sizes.first_window,
-            edge_stands: false,
+            edge_is_current: false,
             buffer_bytes: sizes.buffer,
             max_buffer_bytes: profile.max_buffer_bytes.max(sizes.buffer),
             window_part: profile.window_part,
@@ -146,12 +162,12 @@ impl Receiver {
             held_bytes: 0,
             answered_ns: None,
             quick: 0,
-            quick_acks_due: 0,
+            requested_quick_acks: 0,
             ato_ns: 0,
             pingpong: false,
             pushed: false,
             ack_scheduled: false,
-            reader_owes: false,
+            ack_after_read: false,
             last_data_ns: 0,
             rcv_mss: MIN_RCV_MSS.min(mss),
             last_segment: 0,
@@ -198,10 +214,10 @@ impl Receiver {
         let before = self.rcv_nxt;
         // linux-2.6 uses only echoes of in-order segments here
         if let Some(trip) = trip.filter(|_| self.is_linux_6() || seq <= self.rcv_nxt) {
-            self.echo_arrived(trip);
+            self.measure_rtt_by_echo(trip);
         }
         self.ack_scheduled = true;
-        self.edge_stands = false;
+        self.edge_is_current = false;
         if end <= self.rcv_nxt {
             // Duplicate data: report it and acknowledge immediately, as the peer may be in trouble.
             self.dsack = Some((seq, end));
@@ -214,7 +230,7 @@ impl Receiver {
             return (0, AckPlan::Now);
         }
         if seq > self.rcv_nxt {
-            return (0, self.hold_back(now_ns, seq, end, rtt));
+            return (0, self.queue_out_of_order(now_ns, seq, end, rtt));
         }
         if seq < self.rcv_nxt {
             self.dsack = Some((seq, self.rcv_nxt));
@@ -229,8 +245,8 @@ impl Receiver {
         }
         self.event_data(now_ns, len, push, rtt);
         if !self.out_of_order.is_empty() {
-            self.take_in_order();
-            self.join(end);
+            self.join_in_order_ranges();
+            self.move_to_unread(end);
             if self.out_of_order.is_empty() {
                 // The last hole is filled: acknowledge immediately (ICSK_ACK_NOW; in 2.6 only if
                 // `plan` finds an ACK due).
@@ -244,9 +260,9 @@ impl Receiver {
     }
 
     #[inline(never)]
-    fn hold_back(&mut self, now_ns: u64, seq: u64, end: u64, rtt: &Rtt) -> AckPlan {
-        if self.quick_acks_due > 0 {
-            self.pay_quick_acks();
+    fn queue_out_of_order(&mut self, now_ns: u64, seq: u64, end: u64, rtt: &Rtt) -> AckPlan {
+        if self.requested_quick_acks > 0 {
+            self.enter_requested_quick_acks();
         }
         let (mut start, mut stop) = (seq, end);
         let at = self.out_of_order.partition_point(|r| r.1 < seq);
@@ -285,7 +301,7 @@ impl Receiver {
     }
 
     #[inline(never)]
-    fn take_in_order(&mut self) {
+    fn join_in_order_ranges(&mut self) {
         let mut taken = 0;
         for range in &self.out_of_order {
             if range.0 > self.rcv_nxt {
@@ -316,7 +332,7 @@ impl Receiver {
         self.last_segment = len;
         self.pushed |= push && (len < self.rcv_mss || self.is_linux_6());
         if self.rcv_nxt >= self.tuning.window_end && (self.is_linux_6() || !self.timestamps) {
-            self.window_passed(now_ns);
+            self.measure_rtt_by_window(now_ns);
         }
         self.time_data(now_ns, rtt);
         if len >= 128 {
@@ -341,15 +357,15 @@ impl Receiver {
                 self.ato_ns = ATO_MIN_NS;
             }
         }
-        if !self.edge_stands {
+        if !self.edge_is_current {
             self.acked = self.rcv_nxt;
             self.delack_at = None;
             self.pushed = false;
             self.compressed = 0;
             self.right_edge = self.announced_edge();
-            self.edge_stands = true;
+            self.edge_is_current = true;
         }
-        self.reader_owes = false;
+        self.ack_after_read = false;
         // Window scaling rounds down to a multiple of its unit.
         ((self.right_edge - self.rcv_nxt) as u32 >> WINDOW_SHIFT) << WINDOW_SHIFT
     }
@@ -357,7 +373,7 @@ impl Receiver {
     /// Writes the SACK blocks of the packet, at most `max_blocks`. Returns how many, and whether
     /// the first is a D-SACK.
     #[inline]
-    pub fn announce(&mut self, max_blocks: usize, out: &mut Sacks) -> (u8, bool) {
+    pub fn write_sack_blocks(&mut self, max_blocks: usize, out: &mut Sacks) -> (u8, bool) {
         if self.sacks.is_empty() && self.dsack.is_none() {
             return (0, false);
         }

@@ -2,75 +2,9 @@
 //! Linux's tcp_select_initial_window, tcp_init_buffer_space, tcp_grow_window, tcp_rcv_space_adjust,
 //! tcp_clamp_window and __tcp_select_window.
 
+use super::first_sizes::{window_of, FirstSizes};
 use super::{memory_of, Receiver};
-use crate::host::tcp::profile::{Profile, Reduction};
 use crate::host::tcp::{SocketOptions, WINDOW_SHIFT};
-
-/// Segments of the window from which right-sizing starts (TCP_INIT_CWND).
-const FIRST_SPACE_PKTS: u64 = 10;
-
-/// Sizes with which a connection begins.
-pub(super) struct Sizes {
-    pub buffer: u64,
-    pub first_window: u64,
-    pub clamp: u64,
-    pub first_space: u64,
-}
-
-impl Sizes {
-    /// The first window is a whole number of segments. The clamp leaves one segment of the buffer
-    /// free.
-    pub fn of(profile: &Profile, mss: u32, options: &SocketOptions) -> Sizes {
-        let asked = options.receive_window_bytes;
-        let of_window = |window: u64| (window << 8).div_ceil(profile.window_part);
-        let for_window = asked.map_or(0, of_window);
-        if profile.reduction == Reduction::RateHalving {
-            let buffer = options
-                .receive_buffer_bytes
-                .unwrap_or(profile.buffer_bytes)
-                .max(for_window);
-            let full = window_of(buffer, profile.window_part);
-            let first_window = asked.unwrap_or(profile.first_window_bytes.min(full));
-            return Sizes {
-                buffer,
-                first_window,
-                clamp: full,
-                first_space: first_window,
-            };
-        }
-        // A route sets the first window in segments (initrwnd). The buffer may hold fewer.
-        let buffer = options
-            .receive_buffer_bytes
-            .unwrap_or(profile.buffer_bytes.max(for_window));
-        let full = window_of(buffer, profile.window_part);
-        let segment = u64::from(mss);
-        let most = asked.map_or(profile.first_window_bytes, |window| {
-            window.div_ceil(u64::from(options.segment_bytes())) * segment
-        });
-        let whole = if full > segment {
-            full - full % segment
-        } else {
-            full
-        };
-        let first_window = whole.min(most);
-        let clamp = if full > 2 * segment {
-            (2 * segment).max(full - segment)
-        } else {
-            full
-        };
-        Sizes {
-            buffer,
-            first_window,
-            clamp,
-            first_space: first_window.min(clamp).min(FIRST_SPACE_PKTS * segment),
-        }
-    }
-}
-
-/// The largest window for a buffer (tcp_win_from_space); `part` is in 256ths.
-fn window_of(buffer_bytes: u64, part: u64) -> u64 {
-    (buffer_bytes * part) >> 8
-}
 
 fn round_up(window: u64) -> u64 {
     window.next_multiple_of(1 << WINDOW_SHIFT)
@@ -87,17 +21,17 @@ impl Receiver {
     }
 
     /// Sets the first window for the SYN, which counts segments of `mss`.
-    pub fn asks(&mut self, mss: u32, options: &SocketOptions) {
-        let first_window = Sizes::of(self.profile, mss, options).first_window;
+    pub fn set_syn_window(&mut self, mss: u32, options: &SocketOptions) {
+        let first_window = FirstSizes::of(self.profile, mss, options).first_window;
         self.right_edge = self.acked + first_window;
-        self.edge_stands = false;
+        self.edge_is_current = false;
         self.window_threshold = first_window.min(self.window_clamp);
         self.tuning.space = self.tuning.space.min(first_window);
     }
 
     /// Starts right-sizing when the connection opens (tcp_init_buffer_space). 2.6 starts with the
     /// first data.
-    pub fn opens(&mut self, now_ns: u64) {
+    pub fn start_right_sizing(&mut self, now_ns: u64) {
         if self.is_linux_6() {
             (self.tuning.since_ns, self.tuning.since_seq) = (now_ns, self.rcv_nxt);
         }
@@ -125,7 +59,7 @@ impl Receiver {
 
     /// Measures the round trip from a timestamp echo (tcp_rcv_rtt_measure_ts). linux-6 measures
     /// once per echo, and raises the estimate only if all data has been read.
-    pub(super) fn echo_arrived(&mut self, (echo_ms, ago_us): (u32, u64)) {
+    pub(super) fn measure_rtt_by_echo(&mut self, (echo_ms, ago_us): (u32, u64)) {
         let linux_6 = self.is_linux_6();
         if linux_6 {
             if self.tuning.last_echo_ms == echo_ms {
@@ -149,7 +83,7 @@ impl Receiver {
     /// A whole window of data has arrived, which took at least a round trip (tcp_rcv_rtt_measure).
     /// The smallest sample counts.
     #[inline(never)]
-    pub(super) fn window_passed(&mut self, now_ns: u64) {
+    pub(super) fn measure_rtt_by_window(&mut self, now_ns: u64) {
         let linux_6 = self.is_linux_6();
         let t = &mut self.tuning;
         if t.window_end > 0 {
@@ -268,7 +202,7 @@ impl Receiver {
     /// Moves held data that is now in order, from the end of a packet to the next hole, to the
     /// unread data.
     #[inline(never)]
-    pub(super) fn join(&mut self, packet_end: u64) {
+    pub(super) fn move_to_unread(&mut self, packet_end: u64) {
         let (mut bytes, mut memory) = (self.held_bytes, self.held_memory_bytes);
         if !self.out_of_order.is_empty() {
             bytes = bytes.min(self.rcv_nxt - packet_end);

@@ -2,8 +2,8 @@
 //! F-RTO sends new data to find out whether a timeout was spurious, before everything is
 //! retransmitted (tcp_enter_loss, tcp_timeout_mark_lost, tcp_process_loss, Linux 6.1 to 6.18).
 
-use super::Resend;
-use crate::host::tcp::ack::AckInfo;
+use super::MayRetransmit;
+use crate::host::tcp::ack_info::AckInfo;
 use crate::host::tcp::profile::DUPTHRESH;
 use crate::host::tcp::{ca, Socket};
 use crate::net::Net;
@@ -12,7 +12,7 @@ impl Socket {
     /// After a timeout, marks the oldest packet lost, and all packets that are in flight for longer
     /// than the RTT of a delivered packet. Packets sent later may still arrive
     /// (tcp_timeout_mark_lost). Without SACK, RACK has no RTT, and all packets are lost.
-    pub(super) fn lose_what_is_late(&mut self, net: &Net) {
+    pub(super) fn mark_late_lost(&mut self, net: &Net) {
         let first = self.board.first;
         for number in first..self.board.end() {
             let sent_ns = self.board.get(number).map_or(0, |s| s.sent_ns);
@@ -34,10 +34,10 @@ impl Socket {
         if self.conn.ca_state <= ca::DISORDER && self.board.sacked_out >= DUPTHRESH {
             self.reordering = self.reordering.min(DUPTHRESH);
         }
-        self.frto = self.looks_into_timeouts() && (fresh || self.retries > 0);
+        self.frto = self.uses_frto() && (fresh || self.retries > 0);
     }
 
-    fn looks_into_timeouts(&self) -> bool {
+    fn uses_frto(&self) -> bool {
         self.options.frto.unwrap_or(true)
     }
 
@@ -47,18 +47,18 @@ impl Socket {
         net: &mut Net,
         info: &mut AckInfo,
         duplicate: bool,
-    ) -> Resend {
+    ) -> MayRetransmit {
         if info.advanced {
             self.retries = 0;
             if self.undo_loss(net, false) {
-                return Resend::Nothing;
+                return MayRetransmit::Nothing;
             }
         }
         let recovered = self.snd_una >= self.high_seq;
         if self.frto {
             if info.original_sacked && self.undo_loss(net, true) {
                 // A packet that was never retransmitted has arrived: nothing was lost (step 3.b).
-                return Resend::Nothing;
+                return MayRetransmit::Nothing;
             }
             if self.snd_nxt > self.high_seq {
                 // New data arrived before the old data: the loss was real (step 3.a).
@@ -70,14 +70,14 @@ impl Socket {
                 let may_send =
                     self.snd_nxt < self.write_end && self.snd_una + self.snd_wnd > self.snd_nxt;
                 if may_send {
-                    return Resend::New;
+                    return MayRetransmit::New;
                 }
                 self.frto = false;
             }
         }
         if recovered {
             self.undo_recovery(net);
-            return Resend::Nothing;
+            return MayRetransmit::Nothing;
         }
         if !self.options.sack {
             if self.snd_nxt > self.high_seq && duplicate {
@@ -86,19 +86,19 @@ impl Socket {
                 self.reset_duplicate_acks();
             }
         }
-        Resend::Lost
+        MayRetransmit::Lost
     }
 
     /// Retransmits what an ACK allows (tcp_xmit_recovery).
-    pub(in crate::host::tcp) fn resend(&mut self, net: &mut Net, what: Resend) {
-        if what == Resend::New {
+    pub(in crate::host::tcp) fn retransmit_lost(&mut self, net: &mut Net, what: MayRetransmit) {
+        if what == MayRetransmit::New {
             self.push_pending(net);
             if self.snd_nxt > self.high_seq {
                 return;
             }
             self.frto = false;
         }
-        if what != Resend::Nothing {
+        if what != MayRetransmit::Nothing {
             self.retransmit_queue(net);
         }
     }

@@ -5,7 +5,7 @@ mod frto;
 mod rack;
 mod rate_halving;
 
-use super::ack::AckInfo;
+use super::ack_info::AckInfo;
 use super::profile::{Detection, Reduction, DUPTHRESH};
 use super::scoreboard::EVER_RETRANS;
 use super::{ca, Socket};
@@ -25,7 +25,7 @@ const NO_COPY_YET: i32 = -1;
 
 /// What an ACK allows to send in addition to new data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Resend {
+pub(super) enum MayRetransmit {
     /// Nothing.
     Nothing,
     /// Lost packets.
@@ -155,7 +155,7 @@ impl Socket {
     }
 
     fn try_to_open(&mut self, net: &mut Net, info: &AckInfo) {
-        self.forget_copies();
+        self.clear_retrans_stamp();
         if info.ece {
             self.enter_cwr(net);
         }
@@ -167,16 +167,16 @@ impl Socket {
     }
 
     /// Whether the oldest packet was retransmitted.
-    fn head_was_resent(&self) -> bool {
+    fn head_was_retransmitted(&self) -> bool {
         let head = self.board.front();
         head.is_some_and(|s| s.marks & EVER_RETRANS != 0)
     }
 
     /// Clears the time of the first retransmission if no retransmission is outstanding. In linux-6
     /// that of the oldest packet counts until it is acknowledged (tcp_any_retrans_done).
-    fn forget_copies(&mut self) {
+    fn clear_retrans_stamp(&mut self) {
         let linux_6 = self.profile.reduction == Reduction::Prr;
-        if self.board.retrans_out == 0 && !(linux_6 && self.head_was_resent()) {
+        if self.board.retrans_out == 0 && !(linux_6 && self.head_was_retransmitted()) {
             self.retrans_stamp_ns = 0;
         }
     }
@@ -187,7 +187,7 @@ impl Socket {
         // is a retransmission.
         let held = match self.profile.reduction {
             Reduction::RateHalving => self.undo_marker.is_some(),
-            Reduction::Prr => self.head_was_resent(),
+            Reduction::Prr => self.head_was_retransmitted(),
         };
         let unsettled =
             held || self.board.sacked_out + self.board.lost_out + self.board.retrans_out > 0;
@@ -215,7 +215,7 @@ impl Socket {
         self.prr_out = 0;
         self.refresh(net);
         self.conn.ssthresh_pkts = self.control.ssthresh(&mut self.conn);
-        self.ecn_reduced();
+        self.queue_cwr();
     }
 
     /// Reduces after an echoed CE mark: at most once per window, and without undo (tcp_enter_cwr).
@@ -325,7 +325,7 @@ impl Socket {
                 .max(1);
             if ssthresh_too && self.prior_ssthresh > self.conn.ssthresh_pkts {
                 self.conn.ssthresh_pkts = self.prior_ssthresh;
-                self.ecn_withdraw();
+                self.withdraw_cwr();
             }
         } else {
             self.conn.cwnd_pkts = self.conn.cwnd_pkts.max(self.conn.ssthresh_pkts);
@@ -337,7 +337,7 @@ impl Socket {
             self.undo_marker = None;
         }
         self.cwnd_stamp_ns = net.now_ns;
-        self.board.resend_from = self.board.first;
+        self.board.retransmit_from = self.board.first;
         self.note_backoff(net, kind::UNDO, before);
     }
 
@@ -367,7 +367,7 @@ impl Socket {
     fn must_not_open(&mut self) -> bool {
         let is_held = self.snd_una == self.high_seq && !self.options.sack;
         if is_held && self.profile.reduction == Reduction::Prr {
-            self.forget_copies();
+            self.clear_retrans_stamp();
         }
         is_held
     }
@@ -410,7 +410,7 @@ impl Socket {
         let linux_6 = self.profile.reduction == Reduction::Prr;
         if linux_6 {
             self.reset_duplicate_acks();
-            self.lose_what_is_late(net);
+            self.mark_late_lost(net);
         }
         let reduces = self.conn.ca_state <= ca::DISORDER
             || self.snd_una >= self.high_seq
@@ -438,7 +438,7 @@ impl Socket {
         self.cwnd_stamp_ns = net.now_ns;
         self.set_ca_state(net, CaState::Loss);
         self.high_seq = self.snd_nxt;
-        self.ecn_reduced();
+        self.queue_cwr();
         self.note_backoff(net, kind::RTO, before);
         let first = self.board.first;
         self.retransmit(net, first);

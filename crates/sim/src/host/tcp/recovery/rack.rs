@@ -2,8 +2,8 @@
 //! (RFC 6937) reduces the window (tcp_fastretrans_alert, tcp_recovery.c and the functions they
 //! call, Linux 6.1).
 
-use super::{kind, Resend};
-use crate::host::tcp::ack::AckInfo;
+use super::{kind, MayRetransmit};
+use crate::host::tcp::ack_info::AckInfo;
 use crate::host::tcp::scoreboard::{LOST, RETRANS, SACKED};
 use crate::host::tcp::{ca, Pending, Socket};
 use crate::net::packet::Packet;
@@ -18,7 +18,7 @@ impl Socket {
         net: &mut Net,
         info: &mut AckInfo,
         set_timer: &mut bool,
-    ) -> Resend {
+    ) -> MayRetransmit {
         let duplicate = info.is_duplicate();
         if info.ece {
             self.prior_ssthresh = 0;
@@ -34,7 +34,7 @@ impl Socket {
                 ca::RECOVERY => {
                     self.reset_duplicate_acks();
                     if self.undo_recovery(net) {
-                        return Resend::Nothing;
+                        return MayRetransmit::Nothing;
                     }
                     self.complete_reduction(net);
                 }
@@ -48,11 +48,11 @@ impl Socket {
                         self.duplicate_delivered(info);
                     }
                 } else if self.undo_marker.is_some() && self.was_only_delayed(info.ts_ecr_ms) {
-                    self.hole_was_only_late(info);
+                    self.note_late_original(info);
                     if self.board.retrans_out > 0 {
-                        return Resend::Nothing;
+                        return MayRetransmit::Nothing;
                     }
-                    self.forget_copies();
+                    self.clear_retrans_stamp();
                     self.undo(net, true);
                     self.try_to_open(net, info);
                 }
@@ -62,13 +62,13 @@ impl Socket {
                 self.identify_losses(net, info, set_timer);
                 if self.conn.ca_state != ca::RECOVERY {
                     if !self.time_to_recover(net) {
-                        return Resend::Nothing;
+                        return MayRetransmit::Nothing;
                     }
                     self.enter_recovery(net, info.ece);
                 }
             }
             ca::LOSS => {
-                let resend = self.process_loss(net, info, duplicate);
+                let may_retransmit = self.process_loss(net, info, duplicate);
                 let copies = self.board.retrans_out;
                 self.identify_losses(net, info, set_timer);
                 // A lost retransmission starts another recovery (FLAG_LOST_RETRANS), and so may
@@ -76,7 +76,7 @@ impl Socket {
                 let copy_lost = copies > self.board.retrans_out;
                 let stays = !copy_lost && self.conn.ca_state != ca::OPEN;
                 if stays || !self.enter_if_due(net, info) {
-                    return resend;
+                    return may_retransmit;
                 }
             }
             _ => {
@@ -93,11 +93,11 @@ impl Socket {
                 }
                 self.identify_losses(net, info, set_timer);
                 if !self.enter_if_due(net, info) {
-                    return Resend::Nothing;
+                    return MayRetransmit::Nothing;
                 }
             }
         }
-        Resend::Lost
+        MayRetransmit::Lost
     }
 
     /// Without SACK, counts the packet that a duplicate ACK reports as delivered.
@@ -113,7 +113,7 @@ impl Socket {
     /// goes to the highest SACK. If nothing is SACKed, it is what the ACK covers. Without SACK,
     /// duplicate ACKs count up to the last packet sent (tcp_try_undo_partial,
     /// tcp_check_sack_reordering, tcp_highest_sack_seq).
-    fn hole_was_only_late(&mut self, info: &AckInfo) {
+    fn note_late_original(&mut self, info: &AckInfo) {
         let before = self.board.first - u64::from(info.acked_pkts);
         let highest = if self.board.sacked_out == 0 {
             self.board.first
@@ -136,7 +136,7 @@ impl Socket {
                 if let Some(wait_us) = self.rack_detect(net) {
                     self.pending = Some(Pending::Reorder);
                     let wait_us = (wait_us + 2_000).min(self.rtt.rto_us());
-                    self.arm_resend(net, net.now_ns + wait_us * 1000);
+                    self.arm_retransmit(net, net.now_ns + wait_us * 1000);
                     *set_timer = false;
                 }
             }

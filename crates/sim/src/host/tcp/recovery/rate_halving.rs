@@ -1,7 +1,7 @@
 //! Recovery of linux-2.6: FACK detects losses by distance, and rate halving reduces the window
 //! (tcp_fastretrans_alert and the functions it calls, Linux 2.6.24).
 
-use crate::host::tcp::ack::AckInfo;
+use crate::host::tcp::ack_info::AckInfo;
 use crate::host::tcp::scoreboard::{LOST, RETRANS, SACKED};
 use crate::host::tcp::{ca, Socket};
 use crate::net::Net;
@@ -170,7 +170,7 @@ impl Socket {
         let in_flight = self.board.in_flight();
         self.cwnd_stamp_ns = net.now_ns;
         if self.startup_reduces && self.conn.ca_state == ca::RECOVERY {
-            self.conn.cwnd_pkts = self.led_window(in_flight, info);
+            self.conn.cwnd_pkts = self.startup_window(in_flight, info);
             return;
         }
         let count = self.conn.cwnd_cnt + 1;
@@ -186,7 +186,7 @@ impl Socket {
 
     /// cwnd in Recovery if a startup set it: it grows in slow start up to ssthresh. 2.6 does not
     /// support this; the kernels with Quick-Start were patched.
-    fn led_window(&self, in_flight: u32, info: &AckInfo) -> u32 {
+    fn startup_window(&self, in_flight: u32, info: &AckInfo) -> u32 {
         let window = in_flight + 1 + u32::from(info.advanced);
         // The first lost packet is retransmitted whatever cwnd is (RFC 5681 section 3.2).
         let least = if self.retrans_stamp_ns == 0 {

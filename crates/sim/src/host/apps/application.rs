@@ -1,0 +1,117 @@
+//! The interface between applications and the simulation.
+
+use crate::event::EventKind;
+use crate::host::connection::{Connection, ConnectionEnd, Connections, Side, Totals};
+use crate::net::Net;
+
+/// IPv4 and UDP headers.
+pub(super) const UDP_HEADER_BYTES: u32 = 28;
+/// TCP_TIMEWAIT_LEN of Linux. The scenario rejects paths whose delays add up to more than half of
+/// this. No packet therefore lives longer, and none can reach the next connection of a socket.
+pub(super) const TIME_WAIT_NS: u64 = 60_000_000_000;
+
+/// An application. The simulator calls the methods below; an application implements those that it
+/// needs.
+pub(crate) trait Application: Send {
+    /// The flow starts.
+    fn started(&mut self, host: &mut Host);
+
+    /// The flow ends: the application sends nothing new. `timer` is not called any more.
+    fn stopped(&mut self, host: &mut Host);
+
+    /// A time has come that the application set with [`Host::wake`].
+    fn timer(&mut self, _host: &mut Host) {}
+
+    /// A time has come that the application set with [`Host::wake_for`]; also called after the
+    /// flow's end.
+    fn timer_of(&mut self, _host: &mut Host, _at: ConnectionEnd) {}
+
+    /// The handshake is complete at this end.
+    fn established(&mut self, _host: &mut Host, _at: ConnectionEnd) {}
+
+    /// New bytes, or the peer's FIN, have arrived in order at this end. If one packet also
+    /// completes the handshake, `established` is called first.
+    fn readable(&mut self, _host: &mut Host, _at: ConnectionEnd) {}
+
+    /// This end's send buffer has room again, after a write that did not fit.
+    fn writable(&mut self, _host: &mut Host, _at: ConnectionEnd) {}
+
+    /// The connection that lasts for the whole flow, if the application has one.
+    fn connection(&self) -> Option<Connection> {
+        None
+    }
+
+    /// Totals of its sender over all its connections; None without connections.
+    fn totals(&self, connections: &Connections) -> Option<Totals> {
+        let mut sum = Totals::default();
+        sum.add(connections.sender_first(self.connection()?));
+        Some(sum)
+    }
+
+    /// Number of datagrams sent.
+    fn datagrams(&self) -> u64 {
+        0
+    }
+}
+
+/// The parts of the simulation that an application can use.
+pub(crate) struct Host<'a> {
+    /// Time, the network and the trace.
+    pub net: &'a mut Net,
+    /// All connections.
+    pub connections: &'a mut Connections,
+    /// Number of its flow.
+    pub flow: u32,
+    /// Number of flows in the run.
+    pub flows: u32,
+}
+
+impl Host<'_> {
+    /// Schedules a call of `timer`.
+    pub fn wake(&mut self, at_ns: u64) {
+        self.net.events.push(at_ns, EventKind::App, self.flow);
+    }
+
+    /// Schedules a call of `timer_of`.
+    pub fn wake_for(&mut self, connection: Connection, at_ns: u64) {
+        let id = self.flows + connection.number();
+        self.net.events.push(at_ns, EventKind::App, id);
+    }
+
+    /// Writes at an end; TCP sends what it can.
+    pub fn write(&mut self, connection: Connection, side: Side, bytes: u64) {
+        let socket = self.connections.socket(connection, side);
+        socket.write(bytes);
+        socket.pump(self.net);
+    }
+
+    /// Writes at an end as much as its send buffer has room for; returns how much that was.
+    pub fn offer(&mut self, connection: Connection, side: Side, bytes: u64) -> u64 {
+        self.write(connection, side, bytes);
+        bytes
+            - self
+                .connections
+                .socket(connection, side)
+                .withdraw_unbuffered()
+    }
+
+    /// The responder starts to listen and the opener sends its SYN.
+    pub fn connect(&mut self, connection: Connection) {
+        self.connections
+            .socket(connection, Side::Responder)
+            .listen();
+        self.connections
+            .socket(connection, Side::Opener)
+            .connect(self.net);
+    }
+
+    /// Closes an end: the application writes nothing more.
+    pub fn close(&mut self, connection: Connection, side: Side) {
+        self.connections.socket(connection, side).close(self.net);
+    }
+
+    /// Stops an end: data that its send buffer cannot hold is not sent.
+    pub fn stop(&mut self, connection: Connection, side: Side) {
+        self.connections.socket(connection, side).stop(self.net);
+    }
+}

@@ -1,0 +1,112 @@
+//! How an application reads, and the data that waits for it.
+
+use std::collections::VecDeque;
+
+/// How an application reads.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Reading {
+    /// Reads everything as it arrives.
+    #[default]
+    Eager,
+    /// Reads at a rate, once per [`RATE_INTERVAL_NS`].
+    Rate {
+        /// Bits per second of application data.
+        bps: u64,
+    },
+    /// Reads a fixed amount at regular intervals, the first time one interval after the connection
+    /// opened.
+    Portions {
+        /// Most bytes per call; fewer if fewer have arrived.
+        bytes: u64,
+        /// Time between calls.
+        interval_ns: u64,
+    },
+    /// Reads when the application calls `Socket::read`.
+    OnDemand,
+}
+
+/// Time between the calls of a reader at a rate.
+pub const RATE_INTERVAL_NS: u64 = 10_000_000;
+/// Number of the reader's timer event, in addition to those of `Timer`.
+pub const READ_TIMER: u32 = 3;
+
+/// A socket's reader and the data that waits for it.
+#[derive(Clone, Debug)]
+pub struct Reader {
+    pub reading: Reading,
+    pub calls: u64,
+    /// Next byte that the application will read (copied_seq).
+    pub copied: u64,
+    /// End and memory of each packet that arrived in order and was not read.
+    pub unread: VecDeque<(u64, u64)>,
+    /// Sequence number after the FIN, once known.
+    pub fin_end: u64,
+}
+
+impl Reader {
+    pub fn new(reading: Reading, rcv_nxt: u64) -> Option<Box<Reader>> {
+        (reading != Reading::Eager).then(|| {
+            Box::new(Reader {
+                reading,
+                calls: 0,
+                copied: rcv_nxt,
+                unread: VecDeque::new(),
+                fin_end: u64::MAX,
+            })
+        })
+    }
+
+    /// Notes data that arrived in order up to `end` and takes `memory` bytes.
+    #[inline(never)]
+    pub fn arrived(&mut self, memory: u64, end: u64) {
+        self.unread.push_back((end, memory));
+    }
+
+    /// Bytes that are in order and not read.
+    pub fn waiting_bytes(&self, rcv_nxt: u64) -> u64 {
+        rcv_nxt - self.copied - u64::from(self.fin_end <= rcv_nxt)
+    }
+
+    /// Unread bytes of the next packet. Packets that were held behind a hole count as one.
+    pub fn first_packet_bytes(&self, mss: u64) -> u64 {
+        let end = self.unread.front().map_or(self.copied, |&(end, _)| end);
+        (end - self.copied).min(mss)
+    }
+
+    /// Reads at most `most` bytes. Returns how many, and the memory that they free.
+    pub fn take(&mut self, rcv_nxt: u64, most: u64) -> (u64, u64) {
+        let bytes = self.waiting_bytes(rcv_nxt).min(most);
+        let mut freed = 0;
+        self.copied += bytes;
+        while let Some(&(end, memory)) = self.unread.front() {
+            if end > self.copied + u64::from(self.fin_end == end) {
+                break;
+            }
+            freed += memory;
+            self.unread.pop_front();
+        }
+        (bytes, freed)
+    }
+
+    /// Bytes that the current call may read.
+    pub fn portion(&self) -> u64 {
+        match self.reading {
+            Reading::Portions { bytes, .. } => bytes,
+            Reading::Rate { bps } => {
+                let until =
+                    |calls: u64| u128::from(calls) * u128::from(bps) * u128::from(RATE_INTERVAL_NS);
+                let bytes = |calls| (until(calls) / 8_000_000_000) as u64;
+                bytes(self.calls) - bytes(self.calls - 1)
+            }
+            Reading::Eager | Reading::OnDemand => 0,
+        }
+    }
+
+    pub fn interval_ns(&self) -> Option<u64> {
+        match self.reading {
+            Reading::Portions { interval_ns, .. } => Some(interval_ns),
+            Reading::Rate { .. } => Some(RATE_INTERVAL_NS),
+            Reading::Eager | Reading::OnDemand => None,
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! A socket's send buffer and the state of the writer.
+
+use super::super::profile::Profile;
+use std::collections::VecDeque;
+
+/// Stands for the end of a push if there is none.
+const NO_PUSH: u64 = u64::MAX;
+
+/// State of the writer and its buffer.
+#[derive(Clone, Debug)]
+pub struct SendBuffer {
+    /// Sequence number after the last byte that the application has written or will write.
+    pub app_end: u64,
+    /// Start of the last unsent sk_buff.
+    pub tail_start: u64,
+    /// All data before this was pushed (pushed_seq).
+    pub pushed_end: u64,
+    /// Ends of unsent pushes. The packets that end there carry PSH (tcp_mark_push).
+    pub unsent_pushes: VecDeque<u64>,
+    /// The first of them, or [`NO_PUSH`]. Most packets need only this field.
+    pub next_push: u64,
+    /// Buffer size (sk_sndbuf).
+    pub limit_bytes: u64,
+    /// Data bytes of an sk_buff that the writer fills (size_goal).
+    pub goal_bytes: u32,
+    /// Data bytes of the sk_buffs before the last one, as of when it began.
+    pub filled_bytes: u32,
+    /// Largest window that the peer has advertised.
+    pub max_window_bytes: u32,
+    /// Whether writers wait for room.
+    pub limits: bool,
+    /// Whether the application set the size (SO_SNDBUF).
+    pub fixed: bool,
+    /// Whether a FIN follows after all data is written.
+    pub closing: bool,
+    /// Whether the writer is pushing the last sk_buff, which then does not wait for more data
+    /// (tcp_push_one).
+    pub pushes_tail: bool,
+    /// Whether the writer was woken. It continues after the current transmission.
+    pub woken: bool,
+}
+
+impl SendBuffer {
+    pub fn new(profile: &Profile, explicit_bytes: Option<u64>) -> SendBuffer {
+        let rule = &profile.send_buffer;
+        // Writers that wait start when the connection is open.
+        let at_first = if rule.limits {
+            0
+        } else {
+            2 * u64::from(profile.initial_cwnd_pkts) * rule.per_mss_bytes
+        };
+        SendBuffer {
+            app_end: 1,
+            tail_start: 1,
+            pushed_end: 1,
+            unsent_pushes: VecDeque::new(),
+            next_push: NO_PUSH,
+            limit_bytes: explicit_bytes.unwrap_or(at_first),
+            goal_bytes: 0,
+            filled_bytes: 1,
+            max_window_bytes: 0,
+            limits: rule.limits || explicit_bytes.is_some(),
+            fixed: explicit_bytes.is_some(),
+            closing: false,
+            pushes_tail: false,
+            woken: false,
+        }
+    }
+
+    /// Returns the end of the last push up to `end`, and removes the pushes up to there: all data
+    /// up to `end` is sent now.
+    #[inline(always)]
+    pub fn take_pushes(&mut self, end: u64) -> Option<u64> {
+        if end < self.next_push {
+            return None;
+        }
+        self.take_pushes_up_to(end)
+    }
+
+    #[inline(never)]
+    fn take_pushes_up_to(&mut self, end: u64) -> Option<u64> {
+        let mut last = None;
+        while self.unsent_pushes.front().is_some_and(|&push| push <= end) {
+            last = self.unsent_pushes.pop_front();
+        }
+        self.note_next_push();
+        last
+    }
+
+    pub fn note_next_push(&mut self) {
+        self.next_push = self.unsent_pushes.front().copied().unwrap_or(NO_PUSH);
+    }
+
+    /// Moves all pushes within a large segment to its end, because only its last packet carries PSH
+    /// (tcp_grow_skb).
+    #[inline]
+    pub fn merge_pushes(&mut self, segment_end: u64) {
+        if self.take_pushes(segment_end).is_some() {
+            self.unsent_pushes.push_front(segment_end);
+            self.next_push = segment_end;
+        }
+    }
+}

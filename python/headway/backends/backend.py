@@ -1,0 +1,70 @@
+"""The interface of backends, which run an Experiment and return a Trace."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Protocol, TypeVar
+
+from headway.errors import HeadwayError
+
+if TYPE_CHECKING:
+    from headway.experiment import Experiment
+    from headway.trace import Trace
+
+T = TypeVar("T")
+Work = Callable[[int, "Trace"], T]
+"""Called with (index of the experiment, its trace) in the thread that ran the experiment."""
+Finished = Callable[[int, T], None]
+"""Called with (index of the experiment, the work's result) as each one finishes, in any order."""
+OnFailure = Callable[[int, HeadwayError], None]
+"""Called with (index of the experiment, the error) for each that failed, in the calling thread."""
+
+
+class Backend(Protocol):
+    """The interface of every backend."""
+
+    name: str
+
+    def run(self, experiment: Experiment) -> Trace:
+        """Run one experiment. Raises HeadwayError if the backend does not support it."""
+        ...
+
+    def run_each(
+        self,
+        experiments: Sequence[Experiment],
+        work: Work[T],
+        finished: Finished[T],
+        threads: int = 0,
+        failed: OnFailure | None = None,
+    ) -> None:
+        """Run several experiments; 0 threads means one per core.
+
+        ``work`` gets each trace in the thread that made it, and only its result is kept, so memory
+        holds at most one trace per thread. ``finished`` is called in the calling thread.
+        Without ``failed``, the first HeadwayError of a run or its work ends all runs. With it,
+        ``failed`` is called instead of ``finished``, and the other runs continue unless it raises.
+        KeyboardInterrupt passes through; experiments already handed to ``finished`` are the
+        caller's, and work that has begun is done to its end.
+        """
+        ...
+
+    def key(self, experiment: Experiment) -> str:
+        """A hash of everything that determines a run's result: the program and its input.
+
+        A trace has it as ``meta["key"]``; a trace with another key is not of this run.
+        """
+        ...
+
+
+def report_result(
+    index: int, make: Callable[[], T], finished: Finished[T], failed: OnFailure | None
+) -> None:
+    """Call ``finished`` with a run's result, or ``failed`` with its error; see ``run_each``."""
+    try:
+        result = make()
+    except HeadwayError as error:
+        if failed is None:
+            raise
+        failed(index, error)
+    else:
+        finished(index, result)

@@ -1,0 +1,110 @@
+"""Rejects, before a run begins, what this backend or this machine's kernel does not support."""
+
+from __future__ import annotations
+
+import platform
+import re
+from pathlib import Path
+
+from headway import mechanisms
+from headway.backends.kernel import sites, traffic_files, web
+from headway.backends.kernel.programs import sets_hints
+from headway.backends.kernel.testbed import sides
+from headway.errors import HeadwayError, KernelCannotError
+from headway.experiment import (
+    Exchanges,
+    Experiment,
+    Flow,
+    Pages,
+    Pingpong,
+    Requests,
+    Site,
+)
+from headway.mechanisms import gateway
+from headway.workloads.exchange_file import check_live
+
+_LARGE_WINDOW_SINCE = (6, 10)
+_SMALL_WINDOW_BYTES = 65_535
+_AVAILABLE = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
+_ATTACHED_BY_RUN = re.compile(r"hw[0-9a-f]+n[0-9a-f]+_")
+
+_UNSUPPORTED_APPS = {
+    Requests: "hosts ask for a rate with TCP only",
+}
+"""Applications that the backend does not have, with the reason."""
+
+
+def _check_exchanges(name: str, flow: Flow, app: Exchanges) -> None:
+    """Raise HeadwayError for exchanges that only the simulator supports."""
+    connections = app.table().exchanges.size
+    try:
+        check_live(app.file)
+    except ValueError as error:
+        raise HeadwayError(f"kernel backend: {name}: exchanges: {error}") from None
+    announces_volume = flow.announces or flow.announces_first
+    if connections > 1 and announces_volume:
+        raise HeadwayError(traffic_files.announces_error(name))
+
+
+def _check_app(name: str, experiment: Experiment, flow: Flow) -> None:
+    """Raise HeadwayError for an application, or options of it, that is not supported."""
+    for app, why in _UNSUPPORTED_APPS.items():
+        if isinstance(flow.app, app):
+            raise HeadwayError(f"kernel backend: {name}: {flow.app.kind}: {why}")
+    if isinstance(flow.app, Site):
+        sites.check(name, flow.app)
+    if isinstance(flow.app, Pages):
+        web.check(name, flow, flow.app)
+    if isinstance(flow.app, Exchanges):
+        _check_exchanges(name, flow, flow.app)
+    if traffic_files.needs_file(flow):
+        traffic_files.check(name, experiment, flow)
+
+
+def check(experiment: Experiment) -> None:
+    """Raise HeadwayError, naming the field, for what this backend does not support."""
+    if gateway.has_gateway(experiment):
+        gateway.check(experiment)
+    mechanisms.check(experiment, len(sides(experiment)))
+    for name, flow in zip(experiment.flow_names(), experiment.flows, strict=True):
+        own = flow.control and flow.control.kernel_own
+        if own and own not in (available := _available_controls()):
+            raise KernelCannotError(
+                f"kernel backend: {name}: this kernel has no control {own!r}; it has "
+                f"{', '.join(available)} (`modprobe tcp_{own}` loads one that is a module)"
+            )
+        _check_app(name, experiment, flow)
+        if flow.stabilize:
+            raise HeadwayError(f"kernel backend: {name}: stabilize is not possible yet")
+        if flow.extra_ack:
+            raise HeadwayError(
+                f"kernel backend: {name}: extra_ack: not possible yet; "
+                "`headwayctl host window` does it outside of experiments"
+            )
+        if isinstance(flow.app, Pingpong) and sets_hints(flow):
+            raise HeadwayError(
+                f"kernel backend: {name}: initial_rate, data_volume and deadline are for bulk and "
+                "vectors; the pingpong program sets no hints"
+            )
+        window = flow.receive_window
+        if (
+            window is not None
+            and window > _SMALL_WINDOW_BYTES
+            and _kernel_version() < _LARGE_WINDOW_SINCE
+        ):
+            raise KernelCannotError(
+                f"kernel backend: {name}: receive_window: Linux before 6.10 announces at "
+                f"most {_SMALL_WINDOW_BYTES} B from the start; this is "
+                f"{platform.release()}"
+            )
+
+
+def _available_controls() -> list[str]:
+    """The controls that this kernel has loaded, without those of this backend's runs."""
+    return [name for name in _AVAILABLE.read_text().split() if not _ATTACHED_BY_RUN.match(name)]
+
+
+def _kernel_version() -> tuple[int, int]:
+    """The running kernel's version."""
+    major, minor = re.match(r"(\d+)\.(\d+)", platform.release()).groups()  # type: ignore[union-attr]
+    return int(major), int(minor)
