@@ -3,8 +3,6 @@
 Check: utilization, windows, loss, queues and completion times.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 from typing import Any
@@ -23,7 +21,7 @@ from headway.claims import (
     scaled,
     words,
 )
-from headway.figures import PUBLISHED, one_of, style_of
+from headway.figures import PUBLISHED, style_of, variant_of
 from headway.publish import Page
 from headway.studies.common.changes import DELAYED_ACKS, NO_SACK
 from headway.studies.common.runs import listed
@@ -290,7 +288,7 @@ def page(_ctx: StudyContext, found: Found) -> Page:
         lines.append(
             curve(told, list(BUFFERS), [100 - used[n, TIMES[i]] for n in BUFFERS], style_of(name))
         )
-        lines.append(curve(f"{told}, paper", list(BUFFERS), paper, one_of(PUBLISHED, i)))
+        lines.append(curve(f"{told}, paper", list(BUFFERS), paper, variant_of(PUBLISHED, i)))
     idle = ("Idle link", "", chart(lines, "flows", "idle part of the link, %"))
     return Page(tables=[Table("Utilization in %", heads, rows)], figures=figures(idle))
 
