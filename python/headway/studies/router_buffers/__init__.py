@@ -45,10 +45,10 @@ MORE_SPREAD = edited(
     {"topology.rtt": "20 ms", "flows.*.delay": lambda ms: f"{2 * parse_time(ms)} ns"}
 )
 TRIES = (
-    Change("delayed ACKs", DELAYED_ACKS),
-    Change("hosts without SACK", NO_SACK),
-    Change("hosts of today's Linux", edited({"stack": "linux-6"})),
-    Change("round trips of 20 to 180 ms", MORE_SPREAD),
+    Change("delayed ACKs", DELAYED_ACKS, "table-*"),
+    Change("hosts without SACK", NO_SACK, "table-*"),
+    Change("hosts of today's Linux", edited({"stack": "linux-6"}), "table-*"),
+    Change("round trips of 20 to 180 ms", MORE_SPREAD, "table-*"),
 )
 
 
@@ -203,7 +203,9 @@ def normal(found: Found) -> Seen:
     "SRB-06",
     spoil=scaled("phase-500", 9.0, "sd_pkts"),
     mend=replaced("phase-??", 9999.0, "sd_pkts"),
-    tries=(*TRIES, Change("a buffer of 2TpC", edited({"topology.buffer": f"{PRODUCT} pkts"}))),
+    tries=[
+        Change("a buffer of 2TpC", edited({"topology.buffer": f"{PRODUCT} pkts"}), "phase-*"),
+    ],
 )
 def phase(found: Found) -> Seen:
     """The deviation in terms of that of independent flows."""
@@ -246,8 +248,12 @@ def anywhere(found: Found) -> Seen:
     spoil=scaled("short-80-100-0.4", 9.0, "queue_pkts"),
     mend=replaced("short-80-100-*", 1.0, "queue_pkts"),
     tries=[
-        Change("hosts connected at 10 Mbit/s", edited({"topology.access_rate": "10 Mbit/s"})),
-        Change("hosts connected at 2 Mbit/s", edited({"topology.access_rate": "2 Mbit/s"})),
+        Change(
+            "hosts connected at 10 Mbit/s", edited({"topology.access_rate": "10 Mbit/s"}), "short-*"
+        ),
+        Change(
+            "hosts connected at 2 Mbit/s", edited({"topology.access_rate": "2 Mbit/s"}), "short-*"
+        ),
     ],
 )
 def bounded(found: Found) -> Seen:
