@@ -229,8 +229,9 @@ def loss(found: Found) -> Seen:
     seen, checks = {}, []
     for n, mean_pkts in _of(found, "table-{}-1", BUFFERS, "mean_pkts").items():
         own = [100 * one for one in _of(found, f"table-{n}-{{}}", TIMES, "loss").values()]
-        checks += [words.falls_with(TIMES, own), words.quantity(own[1], 76 / mean_pkts**2)]
-        seen[f"n = {n}:"] = (*own, 76 / mean_pkts**2)
+        model = 76 / mean_pkts**2
+        checks += [words.falls_with(TIMES, own), words.quantity(own[1] / model, 1)]
+        seen[f"n = {n}:"] = (*own, model)
     told = listed(seen, "{:.2f} {:.2f} {:.2f} {:.2f}, formula {:.2f}", "; ")
     return Seen.by(told, *checks, unit="%")
 
