@@ -133,8 +133,10 @@ def in_verdicts(text: str) -> Found:
 
 def in_study(text: str) -> Found:
     """The reasons why claims do not hold."""
-    for claim in tomllib.loads(text).get("claim", ()):
-        reason = claim.get("why", {}).get("reason", "").strip()
+    study = tomllib.loads(text)
+    own = [claim["why"] for claim in study.get("claim", ()) if isinstance(claim.get("why"), dict)]
+    for why in (*own, *study.get("why", {}).values()):
+        reason = why.get("reason", "").strip()
         yield "claim", text.count("\n", 0, text.find(reason)) + 1, reason
 
 

@@ -43,7 +43,7 @@ struct xcp {
 	u64 part; /* of a packet, beyond cwnd: bytes times 10^-6 */
 	struct hw_fall_back fall_back;
 	u32 round_end; /* sequence number with which a round trip is over */
-	u32 used_pkts; /* the most in flight during it */
+	u32 used_pkts; /* most packets in flight during this round trip */
 	u8 has_round;
 	u8 unused[3];
 };

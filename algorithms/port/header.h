@@ -20,7 +20,7 @@
 #define HW_FIELDS_MAX_BYTES 24
 #define HW_OPTION_MAX_BYTES 20
 
-/* A header's table, one in every file that includes it. */
+/* Declares a protocol's header. Every C file that includes the header's file has its own copy. */
 #define HW_HEADER static const __attribute__((unused)) struct hw_header
 
 enum hw_carrier {

@@ -327,6 +327,6 @@ def ask_of_everything(place: Root) -> None:
     ann = ["ann: testbed down --all", "ann: detach --all"]
     everything = [*ann, ": testbed down --all", ": detach --all"]
     assert asked("remove", 0, 0) == everything
-    assert asked("remove", 3, 0) == everything  # a kernel without support
+    assert asked("remove", 3, 0) == everything  # the kernel lacks support: removal goes on
     assert asked("remove", 1, 1) == ann[:1]  # the removal stops if something cannot be detached
     assert asked("upgrade", 0, 0) == []

@@ -25,7 +25,7 @@ def test_random_cases_run_on_both_backends_and_are_kept(
     for case in first["cases"]:
         [main] = [name for name in case["values"] if name.startswith("completion time")]
         runs_s = case["values"][main]["kernel"]
-        assert len(runs_s) in (1, 3, 5)
+        assert 1 <= len(runs_s) <= 5  # another run can bring the median close to the simulator
         # the simulator needs one to two seconds
         assert all(0.1 < run_s < 30 for run_s in runs_s)
     kept = (tmp_path / "random" / "default-11" / "kernel.jsonl").read_text()

@@ -851,7 +851,7 @@ unsafe extern "C" {
     pub fn hw_native_pkts_acked(f: *mut Flow, c: *mut Conn, ack: *const Ack);
     pub fn hw_native_grow(f: *mut Flow, c: *mut Conn, acked_pkts: u32);
     pub fn hw_native_control(f: *mut Flow, c: *mut Conn, sample: *const RateSample);
-    /// Both in one call; grow_pkts 0 leaves growth out.
+    /// pkts_acked and growth in one call; grow_pkts 0 leaves growth out.
     pub fn hw_native_ack(f: *mut Flow, c: *mut Conn, ack: *const Ack, grow_pkts: u32);
     pub fn hw_native_ssthresh(f: *mut Flow, c: *mut Conn) -> u32;
     pub fn hw_native_set_state(f: *mut Flow, c: *mut Conn, new_state: u8);

@@ -401,8 +401,8 @@ fn one_lost_syn_keeps_the_initial_window_and_two_reduce_it_to_one_packet_in_linu
 fn a_timestamp_shows_that_a_syn_timed_out_before_its_answer_arrived() {
     // 3.5 s of RTT: SYNs are sent after 0, 1, 2 and 3 s. The answer echoes the first
     // (tcp_try_undo_spurious_syn), so cwnd stays 10 and the RTT is known. Without timestamps cwnd
-    // is 1 and the timeout 3 s (tcp_init_metrics), which leaves enough time after the probe that is
-    // sent 1 s after the first packet.
+    // is 1 and the timeout 3 s (tcp_init_metrics). The tail loss probe, 1 s after the first packet,
+    // restarts the timer, so the first packet's ACK arrives before the timeout.
     for (timestamps, window) in [(true, 10), (false, 1)] {
         let mut flow = requests(&[(20_000, 1, 0)]);
         flow["timestamps"] = json!(timestamps);

@@ -85,7 +85,9 @@ class Vectors(Spec):
             total = sum(epoch[column] for epoch in self.epochs)
             if total > MAX_BYTES:
                 most = format_size(MAX_BYTES)
-                raise ValueError(f"epochs: {format_size(total)} of {what} in total; at most {most}")
+                raise ValueError(
+                    f"epochs: {format_size(total)} of {what} in all are not allowed; at most {most}"
+                )
         return self
 
 

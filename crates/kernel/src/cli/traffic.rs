@@ -133,7 +133,7 @@ struct BulkReceive {
     #[arg(long, value_name = "BYTES", requires = "read_interval",
           value_parser = clap::value_parser!(u64).range(1..))]
     read_bytes: Option<u64>,
-    /// Nanoseconds between calls, and before the first.
+    /// Nanoseconds between two reads, and before the first read.
     #[arg(long, value_name = "NS", requires = "read_bytes",
           value_parser = clap::value_parser!(i64).range(1..))]
     read_interval: Option<i64>,

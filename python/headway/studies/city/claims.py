@@ -171,5 +171,5 @@ def _times(found: Found) -> Seen:
 
 
 def times_table(claims: Sequence[Claim]) -> str:
-    """Response times of each walk's quarters, as a page's table."""
+    """Table of a page: for each walk, the response times of the city's districts."""
     return sites.table_told(claims, "city-times", COLUMNS)
