@@ -317,5 +317,5 @@ def test_junk_in_any_field_is_refused_in_one_line_or_runs(junk: object) -> None:
 
 
 def test_a_vector_of_more_than_a_pebibyte_is_refused() -> None:
-    with pytest.raises(ExperimentError, match="epochs: .* B of requests in all are not allowed"):
+    with pytest.raises(ExperimentError, match=r"epochs: .* B of requests in all are not allowed"):
         Vectors(epochs=[("900000 GB", "1 B", "0 s"), ("900000 GB", "1 B", "0 s")])
