@@ -173,7 +173,7 @@ def cells(found: Found) -> Seen:
 
 @CLAIMS.judge(
     "SRB-04",
-    spoil=replaced("table-*-1", 400.0, "sd_pkts"),
+    spoil=scaled("table-*-1", 9.0, "sd_pkts"),
     mend=[replaced(f"table-{n}-1", sd, "sd_pkts") for n, sd in MODEL_SD.items()],
     tries=TRIES,
 )
