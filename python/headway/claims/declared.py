@@ -240,7 +240,7 @@ class Claims(Generic[Found]):
             raise HeadwayError(f"{self._at(claim)}: has two judges")
         if tries and text.why is None:
             raise HeadwayError(f"{self._at(claim)}: has tries, but no why in {FILE}")
-        for name, own in {"spoil": spoil, "mend": mend, "tries": tries}.items():
+        for name, own in {"spoil": spoil, "mend": mend}.items():
             if own and getattr(text, name):
                 raise HeadwayError(f"{self._at(claim)}: has {name} here and in {FILE}")
         self._judges[claim] = _Judge(look, _one(spoil), _one(mend), tuple(tries))
