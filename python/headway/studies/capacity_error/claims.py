@@ -13,7 +13,7 @@ from headway.studies.capacity_error import experiments as setup
 from headway.studies.capacity_error.experiments import GUIDED, RTT_S
 from headway.studies.capacity_error.observe import Found, Guided
 from headway.studies.common import lab, network
-from headway.studies.common.runs import listed
+from headway.studies.common.runs import each, listed
 
 CLAIMS: Claims[Found] = Claims(__name__)
 
@@ -153,12 +153,9 @@ def _used(one: Guided) -> float:
 def _tenth(found: Found) -> Seen:
     under = _of_both(found, "under")
     peaks = {label: 100 * one.peak_bps() / lab.LINK_BPS for label, one in under.items()}
-    return Seen.by(
-        listed(peaks, "{:.2f}"),
-        *(words.quantity(peak, 10, 0.05) for peak in peaks.values()),
-        unit="% of the link's rate",
-        note="The largest throughput in any second.",
-    )
+    note = "The largest throughput in any second."
+    judge = partial(words.quantity, published=10, tolerance=0.05)
+    return each(peaks, judge, "{:.2f}", unit="% of the link's rate", note=note)
 
 
 @CLAIMS.judge("C-TH-287")

@@ -1,7 +1,7 @@
 """Check: C-RP-001 and 004, which compare with no proxy; rappep has the others."""
 
 from headway.claims import Change, Claims, Seen, words
-from headway.studies.common.runs import listed
+from headway.studies.common.runs import each
 from headway.studies.rap_over_satellite.experiments import SCHEMES, starts_within
 from headway.studies.rap_over_satellite.observe import Found, afct_s
 
@@ -21,5 +21,4 @@ def _mpcp(found: Found) -> Seen:
 @CLAIMS.judge("C-RP-004")
 def _lossy(found: Found) -> Seen:
     times = {SCHEMES[scheme]: afct_s(found, scheme, LOSS).mean for scheme in ("mpcp", "xcp")}
-    told = listed(times, "{:.1f} s")
-    return Seen.by(told, *(words.about(time, LOSSY_S) for time in times.values()))
+    return each(times, lambda time_s: words.about(time_s, LOSSY_S), "{:.1f} s")

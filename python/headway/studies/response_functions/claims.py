@@ -8,7 +8,7 @@ from headway.models import startup
 from headway.models._checks import Floats
 from headway.registry import registry
 from headway.studies.common import lab
-from headway.studies.common.runs import listed
+from headway.studies.common.runs import each, listed
 from headway.studies.response_functions.experiments import (
     CAPACITY_BPS,
     CONTROLS,
@@ -184,8 +184,7 @@ def _over_reno(found: Goodputs, loss: float) -> dict[str, float]:
 @CLAIMS.judge("C-TH-057")
 def _moderate(found: Goodputs) -> Seen:
     ratios = _over_reno(found, 1e-3)
-    checks = [words.significantly_more(ratio, 1.0) for ratio in ratios.values()]
-    return Seen.by(listed(ratios, "{:.3f}"), *checks)
+    return each(ratios, lambda ratio: words.significantly_more(ratio, 1.0), "{:.3f}")
 
 
 @CLAIMS.judge("C-TH-058")
@@ -194,5 +193,4 @@ def _large(found: Goodputs) -> Seen:
     note = ""
     if found.losses[-1] >= LARGEST_LOSS:
         note = f"At 10 %: {listed(_over_reno(found, found.losses[-1]), '{:.3f}')}."
-    checks = [words.similar(ratio, 1.0) for ratio in ratios.values()]
-    return Seen.by(listed(ratios, "{:.3f}"), *checks, note=note)
+    return each(ratios, lambda ratio: words.similar(ratio, 1.0), "{:.3f}", note=note)
