@@ -10,7 +10,7 @@ from types import ModuleType
 
 import pytest
 
-from headway.claims import Change, Claims, Evidence, Seen, scaled
+from headway.claims import Change, Claims, Evidence, Seen, edited, scaled
 from headway.errors import HeadwayError
 from headway.experiment import Experiment
 from headway.publish import Page
@@ -31,6 +31,7 @@ over two lines
 published = 2
 """
 WHY_NOT = CLAIM.replace("X-1", "X-2") + 'why_not = "It is not printed."\n'
+OPEN = 'why.kind = "open"\nwhy.reason = "Who knows."\n'
 Write = Callable[[str], str]
 
 
@@ -79,6 +80,33 @@ def test_a_cause_is_the_claims_own_or_shared(write: Write) -> None:
     assert (second.kind, second.reason, second.shown_by) == ("open", "Who knows.", "X-1")
 
 
+def test_evidence_and_changes_are_data_or_code(write: Write) -> None:
+    own = """
+spoil = ["scaled", "a", 2.0, "x"]
+mend = [["replaced", "a", 3.0, "x"], ["swapped", "a", "b"]]
+why.kind = "refuted"
+why.reason = "So."
+tries = ["queue", {says = "two", keys = ["a", "b"]}]
+[change.queue]
+says = "a queue"
+edit = {duration = "9 s"}
+"""
+    claims: Claims[Evidence[float]] = Claims(write(HEAD + CLAIM + own))
+    claims.add("X-1", two, tries=[Change("more")])
+    [one] = claims.statements()
+    assert one.spoil is not None
+    assert one.mend is not None
+    assert one.why is not None
+    rows = {"a": {"x": 1.0}, "b": {"x": 5.0}}
+    assert one.spoil(rows) == {"a": {"x": 2.0}, "b": {"x": 5.0}}
+    assert one.mend(rows) == {"a": {"x": 5.0}, "b": {"x": 3.0}}
+    assert one.why.tries == (
+        Change("a queue", edited({"duration": "9 s"})),
+        Change("two", keys=("a", "b")),
+        Change("more"),
+    )
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -93,6 +121,14 @@ def test_a_cause_is_the_claims_own_or_shared(write: Write) -> None:
         (HEAD + CLAIM + CLAIM, "made/study.toml: claim X-1 is defined twice"),
         (HEAD + CLAIM + 'why = "rain"', r"claim X-1: why: 'rain': this file has no \[why.rain\]"),
         (HEAD + CLAIM, "claim X-1: needs a judge, or why_not"),
+        (
+            HEAD + CLAIM + 'spoil = ["shaken", "a"]',
+            "claim X-1: spoil: 'shaken' is not allowed; one",
+        ),
+        (HEAD + CLAIM + "spoil = []", r"claim X-1: spoil: \[\] is not allowed; one of"),
+        (HEAD + CLAIM + 'mend = ["swapped", "a"]', "claim X-1: mend: .*argument: 'other'"),
+        (HEAD + CLAIM + 'tries = ["rain"]', "claim X-1: has tries, but no why"),
+        (HEAD + CLAIM + 'tries = ["rain"]\n' + OPEN, r"claim X-1: tries: no \[change.rain\]"),
     ],
 )
 def test_a_wrong_file_is_refused_in_one_line(write: Write, text: str, message: str) -> None:
@@ -114,6 +150,12 @@ def test_a_wrong_judge_is_refused(write: Write) -> None:
     ):
         with pytest.raises(HeadwayError, match=message):
             call()
+
+
+def test_evidence_in_two_places_is_refused(write: Write) -> None:
+    claims: Claims[Evidence[float]] = Claims(write(HEAD + CLAIM + 'spoil = ["swapped", "a", "b"]'))
+    with pytest.raises(HeadwayError, match=r"claim X-1: has spoil here and in study.toml"):
+        claims.add("X-1", two, spoil=scaled("a", 2.0, "x"))
 
 
 def test_a_study_is_made_of_functions_and_texts(write: Write) -> None:

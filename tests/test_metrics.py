@@ -130,6 +130,16 @@ def test_srtt_leaves_out_the_time_before_the_first_sample() -> None:
     assert metrics.cwnd_pkts(t, 0).mean == 13  # 10 for 4 s, 12 for 2 s, 20 for 2 s
 
 
+def test_windows_are_read_at_the_same_times_of_all_flows() -> None:
+    rows = [
+        (0, 0, 10, None, None, 0, 0),
+        (0, 6 * S, 12, None, None, 5, 0),
+        (1, 4 * S, 3, None, None, 0, 0),
+    ]
+    t = trace({"flow_state": rows}, of=experiment(flows="2xreno"))
+    assert metrics.windows_pkts(t, 2 * S).tolist() == [[10, 10, 12, 12], [0, 3, 3, 3]]
+
+
 def test_congestion_epochs_lie_between_backoffs_that_stood() -> None:
     recovery, rto, cwr, undo = 0, 1, 2, 3
     rows = [

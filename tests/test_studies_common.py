@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 from support import S, experiment, trace
 
+from headway.claims import words
 from headway.studies.common import lab
+from headway.studies.common.runs import each, picked
 
 
 def test_response_times_count_from_the_handshakes_end() -> None:
@@ -49,3 +51,12 @@ def test_requests_wait_between_but_not_after() -> None:
     flow = lab.requests([2e6, 2e6], idle_s=10)
     assert [epoch[1:] for epoch in flow.app.epochs] == [(2_000_000, 10 * S), (2_000_000, 0)]
     assert flow.receive_buffer == 8 << 20
+
+
+def test_numbers_of_several_trials_are_picked_and_judged_one_by_one() -> None:
+    found = {"n-1": {"loss": 0.5}, "n-20": {"loss": 2.0}, "m-1": {"loss": 9.0}}
+    losses = picked(found, "n-{}", (1, 20), "loss")
+    assert losses == {1: 0.5, 20: 2.0}
+    seen = each(losses, lambda one: words.within(one, 0, 1), "flows: {:.1f} %", unit="%")
+    assert (seen.measured, seen.holds, seen.unit) == ("1 flows: 0.5 %, 20 flows: 2.0 %", False, "%")
+    assert each({1: 0.5}, lambda one: words.within(one, 0, 1)).holds

@@ -336,8 +336,9 @@ def declared(
 ) -> Study[Any, Any]:
     """Make a study of the functions in ``modules`` and of the texts in its ``study.toml``.
 
-    ``name`` is the caller's ``__name__``; its docstring begins the report. A function that a module
-    defines is the method of that name, if it is one of ``_METHODS``. A module's STATEMENTS, or all
+    ``name`` is the caller's ``__name__``; its docstring begins the report. ``declared(__name__)``
+    alone takes the functions of the caller. A function that a module defines is the method of that
+    name, if it is one of ``_METHODS``. A module's STATEMENTS, or all
     claims of its CLAIMS, are the statements. ``base`` is the class, for example MeasuredStudy or
     one with methods of its own. ``kernel`` is the study's form on the kernel, which is declared
     with ``form="kernel"`` and takes its texts from ``[kernel]``. All ``others`` replace attributes
@@ -346,7 +347,7 @@ def declared(
     """
     file = study_file(name)
     own: dict[str, Any] = {"__module__": name, "name": file.name, **file.texts(form)}
-    for module in modules:
+    for module in modules or (() if others else (sys.modules[name],)):
         for method in _METHODS:
             part = getattr(module, method, None)
             if callable(part) and part.__module__ == module.__name__:

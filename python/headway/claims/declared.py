@@ -3,6 +3,10 @@
 The file lies in the folder of the study's package. Line breaks in a text count as spaces.
 ``Claims`` joins each ``[[claim]]`` with the function that judges it; a claim with ``why_not`` has
 none. A study with a form on the kernel describes that form in ``[kernel]`` with the same fields.
+
+The evidence that refutes a claim, and the changes with which it holds, are data as well, unless
+code computes them: ``spoil = ["scaled", "fast-*", 2.0, "mean_s"]`` calls the function of that name
+in claims/spoil.py, and a list of such lists calls several one after the other.
 """
 
 from __future__ import annotations
@@ -11,16 +15,16 @@ import functools
 import importlib
 import re
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Generic, TypeVar
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, ValidationError
 
-from headway.claims.spoil import Spoil, all_of
+from headway.claims.spoil import Spoil, all_of, replaced, scaled, swapped
 from headway.claims.statement import Carrier, Found, Seen, Statement
-from headway.claims.why import Change, Kind, Why
+from headway.claims.why import Change, Kind, Why, edited
 from headway.errors import HeadwayError
 from headway.spec import explain
 
@@ -37,8 +41,42 @@ def _number_or_text(value: object) -> object:
     return " ".join(value.split()) if isinstance(value, str) else value
 
 
+_SPOILS = {one.__name__: one for one in (replaced, scaled, swapped)}
+
+
+def _spoil(value: object) -> Spoil:
+    """``["swapped", "a", "b"]``, or a list of such lists."""
+    if isinstance(value, list) and value and all(isinstance(one, list) for one in value):
+        return all_of(*map(_spoil, value))
+    name, *arguments = value if isinstance(value, list) and value else [value]
+    if not isinstance(name, str) or name not in _SPOILS:
+        raise ValueError(f"{name!r} is not allowed; one of {', '.join(_SPOILS)}")
+    try:
+        return _SPOILS[name](*arguments)
+    except TypeError as error:
+        raise ValueError(str(error)) from None
+
+
+_Evidence = Annotated[Any, BeforeValidator(_spoil)]
+
+
 class _Table(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class ChangeText(_Table):
+    """A ``Change`` without functions: ``edit`` is what ``edited`` takes."""
+
+    says: Text
+    edit: dict[str, Any] = {}
+    keys: str | tuple[str, ...] = "*"
+    options: dict[str, str] = {}
+
+    def change(self) -> Change:
+        """The change."""
+        return Change(
+            self.says, edited(self.edit) if self.edit else None, self.keys, options=self.options
+        )
 
 
 class Cause(_Table):
@@ -49,11 +87,16 @@ class Cause(_Table):
     nothing_helps: bool = False
     shown_by: str = ""
 
+    def why(self, tries: Iterable[Change] = ()) -> Why:
+        """The cause with the experiments that show it."""
+        return Why(**dict(self), tries=tuple(tries))
+
 
 class ClaimText(_Table):
     """A claim without its functions; the fields are those of ``Statement``.
 
-    ``why`` is a cause, or the name of a cause in ``[why.NAME]`` that several claims share.
+    ``why`` is a cause, or the name of a cause in ``[why.NAME]`` that several claims share. A try is
+    a change, or the name of one in ``[change.NAME]``.
     """
 
     id: str
@@ -68,6 +111,9 @@ class ClaimText(_Table):
     figures: dict[str, Text] = {}
     calibrated: Text = ""
     why: Cause | str | None = None
+    spoil: _Evidence = None
+    mend: _Evidence = None
+    tries: tuple[str | ChangeText, ...] = ()
 
 
 class Form(_Table):
@@ -87,6 +133,7 @@ class StudyFile(Form):
     title: Text
     source: Text
     why: dict[str, Cause] = {}
+    change: dict[str, ChangeText] = {}
     published: dict[str, Any] = {}
     kernel: Form = Form()
 
@@ -126,6 +173,11 @@ def _read(path: Path) -> StudyFile:
                 raise HeadwayError(
                     f"{shown}: claim {one.id}: why: {one.why!r}: this file has no [why.{one.why}]"
                 )
+            if one.tries and one.why is None:
+                raise HeadwayError(f"{shown}: claim {one.id}: has tries, but no why")
+            for name in one.tries:
+                if isinstance(name, str) and name not in read.change:
+                    raise HeadwayError(f"{shown}: claim {one.id}: tries: no [change.{name}]")
     return read
 
 
@@ -142,7 +194,7 @@ def _with_ids(message: str, data: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True)
 class _Judge:
-    look: Callable[[Any], Seen]
+    look: Callable[[Any], Seen] | None
     spoil: Spoil | None
     mend: Spoil | None
     tries: tuple[Change, ...]
@@ -197,6 +249,9 @@ class Claims(Generic[Found]):
             raise HeadwayError(
                 f"{self._at(claim)}: its judge has tries, but {FILE} has no why for the claim"
             )
+        for name, own in {"spoil": spoil, "mend": mend}.items():
+            if own and getattr(text, name):
+                raise HeadwayError(f"{self._at(claim)}: has {name} here and in {FILE}")
         self._judges[claim] = _Judge(look, _one(spoil), _one(mend), tuple(tries))
 
     def number(self, claim: str) -> float:
@@ -218,13 +273,17 @@ class Claims(Generic[Found]):
 
     def _statement(self, text: ClaimText) -> Statement[Found]:
         cause = self.file.why[text.why] if isinstance(text.why, str) else text.why
-        fields = {name: getattr(text, name) for name in ClaimText.model_fields if name != "why"}
-        judge = self._judges.get(text.id)
-        tries = () if judge is None else judge.tries
-        why = None if cause is None else Why(**dict(cause), tries=tries)
-        if judge is None:
-            return Statement(**fields, why=why)
-        return Statement(**fields, why=why, look=judge.look, spoil=judge.spoil, mend=judge.mend)
+        judge = self._judges.get(text.id, _Judge(None, None, None, ()))
+        named = [self.file.change[one] if isinstance(one, str) else one for one in text.tries]
+        tries = (*(one.change() for one in named), *judge.tries)
+        functions = {
+            "look": judge.look,
+            "why": None if cause is None else cause.why(tries),
+            "spoil": judge.spoil or text.spoil,
+            "mend": judge.mend or text.mend,
+        }
+        fields = {name: value for name, value in text if name != "tries"}
+        return Statement(**{**fields, **functions})
 
     def _text(self, claim: str) -> ClaimText:
         if claim not in self._texts:

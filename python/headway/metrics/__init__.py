@@ -18,6 +18,7 @@ from headway.metrics.flows import (
     retransmits_pkts,
     rtos,
     srtt_us,
+    windows_pkts,
 )
 from headway.metrics.growth import GrowthEpoch, growth_epochs
 from headway.metrics.links import (
@@ -90,5 +91,6 @@ __all__ = [
     "weighted_distribution",
     "whole_run",
     "window_of",
+    "windows_pkts",
     "without_extremes",
 ]

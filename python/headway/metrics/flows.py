@@ -128,6 +128,20 @@ def cwnd_pkts(trace: Trace, flow: int, window: Window | None = None) -> Distribu
     )
 
 
+def windows_pkts(trace: Trace, every_ns: int) -> Array:
+    """Congestion windows in packets, read every ``every_ns`` of [warmup, end].
+
+    Shape (flows, times), for the TCP flows in their order; 0 before a flow's first state.
+    """
+    times_ns = np.arange(*window_of(trace), every_ns)
+    windows = np.zeros((len(trace.tcp_flows()), times_ns.size))
+    for own, flow in zip(windows, trace.tcp_flows(), strict=True):
+        rows = trace.rows_of("flow_state", "flow", flow)
+        at = np.searchsorted(rows["time_ns"].to_numpy(), times_ns, side="right") - 1
+        own[at >= 0] = rows["cwnd_pkts"].to_numpy()[at[at >= 0]]
+    return windows
+
+
 def flow_totals(trace: Trace) -> pl.DataFrame:
     """Totals of each TCP flow, one row per flow, in time linear in the trace's rows.
 

@@ -7,7 +7,7 @@ from itertools import accumulate
 
 import numpy as np
 
-from headway.claims import Claims, Seen, between, near, replaced, scaled, swapped, words
+from headway.claims import Claims, Seen, between, near, swapped, words
 from headway.metrics.stats import Array
 from headway.models import quick_start
 from headway.registry import registry
@@ -78,7 +78,7 @@ def _rcp_weights(_: Found) -> Seen:
 # ---- Codes, estimates of the load, and slots ----
 
 
-@CLAIMS.judge("C-TH-019", spoil=scaled("codes", 2.0, "outstanding_bps"))
+@CLAIMS.judge("C-TH-019")
 def _codes(found: Found) -> Seen:
     answers = found.requests["codes"]
     codes = np.searchsorted(RATES_BPS, answers.granted_bps[:-1])
@@ -117,7 +117,7 @@ def _peak(samples: Array) -> Array:
     return np.array([samples[max(0, end - N_PEAK) : end].max() for end in ends])
 
 
-@CLAIMS.judge("C-TH-022", spoil=swapped("target", "ewma"))
+@CLAIMS.judge("C-TH-022")
 def _estimates(found: Found) -> Seen:
     measured, right = [], True
     for trial, estimator, by_equation in (("ewma", "ewma", _average), ("target", "peak", _peak)):
@@ -152,7 +152,7 @@ def _slots_needed(_: Found) -> Seen:
     return exact(", ".join(measured), right, note=note)
 
 
-@CLAIMS.judge("C-TH-272", spoil=replaced("pool", 80e3, "granted_bps"))
+@CLAIMS.judge("C-TH-272")
 def _pool(found: Found) -> Seen:
     answers = found.requests["pool"]
     large = np.flatnonzero((answers.asked_bps == RATES_BPS[15]) & (answers.granted_bps > 0))
@@ -236,7 +236,7 @@ for _claim, _algorithm, _other in (
     CLAIMS.add(_claim, partial(_grants, algorithm=_algorithm), spoil=swapped(_algorithm, _other))
 
 
-@CLAIMS.judge("C-TH-273", spoil=swapped("fair", "target"))
+@CLAIMS.judge("C-TH-273")
 def _fair_bound(found: Found) -> Seen:
     parts = []
     for capacity_bps, answers in _answers(found, "fair"):

@@ -185,10 +185,15 @@ def experiment(
     seed: int = 1,
     sample_s: float | None = None,
     record: tuple[Record, ...] = (),
+    **more: Any,
 ) -> Experiment:
-    """An experiment with the thesis' stack; counters are read every ``sample_s``."""
+    """An experiment with the thesis' stack; counters are read every ``sample_s``.
+
+    ``more`` are other fields of the experiment.
+    """
     return Experiment.model_validate(
         {
+            **more,
             "topology": topology,
             "flows": tuple(flows),
             "duration": f"{duration_s:.9g} s",

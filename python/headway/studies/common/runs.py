@@ -1,15 +1,17 @@
 """Values of the runs of a scheme: means, intervals, and comparisons run by run."""
 
 import fnmatch
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
 
-from headway.claims import MissingTrialError
+from headway.claims import MissingTrialError, Seen
+from headway.claims.words import Check
 from headway.metrics.stats import Array, Estimate, confidence_interval
 
 Row = TypeVar("Row")
+One = TypeVar("One")
 
 
 def matching(found: Mapping[str, Row], keys: str) -> list[Row]:
@@ -23,8 +25,13 @@ def matching(found: Mapping[str, Row], keys: str) -> list[Row]:
 def value(row: Any, path: str) -> float:
     """The number at a path of a row, "files.used"; the mean of an array."""
     for part in path.split("."):
-        row = getattr(row, part)
+        row = row[part] if isinstance(row, Mapping) else getattr(row, part)
     return float(np.mean(row))
+
+
+def picked(found: Mapping[str, Any], key: str, which: Iterable[One], path: str) -> dict[One, float]:
+    """The number at a path of each trial whose key is ``key`` with one of ``which`` put in."""
+    return {one: value(found[key.format(one)], path) for one in which}
 
 
 def values(rows: Iterable[Any], path: str) -> list[float]:
@@ -68,10 +75,17 @@ def paired(
     return Estimate(float(own), apart.sd, apart.half_width, apart.count), float(than)
 
 
-def listed(values: Mapping[str, Any], form: str = "{:.3g}", between: str = ", ") -> str:
+def listed(values: Mapping[Any, Any], form: str = "{:.3g}", between: str = ", ") -> str:
     """Values by name as text: "CUBIC 1.20 s, Reno 3.40 s" with ``form`` "{:.2f} s".
 
     A tuple fills several places of ``form``: "{:.2f} and {:.2f} s".
     """
     parts = {k: v if isinstance(v, tuple) else (v,) for k, v in values.items()}
     return between.join(f"{name} {form.format(*numbers)}" for name, numbers in parts.items())
+
+
+def each(
+    values: Mapping[Any, One], judge: Callable[[One], Check], form: str = "{:.3g}", **more: Any
+) -> Seen:
+    """A finding that shows values as ``listed`` does and judges every one of them."""
+    return Seen.by(listed(values, form), *map(judge, values.values()), **more)

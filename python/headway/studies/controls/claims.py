@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from headway.backends import backend_named
-from headway.claims import Change, Seen, Spoil, Statement, Why, edited, near, scaled
+from headway.claims import Change, Seen, Spoil, Statement, edited, near, scaled
 from headway.claims.declared import study_file
 from headway.experiment import Experiment
 from headway.figures import label_of
@@ -86,7 +86,7 @@ class Row:
             self.expected,
             self._look,
             ours=text.why,
-            why=None if cause is None else Why(**dict(cause), tries=self.tries),
+            why=None if cause is None else cause.why(self.tries),
             spoil=self._scaled(self.spoiled),
             mend=None if self.mended is None else self._scaled(self.mended),
         )

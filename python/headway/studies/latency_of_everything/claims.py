@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from functools import partial
 
-from headway.claims import Change, Claims, Seen, edited, replaced, scaled, swapped, words
+from headway.claims import Change, Claims, Seen, edited, replaced, words
 from headway.figures import label_of
 from headway.registry import registry
 from headway.studies.collateral_damage.experiments import RATE
@@ -44,33 +44,21 @@ def _faster_link(*keys: str) -> Change:
     return Change("a link of 10 Mbit/s", edited(rate), keys)
 
 
-@CLAIMS.judge(
-    "latency-fast",
-    spoil=scaled("fast-drop-tail-*", 0.8, "induced_median_ms"),
-    mend=replaced("fast-drop-tail-*", 240.0, "induced_median_ms"),
-)
+@CLAIMS.judge("latency-fast")
 def _fast(found: Found) -> Seen:
     [measured_ms] = _medians_ms(found, ["fast"]).values()
     alpha_ms = _default("fast", "alpha") * PACKET_MS
     return Seen.by(measured_ms, words.quantity(measured_ms, alpha_ms, 0.10), unit="ms")
 
 
-@CLAIMS.judge(
-    "latency-compound",
-    spoil=scaled("compound-drop-tail-*", 0.5, "induced_median_ms"),
-    mend=swapped("compound", "reno"),
-)
+@CLAIMS.judge("latency-compound")
 def _compound(found: Found) -> Seen:
     compound_ms, reno_ms = _medians_ms(found, ("compound", "reno")).values()
     similar = words.similar(compound_ms, reno_ms)
     return Seen.by(compound_ms / reno_ms, similar, note=f"Reno {reno_ms:.0f} ms.")
 
 
-@CLAIMS.judge(
-    "latency-cubic",
-    spoil=swapped("cubic26", "htcp"),
-    mend=scaled("cubic26-drop-tail-*", 1.5, "induced_median_ms"),
-)
+@CLAIMS.judge("latency-cubic")
 def _cubic_most(found: Found) -> Seen:
     medians_ms = _medians_ms(found, ("reno", "htcp", "cubic26"))
     reno_ms, htcp_ms, cubic_ms = medians_ms.values()
@@ -78,11 +66,7 @@ def _cubic_most(found: Found) -> Seen:
     return Seen.by(_each(medians_ms, "{:.0f}"), *more, unit="ms")
 
 
-@CLAIMS.judge(
-    "latency-by-delay",
-    spoil=swapped("vegas", "reno"),
-    mend=scaled("vegas-drop-tail-*", 0.1, "induced_median_ms"),
-)
+@CLAIMS.judge("latency-by-delay")
 def _delay_below_loss(found: Found) -> Seen:
     by_delay_ms = max(_medians_ms(found, DELAY_BASED).values())
     by_loss_ms = min(_medians_ms(found, LOSS_BASED).values())
@@ -90,11 +74,7 @@ def _delay_below_loss(found: Found) -> Seen:
     return Seen.by(measured, words.less(by_delay_ms, by_loss_ms), unit="ms")
 
 
-@CLAIMS.judge(
-    "latency-utilization",
-    spoil=replaced("vegas-drop-tail-*", 0.5, "utilization"),
-    mend=replaced("*-drop-tail-*", 0.99, "utilization"),
-)
+@CLAIMS.judge("latency-utilization")
 def _no_utilization_lost(found: Found) -> Seen:
     unused = {control: 1 - mean(found, control, PLAIN, "utilization") for control in ALL}
     most = max(unused, key=lambda one: unused[one])
@@ -104,12 +84,7 @@ def _no_utilization_lost(found: Found) -> Seen:
     )
 
 
-@CLAIMS.judge(
-    "latency-maxnet",
-    spoil=replaced("maxnet-drop-tail-*", 30.0, "queue_pkts"),
-    mend=replaced("maxnet-drop-tail-*", 1.5, "queue_pkts"),
-    tries=[_faster_link("maxnet-drop-tail-*")],
-)
+@CLAIMS.judge("latency-maxnet")
 def _maxnet(found: Found) -> Seen:
     waiting_pkts = mean(found, "maxnet", PLAIN, "waiting_pkts")
     can = words.some([words.within(waiting_pkts, 0, 1)])

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from headway.claims import Claims, Evidence, Seen, scaled, swapped, words
+from headway.claims import Claims, Evidence, Seen, words
 from headway.metrics.stats import Estimate, batch_means, confidence_interval
 from headway.studies.common import pairs
 from headway.studies.common.runs import listed
@@ -63,7 +63,7 @@ def _shown(found: Found, scheme: str) -> str:
     return f"{scheme}: own {own} %; others {', '.join(others)} %"
 
 
-@CLAIMS.judge("C-TH-202", spoil=scaled("initial-start-75", 1.2, "default.seconds"))
+@CLAIMS.judge("C-TH-202")
 def _good(found: Found) -> Seen:
     own, others = (
         [time for scheme in END_TO_END for time in _times(found, scheme, which)]
@@ -77,7 +77,7 @@ def _good(found: Found) -> Seen:
     )
 
 
-@CLAIMS.judge("C-TH-203", spoil=swapped("mega-start", "slow-start"))
+@CLAIMS.judge("C-TH-203")
 def _unfair(found: Found) -> Seen:
     own, others = (_times(found, "mega-start", which) for which in ("fast", "default"))
     unfair = [
@@ -91,7 +91,7 @@ def _unfair(found: Found) -> Seen:
     )
 
 
-@CLAIMS.judge("C-TH-204", spoil=scaled("quick-start-chi-75", 1.1, "default.seconds"))
+@CLAIMS.judge("C-TH-204")
 def _quick(found: Found) -> Seen:
     schemes = [scheme.key for scheme in pairs.QUICK_STARTS]
     others = [one for scheme in schemes for one in _changes(found, scheme, "default")]

@@ -12,7 +12,7 @@ from functools import partial
 from statistics import median
 from typing import Any
 
-from headway.claims import Change, Claims, Seen, Spoil, Statement, Why, all_of, replaced, words
+from headway.claims import Change, Claims, Seen, Spoil, Statement, all_of, words
 from headway.claims.spoil import Rows
 from headway.claims.words import Check
 from headway.metrics.stats import Estimate
@@ -209,7 +209,7 @@ def _with_twin(own: Statement[Found]) -> list[Statement[Found]]:
         look=partial(one.look, "empty"),
         spoil=one.spoil("empty"),
         mend=one.mend("empty"),
-        why=None if cause is None else Why(**dict(cause), tries=_TRIES[one.twin_why]),
+        why=None if cause is None else cause.why(_TRIES[one.twin_why]),
     )
     if own.why and own.id not in _OWN_REASON:
         own = replace(own, why=replace(own.why, shown_by=name))
@@ -233,12 +233,7 @@ def _price(found: Found) -> Seen:
     )
 
 
-@CLAIMS.judge(
-    "C-TH-238",
-    spoil=replaced(MANY, 400.0, "program_ns"),
-    mend=replaced(MANY, 130.0, "program_ns"),
-    tries=[Change("20 % requests instead of 50 %", keys=MANY, options={"--requests": "20"})],
-)
+@CLAIMS.judge("C-TH-238")
 def _processor_share(found: Found) -> Seen:
     time_ns = found[MANY].program_ns
     share = math.nan if time_ns is None else time_ns * LINUX_PPS / 1e7

@@ -6,12 +6,11 @@ from itertools import product
 import numpy as np
 import numpy.typing as npt
 
-from headway.claims import Change, Claims, Seen, between, near, replaced, scaled, swapped, words
+from headway.claims import Claims, Seen, between, near, words
 from headway.claims.spoil import Rows
 from headway.models import quick_start, startup
 from headway.registry import registry
 from headway.studies.common import lab
-from headway.studies.common.changes import round_trip_of
 from headway.studies.common.runs import listed
 from headway.studies.quickstart_linux.experiments import (
     CONTROLS,
@@ -42,12 +41,7 @@ def _reno_for_cubic(rows: Rows) -> Rows:
     return {**rows, "trace-200-cubic-ss": rows["trace-200-reno-ss"]}
 
 
-@CLAIMS.judge(
-    "C-QSL-001",
-    spoil=scaled("trace-100-*-ss", 2.0, "full_after_s"),
-    mend=scaled("trace-100-*-ss", 1.25, "full_after_s"),
-    tries=[Change("delays of 55 ms instead of 50 ms", round_trip_of(110), "trace-100-*-ss")],
-)
+@CLAIMS.judge("C-QSL-001")
 def _slow_start(found: Found) -> Seen:
     slow = found.full_s(100, "ss")
     return Seen.by(
@@ -57,14 +51,14 @@ def _slow_start(found: Found) -> Seen:
     )
 
 
-@CLAIMS.judge("C-QSL-002", spoil=scaled("trace-100-cubic-ss", 1.5, "full_after_s"))
+@CLAIMS.judge("C-QSL-002")
 def _same(found: Found) -> Seen:
     reno, cubic = (found.start(100, control, "ss").full_after_s for control in CONTROLS)
     apart_s = abs(reno - cubic)
     return Seen.by(apart_s, words.within(apart_s, -math.inf, 0.1, "one round trip"), unit="s")
 
 
-@CLAIMS.judge("C-QSL-003", spoil=swapped("ss", "qs"))
+@CLAIMS.judge("C-QSL-003")
 def _at_once(found: Found) -> Seen:
     quick = found.full_s(100, "qs")
     return Seen.by(
@@ -75,7 +69,7 @@ def _at_once(found: Found) -> Seen:
     )
 
 
-@CLAIMS.judge("C-QSL-005", spoil=replaced("trace-100-*-qs-reduced", 1.9, "full_after_s"))
+@CLAIMS.judge("C-QSL-005")
 def _later(found: Found) -> Seen:
     quick, lowered = found.full_s(100, "qs"), found.full_s(100, "qs-reduced")
     later = {name: lowered[name] - quick[name] for name in CONTROLS}
@@ -86,7 +80,7 @@ def _later(found: Found) -> Seen:
     )
 
 
-@CLAIMS.judge("C-QSL-006", spoil=swapped("qs-reduced", "qs-reduced-2"))
+@CLAIMS.judge("C-QSL-006")
 def _smaller(found: Found) -> Seen:
     lowered, smaller = found.full_s(100, "qs-reduced"), found.full_s(100, "qs-reduced-2")
     return Seen.by(
@@ -95,7 +89,7 @@ def _smaller(found: Found) -> Seen:
     )
 
 
-@CLAIMS.judge("C-QSL-007", spoil=swapped("reno", "cubic"))
+@CLAIMS.judge("C-QSL-007")
 def _growth(found: Found) -> Seen:
     starts = {LABELS[c]: found.start(100, c, "qs-reduced") for c in CONTROLS}
     at = {c: float(s.rates_bps[np.searchsorted(s.times_s, 3.0)]) for c, s in starts.items()}
@@ -124,13 +118,13 @@ def _exit_rate(found: Found) -> Seen:
     )
 
 
-@CLAIMS.judge("C-QSL-010", spoil=swapped("reno", "cubic"))
+@CLAIMS.judge("C-QSL-010")
 def _small_ssthresh(found: Found) -> Seen:
     far = found.full_s(200, "ss")
     return Seen.by(_by_control(far), words.more(far["cubic"], far["reno"]))
 
 
-@CLAIMS.judge("C-QSL-011", spoil=swapped("qs", "qs-reduced"))
+@CLAIMS.judge("C-QSL-011")
 def _slow_start_first(found: Found) -> Seen:
     slow, lowered = (found.start(200, "reno", kind).full_s for kind in ("ss", "qs-reduced"))
     return Seen.by(
@@ -140,7 +134,7 @@ def _slow_start_first(found: Found) -> Seen:
     )
 
 
-@CLAIMS.judge("C-QSL-012", spoil=swapped("qs", "qs-reduced"))
+@CLAIMS.judge("C-QSL-012")
 def _leave_it(found: Found) -> Seen:
     kinds, pairs = ("qs", "qs-reduced"), list(product(RTTS_MS, CONTROLS))
     alone, lowered = (
@@ -152,7 +146,7 @@ def _leave_it(found: Found) -> Seen:
 # ---- Figure 11 ----
 
 
-@CLAIMS.judge("C-QSL-013", spoil=scaled("sizes-*-qs", 2.0, "times_s"))
+@CLAIMS.judge("C-QSL-013")
 def _best(found: Found) -> Seen:
     far = [(rtt, control) for rtt, control in EVERY if rtt > 50]
     best = {pair: 100 * (float(found.speedup(*pair).max()) - 1) for pair in far}
@@ -164,12 +158,7 @@ def _best(found: Found) -> Seen:
     )
 
 
-@CLAIMS.judge(
-    "C-QSL-014",
-    spoil=replaced("sizes-200-reno-qs", 0.05, "times_s.1"),
-    mend=replaced("sizes-10-*-qs", 0.01, "times_s.4"),
-    tries=[Change("an RTT of 20 ms instead of 10 ms", round_trip_of(20), "sizes-10-*")],
-)
+@CLAIMS.judge("C-QSL-014")
 def _where(found: Found) -> Seen:
     known = all(np.isfinite(found.speedup(*pair)).all() for pair in EVERY)
     at = {pair: float(SIZES[int(np.argmax(found.speedup(*pair)))]) / 1e3 for pair in EVERY}
@@ -180,7 +169,7 @@ def _where(found: Found) -> Seen:
     )
 
 
-@CLAIMS.judge("C-QSL-015", spoil=swapped("reno", "cubic"))
+@CLAIMS.judge("C-QSL-015")
 def _slightly(found: Found) -> Seen:
     by = {
         LABELS[c]: float(np.mean([found.speedup(rtt, c)[MIDDLE].mean() for rtt in SPEEDUP_RTTS_MS]))
@@ -198,13 +187,13 @@ def _speedups(found: Found, of: npt.NDArray[np.bool_]) -> list[float]:
     return [float(v) for rtt, control in EVERY for v in found.speedup(rtt, control)[of]]
 
 
-@CLAIMS.judge("C-QSL-016", spoil=scaled("sizes-200-*-ss", 1.5, "times_s"))
+@CLAIMS.judge("C-QSL-016")
 def _long(found: Found) -> Seen:
     long = _speedups(found, SIZES > 10e6)
     return Seen.by(max(long), *(words.within(value, -math.inf, 1.2) for value in long))
 
 
-@CLAIMS.judge("C-QSL-017", spoil=scaled("sizes-200-*-ss", 1.5, "times_s"))
+@CLAIMS.judge("C-QSL-017")
 def _short(found: Found) -> Seen:
     short = _speedups(found, SIZES <= 2.8e3)
     return Seen.by(
@@ -213,7 +202,7 @@ def _short(found: Found) -> Seen:
     )
 
 
-@CLAIMS.judge("C-QSL-018", spoil=scaled("sizes-*-reno-ss", 1.3, "times_s"))
+@CLAIMS.judge("C-QSL-018")
 def _quick_acks(found: Found) -> Seen:
     errors = {eta: _model_error(found, eta) for eta in (1.0, 2.0)}
     return Seen.by(

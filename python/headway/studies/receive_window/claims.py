@@ -61,11 +61,7 @@ def _enforced(found: Found) -> Seen:
     )
 
 
-@CLAIMS.judge(
-    "C-TH-037",
-    spoil=swapped("sender-only", "both-ends"),
-    mend=[_taking("both-ends", 0.5), _taking("initiator-extra-ack", 0.5)],
-)
+@CLAIMS.judge("C-TH-037")
 def _supported(found: Found) -> Seen:
     free, bound = found["both-ends"].took_s, found["sender-only"].took_s
     opened, held = found["initiator-extra-ack"].took_s, found["initiator"].took_s
