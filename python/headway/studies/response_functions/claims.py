@@ -222,6 +222,6 @@ def _large(found: Goodputs) -> Seen:
     ratios = _over_reno(found, 5e-2)
     note = ""
     if found.losses[-1] >= LARGEST_LOSS:
-        note = f"At 10 %: {listed(_over_reno(found, found.losses[-1]), '{:.3f}')}."
+        note = f"At a loss of 10 %: {listed(_over_reno(found, found.losses[-1]), '{:.3f}')}."
     checks = [words.similar(ratio, 1.0) for ratio in ratios.values()]
     return Seen.by(listed(ratios, "{:.3f}"), *checks, note=note)

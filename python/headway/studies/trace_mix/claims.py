@@ -297,7 +297,7 @@ def _slow_loss(found: Mix) -> Seen:
 )
 def _jump_loss(found: Mix) -> Seen:
     more = _more_loss(found, "jump-start")
-    note = "The claims list reads the sentence as percentage points."
+    note = "By the claims list the sentence means percentage points of loss."
     return Seen.by(more, words.about(more, 1.0), unit="percentage points", note=note)
 
 
@@ -324,7 +324,7 @@ def _initial_beside_jump(found: Mix) -> Seen:
         f"and {100 * jump.loss:.2f} %",
         words.similar(initial.p95_s, jump.p95_s),
         words.less(initial.loss, jump.loss),
-        note="The thesis measures the speedup by this quantile.",
+        note="The thesis measures the speedup by the 95 % quantile.",
     )
 
 
@@ -340,7 +340,9 @@ def _beside_paced(found: Mix, judge: Callable[[float, float], words.Check], note
 CLAIMS.add(
     "C-TH-189",
     lambda found: _beside_paced(
-        found, words.similar, "Differences to Initial-Start. Figure 6.54 shows both values."
+        found,
+        words.similar,
+        "Shown: differences from Initial-Start. Figure 6.54 shows both values.",
     ),
     spoil=scaled("jump-start-10-35", 1.2, "p95_s"),
     mend=PACED_ALIKE,
@@ -351,7 +353,8 @@ CLAIMS.add(
     lambda found: _beside_paced(
         found,
         lambda small, initial: words.few(max(1 - small / initial, 0.0)),
-        "Differences to Initial-Start. Where pacing makes a value worse, it has no benefit.",
+        "Shown: differences from Initial-Start. Where pacing makes a value worse, it has no "
+        "benefit.",
     ),
     spoil=scaled("jump-start-10-35", 0.5, "p95_s", "loss"),
     mend=PACED_ALIKE,
@@ -410,7 +413,7 @@ def _quick_beside_ends(found: Mix) -> Seen:
         f"95 % quantile in ms. {shown}",
         words.at_small_load(alike),
         note="Quick-Start with a threshold of 10 kB is compared with Jump-Start and Initial-Start. "
-        "The thesis measures the speedup by this quantile.",
+        "The thesis measures the speedup by the 95 % quantile.",
     )
 
 
