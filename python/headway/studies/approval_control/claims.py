@@ -101,7 +101,7 @@ def _spurious(found: Found) -> Seen:
     held_ns = later_ns[soon & (lot.readings.outstanding_bps > 0)]
     held_ms = int(held_ns[-1]) / 1e6 if held_ns.size else 0.0
     a_slot_off = words.within(held_ms, 200, 600, "400 ms ± a slot")
-    return Seen.by(held_ms, a_slot_off, unit="ms", note="Read every 50 ms.")
+    return Seen.by(held_ms, a_slot_off, unit="ms", note="The counter is read every 50 ms.")
 
 
 # ---- Pattern ----
@@ -120,7 +120,7 @@ def _peak_memory(found: Found) -> Seen:
     # read every 50 ms
     held_s = (int(held_ns[-1]) - int(held_ns[0]) + 50_000_000) / NS_PER_S
     an_interval_off = words.within(held_s, 0.8, 1.2, "1 s ± an interval")
-    note = "The first transfer's largest estimate."
+    note = "Shown: how long the largest estimate of the first transfer's load lasts."
     return Seen.by(held_s, an_interval_off, unit="s", note=note)
 
 
@@ -189,7 +189,7 @@ def _overbooked(found: Found) -> Seen:
     return Seen.by(
         granted_bps / lab.LINK_BPS,
         words.order_of_magnitude(granted_bps, lab.LINK_BPS),
-        note="Times the capacity, granted within one second.",
+        note="Shown: the bandwidth granted within one second, as a multiple of the capacity.",
     )
 
 
@@ -243,7 +243,7 @@ def _longer_grants_less(found: Found) -> Seen:
         *(words.less(b, a) for a, b in pairwise(dense)),
         words.less(more_slots, dense[INTERVALS_MS.index(INTERVAL_MS)]),
         unit="Mbit/s per s",
-        note="At the densest requests.",
+        note="Measured with the largest number of requests per second.",
     )
 
 
@@ -305,7 +305,7 @@ def _fair_between(found: Found) -> Seen:
         + "; ".join(", ".join(f"{value:.3f}" for value in own) for own in values),
         *(words.slightly_less(fair, optimum) for _, fair, optimum in values),
         *(words.much_more(fair, target) for target, fair, _ in values),
-        note="Requests ask for 1, 2 and 5 Gbit/s per second.",
+        note="In the trials requests together ask for 1, 2 and 5 Gbit/s per second.",
     )
 
 

@@ -254,7 +254,7 @@ def _linear(found: Found) -> Seen:
             f"{label} {growth.pkts_per_s:.0f} packets/s (R² {growth.r_squared:.3f}), "
             f"{growth.later_pkts_per_s:.0f} in the second half"
         )
-    note = f"c/r = {GUIDED['double'].ratio:g}, {GUIDED['double'].length_s:g} s."
+    note = f"Runs of {GUIDED['double'].length_s:g} s with c/r = {GUIDED['double'].ratio:g}."
     return Seen.by(", ".join(measured), *checks, note=note)
 
 

@@ -138,7 +138,7 @@ def _sds_as_a_group(found: Found, shown: CellKey) -> Seen:
         float(f"{sds[shown]:.2g}"),
         words.Check(last.holds, last.margin, bound),
         unit="kB/s",
-        note=f"{_count(checks, 'cells')} are within.",
+        note=f"{_count(checks, 'cells')} are within the tolerance.",
     )
 
 
@@ -188,7 +188,7 @@ def _goodput_alike(found: Found) -> Seen:
 
 @CLAIMS.judge("C-CD-092")
 def _largest_queue_delay(_: Found) -> Seen:
-    return near(FULL_QUEUE_MS, 480.0, unit="ms", note="Arithmetic; C-CD-094 has what trials reach.")
+    return near(FULL_QUEUE_MS, 480.0, unit="ms", note="Computed; C-CD-094 has the delay in trials.")
 
 
 def _extreme_ms(found: Found, name: str, pick: Callable[[list[float]], float]) -> float:
@@ -303,7 +303,7 @@ def _same_shape_at_100_ms(found: Found) -> Seen:
     return Seen.by(
         f"medians up to {off[0]:.1f} % apart, standard deviations up to {off[1]:.1f} %",
         words.every([words.identical(*pair) for pair in medians + deviations]),
-        note=f"About their medians two curves are at most {gaps[widest]:.2f} apart ({widest}).",
+        note=f"With the same median two curves are at most {gaps[widest]:.2f} apart ({widest}).",
     )
 
 
@@ -347,7 +347,7 @@ def _cubic_step_and_plateau(found: Found) -> Seen:
         words.within(onset, 380, 420, "step in 380–420 ms"),
         words.within(plateau, low, high, f"slowest in {low:.0f}–{high:.0f} ms"),
         words.within(top, high + 1e-9, np.inf, f"growth beyond {high:.0f} ms"),
-        note=f"Slowest by trial: near {by_trial} ms.",
+        note=f"By trial, the delay grows slowest near {by_trial} ms.",
     )
 
 

@@ -159,7 +159,7 @@ def _back(found: Found) -> Seen:
         max(times_s),
         words.few_seconds(max(times_s)),
         unit="s",
-        note=f"The slowest run. {len(dipped)} of {len(own)} fall below "
+        note=f"The time is that of the slowest run. {len(dipped)} of {len(own)} fall below "
         f"{100 * RECOVERED_SHARE:.0f} % of their rate in the {BEFORE_S:g} s before, in slots of "
         f"{SAMPLE_S:g} s, and recover after {math.fsum(times_s) / len(times_s):.1f} s on "
         "average.",
@@ -177,7 +177,8 @@ def _xcp_equal(found: Found) -> Seen:
         median(own),
         words.of_the_order_of(median(own), 5),
         unit="s",
-        note=f"The median. On average {second:.2f} s for two flows and {third:.2f} s for three; "
+        note=f"The time is the median. On average {second:.2f} s for two flows and {third:.2f} s "
+        "for three; "
         f"range {min(own):.2f} to {max(own):.2f} s.",
     )
 
@@ -189,7 +190,8 @@ def _rcp_equal(found: Found) -> Seen:
         max(own) * 1e3 / lab.RTT_MS,
         words.within_one_round_trip(max(own), lab.RTT_MS / 1e3),
         unit="round trips",
-        note="The slowest of all runs. Shares are compared in slots of one round trip, so the "
+        note="The time is that of the slowest of all runs. Shares are compared in slots of one "
+        "round trip, so the "
         "times are whole round trips.",
     )
 
@@ -201,7 +203,8 @@ def _rcp_buffer(found: Found) -> Seen:
         min(peaks),
         words.some([words.several_hundred(min(peak, 900.0)) for peak in peaks]),
         unit="packets",
-        note=f"The minimum of all runs. The maximum is {max(peaks):.0f}, the mean with XCP "
+        note=f"Shown: the smallest of the runs' longest queues. The largest is {max(peaks):.0f}, "
+        "the mean with XCP "
         f"{mean_of(found, 'xcp', 'peak_pkts'):.0f}.",
     )
 
@@ -217,6 +220,7 @@ def _faster_than_tcp(found: Found) -> Seen:
         listed(shown, "{:.2f} ({:.2f} to {:.2f}) s"),
         words.much_less(rcp_s, xcp_s),
         words.less(xcp_s, tcp_s),
-        note=f"Medians. After {sum(map(math.isinf, arrivals))} of {len(arrivals)} arrivals of TCP "
+        note=f"The times are medians. After {sum(map(math.isinf, arrivals))} of {len(arrivals)} "
+        "arrivals of TCP "
         "flows, shares never become equal.",
     )

@@ -246,7 +246,7 @@ def _not_asked(found: Found) -> Seen:
         f"requests: {shown}; from {LEAST_S:g} to 0.5 s {_joined(above, 'g')}",
         *(words.is_so(own.size > 0 and not own.any(), "none below") for own in below.values()),
         words.is_so(above.size > 0 and bool(np.all(above > 0)), "some above"),
-        note="Of all downloads of a target, as the link's router counts them.",
+        note="Requests of all downloads with such a target, as the link's router counts them.",
     )
 
 
@@ -264,7 +264,7 @@ def _late(found: Found) -> Seen:
         f"{int((over > 0).sum())} of {over.size} missed{by}",
         words.is_so(over.size > 0, f"all from {LEAST_S:g} s to Initial-Start's time"),
         *(words.more(float(o + t), float(t)) for o, t in zip(over, late.targets_s, strict=True)),
-        note=f"Initial-Start takes {own_s:.2f} s.",
+        note=f"For comparison: Initial-Start takes {own_s:.2f} s.",
     )
 
 

@@ -55,7 +55,7 @@ def _fast(found: Found) -> Seen:
 def _compound(found: Found) -> Seen:
     compound_ms, reno_ms = _medians_ms(found, ("compound", "reno")).values()
     similar = words.similar(compound_ms, reno_ms)
-    return Seen.by(compound_ms / reno_ms, similar, note=f"Reno {reno_ms:.0f} ms.")
+    return Seen.by(compound_ms / reno_ms, similar, note=f"Reno's median delay is {reno_ms:.0f} ms.")
 
 
 @CLAIMS.judge("latency-cubic")

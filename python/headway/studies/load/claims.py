@@ -105,7 +105,7 @@ def _ends_alike(found: Found) -> Seen:
             f"{s} {by_load(percent_more(own, jump), '%', 0, LOWEST)}" for s, own in ends.items()
         ),
         words.at_small_load(alike),
-        note="Differences to Jump-Start. Table 6.1, without loss, gives "
+        note="Shown: differences from Jump-Start's times. Table 6.1, without loss, gives "
         f"{', '.join(f'{percent:+.0f}' for percent in by_model)} %.",
     )
 
@@ -225,7 +225,7 @@ def _interval_at_small_load(found: Found) -> Seen:
             for load in LOWEST
         ),
         words.at_small_load(hardly),
-        note="Compared with an interval of 200 ms.",
+        note="The times are compared with those of an interval of 200 ms.",
     )
 
 
@@ -285,7 +285,7 @@ def _strategies_alike(found: Found) -> Seen:
         f"spread {by_load(percent_more(most, least), '%', 1, (*LOWEST, *HIGHEST))}",
         words.at_small_load(alike),
         words.at_high_load(alike),
-        note=f"Slowest: {', '.join(slowest)}.",
+        note=f"The slowest algorithms: {', '.join(slowest)}.",
     )
 
 
@@ -361,7 +361,7 @@ def _few_requests(found: Found) -> Seen:
     return Seen.by(
         f"gain {', '.join(f'{gains[chi]:+.1f} % at {chi / 1e3:g} kB' for chi in FAR_ABOVE_B)}",
         *(words.not_significantly_less(times[chi], slow) for chi in FAR_ABOVE_B),
-        note=f"The best threshold gains {max(gains.values()):.0f} %.",
+        note=f"The best threshold shortens the mean response time by {max(gains.values()):.0f} %.",
     )
 
 

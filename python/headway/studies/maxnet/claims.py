@@ -190,7 +190,8 @@ def _comparable(found: Found) -> Seen:
             words.every([words.similar(a, b) for a, b in itertools.combinations(values, 2)])
             for values in (after, least)
         ),
-        note="Time to 90 % of the later mean, read in slots of 25 ms; and the least second of the "
+        note="Shown: time to 90 % of the later mean, in slots of 25 ms; and the lowest rate in a "
+        "second of the "
         "second half, as a part of its mean.",
     )
 
@@ -206,7 +207,8 @@ def _four(found: Found) -> Seen:
         words.within(float(mbps.min()), 2.0, math.inf),
         words.within(float(mbps.max()), -math.inf, 2.4),
         words.within(float(np.ptp(mbps) / mbps.mean()), 0, 0.05, "less than 5 % apart"),
-        note=f"At most {100 * float(np.abs(mbps / mbps.mean() - 1).max()):.1f} % from their mean.",
+        note=f"At most {100 * float(np.abs(mbps / mbps.mean() - 1).max()):.1f} % from the mean "
+        "of the four.",
     )
 
 
@@ -267,7 +269,7 @@ def _prefers(found: Found) -> Seen:
         f"{', '.join(f'{ratio:.2f}' for ratio in ratios.values())} of MaxNet, FAST, BIC",
         words.within(ratios["maxnet"], 1 / ALIKE, ALIKE),
         *(words.more(float(mbps[one][1]), float(mbps[one][0])) for one in ("fast", "bic")),
-        note="Throughput at 29 ms over that at 57 ms.",
+        note="Shown: throughput at 29 ms divided by that at 57 ms.",
     )
 
 
@@ -321,7 +323,7 @@ def _no_decrease(found: Found) -> Seen:
         # the ACK that begins a recovery also brings a price, by which the law may change a window
         words.within(median, 0.98, math.inf, "median ≥ 0.98"),
         words.within(low, 0.8, math.inf, "5 % quantile ≥ 0.8"),
-        note="Standard TCP keeps half.",
+        note="Standard TCP keeps half of cwnd.",
     )
 
 

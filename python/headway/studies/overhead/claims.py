@@ -241,7 +241,7 @@ def _processor_share(found: Found) -> Seen:
         "nothing" if time_ns is None else share,
         words.about(share, 4.0),
         unit="%",
-        note="Time in the program as the kernel counts it, which includes the counting.",
+        note="Processor time in the program as the kernel measures it, including the measurement.",
     )
 
 

@@ -130,7 +130,7 @@ def _slow_start_first(found: Found) -> Seen:
     return Seen.by(
         f"{slow:.2f} s; {lowered:.2f} s",
         words.less(slow, lowered),
-        note=f"{TRACE_S:g} s means never.",
+        note=f"{TRACE_S:g} s means that the link was never full.",
     )
 
 

@@ -90,7 +90,7 @@ def _mpcp_faster(found: Found) -> Seen:
         # the claims list's range: "25 % faster" may mean 0.75 or 1/1.25
         words.within(ratio, 0.70, 0.85),
         _less(found, "mpcp", "tcp_pep", CLEAN, TIME),
-        note="Shown: MPCP's time over TCP PEP's.",
+        note="Shown: MPCP's time divided by TCP PEP's.",
     )
 
 
@@ -160,7 +160,7 @@ def _gap_grows(found: Found) -> Seen:
         listed({name: (clean, lossy.mean) for name, (lossy, clean) in gaps.items()},
                "{:.2f} and {:.2f}"),
         *(words.more(*gap) for gap in gaps.values()),
-        note="Shown: the part of TCP PEP's time that each saves, without loss and at 1 %.",
+        note="Shown: the part of TCP PEP's time that each protocol saves, without loss and at 1 %.",
     )  # fmt: skip
 
 

@@ -193,5 +193,5 @@ def _large(found: Goodputs) -> Seen:
     ratios = _over_reno(found, 5e-2)
     note = ""
     if found.losses[-1] >= LARGEST_LOSS:
-        note = f"At 10 %: {listed(_over_reno(found, found.losses[-1]), '{:.3f}')}."
+        note = f"At a loss of 10 %: {listed(_over_reno(found, found.losses[-1]), '{:.3f}')}."
     return each(ratios, lambda ratio: words.similar(ratio, 1.0), "{:.3f}", note=note)

@@ -61,7 +61,7 @@ def _unscaled(found: Found) -> Seen:
         words.within(sent, UNSCALED_BYTES - lab.MSS_BYTES, UNSCALED_BYTES),
         words.much_more(upload.paced_pkts * lab.MSS_BYTES, UNSCALED_BYTES),
         unit="bytes",
-        note="As many whole packets as fit. The congestion window is "
+        note="The data is as many whole packets as fit. The congestion window is "
         f"{upload.paced_pkts * lab.MSS_BYTES / 1e3:.0f} kB.",
     )
 
@@ -113,7 +113,7 @@ def _jump(found: Found) -> Seen:
         UNSCALED_BYTES - lab.MSS_BYTES,
         UNSCALED_BYTES + lab.MSS_BYTES,
         unit="bytes",
-        note="In whole packets of 1448 bytes: 45.",
+        note="The data is 45 whole packets of 1448 bytes.",
     )
 
 
@@ -183,7 +183,7 @@ def _initial(found: Found) -> Seen:
         *(words.more(own[n], 1) for n in (0, 1)),
         *(words.less(own[n], other[n]) for other in gains.values() for n in (0, 1)),
         unit="times",
-        note="After setup and after the idle time.",
+        note="Judged after the setup and after the idle time.",
     )
 
 

@@ -234,7 +234,7 @@ def _slow_loss(found: Mix) -> Seen:
 @CLAIMS.judge("C-TH-187")
 def _jump_loss(found: Mix) -> Seen:
     more = _more_loss(found, "jump-start")
-    note = "The claims list reads the sentence as percentage points."
+    note = "By the claims list the sentence means percentage points of loss."
     return Seen.by(more, words.about(more, 1.0), unit="percentage points", note=note)
 
 
@@ -257,7 +257,7 @@ def _initial_beside_jump(found: Mix) -> Seen:
         f"and {100 * jump.loss:.2f} %",
         words.similar(initial.p95_s, jump.p95_s),
         words.less(initial.loss, jump.loss),
-        note="The thesis measures the speedup by this quantile.",
+        note="The thesis measures the speedup by the 95 % quantile.",
     )
 
 
@@ -273,7 +273,9 @@ def _beside_paced(found: Mix, judge: Callable[[float, float], words.Check], note
 CLAIMS.add(
     "C-TH-189",
     lambda found: _beside_paced(
-        found, words.similar, "Differences to Initial-Start. Figure 6.54 shows both values."
+        found,
+        words.similar,
+        "Shown: differences from Initial-Start. Figure 6.54 shows both values.",
     ),
 )
 CLAIMS.add(
@@ -281,7 +283,8 @@ CLAIMS.add(
     lambda found: _beside_paced(
         found,
         lambda small, initial: words.few(max(1 - small / initial, 0.0)),
-        "Differences to Initial-Start. Where pacing makes a value worse, it has no benefit.",
+        "Shown: differences from Initial-Start. Where pacing makes a value worse, it has no "
+        "benefit.",
     ),
 )
 
@@ -323,7 +326,7 @@ def _quick_beside_ends(found: Mix) -> Seen:
         f"95 % quantile in ms. {shown}",
         words.at_small_load(alike),
         note="Quick-Start with a threshold of 10 kB is compared with Jump-Start and Initial-Start. "
-        "The thesis measures the speedup by this quantile.",
+        "The thesis measures the speedup by the 95 % quantile.",
     )
 
 

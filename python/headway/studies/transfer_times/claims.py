@@ -275,7 +275,7 @@ def _slow_start(found: Results) -> Seen:
     return Seen.by(
         f"at most {100 * off.max():.2f} % off",
         words.within(float(off.max()), -np.inf, 0.02, "±2 %"),
-        note=f"Further off at {_list(beyond / MB)} MB." if beyond.size else "",
+        note=f"Outside of the tolerance at {_list(beyond / MB)} MB." if beyond.size else "",
     )
 
 
@@ -314,7 +314,8 @@ def _match(found: Results) -> Seen:
     return Seen.by(
         f"at most {100 * own:.1f} % off",
         words.within(own, -np.inf, 0.10, "±10 %"),
-        note=f"The others: {others}. Jump-Starts of at most K_data end with the last timer "
+        note=f"Errors of the other startups: {others}. Jump-Starts of at most K_data end with "
+        "the last timer "
         "(C-TH-121).",
     )
 
@@ -369,7 +370,7 @@ def _late(found: Results) -> Seen:
         f"{1e3 * extra.min():.0f} to {1e3 * extra.max():.0f} ms",
         *(words.by_one_round_trip(one, RTT_S) for one in extra),
         *(words.quantity(one, RTT_S, 0.1) for one in extra),
-        note="All sizes that need more than the first window.",
+        note="Judged at all sizes that need more than the first window.",
     )
 
 
@@ -390,7 +391,7 @@ def _xcp(found: Results) -> Seen:
     return Seen.by(
         f"{ratios.min():.2f} to {ratios.max():.2f} times",
         *_each(words.similar, xcp, late),
-        note=f"Further off at {_list(outside / 1e3)} kB." if outside.size else "",
+        note=f"Outside of the tolerance at {_list(outside / 1e3)} kB." if outside.size else "",
     )
 
 

@@ -106,7 +106,7 @@ def _every(found: Found) -> Seen:
         f"intervals apart in {sum(one.holds for one in apart)} of {len(apart)}",
         words.every(checks),
         *apart,
-        note=f"Saved: {listed(spreads, '{}', '; ')}.",
+        note=f"Time saved: {listed(spreads, '{}', '; ')}.",
     )
 
 
@@ -146,7 +146,8 @@ def _rise(found: Found) -> Seen:
         f"{_series(users)} users",
         words.grows_with(users, slow.tolist()),
         words.grows_with(users, quick.tolist()),
-        note="The paper does not name the Web model of figure 13. These are the large files.",
+        note="The paper does not name the Web model of figure 13. The study uses that of large "
+        "files.",
     )
 
 
@@ -378,5 +379,5 @@ def still_faster(found: Found) -> Seen:
     return Seen.by(
         "; ".join(shown),
         *checks,
-        note=f"Saved, with its 95 % interval: {', '.join(differences)}." if differences else "",
+        note=f"Time saved with 95 % interval: {', '.join(differences)}." if differences else "",
     )
