@@ -33,8 +33,9 @@ class Upstream:
         while True:
             with suppress(OSError):
                 connection, _ = listening.accept()
-                threading.Thread(target=self._talk, args=(connection,), daemon=True).start()
+                # counted before a response can reach the client, which reads the count
                 self.connections += 1
+                threading.Thread(target=self._talk, args=(connection,), daemon=True).start()
                 continue
             return
 

@@ -1,9 +1,12 @@
 """Measures the processor cost of a control in the kernel, and what limits a sender there.
 
-Noise: only asserts that costs exist; a tolerance for the time; a late run is repeated.
+Noise: only asserts that costs exist; checks the median of five times, because a late wake-up of the
+writer changes a time; a late run is repeated.
 """
 
-from real_time import in_real_time, live
+from statistics import median
+
+from real_time import in_real_time, live_each
 from support import on_kernel
 
 from headway import Experiment
@@ -29,8 +32,10 @@ def test_the_kernel_counts_how_long_the_send_buffer_holds_a_sender_back() -> Non
     path = {"kind": "dumbbell", "rate": "20 Mbit/s", "rtt": "60 ms", "buffer": "1 BDP"}
     flow = "bbr:size=1MB:send_buffer=100kB:start=0s"
     asked = {"topology": path, "flows": flow, "duration": "4 s"}
-    [flow_of] = live(Experiment.model_validate(asked)).flows
-    # tests/test_random_cases.py checks the values of the same transfer in the simulator
-    assert flow_of.rwnd_limited_us == 0
-    assert flow_of.sndbuf_limited_us is not None
-    assert 500_000 < flow_of.sndbuf_limited_us < 610_000
+    flows = [trace.flows[0] for trace in live_each([Experiment.model_validate(asked)] * 5)]
+    assert {flow.rwnd_limited_us for flow in flows} == {0}
+    # The sum of many waits, each up to a tick of 4 ms wrong, and shorter if the writer wakes late.
+    # Of 180 runs, 174 counted 532 to 568 ms, and 6 beside other work 456 to 588 ms. Medians of five
+    # were 544 to 552 ms. tests/test_random_cases.py has the same bounds for the simulator.
+    times_us = [flow.sndbuf_limited_us for flow in flows]
+    assert 530_000 <= median(times_us) <= 570_000, times_us

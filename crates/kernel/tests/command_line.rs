@@ -72,7 +72,7 @@ fn a_control_is_found_by_the_name_that_users_type() {
     succeeds(&["attach", "htcp", "--name", "hwt_again"]);
     let line = fails(&["detach", "htcp"], 2);
     assert!(line.contains(name) && line.contains("hwt_again"), "{line}");
-    succeeds(&["detach", "hwt_again"]);
+    assert_eq!(json(&["detach", "again"])["detached"][0], "hwt_again");
     assert_eq!(json(&["detach", "htcp"])["detached"][0], name);
     nothing_is_left();
 }

@@ -7,7 +7,7 @@ use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
 use std::path::Path;
 use std::process::{Command, Output};
 
-use crate::lab::{fails, headwayctl, ip, json, one_line, succeeds, Lab};
+use crate::lab::{fails, headwayctl, ip, json, one_line, succeeds, Cgroup, Lab};
 use headway_kernel::system::namespace::Namespace;
 use serde_json::Value;
 
@@ -93,6 +93,31 @@ fn a_namespace_that_only_has_a_similar_name_stays() {
     assert!(named(foreign));
     assert!(!named("headway-hwt-foreign-right1"));
     ip(&["netns", "del", foreign]);
+}
+
+fn hints_of_another_scope_stay_attached() {
+    let _others = Others;
+    let cgroup = Cgroup::enter();
+    let attach = ["hints", "attach", "--cgroup", cgroup.name()];
+    succeeds(&attach);
+    other(&attach);
+    let places = |list: Value| -> Vec<String> {
+        let hints = list["hints"].as_array().unwrap().clone();
+        let place = |entry: &Value| entry["cgroup"].as_str().unwrap().to_owned();
+        hints.iter().map(place).collect()
+    };
+    assert_eq!(places(json(&["hints", "list"])), [cgroup.name()]);
+    assert_eq!(places(other_json(&["hints", "list"])), [cgroup.name()]);
+    // without a scope, nothing of a scope is detached
+    let planned = in_scope("", &["hints", "detach", "--keep-defaults", "--dry-run"]);
+    let printed = String::from_utf8(planned.stdout).unwrap();
+    assert!(!printed.contains(cgroup.name()), "{printed}");
+    other(&["hints", "detach"]);
+    assert_eq!(places(json(&["hints", "list"])), [cgroup.name()]);
+    succeeds(&["hints", "detach"]);
+    fails(&["hints", "detach"], 2);
+    succeeds(&["detach", "--all"]);
+    assert_eq!(lab::left_attached(), Vec::<String>::new());
 }
 
 fn a_scope_is_a_whole_word() {
@@ -309,6 +334,10 @@ pub const TESTS: &[common::Test<'_>] = &[
         &a_namespace_that_only_has_a_similar_name_stays,
     ),
     ("a scope is a whole word", &a_scope_is_a_whole_word),
+    (
+        "hints of another scope stay attached",
+        &hints_of_another_scope_stay_attached,
+    ),
     (
         "unnamed namespaces are distinguished",
         &unnamed_namespaces_are_distinguished,

@@ -48,8 +48,8 @@ fn is_ours(name: &str) -> bool {
     load::missing().is_none() && attached_as(name).is_ok_and(|found| found.is_some())
 }
 
-/// The kernel's name for an attached control, given that name or what users write: `htcp`,
-/// `cubic+hystart`. None: no such control of Headway is attached.
+/// The kernel's name for an attached control, given that name, that name without the scope's word,
+/// or what users write: `htcp`, `cubic+hystart`. None: no such control of Headway is attached.
 ///
 /// # Errors
 /// Several controls match.
@@ -59,8 +59,14 @@ pub fn find_name(typed: &str) -> Result<Option<String>, Failure> {
     }
     let mut attached = inventory::find()?;
     attached.retain(|a| a.attached);
-    if attached.iter().any(|a| a.name == typed) {
-        return Ok(Some(typed.to_owned()));
+    let scope = rundir::scope()?;
+    let mut names = vec![typed.to_owned()];
+    if !scope.is_empty() {
+        names.push(format!("{scope}_{typed}"));
+    }
+    names.retain(|name| attached.iter().any(|a| a.name == *name));
+    if let Some(name) = names.into_iter().next() {
+        return Ok(Some(name));
     }
     let (control, startup) = match typed.split_once('+') {
         Some((control, startup)) => (control, Some(startup)),

@@ -76,7 +76,8 @@ fn check() -> Result<(), Failure> {
 }
 
 /// Accepts the socket options from all processes of a cgroup and its descendants; None: from all
-/// processes of the machine. An earlier attachment is detached. `dry_run`: only returns the place.
+/// processes of the machine. An earlier attachment of the same
+/// scope is detached. `dry_run`: only returns the place.
 ///
 /// # Errors
 /// The cgroup does not exist, or the kernel refuses.
@@ -103,7 +104,7 @@ pub fn attach(cgroup: Option<&Path>, dry_run: bool) -> Result<String, Failure> {
     }
     let lock = rundir::lock()?;
     rundir::mount_bpffs(&lock)?;
-    for hook in attached()? {
+    for hook in own()? {
         hook.detach(&lock)?;
     }
     let mut open = load::open(hints_object(), "hw_hints", "hints")?;
@@ -149,6 +150,16 @@ fn attached() -> Result<Vec<Hook>, Failure> {
     Ok(hooks)
 }
 
+/// The programs that this scope attached. Without a scope these are the ones that were attached
+/// without a scope: runs of the kernel backend attach and detach hints by themselves, which must
+/// not end the hints of other scopes.
+fn own() -> Result<Vec<Hook>, Failure> {
+    let scope = rundir::scope()?;
+    let mut hooks = attached()?;
+    hooks.retain(|hook| hook.scope == scope);
+    Ok(hooks)
+}
+
 /// What `detach` removed, or would remove.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ended {
@@ -158,14 +169,14 @@ pub struct Ended {
     pub defaults: Vec<String>,
 }
 
-/// Stops accepting options, and removes the defaults of prefixes unless they are to be kept.
-/// `dry_run`: only reports what would be removed.
+/// Stops accepting options, and removes the defaults of prefixes unless they are to be kept. Other
+/// scopes keep theirs. `dry_run`: only reports what would be removed.
 ///
 /// # Errors
 /// Nothing is attached and no prefix has a default; the kernel refuses.
 pub fn detach(keep_defaults: bool, dry_run: bool) -> Result<Ended, Failure> {
     check()?;
-    let hooks = attached()?;
+    let hooks = own()?;
     let mut ended = Ended::default();
     if !keep_defaults {
         ended.defaults = defaults().into_iter().map(|d| d.prefix).collect();

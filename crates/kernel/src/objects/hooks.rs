@@ -31,6 +31,9 @@ const KINDS: [u32; 3] = [
 pub struct Hook {
     /// The program's name.
     pub program: String,
+    /// The scope of the command that attached it.
+    #[serde(skip)]
+    pub scope: String,
     /// The cgroup's folder, or `namespace:device` with their present names.
     pub place: String,
     /// The place as recorded when the program was attached.
@@ -137,6 +140,7 @@ pub fn find() -> Result<Vec<Hook>, Failure> {
             let (netns, place) = now.map_or((None, None), |(n, p)| (Some(n), Some(p)));
             found.push(Hook {
                 program: program.name,
+                scope: its_scope,
                 place: place.unwrap_or_else(|| noted_place.clone()),
                 noted_place,
                 netns,
