@@ -114,6 +114,8 @@ pub struct Socket {
     fin_sent: bool,
     /// The FIN is sent with the last data packet.
     fin_with_last_data: bool,
+    /// The application closes its end when the peer has acknowledged all data.
+    closes_when_acked: bool,
     /// The writer waits for room in the send buffer (SOCK_NOSPACE).
     writer_waits: bool,
     /// Whether the flow's trace records what this end sends.
@@ -264,6 +266,7 @@ impl Socket {
             fin_queued: false,
             fin_sent: false,
             fin_with_last_data: false,
+            closes_when_acked: false,
             writer_waits: false,
             buffer: SendBuffer::new(profile, options.send_buffer_bytes),
             fin_received: None,

@@ -174,7 +174,7 @@ impl Socket {
         loop {
             let end = self.write_end;
             let has_data = self.snd_nxt < end;
-            let has_fin = self.fin_queued && !self.fin_sent && !has_data;
+            let has_fin = self.fin_queued && !self.fin_sent && !has_data && self.may_close();
             if !has_data && !has_fin {
                 break;
             }
@@ -290,6 +290,10 @@ impl Socket {
         } else if closed && out_before == 0 && self.pending.is_none() {
             self.start_persisting(net);
         }
+    }
+
+    fn may_close(&self) -> bool {
+        !self.closes_when_acked || self.board.packets_out() == 0
     }
 
     /// Nagle's rule with Minshall's change: a small segment waits while another one is outstanding.

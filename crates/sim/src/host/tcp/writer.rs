@@ -52,8 +52,14 @@ impl Socket {
         self.close(net);
     }
 
-    /// Closes the socket: a FIN follows the data.
+    /// Closes the socket: a FIN follows the data. In linux-6 the application waits until all data
+    /// is acknowledged, as the kernel backend's programs do.
     pub fn close(&mut self, net: &mut Net) {
+        self.closes_when_acked = self.profile.segments_are_large;
+        self.send_fin(net);
+    }
+
+    fn send_fin(&mut self, net: &mut Net) {
         self.buffer.closing = true;
         self.fin_queued = self.write_end == self.buffer.app_end;
         self.pump(net);
@@ -63,7 +69,7 @@ impl Socket {
     /// was sent already (tcp_send_fin).
     pub fn shut_down(&mut self, net: &mut Net) {
         self.fin_with_last_data = self.snd_nxt < self.write_end;
-        self.close(net);
+        self.send_fin(net);
     }
 
     /// Whether the application has closed its end.
