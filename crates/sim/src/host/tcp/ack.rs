@@ -316,7 +316,7 @@ impl Socket {
             // (tcp_skb_spurious_retrans).
             let original = segment.marks & EVER_RETRANS != 0
                 && info.ts_ecr_ms != 0
-                && info.ts_ecr_ms < super::recovery::stamp_ms(segment.sent_ns);
+                && info.ts_ecr_ms < self.stamp_ms(segment.sent_ns);
             if segment.marks & SACKED == 0
                 && !original
                 && newest.is_none_or(|n| (segment.sent_ns, segment.end()) > (n.0, n.1))

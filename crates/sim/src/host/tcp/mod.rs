@@ -163,6 +163,8 @@ pub struct Socket {
     timers: [TimerSlot; 3],
     /// When the retransmission timer was armed, if its deadline must still be rounded to ticks; else NEVER.
     retransmit_armed_ns: u64,
+    /// Time between a beginning millisecond of the timestamp clock and time 0.
+    clock_offset_ns: u64,
     profile: &'static Profile,
     /// In-order application bytes received.
     pub delivered_bytes: u64,
@@ -332,6 +334,11 @@ impl Socket {
                 scheduled_ns: NEVER,
             }; 3],
             retransmit_armed_ns: NEVER,
+            clock_offset_ns: if profile.ticks {
+                ticks::drawn(options.seed)
+            } else {
+                0
+            },
             syn_sent_ns: 0,
             first_syn_ms: 0,
             receiver: Receiver::new(profile, mss, 1, &options),
@@ -395,10 +402,15 @@ impl Socket {
     /// The timestamp clock in milliseconds; never 0 if the option is on.
     fn timestamp(&self, net: &Net) -> u32 {
         if self.options.timestamps {
-            (net.now_ns / 1_000_000) as u32 + 1
+            self.stamp_ms(net.now_ns)
         } else {
             0
         }
+    }
+
+    /// A time on the timestamp clock, as the peer echoes it.
+    fn stamp_ms(&self, time_ns: u64) -> u32 {
+        ((time_ns + self.clock_offset_ns) / 1_000_000) as u32 + 1
     }
 
     /// Sends what can be sent now.
