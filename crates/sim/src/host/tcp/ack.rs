@@ -109,7 +109,12 @@ impl Socket {
     #[inline(always)]
     fn nothing_to_ack(&mut self, net: &mut Net, p: &Packet) {
         self.is_echo(p);
+        let window = self.snd_wnd;
         self.take_ack(p);
+        let changes = self.snd_wnd != window && self.profile.segments_are_large;
+        if changes && self.snd_nxt < self.write_end {
+            self.restart_if_idle(net);
+        }
         if self.pending == Some(Pending::Persist) {
             self.persist_answered(net);
         }

@@ -143,6 +143,8 @@ pub struct Socket {
     ecn: EcnFlags,
     /// The header of its control, or one for which it returns feedback.
     carried: Option<Box<Carried>>,
+    /// When the control was last told of the start of a transmission.
+    start_told_ns: u64,
     /// Deadline for the last byte of the written data; 0: none.
     deadline_ns: u64,
     pending: Option<Pending>,
@@ -328,6 +330,7 @@ impl Socket {
             first_flight: None,
             limited: Limited::default(),
             quick_start_flags: QuickStartFlags::default(),
+            start_told_ns: NEVER,
             deadline_ns: 0,
             timers: [TimerSlot {
                 deadline_ns: NEVER,

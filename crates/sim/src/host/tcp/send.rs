@@ -132,6 +132,14 @@ impl Socket {
         if all_sent || self.state != State::Established {
             return;
         }
+        if self.starts_fast
+            && self.profile.segments_are_large
+            && self.board.in_flight() == 0
+            && self.start_told_ns != net.now_ns
+            && self.snd_nxt < self.write_end.min(self.snd_una + self.snd_wnd)
+        {
+            self.transmission_starts(net, net.now_ns - self.last_sent_ns);
+        }
         let is_plain = self.conn.pacing_rate_bytes_per_s == 0
             && !(self.paces_segments && self.pacing.next_ns > net.now_ns)
             && self.pending != Some(Pending::Persist)
@@ -181,7 +189,8 @@ impl Socket {
             if left == 0 && by_segment && self.segment_waits(net) {
                 break;
             }
-            if self.board.in_flight() >= self.conn.cwnd_pkts {
+            let in_flight = self.board.in_flight();
+            if in_flight >= self.conn.cwnd_pkts {
                 limited = true;
                 break;
             }
@@ -257,6 +266,9 @@ impl Socket {
                 let idle_ns = net.now_ns - self.last_sent_ns;
                 self.pending = None;
                 self.transmission_starts(net, idle_ns);
+            }
+            if in_flight == 0 && has_data {
+                self.tell_start_once(net);
             }
             let head = if left == 0 || left == pkts { HEAD } else { 0 };
             left = left.saturating_sub(1);
@@ -370,6 +382,9 @@ impl Socket {
         };
         if self.quick_start_flags.waits && self.carried_request(segment.seq, segment.end()) {
             self.request_was_lost(net, false);
+        }
+        if self.board.in_flight() == 0 {
+            self.tell_start_once(net);
         }
         // Only one transmission carries the PSH of a large segment: __tcp_transmit_skb sets it in
         // the clone.
