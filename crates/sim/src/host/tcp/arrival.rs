@@ -73,6 +73,7 @@ impl Socket {
             }
         }
         match plan {
+            _ if is_acked => self.receiver.ack_scheduled = false,
             _ if at_once => self.ack_owed_now(net),
             AckPlan::Now => self.ack_owed_now(net),
             AckPlan::AfterReading => self.receiver.ack_after_read = true,

@@ -20,6 +20,14 @@ const MIN_RCV_MSS: u32 = 536;
 /// Largest number of SACK blocks in an ACK.
 const MAX_SACKS: usize = 4;
 
+/// With more SACK blocks than this, ACKs are compressed less (TCP_SACK_BLOCKS_EXPECTED).
+const SACKS_EXPECTED: usize = 2;
+
+/// Whether two ranges overlap or are adjacent.
+fn meets(one: (u64, u64), other: (u64, u64)) -> bool {
+    one.0 <= other.1 && other.0 <= one.1
+}
+
 /// Bytes of headers and shared info in a driver's buffer, in addition to a packet's data.
 const SHARED_BYTES: u32 = 320;
 /// Bytes of an sk_buff.
@@ -294,10 +302,42 @@ impl Receiver {
         if self.is_linux_6() {
             self.grow_buffer(self.tuning.space);
         }
-        self.sacks.retain(|s| s.1 < start || s.0 > stop);
-        self.sacks.truncate(MAX_SACKS - 1);
-        self.sacks.insert(0, (start, stop));
+        self.extend_sacks(seq, end);
         self.plan(now_ns, rtt)
+    }
+
+    /// Adds a segment to the SACK blocks. Only the four latest blocks are known, so a segment that
+    /// joins data of a forgotten block does not report that data again (tcp_sack_new_ofo_skb,
+    /// tcp_sack_maybe_coalesce).
+    fn extend_sacks(&mut self, seq: u64, end: u64) {
+        let Some(at) = self.sacks.iter().position(|s| meets(*s, (seq, end))) else {
+            self.sacks.truncate(MAX_SACKS - 1);
+            self.sacks.insert(0, (seq, end));
+            return;
+        };
+        let mut first = self.sacks.remove(at);
+        first = (first.0.min(seq), first.1.max(end));
+        self.sacks.retain(|s| {
+            let apart = !meets(*s, first);
+            if !apart {
+                first = (first.0.min(s.0), first.1.max(s.1));
+            }
+            apart
+        });
+        self.sacks.insert(0, first);
+    }
+
+    /// linux-6: whether a segment sends the ACK that compression holds back, before the segment is
+    /// reported: it extends neither of the two latest of several SACK blocks. The segment itself
+    /// causes no further ACK (tcp_sack_compress_send_ack).
+    #[inline]
+    pub fn sends_compressed_ack(&self, seq: u64, end: u64) -> bool {
+        self.compressed > 0
+            && seq > self.rcv_nxt
+            && self.sacks.len() >= SACKS_EXPECTED
+            && !self.sacks[..SACKS_EXPECTED]
+                .iter()
+                .any(|s| meets(*s, (seq, end)))
     }
 
     #[inline(never)]
