@@ -238,7 +238,7 @@ impl Receiver {
             return (0, AckPlan::Now);
         }
         if seq > self.rcv_nxt {
-            return (0, self.queue_out_of_order(now_ns, seq, end, rtt));
+            return (0, self.queue_out_of_order(now_ns, (seq, end), push, rtt));
         }
         if seq < self.rcv_nxt {
             self.dsack = Some((seq, self.rcv_nxt));
@@ -268,7 +268,17 @@ impl Receiver {
     }
 
     #[inline(never)]
-    fn queue_out_of_order(&mut self, now_ns: u64, seq: u64, end: u64, rtt: &Rtt) -> AckPlan {
+    fn queue_out_of_order(
+        &mut self,
+        now_ns: u64,
+        (seq, end): (u64, u64),
+        push: bool,
+        rtt: &Rtt,
+    ) -> AckPlan {
+        if self.is_linux_6() {
+            // tcp_data_queue_ofo measures the segment too, since 6.17.
+            self.measure_segment((end - seq) as u32, push);
+        }
         if self.requested_quick_acks > 0 {
             self.enter_requested_quick_acks();
         }
@@ -360,6 +370,19 @@ impl Receiver {
     /// Updates the segment size, the delayed-ACK timing and the window for in-order data
     /// (tcp_event_data_recv).
     fn event_data(&mut self, now_ns: u64, len: u32, push: bool, rtt: &Rtt) {
+        self.measure_segment(len, push);
+        if self.rcv_nxt >= self.tuning.window_end && (self.is_linux_6() || !self.timestamps) {
+            self.measure_rtt_by_window(now_ns);
+        }
+        self.time_data(now_ns, rtt);
+        if len >= 128 {
+            self.grow_window(len);
+        }
+    }
+
+    /// Estimates the peer's segment size (tcp_measure_rcv_mss).
+    #[inline]
+    fn measure_segment(&mut self, len: u32, push: bool) {
         if len >= self.rcv_mss {
             let len = len.min(self.mss);
             if len != self.rcv_mss && self.is_linux_6() {
@@ -371,13 +394,6 @@ impl Receiver {
         }
         self.last_segment = len;
         self.pushed |= push && (len < self.rcv_mss || self.is_linux_6());
-        if self.rcv_nxt >= self.tuning.window_end && (self.is_linux_6() || !self.timestamps) {
-            self.measure_rtt_by_window(now_ns);
-        }
-        self.time_data(now_ns, rtt);
-        if len >= 128 {
-            self.grow_window(len);
-        }
     }
 
     pub(super) fn is_linux_6(&self) -> bool {
