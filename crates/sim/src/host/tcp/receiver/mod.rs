@@ -101,6 +101,9 @@ pub struct Receiver {
     last_segment: u32,
     mss: u32,
     compressed: u32,
+    /// End of the latest packet that arrived in order, without the data behind a hole that it
+    /// filled.
+    pub(super) packet_end: u64,
     /// Memory of unread data that arrived in order.
     pub(super) unread_memory_bytes: u64,
     /// Memory of data held behind holes.
@@ -165,6 +168,7 @@ impl Receiver {
             window_part: profile.window_part,
             window_clamp: sizes.clamp,
             window_threshold: sizes.first_window.min(sizes.clamp),
+            packet_end: rcv_nxt,
             unread_memory_bytes: 0,
             held_memory_bytes: 0,
             held_bytes: 0,
@@ -246,6 +250,7 @@ impl Receiver {
         }
         self.make_room();
         self.rcv_nxt = end;
+        self.packet_end = end;
         let memory = memory_of(len);
         self.unread_memory_bytes += memory;
         if let Some(reader) = &mut self.reader {
