@@ -317,11 +317,15 @@ impl Socket {
         }
     }
 
-    /// Pushes all written data: the unsent part ends with PSH.
+    /// Pushes all written data: the unsent part ends with PSH. If everything was sent, no sk_buff
+    /// can be marked, and the push does not count (tcp_push).
     fn mark_pushed(&mut self) {
+        if self.snd_nxt >= self.write_end {
+            return;
+        }
         self.buffer.pushed_end = self.write_end;
         let pushes = &mut self.buffer.unsent_pushes;
-        if self.snd_nxt < self.write_end && pushes.back() != Some(&self.write_end) {
+        if pushes.back() != Some(&self.write_end) {
             pushes.push_back(self.write_end);
             self.buffer.note_next_push();
         }
