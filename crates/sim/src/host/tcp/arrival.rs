@@ -22,8 +22,10 @@ impl Socket {
             }
             opens = true;
         } else if p.flags & flags::SYN != 0 {
-            // The peer did not receive our ACK of its SYN-ACK.
-            self.send_ack(net);
+            // The peer did not receive our ACK of its SYN-ACK (tcp_validate_incoming).
+            if self.receiver.answers_out_of_window(net.now_ns) {
+                self.send_ack(net);
+            }
             return;
         }
         self.receiver.note_timestamp(p.seq, p.ts_val_ms);
