@@ -7,7 +7,7 @@ mod window;
 
 use super::profile::{Profile, Reduction};
 use super::rtt::Rtt;
-use super::sizes::HEADER_BYTES;
+use super::sizes::{HEADER_BYTES, TIMESTAMP_BYTES};
 use super::state::reader::Reader;
 use super::{SocketOptions, WINDOW_SHIFT};
 use crate::net::packet::Sacks;
@@ -30,6 +30,8 @@ fn meets(one: (u64, u64), other: (u64, u64)) -> bool {
 
 /// Bytes of headers and shared info in a driver's buffer, in addition to a packet's data.
 const SHARED_BYTES: u32 = 320;
+/// Bytes before the headers in a driver's buffer.
+const PAD_BYTES: u32 = 64;
 /// Bytes of an sk_buff.
 const SK_BUFF_BYTES: u64 = 256;
 
@@ -37,6 +39,13 @@ const SK_BUFF_BYTES: u64 = 256;
 /// an sk_buff. It is 2304 bytes for a full packet (`ss` on 6.18).
 fn memory_of(len: u32) -> u64 {
     u64::from((len + HEADER_BYTES + SHARED_BYTES).next_power_of_two()) + SK_BUFF_BYTES
+}
+
+/// Bytes that fit behind a packet's data in its buffer. The driver also leaves room before the
+/// headers (NET_SKB_PAD).
+fn room_of(len: u32) -> u32 {
+    let taken = len + HEADER_BYTES + TIMESTAMP_BYTES + SHARED_BYTES + PAD_BYTES;
+    taken.next_power_of_two() - taken
 }
 
 /// When to send an ACK.
@@ -251,11 +260,16 @@ impl Receiver {
         self.make_room();
         self.rcv_nxt = end;
         self.packet_end = end;
-        let memory = memory_of(len);
-        self.unread_memory_bytes += memory;
+        let mut memory = memory_of(len);
         if let Some(reader) = &mut self.reader {
-            reader.arrived(memory, end);
+            if self.profile.segments_are_large && reader.fits_last(len, end) {
+                memory = 0;
+            } else {
+                reader.arrived(memory, end);
+                reader.last_room_bytes = room_of(len);
+            }
         }
+        self.unread_memory_bytes += memory;
         self.event_data(now_ns, len, push, rtt);
         if !self.out_of_order.is_empty() {
             self.join_in_order_ranges();
