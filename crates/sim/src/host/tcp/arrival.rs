@@ -29,9 +29,10 @@ impl Socket {
             return;
         }
         self.receiver.note_timestamp(p.seq, p.ts_val_ms);
+        let takes_echo = !opens && self.receiver.takes_echo(p.ts_ecr_ms);
         self.on_ack(net, p, sacks);
         if p.payload_bytes > 0 || p.flags & flags::FIN != 0 {
-            self.on_data(net, p);
+            self.on_data(net, p, takes_echo);
         } else if p.seq < self.receiver.acked {
             self.answer_old_segment(net);
         }
@@ -46,7 +47,7 @@ impl Socket {
         self.record(net);
     }
 
-    fn on_data(&mut self, net: &mut Net, p: &Packet) {
+    fn on_data(&mut self, net: &mut Net, p: &Packet, takes_echo: bool) {
         let fin = p.flags & flags::FIN != 0;
         let len = p.payload_bytes + u32::from(fin);
         if fin {
@@ -54,17 +55,21 @@ impl Socket {
             self.receiver.fin_ends(p.seq + u64::from(len));
         }
         let full = p.payload_bytes >= self.receiver.rcv_mss;
-        let trip = (full && p.ts_ecr_ms != 0).then(|| {
-            let ago_ms = self.timestamp(net).saturating_sub(p.ts_ecr_ms);
-            (p.ts_ecr_ms, u64::from(ago_ms) * 1000)
-        });
+        let trip_us = (full && takes_echo && p.ts_ecr_ms != 0)
+            .then(|| u64::from(self.timestamp(net).saturating_sub(p.ts_ecr_ms)) * 1000);
+        let is_acked = self
+            .receiver
+            .sends_compressed_ack(p.seq, p.seq + u64::from(len));
+        if is_acked {
+            self.send_ack(net);
+        }
         let at_once = self.ecn.any() && self.on_ecn_data(p);
         let (bytes, plan) = self.receiver.on_segment(
             net.now_ns,
             p.seq,
             len,
             p.flags & flags::PSH != 0,
-            trip,
+            trip_us,
             &self.rtt,
         );
         if bytes > 0 {

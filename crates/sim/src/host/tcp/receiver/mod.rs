@@ -219,8 +219,8 @@ impl Receiver {
     }
 
     /// Processes a segment of `len` bytes of sequence space at `seq`. Returns how far the in-order
-    /// edge moved, and when to send an ACK. `trip` is the timestamp that the segment echoes, and
-    /// how many microseconds ago it was sent.
+    /// edge moved, and when to send an ACK. `trip_us` is how long
+    /// ago the timestamp was sent that the segment echoes, if it is to be measured.
     #[allow(clippy::too_many_arguments)]
     pub fn on_segment(
         &mut self,
@@ -228,14 +228,14 @@ impl Receiver {
         seq: u64,
         len: u32,
         push: bool,
-        trip: Option<(u32, u64)>,
+        trip_us: Option<u64>,
         rtt: &Rtt,
     ) -> (u64, AckPlan) {
         let end = seq + u64::from(len);
         let before = self.rcv_nxt;
         // linux-2.6 uses only echoes of in-order segments here
-        if let Some(trip) = trip.filter(|_| self.is_linux_6() || seq <= self.rcv_nxt) {
-            self.measure_rtt_by_echo(trip);
+        if let Some(trip_us) = trip_us.filter(|_| self.is_linux_6() || seq <= self.rcv_nxt) {
+            self.measure_rtt_by_echo(trip_us);
         }
         self.ack_scheduled = true;
         self.edge_is_current = false;
