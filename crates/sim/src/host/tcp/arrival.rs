@@ -41,6 +41,8 @@ impl Socket {
             self.new_space(net);
         } else if opens {
             self.run_writer(net);
+        } else if self.buffer.polled_full {
+            self.grow_polled(net);
         }
         self.acknowledge_if_owed(net);
         self.read_eagerly(net);

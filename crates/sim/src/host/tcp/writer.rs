@@ -309,6 +309,8 @@ impl Socket {
         }
         if self.write_end == end {
             self.mark_pushed();
+            // tcp_poll
+            self.buffer.polled_full = self.options.interactive && !self.has_room();
         }
         let fin = self.buffer.closing && self.write_end == end;
         if fin && !self.fin_queued {
@@ -393,16 +395,27 @@ impl Socket {
             self.grow_send_buffer();
             self.cwnd_stamp_ns = net.now_ns;
         }
-        let limit = self.buffer.limit_bytes;
-        let data = self.write_end - self.snd_una.clamp(1, self.write_end);
-        // In most cases the data alone exceeds the limit, and the overhead need not be computed.
-        if 3 * data > 2 * limit || 3 * self.send_queue_bytes() > 2 * limit {
+        if !self.has_room() {
             return false;
         }
         if self.limited.by == LimitedBy::Buffer {
             self.limited.set(net.now_ns, LimitedBy::Nothing);
         }
         true
+    }
+
+    /// Whether a third of the buffer is free (sk_stream_min_wspace).
+    fn has_room(&self) -> bool {
+        let limit = self.buffer.limit_bytes;
+        let data = self.write_end - self.snd_una.clamp(1, self.write_end);
+        // In most cases the data alone exceeds the limit, and the overhead need not be computed.
+        3 * data <= 2 * limit && 3 * self.send_queue_bytes() <= 2 * limit
+    }
+
+    /// Grows the buffer after an acknowledgement, if the application waits for events.
+    #[cold]
+    pub(super) fn grow_polled(&mut self, net: &Net) {
+        self.buffer.polled_full = !self.wakes_writer(net);
     }
 
     /// Checks for room after an sk_buff of new data was sent. Between two of them cwnd is not used up
