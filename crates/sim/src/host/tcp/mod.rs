@@ -143,8 +143,6 @@ pub struct Socket {
     ecn: EcnFlags,
     /// The header of its control, or one for which it returns feedback.
     carried: Option<Box<Carried>>,
-    /// When the control was last told of the start of a transmission.
-    start_told_ns: u64,
     /// Deadline for the last byte of the written data; 0: none.
     deadline_ns: u64,
     pending: Option<Pending>,
@@ -221,6 +219,8 @@ pub struct Socket {
     quick_start: Option<Box<QuickStart>>,
     first_flight: Option<Box<FirstFlight>>,
     pub(crate) limited: Limited,
+    /// When the control was last told of the start of a transmission.
+    start_told_ns: u64,
     syn_sent_ns: u64,
     /// Timestamp of the first SYN or SYN-ACK sent.
     first_syn_ms: u32,

@@ -52,6 +52,7 @@ impl Socket {
     /// (tcp_event_data_sent). linux-2.6 has the rule, too (tcp_transmit_skb), but its traces stay as
     /// they are.
     #[cold]
+    #[inline(never)]
     pub(super) fn tell_start_once(&mut self, net: &mut Net) {
         if self.profile.segments_are_large && self.start_told_ns != net.now_ns {
             self.tell_start(net, net.now_ns - self.last_sent_ns);

@@ -88,6 +88,8 @@ pub struct Receiver {
     timestamps: bool,
     /// Timestamp to echo.
     pub ts_recent_ms: u32,
+    /// Timestamp echo of the latest packet (rcv_rtt_last_tsecr).
+    last_echo_ms: u32,
     ato_ns: u64,
     last_data_ns: u64,
     /// Number of immediate ACKs left.
@@ -142,8 +144,6 @@ struct Tuning {
     space: u64,
     since_ns: u64,
     since_seq: u64,
-    /// Timestamp echo of the last round-trip sample.
-    last_echo_ms: u32,
     /// Start and end of the window that is being measured.
     window_ns: u64,
     window_end: u64,
@@ -194,6 +194,7 @@ impl Receiver {
             last_segment: 0,
             delack_at: None,
             ts_recent_ms: 0,
+            last_echo_ms: 0,
             tuning: Tuning {
                 space: sizes.first_space,
                 ..Tuning::default()

@@ -62,8 +62,8 @@ impl Receiver {
     /// rcv_rtt_last_tsecr). The ACK of a SYN-ACK does not count.
     #[inline]
     pub fn takes_echo(&mut self, echo_ms: u32) -> bool {
-        let is_new = self.tuning.last_echo_ms != echo_ms;
-        self.tuning.last_echo_ms = echo_ms;
+        let is_new = self.last_echo_ms != echo_ms;
+        self.last_echo_ms = echo_ms;
         is_new || !self.is_linux_6()
     }
 
