@@ -75,11 +75,10 @@ fn the_deadline_of_an_upload_counts_from_its_start_and_stabilize_keeps_its_rate(
         let link = wide_link(50_000_000, 100 * MS);
         let mut scenario = dumbbell("linux-6", 10 * SECOND, &link, json!([flow]));
         scenario["record"]["flows"] = json!(true);
-        let tables = run(&scenario).tables;
-        let state = &tables.flow_state;
-        let last = state.time_ns.last().copied().unwrap() / MS as i64;
-        // the last byte arrives half a round trip before the last ACK
-        (last - 100, *state.cwnd_pkts.iter().max().unwrap())
+        let outcome = run(&scenario);
+        let done_ns = outcome.summary.flows[0].done_ns.expect("all has arrived");
+        let most_pkts = outcome.tables.flow_state.cwnd_pkts.iter().max();
+        (done_ns / MS, *most_pkts.unwrap())
     };
     // of the 700 ms, the handshake and half a round trip leave 400 ms for 300 kB
     let (in_time, _) = took_ms(&json!({"deadline_ns": 700 * MS}));

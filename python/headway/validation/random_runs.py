@@ -24,25 +24,31 @@ from headway.files import save_error
 from headway.interrupts import delay_interrupts
 from headway.sweep import Progress
 from headway.trace import Trace
-from headway.units import BITS_PER_BYTE, NS_PER_S
-from headway.validation.random_cases import PACKET_BYTES, Case
+from headway.units import NS_PER_S
+from headway.validation.random_cases import Case
 from headway.validation.random_compare import Observed, Result, observe, values_of
 
 KERNEL_RUNS, NOISY_RUNS = 3, 5
 """Number of kernel runs of a case whose first run is not close to the simulator's, and of a case
 that then differs and whose kernel runs also differ from each other."""
 SIM_RUNS = 5
-"""Number of simulator runs of a case with several flows. In the additional runs, flows start up to
-one packet time of the bottleneck later."""
+"""Simulator runs of a case. They differ in when the flows start relative to the hosts' clocks, and
+in the lateness of each flow."""
 GROUP = 24
 """Number of cases in a group, whose kernel runs may run in parallel. Cases on slow links that are
 next to each other in the group do."""
 QUIET_US = 200.0
 """A run is repeated if packets left the emulated link later than this on average."""
-_START_STEP = 0.37
-"""Step between the start times of the simulator's runs, in packet times. On the kernel, noise
-decides which flow's packet is first in a queue. In the simulator, packets arrive in step with the
-link, and much smaller steps seldom change their order."""
+_CLOCK_STEP_NS = 1_370_000
+"""Step between the starts of the simulator's runs, modulo 4 ms. The kernel's timers fire at ticks
+of 4 ms, its timestamps count milliseconds, and a run on the kernel starts at any time between
+ticks."""
+_TICK_NS = 4_000_000
+_LATEST_NS = 300_000
+"""A flow's first packet leaves a kernel's host up to this late. Which flow's packet is first in a
+queue depends on it."""
+_LATE_STEP = 0.37
+"""Step between the lateness of flows and of runs, as a share of the latest."""
 
 Check = Callable[[Experiment], object]
 """A function that raises HeadwayError for an experiment that a backend cannot run."""
@@ -249,16 +255,12 @@ def _rate(case: Case) -> int:
 
 
 def samples_of(experiment: Experiment) -> list[Experiment]:
-    """The experiment; if it has several flows, also copies in which flows start slightly later."""
-    tcp = sum(flow.is_tcp for flow in experiment.flows)
-    if tcp < 2:
-        return [experiment]
+    """The experiment, and copies that start slightly later."""
     starts_ns = experiment.start_times_ns()
-    slowest_bps = min(link.rate for hop in experiment.topology.links() for link in hop)
-    packet_ns = PACKET_BYTES * BITS_PER_BYTE * NS_PER_S // slowest_bps
 
     def later_ns(sample: int, index: int) -> int:
-        return round(sample * index * _START_STEP % 1 * packet_ns)
+        late_ns = round(sample * index * _LATE_STEP % 1 * _LATEST_NS)
+        return sample * _CLOCK_STEP_NS % _TICK_NS + late_ns
 
     return [
         experiment.model_copy(

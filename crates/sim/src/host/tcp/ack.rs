@@ -109,7 +109,12 @@ impl Socket {
     #[inline(always)]
     fn nothing_to_ack(&mut self, net: &mut Net, p: &Packet) {
         self.is_echo(p);
+        let window = self.snd_wnd;
         self.take_ack(p);
+        let changes = self.snd_wnd != window && self.profile.segments_are_large;
+        if changes && self.snd_nxt < self.write_end {
+            self.restart_if_idle(net);
+        }
         if self.pending == Some(Pending::Persist) {
             self.persist_answered(net);
         }
@@ -316,7 +321,7 @@ impl Socket {
             // (tcp_skb_spurious_retrans).
             let original = segment.marks & EVER_RETRANS != 0
                 && info.ts_ecr_ms != 0
-                && info.ts_ecr_ms < super::recovery::stamp_ms(segment.sent_ns);
+                && info.ts_ecr_ms < self.stamp_ms(segment.sent_ns);
             if segment.marks & SACKED == 0
                 && !original
                 && newest.is_none_or(|n| (segment.sent_ns, segment.end()) > (n.0, n.1))

@@ -22,14 +22,17 @@ impl Socket {
             }
             opens = true;
         } else if p.flags & flags::SYN != 0 {
-            // A SYN-ACK arrived again: the peer did not receive our ACK of the first one.
-            self.send_ack(net);
+            // The peer did not receive our ACK of its SYN-ACK (tcp_validate_incoming).
+            if self.receiver.answers_out_of_window(net.now_ns) {
+                self.send_ack(net);
+            }
             return;
         }
         self.receiver.note_timestamp(p.seq, p.ts_val_ms);
+        let takes_echo = !opens && self.receiver.takes_echo(p.ts_ecr_ms);
         self.on_ack(net, p, sacks);
         if p.payload_bytes > 0 || p.flags & flags::FIN != 0 {
-            self.on_data(net, p);
+            self.on_data(net, p, takes_echo);
         } else if p.seq < self.receiver.acked {
             self.answer_old_segment(net);
         }
@@ -38,13 +41,15 @@ impl Socket {
             self.new_space(net);
         } else if opens {
             self.run_writer(net);
+        } else if self.buffer.polled_full {
+            self.grow_polled(net);
         }
         self.acknowledge_if_owed(net);
         self.read_eagerly(net);
         self.record(net);
     }
 
-    fn on_data(&mut self, net: &mut Net, p: &Packet) {
+    fn on_data(&mut self, net: &mut Net, p: &Packet, takes_echo: bool) {
         let fin = p.flags & flags::FIN != 0;
         let len = p.payload_bytes + u32::from(fin);
         if fin {
@@ -52,17 +57,21 @@ impl Socket {
             self.receiver.fin_ends(p.seq + u64::from(len));
         }
         let full = p.payload_bytes >= self.receiver.rcv_mss;
-        let trip = (full && p.ts_ecr_ms != 0).then(|| {
-            let ago_ms = self.timestamp(net).saturating_sub(p.ts_ecr_ms);
-            (p.ts_ecr_ms, u64::from(ago_ms) * 1000)
-        });
+        let trip_us = (full && takes_echo && p.ts_ecr_ms != 0)
+            .then(|| u64::from(self.timestamp(net).saturating_sub(p.ts_ecr_ms)) * 1000);
+        let is_acked = self
+            .receiver
+            .sends_compressed_ack(p.seq, p.seq + u64::from(len));
+        if is_acked {
+            self.send_ack(net);
+        }
         let at_once = self.ecn.any() && self.on_ecn_data(p);
         let (bytes, plan) = self.receiver.on_segment(
             net.now_ns,
             p.seq,
             len,
             p.flags & flags::PSH != 0,
-            trip,
+            trip_us,
             &self.rtt,
         );
         if bytes > 0 {
@@ -73,6 +82,7 @@ impl Socket {
             }
         }
         match plan {
+            _ if is_acked => self.receiver.ack_scheduled = false,
             _ if at_once => self.ack_owed_now(net),
             AckPlan::Now => self.ack_owed_now(net),
             AckPlan::AfterReading => self.receiver.ack_after_read = true,

@@ -115,6 +115,8 @@ pub struct Socket {
     fin_sent: bool,
     /// Whether the FIN is sent with the last data packet.
     fin_with_last_data: bool,
+    /// The application closes its end when the peer has acknowledged all data.
+    closes_when_acked: bool,
     /// The writer waits for room in the send buffer (SOCK_NOSPACE).
     writer_waits: bool,
     /// Whether the flow's trace records what this end sends.
@@ -163,6 +165,8 @@ pub struct Socket {
     timers: [TimerSlot; 3],
     /// When the retransmission timer was armed, if its deadline must still be rounded to ticks; else NEVER.
     retransmit_armed_ns: u64,
+    /// Time between a beginning millisecond of the timestamp clock and time 0.
+    clock_offset_ns: u64,
     profile: &'static Profile,
     /// In-order application bytes received.
     pub delivered_bytes: u64,
@@ -217,6 +221,8 @@ pub struct Socket {
     quick_start: Option<Box<QuickStart>>,
     first_flight: Option<Box<FirstFlight>>,
     pub(crate) limited: Limited,
+    /// When the control was last told of the start of a transmission.
+    start_told_ns: u64,
     syn_sent_ns: u64,
     /// Timestamp of the first SYN or SYN-ACK sent.
     first_syn_ms: u32,
@@ -266,6 +272,7 @@ impl Socket {
             fin_queued: false,
             fin_sent: false,
             fin_with_last_data: false,
+            closes_when_acked: false,
             writer_waits: false,
             buffer: SendBuffer::new(profile, options.send_buffer_bytes),
             fin_received: None,
@@ -325,12 +332,18 @@ impl Socket {
             first_flight: None,
             limited: Limited::default(),
             quick_start_flags: QuickStartFlags::default(),
+            start_told_ns: NEVER,
             deadline_ns: 0,
             timers: [TimerSlot {
                 deadline_ns: NEVER,
                 scheduled_ns: NEVER,
             }; 3],
             retransmit_armed_ns: NEVER,
+            clock_offset_ns: if profile.ticks {
+                ticks::drawn(options.seed)
+            } else {
+                0
+            },
             syn_sent_ns: 0,
             first_syn_ms: 0,
             receiver: Receiver::new(profile, mss, 1, &options),
@@ -394,10 +407,15 @@ impl Socket {
     /// The timestamp clock in milliseconds; never 0 if the option is on.
     fn timestamp(&self, net: &Net) -> u32 {
         if self.options.timestamps {
-            (net.now_ns / 1_000_000) as u32 + 1
+            self.stamp_ms(net.now_ns)
         } else {
             0
         }
+    }
+
+    /// A time on the timestamp clock, as the peer echoes it.
+    fn stamp_ms(&self, time_ns: u64) -> u32 {
+        ((time_ns + self.clock_offset_ns) / 1_000_000) as u32 + 1
     }
 
     /// Sends all data that the windows allow now.

@@ -134,6 +134,14 @@ impl Socket {
         if all_sent || self.state != State::Established {
             return;
         }
+        if self.starts_fast
+            && self.profile.segments_are_large
+            && self.board.in_flight() == 0
+            && self.start_told_ns != net.now_ns
+            && self.snd_nxt < self.write_end.min(self.snd_una + self.snd_wnd)
+        {
+            self.transmission_starts(net, net.now_ns - self.last_sent_ns);
+        }
         let is_plain = self.conn.pacing_rate_bytes_per_s == 0
             && !(self.paces_segments && self.pacing.next_ns > net.now_ns)
             && self.pending != Some(Pending::Persist)
@@ -179,14 +187,15 @@ impl Socket {
         loop {
             let end = self.write_end;
             let has_data = self.snd_nxt < end;
-            let has_fin = self.fin_queued && !self.fin_sent && !has_data;
+            let has_fin = self.fin_queued && !self.fin_sent && !has_data && self.may_close();
             if !has_data && !has_fin {
                 break;
             }
             if left == 0 && by_segment && self.segment_waits(net) {
                 break;
             }
-            if self.board.in_flight() >= self.conn.cwnd_pkts {
+            let in_flight = self.board.in_flight();
+            if in_flight >= self.conn.cwnd_pkts {
                 limited = true;
                 break;
             }
@@ -263,6 +272,9 @@ impl Socket {
                 self.pending = None;
                 self.transmission_starts(net, idle_ns);
             }
+            if in_flight == 0 && has_data {
+                self.tell_start_once(net);
+            }
             let head = if left == 0 || left == pkts { HEAD } else { 0 };
             left = left.saturating_sub(1);
             let mark = head | if left == 0 && pkts > 1 { PUSH } else { 0 };
@@ -295,6 +307,10 @@ impl Socket {
         } else if closed && out_before == 0 && self.pending.is_none() {
             self.start_persisting(net);
         }
+    }
+
+    fn may_close(&self) -> bool {
+        !self.closes_when_acked || self.board.packets_out() == 0
     }
 
     /// Nagle's rule with Minshall's change: a small segment waits while another one is outstanding.
@@ -372,6 +388,9 @@ impl Socket {
         };
         if self.quick_start_flags.waits && self.carried_request(segment.seq, segment.end()) {
             self.request_was_lost(net, false);
+        }
+        if self.board.in_flight() == 0 {
+            self.tell_start_once(net);
         }
         // Only one transmission of a large segment carries its PSH: __tcp_transmit_skb sets PSH in
         // the clone.

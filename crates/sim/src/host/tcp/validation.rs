@@ -13,6 +13,13 @@ impl Socket {
             return;
         }
         let idle_ns = net.now_ns - self.last_sent_ns;
+        self.restart_if_idle(net);
+        self.transmission_starts(net, idle_ns);
+    }
+
+    /// The cwnd part of `after_idle`. A window update for waiting data has it too
+    /// (tcp_ack_update_window).
+    pub(super) fn restart_if_idle(&mut self, net: &mut Net) {
         let (idle, timeout) = self.idle_and_timeout(net, self.last_sent_ns);
         if self.snd_nxt > 1 && idle > timeout && !self.takes_samples {
             let restart = self.restart_cwnd_pkts().min(self.conn.cwnd_pkts);
@@ -29,18 +36,34 @@ impl Socket {
             self.refresh(net);
             self.control.event(&mut self.conn, Event::CwndRestart);
         }
-        self.transmission_starts(net, idle_ns);
     }
 
     /// Called when data is sent while nothing was in flight. The control learns of this start when
     /// the first large segment is sent. The size of that segment was decided before
     /// (tcp_event_data_sent).
     pub(super) fn transmission_starts(&mut self, net: &mut Net, idle_ns: u64) {
-        if self.reads_monitor {
-            self.read_monitor(net);
-        }
         if self.paces_segments {
             self.starting_pkts = self.largest_segment_pkts();
+        }
+        self.tell_start(net, idle_ns);
+    }
+
+    /// Tells the control that data is sent while nothing is in flight. This includes data that an
+    /// ACK of everything outstanding releases, and retransmissions after everything was lost
+    /// (tcp_event_data_sent). linux-2.6 has the rule, too (tcp_transmit_skb), but its traces stay as
+    /// they are.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn tell_start_once(&mut self, net: &mut Net) {
+        if self.profile.segments_are_large && self.start_told_ns != net.now_ns {
+            self.tell_start(net, net.now_ns - self.last_sent_ns);
+        }
+    }
+
+    fn tell_start(&mut self, net: &mut Net, idle_ns: u64) {
+        self.start_told_ns = net.now_ns;
+        if self.reads_monitor {
+            self.read_monitor(net);
         }
         self.refresh(net);
         self.conn.idle_us = u32::try_from(idle_ns / 1000).unwrap_or(u32::MAX);

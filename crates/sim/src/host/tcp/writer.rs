@@ -53,8 +53,14 @@ impl Socket {
         self.close(net);
     }
 
-    /// Closes the socket: a FIN follows the data.
+    /// Closes the socket: a FIN follows the data. In linux-6 the application waits until all data
+    /// is acknowledged, as the kernel backend's programs do.
     pub fn close(&mut self, net: &mut Net) {
+        self.closes_when_acked = self.profile.segments_are_large;
+        self.send_fin(net);
+    }
+
+    fn send_fin(&mut self, net: &mut Net) {
         self.buffer.closing = true;
         self.fin_queued = self.write_end == self.buffer.app_end;
         self.pump(net);
@@ -64,7 +70,7 @@ impl Socket {
     /// was sent already (tcp_send_fin).
     pub fn shut_down(&mut self, net: &mut Net) {
         self.fin_with_last_data = self.snd_nxt < self.write_end;
-        self.close(net);
+        self.send_fin(net);
     }
 
     /// Whether the application has closed its end.
@@ -305,6 +311,8 @@ impl Socket {
         }
         if self.write_end == end {
             self.mark_pushed();
+            // tcp_poll
+            self.buffer.polled_full = self.options.interactive && !self.has_room();
         }
         let fin = self.buffer.closing && self.write_end == end;
         if fin && !self.fin_queued {
@@ -313,11 +321,15 @@ impl Socket {
         }
     }
 
-    /// Pushes all written data, so that its last packet carries PSH.
+    /// Pushes all written data: the unsent part ends with PSH. If everything was sent, no sk_buff
+    /// can be marked, and the push does not count (tcp_push).
     fn mark_pushed(&mut self) {
+        if self.snd_nxt >= self.write_end {
+            return;
+        }
         self.buffer.pushed_end = self.write_end;
         let pushes = &mut self.buffer.unsent_pushes;
-        if self.snd_nxt < self.write_end && pushes.back() != Some(&self.write_end) {
+        if pushes.back() != Some(&self.write_end) {
             pushes.push_back(self.write_end);
             self.buffer.note_next_push();
         }
@@ -386,17 +398,28 @@ impl Socket {
             self.grow_send_buffer();
             self.cwnd_stamp_ns = net.now_ns;
         }
-        let limit = self.buffer.limit_bytes;
-        let data = self.write_end - self.snd_una.clamp(1, self.write_end);
-        // In most cases the data alone exceeds the limit, so the overhead of sk_buffs need not be
-        // computed.
-        if 3 * data > 2 * limit || 3 * self.send_queue_bytes() > 2 * limit {
+        if !self.has_room() {
             return false;
         }
         if self.limited.by == LimitedBy::Buffer {
             self.limited.set(net.now_ns, LimitedBy::Nothing);
         }
         true
+    }
+
+    /// Whether a third of the buffer is free (sk_stream_min_wspace).
+    fn has_room(&self) -> bool {
+        let limit = self.buffer.limit_bytes;
+        let data = self.write_end - self.snd_una.clamp(1, self.write_end);
+        // In most cases the data alone exceeds the limit, so the overhead of sk_buffs need not be
+        // computed.
+        3 * data <= 2 * limit && 3 * self.send_queue_bytes() <= 2 * limit
+    }
+
+    /// Grows the buffer after an acknowledgement, if the application waits for events.
+    #[cold]
+    pub(super) fn grow_polled(&mut self, net: &Net) {
+        self.buffer.polled_full = !self.wakes_writer(net);
     }
 
     /// Checks for room in the buffer after an sk_buff of new data was sent. Between two sk_buffs

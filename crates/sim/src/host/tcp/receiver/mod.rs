@@ -7,7 +7,7 @@ mod window;
 
 use super::profile::{Profile, Reduction};
 use super::rtt::Rtt;
-use super::sizes::HEADER_BYTES;
+use super::sizes::{HEADER_BYTES, TIMESTAMP_BYTES};
 use super::state::reader::Reader;
 use super::{SocketOptions, WINDOW_SHIFT};
 use crate::net::packet::Sacks;
@@ -20,8 +20,18 @@ const MIN_RCV_MSS: u32 = 536;
 /// Largest number of SACK blocks in an ACK.
 const MAX_SACKS: usize = 4;
 
+/// With more SACK blocks than this, ACKs are compressed less (TCP_SACK_BLOCKS_EXPECTED).
+const SACKS_EXPECTED: usize = 2;
+
+/// Whether two ranges overlap or are adjacent.
+fn meets(one: (u64, u64), other: (u64, u64)) -> bool {
+    one.0 <= other.1 && other.0 <= one.1
+}
+
 /// Bytes of headers and shared info in a driver's buffer, in addition to a packet's data.
 const SHARED_BYTES: u32 = 320;
+/// Bytes before the headers in a driver's buffer.
+const PAD_BYTES: u32 = 64;
 /// Bytes of an sk_buff.
 const SK_BUFF_BYTES: u64 = 256;
 
@@ -29,6 +39,13 @@ const SK_BUFF_BYTES: u64 = 256;
 /// an sk_buff. It is 2304 bytes for a full packet (`ss` on 6.18).
 fn memory_of(len: u32) -> u64 {
     u64::from((len + HEADER_BYTES + SHARED_BYTES).next_power_of_two()) + SK_BUFF_BYTES
+}
+
+/// Bytes that fit behind a packet's data in its buffer. The driver also leaves room before the
+/// headers (NET_SKB_PAD).
+fn room_of(len: u32) -> u32 {
+    let taken = len + HEADER_BYTES + TIMESTAMP_BYTES + SHARED_BYTES + PAD_BYTES;
+    taken.next_power_of_two() - taken
 }
 
 /// When to send an ACK.
@@ -71,6 +88,8 @@ pub struct Receiver {
     timestamps: bool,
     /// Timestamp to echo.
     pub ts_recent_ms: u32,
+    /// Timestamp echo of the latest packet (rcv_rtt_last_tsecr).
+    last_echo_ms: u32,
     ato_ns: u64,
     last_data_ns: u64,
     /// Number of quick ACKs left: this many packets are acknowledged immediately.
@@ -93,6 +112,9 @@ pub struct Receiver {
     last_segment: u32,
     mss: u32,
     compressed: u32,
+    /// End of the latest packet that arrived in order, without the data behind a hole that it
+    /// filled.
+    pub(super) packet_end: u64,
     /// Memory of unread data that arrived in order.
     pub(super) unread_memory_bytes: u64,
     /// Memory of data held behind holes.
@@ -122,8 +144,6 @@ struct Tuning {
     space: u64,
     since_ns: u64,
     since_seq: u64,
-    /// Timestamp echo of the last round-trip sample.
-    last_echo_ms: u32,
     /// Start time of the window of data that is being measured, and the sequence number after it.
     window_ns: u64,
     window_end: u64,
@@ -157,6 +177,7 @@ impl Receiver {
             window_part: profile.window_part,
             window_clamp: sizes.clamp,
             window_threshold: sizes.first_window.min(sizes.clamp),
+            packet_end: rcv_nxt,
             unread_memory_bytes: 0,
             held_memory_bytes: 0,
             held_bytes: 0,
@@ -173,6 +194,7 @@ impl Receiver {
             last_segment: 0,
             delack_at: None,
             ts_recent_ms: 0,
+            last_echo_ms: 0,
             tuning: Tuning {
                 space: sizes.first_space,
                 ..Tuning::default()
@@ -198,8 +220,8 @@ impl Receiver {
     }
 
     /// Processes a segment of `len` bytes of sequence space at `seq`. Returns by how many bytes
-    /// `rcv_nxt` moved, and when to send an ACK. `trip` is the timestamp that the segment echoes,
-    /// and how many microseconds ago it was sent.
+    /// `rcv_nxt` moved, and when to send an ACK. `trip_us` is the age of the timestamp that the
+    /// segment echoes, if it is to be measured.
     #[allow(clippy::too_many_arguments)]
     pub fn on_segment(
         &mut self,
@@ -207,14 +229,14 @@ impl Receiver {
         seq: u64,
         len: u32,
         push: bool,
-        trip: Option<(u32, u64)>,
+        trip_us: Option<u64>,
         rtt: &Rtt,
     ) -> (u64, AckPlan) {
         let end = seq + u64::from(len);
         let before = self.rcv_nxt;
         // linux-2.6 measures the RTT only by timestamp echoes of segments that arrive in order
-        if let Some(trip) = trip.filter(|_| self.is_linux_6() || seq <= self.rcv_nxt) {
-            self.measure_rtt_by_echo(trip);
+        if let Some(trip_us) = trip_us.filter(|_| self.is_linux_6() || seq <= self.rcv_nxt) {
+            self.measure_rtt_by_echo(trip_us);
         }
         self.ack_scheduled = true;
         self.edge_is_current = false;
@@ -230,7 +252,7 @@ impl Receiver {
             return (0, AckPlan::Now);
         }
         if seq > self.rcv_nxt {
-            return (0, self.queue_out_of_order(now_ns, seq, end, rtt));
+            return (0, self.queue_out_of_order(now_ns, (seq, end), push, rtt));
         }
         if seq < self.rcv_nxt {
             self.dsack = Some((seq, self.rcv_nxt));
@@ -238,11 +260,17 @@ impl Receiver {
         }
         self.make_room();
         self.rcv_nxt = end;
-        let memory = memory_of(len);
-        self.unread_memory_bytes += memory;
+        self.packet_end = end;
+        let mut memory = memory_of(len);
         if let Some(reader) = &mut self.reader {
-            reader.arrived(memory, end);
+            if self.profile.segments_are_large && reader.fits_last(len, end) {
+                memory = 0;
+            } else {
+                reader.arrived(memory, end);
+                reader.last_room_bytes = room_of(len);
+            }
         }
+        self.unread_memory_bytes += memory;
         self.event_data(now_ns, len, push, rtt);
         if !self.out_of_order.is_empty() {
             self.join_in_order_ranges();
@@ -260,7 +288,17 @@ impl Receiver {
     }
 
     #[inline(never)]
-    fn queue_out_of_order(&mut self, now_ns: u64, seq: u64, end: u64, rtt: &Rtt) -> AckPlan {
+    fn queue_out_of_order(
+        &mut self,
+        now_ns: u64,
+        (seq, end): (u64, u64),
+        push: bool,
+        rtt: &Rtt,
+    ) -> AckPlan {
+        if self.is_linux_6() {
+            // tcp_data_queue_ofo measures the segment too, since 6.17.
+            self.measure_segment((end - seq) as u32, push);
+        }
         if self.requested_quick_acks > 0 {
             self.enter_requested_quick_acks();
         }
@@ -294,10 +332,42 @@ impl Receiver {
         if self.is_linux_6() {
             self.grow_buffer(self.tuning.space);
         }
-        self.sacks.retain(|s| s.1 < start || s.0 > stop);
-        self.sacks.truncate(MAX_SACKS - 1);
-        self.sacks.insert(0, (start, stop));
+        self.extend_sacks(seq, end);
         self.plan(now_ns, rtt)
+    }
+
+    /// Adds a segment to the SACK blocks. Only the four latest blocks are known, so a segment that
+    /// joins data of a forgotten block does not report that data again (tcp_sack_new_ofo_skb,
+    /// tcp_sack_maybe_coalesce).
+    fn extend_sacks(&mut self, seq: u64, end: u64) {
+        let Some(at) = self.sacks.iter().position(|s| meets(*s, (seq, end))) else {
+            self.sacks.truncate(MAX_SACKS - 1);
+            self.sacks.insert(0, (seq, end));
+            return;
+        };
+        let mut first = self.sacks.remove(at);
+        first = (first.0.min(seq), first.1.max(end));
+        self.sacks.retain(|s| {
+            let apart = !meets(*s, first);
+            if !apart {
+                first = (first.0.min(s.0), first.1.max(s.1));
+            }
+            apart
+        });
+        self.sacks.insert(0, first);
+    }
+
+    /// linux-6: whether a segment sends the ACK that compression holds back, before the segment is
+    /// reported: it extends neither of the two latest of several SACK blocks. The segment itself
+    /// causes no further ACK (tcp_sack_compress_send_ack).
+    #[inline]
+    pub fn sends_compressed_ack(&self, seq: u64, end: u64) -> bool {
+        self.compressed > 0
+            && seq > self.rcv_nxt
+            && self.sacks.len() >= SACKS_EXPECTED
+            && !self.sacks[..SACKS_EXPECTED]
+                .iter()
+                .any(|s| meets(*s, (seq, end)))
     }
 
     #[inline(never)]
@@ -320,6 +390,19 @@ impl Receiver {
     /// Updates the segment size, the delayed-ACK timing and the window for in-order data
     /// (tcp_event_data_recv).
     fn event_data(&mut self, now_ns: u64, len: u32, push: bool, rtt: &Rtt) {
+        self.measure_segment(len, push);
+        if self.rcv_nxt >= self.tuning.window_end && (self.is_linux_6() || !self.timestamps) {
+            self.measure_rtt_by_window(now_ns);
+        }
+        self.time_data(now_ns, rtt);
+        if len >= 128 {
+            self.grow_window(len);
+        }
+    }
+
+    /// Estimates the peer's segment size (tcp_measure_rcv_mss).
+    #[inline]
+    fn measure_segment(&mut self, len: u32, push: bool) {
         if len >= self.rcv_mss {
             let len = len.min(self.mss);
             if len != self.rcv_mss && self.is_linux_6() {
@@ -331,13 +414,6 @@ impl Receiver {
         }
         self.last_segment = len;
         self.pushed |= push && (len < self.rcv_mss || self.is_linux_6());
-        if self.rcv_nxt >= self.tuning.window_end && (self.is_linux_6() || !self.timestamps) {
-            self.measure_rtt_by_window(now_ns);
-        }
-        self.time_data(now_ns, rtt);
-        if len >= 128 {
-            self.grow_window(len);
-        }
     }
 
     pub(super) fn is_linux_6(&self) -> bool {

@@ -57,18 +57,22 @@ impl Receiver {
         self.tuning.space = self.tuning.space.min(clamp);
     }
 
-    /// Measures the round trip from a timestamp echo (tcp_rcv_rtt_measure_ts). linux-6 measures
-    /// once per echo, and raises the estimate only if all data has been read.
-    pub(super) fn measure_rtt_by_echo(&mut self, (echo_ms, ago_us): (u32, u64)) {
+    /// Whether a packet's timestamp echo may be measured. linux-6 measures only the first packet
+    /// with an echo, and that packet may be too small, as an ACK is (tcp_rcv_rtt_measure_ts,
+    /// rcv_rtt_last_tsecr). The ACK of a SYN-ACK does not count.
+    #[inline]
+    pub fn takes_echo(&mut self, echo_ms: u32) -> bool {
+        let is_new = self.last_echo_ms != echo_ms;
+        self.last_echo_ms = echo_ms;
+        is_new || !self.is_linux_6()
+    }
+
+    /// Measures the round trip from a timestamp echo (tcp_rcv_rtt_measure_ts). linux-6 raises the
+    /// estimate only if all data has been read.
+    pub(super) fn measure_rtt_by_echo(&mut self, ago_us: u64) {
         let linux_6 = self.is_linux_6();
-        if linux_6 {
-            if self.tuning.last_echo_ms == echo_ms {
-                return;
-            }
-            self.tuning.last_echo_ms = echo_ms;
-            if ago_us == 0 {
-                return;
-            }
+        if linux_6 && ago_us == 0 {
+            return;
         }
         let sample = ago_us.max(1);
         let waits = self.reader.is_some() && self.read_position().0 != self.rcv_nxt;

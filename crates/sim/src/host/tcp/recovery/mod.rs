@@ -35,11 +35,6 @@ pub(super) enum MayRetransmit {
     New,
 }
 
-/// A time as a timestamp option shows it, which the peer echoes.
-pub(super) fn stamp_ms(time_ns: u64) -> u32 {
-    (time_ns / 1_000_000) as u32 + 1
-}
-
 impl Socket {
     fn note_backoff(&self, net: &mut Net, kind: u8, before: u32) {
         if let Some(digest) = &mut net.digest {
@@ -308,7 +303,7 @@ impl Socket {
     }
 
     fn echo_is_older(&self, ts_ecr_ms: u32) -> bool {
-        ts_ecr_ms != 0 && ts_ecr_ms < stamp_ms(self.retrans_stamp_ns)
+        ts_ecr_ms != 0 && ts_ecr_ms < self.stamp_ms(self.retrans_stamp_ns)
     }
 
     fn may_undo(&self) -> bool {

@@ -40,6 +40,8 @@ pub struct Reader {
     /// For each packet that arrived in order and was not read: the sequence number after it, and
     /// its memory.
     pub unread: VecDeque<(u64, u64)>,
+    /// Free bytes in the buffer of the last unread packet.
+    pub last_room_bytes: u32,
     /// Sequence number after the peer's FIN, once known.
     pub fin_end: u64,
 }
@@ -52,6 +54,7 @@ impl Reader {
                 calls: 0,
                 copied: rcv_nxt,
                 unread: VecDeque::new(),
+                last_room_bytes: 0,
                 fin_end: u64::MAX,
             })
         })
@@ -61,6 +64,21 @@ impl Reader {
     #[inline(never)]
     pub fn arrived(&mut self, memory: u64, end: u64) {
         self.unread.push_back((end, memory));
+        self.last_room_bytes = 0;
+    }
+
+    /// Copies `len` bytes up to `end` into the buffer of the last unread packet, if they fit. They
+    /// then take no more memory (tcp_try_coalesce).
+    pub fn fits_last(&mut self, len: u32, end: u64) -> bool {
+        let Some(last) = self.unread.back_mut() else {
+            return false;
+        };
+        let fits = len <= self.last_room_bytes;
+        if fits {
+            last.0 = end;
+            self.last_room_bytes -= len;
+        }
+        fits
     }
 
     /// Bytes that are in order and not read.

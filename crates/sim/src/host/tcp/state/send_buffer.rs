@@ -37,6 +37,9 @@ pub struct SendBuffer {
     /// Whether the writer is pushing the last sk_buff, which then does not wait for more data
     /// (tcp_push_one).
     pub pushes_tail: bool,
+    /// Whether the application waits for events of the socket while less than a third of the buffer
+    /// is free. The kernel then waits for room (SOCK_NOSPACE), although no writer does.
+    pub polled_full: bool,
     /// Whether the writer was woken. It continues to write after the current transmission.
     pub woken: bool,
 }
@@ -64,6 +67,7 @@ impl SendBuffer {
             fixed: explicit_bytes.is_some(),
             closing: false,
             pushes_tail: false,
+            polled_full: false,
             woken: false,
         }
     }
