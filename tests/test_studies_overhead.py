@@ -46,7 +46,12 @@ def test_no_overhead_at_all_is_not_a_measurable_one(tmp_path: Path) -> None:
 
 def test_each_comparison_has_a_twin_with_the_empty_program(tmp_path: Path) -> None:
     claims = judged(tmp_path)
-    compared = [one for one in claims.values() if "an unmodified router" in one.statement]
+    compared = [
+        one
+        for one in claims.values()
+        if "an unmodified router" in one.statement
+        and not one.statement.startswith("network processor")  # no ratios
+    ]
     assert len(compared) == 14
     for one in compared:
         if one.id != "C-TH-218":  # this claim compares no overhead but a rate
