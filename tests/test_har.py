@@ -228,7 +228,7 @@ def test_a_browsers_visits_are_page_loads_and_a_har_file_of_the_same_page(tmp_pa
 def test_a_walk_through_a_city_is_no_page_and_an_older_trace_has_no_sizes(tmp_path):
     walk = visited("city", visits=[{"begun_ns": 0, "objects": 3, "walk_ms": 9.0}])
     assert metrics.page_loads(walk, (0, 10 * S)).is_empty()
-    with pytest.raises(HeadwayError, match=r"no Web pages; .* the site map"):
+    with pytest.raises(HeadwayError, match=r"no Web pages; .* named map"):
         export_har(walk, tmp_path / "load.har")
     older = visited()
     del older.meta["visits"]["0"]["site"]

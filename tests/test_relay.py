@@ -57,7 +57,8 @@ FARTHER = {
     ],
 }
 BESIDE_THE_KERNEL = {
-    # The relay keeps data that its socket does not accept, and writes up to 16 packets at a time.
+    # The relay ends one TCP connection and begins another. It keeps data that the second
+    # connection's socket does not accept, and writes up to 16 packets at a time into that socket.
     "a small send buffer": (
         relayed(
             [

@@ -76,8 +76,9 @@ static inline int hw_local_falls_back(const struct hw_local *l)
 	return !l->monitor.intervals;
 }
 
-/* Reno's law, used without a monitor. It also sets the window in Recovery, which the stack does
- * not for these controls. */
+/* Reno's law, used while no router algorithm at the sending device publishes measurements
+ * (monitor.h). It also sets the window in Recovery: the stack does not, because these controls own
+ * cwnd. */
 static inline void hw_local_uses_reno(struct hw_conn *c, const struct hw_rate_sample *sample)
 {
 	if (c->ca_state == HW_CA_CWR || c->ca_state == HW_CA_RECOVERY)

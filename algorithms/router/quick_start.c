@@ -576,7 +576,7 @@ static u32 quick_start_arrive(void *state, const u32 *tun, struct hw_link *link,
 	ttl = option->ttl;
 	quick_start_option(state, tun, link, pkt->flow, option);
 	limited = s->status.limited - limited;
-	if (asked) /* a request above the limit is denied, too, by its TTL */
+	if (asked) /* a request beyond the limit of requests per second is denied by its QS TTL */
 		hw_note(link, GRANTED_CODE, limited ? 0 : option->code);
 	if (limited)
 		hw_note(link, LIMITED, 1);

@@ -64,8 +64,8 @@ def export_har(trace: Trace, path: Path) -> None:
     flows = [n for n, flow in enumerate(trace.experiment.flows) if _has_pages(flow)]
     if not flows:
         raise HeadwayError(
-            "har: this trace has no Web pages; a flow loads some with pages=FILE or as a visit of "
-            "the site map"
+            "har: this trace has no Web pages; a flow loads some with pages=FILE, or if its app is "
+            "the generated site named map"
         )
     loads = metrics.page_loads(trace, (0, trace.experiment.duration))
     if loads.is_empty():

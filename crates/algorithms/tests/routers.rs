@@ -176,7 +176,8 @@ fn red_forgets_a_queue_as_fast_as_packets_could_have_come_while_the_link_was_idl
         for _ in 0..20_000 {
             queue.enqueue(&busy, &packet(1500));
         }
-        // packets of 500 bytes at 500 kB/s: one per millisecond
+        // while the link is idle RED assumes packets of 500 bytes (mean_bytes): at 500 kB/s one per
+        // millisecond
         let idle = LinkView {
             idle_us,
             rate_bytes_per_s: 500_000,

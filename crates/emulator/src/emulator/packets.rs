@@ -180,7 +180,8 @@ impl Emulator {
         let now_ns = access
             .as_mut()
             .map_or(now_ns, |wire| wire.pass(now_ns, ip_bytes));
-        // packets that were held before this time leave the link first
+        // first process the packets that the link kept (Outcome::Held) and that leave it or are
+        // dropped before now_ns
         self.take_turns(at, now_ns);
         let direction = &mut self.directions[at];
         // the times at which packets are offered to a link must not decrease

@@ -178,7 +178,8 @@ def _refused(found: Found, same: Callable[[float, float], Check], base: str) -> 
     return Seen.by(
         f"{listed(shown, '{} s', '; ')}; {LABELS[base]} {slow:.3f} s",
         *(words.every([same(float(time), slow) for time in own]) for own in below.values()),
-        note="Both startups are installed, and the socket has the target.",
+        note="Mega-Start and Quick-Start (late) are each tried as the flow's startup, and the "
+        "socket has the response time target.",
     )
 
 

@@ -1,6 +1,7 @@
 """Run: completion times, how evenly the satellite's link was used, and cwnd at the server.
 
-``TCP_PEP`` is the fit of TCP PEP's start and of the files' starts to TCP PEP's completion times.
+``TCP_PEP`` fits two settings that the paper does not print to TCP PEP's completion times: how its
+control Hybla starts, and within what time the files start.
 """
 
 from collections.abc import Mapping
