@@ -207,7 +207,8 @@ def _jump_everywhere(found: Mix) -> Seen:
     return Seen.by(
         moderate / small if small else math.inf,
         words.similar(moderate, small),
-        note=f"Jump-Start saves {1e3 * small:.0f} ms at 6 % load and {1e3 * moderate:.0f} ms at 35 %.",
+        note=f"Jump-Start saves {1e3 * small:.0f} ms at 6 % load and "
+        f"{1e3 * moderate:.0f} ms at 35 %.",
     )
 
 
