@@ -3,8 +3,6 @@
 //! ticks; long timers fire only at every eighth, 64th or 512th tick. All hosts of a run tick
 //! together, as namespaces of one kernel do. The run's seed determines the phase.
 
-use super::Socket;
-use crate::net::Net;
 use crate::rng::{stream, Purpose};
 use rand_core::RngCore;
 
@@ -43,22 +41,6 @@ fn coarse(expires: u64, wait_ticks: u64) -> u64 {
 /// How long before time 0 the hosts' clock last ticked, drawn from the run's seed.
 pub(crate) fn drawn(seed: u64) -> u64 {
     stream(seed, Purpose::Ticks, 0).next_u64() % TICK_NS
-}
-
-impl Socket {
-    /// The time since `then_ns`, and the retransmission timeout, both in the unit in which this
-    /// stack compares them.
-    pub(super) fn idle_and_timeout(&self, net: &Net, then_ns: u64) -> (u64, u64) {
-        let timeout_ns = self.rtt.rto_us() * 1000;
-        if !self.profile.ticks {
-            return (net.now_ns - then_ns, timeout_ns);
-        }
-        let tick = |at_ns: u64| (at_ns + net.since_tick_ns) / TICK_NS;
-        (
-            tick(net.now_ns) - tick(then_ns),
-            timeout_ns.div_ceil(TICK_NS),
-        )
-    }
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Congestion window validation (RFC 2861 as in Linux): how idle times and an application that does
 //! not fill the window reduce cwnd.
 
-use super::{ca, Socket};
+use super::{ca, ticks::TICK_NS, Socket};
 use crate::net::Net;
 use headway_algorithms::{Event, SSTHRESH_INFINITE};
 
@@ -36,6 +36,20 @@ impl Socket {
             self.refresh(net);
             self.control.event(&mut self.conn, Event::CwndRestart);
         }
+    }
+
+    /// The time since `then_ns`, and the retransmission timeout, both in the unit in which this
+    /// stack compares them.
+    fn idle_and_timeout(&self, net: &Net, then_ns: u64) -> (u64, u64) {
+        let timeout_ns = self.rtt.rto_us() * 1000;
+        if !self.profile.ticks {
+            return (net.now_ns - then_ns, timeout_ns);
+        }
+        let tick = |at_ns: u64| (at_ns + net.since_tick_ns) / TICK_NS;
+        (
+            tick(net.now_ns) - tick(then_ns),
+            timeout_ns.div_ceil(TICK_NS),
+        )
     }
 
     /// Called when data is sent while nothing was in flight. The control learns of this start when
