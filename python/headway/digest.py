@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from headway.trace import Trace
 
 QUANTILE_RESOLUTION = 0.0005
-"""Largest relative difference between quantiles of the engine's digest and of a trace."""
+"""Largest relative difference between a quantile in the engine's digest and the quantile from a
+trace."""
 _STUDENT_9 = 2.2621571627409915
 """97.5 % quantile of Student's t with BATCHES - 1 degrees of freedom."""
 _NS_PER_US = 1000
@@ -36,10 +37,10 @@ _QUICK_START = "quick-start"
 
 
 class FirstFlight(TypedDict):
-    """Sums over a fast startup's first flights of which an ACK arrived, in the whole run."""
+    """Sums over a fast startup's first flights in the whole run, if the flight got an ACK."""
 
     asked_pkts: int
-    """Packets that could be sent by the startup's window (a grant, a rate or a jump) and the data.
+    """Packets that the startup's window (a grant, a rate or a jump) and the available data allowed.
     """
     largest_pkts: int
     """The largest value of ``asked_pkts`` of a single first flight."""
@@ -88,12 +89,13 @@ class FlowDigest(TypedDict):
     quick_start_requests: int
     quick_start_grants: int
     quick_start_used: int | None
-    """Grants that the startup used: they exceeded what slow start would send. None means unknown.
-    """
+    """Number of Quick-Start grants that the startup used because they exceeded slow start's window.
+    None means unknown."""
     fall_backs: int | None
-    """How often the control continued without routers of its protocol. None means unknown."""
+    """How often the control fell back to working without its protocol's routers. None means
+    unknown."""
     first_flight: FirstFlight | None
-    """All 0 if the startup began no first flight. None means unknown."""
+    """All numbers are 0 if no first flight of a fast startup began. None means unknown."""
 
 
 class LinkDigest(TypedDict):

@@ -26,7 +26,7 @@ _MAX = {TCP_DEADLINE: 2**32 - 1}
 
 
 class ApplicationType(enum.IntEnum):
-    """What an application requires of the start of its connections."""
+    """How fast an application needs its connections to start."""
 
     STANDARD = 0
     """No special requirement."""

@@ -87,7 +87,10 @@ def try_out(
     control: Annotated[
         str | None,
         typer.Option(
-            help="Control of a single flow; with --backend kernel, also one of the kernel's own."
+            help=(
+                "Run a single flow with this control; with --backend kernel, also one of the "
+                "kernel's own controls."
+            )
         ),
     ] = None,
     apart: Annotated[
@@ -223,7 +226,7 @@ _SEEDS = 2**63
 def _experiments(base: Experiment, trials: int, *, pcap: bool, kept: bool) -> list[Experiment]:
     """One experiment per trial; with ``pcap`` the first experiment captures packets.
 
-    If ``base`` has a capture, the experiments keep it only if traces are kept.
+    The other experiments capture packets only if ``base`` does and traces are kept.
     """
     last = base.seed + trials - 1
     if last >= _SEEDS:

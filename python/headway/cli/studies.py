@@ -28,7 +28,8 @@ from headway.workloads.workload import NAMED
 def run(
     study: Annotated[str, typer.Argument(help="A study's name; see `headway list`.")],
     quick: Annotated[
-        bool, typer.Option("--quick", help="Run the shortest form that fills every table.")
+        bool,
+        typer.Option("--quick", help="Run the shortest form, which still fills every table."),
     ] = False,
     backend: Annotated[
         str | None,

@@ -102,7 +102,7 @@ def _half_width(values: Sequence[float | None]) -> float | None:
 def _print(base: Experiment, mean: Summary, trials: int) -> None:
     print_table(_flows(base, mean["flows"], trials, mean["beside"]))
     several = len(base.topology.links()) > 1
-    # with a gateway, the kernel backend records the links of one hop only
+    # for a chain of two hops with a gateway, the kernel backend records only one hop's links
     forward = [
         (link["name"].removeprefix("forward"), link)
         for link in mean["links"]
@@ -217,7 +217,7 @@ def _goodput_bps(flow: Summary) -> float | None:
 
 
 def _summary_of_others(flows: Sequence[Summary]) -> str:
-    """A sentence on all flows, if the table does not have a row for each."""
+    """A sentence that summarizes all flows, if the table does not have a row for each flow."""
     if len(flows) <= _MOST_FLOWS:
         return ""
     goodputs = _median_of([_goodput_bps(flow) for flow in flows], 1e-3)

@@ -34,7 +34,7 @@ end of each."""
 
 MAX_SAMPLES = 10_000_000
 WITHOUT_FRTO = "linux-2.6"
-"""The stack of the thesis' testbed, where F-RTO was off."""
+"""The stack of the testbed in Scharf's thesis. The thesis switched F-RTO off."""
 
 
 class Experiment(Spec):
@@ -108,7 +108,7 @@ class Experiment(Spec):
                     f"capture.link: 'hosts' is not allowed with flows[{relayed[0]}].relay; "
                     "a relay has separate hosts"
                 )
-        seen: set[int] = set()  # a count in text ("3xcubic") repeats one Flow object
+        seen: set[int] = set()  # "3xcubic" repeats one Flow object; check it once
         for number, flow in enumerate(self.flows):
             if id(flow) not in seen:
                 seen.add(id(flow))
@@ -136,7 +136,7 @@ class Experiment(Spec):
                 f"must be less than the hop where the flow leaves, {last}"
             )
         self._check_headers(where, flow, links[flow.from_hop : last])
-        # The latest start that the seed can draw.
+        # The latest start time that the flow can draw.
         latest_ns = max(self.start_spread - 1, 0) if flow.start is None else flow.start
         if flow.stop is not None and flow.stop <= latest_ns:
             raise ValueError(

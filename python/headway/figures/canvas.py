@@ -118,7 +118,7 @@ def svg_text(figure: Figure) -> str:
     text = figure_bytes(figure, "svg").decode()
     text = text[text.index("<svg") :]
     width_px = _SCREEN_SCALE * figure.get_figwidth() * _CSS_PX_PER_INCH
-    # the viewBox stays and gives the aspect ratio
+    # keep the viewBox, which gives the aspect ratio
     return re.sub(
         r'width="[^"]*" height="[^"]*"', f'style="width: {width_px:.0f}px"', text, count=1
     )
@@ -183,7 +183,7 @@ def legend_above(figure: Figure) -> None:
     while columns > 1 and legend.get_window_extent().width > room_px:
         share = room_px / legend.get_window_extent().width
         legend.remove()
-        # entries differ in width, so one column more than this estimate may fit
+        # the estimate assumes entries of equal width, so one more column may fit
         columns = min(columns - 1, int(columns * share) + 1)
         legend = _legend(figure, entries, columns)
     rows = -(-len(entries) // columns)

@@ -1,8 +1,8 @@
-"""A window's cycle between losses that are evenly spaced, for any law of growth.
+"""A congestion window's cycle between evenly spaced losses, for any law of growth.
 
-What response functions assume (Mathis et al. 1997): one packet in 1/p is lost, so that 1/p are sent
-from one loss to the next, and the window is the same at every loss. Growth is taken as continuous
-and the round-trip time as constant; slow start is left out.
+Response functions assume this cycle (Mathis et al. 1997): one packet in 1/p is lost, so a sender
+sends 1/p packets from one loss to the next, and the window is the same at every loss. Growth is
+taken as continuous and the round-trip time as constant; slow start is left out.
 """
 
 from __future__ import annotations

@@ -71,7 +71,7 @@ def script_and_divs(charts: Sequence[ZoomChart]) -> tuple[str, str, list[str]]:
 
 
 def _numbered(parts: Sequence[str]) -> list[str]:
-    """Renumber Bokeh's random identifiers by order of appearance: same data, same page."""
+    """Renumber Bokeh's random identifiers by order of appearance: equal data gives equal pages."""
     names: dict[str, str] = {}
 
     def number(match: re.Match[str]) -> str:
@@ -145,7 +145,8 @@ def _line(plot: plotting.figure, series: Series, extra: dict[str, Any]) -> Any:
     attributes: dict[str, Any] = {
         "legend_label": series.label,
         "color": series.style.colour,
-        # The page's script looks up the colour for dark pages by this name.
+        # The page's script uses this name, the colour on light pages, to look up the colour on dark
+        # pages.
         "name": series.style.colour.lower(),
         **extra,
     }

@@ -25,7 +25,7 @@ PATHS = (
     ("50Mbit/s", "40 ms"),
     ("100Mbit/s", "20 ms"),
 )
-"""Rate and RTT of each path. The queue holds one BDP."""
+"""Rate and RTT of each compared path. The queue limit of each path is one BDP."""
 
 
 @dataclass(frozen=True)
@@ -34,9 +34,9 @@ class BuiltinTarget:
 
     ``goodput`` and ``queue`` are the largest relative differences allowed between the means of
     ``trials`` runs, for goodput and for the mean queue. With ``simulated``, the same limits apply
-    to the simulator; its link is late whenever the emulated link of the kernel's run was late. A
-    run counts as disturbed and is repeated if packets left its link late by more than ``quiet_us``
-    on average. ``remark`` explains the numbers in the page's section.
+    to the simulator, whose link then delivers packets late whenever the emulated link of the
+    kernel's run did. A run counts as disturbed and is repeated if packets left its link late by
+    more than ``quiet_us`` on average. ``remark`` explains the numbers in the page's section.
     """
 
     control: str
@@ -148,9 +148,9 @@ def compare_builtin(
 ) -> list[Pair]:
     """Run every path with our control, the kernel's own and the simulator, and compare them.
 
-    Our control and the kernel's own alternate, and so does which of them runs first: other load on
-    the machine then affects both alike. A disturbed run is repeated up to ``repeats`` times. A path
-    with a failed run is left out and added to ``failures``.
+    Runs of our control and of the kernel's own alternate, and which of the two runs first
+    alternates, too. Other load on the machine then affects both alike. A disturbed run is repeated
+    up to ``repeats`` times. A path with a failed run is left out and added to ``failures``.
     """
     trials = [against.experiments(duration_s, trial) for trial in range(against.trials)]
     pairs: list[Pair] = []
@@ -190,7 +190,7 @@ def _pair(
 
 
 def measurement_of(trace: Trace) -> Measurement:
-    """The numbers of one trial on one path."""
+    """Goodput and mean queue of one trial on one path."""
     return Measurement(
         metrics.goodput_bps(trace, 0),
         metrics.queue_bytes(trace).mean,

@@ -1,4 +1,4 @@
-"""The scenarios: all pairs of values of any two factors of a path, and some that paths lack."""
+"""The validation's scenarios: paths that cover all pairs of factors' values, and some more."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ SMALLEST_BUFFER_BYTES = 6_000
 """The smallest queue limit: four packets, because a quarter of a small BDP is less than a packet.
 """
 START_GAP_MS, START_SPREAD_MS, TOGETHER_SPREAD_MS = 200, 100, 5
-"""Flows start START_GAP_MS after each other, or together. A random delay, up to one of the two
-spreads, is added to each start. It depends on the trial's seed, so it differs between trials but
-not between the backends."""
+"""Flows start START_GAP_MS after each other, or together. Each start gets a random delay of at most
+START_SPREAD_MS or TOGETHER_SPREAD_MS. The delay depends on the trial's seed, so it differs between
+trials but not between the backends."""
 DURATION_S, TRIALS = 12, 3
 """Usual length of a trial, and usual number of trials on the kernel."""
 LOSSY_S, LOSSY_TRIALS = 8, 8
-"""Length and number of trials with random loss, in which trials differ most. The backends' runs
-with the same seed are alike only at the beginning of a trial, so many short trials show more than
-few long ones."""
+"""Length and number of trials of scenarios with random loss, whose trials differ most. The
+backends' runs with the same seed are alike only at the beginning of a trial, so many short trials
+show more than few long ones."""
 
 
 @dataclass(frozen=True)
@@ -176,7 +176,8 @@ def others() -> list[Scenario]:
     row = Scenario
     deep, long_s = 4.0, 20
     return [
-        # queues of 4 BDP at 100 Mbit/s: buffers and windows may limit flows, losses come in bursts
+        # queues of 4 BDP at 100 Mbit/s: socket buffers and windows may limit flows, losses come in
+        # bursts
         row(100, 50, deep, 1, "reno", duration_s=long_s),
         row(100, 50, deep, 2, "reno", duration_s=long_s),
         row(100, 50, deep, 2, "cubic", duration_s=long_s),

@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 
 _TITLE = "# How far the simulator and the kernel differ"
 KNOWN = "## Known differences"
-"""The heading of the hand-written end of the page, which is kept when the page is made again."""
+"""The heading of the hand-written text at the page's end. Generating the page again keeps this
+text."""
 _NOTHING_KNOWN = f"{KNOWN}\n\nNone has been explained yet.\n"
 _SIM, _KERNEL = Style(VERMILLION, "o"), Style(BLUE, "s", "--")
 

@@ -17,7 +17,7 @@ from headway.sweep import observed
 
 GOOD = ("holds", "in part", "as stated")
 REPEATABLE = ("--set",)
-"""Options that a headwayctl command may have several times."""
+"""Options that a headwayctl command accepts several times."""
 
 
 @dataclass(frozen=True)

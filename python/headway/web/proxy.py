@@ -80,7 +80,7 @@ class Proxy:
         watch = asyncio.create_task(body.disconnected_after_body())
         try:
             await asyncio.wait({work, watch}, return_when=asyncio.FIRST_COMPLETED)
-        except asyncio.CancelledError:  # the server ends; the event loop will cancel both tasks
+        except asyncio.CancelledError:  # the server ends, and its event loop will cancel both tasks
             LOG.warning("%s: this server ends: cut", _log_text(scope))
         else:
             work.cancel()
@@ -162,7 +162,10 @@ class _Body:
             self._is_over.set()
 
     async def pieces(self) -> AsyncIterator[bytes]:
-        """The pieces of the body as they arrive; a piece is read once the previous was taken."""
+        """The pieces of the body as they arrive.
+
+        A piece is read after the consumer took the previous one.
+        """
         more = True
         while more:
             try:
@@ -182,9 +185,9 @@ class _Body:
         self._is_over.set()
 
     async def disconnected_after_body(self) -> None:
-        """Return when the client has left.
+        """Return when the client has closed the connection.
 
-        Waits first until the body is no longer read, since only one task may wait for messages.
+        This waits first until no task reads the body, since only one task may wait for messages.
         """
         await self._is_over.wait()
         await self.disconnected()

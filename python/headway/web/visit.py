@@ -127,8 +127,8 @@ def choose_connection(
     ]
     free = [connection for connection in usable if connection.waiting == 0]
     if free:
-        # the connection that was used last has the largest window; of several such connections,
-        # take the one that was opened last
+        # choose the free connection that was used last, since its congestion window is the largest;
+        # of several with the same time, the one that was opened last
         return max(reversed(free), key=lambda connection: connection.used_ns)
     if len(open_connections) < most:
         return True

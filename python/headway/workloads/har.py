@@ -266,8 +266,8 @@ def _revealed(own: list[_Entry], page_ns: int, rtt_ns: int) -> Iterator[WebObjec
     under_way: list[tuple[int, int]] = []
     latest: int | None = None
     for number, one in enumerate(own):
-        # Entries are sorted by their start times: an object that ended before this entry began also
-        # ended before all later entries.
+        # Entries are sorted by their start times, so an object that ended before this entry began
+        # also ended before all later entries began.
         while under_way and under_way[0][0] <= one.begins_ns:
             latest = heapq.heappop(under_way)[1]
         after = by_url.get(one.initiator, latest)

@@ -77,7 +77,8 @@ class Server:
 
         Each ``name`` is a different user.
         """
-        # an upper bound for the number of pages, since no think time is below the smallest one
+        # the user visits at most this many pages, since every think time is at least
+        # ``THINK_S.smallest``
         most = int(length_s / THINK_S.smallest) + 1
         think_us = np.rint(1e6 * THINK_S.quantile(Stream(f"{name}/think").uniform(most)))
         count = int(np.searchsorted(np.cumsum(think_us), length_s * 1e6)) + 1
@@ -106,8 +107,8 @@ def server(model: Model, name: str) -> Server:
     pages: list[tuple[int, ...]] = [(int(sizes[file]),) for file in alone]
     left = popularity[embedded].copy()
     for base, count in zip(asked_first, counts, strict=True):
-        # The base with most requests takes the embedded files with the largest popularity left. The
-        # most popular bases have the smallest numbers of embedded files.
+        # Each base in turn, the most requested first, takes the most popular embedded files that
+        # are left. The most popular bases have the smallest numbers of embedded files.
         chosen = np.argsort(-left, kind="stable")[:count]
         left[chosen] -= popularity[base]
         pages.append((int(sizes[base]), *(int(size) for size in sizes[embedded[chosen]])))
