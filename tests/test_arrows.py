@@ -19,7 +19,7 @@ LAYERS = (
     ("supported",),
     ("backend",),
 )
-# the only module that other packages may import directly: the client of headwayctl
+# the only module that other packages may import directly
 OPEN = {f"{KERNEL}.headwayctl"}
 
 

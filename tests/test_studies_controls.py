@@ -1,4 +1,4 @@
-"""The table of controls: every row is judged, and says what it would have to be."""
+"""The study of controls' table: every row is judged, and shows the expected value."""
 
 from __future__ import annotations
 
