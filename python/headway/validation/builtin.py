@@ -82,9 +82,10 @@ BBR = BuiltinTarget(
     quiet_us=5,
     remark="""BBR keeps the largest of ten rounds' rate samples. Noise in the times of ACKs
 therefore raises the rate and lengthens the queue, and a busy machine has more noise (docs/stack.md,
-"What is not modelled"). Of the runs of a path, only the one with the least late link counts. The
-simulator's link stalls when the link of the kernel's own control did. The columns "never late" have
-the simulator on a link that is never late; until 2026-11-23 these were judged.
+"What is not modelled"). Of several runs on a path, only the run whose link was least late counts.
+The column "simulator" has the simulator with a link that stalls whenever the link in the run of the
+kernel's own control stalled. The columns "never late" have the simulator with a link that never
+stalls; until 2026-11-23 these were judged.
 """,
 )
 BUILTIN_TARGETS = (CUBIC, BBR)

@@ -100,10 +100,11 @@ def page(
 
 Made by `headway validate` on {about["date"]}, Linux {about["kernel"]}, Headway
 {about["headway"]}: {_how_measured(comparisons, about)}
-A difference is (simulator − kernel) / kernel. The next column is the 95 % interval of the
-means' difference (Welch). With random loss, trials of one seed lose the same packets, by number, on
-both backends: the difference is then the median of these pairs' differences, and the interval is
-that of their mean. One-way delay is that of the bottleneck: its queue and its propagation.
+A difference is (simulator − kernel) / kernel. The column after it has the 95 % interval of the
+difference of the means (Welch). With random loss, two trials with the same seed lose packets with
+the same numbers on both backends. The difference is then the median of the differences of such
+pairs of trials, and the interval is that of their mean. One-way delay is that of the bottleneck:
+queueing delay plus propagation delay.
 
 {_tables(comparisons)}
 {kept}"""
@@ -144,8 +145,8 @@ def _how_measured(comparisons: Sequence[Comparison], about: Mapping[str, Any]) -
     lengths = [about["duration_s"] or c.scenario.duration_s for c in comparisons]
     trials = [len(c.kernels) for c in comparisons]
     repeated = sum(c.repeated for c in comparisons)
-    return f"""{len(comparisons)} scenarios of {_range(lengths)} s, without their first fifth,
-on both backends with stack linux-6. Each scenario has {_range(trials)} trials on the kernel and
+    return f"""{len(comparisons)} scenarios of {_range(lengths)} s, of which the first fifth is
+left out, on both backends with stack linux-6. Each scenario has {_range(trials)} trials on the kernel and
 five times as many in the simulator. Each trial's seed determines when its flows start, equally on
 both. The medians of the trials are compared. {repeated} kernel runs were repeated because the
 emulator was late, or because the kernel skipped the call of a control that sets ssthresh."""
@@ -237,9 +238,9 @@ def _beyond_chance(comparisons: Sequence[Comparison]) -> str:
     ):
         known = [interval for interval in intervals if interval is not None]
         beyond = sum(not low <= 0 <= high for low, high in known)
-        findings.append(f"of {what} in {beyond} of {len(known)}")
+        findings.append(f"for {what} in {beyond} of {len(known)}")
     beyond_chance = " and ".join(findings)
-    return f"The interval excludes 0 {beyond_chance} scenarios; by chance it would in 5 %."
+    return f"A difference's interval excludes 0 {beyond_chance} scenarios; chance alone gives 5 %."
 
 
 def _row(c: Comparison) -> str:
