@@ -146,10 +146,11 @@ def _how_measured(comparisons: Sequence[Comparison], about: Mapping[str, Any]) -
     trials = [len(c.kernels) for c in comparisons]
     repeated = sum(c.repeated for c in comparisons)
     return f"""{len(comparisons)} scenarios of {_range(lengths)} s, of which the first fifth is
-left out, on both backends with stack linux-6. Each scenario has {_range(trials)} trials on the kernel and
-five times as many in the simulator. Each trial's seed determines when its flows start, equally on
-both. The medians of the trials are compared. {repeated} kernel runs were repeated because the
-emulator was late, or because the kernel skipped the call of a control that sets ssthresh."""
+left out, on both backends with stack linux-6. Each scenario has {_range(trials)} trials on
+the kernel and five times as many in the simulator. Each trial's seed determines when its flows
+start, equally on both. The medians of the trials are compared. {repeated} kernel runs were
+repeated because the emulator was late, or because the kernel skipped the call of a control that
+sets ssthresh."""
 
 
 def _tables(comparisons: Sequence[Comparison]) -> str:
