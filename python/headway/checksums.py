@@ -46,7 +46,7 @@ def check(state: Mapping[str, Any], folder: Path, file: str | None = None) -> No
 
 
 def _state_sum(state: Mapping[str, Any]) -> int:
-    # converts keys that are numbers to text, as a saved file has them
+    # go through JSON, which converts keys that are numbers to text, as in the saved file
     state = json.loads(json.dumps(state))
     return zlib.crc32(json.dumps(state, sort_keys=True, separators=(",", ":")).encode())
 

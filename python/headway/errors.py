@@ -17,7 +17,7 @@ class HeadwayError(Exception):
 
     def __init__(self, message: str) -> None:
         line = " ".join(message.split())
-        if len(line) > _LONGEST:  # the message quotes long input
+        if len(line) > _LONGEST:  # so long only if it quotes user input
             line = f"{line[: _LONGEST - _END]} ... {line[-_END:]}"
         super().__init__(line)
 

@@ -45,7 +45,7 @@ SCHEMA: dict[str, dict[str, Any]] = {
         "inflight_pkts": pl.UInt32,
         "state": pl.UInt8,
     },
-    # The queue's length after every change.
+    # One row per change of a link's queue, with the queue's length after the change.
     "queue": {
         "link": pl.UInt32,
         "time_ns": pl.Int64,
@@ -82,7 +82,7 @@ SCHEMA: dict[str, dict[str, Any]] = {
         "cwnd_pkts": pl.UInt32,
         "ssthresh_pkts": pl.UInt32,
     },
-    # A flow's totals since the start of the run, at every checkpoint and at the end.
+    # One row per flow and checkpoint (and at the run's end): totals since the start of the run.
     "flow_counters": {
         "time_ns": pl.Int64,
         "flow": pl.UInt32,

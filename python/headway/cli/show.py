@@ -56,7 +56,7 @@ def print_json(data: object) -> None:
 def print_table(table: Table) -> None:
     """Print one table with its title and note; numbers are aligned at the decimal point."""
     out = console()
-    if table.title:  # not part of Rich's table, which would wrap the title at its width
+    if table.title:  # inside its table, Rich would wrap the title
         out.print(table.title, markup=False)
 
     endless = out.options.update(max_width=sys.maxsize)

@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 MM_PER_INCH = 25.4
 _CSS_PX_PER_INCH = 96
 
-#: Figures are sized for paper; screens are read from a larger distance.
+#: Enlarges figures on screens, which are read from a larger distance than paper.
 _SCREEN_SCALE = 1.35
 
-#: Text stored as text keeps SVG small and searchable; TrueType fonts keep PDF editable.
+#: Letters are stored as text, not as outlines: SVG stays small and searchable, PDF editable.
 _RC: Any = {
     "font.family": "sans-serif",
     "font.sans-serif": ["DejaVu Sans", "Helvetica", "Arial"],
@@ -52,7 +52,7 @@ _RC: Any = {
     "path.simplify": True,
 }
 
-#: Metadata that each format would otherwise write into the file.
+#: Leaves out metadata, such as the date, that Matplotlib would otherwise write into files.
 _METADATA: dict[str, dict[str, str | None]] = {
     "svg": {"Date": None, "Creator": None},
     "pdf": {"CreationDate": None, "ModDate": None, "Creator": None, "Producer": None},

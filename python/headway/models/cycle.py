@@ -67,7 +67,7 @@ def cycle(
         edges = np.linspace(left, before, _STEPS + 1)
         windows = (edges[:-1] + edges[1:]) / 2
         rounds = np.diff(edges) / growth(windows, before)
-        # fsum, since NumPy's sums differ in the last digit between types of processors
+        # use fsum: the last digit of NumPy's sums differs between types of processors
         return math.fsum(windows * rounds) + pause * left, math.fsum(rounds) + pause
 
     low, high = 1.0, _LARGEST_PKTS

@@ -137,7 +137,7 @@ def _plot(panel: Panel, first: plotting.figure | None, last: bool) -> plotting.f
 
 def _line(plot: plotting.figure, series: Series, extra: dict[str, Any]) -> Any:
     keep = min_max_indices(series.y, MAX_POINTS)
-    # Single precision halves the page; a screen cannot show more than its seven digits.
+    # Single precision halves the page's size; its seven digits are more than a screen can show.
     x = np.asarray(series.x[keep], dtype=np.float32)
     y = np.asarray(series.y[keep], dtype=np.float32)
     if series.step:

@@ -184,17 +184,17 @@ def others() -> list[Scenario]:
         row(100, 20, deep, 2, "htcp", duration_s=long_s),
         row(100, 50, deep, 5, "cubic", duration_s=long_s),
         row(100, 100, deep, 2, "cubic", duration_s=long_s),
-        # flows that start together share the first losses
+        # flows that start at the same time, so that the first losses hit all of them
         row(10, 50, 1.0, 2, "reno", together=True),
         row(10, 100, 0.25, 5, "cubic", together=True),
         row(10, 20, deep, 5, "htcp", together=True),
         row(100, 50, deep, 2, "reno", together=True, duration_s=long_s),
         row(100, 20, 1.0, 5, "cubic", together=True),
-        # startups that leave slow start in other ways
+        # startups that end slow start in different ways
         row(10, 100, 1.0, 1, "cubic+slow-start"),
         row(100, 50, 1.0, 1, "reno+hystart"),
         row(10, 50, 1.0, 2, "cubic+hystart-plus-plus"),
-        # queues that drop before they are full
+        # AQMs that drop packets before the queue is full
         row(10, 50, deep, 2, "reno", aqm="red"),
         row(10, 100, deep, 5, "cubic", aqm="red"),
         row(100, 20, deep, 5, "htcp", aqm="red"),
@@ -207,14 +207,14 @@ def others() -> list[Scenario]:
         row(10, 50, 1.0, 1, "reno:ecn=on", aqm="codel:ecn=on"),
         row(10, 20, 1.0, 5, "cubic:ecn=on", aqm="codel:ecn=on"),
         row(100, 50, 1.0, 2, "reno:ecn=on", aqm="codel:ecn=on"),
-        # a control that paces by a model of the path
+        # BBR, which paces by a model of the path
         row(10, 20, deep, 1, "bbr"),
         row(10, 50, 1.0, 2, "bbr"),
         row(10, 100, 1.0, 1, "bbr"),
         row(100, 20, 1.0, 1, "bbr"),
         row(100, 50, deep, 2, "bbr"),
         _timed(row(10, 50, 1.0, 1, "bbr", loss=0.01)),
-        # receivers that read slowly, all the time or in portions
+        # receivers that read slowly: at a constant low rate, or in portions
         row(10, 50, 1.0, 1, "cubic:read_rate=4Mbit/s"),
         row(10, 100, 1.0, 2, "reno:read_size=200kB:read_interval=400ms"),
         row(100, 20, 1.0, 1, "cubic:read_rate=40Mbit/s"),

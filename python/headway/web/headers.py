@@ -47,7 +47,7 @@ def refusal(scope: Mapping[str, Any]) -> tuple[int, str] | None:
     head_bytes = sum(len(name) + len(value) + 4 for name, value in scope["headers"])
     if head_bytes + len(path) + len(scope["query_string"]) > HEAD_BYTES:
         return 431, f"the head is longer than {HEAD_BYTES} bytes"
-    # HTTP's methods are in upper case, and servers differ in how they treat lower case
+    # refuse a method with lower-case letters, since servers differ in how they treat it
     if method != method.upper() or method in ("CONNECT", "TRACE"):
         return 405 if method in ("CONNECT", "TRACE") else 501, f"{method} is not served here"
     if not (path.startswith(b"/") or (path == b"*" and method == "OPTIONS")):

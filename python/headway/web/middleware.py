@@ -112,7 +112,7 @@ def reset(transport: asyncio.Transport) -> None:
 def unsent_bytes(transport: asyncio.Transport) -> int:
     """Bytes written to the client's connection that the client's host has not acknowledged."""
     waiting_bytes = transport.get_write_buffer_size()
-    with contextlib.suppress(OSError, ValueError):  # the socket is closed by now
+    with contextlib.suppress(OSError, ValueError):  # the socket may be closed already
         queued = fcntl.ioctl(transport.get_extra_info("socket"), termios.TIOCOUTQ, bytes(4))
         waiting_bytes += int.from_bytes(queued, sys.byteorder)
     return waiting_bytes

@@ -28,7 +28,7 @@ _REASONS: dict[type[Exception], tuple[int, str]] = {
     httpcore.ConnectError: (502, "no connection"),
     httpcore.RemoteProtocolError: (502, "the response is not HTTP, or was cut"),
     httpcore.NetworkError: (502, "the connection broke"),
-    # the client or the upstream sent something that h11 cannot encode as HTTP
+    # raised if the client or the upstream sent something that h11 cannot encode as HTTP
     httpcore.LocalProtocolError: (502, "the request cannot be passed on"),
     h11.LocalProtocolError: (502, "its response cannot be passed on"),
 }

@@ -24,7 +24,7 @@ LOG = logging.getLogger("headway.web")
 
 _TIME = re.compile(rb"[0-9]{1,7}(\.[0-9]{1,3})?")
 _SHOWN_BYTES = 40
-# struct tcp_info of linux/tcp.h: tcpi_rtt, us
+# offset of tcpi_rtt (in us) in struct tcp_info of linux/tcp.h
 _RTT_AT_BYTES = 68
 
 

@@ -175,7 +175,7 @@ def _json(file: Path) -> Any:
     except json.JSONDecodeError as error:
         place = f"line {error.lineno}, column {error.colno}"
         raise HeadwayError(f"{file}: {place}: not JSON ({error.msg})") from None
-    except ValueError:  # Python's limit for converting numbers
+    except ValueError:  # raised for more digits than Python converts
         raise HeadwayError(f"{file}: not a HAR file; a number has more than 4300 digits") from None
     except RecursionError:
         raise HeadwayError(f"{file}: not a HAR file; its values are nested too deeply") from None

@@ -148,6 +148,7 @@ def _embedded(model: Model, stream: Stream) -> Ints:
     if model == "default":
         below = stream.uniform(BASES) * PAGE_FILES.cdf(MOST_FILES + 1)
         return np.floor(PAGE_FILES.quantile(below)).astype(np.int64) - 1
-    # Geometric from 1 on: the number of trials until an event of probability 1 / mean occurs.
+    # Geometrically distributed from 1 on: the number of trials until an event of probability 1 /
+    # mean.
     miss = np.log1p(-1 / LARGE_EMBEDDED_MEAN)
     return np.asarray(np.ceil(np.log(stream.uniform(BASES)) / miss), dtype=np.int64)

@@ -90,7 +90,7 @@ class Headwayctl:
                 timeout=timeout_s,
                 check=False,
                 stdin=subprocess.DEVNULL,
-                start_new_session=True,  # only this process handles Ctrl-C
+                start_new_session=True,  # the child gets no Ctrl-C; this process does
             )
         except subprocess.TimeoutExpired:
             raise HeadwayError(

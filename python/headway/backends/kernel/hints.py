@@ -58,7 +58,8 @@ def hints_attached(ctl: Headwayctl, watchdog: Watchdog) -> Iterator[None]:
                 attached_here = os.pread(lock, len(_ATTACHED_HERE), 0) == _ATTACHED_HERE
                 os.truncate(lock, 0)
                 if attached_here:
-                    with contextlib.suppress(HeadwayError):  # another process detached the hints
+                    # another process may have detached the hints
+                    with contextlib.suppress(HeadwayError):
                         ctl.run("hints", "detach", "--keep-defaults")
                 with contextlib.suppress(OSError):
                     path.unlink()
@@ -72,7 +73,7 @@ def attach_if_missing(ctl: Headwayctl, watchdog: Watchdog) -> None:
     Another process may have detached them since the last run.
     """
     with socket.socket() as probe:
-        # sets a hint on a socket: this fails if no hints are attached in this process's cgroup
+        # setting a hint on a socket fails if no hints are attached in this process's cgroup
         accepted = sockets.hint(probe, data_volume_bytes=1)
     if not accepted:
         watchdog.register("hints")

@@ -54,7 +54,7 @@ def _hint_values(flow: Flow, end: str) -> dict[str, int]:
         values["data-volume"] = sum(epoch[end == "server"] for epoch in announced)
     elif (flow.announces or flow.announces_first) and isinstance(flow.app, Bulk):
         values["data-volume"] = flow.app.size
-    # for a Site, the browser sends its deadline in an HTTP header
+    # a Site's deadline needs no hint: the browser sends it in an HTTP header
     if (end == "server") == isinstance(flow.app, _RESPONSE_APPS) and not isinstance(flow.app, Site):
         values["deadline"] = flow.deadline
     return {name: value for name, value in values.items() if value}

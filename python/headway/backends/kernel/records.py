@@ -71,7 +71,7 @@ SAMPLE = np.dtype(
 ACK, CA_STATE, SYN, ESTABLISHED, CLOSED = range(5)
 _DISORDER, _CWR, _RECOVERY, _LOSS = 1, 2, 3, 4
 _INFINITE_SSTHRESH = 0x7FFFFFFF
-_WIDEST_WINDOW_PKTS = 1 << 20  # HW_NO_WINDOW_PKTS of algorithms/port/bpf/control.h
+_WIDEST_WINDOW_PKTS = 1 << 20  # as HW_NO_WINDOW_PKTS in algorithms/port/bpf/control.h
 _CARRIED, _MARKED, _COPY = 0, 1, 2
 _STALL_NS = 50_000  # a packet that waits longer met a stall: the emulator usually wakes up sooner
 _REASON = {1: 0, 2: 1, 3: 2, 4: 3, 5: 4}
@@ -188,7 +188,8 @@ class PacketLog:
             {
                 "link": np.full(int(inside.sum()), link),
                 "time_ns": times[inside],
-                # the log may have a departure before an arrival at the same time: a queue below 0
+                # at equal times the log may list a departure before the arrival; then the queue
+                # would be below 0
                 "queue_bytes": np.maximum(bytes_[inside], 0),
                 "queue_pkts": np.maximum(pkts[inside], 0),
             },

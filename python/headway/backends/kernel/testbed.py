@@ -216,7 +216,7 @@ class Testbed:
         return self
 
     def __exit__(self, *_: object) -> None:
-        # an earlier error is more useful than one of the removal
+        # if the removal fails, keep the earlier error of the run, which is more useful
         with contextlib.suppress(HeadwayError):
             self.down()
 
