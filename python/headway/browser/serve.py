@@ -3,9 +3,9 @@
 If clients state target times (deadlines), the proxy of headway.web runs before nginx and accepts
 the clients' connections.
 
-It is a program for ``headwayctl testbed exec``: it prints "ready", serves until the visitor has
-written its results, and prints a summary. It creates the listening socket, so that the socket's
-hints apply to the connections that nginx accepts from it.
+This module is a program for ``headwayctl testbed exec``: it prints "ready", serves until the
+visitor has written its results, and prints a summary. The program creates the listening socket, so
+that the socket's hints apply to the connections that nginx accepts from it.
 """
 
 from __future__ import annotations

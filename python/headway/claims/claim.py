@@ -117,7 +117,7 @@ class Headline:
 
 
 def headline(claims: Iterable[Claim], *bases: Basis) -> Headline:
-    """The headline of the papers' claims with these bases (default: simulated and live)."""
+    """The headline counts of the papers' claims with these bases (default: simulated, live)."""
     tallies = tally(claim for claim in claims if claim.is_published)
     own = [tallies[basis] for basis in bases or MEASURED]
     return Headline(

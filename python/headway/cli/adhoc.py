@@ -109,7 +109,10 @@ def try_out(
     backend: BackendName = "sim",
     beside: Annotated[
         str | None,
-        typer.Option(metavar="BACKEND", help="Also run on this backend, and compare the flows."),
+        typer.Option(
+            metavar="BACKEND",
+            help="Also run the trials on this backend, and compare the flows' results.",
+        ),
     ] = None,
     diverge: Annotated[
         bool,
@@ -124,7 +127,8 @@ def try_out(
     diverge_after: Annotated[
         str,
         typer.Option(
-            metavar="TIME", help="With --diverge: skip a flow's packets before this time."
+            metavar="TIME",
+            help="With --diverge: skip a flow's packets until this time after its first packet.",
         ),
     ] = "0 s",
     diverge_ignore: Annotated[

@@ -36,7 +36,8 @@ def run(
         typer.Option("--backend", help="Backend to run on: sim, kernel [sim, or what it needs]."),
     ] = None,
     seed: Annotated[
-        int, typer.Option("--seed", min=0, help="Number that all trials' seeds derive from.")
+        int,
+        typer.Option("--seed", min=0, help="Base seed, from which all trials' seeds are derived."),
     ] = 1,
     out: Annotated[
         Path | None,

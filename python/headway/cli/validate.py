@@ -158,7 +158,7 @@ def validate(
             "--minimize",
             min=0,
             metavar="RUNS",
-            help="With --random: kernel runs to spend on shrinking each case that differs.",
+            help="With --random: most kernel runs to shrink a case in which the backends differ.",
         ),
     ] = 12,
     as_json: AsJson = False,

@@ -2,7 +2,8 @@
 
 It has one upstream and passes bodies on in pieces, so it buffers no more than the slower side can
 take. An error gives one line of the log and a status. If the head was already sent, the connection
-is reset instead, so that the client does not take a part for the whole. headway.web.serve runs it.
+is reset instead, so that the client does not mistake a partial response for a complete one.
+headway.web.serve runs it.
 """
 
 from __future__ import annotations

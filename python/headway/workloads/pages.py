@@ -25,7 +25,7 @@ _OF_A_PAGE = "think_ns"
 
 
 class WebObject(NamedTuple):
-    """An object of a page; ``after`` is the number in the page of the object that reveals it."""
+    """An object of a page; ``after`` is the number of the object that reveals this one."""
 
     request_bytes: int
     response_bytes: int

@@ -1,4 +1,4 @@
-"""The running kernel: the same controls through eBPF, real sockets, an emulated link.
+"""The backend that uses the running kernel: controls as eBPF, real sockets, an emulated link.
 
 Calls headwayctl, which needs root. An experiment of 30 s takes 30 s of real time. Everything that a
 run sets up is removed at the run's end, even if its process is killed.

@@ -62,6 +62,6 @@ def _started(pid: int) -> int | None:
         text = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace")
     except OSError:
         return None
-    # /proc/PID/stat has the program's name in parentheses; the name itself may contain both, too
+    # /proc/PID/stat has the name in parentheses; the name may contain spaces and parentheses
     fields = text.rpartition(")")[2].split()
     return None if fields[0] in "ZX" else int(fields[_START_FIELD - 3])

@@ -108,7 +108,7 @@ class Programs:
 
     @property
     def end_ns(self) -> int:
-        """When the run ends, unless all transfers are done earlier."""
+        """Time at which the run ends at the latest; it ends earlier if all transfers are done."""
         return self.start_ns + self.experiment.duration
 
     def receiver(self, index: int, flow: Flow) -> list[str]:

@@ -81,7 +81,7 @@ class Run:
 
     @property
     def end_ns(self) -> int:
-        """When the run ends, unless all transfers are done earlier."""
+        """Time at which the run ends at the latest; it ends earlier if all transfers are done."""
         return self.start_ns + self._experiment.duration
 
     def start(self) -> None:

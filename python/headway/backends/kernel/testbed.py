@@ -228,7 +228,7 @@ class Testbed:
             self.summary = removed["summary"] or {}
 
     def begin(self, start_ns: int) -> None:
-        """Start the schedules of links that vary at this time (CLOCK_MONOTONIC)."""
+        """Start the schedules of varying links at ``start_ns`` (CLOCK_MONOTONIC)."""
         if any("vary" in self._config[way]["link"] for way in ("forward", "reverse")):
             self._ctl.run("testbed", "begin", self._name, "--at", str(start_ns))
 
