@@ -45,7 +45,7 @@ class Made:
     lost: bool = False
 
     def bytes(self) -> bytes:
-        """The packet, without payload, as a short snap length leaves it."""
+        """The packet without payload, as a capture with a short snap length has it."""
         options = self.options
         if self.value_ms is not None:
             stamps = TSVAL[self.outbound] + self.value_ms, TSVAL[not self.outbound] + self.echo_ms
@@ -77,7 +77,7 @@ def block(kind: int, body: bytes) -> bytes:
 
 
 def pcapng(made: Sequence[Made]) -> bytes:
-    """The packets as both hosts see them."""
+    """A capture in which each packet appears at both hosts."""
     seen = [(m.at_ns, LEFT if m.outbound else RIGHT, m) for m in made]
     seen += [(m.at_ns + m.delay_ns, RIGHT if m.outbound else LEFT, m) for m in made if not m.lost]
     blocks = [block(0x0A0D0D0A, bytes(16)), block(1, bytes(8)), block(1, bytes(8))]

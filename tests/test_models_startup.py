@@ -1,4 +1,4 @@
-"""Table 6.1 and what belongs to it, against brute force and against published numbers."""
+"""The equations of table 6.1, compared with simulated transfers and with published numbers."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ from headway.trace import Trace
 
 
 def told(bare: list[Candidate], proxied: list[Candidate]) -> list[list[object]]:
-    """The table's rows for these candidates: best without proxy, best with, gain, verdict."""
+    """Rows of the report's table: best variant without proxy, best with proxy, gain, verdict."""
     known = {one.name: one for one in [*bare, *proxied]}
     names = ([x.name for x in bare], [x.name for x in proxied])
     rows = worth_rows("a path", known.__getitem__, *names)

@@ -114,7 +114,9 @@ def _judged(name: str, statement: Statement[Any], rows: Mapping[str, Any]) -> Cl
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "statement"), list(cases(STUDIES)))
 def test_spoiled_evidence_changes_the_verdict(name: str, statement: Statement[Any]) -> None:
-    """A claim that holds must fail with spoiled evidence; one that fails must be able to hold."""
+    """A claim that holds must fail with spoiled evidence; a claim that fails must hold with mended
+    evidence.
+    """
     _, rows = evidence(name)
     before = _judged(name, statement, rows)
     if before.verdict == "fails":

@@ -15,7 +15,7 @@ T = TypeVar("T")
 Work = Callable[[int, "Trace"], T]
 """Called with (index of the experiment, its trace) in the thread that ran the experiment."""
 Finished = Callable[[int, T], None]
-"""Called with (index of the experiment, the work's result) as each one finishes, in any order."""
+"""Called with (index, the work's result) when an experiment finishes, in any order."""
 OnFailure = Callable[[int, HeadwayError], None]
 """Called with (index, error) for each experiment that failed, in the calling thread."""
 

@@ -76,7 +76,7 @@ class Seen:
 
     @staticmethod
     def by(measured: float | str, *checks: Check, unit: str | None = None, note: str = "") -> Seen:
-        """A finding that holds if all of these checks hold."""
+        """A finding that holds if all of the given checks hold."""
         whole = both(*checks)
         return Seen(measured, whole.holds, whole.bound, unit, note, whole.words, whole.margin)
 

@@ -86,7 +86,7 @@ WORDS: tuple[Word, ...] = (
 )
 NAMES = tuple(word.name for word in WORDS)
 _COMPARED = frozenset(NAMES) - {"more", "most", "all", "may", "small load", "high load"}
-"""Words that give the size of a difference. In a sentence with one of them, "more" needs no check
+"""Words that give the size of a difference. In a sentence with such a word, "more" needs no check
 of its own."""
 
 
@@ -175,7 +175,7 @@ def within(value: float, low: float, high: float, bound: str = "") -> Check:
 
 
 def quantity(value: float, published: float, tolerance: float = QUANTITY) -> Check:
-    """The value is within ±20 % of the printed one, or within the tolerance of the claims list."""
+    """The value is within ±20 % of the paper's value, or within the claims list's tolerance."""
     off = abs(value / published - 1) if published else math.nan
     return _check(tolerance - off, f"{published:.4g} ±{100 * tolerance:.3g} %")
 

@@ -55,7 +55,7 @@ class KernelBackend:
         self._builtin = builtin
 
     def run(self, experiment: Experiment) -> Trace:
-        """Run one experiment; takes its duration and about two seconds."""
+        """Run one experiment, which takes two seconds more than the experiment's duration."""
         check(experiment)
         seconds = Seconds(self.progress, [experiment])
         with Watchdog(self._ctl) as watchdog, self._with_hints([experiment], watchdog):

@@ -57,7 +57,7 @@ def _pid_namespace() -> int:
 
 
 def _started(pid: int) -> int | None:
-    """When the process started; None if it does not exist or is a zombie."""
+    """When process ``pid`` started; None if the process does not exist or is a zombie."""
     try:
         text = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace")
     except OSError:

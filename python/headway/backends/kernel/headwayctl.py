@@ -62,7 +62,7 @@ def unusable() -> str | None:
 
 
 class Headwayctl:
-    """The program headwayctl. Raises KernelCannotError if it cannot run experiments here."""
+    """The program headwayctl. Raises KernelCannotError if this machine cannot run experiments."""
 
     def __init__(self) -> None:
         reason = unusable()
@@ -163,7 +163,7 @@ class Child:
             self._process.terminate()
 
     def result(self, timeout_s: float) -> Mapping[str, Any]:
-        """Wait for the program's summary. Raises HeadwayError if it fails or does not end."""
+        """Wait for the program's summary. Raises HeadwayError if the program fails or hangs."""
         try:
             out, errors = self._process.communicate(timeout=timeout_s)
         except subprocess.TimeoutExpired:

@@ -78,7 +78,7 @@ _REASON = {1: 0, 2: 1, 3: 2, 4: 3, 5: 4}
 
 
 def read(path: Path, dtype: npt.DTypeLike) -> Records:
-    """The records of a file, shape (n,). Raises HeadwayError if the last one is incomplete."""
+    """The records of a file, shape (n,). Raises HeadwayError if the last record is incomplete."""
     dtype = np.dtype(dtype)
     if path.stat().st_size % dtype.itemsize:
         raise HeadwayError(f"{path.name}: ends within a record; was its writer killed?")
@@ -156,7 +156,7 @@ class PacketLog:
         return chosen
 
     def _leave_ns(self, rows: Records) -> Ints:
-        """When packets left the queue, or when they arrived if the queue dropped them."""
+        """When packets left the queue, or arrived, if the queue dropped them on arrival."""
         leave: Ints = np.where(rows["departed_ns"] > 0, rows["departed_ns"], rows["arrived_ns"])
         return leave
 

@@ -71,7 +71,7 @@ def load(experiment: Experiment) -> float:
 
 
 def has_room(running: Sequence[Experiment], experiment: Experiment, threads: int) -> bool:
-    """Whether ``experiment`` may run in parallel with those in ``running``."""
+    """Whether ``experiment`` may run in parallel with the experiments in ``running``."""
     if threads or not running:
         return len(running) < max(threads, 1)
     room_bps = _ROOM_BPS_PER_CORE * len(os.sched_getaffinity(0))

@@ -39,7 +39,7 @@ from headway.versions import versions
 _SETUP_NS = 500_000_000
 _SETUP_PER_FLOW_NS = 60_000_000
 _SETUP_WEB_NS = 2_000_000_000
-"""Time for the first client of Web pages to load its Python modules."""
+"""Time that the first client of Web pages needs to load Python modules."""
 _SETUP_PER_WEB_NS = 250_000_000
 """Additional time for each further client of Web pages, because all load at the same time."""
 _LINKS = ("forward0", "reverse0")
