@@ -56,7 +56,7 @@ SERVER = "iperf3 --server --one-off --daemon"
 
 
 class FailedError(Exception):
-    """A command did not do what its page says."""
+    """A command of a page did not do what the page says."""
 
 
 class Reader:

@@ -49,8 +49,8 @@ class FirstFlight(TypedDict):
     rwnd_limited_pkts: int
     """Packets that were not sent because the peer's receive window had no room."""
     syn_limited_pkts: int
-    """The part of ``rwnd_limited_pkts`` beyond the largest window that a SYN-ACK can announce: its
-    window is not scaled."""
+    """The part of ``rwnd_limited_pkts`` beyond 65,535 bytes, the largest window that a SYN-ACK can
+    announce, because a SYN-ACK's window is not scaled."""
     sndbuf_limited_pkts: int
     """Packets that were not sent because the send buffer had no room."""
     growth_limited_pkts: int
@@ -99,7 +99,7 @@ class FlowDigest(TypedDict):
 
 
 class LinkDigest(TypedDict):
-    """One direction of a hop, over [warmup, end]."""
+    """The link in one direction of a hop; values are over [warmup, end]."""
 
     name: str
     utilization: float
@@ -137,7 +137,7 @@ class Digest(TypedDict):
 
 
 def digest_of(trace: Trace) -> Digest:
-    """The digest of a trace; linear in its rows, however many flows it has."""
+    """The digest of a trace. Takes time linear in the trace's rows, for any number of flows."""
     from headway.metrics.totals import trace_totals
 
     return digest_of_totals(trace.experiment, trace_totals(trace))

@@ -37,7 +37,7 @@ class ExperimentError(HeadwayError, ValueError):
 
 
 class InterruptedRunError(HeadwayError):
-    """A run was stopped by Ctrl-C; tells how many trials were finished and where they are."""
+    """Ctrl-C stopped a run; the message tells how many trials were finished and where they are."""
 
     def __init__(self, finished: int, total: int, kept_in: str | None) -> None:
         self.finished = finished

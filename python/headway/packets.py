@@ -57,7 +57,7 @@ class Packet:
 
 
 class Stream(NamedTuple):
-    """Packets of one flow, in one direction, at one host."""
+    """Names the packets of one flow, in one direction, at one host."""
 
     flow: int
     side: int

@@ -170,7 +170,7 @@ class Study(abc.ABC, Generic[Row, Found]):
     """Generated parts of documentation pages: the part's name, and a function that returns the
     part's text for the locked claims."""
     agreements: Sequence[Agreement] = ()
-    """What must agree between a run on the kernel and the same run in the simulator."""
+    """The numbers that must agree between a run on the kernel and the same run in the simulator."""
 
     def on(self, _backend: str) -> Study[Any, Any]:
         """The version of this study for a backend; most studies have only one version."""
@@ -238,7 +238,7 @@ class Study(abc.ABC, Generic[Row, Found]):
         return ctx.run_trials(self.experiments(ctx), self.observe)
 
     def saved(self, ctx: StudyContext) -> Observed[Row]:
-        """Observe the saved trials. Raises HeadwayError if one is missing or from another run."""
+        """Observe the saved trials. Raises HeadwayError if one is missing or of another run."""
         experiments = self.experiments(ctx)
         missing = [key for key in experiments if not (ctx.trials_dir / key).is_dir()]
         again = f"run `headway run {self.name} --resume --out {ctx.out_dir}`"

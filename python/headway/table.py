@@ -137,7 +137,7 @@ def _decimals(values: Sequence[float]) -> int | None:
 
 
 def _for_digits(size: float, digits: int) -> int:
-    """Number of decimals with which a number has this many significant digits."""
+    """Number of decimals with which ``size`` is shown with ``digits`` significant digits."""
     return digits - 1 - math.floor(math.log10(size))
 
 

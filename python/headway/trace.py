@@ -277,7 +277,7 @@ class Trace:
 
 
 def is_of_another_build(trace: Trace) -> bool:
-    """Whether another build of the engine than this one simulated the trace."""
+    """Whether the trace was simulated by another build of the engine than the present one."""
     made_by = trace.meta.get("versions", {}).get("engine")
     return trace.meta.get("backend") == "sim" and made_by != versions()["engine"]
 

@@ -1,4 +1,4 @@
-"""Checks of result paths, made before a run so that it does not fail when it saves them."""
+"""Checks paths of results before a run, so that the run does not fail when it saves results."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ class RandomOptions:
 
 
 def run_random(options: RandomOptions) -> None:
-    """Run the cases, minimize those that differ, and print the results."""
+    """Run the cases, minimize those in which the backends differ, and print the results."""
     if options.kind not in KINDS:
         raise HeadwayError(f"kind: unknown {options.kind!r}; allowed: {', '.join(KINDS)}")
     check_folder("out", options.folder)

@@ -164,7 +164,7 @@ def _flow_of_control(name: str, backend: str) -> Flow:
 
 
 def _start_apart(flows: Sequence[Flow], interval: str) -> list[Flow]:
-    """Let flow number N (from 0) start at N times the interval, if it has no start time."""
+    """Let flow number N (from 0) start at N times the interval, if the flow has no start time."""
     try:
         interval_ns = parse_time(interval)
     except ValueError as error:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from headway.validation.diverge import Compared
 
 _MOST_FLOWS = 100
-"""Most rows of the table of flows; one line summarizes the others."""
+"""Most rows of the table of flows; one line summarizes the flows without a row."""
 
 Summary = dict[str, Any]
 

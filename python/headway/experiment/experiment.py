@@ -219,7 +219,7 @@ class Experiment(Spec):
         return (*registry().routers, *files.values())
 
     def start_times_ns(self) -> list[int]:
-        """Start time of each flow in ns; the start of a flow without one is drawn with the seed."""
+        """Start time of each flow in ns. The seed draws the start times that flows do not set."""
         own = [flow.start for flow in self.flows]
         return engine.start_times_ns(self.seed, self.start_spread, own)
 

@@ -40,7 +40,7 @@ def is_reversed(experiment: Experiment) -> bool:
 
 
 def gateway_precedes_link(experiment: Experiment) -> bool:
-    """Whether flows pass the gateway first and the testbed's link, which is logged, after it."""
+    """Whether flows pass the gateway first, and then the testbed's (logged) link."""
     return has_gateway(experiment) and not is_reversed(experiment)
 
 
@@ -162,7 +162,7 @@ class Proxy:
             raise HeadwayError("proxy: ended before the run did")
 
     def kill(self) -> None:
-        """Stop the proxy, or kill it if that fails; a second call does nothing."""
+        """Stop the proxy, or kill the proxy if it does not stop; a second call does nothing."""
         if self._child is None:
             return
         if not self._child.ended():

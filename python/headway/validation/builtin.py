@@ -1,4 +1,4 @@
-"""Compares our eBPF controls with the kernel's own of the same names, on the same paths."""
+"""Compares our eBPF controls with the kernel's own controls of these names on equal paths."""
 
 from __future__ import annotations
 

@@ -39,7 +39,8 @@ class CompareOptions:
     """Options of the comparison."""
 
     tolerance_ns: int = 5_000_000
-    """Packets' times may differ by at most this. A tick of the kernel's timers is 4 ms."""
+    """Packet times that differ by at most this count as equal. A tick of the kernel's timers is 4
+    ms."""
     fields: tuple[str, ...] = FIELDS
     """The fields to compare, out of FIELDS."""
     after_ns: int = 0
@@ -171,7 +172,7 @@ def diverge(
 
 @dataclass(frozen=True)
 class _Run:
-    """One of the two runs."""
+    """One of the two compared runs, with its packets."""
 
     trace: Trace
     packets: Mapping[Stream, list[Packet]]
@@ -262,7 +263,7 @@ class _StreamPair:
         self.count = min(len(of) for of in self.both)
 
     def differences(self) -> list[_FirstDifference]:
-        """For each field that differs, the first packet in which it does."""
+        """For each field that differs, the first packet in which the field differs."""
         found: dict[str, _FirstDifference] = {}
         for index, pair in enumerate(zip(*self.both, strict=False)):
             if all(p.time_ns > end for p, end in zip(pair, self.ends_ns, strict=True)):

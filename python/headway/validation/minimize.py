@@ -145,7 +145,7 @@ def _shorter_flow(fields: Mapping[str, Any], index: int) -> Candidates:
 
 
 def _rounder(fields: Mapping[str, Any]) -> Candidates:
-    """Experiments with all numbers, then each alone, rounded to one significant digit."""
+    """Experiments with numbers rounded to one digit: first all numbers, then one at a time."""
     rounded = _round(fields)
     if rounded != fields:
         yield f"all rounded, {rounded}", rounded

@@ -19,7 +19,10 @@ simulator's trial with the same seed."""
 
 @dataclass(frozen=True)
 class Part:
-    """Scenarios that run together and make one section; ``name`` selects them (``--only``)."""
+    """Scenarios that run together and make one section of the page.
+
+    ``--only`` NAME selects the part.
+    """
 
     name: str
     title: str

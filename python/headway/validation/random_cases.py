@@ -115,7 +115,7 @@ class Draws:
         return things[self.below(len(things))]
 
     def chance(self, of: float) -> bool:
-        """True with this probability."""
+        """True with probability ``of``."""
         return self._next() < of
 
     def between(self, low: float, high: float) -> float:
@@ -246,7 +246,7 @@ def cases(kind: str, seed: int) -> Iterator[Case]:
 
 
 def _settings(drawn_from: Space, draws: Draws, left: Mapping[Pair, None]) -> tuple[Setting, ...]:
-    """The settings of one case: of several drawn sets of settings, the one with most new pairs."""
+    """The settings of one case: the set with most new pairs, of several sets that are drawn."""
     count = drawn_from.fewest + draws.below(drawn_from.most - drawn_from.fewest + 1)
     wanted = list(left)
     best: list[Setting] = []

@@ -141,7 +141,7 @@ def _delays(trace: Trace, until_ns: int) -> dict[str, float | None]:
 
 @dataclass(frozen=True)
 class Value:
-    """One value on both backends."""
+    """One value, such as a flow's goodput, on both backends."""
 
     name: str
     sim: float | None
@@ -149,7 +149,7 @@ class Value:
     scale: float | None = None
     """The value to which differences are relative; None uses the kernel's median."""
     least: float = 0.0
-    """A difference of at most this is ignored, even if it exceeds the limits of the rule."""
+    """A difference of at most ``least`` is ignored, even if it exceeds the limits of the rule."""
     share: float | None = None
     """The allowed difference as a share of ``scale``; None uses the rule's ``allowed``."""
 

@@ -1,4 +1,4 @@
-"""Writes the page of a validation: tables, distributions, and figures of both windows."""
+"""Writes the page of a validation: tables, distributions, and figures of congestion windows."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ def _not_measured(part: parts.Part, comparisons: Sequence[Comparison]) -> str:
 
 
 def with_parts(previous: str | None, sections: Sequence[str]) -> str:
-    """The previous page with these sections; without one, a page of only these sections."""
+    """The previous page with these sections; without a page, a page of only these sections."""
     return with_sections(previous or f"{_TITLE}\n\n{_NOTHING_KNOWN}", sections)
 
 

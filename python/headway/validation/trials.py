@@ -1,4 +1,4 @@
-"""Runs trials of scenarios on both backends, and saves each when it ends."""
+"""Runs trials of scenarios on both backends, and saves each trial when it ends."""
 
 from __future__ import annotations
 

@@ -221,7 +221,7 @@ def _row(one: Locked) -> dict[str, Any]:
 
 
 def as_claims(locked: Sequence[Locked]) -> list[Claim]:
-    """The locked claims as claims, with the full form's results where they exist."""
+    """The locked claims as Claim objects, with the full form's results where they exist."""
     return [one.claim() for one in locked]
 
 

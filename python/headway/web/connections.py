@@ -74,7 +74,7 @@ def open_connection(server: Server, received: Received, now_ns: int) -> HttpConn
 
 
 class HttpConnection(ABC):
-    """A connection to the server. Requests are sent once it is open. Methods raise HeadwayError."""
+    """A connection to the server; sends requests once it is open. Methods raise HeadwayError."""
 
     def __init__(self, server: Server, received: Received, now_ns: int) -> None:
         self._server = server

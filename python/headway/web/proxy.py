@@ -36,7 +36,7 @@ _REASONS: dict[type[Exception], tuple[int, str]] = {
 
 
 class _ClientError(Exception):
-    """The client gets no response: it has left, or it neither reads nor sends for too long."""
+    """The client has closed the connection, or neither reads nor sends: no response is possible."""
 
 
 @dataclass(frozen=True, kw_only=True)

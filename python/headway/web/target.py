@@ -19,7 +19,7 @@ from headway import sockets
 
 HEADER = "Response-Deadline"
 MOST_MS = 3_600_000
-"""One hour. A longer target needs no fast start."""
+"""The longest target time that counts: one hour. A longer target needs no fast start."""
 LOG = logging.getLogger("headway.web")
 
 _TIME = re.compile(rb"[0-9]{1,7}(\.[0-9]{1,3})?")

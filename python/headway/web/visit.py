@@ -18,7 +18,8 @@ from headway.workloads.pages import PageTable
 class PendingObject(NamedTuple):
     """An object to request.
 
-    ``requested_ns`` is the time of its first request, if that was lost; None before a request.
+    ``requested_ns`` is the time of the first request for it, if that request was lost and must be
+    repeated; otherwise None.
     """
 
     object: int

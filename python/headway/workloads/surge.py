@@ -36,7 +36,7 @@ is cut off at the smallest size of the tail."""
 TAIL = Pareto(133e3, 1.1)
 REQUESTED = Pareto(1000, 1.0)
 """Distribution of the sizes of requested files, weighted by requests. ``matched`` assigns
-popularities to files so that it results."""
+popularities to files so that requests have this distribution."""
 LARGE_FILES = LogNormal(11.92, 1.0)
 PAGE_FILES = Pareto(2, 1.245)
 """Distribution of the number of files of a page, with the base; numbers above MOST_FILES are drawn
