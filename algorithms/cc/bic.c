@@ -22,10 +22,10 @@
 #include "../port/cc.h"
 #include "../port/bic_law.h"
 
-#define REFRESH_MS  (1000 / 32) /* the growth cnt is recomputed at least this often */
+#define REFRESH_MS  (1000 / 32) /* the growth counter cnt is recomputed at least this often */
 #define FIRST_COUNT 20		/* before the first loss, cwnd grows by at least 5 % per window */
-#define B	    4		/* a step is the distance to W_max divided by this */
-#define SMOOTH_PART 20		/* close to W_max, cwnd grows by B packets in so many windows */
+#define B	    4		/* a step of cwnd is its distance to W_max divided by this */
+#define SMOOTH_PART 20		/* close to W_max, growth by B packets takes this many windows */
 
 enum { FAST_CONVERGENCE, MAX_INCREMENT, LOW_WINDOW, BETA, INITIAL_SSTHRESH };
 
@@ -41,7 +41,7 @@ static const struct hw_tunable bic_tunables[] = {
 };
 
 struct bic {
-	u32 cnt;	   /* number of ACKs, or of ACKed packets, after which cwnd grows by one */
+	u32 cnt;	   /* cwnd grows by one packet per so many ACKs (or ACKed packets) */
 	u32 last_max_pkts; /* W_max; 0 before the first loss and after a timeout */
 	u32 last_cwnd_pkts;
 	u32 last_ms;	 /* when cnt was last computed */

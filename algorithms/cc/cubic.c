@@ -27,7 +27,7 @@ static const struct hw_tunable cubic_tunables[] = {
 };
 
 struct cubic {
-	u32 cnt;	   /* number of ACKed packets after which cwnd grows by one */
+	u32 cnt;	   /* cwnd grows by one packet per so many ACKed packets */
 	u32 last_max_pkts; /* W_max; 0 before the first loss and after a timeout */
 	u32 last_cwnd_pkts;
 	u32 last_ms; /* when the curve was last evaluated */
@@ -37,7 +37,8 @@ struct cubic {
 	u32 epoch_ms;
 	u32 ack_cnt;	   /* ACKed packets that have not added to friendly_pkts yet */
 	u32 friendly_pkts; /* the window that Reno would have */
-	u32 in_epoch;	   /* epoch_ms is valid */
+	/* 1: epoch_ms, the start of the present congestion avoidance stage, is valid */
+	u32 in_epoch;
 };
 
 static void cubic_start_epoch(struct cubic *s, u32 cwnd_pkts, u32 acked_pkts, u32 now_ms)
@@ -69,7 +70,7 @@ static void cubic_update(struct cubic *s, const u32 *tun, u32 cwnd_pkts, u32 ack
 	s->ack_cnt = hw_add_u32(s->ack_cnt, acked_pkts);
 	if (s->last_cwnd_pkts == cwnd_pkts && (s32)(now_ms - s->last_ms) <= REFRESH_MS)
 		return;
-	/* a second update in the same tick only changes the Reno-friendly window */
+	/* cwnd's curve was already evaluated in this tick: only update Reno's window */
 	if (!s->in_epoch || now_ms != s->last_ms)
 		cubic_read_curve(s, cwnd_pkts, acked_pkts, now_ms);
 	if (tun[TCP_FRIENDLINESS])

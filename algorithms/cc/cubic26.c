@@ -36,7 +36,7 @@ static const struct hw_tunable cubic26_tunables[] = {
 };
 
 struct cubic26 {
-	u32 cnt;	    /* number of ACK events after which cwnd grows by one */
+	u32 cnt;	    /* cwnd grows by one packet per so many ACK events */
 	u32 last_max_pkts;  /* W_max */
 	u32 loss_cwnd_pkts; /* cwnd at the last loss; 0 before the first loss and after a timeout */
 	u32 last_cwnd_pkts;
@@ -48,7 +48,8 @@ struct cubic26 {
 	u32 ack_cnt;	   /* ACK events that have not added to friendly_pkts yet */
 	u32 friendly_pkts; /* the window that Reno would have */
 	u32 delayed_ack;   /* packets per ACK << 4 */
-	u32 in_epoch;	   /* epoch_ms is valid */
+	/* 1: epoch_ms, the start of the present congestion avoidance stage, is valid */
+	u32 in_epoch;
 };
 
 static void cubic26_reset(struct cubic26 *s)

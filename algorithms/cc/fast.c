@@ -39,7 +39,7 @@ static const struct hw_tunable fast_tunables[] = {
 
 struct fast {
 	struct hw_round round;
-	u64 updated_us;	 /* on now_us's clock */
+	u64 updated_us;	 /* time of the last update of the window, on now_us's clock */
 	u32 rtt_x256;	 /* average RTT in 1/256 us; 0 before the first sample */
 	u32 window_x256; /* cwnd with its fraction, packets << 8 */
 };
@@ -65,7 +65,7 @@ static u32 fast_rtt_us(const struct fast *s)
 	return s->rtt_x256 >> 8;
 }
 
-/* Begins a new round; the next update of the window is due after it. */
+/* Begins a new round. At the end of that round the window is updated next. */
 static void fast_restart(struct fast *s, const struct hw_conn *c)
 {
 	hw_begin_round(&s->round, c);
@@ -91,7 +91,7 @@ static void fast_pkts_acked(void *state, const u32 *tun, struct hw_conn *c,
 	}
 }
 
-/* The draft's law, in 1/256 of packets: w <- w + gamma (alpha - queued part of w). */
+/* The draft's law, in 1/256 of packets: w <- w + gamma (alpha - packets of w that are queued). */
 static u32 fast_window(const struct fast *s, const u32 *tun)
 {
 	u64 w = s->window_x256;
@@ -124,7 +124,7 @@ static void fast_cong_avoid(void *state, const u32 *tun, struct hw_conn *c, u32 
 	if (!fast_is_due(s, tun, c))
 		return;
 	fast_restart(s, c);
-	/* the stack or a startup has changed cwnd since the last update */
+	/* here the stack or a startup has changed cwnd since the last update */
 	if (s->window_x256 >> 8 != c->cwnd_pkts)
 		s->window_x256 = hw_min_u32(c->cwnd_pkts, WINDOW_MOST) << 8;
 	s->window_x256 = fast_window(s, tun);

@@ -37,10 +37,10 @@ static const struct {
 };
 
 #define LAST_ROW  (HW_COUNT(highspeed_rows) - 1)
-#define HALF_STEP 64 /* half of the next power of two above the number of rows */
+#define HALF_STEP 64 /* half of the smallest power of two above the number of rows */
 
 struct highspeed {
-	u32 cwnd_pkts;	   /* window for which a and b were looked up */
+	u32 cwnd_pkts;	   /* the window for which a and b were last looked up */
 	u32 increase_pkts; /* a, per window */
 	u32 part_256;	   /* b << 8 */
 };
@@ -52,7 +52,7 @@ static void highspeed_init(void *state, const u32 *tun, struct hw_conn *c)
 	*(struct highspeed *)state = (struct highspeed){ 0, 1, highspeed_rows[0].part_256 };
 }
 
-/* The index of the row for a window, by binary search, at most LAST_ROW. */
+/* Finds the row of the table for a window by binary search; at most LAST_ROW. */
 static u32 highspeed_row(u32 cwnd_pkts)
 {
 	u32 row = 0;

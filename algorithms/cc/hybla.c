@@ -30,7 +30,7 @@ static const struct hw_tunable hybla_tunables[] = {
 
 struct hybla {
 	struct hw_hybla rho;
-	u32 part; /* fraction of a packet beyond cwnd, << growth_bits */
+	u32 part; /* fraction of a packet by which the window exceeds cwnd, << growth_bits */
 };
 
 static void hybla_init(void *state, const u32 *tun, struct hw_conn *c)
@@ -60,7 +60,7 @@ static void hybla_cong_avoid(void *state, const u32 *tun, struct hw_conn *c, u32
 		hw_reno_cong_avoid(state, tun, c, acked_pkts);
 		return;
 	}
-	/* rho^2 / cwnd; rho_8 is below 2^26 */
+	/* growth per ACK, rho^2 / cwnd; no overflow, because rho_8 is below 2^26 */
 	growth = hw_div_u64((rho_8 * rho_8) << (bits - 2 * HW_HYBLA_RHO_SHIFT), c->cwnd_pkts);
 	if (growth < 1u << bits)
 		c->cwnd_cnt = hw_add_u32(c->cwnd_cnt, 1);

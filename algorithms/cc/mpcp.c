@@ -24,7 +24,7 @@
  */
 #include "../port/mpcp_levels.h"
 
-#define REMEMBERED 16 /* the pieces of so many latest packets are kept */
+#define REMEMBERED 16 /* number of latest packets whose pieces are kept */
 
 enum { PIECES, ALPHA, ON_LOSS, PATIENCE };
 enum { HALVE, KEEP };
@@ -33,8 +33,8 @@ static const struct hw_tunable mpcp_tunables[] = {
 	[PIECES] = MPCP_TUNABLE_PIECES,
 	[ALPHA] = { "alpha", "packets", "growth per round trip of t_rho, 200 ms", 1, 1, 64 },
 	[ON_LOSS] = { "on_loss", "halve|keep", "reaction of cwnd to a loss", HALVE, HALVE, KEEP },
-	/* twice the default of other protocols, because a level needs several packets, and a
-	 * flow may send only one per round trip */
+	/* the default is twice that of other protocols: a level needs several packets, and a
+	 * flow may send only one packet per round trip */
 	[PATIENCE] = { "patience_rtts", "round trips",
 		       "without a router's answer, and 200 ms, until it falls back to Reno", 8, 1,
 		       1000 },
@@ -42,10 +42,10 @@ static const struct hw_tunable mpcp_tunables[] = {
 
 struct mpcp {
 	struct hw_fall_back fall_back;
-	/* received pieces: two bits per packet, the lowest two for latest_id, the next for
-	 * the packet before */
+	/* received pieces, two bits per packet: the lowest two bits are of packet latest_id, the
+	 * next two of the packet before it */
 	u32 pieces;
-	u32 fraction;	/* fraction of a packet beyond cwnd, in units of 2^-30 */
+	u32 fraction; /* fraction of a packet by which the window exceeds cwnd, in units of 2^-30 */
 	u32 acked_pkts; /* packets acknowledged by the latest ACK */
 	u16 latest_id;	/* IP identification */
 	u8 level;	/* 0: none is known */
@@ -141,8 +141,8 @@ static void mpcp_cong_avoid(void *state, const u32 *tun, struct hw_conn *c, u32 
 	hw_window_grow(c, &s->fraction, by + hw_additive_part(c, scale, pkts));
 }
 
-/* Whether losses leave the window unchanged: with on_loss=keep, while routers answer. Overload
- * is then signalled by a router, so a loss need not reduce the window. */
+/* Whether a loss leaves the window unchanged. This is so with on_loss=keep while routers answer:
+ * routers then signal overload, so a loss need not reduce the window. */
 static u32 mpcp_keeps_window(const struct mpcp *s, const u32 *tun)
 {
 	return tun[ON_LOSS] == KEEP && !s->fall_back.alone;

@@ -25,7 +25,7 @@ static const struct hw_tunable mpcp_pep_tunables[] = {
 	[HW_LOCAL_ALPHA] = HW_LOCAL_TUNABLE_ALPHA,
 };
 
-/* Capacity divided by demand, with 30 fractional bits, at most 2. */
+/* The link's capacity divided by its demand, with 30 fractional bits, at most 2. */
 static u64 mpcp_pep_rest(const struct hw_monitor *m)
 {
 	u64 most = 2 * HW_STEP_ONE;

@@ -12,7 +12,7 @@
  */
 #include "../port/reno_law.h"
 
-#define ACKS_PER_PKT 50	 /* on stacks that count ACKs */
+#define ACKS_PER_PKT 50	 /* default of ai_cnt on stacks that count ACKs */
 #define PKTS_PER_PKT 100 /* where packets are */
 #define LOSS_SHIFT   3	 /* an eighth */
 

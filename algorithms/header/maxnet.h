@@ -24,8 +24,9 @@
 #define HW_PRICE_MOST	 0xffffffu
 
 struct hw_maxnet_fields {
-	u32 echo;  /* price of the latest packet that came the other way; 0: no router wrote */
-	u32 price; /* highest price of the routers passed so far; 0: no router wrote */
+	/* price of the latest packet in the other direction; 0: no router wrote a price */
+	u32 echo;
+	u32 price; /* highest price of the routers passed so far; 0: no router wrote a price */
 };
 
 static const __attribute__((unused)) struct hw_field hw_maxnet_header_fields[] = {

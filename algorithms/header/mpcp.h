@@ -28,7 +28,7 @@
 #define MPCP_OPTION	  253
 #define MPCP_OPTION_BYTES 8
 #define MPCP_IDENTIFIER	  0x484d /* "HM" */
-#define MPCP_ANSWERED	  8	 /* an answer has the pieces of so many packets */
+#define MPCP_ANSWERED	  8	 /* number of packets whose pieces one answer contains */
 
 #define MPCP_MIN_PIECES 2
 #define MPCP_MAX_PIECES 3
@@ -95,9 +95,9 @@ static inline void mpcp_answer_emit(const void *fields, u8 *bytes)
 }
 
 /*
- * Adds the pieces of an answer (`more`, up to packet more_id) to a longer history (`pieces`):
- * that of the `room` packets up to *latest_id. Older pieces are ignored. Updates *latest_id,
- * and returns the history.
+ * Merges the pieces of an answer (`more`, which ends with packet more_id) into a longer history
+ * (`pieces`), which covers the `room` packets up to *latest_id. Ignores pieces that are older than
+ * the history. Updates *latest_id, and returns the new history.
  */
 static inline u32 mpcp_merge(u32 pieces, u16 *latest_id, u32 room, u32 more, u16 more_id)
 {

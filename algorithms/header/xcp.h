@@ -35,9 +35,9 @@
 #define XCP_MOST_Bps	  0x7ffffffe
 
 struct xcp_fields {
-	u32 x_ns;	 /* the sender's seconds per packet: RTT divided by cwnd; 0: unknown */
+	u32 x_ns;	 /* X, the sender's time per packet: RTT divided by cwnd; 0: unknown */
 	u32 rtt_us;	 /* smoothed; 0: unknown */
-	s32 delta_Bps;	 /* change of throughput: requested, then that of routers */
+	s32 delta_Bps;	 /* change of throughput that the sender requests and routers lower */
 	s32 reverse_Bps; /* sum of the deltas of the packets that this ACK answers */
 	u8 is_stamped;	 /* 1: a router has written delta */
 	u8 is_answer;	 /* 1: reverse_Bps is the sum of deltas that routers have written */
@@ -57,7 +57,7 @@ static const __attribute__((unused)) struct hw_field xcp_header_fields[] = {
 	  XCP_FIELD(is_answer), 1 },
 };
 
-/* The code whose value is nearest to X or an RTT. */
+/* The code whose value is nearest to x, which is X in ns or an RTT in us. */
 static inline u32 xcp_code(u64 value)
 {
 	if (value > HW_U32_MAX)
@@ -107,7 +107,7 @@ static inline void xcp_emit(const void *fields, u8 *bytes)
 	hw_put_u32(bytes + 12, ((u32)xcp->reverse_Bps & ~1u) | (xcp->is_answer & 1));
 }
 
-/* A change of throughput, clamped to what the header can carry. */
+/* Limits a change of throughput to what the header can carry. */
 static inline s32 xcp_change(s64 change_Bps)
 {
 	if (change_Bps > XCP_MOST_Bps)

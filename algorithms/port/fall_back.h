@@ -23,10 +23,10 @@
 
 #include "reno_law.h"
 
-/* Minimum time without an answer after which routers count as absent. */
+/* Routers count as absent after at least this time without an answer. */
 #define HW_PATIENCE_US 200000
 
-/* A control's tunable for a longer time than HW_PATIENCE_US. */
+/* The tunable with which a control waits longer than HW_PATIENCE_US. */
 #define HW_PATIENCE                                                             \
 	{ "patience_rtts",                                                      \
 	  "round trips",                                                        \
@@ -36,8 +36,8 @@
 	  1000 }
 
 struct hw_fall_back {
-	u64 asked_us;	/* when the first unanswered header left, on now_us's clock */
-	u8 asks;	/* 1: a header has not been answered yet */
+	u64 asked_us;	/* when the first header without an answer left, on now_us's clock */
+	u8 asks;	/* 1: a header has left that has not been answered yet */
 	u8 alone;	/* 1: the control has fallen back to Reno's law */
 	u8 has_answers; /* routers have answered on this connection */
 	u8 unused[5];

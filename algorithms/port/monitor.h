@@ -17,7 +17,7 @@
 
 #include "types.h"
 
-/* The block of data that is published about a link. */
+/* The data that a monitor publishes about a link. */
 struct hw_monitor {
 	u64 output_Bps;	    /* rate of the traffic that left in the last control interval */
 	u64 give_Bps;	    /* by how much all flows together may grow in the next interval */

@@ -36,17 +36,17 @@ static const struct hw_tunable maxnet_tunables[] = {
 #define MU_SHIFT      10
 #define SECOND_NS     1000000000ull
 #define PRICE_MOST_NS ((u64)HW_PRICE_MOST * HW_PRICE_NS)
-/* Bound of dt: any price has fallen to 0 by then, and products do not overflow. */
+/* Upper bound of dt. Within this time any price falls to 0; the bound also prevents overflow. */
 #define ELAPSED_MOST_NS (400 * SECOND_NS)
-/* Bound of X: more than a link of 100 Gbit/s carries in a second. */
+/* Upper bound of X, more than a link of 100 Gbit/s carries in a second. */
 #define OFFERED_MOST (1ull << 34)
 
-/* Begins with the counters, in the order of their descriptions. */
+/* State of the router. It begins with the counters, in the order of their descriptions. */
 struct maxnet {
 	u64 price_us;
 	u64 peak_price_us;
 	u64 headers; /* that left */
-	u64 raised;  /* packets that arrived with a lower price */
+	u64 raised;  /* packets that arrived with a price below this link's */
 	u64 price_ns;
 	u64 offered_bytes; /* X so far */
 	u64 computed_ns;   /* when the price was computed */

@@ -19,7 +19,7 @@ static const struct hw_tunable mpcp_tunables[] = {
 	[PIECES] = MPCP_TUNABLE_PIECES,
 };
 
-/* Begins with the counters, in the order of their descriptions. */
+/* State of the router. It begins with the counters, in the order of their descriptions. */
 struct mpcp_router {
 	u64 load_percent; /* demand in the last interval, in % of the target */
 	u64 level;

@@ -18,7 +18,7 @@ static const struct hw_tunable periodic_loss_tunables[] = {
 struct periodic_loss {
 	u64 offered;
 	u64 lost;
-	u32 since; /* packets that have passed since the latest lost packet */
+	u32 since; /* packets that have passed since the last dropped packet */
 };
 
 static const struct hw_counter periodic_loss_counters[] = {

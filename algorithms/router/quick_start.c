@@ -32,15 +32,17 @@
 #include "../port/router.h"
 #include "../header/quick_start.h"
 
-#define SLOTS		    16		 /* size of the ring of grants, a power of two */
-#define SENDERS		    64		 /* number of tracked senders, a power of two */
-#define FIRST_INTERVAL_NS   200000000ull /* adaptive Delta before its first measurement */
+#define SLOTS	16 /* size of the ring of grants, a power of two */
+#define SENDERS 64 /* number of tracked senders, a power of two */
+/* Delta that an adaptive router uses before its first measurement */
+#define FIRST_INTERVAL_NS   200000000ull
 #define LEAST_INTERVAL_NS   10000000ull
 #define LARGEST_INTERVAL_NS 2000000000ull
-#define MEASUREMENT_NS	    3000000000ull /* a later report is not used as a measurement */
-#define SECOND_NS	    1000000000ull
-#define FULL_SCORE	    1000
-#define LEAST_SCORE	    125 /* can always recover */
+/* a report that comes later does not count as a measurement of Delta */
+#define MEASUREMENT_NS 3000000000ull
+#define SECOND_NS      1000000000ull
+#define FULL_SCORE     1000
+#define LEAST_SCORE    125 /* can always recover */
 
 enum algorithm { TARGET, SHARE, OPTIMISTIC, FAIR, EXTREME };
 enum estimator { LAST, EWMA, PEAK };
@@ -143,13 +145,13 @@ static const struct hw_counter quick_start_events[] = {
 /* A sender's entry: its latest grant, to compare with its report and its data. */
 struct sender {
 	u64 flow;	 /* 0: free */
-	u32 nonce;	 /* the nonce as forwarded */
-	u32 slot;	 /* slot in which the ring has the grant */
-	u32 granted_Bps; /* part of the grant that the ring still has */
-	u32 sent_bytes;	 /* bytes of the flow since the request */
+	u32 nonce;	 /* nonce of the request as the router forwarded it */
+	u32 slot;	 /* slot in which the ring has recorded the grant */
+	u32 granted_Bps; /* rate of this grant that the ring still counts */
+	u32 sent_bytes;	 /* bytes that the flow has sent since the request */
 	u32 score;	 /* part of its grants that the sender used, in 1/1000 */
-	u8 code;	 /* the rate code as forwarded */
-	u8 judged;	 /* the score includes this grant */
+	u8 code;	 /* rate code of the request as the router forwarded it */
+	u8 judged;	 /* 1: score includes this grant */
 	u8 spare[2];
 };
 
@@ -159,13 +161,13 @@ struct quick_start {
 	u64 slot_bytes;		/* offered since then */
 	u64 sample_Bps[SLOTS];	/* sample of slot k, at index k mod SLOTS */
 	u64 granted_Bps[SLOTS]; /* rates granted in slot k, at index k mod SLOTS */
-	u64 next_interval_ns;	/* Delta from the next slot on */
+	u64 next_interval_ns;	/* Delta that applies from the next slot on */
 	u64 measured_flow;	/* flow whose request is being timed until its report; 0: none */
 	u64 measured_since_ns;
 	u64 limit_start_ns;
 	u32 limit_requests; /* since then */
 	u32 slot;	    /* number of the present slot */
-	u8 measured;	    /* next_interval_ns is from a measurement */
+	u8 measured;	    /* 1: next_interval_ns is from a measurement */
 	u8 spare[7];
 	struct sender senders[SENDERS];
 };
@@ -205,7 +207,7 @@ static u64 qs_outstanding(const struct quick_start *s, const u32 *tun)
 	return sum;
 }
 
-/* Estimates u after a new sample that so many empty slots followed. */
+/* Updates the estimate u of the load after a new sample; `idle` empty slots followed the sample. */
 static u64 qs_usage(const struct quick_start *s, const u32 *tun, u64 sample_Bps, u32 empty)
 {
 	u64 usage = s->status.usage_Bps;
@@ -246,7 +248,8 @@ static void qs_advance(struct quick_start *s, const u32 *tun, u64 now_ns)
 		s->status.slot_end_ns = now_ns + s->status.interval_ns;
 		return;
 	}
-	/* the clocks of two processors may differ slightly, so now_ns may be before the slot */
+	/* now_ns may be before the slot, because the clocks of two processors may differ
+	 * slightly */
 	if (now_ns < s->slot_start_ns || now_ns - s->slot_start_ns < interval_ns)
 		return;
 	ended = hw_div_u64(now_ns - s->slot_start_ns, interval_ns);
@@ -273,8 +276,8 @@ static void qs_measure_request(struct quick_start *s, const u32 *tun, u64 flow, 
 {
 	if (tun[INTERVAL])
 		return;
-	/* times one request at a time; if its report never comes, another one is timed after
-	 * MEASUREMENT_NS */
+	/* only one request at a time is timed; if its report does not come within
+	 * MEASUREMENT_NS, the router times another request */
 	if (s->measured_flow && now_ns - s->measured_since_ns < MEASUREMENT_NS)
 		return;
 	s->measured_flow = flow;
@@ -294,7 +297,7 @@ static void qs_measure_report(struct quick_start *s, u64 flow, u64 now_ns)
 		delay_ns = LEAST_INTERVAL_NS;
 	if (delay_ns > LARGEST_INTERVAL_NS)
 		delay_ns = LARGEST_INTERVAL_NS;
-	/* moving average over flows */
+	/* moving average of Delta over the measured flows */
 	s->next_interval_ns = s->measured ? s->next_interval_ns / 8 * 7 + delay_ns / 8 : delay_ns;
 	s->measured = 1;
 }
@@ -308,7 +311,7 @@ static int qs_tracks(const u32 *tun)
 
 static struct sender *qs_sender(struct quick_start *s, u64 flow)
 {
-	/* hash of flow's upper half, the sender; the odd factor spreads neighbouring addresses */
+	/* hash of the sender (upper half of flow); the odd factor spreads neighbouring addresses */
 	u32 hash = (u32)(flow >> 32) * 0x9e3779b1u;
 
 	return &s->senders[(hash >> 26) % SENDERS];
@@ -343,7 +346,7 @@ static void qs_judge_use(struct sender *sender, u64 used_permille)
 	sender->judged = 1;
 }
 
-/* The bytes of one slot at the granted rate. */
+/* The number of bytes that a flow sends in one slot at the granted rate. */
 static u64 qs_grant_bytes(const struct quick_start *s, const struct sender *sender)
 {
 	return hw_qs_rate_Bps(sender->code) * (s->status.interval_ns / 1000) / 1000000;
@@ -377,8 +380,8 @@ static struct sender *qs_enter(struct quick_start *s, const u32 *tun, u64 flow)
 	struct sender *sender = qs_sender(s, flow);
 
 	if (sender->flow >> 32 != flow >> 32) {
-		/* the entry was another sender's; that sender's grant stays in the ring for its
-		 * time */
+		/* the entry belonged to another sender, whose grant stays in the ring until
+		 * Omega slots are over */
 		sender->score = FULL_SCORE;
 		sender->judged = 1;
 	} else if (!sender->judged && sender->code && qs_age(s, sender) >= qs_slots(s, tun)) {
@@ -408,11 +411,13 @@ static u64 qs_approve(const struct quick_start *s, const u32 *tun, const struct 
 	if (tun[ALGORITHM] == SHARE)
 		pool = qs_permille(pool, tun[SHARE_PART]);
 	if (tun[ALGORITHM] == FAIR) {
-		/* (4.19): only a part of the slot's bandwidth is available at the slot's
-		 * beginning, all of it at the end */
+		/* (4.19): at its beginning only a part of the slot's bandwidth can be granted,
+		 * at its end all of it */
 		elapsed_us = link->now_ns > s->slot_start_ns
 				     ? hw_div_u64(link->now_ns - s->slot_start_ns, 1000)
-				     : 0; /* this processor's clock is slightly behind */
+				     /* elapsed time is 0 if this processor's clock is slightly
+				      * behind */
+				     : 0;
 		slot_us = s->status.interval_ns / 1000;
 		open = tun[FAIR_PART] * slot_us + (1000 - tun[FAIR_PART]) * elapsed_us;
 		open = hw_part_u64(unused, hw_div_u64(open << 20, 1000 * slot_us) << 12);
@@ -449,8 +454,8 @@ static void qs_request_arrived(struct quick_start *s, const u32 *tun, const stru
 		return; /* denied before */
 	s->status.requests++;
 	if (qs_limited(s, tun, link->now_ns)) {
-		/* forwards the request unchanged: the difference of its TTLs is then wrong,
-		 * which denies it */
+		/* forward the request without decrementing its QS TTL: the receiver then sees a
+		 * wrong TTL difference, which denies the request */
 		s->status.limited++;
 		s->status.denials++;
 		return;
@@ -576,17 +581,18 @@ static u32 quick_start_arrive(void *state, const u32 *tun, struct hw_link *link,
 	ttl = option->ttl;
 	quick_start_option(state, tun, link, pkt->flow, option);
 	limited = s->status.limited - limited;
-	if (asked) /* a request beyond the limit of requests per second is denied by its QS TTL */
+	if (asked) /* a request beyond the limit of requests per second was denied by its QS TTL */
 		hw_note(link, GRANTED_CODE, limited ? 0 : option->code);
 	if (limited)
 		hw_note(link, LIMITED, 1);
-	/* this machine's packets: their IP TTL is not decremented here, so neither is the QS TTL */
+	/* packets of this machine: their IP TTL is not decremented here, so do not decrement the
+	 * QS TTL */
 	if (pkt->local && option->code)
 		option->ttl = ttl;
 	return HW_PASS;
 }
 
-/* Ends slots that are over although no packet has arrived. */
+/* Timer: ends slots whose time is over, even if no packet has arrived. */
 static u64 quick_start_tick(void *state, const u32 *tun, struct hw_link *link)
 {
 	qs_advance(state, tun, link->now_ns);

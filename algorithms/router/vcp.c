@@ -22,7 +22,7 @@ static const struct hw_tunable vcp_tunables[] = {
 	[TARGET] = HW_TUNABLE_TARGET,
 };
 
-/* Begins with the counters, in the order of their descriptions. */
+/* State of the router. It begins with the counters, in the order of their descriptions. */
 struct vcp_router {
 	u64 load_percent; /* demand in the last interval, in % of the target */
 	u64 region;	  /* enum vcp_region */

@@ -101,7 +101,7 @@ static void careful_resume_pkts_acked(void *state, const u32 *tun, struct hw_con
 		s->pipe_pkts = hw_add_u32(s->pipe_pkts, ack->acked_pkts);
 		if (hw_after(s->flight.end_seq, c->snd_una))
 			return;
-		/* the whole jump is acknowledged */
+		/* the receiver has acknowledged the whole jump */
 		c->ssthresh_pkts = hw_max_u32(hw_min_u32(s->pipe_pkts, s->flight.paced_pkts), 2);
 		s->phase = NORMAL;
 	}
@@ -142,7 +142,8 @@ static void careful_resume_event(void *state, const u32 *tun, struct hw_conn *c,
 	(void)tun;
 	if (event == HW_EVENT_TX_START && s->phase == UNVALIDATED &&
 	    s->flight.first_seq != c->snd_nxt) {
-		/* the whole jump is acknowledged, and the connection was idle: the jump is over */
+		/* the connection was idle, and the whole jump is acknowledged, so the jump is
+		 * over */
 		c->pacing_rate_Bps = 0;
 		c->pacing_chunk_pkts = 0;
 		s->phase = NORMAL;

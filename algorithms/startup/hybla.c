@@ -38,7 +38,7 @@ static const u8 hybla_powers_128[1 << HW_HYBLA_RHO_SHIFT] = {
 
 struct hybla_start {
 	struct hw_hybla rho;
-	u32 part; /* fraction of a packet beyond cwnd, << 7 */
+	u32 part; /* fraction of a packet by which the window exceeds cwnd, << 7 */
 };
 
 static void hybla_start_init(void *state, const u32 *tun, struct hw_conn *c)
@@ -64,7 +64,7 @@ static u32 hybla_start_growth(u32 rho_8, u32 max_exponent)
 {
 	u32 exponent = rho_8 >> HW_HYBLA_RHO_SHIFT;
 
-	/* as on x86, a shift count is taken modulo 32 */
+	/* compute as on x86, which takes a shift count modulo 32 */
 	exponent = max_exponent ? hw_min_u32(exponent, max_exponent) : exponent % 32;
 	return (1u << exponent) * hybla_powers_128[rho_8 % HW_COUNT(hybla_powers_128)] - ONE;
 }
@@ -75,7 +75,8 @@ static u32 hybla_start_grow(void *state, const u32 *tun, struct hw_conn *c, u32 
 
 	if (!hw_hybla_holds(&s->rho, c))
 		return hw_slow_start(c, acked_pkts);
-	/* some stacks call slow_start at cwnd = ssthresh, too; Hybla's slow start is over then */
+	/* Hybla's slow start is over at cwnd = ssthresh, but some stacks still call slow_start
+	 * then */
 	if (c->cwnd_pkts >= c->ssthresh_pkts)
 		return acked_pkts;
 	hw_hybla_grow(c, &s->part, hybla_start_growth(s->rho.rho_8, tun[MAX_EXPONENT]), BITS);

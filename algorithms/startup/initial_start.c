@@ -47,7 +47,7 @@ static void initial_start_pkts_acked(void *state, const u32 *tun, struct hw_conn
 	(void)tun;
 	(void)ack;
 	c->ignore_peer_window = 0;
-	/* cwnd stays the initial window even if fewer packets were sent */
+	/* even if fewer packets were sent, cwnd becomes the initial window */
 	hw_flight_acked(state, c, c->cwnd_pkts);
 }
 

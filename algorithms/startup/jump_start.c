@@ -35,7 +35,7 @@ static u32 jump_start_pkts(const u32 *tun, const struct hw_conn *c)
 	if (tun[MAX_BYTES])
 		pkts = hw_min_u32(pkts, tun[MAX_BYTES] / mss_bytes);
 	if (tun[MAX_RATE]) {
-		/* kbit/s times us is in 1/1000 bits */
+		/* the product of kbit/s and us is in 1/1000 bits */
 		u64 bytes = (u64)tun[MAX_RATE] * c->srtt_us / 8000;
 
 		pkts = hw_min_u32(pkts, hw_saturate_u32(bytes / mss_bytes));

@@ -32,8 +32,8 @@ HW_LINKED u32 hw_part_cc_on_feedback(void *state, const u32 *tun, struct hw_conn
 HW_LINKED u32 hw_part_cc_on_monitor(void *state, const u32 *tun, struct hw_conn *c,
 				    const struct hw_monitor *monitor);
 
-/* Functions of the header that the control owns, or, with is_answer, of the header in which
- * receivers answer. */
+/* Functions of a header: with is_answer of the header in which receivers answer, otherwise of
+ * the header that the control owns. */
 HW_LINKED u32 hw_part_header_answers_itself(void);
 HW_LINKED u32 hw_part_header_wire_bytes(u32 is_answer);
 HW_LINKED u32 hw_part_header_parse(u32 is_answer, const u8 *bytes, void *fields);
