@@ -15,11 +15,13 @@
 enum { CWND_GAIN, MIN_RTT_WINDOW_MS, PROBE_RTT_MS };
 
 static const struct hw_tunable bbr_tunables[] = {
-	[CWND_GAIN] = { "cwnd_gain", "1/256", "bandwidth-delay products in flight, in ProbeBW", 512,
-			256, 2048 },
-	[MIN_RTT_WINDOW_MS] = { "min_rtt_window_ms", "ms", "age at which min RTT is measured anew",
-				10000, 100, 600000 },
-	[PROBE_RTT_MS] = { "probe_rtt_ms", "ms", "how long four packets are in flight for that",
+	[CWND_GAIN] = { "cwnd_gain", "1/256",
+			"bandwidth-delay products that ProbeBW keeps in flight", 512, 256, 2048 },
+	[MIN_RTT_WINDOW_MS] = { "min_rtt_window_ms", "ms",
+				"age after which ProbeRTT measures min RTT anew", 10000, 100,
+				600000 },
+	[PROBE_RTT_MS] = { "probe_rtt_ms", "ms",
+			   "how long ProbeRTT keeps only four packets in flight to measure min RTT",
 			   200, 1, 10000 },
 };
 

@@ -31,12 +31,15 @@ enum { FAST_CONVERGENCE, MAX_INCREMENT, LOW_WINDOW, BETA, INITIAL_SSTHRESH };
 
 static const struct hw_tunable bic_tunables[] = {
 	[FAST_CONVERGENCE] = { "fast_convergence", "bool",
-			       "a flow that shrinks lowers its W_max further", 1, 0, 1 },
-	[MAX_INCREMENT] = { "max_increment", "packets", "most growth per window", 16, 1, 65535 },
-	[LOW_WINDOW] = { "low_window", "packets", "up to this cwnd it is Reno", 14, 0, 65535 },
-	[BETA] = { "beta", "1/1024", "fraction of cwnd kept on congestion", 819, 512, 1000 },
+			       "a flow whose window shrinks lowers its W_max further", 1, 0, 1 },
+	[MAX_INCREMENT] = { "max_increment", "packets", "largest growth of cwnd per window", 16, 1,
+			    65535 },
+	[LOW_WINDOW] = { "low_window", "packets", "up to this cwnd the law is Reno's", 14, 0,
+			 65535 },
+	[BETA] = { "beta", "1/1024", "fraction of cwnd that remains after congestion", 819, 512,
+		   1000 },
 	[INITIAL_SSTHRESH] = { "initial_ssthresh", "packets",
-			       "ssthresh at the start, 0 for none (100 up to Linux 2.6.20)", 0, 0,
+			       "ssthresh at the start; 0: infinite (Linux up to 2.6.20: 100)", 0, 0,
 			       1000000 },
 };
 

@@ -30,11 +30,14 @@
 enum { GAMMA, GAMMA_TUNING, LOW_WINDOW };
 
 static const struct hw_tunable compound_tunables[] = {
-	[GAMMA] = { "gamma", "packets", "initial queue at which the delay window shrinks", 30, 1,
+	[GAMMA] = { "gamma", "packets",
+		    "queued packets from which on the delay window shrinks, at the start", 30, 1,
 		    10000 },
-	[GAMMA_TUNING] = { "gamma_tuning", "bool", "gamma follows what Reno alone would queue", 1,
-			   0, 1 },
-	[LOW_WINDOW] = { "low_window", "packets", "smaller windows are Reno's", 41, 2, 1000000 },
+	[GAMMA_TUNING] = { "gamma_tuning", "bool",
+			   "adapt gamma to the packets that Reno's part alone would queue", 1, 0,
+			   1 },
+	[LOW_WINDOW] = { "low_window", "packets", "below this cwnd the law is Reno's", 41, 2,
+			 1000000 },
 };
 
 #define GAMMA_LEAST   5

@@ -20,10 +20,11 @@ enum { FAST_CONVERGENCE, TCP_FRIENDLINESS, BETA };
 
 static const struct hw_tunable cubic_tunables[] = {
 	[FAST_CONVERGENCE] = { "fast_convergence", "bool",
-			       "a flow that shrinks lowers its W_max further", 1, 0, 1 },
-	[TCP_FRIENDLINESS] = { "tcp_friendliness", "bool", "never grow slower than Reno would", 1,
-			       0, 1 },
-	[BETA] = { "beta", "1/1024", "fraction of cwnd kept on congestion", 717, 512, 1000 },
+			       "a flow whose window shrinks lowers its W_max further", 1, 0, 1 },
+	[TCP_FRIENDLINESS] = { "tcp_friendliness", "bool",
+			       "cwnd never grows more slowly than Reno's", 1, 0, 1 },
+	[BETA] = { "beta", "1/1024", "fraction of cwnd that remains after congestion", 717, 512,
+		   1000 },
 };
 
 struct cubic {

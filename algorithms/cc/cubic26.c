@@ -25,14 +25,15 @@ enum { FAST_CONVERGENCE, MAX_INCREMENT, BETA, INITIAL_SSTHRESH, TCP_FRIENDLINESS
 
 static const struct hw_tunable cubic26_tunables[] = {
 	[FAST_CONVERGENCE] = { "fast_convergence", "bool",
-			       "a flow that shrinks lowers its W_max further", 1, 0, 1 },
-	[MAX_INCREMENT] = { "max_increment", "packets per 100 ms", "most growth above W_max", 16, 1,
-			    65535 },
-	[BETA] = { "beta", "1/1024", "fraction of cwnd kept on congestion", 819, 512, 1000 },
-	[INITIAL_SSTHRESH] = { "initial_ssthresh", "packets", "ssthresh at the start, 0 for none",
+			       "a flow whose window shrinks lowers its W_max further", 1, 0, 1 },
+	[MAX_INCREMENT] = { "max_increment", "packets per 100 ms",
+			    "largest growth of cwnd above W_max", 16, 1, 65535 },
+	[BETA] = { "beta", "1/1024", "fraction of cwnd that remains after congestion", 819, 512,
+		   1000 },
+	[INITIAL_SSTHRESH] = { "initial_ssthresh", "packets", "ssthresh at the start; 0: infinite",
 			       0, 0, 1000000 },
-	[TCP_FRIENDLINESS] = { "tcp_friendliness", "bool", "never grow slower than Reno would", 1,
-			       0, 1 },
+	[TCP_FRIENDLINESS] = { "tcp_friendliness", "bool",
+			       "cwnd never grows more slowly than Reno's", 1, 0, 1 },
 };
 
 struct cubic26 {

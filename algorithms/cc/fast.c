@@ -28,9 +28,12 @@
 enum { ALPHA, GAMMA, UPDATE_US, MI_THRESHOLD_US };
 
 static const struct hw_tunable fast_tunables[] = {
-	[ALPHA] = { "alpha", "packets", "packets that a flow keeps in the queue", 20, 1, 100000 },
-	[GAMMA] = { "gamma", "1/256", "part of the distance that an update covers", 128, 1, 256 },
-	[UPDATE_US] = { "update_us", "us", "time between updates; 0: a round trip", 0, 0, 1000000 },
+	[ALPHA] = { "alpha", "packets", "packets that each flow keeps in the queue", 20, 1,
+		    100000 },
+	[GAMMA] = { "gamma", "1/256",
+		    "part of the distance to the equilibrium that one update covers", 128, 1, 256 },
+	[UPDATE_US] = { "update_us", "us", "time between updates of the window; 0: a round trip", 0,
+			0, 1000000 },
 	[MI_THRESHOLD_US] = { "mi_threshold_us", "us", "mean queueing delay that ends slow start",
 			      750, 1, 10000000 },
 };

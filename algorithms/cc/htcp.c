@@ -34,16 +34,16 @@ enum { ADAPTIVE_BACKOFF, BANDWIDTH_SWITCH, RTT_SCALING, DRAFT_QUADRATIC };
 
 static const struct hw_tunable htcp_tunables[] = {
 	[ADAPTIVE_BACKOFF] = { "adaptive_backoff", "bool",
-			       "keep min RTT/max RTT (0.5 to 0.8) of cwnd instead of half", 1, 0,
-			       1 },
+			       "a loss leaves min RTT/max RTT (0.5 to 0.8) of cwnd instead of half",
+			       1, 0, 1 },
 	[BANDWIDTH_SWITCH] = { "bandwidth_switch", "bool",
-			       "halve cwnd when the throughput changed by more than 20 %", 1, 0,
-			       1 },
-	[RTT_SCALING] = { "rtt_scaling", "bool", "growth per second independent of the RTT", 1, 0,
-			  1 },
+			       "a loss halves cwnd if the throughput changed by more than 20 %", 1,
+			       0, 1 },
+	[RTT_SCALING] = { "rtt_scaling", "bool", "make growth per second independent of the RTT", 1,
+			  0, 1 },
 	[DRAFT_QUADRATIC] = { "draft_quadratic", "bool",
-			      "quadratic coefficient 0.5 of the draft instead of Linux's 0.25", 0,
-			      0, 1 },
+			      "the draft's quadratic coefficient 0.5 instead of Linux's 0.25", 0, 0,
+			      1 },
 };
 
 struct htcp {

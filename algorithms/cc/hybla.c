@@ -20,12 +20,14 @@
 enum { RTT0, GROWTH_BITS, CARRY };
 
 static const struct hw_tunable hybla_tunables[] = {
-	[RTT0] = { "rtt0_ms", "ms", "round trip of the flow that is followed", HW_HYBLA_RTT0_MS, 1,
-		   10000 },
-	[GROWTH_BITS] = { "growth_bits", "bits", "binary places of growth per ACK; Linux: 7", 7, 7,
-			  16 },
+	[RTT0] = { "rtt0_ms", "ms", "round trip of the reference flow that grows equally fast",
+		   HW_HYBLA_RTT0_MS, 1, 10000 },
+	[GROWTH_BITS] = { "growth_bits", "bits", "fractional bits of the growth per ACK; Linux: 7",
+			  7, 7, 16 },
 	[CARRY] = { "carry", "bool",
-		    "one packet per window where growth is rounded to none (Linux 6.x)", 1, 0, 1 },
+		    "grow by one packet per window where the growth per ACK rounds to 0 (Linux "
+		    "6.x)",
+		    1, 0, 1 },
 };
 
 struct hybla {

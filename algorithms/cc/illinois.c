@@ -23,9 +23,10 @@
 enum { WIN_THRESH, THETA };
 
 static const struct hw_tunable illinois_tunables[] = {
-	[WIN_THRESH] = { "win_thresh", "packets", "smaller windows are Reno's", 15, 0, 1000000 },
-	[THETA] = { "theta", "rounds", "with little delay before it grows fastest again", 5, 1,
-		    255 },
+	[WIN_THRESH] = { "win_thresh", "packets", "below this cwnd the law is Reno's", 15, 0,
+			 1000000 },
+	[THETA] = { "theta", "rounds",
+		    "rounds with little delay until growth returns to its maximum", 5, 1, 255 },
 };
 
 #define ALPHA_SHIFT 7

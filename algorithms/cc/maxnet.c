@@ -55,16 +55,21 @@ enum {
 };
 
 static const struct hw_tunable maxnet_tunables[] = {
-	[P1] = { "p1", "packets", "drives eta up, by p1/cwnd per ACK", 6, 1, 1000 },
-	[P2] = { "p2", "1", "drives eta down, by the price", 1, 1, 1000 },
-	[P3] = { "p3", "packets", "the target at an exponent of 0", 2, 1, 1000 },
-	[P4] = { "p4", "1", "severity of the reaction to the price", 15, 0, 1000 },
-	[MAX_INCREMENT] = { "max_increment", "packets", "most growth per ACK", 2, 1, 1000 },
-	[MAX_DECREMENT] = { "max_decrement", "packets", "most reduction per ACK", 20, 1, 1000 },
-	[INTERVAL_MS] = { "interval_ms", "ms", "the law's interval, a constant", 2000, 1, 100000 },
-	[PRICE_SCALE] = { "price_scale", "1/1024", "factor of the price in the law", 32, 1, 4096 },
+	[P1] = { "p1", "packets", "eta rises by p1/cwnd per ACK", 6, 1, 1000 },
+	[P2] = { "p2", "1", "weight of the price in the decrease of eta", 1, 1, 1000 },
+	[P3] = { "p3", "packets", "target window if the exponent of the law is 0", 2, 1, 1000 },
+	[P4] = { "p4", "1", "weight of the price in the exponent of the target window", 15, 0,
+		 1000 },
+	[MAX_INCREMENT] = { "max_increment", "packets", "largest growth of cwnd per ACK", 2, 1,
+			    1000 },
+	[MAX_DECREMENT] = { "max_decrement", "packets", "largest reduction of cwnd per ACK", 20, 1,
+			    1000 },
+	[INTERVAL_MS] = { "interval_ms", "ms", "constant interval in the law", 2000, 1, 100000 },
+	[PRICE_SCALE] = { "price_scale", "1/1024", "factor by which the law multiplies the price",
+			  32, 1, 4096 },
 	[PATIENCE] = HW_PATIENCE,
-	[ANTI_WINDUP] = { "anti_windup", "bool", "eta waits for cwnd", 1, 0, 1 },
+	[ANTI_WINDUP] = { "anti_windup", "bool",
+			  "eta does not grow while cwnd is below the target window", 1, 0, 1 },
 };
 
 #define WINDOW_SHIFT HW_VALUE_SHIFT

@@ -31,8 +31,9 @@ enum { HALVE, KEEP };
 
 static const struct hw_tunable mpcp_tunables[] = {
 	[PIECES] = MPCP_TUNABLE_PIECES,
-	[ALPHA] = { "alpha", "packets", "growth per round trip of t_rho, 200 ms", 1, 1, 64 },
-	[ON_LOSS] = { "on_loss", "halve|keep", "reaction of cwnd to a loss", HALVE, HALVE, KEEP },
+	[ALPHA] = { "alpha", "packets", "growth per round trip for an RTT of t_rho, 200 ms", 1, 1,
+		    64 },
+	[ON_LOSS] = { "on_loss", "halve|keep", "what a loss does to cwnd", HALVE, HALVE, KEEP },
 	/* the default is twice that of other protocols: a level needs several packets, and a
 	 * flow may send only one packet per round trip */
 	[PATIENCE] = { "patience_rtts", "round trips",

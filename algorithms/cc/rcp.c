@@ -24,7 +24,9 @@ enum { IDLE, PATIENCE };
 enum { LAST, PROBE };
 
 static const struct hw_tunable rcp_tunables[] = {
-	[IDLE] = { "idle", "last|probe", "rate after idle times", LAST, LAST, PROBE },
+	[IDLE] = { "idle", "last|probe",
+		   "after idle times, send at the last rate or wait for a new one", LAST, LAST,
+		   PROBE },
 	[PATIENCE] = HW_PATIENCE,
 };
 

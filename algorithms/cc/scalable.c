@@ -20,7 +20,7 @@ enum { AI_CNT };
 
 static const struct hw_tunable scalable_tunables[] = {
 	[AI_CNT] = { "ai_cnt", "ACKs",
-		     "counted per packet of growth; 0: 50 on stacks that count ACKs, else 100", 0,
+		     "ACKs per packet of growth; 0: 50 on stacks that count ACKs, otherwise 100", 0,
 		     0, 65535 },
 };
 

@@ -42,9 +42,10 @@ enum { AI_UNIT, ALPHA, PATIENCE };
 
 static const struct hw_tunable vcp_tunables[] = {
 	[AI_UNIT] = { "ai_unit_ms", "ms",
-		      "round trip that gains alpha per round trip; 100 in ns-2, 200 in the paper",
+		      "RTT with which alpha is the growth per round trip; ns-2: 100, paper: 200",
 		      100, 10, 10000 },
-	[ALPHA] = { "alpha", "packets", "growth per such round trip at high load", 1, 1, 64 },
+	[ALPHA] = { "alpha", "packets", "growth per round trip of ai_unit_ms at high load", 1, 1,
+		    64 },
 	[PATIENCE] = HW_PATIENCE,
 };
 

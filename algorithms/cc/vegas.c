@@ -26,9 +26,12 @@
 enum { ALPHA, BETA, GAMMA };
 
 static const struct hw_tunable vegas_tunables[] = {
-	[ALPHA] = { "alpha", "packets", "grows with fewer in the queue", 2, 1, 10000 },
-	[BETA] = { "beta", "packets", "shrinks with more in the queue", 4, 1, 10000 },
-	[GAMMA] = { "gamma", "packets", "slow start ends with more in the queue", 1, 1, 10000 },
+	[ALPHA] = { "alpha", "packets", "cwnd grows if fewer packets of the flow are queued", 2, 1,
+		    10000 },
+	[BETA] = { "beta", "packets", "cwnd shrinks if more packets of the flow are queued", 4, 1,
+		   10000 },
+	[GAMMA] = { "gamma", "packets", "slow start ends if more packets of the flow are queued", 1,
+		    1, 10000 },
 };
 
 #define LEAST_SAMPLES 3 /* of three RTT samples, delayed ACKs distort at most two */

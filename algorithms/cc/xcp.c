@@ -28,10 +28,10 @@ enum { INITIAL, AGING, ON_LOSS, PATIENCE };
 enum { HALVE, KEEP };
 
 static const struct hw_tunable xcp_tunables[] = {
-	[INITIAL] = { "initial_pkts", "packets", "first cwnd; 0: the stack's", 0, 0, 1000 },
-	[AGING] = { "aging", "1/1000", "part of an unused window that a round trip takes away", 500,
-		    0, 1000 },
-	[ON_LOSS] = { "on_loss", "halve|keep", "reaction of cwnd to a loss", HALVE, HALVE, KEEP },
+	[INITIAL] = { "initial_pkts", "packets", "initial cwnd; 0: the stack's", 0, 0, 1000 },
+	[AGING] = { "aging", "1/1000", "part of the unused window that is removed per round trip",
+		    500, 0, 1000 },
+	[ON_LOSS] = { "on_loss", "halve|keep", "what a loss does to cwnd", HALVE, HALVE, KEEP },
 	[PATIENCE] = HW_PATIENCE,
 };
 

@@ -30,9 +30,9 @@ struct hw_maxnet_fields {
 };
 
 static const __attribute__((unused)) struct hw_field hw_maxnet_header_fields[] = {
-	{ "echo", "10 us", "price of the latest packet of the other direction",
+	{ "echo", "10 us", "price of the latest packet in the other direction",
 	  __builtin_offsetof(struct hw_maxnet_fields, echo), 4 },
-	{ "price", "10 us", "highest price of the routers so far",
+	{ "price", "10 us", "highest price of the routers passed so far",
 	  __builtin_offsetof(struct hw_maxnet_fields, price), 4 },
 };
 

@@ -38,7 +38,7 @@ struct mpcp_fields {
 };
 
 static const __attribute__((unused)) struct hw_field mpcp_header_fields[] = {
-	{ "piece", "1|2|3", "1 and this packet's digit of the level",
+	{ "piece", "1|2|3", "1 plus this packet's digit of the level",
 	  __builtin_offsetof(struct mpcp_fields, piece), 1 },
 };
 
@@ -64,7 +64,8 @@ struct mpcp_answer_fields {
 static const __attribute__((unused)) struct hw_field mpcp_answer_header_fields[] = {
 	{ "latest_id", "packets", "IP identification of the latest packet",
 	  __builtin_offsetof(struct mpcp_answer_fields, latest_id), 2 },
-	{ "pieces", "bits", "pieces of it and of seven before, two bits each from the lowest on",
+	{ "pieces", "bits",
+	  "pieces of the latest eight packets, two bits each, the latest packet lowest",
 	  __builtin_offsetof(struct mpcp_answer_fields, pieces), 2 },
 };
 

@@ -341,7 +341,7 @@ static const __attribute__((unused)) struct hw_field hw_qs_fields_ipv4[] = {
 	  __builtin_offsetof(struct hw_qs_option, function), 1 },
 	{ "rate_code", "code", "40 kbit/s x 2^code; 0: none",
 	  __builtin_offsetof(struct hw_qs_option, code), 1 },
-	{ "qs_ttl", "hops", "falls with the IP TTL at routers that take part",
+	{ "qs_ttl", "hops", "routers that take part decrement it with the IP TTL",
 	  __builtin_offsetof(struct hw_qs_option, ttl), 1 },
 };
 
@@ -350,7 +350,7 @@ static const __attribute__((unused)) struct hw_field hw_qs_fields_tcp[] = {
 	  __builtin_offsetof(struct hw_qs_option, nonce), 4 },
 	{ "rate_code", "code", "40 kbit/s x 2^code; 0: refused",
 	  __builtin_offsetof(struct hw_qs_option, code), 1 },
-	{ "ttl_diff", "hops", "IP TTL less QS TTL as they arrived",
+	{ "ttl_diff", "hops", "IP TTL minus QS TTL as the request arrived",
 	  __builtin_offsetof(struct hw_qs_option, ttl), 1 },
 };
 

@@ -47,13 +47,13 @@ struct xcp_fields {
 #define XCP_FIELD(field) __builtin_offsetof(struct xcp_fields, field)
 
 static const __attribute__((unused)) struct hw_field xcp_header_fields[] = {
-	{ "x_ns", "ns", "seconds per packet of the sender", XCP_FIELD(x_ns), 4 },
+	{ "x_ns", "ns", "the sender's time per packet", XCP_FIELD(x_ns), 4 },
 	{ "rtt_us", "us", "the sender's smoothed round-trip time", XCP_FIELD(rtt_us), 4 },
 	{ "delta_Bps", "B/s", "change of throughput, two's complement", XCP_FIELD(delta_Bps), 4 },
 	{ "reverse_Bps", "B/s", "sum of what is answered, two's complement", XCP_FIELD(reverse_Bps),
 	  4 },
-	{ "is_stamped", "bool", "a router has written the change", XCP_FIELD(is_stamped), 1 },
-	{ "is_answer", "bool", "changes that routers have written are answered",
+	{ "is_stamped", "bool", "a router has written delta", XCP_FIELD(is_stamped), 1 },
+	{ "is_answer", "bool", "reverse is a sum of changes that routers have written",
 	  XCP_FIELD(is_answer), 1 },
 };
 

@@ -13,10 +13,10 @@
 
 #include "fixed.h"
 
-#define HW_EFFICIENCY_ALPHA { "alpha", "1/1000", "weight of the spare rate", 400, 0, 2000 }
+#define HW_EFFICIENCY_ALPHA { "alpha", "1/1000", "weight of the spare bandwidth", 400, 0, 2000 }
 #define HW_EFFICIENCY_BETA  { "beta", "1/1000", "weight of the persistent queue", 226, 0, 2000 }
 #define HW_EFFICIENCY_GAMMA \
-	{ "gamma", "1/1000", "part of the traffic that is shuffled", 100, 0, 1000 }
+	{ "gamma", "1/1000", "part of the traffic that is moved between flows", 100, 0, 1000 }
 
 struct hw_efficiency {
 	u64 raise_Bps; /* increase of the total traffic: F if F is positive, otherwise 0 */

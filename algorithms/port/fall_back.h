@@ -27,12 +27,12 @@
 #define HW_PATIENCE_US 200000
 
 /* The tunable with which a control waits longer than HW_PATIENCE_US. */
-#define HW_PATIENCE                                                             \
-	{ "patience_rtts",                                                      \
-	  "round trips",                                                        \
-	  "without a router's answer, and 200 ms, until it falls back to Reno", \
-	  4,                                                                    \
-	  1,                                                                    \
+#define HW_PATIENCE                                                            \
+	{ "patience_rtts",                                                     \
+	  "round trips",                                                       \
+	  "time without an answer (and 200 ms) after which the law is Reno's", \
+	  4,                                                                   \
+	  1,                                                                   \
 	  1000 }
 
 struct hw_fall_back {

@@ -40,9 +40,9 @@ struct hw_flight {
 /* The default chunk, 3 packets, is the burst that RFC 3390's initial window allows (thesis
  * section 5.3.2.2). */
 #define HW_TUNABLE_CHUNK \
-	{ "pacing_chunk_pkts", "packets", "packets that leave together when paced", 3, 1, 64 }
+	{ "pacing_chunk_pkts", "packets", "packets that pacing sends together", 3, 1, 64 }
 #define HW_TUNABLE_AFTER_IDLE \
-	{ "after_idle", "bool", "acts also after idle times, not only at the start", 1, 0, 1 }
+	{ "after_idle", "bool", "act after idle times, too, not only at the start", 1, 0, 1 }
 #define HW_TUNABLE_IGNORE_WINDOW                                                     \
 	{ "ignore_peer_window",                                                      \
 	  "bool",                                                                    \

@@ -47,7 +47,7 @@ enum hw_local_start { HW_LOCAL_PLAIN = 0, HW_LOCAL_APPROVED = 1 };
 	  HW_LOCAL_APPROVED }
 
 #define HW_LOCAL_TUNABLE_ALPHA \
-	{ "alpha", "packets", "growth per round trip of t_rho, 200 ms", 1, 1, 64 }
+	{ "alpha", "packets", "growth per round trip for an RTT of t_rho, 200 ms", 1, 1, 64 }
 
 struct hw_local {
 	struct hw_monitor monitor; /* what the monitor published, as last read */

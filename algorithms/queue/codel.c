@@ -26,14 +26,15 @@
 enum { TARGET, INTERVAL, MTU, ECN };
 
 static const struct hw_tunable codel_tunables[] = {
-	[TARGET] = { "target_us", "us", "time that a packet may wait in a standing queue", 5000, 1,
-		     4000000 },
+	[TARGET] = { "target_us", "us", "sojourn time above which a queue may be a standing queue",
+		     5000, 1, 4000000 },
 	/* upper limit, so that interval^2 in ns^2 fits into 64 bits */
-	[INTERVAL] = { "interval_us", "us", "how long a queue stands before the first drop", 100000,
-		       1, 4000000 },
-	[MTU] = { "mtu_bytes", "bytes", "nothing is dropped with at most this much behind the head",
-		  1500, 0, 65535 },
-	[ECN] = { "ecn", "bool", "mark packets that can be marked instead of dropping", 0, 0, 1 },
+	[INTERVAL] = { "interval_us", "us", "how long packets exceed target before the first drop",
+		       100000, 1, 4000000 },
+	[MTU] = { "mtu_bytes", "bytes",
+		  "nothing is dropped while at most so much waits behind the head", 1500, 0,
+		  65535 },
+	[ECN] = { "ecn", "bool", "mark ECN-capable packets instead of dropping them", 0, 0, 1 },
 };
 
 struct codel {

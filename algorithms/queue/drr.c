@@ -18,8 +18,8 @@
 enum { QUANTUM };
 
 static const struct hw_tunable drr_tunables[] = {
-	[QUANTUM] = { "quantum_bytes", "bytes", "what a sub-queue may send in a round", 1500, 64,
-		      65535 },
+	[QUANTUM] = { "quantum_bytes", "bytes", "bytes that a sub-queue may send in a round", 1500,
+		      64, 65535 },
 };
 
 struct drr {

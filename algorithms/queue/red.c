@@ -23,15 +23,16 @@ enum { MIN_TH, MAX_TH, MAX_P, WEIGHT_SHIFT, MEAN_BYTES, GENTLE, ECN };
 static const struct hw_tunable red_tunables[] = {
 	[MIN_TH] = { "min_th_pkts", "packets", "average queue below which nothing is dropped", 5, 1,
 		     1000000 },
-	[MAX_TH] = { "max_th_pkts", "packets", "average queue at which max_p is reached", 15, 1,
-		     1000000 },
+	[MAX_TH] = { "max_th_pkts", "packets",
+		     "average queue at which the drop probability is max_p", 15, 1, 1000000 },
 	[MAX_P] = { "max_p_permille", "1/1000", "drop probability at max_th", 100, 1, 1000 },
-	[WEIGHT_SHIFT] = { "weight_shift", "bits", "a sample weighs 2^-shift in the average", 9, 1,
-			   16 },
-	[MEAN_BYTES] = { "mean_bytes", "bytes", "packet size assumed while the link was idle", 500,
-			 1, 65535 },
-	[GENTLE] = { "gentle", "bool", "let the probability rise to 1 at twice max_th", 1, 0, 1 },
-	[ECN] = { "ecn", "bool", "mark packets that can be marked instead of dropping", 0, 0, 1 },
+	[WEIGHT_SHIFT] = { "weight_shift", "bits",
+			   "a sample has the weight 2^-shift in the average", 9, 1, 16 },
+	[MEAN_BYTES] = { "mean_bytes", "bytes",
+			 "packet size with which the average decays while the link is idle", 500, 1,
+			 65535 },
+	[GENTLE] = { "gentle", "bool", "the drop probability rises to 1 at twice max_th", 1, 0, 1 },
+	[ECN] = { "ecn", "bool", "mark ECN-capable packets instead of dropping them", 0, 0, 1 },
 };
 
 struct red {

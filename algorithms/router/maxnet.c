@@ -26,9 +26,11 @@
 enum { MU, FREQUENCY_US, CAPACITY_KBPS };
 
 static const struct hw_tunable maxnet_tunables[] = {
-	[MU] = { "mu", "1/1024", "part of the capacity to use", 983, 1, 1024 },
-	[FREQUENCY_US] = { "frequency_us", "us", "least time between computations of the price",
-			   10000, 100, 10000000 },
+	[MU] = { "mu", "1/1024", "part of the capacity beyond which the price rises", 983, 1,
+		 1024 },
+	[FREQUENCY_US] = { "frequency_us", "us",
+			   "minimum time between two computations of the price", 10000, 100,
+			   10000000 },
 	[CAPACITY_KBPS] = { "capacity_kbps", "kbit/s", "the link's capacity; 0: the link's rate", 0,
 			    0, 400000000 },
 };
@@ -53,10 +55,10 @@ struct maxnet {
 };
 
 static const struct hw_counter maxnet_counters[] = {
-	{ "price_us", "us", "the link's price, as of the latest packet", 0 },
-	{ "peak_price_us", "us", "the highest that it was", 0 },
-	{ "headers", "packets", "packets with a header that left", 0 },
-	{ "raised", "packets", "of them, those that brought a lower price", 0 },
+	{ "price_us", "us", "the link's price when the latest packet arrived", 0 },
+	{ "peak_price_us", "us", "highest price of the link so far", 0 },
+	{ "headers", "packets", "packets with MaxNet's header that left", 0 },
+	{ "raised", "packets", "packets that arrived with a price below this link's", 0 },
 };
 
 static u64 maxnet_capacity_Bps(const u32 *tun, const struct hw_link *link)

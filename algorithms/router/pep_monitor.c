@@ -47,10 +47,10 @@ enum { TOLD, MEASURED };
 
 static const struct hw_tunable pep_tunables[] = {
 	[RTT] = { "rtt_ms", "ms", "round trip of the link's flows without a queue", 600, 1, 3200 },
-	[CAPACITY] = { "capacity", "told|measured", "source of the capacity", TOLD, TOLD,
-		       MEASURED },
-	[CAPACITY_KBPS] = { "capacity_kbps", "kbit/s", "the told capacity; 0: the link's rate", 0,
-			    0, 100000000 },
+	[CAPACITY] = { "capacity", "told|measured", "how the monitor knows the link's capacity",
+		       TOLD, TOLD, MEASURED },
+	[CAPACITY_KBPS] = { "capacity_kbps", "kbit/s",
+			    "capacity with capacity=told; 0: the link's rate", 0, 0, 100000000 },
 	[ALPHA] = HW_EFFICIENCY_ALPHA,
 	[BETA] = HW_EFFICIENCY_BETA,
 	[GAMMA] = HW_EFFICIENCY_GAMMA,
@@ -110,12 +110,12 @@ _Static_assert(sizeof(struct pep_monitor) <= HW_ROUTER_STATE_BYTES, "state of a 
 
 static const struct hw_counter pep_counters[] = {
 	{ "output_bps", "bit/s", "traffic that left in the last control interval", 8 },
-	{ "capacity_bps", "bit/s", "capacity that it believes in", 8 },
-	{ "persistent_queue_bytes", "bytes", "least that waited in half a round trip", 0 },
-	{ "give_bps", "bit/s", "by which flows are to grow in this interval", 8 },
-	{ "take_bps", "bit/s", "by which they are to shrink", 8 },
+	{ "capacity_bps", "bit/s", "capacity that the monitor assumes", 8 },
+	{ "persistent_queue_bytes", "bytes", "smallest queue in half a round trip", 0 },
+	{ "give_bps", "bit/s", "by how much all flows together may grow in this interval", 8 },
+	{ "take_bps", "bit/s", "by how much all flows together must shrink in this interval", 8 },
 	{ "load_percent", "%", "load factor of the last 200 ms", 0 },
-	{ "flows", "flows", "that sent data in the last control interval", 0 },
+	{ "flows", "flows", "flows that sent data in the last control interval", 0 },
 	{ "intervals", "intervals", "control intervals so far", 0 },
 };
 

@@ -29,14 +29,17 @@
 enum { ALPHA, BETA, GAMMA, SLOT, FIRST_RATE, LEAST_PACKETS, FIRST_RTT, CAPACITY };
 
 static const struct hw_tunable rcp_tunables[] = {
-	[ALPHA] = { "alpha", "1/1000", "weight of the spare rate", 400, 0, 2000 },
+	[ALPHA] = { "alpha", "1/1000", "weight of the spare bandwidth", 400, 0, 2000 },
 	[BETA] = { "beta", "1/1000", "weight of the queue", 226, 0, 2000 },
-	[GAMMA] = { "gamma", "1/1000", "part of the capacity to give", 1000, 1, 1000 },
+	[GAMMA] = { "gamma", "1/1000", "part of the capacity that is allocated to flows", 1000, 1,
+		    1000 },
 	[SLOT] = { "slot_ms", "ms", "longest time between two updates", 10, 1, 1000 },
-	[FIRST_RATE] = { "first_rate", "1/1000", "first flow's part of the capacity", 50, 1, 1000 },
+	[FIRST_RATE] = { "first_rate", "1/1000", "rate at the start, as a part of the capacity", 50,
+			 1, 1000 },
 	[LEAST_PACKETS] = { "least_packets", "1/1000",
-			    "packets of 1000 bytes per d that R always allows", 10, 1, 1000000 },
-	[FIRST_RTT] = { "first_rtt_ms", "ms", "d before the first header", 200, 1, 10000 },
+			    "lowest rate, in packets of 1000 bytes per d", 10, 1, 1000000 },
+	[FIRST_RTT] = { "first_rtt_ms", "ms", "mean RTT d until the first header arrives", 200, 1,
+			10000 },
 	[CAPACITY] = { "capacity_kbps", "kbit/s", "assumed capacity; 0: the link's rate", 0, 0,
 		       100000000 },
 };
@@ -76,12 +79,12 @@ struct rcp_router {
 _Static_assert(sizeof(struct rcp_router) <= HW_ROUTER_STATE_BYTES, "state of a router");
 
 static const struct hw_counter rcp_counters[] = {
-	{ "rate_bps", "bit/s", "what each flow may send, IP bits", 8 },
-	{ "headers", "packets", "packets with a header that asks", 0 },
-	{ "lowered", "packets", "of them, those that asked for more", 0 },
-	{ "rtt_us", "us", "moving mean of the traffic's round-trip time", 0 },
+	{ "rate_bps", "bit/s", "rate at which each flow may send, in IP bits", 8 },
+	{ "headers", "packets", "packets whose header requests a rate", 0 },
+	{ "lowered", "packets", "packets whose header requested more than the router allows", 0 },
+	{ "rtt_us", "us", "d, the moving mean of the traffic's RTT", 0 },
 	{ "input_bps", "bit/s", "traffic of the last slot", 8 },
-	{ "queue_bytes", "bytes", "what waited at its end", 0 },
+	{ "queue_bytes", "bytes", "queue at the end of the last slot", 0 },
 };
 
 static u64 rcp_capacity_Bps(const u32 *tun, const struct hw_link *link)

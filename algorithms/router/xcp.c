@@ -37,8 +37,9 @@ static const struct hw_tunable xcp_tunables[] = {
 	[BETA] = HW_EFFICIENCY_BETA,
 	[GAMMA] = HW_EFFICIENCY_GAMMA,
 	[LEAST_INTERVAL] = { "least_interval_ms", "ms", "shortest control interval", 5, 1, 1000 },
-	[MOST_INTERVAL] = { "most_interval_ms", "ms", "longest, and largest RTT that counts", 1000,
-			    1, 10000 },
+	[MOST_INTERVAL] = { "most_interval_ms", "ms",
+			    "longest control interval; longer RTTs count as this much", 1000, 1,
+			    10000 },
 	[CAPACITY] = { "capacity_kbps", "kbit/s", "assumed capacity; 0: the link's rate", 0, 0,
 		       100000000 },
 };
@@ -80,15 +81,15 @@ struct xcp_router {
 _Static_assert(sizeof(struct xcp_router) <= HW_ROUTER_STATE_BYTES, "state of a router");
 
 static const struct hw_counter xcp_counters[] = {
-	{ "headers", "packets", "packets with a header that asks", 0 },
+	{ "headers", "packets", "packets whose header has the sender's RTT and X", 0 },
 	{ "rtt_us", "us", "mean round-trip time of the traffic", 0 },
 	{ "interval_us", "us", "control interval", 0 },
 	{ "input_bps", "bit/s", "traffic of the last interval", 8 },
-	{ "persistent_queue_bytes", "bytes", "least that waited in half a round trip", 0 },
-	{ "raise_bps", "bit/s", "by which the traffic is to grow in this interval", 8 },
-	{ "cut_bps", "bit/s", "by which it is to shrink", 8 },
-	{ "given_bps", "bit/s", "sum of all changes that were positive", 8 },
-	{ "taken_bps", "bit/s", "sum of all changes that were negative", 8 },
+	{ "persistent_queue_bytes", "bytes", "smallest queue in half a round trip", 0 },
+	{ "raise_bps", "bit/s", "by how much the traffic is to grow in this interval", 8 },
+	{ "cut_bps", "bit/s", "by how much the traffic is to shrink in this interval", 8 },
+	{ "given_bps", "bit/s", "sum of all positive changes of throughput", 8 },
+	{ "taken_bps", "bit/s", "sum of all negative changes of throughput", 8 },
 };
 
 static u64 xcp_capacity_Bps(const u32 *tun, const struct hw_link *link)

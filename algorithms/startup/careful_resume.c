@@ -21,8 +21,9 @@ enum { SAVED_CWND, SAVED_RTT, MAX_JUMP, CHUNK };
 static const struct hw_tunable careful_resume_tunables[] = {
 	[SAVED_CWND] = { "cr_saved_cwnd_pkts", "packets",
 			 "window of an earlier connection; 0: none", 0, 0, 1u << 24 },
-	[SAVED_RTT] = { "cr_saved_rtt_us", "us", "its smallest round trip", 0, 0, 1u << 24 },
-	[MAX_JUMP] = { "cr_max_jump_pkts", "packets", "largest window to jump to", 1u << 24, 1,
+	[SAVED_RTT] = { "cr_saved_rtt_us", "us", "smallest round trip of that earlier connection",
+			0, 0, 1u << 24 },
+	[MAX_JUMP] = { "cr_max_jump_pkts", "packets", "largest window of the jump", 1u << 24, 1,
 		       1u << 24 },
 	[CHUNK] = HW_TUNABLE_CHUNK,
 };

@@ -23,10 +23,11 @@
 enum { START_RTT0, MAX_EXPONENT, FIRST_WINDOW };
 
 static const struct hw_tunable hybla_tunables[] = {
-	[START_RTT0] = { "start_rtt0_ms", "ms", "round trip of the flow that slow start follows",
+	[START_RTT0] = { "start_rtt0_ms", "ms",
+			 "round trip of the reference flow whose slow start grows equally fast",
 			 HW_HYBLA_RTT0_MS, 1, 10000 },
 	[MAX_EXPONENT] = { "max_exponent", "1",
-			   "largest rho in 2^rho; 0: as in Linux 2.6.24, whose product wraps", 16,
+			   "largest rho in 2^rho; 0: none (in Linux 2.6.24 the product wraps)", 16,
 			   0, 16 },
 	[FIRST_WINDOW] = { "first_window", "bool", "the first window is rho packets", 1, 0, 1 },
 };

@@ -21,10 +21,10 @@ enum { LOW_WINDOW, DETECT, ACK_DELTA };
 enum { DETECT_TRAIN = 1, DETECT_DELAY = 2 };
 
 static const struct hw_tunable hystart_tunables[] = {
-	[LOW_WINDOW] = { "hystart_low_window", "packets", "cwnd below which it does not act", 16, 0,
-			 65535 },
-	[DETECT] = { "hystart_detect", "mask", "what ends slow start: 1 ACK train, 2 delay", 3, 0,
-		     3 },
+	[LOW_WINDOW] = { "hystart_low_window", "packets",
+			 "below this cwnd HyStart does not end slow start", 16, 0, 65535 },
+	[DETECT] = { "hystart_detect", "mask",
+		     "what ends slow start, as a sum: 1 ACK train, 2 longer RTTs", 3, 0, 3 },
 	[ACK_DELTA] = { "hystart_ack_delta_us", "us", "largest gap between ACKs of one train", 2000,
 			1, 1000000 },
 };

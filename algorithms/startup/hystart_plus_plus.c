@@ -20,7 +20,7 @@
 enum { CSS_ROUNDS };
 
 static const struct hw_tunable hystart_pp_tunables[] = {
-	[CSS_ROUNDS] = { "css_rounds", "rounds", "rounds of conservative slow start", 5, 1, 100 },
+	[CSS_ROUNDS] = { "css_rounds", "rounds", "duration of conservative slow start", 5, 1, 100 },
 };
 
 struct hystart_pp {

@@ -12,7 +12,7 @@ enum { WINDOW, PACED, CHUNK, AFTER_IDLE, IGNORE_WINDOW };
 
 static const struct hw_tunable initial_start_tunables[] = {
 	[WINDOW] = { "is_window_pkts", "packets", "initial window", 10, 1, 65535 },
-	[PACED] = { "is_paced", "bool", "paces the initial window over one round trip", 0, 0, 1 },
+	[PACED] = { "is_paced", "bool", "pace the initial window over one round trip", 0, 0, 1 },
 	[CHUNK] = HW_TUNABLE_CHUNK,
 	[AFTER_IDLE] = HW_TUNABLE_AFTER_IDLE,
 	[IGNORE_WINDOW] = HW_TUNABLE_IGNORE_WINDOW,

@@ -35,33 +35,38 @@ enum { RULES_RFC = 0, RULES_SCHARF = 1 };
 enum { SSTHRESH_KEPT = 0, SSTHRESH_SET = 1, SSTHRESH_SET_IF_ASKED = 2 };
 
 static const struct hw_tunable quick_start_tunables[] = {
-	[RATE] = { "qs_rate_kbps", "kbit/s", "rate to ask for if the application names none", 10000,
+	[RATE] = { "qs_rate_kbps", "kbit/s", "rate to request if the application names none", 10000,
 		   80, 1310720 },
 	[ACTIVATION] = { "qs_activation", "never|asked|early|late|auto",
-			 "asks never, where the application names a rate, in the handshake, with "
-			 "data, or in the handshake if data is known by then and else with data",
+			 "when to send a request: never; asked: if the application names a "
+			 "rate; early: in the handshake; late: with data; auto: in the "
+			 "handshake if data is known by then, otherwise with data",
 			 4, 0, 4 },
 	[AFTER_IDLE] = HW_TUNABLE_AFTER_IDLE,
-	[MIN_DATA] = { "qs_min_bytes", "bytes", "chi: asks only for more data than this", 10000, 0,
-		       1u << 30 },
+	[MIN_DATA] = { "qs_min_bytes", "bytes", "chi: request a rate only for more data than this",
+		       10000, 0, 1u << 30 },
 	[FIT_DATA] = { "qs_fit_data", "bool",
-		       "asks for no more than the data and the peer's window use in one round trip",
+		       "request at most the rate that sends the data, or the peer's "
+		       "window, in one round trip",
 		       1, 0, 1 },
 	[SSTHRESH] = { "qs_ssthresh", "kept|set|set_if_asked",
-		       "with a grant, ssthresh stays (strategy a), becomes f times the window (b), "
-		       "or so if all was approved that the application asked for (c)",
+		       "ssthresh after a grant: kept (strategy a); set to f times the "
+		       "granted window (b); set_if_asked: the same, but only if the full "
+		       "rate that the application named was granted (c)",
 		       0, 0, 2 },
-	[SSTHRESH_FACTOR] = { "qs_ssthresh_permille", "permille", "f of it", 1000, 1, 100000 },
+	[SSTHRESH_FACTOR] = { "qs_ssthresh_permille", "permille",
+			      "f, ssthresh as a multiple of the granted window", 1000, 1, 100000 },
 	[MAX_SSTHRESH] = { "qs_max_ssthresh_pkts", "packets",
-			   "limited slow start (RFC 3742) above this window after a grant; 0: none",
+			   "after a grant, slow start is limited above this window (RFC 3742); 0: "
+			   "not limited",
 			   100, 0, 1u << 24 },
 	[CHUNK] = HW_TUNABLE_CHUNK,
 	[IGNORE_WINDOW] = HW_TUNABLE_IGNORE_WINDOW,
 	[RULES] = { "qs_rules", "rfc|scharf",
-		    "the RFC's, or those of Scharf's hosts: they ask for the whole rate also after "
-		    "losses, rounded down, and with a deadline forget the round trip of asking; "
-		    "a denial, or the loss of what was sent at a granted rate, takes back what the "
-		    "window grew by and leaves ssthresh as it was",
+		    "the rules of the RFC or of Scharf's hosts. Scharf's hosts request the full "
+		    "rate even after losses, round it down, and with a deadline ignore the round "
+		    "trip of the request; after a denial, or after a loss in the flight sent at a "
+		    "granted rate, they undo the growth of cwnd and restore ssthresh",
 		    RULES_RFC, RULES_RFC, RULES_SCHARF },
 };
 
