@@ -5,7 +5,7 @@ use headway_algorithms::RouterInfo;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// Stands for "infinite" or "unknown" in a u32 column.
+/// Means "infinite" or "unknown" in a column of type u32.
 pub const NULL_U32: u32 = u32::MAX;
 
 macro_rules! table {
@@ -21,7 +21,7 @@ macro_rules! table {
                 $(self.$column.push($column);)*
             }
 
-            /// Memory of the table's rows.
+            /// Memory that the rows of this table take.
             pub fn bytes(&self) -> usize {
                 0 $(+ self.$column.len() * size_of::<$type>())*
             }
@@ -35,7 +35,7 @@ macro_rules! table {
     };
 }
 
-/// A column of a table.
+/// One column of a table.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Column {
     /// Small codes.
@@ -151,7 +151,7 @@ table! {
         link: u32,
         /// First drop.
         start_ns: i64,
-        /// When the next packet was accepted, or the end of the run.
+        /// When the queue next accepted a packet, or the end of the run.
         end_ns: i64,
         /// Drops between them.
         dropped_pkts: u32,
@@ -251,7 +251,7 @@ table! {
         link: u32,
         /// When.
         time_ns: i64,
-        /// Flow of the packet; [`NULL_U32`] if the event has no packet.
+        /// Flow of the packet that caused the event; [`NULL_U32`] if no packet did.
         flow: u32,
         /// Index into [`Summary::routers`].
         algorithm: u8,
@@ -281,7 +281,7 @@ table! {
 /// Every table of a run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Tables {
-    /// Whether no trace is kept. No rows are then added to any table.
+    /// Whether the run keeps no trace. Then no rows are added to any table.
     pub off: bool,
     /// Sender state.
     pub flow_state: FlowState,
