@@ -47,7 +47,7 @@ CONTROLS = {
     "vegas": "vegas",
     "illinois": "illinois",
 }
-"""The kernel's name of each control, and Headway's."""
+"""For each control, its name in Debian's kernel and its name in Headway."""
 MODULES = (
     "veth",
     "sch_netem",
@@ -61,7 +61,7 @@ MODULES = (
     "tcp_illinois",
 )
 RATE_MBIT, RTT_MS, QUEUE_PKTS = 20, 100, 167
-"""The path; its queue holds one bandwidth-delay product."""
+"""The path of the comparison; its queue holds one bandwidth-delay product."""
 WARMUP_S, LENGTH_S = 20, 60
 SAMPLE_S = 0.1
 MSS_BYTES = 1448

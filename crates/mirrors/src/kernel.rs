@@ -12,11 +12,11 @@ const ARGUMENTS: [&str; 6] = [
     "-D__TARGET_ARCH_x86",
     "-isystem/usr/include",
     "-Wno-everything",
-    // libbpf's headers before version 1.3 lack bpf_for; its expansion does not matter, because only
+    // libbpf's headers before version 1.3 do not define bpf_for; any definition works, because only
     // structures are read
     "-Dbpf_for(i,first,end)=while(0)",
 ];
-/// For each mirror: C code that includes the headers, and the names of the structures to mirror.
+/// For each mirror, C code that includes the headers, and the names of the structures to mirror.
 const UNITS: [(&str, &str); 4] = [
     (
         "#define HW_JOINED\n#include \"port/bpf/kernel.h\"\n#include \"port/bpf/contract.h\"\n",

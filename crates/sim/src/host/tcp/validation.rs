@@ -64,8 +64,8 @@ impl Socket {
 
     /// Tells the control that data is sent while nothing is in flight. This includes data that an
     /// ACK of everything outstanding releases, and retransmissions after everything was lost
-    /// (tcp_event_data_sent). linux-2.6 has the rule, too (tcp_transmit_skb), but its traces stay as
-    /// they are.
+    /// (tcp_event_data_sent). Linux 2.6 also has this rule (tcp_transmit_skb). The profile linux-2.6
+    /// does not model it, so that its traces do not change.
     #[cold]
     #[inline(never)]
     pub(super) fn tell_start_once(&mut self, net: &mut Net) {
