@@ -11,7 +11,7 @@ fn bulk(fields: &Value) -> Value {
     flow
 }
 
-/// Smallest and largest number of packets in flight from `from_ns` on.
+/// Smallest and largest number of packets in flight after `from_ns`.
 fn in_flight(scenario: &Value, from_ns: u64) -> (u32, u32) {
     let state = run(scenario).tables.flow_state;
     let late = state
@@ -37,9 +37,9 @@ fn a_full_buffer_is_refilled_when_a_third_of_it_is_free() {
 
 #[test]
 fn a_buffer_grows_between_two_sk_buffs_that_one_acknowledgement_lets_out() {
-    // tcp_event_new_data_sent checks for room since 5.19: the first of two sk_buffs leaves cwnd
-    // room, so that the buffer grows and the writer is woken earlier than once its queue is empty.
-    // How full the queue is at the end of slow start follows from that. Two Reno flows on 6.18
+    // tcp_event_new_data_sent checks for room since 5.19: after the first of two sk_buffs cwnd
+    // still has room, so the buffer grows and the writer is woken before its send queue is empty.
+    // This determines how full the send queue is at the end of slow start. Two Reno flows on 6.18
     // have 1642 and 2530 packets at their first losses, and 1784 packets are dropped; where only
     // ACKs check for room, 1629, 2544 and 1455.
     let link = json!({"rate_bps": 100_000_000, "delay_ns": 25 * MS, "limit_bytes": 2_500_000});
@@ -109,8 +109,8 @@ fn the_first_flight_of_a_paced_startup_exceeds_the_default_buffer() {
     };
     let first = |buffer: Value| {
         let mut scenario = dumbbell("linux-6", 2 * SECOND, &link, json!([flow(buffer)]));
-        // counts packets up to 2 ms before the first ACK of data: the handshake and almost a round
-        // trip
+        // counts packets up to 2 ms before the first ACK of data: they belong to the handshake and
+        // almost one round trip
         scenario["checkpoints_ns"] = json!([198 * MS]);
         run(&scenario).tables.flow_counters.sent_pkts[0]
     };
@@ -132,8 +132,7 @@ fn a_stopped_sender_still_delivers_its_buffer_and_nothing_else() {
         let (then, end) = (counters.acked_bytes[0], counters.delivered_bytes[1]);
         assert_eq!(end, outcome.summary.flows[0].unique_bytes);
         let left = end - then;
-        // at most a window, or what the buffer has room for, is left; each may be exceeded by up to
-        // an sk_buff
+        // what is left to send is at most a window, or a full buffer; the tolerance is two sk_buffs
         let state = &outcome.tables.flow_state;
         let window = u64::from(*state.cwnd_pkts.iter().max().unwrap()) * 1448;
         let most = window.max(buffer) + 2 * 66_000;

@@ -1,5 +1,5 @@
-//! How connections of each stack version start, grow and acknowledge. Each test is a fact of Linux
-//! 2.6.24/2.6.25 or 6.1 (net/ipv4) or of an RFC, cited where it is checked.
+//! How connections of each stack version start, grow and acknowledge. Each test checks a fact of
+//! Linux 2.6.24/2.6.25 or 6.1 (net/ipv4) or of an RFC, and cites the source.
 
 use crate::common::{
     bulk, dumbbell, find, on_the_wheel, wide_link, CapturedSegment, Trace, MS, SECOND,
@@ -140,7 +140,7 @@ fn windows_per_packet_of_growth(stack: &str, delayed_ack: bool) -> f64 {
     let mut flow = bulk("reno", None);
     flow["delayed_ack"] = json!(delayed_ack);
     let trace = Trace::of(&dumbbell(stack, 22 * SECOND, &link, json!([flow])));
-    // Looks at the second sawtooth, between two recoveries.
+    // Checks the second sawtooth of cwnd, between two recoveries.
     let recoveries: Vec<_> = trace.backoffs().into_iter().filter(|b| b.1 == 0).collect();
     let (low, high) = (recoveries[1].3 + 15, recoveries[2].2 - 2);
     let states = &trace.outcome.tables.flow_state;
@@ -327,8 +327,8 @@ fn nagle_delays_a_small_segment_while_another_is_in_flight_unless_nodelay() {
     for stack in STACKS {
         let mut flow = json!({"name": "messages", "control": {"name": "reno"},
             "app": {"kind": "pingpong", "request_bytes": 100, "mean_interval_ns": 2 * MS}});
-        // after 30 ms more than a segment waits; the part of it beyond full segments continues to
-        // wait (tcp_mss_split_point)
+        // after 30 ms more than a segment waits to be sent; the part beyond full segments continues
+        // to wait (tcp_mss_split_point)
         let held = Trace::of(&dumbbell(stack, 10 * SECOND, &link, json!([flow])));
         assert_eq!(small_while_small_is_out(&held), 0, "{stack}");
         flow["app"]["mean_interval_ns"] = json!(20 * MS);
