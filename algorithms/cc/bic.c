@@ -3,11 +3,11 @@
  * BIC (Xu, Harfoush and Rhee, "Binary Increase Congestion Control (BIC) for Fast
  * Long-Distance Networks", INFOCOM 2004) as Linux runs it (tcp_bic.c, 2.6.24 to 6.x).
  *
- * W_max is the window of the last loss. Below W_max, cwnd covers a quarter of the distance to
- * it per window, at most max_increment packets. Close to W_max (less than eight packets below
- * or four above, where a quarter of the distance is less than a whole packet) growth by one
- * packet takes five windows. Beyond, growth accelerates until it is linear again. Up to
- * low_window the law is Reno's.
+ * W_max is the window of the last loss. Below W_max, cwnd grows per window by a quarter of its
+ * distance to W_max, but at most by max_increment packets. Close to W_max (less than eight packets
+ * below or four above, where a quarter of the distance is less than a whole packet) growth by one
+ * packet takes five windows. Further above W_max, growth accelerates until it is linear again. Up
+ * to low_window the law is Reno's.
  *
  * Growth is scaled by an estimate of packets per ACK, to correct for delayed ACKs on stacks
  * that count ACKs. Linux 6.x counts packets (tcp_cong_avoid_ai with the number acknowledged)

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only)
 /*
- * Compound TCP: the sum of Reno's window and a second one, which grows fast until delay shows
- * a queue (draft-sridharan-tcpm-ctcp-02; Tan, Song, Zhang, Sridharan, "A Compound TCP Approach
- * for High-speed and Long Distance Networks", IEEE Infocom 2006). The stack's cwnd is the sum
- * W of both. Reno's part grows by a packet per window of W. Once per round trip, W (1 - base
- * RTT/RTT) packets are in the queue, and the delay window
+ * Compound TCP: the sum of Reno's window and a delay window, which grows fast until delay shows a
+ * queue (draft-sridharan-tcpm-ctcp-02; Tan, Song, Zhang, Sridharan, "A Compound TCP Approach for
+ * High-speed and Long Distance Networks", IEEE Infocom 2006). The stack's cwnd is the sum W of both
+ * windows. Reno's part grows by a packet per window of W. Once per round trip, W (1 - base RTT/RTT)
+ * packets are in the queue, and the delay window
  *   grows by W^(3/4)/8 - 1 packets if fewer than gamma packets are queued,
  *   and otherwise shrinks by the number of queued packets.
  * Congestion halves both windows. Below low_window the law is Reno's alone.
  *
- * gamma adapts (the draft's auto-tuning): after each congestion it moves a fifth of the way to
- * 3/4 of what Reno's part alone had in the queue. It stays between 5 packets and its first
- * value.
+ * gamma adapts (the draft's auto-tuning): after each congestion gamma moves by a fifth of its
+ * distance to 3/4 of the packets that Reno's part alone had in the queue. It stays between 5
+ * packets and its first value.
  *
  * Without queueing, random loss p gives windows of 0.255/p^0.8 packets, as in the draft's
  * table; the 0.225 printed elsewhere is a misprint. low_window is 41, as in the Infocom paper;

@@ -2,11 +2,11 @@
 /*
  * CUBIC as RFC 9438 describes it and Linux 6.x runs it (tcp_cubic.c v2.3).
  *
- * Differences from Linux: a tick is 1 ms whatever the kernel's HZ; K is the exact cube root
- * (Linux: 0.2 % off on average); products saturate. Differences from RFC 9438, as in Linux: a
- * timeout clears all state, and the Reno-friendly slope stays below 1.
+ * Differences from Linux: a tick is always 1 ms, not 1/HZ; K is the exact cube root (Linux: 0.2 %
+ * off on average); products saturate. Differences from RFC 9438, as in Linux: a timeout clears all
+ * state, and the Reno-friendly slope stays below 1.
  *
- * Valid for windows below a million packets and epochs below 256 s.
+ * Valid for windows below a million packets and congestion avoidance stages below 256 s.
  */
 #include "../port/cc.h"
 #include "../port/cubic_law.h"

@@ -9,8 +9,8 @@
  * packet in 50 corrected ACKs.
  *
  * Differences from Linux: K is the exact cube root (Linux: 0.2 % off on average) and products
- * saturate instead of wrapping. The clock is HZ = 1000. Valid for windows below a million
- * packets and epochs below 256 s.
+ * saturate instead of wrapping. The clock is HZ = 1000. Valid for windows below a million packets
+ * and congestion avoidance stages below 256 s.
  */
 #include "../port/cc.h"
 #include "../port/cubic_law.h"

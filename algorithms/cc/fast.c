@@ -6,18 +6,18 @@
  * base RTT) packets per second, independent of its RTT, and the queue holds the sum of all
  * alphas.
  *
- * Variants: the draft computes the window once per round trip. Its alpha depends on the link's
- * rate (20 packets up to 100 Mbit/s, 200 at 1 Gbit/s, 500 at 2.5, 2000 at 10), and it averages
- * the RTT over about a third of a window. The ns-2 module computes the window every 10 ms with
- * alpha = 100. The default is the draft's law with alpha = 20, because FAST's authors specified
- * it and it depends on no clock; 20 fits the links of the papers. update_us = 10000 and alpha =
+ * Variants: the draft computes the window once per round trip. Its alpha depends on the link's rate
+ * (20 packets up to 100 Mbit/s, 200 at 1 Gbit/s, 500 at 2.5, 2000 at 10), and it averages the RTT
+ * over about a third of a window. The ns-2 module computes the window every 10 ms with alpha = 100.
+ * The default is the draft's law with alpha = 20, because FAST's authors specified this law and it
+ * depends on no clock; an alpha of 20 fits the links of the papers. update_us = 10000 and alpha =
  * 100 give the module's law.
  *
  * Left out: the module spreads increments over a round trip and averages the RTT for longer
- * (1/256); the prototype keeps the window in every other round trip. The draft increases the
- * window multiplicatively until the queueing delay exceeds a threshold. Here the startup grows
- * the window until then; the threshold is the ns-2 module's. Losses halve the window as in
- * NewReno. The window is at most doubled per update (Infocom 2004).
+ * (1/256); the prototype keeps the window in every other round trip. The draft increases the window
+ * multiplicatively until the queueing delay exceeds a threshold. Here the startup increases the
+ * window until this threshold is exceeded; the threshold is the ns-2 module's. Losses halve the
+ * window as in NewReno. The window is at most doubled per update (Infocom 2004).
  *
  * Valid for windows below 2^24 packets and round trips below 16.7 s.
  */

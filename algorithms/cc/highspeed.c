@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only)
 /*
- * HighSpeed TCP (RFC 3649): with the window w, growth a(w) per window rises, and the fraction
- * b(w) that a loss takes away falls. A window of 83,000 packets then needs a loss ratio of
- * 1e-7 instead of Reno's 2e-10. Up to 38 packets the law is Reno's.
+ * HighSpeed TCP (RFC 3649): the larger the window w, the more it grows per window (by a(w)
+ * packets), and the smaller is the fraction b(w) by which a loss reduces it. A window of 83,000
+ * packets then needs a loss ratio of 1e-7 instead of Reno's 2e-10. Up to 38 packets the law is
+ * Reno's.
  *
  * a and b come from the table of RFC 3649, appendix B, which follows from the equations in
  * section 5: b falls from 0.5 at 38 packets to 0.1 at 83,000 with the logarithm of w, and a(w)

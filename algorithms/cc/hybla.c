@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only)
 /*
- * Hybla (Caini and Firrincieli 2004): a flow with a long round trip grows as fast in time as a
- * flow with RTT0. It adds rho^2 packets per window instead of one (port/hybla_law.h), so a
- * flow over a satellite grows like a terrestrial one. A loss halves the window, as in Reno.
- * Hybla's slow start is the startup of the same name.
+ * Hybla (Caini and Firrincieli 2004): the window of a flow with a long round trip grows as fast per
+ * second as that of a flow with the round trip RTT0. It adds rho^2 packets per window instead of
+ * one (port/hybla_law.h), so a flow over a satellite grows like a terrestrial one. A loss halves
+ * the window, as in Reno. Hybla's slow start is the startup of the same name.
  *
  * As in Linux (tcp_hybla.c): growth is per ACK event, whatever the stack counts, and rounded
  * down to 1/128 packet. From cwnd = 16 rho^2 on, growth is therefore slower than the law, and

@@ -4,12 +4,12 @@
  * much it shrinks (Liu, Basar, Srikant, "TCP-Illinois: A Loss and Delay-Based Congestion
  * Control Algorithm for High-Speed Networks", VALUETOOLS 2006) as in Linux (tcp_illinois.c).
  *
- * Once per round trip the mean queueing delay da is compared with dm, the largest one seen.
- * Growth per window falls from 10 packets (da at most dm/100) along a hyperbola to 0.3 (da =
- * dm); the fraction that congestion takes rises from 1/8 (da at most dm/10) linearly to 1/2
- * (from 0.8 dm on). Once da has been above dm/100, growth returns to 10 only after theta rounds
- * with da below dm/100. Below win_thresh the law is Reno's. Without queueing delay a random
- * loss p gives windows of sqrt(alpha (2 - beta)/(2 beta p)) = 8.66/sqrt(p) packets.
+ * Once per round trip the mean queueing delay da is compared with dm, the largest queueing delay
+ * seen. Growth per window falls from 10 packets (da at most dm/100) along a hyperbola to 0.3 (da =
+ * dm); the fraction by which congestion reduces the window rises from 1/8 (da at most dm/10)
+ * linearly to 1/2 (from 0.8 dm on). Once da has been above dm/100, growth returns to 10 only after
+ * theta rounds with da below dm/100. Below win_thresh the law is Reno's. Without queueing delay a
+ * random loss p gives windows of sqrt(alpha (2 - beta)/(2 beta p)) = 8.66/sqrt(p) packets.
  *
  * Differences from Linux: rounds also end while the application does not use the whole window;
  * the curves are computed in 64 bits, so RTTs are not limited to 3.3 s.

@@ -20,16 +20,16 @@
  * `price_scale`, 1/32 by default, with interval = 2 s; docs/maxnet.md has the analysis and what
  * else was tried. price_scale=1024,interval_ms=1000 is the law in seconds.
  *
- * In the printed law eta grows too far, because cwnd may follow est by only two packets per
- * ACK, and it then takes long to fall: on a path without congestion the start never ends. Here
- * eta waits for cwnd (anti-windup). This does not change the equilibrium; anti_windup=off gives
- * the printed law. eta also does not change while cwnd is not used. It is never below 0, where
- * est would be below p3. The first value of eta makes est equal to cwnd.
+ * In the printed law eta grows too far, because cwnd may follow est by only two packets per ACK,
+ * and it then takes long to fall: on a path without congestion the start never ends. Here eta waits
+ * for cwnd (anti-windup). This does not change the equilibrium; anti_windup=off gives the printed
+ * law. eta also does not change while the flow does not use its cwnd. eta is never below 0, because
+ * est would then be below p3. The first value of eta makes est equal to cwnd.
  *
- * The window has a fractional part, which cwnd realizes over several round trips. It is at
- * least two packets. Losses and marks change nothing: the law's window also applies in
- * Recovery. In Loss, after a timeout, TCP sets cwnd (section III.C), and the law continues
- * from there with its previous eta.
+ * The window has a fractional part: over several round trips, cwnd alternates between the whole
+ * numbers below and above. The window is at least two packets. Losses and marks change nothing: the
+ * law's window also applies in Recovery. In Loss, after a timeout, TCP sets cwnd (section III.C),
+ * and the law continues from there with its previous eta.
  *
  * Until a router answers, and when none answers any more (fall_back.h), the law is Reno's (RFC
  * 5681). A silent bottleneck goes unnoticed if another router on the path answers.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only)
 /*
  * MPCP's sender (Li, Yousefi'zadeh, "MPCP: Multi Packet Congestion-control Protocol", ACM CCR
- * 39(5), 2009, described in "RAPPEP", 2010). Its law is not published there. This file uses
- * the law of VCP's ns-2 model for a load factor that is not encoded (vcp-src), with the middle
+ * 39(5), 2009, described in "RAPPEP", 2010). These texts do not contain the sender's law. This file
+ * uses the law of VCP's ns-2 model for a load factor that is not encoded (vcp-src), with the middle
  * of the level that the pieces form (../port/mpcp_levels.h). Per ACKed packet
  *
  *   w += (1 + m)^(rtt/t_rho) - 1 + alpha s/w,   m = kappa (1/LF - 1), 1/16 below 80 %
@@ -11,12 +11,12 @@
  * all at the same rate, with a load factor slightly above 1 of the target.
  *
  * Here s = (rtt/t_rho)^2 for round trips up to 1 s (hw_additive_scale), so the rates converge
- * whatever the round trips are. VCP's ns-2 model divides by 100 ms instead of t_rho; with the
- * 200 ms of VCP's paper the queue of converged flows is a quarter as long. Differences from the
- * model: the window falls with every ACK in Open and Disorder, grows only if it is used, and
- * belongs to the stack in Recovery. Losses and timeouts follow Reno, with slow start after a
- * timeout but not at the start. With on_loss=keep a loss changes nothing as long as routers
- * write. That is right if all losses come from the medium or from a router that takes part, but
+ * whatever the round trips are. VCP's ns-2 model divides by 100 ms instead of t_rho; with the 200
+ * ms of VCP's paper the queue of converged flows is a quarter as long. Differences from the model:
+ * the window falls with every ACK in Open and Disorder, grows only if the flow uses it, and the
+ * stack sets it in Recovery. Losses and timeouts follow Reno, with slow start after a timeout but
+ * not at the start. With on_loss=keep a loss does not change the window as long as routers write
+ * levels. That is right if all losses come from the medium or from a router that takes part, but
  * unfair to others if the bottleneck is a silent router.
  *
  * Level 0 means that no router wrote. After patience_rtts with level 0, or with no answer, the

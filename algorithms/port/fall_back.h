@@ -5,11 +5,10 @@
  * with Reno's law (reno_law.h). It continues to send its header, and returns to its own law as
  * soon as a router answers.
  *
- * A control of the protocol keeps a struct hw_fall_back in its state and calls
- *   hw_asks()     when one of its headers leaves (on_send),
- *   hw_answered() when a header with a router's value has come back (on_feedback),
- *   hw_falls_back() with every ACK (pkts_acked or control); which returns whether Reno's law
- *   applies.
+ * A control of such a protocol keeps a struct hw_fall_back in its state and calls hw_asks() when
+ *   one of its headers leaves (on_send), hw_answered() when a header with a router's value has come
+ *   back (on_feedback), hw_falls_back() with every ACK (pkts_acked or control); which returns
+ *   whether Reno's law applies.
  * Under Reno's law, the control grows by hw_reno_grow() and reacts to loss by
  * hw_reno_ssthresh(). The header must show whether a router left it untouched. The control
  * cannot distinguish a stripped option or a receiver that does not answer from routers that do

@@ -6,9 +6,9 @@
  * ordinary congestion control. If packets of the flight are lost, the window after recovery is
  * computed from the number that arrived (eq. 4.11), as in Jump-Start.
  *
- * A flight begins with the first data of a connection, or with the first data after an idle
- * time for which the stack reduced cwnd. It needs a known round-trip time, which a
- * retransmitted SYN or SYN-ACK does not give.
+ * A flight begins with the first data of a connection, or with the first data after an idle time
+ * for which the stack reduced cwnd. A flight needs a known round-trip time, which a retransmitted
+ * SYN or SYN-ACK does not give.
  */
 #ifndef HEADWAY_PORT_FIRST_FLIGHT_H
 #define HEADWAY_PORT_FIRST_FLIGHT_H

@@ -3,10 +3,10 @@
  * A protocol's header: its decoded fields, its carrier, and its codec. The simulator, its
  * captures, eBPF programs and tests all use this codec.
  *
- * algorithms/header/NAME.h declares hw_header_NAME. Routers read and write the decoded fields
- * of passing packets (router.h). An endpoint's algorithm that owns the header writes them when
- * it sends, and receives what came back (cc.h). The receiver has no algorithm: the header
- * itself defines the answer (reflect).
+ * algorithms/header/NAME.h declares hw_header_NAME. Routers read and write the decoded fields of
+ * passing packets (router.h). An endpoint's algorithm that owns the header fills in the fields when
+ * it sends, and receives the fields of the receiver's answer (cc.h). The receiver has no algorithm:
+ * the header itself defines the answer (reflect).
  *
  * Everything here is inlined, has no unbounded loops and writes no globals, so that the same
  * code passes the kernel's verifier.

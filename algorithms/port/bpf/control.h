@@ -408,11 +408,11 @@ u32 BPF_PROG(hw_sndbuf_expand, struct sock *sk)
 	return hw_part_cc_send_windows();
 }
 #else
-/* Repairs an ssthresh that is not the one the control returned. On a busy Linux 6.18 with a
- * hundred flows, none to six of 1,500 values of ssthresh were the low half of a kernel address,
- * and cwnd was 667,073,216 after Recovery. The kernel's own controls, which it calls without a
- * trampoline, had no such value. If ssthresh is no possible window, the control is asked again
- * at the next ACK, before Recovery moves cwnd to ssthresh. */
+/* Repairs an ssthresh in the socket that differs from the value that the control returned. On a
+ * busy Linux 6.18 with a hundred flows, none to six of 1,500 values of ssthresh were the low
+ * half of a kernel address, and cwnd was 667,073,216 after Recovery. The kernel's own controls,
+ * which it calls without a trampoline, had no such value. If ssthresh is no possible window, the
+ * control is asked again at the next ACK, before Recovery moves cwnd to ssthresh. */
 #define HW_NO_WINDOW_PKTS (1u << 20)
 
 HW_INLINE void hw_answer_again(struct hw_call *call)

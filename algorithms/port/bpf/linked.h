@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /*
- * The interface between the objects of a control, a startup and the binding. They are compiled
- * separately and joined by the BPF static linker, which headwayctl runs before it loads them. N
- * controls and M startups thus need N + M objects, not N times M. An algorithm's object
- * (part.h) defines these functions, and the binding's object calls them. Every function returns
- * a number, because the verifier always reads the result register.
+ * The interface between the objects of a control, a startup and the binding. These objects are
+ * compiled separately; headwayctl joins them with the BPF static linker and loads the result. N
+ * controls and M startups thus need N + M objects, not N times M. An algorithm's object (part.h)
+ * defines these functions, and the binding's object calls them. Every function returns a number,
+ * because the verifier always reads the result register.
  */
 #ifndef HEADWAY_PORT_BPF_LINKED_H
 #define HEADWAY_PORT_BPF_LINKED_H

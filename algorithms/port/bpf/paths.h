@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /*
  * The memory of the fast-startup manager: what earlier connections measured about the path to a
- * destination. A connection saves its delivery rate and its smallest round trip when it ends.
- * The next connection takes the entry, so only one of several connections starts with it (RFC
- * 9959). If that connection measured nothing better, it puts the entry back when it ends.
+ * destination. A connection saves its delivery rate and its smallest round trip when it ends. The
+ * next connection to the destination takes the entry, so only one of several connections starts
+ * with the saved window (RFC 9959). If that connection measured nothing better, it puts the entry
+ * back when it ends.
  */
 #ifndef HEADWAY_PORT_BPF_PATHS_H
 #define HEADWAY_PORT_BPF_PATHS_H

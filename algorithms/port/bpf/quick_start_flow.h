@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /*
- * State of a connection that takes part in Quick-Start, shared by the programs at a host's
- * device and its congestion control (control.h). The key is addresses and ports, because no
- * socket exists yet when a handshake carries an option. No lock is needed, because the programs
- * write one after the other: each write is caused by a packet that an earlier write caused. The
- * outgoing program writes its requests and responses, the incoming program the answers, the
- * control its wanted rate and how it used a grant.
+ * State of a connection that takes part in Quick-Start, shared by the programs at a host's device
+ * and its congestion control (control.h). The key is addresses and ports, because no socket exists
+ * yet when a handshake carries an option. No lock is needed, because the programs write one after
+ * the other: each write is caused by a packet that an earlier write caused. The program for
+ * outgoing packets records requests and responses, the program for incoming packets records
+ * answers, and the control records the rate that it wants and how it used a grant.
  */
 #ifndef HEADWAY_PORT_BPF_QUICK_START_FLOW_H
 #define HEADWAY_PORT_BPF_QUICK_START_FLOW_H

@@ -4,17 +4,17 @@
  * defines HW_ROUTER as the algorithm's table, and includes the algorithm's file.
  *
  * The queue is virtual: arrivals minus what the link's rate has sent since. It models the link
- * whose rate headwayctl was given, which may be behind the device. Alternatively the algorithm
- * uses the device's own queue (backlog.h). The virtual queue holds whole packets: the packet in
- * transmission counts until its end, and each packet counts with the mean size of the packets
- * that arrived since the queue was empty. No program sees packets leave a virtual queue.
- * depart() therefore follows arrive() at once, and the queue before the packet stands for the
- * queue behind it. If the algorithm publishes (HW_PUBLISHES), a second program sees packets
- * leave the device's own queue (departures.h).
+ * whose rate the user gave headwayctl; this link may lie behind the device. Alternatively the
+ * algorithm uses the device's own queue (backlog.h). The virtual queue holds whole packets: the
+ * packet in transmission counts until its transmission ends, and each packet counts with the mean
+ * size of the packets that arrived since the queue was empty. No program sees packets leave a
+ * virtual queue. depart() therefore follows arrive() at once, and reports the queue in front of the
+ * packet, because the queue behind it is not known yet. If the algorithm publishes (HW_PUBLISHES),
+ * a second program sees packets leave the device's own queue (departures.h).
  *
  * The first packet after the time of a tick calls tick() with that time: no packet has arrived
- * since that time, so the queue at that time is known. If that time is more than one interval
- * ago, tick() gets the present time.
+ * since that time, so the queue at that time is known. If the time of the tick is more than one
+ * interval ago, tick() gets the present time instead.
  *
  * One lock protects all state of a link. A packet's header is found, decoded, passed to the
  * algorithm, and written back if it was changed (router_header.h). Packets that share a buffer
