@@ -81,7 +81,7 @@ class Seen:
 
     goodput_mbps: float
     cwnd_pkts: float
-    """Mean over samples taken every 0.1 s."""
+    """Mean of cwnd over samples taken every 0.1 s."""
     reductions: float
     """Number of reductions: cwnd falls by 5 % or more between samples; successive falls count
     once."""

@@ -55,7 +55,8 @@ enum hw_cc_flags {
 enum hw_ca_state {
 	HW_CA_OPEN = 0,	    /* nothing unusual */
 	HW_CA_DISORDER = 1, /* duplicate ACKs or SACKs have arrived, no loss is detected yet */
-	HW_CA_CWR = 2,	    /* cwnd is being reduced for a reason other than loss, such as ECN */
+	/* cwnd is being reduced, but not because of a loss; for example after an ECN mark */
+	HW_CA_CWR = 2,
 	HW_CA_RECOVERY = 3, /* fast recovery */
 	HW_CA_LOSS = 4,	    /* after a retransmission timeout */
 };

@@ -260,7 +260,7 @@ static inline void hw_router_answered(struct hw_fall_back *f, struct hw_conn *c)
 	hw_answered(f, c);
 }
 
-/* Ends slow start after an idle time: the stack has reduced cwnd then and set ssthresh to the
+/* Ends slow start after an idle time: the stack has reduced cwnd and raised ssthresh to the
  * earlier window. */
 static inline void hw_after_idle(const struct hw_fall_back *f, struct hw_conn *c, u8 event)
 {

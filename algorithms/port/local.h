@@ -116,8 +116,8 @@ static inline u64 hw_local_unused_Bps(const struct hw_monitor *m)
 			  hw_min_u64(m->capacity_Bps, 1ull << 35) * part >> 16);
 }
 
-/* Begins a paced flight of `pkts` packets plus the flow's equal share of a rate in one round
- * trip, if that is more than cwnd. */
+/* Begins a paced flight that lasts one round trip: `pkts` packets plus the flow's equal share of
+ * a rate. Does nothing if that is not more than cwnd. */
 static inline void hw_local_approve_flight(struct hw_local *l, struct hw_conn *c, u64 rate_Bps,
 					   u32 pkts, u32 flows)
 {
@@ -209,8 +209,8 @@ static inline u32 hw_local_begins(struct hw_local *l, struct hw_conn *c,
 	return hw_min_u32(sample->acked_pkts, l->round_pkts);
 }
 
-/* The share of a change per round trip (with 16 fractional bits) that falls to pkts packets of
- * the round; the result has 30 fractional bits. */
+/* How much of a change per round trip (with 16 fractional bits) applies to pkts of the round's
+ * packets; the result has 30 fractional bits. */
 static inline u64 hw_local_part(const struct hw_local *l, u64 per_rtt, u32 pkts)
 {
 	return (per_rtt << (HW_STEP_SHIFT - 16)) / hw_max_u32(l->round_pkts, 1) * pkts;

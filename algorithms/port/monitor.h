@@ -27,7 +27,8 @@ struct hw_monitor {
 	u64 capacity_Bps;   /* the capacity that the router assumes */
 	u32 flows;	    /* flows that sent data in the last control interval */
 	u32 intervals;	    /* control intervals so far; 0: nothing is known yet */
-	u32 opening;	    /* opened connections whose data no whole load interval includes yet */
+	/* connections that were opened, but have no whole load interval with their data yet */
+	u32 opening;
 	u32 present; /* connections that opened or sent data recently (two control intervals) */
 };
 

@@ -34,7 +34,7 @@ struct hw_router_ops {
 	/* Descriptions of the router's counters and values, which are the first n_counters u64
 	 * of its state, in this order. */
 	u32 n_counters;
-	u32 n_events; /* at most HW_MAX_NOTES */
+	u32 n_events; /* number of events; at most HW_MAX_NOTES */
 	const struct hw_counter *counters;
 	/* Descriptions of the events that the router records with hw_note(). A call records each
 	 * event at most once. */

@@ -38,8 +38,8 @@ static const struct hw_tunable codel_tunables[] = {
 };
 
 struct codel {
-	/* if sojourn times stay above target until then, the queue is a standing queue; 0: they
-	 * are below target */
+	/* time at which the queue counts as standing if sojourn times stay above target until
+	 * then; 0: sojourn times are below target */
 	u64 first_above_ns;
 	u64 drop_next_ns;
 	u32 count; /* number of drops in this dropping state, plus the number with which it began */

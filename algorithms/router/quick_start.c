@@ -463,8 +463,8 @@ static void qs_request_arrived(struct quick_start *s, const u32 *tun, const stru
 		return; /* denied before */
 	s->status.requests++;
 	if (qs_limited(s, tun, link->now_ns)) {
-		/* forward the request without decrementing its QS TTL: the receiver then sees a
-		 * wrong TTL difference, which denies the request */
+		/* forward the request without decrementing its QS TTL: the sender then finds a
+		 * wrong TTL difference in the response, and does not use the rate */
 		s->status.limited++;
 		s->status.denials++;
 		return;

@@ -72,7 +72,7 @@ struct xcp_router {
 	u64 sum_xrtt_high;   /* in 2^32 of them */
 	u64 give_left;	     /* rest of this interval's pools, B/s << FRACTION_BITS */
 	u64 take_left;
-	struct hw_ratio give; /* share of the pool per ns of X */
+	struct hw_ratio give; /* what a packet gets of the pool per ns of its X */
 	struct hw_ratio take; /* per byte */
 	u32 least_bytes;      /* smallest queue since the present T_q began */
 	u32 unused;

@@ -81,7 +81,7 @@ struct quick_start {
 	u32 arrived_pkts; /* the flight's packets that arrived without retransmission */
 	/* cwnd when the request was sent; 0: no request waits for its response */
 	u32 asked_cwnd_pkts;
-	u32 answered_us; /* when the grant was first seen */
+	u32 answered_us; /* when the startup first saw the grant */
 	u32 asked_us;
 	u32 credit;	/* ACKed packets that have not yet led to growth of cwnd */
 	u8 has_asked;	/* 1: asked_us is valid */

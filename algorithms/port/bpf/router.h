@@ -312,8 +312,7 @@ static __noinline u64 hw_end_gathering(void)
 		hw_begin(at, tun, &link);
 		until_ns = at->gather_until_ns;
 		if (until_ns && gathered > at->gathered_bytes) {
-			/* another processor may have reported this gathering time just now; then
-			 * also stop here */
+			/* another processor has reported this gathering time in the meantime */
 			link.now_ns = until_ns - 1;
 			HW_ROUTER.gather(at->state, tun, &link, gathered - at->gathered_bytes);
 			at->gathered_bytes = gathered;

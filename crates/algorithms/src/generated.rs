@@ -113,7 +113,7 @@ pub struct Monitor {
     pub flows: u32,
     /// Control intervals so far; 0: nothing is known yet.
     pub intervals: u32,
-    /// Opened connections whose data no whole load interval includes yet.
+    /// Connections that were opened, but have no whole load interval with their data yet.
     pub opening: u32,
     /// Connections that opened or sent data recently (two control intervals).
     pub present: u32,
@@ -148,7 +148,7 @@ pub enum CaState {
     Open = 0,
     /// Duplicate ACKs or SACKs have arrived, no loss is detected yet.
     Disorder = 1,
-    /// Cwnd is being reduced for a reason other than loss, such as ECN.
+    /// Cwnd is being reduced, but not because of a loss; for example after an ECN mark.
     Cwr = 2,
     /// Fast recovery.
     Recovery = 3,
@@ -652,7 +652,7 @@ pub struct RouterOps {
     /// Descriptions of the router's counters and values, which are the first n_counters u64
     /// of its state, in this order.
     pub n_counters: u32,
-    /// At most HW_MAX_NOTES.
+    /// Number of events; at most HW_MAX_NOTES.
     pub n_events: u32,
     pub counters: *const Counter,
     /// Descriptions of the events that the router records with hw_note(). A call records each

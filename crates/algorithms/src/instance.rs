@@ -445,7 +445,7 @@ impl RouterInstance {
     }
 }
 
-/// Sets all tunables to their defaults, then the given ones to their values.
+/// First sets all tunables to their defaults, then sets the given ones.
 fn set_tunables(
     owner: &str,
     targets: &mut [(&'static Vec<TunableInfo>, &mut [u32; MAX_TUNABLES])],

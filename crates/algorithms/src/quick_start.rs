@@ -143,8 +143,8 @@ impl QsHost {
             .then_some(request)
     }
 
-    /// Records that the request without a response so far has failed, for a reason that the stack
-    /// knows without a response.
+    /// Records that the request has failed, for a reason that the stack knows although no response
+    /// has arrived.
     pub fn fail(&mut self, failure: QsFailure) {
         // SAFETY: the pointers are valid, and the C function keeps none of them.
         unsafe { hw_native_qs_fail(self, failure as u32) }

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 use crate::mirror::{file, unlisted, Mirror};
 
-/// Compiler arguments, as for the eBPF objects. libbpf's headers are those of the system.
+/// Arguments for the compiler, the same as for the eBPF objects. libbpf's headers are those that
+/// the system has installed.
 const ARGUMENTS: [&str; 6] = [
     "-target",
     "bpf",

@@ -267,8 +267,8 @@ fn with_ecn_no_packet_is_dropped_and_the_queue_is_equally_short() {
     let rate_bps = 100_000_000;
     for (control, flows) in [("cubic", 1), ("cubic", 10), ("reno", 10)] {
         let mut link = codel_link(rate_bps, json!({"ecn": 1}));
-        // the queue has room for the packets that slow start sends in the round trip before it gets
-        // the mark
+        // the queue has room for all packets that slow start sends in a round trip, before the
+        // sender learns of the mark
         link["limit_bytes"] = json!(20_000_000);
         let mut senders = starting_apart(control, flows);
         for flow in senders.as_array_mut().expect("a list") {

@@ -184,7 +184,7 @@ pub(super) fn end_in_a_file(context: *mut c_void, does: &str) {
     unsafe { libc::_exit(STATUS) }
 }
 
-/// Restores the previous handler of a signal, which then gets the signal.
+/// Restores the previous handler of a signal, so that the signal reaches that handler.
 fn put_back(signal: c_int) {
     let at = SIGNALS.iter().position(|(number, _)| *number == signal);
     // SAFETY: the cell was written before this handler was installed.

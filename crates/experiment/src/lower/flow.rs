@@ -69,8 +69,8 @@ fn scenario_name(option: &str, kind: Kind) -> String {
     }
 }
 
-/// A flow's name: the given name, or that of its control (or "voip", "cbr") followed by the flow's
-/// number.
+/// A flow's name: the name that the user gave, or the name of its control (or "voip", "cbr")
+/// followed by the flow's number.
 #[must_use]
 pub fn flow_name(own: Option<&str>, control: Option<&str>, is_voip: bool, number: usize) -> String {
     match (own.filter(|own| !own.is_empty()), control, is_voip) {

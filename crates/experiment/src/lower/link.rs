@@ -38,7 +38,7 @@ const LINK: [&str; 13] = [
     "ecn",
     "vary",
 ];
-/// Fields that a dumbbell has in addition to those of its forward link.
+/// Fields of a dumbbell that its links do not have.
 const DUMBBELL: [&str; 5] = ["kind", "rtt", "reverse", "access_rate", "access_delay"];
 const CHAIN: [&str; 4] = ["kind", "hops", "access_rate", "access_delay"];
 const KEEP: &str = "keep";
@@ -246,7 +246,8 @@ pub(super) fn named(named: Named) -> Json {
     }
 }
 
-/// The router of `quick_start`, followed by those of `routers`.
+/// The router that the field `quick_start` describes, followed by the routers of the field
+/// `routers`.
 fn routers(fields: &Fields<'_>, known: &Known) -> Result<Vec<Json>, Refused> {
     let mut all = vec![];
     let at = fields.place("quick_start");

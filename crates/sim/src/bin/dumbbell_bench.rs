@@ -4,7 +4,7 @@
 use headway_sim::{Scenario, World};
 use std::time::Instant;
 
-/// The bottleneck's forward link, in which each flow has one SYN, one ACK of the handshake and
+/// On the bottleneck's forward link each flow sends one SYN, the last ACK of the handshake, and
 /// otherwise full-size data packets.
 const USAGE: &str = "usage: dumbbell_bench [--flows N] [--duration-s S] [--control NAME] \
                      [--stack NAME] [--rate-bps R] [--router NAME] [--json]";

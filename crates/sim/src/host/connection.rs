@@ -63,7 +63,7 @@ pub(crate) struct Place {
     pub own: u32,
     pub peer: u32,
     pub side: Side,
-    /// Whether the socket belongs to a relay. It then faces the end `side`.
+    /// Whether the socket belongs to a relay. If so, its peer is the end `side`.
     pub relays: bool,
 }
 

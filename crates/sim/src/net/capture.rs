@@ -131,7 +131,7 @@ impl Tap {
         }
     }
 
-    /// If packets are captured at hosts, captures one that will reach its host at `time_ns`.
+    /// If packets are captured at hosts, captures a packet that will reach its host at `time_ns`.
     pub fn received(&mut self, time_ns: u64, whole: impl FnOnce() -> FullPacket) {
         if self.at_hosts {
             let whole = whole();

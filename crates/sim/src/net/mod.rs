@@ -31,11 +31,11 @@ pub struct Net {
     pub(crate) record: Record,
     /// Whether anyone needs changes of the senders' states: the trace or the digest.
     pub(crate) follows_senders: bool,
-    /// Sums of the run, if the scenario asks for a digest.
+    /// Sums of the run, if the scenario requests a digest.
     pub(crate) digest: Option<Box<Digest>>,
     pub(crate) tap: Option<Tap>,
-    /// Times of the first and the last packet at the opener's host, per pair of routes; the pairs
-    /// of flows come before those of relays.
+    /// Times of the first and the last packet at the opener's host, for each pair of routes: first
+    /// the pairs of flows, then those of relays.
     pub(crate) seen_ns: Vec<Option<(u64, u64)>>,
     /// Headers of the packet that a host is processing. Headers that this packet does not carry are
     /// left over from another packet.

@@ -138,7 +138,7 @@ table! {
         /// Size of the IP packet.
         ip_bytes: u32,
         /// Why the packet was not carried: 0 queue full, 1 random loss, 2 early drop, 3 IP options,
-        /// 4 a SYN that asked for ECN.
+        /// 4 a SYN that requested ECN.
         reason: u8,
     }
 }
@@ -376,7 +376,7 @@ pub struct FlowSummary {
     pub min_rtt_us: Option<u32>,
     /// Datagrams sent (UDP only).
     pub datagrams: u64,
-    /// Whether both ends agreed on ECN; absent if neither end asked for it.
+    /// Whether both ends negotiated ECN; absent if neither end requested it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ecn: Option<bool>,
     /// Data packets that arrived with a CE mark; absent if none did.

@@ -42,7 +42,7 @@ pub struct Outcome {
     pub summary: Summary,
     /// The tables of the trace, without the rows that the caller took during the run.
     pub tables: Tables,
-    /// Sums of the run, if the scenario asks for a digest.
+    /// Sums of the run, if the scenario requests a digest.
     pub digest: Option<digest::Totals>,
     /// The captured packets as a pcapng file.
     pub capture: Option<Vec<u8>>,

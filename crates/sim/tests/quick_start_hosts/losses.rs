@@ -96,7 +96,7 @@ fn with_scharfs_rules_slow_start_continues_after_a_mass_loss() {
             assert_eq!(tables.flow_counters.acked_bytes.last(), Some(&2_500_000));
             let states = &tables.flow_state;
             let lost = states.state.iter().position(|&s| s == 3).expect("a loss");
-            // recovery restores the window before the flight, which then grows
+            // recovery restores the window from before the flight, and this window then grows
             let least = (lost..states.state.len())
                 .take_while(|&i| states.state[i] == 3)
                 .map(|i| states.cwnd_pkts[i])

@@ -293,8 +293,8 @@ fn flows_that_start_together_or_in_short_succession_share_without_a_growing_queu
             assert!(first >= 0.75, "{control}, {starts_ms:?}: {first}");
             assert_eq!(drops_at_satellite(&outcome), 0, "{control}");
         }
-        // if twice the capacity is configured, the queue grows by one round trip of data, for which
-        // it has room
+        // if twice the capacity is configured, a queue of one round trip of data remains; the
+        // buffer has room for this queue
         let double = json!({"rtt_ms": 800, "capacity_kbps": 20_000});
         let outcome = beginning(control, &[0; 8], &double);
         let queue = longest_queue(&outcome, 0, 4);

@@ -77,7 +77,7 @@ pub enum State {
     Established,
 }
 
-/// What has happened at a socket since its application last asked.
+/// Events at a socket since its application last read them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Signals {
     /// The handshake is complete.
@@ -91,8 +91,8 @@ pub struct Signals {
 /// State of RACK (RFC 8985).
 #[derive(Clone, Debug, Default)]
 struct Rack {
-    /// Among the delivered packets, the one that was sent last: its transmission time and the
-    /// sequence number after it.
+    /// Of the delivered packet that was sent last: its transmission time and the sequence number
+    /// after it.
     sent_ns: u64,
     end_seq: u64,
     rtt_us: u64,
@@ -179,7 +179,7 @@ pub struct Socket {
     receiver: Receiver,
 
     board: Scoreboard,
-    /// State shared with the congestion control. Its cwnd and ssthresh are those of the socket.
+    /// State that the socket shares with the congestion control, for example cwnd and ssthresh.
     pub conn: Conn,
     rtt: Rtt,
     rack: Rack,

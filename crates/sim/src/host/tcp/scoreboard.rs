@@ -174,7 +174,8 @@ impl Scoreboard {
 
     /// Number of the segment that contains or follows `seq`.
     fn number_at(&self, seq: u64) -> u64 {
-        // Most segments have the same length: guess, then search nearby.
+        // Most segments have equal length: start at the place that this suggests, then search
+        // nearby.
         let Some(front) = self.segments.front() else {
             return self.first;
         };

@@ -331,7 +331,8 @@ impl Socket {
     pub(super) fn send_new(&mut self, net: &mut Net, len: u32, fin: bool, small: bool, mark: u8) {
         let number = self.board.end();
         let end = self.snd_nxt + u64::from(len);
-        // A packet that extends beyond the end of a push carries PSH for it (tcp_grow_skb).
+        // A packet that contains the end of a push carries PSH, even if it extends beyond that end
+        // (tcp_grow_skb).
         let pushed = self.buffer.take_pushes(end).is_some();
         let rides = !fin && self.fin_with_last_data && end == self.write_end;
         let (len, fin) = (len + u32::from(rides), fin || rides);

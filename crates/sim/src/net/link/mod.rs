@@ -237,7 +237,8 @@ impl Link {
         self.offer_as::<true>(now_ns, packet, tables)
     }
 
-    /// [`Link::offer`] for links that are not [`Link::is_fast_path`], kept out of the hot path.
+    /// Offers a packet, as [`Link::offer`] does, to a link that is not [`Link::is_fast_path`]. This
+    /// code is kept out of the hot path.
     #[inline(never)]
     pub(crate) fn offer_slow_path(
         &mut self,

@@ -15,7 +15,7 @@ pub enum Drop {
     Early = 2,
     /// The packet had IP options, on a link that carries none.
     Options = 3,
-    /// The packet asked for ECN, on a link that drops such SYNs.
+    /// The packet is a SYN that requests ECN, and the link drops such SYNs.
     EcnSyn = 4,
 }
 

@@ -187,7 +187,7 @@ impl HttpConnection {
     }
 
     /// Server: records that the socket accepted these bytes. HTTP/2 responses take turns: one frame
-    /// of each, then one frame of the next.
+    /// of each response, then one frame of the next.
     fn take(&mut self, taken_bytes: u64) {
         let mut written = 0;
         while let Some((left, asked)) = self.answering.front_mut() {

@@ -117,7 +117,7 @@ pub struct Receiver {
     pub(super) packet_end: u64,
     /// Memory of unread data that arrived in order.
     pub(super) unread_memory_bytes: u64,
-    /// Memory of data held behind holes.
+    /// Memory that data behind holes occupies.
     held_memory_bytes: u64,
     /// Size of the receive buffer (sk_rcvbuf).
     buffer_bytes: u64,
@@ -129,7 +129,7 @@ pub struct Receiver {
 
     /// Largest size to which right-sizing may raise the receive buffer.
     max_buffer_bytes: u64,
-    /// Bytes of data held behind holes.
+    /// Number of bytes that arrived behind holes.
     held_bytes: u64,
     /// When a segment outside the window was last answered with an ACK.
     pub(super) answered_ns: Option<u64>,
