@@ -127,7 +127,8 @@ static void fast_cong_avoid(void *state, const u32 *tun, struct hw_conn *c, u32 
 	if (!fast_is_due(s, tun, c))
 		return;
 	fast_restart(s, c);
-	/* here the stack or a startup has changed cwnd since the last update */
+	/* the stack or a startup has changed cwnd since the last update: continue from the new
+	 * cwnd */
 	if (s->window_x256 >> 8 != c->cwnd_pkts)
 		s->window_x256 = hw_min_u32(c->cwnd_pkts, WINDOW_MOST) << 8;
 	s->window_x256 = fast_window(s, tun);

@@ -56,7 +56,7 @@ struct htcp {
 	u32 min_rtt_ms;	  /* 0 before the first sample */
 	u32 max_rtt_ms;	  /* every backoff moves it 5 % closer to min_rtt_ms */
 	u32 last_cong_ms; /* time of the last backoff, or of the end of its recovery */
-	u32 undo_available; /* 1: the three fields below are valid */
+	u32 undo_available; /* 1: the three undo fields below are valid */
 	u32 undo_last_cong_ms;
 	u32 undo_max_rtt_ms;
 	u32 undo_old_max_b;

@@ -23,8 +23,9 @@
 #define US_PER_S	1000000ull
 
 struct westwood {
-	u64 window_us;	 /* when the measurement of the next rate began */
-	u32 window_pkts; /* delivered_pkts when that measurement began, modulo 2^32 */
+	u64 window_us; /* when the measurement of the next rate began */
+	/* delivered_pkts when the measurement of the next rate began, modulo 2^32 */
+	u32 window_pkts;
 	/* delivery rate after the first of two filters, packets/s << 8; 0: none yet */
 	u32 rate_filtered_1;
 	u32 rate;	    /* delivery rate after both filters, packets per second << 8 */

@@ -24,8 +24,8 @@ enum hw_verdict {
 struct hw_link {
 	u64 now_ns;	 /* monotonic */
 	u64 rate_Bps;	 /* the link's capacity, bytes per second */
-	u64 limit_bytes; /* 0: no limit in bytes */
-	u32 limit_pkts;	 /* 0: no limit in packets */
+	u64 limit_bytes; /* the queue's limit in bytes; 0: none */
+	u32 limit_pkts;	 /* the queue's limit in packets; 0: none */
 	u32 queue_bytes; /* bytes in the queue or in transmission, without this packet */
 	u32 queue_pkts;	 /* packets in the queue or in transmission, without this packet */
 	u32 idle_us;	 /* how long the link has been idle, 0 when it is not */

@@ -21,7 +21,7 @@ struct hw_recent {
 	u32 last_bits;
 };
 
-/* The index of a connection's bit. */
+/* The index of the bit that a connection's number selects. */
 static inline u32 hw_recent_at(u64 flow)
 {
 	return (u32)((flow ^ flow >> 32) * 0x9e3779b97f4a7c15ull >> 52) % HW_RECENT_BITS;

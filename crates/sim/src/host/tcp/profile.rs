@@ -119,10 +119,10 @@ pub static PROFILES: [Profile; 2] = [
         buffer_bytes: 87_380,
         max_buffer_bytes: 4 << 20,
         window_part: 192,
-        // tcp_new_space: MSS 1460, MAX_TCP_HEADER 176, 16, an sk_buff of about 208. The buffer is
-        // twice the window of a busy sender, up to 4 MiB, so the writer always has unsent data in
-        // the buffer. The papers' hosts had buffers larger than their paths' bandwidth-delay
-        // products.
+        // tcp_new_space counts for each segment the MSS (1460 bytes), MAX_TCP_HEADER (176), 16
+        // bytes, and an sk_buff of about 208 bytes. The buffer is twice the window of a busy
+        // sender, up to 4 MiB, so the writer always has unsent data in the buffer. The papers'
+        // hosts had buffers larger than their paths' bandwidth-delay products.
         send_buffer: SendBufferRule {
             per_mss_bytes: 1860,
             overhead_bytes: 400,
@@ -157,8 +157,9 @@ pub static PROFILES: [Profile; 2] = [
         buffer_bytes: 131_072,
         max_buffer_bytes: 6 << 20,
         window_part: 128,
-        // tcp_sndbuf_expand: MSS, header and shared info rounded up to 2048, an sk_buff of 256. An
-        // sk_buff without data takes 832 bytes (tcp_stream_alloc_skb; ss on 6.18).
+        // tcp_sndbuf_expand counts for each segment the MSS, header and shared info, rounded up to
+        // 2048 bytes, and an sk_buff of 256 bytes. An sk_buff without data takes 832 bytes
+        // (tcp_stream_alloc_skb; ss on 6.18).
         send_buffer: SendBufferRule {
             per_mss_bytes: 2304,
             overhead_bytes: 832,
