@@ -1,5 +1,5 @@
-//! The event queue. Events are taken in the order of their time. Events of the same time are taken
-//! in the order in which they were added, so that runs are reproducible.
+//! The event queue. Events are processed in the order of their time, and events of the same time in
+//! the order in which they were added, so that runs are reproducible.
 //!
 //! A timing wheel holds the events of the current lap, with one list per slot. A second wheel has
 //! one list per coming lap; its events move to the slots when that lap begins. A heap keeps all

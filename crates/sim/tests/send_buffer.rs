@@ -77,8 +77,8 @@ fn in_linux_26_an_explicit_buffer_limits_the_data_in_flight() {
 #[test]
 fn in_linux_6_a_running_writer_uses_up_the_window() {
     // tcp_sendmsg_locked checks for room only when an sk_buff begins, and fills the one that is
-    // being sent. 10 MB over 20 Mbit/s and 60 ms with 64 KiB, ss on 6.18: up to 107 packets are in
-    // flight, which is all of cwnd, and sk_wmem_queued is 236,440.
+    // being sent. For 10 MB over 20 Mbit/s and 60 ms with a buffer of 64 KiB, ss on Linux 6.18
+    // shows: up to 107 packets are in flight, which is all of cwnd, and sk_wmem_queued is 236,440.
     let link = json!({"rate_bps": 20_000_000, "delay_ns": 30 * MS, "limit_bytes": 150_000});
     let flow = bulk(&json!({"send_buffer_bytes": 65_536}));
     let mut scenario = dumbbell("linux-6", 10 * SECOND, &link, json!([flow]));
@@ -101,7 +101,8 @@ fn in_linux_6_a_running_writer_uses_up_the_window() {
 fn the_first_flight_of_a_paced_startup_exceeds_the_default_buffer() {
     // tcp_init_buffer_space leaves 46,080 bytes. The writer stops after 33 packets, of which 11
     // have been sent. It continues when the pacing timer has raised the buffer to two of the
-    // startup's windows. ss on 6.18: 207,360 bytes before the first ACK, and 45 packets in flight.
+    // startup's windows. Linux 6.18, as ss shows it: 207,360 bytes before the first ACK, and 45
+    // packets in flight.
     let link = wide_link(100_000_000, 50 * MS);
     let flow = |buffer: Value| {
         json!({"name": "fast", "app": {"kind": "bulk", "bytes": 1_000_000},

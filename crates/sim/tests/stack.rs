@@ -197,8 +197,9 @@ fn ack_delays_ns(trace: &Trace) -> Vec<u64> {
 #[test]
 fn a_single_segment_is_acknowledged_at_once_with_credit_or_if_the_reader_sees_psh() {
     // tcp_incr_quickack: one credit per two segments of 536 bytes in the window, at most 16. 2.6.24
-    // uses one for every packet sent, requests included. Then TCP_ATO_MIN applies. In linux-6 a
-    // reader that has read all of a pushed segment acknowledges it (tcp_cleanup_rbuf).
+    // uses up one credit for every packet that it sends, even for a request. Without credits, ACKs
+    // are delayed by TCP_ATO_MIN. In linux-6 a reader that has read all of a pushed segment
+    // acknowledges it (tcp_cleanup_rbuf).
     let link = wide_link(100_000_000, 10 * MS);
     let epochs = [(100, 100, 100 * MS); 40];
     for (stack, credit) in [("linux-2.6", 3), ("linux-6", 40)] {

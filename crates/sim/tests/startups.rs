@@ -44,9 +44,9 @@ fn bursts(flight: &[CapturedSegment]) -> (Vec<usize>, Vec<u64>) {
     (sizes, gaps)
 }
 
-/// Sizes of the bursts of three for this number of packets. Linux 6 does not pace bursts that begin
-/// within the first ten packets. The first burst was cut to two packets before the startup was told
-/// of the transmission. Three bursts of three packets follow at once.
+/// Sizes of the bursts if this number of packets is sent in chunks of three. Linux 6 does not pace
+/// bursts that begin within the first ten packets. The first burst was cut to two packets before
+/// the startup was told of the transmission. Three bursts of three packets follow at once.
 fn threes(stack: &str, pkts: usize) -> Vec<usize> {
     let (mut sizes, left) = match stack {
         "linux-6" => (vec![11], pkts - 11),

@@ -15,10 +15,10 @@ pub struct Exchanges {
     /// Per exchange: time from the request within which the response should arrive; 0: the flow's
     /// deadline. If the list is empty, all exchanges have the flow's deadline.
     pub deadline_ns: Vec<u64>,
-    /// Per exchange: the index of an exchange on another connection that it waits for. It begins
-    /// only when that exchange's response and think time are over. [`Exchanges::NONE`]: it waits
-    /// only for the exchange before it on its own connection. If the list is empty, no exchange
-    /// waits for one on another connection.
+    /// Per exchange: the index of another exchange, whose response and think time must be over
+    /// before this exchange begins. [`Exchanges::NONE`]: it waits only for the exchange before it
+    /// on its own connection. If the list is empty, no exchange waits for one on another
+    /// connection.
     pub after: Vec<u32>,
 }
 

@@ -257,9 +257,9 @@ fn every_kind_of_packet_carries_their_options() {
 const LOT_BPS: u64 = 100_000_000;
 
 /// With round trips of 80 ms and of 240 ms, a window has about a thousand packets. The fair share F
-/// is then exact to less than 1/1000. With 20 and 60 ms the long flow gets 2.4 % less. It gets the
-/// smallest of three routers' window changes, and these are uncertain because windows are whole
-/// packets.
+/// is then exact to less than 1/1000. With 20 and 60 ms the long flow gets 2.4 % less. The long
+/// flow gets the smallest of three routers' window changes, and these changes are uncertain because
+/// windows are whole packets.
 #[test]
 fn a_parking_lot_of_three_hops_is_shared_max_min_fairly() {
     for (name, option_bytes) in PROTOCOLS {

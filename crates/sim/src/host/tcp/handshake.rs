@@ -182,9 +182,9 @@ impl Socket {
     /// linux-6: handles a retransmitted SYN or SYN-ACK. A timestamp shows which transmission was
     /// answered, and so the RTT (tcp_synack_rtt_meas, tcp_ack_update_rtt). Without timestamps the
     /// timeout falls back to 3 s (tcp_init_metrics; RFC 6298, 5.7). cwnd is 1 after two
-    /// retransmissions, at least one of them after a timeout (tcp_init_transfer; RFC 5681, 3.1). It
-    /// is not reduced if the first transmission was answered, because none was lost then
-    /// (tcp_try_undo_spurious_syn).
+    /// retransmissions, at least one of them after a timeout (tcp_init_transfer; RFC 5681, 3.1).
+    /// cwnd is not reduced if the peer answered the first transmission, because then no
+    /// transmission was lost (tcp_try_undo_spurious_syn).
     #[cold]
     fn syn_was_repeated(&mut self, net: &Net, ts_ecr_ms: u32, timed_out: bool) {
         if ts_ecr_ms == 0 {

@@ -1,7 +1,7 @@
-//! The hosts' coarse clock. Linux counts idle times in ticks (jiffies), as the number of ticks that
-//! begin in them. It rounds timeouts up to whole ticks (usecs_to_jiffies). Its timers fire at
-//! ticks; long timers fire only at every eighth, 64th or 512th tick. All hosts of a run tick
-//! together, as namespaces of one kernel do. The run's seed determines the phase.
+//! The hosts' coarse clock. Linux measures an idle time as the number of clock ticks (jiffies) that
+//! begin in it. It rounds timeouts up to whole ticks (usecs_to_jiffies). Its timers fire at ticks;
+//! long timers fire only at every eighth, 64th or 512th tick. All hosts of a run tick together, as
+//! namespaces of one kernel do. The run's seed determines the phase.
 
 use crate::rng::{stream, Purpose};
 use rand_core::RngCore;

@@ -58,8 +58,9 @@ impl Receiver {
     /// linux-6: whether an application that reads everything immediately sends an ACK after reading
     /// (tcp_cleanup_rbuf). It does so after reading more than a segment, if the kernel has sent no
     /// ACK for it. It also does so after reading pushed data, unless data is held behind a hole.
-    /// The window of this ACK counts the memory of the read data as free. Since Linux 6.6 a pushed
-    /// segment of full size is enough; the last packet of every large segment is one.
+    /// The window of this ACK counts the memory of the read data as free. Since Linux 6.6 a single
+    /// pushed segment of full size causes this ACK; the last packet of every large segment is such
+    /// a segment.
     fn reads_after(&self) -> bool {
         self.is_linux_6() && self.reader.is_none()
     }

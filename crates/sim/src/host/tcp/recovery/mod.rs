@@ -236,8 +236,9 @@ impl Socket {
     }
 
     /// Saves the state for an undo (tcp_init_undo). D-SACKs may arrive for retransmissions in
-    /// flight, including that of a tail loss probe. If none is in flight, linux-6 does not conclude
-    /// that D-SACKs have arrived for all: pacing may delay the first retransmission.
+    /// flight, including that of a tail loss probe. If no retransmission is in flight yet, because
+    /// pacing delays the first one, linux-6 must not conclude that D-SACKs have arrived for all
+    /// retransmissions.
     fn remember_for_undo(&mut self) {
         self.undo_marker = Some(self.snd_una);
         self.undo_retrans = self.board.retrans_out as i32;
