@@ -536,9 +536,9 @@ pub struct LinkView {
     pub now_ns: u64,
     /// The link's capacity, bytes per second.
     pub rate_bytes_per_s: u64,
-    /// 0: no limit in bytes.
+    /// The queue's limit in bytes; 0: none.
     pub limit_bytes: u64,
-    /// 0: no limit in packets.
+    /// The queue's limit in packets; 0: none.
     pub limit_pkts: u32,
     /// Bytes in the queue or in transmission, without this packet.
     pub queue_bytes: u32,
