@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only)
 /*
- * A program at an outgoing device that does nothing. It measures the cost of an attached
- * program itself (`headwayctl router bench`).
+ * A program at an outgoing device that does nothing. `headwayctl router bench` measures with it
+ * what any attached program costs.
  */
 #include "port/bpf/packet.h"
 

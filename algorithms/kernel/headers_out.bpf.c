@@ -22,7 +22,7 @@
 #define HW_SACK_BLOCK_BYTES 8
 #define HW_NO_OPERATION	    1
 
-/* headwayctl reads the fields' names from the object's type information. */
+/* headwayctl reads these fields' names from the BTF type information of this object. */
 struct hw_headers_counters {
 	u64 bits_written; /* buffers */
 	u64 sack_gave_way;
@@ -143,7 +143,7 @@ static __noinline int hw_replace_sack_blocks(struct __sk_buff *skb, struct hw_ou
 	gone = (old_bytes + wire_bytes - HW_OPTIONS_BYTES + HW_SACK_BLOCK_BYTES - 1) &
 	       ~(HW_SACK_BLOCK_BYTES - 1);
 	end = old_bytes - gone;
-	/* one SACK block has to remain */
+	/* keep at least one SACK block */
 	if (old_bytes < gone || end < (u32)at + HW_SACK_HEAD_BYTES + HW_SACK_BLOCK_BYTES)
 		return 0;
 	__builtin_memcpy(after, before, sizeof(after));
@@ -184,7 +184,8 @@ int hw_headers_out(struct __sk_buff *skb)
 		return HW_NEXT_PROGRAM;
 	if (out->bits) {
 		hw_write_bits(skb, out->bits & HW_ECN_MASK);
-		out->bits = 0; /* the control may be detached before the next packet leaves */
+		/* clear the bits: the control may be detached before the next packet leaves */
+		out->bits = 0;
 	}
 	if (out->due && hw_replace_sack_blocks(skb, out)) {
 		out->due = 0;

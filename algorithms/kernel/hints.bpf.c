@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only)
 /*
- * The socket options of include/headway.h on a kernel that does not have them: two programs of
- * a cgroup handle them before the kernel refuses them. All other options pass unchanged.
+ * The socket options of include/headway.h on a kernel that does not have them: two programs at a
+ * cgroup handle these options before the kernel refuses them. All other options pass unchanged.
  */
 #include "port/bpf/app.h"
 #include "port/bpf/hook.h"
@@ -20,8 +20,8 @@ enum {
 	HW_PAGE_BYTES = 4096,
 };
 
-/* How often each option was set, by the last digit of its number, and how often options were
- * refused and read. */
+/* How often each option was set, indexed by the last digit of the option's number; how often an
+ * option was refused, and how often one was read. */
 struct hw_hints_counters {
 	u64 set[8];
 	u64 refused;
@@ -62,8 +62,8 @@ static __always_inline void hw_peer(struct hw_prefix *peer, const struct bpf_soc
 {
 	u32 ipv4 = sk->dst_ip4;
 
-	/* loaded before the branch: if the compiler merged the loads of both branches into one,
-	 * the verifier would not know its offset */
+	/* loaded before the branch: if both branches loaded this field, the compiler might merge
+	 * the loads, and the verifier would not know the offset */
 	barrier_var(ipv4);
 	if (sk->family == HW_AF_INET6) {
 		peer->bits = 128;
@@ -95,18 +95,19 @@ int hw_hints_set(struct bpf_sockopt *ctx)
 	struct hw_app *app;
 	u64 value;
 
-	/* optlen is loaded once: if the compiler merged loads of several branches, the verifier
-	 * would not know the offset */
+	/* load optlen once: if several branches loaded it, the compiler might merge the loads,
+	 * and the verifier would not know the offset */
 	barrier_var(length);
 	if (!hw_is_ours(ctx)) {
-		/* the program sees only the first page of a longer value; an optlen of 0 makes
-		 * the kernel use the caller's whole value */
+		/* the program sees only the first page of a value that is longer than a page;
+		 * with an optlen of 0 the kernel uses the caller's whole value */
 		if (ctx->optlen > HW_PAGE_BYTES)
 			ctx->optlen = 0;
 		return HW_KERNEL_DOES_IT;
 	}
 	if (length < 0)
-		return HW_KERNEL_DOES_IT; /* the same program at a cgroup below has handled it */
+		/* the same program at a child cgroup has already handled the option */
+		return HW_KERNEL_DOES_IT;
 	if (!sk || sk->protocol != HW_IPPROTO_TCP || option == TCP_STARTUP_INFO)
 		return hw_refuse(HW_EINVAL);
 	if (length == sizeof(u64) && (void *)(low + 2) <= end)
@@ -199,7 +200,7 @@ int hw_hints_get(struct bpf_sockopt *ctx)
 			ctx->optlen = 0;
 		return HW_KERNEL_DOES_IT;
 	}
-	/* a result of 0: the same program at a cgroup below has answered */
+	/* the kernel's result is 0: the same program at a child cgroup has already answered */
 	if (!sk || sk->protocol != HW_IPPROTO_TCP || result == 0)
 		return HW_KERNEL_DOES_IT;
 	app = bpf_sk_storage_get(&hw_app, sk, 0, 0);

@@ -16,7 +16,8 @@
 #include "port/bpf/segment.h"
 #include "startup/quick_start.c"
 
-/* Assumed MSS, header size and initial window of a connection whose handshake is not over. */
+/* The MSS, header size and initial window that are assumed until a connection's handshake is
+ * over. */
 #define HW_MSS_BYTES	1448
 #define HW_HEADER_BYTES 52
 #define HW_INITIAL_PKTS 10
@@ -25,12 +26,13 @@
 const volatile u32 hw_netns = 0;
 const volatile u32 hw_willing_code = HW_QS_MAX_CODE; /* as receiver */
 
-/* headwayctl reads the fields' names from the object's type information. */
+/* headwayctl reads these fields' names from the BTF type information of this object. */
 struct hw_qs_host_counters {
 	u64 requests;
 	u64 grants;
 	u64 lowered; /* requests that were granted at a lower rate */
-	u64 refused; /* this and the next five: failed requests, by enum hw_qs_failure */
+	/* refused and the next five fields count failed requests, by enum hw_qs_failure */
+	u64 refused;
 	u64 unanswered;
 	u64 lost;
 	u64 ttl_differs;
@@ -104,8 +106,8 @@ static __always_inline void hw_keep(const struct hw_qs_key *key, const struct hw
 	recent->failure = flow->host.failure;
 }
 
-/* Adds an IPv4 option to a header without options. Returns 0 if the packet shares its buffer
- * with others, or if the option would make it too long for the device. */
+/* Adds an IPv4 option to a header without options. Returns 0 if several packets share the
+ * buffer, or if the packet with the option would exceed the device's MTU. */
 static __always_inline int hw_put_ipv4(struct __sk_buff *skb, struct hw_segment *s,
 				       const struct hw_qs_option *option)
 {
@@ -133,8 +135,8 @@ static __always_inline int hw_put_ipv4(struct __sk_buff *skb, struct hw_segment 
 	return 1;
 }
 
-/* Adds a TCP option at the end of the TCP header, if the segment has no data and the header has
- * room. */
+/* Adds a TCP option at the end of the TCP header. Returns 0 if the segment has data or its
+ * header has no room. */
 static __always_inline int hw_put_tcp(struct __sk_buff *skb, struct hw_segment *s,
 				      const struct hw_qs_option *option)
 {
@@ -174,7 +176,8 @@ static __always_inline u32 hw_asked_code(struct __sk_buff *skb, const struct hw_
 
 	if (!sk)
 		return 0;
-	/* when a SYN-ACK leaves, only the listening socket exists */
+	/* when a SYN-ACK leaves, the connection has no socket of its own yet, only the listening
+	 * one */
 	sk = s->tcp.flags & HW_TCP_ACK ? bpf_get_listener_sock(sk) : bpf_sk_fullsock(sk);
 	if (!sk)
 		return 0;
@@ -280,8 +283,9 @@ int hw_qs_out(struct __sk_buff *skb)
 		code = hw_asked_code(skb, &s);
 		if (!flow && !code)
 			return HW_NEXT_PROGRAM;
-		/* forget an earlier connection with these ports. A SYN-ACK keeps state that is
-		 * not `opened`: the request of the SYN that it answers */
+		/* clear what an earlier connection with the same ports left. But before a
+		 * SYN-ACK keep the state, because it has the request of the SYN that the SYN-ACK
+		 * answers */
 		if (!flow || flow->opened || !(s.tcp.flags & HW_TCP_ACK)) {
 			bpf_map_update_elem(&hw_qs_flows, &key, &fresh, 0);
 			flow = bpf_map_lookup_elem(&hw_qs_flows, &key);
@@ -311,7 +315,7 @@ int hw_qs_out(struct __sk_buff *skb)
 }
 
 /* Reads the peer's request from an arrived packet. The next packet that leaves carries the
- * response. */
+ * response to it. */
 static __always_inline void hw_requested(struct __sk_buff *skb, const struct hw_segment *s,
 					 const struct hw_qs_key *key)
 {
@@ -331,8 +335,8 @@ static __always_inline void hw_requested(struct __sk_buff *skb, const struct hw_
 	    !hw_qs_respond(&request, s->ip.ttl, hw_willing_code, &response))
 		return;
 	flow = bpf_map_lookup_elem(&hw_qs_flows, key);
-	/* a SYN begins a new connection even if the ports were used before; a SYN-ACK continues
-	 * the SYN's connection */
+	/* a SYN begins a new connection, even if an earlier one used the same ports; a SYN-ACK
+	 * belongs to the connection that our SYN began */
 	if (!flow || (s->tcp.flags & (HW_TCP_SYN | HW_TCP_ACK)) == HW_TCP_SYN) {
 		bpf_map_update_elem(&hw_qs_flows, key, &fresh, 0);
 		flow = bpf_map_lookup_elem(&hw_qs_flows, key);
@@ -343,7 +347,8 @@ static __always_inline void hw_requested(struct __sk_buff *skb, const struct hw_
 	flow->respond = 1;
 }
 
-/* Evaluates the first ACK of our request's packet, with or without a response. */
+/* Evaluates the first ACK of the packet that carried our request; the ACK may have a response or
+ * not. */
 static __always_inline void hw_answered(struct __sk_buff *skb, const struct hw_segment *s,
 					struct hw_qs_flow *flow)
 {

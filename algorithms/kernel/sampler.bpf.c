@@ -12,7 +12,8 @@ enum {
 	HW_MAP_LRU_HASH = 9,
 	HW_MAP_RINGBUF = 27,
 
-	HW_ESTABLISHED = 1, /* here and below: the kernel's connection states */
+	/* this and the next values are the kernel's numbers of connection states */
+	HW_ESTABLISHED = 1,
 	HW_SYN_SENT = 2,
 	HW_FIN_WAIT2 = 5,
 	HW_CLOSE = 7,
@@ -30,7 +31,8 @@ enum hw_sample_kind {
 	HW_SAMPLE_CLOSED,
 };
 
-/* Read by crates/kernel/src/mechanisms/sampler and python/headway/backends: 72 bytes, no holes. */
+/* A record, which crates/kernel/src/mechanisms/sampler and python/headway/backends read: 72
+ * bytes without padding. */
 struct hw_sample {
 	u64 time_ns;  /* CLOCK_MONOTONIC, as all times in this file */
 	u64 since_ns; /* arrival time of the connection's previous packet; 0: unknown */
@@ -93,10 +95,12 @@ struct tcp_sock___sample {
 
 /* Set before load. */
 struct hw_sample_config {
-	u32 first_port; /* lowest chosen server port; selects the sockets whose peer has it */
+	/* lowest of the server ports to record; a socket is recorded if its peer has one of
+	 * these ports */
+	u32 first_port;
 	u32 last_port;
-	/* ACKs that change neither cwnd nor ssthresh nor retransmissions are recorded at
-	 * most once in this time */
+	/* minimum time between two records of a connection, for ACKs that change neither cwnd
+	 * nor ssthresh nor the number of retransmissions */
 	u32 gap_ns;
 	u32 both_ends;	 /* 1: also record the servers' sockets */
 	u32 netns_count; /* 0: all */
@@ -120,7 +124,8 @@ struct hw_sampled {
 struct {
 	__uint(type, HW_MAP_LRU_HASH);
 	__uint(max_entries, 4096);
-	__type(key, u64); /* address of the socket, valid while it exists */
+	/* key: address of the socket in the kernel, valid while the socket exists */
+	__type(key, u64);
 	__type(value, struct hw_sampled);
 } hw_sampled SEC(".maps");
 
@@ -143,7 +148,7 @@ static __always_inline u16 hw_peer_port(struct sock *sk)
 
 static __always_inline u16 hw_local_port(struct sock *sk)
 {
-	/* skc_num is not used, because a closed socket has released it */
+	/* the port is not read from skc_num, because a closed socket has released that */
 	u16 port = BPF_CORE_READ((struct inet_sock___sample *)sk, inet_sport);
 
 	return __builtin_bswap16(port);
@@ -255,13 +260,13 @@ int BPF_PROG(hw_sample_ack, struct sock *sk)
 	return 0;
 }
 
-/* `state` is the new state; the socket still has the old one. */
+/* `state` is the new state of the connection; the socket's field still has the old state. */
 SEC("tp_btf/tcp_cong_state_set")
 int BPF_PROG(hw_sample_ca_state, struct sock *sk, u8 state)
 {
 	struct tcp_sock___sample *tp = (void *)sk;
 
-	/* the kernel also calls this if the state does not change */
+	/* the kernel also calls this program if the state stays the same */
 	if (hw_chosen(sk) && hw_ca_state(tp) != state)
 		hw_record(sk, tp, HW_SAMPLE_CA_STATE, state, bpf_ktime_get_ns(), 0, 0);
 	return 0;
@@ -294,7 +299,7 @@ int BPF_PROG(hw_sample_state, struct sock *sk, int old_state, int new_state)
 	default:
 		return 0;
 	}
-	/* a connection that was reset or never opened has sent no FIN */
+	/* a connection that was reset or never established has sent no FIN */
 	hw_record(sk, tp, kind, hw_ca_state(tp), now_ns, 0,
 		  old_state == HW_FIN_WAIT2 || old_state == HW_LAST_ACK || old_state == HW_CLOSING);
 	return 0;

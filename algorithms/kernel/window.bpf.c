@@ -18,14 +18,15 @@
 #define HW_SCALE_OPTION	 3
 #define HW_SCALE_BYTES	 3
 #define HW_LARGEST_SCALE 14
-#define HW_CLONE_MARK	 0x48570007 /* skb->mark of the copy of a SYN-ACK */
+/* skb->mark by which the program recognizes its copy of a SYN-ACK */
+#define HW_CLONE_MARK 0x48570007
 
-/* Set before load. A window of 0 bytes switches that part off. */
+/* headwayctl sets these windows before load. A window of 0 bytes switches its direction off. */
 const volatile u32 hw_netns = 0;
 const volatile u32 hw_own_window_bytes = 0;
 const volatile u32 hw_peer_window_bytes = 0;
 
-/* headwayctl reads the fields' names from the object's type information. */
+/* headwayctl reads these fields' names from the BTF type information of this object. */
 struct hw_window_counters {
 	u64 extra_acks;
 	u64 raised; /* peers' packets whose window was enlarged */

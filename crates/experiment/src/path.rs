@@ -8,8 +8,8 @@ pub fn halves_ns(rtt_ns: u64) -> (u64, u64) {
     (there_ns, rtt_ns - there_ns)
 }
 
-/// Propagation in both directions over all hops and through the access links of both hosts, as the
-/// bandwidth-delay product counts it. A flow's own extra delay is not included.
+/// Propagation delay in both directions over all hops and both hosts' access links. The
+/// bandwidth-delay product uses this delay. A flow's own extra delay is not included.
 #[must_use]
 pub fn base_rtt_ns(hops: impl IntoIterator<Item = (u64, u64)>, access_delay_ns: u64) -> u64 {
     let hops_ns: u64 = hops.into_iter().map(|(there, back)| there + back).sum();

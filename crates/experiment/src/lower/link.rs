@@ -38,13 +38,13 @@ const LINK: [&str; 13] = [
     "ecn",
     "vary",
 ];
-/// Fields that a dumbbell has in addition to those of its forward link.
+/// Fields of a dumbbell that its links do not have.
 const DUMBBELL: [&str; 5] = ["kind", "rtt", "reverse", "access_rate", "access_delay"];
 const CHAIN: [&str; 4] = ["kind", "hops", "access_rate", "access_delay"];
 const KEEP: &str = "keep";
 const ECN: &[&str] = &[KEEP, "bleach", "drop-syn"];
 const ACCESS_RATE_BPS: u64 = 1_000_000_000;
-/// How a schedule writes the rate of a link that is down.
+/// How a schedule writes that a link is down, in the place of a rate.
 const DOWN: &str = "down";
 
 /// The network between the hosts, in SI units.
@@ -58,7 +58,7 @@ pub struct Topology {
     pub access_rate_bps: u64,
     /// Delay of the access links, in each direction.
     pub access_delay_ns: u64,
-    /// Base RTT from which bandwidth-delay products are computed.
+    /// Base RTT of the path, with which bandwidth-delay products are computed.
     pub base_rtt_ns: u64,
 }
 
@@ -83,7 +83,8 @@ impl Topology {
     }
 }
 
-/// The fields that describe one direction of a link, and its delay.
+/// The fields of the document that describe one direction of a link, and the delay of that
+/// direction.
 type Way<'a> = (Fields<'a>, u64);
 
 /// Reads the topology of an experiment.
@@ -245,7 +246,8 @@ pub(super) fn named(named: Named) -> Json {
     }
 }
 
-/// The router of `quick_start`, followed by those of `routers`.
+/// The router that the field `quick_start` describes, followed by the routers of the field
+/// `routers`.
 fn routers(fields: &Fields<'_>, known: &Known) -> Result<Vec<Json>, Refused> {
     let mut all = vec![];
     let at = fields.place("quick_start");

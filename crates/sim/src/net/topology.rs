@@ -18,7 +18,7 @@ pub(crate) struct Route {
 }
 
 impl Route {
-    /// Number of the link that a packet takes after it has crossed `hop` links between routers.
+    /// Number of the next link of a packet that has crossed `hop` links between routers.
     #[inline]
     pub fn link(&self, hop: u8) -> u32 {
         (self.first as i32 + self.step * i32::from(hop)) as u32
