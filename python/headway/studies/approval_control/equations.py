@@ -88,7 +88,8 @@ def _codes(found: Found) -> Seen:
         f"codes {min(right, default=0)} to {max(right, default=0)}, {same.sum()} of {same.size} "
         "grants",
         bool(same.all()) and right == set(range(1, 16)),
-        note="Compares what the router adds to its sum of grants with the code that it forwarded.",
+        note="Judged by comparing the rate that the router adds to its sum of grants with the "
+        "rate code that the router forwards.",
     )
 
 
@@ -97,7 +98,8 @@ def _rounding(_: Found) -> Seen:
     rates_bps = np.linspace(1.0, 2.0, 100_001)[:-1] * RATES_BPS[5]
     rounded_bps = np.array([_rounded_bps(rate) for rate in rates_bps.tolist()])
     measured = float(np.mean(rates_bps / rounded_bps))
-    return between(measured, 1.499, 1.501, note="Rates spread evenly over an octave.")
+    return between(measured, 1.499, 1.501, note="Judged with rates that are spread evenly between "
+    "the rate of one code and twice this rate.")
 
 
 def _rounded_bps(rate_bps: float) -> float:
@@ -132,7 +134,8 @@ def _estimates(found: Found) -> Seen:
     return Seen.by(
         ", ".join(measured),
         words.is_so(right, "exact but for rounding"),
-        note="The last N_peak samples, as the text says; the printed equation has one more.",
+        note="The peak estimator takes the maximum of the last N_peak samples, as the thesis' "
+        "text says; the printed eq. 4.15 has one sample more.",
     )
 
 
@@ -148,7 +151,8 @@ def _slots_needed(_: Found) -> Seen:
         needed = int(first_whole.max()) + 1
         right &= needed == quick_start.slots_needed(delay_s, interval_s=interval_s)
         measured.append(f"{needed} of {1000 * interval_s:g} ms")
-    note = "Counted for d = 200 ms until the router has metered a slot with data throughout."
+    note = "Counted with d = 200 ms, from the slot of a grant to the first slot in which the "
+    "granted data arrives throughout."
     return exact(", ".join(measured), right, note=note)
 
 
@@ -170,8 +174,8 @@ def _pool(found: Found) -> Seen:
         words.within(slots, setup.SLOTS - 1, setup.SLOTS + 0.1),
         words.every(denied),
         unit="slots",
-        note=f"Measured until the next granted request. The router denies {len(denied)} requests "
-        "within one slot's time.",
+        note=f"Shown: time until the router grants another request. The router denies all "
+        f"{len(denied)} requests of the slot after the grant.",
     )
 
 
