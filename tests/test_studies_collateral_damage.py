@@ -271,7 +271,7 @@ def test_parts_of_pages_say_what_the_claims_say() -> None:
     said = parts["paper-001-errors"]
     assert "medians of table 2 are 2.0 ms off on average and 36.0 ms at most (50 ms, H-TCP" in said
     assert "the means 0.5 ms off on average and 9.0 ms at most" in said
-    assert "- C-CD-049, table 2, 50 ms, H-TCP, 2 flows: one-way delay, median: 354.8 inste" in said
+    assert "- C-CD-049, table 2, RTT 50 ms, H-TCP, 2 flows: one-way delay of the VoIP" in said
     assert said.count("\n- ") == 1
     assert parts["paper-001-verdicts"].startswith(
         "88 of 90 simulated statements of the papers hold; "

@@ -151,8 +151,10 @@ def _slots_needed(_: Found) -> Seen:
         needed = int(first_whole.max()) + 1
         right &= needed == quick_start.slots_needed(delay_s, interval_s=interval_s)
         measured.append(f"{needed} of {1000 * interval_s:g} ms")
-    note = "Counted with d = 200 ms, from the slot of a grant to the first slot in which the "
-    "granted data arrives throughout."
+    note = (
+        "Counted with d = 200 ms, from the slot of a grant to the first slot in which the granted "
+        "data arrives throughout."
+    )
     return exact(", ".join(measured), right, note=note)
 
 
@@ -174,8 +176,8 @@ def _pool(found: Found) -> Seen:
         words.within(slots, setup.SLOTS - 1, setup.SLOTS + 0.1),
         words.every(denied),
         unit="slots",
-        note=f"Shown: time until the router grants another request. The router denies all "
-        f"{len(denied)} requests of the slot after the grant.",
+        note=f"Shown: time until the router grants another request. The router denies "
+        f"{len(denied)} requests in the time of one slot after the grant.",
     )
 
 

@@ -191,7 +191,7 @@ ROWS = (
         mended=1.45,
         tries=(
             Change(
-                "hosts of linux-2.6, whose Recovery stops at bandwidth times RTTmin",
+                "hosts of linux-2.6, whose Recovery lowers cwnd only to bandwidth times RTTmin",
                 edited({"stack": "linux-2.6"}),
                 "westwood-small-buffer",
             ),
@@ -225,7 +225,7 @@ ROWS = (
         "illinois-p1e-3",
         -0.5,
         mended=0.88,
-        tries=(Change("a tenth of the loss at both points", _rarer_losses, "illinois-p*"),),
+        tries=(Change("a tenth of the loss, p from 1e-5 to 1e-4", _rarer_losses, "illinois-p*"),),
     ),
 )
 STATEMENTS = tuple(row.statement() for row in ROWS)
