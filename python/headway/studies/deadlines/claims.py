@@ -62,8 +62,8 @@ _FASTEST = _observing(lambda times_s: times_s.min(keepdims=True))
 @CLAIMS.judge(
     "C-TH-244",
     tries=[
-        Change("a clock of milliseconds", keys=MEGA, observe=_WHOLE_MS),
-        Change("an object of 99 kB instead of 100", _SMALLER, MEGA),
+        Change("response times rounded to whole milliseconds", keys=MEGA, observe=_WHOLE_MS),
+        Change("an object of 99 kB instead of 100 kB", _SMALLER, MEGA),
     ],
 )
 def _met(found: Found) -> Seen:
@@ -201,7 +201,7 @@ def _penalty(found: Found) -> Seen:
     worst = float(times_s.max()) / float(found[BASE].times_s[0])
     # The claims list's "rather low" is 10 %. "Not much worse" alone would allow 50 %.
     check = dataclasses.replace(words.within(worst, -math.inf, 1.1), words=frozenset({"much"}))
-    note = "Shown: the worst time with targets from 0.1 to 2 s, as a multiple of slow start's."
+    note = "Shown: the longest response time with targets from 0.1 to 2 s, divided by slow start's."
     return Seen.by(worst, check, note=note)
 
 
@@ -247,7 +247,8 @@ def _not_asked(found: Found) -> Seen:
         f"requests: {shown}; from {LEAST_S:g} to 0.5 s {_joined(above, 'g')}",
         *(words.is_so(own.size > 0 and not own.any(), "none below") for own in below.values()),
         words.is_so(above.size > 0 and bool(np.all(above > 0)), "some above"),
-        note="Requests of all downloads with such a target, as the link's router counts them.",
+        note="Shown: the number of Quick-Start requests that the link's router counts during the "
+        "downloads with such targets.",
     )
 
 

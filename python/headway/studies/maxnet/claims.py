@@ -133,7 +133,8 @@ def _change(says: str, fields: dict[str, str]) -> Change:
         _change("runs of 10 s", {"duration": "10 s"}),
         _change("runs of 30 s", {"duration": "30 s"}),
         Change(
-            "RTTs as the senders smooth them, with what receivers delay ACKs",
+            "the senders' smoothed RTTs as the measure, which include the delay of ACKs by "
+            "receivers",
             keys=_FIG6_LARGE,
             observe=_smoothed_rtts,
         ),
@@ -190,9 +191,9 @@ def _comparable(found: Found) -> Seen:
             words.every([words.similar(a, b) for a, b in itertools.combinations(values, 2)])
             for values in (after, least)
         ),
-        note="Shown: time to 90 % of the later mean, in slots of 25 ms; and the lowest rate in a "
-        "second of the "
-        "second half, as a part of its mean.",
+        note="Shown: the time until a flow's rate reaches 90 % of its later mean, in slots of 25 "
+        "ms; and the lowest rate in a second of the run's second half, divided by the mean of "
+        "this half.",
     )
 
 

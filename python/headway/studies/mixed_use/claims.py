@@ -106,6 +106,6 @@ def _quick(found: Found) -> Seen:
         *(words.hardly(max(off, 0.0)) for off, _ in others),
         *(words.less(own[scheme], 1.0) for scheme in schemes),
         *(words.more(own[scheme], own[other]) for scheme in schemes for other in END_TO_END),
-        note="All four variants of Quick-Start are judged: the other half's times at each load, "
-        "the variants' own speedup on average over the loads.",
+        note="All four variants of Quick-Start are judged: at each load the times of the "
+        "transfers with slow start, and on average over the loads the variants' own speedup.",
     )

@@ -125,7 +125,10 @@ def _ratio(
 def _scatter(found: Found, metric: Metric) -> str:
     """The measured ratio of two unmodified routers, which shows the measurement's error."""
     ratio = found[NONE].ratio(metric, found[NONE].without).mean
-    return f"Two measurements of the unmodified router have a ratio of {ratio:.3f}."
+    return (
+        f"The ratio of two measurements of the unmodified router is {ratio:.3f}, which shows the "
+        "measurement error."
+    )
 
 
 def _printed(published: float, tolerance: float) -> Callable[[Estimate], Check]:
@@ -260,7 +263,8 @@ def _slots(found: Found) -> Seen:
     return Seen.by(
         short / long,
         words.hardly(short / long - 1),
-        note=f"99.9 % of the packets take at most {tails[0]:.1f} and {tails[1]:.1f} us.",
+        note=f"With slots of 0.1 and 2 s, 99.9 % of the packets take at most {tails[0]:.1f} and "
+        f"{tails[1]:.1f} us.",
     )
 
 
