@@ -101,8 +101,12 @@ def _spurious(found: Found) -> Seen:
     held_ns = later_ns[soon & (lot.readings.outstanding_bps > 0)]
     held_ms = int(held_ns[-1]) / 1e6 if held_ns.size else 0.0
     a_slot_off = words.within(held_ms, 200, 600, "400 ms ± a slot")
-    return Seen.by(held_ms, a_slot_off, unit="ms", note="The router's counter of allocated "
-    "bandwidth is read every 50 ms.")
+    return Seen.by(
+        held_ms,
+        a_slot_off,
+        unit="ms",
+        note="The router's counter of allocated bandwidth is read every 50 ms.",
+    )
 
 
 # ---- Pattern ----

@@ -98,8 +98,13 @@ def _rounding(_: Found) -> Seen:
     rates_bps = np.linspace(1.0, 2.0, 100_001)[:-1] * RATES_BPS[5]
     rounded_bps = np.array([_rounded_bps(rate) for rate in rates_bps.tolist()])
     measured = float(np.mean(rates_bps / rounded_bps))
-    return between(measured, 1.499, 1.501, note="Judged with rates that are spread evenly between "
-    "the rate of one code and twice this rate.")
+    return between(
+        measured,
+        1.499,
+        1.501,
+        note="Judged with rates that are spread evenly between "
+        "the rate of one code and twice this rate.",
+    )
 
 
 def _rounded_bps(rate_bps: float) -> float:

@@ -46,8 +46,12 @@ def _least_loss(found: Found) -> Seen:
     losses = _losses(found, "slow-start")
     least = 0 if math.isnan(sum(losses.values())) else min(losses, key=losses.__getitem__)
     check = words.of_the_order_of(least, 50)
-    return Seen.by(float(least), check, unit="packets", note=f"Loss by buffer size in packets, in "
-    f"%: {_shown(losses)}.")
+    return Seen.by(
+        float(least),
+        check,
+        unit="packets",
+        note=f"Loss by buffer size in packets, in %: {_shown(losses)}.",
+    )
 
 
 def _jump_beside_slow(

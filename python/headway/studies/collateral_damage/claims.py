@@ -68,10 +68,12 @@ def _why(cause: str, *tries: Change) -> Why:
     return CLAIMS.file.why[cause].why(tries)
 
 
-_LONGER = Change("trials of three minutes instead of 85 s", setup.three_minutes, trial_key(CELLS[-1], "*"))
+_LONGER = Change(
+    "trials of three minutes instead of 85 s", setup.three_minutes, trial_key(CELLS[-1], "*")
+)
 _STARTS = Change(
-    "flows that start at random within 2 s instead of one round "
-    "trip", partial(setup.starting_within, spread_ns=2 * NS_PER_S)
+    "flows that start at random within 2 s instead of one round trip",
+    partial(setup.starting_within, spread_ns=2 * NS_PER_S),
 )
 _SD_TRIES = (
     Change(
@@ -80,8 +82,10 @@ _SD_TRIES = (
         partial(setup.own_times, most_ns=5 * NS_PER_S // 2),
     ),
     _STARTS,
-    Change("trials that each last a random time of up to 10 s "
-    "longer", partial(setup.longer, most_ns=10 * NS_PER_S)),
+    Change(
+        "trials that each last a random time of up to 10 s longer",
+        partial(setup.longer, most_ns=10 * NS_PER_S),
+    ),
     Change(
         "a random delay added to the link's, 0.2 ms on average, drawn every 0.1 s",
         partial(setup.noisy_delays, noise_ns=200_000, step_ns=100_000_000),
@@ -190,8 +194,13 @@ def _goodput_alike(found: Found) -> Seen:
 
 @CLAIMS.judge("C-CD-092")
 def _largest_queue_delay(_: Found) -> Seen:
-    return near(FULL_QUEUE_MS, 480.0, unit="ms", note="Computed from the buffer and the link's "
-    "rate. C-CD-094 has the longest delay in trials.")
+    return near(
+        FULL_QUEUE_MS,
+        480.0,
+        unit="ms",
+        note="Computed from the buffer and the link's "
+        "rate. C-CD-094 has the longest delay in trials.",
+    )
 
 
 def _extreme_ms(found: Found, name: str, pick: Callable[[list[float]], float]) -> float:
@@ -401,7 +410,7 @@ def _more_retransmissions(found: Found) -> Seen:
         f"at least {trial[0]:.2f} times (H-TCP), {trial[1]:.2f} times (CUBIC)",
         words.every(checks),
         note="Judged by packets per trial, as in figure 5, although NewReno's trials last longer. "
-        "Per minute H-TCP and CUBIC have at least {minute[0]:.2f} and {minute[1]:.2f} times "
+        f"Per minute H-TCP and CUBIC have at least {minute[0]:.2f} and {minute[1]:.2f} times "
         "NewReno's retransmissions.",
     )
 

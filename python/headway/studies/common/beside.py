@@ -72,7 +72,8 @@ def agreed(
         agreement.statement,
         "the simulator's",
         look,
-        ours="Shows the difference closest to the tolerance, or furthest beyond it.",
+        ours="Shown: the difference between kernel and simulator that is closest to the "
+        "tolerance, or furthest beyond it.",
         spoil=spoil,
         mend=mend,
     )

@@ -73,9 +73,10 @@ class Row:
 
     @property
     def text(self) -> Text:
-        """The row's text of study.toml; line breaks in ``why`` become spaces."""
-        fields = FILE.published[self.id]
-        return Text(**{**fields, "why": " ".join(fields.get("why", "").split())})
+        """The row's texts of study.toml; line breaks become spaces."""
+        fields = FILE.published[self.id].items()
+        texts = {name: " ".join(v.split()) for name, v in fields if isinstance(v, str)}
+        return Text(**{**FILE.published[self.id], **texts})
 
     def statement(self) -> Statement[Found]:
         """The row as a statement that a judge can check."""

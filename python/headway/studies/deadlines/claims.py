@@ -272,7 +272,7 @@ def _late(found: Found) -> Seen:
 
 AGREEMENTS = Agreement.per_row(
     LABELS,
-    "{}: response times over HTTP are the simulator's.",
+    "{}: response times over HTTP on the kernel agree with the simulator's.",
     table=page.TITLE, most=0.02, unit="s", relative=0.05,
 )  # fmt: skip
 _WHY = {scheme: LIVE.file.why["delayed"].why(_undelayed(scheme)) for scheme in BLIND}

@@ -56,8 +56,9 @@ def _idle(found: Found) -> Seen:
 @CLAIMS.judge("C-TH-145")
 def _sharing(_: Found) -> Seen:
     seconds = processor_sharing_s(MODERATE)
-    return Seen.by(seconds, words.within(seconds, 0.3375, 0.3385), unit="s", note="Computed at 30 "
-    "% load.")
+    return Seen.by(
+        seconds, words.within(seconds, 0.3375, 0.3385), unit="s", note="Computed at 30 % load."
+    )
 
 
 @CLAIMS.judge("C-TH-146")

@@ -56,13 +56,14 @@ _LABELS = {control: label_of(control) for control in CONTROLS}
 _PER_CONTROL = zip(
     Agreement.per_row(
         _LABELS,
-        "{}: goodputs on the kernel are the simulator's to 5 %.",
+        "{}: goodputs on the kernel agree with the simulator's to within 5 %.",
         prefix="kernel-goodput-",
         table=_FLOWS, columns=(_GOODPUT,), most=0.01, relative=0.05, unit="Mbit/s",
     ),
     Agreement.per_row(
         _LABELS,
-        "{}: mean queues on the kernel are the simulator's to 10 % or a packet's time.",
+        "{}: mean queues on the kernel agree with the simulator's to within 10 % or a packet's "
+        "time.",
         prefix="kernel-queue-",
         table=_FLOWS, columns=(_QUEUE,), most=1500 * BITS_PER_BYTE / RATE_BPS * 1e3, relative=0.1,
         unit="ms",

@@ -86,7 +86,7 @@ def _with_timeouts(found: Goodputs) -> Seen:
     return Seen.by(
         *_reno_over(found, reno_bps, RENO_LOSSES[1]),
         note="The timeout term is outside the root, as in the source of the equation. Inside the "
-        "root, where the thesis prints it, the term is not a time.",
+        "root, where the thesis prints it, the term would not be a time.",
     )
 
 
@@ -173,7 +173,7 @@ def _near_the_link(found: Goodputs) -> Seen:
         f"Reno {reno:.2f} at 1e-5, CUBIC {cubic:.2f} and Compound {compound:.2f} at 1e-4",
         *(words.similar(one, CAPACITY_BPS / 1e6) for one in (reno, cubic, compound)),
         unit="Mbit/s",
-        note=f"At 1e-4 eq. 4.7 gives Reno only {float(reno_bps(1e-4)) / 1e6:.1f} Mbit/s.",
+        note=f"At a loss of 1e-4 eq. 4.7 gives Reno only {float(reno_bps(1e-4)) / 1e6:.1f} Mbit/s.",
     )
 
 

@@ -35,7 +35,7 @@ MIX = (236, 3333)
 HOST: dict[str, Any] = {"control": "reno", "delayed_ack": False}
 FLOW_PKTS = 14
 SPREAD = Change(
-    "round trips of 20 to 180 ms",
+    "round-trip times of 20 to 180 ms",
     edited({"topology.rtt": "20 ms", "flows.*.delay": lambda one: f"{2 * parse_time(one)} ns"}),
     "cell-*",
 )

@@ -108,7 +108,7 @@ def _shifted_left(found: Mix) -> Seen:
     return Seen.by(
         f"% above 0.2, 0.3, 0.5, 0.7, 0.9 s: {shown}",
         *(words.less(*both) for row in faster for both in zip(row, slow, strict=True)),
-        note="Each duration is judged.",
+        note="Each of these durations is judged.",
     )
 
 
@@ -284,8 +284,8 @@ CLAIMS.add(
     lambda found: _beside_paced(
         found,
         lambda small, initial: words.few(max(1 - small / initial, 0.0)),
-        "Shown: differences from Initial-Start. Where pacing makes a value worse, it has no "
-        "benefit.",
+        "Shown: differences from Initial-Start. If pacing makes a value worse, pacing counts as "
+        "having no benefit for this value.",
     ),
 )
 

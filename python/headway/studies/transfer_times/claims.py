@@ -90,7 +90,8 @@ def _highest_rate(found: Results) -> Seen:
         rate_mbps,
         words.about(rate_mbps, 2),
         unit="Mbit/s",
-        note="Payload that reaches the link in the first round trip. Eq. 4.12 gives "
+        note="Shown: the rate of payload that reaches the link in the first round trip. Eq. 4.12 "
+        "gives "
         f"{by_equation_bps / 1e6:.2f} Mbit/s.",
     )
 
@@ -108,7 +109,8 @@ def _rate(found: Results) -> Seen:
     return Seen.by(
         f"{', '.join(shown)} Mbit/s",
         *checks,
-        note="Payload that reaches the link in the first round trip, and eq. 4.12: 20 kB, 50 kB "
+        note="Shown: the payload that reaches the link in the first round trip, and that of eq. "
+        "4.12, for transfers of 20 kB, 50 kB "
         "and 1 MB at 200 ms, 1 MB at 50 ms and 20 kB at 10 ms.",
     )
 
@@ -144,7 +146,8 @@ def _timers(found: Results) -> Seen:
     return Seen.by(
         "packets in bursts at the link: " + ", ".join(shown),
         *checks,
-        note="Windows smaller than a chunk get one timer. The equation gives none.",
+        note="A window smaller than a chunk of three packets gets one timer, although the "
+        "equation gives none.",
     )
 
 
@@ -189,8 +192,8 @@ def _spaced(found: Results) -> Seen:
         words.is_so(above == sorted(above), "never less at a higher rate"),
         words.more(above[-1], above[0]),
         unit="Mbit/s",
-        note="Chunks of one packet. With the thesis' chunks of three, packets leave in threes at "
-        "any rate.",
+        note="Judged with chunks of one packet. With the thesis' chunks of three packets, groups "
+        "of three packets leave together at any rate.",
     )
 
 
@@ -237,7 +240,8 @@ def _table(found: Results) -> Seen:
     return Seen.by(
         f"{sum(check.holds for check in checks)} of {len(checks)} times",
         words.every(checks),
-        note=f"At most {100 * off:.1f} % off. The queue drops nothing, because the equations "
+        note=f"The simulated times are at most {100 * off:.1f} % off the equations. The queue "
+        "drops nothing, because the equations "
         "assume no loss. The last row of the table is used with s - w L instead of s - w.",
     )
 
@@ -359,7 +363,7 @@ def _kink(found: Results) -> Seen:
     y = np.array([found.at(EARLY, size) for size in x])
     before, after = (y[1] - y[0]) / (x[1] - x[0]), (y[3] - y[2]) / (x[3] - x[2])
     kink = float((y[2] - y[0] + before * x[0] - after * x[2]) / (before - after))
-    note = "128 kB is q tau. L/MTU of it is payload: 123.6 kB."
+    note = "q tau is 128 kB including headers, of which 123.6 kB (L/MTU) are payload."
     return between(kink / KB, 123, 128, unit="kB", note=note)
 
 
@@ -370,7 +374,7 @@ def _late(found: Results) -> Seen:
         f"{1e3 * extra.min():.0f} to {1e3 * extra.max():.0f} ms",
         *(words.by_one_round_trip(one, RTT_S) for one in extra),
         *(words.quantity(one, RTT_S, 0.1) for one in extra),
-        note="Judged at all sizes that need more than the first window.",
+        note="Judged at all transfer sizes above the first window.",
     )
 
 

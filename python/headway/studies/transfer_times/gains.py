@@ -153,8 +153,8 @@ def _steps(found: Results) -> Seen:
         ", ".join(shown),
         *checks,
         unit="Mbit/s",
-        note="Change of the response time as the capacity grows. 40.96 and 81.92 Mbit/s can be "
-        "requested.",
+        note="Shown: the change of the response time as the capacity grows past the request rates "
+        "of 40.96 and 81.92 Mbit/s.",
     )
 
 

@@ -306,7 +306,7 @@ KERNEL = declared(
     description="",
     agreements=Agreement.per_row(
         LABELS,
-        "{}: every response time on the kernel is the simulator's.",
+        "{}: every response time on the kernel agrees with the simulator's.",
         table=_KERNEL_TABLE, most=15.0, unit="ms", relative=0.08,
     ),
 )  # fmt: skip

@@ -178,7 +178,8 @@ def _half(found: Found) -> Seen:
     return Seen.by(
         f"{listed(shown, '{:.2f} of {:.2f}')} s",
         *(words.less(*pair) for pair in pairs.values()),
-        note=f"Mean of the six combinations by share: {listed(means, '{:.2f} s')}.",
+        note=f"Mean time of the six combinations by the share of the capacity that Quick-Start "
+        f"can grant: {listed(means, '{:.2f} s')}.",
     )
 
 
@@ -197,8 +198,9 @@ def _page_size(_: Found) -> Seen:
         f"{median:.1f} ({sizes.min():.1f} to {sizes.max():.1f})",
         words.of_the_order_of(median, 17),
         unit="kB",
-        note=f"Median over {SERVERS} draws of the files, with the smallest and the largest: the "
-        "mean of a draw depends on its largest files. The number of files of a page includes its "
+        note=f"Shown: the median over {SERVERS} draws of the files, with the smallest and the "
+        "largest draw, because the mean size of a draw depends on its largest files. The number "
+        "of files of a page includes its "
         "base, as in SURGE's program.",
     )
 
@@ -303,8 +305,9 @@ def _small_and_big(found: Found) -> Seen:
         f"5 to 20 kB: {percent(small)}; from 50 kB on: {percent(large)}",
         words.every([words.hardly(1 - fast.mean / slow) for fast, slow in small.values()]),
         significantly(large),
-        note="With HTTP/1.0, 1.1 and pipelining; small pages of SURGE's default, large ones of "
-        f"the large files. The 95 % intervals reach up to ±{widths[0]:.0f} and "
+        note="Judged with HTTP/1.0, HTTP/1.1 and pipelining. Small pages are those of SURGE's "
+        "default model, large pages those of the model with large files. The 95 % intervals reach "
+        f"up to ±{widths[0]:.0f} and "
         f"±{widths[1]:.0f} percentage points.",
     )
 

@@ -277,7 +277,7 @@ def page(_ctx: StudyContext, found: Found) -> Page:
 
 AGREEMENTS = Agreement.per_row(
     {scheme: label_of(scheme) for scheme in THESIS_SCHEMES},
-    "{}: every mean page time on the kernel is the simulator's.",
+    "{}: every mean page time on the kernel agrees with the simulator's.",
     table=TITLE, most=0.02, unit="s", relative=0.05,
 )  # fmt: skip
 KERNEL = declared(
