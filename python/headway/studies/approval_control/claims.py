@@ -17,7 +17,7 @@ from headway.studies.common import lab
 from headway.units import NS_PER_S
 
 RESTART_PKTS = 3
-"""The window after an idle time: Linux 2.6's initial window (RFC 3390)."""
+"""Congestion window after an idle time: the initial window of Linux 2.6 (RFC 3390)."""
 
 
 # ---- Parking lot ----
@@ -50,7 +50,7 @@ def _all_approved(found: Found) -> Seen:
 
 
 def _granted_bps(lot: setup.Lot, number: int) -> list[float]:
-    """Both routers' grants to the ``number``-th transfer."""
+    """Rates that routers 1 and 2 granted to the ``number``-th transfer."""
     return [float(lot.answers[router].granted_bps[number]) for router in (1, 2)]
 
 
@@ -202,12 +202,12 @@ def _overbooked(found: Found) -> Seen:
 
 
 def _granted_mbps(found: Found, algorithm: str, ms: int = INTERVAL_MS) -> list[float]:
-    """The bandwidth that requests are granted per second, in Mbit/s, at every load."""
+    """Bandwidth that routers grant per second, in Mbit/s, at every load."""
     return [load.granted_bps_per_s / 1e6 for load in loads(found, algorithm, ms)]
 
 
 def _most_bps_per_s(interval_ms: int) -> float:
-    """Xi, eq. 6.1, of a link without load."""
+    """Upper limit of the granted bandwidth per second, Xi of eq. 6.1, for a link without load."""
     return quick_start.most_granted_bps_per_s(
         spare_bps=setup.LOAD_BPS, interval_s=interval_ms / 1e3, slots=setup.SLOTS
     )
@@ -280,7 +280,7 @@ def _optimistic_fair(found: Found) -> Seen:
 
 
 def _three_rates(experiment: Experiment) -> Experiment:
-    """Use only the three smallest rates of the mix, with the same total per second."""
+    """Let requests ask only for the mix's three smallest rates, for the same total per second."""
     (flow,) = experiment.flows
     assert isinstance(flow.app, Requests)
     codes = setup.LOAD_CODES[:3]

@@ -1,4 +1,4 @@
-"""Check: settings, and every answer of a router against its equation; claims.py has the rest."""
+"""Check: settings, and every grant of a router against its equation; claims.py has the rest."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -19,7 +19,7 @@ from headway.units import BITS_PER_BYTE, NS_PER_S
 CLAIMS: Claims[Found] = Claims(__name__)
 INTERVAL_S = INTERVAL_MS / 1e3
 ALPHA, N_PEAK = 1 / 8, 5
-"""The thesis' estimators (l. 3096; section 4.5.2.2)."""
+"""Parameters of the thesis' estimators of the load (l. 3096; section 4.5.2.2)."""
 
 
 def exact(measured: float | str, is_exact: bool, unit: str | None = None, note: str = "") -> Seen:
@@ -150,8 +150,9 @@ def _slots_needed(_: Found) -> Seen:
     measured, right = [], True
     for interval_s in (0.05, 0.1, 0.15, 0.2, 0.4, 1.0):
         phases = np.linspace(0.0, interval_s, 1001)[:-1]
-        # Data begins a round trip later. The first slot with data throughout is metered when it
-        # ends. Until then the router must remember the request, so its own slot counts, too.
+        # The granted data arrives from a round trip after the request on. The router has metered it
+        # when the first slot that is full of this data ends. Until then the router must remember
+        # the request, so the request's own slot counts, too.
         first_whole = np.ceil((phases + delay_s) / interval_s - 1e-9)
         needed = int(first_whole.max()) + 1
         right &= needed == quick_start.slots_needed(delay_s, interval_s=interval_s)
@@ -192,12 +193,12 @@ def _pool(found: Found) -> Seen:
 def loads(
     found: Found, algorithm: str, ms: int = INTERVAL_MS, at: Sequence[float] = setup.REQUESTED
 ) -> list[setup.Load]:
-    """An algorithm's trials without data, by the rate that requests ask for."""
+    """An algorithm's trials with requests but no data, by the bandwidth that requests ask for."""
     return [found.loads[setup.load_key(algorithm, ms, requested)] for requested in at]
 
 
 def _answers(found: Found, algorithm: str) -> list[tuple[float, Answers]]:
-    """An algorithm's answers to patterns and loads, each with the capacity it shared."""
+    """An algorithm's answers in each trial, with the capacity of the trial's link."""
     patterns = [f"pattern-{algorithm}"]
     if algorithm == "fair":
         patterns += [setup.late_key(ms) for ms in setup.LATER_MS]

@@ -133,8 +133,9 @@ def _of_table(cell: CellKey, name: str, claim: str) -> Statement[Found]:
 
 
 def _sds_as_a_group(found: Found, shown: CellKey) -> Seen:
-    """At least this many cells hold; the margin is that of the last cell that is needed."""
-    # each is a standard deviation of only three values, so two thirds of the cells suffice
+    """Judge that at least 12 of the 18 standard deviations agree with table 1."""
+    # Each standard deviation comes from only three values, so agreement in two thirds of the cells
+    # suffices.
     factor, least = 3.0, 12
     sds, published = {cell: found[cell].sd(GOODPUT) for cell in CELLS}, PUBLISHED[GOODPUT_SD]
     checks = [words.within(sd / published[cell], 1 / factor, factor) for cell, sd in sds.items()]
@@ -243,7 +244,7 @@ def _few_datagrams_lost(found: Found) -> Seen:
 @CLAIMS.judge("C-CD-096")
 def _cubic_delays_most(found: Found) -> Seen:
     checks, leads = [], []
-    least = 0.8 * 5.3  # table 2: at least 5.3 % above the next one; less a fifth
+    least = 0.8 * 5.3  # CUBIC in table 2: at least 5.3 % above the next control
     bound = f"by at least {least:.1f} %"
     for reno, htcp, cubic in _means(found, ALL_SIX, "owd_median_ms"):
         leads.append(100 * (cubic / max(reno, htcp) - 1))
@@ -397,7 +398,7 @@ def _htcp_falls_back_at_five(found: Found) -> Seen:
 
 @CLAIMS.judge("C-CD-105")
 def _more_retransmissions(found: Found) -> Seen:
-    """Retransmissions divided by NewReno's; the smallest ratio of all cells."""
+    """H-TCP's and CUBIC's retransmissions divided by NewReno's; the smallest ratio of all cells."""
     per_trial, per_minute = (
         _means(found, ALL_SIX, name) for name in ("retransmits_pkts", "retransmits_per_minute")
     )
@@ -448,7 +449,7 @@ _H_TCP, _CUBIC = trial_key(FIGURE_2, 1), trial_key(CUBIC_GROWTH, 1)
 def _htcp_grows_as_a_parabola(found: Found) -> Seen:
     growth = found.first(FIGURE_2).htcp_growth
     if growth is None:
-        raise MissingTrialError("Too few epochs were recorded.")
+        raise MissingTrialError("The trials recorded too few congestion epochs.")
     return Seen.by(
         f"{growth.first_pkts_per_rtt:.2f} packets per RTT in the first second, then exponent "
         f"{growth.exponent:.2f} ({growth.epochs} epochs)",
@@ -462,7 +463,7 @@ def _htcp_grows_as_a_parabola(found: Found) -> Seen:
 def _cubic_grows_as_a_cubic(found: Found) -> Seen:
     growth = found.first(CUBIC_GROWTH).cubic_growth
     if growth is None:
-        raise MissingTrialError("Too few epochs were recorded.")
+        raise MissingTrialError("The trials recorded too few congestion epochs.")
     lead = growth.least_lead_pkts
     behind = "never" if lead >= 0 else f"up to {-lead:.1f} packets"
     return Seen.by(

@@ -26,7 +26,7 @@ from headway.trace import Trace
 from headway.units import BITS_PER_BYTE, NS_PER_S
 
 EPOCHS_SHOWN = 3
-"""Whole epochs of figure 2."""
+"""Number of whole congestion epochs that figure 2 shows."""
 LOW_SPEED_S = 1.0
 """How long after a congestion event H-TCP grows like NewReno."""
 LATE_S = 0.5
@@ -112,7 +112,7 @@ class CubicGrowth:
     constant: float
     """CUBIC's constant C in packets/s^3, median over the epochs."""
     least_lead_pkts: float
-    """Smallest lead of CUBIC's window over a window that grows by a packet per round trip."""
+    """Smallest difference between CUBIC's window and that of NewReno."""
     epochs: int
     cubic: Law
     """x³, where x is the time from the inflection, and the distance of CUBIC's target from W_max,
@@ -147,10 +147,9 @@ class Trial:
     numbers: TrialNumbers
     lifetimes: tuple[Lifetime, ...]
     owd_ms: Array
-    """The call's delays from the moment when every flow has had a congestion event, shape (n,),
-    ms."""
+    """The VoIP stream's delays after every flow has had a congestion event, shape (n,), ms."""
     hosts: str
-    """Which TCP the trial ran on: the simulator's or the kernel's."""
+    """The backend whose TCP the trial ran on: the simulator or the kernel."""
     htcp_growth: HtcpGrowth | None = None
     cubic_growth: CubicGrowth | None = None
     figure_2: Course | None = None
@@ -165,7 +164,7 @@ class Cell:
     trials: list[Trial]
 
     def values(self, name: str) -> list[float]:
-        """One quantity of ``TrialNumbers``, one value per trial."""
+        """One field of ``TrialNumbers``, with a value per trial."""
         return [float(getattr(trial.numbers, name)) for trial in self.trials]
 
     def mean(self, name: str) -> float:
@@ -207,7 +206,7 @@ def gather(ctx: StudyContext, rows: Mapping[str, Trial]) -> Found:
 
 
 def collect(ctx: StudyContext) -> Observed[Trial]:
-    """Run all trials; in the full form, short ones again."""
+    """Run all trials; in the full form, run trials with too few epochs again, longer."""
     if not ctx.resume:
         (ctx.out_dir / setup.LENGTHENED).unlink(missing_ok=True)
     trials = setup.experiments(ctx)
@@ -237,15 +236,15 @@ def run_until_enough(ctx: StudyContext, trials: Mapping[str, Experiment]) -> Obs
 
 
 def observe(key: str, trace: Trace) -> Trial:
-    """Delays, goodputs and epochs of a trial; of some the growth of windows and time series."""
+    """Observe a trial: delays, goodputs, epochs; of some trials also window growth and curves."""
     cell, experiment, tcp = setup.RECORDED.get(key), trace.experiment, trace.tcp_flows()
     whole = metrics.whole_run(trace)
     backoffs_ns = [metrics.backoff_times_ns(trace, flow, whole) for flow in tcp]
     starts_ns = experiment.start_times_ns()
     stops_ns = [experiment.flows[flow].stop or experiment.duration for flow in tcp]
     first_ns, last_ns = min(starts_ns[flow] for flow in tcp), max(stops_ns)
-    # The paper's delays are those "over at least twenty congestion epochs", and an epoch lies
-    # between two congestion events: the slow start before the first belongs to none.
+    # The paper's delays are those "over at least twenty congestion epochs". An epoch lies between
+    # two congestion events, so the slow start before the first event belongs to no epoch.
     begin_ns = max((int(times[0]) for times in backoffs_ns if len(times)), default=0)
     owd_ms = metrics.owd_us(trace, window=(begin_ns, min(stops_ns))) * 1e-3
     owd, extremes_us = metrics.distribution(owd_ms), metrics.owd_distribution_us(trace)
@@ -292,7 +291,7 @@ def observe(key: str, trace: Trace) -> Trial:
 def _lifetime(trace: Trace, flow: int) -> Lifetime:
     summary = trace.flows[flow]
     goodput_bps = metrics.goodput_tcptrace_bps(trace, flow)
-    if goodput_bps is None:  # a connection that never sent: nothing to divide
+    if goodput_bps is None:  # the connection never sent, so it has no goodput
         return Lifetime(0.0, 0.0, 0, 0.0)
     return Lifetime(
         (summary.first_packet_ns or 0) / NS_PER_S,

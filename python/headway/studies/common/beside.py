@@ -41,7 +41,7 @@ class BesideSimulator(Study[Row, Found]):
 
 
 def simulated(rows: Mapping[str, Row]) -> dict[str, Row]:
-    """The twins' rows, by the keys of their trials."""
+    """The rows of the simulated twins, by the keys of the kernel's trials."""
     return {key.removeprefix(SIMULATED): rows[key] for key in rows if key.startswith(SIMULATED)}
 
 
@@ -80,7 +80,7 @@ def agreed(
 
 
 def as_simulated(keys: str) -> Spoil:
-    """Replace the kernel's evidence by the twins', where the key matches."""
+    """Replace the kernel's rows whose keys match by those of their simulated twins."""
 
     def mend(rows: Rows) -> Rows:
         twins = simulated(rows)

@@ -50,7 +50,7 @@ class Traffic:
     """Part of the responses' packets that the bottleneck dropped."""
     utilization: float
     router: Router | None
-    """None: the trial has no Quick-Start router."""
+    """Counters of the Quick-Start router; None if the trial has no such router."""
 
     @property
     def mean_s(self) -> float:
@@ -176,7 +176,7 @@ def with_intervals(
 
 
 def cells(found: Mapping[str, Traffic]) -> pl.DataFrame:
-    """A row of numbers for every trial."""
+    """A table's rows: the numbers of every trial."""
     return pl.DataFrame(
         [
             {

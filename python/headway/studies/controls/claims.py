@@ -129,7 +129,7 @@ _share = partial(_trial, "first_share", "")
 
 
 def _slope(id: str, small: str, large: str, expected: float, **more: Any) -> Row:
-    """Slope of the window's logarithm over that of the loss ratio, over a decade of loss.
+    """Slope of the window over the loss ratio on logarithmic scales, between two loss ratios.
 
     ``small`` and ``large`` are the trials with the smaller loss and with ten times as much.
     """
@@ -141,7 +141,7 @@ def _slope(id: str, small: str, large: str, expected: float, **more: Any) -> Row
 
 
 def _hybla(id: str, rtt_ms: float, loss: str) -> Row:
-    """Hybla's goodput over Reno's."""
+    """Hybla's goodput divided by Reno's."""
     key = f"hybla-{rtt_ms:g}ms-{loss}"
 
     def ratio(found: Found) -> float:
@@ -157,7 +157,7 @@ def _bdp_pkts(rate_bps: float) -> float:
 
 
 def _rarer_losses(experiment: Experiment) -> Experiment:
-    """Take a tenth of the loss, and adapt the buffers and the length."""
+    """Reduce the loss to a tenth, and adapt the buffers and the run's length."""
     every = lost_every(experiment)
     if every is None:
         raise LookupError("this trial has no periodic loss")

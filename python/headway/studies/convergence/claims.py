@@ -213,7 +213,7 @@ def _rcp_buffer(found: Found) -> Seen:
 def _faster_than_tcp(found: Found) -> Seen:
     times_s = {name: _equal_s(found, name) for name in ("rcp", "xcp", lab.SLOW_START)}
     shown = {LABELS[name]: (median(own), min(own), max(own)) for name, own in times_s.items()}
-    # infinite: not within the run
+    # An infinite time means that shares did not become equal within the run.
     rcp_s, xcp_s, tcp_s = (min(median(own), LENGTH_S) for own in times_s.values())
     arrivals = times_s[lab.SLOW_START]
     return Seen.by(

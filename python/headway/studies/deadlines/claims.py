@@ -43,7 +43,7 @@ def rate_bps(target_s: float) -> float | None:
 
 
 def _observing(change: Callable[[Array], Array]) -> Callable[[str, Trace], setup.Responses]:
-    """Observe a function of the response times."""
+    """Observe response times as usual, then apply a function to them."""
 
     def observed(key: str, trace: Trace) -> setup.Responses:
         seen = setup.observe(key, trace)
@@ -171,7 +171,7 @@ def _constant(found: Found) -> Seen:
 
 
 def _refused(found: Found, same: Callable[[float, float], Check], base: str) -> Seen:
-    """Times for targets that no rate can meet, compared with a startup that ignores targets."""
+    """Judge that response times with targets below the RTT equal those of startup ``base``."""
     slow = float(np.median(found[base].times_s))
     below = {LABELS[scheme]: found[scheme].between(0, RTT_S).times_s for scheme in (MEGA, LATE)}
     shown = {name: _joined(own, ".3f") for name, own in below.items()}

@@ -93,8 +93,8 @@ def observe(_key: str, trace: Trace) -> Responses:
     counters = metrics.router_counters(trace, "quick-start")
     counted = counters.filter(counters["link"] == lab.DOWNLINK).sort("time_ns")
     asked = math.nan if counted.is_empty() else float(counted["requests"][-1])
-    # The base RTT replaces handshake times that the trace does not have. A trace has that of the
-    # first connection of a flow only, and those of the others may be shorter.
+    # A trace has the handshake time only of a flow's first connection. For the other connections
+    # the base RTT is used, although their handshakes may be shorter.
     idle_us = trace.experiment.base_rtt_ns // 1000
     if len(trace.flows) == 1:
         return Responses(np.asarray(took_s - idle_us / 1e6, dtype=np.float64), asked)

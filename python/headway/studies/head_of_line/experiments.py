@@ -66,7 +66,7 @@ class Times:
     half_width_s: float
     """Half width of the mean's 95 % interval, from ten batches; NaN: too few messages."""
     tail_s: Array
-    """Some of the times in rising order, dense towards the longest; shape (n,)."""
+    """Some of the response times in rising order, most of them near the longest; shape (n,)."""
     tail_share: Array
     """Part of all messages that took at least as long as each of ``tail_s``."""
     slow_s: float

@@ -37,12 +37,12 @@ def ends() -> tuple[Algorithm, ...]:
 
 
 def queues() -> list[str]:
-    """Every queue discipline by name, the plain one first."""
+    """Every queue discipline by name, drop-tail first."""
     return sorted((one.name for one in registry().queues), key=lambda name: (name != PLAIN, name))
 
 
 def routers_of(control: Algorithm) -> tuple[str, ...]:
-    """The router algorithms that read the control's header, by name."""
+    """The router algorithms that read the header of a control's packets, by name."""
     if control.header is None:
         return ()
     return tuple(one.name for one in registry().routers if one.header == control.header)

@@ -38,7 +38,7 @@ ENDS = {
     "initial-start": partial(slow_start_response_s, window_pkts=10),
     "mega-start": partial(paced_response_s, rate_bps=10e6, window_pkts=3),
 }
-"""Initial- and Mega-Start with the study's parameters, by table 6.1."""
+"""Response times of Initial- and Mega-Start by table 6.1, with the study's parameters."""
 
 
 @CLAIMS.judge("C-TH-144")
@@ -296,7 +296,7 @@ def _strategies_alike(found: Found) -> Seen:
 
 
 def _simplified(load: float, interval_s: float) -> float:
-    """The published form of the approval probability, for two slots that a router remembers."""
+    """The thesis' approximation of the probability of approval, for routers with two slots."""
     return (1 / load - 1) / (2 * interval_s)
 
 

@@ -162,7 +162,7 @@ def _rtt_order(found: Found) -> Seen:
 
 
 def _steady(row: Sharing) -> Array:
-    """Raw throughput of the first flow in the second half."""
+    """Raw throughput of the first flow in the second half of the run."""
     return np.asarray(_second_half(row.raw_mbps[0]), dtype=np.float64)
 
 
@@ -253,8 +253,8 @@ def _two(found: Found) -> Seen:
     low, high = sorted((far, close))
     return Seen.by(
         f"{far:.2f} of 57 ms, {close:.2f} of 29 ms",
-        # the paper does not say which flow has which throughput; the tolerance is that of the
-        # claims list
+        # The paper does not say which of the two flows has which throughput. The tolerance is that
+        # of the claims list.
         words.quantity(low, 4.40, 0.07),
         words.quantity(high, 4.68, 0.07),
         words.within(high / low, 1.0, ALIKE, f"ratio ≤ {ALIKE:g}"),
@@ -394,8 +394,8 @@ def _price_errors_ms(found: Found) -> list[Array]:
 
 @CLAIMS.judge("C-MN-038")
 def _price_steps(found: Found) -> Seen:
-    # The counter of X is read every second; the price includes X only up to its last computation,
-    # at most 10 ms earlier.
+    # The counter of the offered load X is read every second; the price includes X only up to the
+    # price's last computation, at most 10 ms earlier.
     most = float(np.abs(np.concatenate(_price_errors_ms(found))).max())
     return between(most, 0, 12, unit="ms")
 

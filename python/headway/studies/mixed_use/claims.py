@@ -11,8 +11,9 @@ from headway.studies.mixed_use.experiments import LOADS, Half, Halves, key
 Found = Evidence[Halves]
 CLAIMS: Claims[Found] = Claims(__name__)
 Change = tuple[float, float]
-"""Additional response time of one half of the hosts, as a part of its time if all use slow start,
-with uncertainty."""
+"""Additional response time of one half of the hosts, as a part of this half's time if all hosts use
+slow start, with its uncertainty.
+"""
 END_TO_END = ("jump-start", "initial-start")
 _AT = "At 15, 30, 45, 60, 75 % load."
 

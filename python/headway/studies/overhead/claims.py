@@ -1,8 +1,9 @@
 """Check: C-QSL-027 to 033, C-TH-043 to 053, 215 to 240, 243, 265, 269 and 288.
 
 Each statement that compares a router with an unmodified one has a twin: a statement of ours that
-compares with a router that has an empty program. A program at a device has a cost even if it does
-nothing; the thesis patched its router and does not have this cost.
+compares with a router that has an empty program. A program that is attached to a device costs
+processor time even if it does nothing. The thesis patched its router, which therefore has no such
+cost.
 """
 
 import math
@@ -40,11 +41,11 @@ ROUTERS: Mapping[Side, str] = {
 }
 
 
-# ---- Evidence of another router ----
+# ---- Made-up evidence, which tests use to refute claims ----
 
 
 def _as_if(than: Side, key: str, metric: Metric, ratio: float) -> Spoil:
-    """Set the delay, or effort and rate, of the router with the program to another's multiple."""
+    """Set the numbers of the router with the program to a multiple of another router's."""
 
     def spoil(rows: Rows) -> Rows:
         measured = dict(rows[key])
@@ -80,7 +81,7 @@ def _empty_takes(more_ns: float) -> Spoil:
     }
 
 
-# ---- The router with the program, compared with another ----
+# ---- Ratios of the Quick-Start router to a router without Quick-Start ----
 
 
 @dataclass(frozen=True)
@@ -150,7 +151,7 @@ def _many(than: Side, found: Found) -> Seen:
 
 
 def _if_many(many: float) -> Callable[[Side], Spoil]:
-    """The effort with 50 % requests, if 1 % requests cost hardly anything."""
+    """The processor time of forwarding with 50 % requests, if 1 % requests cost hardly anything."""
     efforts = {FEW: 1.05, MANY: many}
     return lambda than: all_of(*(_as_if(than, k, "efforts_ns", e) for k, e in efforts.items()))
 
@@ -219,7 +220,7 @@ def _with_twin(own: Statement[Found]) -> list[Statement[Found]]:
     return [own, twin]
 
 
-# ---- The program, and slots ----
+# ---- Cost of the attached program, and the length of slots ----
 
 
 @CLAIMS.judge("overhead-empty-price", spoil=_empty_takes(0.0), mend=_empty_takes(20.0))

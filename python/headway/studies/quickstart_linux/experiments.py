@@ -36,7 +36,7 @@ TRACE_S = 25.0
 SIZES_BYTES = (1e3, 2.8e3, 5e3, 10e3, 20e3, 50e3, 100e3, 200e3, 500e3, 1e6, 2e6, 5e6, 12e6)
 SPACING_S = 40.0
 FULL_SHARE = 0.95
-"""A slot of a round trip counts as full from this part of the link's rate on."""
+"""The link counts as full in a slot of a round trip if it carries this part of its rate."""
 
 
 def download(control: str, kind: str, size: float, start_s: float = 0.0) -> Flow:
@@ -133,7 +133,7 @@ class Found:
         return self.downloads[f"sizes-{rtt_ms}-{control}-{kind}"].times_s
 
     def speedup(self, rtt_ms: int, control: str) -> Array:
-        """Slow start's response times over Quick-Start's."""
+        """Slow start's response times divided by Quick-Start's."""
         return self.times_s(rtt_ms, control, "ss") / self.times_s(rtt_ms, control, "qs")
 
 

@@ -9,7 +9,7 @@ CLAIMS: Claims[Found] = Claims(__name__)
 LOSS = 1e-2
 LOSSY_S = 24.0
 TOLERANCE = 0.2
-"""The claims list's range."""
+"""The range that the claims list allows."""
 
 
 @CLAIMS.judge(

@@ -65,7 +65,7 @@ def _short_sides(keys: Sequence[str]) -> Change:
 
 
 def _second_to_second(key: str, trace: Trace) -> Row:
-    """A row whose swing is the root mean square of changes from second to second."""
+    """Observe a trial with ``swing`` as the root mean square of changes from second to second."""
     row = observe.files(key, trace)
     first_s = min(flow.first_packet_ns or 0 for flow in trace.flows) / 1e9
     used = row.files.used_by_slot[row.files.slots_s > np.ceil(first_s)]
@@ -73,7 +73,7 @@ def _second_to_second(key: str, trace: Trace) -> Row:
 
 
 def _while_all_send(key: str, trace: Trace) -> Row:
-    """A row whose swing covers only the seconds in which all five files are being sent."""
+    """Observe a trial with ``swing`` over the seconds in which all five files are being sent."""
     row = observe.files(key, trace)
     begins_s = np.array([flow.first_packet_ns or 0 for flow in trace.flows]) / 1e9
     slots_s = row.files.slots_s

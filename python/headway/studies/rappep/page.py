@@ -62,7 +62,7 @@ def page(_ctx: StudyContext, found: Found) -> Page:
     return Page(tables=tables, figures=figures, data={"trials": _trials(found)})
 
 
-# ---- The paper's files ----
+# ---- Results for the paper's files ----
 
 
 def _times(found: Found) -> Table:
@@ -130,7 +130,7 @@ def _of_times(found: Found) -> Figures:
         for scheme in (*experiments.STARTS, *routed):
             time = found.time_s(scheme, path)
             low_s, high_s = (time.mean + way * (time.half_width or 0.0) for way in (-1, 1))
-            # this CUBIC is not today's
+            # the paper's CUBIC is that of Linux 2.6, not today's
             style = "cubic26" if scheme == "cubic26" else _STYLES.get(scheme, scheme)
             row = Dot(SCHEMES[scheme], style, time.mean, max(low_s, 0.0), high_s, today_s)
             shown.append(row)

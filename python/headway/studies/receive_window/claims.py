@@ -23,7 +23,7 @@ def _twice_cwnd(rows: Rows) -> Rows:
 
 
 def _as(key: str, other: str) -> Spoil:
-    """Replace a case's evidence by that of another case."""
+    """Replace the observations of a case by those of another case."""
     return lambda rows: {**rows, key: rows[other]}
 
 

@@ -23,8 +23,9 @@ from headway.studies.response_functions.experiments import (
 
 CLAIMS: Claims[Goodputs] = Claims(__name__)
 FREE_SHARE = 0.75
-"""Loss counts as a flow's limit, and the link does not, if its equation gives less than this part
-of the link's rate."""
+"""Loss, not the link, counts as the limit of a flow if the flow's equation gives less than this
+part of the link's rate.
+"""
 _FASTER = {name: label for name, label in CONTROLS.items() if name != "reno"}
 ETHERNET_BYTES = 38
 """Bytes that Ethernet adds to an IP packet: header, checksum, preamble and gap of a frame."""
@@ -39,7 +40,7 @@ _NO_DELAYED_ACKS = edited({"flows.0.delayed_ack": False})
 
 
 def _periodic(one: Experiment) -> Experiment:
-    """The same trial, where every (1/p)th packet is lost instead of random ones."""
+    """The trial with a loss of every (1/p)th packet instead of random losses."""
     every = round(1 / one.topology.links()[0][0].loss)
     router = {"name": "periodic-loss", "tunables": {"every_pkts": every}}
     return edited({"topology.loss": 0.0, "topology.routers": [router]})(one)

@@ -1,4 +1,4 @@
-"""Claim: n long flows need a buffer of 2TpC/√n only; that of short flows follows from their load.
+"""Claim: n long flows need a buffer of only 2TpC/√n; short flows need one that depends on load.
 
 Check: utilization, windows, loss, queues and completion times.
 """
@@ -24,7 +24,9 @@ from headway.units import parse_time
 Found = Evidence[dict[str, float]]
 CLAIMS: Claims[Found] = Claims(__name__)
 FIGURE_15 = CLAIMS.file.published["figure-15"]
-"""Flows, times 2TpC/√n, the buffer in packets, and utilization: model, simulated, measured."""
+"""Rows of figure 15: number of flows n, buffer as a multiple of 2TpC/√n and in packets, and the
+utilization of the report's model, simulation and measurement.
+"""
 BUFFERS = {(n, times): pkts for n, times, pkts, *_ in FIGURE_15}
 FLOWS, TIMES = (list(dict.fromkeys(column)) for column in zip(*BUFFERS, strict=True))
 MANY = FLOWS[2:]
@@ -82,7 +84,7 @@ def experiments(ctx: StudyContext) -> dict[str, Experiment]:
 
 
 def observe(key: str, trace: Trace) -> dict[str, float]:
-    """Utilization and loss, and what else this kind of trial is for."""
+    """Observe utilization and loss, and the windows, queue or times of this kind of trial."""
     from scipy.stats import kstest  # loads slowly
 
     seen = {"used": 100 * metrics.utilization(trace), "loss": metrics.drop_rate(trace) or 0.0}
@@ -105,7 +107,7 @@ def observe(key: str, trace: Trace) -> dict[str, float]:
 
 
 def _row(found: Found, n: int, path: str) -> tuple[float, ...]:
-    """A number with each buffer of figure 15."""
+    """The number at ``path`` of the trials with n flows, for each buffer of figure 15."""
     return tuple(picked(found, f"cell-{n}-{{}}", TIMES, path).values())
 
 
@@ -174,7 +176,7 @@ def _anywhere(found: Found) -> Seen:
 
 @CLAIMS.judge("SRB-09")
 def _bounded(found: Found) -> Seen:
-    """Bursts of 2, 4 and 8 packets have E[X²]/E[X] = 6. The formula is 5 % at the bound."""
+    """Bursts of 2, 4 and 8 packets have E[X²]/E[X] = 6; at the bound the formula is 5 %."""
     queues = picked(found, "short-80-100-{}", LOADS, "late_pkts")
     bounds = {load: math.log(20) * load / (2 * (1 - load)) * 6 for load in LOADS}
     checks = [words.within(queues[load], 0, bounds[load]) for load in LOADS]

@@ -85,7 +85,10 @@ def _window_after_pacing(found: Found) -> Seen:
 @CLAIMS.judge("C-TH-275")
 def _extra_ack(found: Found) -> Seen:
     if UPLOAD_EXTRA_ACK not in found.uploads:
-        raise MissingTrialError("Linux sends no ACK behind its SYN-ACK.")
+        raise MissingTrialError(
+            "On the kernel this claim has no trial, because Linux sends no "
+            "extra ACK after its SYN-ACK."
+        )
     sent = found.uploads[UPLOAD_EXTRA_ACK].first_round_bytes
     exceeds = words.within(sent, UNSCALED_BYTES + 1, math.inf)
     return Seen.by(sent, words.some([exceeds]), unit="bytes")

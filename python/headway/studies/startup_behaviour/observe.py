@@ -128,7 +128,8 @@ def scheme(trace: Trace) -> Scheme:
     made = []
     for number, begin_s in enumerate(begins):
         asked_s = begin_s + (handshake_s if number == 0 else 0.0)
-        # The request takes half a round trip; small packets before are handshake and ACKs.
+        # The request arrives after half a round trip. Small packets before the data are handshake
+        # packets and ACKs.
         first_s = _first_data_s(trace, asked_s + RTT_S / 4)
         fast_s = _sent_s(trace, first_s, (restart_pkts + 1) * lab.MTU_BYTES)
         made.append(
@@ -184,7 +185,7 @@ def _full_s(trace: Trace, first_s: float) -> float:
 
 
 def _sent_s(trace: Trace, first_s: float, ip_bytes: float) -> float:
-    """When ``ip_bytes`` have been sent from ``first_s`` on."""
+    """Time at which ``ip_bytes`` have been sent since ``first_s``."""
     times, totals = _totals(trace)
     goal = float(np.interp(first_s, times, totals)) + ip_bytes
     index = int(np.searchsorted(totals, goal))

@@ -60,7 +60,7 @@ def least_s(sizes_bytes: Floats) -> Floats:
 
 
 def _off(found: Results, scheme: str) -> Array:
-    """Part by which times at 200 ms differ from table 6.1, over the sizes."""
+    """Relative difference of times at 200 ms from table 6.1, by size."""
     return np.abs(found.times(scheme) / model_s(scheme, found.sizes_bytes) - 1)
 
 
@@ -177,7 +177,7 @@ def _pieces(found: Results) -> Seen:
 
 @CLAIMS.judge("C-TH-289")
 def _spaced(found: Results) -> Seen:
-    """12 Mbit/s is a packet of 1500 bytes per millisecond, 15 much larger than 10."""
+    """At 12 Mbit/s a packet of 1500 bytes takes 1 ms; 15 Mbit/s is "much larger" than 10."""
     keys = (f"flight-mega-{mbps}Mbps-rtt50" for mbps in SPACED_MBPS)
     largest = [found.flights[name].largest_burst_pkts for name in keys]
     spaced = [words.is_so(pkts == 1, "1 packet up to 12 Mbit/s") for pkts in largest[:2]]
@@ -187,7 +187,7 @@ def _spaced(found: Results) -> Seen:
     return Seen.by(
         f"largest burst {shown}",
         *spaced,
-        # "much larger" chooses the rates
+        # The claim's "much larger than 10 Mbit/s" decides which rates are judged.
         *(replace(check, words=frozenset({"much"})) for check in together),
         words.is_so(above == sorted(above), "never less at a higher rate"),
         words.more(above[-1], above[0]),
@@ -267,7 +267,7 @@ def _small_jump_starts(found: Results) -> Seen:
     return Seen.by(
         f"by {1e3 * (model - jump).min():.0f} to {1e3 * (model - jump).max():.0f} ms up to "
         f"{sizes[small].max() / KB:g} kB",
-        # "much less than K_data" chooses the sizes
+        # The claim's "much less than K_data" decides which sizes are judged.
         *(replace(one, words=one.words | {"much"}) for one in _each(words.less, jump, model)),
     )
 

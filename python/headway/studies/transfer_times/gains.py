@@ -39,7 +39,7 @@ def _largest_speedups(found: Results) -> Seen:
     several = [
         words.both(
             words.several_hundred(100 * (_most(found, scheme, rtt_ms) - 1)),
-            # "of the order of 100 ms or larger"
+            # the RTTs of the claim: "of the order of 100 ms or larger"
             words.of_the_order_of(min(rtt_ms, 100), 100),
         )
         for scheme, rtt_ms in product(FAST, RTTS_MS)
@@ -159,7 +159,7 @@ def _steps(found: Results) -> Seen:
 
 
 def _best_rate(found: Results) -> str:
-    """The rate with which a megabyte is fastest."""
+    """Text that names the requested rate with which a transfer of 1 MB is fastest."""
     times = found.long_quick_start()[:, LONG_SIZES_BYTES.index(1 * MB)]
     mbps = LONG_RATES_BPS[int(np.argmin(times))] / 1e6
     return f"The best rate to request is {mbps:g} Mbit/s."
@@ -187,7 +187,7 @@ def _long_speedup(found: Results) -> Seen:
 @CLAIMS.judge("C-TH-143")
 def _long_saved(found: Results) -> Seen:
     most_s = (found.long_slow_start() - found.long_quick_start()).max(axis=0)
-    # "up to" names the largest
+    # The claim's "up to several seconds" is about the largest saving.
     largest = words.several_seconds(float(most_s.max()))
     return Seen.by(_by_size(most_s), largest, unit="s", note=_best_rate(found))
 

@@ -73,7 +73,7 @@ def page(_ctx: StudyContext, found: Results) -> Page:
             strict=True,
         )
     ]
-    # rate 0 is slow start
+    # a requested rate of 0 stands for slow start
     by_rate = (found.long_slow_start(), *found.long_quick_start())
     long_path = [
         {"asked_bps": rate, "size_bytes": size, "response_s": float(time)}

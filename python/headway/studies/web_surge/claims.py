@@ -34,7 +34,7 @@ Pages = Literal["", "small_", "large_"]
 
 
 def spread(pairs: Pairs) -> str:
-    """The smallest and the largest time that is saved, as text."""
+    """The smallest and the largest saved time, as text."""
     saved_s = saved(pairs).values()
     return f"{min(saved_s):+.2f} to {max(saved_s):+.2f} s"
 
@@ -76,7 +76,7 @@ def _series(values: Iterable[float], form: str = "") -> str:
     return ", ".join(f"{value:{form}}" for value in values)
 
 
-# ---- The paper's user ----
+# ---- One user (Scharf, Strotbek 2008) ----
 
 
 def _paper(found: Found, model: str, https: Iterable[str] = web.HTTP) -> Pairs:
@@ -129,7 +129,7 @@ def _kept(found: Found) -> Seen:
     return Seen.by(listed(parts, "{:.0f} % saved"), significantly(pairs))
 
 
-# ---- The paper's users ----
+# ---- Several users (Scharf, Strotbek 2008) ----
 
 
 def _six_s(found: Found, scheme: str) -> Array:

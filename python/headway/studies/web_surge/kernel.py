@@ -51,8 +51,9 @@ QUICK_WAYS = ("HTTP/1.1, six", "HTTP/2")
 PAGES, QUICK_PAGES = 5, 1
 TITLE = "Page times in s"
 FEWEST_FILES, MOST_FILES, MOST_BYTES = 3, 12, 1e6
-"""Limits of a page. One with fewer files does not show what connections do. One with more takes
-long over HTTP/1.0."""
+"""Numbers of files that a page may have. With fewer files HTTP versions hardly differ; with more a
+page takes long over HTTP/1.0.
+"""
 THINK_US = 1_000_000
 SEND_BUFFER = f"{4 << 20} B"
 """Linux's largest send buffer."""
@@ -110,9 +111,9 @@ def _longest_s(pages: PageTable, way: str) -> float:
         sizes = sizes_bytes.astype(np.float64)
         return startup.slow_start_response_s(sizes, path=path, window_pkts=10)
 
-    if WAYS[way] in (("1.0", 1), ("1.1", 1)):  # a handshake for each file
+    if WAYS[way] in (("1.0", 1), ("1.1", 1)):  # each file takes a handshake
         own_s = slow_start_s(pages.response_bytes) + path.rtt_s
-    else:  # one for the base, and one for all files that it embeds
+    else:  # one response for the base file, then one for all embedded files
         firsts = (np.cumsum(pages.objects) - pages.objects).astype(np.intp)
         wholes = np.add.reduceat(pages.response_bytes, firsts)
         own_s = slow_start_s(pages.response_bytes[firsts]) + slow_start_s(wholes) + 2 * path.rtt_s
