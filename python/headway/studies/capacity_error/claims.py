@@ -73,7 +73,7 @@ def _took(factor: float) -> list[Spoil]:
     tries=_changes(
         "long-*",
         {
-            "transfers that are 200 MB longer": {"flows.0.app.epochs.0.0": _longer},
+            "transfers that are 200 MB larger": {"flows.0.app.epochs.0.0": _longer},
             "a queue of 100 packets": {"topology.buffer": "100 pkts"},
             "hosts of today's Linux": {"stack": setup.TODAYS_STACK},
         },

@@ -208,8 +208,9 @@ def _four(found: Found) -> Seen:
         words.within(float(mbps.min()), 2.0, math.inf),
         words.within(float(mbps.max()), -math.inf, 2.4),
         words.within(float(np.ptp(mbps) / mbps.mean()), 0, 0.05, "less than 5 % apart"),
-        note=f"At most {100 * float(np.abs(mbps / mbps.mean() - 1).max()):.1f} % from the mean "
-        "of the four.",
+        note=f"Each flow's throughput is at most "
+        f"{100 * float(np.abs(mbps / mbps.mean() - 1).max()):.1f} % from the mean of the four "
+        "flows.",
     )
 
 
@@ -453,6 +454,6 @@ def _buffer(_found: Found) -> Seen:
     return Seen.by(
         f"{size / products[0]:.2f} and {size / products[1]:.2f} of the products",
         *(words.slightly_less(size, product) for product in products),
-        note="The products are 35 and 70 KB. 30 KB are slightly less than the first, and less "
-        "than half of the second.",
+        note="The bandwidth-delay products are 35 and 70 KB. The queue of 30 KB is slightly less "
+        "than the first product, and less than half of the second.",
     )

@@ -15,7 +15,7 @@ Change = tuple[float, float]
 slow start, with its uncertainty.
 """
 END_TO_END = ("jump-start", "initial-start")
-_AT = "At 15, 30, 45, 60, 75 % load."
+_AT = "Shown: at 15, 30, 45, 60, 75 % load."
 
 
 def change(found: Found, scheme: str, which: str, load: float) -> Change:

@@ -177,7 +177,9 @@ _COMPARED = {
     "C-QSL-031": Beside(_many, _if_many(1.05), _if_many(3.0), "all-ask"),
 }
 _LOCKED = Change(
-    "each packet metered under a lock", keys=NONE, options={"--set": "algorithm=extreme"}
+    "a router that meters each packet under a lock",
+    keys=NONE,
+    options={"--set": "algorithm=extreme"},
 )
 _ALL_ASK = Change("a request in every packet", keys=MANY, options={"--requests": "100"})
 _TRIES = {
@@ -280,9 +282,9 @@ def _largest_rate(_found: Found) -> Seen:
         rate_mbps,
         words.is_so(rate_mbps == 10.0, "10 Mbit/s"),
         unit="Mbit/s",
-        note="K_rate of section 4.4.3.2 is 10 Mbit/s, and ours is the same. The appendix prints "
-        "the same number with byte/s. Sending beyond the window is a separate switch here "
-        "(headwayctl host window).",
+        note="In section 4.4.3.2 K_rate is 10 Mbit/s, and Headway's is the same. The appendix "
+        "prints this number with byte/s instead of bit/s. In Headway a separate switch, "
+        "headwayctl host window, lets hosts send beyond the receive window.",
     )
 
 

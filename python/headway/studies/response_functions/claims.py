@@ -112,7 +112,8 @@ def _cubic(found: Goodputs) -> Seen:
         ", ".join(map(both, judged)),
         *(words.within(pairs[p][0] / pairs[p][1], 0.9, 1.1, "±10 %") for p in judged),
         unit="Mbit/s",
-        note=f"Not judged, because the link limits the flow: {', '.join(map(both, limited))}.",
+        note=f"Not judged, because the link and not loss limits the flow (Mbit/s by eq. 4.9 and "
+        f"simulated): {', '.join(map(both, limited))}.",
     )
 
 

@@ -217,7 +217,7 @@ def _ramp(found: Found) -> Seen:
         ramp_ms,
         words.about(ramp_ms, 300),
         unit="ms",
-        note="Measured in slots of 200 ms; the middle of a slot counts.",
+        note="Measured in slots of 200 ms; the shown time is the middle of a slot.",
     )
 
 

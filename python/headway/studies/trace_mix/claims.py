@@ -306,8 +306,8 @@ def _mega_loss(found: Mix) -> Seen:
     return Seen.by(
         "% " + _by_load({load: "{:.1f} ({:.1f})".format(*both) for load, both in losses.items()}),
         words.some(checks),
-        note="Slow-Start's loss is in brackets. The claims list requires 1.5 percentage points "
-        "more.",
+        note="Slow-Start's loss is in brackets. By the claims list Mega-Start must lose 1.5 "
+        "percentage points more than Slow-Start.",
     )
 
 
@@ -401,7 +401,8 @@ def _tail_shape(found: Mix) -> Seen:
     return Seen.by(
         one.tail_shape,
         words.within(one.tail_shape, 0.9, 1.3),
-        note="Fitted to the largest 2 % of the responses. The largest 1 % give "
+        note="The shape parameter is fitted to the largest 2 % of the responses. A fit to the "
+        "largest 1 % gives "
         f"{low:.2f}, the largest 5 % {high:.2f}.",
     )
 
@@ -409,7 +410,7 @@ def _tail_shape(found: Mix) -> Seen:
 @CLAIMS.judge("C-TH-005")
 def _arrivals(found: Mix) -> Seen:
     distance = distribution(found.drawn).spacing
-    note = "Kolmogorov-Smirnov distance to the exponential distribution."
+    note = "Shown: the Kolmogorov-Smirnov distance to the exponential distribution."
     return Seen.by(distance, words.within(distance, 0.0, 0.05), note=note)
 
 

@@ -240,9 +240,9 @@ def _table(found: Results) -> Seen:
     return Seen.by(
         f"{sum(check.holds for check in checks)} of {len(checks)} times",
         words.every(checks),
-        note=f"The simulated times are at most {100 * off:.1f} % off the equations. The queue "
-        "drops nothing, because the equations "
-        "assume no loss. The last row of the table is used with s - w L instead of s - w.",
+        note=f"The simulated times are at most {100 * off:.1f} % off the equations. The trials' "
+        "queue is so large that it drops nothing, because the equations assume no loss. We use "
+        "the last row of table 6.1 with s - w L instead of the printed s - w.",
     )
 
 
@@ -255,7 +255,9 @@ def _jump_start(found: Results) -> Seen:
     return Seen.by(
         f"{1e3 * jump.min():.0f} to {1e3 * jump.max():.0f} ms",
         words.every(checks),
-        note=f"Outside the bounds: sizes up to {max(below) / KB:g} kB." if below else "",
+        note=f"Response times of sizes up to {max(below) / KB:g} kB are outside the bounds."
+        if below
+        else "",
     )
 
 
@@ -279,7 +281,9 @@ def _slow_start(found: Results) -> Seen:
     return Seen.by(
         f"at most {100 * off.max():.2f} % off",
         words.within(float(off.max()), -np.inf, 0.02, "±2 %"),
-        note=f"Outside of the tolerance at {_list(beyond / MB)} MB." if beyond.size else "",
+        note=f"The difference exceeds the tolerance at sizes of {_list(beyond / MB)} MB."
+        if beyond.size
+        else "",
     )
 
 
@@ -318,9 +322,8 @@ def _match(found: Results) -> Seen:
     return Seen.by(
         f"at most {100 * own:.1f} % off",
         words.within(own, -np.inf, 0.10, "±10 %"),
-        note=f"Errors of the other startups: {others}. Jump-Starts of at most K_data end with "
-        "the last timer "
-        "(C-TH-121).",
+        note=f"Errors of the other startups: {others}. A Jump-Start of at most K_data ends when "
+        "its last timer fires (C-TH-121).",
     )
 
 
@@ -331,8 +334,8 @@ def _initial_start(found: Results) -> Seen:
     return Seen.by(
         f"{saved.min():.3f} to {saved.max():.3f} s; {', '.join(f'{one:.2f}' for one in derived)} s",
         *(words.within(one, 2 * RTT_S, 3 * RTT_S, "2 to 3 rounds of 0.2 s") for one in saved),
-        note="The range is over sizes from 50 kB, where the derived values begin, to 10 MB. The "
-        "three values are those at the derived sizes.",
+        note="The range covers sizes from 50 kB, the smallest size with a derived value, to 10 "
+        "MB. The three values are those of the sizes with derived values.",
     )
 
 
@@ -395,7 +398,9 @@ def _xcp(found: Results) -> Seen:
     return Seen.by(
         f"{ratios.min():.2f} to {ratios.max():.2f} times",
         *_each(words.similar, xcp, late),
-        note=f"Outside of the tolerance at {_list(outside / 1e3)} kB." if outside.size else "",
+        note=f"The difference exceeds the tolerance at sizes of {_list(outside / 1e3)} kB."
+        if outside.size
+        else "",
     )
 
 

@@ -71,7 +71,7 @@ def _where(found: Results) -> Seen:
             for own in where.values()
             for size in own
         ),
-        note="At 50, 100 and 200 ms.",
+        note="Shown: at RTTs of 50, 100 and 200 ms.",
     )
 
 
@@ -83,7 +83,8 @@ def _over_rtt(found: Results) -> Seen:
         f"Jump-Start {', '.join(f'{value:.2f}' for value in jump)}",
         *(words.more(after, before) for before, after in (*pairwise(quick), *pairwise(jump))),
         *(words.quantity(one, DERIVED[JUMP, 200], WITHIN) for one in jump[1:]),
-        note="At 50, 100 and 200 ms. Jump-Start saturates from 100 ms on.",
+        note="Shown: at RTTs of 50, 100 and 200 ms. Jump-Start's speedup no longer grows from 100 "
+        "ms on.",
     )
 
 

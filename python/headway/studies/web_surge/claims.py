@@ -213,8 +213,9 @@ def _file_size(_: Found) -> Seen:
         CLAIMS.number("C-TH-168"),
         relative=0.01,
         unit="kB",
-        note="The mean of table 6.2's log-normal files, because HTTP/1.0 transfers each file over "
-        f"its own connection. A page with its embedded files has {whole / 1e3:.0f} kB.",
+        note="Shown: the mean size of table 6.2's log-normal files, because HTTP/1.0 transfers "
+        f"each file over its own connection. A page with its embedded files has {whole / 1e3:.0f} "
+        "kB.",
     )
 
 

@@ -220,7 +220,9 @@ def _all_gain(found: Found) -> Seen:
     checks = {name: words.less(*pair) for own in pairs for name, pair in own.items()}
     slower = [name for name, check in checks.items() if not check.holds]
     saved = [f"{MODELS[model]}: {_spread(found, model, found.ways)}" for model in MODELS]
-    note = f"Saved: {'; '.join(saved)}." + (f" Not faster: {', '.join(slower)}." if slower else "")
+    note = f"Time saved: {'; '.join(saved)}." + (
+        f" Not faster: {', '.join(slower)}." if slower else ""
+    )
     shown = f"{len(checks) - len(slower)} of {len(checks)}"
     return Seen.by(shown, words.every(checks), note=note)
 
@@ -242,7 +244,7 @@ def _persistent(found: Found) -> Seen:
     kept = [way for way in found.ways if WAYS[way][0] != "1.0"]
     pairs = _pairs(found, "large", kept)
     percent = [100 * (1 - fast.mean / slow) for fast, slow in pairs.values()]
-    note = f"{min(percent):.0f} to {max(percent):.0f} % of the time."
+    note = f"Jump- and Quick-Start save {min(percent):.0f} to {max(percent):.0f} % of the time."
     return Seen.by(_spread(found, "large", kept), claims.significantly(pairs), note=note)
 
 
