@@ -151,7 +151,7 @@ def test_the_spread_of_goodput_is_judged_as_a_group_and_counted_once() -> None:
                 rows[trial_key(cell, number)] = as_published(cell, 3)
         claims = [one.judge(found(rows)) for one in group]
         assert {claim.verdict for claim in claims} == {verdict}
-        assert claims[0].note.startswith(f"{18 - alike} of 18 cells are within the tolerance.")
+        assert claims[0].note.startswith(f"{18 - alike} of 18 cells of table 1 agree")
         assert [claim.measured for claim in claims[alike:]] == pytest.approx(
             [PUBLISHED[GOODPUT_SD][cell] for cell in CELLS[alike:]]
         )
