@@ -137,7 +137,7 @@ class Found:
 
 
 def gather(_ctx: StudyContext, rows: Mapping[str, Row]) -> Found:
-    """Rows by kind of trial."""
+    """Observations, grouped by the kind of trial."""
     return Found(
         Evidence.of(Transfer, rows), Evidence.of(LongTransfer, rows), Evidence.of(Guided, rows)
     )

@@ -109,7 +109,9 @@ def gather(_ctx: StudyContext, rows: Mapping[str, Walk]) -> Found:
     for key, walk in rows.items():
         runs.setdefault(key.rpartition("-r")[0], []).append(walk)
         if missing := sorted(expected - set(walk.names)):
-            raise HeadwayError(f"city: {key}: {', '.join(missing)} did not arrive as elsewhere")
+            raise HeadwayError(
+                f"city: {key}: {', '.join(missing)} did not arrive, but arrived in other runs"
+            )
     return Evidence({walks: Walks(tuple(own)) for walks, own in runs.items()})
 
 

@@ -57,7 +57,9 @@ def agreed(
     def look(found: Found) -> Seen:
         claim = judge(agreement, *tables(found))
         if claim.verdict == "not checked" and not claim.note:
-            raise MissingTrialError(f"Neither has a number of {agreement.row}.")
+            raise MissingTrialError(
+                f"Neither the kernel's nor the simulator's trials have a number of {agreement.row}."
+            )
         return Seen(
             claim.measured if claim.measured is not None else "nothing",
             claim.verdict == "holds",

@@ -63,7 +63,7 @@ def traffic(trace: Trace, rows: pl.DataFrame) -> Traffic:
     if rows.height < BATCHES:
         raise HeadwayError(
             f"{rows.height} responses were complete when the run ended; a mean with its interval "
-            f"needs {BATCHES}, so shorter responses or a longer run"
+            f"needs at least {BATCHES}; use shorter responses or a longer run"
         )
     return Traffic(
         count=rows.height,

@@ -212,7 +212,7 @@ TODAY = "initial-start"
 
 
 def _undelayed(*schemes: str) -> list[Change]:
-    """Evidence that other work of the machine delays downloads of these startups."""
+    """A change that shows whether other work of the machine delayed downloads of these startups."""
     keys = [f"{scheme}-t*" for scheme in schemes]
     return [Change("the fastest of a target's three downloads", keys=keys, observe=_FASTEST)]
 

@@ -64,7 +64,7 @@ def key(scheme: str, target_ms: int) -> str:
 
 
 def experiments(ctx: StudyContext) -> dict[str, Experiment]:
-    """Startups with the same target, then the other targets."""
+    """A trial per startup with the same target, then trials with the other targets."""
     if ctx.quick:
         return {name: _trial(ctx, name, TARGET_MS, 1) for name in (BASE, *TARGETED)}
     trials = {name: _trial(ctx, name, TARGET_MS, VISITS) for name in CONTROLS}

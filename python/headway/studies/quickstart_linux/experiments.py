@@ -138,5 +138,5 @@ class Found:
 
 
 def gather(_ctx: StudyContext, rows: Mapping[str, Start | Downloads]) -> Found:
-    """Rows by kind of trial."""
+    """Observations, grouped by the kind of trial."""
     return Found(Evidence.of(Start, rows), Evidence.of(Downloads, rows))

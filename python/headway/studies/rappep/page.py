@@ -257,12 +257,12 @@ def _client_table(found: Evidence[Clients], orbit: str, load: str) -> Table:
 
 
 def _client_tables(found: Evidence[Clients]) -> list[Table]:
-    """One per satellite and load."""
+    """A table for each satellite and load."""
     return [_client_table(found, orbit, load) for orbit, load in _loads_of(found)]
 
 
 def _client_figures(found: Evidence[Clients]) -> Figures:
-    """One per satellite and load."""
+    """A figure for each satellite and load."""
     figures: Figures = {}
     for orbit, load in _loads_of(found):
         plain_s = float(_ended_s(all_runs(found, f"{orbit}_{load}-cubic")).mean())

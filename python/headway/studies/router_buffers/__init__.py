@@ -190,7 +190,7 @@ def _sooner(found: Found) -> Seen:
 
 
 def page(_ctx: StudyContext, found: Found) -> Page:
-    """The table next to the paper's, and the idle part of the link."""
+    """The table of utilizations beside the report's, and a figure of the link's idle part."""
     rows = [[*row, round(found[f"cell-{row[0]}-{row[1]}"]["used"], 1)] for row in FIGURE_15]
     heads = ["flows", "times 2TpC/√n", "packets", "model", "simulated", "measured", "here"]
     lines = []

@@ -76,7 +76,7 @@ Row = Scheme | Response | Upload
 
 @dataclass(frozen=True)
 class Found:
-    """Rows by kind of trial."""
+    """Observations, grouped by the kind of trial."""
 
     schemes: Evidence[Scheme]
     small: Evidence[Response]
@@ -85,7 +85,7 @@ class Found:
 
 
 def gather(_ctx: StudyContext, rows: Mapping[str, Row]) -> Found:
-    """Rows by kind of trial."""
+    """Observations, grouped by the kind of trial."""
     return Found(
         Evidence.of(Scheme, rows),
         Evidence({k.removeprefix(SMALL): r for k, r in rows.items() if isinstance(r, Response)}),

@@ -360,7 +360,7 @@ class Results:
 
 
 def gather(ctx: StudyContext, rows: Mapping[str, Row]) -> Results:
-    """Rows by kind of trial."""
+    """Observations, grouped by the kind of trial."""
     return Results(
         sizes(ctx),
         Evidence.of(Transfers, rows),

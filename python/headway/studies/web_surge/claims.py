@@ -80,7 +80,7 @@ def _series(values: Iterable[float], form: str = "") -> str:
 
 
 def _paper(found: Found, model: str, https: Iterable[str] = web.HTTP) -> Pairs:
-    """Slow start and Quick-Start of one user, by "HTTP control"."""
+    """Page times of one user with slow start and with Quick-Start, by HTTP version and control."""
     return {
         f"{http} {LABELS[c]}": _pair(
             found.paper(model, c, http, SLOW), found.paper(model, c, http, QUICK)
@@ -133,7 +133,7 @@ def _kept(found: Found) -> Seen:
 
 
 def _six_s(found: Found, scheme: str) -> Array:
-    """Mean page times of the six combinations over the users."""
+    """Mean page times over the six combinations of HTTP and control, by number of users."""
     return np.array([found.mean_of_six(scheme, n).mean for n in found.users("large")])
 
 
@@ -229,7 +229,7 @@ def _thesis(
     schemes: Iterable[str] = FAST,
     pages: Pages = "",
 ) -> Pairs:
-    """Slow start and a faster start of one user, by "scheme model HTTP"."""
+    """Page times of one user with slow start and with a faster start, by "scheme model HTTP"."""
     return {
         f"{scheme} {model} {http}": _pair(
             found.thesis(model, http, SLOW), found.thesis(model, http, scheme), pages
@@ -317,7 +317,7 @@ def _small_and_big(found: Found) -> Seen:
 
 
 def _loaded(found: Found, model: surge.Model, scheme: str) -> dict[int, tuple[Loads, Loads]]:
-    """Slow start and a faster start by the number of users, which increases the load."""
+    """Page times with slow start and with a faster start, by the number of users."""
     return {
         n: (found.thesis(model, "1.1", SLOW, n), found.thesis(model, "1.1", scheme, n))
         for n in found.users(model)[1:]

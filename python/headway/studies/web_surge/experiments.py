@@ -358,7 +358,7 @@ class Found:
         return users_of(model, quick=self.quick)
 
     def paper(self, model: str, control: str, http: str, scheme: str, users: int = 1) -> Loads:
-        """Users of the paper."""
+        """The pages of a trial with users of the paper."""
         return self.rows[paper_key(model, control, http, scheme, users)]
 
     def thesis(self, model: str, http: str, scheme: str, users: int = 1) -> Loads:
@@ -366,7 +366,7 @@ class Found:
         return self.rows[thesis_key(model, http, scheme, users)]
 
     def six(self, scheme: str, users: int = 1, share: float = 1.0) -> list[Loads]:
-        """Users of the paper with large files, in the six combinations of HTTP and control."""
+        """The pages of the paper's users with large files, by HTTP version and control."""
         return [
             self.rows[paper_key("large", control, http, scheme, users, share)]
             for http, control in itertools.product(HTTP, CONTROLS)
@@ -383,5 +383,5 @@ class Found:
 
 
 def gather(ctx: StudyContext, rows: Mapping[str, Loads]) -> Found:
-    """All trials, and the form that ran."""
+    """Join the observations of all trials with the form that ran."""
     return Found(Evidence(rows), ctx.quick)
