@@ -147,8 +147,8 @@ def _flows(found: Found) -> Table:
             "lost %": (lambda row: 100 * row[3].dropped_share, 3),
             "lost in the second half %": (lambda row: 100 * row[3].later_dropped_share, 3),
         },
-        "30 KB is what the paper states; its RTTs above 52 ms ask for more, and for windows of "
-        "70 packets, which the send buffers of such hosts gave.",
+        "The paper states a queue of 30 KB. Its RTTs above 52 ms require a larger queue, and "
+        "windows of 70 packets, which the send buffers of such hosts allowed.",
     )
 
 

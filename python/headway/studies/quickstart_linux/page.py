@@ -67,7 +67,7 @@ def page(_ctx: StudyContext, found: Found) -> Page:
                 )
                 for number, rtt in ((9, 100), (10, 200))
             ),
-            ("Figure 11", "Slow start's response time over Quick-Start's.", figure_11),
+            ("Figure 11", "Slow start's response time divided by Quick-Start's.", figure_11),
         ),
     )
 
