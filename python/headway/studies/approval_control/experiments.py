@@ -279,7 +279,7 @@ class Start:
 
 @dataclass(frozen=True)
 class Lot:
-    """Three transfers through two routers."""
+    """Observations of three transfers through two routers."""
 
     answers: Mapping[int, Answers]
     """Answers to the transfers' requests by router, 1 or 2."""
@@ -353,19 +353,19 @@ Row = Lot | Pattern | Load | Answers | Handshake | Headers
 
 @dataclass(frozen=True)
 class Found:
-    """Trials by experiment, under their own keys."""
+    """The observations of all trials, grouped by experiment and looked up by key."""
 
     lots: Evidence[Lot]
     patterns: Evidence[Pattern]
     loads: Evidence[Load]
     requests: Evidence[Answers]
-    """The pool and all codes."""
+    """Trials of the pool and of all rate codes."""
     handshakes: Evidence[Handshake]
     headers: Evidence[Headers]
 
 
 def gather(_ctx: StudyContext, rows: Mapping[str, Row]) -> Found:
-    """Group the trials by experiment."""
+    """Group the observations by experiment."""
     return Found(
         Evidence.of(Lot, rows),
         Evidence.of(Pattern, rows),
@@ -377,7 +377,7 @@ def gather(_ctx: StudyContext, rows: Mapping[str, Row]) -> Found:
 
 
 def observe(key: str, trace: Trace) -> Row:
-    """Keep the routers' answers and counters."""
+    """Reduce a trial to the routers' answers and counters."""
     observers: dict[str, Callable[[Trace], Row]] = {
         "lot": _lot,
         "pattern": _pattern,

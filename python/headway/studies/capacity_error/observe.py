@@ -47,7 +47,7 @@ class Transfer:
 
 @dataclass(frozen=True)
 class LongTransfer:
-    """A transfer over the long path."""
+    """Observations of a transfer over the long path."""
 
     granted_bps: float
     took_s: float

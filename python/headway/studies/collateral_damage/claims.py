@@ -180,7 +180,7 @@ def _rising(values: Sequence[float]) -> words.Check:
 
 
 def _changed(keys: str, change: Callable[[str, Rows], object]) -> Spoil:
-    """Replace the trials whose keys match."""
+    """Replace the observations of trials whose keys match."""
     return lambda rows: {**rows, **{key: change(key, rows) for key in fnmatch.filter(rows, keys)}}
 
 
@@ -478,4 +478,4 @@ STATEMENTS = (
     *(_of_table(*number, claim) for number, claim in CLAIM_IDS.items()),
     *CLAIMS.statements(),
 )
-"""C-CD-001 to C-CD-109."""
+"""The statements C-CD-001 to C-CD-109."""

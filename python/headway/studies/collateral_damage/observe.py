@@ -68,7 +68,7 @@ NUMBERS = tuple(field.name for field in fields(TrialNumbers))
 
 @dataclass(frozen=True)
 class Lifetime:
-    """One flow of one trial."""
+    """Numbers of one flow of one trial."""
 
     first_s: float
     last_s: float

@@ -283,7 +283,7 @@ Found = Evidence[Run]
 
 
 def observe(_key: str, trace: Trace) -> Run:
-    """The numbers of a trial."""
+    """Reduce a trial to its numbers."""
     goodputs_bps = [metrics.goodput_bps(trace, n) for n in range(len(trace.experiment.flows))]
     goodput_bps = float(np.sum(goodputs_bps))
     window = metrics.window_of(trace)

@@ -49,7 +49,7 @@ class Course:
 
 @dataclass(frozen=True)
 class Outcome:
-    """One run of three flows."""
+    """Observations of one run of three flows."""
 
     jain: float
     """Fairness of the three goodputs while all flows are active."""
@@ -68,7 +68,7 @@ class Outcome:
     third_s: float
     """Response time of the third flow."""
     last_end_s: float
-    """When the last response ended."""
+    """Time at which the last response ended."""
     granted_later: float
     asked_later: float
     """Granted and all Quick-Start requests of the second and third flow; NaN: not counted."""

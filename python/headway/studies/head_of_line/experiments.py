@@ -60,7 +60,7 @@ def experiments(ctx: StudyContext) -> dict[str, Experiment]:
 
 @dataclass(frozen=True)
 class Times:
-    """Response times of a trial."""
+    """Observations of a trial: the response times."""
 
     mean_s: float
     half_width_s: float

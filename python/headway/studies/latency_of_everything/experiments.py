@@ -111,7 +111,7 @@ Found = Evidence[Latency]
 
 
 def observe(_key: str, trace: Trace) -> Latency:
-    """Delay and utilization of a trial."""
+    """Observe a trial: delay, utilization and queue."""
     induced_ms = metrics.owd_us(trace) / 1e3 - empty_path_ms(trace.experiment)
     known_ms = induced_ms if induced_ms.size else np.array([np.nan])
     lost = metrics.lost_pkts(trace)

@@ -241,7 +241,7 @@ def _counted(found: Found, scheme: str, what: str, loads: Collection[float] = LO
 
 @CLAIMS.judge("C-TH-158")
 def _grants(found: Found) -> Seen:
-    """The number of granted requests."""
+    """Judge the number of granted requests."""
     short, long = (_counted(found, scheme, "grants") for scheme in INTERVALS_S)
     ratios = {load: long[load] / short[load] for load in LOADS}
     return Seen.by(
@@ -255,7 +255,7 @@ def _grants(found: Found) -> Seen:
 
 @CLAIMS.judge("C-TH-159")
 def _granted_bps(found: Found) -> Seen:
-    """The sum of granted rates."""
+    """Judge the sum of granted rates."""
     schemes = ("quick-start-fair", "quick-start")
     fair, target = (_counted(found, scheme, "granted_bps") for scheme in schemes)
     return Seen.by(
@@ -301,7 +301,7 @@ def _simplified(load: float, interval_s: float) -> float:
 
 
 def _approval_probability(load: float, interval_s: float) -> float:
-    """The formula of section 6.4.3.3."""
+    """The probability of approval by the formula of section 6.4.3.3."""
     path = lab.model_path()
     return models.quick_start.approval_probability(
         spare_bps=(1 - load) * lab.LINK_BPS,

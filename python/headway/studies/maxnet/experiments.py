@@ -206,7 +206,7 @@ class Lossy:
 
 @dataclass(frozen=True)
 class Wire:
-    """Options of all packets of a connection."""
+    """TCP options in all packets of a captured connection."""
 
     lengths_bytes: Array
     """Lengths of MaxNet's options, each including its first two bytes."""
@@ -277,7 +277,7 @@ def _lossy(trace: Trace) -> Lossy:
 
 
 def sharing(trace: Trace) -> Sharing:
-    """A trial without random loss."""
+    """Observe a trial without random loss."""
     whole = metrics.whole_run(trace)
     later = (whole[1] // 2, whole[1])
     flows = range(len(trace.flows))

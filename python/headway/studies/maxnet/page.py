@@ -75,7 +75,7 @@ AGREEMENTS = tuple(one for both in _PER_CONTROL for one in both)
 
 
 def page(_ctx: StudyContext, found: Found) -> Page:
-    """Tables, figures and data."""
+    """The report's tables, figures and data."""
     cells = {one: [of_table(found, one, loss) for loss in LOSSES] for one in CONTROLS}
     data = [
         {"control": control, "loss": loss / 100, "run": run, "goodput_mbps": row.goodput_mbps}

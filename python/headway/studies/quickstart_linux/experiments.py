@@ -81,7 +81,7 @@ def experiments(ctx: StudyContext) -> dict[str, Experiment]:
 
 @dataclass(frozen=True)
 class Start:
-    """The first seconds of a flow."""
+    """Observations of the first seconds of a flow."""
 
     times_s: Array
     """Ends of slots of a round trip since the end of the handshake, shape (slots,)."""
@@ -121,7 +121,7 @@ class Found:
     downloads: Evidence[Downloads]
 
     def start(self, rtt_ms: int, control: str, kind: str) -> Start:
-        """A flow of figures 9 and 10."""
+        """The observations of a flow of figures 9 and 10."""
         return self.starts[f"trace-{rtt_ms}-{control}-{kind}"]
 
     def full_s(self, rtt_ms: int, kind: str) -> dict[str, float]:

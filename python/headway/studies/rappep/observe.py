@@ -36,7 +36,7 @@ One = TypeVar("One")
 
 @dataclass(frozen=True)
 class Row:
-    """One trial of the files."""
+    """Observations of one trial of the files."""
 
     files: raw_observe.Files
     swing: float
@@ -63,7 +63,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Clients:
-    """One trial of a satellite's clients."""
+    """Observations of one trial of a satellite's clients."""
 
     times_s: Array
     """Time from a client's start to the last byte of its responses; NaN if it did not arrive."""
@@ -124,7 +124,7 @@ def gather(_ctx: StudyContext, rows: Mapping[str, Row | Clients]) -> Found:
 
 
 def observe(key: str, trace: Trace) -> Row | Clients:
-    """One trial of files or of clients."""
+    """Observe one trial of files or of clients."""
     is_of_clients = isinstance(trace.experiment.flows[0].app, Exchanges)
     return _clients(trace) if is_of_clients else files(key, trace)
 
@@ -150,7 +150,7 @@ def observe_live(key: str, trace: Trace) -> Row | Clients:
 
 
 def files(key: str, trace: Trace) -> Row:
-    """One trial of the files."""
+    """Observe one trial of the files."""
     link = 2 if key.split("-", maxsplit=1)[0] in PROXIED else 0
     of = raw_observe.observe(key, trace, link)
     begins_s = np.array([flow.first_packet_ns for flow in trace.flows]) / NS_PER_S

@@ -48,7 +48,7 @@ _STYLES = {
 
 
 def page(_ctx: StudyContext, found: Found) -> Page:
-    """Tables, figures and data."""
+    """The report's tables, figures and data."""
     figures = {
         **_of_times(found),
         **_used(found, "Figure 3", CLEAN, claims.OF_FIGURE_4),
@@ -364,7 +364,7 @@ def _cells(one: Candidate | None) -> list[Cell]:
 
 
 def kernel_page(_ctx: StudyContext, found: Found) -> Page:
-    """Tables, figures and data, as far as this form has their trials."""
+    """The report's tables, figures and data, as far as this form has their trials."""
     clean, lossy = (
         [one for one in ("cubic26", *PAPERS, "vcp_pep") if f"{one}-{path}-r1" in found]
         for path in (CLEAN, LOSSY)

@@ -99,11 +99,11 @@ class Transfer:
 
 @dataclass(frozen=True)
 class Case:
-    """All transfers of a case."""
+    """Observations of all transfers of a case."""
 
     transfers: Sequence[Transfer]
     on_time: bool
-    """Whether the emulated link kept time."""
+    """Whether the emulated link sent all packets at the right time."""
 
     @property
     def took_s(self) -> float:

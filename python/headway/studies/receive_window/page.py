@@ -29,7 +29,7 @@ _STYLES = {
 
 
 def page(_ctx: StudyContext, found: Found) -> Page:
-    """Table, figures and data."""
+    """The report's table, figures and data."""
     slow = found["slow-start"].transfers[0]
     announced = Style(ORANGE, "s", "--")
     windows = [

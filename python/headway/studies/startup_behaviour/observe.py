@@ -54,7 +54,7 @@ class Scheme:
 
 @dataclass(frozen=True)
 class Response:
-    """One response over the smaller queue."""
+    """Observations of one response over the smaller queue."""
 
     response_s: float
 
@@ -118,7 +118,7 @@ def upload(trace: Trace) -> Upload:
 
 
 def scheme(trace: Trace) -> Scheme:
-    """Both downloads of a trial."""
+    """Observe both downloads of a trial."""
     rows = trace["responses"].sort("epoch")
     times_s = lab.response_times_s(trace)
     begins = rows["start_ns"].to_numpy() / NS_PER_S

@@ -286,7 +286,7 @@ class Transfers:
 
 @dataclass(frozen=True)
 class Pieces:
-    """An upload that was written in pieces."""
+    """Observations of an upload that the application wrote in pieces."""
 
     delivered_s: float
     """From the first write until 100 kB have been delivered, read every millisecond."""

@@ -58,7 +58,7 @@ STAGGER_S = 7.0
 KEEP_ALIVE_REQUESTS, KEEP_ALIVE_US = 16, 5_000_000
 """lighttpd 1.4 ends a connection after this many requests, or when it is idle for longer."""
 NGINX = {"keepalive_requests": 1000, "keepalive_timeout": "75 s"}
-"""The limits of nginx 1.22."""
+"""nginx 1.22 ends a connection after this many requests, or after this idle time."""
 HANDSHAKE_BYTES = 3 * lab.MSS_BYTES
 """Volume that a host announces, so that it requests a rate in the handshake, before it knows what
 it will send."""
@@ -288,7 +288,7 @@ class Loads:
 
 
 def observe(_key: str, trace: Trace, small_bytes: tuple[float, float] = SMALL_BYTES) -> Loads:
-    """The pages of a trial."""
+    """Observe the pages of a trial."""
     times_s, sizes = page_times(trace)
     small_s = times_s[(sizes >= small_bytes[0]) & (sizes <= small_bytes[1])]
     large_s = times_s[sizes >= LARGE_BYTES]
