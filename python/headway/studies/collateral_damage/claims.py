@@ -349,7 +349,7 @@ def _lingers_at_460_ms(key: str, rows: Rows) -> object:
     ],
 )
 def _cubic_step_and_plateau(found: Found) -> Seen:
-    """Where the delays of a call beside one CUBIC flow begin, grow slowest and end."""
+    """Judge where the VoIP stream's delays beside one CUBIC flow begin, grow slowest and end."""
     cell = found[50, "cubic26", 1]
     delays = cell.owd_ms()
     onset, top = (float(value) for value in np.percentile(delays, [5, 99]))

@@ -30,8 +30,9 @@ EPOCHS_SHOWN = 3
 LOW_SPEED_S = 1.0
 """How long after a congestion event H-TCP grows like NewReno."""
 LATE_S = 0.5
-"""From this long after a congestion event H-TCP's growth is fitted; before, it is a packet or
-two."""
+"""From this long after a congestion event H-TCP's growth is fitted. Before, the window grows by
+only a packet or two.
+"""
 LONG_S = 3.0
 """Epochs of CUBIC that are shorter do not exceed W_max, so their growth does not show a cubic."""
 FEW = 8
@@ -214,7 +215,7 @@ def collect(ctx: StudyContext) -> Observed[Trial]:
 
 
 def run_until_enough(ctx: StudyContext, trials: Mapping[str, Experiment]) -> Observed[Trial]:
-    """Run trials, then those again, longer, whose flows saw fewer than twenty epochs on average.
+    """Run trials; run those with fewer than twenty epochs per flow on average again, longer.
 
     A trial becomes at most four times as long each time, up to four times. The factors are saved.
     """
@@ -370,7 +371,7 @@ def cubic_growth(epochs: Sequence[GrowthEpoch]) -> CubicGrowth | None:
         return None
     constant = float(np.median([_cubic_constant(epoch) for epoch in long]))
     laws = sorted((_cubic_law(epoch) for epoch in long), key=Law.r_squared)
-    # Both windows start equal, so only their later values show which control grows faster.
+    # CUBIC's and NewReno's windows are equal at first, so only later values show which one leads.
     leads = [(epoch.cwnd_pkts - _newreno_pkts(epoch))[1:] for epoch in epochs]
     lead = float(np.concatenate(leads).min())
     return CubicGrowth(constant, lead, len(long), laws[(len(laws) - 1) // 2])

@@ -38,7 +38,7 @@ class Router:
 
 @dataclass(frozen=True)
 class Traffic:
-    """One trial: responses requested between the end of the warm-up and the end of the sessions."""
+    """Observations of one trial: its responses requested after the warm-up, before sessions end."""
 
     count: int
     """Responses, or epochs."""

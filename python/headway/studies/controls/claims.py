@@ -121,8 +121,8 @@ _utilization = partial(_trial, "utilization", "")
 _queue = partial(_trial, "queue_pkts", "packets", of=lambda run: run.queue_pkts - run.utilization)
 """A row about the mean number of waiting packets.
 
-The packet in transmission does not wait: its time is part of the base RTT of a delay-based law. It
-exists for the part of the time that the link is used.
+The packet in transmission does not wait: its time is part of the base RTT of a delay-based law. A
+packet is in transmission during the part of the time that the link is used.
 """
 _share = partial(_trial, "first_share", "")
 """A row about the first flow's share of the total goodput."""

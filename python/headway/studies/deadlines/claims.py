@@ -77,7 +77,7 @@ def _met(found: Found) -> Seen:
 
 
 def _within(found: Found, scheme: str, least_s: float) -> Seen:
-    """The largest ratio of a response time to its target: at most 10 % above 1."""
+    """Judge that every response time is at most 10 % above its target, by the largest ratio."""
     own = found[scheme].between(least_s)
     parts = own.times_s / own.targets_s
     return Seen.by(

@@ -87,7 +87,7 @@ class Responses:
 
 
 def observe(_key: str, trace: Trace) -> Responses:
-    """A trial with one object per flow, or with one flow of several; all open a connection."""
+    """Observe a trial with an object per flow, or with several objects in one flow."""
     rows = trace["responses"].sort("flow", "epoch")
     took_s = ((rows["end_ns"] - rows["start_ns"]) / NS_PER_S).to_numpy()
     counters = metrics.router_counters(trace, "quick-start")

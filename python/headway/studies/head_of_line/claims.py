@@ -60,8 +60,8 @@ def _cubic_first(found: Found) -> Seen:
 def _counted_s(loss: float) -> float:
     """Mean time to the far end and back if one of 1/loss messages is lost each way.
 
-    Counted message by message with constant gaps. The third message after the lost one reveals the
-    loss.
+    It is counted message by message, with constant gaps between messages. The third message after
+    the lost one reveals the loss.
     """
     sent = np.arange(round(1 / loss)) * setup.INTERVAL_S
     arrival = sent + setup.RTT_MS / 2e3

@@ -87,7 +87,10 @@ def _trial(ctx: StudyContext, control: Algorithm, queue: str, run: int) -> Exper
 
 @dataclass(frozen=True)
 class Latency:
-    """One trial, after the warm-up. Induced delay is a datagram's delay beyond an empty path."""
+    """Observations of one trial after the warm-up.
+
+    Induced delay is a datagram's delay beyond its delay on an empty path.
+    """
 
     induced_median_ms: float
     induced_p95_ms: float

@@ -47,7 +47,7 @@ class Loads:
 
     @property
     def interval_s(self) -> tuple[float, float]:
-        """The median's interval: the second and the last but one of ten (98 %), else the ends."""
+        """The median's interval: second to ninth of ten visits (98 %), else the range."""
         if not self.load_s.size:
             return float("nan"), float("nan")
         ordered = np.sort(self.load_s)

@@ -180,13 +180,15 @@ class Sharing:
     later_queue_sd_ms: float
     """Standard deviation over time of the queue in the second half, as time."""
     price_ms: float
-    """The router's price at the end; NaN: there was none."""
+    """The router's price at the end of the run; NaN: the router has no price."""
     price_errors_ms: Array
     """By how much each second's change of the price differs from equation 2."""
     price_queue_ms: Array
     """The price minus the queueing delay, at every second."""
     window_rate_pps: Array
-    """Mean of each flow's window over its smallest smoothed RTT, in the second half."""
+    """Mean of each flow's window in the run's second half, divided by the flow's smallest smoothed
+    RTT.
+    """
 
 
 @dataclass(frozen=True)
