@@ -154,7 +154,7 @@ ORBITS = {
 
 
 class Load(NamedTuple):
-    """What clients ask for: each runs the exchanges of a file once."""
+    """Files with the requests of clients: each client makes the requests of one file once."""
 
     name: str
     file: str

@@ -383,5 +383,7 @@ def still_faster(found: Found) -> Seen:
     return Seen.by(
         "; ".join(shown),
         *checks,
-        note=f"Time saved with 95 % interval: {', '.join(differences)}." if differences else "",
+        note=f"Time saved in each judged case, with 95 % interval: {', '.join(differences)}."
+        if differences
+        else "",
     )
