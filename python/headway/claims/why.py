@@ -67,7 +67,7 @@ class Why:
         """All counterfactuals; the last one represents ``shown_by``."""
         if not self.shown_by:
             return self.tries
-        return (*self.tries, Change(f"what {self.shown_by} compares with"))
+        return (*self.tries, Change(f"the comparison that claim {self.shown_by} makes"))
 
 
 def edited(fields: Mapping[str, Any]) -> Edit:
