@@ -173,7 +173,7 @@ def test_a_protocol_of_three_files_obeys_its_router(folder: Path) -> None:
         [sent] = [one for one in at_status("endpoints") if one["control"] == "own_sent"]
         assert sent["header"] == "explicit-rate"
         told = ctl("attach", f"{at}/cc/explicit.c", "--name", "own_other", status=2)
-        assert "the header explicit-rate is sent by own_sent already" in told
+        assert "own_sent already sends the header explicit-rate" in told
     finally:
         ctl("detach", "own_sent")
 

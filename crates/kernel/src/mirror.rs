@@ -45,11 +45,11 @@ unsafe impl Plain for uapi::InetDiagReqV2 {}
 unsafe impl Plain for linux_raw_sys::net::tcp_info {}
 
 impl Prefix {
-    /// The prefix's address.
+    /// The address in a prefix.
     pub fn ipv6(&self) -> Ipv6Addr {
         let mut octets = [0; 16];
         for (place, word) in octets.chunks_exact_mut(4).zip(self.address) {
-            // the words are in network byte order already
+            // the words of the address are in network byte order already
             place.copy_from_slice(&word.to_ne_bytes());
         }
         octets.into()

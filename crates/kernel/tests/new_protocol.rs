@@ -401,7 +401,7 @@ fn the_header_program_comes_and_goes_with_its_control(built: &Built) {
     assert_eq!(endpoints(), 1);
     let line = one_line(&built.output(&["attach", "explicit+hystart"]), 2);
     assert!(
-        line.contains("is sent by hwt_explicit_ss already"),
+        line.contains("hwt_explicit_ss already sends the header"),
         "{line}"
     );
     built.succeeds(&["attach", "reno", "--name", CONTROL]);
