@@ -189,7 +189,7 @@ def test_where_a_monitor_has_gone_the_law_is_renos() -> None:
         after = path.status()
         acks = after["acks"] - before["acks"]
         assert after["unmonitored"] - before["unmonitored"] >= 0.9 * acks > 100
-        with pytest.raises(HeadwayError, match="pep-monitor serves one device"):
+        with pytest.raises(HeadwayError, match="pep-monitor works at one device only"):
             path.monitor("rtt_ms=100", netns=path.far)
 
 
