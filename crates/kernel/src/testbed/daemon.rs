@@ -40,7 +40,9 @@ fn failed(error: EmulatorError) -> Failure {
 pub fn run_emulator(name: &str, lock_fd: i32) -> Result<(), Failure> {
     // SAFETY: plain numbers.
     if lock_fd < 3 || unsafe { libc::fcntl(lock_fd, libc::F_GETFD) } < 0 {
-        return Err(Failure::bad_input("only `testbed up` can start the emulator"));
+        return Err(Failure::bad_input(
+            "only `testbed up` can start the emulator",
+        ));
     }
     // SAFETY: `up` passes the number of a descriptor that only this process uses now.
     let lock = unsafe { OwnedFd::from_raw_fd(lock_fd) };
@@ -52,7 +54,9 @@ pub fn run_emulator(name: &str, lock_fd: i32) -> Result<(), Failure> {
     let (mut emulator, mut ground) = emulators(&state)?;
 
     println!("{READY}");
-    io::stdout().flush().attempt("send a message to `testbed up`")?;
+    io::stdout()
+        .flush()
+        .attempt("send a message to `testbed up`")?;
     let mut word = [0];
     if io::stdin().read_exact(&mut word).is_err() || word[0] != COMMIT {
         return Err(Failure::failed("`testbed up` did not complete"));

@@ -32,7 +32,9 @@ pub(super) fn read(file: &Path) -> Result<Asked, Failure> {
     let known = headway_algorithms::known();
     let (path, seed) = path_of(&text, &known).map_err(|e| bad(e.to_string()))?;
     if path.is_chain {
-        return Err(bad("topology.kind: chain is not allowed; a testbed needs dumbbell".into()));
+        return Err(bad(
+            "topology.kind: chain is not allowed; a testbed needs dumbbell".into(),
+        ));
     }
     let access_ns = 2 * path.access_delay_ns;
     let access_rate_bps = path.access_rate_bps;
