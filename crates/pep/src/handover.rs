@@ -216,7 +216,11 @@ pub(crate) fn ask(
     let offer = match control::read_line(&from).attempt(&what)? {
         Some(Answer::Offer(offer)) => offer,
         Some(Answer::Refused(why)) => return Err(other(&why)),
-        None => return Err(other("the running proxy's version does not support a handover")),
+        None => {
+            return Err(other(
+                "the running proxy's version does not support a handover",
+            ))
+        }
     };
     if offer.version != version {
         let why = format!(

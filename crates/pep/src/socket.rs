@@ -146,9 +146,10 @@ pub(crate) fn listen(listener: &OwnedFd) -> Result<(), Failure> {
 /// accepted later.
 pub(crate) fn change(listener: &OwnedFd, side: &Side) -> Result<(), Failure> {
     let kernels = |name: &str| fs::read_to_string(format!("/proc/sys/net/ipv4/{name}"));
-    let control = kernels("tcp_congestion_control").attempt("read the default congestion control")?;
+    let control =
+        kernels("tcp_congestion_control").attempt("read the default congestion control")?;
     sockopt::set_tcp_congestion(listener, control.trim())
-            .attempt("set the default congestion control")?;
+        .attempt("set the default congestion control")?;
     for (name, option) in [
         ("tcp_wmem", libc::SO_SNDBUFFORCE),
         ("tcp_rmem", libc::SO_RCVBUFFORCE),
