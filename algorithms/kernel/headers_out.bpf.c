@@ -185,7 +185,7 @@ int hw_headers_out(struct __sk_buff *skb)
 		return HW_NEXT_PROGRAM;
 	if (out->bits) {
 		hw_write_bits(skb, out->bits & HW_ECN_MASK);
-		out->bits = 0; /* the congestion control may be detached before the next packet leaves */
+		out->bits = 0; /* the control may be detached before the next packet */
 	}
 	if (out->due && hw_replace_sack_blocks(skb, out)) {
 		out->due = 0;

@@ -107,7 +107,7 @@ int hw_hints_set(struct bpf_sockopt *ctx)
 		return HW_KERNEL_DOES_IT;
 	}
 	if (length < 0)
-		return HW_KERNEL_DOES_IT; /* the same program at a descendant cgroup has handled it */
+		return HW_KERNEL_DOES_IT; /* this program at a descendant cgroup did it */
 	if (!sk || sk->protocol != HW_IPPROTO_TCP || option == TCP_STARTUP_INFO)
 		return hw_refuse(HW_EINVAL);
 	if (length == sizeof(u64) && (void *)(low + 2) <= end)

@@ -96,8 +96,8 @@ struct tcp_sock___sample {
 struct hw_sample_config {
 	u32 first_port; /* lowest server port of the connections to record */
 	u32 last_port;
-	/* ACKs that change neither cwnd nor ssthresh nor the number of retransmissions are recorded at
-	 * most once in this time */
+	/* ACKs that change neither cwnd nor ssthresh nor the number of retransmissions are
+	 * recorded at most once in this time */
 	u32 gap_ns;
 	u32 both_ends;	 /* 1: also record the servers' sockets */
 	u32 netns_count; /* 0: all */
