@@ -149,7 +149,7 @@ static __noinline int hw_replace_sack_blocks(struct __sk_buff *skb, struct hw_ou
 		return 0;
 	__builtin_memcpy(after, before, sizeof(after));
 	after[(at + 1) & 63] -= gone;
-	/* if the answer is shorter than the removed blocks, no-operations fill the rest */
+	/* if the answer is shorter than the removed blocks, no-operation options fill the rest */
 	for (i = 0; i < HW_OPTION_MAX_BYTES; i++)
 		after[(end + i) & 63] = i < wire_bytes ? out->option[i] : HW_NO_OPERATION;
 	new_bytes = old_bytes;

@@ -39,7 +39,7 @@ struct {
 	__type(value, struct hw_window_counters);
 } hw_window_cnt SEC(".maps");
 
-/* State of a connection until its peer has acknowledged data. */
+/* State of a connection, which is kept until the peer has acknowledged data. */
 struct hw_handshake {
 	u32 first_seq; /* sequence number of our SYN or SYN-ACK */
 	u8 scale;      /* window scale (shift count) of the peer */

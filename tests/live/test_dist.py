@@ -122,7 +122,7 @@ def test_the_sdist_has_what_the_engine_is_built_of_and_no_tests(dist: Path) -> N
 
 @dataclass(frozen=True)
 class Installed:
-    """Headway in a separate environment, and an empty folder next to it."""
+    """A virtual environment with Headway, and an empty folder next to it."""
 
     prefix: Path
     folder: Path

@@ -218,7 +218,7 @@ def test_vectors_on_the_kernel_have_responses_and_count_what_the_client_gets() -
     assert responses["epoch"].to_list() == [0, 1, 2]
     lengths_ms = ((responses["end_ns"] - responses["start_ns"]) / 1e6).to_list()
     assert all(40 < length < 300 for length in lengths_ms)
-    # as in the simulator, the trace records the end that sends more data
+    # as in the simulator, the trace records the TCP endpoint that sends more data
     last = trace["flow_counters"].row(-1, named=True)
     assert last["delivered_bytes"] == 60_000
     assert 42 <= last["sent_pkts"] < 50

@@ -118,7 +118,7 @@ def test_dark_and_light_differ_in_colours_only(looked: Looked, width: int) -> No
     assert light.mean() > 0.85
     assert dark.mean() < 0.25
     assert min(light.std(), dark.std()) > 0.03
-    # Both schemes draw the same picture with inverted brightness.
+    # The light and the dark scheme draw the same picture with inverted brightness.
     assert np.corrcoef(light.ravel(), dark.ravel())[0, 1] < -0.8
     one, other = (looked.facts[width, scheme] for scheme in SCHEMES)
     assert one["headings"] == other["headings"]

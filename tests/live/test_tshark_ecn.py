@@ -49,7 +49,7 @@ def marked(topology: dict[str, Any] | None = None, link: str = "bottleneck") -> 
 
 
 def told(found: list[dict[str, str]]) -> list[str]:
-    """The kinds of packets and their ECN flags as text, in order, without repetitions."""
+    """The packets' kinds and ECN flags as text, in order, without repetitions."""
     opener = found[0]["tcp.srcport"]
     steps: list[str] = []
     for row in found:

@@ -45,7 +45,7 @@ pub struct Arriving {
 pub struct Carried {
     /// When the packet's last bit leaves the queue.
     pub depart_ns: u64,
-    /// When the packet is due at the far end.
+    /// When the packet is due at the far end of the link.
     pub due_ns: u64,
     /// When the copy is due at the far end, if the packet was duplicated.
     pub copy_due_ns: Option<u64>,
@@ -252,7 +252,7 @@ impl Direction {
         self.undelivered_pkts += 1;
     }
 
-    /// Counters of this direction until `now_ns`.
+    /// The counters of this direction, up to the time `now_ns`.
     pub fn summary(&mut self, now_ns: u64) -> DirectionSummary {
         self.settle(now_ns);
         let counters = &self.link.counters;

@@ -81,9 +81,9 @@ row! {
     /// When the packet's last bit left the queue, or when a queue dropped it at its head; 0 if
     /// dropped on arrival.
     departed_ns: u64,
-    /// When the packet was due at the far end; 0 if dropped.
+    /// When the packet was due at the far end of the link; 0: it was dropped.
     due_ns: u64,
-    /// When the packet was delivered; 0 if it was not.
+    /// When the packet was delivered; 0: it was not delivered.
     delivered_ns: u64,
     /// Bytes waiting and in transmission after the packet joined the queue, or when it was dropped.
     queue_bytes: u32,

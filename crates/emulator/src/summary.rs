@@ -21,7 +21,7 @@ pub struct Summary {
     pub schedule_start_ns: u64,
     /// Time of the emulator's start, in ns since 1970.
     pub start_unix_ns: u64,
-    /// When this summary was made.
+    /// The time at which this summary was made.
     pub end_ns: u64,
     /// Whether the emulator has ended.
     pub finished: bool,
@@ -52,7 +52,7 @@ pub struct Summary {
     pub device_drops_pkts: Option<u64>,
     /// Rows that are missing in the log because the disk was too slow.
     pub log_lost_rows: u64,
-    /// Rows that the log contains.
+    /// Number of rows that the log contains.
     pub log_rows: u64,
     /// Packets that are missing in the capture because the disk was too slow.
     #[serde(default)]
@@ -64,7 +64,7 @@ pub struct Summary {
 /// The counters of one direction of the emulator.
 #[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
 pub struct DirectionSummary {
-    /// "forward" (left to right) or "reverse".
+    /// Name of the direction: "forward" (left to right) or "reverse".
     pub name: String,
     /// Packets offered to the link.
     pub arrived_pkts: u64,

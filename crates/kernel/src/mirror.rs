@@ -11,7 +11,7 @@ use crate::uapi;
 /// # Safety
 /// Every bit pattern must be a valid value, and all bytes must be initialized.
 pub unsafe trait Plain: Copy {
-    /// Reads the value at the beginning of these bytes.
+    /// Reads the structure from the beginning of these bytes.
     fn read(bytes: &[u8]) -> Option<Self> {
         let bytes = bytes.get(..size_of::<Self>())?;
         // SAFETY: the slice holds this many bytes, and any bytes are a valid value.

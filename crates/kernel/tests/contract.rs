@@ -295,7 +295,8 @@ fn another_control_differs() {
     assert!(differ > situations().len() / 2, "{differ}");
 }
 
-/// Checks that each situation changes the window; otherwise it would compare nothing.
+/// Checks that each situation changes the congestion window. Otherwise a comparison in this
+/// situation would prove nothing.
 fn every_situation_changes_the_window() {
     let pair = objects()
         .unwrap()

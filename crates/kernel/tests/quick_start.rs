@@ -120,7 +120,7 @@ fn a_grant_is_not_passed_on_to_the_next_connection() {
 
 fn a_router_that_does_not_take_part_is_detected() {
     let path = Path::with_hosts(true);
-    // only the first of the two routers takes part, at the server's device
+    // only the first of the two routers takes part in Quick-Start: the one at the server's device
     let first = [
         "router",
         "attach",

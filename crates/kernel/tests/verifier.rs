@@ -20,7 +20,8 @@ fn the_verifier_accepts_every_router() {
     }
 }
 
-/// Checks that this test can fail: the verifier refuses an invalid object.
+/// Checks that the verifier refuses an invalid object, which shows that the tests of this file can
+/// fail.
 fn the_verifier_refuses_a_forbidden_write() {
     // the build sets this variable to the object's path
     let path = option_env!("HEADWAY_REFUSED").unwrap_or_default();

@@ -19,7 +19,7 @@ const PIPE_BYTES: std::ops::RangeInclusive<usize> = 1 << 16..=1 << 30;
 /// The settings of one side of the proxy: the side of the clients or the side of the servers.
 #[derive(Clone, Debug, Default)]
 pub struct Side {
-    /// Network devices that lead to this side.
+    /// Network devices that lead to the hosts of this side.
     pub devices: Vec<String>,
     /// Congestion control towards this side, by its name in the kernel; None: the namespace's
     /// default.

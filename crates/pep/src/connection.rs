@@ -25,7 +25,7 @@ pub enum Phase {
     Held,
     /// The client's leg is established, and the server has not answered yet.
     Connecting,
-    /// Both legs are established.
+    /// Both legs, to the client and to the server, are established.
     Open,
     /// One leg broke. The proxy delivers the data that arrived on this leg before, then resets the
     /// other leg.
@@ -114,7 +114,7 @@ impl ConnectionStatus {
     }
 }
 
-/// Both legs and both directions of a connection.
+/// A proxied connection, with both legs and both directions.
 #[derive(Debug)]
 pub(crate) struct Connection {
     client: SocketAddr,

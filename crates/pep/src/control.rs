@@ -59,7 +59,7 @@ pub enum Taking {
     Yes,
     /// New connections bypass the proxy, because a limit was reached.
     Full,
-    /// New connections bypass the proxy, because it was told to stop.
+    /// New connections bypass the proxy, because a user has stopped the proxy.
     Stopping,
     /// Another process has replaced the proxy and takes new connections. The proxy ends when its
     /// connections have ended.
@@ -98,7 +98,8 @@ pub struct Status {
     /// Memory in bytes that pipes, the proxy's process, and all TCP sockets of the machine use
     /// together.
     pub memory_bytes: u64,
-    /// Limit for this memory. At the limit, new connections bypass the proxy.
+    /// Limit for the memory of pipes, proxy and TCP sockets. At the limit, new connections bypass
+    /// the proxy.
     pub max_memory_bytes: u64,
     /// Open pipes.
     pub pipes: u64,

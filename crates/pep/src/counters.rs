@@ -72,7 +72,7 @@ counters! {
     reset_by_server,
     /// Connections that were given up because no data moved.
     idle_timeouts,
-    /// Connections that the end of the proxy cut off.
+    /// Connections that were reset because the proxy ended.
     cut_off,
     /// Connections that were dropped because the kernel could not open a socket.
     no_room,
@@ -80,7 +80,8 @@ counters! {
     client_bytes,
     /// Bytes from servers that were delivered to the client's side.
     server_bytes,
-    /// Bytes of both directions that were copied, as for small writes.
+    /// Bytes of both directions that were copied through memory and not spliced, such as small
+    /// writes.
     copied_bytes,
     /// Log lines of ended connections that could not be written.
     lost_lines,

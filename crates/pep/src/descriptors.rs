@@ -55,7 +55,7 @@ impl DescriptorTables {
         Self(if confirm { 1 } else { workers })
     }
 
-    /// Whether each thread has its own table.
+    /// Whether each event loop's thread has its own descriptor table.
     pub(crate) fn are_threads(self) -> bool {
         self.0 > 1
     }

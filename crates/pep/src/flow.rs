@@ -95,7 +95,7 @@ pub(crate) struct Flow {
     pub bytes: u64,
     /// Whether the last read filled the buffer for copies. Then the next read uses a pipe.
     bulk: bool,
-    /// Whether the source has sent its FIN.
+    /// Whether the FIN of the source has arrived.
     ended: bool,
     /// Whether the FIN was passed on to the sink.
     pub finished: bool,

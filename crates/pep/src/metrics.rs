@@ -19,7 +19,7 @@ use rustix::net::{self, sockopt, AddressFamily, SocketFlags, SocketType};
 use crate::control::{Status, Taking};
 use crate::privileges;
 
-/// How long a request and its answer may take.
+/// How long an HTTP request and its answer may take together.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// How often the thread checks whether it has to end.
 const CHECK_INTERVAL: Timespec = Timespec {

@@ -1,4 +1,4 @@
-//! The two sides of a connection, and how it ended.
+//! The two sides of a proxied connection, and the ways in which it can end.
 
 use std::sync::atomic::AtomicU64;
 

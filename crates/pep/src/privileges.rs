@@ -28,7 +28,7 @@ const KEPT: CapabilitySet = CapabilitySet::NET_ADMIN
     .union(CapabilitySet::NET_BIND_SERVICE)
     .union(CapabilitySet::SYS_RESOURCE);
 
-/// A user and its group.
+/// A user of the system, with its group.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct User {
     uid: libc::uid_t,

@@ -95,7 +95,7 @@ fn serve(stream: &UnixStream) {
     unsafe {
         libc::close_range(3, own - 1, 0);
         libc::close_range(own + 1, libc::c_uint::MAX, 0);
-        // ignore these signals, because this process ends when the proxy has ended
+        // ignore signals that end the proxy, because this process must end after the proxy
         for signal in [libc::SIGTERM, libc::SIGINT, libc::SIGHUP] {
             libc::signal(signal, libc::SIG_IGN);
         }

@@ -1,4 +1,4 @@
-//! Runs a proxy from start to end.
+//! Runs a proxy from its start to its end.
 
 use std::path::Path;
 use std::sync::atomic::AtomicBool;

@@ -101,7 +101,8 @@ fn set_side_options(socket: &OwnedFd, side: &Side) -> Result<(), Failure> {
         sockopt::set_tcp_congestion(socket, control).map_err(|error| {
             if error == Errno::NOENT {
                 Failure::bad_input(format!(
-                    "control {control}: no such control in the kernel; `headwayctl attach` adds one"
+                    "control {control}: the kernel has no such congestion control; `headwayctl \
+                     attach` adds one"
                 ))
             } else {
                 Failure::failed(format!("cannot use control {control}: {error}"))
@@ -136,7 +137,7 @@ pub(crate) fn listener(
     Ok(socket)
 }
 
-/// Makes a listener listen; has no effect if it already does.
+/// Makes a socket listen. Has no effect on a socket that already listens.
 pub(crate) fn listen(listener: &OwnedFd) -> Result<(), Failure> {
     net::listen(listener, BACKLOG).attempt("listen")
 }

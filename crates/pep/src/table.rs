@@ -76,7 +76,7 @@ mod tests {
                 keep_only(&[own.as_fd(), far.as_fd()]).unwrap();
                 assert!(!is_open(theirs) && is_open(far.as_raw_fd()));
                 (&own).write_all(b"a").unwrap();
-                // the thread's remaining descriptors are closed when it ends
+                // the kernel closes the thread's remaining descriptors when the thread ends
             });
             thread.join().unwrap();
         });

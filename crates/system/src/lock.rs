@@ -50,7 +50,7 @@ fn open(path: &Path) -> io::Result<File> {
             }
         }
     }
-    // do not wait for the other end of a FIFO
+    // if the path is a FIFO, do not wait until another process opens it
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
     let file = OpenOptions::new()
         .create(true)
@@ -64,7 +64,7 @@ fn open(path: &Path) -> io::Result<File> {
     if !meta.is_file() {
         return Err(io::Error::other("the path is not a regular file"));
     }
-    // an earlier version created this file readable by others
+    // an earlier version of this program created this file readable by other users
     if meta.permissions().mode() & 0o077 != 0 {
         file.set_permissions(Permissions::from_mode(0o600))?;
     }

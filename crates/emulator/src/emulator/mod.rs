@@ -47,7 +47,7 @@ struct Device {
     /// Time from when the last packet to the host was due until a program on the host answered with
     /// its first data.
     program_late_ns: Option<u64>,
-    /// The host's access link, if it has one.
+    /// The host's access link, if the host has one.
     access: Option<Wire>,
 }
 

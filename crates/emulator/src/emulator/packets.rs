@@ -238,8 +238,8 @@ impl Emulator {
 
     /// Returns when the host sent the packet that was just read from its device. An answer counts
     /// as sent when the packet that it answers was due. If a program answers with several packets
-    /// of data, this applies to the first of them. The times between these packets are kept,
-    /// because the host's TCP may pace them.
+    /// of data, only the first of them counts as sent at that time. The others follow at the
+    /// intervals at which they were read, because the host's TCP may pace them.
     fn sent_ns(&mut self, number: usize, header: &Header) -> u64 {
         let (now_ns, device) = (clock::monotonic_ns(), &mut self.devices[number]);
         if now_ns - device.last_delivered_ns >= PROMPT_NS {

@@ -5,7 +5,7 @@ use crate::packet::mark;
 
 const MARKED: u8 = 1;
 
-/// A packet in the emulator, and what is known about its path.
+/// A packet in the emulator, with its row of the log.
 #[derive(Clone, Default)]
 pub(super) struct Slot {
     pub bytes: Vec<u8>,

@@ -322,7 +322,7 @@ fn restore(netns: &Netns, control: &str) -> Result<(), Failure> {
         netns.set_default_control(BUILT_IN)
     });
     match result {
-        // an error is ignored if the namespace was removed meanwhile
+        // ignore the error if the namespace was removed meanwhile
         Err(_) if netns.default_control().is_err() => Ok(()),
         other => other.attempt(format!(
             "restore {control} as the default of namespace {}",

@@ -140,7 +140,7 @@ pub fn status(measure: Option<Duration>) -> Result<Status, Failure> {
 fn all_uses() -> BTreeMap<String, Vec<Use>> {
     let mut uses: BTreeMap<String, Vec<Use>> = BTreeMap::new();
     for netns in netns::all() {
-        // skip a namespace that was removed meanwhile
+        // skip a namespace that was removed after it was listed
         let Ok(mut counts) = netns.inside(sockets::count_by_control) else {
             continue;
         };

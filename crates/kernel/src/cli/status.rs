@@ -25,7 +25,7 @@ pub struct StatusCommand {
     json: bool,
 }
 
-/// What Headway has attached to the kernel, and its proxies.
+/// Everything that Headway has attached to the kernel, and Headway's proxies.
 #[derive(Serialize)]
 struct Report<'a> {
     #[serde(flatten)]

@@ -99,7 +99,7 @@ struct UpCommand {
     /// Set a sysctl in all hosts' namespaces, like net.ipv4.tcp_sack=0; can be repeated
     #[arg(long, value_name = "NAME=VALUE")]
     sysctl: Vec<String>,
-    /// Log every packet into this folder
+    /// Folder for a log with a row for every packet of the emulated link
     #[arg(long, value_name = "DIR")]
     log: Option<PathBuf>,
     /// Only print what the command would change
@@ -122,7 +122,7 @@ struct ExecCommand {
     real_time: bool,
     /// Host: left1, right1, ...
     host: String,
-    /// Program and its arguments, after --
+    /// The program to run and its arguments, after --
     #[arg(last = true, required = true)]
     command: Vec<OsString>,
 }

@@ -379,6 +379,6 @@ pub(super) fn die_with_parent() -> Result<(), Failure> {
     if unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGTERM) } == 0 {
         Ok(())
     } else {
-        Err(std::io::Error::last_os_error()).attempt("end with the parent")
+        Err(std::io::Error::last_os_error()).attempt("end together with the parent process")
     }
 }

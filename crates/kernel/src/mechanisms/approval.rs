@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use headway_algorithms::quick_start::{code_down, rate_bytes_per_s};
 use headway_algorithms::TunableInfo;
 
-/// The algorithm whose events report requests.
+/// Name of the router algorithm whose events report Quick-Start requests.
 pub(super) const ALGORITHM: &str = "quick-start";
 
 /// The reason why the router granted less than the requested rate. None: the router granted the

@@ -78,7 +78,7 @@ impl Trial {
         Ok(Self { object })
     }
 
-    /// The program of this name in the object.
+    /// Finds the eBPF program of this name in a loaded object.
     ///
     /// # Errors
     /// The object has no program of that name.

@@ -341,7 +341,7 @@ pub enum Point {
     Ingress,
     /// Packets that are about to enter a network device's queue.
     Egress,
-    /// Like `Egress`, but before all programs that are already attached there.
+    /// Like `Egress`, but the program runs before all programs that are already attached there.
     EgressFirst,
     /// The tracepoint that the program's section names.
     Tracepoint,

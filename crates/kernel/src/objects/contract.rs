@@ -23,7 +23,7 @@ pub enum Call {
     Init,
     /// Reports that an ACK acknowledged data.
     PktsAcked(Ack),
-    /// Lets cwnd grow after this many packets (or ACKs) were acknowledged.
+    /// Asks the congestion control to grow cwnd, after this many packets (or ACKs).
     Grow(u32),
     /// Requests the new ssthresh after congestion.
     Ssthresh,

@@ -26,7 +26,7 @@ pub use socket::Hints;
 
 /// Size of a chunk: the bytes that one read, or one part of a write, transfers.
 const CHUNK_BYTES: usize = 64 * 1024;
-/// Most chunks that one call of writev() writes.
+/// Maximum number of chunks that one call of writev() writes.
 const MOST_CHUNKS: usize = 256;
 
 /// Writes as much of `bytes` as the socket has room for, in one call, as applications do. A startup

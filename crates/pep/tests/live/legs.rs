@@ -253,8 +253,8 @@ fn an_end_that_resets_before_it_has_everything_is_counted_as_reset(lab: &Lab) {
 }
 
 /// Tests the sysctls with which the kernel gives an accepted socket the firewall mark of its SYN.
-/// Packets with this mark are routed to the gateway itself, so the sockets of
-/// the legs must have the mark of the proxy's own packets.
+/// Packets with this mark are routed to the gateway itself, so the proxy must give its sockets the
+/// mark of its own packets.
 fn legs_have_the_proxys_mark_even_if_the_kernel_marks_accepted_sockets(lab: &Lab) {
     lab.inside(GATEWAY, || {
         fs::write("/proc/sys/net/ipv4/tcp_fwmark_accept", "1")?;

@@ -144,7 +144,7 @@ fn use_once(stream: &mut TcpStream) {
     assert_eq!(said, [7; SAID]);
 }
 
-/// Resets a connection from either end.
+/// Resets a connection, from the client's or from the server's end.
 fn break_off(mut stream: TcpStream, by_far_end: bool) {
     if !by_far_end {
         return reset(stream);

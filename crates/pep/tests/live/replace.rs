@@ -341,7 +341,7 @@ fn a_failed_replacement_leaves_the_proxy_as_it_was(lab: &Lab) {
     let status = proxy.status();
     assert_eq!((status.taking, status.totals.accepted), (Taking::Yes, 3));
 
-    // stopping the successor also stops its predecessor; both reset their connections
+    // stopping the successor also stops its predecessor, and both reset their connections
     let next = Proxy::start(lab, &replacing);
     let (mut near3, mut far3) = pair(lab, &listener);
     exchange(&mut near3, &mut far3);

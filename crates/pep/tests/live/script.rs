@@ -101,7 +101,7 @@ impl Script {
         }
     }
 
-    /// The data that one end sends.
+    /// Makes the data that one end of a transfer sends.
     fn data(&self, client: bool) -> Vec<u8> {
         let (bytes, mut state) = if client {
             (self.client_bytes, self.seed ^ 1)
@@ -146,7 +146,7 @@ impl Script {
         }
     }
 
-    /// Reads and checks all data of the other end, and its FIN.
+    /// Reads and checks all data that the other end sends, and checks that a FIN follows.
     fn receive_all(&self, stream: &mut TcpStream, client_sends: bool) -> Result<(), String> {
         let (data, end) = self.receive(stream);
         end.map_err(|e| format!("after {} bytes: {e}", data.len()))?;
@@ -163,7 +163,7 @@ impl Script {
         let (data, end) = self.receive(stream);
         match end {
             Err(e) if e.kind() == ErrorKind::ConnectionReset => {}
-            other => return Err(format!("{other:?} after {} bytes, no reset", data.len())),
+            other => return Err(format!("after {} bytes came {other:?}, not a reset", data.len())),
         }
         same(&data, &self.data(client_sends), all)
     }
@@ -226,7 +226,9 @@ impl Script {
         if line == "said\n" {
             return Ok(());
         }
-        Err(io::Error::other("the process that writes the data has ended"))
+        Err(io::Error::other(
+            "the process that writes the data has ended",
+        ))
     }
 
     pub fn client(&self, mut stream: TcpStream) -> Result<(), String> {

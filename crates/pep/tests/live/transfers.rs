@@ -50,7 +50,9 @@ fn serve(stream: io::Result<(TcpStream, SocketAddr)>, largest: usize) -> Result<
     let port = u16::from_le_bytes(head[8..].try_into().expect("two"));
     let script = Script::of(seed, largest);
     if peer.port() != port {
-        return Err(format!("the client's port is {port}, but the server sees {peer}"));
+        return Err(format!(
+            "the client's port is {port}, but the server sees {peer}"
+        ));
     }
     script
         .server(stream)

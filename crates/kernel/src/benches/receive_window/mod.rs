@@ -121,7 +121,7 @@ impl Hosts {
 /// What to measure.
 #[derive(Clone, Debug)]
 pub struct Bench {
-    /// The sender's control, such as `cubic+jump-start`.
+    /// The sender's congestion control, such as `cubic+jump-start`.
     pub control: String,
     /// The control's tunables, `name=value`.
     pub settings: Vec<String>,
