@@ -41,7 +41,9 @@ impl Proxy {
         let what = "hand over";
         let resources = &self.resources;
         let Some(control) = &resources.control else {
-            return Err(Failure::failed("this proxy has already handed over to another process"));
+            return Err(Failure::failed(
+                "this proxy has already handed over to another process",
+            ));
         };
         let others = match self.predecessors[..] {
             [] => &[][..],

@@ -163,7 +163,12 @@ impl Script {
         let (data, end) = self.receive(stream);
         match end {
             Err(e) if e.kind() == ErrorKind::ConnectionReset => {}
-            other => return Err(format!("after {} bytes came {other:?}, not a reset", data.len())),
+            other => {
+                return Err(format!(
+                    "after {} bytes came {other:?}, not a reset",
+                    data.len()
+                ))
+            }
         }
         same(&data, &self.data(client_sends), all)
     }

@@ -218,7 +218,11 @@ pub(crate) fn find(name: &str) -> Result<(&'static RouterInfo, &'static RouterOb
     let object = built::of_build(routers())?
         .iter()
         .find(|object| object.name == info.name)
-        .ok_or_else(|| Failure::failed(format!("this build has no eBPF program for the router algorithm {name}")))?;
+        .ok_or_else(|| {
+            Failure::failed(format!(
+                "this build has no eBPF program for the router algorithm {name}"
+            ))
+        })?;
     Ok((info, object))
 }
 
