@@ -160,7 +160,8 @@ impl Request {
         let scope = rundir::scope()?;
         if !rundir::is_in_scope(&self.name, &scope) {
             return Err(Failure::bad_input(format!(
-                "name \"{}\": must begin with \"{scope}_\" or \"{scope}-\", as HEADWAY_SCOPE requires",
+                "name \"{}\": must begin with \"{scope}_\" or \"{scope}-\", as HEADWAY_SCOPE \
+                 requires",
                 self.name
             )));
         }

@@ -40,17 +40,19 @@ impl Device {
                 .inside(|| examine(name))
                 .map_err(|e| match e.raw_os_error() {
                     Some(libc::ENODEV | libc::EINVAL) => Failure::bad_input(format!(
-                    "device \"{name}\": namespace {} has no device of that name; `ip link` lists its devices",
+                    "device \"{name}\": namespace {} has no device of that name; `ip link` lists \
+                     its devices",
                     netns.label
                 )),
-                    _ => Failure::failed(format!("cannot read the properties of device {name}: {e}")),
+                    _ => Failure::failed(format!("cannot read device {name}: {e}")),
                 })?;
         let link_header_bytes = match kind {
             libc::ARPHRD_ETHER | libc::ARPHRD_LOOPBACK => 14,
             libc::ARPHRD_NONE | libc::ARPHRD_PPP | libc::ARPHRD_TUNNEL => 0,
             other => {
                 return Err(Failure::bad_input(format!(
-                    "device \"{name}\": must carry Ethernet or IP, but its ARP hardware type is {other}"
+                    "device \"{name}\": must carry Ethernet or IP, but its ARP hardware type is \
+                     {other}"
                 )))
             }
         };

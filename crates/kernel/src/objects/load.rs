@@ -144,7 +144,8 @@ pub fn attach_error(name: &str, error: &libbpf_rs::Error) -> Failure {
 #[must_use]
 pub fn name_taken(name: &str) -> Failure {
     Failure::bad_input(format!(
-        "the kernel has a congestion control {name} that is not Headway's; choose another name with --name"
+        "the kernel has a congestion control {name} that is not Headway's; choose another name \
+         with --name"
     ))
 }
 
