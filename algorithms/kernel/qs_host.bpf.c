@@ -16,8 +16,8 @@
 #include "port/bpf/segment.h"
 #include "startup/quick_start.c"
 
-/* The MSS, header size and initial window that are assumed until a connection's handshake is
- * over. */
+/* Values that are assumed for a connection during its handshake: MSS, header size and initial
+ * window. */
 #define HW_MSS_BYTES	1448
 #define HW_HEADER_BYTES 52
 #define HW_INITIAL_PKTS 10
@@ -26,13 +26,12 @@
 const volatile u32 hw_netns = 0;
 const volatile u32 hw_willing_code = HW_QS_MAX_CODE; /* as receiver */
 
-/* headwayctl reads these fields' names from the BTF type information of this object. */
+/* headwayctl reads the names of these counters from the object's type information. */
 struct hw_qs_host_counters {
 	u64 requests;
 	u64 grants;
 	u64 lowered; /* requests that were granted at a lower rate */
-	/* refused and the next five fields count failed requests, by enum hw_qs_failure */
-	u64 refused;
+	u64 refused; /* this and the next five: failed requests, by enum hw_qs_failure */
 	u64 unanswered;
 	u64 lost;
 	u64 ttl_differs;
@@ -90,7 +89,7 @@ static __always_inline void hw_count_failure(u32 failure)
 	}
 }
 
-/* Saves the outcome of a sent request, for `headwayctl status`. */
+/* Records the outcome of a Quick-Start request that this host sent, for `headwayctl status`. */
 static __always_inline void hw_keep(const struct hw_qs_key *key, const struct hw_qs_flow *flow)
 {
 	struct hw_recent_request *recent = hw_next_recent();
@@ -106,8 +105,8 @@ static __always_inline void hw_keep(const struct hw_qs_key *key, const struct hw
 	recent->failure = flow->host.failure;
 }
 
-/* Adds an IPv4 option to a header without options. Returns 0 if several packets share the
- * buffer, or if the packet with the option would exceed the device's MTU. */
+/* Adds an IPv4 option to a header without options. Returns 0 without adding it if the packet shares
+ * its buffer with other packets, or if the packet would become too long for the device. */
 static __always_inline int hw_put_ipv4(struct __sk_buff *skb, struct hw_segment *s,
 				       const struct hw_qs_option *option)
 {
@@ -135,8 +134,8 @@ static __always_inline int hw_put_ipv4(struct __sk_buff *skb, struct hw_segment 
 	return 1;
 }
 
-/* Adds a TCP option at the end of the TCP header. Returns 0 if the segment has data or its
- * header has no room. */
+/* Adds a TCP option at the end of the TCP header, if the segment has no data and the header has
+ * room. */
 static __always_inline int hw_put_tcp(struct __sk_buff *skb, struct hw_segment *s,
 				      const struct hw_qs_option *option)
 {
@@ -156,7 +155,7 @@ static __always_inline int hw_put_tcp(struct __sk_buff *skb, struct hw_segment *
 	return 1;
 }
 
-/* The rate code that the sender of a SYN or SYN-ACK wants to request; 0: no request. */
+/* Returns the rate code that the sender of a SYN or SYN-ACK wants to request; 0: no request. */
 static __always_inline u32 hw_asked_code(struct __sk_buff *skb, const struct hw_segment *s)
 {
 	struct bpf_sock *sk = skb->sk;
@@ -176,8 +175,7 @@ static __always_inline u32 hw_asked_code(struct __sk_buff *skb, const struct hw_
 
 	if (!sk)
 		return 0;
-	/* when a SYN-ACK leaves, the connection has no socket of its own yet, only the listening
-	 * one */
+	/* when a SYN-ACK leaves, only the listening socket exists */
 	sk = s->tcp.flags & HW_TCP_ACK ? bpf_get_listener_sock(sk) : bpf_sk_fullsock(sk);
 	if (!sk)
 		return 0;
@@ -228,7 +226,7 @@ static __always_inline void hw_ask(struct __sk_buff *skb, struct hw_segment *s,
 static __always_inline void hw_respond(struct __sk_buff *skb, struct hw_segment *s,
 				       struct hw_qs_flow *flow)
 {
-	/* if the packet has data or its header is full, the next ACK may carry the response */
+	/* if this packet has data or its TCP header is full, the next ACK may carry the response */
 	if (!hw_put_tcp(skb, s, &flow->response)) {
 		HW_COUNT_UP(no_room);
 		return;
@@ -283,9 +281,8 @@ int hw_qs_out(struct __sk_buff *skb)
 		code = hw_asked_code(skb, &s);
 		if (!flow && !code)
 			return HW_NEXT_PROGRAM;
-		/* clear what an earlier connection with the same ports left. But before a
-		 * SYN-ACK keep the state, because it has the request of the SYN that the SYN-ACK
-		 * answers */
+		/* forget an earlier connection with these ports. A SYN-ACK keeps state that is
+		 * not `opened`: the request of the SYN that it answers */
 		if (!flow || flow->opened || !(s.tcp.flags & HW_TCP_ACK)) {
 			bpf_map_update_elem(&hw_qs_flows, &key, &fresh, 0);
 			flow = bpf_map_lookup_elem(&hw_qs_flows, &key);
@@ -314,8 +311,8 @@ int hw_qs_out(struct __sk_buff *skb)
 	return HW_NEXT_PROGRAM;
 }
 
-/* Reads the peer's request from an arrived packet. The next packet that leaves carries the
- * response to it. */
+/* Reads the peer's request from an arrived packet. The next packet that leaves to the peer carries
+ * the response. */
 static __always_inline void hw_requested(struct __sk_buff *skb, const struct hw_segment *s,
 					 const struct hw_qs_key *key)
 {
@@ -335,8 +332,8 @@ static __always_inline void hw_requested(struct __sk_buff *skb, const struct hw_
 	    !hw_qs_respond(&request, s->ip.ttl, hw_willing_code, &response))
 		return;
 	flow = bpf_map_lookup_elem(&hw_qs_flows, key);
-	/* a SYN begins a new connection, even if an earlier one used the same ports; a SYN-ACK
-	 * belongs to the connection that our SYN began */
+	/* a SYN begins a new connection even if the ports were used before; a SYN-ACK continues
+	 * the SYN's connection */
 	if (!flow || (s->tcp.flags & (HW_TCP_SYN | HW_TCP_ACK)) == HW_TCP_SYN) {
 		bpf_map_update_elem(&hw_qs_flows, key, &fresh, 0);
 		flow = bpf_map_lookup_elem(&hw_qs_flows, key);
@@ -347,8 +344,7 @@ static __always_inline void hw_requested(struct __sk_buff *skb, const struct hw_
 	flow->respond = 1;
 }
 
-/* Evaluates the first ACK of the packet that carried our request; the ACK may have a response or
- * not. */
+/* Evaluates the first ACK of the packet that carried our request. It may carry the response. */
 static __always_inline void hw_answered(struct __sk_buff *skb, const struct hw_segment *s,
 					struct hw_qs_flow *flow)
 {

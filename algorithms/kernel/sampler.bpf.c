@@ -12,8 +12,7 @@ enum {
 	HW_MAP_LRU_HASH = 9,
 	HW_MAP_RINGBUF = 27,
 
-	/* this and the next values are the kernel's numbers of connection states */
-	HW_ESTABLISHED = 1,
+	HW_ESTABLISHED = 1, /* here and below: the kernel's connection states */
 	HW_SYN_SENT = 2,
 	HW_FIN_WAIT2 = 5,
 	HW_CLOSE = 7,
@@ -31,8 +30,8 @@ enum hw_sample_kind {
 	HW_SAMPLE_CLOSED,
 };
 
-/* A record, which crates/kernel/src/mechanisms/sampler and python/headway/backends read: 72
- * bytes without padding. */
+/* A record: 72 bytes without holes. crates/kernel/src/mechanisms/sampler and
+ * python/headway/backends read it. */
 struct hw_sample {
 	u64 time_ns;  /* CLOCK_MONOTONIC, as all times in this file */
 	u64 since_ns; /* arrival time of the connection's previous packet; 0: unknown */
@@ -95,12 +94,10 @@ struct tcp_sock___sample {
 
 /* Set before load. */
 struct hw_sample_config {
-	/* lowest of the server ports to record; a socket is recorded if its peer has one of
-	 * these ports */
-	u32 first_port;
+	u32 first_port; /* lowest server port of the connections to record */
 	u32 last_port;
-	/* minimum time between two records of a connection, for ACKs that change neither cwnd
-	 * nor ssthresh nor the number of retransmissions */
+	/* ACKs that change neither cwnd nor ssthresh nor the number of retransmissions are
+	 * recorded at most once in this time */
 	u32 gap_ns;
 	u32 both_ends;	 /* 1: also record the servers' sockets */
 	u32 netns_count; /* 0: all */
@@ -112,7 +109,7 @@ const volatile struct hw_sample_config hw_sample_config = {};
 /* Number of records for which the ring buffer had no room. */
 u64 hw_sample_lost = 0;
 
-/* Times and values of the last packet and the last record of a connection. */
+/* What is kept per connection: times and values of its last packet and its last record. */
 struct hw_sampled {
 	u64 packet_ns;
 	u64 record_ns;
@@ -124,8 +121,7 @@ struct hw_sampled {
 struct {
 	__uint(type, HW_MAP_LRU_HASH);
 	__uint(max_entries, 4096);
-	/* key: address of the socket in the kernel, valid while the socket exists */
-	__type(key, u64);
+	__type(key, u64); /* address of the socket, valid while it exists */
 	__type(value, struct hw_sampled);
 } hw_sampled SEC(".maps");
 
@@ -148,7 +144,7 @@ static __always_inline u16 hw_peer_port(struct sock *sk)
 
 static __always_inline u16 hw_local_port(struct sock *sk)
 {
-	/* the port is not read from skc_num, because a closed socket has released that */
+	/* skc_num is not used, because a closed socket has released it */
 	u16 port = BPF_CORE_READ((struct inet_sock___sample *)sk, inet_sport);
 
 	return __builtin_bswap16(port);
@@ -176,8 +172,8 @@ static __always_inline int hw_chosen(struct sock *sk)
 	return 0;
 }
 
-/* The acknowledged bytes of data. Linux counts an acknowledged FIN as a byte, which is
- * subtracted here. */
+/* Returns the number of data bytes that were acknowledged. Linux also counts an acknowledged FIN as
+ * one byte, which is subtracted here. */
 static __always_inline u64 hw_acked_bytes(struct tcp_sock___sample *tp, int fin_sent)
 {
 	int all = BPF_CORE_READ(tp, snd_una) == BPF_CORE_READ(tp, write_seq);
@@ -260,13 +256,14 @@ int BPF_PROG(hw_sample_ack, struct sock *sk)
 	return 0;
 }
 
-/* `state` is the new state of the connection; the socket's field still has the old state. */
+/* Runs when a socket's congestion state changes. `state` is the new state; the socket still has the
+ * old one. */
 SEC("tp_btf/tcp_cong_state_set")
 int BPF_PROG(hw_sample_ca_state, struct sock *sk, u8 state)
 {
 	struct tcp_sock___sample *tp = (void *)sk;
 
-	/* the kernel also calls this program if the state stays the same */
+	/* the kernel also calls this function if the state does not change */
 	if (hw_chosen(sk) && hw_ca_state(tp) != state)
 		hw_record(sk, tp, HW_SAMPLE_CA_STATE, state, bpf_ktime_get_ns(), 0, 0);
 	return 0;
@@ -299,7 +296,7 @@ int BPF_PROG(hw_sample_state, struct sock *sk, int old_state, int new_state)
 	default:
 		return 0;
 	}
-	/* a connection that was reset or never established has sent no FIN */
+	/* a connection that was reset or never opened has sent no FIN */
 	hw_record(sk, tp, kind, hw_ca_state(tp), now_ns, 0,
 		  old_state == HW_FIN_WAIT2 || old_state == HW_LAST_ACK || old_state == HW_CLOSING);
 	return 0;
