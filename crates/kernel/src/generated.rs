@@ -96,8 +96,8 @@ pub struct Recent {
     pub count: u64,
     pub requests: [RecentRequest; 16usize],
 }
-/// A record, which crates/kernel/src/mechanisms/sampler and python/headway/backends read: 72
-/// bytes without padding.
+/// A record: 72 bytes without holes. crates/kernel/src/mechanisms/sampler and
+/// python/headway/backends read it.
 #[repr(C)]
 #[derive(Debug, Default, Copy, Clone, PartialEq, Eq)]
 pub struct Sample {
@@ -131,12 +131,11 @@ pub struct Sample {
 #[repr(C)]
 #[derive(Debug, Default, Copy, Clone, PartialEq, Eq)]
 pub struct SampleConfig {
-    /// Lowest of the server ports to record; a socket is recorded if its peer has one of
-    /// these ports.
+    /// Lowest server port of the connections to record.
     pub first_port: u32,
     pub last_port: u32,
-    /// Minimum time between two records of a connection, for ACKs that change neither cwnd
-    /// nor ssthresh nor the number of retransmissions.
+    /// ACKs that change neither cwnd nor ssthresh nor the number of retransmissions are
+    /// recorded at most once in this time.
     pub gap_ns: u32,
     /// 1: also record the servers' sockets.
     pub both_ends: u32,
