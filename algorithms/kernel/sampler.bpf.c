@@ -172,7 +172,7 @@ static __always_inline int hw_chosen(struct sock *sk)
 	return 0;
 }
 
-/* Returns the number of data bytes that were acknowledged. Linux also counts an acknowledged FIN as
+/* Returns the number of data bytes acknowledged since the connection began. Linux also counts an acknowledged FIN as
  * one byte, which is subtracted here. */
 static __always_inline u64 hw_acked_bytes(struct tcp_sock___sample *tp, int fin_sent)
 {

@@ -438,7 +438,7 @@ static u64 qs_approve(const struct quick_start *s, const u32 *tun, const struct 
 	return request_Bps < pool ? request_Bps : pool;
 }
 
-/* Counts a request. Returns whether it exceeds the limit of requests per second. */
+/* Returns whether a request exceeds the limit of requests per second. Counts it if it does not. */
 static int qs_limited(struct quick_start *s, const u32 *tun, u64 now_ns)
 {
 	if (now_ns - s->limit_start_ns >= SECOND_NS) {

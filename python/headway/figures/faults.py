@@ -350,8 +350,8 @@ def key_in(text: str) -> str | None:
     """The first word of a text for people that is a key of the registry or a program's name.
 
     Keys are ``snake_case`` words, whole texts like ``qs-a-100-81.92``, and the registry's names of
-    controls, startups and routers. Names like ``cubic26`` and ``jump-start`` count anywhere;
-    ``reno`` counts only as the whole text, because "fast" and "target" are also words.
+    controls, startups and routers. Names like ``cubic26`` and ``jump-start`` count anywhere. A name
+    of letters only counts only as the whole text, because "fast" and "target" are also words.
     """
     plain = re.sub(r"\$[^$]*\$", "", text).strip()
     if set(plain.split("+")) <= _names():

@@ -223,7 +223,8 @@ def section(against: BuiltinTarget, pairs: Sequence[Pair], measured: str) -> str
     return f"""{against.title}
 
 {measured} One flow, a queue of 1 BDP{trials}.
-The targets are goodput within {against.goodput:.0%} and mean queue within {against.queue:.0%}.
+The targets: with our congestion control, goodput is within {against.goodput:.0%} and the mean
+queue within {against.queue:.0%} of the values with the kernel's own.
 "Its deviation" is the standard deviation of the trials of the kernel's own control. "Late" is how
 late packets left the emulated link on average.
 {against.remark}

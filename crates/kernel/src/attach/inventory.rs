@@ -17,7 +17,7 @@ use crate::system::rundir;
 
 /// The name of a congestion control's `struct_ops` map (algorithms/port/bpf/control.h).
 const MAP_NAME: &str = "hw_control";
-/// Members of the structure in which the kernel returns the value of a `struct_ops` map.
+/// Names of two members of the structure in which the kernel returns the value of a `struct_ops` map.
 const COMMON: &str = "common";
 const DATA: &str = "data";
 /// `BPF_STRUCT_OPS_STATE_*`

@@ -164,8 +164,8 @@ pub(super) fn run(command: &HostCommand) -> Result<(), Failure> {
     }
 }
 
-/// The largest allowed transfer, in bytes. It is limited because the benchmark keeps the data in
-/// memory.
+/// The largest transfer of `window-bench`, in bytes. It is limited because the benchmark keeps the
+/// data in memory.
 const MOST_BYTES: u64 = 1 << 30;
 
 fn bench(command: &WindowBenchCommand) -> Result<(), Failure> {

@@ -143,5 +143,5 @@ def _times(found: Found) -> Seen:
 
 
 def times_table(claims: Sequence[Claim]) -> str:
-    """Table of a page: for each walk, the response times of the city's districts."""
+    """Table of a page: each startup's response times, as median, longest and sum."""
     return sites.table_told(claims, "city-times", COLUMNS)

@@ -218,7 +218,7 @@ impl HttpConnection {
         let Some(time_ns) = deadline_ns else {
             return;
         };
-        // The request may have waited for the handshake before it was sent.
+        // The deadline counts from when the request was sent. It may have waited for the handshake.
         let client = host.connections.socket_ref(self.connection, Side::Opener);
         let left_ns = client.opened_ns().unwrap_or(0).max(asked.asked_ns);
         let server = host.connections.socket(self.connection, Side::Responder);
