@@ -31,7 +31,7 @@ def workload(ctx: StudyContext) -> Workload:
 
     Section 6.5.1: "all other parameters are set like in the previous section".
     """
-    hours = 0.2 if ctx.quick else HOURS
+    hours = 0.1 if ctx.quick else HOURS
     return pairs.workload(pairs.traced(ctx.vectors), load=0.35, hours=hours, seed=ctx.seed)
 
 

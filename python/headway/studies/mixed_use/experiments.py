@@ -21,7 +21,7 @@ SCHEMES = (pairs.JUMP_START, pairs.INITIAL_START, pairs.MEGA_START, *pairs.QUICK
 
 def experiments(ctx: StudyContext) -> dict[str, Experiment]:
     """One trial per scheme and load, and one where all use slow start."""
-    hours = 0.2 if ctx.quick else 2.0
+    hours = 0.1 if ctx.quick else 2.0
     vectors = pairs.synthetic(published.MEAN_RESPONSE_BYTES)
     trials = {}
     for load in LOADS:
