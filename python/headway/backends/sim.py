@@ -23,6 +23,7 @@ from headway.experiment import (
     Sessions,
     Site,
 )
+from headway.interrupts import delay_interrupts
 from headway.limits import FLOW_BYTES, READING_BYTES, check_room
 from headway.units import format_time
 from headway.versions import trace_code
@@ -157,7 +158,7 @@ class SimBackend:
         count = len(experiments)
         self._parallel_runs = min(threads or _cores(), max(count, 1))
         waiting = iter(range(count))
-        with ThreadPoolExecutor(threads or _cores()) as pool:
+        with delay_interrupts() as raise_delayed, ThreadPoolExecutor(threads or _cores()) as pool:
             pending: dict[Future[T], int] = {}
             try:
                 while True:
@@ -168,8 +169,9 @@ class SimBackend:
                         pending[pool.submit(run, index, watched)] = index
                     if not pending:
                         break
-                    # The timeout lets Python handle Ctrl-C.
+                    # The timeout limits how long Ctrl-C is delayed.
                     done, _ = wait(pending, timeout=0.5, return_when=FIRST_COMPLETED)
+                    raise_delayed()
                     # Handle failed runs last, since a failure may end all runs.
                     for future in sorted(done, key=lambda one: one.exception() is not None):
                         index = pending.pop(future)

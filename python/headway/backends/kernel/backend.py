@@ -29,6 +29,7 @@ from headway.backends.kernel.testbed import Testbed
 from headway.backends.kernel.traffic_files import with_exchange_files
 from headway.errors import HeadwayError
 from headway.experiment import Control, Experiment
+from headway.interrupts import delay_interrupts
 from headway.mechanisms import gateway
 from headway.trace import Trace
 from headway.versions import trace_code
@@ -81,7 +82,11 @@ class KernelBackend:
         waiting = deque(enumerate(experiments))
         running: dict[Future[Trace], int] = {}
         pool = ThreadPoolExecutor(threads or MOST_CONCURRENT)
-        with Watchdog(self._ctl) as watchdog, self._with_hints(experiments, watchdog):
+        with (
+            Watchdog(self._ctl) as watchdog,
+            self._with_hints(experiments, watchdog),
+            delay_interrupts() as raise_delayed,
+        ):
             try:
                 while waiting or running:
                     active = [experiments[index] for index in running.values()]
@@ -92,8 +97,9 @@ class KernelBackend:
                             self._run, experiment, cancel, watchdog, seconds.of(index)
                         )
                         running[future] = index
-                    # Python handles Ctrl-C only after wait() returns, so wait() has a timeout
+                    # the timeout limits how long Ctrl-C is delayed
                     done, _ = wait(running, timeout=0.5, return_when=FIRST_COMPLETED)
+                    raise_delayed()
                     seconds.report(len(running))
                     for future in done:
                         index = running.pop(future)

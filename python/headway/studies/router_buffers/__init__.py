@@ -67,7 +67,7 @@ def experiments(ctx: StudyContext) -> dict[str, Experiment]:
         more |= {"duration_s": seconds, "seed": ctx.seed, "record": record}
         return lab.experiment(topology, flows, **more)
 
-    one, cell, short, mix = (200, 20, 10, 6) if ctx.quick else (400, 180, 120, 30)
+    one, cell, short, mix = (200, 10, 10, 6) if ctx.quick else (400, 180, 120, 30)
     made = {f"one-{pkts}": trial("12-142", pkts, _long(ctx, 1), one) for pkts in ONE}
     for (n, times), pkts in BUFFERS.items():
         record = ["flows"] * (times == 1)

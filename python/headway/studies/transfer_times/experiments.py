@@ -254,7 +254,7 @@ def _uploads(ctx: StudyContext) -> dict[str, Experiment]:
     for scheme, piece in product((BASE, JUMP), PIECES_BYTES):
         # the application writes 320 Mbit/s with each size of its writes
         app = {"kind": "pingpong", "request": f"{piece} B", "mean_interval": f"{piece / 40:g} us"}
-        # the trial lasts long enough for the echo of the first write to return through the full queue
+        # long enough for the echo of the first write to return through the full queue
         more: dict[str, Any] = {"duration_s": 6, "sample_s": 0.001}
         control = f"{lab.CONTROL}+{scheme}"
         trials[f"pieces-{scheme}-{piece}"] = trial(lab.path(), control, app, **more)
