@@ -7,6 +7,7 @@ use std::sync::OnceLock;
 use headway_algorithms::sharing;
 use headway_experiment::algorithm::{self, Known, Tunable};
 use headway_experiment::flow::{self, FLOW_OPTIONS};
+use headway_experiment::graph::Graph;
 use headway_experiment::pages::MAX_PARALLEL;
 use headway_experiment::quantity;
 use headway_experiment::{limits, lower, path, queue, start, text, Buffer};
@@ -167,7 +168,7 @@ fn halves_ns(rtt_ns: u64) -> (u64, u64) {
 
 #[pyfunction]
 fn base_rtt_ns(hops: Vec<(u64, u64)>, access_delay_ns: u64) -> u64 {
-    path::base_rtt_ns(hops, access_delay_ns)
+    path::base_rtt_ns(&Graph::row(&hops), access_delay_ns)
 }
 
 /// Start of each flow: its own start time, or one drawn from the seed.

@@ -26,6 +26,8 @@ pub struct Net {
     pub(crate) packets: Slab,
     pub(crate) links: Vec<Link>,
     pub(crate) routes: Vec<Route>,
+    /// The links of routes after their first link; see [`Route::link`].
+    pub(crate) further: Vec<u32>,
     /// Tables that the run records.
     pub tables: Tables,
     pub(crate) record: Record,
@@ -95,7 +97,7 @@ impl Net {
     /// Values that the first link of a route publishes to the sending host.
     #[cold]
     pub(crate) fn monitor(&self, route: u32) -> Option<Monitor> {
-        let first = self.routes[route as usize].link(0);
+        let first = self.routes[route as usize].link(0, &self.further);
         self.links[first as usize].monitor()
     }
 
@@ -105,7 +107,7 @@ impl Net {
         let packet = &self.packets[id];
         let route = &self.routes[packet.route as usize];
         if packet.hop < route.hops {
-            let number = route.link(packet.hop);
+            let number = route.link(packet.hop, &self.further);
             self.forward(id, number);
         } else {
             self.leave(id);
@@ -113,7 +115,7 @@ impl Net {
     }
 
     /// Sends a packet from its last router to its host. [`Net::cross`] does this for most packets.
-    /// This function handles packets that a link has disturbed and routes without a link.
+    /// This function handles packets that the last link of their route has disturbed.
     #[inline(never)]
     fn leave(&mut self, id: u32) {
         let packet = &mut self.packets[id];
