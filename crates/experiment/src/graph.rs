@@ -43,6 +43,8 @@ pub struct Graph {
     entering: Vec<Vec<u32>>,
     /// Whether the nodes are routers in a row, where flows enter and leave at hops.
     is_row: bool,
+    /// Whether flows that name no nodes lead from one of the hosts to host 0.
+    is_star: bool,
     ecmp: bool,
     /// Distances to the nodes that were destinations so far.
     distances: BTreeMap<usize, Vec<Distance>>,
@@ -168,25 +170,51 @@ impl Graph {
     }
 
     /// Hosts "host0", "host1", ... around the node "hub". Delays are those from a host to the hub and
-    /// back.
-    #[must_use]
-    pub fn star(hosts: usize, delays_ns: (u64, u64)) -> Graph {
+    /// back. Flows that name no nodes lead to host 0, each from another host.
+    ///
+    /// # Errors
+    /// One line if the number of hosts is not allowed.
+    pub fn star(hosts: usize, delays_ns: (u64, u64)) -> Result<Graph, Refused> {
+        if !(2..MAX_NODES).contains(&hosts) {
+            let most = MAX_NODES - 1;
+            let line = format!("hosts: {hosts} is not allowed; 2 to {most} hosts");
+            return Err(Refused::new(line));
+        }
         let mut nodes = vec!["hub".to_owned()];
         nodes.extend((0..hosts).map(|host| format!("host{host}")));
         let links = (1..=hosts).flat_map(|host| pair(&nodes, host, 0, delays_ns));
         let links = links.collect();
-        Graph::of(nodes, links)
+        Ok(Graph {
+            is_star: true,
+            ..Graph::of(nodes, links)
+        })
     }
 
     /// Leaves "leaf0", ..., each linked to every spine, "spine0", ..., and to `hosts` hosts of its
     /// own, "host0", ...: hosts 0 to `hosts` - 1 are at leaf 0. Delays are those from a host to its
-    /// leaf and back, and from a leaf to a spine and back. The links of hosts come first.
-    #[must_use]
+    /// leaf and back, and from a leaf to a spine and back. The links of hosts come first. A hash
+    /// spreads flows over the spines.
+    ///
+    /// # Errors
+    /// One line if one of the numbers is not allowed.
     pub fn leaf_spine(
         (leaves, spines, hosts): (usize, usize, usize),
         host_ns: (u64, u64),
         spine_ns: (u64, u64),
-    ) -> Graph {
+    ) -> Result<Graph, Refused> {
+        for (name, number) in [("leaves", leaves), ("spines", spines), ("hosts", hosts)] {
+            if !(1..=MAX_NODES).contains(&number) {
+                let line = format!("{name}: {number} is not allowed; 1 to {MAX_NODES}");
+                return Err(Refused::new(line));
+            }
+        }
+        let (nodes, edges) = (leaves + spines + leaves * hosts, leaves * (spines + hosts));
+        if nodes > MAX_NODES || edges > MAX_EDGES {
+            return Err(Refused::new(format!(
+                "leaves: {leaves} with {spines} spines and {hosts} hosts each have {nodes} nodes \
+                 and {edges} edges; at most {MAX_NODES} and {MAX_EDGES}"
+            )));
+        }
         let named = |name: &'static str, count| (0..count).map(move |n| format!("{name}{n}"));
         let mut nodes: Vec<String> = named("leaf", leaves).collect();
         nodes.extend(named("spine", spines));
@@ -201,10 +229,10 @@ impl Graph {
                 links.extend(pair(&nodes, leaf, spine, spine_ns));
             }
         }
-        Graph {
+        Ok(Graph {
             ecmp: true,
             ..Graph::of(nodes, links)
-        }
+        })
     }
 
     fn of(nodes: Vec<String>, links: Vec<Link>) -> Graph {
@@ -223,6 +251,7 @@ impl Graph {
             leaving,
             entering,
             is_row: false,
+            is_star: false,
             ecmp: false,
             distances: BTreeMap::new(),
             base_rtt_ns: OnceLock::new(),
@@ -255,20 +284,14 @@ impl Graph {
     }
 
     fn longest_rtt_ns(&self) -> u64 {
-        let to: Vec<_> = (0..self.nodes.len())
-            .map(|node| self.distances(node))
-            .collect();
-        let mut longest_ns = 0;
-        for from in 0..self.nodes.len() {
-            for other in 0..from {
-                if let (Some((there_ns, _)), Some((back_ns, _))) =
-                    (to[other][from], to[from][other])
-                {
-                    longest_ns = longest_ns.max(there_ns.saturating_add(back_ns));
-                }
-            }
-        }
-        longest_ns
+        let nodes = self.nodes.len();
+        let to: Vec<_> = (0..nodes).map(|node| self.distances(node)).collect();
+        let pairs = (0..nodes).flat_map(|node| (0..node).map(move |other| (node, other)));
+        let rtts_ns = pairs.filter_map(|(node, other)| {
+            let ((there_ns, _), (back_ns, _)) = (to[other][node]?, to[node][other]?);
+            Some(there_ns.saturating_add(back_ns))
+        });
+        rtts_ns.max().unwrap_or(0)
     }
 
     /// The routes of a flow. `flow` is its number. It and the seed of the experiment determine the
@@ -293,8 +316,17 @@ impl Graph {
             let line = "direction: 'reverse' is not allowed; swap source and destination";
             return Err(Refused::new(line.to_owned()));
         }
-        let source = self.node("source", ends.source)?;
-        let destination = self.node("destination", ends.destination)?;
+        let (source, destination) = match (ends.source, ends.destination) {
+            (None, None) if self.is_star => {
+                // nodes are the hub, host 0, and the others
+                let hosts = self.nodes.len() - 1;
+                (2 + flow % (hosts - 1), 1)
+            }
+            (source, destination) => {
+                let source = self.node("source", source)?;
+                (source, self.node("destination", destination)?)
+            }
+        };
         if source == destination {
             let node = quoted(&self.nodes[source]);
             let line = format!("destination: {node} is not allowed; it is the source, too");
@@ -473,6 +505,26 @@ impl Graph {
     }
 }
 
+/// Whether a character can be part of a node's name.
+fn is_of_name(c: char) -> bool {
+    c.is_ascii_alphanumeric() || c == '_' || c == '.'
+}
+
+/// Checks the text of one node or of a route: its characters and its length.
+///
+/// # Errors
+/// One line with the text and what is allowed.
+pub fn check_nodes(text: &str) -> Result<(), Refused> {
+    let longest = (MAX_HOPS + 1) * (MAX_NODE_CHARS + 1);
+    let is_allowed = |c: char| is_of_name(c) || c == BETWEEN;
+    if text.is_empty() || text.len() > longest || !text.chars().all(is_allowed) {
+        let text = shorten(&quoted(text));
+        let line = format!("{text} is not allowed; names of nodes, for example a or a-b-c");
+        return Err(Refused::new(line));
+    }
+    Ok(())
+}
+
 /// The number of each node by its name, after checking the names.
 fn numbered(nodes: &[String]) -> Result<BTreeMap<&str, usize>, Refused> {
     if !(2..=MAX_NODES).contains(&nodes.len()) {
@@ -487,8 +539,7 @@ fn numbered(nodes: &[String]) -> Result<BTreeMap<&str, usize>, Refused> {
             let name = shorten(&quoted(name));
             Refused::new(format!("nodes[{number}]: {name} is not allowed; {allowed}"))
         };
-        let is_allowed = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '.';
-        if name.is_empty() || name.len() > MAX_NODE_CHARS || !name.chars().all(is_allowed) {
+        if name.is_empty() || name.len() > MAX_NODE_CHARS || !name.chars().all(is_of_name) {
             return Err(refuse(format!(
                 "1 to {MAX_NODE_CHARS} letters, digits, underscores or dots"
             )));

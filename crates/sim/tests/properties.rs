@@ -227,7 +227,7 @@ fn scenario(most_flows: usize) -> impl Strategy<Value = Case> {
 }
 
 fn build(scenario: &Value) -> World {
-    let parsed = Scenario::from_json(&text(&scenario));
+    let parsed = Scenario::from_json(&text(scenario));
     parsed
         .and_then(|s| World::new(&s))
         .expect("a valid scenario")

@@ -3,6 +3,7 @@
 
 use serde_json::{Map, Value as Json};
 
+use crate::flow::REVERSE;
 use crate::graph::{Ends, Graph, Routes};
 use crate::text::Refused;
 
@@ -19,10 +20,19 @@ pub(super) fn set(
     seed: u64,
 ) -> Result<(), Refused> {
     let hop = |hop: Option<Json>| hop.and_then(|hop| hop.as_u64()).map(|hop| hop as usize);
+    let is_reversed = flow.remove("direction").is_some_and(|way| way == REVERSE);
+    let names = ["source", "destination", "route", "reverse_route"].map(|name| flow.remove(name));
+    let [source, destination, route, reverse_route] = names
+        .each_ref()
+        .map(|name| name.as_ref().and_then(Json::as_str));
     let ends = Ends {
         from_hop: hop(flow.remove("from_hop")).unwrap_or(0),
         to_hop: hop(flow.remove("to_hop")),
-        ..Ends::default()
+        is_reversed,
+        source,
+        destination,
+        route,
+        reverse_route,
     };
     let routes = graph.routes(&ends, number, seed);
     let routes = routes.map_err(|e| Refused::new(format!("{at}.{e}")))?;
@@ -32,14 +42,21 @@ pub(super) fn set(
         }
         return Ok(());
     };
-    let at_hop = hop(relay.remove("at_hop")).unwrap_or(0);
-    let crossed = at_hop.saturating_sub(ends.from_hop);
-    if crossed == 0 || crossed >= routes.there.len() {
-        let (from, to) = (ends.from_hop, ends.from_hop + routes.there.len());
-        return Err(Refused::new(format!(
-            "{at}.relay.at_hop: {at_hop} is not allowed; between from_hop, {from}, and to_hop, {to}"
-        )));
+    let refuse = |what: String| Err(Refused::new(format!("{at}.relay{what}")));
+    if !graph.is_row() {
+        return refuse(": only a chain can have relays".to_owned());
     }
+    let at_hop = hop(relay.remove("at_hop")).unwrap_or(0);
+    let (from, to) = (ends.from_hop, ends.from_hop + routes.there.len());
+    if at_hop <= from || at_hop >= to {
+        let allowed = format!("between from_hop, {from}, and to_hop, {to}");
+        return refuse(format!(".at_hop: {at_hop} is not allowed; {allowed}"));
+    }
+    let crossed = if is_reversed {
+        to - at_hop
+    } else {
+        at_hop - from
+    };
     let (near, beyond) = routes.split(crossed);
     insert(relay, beyond);
     insert(flow, near);

@@ -8,14 +8,33 @@ use super::link::{link, way_back, Way, LINK};
 use crate::algorithm::Known;
 use crate::flow::Kind;
 use crate::graph::Graph;
-use crate::limits::MAX_HOPS;
+use crate::limits::{MAX_EDGES, MAX_HOPS};
 use crate::path::{base_rtt_ns, halves_ns};
 use crate::text::{quoted, Refused};
 
 /// Fields that a dumbbell has in addition to those of its forward link.
 const DUMBBELL: [&str; 5] = ["kind", "rtt", "reverse", "access_rate", "access_delay"];
 const CHAIN: [&str; 4] = ["kind", "hops", "access_rate", "access_delay"];
-const KINDS: &str = "dumbbell, chain";
+const NETWORK: [&str; 6] = [
+    "kind",
+    "nodes",
+    "edges",
+    "ecmp",
+    "access_rate",
+    "access_delay",
+];
+const STAR: [&str; 5] = ["kind", "hosts", "edge", "access_rate", "access_delay"];
+const LEAF_SPINE: [&str; 8] = [
+    "kind",
+    "leaves",
+    "spines",
+    "hosts",
+    "host_edge",
+    "spine_edge",
+    "access_rate",
+    "access_delay",
+];
+const KINDS: &str = "dumbbell, chain, network, star, leaf-spine";
 const ACCESS_RATE_BPS: u64 = 1_000_000_000;
 
 /// What kind of network an experiment's topology is.
@@ -25,6 +44,22 @@ pub enum Shape {
     Dumbbell,
     /// Routers in a row.
     Chain,
+    /// Named nodes and edges.
+    Network,
+    /// Hosts around a hub.
+    Star,
+    /// Two layers of switches.
+    LeafSpine,
+}
+
+impl Shape {
+    const ALL: [(&'static str, Shape); 5] = [
+        ("dumbbell", Shape::Dumbbell),
+        ("chain", Shape::Chain),
+        ("network", Shape::Network),
+        ("star", Shape::Star),
+        ("leaf-spine", Shape::LeafSpine),
+    ];
 }
 
 /// The network between the hosts, in SI units.
@@ -59,6 +94,9 @@ impl Topology {
 /// The forward and the reverse link of a connection between two nodes.
 type Pair<'a> = (Way<'a>, Way<'a>);
 
+/// The names of an edge's nodes as "a-b", and its delay in each direction.
+type NamedEdge = (String, u64, u64);
+
 /// A connection's place in the document, and the places of its forward and its reverse link.
 type Places = [String; 3];
 
@@ -68,42 +106,31 @@ type Places = [String; 3];
 /// One line that names the field, its value and what is allowed.
 pub fn topology(written: &Json, known: &Known) -> Result<Topology, Refused> {
     let fields = Fields::of(written, "topology")?;
-    let shape = match fields.text("kind")? {
-        Some("dumbbell") => Shape::Dumbbell,
-        Some("chain") => Shape::Chain,
-        None => return Err(fields.refuse("kind", format!("is missing; allowed: {KINDS}"))),
-        Some(other) => {
-            let what = format!("unknown kind {}; allowed: {KINDS}", quoted(other));
-            return Err(Refused::new(format!("topology: {what}")));
-        }
-    };
-    let places: Vec<Places> = places(&fields, shape)?;
+    let shape = shape(&fields)?;
+    let places = places(&fields, shape)?;
     let pairs: Vec<Pair<'_>> = match shape {
         Shape::Dumbbell => vec![dumbbell(&fields, &places[0])?],
-        Shape::Chain => {
-            fields.known(&CHAIN)?;
-            let hops = fields.list("hops")?.unwrap_or_default();
-            let pairs = hops.iter().zip(&places).map(|(hop, at)| pair(hop, at, &[]));
-            pairs.collect::<Result<_, _>>()?
-        }
+        Shape::Chain => listed(&fields, &CHAIN, "hops", &[], &places)?,
+        Shape::Network => listed(&fields, &NETWORK, "edges", &["between"], &places)?,
+        Shape::Star => named(&fields, &STAR, &["edge"], &places)?,
+        Shape::LeafSpine => named(&fields, &LEAF_SPINE, &["host_edge", "spine_edge"], &places)?,
     };
     let access =
         |name, kind, absent| Ok::<_, Refused>(fields.number(name, kind)?.unwrap_or(absent));
     let access_rate_bps = access("access_rate", Kind::Rate, ACCESS_RATE_BPS)?;
     let access_delay_ns = access("access_delay", Kind::Time, 0)?;
-    let delays_ns: Vec<_> = pairs
-        .iter()
-        .map(|((_, there_ns), (_, back_ns))| (*there_ns, *back_ns))
-        .collect();
-    let graph = Graph::row(&delays_ns);
+    let (graph, of_edges) = graph(&fields, shape, &pairs)?;
     let base_rtt_ns = base_rtt_ns(&graph, access_delay_ns);
-    let ways = pairs.iter().flat_map(|(there, back)| [there, back]);
-    let links = ways.zip(graph.links()).map(|(way, named)| {
-        let mut link = link(*way, base_rtt_ns, known)?;
+    let mut lowered = vec![];
+    for (there, back) in &pairs {
+        lowered.push([there, back].map(|way| link(*way, base_rtt_ns, known)));
+    }
+    let mut links = vec![];
+    for (number, named) in graph.links().iter().enumerate() {
+        let mut link = lowered[of_edges[number / 2]][number % 2].clone()?;
         link["name"] = named.name.as_str().into();
-        Ok(link)
-    });
-    let links = links.collect::<Result<_, Refused>>()?;
+        links.push(link);
+    }
     Ok(Topology {
         shape,
         graph,
@@ -114,22 +141,139 @@ pub fn topology(written: &Json, known: &Known) -> Result<Topology, Refused> {
     })
 }
 
-/// The places of all connections between nodes.
-fn places(fields: &Fields<'_>, shape: Shape) -> Result<Vec<Places>, Refused> {
-    if shape == Shape::Dumbbell {
-        let at = fields.at.to_owned();
-        return Ok(vec![[at.clone(), at, fields.place("reverse")]]);
-    }
-    let hops = fields.list("hops")?.unwrap_or_default().len();
-    if !(1..=MAX_HOPS).contains(&hops) {
-        let line = format!("{hops} is not allowed; 1 to {MAX_HOPS} hops");
-        return Err(fields.refuse("hops", line));
-    }
-    let of = |hop| {
-        let at = format!("{}.hops[{hop}]", fields.at);
-        [at.clone(), format!("{at}.forward"), format!("{at}.reverse")]
+fn shape(fields: &Fields<'_>) -> Result<Shape, Refused> {
+    let Some(kind) = fields.text("kind")? else {
+        return Err(fields.refuse("kind", format!("is missing; allowed: {KINDS}")));
     };
-    Ok((0..hops).map(of).collect())
+    let found = Shape::ALL.iter().find(|(name, _)| *name == kind);
+    found.map(|(_, shape)| *shape).ok_or_else(|| {
+        let what = format!("unknown kind {}; allowed: {KINDS}", quoted(kind));
+        Refused::new(format!("topology: {what}"))
+    })
+}
+
+/// The graph of a topology, and for each edge the index of its links in `pairs`.
+fn graph(
+    fields: &Fields<'_>,
+    shape: Shape,
+    pairs: &[Pair<'_>],
+) -> Result<(Graph, Vec<usize>), Refused> {
+    let delays_ns: Vec<_> = pairs
+        .iter()
+        .map(|((_, there_ns), (_, back_ns))| (*there_ns, *back_ns))
+        .collect();
+    let number = |name| {
+        fields
+            .needed(name, Kind::Whole(1))
+            .map(|number| number as usize)
+    };
+    let each = (0..pairs.len()).collect();
+    let placed =
+        |made: Result<Graph, Refused>| made.map_err(|e| Refused::new(format!("{}.{e}", fields.at)));
+    Ok(match shape {
+        Shape::Dumbbell | Shape::Chain => (Graph::row(&delays_ns), each),
+        Shape::Network => {
+            let (nodes, edges) = named_nodes(fields, &delays_ns)?;
+            let graph = Graph::network(nodes, &edges, fields.is_on("ecmp")?);
+            (placed(graph)?, each)
+        }
+        Shape::Star => {
+            let hosts = number("hosts")?;
+            (placed(Graph::star(hosts, delays_ns[0]))?, vec![0; hosts])
+        }
+        Shape::LeafSpine => {
+            let numbers = (number("leaves")?, number("spines")?, number("hosts")?);
+            let graph = Graph::leaf_spine(numbers, delays_ns[0], delays_ns[1]);
+            let host_edges = numbers.0.saturating_mul(numbers.2);
+            let of_edges = (0..MAX_EDGES).map(|edge| usize::from(edge >= host_edges));
+            (placed(graph)?, of_edges.collect())
+        }
+    })
+}
+
+/// The nodes of a network, and its edges, which have these delays.
+fn named_nodes(
+    fields: &Fields<'_>,
+    delays_ns: &[(u64, u64)],
+) -> Result<(Vec<String>, Vec<NamedEdge>), Refused> {
+    let mut nodes = vec![];
+    for node in fields.list("nodes")?.unwrap_or_default() {
+        let name = node.as_str();
+        nodes.push(
+            name.ok_or_else(|| fields.refuse("nodes", "a list of names"))?
+                .to_owned(),
+        );
+    }
+    let mut edges = vec![];
+    let written = fields.list("edges")?.unwrap_or_default();
+    for (index, (edge, delays_ns)) in written.iter().zip(delays_ns).enumerate() {
+        let at = format!("{}.edges[{index}]", fields.at);
+        let edge = Fields::of(edge, &at)?;
+        edge.need("between")?;
+        let between = edge.text("between")?.unwrap_or_default().to_owned();
+        edges.push((between, delays_ns.0, delays_ns.1));
+    }
+    Ok((nodes, edges))
+}
+
+/// The places of the pairs of links that a topology has in the document.
+fn places(fields: &Fields<'_>, shape: Shape) -> Result<Vec<Places>, Refused> {
+    let of = |at: String| {
+        let ways = [format!("{at}.forward"), format!("{at}.reverse")];
+        let [there, back] = ways;
+        [at, there, back]
+    };
+    let all = |name: &str, most: usize| {
+        let count = fields.list(name)?.unwrap_or_default().len();
+        if !(1..=most).contains(&count) {
+            let line = format!("{count} is not allowed; 1 to {most} {name}");
+            return Err(fields.refuse(name, line));
+        }
+        let place = |index| of(format!("{}.{name}[{index}]", fields.at));
+        Ok((0..count).map(place).collect())
+    };
+    match shape {
+        Shape::Dumbbell => {
+            let at = fields.at.to_owned();
+            Ok(vec![[at.clone(), at, fields.place("reverse")]])
+        }
+        Shape::Chain => all("hops", MAX_HOPS),
+        Shape::Network => all("edges", MAX_EDGES),
+        Shape::Star => Ok(vec![of(fields.place("edge"))]),
+        Shape::LeafSpine => Ok(vec![
+            of(fields.place("host_edge")),
+            of(fields.place("spine_edge")),
+        ]),
+    }
+}
+
+/// The pairs of links in the list `list`. `known` are the topology's fields, and `more` those of a
+/// pair in addition to both directions.
+fn listed<'a>(
+    fields: &Fields<'a>,
+    known: &[&str],
+    list: &str,
+    more: &[&str],
+    places: &'a [Places],
+) -> Result<Vec<Pair<'a>>, Refused> {
+    fields.known(known)?;
+    let all = fields.list(list)?.unwrap_or_default();
+    let pairs = all.iter().zip(places).map(|(one, at)| pair(one, at, more));
+    pairs.collect()
+}
+
+/// The pairs of links in the fields `names`. `known` are the topology's fields.
+fn named<'a>(
+    fields: &Fields<'a>,
+    known: &[&str],
+    names: &[&str],
+    places: &'a [Places],
+) -> Result<Vec<Pair<'a>>, Refused> {
+    fields.known(known)?;
+    let pairs = names.iter().zip(places);
+    pairs
+        .map(|(name, at)| pair(fields.need(name)?, at, &[]))
+        .collect()
 }
 
 /// Both directions of a dumbbell, whose forward link's fields are its own.
